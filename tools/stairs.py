@@ -12,12 +12,14 @@ deep they were nested.
 import argparse
 import collections
 import glob
+import http.server
 import os
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PARTS = {"src": "src", "cli": "cli", "bindings": "bindings", "page": "page", "include": "include"}
@@ -181,6 +183,52 @@ int main(int argc, char **argv) {
 }
 """
 
+RANGER = r"""
+#include <safetensors_remote.h>
+#include <stdio.h>
+void stairs_begin(void); void stairs_end(void);
+int main(int argc, char **argv) {
+    static char bytes[1 << 20];
+    sft_remote *remote;
+    sft_source source;
+    const char *name;
+    sft_error err = SFT_ERROR_INIT;
+    size_t got = 0;
+    sft_code code = argc < 2 ? SFT_BAD_ARGUMENT : sft_remote_open(NULL, &remote, &err);
+    if (!code) code = sft_remote_name(remote, argv[1], &name, &err);
+    const sft_files *files = code ? NULL : sft_remote_files(remote);
+    if (files) code = files->vtable->open(files->ctx, name, NULL, &source, &err);
+    if (!code) { /* what follows the file's beginning, which was fetched when it was opened */
+        stairs_begin();
+        code = sft_source_read(&source, source.size - sizeof bytes, bytes, sizeof bytes, &got, &err);
+        stairs_end();
+        sft_source_close(&source);
+    }
+    if (code) fprintf(stderr, "%s\n", err.message);
+    if (files) sft_remote_close(remote);
+    return code || got != sizeof bytes;
+}
+"""
+
+
+class Ranges(http.server.BaseHTTPRequestHandler):
+    """Answers requests for ranges of one file of zeros."""
+    protocol_version = "HTTP/1.1"
+    BYTES = 4 << 20
+
+    def do_GET(self):
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
+        last = min(last, self.BYTES - 1)
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {first}-{last}/{self.BYTES}")
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("ETag", '"1"')
+        self.end_headers()
+        self.wfile.write(bytes(last - first + 1))
+
+    def log_message(self, *_):
+        pass
+
 
 def run(*words, **more):
     subprocess.run(words, check=True, **more)
@@ -202,7 +250,8 @@ def entered(program, words, whole, folder):
 def report_calls():
     build = os.path.join(ROOT, "build", "stairs")
     os.makedirs(build, exist_ok=True)
-    for name, text in (("counter.c", COUNTER), ("opener.c", OPENER), ("committer.c", COMMITTER)):
+    for name, text in (("counter.c", COUNTER), ("opener.c", OPENER), ("ranger.c", RANGER),
+                       ("committer.c", COMMITTER)):
         with open(os.path.join(build, name), "w") as file:
             file.write(text)
     run("cc", "-c", "counter.c", "-o", "counter.o", cwd=build)
@@ -214,11 +263,13 @@ def report_calls():
     library = next(iter(glob.glob(os.path.join(build, "libsafetensors.a"))))
     with open(os.path.join(build, "safetensors.pc")) as file:
         needed = re.search(r"^Libs.private:(.*)$", file.read(), re.M)[1].split()
-    for name in "opener", "committer":
+    for name in "opener", "ranger", "committer":
         run("cc", *flags.split(), "-I", os.path.join(ROOT, "include"), f"{name}.c", "counter.o",
             library, "-lm", *needed, "-o", name, cwd=build)
-    command, opener, committer = (os.path.join(build, n)
-                                  for n in ("safetensors", "opener", "committer"))
+    command, opener, ranger, committer = (
+        os.path.join(build, n) for n in ("safetensors", "opener", "ranger", "committer"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         small = os.path.join(folder, "small.safetensors")
         header = b'{"__metadata__":{"a":"b"},"lora_unet_x.lora_down.weight":{"dtype":"F16",' \
@@ -229,6 +280,8 @@ def report_calls():
         rows = [("sft_open of a small file", opener, [small], False),
                 ("meta set in place", command, ["meta", "set", small, "a", "c"], True),
                 ("info of one LoRA", command, ["info", small], True),
+                ("a range of an open URL", ranger,
+                 [f"http://127.0.0.1:{server.server_port}/file"], False),
                 ("a dataset's commit", committer, [os.path.join(folder, "dataset")], False)]
         for what, program, words, whole in rows:
             print("%-28s %4d functions in %3d files, %2d deep" % (

@@ -1,11 +1,11 @@
+/* Remotes: their options, opening and closing, and the functions that open paths of URLs.
+ * Tests: test_remote_web.c. */
 #include "remote/remote.h"
 
 #include "base/options.h"
 #include "base/vtable.h"
 #include "remote/read/blocks.h"
-#include "remote/read/header_cache.h"
-#include "remote/read/opened.h"
-#include "remote/read/pool.h"
+#include "remote/read/files.h"
 
 #include <string.h>
 
@@ -77,26 +77,7 @@ static bool take_proxies(sft_remote *remote) {
            && keep_variable(remote, none, &remote->no_proxy);
 }
 
-static sft_code keep_texts(sft_remote *remote, sft_error *err) {
-    static const char *const ca[] = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_CA_BUNDLE", NULL };
-    sft_remote_options *options = &remote->options;
-    bool kept = take_proxies(remote) && keep_variable(remote, ca, &remote->ca_file)
-                && keep_text(remote, options->cache, &options->cache);
-    options->proxy = remote->https_proxy;
-    return kept ? SFT_OK : sfti_fail_memory(err, 1);
-}
-
 /* ── Opening and closing ── */
-
-static sft_code open_schemes(sft_remote *remote, sft_error *err) {
-    for (size_t i = 0; i < SFTI_SCHEME_COUNT; i++) {
-        const sfti_scheme *scheme = all_schemes[i];
-        sft_code code = scheme->open ? scheme->open(remote, err) : SFT_OK;
-        if (code) return code;
-        remote->schemes[i] = scheme;
-    }
-    return SFT_OK;
-}
 
 static bool files_claims(void *ctx, const char *path) {
     (void)ctx;
@@ -132,15 +113,26 @@ static const sft_files_vtable remote_files_vtable = {
 };
 
 static sft_code remote_begin(sft_remote *remote, sft_error *err) {
-    sft_code code = options_check(&remote->options, err);
-    if (!code) code = keep_texts(remote, err);
+    static const char *const ca[] = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_CA_BUNDLE", NULL };
+    sft_remote_options *options = &remote->options;
+    sft_code code = options_check(options, err);
+    if (code) return code;
+    if (!take_proxies(remote) || !keep_variable(remote, ca, &remote->ca_file)
+        || !keep_text(remote, options->cache, &options->cache))
+        code = sfti_fail_memory(err, 1);
+    options->proxy = remote->https_proxy;
     if (!code)
-        code = sfti_pool_new(&remote->alloc, remote->options.connections, &remote->pool, err);
+        code = sfti_pool_new(&remote->alloc, options->connections, &remote->pool, err);
     if (!code) code = sfti_blocks_new(&remote->alloc, remote->pool, &remote->blocks, err);
     if (!code) code = sfti_opened_new(remote, err);
     if (!code) code = sfti_named_new(remote, err);
-    if (!code && remote->options.cache) code = sfti_header_cache_open(remote->options.cache, err);
-    return code ? code : open_schemes(remote, err);
+    if (!code && options->cache) code = sfti_header_cache_open(options->cache, err);
+    for (size_t i = 0; !code && i < SFTI_SCHEME_COUNT; i++) {
+        const sfti_scheme *scheme = all_schemes[i];
+        if (scheme->open) code = scheme->open(remote, err);
+        if (!code) remote->schemes[i] = scheme;
+    }
+    return code;
 }
 
 sft_code sft_remote_open(const sft_remote_options *options, sft_remote **out, sft_error *err) {

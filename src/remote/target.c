@@ -1,7 +1,45 @@
-#include "remote/remote.h"
+/* What schemes are made of: the environment, targets, the headers of a request.
+ * Tests: test_remote_web.c. */
+#include "os/io.h"
 #include "remote/http/text.h"
+#include "remote/remote.h"
 
 #include <string.h>
+
+/* ── The environment ── */
+
+const char *sfti_remote_environment(const sft_remote *remote, const char *name) {
+    const sft_remote_options *options = &remote->options;
+    if (!options->environment) return NULL;
+    const char *value = options->environment(options->environment_ctx, name);
+    return value && *value ? value : NULL;
+}
+
+bool sfti_remote_environment_is(const sft_remote *remote, const char *name) {
+    static const char *const words[] = { "1", "on", "yes", "true" };
+    const char *value = sfti_remote_environment(remote, name);
+    for (size_t i = 0; value && i < sizeof words / sizeof *words; i++)
+        if (sfti_text_is(sft_span_cstr(value), words[i])) return true;
+    return false;
+}
+
+sft_span sfti_remote_small_file(sfti_arena *arena, const char *path, size_t most) {
+    sft_span none = { NULL, 0 };
+    os_info info;
+    size_t got = 0;
+    int fd;
+    if (sfti_os_open_read(path, &fd)) return none;
+    char *text = NULL;
+    if (!sfti_os_info_fd(fd, &info) && info.kind == OS_FILE && info.size <= most)
+        text = sfti_arena_take(arena, (size_t)info.size + 1);
+    int error = text ? sfti_read_all(fd, text, (size_t)info.size, 0, &got) : 0;
+    (void)sfti_os_close(fd);
+    if (!text || error) return none;
+    text[got] = '\0';
+    return (sft_span){ text, got };
+}
+
+/* ── Targets ── */
 
 /* The schemes' words, before "://". */
 static const struct {
@@ -24,7 +62,7 @@ bool sfti_scheme_of(const char *text, sfti_scheme_id *out) {
 }
 
 sft_code sfti_remote_target_open(sft_remote *remote, const char *name, sfti_target *out,
-                          sft_error *err) {
+                                 sft_error *err) {
     sfti_scheme_id id;
     memset(out, 0, sizeof *out);
     out->remote = remote;
@@ -46,4 +84,14 @@ sft_code sfti_remote_check_process(const sft_remote *remote, sft_error *err) {
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected a file or a remote that this process opened, found its parent's: "
                      "open it again after fork");
+}
+
+/* ── Headers ── */
+
+bool sfti_headers_add(sfti_headers *headers, const char *name, sft_span value) {
+    if (headers->count == SFTI_HEADERS_MOST || sfti_text_has_control(value)) return false;
+    char *copy = sfti_arena_copy(headers->arena, value.data, value.len);
+    if (!copy) return false;
+    headers->at[headers->count++] = (sft_pair){ sft_span_cstr(name), { copy, value.len } };
+    return true;
 }

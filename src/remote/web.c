@@ -1,4 +1,5 @@
-/* http:// and https:// as they are, and CivitAI's downloads, for which it has a token. */
+/* http:// and https:// as they are, and CivitAI's downloads, for which it has a token.
+ * Tests: test_remote_web.c. */
 #include "base/error.h"
 #include "remote/remote.h"
 #include "remote/http/text.h"
@@ -24,24 +25,11 @@ typedef struct web_target {
 
 /* ── Texts ── */
 
-/* A prefix and a text in one, NULL if there is no memory. */
-static const char *web_header(sfti_arena *arena, const char *prefix, sft_span text) {
-    size_t len = strlen(prefix);
-    char *out = sfti_arena_take(arena, len + text.len + 1);
-    if (!out) return NULL;
-    memcpy(out, prefix, len);
-    if (text.len > 0) memcpy(out + len, text.data, text.len);
-    out[len + text.len] = '\0';
-    return out;
-}
-
-/* base64 of bytes, in the arena; data NULL: no memory. */
-static sft_span base64_text(sfti_arena *arena, sft_span bytes) {
+/* base64 of bytes, in the arena; NULL: no memory. */
+static const char *base64_text(sfti_arena *arena, sft_span bytes) {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    sft_span out = { NULL, (bytes.len + 2) / 3 * 4 };
-    char *to = sfti_arena_take(arena, out.len + 1);
-    out.data = to;
+    char *out = sfti_arena_take(arena, (bytes.len + 2) / 3 * 4 + 1), *to = out;
     for (size_t at = 0; to && at < bytes.len; at += 3) {
         uint32_t group = 0;
         for (size_t i = 0; i < 3; i++)
@@ -49,6 +37,7 @@ static sft_span base64_text(sfti_arena *arena, sft_span bytes) {
         for (size_t i = 0; i < 4; i++)
             *to++ = at + i <= bytes.len ? digits[group >> (18 - 6 * i) & 63] : '=';
     }
+    if (to) *to = '\0';
     return out;
 }
 
@@ -70,13 +59,6 @@ static bool is_number(sft_span text) {
 
 /* ── CivitAI ── */
 
-static bool is_civitai(const sfti_url *url) {
-    bool found = false;
-    for (size_t i = 0; i < sizeof civitai_hosts / sizeof *civitai_hosts; i++)
-        found |= sfti_text_is(url->host, civitai_hosts[i]);
-    return found;
-}
-
 /* The page of a model, /models/NUMBER[/WORDS], perhaps behind a language (/de/models/...). */
 static bool is_civitai_page(sft_span path) {
     if (path.len > 4 && path.data[0] == '/' && path.data[3] == '/') path = sfti_span_from(path, 3);
@@ -96,7 +78,9 @@ static sft_code resolve_civitai(sfti_target *target, const sfti_url *url, sft_er
                          "the page of a model, which may have several versions: expected "
                          CIVITAI_ORIGIN CIVITAI_DOWNLOAD "VERSION, or the page of a version "
                          "(?modelVersionId=VERSION)");
-    target->url = web_header(&target->arena, CIVITAI_ORIGIN CIVITAI_DOWNLOAD, version);
+    const char *number = sfti_arena_copy(&target->arena, version.data, version.len);
+    target->url = number ? SFTI_JOIN(&target->arena, CIVITAI_ORIGIN CIVITAI_DOWNLOAD, number)
+                         : NULL;
     own->civitai = true;
     return target->url ? SFT_OK : sfti_fail_memory(err, version.len);
 }
@@ -114,9 +98,9 @@ static sft_code web_open(sft_remote *remote, sft_error *err) {
         token = sfti_remote_environment(remote, names[i]);
     if (!token || remote->options.anonymous) return SFT_OK;
     token += strspn(token, " \t\r\n");
-    sft_span text = { token, strcspn(token, " \t\r\n") };
-    state->civitai = web_header(&remote->arena, "Bearer ", text);
-    return state->civitai ? SFT_OK : sfti_fail_memory(err, strlen(token));
+    token = sfti_arena_copy(&remote->arena, token, strcspn(token, " \t\r\n"));
+    state->civitai = token ? SFTI_JOIN(&remote->arena, "Bearer ", token) : NULL;
+    return state->civitai ? SFT_OK : sfti_fail_memory(err, sizeof *state);
 }
 
 /* Take the user out of a URL, as "Basic ...". */
@@ -134,10 +118,9 @@ static sft_code take_user(sfti_target *target, const sfti_url *url, sft_error *e
         goto done;
     }
     if (sfti_text_find(url->user, ':') == url->user.len) plain.data[plain.len++] = ':';
-    sft_span text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
-    own->basic = text.data ? web_header(&target->arena, "Basic ", text) : NULL;
-    target->url = web_header(&target->arena, url->https ? "https://" : "http://",
-                             sft_span_cstr(url->host.data));
+    const char *text = base64_text(&target->arena, (sft_span){ plain.data, plain.len });
+    own->basic = text ? SFTI_JOIN(&target->arena, "Basic ", text) : NULL;
+    target->url = SFTI_JOIN(&target->arena, url->https ? "https://" : "http://", url->host.data);
     if (!own->basic || !target->url) code = sfti_fail_memory(err, plain.len);
 done:
     sft_buffer_free(&plain);
@@ -156,7 +139,9 @@ static sft_code web_resolve(sfti_target *target, sft_error *err) {
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected https://HOST/FILE");
     sft_code code = url.user.data ? take_user(target, &url, err) : SFT_OK;
     if (code) return code;
-    return is_civitai(&url) ? resolve_civitai(target, &url, err) : SFT_OK;
+    for (size_t i = 0; i < sizeof civitai_hosts / sizeof *civitai_hosts; i++)
+        if (sfti_text_is(url.host, civitai_hosts[i])) return resolve_civitai(target, &url, err);
+    return SFT_OK;
 }
 
 static sft_code web_authorize(sfti_target *target, const char *url, uint64_t now_s,

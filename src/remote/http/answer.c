@@ -1,14 +1,15 @@
+/* What the headers of an answer say, and the body of a failure. Tests: test_remote_answer.c. */
 #include "remote/http/answer.h"
 
 #include "base/mem.h"
 #include "os/os.h"
-#include "remote/http/answer_lists.h"
 #include "remote/http/text.h"
 #include "remote/http/url.h"
 
 #include <string.h>
 
-#define WAIT_MOST_S 1000000000
+#define RESET_MOST_S 1000000000
+#define BODY_LOOKED_AT 4096
 
 /* ── Texts ── */
 
@@ -93,14 +94,6 @@ static void read_length(header_reader *r, sft_span value) {
     }
 }
 
-static void read_etag(header_reader *r, sft_span value) {
-    copy_exact(value, r->answer->etag, sizeof r->answer->etag);
-}
-
-static void read_modified(header_reader *r, sft_span value) {
-    copy_exact(value, r->answer->modified, sizeof r->answer->modified);
-}
-
 static void read_encoding(header_reader *r, sft_span value) {
     if (value.len > 0 && !sfti_text_is(value, "identity"))
         (void)copy_shown(value, r->answer->encoding, sizeof r->answer->encoding);
@@ -128,10 +121,6 @@ static void read_redirect(header_reader *r, sft_span value) {
 
 static void read_retry_after(header_reader *r, sft_span value) {
     r->retry_after = value;
-}
-
-static void read_date(header_reader *r, sft_span value) {
-    if (!sfti_http_date(value, &r->answer->date_s)) r->answer->date_s = 0;
 }
 
 static void read_rate_limit(header_reader *r, sft_span value) {
@@ -168,18 +157,6 @@ static void read_linked_size(header_reader *r, sft_span value) {
         r->answer->linked_size = SFT_SIZE_UNKNOWN;
 }
 
-static void read_error_code(header_reader *r, sft_span value) {
-    (void)copy_shown(value, r->answer->error_code, sizeof r->answer->error_code);
-}
-
-static void read_error_message(header_reader *r, sft_span value) {
-    (void)copy_shown(value, r->answer->error_message, sizeof r->answer->error_message);
-}
-
-static void read_region(header_reader *r, sft_span value) {
-    copy_exact(value, r->answer->region, sizeof r->answer->region);
-}
-
 static void read_link(header_reader *r, sft_span value) {
     sft_span next = sfti_link_next(value);
     if (next.data && !*r->answer->next)
@@ -191,33 +168,38 @@ static void read_disposition(header_reader *r, sft_span value) {
         r->answer->file_name[0] = '\0';
 }
 
+/* A header that is read by a function, or taken as a text of `size` bytes: exactly, or as shown. */
 static const struct header_row {
     const char *name;
     void (*read)(header_reader *r, sft_span value);
+    size_t at, size;
+    bool exact;
 } header_rows[] = {
-    { "content-range", read_content_range },
-    { "content-length", read_length },
-    { "content-encoding", read_encoding },
-    { "x-goog-stored-content-encoding", read_encoding },
-    { "content-type", read_media_type },
-    { "content-disposition", read_disposition },
-    { "etag", read_etag },
-    { "last-modified", read_modified },
-    { "location", read_redirect },
-    { "date", read_date },
-    { "retry-after", read_retry_after },
-    { "ratelimit", read_rate_limit },
-    { "ratelimit-remaining", read_remaining },
-    { "x-ratelimit-remaining", read_remaining },
-    { "ratelimit-reset", read_reset },
-    { "x-ratelimit-reset", read_reset },
-    { "link", read_link },
-    { "x-repo-commit", read_commit },
-    { "x-linked-etag", read_linked_etag },
-    { "x-linked-size", read_linked_size },
-    { "x-error-code", read_error_code },
-    { "x-error-message", read_error_message },
-    { "x-amz-bucket-region", read_region },
+#define TEXT(field) .at = offsetof(sfti_answer, field), .size = sizeof((sfti_answer *)0)->field
+    { "content-range", .read = read_content_range },
+    { "content-length", .read = read_length },
+    { "content-encoding", .read = read_encoding },
+    { "x-goog-stored-content-encoding", .read = read_encoding },
+    { "content-type", .read = read_media_type },
+    { "content-disposition", .read = read_disposition },
+    { "etag", TEXT(etag), .exact = true },
+    { "last-modified", TEXT(modified), .exact = true },
+    { "location", .read = read_redirect },
+    { "date", TEXT(date), .exact = true },
+    { "retry-after", .read = read_retry_after },
+    { "ratelimit", .read = read_rate_limit },
+    { "ratelimit-remaining", .read = read_remaining },
+    { "x-ratelimit-remaining", .read = read_remaining },
+    { "ratelimit-reset", .read = read_reset },
+    { "x-ratelimit-reset", .read = read_reset },
+    { "link", .read = read_link },
+    { "x-repo-commit", .read = read_commit },
+    { "x-linked-etag", .read = read_linked_etag },
+    { "x-linked-size", .read = read_linked_size },
+    { "x-error-code", TEXT(error_code) },
+    { "x-error-message", TEXT(error_message) },
+    { "x-amz-bucket-region", TEXT(region), .exact = true },
+#undef TEXT
 };
 
 /* ── All headers ── */
@@ -235,24 +217,30 @@ void sfti_answer_free(sfti_answer *answer) {
     answer->location = NULL;
 }
 
+int64_t sfti_answer_date(const sfti_answer *answer) {
+    int64_t found;
+    return sfti_http_date(sft_span_cstr(answer->date), &found) ? found : 0;
+}
+
 /* A time in seconds since 1970, or a number of seconds. */
-static int64_t seconds_until(uint64_t value, bool absolute, int64_t now) {
-    if (absolute) value = value > (uint64_t)now ? value - (uint64_t)now : 0;
-    return value < WAIT_MOST_S ? (int64_t)value : WAIT_MOST_S;
+static int64_t seconds_until(const sfti_answer *answer, uint64_t value, bool absolute) {
+    int64_t date = absolute ? sfti_answer_date(answer) : 0;
+    uint64_t now = date > 0 ? (uint64_t)date : sfti_os_time_s();
+    if (absolute) value = value > now ? value - now : 0;
+    return value < RESET_MOST_S ? (int64_t)value : RESET_MOST_S;
 }
 
 static int64_t wait_asked_for(const header_reader *r) {
     uint64_t seconds;
     int64_t at, wait = r->limit_s, other = -1;
-    int64_t now = r->answer->date_s > 0 ? r->answer->date_s : (int64_t)sfti_os_time_s();
     if (r->retry_after.data && sfti_text_uint(r->retry_after, &seconds))
-        other = seconds_until(seconds, false, now);
+        other = seconds_until(r->answer, seconds, false);
     else if (r->retry_after.data && sfti_http_date(r->retry_after, &at))
-        other = seconds_until((uint64_t)at, true, now);
+        other = seconds_until(r->answer, (uint64_t)at, true);
     if (other > wait) wait = other;
     if (r->remaining == 0 && r->reset != UINT64_MAX) {
         /* Some tell a time of the calendar. */
-        other = seconds_until(r->reset, r->reset > WAIT_MOST_S, now) + 1;
+        other = seconds_until(r->answer, r->reset, r->reset > RESET_MOST_S) + 1;
         if (other > wait) wait = other;
     }
     return wait;
@@ -265,12 +253,75 @@ bool sfti_answer_read(sfti_answer *answer, int status, const sft_pair *headers, 
     sfti_answer_free(answer);
     sfti_answer_begin(answer, &alloc);
     answer->status = status;
-    for (size_t i = 0; i < count; i++)
-        for (size_t row = 0; row < sizeof header_rows / sizeof *header_rows; row++)
-            if (sfti_text_is(headers[i].key, header_rows[row].name))
-                header_rows[row].read(&r, sfti_text_trim(headers[i].value));
+    for (size_t i = 0; i < count; i++) {
+        const struct header_row *row = header_rows;
+        const struct header_row *end = header_rows + sizeof header_rows / sizeof *header_rows;
+        while (row < end && !sfti_text_is(headers[i].key, row->name)) row++;
+        if (row == end) continue;
+        sft_span value = sfti_text_trim(headers[i].value);
+        char *out = (char *)answer + row->at;
+        if (row->read) row->read(&r, value);
+        else if (row->exact) copy_exact(value, out, row->size);
+        else (void)copy_shown(value, out, row->size);
+    }
     answer->wait_s = wait_asked_for(&r);
     return !r.no_memory;
+}
+
+/* ── What the body of a failure says, in a line ── */
+
+/* Position of `word` in any case from `at` on, or the length. */
+static size_t find_word(sft_span body, size_t at, const char *word) {
+    while (at < body.len && !sfti_text_begins(sfti_span_from(body, at), word)) at++;
+    return at;
+}
+
+/* The text of an XML element without children; empty if there is none. `<` and > included in the
+ * names. */
+static sft_span element_text(sft_span body, const char *begin, const char *end) {
+    size_t from = find_word(body, 0, begin);
+    if (from == body.len) return (sft_span){ "", 0 };
+    from += strlen(begin);
+    size_t to = find_word(body, from, end);
+    return to < body.len ? (sft_span){ body.data + from, to - from } : (sft_span){ "", 0 };
+}
+
+static bool is_blank(char c) {
+    return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+/* Append in one line: controls and runs of blanks become one blank. */
+static void line_put(sfti_answer *answer, sft_span text) {
+    size_t len = strlen(answer->line);
+    for (size_t i = 0; i < text.len && len + 1 < sizeof answer->line; i++) {
+        bool blank = is_blank(text.data[i]);
+        if (blank && (len == 0 || answer->line[len - 1] == ' ')) continue;
+        answer->line[len++] = blank ? ' ' : text.data[i];
+    }
+    answer->line[len] = '\0';
+}
+
+void sfti_answer_body(sfti_answer *answer, sft_span body) {
+    answer->line[0] = '\0';
+    if (body.len > BODY_LOOKED_AT) body.len = BODY_LOOKED_AT;
+    sft_span code = element_text(body, "<Code>", "</Code>");
+    sft_span message = element_text(body, "<Message>", "</Message>");
+    sft_span title = element_text(body, "<title>", "</title>");
+    sft_span first = body; /* its first line of text */
+    while (first.len > 0 && is_blank(*first.data)) first = sfti_span_from(first, 1);
+    first.len = sfti_text_find(first, '\n');
+    first.len = sfti_text_find(first, '\r');
+    if (code.len > 0 || message.len > 0) {
+        line_put(answer, code);
+        if (code.len > 0 && message.len > 0) line_put(answer, sft_span_cstr(": "));
+        line_put(answer, message);
+    } else if (first.len > 0 && *first.data == '<') {
+        line_put(answer, title); /* tags say nothing */
+    } else {
+        line_put(answer, first);
+    }
+    size_t len = strlen(answer->line);
+    if (len > 0 && answer->line[len - 1] == ' ') answer->line[len - 1] = '\0';
 }
 
 /* ── Whether two are of one state ── */
@@ -279,16 +330,13 @@ static bool is_strong(const char *etag) {
     return *etag && strncmp(etag, "W/", 2) != 0;
 }
 
-static const char *opaque_part(const char *etag) {
-    return is_strong(etag) ? etag : etag + 2;
-}
-
 bool sfti_answer_same(const sfti_answer *a, const sfti_answer *b) {
     bool both_known = a->total != SFT_SIZE_UNKNOWN && b->total != SFT_SIZE_UNKNOWN;
     if (both_known && a->total != b->total) return false;
     if (is_strong(a->etag) && is_strong(b->etag)) return strcmp(a->etag, b->etag) == 0;
     /* Weak ones tell more than nothing where there are no dates. */
     if (!*a->modified && !*b->modified && *a->etag && *b->etag)
-        return strcmp(opaque_part(a->etag), opaque_part(b->etag)) == 0;
+        return strcmp(a->etag + (is_strong(a->etag) ? 0 : 2),
+                      b->etag + (is_strong(b->etag) ? 0 : 2)) == 0;
     return strcmp(a->modified, b->modified) == 0;
 }

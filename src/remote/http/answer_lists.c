@@ -1,4 +1,5 @@
-#include "remote/http/answer_lists.h"
+/* Headers that are lists with parameters. Tests: test_remote_answer.c. */
+#include "remote/http/answer.h"
 
 #include "base/utf8.h"
 #include "remote/http/text.h"
@@ -69,23 +70,19 @@ int64_t sfti_rate_limit_wait(sft_span value) {
 
 /* ── Link ── */
 
-static bool is_next(sft_span relations) {
-    sft_span relation;
-    while (sfti_text_split(&relations, ' ', &relation))
-        if (sfti_text_is(relation, "next")) return true;
-    return false;
-}
-
 sft_span sfti_link_next(sft_span value) {
     const sft_span none = { NULL, 0 };
-    sft_span text, name, relations, target = none;
+    sft_span text, name, relations, relation, target = none;
     bool next = false;
     char end;
     while (take_list_text(&value, ",;", &text, &end)) {
-        if (!target.data && text.len > 2 && *text.data == '<' && text.data[text.len - 1] == '>')
+        if (!target.data && text.len > 2 && *text.data == '<' && text.data[text.len - 1] == '>') {
             target = (sft_span){ text.data + 1, text.len - 2 };
-        else if (split_parameter(text, &name, &relations) && sfti_text_is(name, "rel"))
-            next = next || is_next(unquoted(relations));
+        } else if (split_parameter(text, &name, &relations) && sfti_text_is(name, "rel")) {
+            relations = unquoted(relations);
+            while (sfti_text_split(&relations, ' ', &relation))
+                next = next || sfti_text_is(relation, "next");
+        }
         if (end == ';') continue;
         if (next && target.data) return target;
         target = none;
@@ -137,10 +134,9 @@ static bool put_encoded_name(filename_buffer *to, sft_span value) {
     for (size_t i = language + 1; i < value.len; i++) {
         char c = value.data[i];
         if (c == '%') {
-            int high = i + 2 < value.len ? sfti_hex_digit(value.data[i + 1]) : -1;
-            int low = high >= 0 ? sfti_hex_digit(value.data[i + 2]) : -1;
-            if (low < 0) return false;
-            c = (char)(high * 16 + low);
+            int byte = sfti_percent_byte(value, i);
+            if (byte < 0) return false;
+            c = (char)byte;
             i += 2;
         }
         filename_put(to, c);
@@ -150,10 +146,8 @@ static bool put_encoded_name(filename_buffer *to, sft_span value) {
 
 static bool is_file_name(const filename_buffer *name) {
     sft_span text = { name->text, name->len };
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.data[i] < ' ' || text.data[i] == 0x7f) return false;
-    return text.len > 0 && !name->full && !sft_span_equal(text, sft_span_cstr("."))
-        && !sft_span_equal(text, sft_span_cstr(".."))
+    return text.len > 0 && !name->full && !sfti_text_has_control(text)
+        && !sft_span_equal(text, sft_span_cstr(".")) && !sft_span_equal(text, sft_span_cstr(".."))
         && sfti_utf8_check(text.data, text.len) == text.len;
 }
 

@@ -1,11 +1,14 @@
-/* Whole, small answers. */
+/* Whole, small answers, and sft_remote_fetch. Tests: test_remote_http.c. */
 #include "remote/http/exchange.h"
 
 #include "base/error.h"
+#include "base/options.h"
 #include "remote/http/http.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#define ANSWER_MOST ((uint64_t)64 << 20)
 
 typedef struct ask_taker {
     const sfti_ask *ask;
@@ -54,8 +57,9 @@ static sft_code ask_end(void *ctx, sft_error *err) {
     return SFT_OK;
 }
 
-sft_code sfti_ask_of(sft_remote *remote, sfti_target *target, const sfti_ask *ask,
-                     sft_buffer *body, sfti_answer *answer, sft_error *err) {
+/* As sfti_http_ask; target NULL: without any authorization. */
+static sft_code ask_of(sft_remote *remote, sfti_target *target, const sfti_ask *ask,
+                       sft_buffer *body, sfti_answer *answer, sft_error *err) {
     ask_taker taker = { .ask = ask, .body = body };
     sfti_exchange x = {
         .remote = remote, .target = target, .url = ask->url ? ask->url : target->url,
@@ -73,5 +77,32 @@ sft_code sfti_ask_of(sft_remote *remote, sfti_target *target, const sfti_ask *as
 
 sft_code sfti_http_ask(sfti_target *target, const sfti_ask *ask, sft_buffer *body,
                        sfti_answer *answer, sft_error *err) {
-    return sfti_ask_of(target->remote, target, ask, body, answer, err);
+    return ask_of(target->remote, target, ask, body, answer, err);
+}
+
+static SFTI_OPTIONS_TAKE(take_request, sft_remote_request, SFT_REMOTE_REQUEST_INIT, same_host)
+
+sft_code sft_remote_fetch(sft_remote *remote, const sft_remote_request *given, int *status,
+                          sft_buffer *body, sft_error *err) {
+    sft_remote_request request;
+    sfti_answer answer;
+    *status = 0;
+    sft_code code = take_request(given, &request, err);
+    if (code) return code;
+    if (!request.url)
+        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL, found none");
+    const char *accept = request.accept ? request.accept : "";
+    while (*accept >= ' ' && *accept <= '~') accept++;
+    if (*accept)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a media type of printable characters, found others");
+    sfti_ask ask = {
+        .url = request.url, .accept = request.accept, .body = request.body,
+        .most = request.most ? request.most : ANSWER_MOST, .total_ms = request.total_ms,
+        .same_host = request.same_host, .missing_ok = true,
+    };
+    code = ask_of(remote, NULL, &ask, body, &answer, err);
+    *status = answer.status;
+    sfti_answer_free(&answer);
+    return code;
 }

@@ -1,5 +1,5 @@
 /* The transport over libcurl: easy handles that keep their connections, one for each request at
- * a time. */
+ * a time. Tests: test_remote_curl.c. */
 #include "remote/http/curl.h"
 
 #include "base/error.h"
@@ -34,36 +34,30 @@ typedef struct curl_pool {
     uint64_t process;
 } curl_pool;
 
-static uint64_t origin_hash(const char *url) {
-    sfti_url parts;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    if (!sfti_url_parse(url, &parts)) return 0;
-    for (size_t i = 0; i < parts.host.len; i++)
-        hash = (hash ^ (unsigned char)sfti_lower(parts.host.data[i])) * UINT64_C(1099511628211);
-    return (hash ^ parts.port ^ (uint64_t)parts.https << 32) | 1;
-}
-
 static bool knows_origin(const curl_session *session, uint64_t origin) {
     for (size_t i = 0; i < ORIGINS; i++)
         if (session->origins[i] == origin) return true;
     return false;
 }
 
-static void note_origin(curl_session *session, uint64_t origin) {
-    if (knows_origin(session, origin)) return;
-    memmove(session->origins + 1, session->origins, (ORIGINS - 1) * sizeof *session->origins);
-    session->origins[0] = origin;
-}
-
-/* An idle one, if possible one that has been at that origin. */
-static curl_session *take_idle(curl_pool *pool, bool public_only, uint64_t origin) {
+/* An idle one, if possible one that has been at the request's origin; else a new one. */
+static curl_session *take_session(curl_pool *pool, const sft_http_request *request) {
     curl_session **found = NULL;
+    sfti_url url;
+    uint64_t origin = 0;
+    if (sfti_url_parse(request->url, &url)) {
+        origin = UINT64_C(14695981039346656037);
+        for (size_t i = 0; i < url.host.len; i++)
+            origin = (origin ^ (unsigned char)sfti_lower(url.host.data[i])) *
+                     UINT64_C(1099511628211);
+        origin = (origin ^ url.port ^ (uint64_t)url.https << 32) | 1;
+    }
     sfti_os_mutex_lock(&pool->mutex);
     /* A child of fork() must not touch the connections of its parent, not even to close them. */
     if (pool->process != sfti_os_process()) pool->idle = NULL;
     pool->process = sfti_os_process();
     for (curl_session **at = &pool->idle; *at; at = &(*at)->next) {
-        if ((*at)->public_only != public_only) continue;
+        if ((*at)->public_only != request->public_only) continue;
         if (!found) found = at;
         if (!knows_origin(*at, origin)) continue;
         found = at;
@@ -72,12 +66,6 @@ static curl_session *take_idle(curl_pool *pool, bool public_only, uint64_t origi
     curl_session *session = found ? *found : NULL;
     if (found) *found = session->next;
     sfti_os_mutex_unlock(&pool->mutex);
-    return session;
-}
-
-static curl_session *take_session(curl_pool *pool, const sft_http_request *request) {
-    uint64_t origin = origin_hash(request->url);
-    curl_session *session = take_idle(pool, request->public_only, origin);
     if (!session) {
         session = sfti_take(&pool->alloc, sizeof *session);
         if (!session) return NULL;
@@ -89,16 +77,11 @@ static curl_session *take_session(curl_pool *pool, const sft_http_request *reque
             return NULL;
         }
     }
-    note_origin(session, origin);
+    if (!knows_origin(session, origin)) {
+        memmove(session->origins + 1, session->origins, (ORIGINS - 1) * sizeof *session->origins);
+        session->origins[0] = origin;
+    }
     return session;
-}
-
-static void give_session(curl_pool *pool, curl_session *session) {
-    pool->lib->easy_reset(session->easy); /* the connections stay */
-    sfti_os_mutex_lock(&pool->mutex);
-    session->next = pool->idle;
-    pool->idle = session;
-    sfti_os_mutex_unlock(&pool->mutex);
 }
 
 /* ── One exchange ── */
@@ -118,15 +101,6 @@ typedef struct curl_exchange {
     bool has_head, connected, stalled, cancelled;
     bool unwanted, too_large, no_memory, private;
 } curl_exchange;
-
-/* "HTTP/1.1 206 Partial Content"; 0 if it is not that. */
-static int status_of(sft_span line) {
-    uint64_t status;
-    size_t blank = sfti_text_find(line, ' ');
-    sft_span rest = sfti_text_trim(sfti_span_from(line, blank));
-    rest.len = sfti_text_find(rest, ' ');
-    return rest.len == 3 && sfti_text_uint(rest, &status) ? (int)status : 0;
-}
 
 /* Name and value of each line; a line that continues another is left out. */
 static bool split_lines(const sft_buffer *lines, sfti_arena *arena, sft_pair **out,
@@ -182,8 +156,11 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
     while (line.len > 0 && (line.data[line.len - 1] == '\n' || line.data[line.len - 1] == '\r'))
         line.len--;
     if (line.len == 0) return end_head(x) ? all : 0;
-    if (sfti_text_begins(line, "HTTP/")) {
-        x->status = status_of(line);
+    if (sfti_text_begins(line, "HTTP/")) { /* "HTTP/1.1 206 Partial Content" */
+        uint64_t status;
+        line = sfti_text_trim(sfti_span_from(line, sfti_text_find(line, ' ')));
+        line.len = sfti_text_find(line, ' ');
+        x->status = line.len == 3 && sfti_text_uint(line, &status) ? (int)status : 0;
         x->lines.len = 0;
         return all;
     }
@@ -255,28 +232,25 @@ static int open_public_socket(void *ctx, int purpose, const curl_address *to) {
     return sfti_os_socket_open(to->family, to->type, to->protocol, &fd) ? -1 : fd;
 }
 
-static void set_functions(curl_exchange *x, char *text) {
-    const sfti_curl *lib = x->lib;
-    lib->easy_setopt(x->easy, CURLOPT_ERRORBUFFER, text);
-    lib->easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, take_body);
-    lib->easy_setopt(x->easy, CURLOPT_WRITEDATA, (void *)x);
-    lib->easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, take_header);
-    lib->easy_setopt(x->easy, CURLOPT_HEADERDATA, (void *)x);
-    lib->easy_setopt(x->easy, CURLOPT_XFERINFOFUNCTION, take_progress);
-    lib->easy_setopt(x->easy, CURLOPT_XFERINFODATA, (void *)x);
-    lib->easy_setopt(x->easy, CURLOPT_NOPROGRESS, 0L);
-    if (!x->request->public_only) return;
-    lib->easy_setopt(x->easy, CURLOPT_OPENSOCKETFUNCTION, open_public_socket);
-    lib->easy_setopt(x->easy, CURLOPT_OPENSOCKETDATA, (void *)x);
-}
-
 /* Nothing is taken from the environment or from files but the system's authorities: an empty proxy
  * and an empty no_proxy are none, and .netrc and cookies are off unless asked for. */
-static void set_options(curl_exchange *x, void *headers) {
+static void set_options(curl_exchange *x, void *headers, char *text) {
     const sfti_curl *lib = x->lib;
     const sft_http_request *request = x->request;
     void *easy = x->easy;
     const char *proxy = request->proxy ? request->proxy : "";
+    lib->easy_setopt(easy, CURLOPT_ERRORBUFFER, text);
+    lib->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    lib->easy_setopt(easy, CURLOPT_WRITEDATA, (void *)x);
+    lib->easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    lib->easy_setopt(easy, CURLOPT_HEADERDATA, (void *)x);
+    lib->easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, take_progress);
+    lib->easy_setopt(easy, CURLOPT_XFERINFODATA, (void *)x);
+    lib->easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    if (request->public_only) {
+        lib->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_public_socket);
+        lib->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, (void *)x);
+    }
     lib->easy_setopt(easy, CURLOPT_URL, request->url);
     lib->easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     lib->easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
@@ -335,17 +309,13 @@ static void *make_headers(const sfti_curl *lib, const sft_http_request *request,
 
 /* ── Sending ── */
 
-/* libcurl has a limit for one line, too, and calls it memory at first (then "too large"). */
-static bool is_head_too_large(const curl_exchange *x, int code) {
-    return x->too_large || (x->status && !x->has_head
-                            && (code == CURLE_OUT_OF_MEMORY || code == CURL_TOO_LARGE));
-}
-
 static sft_code end_exchange(curl_exchange *x, int code, const char *text, sft_error *err) {
     if (code == CURLE_OK || x->unwanted) return SFT_OK;
     if (x->cancelled || sfti_os_wait_over()) return sfti_fail_cancelled(err);
     if (x->no_memory) return sfti_fail_memory(err, x->lines.len);
-    if (is_head_too_large(x, code))
+    /* libcurl has a limit for one line, too, and calls it memory at first (then "too large"). */
+    if (x->too_large || (x->status && !x->has_head
+                         && (code == CURLE_OUT_OF_MEMORY || code == CURL_TOO_LARGE)))
         return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
                          "expected HTTP headers of at most %zu bytes, found more", HEADERS_MOST);
     if (x->private && code == CURLE_COULDNT_CONNECT) {
@@ -375,15 +345,18 @@ static sft_code send_by_curl(void *ctx, const sft_http_request *request,
     void *headers = make_headers(pool->lib, request, &pool->alloc);
     sft_code code = SFT_OUT_OF_MEMORY;
     if (headers) {
-        set_functions(&x, text);
-        set_options(&x, headers);
+        set_options(&x, headers, text);
         code = end_exchange(&x, pool->lib->easy_perform(session->easy), text, err);
         pool->lib->slist_free_all(headers);
     } else {
         sfti_fail_memory(err, sizeof text);
     }
     sft_buffer_free(&x.lines);
-    give_session(pool, session);
+    pool->lib->easy_reset(session->easy); /* the connections stay */
+    sfti_os_mutex_lock(&pool->mutex);
+    session->next = pool->idle;
+    pool->idle = session;
+    sfti_os_mutex_unlock(&pool->mutex);
     return code;
 }
 

@@ -53,24 +53,6 @@ static bool curl_says(const char *text, const char *word) {
     return false;
 }
 
-static const char *certificate_problem(const sfti_curl_failure *f) {
-    const size_t count = sizeof tls_rows / sizeof *tls_rows;
-    for (size_t i = 0; i < count; i++)
-        if (f->verified != 0 && tls_rows[i].verified == f->verified) return tls_rows[i].meaning;
-    for (size_t i = 0; i < count; i++)
-        if (curl_says(f->text, tls_rows[i].word)) return tls_rows[i].meaning;
-    return "is not accepted";
-}
-
-/* A handshake may also just be cut off. */
-static bool is_cut_handshake(const sfti_curl_failure *f) {
-    static const char *const words[] = { "SYSCALL", "reset", "unexpected eof", "closed", "broken",
-                                         "not properly terminated", "premature" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (curl_says(f->text, words[i])) return true;
-    return false;
-}
-
 static sft_code fail_tls(const sfti_curl_failure *f, const char *place, sft_error *err) {
     if (f->code == CURLE_SSL_CACERT_BADFILE)
         return sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET,
@@ -84,8 +66,14 @@ static sft_code fail_tls(const sfti_curl_failure *f, const char *place, sft_erro
         sfti_hint(err, SFT_HINT_NONE);
         return SFT_REMOTE_TLS;
     }
+    const char *problem = NULL;
+    const size_t count = sizeof tls_rows / sizeof *tls_rows;
+    for (size_t i = 0; !problem && f->verified != 0 && i < count; i++)
+        if (tls_rows[i].verified == f->verified) problem = tls_rows[i].meaning;
+    for (size_t i = 0; !problem && i < count; i++)
+        if (curl_says(f->text, tls_rows[i].word)) problem = tls_rows[i].meaning;
     return sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "the certificate of %s %s", place,
-                     certificate_problem(f));
+                     problem ? problem : "is not accepted");
 }
 
 static bool is_tls(const sfti_curl_failure *f) {
@@ -94,7 +82,11 @@ static bool is_tls(const sfti_curl_failure *f) {
         CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE,
         CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
     };
-    if (f->code == CURLE_SSL_CONNECT_ERROR && is_cut_handshake(f)) return false;
+    /* A handshake may also just be cut off. */
+    static const char *const cut[] = { "SYSCALL", "reset", "unexpected eof", "closed", "broken",
+                                       "not properly terminated", "premature" };
+    for (size_t i = 0; f->code == CURLE_SSL_CONNECT_ERROR && i < sizeof cut / sizeof *cut; i++)
+        if (curl_says(f->text, cut[i])) return false;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (f->code == codes[i]) return true;
     return false;
@@ -134,21 +126,12 @@ static sft_code fail_tunnel(const sfti_curl_failure *f, sft_error *err) {
     return code;
 }
 
-static sft_code fail_connect(const sfti_curl_failure *f, const char *place, sft_error *err) {
-    char reason[128] = "", proxy[SERVER_PLACE_SIZE] = "", text[128];
-    if (f->os_error > 0)
-        (void)snprintf(reason, sizeof reason, ": %s",
-                       sfti_os_error_text((int)f->os_error, text, sizeof text));
-    if (f->request->proxy) sfti_url_show(f->request->proxy, proxy, sizeof proxy);
-    return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "no connection to %s%s%s%s", place,
-                     *proxy ? " by the proxy " : "", proxy, reason);
-}
-
 /* ── All ── */
 
 sft_code sfti_curl_fail(const sfti_curl_failure *f, sft_error *err) {
-    char place[SERVER_PLACE_SIZE], proxy[SERVER_PLACE_SIZE] = "";
+    char place[SERVER_PLACE_SIZE], proxy[SERVER_PLACE_SIZE] = "", text[128];
     const sft_http_request *request = f->request;
+    const char *reason = "";
     server_place(request->url, place);
     if (request->proxy) sfti_url_show(request->proxy, proxy, sizeof proxy);
     if (f->code == CURLE_OUT_OF_MEMORY) return sfti_fail_memory(err, 0);
@@ -163,7 +146,9 @@ sft_code sfti_curl_fail(const sfti_curl_failure *f, sft_error *err) {
         return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
                          "the name of the host %s is not known", place);
     case CURLE_COULDNT_CONNECT:
-        return fail_connect(f, place, err);
+        if (f->os_error > 0) reason = sfti_os_error_text((int)f->os_error, text, sizeof text);
+        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "no connection to %s%s%s%s%.125s",
+                         place, *proxy ? " by the proxy " : "", proxy, *reason ? ": " : "", reason);
     case CURLE_URL_MALFORMAT:
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
                          "libcurl does not take the URL of %s", place);

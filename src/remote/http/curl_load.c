@@ -27,15 +27,6 @@ static const struct curl_symbol { const char *name; size_t at; } curl_symbols[] 
 static sfti_curl curl_functions;
 static bool curl_is_loaded, curl_works;
 
-static bool take_symbols(const char *library, sfti_curl *out) {
-    for (size_t i = 0; i < sizeof curl_symbols / sizeof *curl_symbols; i++) {
-        os_function found = sfti_os_library_function(library, curl_symbols[i].name);
-        if (!found) return false;
-        memcpy((char *)out + curl_symbols[i].at, &found, sizeof found);
-    }
-    return true;
-}
-
 static void load_curl(void) {
     /* Of macOS first, by its path: a name would be looked for in the current folder there. On
      * Windows anybody may make a folder of that path. */
@@ -53,9 +44,15 @@ static void load_curl(void) {
         { SFTI_PATHS_WINDOWS, "libcurl.dll" },
     };
     bool found = false;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++)
-        found = rows[i].host == sfti_os_path_rule() &&
-                take_symbols(rows[i].library, &curl_functions);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++) {
+        found = rows[i].host == sfti_os_path_rule();
+        for (size_t k = 0; found && k < sizeof curl_symbols / sizeof *curl_symbols; k++) {
+            os_function function =
+                sfti_os_library_function(rows[i].library, curl_symbols[k].name);
+            found = function != NULL;
+            memcpy((char *)&curl_functions + curl_symbols[k].at, &function, sizeof function);
+        }
+    }
     curl_works = found && curl_functions.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
 }
 

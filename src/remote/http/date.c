@@ -1,4 +1,4 @@
-/* Dates of HTTP: RFC 9110, 5.6.7. */
+/* Dates of HTTP: RFC 9110, 5.6.7. Tests: test_remote_answer.c. */
 #include "base/calendar.h"
 #include "remote/http/answer.h"
 #include "remote/http/text.h"
@@ -34,22 +34,13 @@ static bool take_month(sft_span *text, uint64_t *out) {
     return false;
 }
 
-static bool take_weekday(sft_span *text) {
-    size_t len = 0;
-    while (len < text->len && sfti_is_letter(text->data[len])) len++;
-    *text = sfti_span_from(*text, len);
-    return len >= 3;
-}
-
-static bool take_year(sft_span *text, bool whole, uint64_t *out) {
-    if (!take_digits(text, whole ? 4 : 2, out)) return false;
-    if (!whole) *out += *out < 70 ? 2000 : 1900;
-    return true;
-}
-
 static bool take_part(sft_span *text, char what, date_parts *to) {
+    size_t len = 0;
     switch (what) {
-    case 'w': return take_weekday(text);
+    case 'w':
+        while (len < text->len && sfti_is_letter(text->data[len])) len++;
+        *text = sfti_span_from(*text, len);
+        return len >= 3;
     case 'd':
         if (text->len > 0 && *text->data == ' ') {
             *text = sfti_span_from(*text, 1);
@@ -58,8 +49,11 @@ static bool take_part(sft_span *text, char what, date_parts *to) {
         return take_digits(text, 2, &to->day);
     case 'D': return take_digits(text, 2, &to->day);
     case 'M': return take_month(text, &to->month);
-    case 'Y': return take_year(text, true, &to->year);
-    case 'y': return take_year(text, false, &to->year);
+    case 'Y': return take_digits(text, 4, &to->year);
+    case 'y':
+        if (!take_digits(text, 2, &to->year)) return false;
+        to->year += to->year < 70 ? 2000 : 1900;
+        return true;
     case 'h': return take_digits(text, 2, &to->hour);
     case 'm': return take_digits(text, 2, &to->minute);
     case 's': return take_digits(text, 2, &to->second);

@@ -1,8 +1,9 @@
+/* Exchanges: redirects by hand, retries, waits, and what a status means that nobody accepted.
+ * Tests: test_remote_http.c. */
 #include "remote/http/exchange.h"
 
 #include "base/error.h"
-#include "remote/http/http.h"
-#include "remote/http/retry.h"
+#include "os/os.h"
 #include "remote/http/text.h"
 
 #include <inttypes.h>
@@ -12,17 +13,24 @@
 #define REDIRECTS_MOST 5
 #define PROGRESS ((uint64_t)64 << 10) /* bytes after which failed tries are forgotten */
 #define RETRIES 4
+#define WAIT_MOST_S 60 /* a server that asks for more is a failure */
 #define WAIT_STEP_MS ((uint64_t)100)
+#define DELAY_LOST_MS 300 /* a lost connection is often back at once */
+#define DELAY_FIRST_MS 1000
+#define DELAY_DOUBLINGS 3 /* 8 s at most */
 #define SHOWN_URL_SIZE 256
 
 /* ── Failures ── */
 
+static const char *first_url(const sfti_exchange *x) {
+    return x->target && x->target->url ? x->target->url : x->url;
+}
+
 /* Messages are shown with the file's name: they tell the host only if it is another one. */
 const char *sfti_exchange_host(const sfti_exchange *x, char out[SFTI_HOST_SIZE]) {
-    const char *first = x->target && x->target->url ? x->target->url : x->url;
     sfti_url url;
     *out = '\0';
-    if (!sfti_url_same_origin(first, x->at) && sfti_url_parse(x->at, &url))
+    if (!sfti_url_same_origin(first_url(x), x->at) && sfti_url_parse(x->at, &url))
         (void)snprintf(out, SFTI_HOST_SIZE, "%.*s: ", (int)(url.path.data - url.host.data),
                        url.host.data);
     return out;
@@ -74,23 +82,16 @@ static sft_code fail_redirect(const sfti_exchange *x, const char *to, const char
                      sfti_exchange_host(x, host), shown, why);
 }
 
-/* Whether unencrypted connections were asked for. */
-static bool began_unencrypted(const sfti_exchange *x) {
-    const char *first = x->target && x->target->url ? x->target->url : x->url;
-    sfti_url url;
-    return sfti_url_parse(first, &url) && !url.https;
-}
-
 static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
     const char *location = x->answer->location;
-    sfti_url url;
+    sfti_url url, first;
     if (!sfti_arena_reserve(&x->arena, SFTI_URL_MOST + 8)) /* so that NULL is no lack of it */
         return sfti_fail_memory(err, SFTI_URL_MOST);
     const char *next = sfti_url_join(&x->arena, x->at, sft_span_cstr(location));
     if (!next) return fail_redirect(x, location, "expected a URL of http or https", err);
     if (!sfti_url_parse(next, &url) || url.user.data)
         return fail_redirect(x, next, "expected a URL without a user", err);
-    if (!url.https && !began_unencrypted(x))
+    if (!url.https && (!sfti_url_parse(first_url(x), &first) || first.https))
         return fail_redirect(x, next, "expected https, as before", err);
     if (x->same_host && !sfti_url_same_origin(x->url, next))
         return fail_redirect(x, next, "expected the same host", err);
@@ -114,21 +115,6 @@ static void begin_again(sfti_exchange *x, const char *url) {
 
 /* ── Retries ── */
 
-static unsigned most_tries(const sfti_exchange *x) {
-    uint32_t retries = x->remote->options.retries;
-    if (retries == UINT32_MAX) return 1;
-    return (retries ? retries : RETRIES) + 1;
-}
-
-static sft_code fail_wait_asked(const sfti_exchange *x, sft_error *err) {
-    char host[SFTI_HOST_SIZE];
-    uint64_t minutes = ((uint64_t)x->answer->wait_s + 59) / 60;
-    return sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
-                     "%sstatus %d, and the server asks to come back in %" PRIu64 " minute%s",
-                     sfti_exchange_host(x, host), x->answer->status, minutes,
-                     minutes == 1 ? "" : "s");
-}
-
 /* What the scheme knows of an answer; false: nothing. */
 static bool ask_scheme(const sfti_exchange *x, bool *again, sft_error *found) {
     sfti_target *target = x->target;
@@ -138,43 +124,71 @@ static bool ask_scheme(const sfti_exchange *x, bool *again, sft_error *found) {
         && target->scheme->explain(target, x->at, x->answer, again, found);
 }
 
-static void add_tries(const sfti_exchange *x, sft_error *err) {
-    if (!err || x->tries < 2) return;
-    size_t len = strlen(err->message);
-    (void)snprintf(err->message + len, sizeof err->message - len, " (%u tries)", x->tries);
-}
-
+/* Waits until it is over, the process is told to stop, or nobody wants the answer any more. */
 static sft_code wait_for(const sfti_exchange *x, uint64_t ms, sft_error *err) {
-    sft_code code = SFT_OK;
-    while (!code && ms > 0) {
-        uint64_t step = ms < WAIT_STEP_MS ? ms : WAIT_STEP_MS;
-        code = sfti_http_wait(step, err);
-        if (!code && x->go_on && !x->go_on(x->go_on_ctx)) code = sfti_fail_cancelled(err);
+    while (ms > 0) {
+        const uint64_t step = ms < WAIT_STEP_MS ? ms : WAIT_STEP_MS;
+        const uint64_t until = sfti_os_now_ns() + step * 1000000;
+        uint32_t more = 0;
+        if (sfti_os_wait_over()) return sfti_fail_cancelled(err);
+        while (sfti_os_now_ns() < until)
+            if (!sfti_os_wait_more(&more)) return sfti_fail_cancelled(err);
+        if (x->go_on && !x->go_on(x->go_on_ctx)) return sfti_fail_cancelled(err);
         ms -= step;
     }
-    return code;
+    return SFT_OK;
+}
+
+/* Milliseconds before the try after `tries` failed ones (from 1): what the server asked for
+ * (asked_s, or -1), else longer each time, and up to half of it more: many that were turned away
+ * together do not come back together. */
+static uint64_t delay_of(unsigned tries, int64_t asked_s, bool lost) {
+    uint32_t chance;
+    uint64_t wait = DELAY_LOST_MS;
+    if (asked_s >= 0) return (uint64_t)asked_s * 1000;
+    if (lost && tries > 0) tries--;
+    if (tries > 0)
+        wait = (uint64_t)DELAY_FIRST_MS << (tries <= DELAY_DOUBLINGS ? tries - 1 : DELAY_DOUBLINGS);
+    if (sfti_os_random(&chance, sizeof chance)) chance = 0;
+    return wait + wait / 2 * (chance & 0xffff) / 0xffff;
 }
 
 /* No more tries. asks: the server wants more time than is waited. */
 static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks,
                         sft_error *err) {
+    char host[SFTI_HOST_SIZE];
     sft_error found;
     sft_code code;
     bool again;
-    if (lost) code = sfti_fail_as(err, lost->code, lost);
-    else if (ask_scheme(x, &again, &found)) code = sfti_fail_as(err, found.code, &found);
-    else code = asks ? fail_wait_asked(x, err) : sfti_exchange_fail(x, err);
-    add_tries(x, err);
+    if (lost) {
+        code = sfti_fail_as(err, lost->code, lost);
+    } else if (ask_scheme(x, &again, &found)) {
+        code = sfti_fail_as(err, found.code, &found);
+    } else if (asks) {
+        uint64_t minutes = ((uint64_t)x->answer->wait_s + 59) / 60;
+        code = sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
+                         "%sstatus %d, and the server asks to come back in %" PRIu64 " minute%s",
+                         sfti_exchange_host(x, host), x->answer->status, minutes,
+                         minutes == 1 ? "" : "s");
+    } else {
+        code = sfti_exchange_fail(x, err);
+    }
+    if (err && x->tries > 1) {
+        size_t len = strlen(err->message);
+        (void)snprintf(err->message + len, sizeof err->message - len, " (%u tries)", x->tries);
+    }
     return code;
 }
 
 /* Wait before one more try. lost: what became of the connection. */
 static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
-    int64_t asked = lost ? -1 : x->answer->wait_s;
+    const int64_t asked = lost ? -1 : x->answer->wait_s;
+    const uint32_t retries = x->remote->options.retries;
+    const uint32_t most = retries == UINT32_MAX ? 1 : (retries ? retries : RETRIES) + 1;
+    const bool asks = asked > WAIT_MOST_S;
     x->tries++;
-    const bool asks = asked > SFTI_WAIT_MOST_S;
-    const uint64_t delay = sfti_retry_delay(x->tries, asked, lost != NULL);
-    if (asks || x->tries >= most_tries(x) || delay >= sfti_exchange_left_ms(x))
+    const uint64_t delay = delay_of(x->tries, asked, lost != NULL);
+    if (asks || x->tries >= most || delay >= sfti_exchange_left_ms(x))
         return give_up(x, lost, asks, err);
     x->is_retry = x->asked_before = true;
     return wait_for(x, delay, err);
@@ -212,10 +226,9 @@ static sft_code explain_failure(sfti_exchange *x, sft_error *err) {
     return explained ? sfti_fail_as(err, found.code, &found) : sfti_exchange_fail(x, err);
 }
 
-static sft_code next_step(sfti_exchange *x, sft_error *err) {
-    if (x->use == SFTI_BODY_REDIRECT) return follow_redirect(x, err);
-    if (sfti_retry_is_busy(x->answer->status)) return wait_to_retry(x, NULL, err);
-    return explain_failure(x, err);
+/* Whether the same request may succeed a little later. */
+static bool is_busy(int status) {
+    return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
@@ -230,7 +243,9 @@ sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
         if (!code && (x->local || x->use == SFTI_BODY_TAKEN)) return SFT_OK;
         if (code == SFT_REMOTE_NETWORK) code = wait_to_retry(x, &found, err);
         else if (code) return sfti_fail_as(err, code, &found);
-        else code = next_step(x, err);
+        else if (x->use == SFTI_BODY_REDIRECT) code = follow_redirect(x, err);
+        else if (is_busy(x->answer->status)) code = wait_to_retry(x, NULL, err);
+        else code = explain_failure(x, err);
         if (code) return code;
     }
 }

@@ -72,11 +72,6 @@ sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err);
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err);
 void sfti_exchange_free(sfti_exchange *x);
 
-/* As sfti_http_ask; target NULL: without any authorization. */
-struct sfti_ask;
-sft_code sfti_ask_of(sft_remote *remote, sfti_target *target, const struct sfti_ask *ask,
-                     sft_buffer *body, sfti_answer *answer, sft_error *err);
-
 /* Replace what an exchange proves its rights with, in headers and URLs of all its hops, wherever a
  * server repeats it in a text of len bytes; the length that is left. */
 size_t sfti_redact(const sfti_exchange *x, char *text, size_t len);

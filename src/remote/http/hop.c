@@ -1,4 +1,4 @@
-/* One request, and what becomes of its answer. */
+/* One request, and what becomes of its answer. Tests: test_remote_http.c. */
 #include "remote/http/exchange.h"
 
 #include "base/error.h"
@@ -21,31 +21,19 @@ static bool add_text(sfti_headers *headers, const char *name, const char *text) 
     return sfti_headers_add(headers, name, sft_span_cstr(text));
 }
 
-static bool add_range(sfti_headers *headers, uint64_t begin, uint64_t end) {
-    char text[64];
-    (void)snprintf(text, sizeof text, "bytes=%" PRIu64 "-%" PRIu64, begin, end - 1);
-    return add_text(headers, "range", text);
-}
-
-/* A weak tag is no condition. */
-static bool add_condition(const sfti_exchange *x, sfti_headers *headers) {
-    const sfti_scheme *scheme = x->target ? x->target->scheme : NULL;
-    if (!scheme || !scheme->if_match || !x->same || x->same->etag[0] != '"') return true;
-    return add_text(headers, "if-match", x->same->etag);
-}
-
 static bool add_headers(const sfti_exchange *x, sfti_headers *headers) {
+    const sfti_scheme *scheme = x->target ? x->target->scheme : NULL;
+    char range[64];
+    if (x->end)
+        (void)snprintf(range, sizeof range, "bytes=%" PRIu64 "-%" PRIu64, x->begin, x->end - 1);
+    /* A weak tag is no condition. */
+    bool condition = scheme && scheme->if_match && x->same && x->same->etag[0] == '"';
     return add_text(headers, "user-agent", USER_AGENT)
         && add_text(headers, "accept-encoding", "identity")
         && (!x->accept || add_text(headers, "accept", x->accept))
         && (!x->post.data || add_text(headers, "content-type", "application/json"))
-        && (!x->end || add_range(headers, x->begin, x->end)) && add_condition(x, headers);
-}
-
-static const char *proxy_for(const sft_remote *remote, const sfti_url *url) {
-    const char *proxy = url->https ? remote->https_proxy : remote->http_proxy;
-    if (!proxy || !*proxy || sfti_no_proxy(remote->no_proxy, url->host, url->port)) return NULL;
-    return proxy;
+        && (!x->end || add_text(headers, "range", range))
+        && (!condition || add_text(headers, "if-match", x->same->etag));
 }
 
 /* The one that was given, or libcurl from now on. */
@@ -63,13 +51,14 @@ static sft_code take_transport(sft_remote *remote, sft_transport *out, sft_error
 
 static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err) {
     char shown[SHOWN_SIZE];
-    sfti_url_show(x->at, shown, sizeof shown);
     if (x->remote->options.offline)
         return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
                          "not fetched: the network is not to be used");
-    if (!sfti_url_parse(x->at, out) || out->user.data)
+    if (!sfti_url_parse(x->at, out) || out->user.data) {
+        sfti_url_show(x->at, shown, sizeof shown);
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
                          "expected a URL of http or https without a user, found \"%s\"", shown);
+    }
     if (x->remote->options.public_only && !sfti_host_is_public(out->host))
         return sfti_fail(err, SFT_REMOTE_PRIVATE, SFT_NO_OFFSET,
                          "expected a public host, found \"%.*s\"", SFTI_CLIP(out->host, 255));
@@ -77,12 +66,6 @@ static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err)
 }
 
 /* ── What arrives ── */
-
-static bool is_redirect(const sfti_answer *answer) {
-    int status = answer->status;
-    return answer->location && (status == 301 || status == 302 || status == 303 || status == 307
-                                || status == 308);
-}
 
 static bool take_head(void *ctx, int status, const sft_pair *headers, size_t count) {
     sfti_exchange *x = ctx;
@@ -99,7 +82,8 @@ static bool take_head(void *ctx, int status, const sft_pair *headers, size_t cou
         x->local = true;
         return false;
     }
-    if (is_redirect(x->answer)) {
+    if (x->answer->location && (status == 301 || status == 302 || status == 303 || status == 307
+                                || status == 308)) {
         x->use = SFTI_BODY_REDIRECT;
         return true;
     }
@@ -115,15 +99,6 @@ static bool take_bytes(void *ctx, const void *bytes, size_t len) {
     if (x->use == SFTI_BODY_FAILURE && kept > 0)
         x->no_memory = !sfti_buffer_put(&x->failure, bytes, kept);
     return !x->no_memory && x->bytes < BODY_DRAINED;
-}
-
-/* What a failure says, without what was sent to get it. */
-static void take_failure(sfti_exchange *x) {
-    sfti_answer *answer = x->answer;
-    size_t len = sfti_redact(x, answer->error_message, strlen(answer->error_message));
-    answer->error_message[len] = '\0';
-    x->failure.len = sfti_redact(x, x->failure.data, x->failure.len);
-    sfti_answer_body(answer, (sft_span){ x->failure.data, x->failure.len });
 }
 
 /* ── Accounts ── */
@@ -159,12 +134,15 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
                              sft_error *err) {
     const sft_remote_options *options = &x->remote->options;
     const uint64_t began = sfti_os_now_ns(), left = sfti_exchange_left_ms(x);
+    const char *proxy = url->https ? x->remote->https_proxy : x->remote->http_proxy;
     sft_transport transport;
     sft_code code = take_transport(x->remote, &transport, err);
     if (code) return code;
+    if (proxy && (!*proxy || sfti_no_proxy(x->remote->no_proxy, url->host, url->port)))
+        proxy = NULL;
     sft_http_request request = {
         .method = x->post.data ? "POST" : "GET", .url = x->at, .headers = headers->at,
-        .header_count = headers->count, .body = x->post, .proxy = proxy_for(x->remote, url),
+        .header_count = headers->count, .body = x->post, .proxy = proxy,
         .ca_file = x->remote->ca_file, .public_only = options->public_only,
         .connect_ms = options->connect_ms ? options->connect_ms : CONNECT_MS,
         .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS,
@@ -226,7 +204,12 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
     } else if (!code && x->use == SFTI_BODY_TAKEN && !x->local) {
         code = x->taker.end(x->taker.ctx, err);
     }
-    if (!code && x->use == SFTI_BODY_FAILURE) take_failure(x);
+    if (!code && x->use == SFTI_BODY_FAILURE) { /* what it says, without what was sent to get it */
+        char *said = x->answer->error_message;
+        said[sfti_redact(x, said, strlen(said))] = '\0';
+        x->failure.len = sfti_redact(x, x->failure.data, x->failure.len);
+        sfti_answer_body(x->answer, (sft_span){ x->failure.data, x->failure.len });
+    }
 done:
     sfti_arena_free(&arena);
     return code;

@@ -1,4 +1,4 @@
-/* Hosts and addresses: which are public, and which no proxy serves. */
+/* Hosts and addresses: which are public, and which no proxy serves. Tests: test_remote_url.c. */
 #include "remote/http/text.h"
 #include "remote/http/url.h"
 
@@ -138,32 +138,30 @@ bool sfti_address_is_public(const uint8_t *address, size_t len) {
         && !is_in_any(address, BLOCKS(special_ipv6));
 }
 
-static bool ends_with_label(sft_span host, const char *name) {
-    size_t len = strlen(name);
-    if (host.len < len || !sfti_text_is(sfti_span_from(host, host.len - len), name)) return false;
-    return host.len == len || host.data[host.len - len - 1] == '.';
-}
-
-/* Whether a resolver takes it for an address, if it takes it at all. */
-static bool ends_in_number(sft_span host) {
-    uint64_t value;
-    size_t at = host.len;
-    while (at > 0 && host.data[at - 1] != '.') at--;
-    return sfti_is_digit(host.data[at])
-        && (parse_part(sfti_span_from(host, at), &value)
-            || sfti_text_uint(sfti_span_from(host, at), &value));
+/* Whether a host is a domain, or lies in it. */
+static bool is_in_domain(sft_span host, sft_span domain) {
+    if (domain.len == 0 || host.len < domain.len) return false;
+    size_t at = host.len - domain.len;
+    return (at == 0 || host.data[at - 1] == '.')
+        && sfti_text_same(sfti_span_from(host, at), domain);
 }
 
 bool sfti_host_is_public(sft_span host) {
     static const char *const local[] = { "localhost", "local", "internal" };
     uint8_t address[16];
+    uint64_t value;
     while (host.len > 0 && host.data[host.len - 1] == '.') host.len--;
     if (host.len == 0) return false;
-    size_t len = parse_address(host, address);
+    size_t len = parse_address(host, address), at = host.len;
     if (len) return sfti_address_is_public(address, len);
-    if (host.data[0] == '[' || ends_in_number(host)) return false;
+    /* A resolver takes what ends in a number for an address, if it takes it at all. */
+    while (at > 0 && host.data[at - 1] != '.') at--;
+    sft_span last = sfti_span_from(host, at);
+    bool number = sfti_is_digit(*last.data)
+               && (parse_part(last, &value) || sfti_text_uint(last, &value));
+    if (host.data[0] == '[' || number) return false;
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-        if (ends_with_label(host, local[i])) return false;
+        if (is_in_domain(host, sft_span_cstr(local[i]))) return false;
     return true;
 }
 
@@ -178,14 +176,6 @@ static bool covers_address(sft_span entry, const uint8_t *address, size_t len) {
     entry.len = slash;
     return bits <= 8 * len && parse_address(entry, block) == len
         && is_in_block(address, block, (size_t)bits);
-}
-
-static bool covers_name(sft_span entry, sft_span host) {
-    while (entry.len > 0 && entry.data[0] == '.') entry = sfti_span_from(entry, 1);
-    while (entry.len > 0 && entry.data[entry.len - 1] == '.') entry.len--;
-    if (entry.len == 0 || host.len < entry.len) return false;
-    size_t at = host.len - entry.len;
-    return sfti_text_same(sfti_span_from(host, at), entry) && (at == 0 || host.data[at - 1] == '.');
 }
 
 /* Cut ":80" off an entry; false: it is another port. */
@@ -212,7 +202,11 @@ bool sfti_no_proxy(const char *list, sft_span host, uint32_t port) {
         if (entry.len == 0) continue;
         if (sft_span_equal(entry, sft_span_cstr("*"))) return true;
         if (!covers_port(&entry, port)) continue;
-        if (len ? covers_address(entry, address, len) : covers_name(entry, host)) return true;
+        if (len && covers_address(entry, address, len)) return true;
+        if (len) continue;
+        while (entry.len > 0 && entry.data[0] == '.') entry = sfti_span_from(entry, 1);
+        while (entry.len > 0 && entry.data[entry.len - 1] == '.') entry.len--;
+        if (is_in_domain(host, entry)) return true;
     }
     return false;
 }

@@ -51,7 +51,4 @@ typedef struct sfti_fetch {
 sft_code sfti_http_range(sfti_target *target, sfti_fetch *fetch, sft_error *err);
 void sfti_fetch_free(sfti_fetch *fetch);
 
-/* Of a source's reader, wait for ms or until the process is told to stop. SFT_CANCELLED. */
-sft_code sfti_http_wait(uint64_t ms, sft_error *err);
-
 #endif

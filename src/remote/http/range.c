@@ -1,5 +1,5 @@
 /* Ranges of files: an answer counts by its Content-Range and its ETag, never by its status alone
- * (docs/remote.md has the table). */
+ * (docs/remote.md has the table). Tests: test_remote_http.c. */
 #include "remote/http/exchange.h"
 
 #include "base/error.h"
@@ -160,50 +160,20 @@ static bool range_body(void *ctx, const void *bytes, size_t len) {
     return !t->enough;
 }
 
-/* A whole body without a length ends where the file does. */
-static bool is_complete(range_taker *t) {
-    sfti_fetch *fetch = t->fetch;
-    if (t->enough || fetch->begin + fetch->got == fetch->end) return true;
-    if (t->body_end == SFT_SIZE_UNKNOWN) fetch->total = t->body_end = t->at;
-    return t->at == t->body_end;
-}
-
 static sft_code range_end(void *ctx, sft_error *err) {
     range_taker *t = ctx;
+    sfti_fetch *fetch = t->fetch;
     if (t->code) return sfti_fail_as(err, t->code, &t->err);
-    if (is_complete(t)) return SFT_OK;
+    if (t->enough || fetch->begin + fetch->got == fetch->end) return SFT_OK;
+    /* A whole body without a length ends where the file does. */
+    if (t->body_end == SFT_SIZE_UNKNOWN) fetch->total = t->body_end = t->at;
+    if (t->at == t->body_end) return SFT_OK;
     return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
                      "the answer was cut off at byte %" PRIu64 ", before byte %" PRIu64, t->at,
                      t->body_end);
 }
 
 /* ── Fetching ── */
-
-/* Nothing of it was given out. */
-static void begin_fetch_again(range_taker *t) {
-    t->again = t->has_state = false;
-    t->restarted = true;
-    t->fetch->got = 0;
-    t->x->begin = t->fetch->begin;
-    t->x->same = NULL;
-    t->x->tries = 0;
-}
-
-/* Whether the server has given all there is. */
-static bool is_done(const range_taker *t) {
-    const sfti_fetch *fetch = t->fetch;
-    const uint64_t reached = fetch->begin + fetch->got;
-    return reached == fetch->end || t->whole || t->enough
-        || (fetch->total != SFT_SIZE_UNKNOWN && reached >= fetch->total);
-}
-
-static bool keep_final_url(sfti_fetch *fetch, const sfti_exchange *x) {
-    const size_t size = strlen(x->at) + 1;
-    char *copy = sfti_take(&x->remote->alloc, size);
-    if (copy) memcpy(copy, x->at, size);
-    fetch->final_url = copy;
-    return copy != NULL;
-}
 
 sft_code sfti_http_range(sfti_target *target, sfti_fetch *fetch, sft_error *err) {
     sfti_exchange x = {
@@ -225,15 +195,29 @@ sft_code sfti_http_range(sfti_target *target, sfti_fetch *fetch, sft_error *err)
         code = sfti_exchange_run(&x, err);
         x.url = x.at;
         if (strcmp(x.url, target->url) != 0) x.fresh_url = target->url;
-        if (code == SFT_REMOTE_CHANGED && taker.again) begin_fetch_again(&taker);
-        else if (code || x.local || is_done(&taker)) break;
+        const uint64_t reached = fetch->begin + fetch->got;
+        if (code == SFT_REMOTE_CHANGED && taker.again) { /* nothing of it was given out */
+            taker.again = taker.has_state = false;
+            taker.restarted = true;
+            fetch->got = 0;
+            x.begin = fetch->begin;
+            x.same = NULL;
+            x.tries = 0;
+        } else if (code || x.local || reached == fetch->end || taker.whole || taker.enough
+                   || (fetch->total != SFT_SIZE_UNKNOWN && reached >= fetch->total)) {
+            break;
+        }
         if (parts < parts_most) continue;
         (void)refuse(&taker, SFT_REMOTE_RANGE, "less than that in every answer");
         code = sfti_fail_as(err, taker.code, &taker.err);
         break;
     }
-    if (!code && !x.local && !keep_final_url(fetch, &x))
-        code = sfti_fail_memory(err, strlen(x.at) + 1);
+    if (!code && !x.local) {
+        const size_t size = strlen(x.at) + 1;
+        fetch->final_url = sfti_take(&x.remote->alloc, size);
+        if (fetch->final_url) memcpy(fetch->final_url, x.at, size);
+        else code = sfti_fail_memory(err, size);
+    }
     sfti_exchange_free(&x);
     return code;
 }

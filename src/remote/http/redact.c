@@ -1,4 +1,5 @@
-/* Servers repeat in their errors what they were sent: tokens and signatures are taken out. */
+/* Servers repeat in their errors what they were sent: tokens and signatures are taken out.
+ * Tests: test_remote_http.c. */
 #include "remote/http/exchange.h"
 #include "remote/http/text.h"
 
@@ -20,12 +21,6 @@ static void redact_one(char *text, size_t *len, sft_span secret) {
     }
 }
 
-/* "Signature" of "Signature=HEX": errors have such words of their own ("SignatureDoesNotMatch"). */
-static bool is_value_name(sft_span text, size_t at, size_t end) {
-    while (at < end && sfti_is_letter(text.data[at])) at++;
-    return at == end && end + 1 < text.len && text.data[end] == '=' && text.data[end + 1] != '=';
-}
-
 /* All of it, and the words in it: "Bearer TOKEN", "Credential=ID/day, Signature=HEX". */
 static void redact_words(char *text, size_t *len, sft_span secret) {
     size_t at = 0;
@@ -34,7 +29,11 @@ static void redact_words(char *text, size_t *len, sft_span secret) {
         size_t end = at;
         while (end < secret.len && (!secret.data[end] || !strchr(" ,;:=&/", secret.data[end])))
             end++;
-        if (!is_value_name(secret, at, end))
+        /* Errors have words of their own like the name in "Signature=HEX". */
+        size_t name = at;
+        while (name < end && sfti_is_letter(secret.data[name])) name++;
+        if (name < end || end + 1 >= secret.len || secret.data[end] != '='
+            || secret.data[end + 1] == '=')
             redact_one(text, len, (sft_span){ secret.data + at, end - at });
         at = end + 1;
     }
@@ -53,22 +52,16 @@ static void redact_parameter(char *text, size_t *len, sft_span value,
     sft_buffer_free(&decoded);
 }
 
-static void redact_query(char *text, size_t *len, sft_span query, const sft_allocator *alloc) {
-    sft_span parameter;
-    while (sfti_text_split(&query, '&', &parameter)) {
-        size_t sign = sfti_text_find(parameter, '=');
-        redact_parameter(text, len, sfti_span_from(parameter, sign + (sign < parameter.len)),
-                         alloc);
-        if (sign == parameter.len) redact_parameter(text, len, parameter, alloc);
-    }
-}
-
 /* User, password and query. */
 static void redact_url(char *text, size_t *len, const char *url, const sft_allocator *alloc) {
     sfti_url parts;
     sft_span one;
     if (!sfti_url_parse(url, &parts)) return;
-    redact_query(text, len, parts.query, alloc);
+    while (sfti_text_split(&parts.query, '&', &one)) {
+        size_t sign = sfti_text_find(one, '=');
+        redact_parameter(text, len, sfti_span_from(one, sign + (sign < one.len)), alloc);
+        if (sign == one.len) redact_parameter(text, len, one, alloc);
+    }
     while (sfti_text_split(&parts.user, ':', &one)) redact_parameter(text, len, one, alloc);
 }
 

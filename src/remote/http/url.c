@@ -1,3 +1,4 @@
+/* URLs: parts, redirects, what may be shown, percent coding. Tests: test_remote_url.c. */
 #include "remote/http/url.h"
 
 #include "remote/http/text.h"
@@ -8,15 +9,11 @@
 
 /* ── Parts ── */
 
-static bool is_host_char(char c) {
-    return sfti_is_letter(c) || sfti_is_digit(c) || c == '-' || c == '.' || c == '_';
-}
-
 static size_t host_len(const char *at) {
     size_t len = 0;
-    if (*at != '[') {
-        while (is_host_char(at[len])) len++;
-        return len;
+    for (; *at != '['; len++) {
+        char c = at[len];
+        if (!sfti_is_letter(c) && !sfti_is_digit(c) && c != '-' && c != '.' && c != '_') return len;
     }
     for (len = 1; sfti_hex_digit(at[len]) >= 0 || at[len] == ':' || at[len] == '.';) len++;
     return at[len] == ']' && len > 1 ? len + 1 : 0;
@@ -33,20 +30,12 @@ static bool take_port(const char *at, sfti_url *out, size_t *len) {
     return port >= 1 && port <= UINT16_MAX;
 }
 
-static bool is_clean(const char *text) {
-    size_t len = 0;
-    for (; text[len]; len++) {
-        unsigned char c = (unsigned char)text[len];
-        if (c <= ' ' || c == 0x7f || c == '\\' || len == SFTI_URL_MOST) return false;
-    }
-    return true;
-}
-
 bool sfti_url_parse(const char *url, sfti_url *out) {
     size_t len;
     *out = (sfti_url){ .port = 80 };
-    if (!url || !is_clean(url)) return false;
+    if (!url || strpbrk(url, " \\")) return false;
     sft_span text = sft_span_cstr(url);
+    if (text.len > SFTI_URL_MOST || sfti_text_has_control(text)) return false;
     out->https = sfti_text_begins(text, "https://");
     if (!out->https && !sfti_text_begins(text, "http://")) return false;
     if (out->https) out->port = 443;
@@ -145,13 +134,6 @@ static void joined_resolve_dots(joined_url *to, size_t root) {
     to->len -= end - put;
 }
 
-/* Letters and a colon before the first slash. */
-static bool has_scheme(sft_span text) {
-    size_t at = 0;
-    while (at < text.len && !strchr(":/?#", text.data[at])) at++;
-    return at < text.len && text.data[at] == ':';
-}
-
 const char *sfti_url_join(sfti_arena *arena, const char *base, sft_span location) {
     sfti_url from, made;
     location = sfti_text_trim(location);
@@ -159,7 +141,10 @@ const char *sfti_url_join(sfti_arena *arena, const char *base, sft_span location
     joined_url to = { NULL, 0, SFTI_URL_MOST, false };
     to.text = sfti_arena_take(arena, SFTI_URL_MOST + 1);
     if (!to.text) return NULL;
-    bool absolute = has_scheme(location), other_host = sfti_text_begins(location, "//");
+    size_t scheme = 0; /* letters and a colon before the first slash */
+    while (scheme < location.len && !strchr(":/?#", location.data[scheme])) scheme++;
+    bool absolute = scheme < location.len && location.data[scheme] == ':';
+    bool other_host = sfti_text_begins(location, "//");
     if (!absolute) joined_put(&to, sft_span_cstr(from.https ? "https:" : "http:"));
     if (!absolute && !other_host) {
         joined_put(&to, sft_span_cstr("//"));
@@ -188,20 +173,6 @@ static size_t show_authority(sft_span text) {
     return slashes && sfti_text_find(text, '/') > at ? at + 3 : 0;
 }
 
-/* The end of a user with its @, or `from`. */
-static size_t show_user(sft_span text, size_t from) {
-    size_t end = from;
-    for (size_t at = from; at < text.len && !strchr("/\\", text.data[at]); at++)
-        if (text.data[at] == '@') end = at + 1;
-    return end;
-}
-
-/* A colon before the first slash and an @ behind it: a password with a slash, perhaps. */
-static bool show_is_unclear(const char *authority) {
-    size_t len = strcspn(authority, "@/\\?#");
-    return authority[len] != '@' && memchr(authority, ':', len) && strchr(authority, '@');
-}
-
 static size_t show_put(char *out, size_t cap, size_t at, sft_span text) {
     size_t len = text.len < cap - at ? text.len : cap - at;
     while (len > 0 && len < text.len && ((unsigned char)text.data[len] & 0xc0) == 0x80) len--;
@@ -226,13 +197,20 @@ void sfti_url_show(const char *url, char *out, size_t cap) {
     if (cap-- == 0) return;
     size_t from = show_authority(text), len;
     bool web = sfti_text_begins(text, "http:") || sfti_text_begins(text, "https:");
-    if (web ? !sfti_url_parse(url, &parts) : show_is_unclear(url + from)) {
+    const char *authority = url + from;
+    size_t host = strcspn(authority, "@/\\?#");
+    /* A colon before the first slash and an @ behind it: a password with a slash, perhaps. */
+    bool unclear = authority[host] != '@' && memchr(authority, ':', host) && strchr(authority, '@');
+    if (web ? !sfti_url_parse(url, &parts) : unclear) {
         len = show_malformed(url, out, cap);
     } else {
         sft_span shown = { url, strcspn(url, "?#") };
         if (from > shown.len) from = 0;
+        size_t user = from; /* the end of a user with its @ */
+        for (size_t at = from; at < shown.len && !strchr("/\\", url[at]); at++)
+            if (url[at] == '@') user = at + 1;
         len = show_put(out, cap, 0, (sft_span){ url, from });
-        len = show_put(out, cap, len, sfti_span_from(shown, show_user(shown, from)));
+        len = show_put(out, cap, len, sfti_span_from(shown, user));
         if (url[shown.len] == '?') len = show_put(out, cap, len, sft_span_cstr("?[...]"));
     }
     out[len] = '\0';
@@ -257,10 +235,9 @@ bool sfti_url_decode(sft_buffer *out, sft_span text) {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         if (c == '%') {
-            int high = i + 2 < text.len ? sfti_hex_digit(text.data[i + 1]) : -1;
-            int low = high >= 0 ? sfti_hex_digit(text.data[i + 2]) : -1;
-            if (low < 0) return false;
-            c = (char)(high * 16 + low);
+            int byte = sfti_percent_byte(text, i);
+            if (byte < 0) return false;
+            c = (char)byte;
             i += 2;
         }
         if (!sfti_buffer_put(out, &c, 1)) return false;

@@ -1,8 +1,6 @@
-/* hf:// as a scheme. */
-#include "remote/hub/hub.h"
-
+/* hf:// as a scheme. Tests: test_remote_hub_exchange.c. */
+#include "remote/http/text.h"
 #include "remote/hub/hub_cache.h"
-#include "remote/hub/hub_list.h"
 
 #include <string.h>
 
@@ -23,10 +21,10 @@ static const char *resolve_url(const sfti_hub *hub, const sfti_hub_name *name,
     const char *id = sfti_hub_encode(arena, name->id, "/");
     const char *encoded = sfti_hub_encode(arena, bucket ? "" : revision, "");
     const char *path = sfti_hub_encode(arena, name->path, "/");
-    const char *const texts[] = { hub->endpoint, "/", model ? "" : sfti_hub_type_text(name->type),
-                                  model ? "" : "/", id, "/resolve/", encoded, bucket ? "" : "/",
-                                  path, NULL };
-    return id && encoded && path ? sfti_hub_join(arena, texts) : NULL;
+    return id && encoded && path ? SFTI_JOIN(arena, hub->endpoint, "/",
+                                             model ? "" : sfti_hub_type_text(name->type),
+                                             model ? "" : "/", id, "/resolve/", encoded,
+                                             bucket ? "" : "/", path) : NULL;
 }
 
 static void take_cached(sfti_target *target, const sfti_hub_cached *cached) {
@@ -96,27 +94,21 @@ static sft_code hub_resolve(sfti_target *target, sft_error *err) {
 
 /* ── Who asks ── */
 
-/* What a header may hold of a token: no blanks, no controls, no other letters. */
-static bool is_sendable(const char *token) {
-    for (; *token; token++)
-        if (*token <= ' ' || *token > '~') return false;
-    return true;
-}
-
 static sft_code hub_authorize(sfti_target *target, const char *url, uint64_t now_s,
                               sfti_headers *headers, sft_error *err) {
     const sfti_hub *hub = sfti_hub_of(target->remote);
     (void)now_s;
     if (!hub->token || !sfti_hub_is_origin(hub, url)) return SFT_OK;
-    if (!is_sendable(hub->token)) {
+    const char *bad = hub->token; /* a header holds no blanks, controls and other letters of it */
+    while (*bad > ' ' && *bad <= '~') bad++;
+    if (*bad) {
         sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
                   "expected a token of printable characters in %.300s, found others",
                   hub->token_at);
         sfti_hint(err, SFT_HINT_REMOTE_BAD_TOKEN);
         return SFT_REMOTE_DENIED;
     }
-    const char *const texts[] = { "Bearer ", hub->token, NULL };
-    const char *value = sfti_hub_join(headers->arena, texts);
+    const char *value = SFTI_JOIN(headers->arena, "Bearer ", hub->token);
     if (value && sfti_headers_add(headers, "authorization", sft_span_cstr(value))) return SFT_OK;
     return sfti_fail_memory(err, strlen(hub->token));
 }
@@ -223,15 +215,6 @@ static hub_failure failure_of(const sfti_answer *answer) {
     }
 }
 
-static void fail_repo(const sfti_target *target, const char *repo, int status, sft_error *err) {
-    const sfti_hub *hub = sfti_hub_of(target->remote);
-    sfti_fail(err, status == 404 ? SFT_NOT_FOUND : SFT_REMOTE_DENIED, SFT_NO_OFFSET,
-              "the Hub has no repository \"%.200s\", or none that may be read %s%.150s", repo,
-              hub->token ? "with the token of " : "without a token",
-              hub->token ? hub->token_at : "");
-    sfti_hint(err, SFT_HINT_REMOTE_TOKEN);
-}
-
 static void fail_denied(const sfti_target *target, const char *repo, hub_failure failure,
                         const sfti_answer *answer, sft_error *err) {
     const sfti_hub *hub = sfti_hub_of(target->remote);
@@ -259,14 +242,6 @@ static void fail_denied(const sfti_target *target, const char *repo, hub_failure
     sfti_hint(err, hint);
 }
 
-static void fail_limit(const sfti_answer *answer, sft_error *err) {
-    uint64_t minutes = ((uint64_t)answer->wait_s + 59) / 60;
-    sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
-              "the limit of requests to the Hub is reached, for %llu %s more",
-              (unsigned long long)minutes, minutes == 1 ? "minute" : "minutes");
-    sfti_hint(err, SFT_HINT_REMOTE_LIMIT);
-}
-
 static bool hub_explain(sfti_target *target, const char *url, const sfti_answer *answer,
                         bool *again, sft_error *err) {
     const hub_target *own = target->own;
@@ -279,8 +254,16 @@ static bool hub_explain(sfti_target *target, const char *url, const sfti_answer 
     const char *shown = sfti_hub_write_name(&repo, &target->arena);
     shown = shown ? shown + strlen("hf://") : own->name.id;
     const char *revision = own->repo->name.revision;
+    const uint64_t minutes = answer->wait_s > 0 ? ((uint64_t)answer->wait_s + 59) / 60 : 0;
+    const sfti_hub *hub = sfti_hub_of(target->remote);
     switch (failure) {
-    case HUB_NO_REPO: fail_repo(target, shown, answer->status, err); break;
+    case HUB_NO_REPO:
+        sfti_fail(err, answer->status == 404 ? SFT_NOT_FOUND : SFT_REMOTE_DENIED, SFT_NO_OFFSET,
+                  "the Hub has no repository \"%.200s\", or none that may be read %s%.150s", shown,
+                  hub->token ? "with the token of " : "without a token",
+                  hub->token ? hub->token_at : "");
+        sfti_hint(err, SFT_HINT_REMOTE_TOKEN);
+        break;
     case HUB_NO_REVISION:
         sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                   "the repository \"%.200s\" has no revision \"%.200s\"", shown, revision);
@@ -290,7 +273,12 @@ static bool hub_explain(sfti_target *target, const char *url, const sfti_answer 
                   "the repository \"%.150s\" has no \"%.150s\" at \"%.100s\"", shown,
                   own->name.path, revision);
         break;
-    case HUB_BUSY: fail_limit(answer, err); break;
+    case HUB_BUSY:
+        sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
+                  "the limit of requests to the Hub is reached, for %llu %s more",
+                  (unsigned long long)minutes, minutes == 1 ? "minute" : "minutes");
+        sfti_hint(err, SFT_HINT_REMOTE_LIMIT);
+        break;
     default: fail_denied(target, shown, failure, answer, err);
     }
     return true;

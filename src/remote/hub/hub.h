@@ -7,8 +7,6 @@
 
 /* ── Texts ── */
 
-/* The texts one after another, up to NULL; NULL when out of memory. */
-const char *sfti_hub_join(sfti_arena *arena, const char *const *texts);
 /* For a URL: all but letters, digits, "-_.~" and those in keep as %XX. NULL when out of memory. */
 const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep);
 

@@ -1,7 +1,9 @@
+/* The cache of huggingface_hub, which is only read. Tests: test_remote_hub_exchange.c. */
 #include "remote/hub/hub_cache.h"
 
 #include "base/order.h"
 #include "os/io.h"
+#include "remote/http/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,9 +17,8 @@ static const char *repo_folder(const sfti_hub *hub, const sfti_hub_name *name,
                                sfti_arena *arena) {
     const char *slash = strchr(name->id, '/');
     const char *owner = sfti_arena_copy(arena, name->id, (size_t)(slash - name->id));
-    const char *const texts[] = { hub->cache, "/", sfti_hub_type_text(name->type), "--", owner,
-                                  "--", slash + 1, NULL };
-    return owner ? sfti_hub_join(arena, texts) : NULL;
+    return owner ? SFTI_JOIN(arena, hub->cache, "/", sfti_hub_type_text(name->type), "--", owner,
+                             "--", slash + 1) : NULL;
 }
 
 static bool is_kind(const char *path, os_kind kind) {
@@ -27,25 +28,13 @@ static bool is_kind(const char *path, os_kind kind) {
 
 /* ── Files ── */
 
-/* The blob that a snapshot's link names, if that is a SHA-256. */
-static void read_blob_name(const char *link, char sha256[65]) {
-    static const char blobs[] = "blobs/";
-    char target[CACHE_PATH_MOST];
-    if (sfti_os_read_link(link, target, sizeof target)) return;
-    const char *slash = strrchr(target, '/');
-    size_t len = slash ? (size_t)(slash + 1 - target) : 0, n = sizeof blobs - 1;
-    if (len < n || memcmp(slash + 1 - n, blobs, n) != 0 || !sfti_hub_is_hex(slash + 1, 64)) return;
-    memcpy(sha256, slash + 1, 65);
-}
-
 /* Find the bytes of a file of a snapshot: sfti_os_open_beneath says whether they may be read, and
  * the real path is believed to name the same file only if it does. An errno. */
 static int find_blob(const char *snapshot, const char *path, sfti_arena *arena,
                      sfti_hub_cached *out) {
     char real[CACHE_PATH_MOST];
     os_info info, there;
-    const char *const texts[] = { snapshot, "/", path, NULL };
-    const char *link = sfti_hub_join(arena, texts);
+    const char *link = SFTI_JOIN(arena, snapshot, "/", path);
     int fd, error = link ? sfti_os_open_beneath(snapshot, path, OS_BENEATH_READ, &fd) : ENOMEM;
     if (error) return error;
     error = sfti_os_info_fd(fd, &info);
@@ -57,13 +46,19 @@ static int find_blob(const char *snapshot, const char *path, sfti_arena *arena,
     if (error) return error;
     out->path = sfti_arena_copy(arena, real, strlen(real));
     out->bytes = info.size;
-    read_blob_name(link, out->sha256);
+    /* The blob that the link names, if that is a SHA-256. */
+    if (!sfti_os_read_link(link, real, sizeof real)) {
+        static const char blobs[] = "blobs/";
+        const char *slash = strrchr(real, '/');
+        size_t len = slash ? (size_t)(slash + 1 - real) : 0, n = sizeof blobs - 1;
+        if (len >= n && !memcmp(slash + 1 - n, blobs, n) && sfti_hub_is_hex(slash + 1, 64))
+            memcpy(out->sha256, slash + 1, 65);
+    }
     return out->path ? 0 : ENOMEM;
 }
 
 static const char *snapshot_folder(const char *repo, const char *commit, sfti_arena *arena) {
-    const char *const texts[] = { repo, "/snapshots/", commit, NULL };
-    return sfti_hub_join(arena, texts);
+    return SFTI_JOIN(arena, repo, "/snapshots/", commit);
 }
 
 /* A folder of the repository's own: links in it are judged by where it lies, so none may lead to
@@ -116,8 +111,7 @@ static sft_code find_cached_repo(const sfti_hub *hub, const sfti_hub_name *name,
     if (!hub->cache) return fail_uncached(err, name, "HF_HOME and HOME are not set");
     const char *revision = name->revision ? name->revision : "main";
     out->folder = repo_folder(hub, name, arena);
-    const char *const texts[] = { out->folder, "/refs/", revision, NULL };
-    const char *ref = out->folder ? sfti_hub_join(arena, texts) : NULL;
+    const char *ref = out->folder ? SFTI_JOIN(arena, out->folder, "/refs/", revision) : NULL;
     if (!ref) return sfti_fail_memory(err, strlen(name->id));
     if (!is_kind(out->folder, OS_DIR))
         return fail_uncached(err, name, "there is nothing of this repository");
@@ -132,8 +126,7 @@ static sft_code find_cached_repo(const sfti_hub *hub, const sfti_hub_name *name,
 /* Why a file of a snapshot cannot be read. */
 static sft_code fail_blob(const sfti_hub_name *name, const char *snapshot, int error,
                           sfti_arena *arena, sft_error *err) {
-    const char *const texts[] = { snapshot, "/", name->path, NULL };
-    const char *link = sfti_hub_join(arena, texts);
+    const char *link = SFTI_JOIN(arena, snapshot, "/", name->path);
     os_info info;
     if (error == ENOMEM || !link) return sfti_fail_memory(err, CACHE_PATH_MOST);
     if (error == EXDEV || error == ELOOP)
@@ -152,8 +145,7 @@ sft_code sfti_hub_cached_file(const sfti_hub *hub, const sfti_hub_name *name, sf
     *out = (sfti_hub_cached){ .path = NULL };
     sft_code code = find_cached_repo(hub, name, arena, &repo, err);
     if (code) return code;
-    const char *const texts[] = { repo.folder, "/.no_exist/", repo.commit, "/", name->path, NULL };
-    const char *absent = sfti_hub_join(arena, texts);
+    const char *absent = SFTI_JOIN(arena, repo.folder, "/.no_exist/", repo.commit, "/", name->path);
     if (!absent) return sfti_fail_memory(err, strlen(repo.folder));
     if (is_kind(absent, OS_FILE))
         return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
@@ -177,8 +169,7 @@ typedef struct cached_folder {
 /* Folders, and files that can be opened: sfti_os_list's function, an errno. */
 static int take_entry(void *ctx, const char *name, os_kind kind) {
     cached_folder *folder = ctx;
-    const char *const texts[] = { folder->path, *folder->path ? "/" : "", name, NULL };
-    const char *path = sfti_hub_join(folder->arena, texts);
+    const char *path = SFTI_JOIN(folder->arena, folder->path, *folder->path ? "/" : "", name);
     sfti_hub_cached file = { .bytes = SFT_SIZE_UNKNOWN };
     int error = path ? 0 : ENOMEM;
     if (!error && kind != OS_DIR) error = find_blob(folder->snapshot, path, folder->arena, &file);
@@ -217,8 +208,7 @@ sft_code sfti_hub_cached_list(const sfti_hub *hub, const sfti_hub_name *name, sf
     sft_code code = find_cached_repo(hub, name, arena, &repo, err);
     if (code) return code;
     if (!is_snapshot(repo.folder, repo.snapshot)) return fail_uncached(err, name, no_revision);
-    const char *const texts[] = { repo.snapshot, *name->path ? "/" : "", name->path, NULL };
-    const char *path = sfti_hub_join(arena, texts);
+    const char *path = SFTI_JOIN(arena, repo.snapshot, *name->path ? "/" : "", name->path);
     if (!path) return sfti_fail_memory(err, strlen(repo.snapshot));
     if (is_kind(path, OS_FILE))
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a folder, found a file");

@@ -1,9 +1,11 @@
-#include "remote/hub/hub_list.h"
+/* Lists a repository of the Hub. Tests: test_remote_hub_exchange.c. */
+#include "remote/hub/hub_state.h"
 
 #include "base/json.h"
 #include "base/order.h"
 #include "base/utf8.h"
 #include "remote/http/http.h"
+#include "remote/http/text.h"
 
 #include <string.h>
 
@@ -91,27 +93,22 @@ static bool take_file(sfti_json *json, sfti_arena *arena, sfti_hub_entry *entry)
     return fits;
 }
 
-static bool keep_file(hub_pages *pages, const sfti_hub_entry *entry) {
-    sfti_hub_listing *listing = &pages->listing;
-    sfti_hub_entry *entries = sfti_arena_grow(&listing->arena, listing->entries, listing->count, 1,
-                                              &pages->cap, sizeof *entries);
-    if (!entries) return false;
-    listing->entries = entries;
-    entries[listing->count++] = *entry;
-    return true;
-}
-
 /* One page: a list of objects. Names that cannot be asked for are left out. */
 static sft_code take_page(hub_pages *pages, sft_span text, sft_error *err) {
     sfti_json json;
-    sfti_hub_entry entry;
+    sfti_hub_entry entry, *entries;
+    sfti_hub_listing *listing = &pages->listing;
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_utf8_check(text.data, text.len) != text.len) return fail_answer(&json, err);
     if (sfti_json_next(&json) != SFTI_JSON_ARRAY) return fail_answer(&json, err);
     while (sfti_json_next(&json) == SFTI_JSON_OBJECT) {
-        if (!take_file(&json, &pages->listing.arena, &entry) ||
-            (entry.path && !keep_file(pages, &entry)))
-            return sfti_fail_memory(err, sizeof entry);
+        if (!take_file(&json, &listing->arena, &entry)) return sfti_fail_memory(err, sizeof entry);
+        if (!entry.path) continue;
+        entries = sfti_arena_grow(&listing->arena, listing->entries, listing->count, 1,
+                                  &pages->cap, sizeof *entries);
+        if (!entries) return sfti_fail_memory(err, sizeof entry);
+        listing->entries = entries;
+        entries[listing->count++] = entry;
     }
     bool whole = json.type == SFTI_JSON_ARRAY_END && sfti_json_next(&json) == SFTI_JSON_END;
     return whole ? SFT_OK : fail_answer(&json, err);
@@ -149,10 +146,9 @@ static sft_code set_url(sfti_target *target, const sfti_hub_repo *repo, const ch
     bool bucket = repo->name.type == SFTI_HUB_BUCKET;
     const char *id = sfti_hub_encode(arena, repo->name.id, "/");
     const char *encoded = sfti_hub_encode(arena, bucket ? "" : revision, "");
-    const char *const texts[] = { sfti_hub_of(target->remote)->endpoint, "/api/",
-                                  sfti_hub_type_text(repo->name.type), "/", id, "/", what,
-                                  bucket ? "" : "/", encoded, query, NULL };
-    target->url = id && encoded ? sfti_hub_join(arena, texts) : NULL;
+    target->url = id && encoded ? SFTI_JOIN(arena, sfti_hub_of(target->remote)->endpoint, "/api/",
+                                            sfti_hub_type_text(repo->name.type), "/", id, "/", what,
+                                            bucket ? "" : "/", encoded, query) : NULL;
     return target->url ? SFT_OK : sfti_fail_memory(err, SFTI_URL_MOST);
 }
 
@@ -189,12 +185,6 @@ static sft_code ask_commit(sfti_target *target, sfti_hub_repo *repo, sft_error *
     sfti_answer_free(&answer);
     sft_buffer_free(&body);
     return code;
-}
-
-static sft_code fail_too_long(sft_error *err) {
-    return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                     "expected at most %d pages and %llu MiB of file names, found more",
-                     HUB_PAGES_MOST, (unsigned long long)(HUB_BYTES_MOST >> 20));
 }
 
 /* One page, at target->url; then that of the next one, or NULL. */
@@ -243,8 +233,12 @@ sft_code sfti_hub_list(sfti_target *target, sfti_hub_repo *repo, const sfti_hub_
     if (!code && !pinned) pinned = sfti_hub_pinned(remote, repo, commit);
     if (!code) code = set_url(target, repo, "tree", pinned ? commit : repo->name.revision,
                               "?recursive=true", err);
-    for (size_t n = 0; !code && target->url; n++)
-        code = n < HUB_PAGES_MOST ? ask_page(target, repo, &pages, err) : fail_too_long(err);
+    for (size_t n = 0; !code && target->url && n < HUB_PAGES_MOST; n++)
+        code = ask_page(target, repo, &pages, err);
+    if (!code && target->url)
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected at most %d pages and %llu MiB of file names, found more",
+                         HUB_PAGES_MOST, (unsigned long long)(HUB_BYTES_MOST >> 20));
     if (pinned) memcpy(pages.listing.commit, commit, sizeof commit);
     if (!code && sort_listing(&pages.listing)) *out = sfti_hub_keep(remote, repo, &pages.listing);
     else sfti_arena_free(&pages.listing.arena);

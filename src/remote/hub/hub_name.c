@@ -1,3 +1,4 @@
+/* Names of the Hub: hf://, and its web pages. Tests: test_remote_hub.c. */
 #include "remote/hub/hub.h"
 
 #include "base/error.h"
@@ -10,20 +11,6 @@
 static const char hub_scheme[] = "hf://";
 
 /* ── Texts ── */
-
-const char *sfti_hub_join(sfti_arena *arena, const char *const *texts) {
-    size_t len = 0, at = 0;
-    for (size_t i = 0; texts[i]; i++) len += strlen(texts[i]);
-    char *joined = sfti_arena_take(arena, len + 1);
-    if (!joined) return NULL;
-    for (size_t i = 0; texts[i]; i++) {
-        size_t n = strlen(texts[i]);
-        memcpy(joined + at, texts[i], n);
-        at += n;
-    }
-    joined[at] = '\0';
-    return joined;
-}
 
 const char *sfti_hub_encode(sfti_arena *arena, const char *text, const char *keep) {
     sft_buffer out = { .alloc = arena->alloc };
@@ -61,24 +48,13 @@ static sft_span span_until(sft_span text, char mark) {
     return (sft_span){ text.data, sfti_text_find(text, mark) };
 }
 
-static sft_span without_slashes(sft_span text) {
-    while (text.len > 0 && text.data[0] == '/') text = sfti_span_from(text, 1);
-    while (text.len > 0 && text.data[text.len - 1] == '/') text.len--;
-    return text;
-}
-
 /* What Python's unquote does: %XX undone, anything else left as it is. out holds text.len bytes. */
 static size_t undo_percent(sft_span text, char *out) {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        bool escape = c == '%' && text.len - i > 2 && sfti_hex_digit(text.data[i + 1]) >= 0 &&
-                      sfti_hex_digit(text.data[i + 2]) >= 0;
-        if (escape) {
-            c = (char)(sfti_hex_digit(text.data[i + 1]) * 16 + sfti_hex_digit(text.data[i + 2]));
-            i += 2;
-        }
-        out[len++] = c;
+        int byte = sfti_percent_byte(text, i);
+        out[len++] = byte < 0 ? text.data[i] : (char)byte;
+        if (byte >= 0) i += 2;
     }
     return len;
 }
@@ -118,19 +94,13 @@ static bool has_plain_parts(sft_span text) {
     return true;
 }
 
-static bool has_hub_control(sft_span text) {
-    for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f) return true;
-    return false;
-}
-
 static sft_code hub_refuse(sft_error *err, const char *expected, sft_span found) {
     return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected %s, found \"%.*s\"", expected,
                      SFTI_CLIP(found, 200));
 }
 
 static sft_code check_hub_text(sft_span text, sft_error *err) {
-    if (has_hub_control(text) || sfti_utf8_check(text.data, text.len) != text.len)
+    if (sfti_text_has_control(text) || sfti_utf8_check(text.data, text.len) != text.len)
         return hub_refuse(err, "UTF-8 without control characters", text);
     return SFT_OK;
 }
@@ -241,7 +211,9 @@ static sft_code read_hub_body(sft_span body, sfti_arena *arena, sfti_hub_name *o
         out->type = (sfti_hub_type)type;
         body = sfti_span_from(body, first.len + (first.len < body.len));
     }
-    return read_repo(without_slashes(body), arena, out, err);
+    while (body.len > 0 && body.data[0] == '/') body = sfti_span_from(body, 1);
+    while (body.len > 0 && body.data[body.len - 1] == '/') body.len--;
+    return read_repo(body, arena, out, err);
 }
 
 sft_code sfti_hub_read_name(const char *text, sfti_arena *arena, sfti_hub_name *out,
@@ -258,22 +230,17 @@ sft_code sfti_hub_read_name(const char *text, sfti_arena *arena, sfti_hub_name *
 
 /* ── Writing ── */
 
-/* A revision so that it is read again as it is. */
-static const char *write_revision(const char *revision, sfti_arena *arena) {
-    sft_span text = sft_span_cstr(revision);
-    if (text.len > 0 && special_revision(text) == text.len) return revision;
-    return sfti_hub_encode(arena, revision, "");
-}
-
 const char *sfti_hub_write_name(const sfti_hub_name *name, sfti_arena *arena) {
     sft_span owner = span_until(sft_span_cstr(name->id), '/');
     bool model = name->type == SFTI_HUB_MODEL && hub_type_of(owner, 0) == HUB_TYPES &&
                  hub_type_of(owner, 1) == HUB_TYPES;
-    const char *revision = write_revision(name->revision ? name->revision : "", arena);
-    const char *const texts[] = { hub_scheme, model ? "" : hub_types[name->type],
-                                  model ? "" : "/", name->id, name->revision ? "@" : "", revision,
-                                  *name->path ? "/" : "", name->path, NULL };
-    return revision ? sfti_hub_join(arena, texts) : NULL;
+    const char *revision = name->revision ? name->revision : ""; /* to be read again as it is */
+    sft_span spelt = sft_span_cstr(revision);
+    if (spelt.len == 0 || special_revision(spelt) != spelt.len)
+        revision = sfti_hub_encode(arena, revision, "");
+    return revision ? SFTI_JOIN(arena, hub_scheme, model ? "" : hub_types[name->type],
+                                model ? "" : "/", name->id, name->revision ? "@" : "", revision,
+                                *name->path ? "/" : "", name->path) : NULL;
 }
 
 /* ── Web pages ── */
@@ -303,46 +270,33 @@ static sft_span path_on_hub(const char *endpoint, const char *url) {
     return inside ? sfti_span_from(path, prefix.len) : path;
 }
 
-/* Whether a route shows files at a revision and a path, of buckets at a path. */
-static bool is_file_route(sft_span route, bool bucket) {
-    static const char *const routes[] = { "resolve", "tree", "blob", "raw", "blame" };
-    size_t count = bucket ? 2 : sizeof routes / sizeof *routes;
-    for (size_t i = 0; i < count; i++)
-        if (sft_span_equal(route, sft_span_cstr(routes[i]))) return true;
-    return false;
-}
-
-static bool put_chars(sft_buffer *out, const char *text) {
-    return sfti_buffer_put(out, text, strlen(text));
-}
-
-/* Append a part with its %XX undone, but those of slashes. */
-static bool put_page_part(sft_buffer *out, sft_span part, sfti_arena *arena) {
-    char *text = sfti_arena_take(arena, part.len);
-    size_t len = text ? undo_percent(part, text) : 0;
-    for (size_t i = 0; i < len; i++) {
-        bool slash = text[i] == '/';
-        if (!sfti_buffer_put(out, slash ? "%2F" : text + i, slash ? 3 : 1)) return false;
-    }
-    return text != NULL;
-}
-
 sft_code sfti_hub_from_web(const char *endpoint, const char *url, sfti_arena *arena,
                            const char **name, sft_error *err) {
+    static const char *const routes[] = { "resolve", "tree", "blob", "raw", "blame" };
     sft_span path = path_on_hub(endpoint, url), first = next_part(&path);
     size_t type = hub_type_of(first, 0);
     sft_span owner = type < HUB_TYPES ? next_part(&path) : first;
     sft_span repo = next_part(&path), route = next_part(&path);
     bool bucket = type == SFTI_HUB_BUCKET;
+    /* Files are shown at a revision and a path, those of buckets at a path. */
+    size_t shown = 0, most = bucket ? 2 : sizeof routes / sizeof *routes;
+    while (shown < most && !sft_span_equal(route, sft_span_cstr(routes[shown]))) shown++;
     *name = NULL;
-    if (repo.len == 0 || (route.len > 0 && !is_file_route(route, bucket))) return SFT_OK;
+    if (repo.len == 0 || (route.len > 0 && shown == most)) return SFT_OK;
     sft_buffer body = { .alloc = arena->alloc };
-    bool fits = type == HUB_TYPES || (put_chars(&body, hub_types[type]) && put_chars(&body, "/"));
-    fits = fits && sfti_buffer_put(&body, owner.data, owner.len) && put_chars(&body, "/") &&
+    bool fits = type == HUB_TYPES ||
+                (sfti_put_word(&body, hub_types[type]) && sfti_put_word(&body, "/"));
+    fits = fits && sfti_buffer_put(&body, owner.data, owner.len) && sfti_put_word(&body, "/") &&
            sfti_buffer_put(&body, repo.data, repo.len);
     const char *mark = bucket ? "/" : "@";
     for (sft_span part = next_part(&path); fits && part.len > 0; part = next_part(&path)) {
-        fits = put_chars(&body, mark) && put_page_part(&body, part, arena);
+        /* Its %XX are undone, but those of slashes. */
+        char *plain = sfti_arena_take(arena, part.len);
+        size_t len = plain ? undo_percent(part, plain) : 0;
+        fits = plain && sfti_put_word(&body, mark);
+        for (size_t i = 0; fits && i < len; i++)
+            fits = plain[i] == '/' ? sfti_put_word(&body, "%2F")
+                                   : sfti_buffer_put(&body, plain + i, 1);
         mark = "/";
     }
     sfti_hub_name read;

@@ -63,6 +63,11 @@ const sfti_hub_listing *sfti_hub_listed(sft_remote *remote, const sfti_hub_repo 
 const sfti_hub_listing *sfti_hub_keep(sft_remote *remote, sfti_hub_repo *repo,
                                       sfti_hub_listing *listing);
 
+/* Ask for all files of a repository, at the commit that it is read at, which is settled here if it
+ * is not known yet. The target proves who asks; its URL is set here. *out stays valid until the
+ * remote is closed. (hub_list.c) */
+sft_code sfti_hub_list(sfti_target *target, sfti_hub_repo *repo, const sfti_hub_listing **out,
+                       sft_error *err);
 /* An entry, or NULL. */
 const sfti_hub_entry *sfti_hub_find(const sfti_hub_listing *listing, const char *path);
 /* Tell what lies directly in a folder ("": the root). SFT_NOT_FOUND, SFT_IO_NOT_FILE. */

@@ -1,4 +1,4 @@
-/* Blocks that are fetched before anybody reads them. */
+/* Blocks that are fetched before anybody reads them. Tests: test_remote_blocks.c. */
 #include "remote/read/blocks.h"
 
 static bool is_stream_open(void *ctx) {

@@ -1,3 +1,4 @@
+/* Blocks of remote files in memory, and the budget that they share. Tests: test_remote_blocks.c. */
 #include "remote/read/blocks.h"
 
 #include <string.h>
@@ -173,18 +174,14 @@ static sfti_block *block_victim(const sfti_stream *stream, bool reader) {
     return victim;
 }
 
-/* A stream that is being closed waits for its blocks, but nothing more is planned for it. */
-static bool will_be_read(const sfti_block *block) {
-    return block->state == SFTI_BLOCK_READY && !block->spent && !block->page
-        && !block->stream->closing;
-}
-
 static bool block_make_way(sfti_stream *stream, uint64_t cost, bool reader) {
     sfti_blocks *blocks = stream->blocks;
     while (blocks->bytes + cost > blocks->most) {
         sfti_block *victim = block_victim(stream, reader);
         if (!victim) return false;
-        if (will_be_read(victim)) {
+        /* A stream that is being closed waits for its blocks, but nothing is planned for it. */
+        if (victim->state == SFTI_BLOCK_READY && !victim->spent && !victim->page
+            && !victim->stream->closing) {
             sfti_spans_put_back(&victim->stream->plan, victim->begin, victim->end);
             sfti_stream_plan(victim->stream);
         }

@@ -111,6 +111,20 @@ bool sfti_stream_is_active(const sfti_stream *stream);
  * go. Threads are started by sfti_pool_start. */
 void sfti_ahead_schedule(sfti_blocks *blocks);
 
+/* ── pieces.c ── */
+
+/* With the mutex held (it is given up meanwhile): read [*at, end) into `into`, of which the byte at
+ * *at is the first. What blocks hold is copied from them, the rest fetched. *at becomes where it
+ * stopped, which is before `end` if there are many blocks between. */
+sft_code sfti_pieces_read(sfti_stream *stream, uint64_t *at, uint64_t end, char *into,
+                       sft_error *err);
+
+/* With the mutex held: wait until a block is no longer pending, or fetch it if no thread began to.
+ * SFT_CANCELLED. The caller has a reference. */
+sft_code sfti_block_await(sfti_block *block, sft_error *err);
+/* With the mutex held: copy from a ready block, and remember that. The caller has a reference. */
+void sfti_block_copy(sfti_block *block, uint64_t begin, uint64_t end, char *into);
+
 /* ── stream.c; with no mutex held ── */
 
 void sfti_stream_begin(sfti_stream *stream, sfti_blocks *blocks, uint64_t begin, uint64_t end,

@@ -1,4 +1,5 @@
-#include "remote/read/header_cache.h"
+/* The folder of options.cache: beginnings of files. Tests: test_remote_source.c. */
+#include "remote/read/files.h"
 
 #include "base/endian.h"
 #include "base/sink.h"
@@ -58,12 +59,6 @@ static const char *const signing_words[] = {
     "access_token=", "sig=", "se=", "st=", "ske=", "skt=", "awsaccesskeyid=", "googleaccessid=",
 };
 
-static bool is_signing(sft_span parameter) {
-    for (size_t i = 0; i < sizeof signing_words / sizeof *signing_words; i++)
-        if (sfti_text_begins(parameter, signing_words[i])) return true;
-    return false;
-}
-
 /* The URL without user, fragment and what signs it. */
 static bool put_plain_url(sft_buffer *out, const char *url) {
     sfti_url parts;
@@ -74,13 +69,13 @@ static bool put_plain_url(sft_buffer *out, const char *url) {
     const char *from = host ? host : url + scheme;
     const char *end = from + strcspn(from, "?#");
     ok = ok && sfti_buffer_put(out, from, (size_t)(end - from)) && sfti_buffer_put(out, "?", 1);
-    const char *at = parts.query.data, *stop = at ? at + parts.query.len : NULL;
-    while (ok && at && at < stop) {
-        const char *next = memchr(at, '&', (size_t)(stop - at));
-        size_t len = (size_t)((next ? next : stop) - at);
-        if (!is_signing((sft_span){ at, len }))
-            ok = sfti_buffer_put(out, at, len) && sfti_buffer_put(out, "&", 1);
-        at += len + 1;
+    for (sft_span rest = parts.query; ok && rest.data && rest.len > 0;) {
+        sft_span one = { rest.data, sfti_text_find(rest, '&') };
+        size_t word = 0, words = sizeof signing_words / sizeof *signing_words;
+        while (word < words && !sfti_text_begins(one, signing_words[word])) word++;
+        if (word == words)
+            ok = sfti_buffer_put(out, one.data, one.len) && sfti_buffer_put(out, "&", 1);
+        rest = sfti_span_from(rest, one.len + (one.len < rest.len));
     }
     return ok;
 }
@@ -180,22 +175,17 @@ static char *put_field(char *at, const char *text, size_t cap) {
     return at + cap;
 }
 
-/* A file of a stranger is left as it is. */
-static bool head_may_write(const char *path) {
-    os_info info;
-    int error = sfti_os_info_path(path, false, &info);
-    return error == ENOENT || (!error && info.kind == OS_FILE && is_own(&info));
-}
-
 static void head_write(const sft_remote *remote, const char *path, sft_span bytes) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_sink sink;
+    os_info info;
+    int error = sfti_os_info_path(path, false, &info);
+    if (error ? error != ENOENT : info.kind != OS_FILE || !is_own(&info)) return; /* a stranger's */
     options.no_sync = true; /* what is lost is fetched again */
     options.mode = 0600;
     options.link = SFT_LINK_REFUSE;
     options.alloc = &remote->alloc;
-    if (!head_may_write(path) || sft_sink_path(path, &options, &sink, NULL)) return;
-    (void)sfti_sink_fill(&sink, bytes, NULL);
+    if (!sft_sink_path(path, &options, &sink, NULL)) (void)sfti_sink_fill(&sink, bytes, NULL);
 }
 
 void sfti_header_cache_put(sft_remote *remote, const char *url, const sfti_cached *cached) {

@@ -1,7 +1,7 @@
-#include "remote/read/opened.h"
+/* Files of a remote that were opened, or will be next. Tests: test_remote_source.c. */
+#include "remote/read/files.h"
 
 #include "remote/read/pool.h"
-#include "remote/read/source.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -171,22 +171,20 @@ void sfti_opened_expect(sft_remote *remote, const char *const *names, size_t cou
     sfti_pool_start(remote->pool);
 }
 
-static void opened_take_later(struct sfti_opened *opened, opened_file *file) {
-    opened_file *before = NULL;
-    for (opened_file *at = opened->later; at != file; at = at->next_later) before = at;
-    if (before) before->next_later = file->next_later;
-    else opened->later = file->next_later;
-    if (opened->later_last == file) opened->later_last = before;
-    file->ahead = AHEAD_NONE;
-}
-
 /* With the mutex held: what was opened ahead. *taken: source or failure are the caller's; false: he
  * has to open it. What failed because it was cancelled failed for others. */
 static sft_code opened_take(opened_file *file, bool *taken, sft_source *out, sft_error *err) {
     struct sfti_opened *opened = file->opened;
     sfti_pool *pool = opened->remote->pool;
     *taken = false;
-    if (file->ahead == AHEAD_LATER) opened_take_later(opened, file);
+    if (file->ahead == AHEAD_LATER) {
+        opened_file *before = NULL;
+        for (opened_file *at = opened->later; at != file; at = at->next_later) before = at;
+        if (before) before->next_later = file->next_later;
+        else opened->later = file->next_later;
+        if (opened->later_last == file) opened->later_last = before;
+        file->ahead = AHEAD_NONE;
+    }
     while (file->ahead == AHEAD_PENDING && !sfti_pool_take_back(pool, &file->task))
         if (!sfti_pool_wait(pool)) return sfti_fail_cancelled(err);
     ahead_state state = file->ahead;

@@ -1,3 +1,4 @@
+/* Threads that fetch, and connections in use. Tests: test_remote_blocks.c. */
 #include "remote/read/pool.h"
 
 #include <string.h>

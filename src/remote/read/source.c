@@ -1,8 +1,8 @@
-#include "remote/read/source.h"
+/* A remote file as a source. Tests: test_remote_source.c. */
+#include "remote/read/files.h"
 
 #include "bytes/source.h"
 #include "remote/read/blocks.h"
-#include "remote/read/header_cache.h"
 #include "remote/http/http.h"
 
 #include "base/endian.h"
@@ -32,10 +32,6 @@ typedef struct remote_source {
     sfti_arena urls;
 } remote_source;
 
-static os_mutex *source_mutex(const remote_source *s) {
-    return &s->remote->pool->mutex;
-}
-
 /* A scheme that has a switch of its own for it gives no URL. */
 static bool is_offline(const remote_source *s) {
     return s->remote->options.offline || !s->target.url;
@@ -63,13 +59,6 @@ static sft_code fetch_local(const remote_source *s, const char *path, sfti_fetch
     return code;
 }
 
-/* Whether what was found at another host is this file: by what the redirect says of it. */
-static bool is_same_file(const remote_source *s, const sfti_target *found) {
-    const char *sha256 = s->target.sha256, *commit = s->target.commit;
-    if (*sha256) return strcmp(sha256, found->sha256) == 0;
-    return *commit && strcmp(commit, found->commit) == 0;
-}
-
 /* One exchange, with a copy of the target whose arena is this request's. `fetch` is freed by the
  * caller. */
 static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) {
@@ -84,9 +73,13 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     if (code) return code;
     code = sfti_http_range(&target, fetch, err);
     sfti_pool_disconnect(pool);
+    /* What was found at another host is this file by what the redirect says of it. */
+    const char *sha256 = s->target.sha256, *commit = s->target.commit;
+    bool same = *sha256 ? strcmp(sha256, target.sha256) == 0
+                        : *commit && strcmp(commit, target.commit) == 0;
     if (!code && target.local) code = fetch_local(s, target.local, fetch, err);
-    else if (!code && fetch->same_url && !sfti_url_same_origin(fetch->same_url, fetch->final_url)
-             && !is_same_file(s, &target))
+    else if (!code && fetch->same_url && !same
+             && !sfti_url_same_origin(fetch->same_url, fetch->final_url))
         code = sfti_fail(err, SFT_REMOTE_CHANGED, fetch->begin,
                          "expected the file that was opened, found one elsewhere of which nothing "
                          "tells whether it is the same");
@@ -124,17 +117,18 @@ static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into
     sfti_answer same;
     sfti_fetch fetch = { .begin = begin, .end = end, .into = into, .same = &same,
                          .go_on = go_on, .go_on_ctx = go_on_ctx };
-    sfti_os_mutex_lock(source_mutex(s));
+    os_mutex *mutex = &s->remote->pool->mutex;
+    sfti_os_mutex_lock(mutex);
     same = s->first;
     fetch.same_url = s->first_url;
     fetch.url = s->final_url;
-    sfti_os_mutex_unlock(source_mutex(s));
+    sfti_os_mutex_unlock(mutex);
     sft_code code = fetch_once(s, &fetch, err);
     if (!code) code = fetch_check(s, &fetch, err);
     if (!code) {
-        sfti_os_mutex_lock(source_mutex(s));
+        sfti_os_mutex_lock(mutex);
         (void)source_learn(s, &fetch);
-        sfti_os_mutex_unlock(source_mutex(s));
+        sfti_os_mutex_unlock(mutex);
     }
     sfti_fetch_free(&fetch);
     return code;
@@ -206,17 +200,6 @@ static void header_keep(remote_source *s, char *bytes, size_t len) {
     if (url) sfti_header_cache_put(s->remote, url, &cached);
 }
 
-/* A header longer than the head was read to its end: keep all of it. */
-static void header_keep_rest(remote_source *s, const void *rest, size_t len) {
-    size_t whole = s->head_len + len;
-    char *bytes = sfti_take(&s->remote->alloc, whole);
-    if (!bytes) return;
-    memcpy(bytes, s->head, s->head_len);
-    memcpy(bytes + s->head_len, rest, len);
-    header_keep(s, bytes, whole);
-    sfti_release(&s->remote->alloc, bytes, whole);
-}
-
 /* ── The source ── */
 
 /* What lies behind the head. */
@@ -230,10 +213,17 @@ static sft_code source_read_rest(remote_source *s, uint64_t offset, void *into, 
     } else {
         code = sfti_stream_read(&s->stream, offset, into, len, err);
     }
-    bool header_read = !code && s->keep_header && offset == s->head_len;
-    if (header_read && header_len(s->head, s->head_len, &header) && header == offset + len)
-        header_keep_rest(s, into, len);
-    return code;
+    if (code || !s->keep_header || offset != s->head_len
+        || !header_len(s->head, s->head_len, &header) || header != offset + len)
+        return code;
+    /* A header longer than the head was read to its end: all of it is kept. */
+    char *bytes = sfti_take(&s->remote->alloc, (size_t)header);
+    if (!bytes) return SFT_OK;
+    memcpy(bytes, s->head, s->head_len);
+    memcpy(bytes + s->head_len, into, len);
+    header_keep(s, bytes, (size_t)header);
+    sfti_release(&s->remote->alloc, bytes, (size_t)header);
+    return SFT_OK;
 }
 
 static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
@@ -423,15 +413,6 @@ static void copy_text(char *to, size_t cap, const char *text) {
     to[len] = '\0';
 }
 
-static void claim_fill(const remote_source *s, uint64_t size, sft_remote_claim *out) {
-    memset(out, 0, sizeof *out);
-    out->bytes = size;
-    out->local = s->target.local != NULL;
-    copy_text(out->sha256, sizeof out->sha256, s->target.sha256);
-    copy_text(out->commit, sizeof out->commit, s->target.commit);
-    copy_text(out->etag, sizeof out->etag, s->first.etag);
-}
-
 sft_code sfti_remote_source(sft_remote *remote, const char *name, bool (*go_on)(void *ctx),
                             void *go_on_ctx, sft_source *out, sft_remote_claim *claim,
                             sft_error *err) {
@@ -445,7 +426,13 @@ sft_code sfti_remote_source(sft_remote *remote, const char *name, bool (*go_on)(
     sfti_answer_begin(&s->first, &remote->alloc);
     sft_code code = open_head(s, name, fetch, err);
     if (!code && s->target.local) code = open_local(s, s->target.local, out, err);
-    if (!code) claim_fill(s, s->target.local ? out->size : s->total, claim);
+    if (!code) {
+        *claim = (sft_remote_claim){ .local = s->target.local != NULL };
+        claim->bytes = claim->local ? out->size : s->total;
+        copy_text(claim->sha256, sizeof claim->sha256, s->target.sha256);
+        copy_text(claim->commit, sizeof claim->commit, s->target.commit);
+        copy_text(claim->etag, sizeof claim->etag, s->first.etag);
+    }
     if (code || s->target.local) {
         source_close(s);
         return code;

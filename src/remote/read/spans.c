@@ -1,3 +1,4 @@
+/* What of a file will be read soon. Tests: test_remote_blocks.c. */
 #include "remote/read/spans.h"
 
 #include "base/checked.h"
@@ -36,23 +37,18 @@ static bool spans_join(const sfti_extent *span, const sfti_extent *next, bool an
     return gap <= SPANS_FAR && (end - span->begin) / 2 <= wanted;
 }
 
-static bool spans_clip(const sft_run *run, uint64_t begin, uint64_t end, sfti_extent *out) {
-    uint64_t run_end;
-    if (!sfti_add(run->offset, run->len, &run_end)) run_end = UINT64_MAX;
-    out->begin = run->offset > begin ? run->offset : begin;
-    out->end = run_end < end ? run_end : end;
-    if (out->begin >= out->end) return false;
-    out->wanted = out->end - out->begin;
-    return true;
-}
-
 /* False: there would be too many, unless any gap is read through. */
 static bool spans_merge(sfti_spans *spans, const sft_run *runs, size_t count, sfti_extent bounds,
                         bool any_gap) {
     size_t added = 0;
     for (size_t i = 0; i < count; i++) {
-        sfti_extent next, *last = sfti_spans_any(spans) ? &spans->at[spans->count - 1] : NULL;
-        if (!spans_clip(&runs[i], bounds.begin, bounds.end, &next)) continue;
+        sfti_extent *last = sfti_spans_any(spans) ? &spans->at[spans->count - 1] : NULL;
+        sfti_extent next = bounds;
+        uint64_t end;
+        if (runs[i].offset > next.begin) next.begin = runs[i].offset;
+        if (sfti_add(runs[i].offset, runs[i].len, &end) && end < next.end) next.end = end;
+        if (next.begin >= next.end) continue;
+        next.wanted = next.end - next.begin;
         if (last && spans_join(last, &next, any_gap)) {
             if (next.end > last->end) last->end = next.end;
             last->wanted += next.wanted;
@@ -87,16 +83,6 @@ void sfti_spans_put_back(sfti_spans *spans, uint64_t begin, uint64_t end) {
     spans->at[0] = span;
 }
 
-static void spans_drop(sfti_spans *spans, size_t i) {
-    if (i == spans->first) {
-        spans->first++;
-    } else {
-        memmove(spans->at + i, spans->at + i + 1, (spans->count - i - 1) * sizeof *spans->at);
-        spans->count--;
-    }
-    if (spans->first == spans->count) spans->first = spans->count = 0;
-}
-
 /* The part of span i behind `end` becomes a span of its own, if there is memory. */
 static void spans_split(sfti_spans *spans, size_t i, uint64_t end) {
     sfti_extent rest = { end, spans->at[i].end, spans->at[i].end - end };
@@ -116,9 +102,13 @@ void sfti_spans_remove(sfti_spans *spans, uint64_t begin, uint64_t end) {
             continue;
         }
         if (span->begin >= begin && span->end <= end) {
-            bool first = i == spans->first;
-            spans_drop(spans, i);
-            if (first) i = spans->first;
+            if (i == spans->first) {
+                i = ++spans->first;
+            } else {
+                memmove(span, span + 1, (spans->count - i - 1) * sizeof *span);
+                spans->count--;
+            }
+            if (spans->first == spans->count) i = spans->first = spans->count = 0;
             continue;
         }
         if (span->begin >= begin) {

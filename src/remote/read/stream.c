@@ -1,4 +1,6 @@
-#include "remote/read/fan.h"
+/* The reads of one remote file: from blocks, pages, and what is read ahead of reads in a row.
+ * Tests: test_remote_blocks.c. */
+#include "remote/read/blocks.h"
 
 #include "base/checked.h"
 
@@ -93,25 +95,6 @@ static void tail_follow(sfti_stream *stream, uint64_t begin, uint64_t end) {
 
 /* ── Reading ── */
 
-/* With the mutex held: start threads for what was put, before this one waits. */
-static void stream_start(sfti_stream *stream) {
-    sfti_pool *pool = stream->blocks->pool;
-    sfti_ahead_schedule(stream->blocks);
-    if (pool->queued <= pool->idle) return;
-    sfti_os_mutex_unlock(&pool->mutex);
-    sfti_pool_start(pool);
-    sfti_os_mutex_lock(&pool->mutex);
-}
-
-static void stream_forget_oldest_page(sfti_blocks *blocks) {
-    sfti_block *oldest = NULL;
-    for (sfti_block *block = blocks->first; block; block = block->after) {
-        if (!block->page || block->refs > 0 || block->state != SFTI_BLOCK_READY) continue;
-        if (!oldest || block->used < oldest->used) oldest = block;
-    }
-    if (oldest) sfti_block_drop(oldest);
-}
-
 /* The page around bytes that no block holds, or both pages that they lie in, clipped to the gap. */
 static sfti_block *stream_add_page(sfti_stream *stream, uint64_t at, uint64_t end) {
     sfti_blocks *blocks = stream->blocks;
@@ -120,7 +103,14 @@ static sfti_block *stream_add_page(sfti_stream *stream, uint64_t at, uint64_t en
     if (!sfti_align_up(end, SFTI_PAGE, &end)) end = gap_end;
     if (begin < gap_begin) begin = gap_begin;
     if (end > gap_end) end = gap_end;
-    if (blocks->pages >= SFTI_PAGES_MOST) stream_forget_oldest_page(blocks);
+    if (blocks->pages >= SFTI_PAGES_MOST) { /* the oldest is forgotten */
+        sfti_block *oldest = NULL;
+        for (sfti_block *page = blocks->first; page; page = page->after) {
+            if (!page->page || page->refs > 0 || page->state != SFTI_BLOCK_READY) continue;
+            if (!oldest || page->used < oldest->used) oldest = page;
+        }
+        if (oldest) sfti_block_drop(oldest);
+    }
     sfti_block *block = sfti_block_add(stream, begin, end, true);
     if (!block) return NULL;
     block->page = true;
@@ -139,15 +129,6 @@ static sfti_block *stream_add_cut(sfti_stream *stream, uint64_t at, uint64_t rea
     sfti_spans_remove(&stream->plan, at, reach);
     if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
     return block;
-}
-
-/* A block for the bytes from `at` on, if one serves better than fetching just them. */
-static sfti_block *stream_add_block(sfti_stream *stream, uint64_t at, uint64_t end) {
-    uint64_t reach = sfti_spans_reach(&stream->plan, at);
-    if (reach > end && end - at < STREAM_DIRECT) return stream_add_cut(stream, at, reach);
-    /* Whoever reads on from the head knows how long the rest of a header is. */
-    if (reach > at || at == stream->begin || end - at >= SFTI_PAGE) return NULL;
-    return stream_add_page(stream, at, end);
 }
 
 /* Copy from a block what it has of [*at, end). A failure is that of the fetch, unless its thread
@@ -169,17 +150,27 @@ static sft_code stream_read_block(sfti_block *block, uint64_t *at, uint64_t end,
 
 static sft_code stream_step(sfti_stream *stream, uint64_t *at, uint64_t end, char *into,
                             sft_error *err) {
+    sfti_pool *pool = stream->blocks->pool;
     uint64_t gap_end;
-    if (end - *at > STREAM_FAN) return sfti_fan_read(stream, at, end, into, err);
+    if (end - *at > STREAM_FAN) return sfti_pieces_read(stream, at, end, into, err);
     sfti_block *block = sfti_block_find(stream, *at, NULL, &gap_end);
-    bool added = false;
-    if (!block) {
-        block = stream_add_block(stream, *at, end);
-        added = block != NULL;
+    bool added = !block;
+    if (added) { /* one, if it serves better than fetching just these bytes */
+        uint64_t reach = sfti_spans_reach(&stream->plan, *at);
+        if (reach > end && end - *at < STREAM_DIRECT) block = stream_add_cut(stream, *at, reach);
+        /* Whoever reads on from the head knows how long the rest of a header is. */
+        else if (reach <= *at && *at != stream->begin && end - *at < SFTI_PAGE)
+            block = stream_add_page(stream, *at, end);
     }
-    if (!block) return sfti_fan_read(stream, at, end < gap_end ? end : gap_end, into, err);
+    if (!block) return sfti_pieces_read(stream, at, end < gap_end ? end : gap_end, into, err);
     block->refs++;
-    stream_start(stream);
+    /* Threads are started for what was put, before this one waits. */
+    sfti_ahead_schedule(stream->blocks);
+    if (pool->queued > pool->idle) {
+        sfti_os_mutex_unlock(&pool->mutex);
+        sfti_pool_start(pool);
+        sfti_os_mutex_lock(&pool->mutex);
+    }
     if (added) sfti_block_fetch(block, NULL, NULL);
     bool cancelled = added && block->error.code == SFT_CANCELLED;
     sft_code code = stream_read_block(block, at, end, into, err);
@@ -199,7 +190,8 @@ sft_code sfti_stream_read(sfti_stream *stream, uint64_t offset, void *into, size
     while (!code && at < end)
         code = stream_step(stream, &at, end, (char *)into + (at - offset), err);
     sfti_ahead_schedule(blocks);
+    bool start = blocks->pool->queued > 0;
     sfti_os_mutex_unlock(&blocks->pool->mutex);
-    sfti_pool_start(blocks->pool);
+    if (start) sfti_pool_start(blocks->pool);
     return code;
 }

@@ -1,3 +1,5 @@
+/* Object stores: names, URLs, regions, signed requests and what refusals mean.
+ * Tests: test_remote_s3.c. */
 #include "remote/stores/bucket.h"
 
 #include "base/error.h"
@@ -30,17 +32,15 @@ typedef struct object {
 
 /* ── Names ── */
 
-static bool is_bucket_char(char c) {
-    return sfti_is_letter(c) || sfti_is_digit(c) || c == '.' || c == '-' || c == '_';
-}
-
 static bool is_bucket(sft_span name) {
     if (name.len < BUCKET_LEAST || name.len > BUCKET_MOST) return false;
     for (size_t i = 0; i < name.len; i++) {
-        bool twice = i > 0 && name.data[i] == '.' && name.data[i - 1] == '.';
-        if (!is_bucket_char(name.data[i]) || twice) return false;
+        char c = name.data[i];
+        if (c == '.' && (i == 0 || i + 1 == name.len || name.data[i - 1] == '.')) return false;
+        if (!sfti_is_letter(c) && !sfti_is_digit(c) && c != '.' && c != '-' && c != '_')
+            return false;
     }
-    return *name.data != '.' && name.data[name.len - 1] != '.';
+    return true;
 }
 
 /* SCHEME://BUCKET[/KEY]; keys stand for themselves, without any encoding. */
@@ -65,29 +65,19 @@ static bool is_label_char(char c) {
     return (c >= 'a' && c <= 'z') || sfti_is_digit(c) || c == '-';
 }
 
-/* Whether a bucket can be a label of a host that a certificate for "*.host" covers. */
-static bool is_label(sft_span bucket) {
-    bool plain = bucket.len <= 63;
-    for (size_t i = 0; i < bucket.len; i++) plain &= is_label_char(bucket.data[i]);
-    return plain && *bucket.data != '-' && bucket.data[bucket.len - 1] != '-';
-}
-
-static bool is_address(sft_span host) {
-    return *host.data == '[' || sfti_is_digit(host.data[host.len - 1]);
-}
-
+/* Whether the bucket is part of the host. */
 static bool is_virtual(const object *own) {
     const sfti_store *store = own->store;
-    sfti_url url;
+    const sft_span bucket = own->bucket;
     const char *how = store->addressing;
-    if (!is_label(own->bucket) || (how && strcmp(how, "path") == 0)) return false;
+    sfti_url url;
+    /* It must be a label that a certificate for "*.host" covers. */
+    bool label = bucket.len <= 63 && *bucket.data != '-' && bucket.data[bucket.len - 1] != '-';
+    for (size_t i = 0; i < bucket.len; i++) label &= is_label_char(bucket.data[i]);
+    if (!label || (how && strcmp(how, "path") == 0)) return false;
     if (!store->endpoint) return true;
     return how && strcmp(how, "virtual") == 0 && sfti_url_parse(store->endpoint, &url)
-        && !is_address(url.host);
-}
-
-static bool url_put_word(sft_buffer *out, const char *word) {
-    return sfti_buffer_put(out, word, strlen(word));
+        && *url.host.data != '[' && !sfti_is_digit(url.host.data[url.host.len - 1]);
 }
 
 static bool url_put_bucket(sft_buffer *out, const object *own) {
@@ -98,23 +88,14 @@ static bool url_put_bucket(sft_buffer *out, const object *own) {
 static bool url_put_origin(sft_buffer *out, const object *own, bool bucket) {
     const char *endpoint = own->store->endpoint, *region = own->region;
     size_t scheme = endpoint ? (size_t)(strstr(endpoint, "://") + 3 - endpoint) : 0;
-    bool ok = endpoint ? sfti_buffer_put(out, endpoint, scheme) : url_put_word(out, "https://");
+    bool ok = endpoint ? sfti_buffer_put(out, endpoint, scheme) : sfti_put_word(out, "https://");
     if (bucket)
-        ok = ok && url_put_bucket(out, own) && url_put_word(out, ".");
-    if (endpoint) return ok && url_put_word(out, endpoint + scheme);
-    ok = ok && url_put_word(out, "s3.");
-    if (region) ok = ok && url_put_word(out, region) && url_put_word(out, ".");
-    ok = ok && url_put_word(out, "amazonaws.com");
-    if (region && strncmp(region, "cn-", 3) == 0) ok = ok && url_put_word(out, ".cn");
-    return ok;
-}
-
-static bool url_put_list(sft_buffer *out, const object *own) {
-    bool ok = url_put_word(out, "?list-type=2&delimiter=%2F&encoding-type=url&prefix=")
-           && sfti_url_encode(out, own->key, "");
-    if (own->token.data)
-        ok = ok && url_put_word(out, "&continuation-token=")
-          && sfti_url_encode(out, own->token, "");
+        ok = ok && url_put_bucket(out, own) && sfti_put_word(out, ".");
+    if (endpoint) return ok && sfti_put_word(out, endpoint + scheme);
+    ok = ok && sfti_put_word(out, "s3.");
+    if (region) ok = ok && sfti_put_word(out, region) && sfti_put_word(out, ".");
+    ok = ok && sfti_put_word(out, "amazonaws.com");
+    if (region && strncmp(region, "cn-", 3) == 0) ok = ok && sfti_put_word(out, ".cn");
     return ok;
 }
 
@@ -125,9 +106,14 @@ static bool place_object(sfti_target *target) {
     sft_buffer url = { .alloc = target->arena.alloc };
     bool ok = url_put_origin(&url, own, in_host);
     if (!in_host)
-        ok = ok && url_put_word(&url, "/") && url_put_bucket(&url, own);
-    if (in_host || !own->folder) ok = ok && url_put_word(&url, "/");
-    ok = ok && (own->folder ? url_put_list(&url, own) : sfti_url_encode(&url, own->key, "/"));
+        ok = ok && sfti_put_word(&url, "/") && url_put_bucket(&url, own);
+    if (in_host || !own->folder) ok = ok && sfti_put_word(&url, "/");
+    if (own->folder)
+        ok = ok && sfti_put_word(&url, "?list-type=2&delimiter=%2F&encoding-type=url&prefix=");
+    ok = ok && sfti_url_encode(&url, own->key, own->folder ? "" : "/");
+    if (own->token.data)
+        ok = ok && sfti_put_word(&url, "&continuation-token=")
+          && sfti_url_encode(&url, own->token, "");
     const char *copy = ok ? sfti_arena_copy(&target->arena, url.data, url.len) : NULL;
     if (copy) target->url = copy;
     sft_buffer_free(&url);
@@ -345,9 +331,10 @@ static bool is_error(const sfti_answer *answer, const char *word) {
 static void explain_clock(sfti_target *target, const sfti_answer *answer, bool *again,
                           sft_error *err) {
     const object *own = target->own;
-    if (answer->date_s > 0) {
+    const int64_t date = sfti_answer_date(answer);
+    if (date > 0) {
         sfti_os_mutex_lock(&target->remote->mutex);
-        own->store->skew_s = answer->date_s - (int64_t)sfti_os_time_s();
+        own->store->skew_s = date - (int64_t)sfti_os_time_s();
         sfti_os_mutex_unlock(&target->remote->mutex);
         *again = true;
     }
@@ -355,23 +342,6 @@ static void explain_clock(sfti_target *target, const sfti_answer *answer, bool *
                     "the time of the signature is too far from the server's "
                     "(RequestTimeTooSkewed)");
     sfti_hint(err, SFT_HINT_REMOTE_CLOCK);
-}
-
-static void explain_denied(const sfti_store *store, const sfti_answer *answer, sft_error *err) {
-    bool asked = store->keys.id || store->bearer;
-    size_t word = strcspn(answer->line, ":");
-    (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "access denied%s (%s%.*s)%s%s",
-                    asked ? "" : " to requests without credentials", word ? "" : "status 403",
-                    word < 60 ? (int)word : 60, answer->line, store->advice ? "; " : "",
-                    store->advice ? store->advice : "");
-    sfti_hint(err, store->denied);
-}
-
-/* Whether the key's last part has no extension, as the names of folders. */
-static bool is_bare(const object *own) {
-    size_t at = own->key.len;
-    while (at > 0 && own->key.data[at - 1] != '/' && own->key.data[at - 1] != '.') at--;
-    return own->key.len > 0 && (at == 0 || own->key.data[at - 1] == '/');
 }
 
 bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer *answer,
@@ -389,11 +359,14 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
         explain_clock(target, answer, again, err);
         return true;
     }
+    size_t part = own->key.len; /* whether the key's last part has no extension, as a folder's */
+    while (part > 0 && own->key.data[part - 1] != '/' && own->key.data[part - 1] != '.') part--;
+    bool bare = own->key.len > 0 && (part == 0 || own->key.data[part - 1] == '/');
     for (size_t i = 0; i < sizeof store_errors / sizeof *store_errors; i++) {
         const struct store_error *row = &store_errors[i];
         if (!is_error(answer, row->word)) continue;
         bool advised = row->hinted && store->advice;
-        const char *more = advised ? store->advice : row->code == SFT_NOT_FOUND && is_bare(own)
+        const char *more = advised ? store->advice : row->code == SFT_NOT_FOUND && bare
                                ? "the name of a folder ends in a slash" : NULL;
         (void)sfti_fail(err, row->code, SFT_NO_OFFSET, "%s (%s)%s%s", row->text, row->word,
                         more ? "; " : "", more ? more : "");
@@ -401,6 +374,12 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
         return true;
     }
     if (answer->status != 401 && answer->status != 403) return false;
-    explain_denied(store, answer, err);
+    bool asked = store->keys.id || store->bearer;
+    size_t word = strcspn(answer->line, ":");
+    (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "access denied%s (%s%.*s)%s%s",
+                    asked ? "" : " to requests without credentials", word ? "" : "status 403",
+                    word < 60 ? (int)word : 60, answer->line, store->advice ? "; " : "",
+                    store->advice ? store->advice : "");
+    sfti_hint(err, store->denied);
     return true;
 }

@@ -42,4 +42,8 @@ sft_span sfti_folder_prefix(const sfti_target *target);
 /* Go to the page that a token of the last one names. False: no memory. */
 bool sfti_folder_continue(sfti_target *target, sft_span token);
 
+/* listing.c; as sfti_scheme.list. SFT_NOT_FOUND: no key begins with the folder's. */
+sft_code sfti_store_list(sft_remote *remote, sfti_store *store, const char *folder,
+                         sft_listed_fn each, void *each_ctx, sft_error *err);
+
 #endif

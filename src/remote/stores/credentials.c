@@ -1,3 +1,5 @@
+/* Keys, region and endpoint for S3, from the environment and the AWS command's files.
+ * Tests: test_remote_s3.c. */
 #include "remote/stores/credentials.h"
 
 #include "base/error.h"
@@ -49,15 +51,6 @@ typedef struct aws_settings {
     bool found;                   /* the profile is in one of the files */
 } aws_settings;
 
-static void take_setting(aws_settings *settings, const sfti_ini *ini) {
-    for (size_t i = 0; i < sizeof aws_keys / sizeof *aws_keys; i++) {
-        const struct aws_key *row = &aws_keys[i];
-        bool here = row->parent ? sfti_text_is(ini->parent, row->parent) : ini->parent.len == 0;
-        if (!here || !sfti_text_is(ini->key, row->key) || ini->value.len == 0) continue;
-        settings->value[row->setting] = row->setting == AWS_OTHER_KEYS ? ini->key : ini->value;
-    }
-}
-
 /* Whether a section is "[word name]"; the name may be quoted. */
 static bool is_section(sft_span section, const char *word, sft_span name) {
     size_t len = strlen(word);
@@ -72,20 +65,23 @@ static bool is_section(sft_span section, const char *word, sft_span name) {
     return sft_span_equal(section, name);
 }
 
-static bool is_profile(sft_span section, sft_span profile, bool config) {
-    if (!config) return sft_span_equal(section, profile);
-    return is_section(section, "profile", profile)
-        || (sft_span_equal(section, sft_span_cstr("default")) && sft_span_equal(section, profile));
-}
-
 static void take_profile(aws_settings *settings, sft_span text, sft_span profile, bool config) {
     sfti_ini ini;
     if (!text.data) return;
     sfti_ini_begin(&ini, text);
     while (sfti_ini_next(&ini)) {
-        if (!is_profile(ini.section, profile, config)) continue;
+        bool named = sft_span_equal(ini.section, profile);
+        if (config)
+            named = (named && sft_span_equal(profile, sft_span_cstr("default")))
+                 || is_section(ini.section, "profile", profile);
+        if (!named) continue;
         settings->found = true;
-        take_setting(settings, &ini);
+        for (size_t i = 0; i < sizeof aws_keys / sizeof *aws_keys; i++) {
+            const struct aws_key *row = &aws_keys[i];
+            bool here = row->parent ? sfti_text_is(ini.parent, row->parent) : ini.parent.len == 0;
+            if (!here || !sfti_text_is(ini.key, row->key) || ini.value.len == 0) continue;
+            settings->value[row->setting] = row->setting == AWS_OTHER_KEYS ? ini.key : ini.value;
+        }
     }
 }
 

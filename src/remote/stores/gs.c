@@ -1,7 +1,7 @@
 /* gs://BUCKET/OBJECT: Google Cloud Storage by its XML interface, which is S3's but for tokens. */
 #include "base/error.h"
+#include "remote/http/text.h"
 #include "remote/stores/bucket.h"
-#include "remote/stores/listing.h"
 
 #include <string.h>
 
@@ -11,31 +11,12 @@ static sfti_store *gs_store(const sft_remote *remote) {
     return remote->state[SFTI_SCHEME_GS];
 }
 
-/* Two texts as one, in the remote's arena; NULL: no memory. */
-static const char *gs_join(sft_remote *remote, const char *first, const char *then) {
-    size_t len = strlen(first), more = strlen(then);
-    char *text = sfti_arena_take(&remote->arena, len + more + 1);
-    if (!text) return NULL;
-    memcpy(text, first, len);
-    memcpy(text + len, then, more + 1);
-    return text;
-}
-
 /* A copy of a variable, or NULL; *failed: no memory. */
 static const char *gs_variable(sft_remote *remote, const char *name, bool *failed) {
     const char *value = sfti_remote_environment(remote, name);
-    const char *copy = value ? gs_join(remote, value, "") : NULL;
+    const char *copy = value ? SFTI_JOIN(&remote->arena, value) : NULL;
     if (value && !copy) *failed = true;
     return copy;
-}
-
-/* "HOST:PORT" is http, as the client libraries of emulators have it. */
-static bool gs_place(sft_remote *remote, sfti_store *store) {
-    bool failed = false;
-    const char *host = gs_variable(remote, "STORAGE_EMULATOR_HOST", &failed);
-    if (host && !strstr(host, "://")) host = gs_join(remote, "http://", host);
-    if (!host) host = GS_ENDPOINT;
-    return !failed && sfti_store_at(remote, store, host);
 }
 
 static bool gs_take_keys(sft_remote *remote, sfti_store *store) {
@@ -43,7 +24,7 @@ static bool gs_take_keys(sft_remote *remote, sfti_store *store) {
     const char *token = gs_variable(remote, "GOOGLE_OAUTH_ACCESS_TOKEN", &failed);
     sfti_sign_keys *keys = &store->keys;
     if (token) {
-        store->bearer = gs_join(remote, "Bearer ", token);
+        store->bearer = SFTI_JOIN(&remote->arena, "Bearer ", token);
         return !failed && store->bearer;
     }
     keys->id = gs_variable(remote, "GS_ACCESS_KEY_ID", &failed);
@@ -64,7 +45,11 @@ static sft_code gs_open(sft_remote *remote, sft_error *err) {
                   "GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
     };
     remote->state[SFTI_SCHEME_GS] = store;
-    bool enough = gs_place(remote, store)
+    /* "HOST:PORT" is http, as the client libraries of emulators have it. */
+    bool failed = false;
+    const char *host = gs_variable(remote, "STORAGE_EMULATOR_HOST", &failed);
+    if (host && !strstr(host, "://")) host = SFTI_JOIN(&remote->arena, "http://", host);
+    bool enough = !failed && sfti_store_at(remote, store, host ? host : GS_ENDPOINT)
                && (remote->options.anonymous || gs_take_keys(remote, store));
     return enough ? SFT_OK : sfti_fail_memory(err, 0);
 }

@@ -1,4 +1,5 @@
-#include "remote/stores/listing.h"
+/* Folders of object stores: keys up to the next slash. Tests: test_remote_s3.c. */
+#include "remote/stores/bucket.h"
 
 #include "base/error.h"
 #include "remote/http/http.h"
@@ -38,15 +39,6 @@ typedef struct list_sums {
 
 /* ── A page ── */
 
-static bool page_add(list_page *page, page_entry entry) {
-    page_entry *more = sfti_arena_grow(&page->arena, page->entries, page->count, 1, &page->cap,
-                                       sizeof *more);
-    if (!more) return false;
-    page->entries = more;
-    page->entries[page->count++] = entry;
-    return true;
-}
-
 /* Of <Contents> or <CommonPrefixes>: its key, and size. False: no memory, or an error of XML. */
 static bool page_take_entry(list_page *page, bool folder) {
     sfti_xml *xml = &page->xml;
@@ -64,7 +56,13 @@ static bool page_take_entry(list_page *page, bool folder) {
         if (size && (folder || !sfti_text_uint(text, &entry.bytes)))
             entry.bytes = SFT_SIZE_UNKNOWN;
     }
-    return xml->type != SFTI_XML_ERROR && (!entry.key.data || page_add(page, entry));
+    if (xml->type == SFTI_XML_ERROR || !entry.key.data) return xml->type != SFTI_XML_ERROR;
+    page_entry *more = sfti_arena_grow(&page->arena, page->entries, page->count, 1, &page->cap,
+                                       sizeof *more);
+    if (!more) return false;
+    page->entries = more;
+    page->entries[page->count++] = entry;
+    return true;
 }
 
 /* One element of <ListBucketResult>. */
@@ -125,11 +123,8 @@ done:
 
 /* Whether a name can be that of one entry: keys may hold anything. */
 static bool is_entry(sft_span name) {
-    for (size_t i = 0; i < name.len; i++)
-        if ((unsigned char)name.data[i] < ' ' || name.data[i] == 0x7f || name.data[i] == '/')
-            return false;
-    return name.len > 0 && !sft_span_equal(name, sft_span_cstr("."))
-        && !sft_span_equal(name, sft_span_cstr(".."));
+    return name.len > 0 && !sfti_text_has_control(name) && sfti_text_find(name, '/') == name.len
+        && !sft_span_equal(name, sft_span_cstr(".")) && !sft_span_equal(name, sft_span_cstr(".."));
 }
 
 static sft_code fail_too_many(sft_error *err) {

@@ -1,28 +1,13 @@
-/* s3://BUCKET/KEY: Amazon S3, and servers that speak its language. */
+/* s3://BUCKET/KEY: Amazon S3, and servers that speak its language. Tests: test_remote_s3.c. */
 #include "base/error.h"
+#include "remote/http/text.h"
 #include "remote/stores/bucket.h"
 #include "remote/stores/credentials.h"
-#include "remote/stores/listing.h"
 
 #include <string.h>
 
 static sfti_store *s3_store(const sft_remote *remote) {
     return remote->state[SFTI_SCHEME_S3];
-}
-
-/* What a denied request is told when its keys would have to come from somewhere else. */
-static const char *other_keys_advice(sft_remote *remote, const char *setting) {
-    static const char before[] = "the profile gets its keys by ",
-                      after[] = ", which is not supported: see \"aws configure "
-                                "export-credentials\"";
-    sft_buffer text = { .alloc = remote->alloc };
-    char *copy = NULL;
-    if (sfti_buffer_put(&text, before, sizeof before - 1)
-        && sfti_buffer_put(&text, setting, strlen(setting))
-        && sfti_buffer_put(&text, after, sizeof after - 1))
-        copy = sfti_arena_copy(&remote->arena, text.data, text.len);
-    sft_buffer_free(&text);
-    return copy;
 }
 
 static sft_code s3_open(sft_remote *remote, sft_error *err) {
@@ -41,7 +26,9 @@ static sft_code s3_open(sft_remote *remote, sft_error *err) {
     store->keys = aws.keys;
     if (aws.problem) store->problem = aws.problem;
     if (!aws.other_keys) return SFT_OK;
-    store->advice = other_keys_advice(remote, aws.other_keys);
+    store->advice = SFTI_JOIN(&remote->arena, "the profile gets its keys by ", aws.other_keys,
+                              ", which is not supported: see \"aws configure "
+                              "export-credentials\"");
     return store->advice ? SFT_OK : sfti_fail_memory(err, 0);
 }
 

@@ -1,3 +1,4 @@
+/* AWS Signature Version 4. Tests: test_remote_sign.c. */
 #include "remote/stores/sign.h"
 
 #include "base/calendar.h"

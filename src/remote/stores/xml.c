@@ -1,3 +1,4 @@
+/* Reads the XML of object stores. Tests: test_remote_s3.c. */
 #include "remote/stores/xml.h"
 
 #include "base/utf8.h"
@@ -36,16 +37,16 @@ static void xml_pass_blanks(sfti_xml *xml) {
 
 /* ── Tags ── */
 
-static bool is_xml_name_char(char c) {
-    return sfti_is_letter(c) || sfti_is_digit(c) || c == '_' || c == '-' || c == '.' || c == ':'
-        || (unsigned char)c >= 0x80;
-}
-
 /* The name of a tag without its prefix. */
 static bool xml_name(sfti_xml *xml, sft_span *out) {
     const char *from = xml->at;
-    while (xml->at < xml->end && is_xml_name_char(*xml->at))
-        if (*xml->at++ == ':') from = xml->at;
+    for (; xml->at < xml->end; xml->at++) {
+        char c = *xml->at;
+        if (c == ':') from = xml->at + 1;
+        else if (!sfti_is_letter(c) && !sfti_is_digit(c) && c != '_' && c != '-' && c != '.'
+                 && (unsigned char)c < 0x80)
+            break;
+    }
     *out = (sft_span){ from, (size_t)(xml->at - from) };
     return out->len > 0;
 }

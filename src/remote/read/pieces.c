@@ -1,4 +1,6 @@
-#include "remote/read/fan.h"
+/* Large reads: straight into the reader's memory, in pieces over several connections.
+ * Tests: test_remote_blocks.c. */
+#include "remote/read/blocks.h"
 
 #include <string.h>
 
@@ -186,7 +188,7 @@ static void fan_copy(fan_read *fan, uint64_t end) {
  * 2. Then blocks are copied, some of which may have been on their way. 3. Tasks that no thread
  * began are taken back; those that were begun write into the reader's memory, so it waits for them
  * whatever happened. */
-sft_code sfti_fan_read(sfti_stream *stream, uint64_t *at, uint64_t end, char *into,
+sft_code sfti_pieces_read(sfti_stream *stream, uint64_t *at, uint64_t end, char *into,
                        sft_error *err) {
     sfti_pool *pool = stream->blocks->pool;
     fan_read fan;

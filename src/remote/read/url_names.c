@@ -1,6 +1,8 @@
-/* Names of URLs: what is shown, and what stands for the URL wherever paths do. */
+/* Names of URLs: what is shown, and what stands for the URL wherever paths do.
+ * Tests: test_remote_names.c. */
 #include "base/names.h"
 #include "os/io.h"
+#include "remote/http/text.h"
 #include "remote/hub/hub.h"
 #include "remote/remote.h"
 
@@ -39,30 +41,19 @@ sft_code sfti_named_new(sft_remote *remote, sft_error *err) {
 
 /* ── The table; with the mutex held ── */
 
-static const named_url *named_find(const sft_remote *remote, const sfti_names *names,
-                                   const char *text) {
-    uint32_t entry = sfti_names_find(names, sft_span_cstr(text));
+static const named_url *named_by_name(const sft_remote *remote, const char *name) {
+    uint32_t entry = sfti_names_find(&remote->named->by_name, sft_span_cstr(name));
     return entry == SFTI_NO_NAME ? NULL : &remote->named->at[entry];
 }
 
-static const named_url *named_by_name(const sft_remote *remote, const char *name) {
-    return named_find(remote, &remote->named->by_name, name);
-}
-
 static const named_url *named_by_url(const sft_remote *remote, const char *url) {
-    return named_find(remote, &remote->named->by_url, url);
+    uint32_t entry = sfti_names_find(&remote->named->by_url, sft_span_cstr(url));
+    return entry == SFTI_NO_NAME ? NULL : &remote->named->at[entry];
 }
 
 static sft_span named_folder(const void *all, uint32_t entry) {
     const named_url *named = &((const struct sfti_named *)all)->at[entry];
     return (sft_span){ named->name, named->folder };
-}
-
-static size_t folder_len(const char *name, const char *url) {
-    if (strcmp(name, url) == 0) return 0;
-    size_t len = strcspn(name, "?");
-    while (len > 0 && name[len - 1] != '/') len--;
-    return len > 8 ? len : 0;
 }
 
 static void named_put_folder(const struct sfti_named *all, sfti_names *names, size_t entry) {
@@ -109,7 +100,9 @@ static const named_url *named_add(sft_remote *remote, const char *name, const ch
     at->name = sfti_arena_copy(&remote->arena, name, strlen(name));
     at->url = sfti_arena_copy(&remote->arena, url, strlen(url));
     if (!at->name || !at->url || !named_reserve(remote)) return NULL;
-    at->folder = folder_len(at->name, at->url);
+    size_t folder = strcmp(name, url) ? strcspn(name, "?") : 0;
+    while (folder > 0 && name[folder - 1] != '/') folder--;
+    at->folder = folder > 8 ? folder : 0;
     named_put(all, &all->by_name, at->name, all->count);
     named_put(all, &all->by_url, at->url, all->count);
     named_put_folder(all, &all->by_folder, all->count);
@@ -127,23 +120,6 @@ bool sft_remote_is_url(const char *text) {
 static sft_code name_refuse(sft_error *err, const char *found) {
     return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
                      "expected a URL of https, http, hf, s3 or gs, found %s", found);
-}
-
-static sft_code name_refuse_scheme(const char *url, sft_error *err) {
-    char found[48];
-    const char *end = strstr(url, "://");
-    if (!end) return name_refuse(err, "a path");
-    if (end - url > 32) return name_refuse(err, "one of another scheme");
-    snprintf(found, sizeof found, "\"%.*s\"", (int)(end + 3 - url), url);
-    return name_refuse(err, found);
-}
-
-static sft_code name_refuse_web(const char *url, sft_error *err) {
-    char shown[300];
-    sfti_url_show(url, shown, sizeof shown);
-    return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                     "expected a URL with a host, a port from 1 to 65535 or none, and no blanks, "
-                     "found %s", shown);
 }
 
 /* The URL without user, query and fragment, and its name with the number `nth` if it has a query or
@@ -203,9 +179,8 @@ static sft_code name_check_plain(sfti_scheme_id id, const char *url, sft_error *
     bool user = id != SFTI_SCHEME_HUB && memchr(rest, '@', first);
     if (user || (memchr(rest, ':', first) && strchr(rest, '@'))) /* a password may have a slash */
         return name_refuse(err, "one with a user: credentials are read from the environment");
-    for (; *rest; rest++)
-        if ((unsigned char)*rest < 0x20 || *rest == 0x7f)
-            return name_refuse(err, "one with a control character");
+    if (sfti_text_has_control(sft_span_cstr(rest)))
+        return name_refuse(err, "one with a control character");
     return SFT_OK;
 }
 
@@ -213,6 +188,7 @@ static sft_code name_check_plain(sfti_scheme_id id, const char *url, sft_error *
 static sft_code name_find_or_add(sft_remote *remote, sfti_scheme_id id, const char *url,
                                  const char **name, sft_error *err) {
     sfti_url parts;
+    char shown[300];
     bool web = id == SFTI_SCHEME_WEB;
     sfti_os_mutex_lock(&remote->mutex);
     const named_url *named = named_by_name(remote, url); /* it may have been named before */
@@ -220,7 +196,12 @@ static sft_code name_find_or_add(sft_remote *remote, sfti_scheme_id id, const ch
     sfti_os_mutex_unlock(&remote->mutex);
     if (named) *name = named->name;
     if (named) return SFT_OK;
-    if (web && !sfti_url_parse(url, &parts)) return name_refuse_web(url, err);
+    if (web && !sfti_url_parse(url, &parts)) {
+        sfti_url_show(url, shown, sizeof shown);
+        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+                         "expected a URL with a host, a port from 1 to 65535 or none, and no "
+                         "blanks, found %s", shown);
+    }
     sft_code code = web ? name_hub_page(remote, url, name, err) : SFT_OK;
     if (code || *name) return code;
     sfti_os_mutex_lock(&remote->mutex);
@@ -238,7 +219,14 @@ sft_code sft_remote_name(sft_remote *remote, const char *url, const char **name,
     sfti_scheme_id id;
     *name = NULL;
     if (!url) return name_refuse(err, "NULL");
-    if (!sfti_scheme_of(url, &id)) return name_refuse_scheme(url, err);
+    if (!sfti_scheme_of(url, &id)) {
+        char found[48];
+        const char *end = strstr(url, "://");
+        if (!end) return name_refuse(err, "a path");
+        if (end - url > 32) return name_refuse(err, "one of another scheme");
+        snprintf(found, sizeof found, "\"%.*s\"", (int)(end + 3 - url), url);
+        return name_refuse(err, found);
+    }
     if (id != SFTI_SCHEME_WEB) {
         sft_code code = name_check_plain(id, url, err);
         return code ? code : name_find_or_add(remote, id, url, name, err);

@@ -32,7 +32,8 @@
 #   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make windows             build/windows: command, DLL and libraries for Windows, as a zip, too
-#   make bundle              build/bundle/safetensors.{h,c}: the library as two files
+#   make bundle [WITH=edit,set,convert,read,stats] [ALL_HOSTS=1]
+#                            build/bundle/safetensors.{h,c}: the library, or more of it, as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
 #   make windows-test        the command, the library and the zip for Windows, tested under wine
@@ -199,7 +200,7 @@ windows: setup-build
 	@tools/windows.sh
 
 bundle: setup-build
-	@python3 tools/bundle.py build/bundle
+	@python3 tools/bundle.py build/bundle $(if $(WITH),--with $(WITH)) $(if $(ALL_HOSTS),--all-hosts)
 	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/safetensors.c -o build/bundle/safetensors.o
 	@echo "build/bundle/safetensors.h build/bundle/safetensors.c"
 

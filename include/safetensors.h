@@ -952,6 +952,12 @@ SFT_API sft_pair sft_file_metadata_at(const sft_file *file, size_t i);
 SFT_API bool sft_file_metadata_get(const sft_file *file, sft_span key, sft_span *value);
 SFT_API bool sft_file_metadata_get_cstr(const sft_file *file, const char *key, sft_span *value);
 
+/* Check whether a file is in the middle of an edit: SFT_EDIT_INTERRUPTED as from sft_open, for
+ * programs that read its bytes without opening it as a model. Cost: three lookups of names.
+ * @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_allocator *alloc,
+                                              sft_error *err);
+
 /* ── Reading tensors ─────────────────────────────────────────────────────── */
 
 /* Get a pointer to the tensor's bytes in the map or memory, valid until sft_close: end - begin
@@ -1155,15 +1161,7 @@ SFT_API sft_level sft_scan_level(const sft_scan *scan);
  * code, message and hint. Reads at most 4 KiB. @since 0.1 */
 SFT_API void sft_diagnose(const sft_source *source, sft_error *error);
 
-/* ── Repair: an invalid file rewritten ───────────────────────────────────── */
-
-/* Something that was wrong, or unusual, and that the repaired file has right. Allocated by the
- * library only. @since 0.1 */
-typedef struct sft_fix {
-    const char *name; /* "trailing_bytes", "duplicate_name", …; docs/repair.md lists all */
-    const char *done; /* "the bytes after the last tensor are left out"; both static */
-    sft_error found;  /* where and what, as in a finding or a note */
-} sft_fix;
+/* ── Writing ─────────────────────────────────────────────────────────────── */
 
 /* The description of a tensor to be written. Never grows. @since 0.1 */
 typedef struct sft_spec {
@@ -1172,44 +1170,6 @@ typedef struct sft_spec {
     uint32_t rank;
     const uint64_t *shape;
 } sft_spec;
-
-/* A decision how to rewrite a file as a valid one. @since 0.1 */
-typedef struct sft_repair sft_repair;
-
-/* Scan a file and decide how to rewrite it as one that is valid at the level of the options.
- * Repaired are: trailing bytes, NULs or missing padding after the header, gaps, tensors that
- * share bytes, duplicate names and metadata keys (the last one wins, as in the official reader),
- * metadata that are not strings, unusual spellings of entries, and the layout of 2022. What
- * cannot be repaired without guessing (a truncated file, a shape that does not fit, broken JSON)
- * is refused with the error of the first such finding. A valid file has no fixes. Memory,
- * including sft_repair_write: at most six times the header, or nine times if its metadata needs
- * repair. Close with sft_repair_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
-                                               sft_repair **out, sft_error *err);
-/* The fixes, by index; NULL if i is out of range. @since 0.2 */
-SFT_API size_t sft_repair_fix_count(const sft_repair *repair);
-SFT_API const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i);
-/* The tensors that sft_repair_write writes; i must be in range. Name and shape live as long as
- * the repair. @since 0.2 */
-SFT_API size_t sft_repair_tensor_count(const sft_repair *repair);
-SFT_API sft_spec sft_repair_tensor_at(const sft_repair *repair, size_t i);
-/* Write the repaired file. The sink is finished, or abandoned on failure. Tensor bytes are
- * copied unchanged; metadata that record a digest of the file (see sft_edit) are left out if the
- * data is laid out differently. Ticks the job with the bytes of all tensors. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
-                                                const sft_job *job, sft_error *err);
-/* Free a repair. NULL is ignored. @since 0.1 */
-SFT_API void sft_repair_close(sft_repair *repair);
-
-/* Remove the hidden files that interrupted sft_sink_path calls left in a folder: regular files
- * named .NAME.sft-XXXXXX. each, which may be NULL, is called with each name; if it returns false
- * the call ends with SFT_CANCELLED. With dry_run nothing is removed. *count, which may be NULL,
- * is the number of such files. Must not run while anything writes in that folder. @since 0.1 */
-typedef bool (*sft_sweep_fn)(void *ctx, const char *name);
-SFT_API SFT_NODISCARD sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each,
-                                         void *ctx, size_t *count, sft_error *err);
-
-/* ── Writing ─────────────────────────────────────────────────────────────── */
 
 /* @since 0.1 */
 typedef struct sft_plan_options {
@@ -1326,6 +1286,52 @@ SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t coun
                                               const sft_pair *metadata, size_t metadata_count,
                                               const sft_plan_options *options, sft_sink sink,
                                               const sft_job *job, sft_error *err);
+
+/* Remove the hidden files that interrupted sft_sink_path calls left in a folder: regular files
+ * named .NAME.sft-XXXXXX. each, which may be NULL, is called with each name; if it returns false
+ * the call ends with SFT_CANCELLED. With dry_run nothing is removed. *count, which may be NULL,
+ * is the number of such files. Must not run while anything writes in that folder. @since 0.1 */
+typedef bool (*sft_sweep_fn)(void *ctx, const char *name);
+SFT_API SFT_NODISCARD sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each,
+                                         void *ctx, size_t *count, sft_error *err);
+
+/* ── Repair: an invalid file rewritten ───────────────────────────────────── */
+
+/* Something that was wrong, or unusual, and that the repaired file has right. Allocated by the
+ * library only. @since 0.1 */
+typedef struct sft_fix {
+    const char *name; /* "trailing_bytes", "duplicate_name", …; docs/repair.md lists all */
+    const char *done; /* "the bytes after the last tensor are left out"; both static */
+    sft_error found;  /* where and what, as in a finding or a note */
+} sft_fix;
+
+/* A decision how to rewrite a file as a valid one. @since 0.1 */
+typedef struct sft_repair sft_repair;
+
+/* Scan a file and decide how to rewrite it as one that is valid at the level of the options.
+ * Repaired are: trailing bytes, NULs or missing padding after the header, gaps, tensors that
+ * share bytes, duplicate names and metadata keys (the last one wins, as in the official reader),
+ * metadata that are not strings, unusual spellings of entries, and the layout of 2022. What
+ * cannot be repaired without guessing (a truncated file, a shape that does not fit, broken JSON)
+ * is refused with the error of the first such finding. A valid file has no fixes. Memory,
+ * including sft_repair_write: at most six times the header, or nine times if its metadata needs
+ * repair. Close with sft_repair_close. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
+                                               sft_repair **out, sft_error *err);
+/* The fixes, by index; NULL if i is out of range. @since 0.2 */
+SFT_API size_t sft_repair_fix_count(const sft_repair *repair);
+SFT_API const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i);
+/* The tensors that sft_repair_write writes; i must be in range. Name and shape live as long as
+ * the repair. @since 0.2 */
+SFT_API size_t sft_repair_tensor_count(const sft_repair *repair);
+SFT_API sft_spec sft_repair_tensor_at(const sft_repair *repair, size_t i);
+/* Write the repaired file. The sink is finished, or abandoned on failure. Tensor bytes are
+ * copied unchanged; metadata that record a digest of the file (see sft_edit) are left out if the
+ * data is laid out differently. Ticks the job with the bytes of all tensors. @since 0.1 */
+SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
+                                                const sft_job *job, sft_error *err);
+/* Free a repair. NULL is ignored. @since 0.1 */
+SFT_API void sft_repair_close(sft_repair *repair);
 
 /* ── Editing ─────────────────────────────────────────────────────────────── */
 
@@ -1448,12 +1454,6 @@ typedef enum sft_edit_found {
     SFT_EDIT_OLD = 1,   /* undone: the file is as it was before the edit */
     SFT_EDIT_NEW = 2    /* completed: the file has the edit's result */
 } sft_edit_found;
-
-/* Check whether a file is in the middle of an edit: SFT_EDIT_INTERRUPTED as from sft_open, for
- * programs that read its bytes without opening it as a model. Cost: three lookups of names.
- * @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_allocator *alloc,
-                                              sft_error *err);
 
 /* Recover a file whose edit was interrupted: complete or undo the edit recorded in its journal,
  * .NAME.sft-journal in the same folder, and remove the journal. This is done only if the journal

@@ -163,9 +163,13 @@ typedef struct sft_hash_options {
                                      its alloc is not used */
     sft_hash_cache *cache; /* used and added to; NULL = none */
     bool only_cached;      /* nothing is computed: known is what the cache knows */
+    /* Opens a file of another format as a set, for its content: sft_import_open_set
+     * (safetensors_import.h). NULL: content is known of safetensors files only. @since 0.2 */
+    sft_code (*open_other)(const char *path, const sft_open_options *options, sft_set **out,
+                           sft_error *err);
 } sft_hash_options;
 
-#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false }
+#define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false, NULL }
 
 /* A request: a file, or the index of a model in several files, and the algorithms (bits). Never
  * grows. @since 0.2 */

@@ -28,31 +28,38 @@ def included_as(path):
 
 # folder: (layers and headers of ours it may include, system headers or None for any).
 # A folder may always include itself. This is the table of docs/design.md.
+CORE_PARTS = {"base/", "os/", "bytes/", "format/", "file/", CORE, TREE}
+FROM_CORE = {"base/", "os/", "bytes/source.h", CORE, TREE}
 USERS = ({"base/", "os/"} | PUBLIC, None)
 RULES = {
     "src/core/base": ({CORE, TREE, "os/cpu.h"}, None),
     "src/core/os": ({"base/", CORE}, None),
     "src/core/bytes": ({"os/", "base/", CORE}, None),
     "src/core/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
-    "src/model/journal": ({"format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/core/file": ({"journal/check.h", "format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/model/edit": ({"file/", "journal/", "format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/model/set": (USERS[0] | {"bytes/replaced.h"}, None),
-    "src/label": (USERS[0] | {"bytes/source.h"}, None),
-    "src/model/hash": (USERS[0] | {"bytes/source.h"}, None),
-    "src/model/convert": USERS,
-    "src/model/stats": (USERS[0] | {"bytes/source.h"}, None),
-    "src/model/read": (USERS[0] | {"bytes/source.h", "format/"}, None),
-    "src/formats": (USERS[0] | {"bytes/source.h"}, None),
-    "src/remote": (USERS[0] | {"bytes/source.h"}, None),
-    "src/dataset": (USERS[0] | {"bytes/source.h"}, None),
-    "cli/support": ({"support/", "edit/dropped.h", "remote/http/url.h", "base/", "os/"} | PUBLIC,
-                    None),
+    "src/core/file": ({"format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/model/keys": ({"base/", CORE}, None),
+    "src/model/journal": ({"file/edited.h", "format/", "bytes/", "base/", "os/", CORE}, None),
+    "src/model/edit": ({"journal/", "keys/", *CORE_PARTS}, None),
+    "src/model/set": (FROM_CORE | {SET, "bytes/replaced.h"}, None),
+    "src/model/hash": (FROM_CORE | {SET, "safetensors_hash.h", "keys/"}, None),
+    "src/model/convert": (FROM_CORE | {SET, "safetensors_convert.h", "keys/"}, None),
+    "src/model/stats": (FROM_CORE | {SET, "safetensors_stats.h"}, None),
+    "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
+    "src/label": (FROM_CORE | {SET, "safetensors_hash.h", "safetensors_info.h",
+                               "convert/adapter.h"}, None),
+    "src/formats": (FROM_CORE | {SET, "safetensors_convert.h", "safetensors_import.h"}, None),
+    "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
+    "src/dataset": (FROM_CORE | {"safetensors_convert.h", "safetensors_hash.h",
+                                 "safetensors_dataset.h"}, None),
+    "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
+    "cli/support": ({"support/", "edit/dropped.h", "keys/", "remote/http/url.h", "base/", "os/"}
+                    | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
+                      "keys/", "label/derived.h", "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
-             "remote/http/url.h", "base/", "os/"}
+             "keys/", "label/derived.h", "formats/arrays/npy_head.h", "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one
@@ -60,9 +67,37 @@ RULES = {
     "fuzz": ({"base/", "format/", "label/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
+# The parts of the library: which others each needs, besides the core. CMakeLists.txt has the same
+# as options, one for each.
+PARTS = {
+    "src/core": set(),
+    "src/model/keys": set(),
+    "src/model/journal": set(),
+    "src/model/edit": {"src/model/journal", "src/model/keys"},
+    "src/model/set": set(),
+    "src/model/hash": {"src/model/set", "src/model/keys"},
+    "src/model/convert": {"src/model/set", "src/model/keys"},
+    "src/model/stats": set(),
+    "src/model/read": set(),
+    "src/label": {"src/model/set", "src/model/hash"},
+    "src/formats": {"src/model/set", "src/model/convert"},
+    "src/remote": {"src/model/hash"},
+    "src/dataset": {"src/model/hash", "src/model/convert"},
+    "src/without": set(),
+}
+# What a part asks of one that it does not know: a constant pointer, declared in the part that asks,
+# defined in the part that answers, and in the stand-in for a library built without that one.
+HOOKS = {
+    "sfti_hook_journal": ("src/core/file/edited.h", "src/model/journal/check.c",
+                          "src/without/edit.c"),
+    "sfti_hook_link": ("src/core/os/os.h", "src/remote/hub/cache_links.c",
+                       "src/without/remote.c"),
+    "sfti_hook_adapter": ("src/model/convert/adapter.h", "src/label/adapter.c",
+                          "src/without/label.c"),
+}
 # Folders whose files, those of sub-folders included, call one another in one direction only.
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
-          "src/model/journal", "src/model/edit", "src/model/set", "src/model/convert",
+          "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/convert",
           "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
           "src/remote", "src/dataset", "cli", "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too
@@ -254,7 +289,7 @@ def check_calls():
     """An internal function is used by its own folder and by those that may include its folder,
     whatever header declares it."""
     owner = {name: path for path in find("src/**/*.c") for name in global_names(read(path))
-             if name.startswith("sfti_")}
+             if name.startswith("sfti_") and name not in HOOKS}
     for path in find("src/**/*.c"):
         layer = next(folder for folder in RULES if path.startswith(folder + "/"))
         ours = RULES[layer][0]
@@ -263,6 +298,24 @@ def check_calls():
             allowed = home.startswith(included_as(layer) + "/") or any(
                 home.startswith(o) or home.removesuffix(".c") == o.removesuffix(".h") for o in ours)
             check(allowed, path, f"may not use {name} of {owner[name]}")
+
+
+def check_parts():
+    """A function, public ones too, is used by its own part and by those that need that part."""
+    def part(path):
+        return next(folder for folder in PARTS if path.startswith(folder + "/"))
+
+    sources = find("src/**/*.c", "src/**/*.h")
+    code = {path: bare(read(path)) for path in sources}
+    owner = {name: path for path in sources if path.endswith(".c")
+             for name in global_names(read(path)) if name not in HOOKS}
+    for path in sources:
+        may = PARTS[part(path)] | {"src/core", part(path)}
+        for name in sorted(set(re.findall(r"\bsfti?_\w+", code[path])) & set(owner)):
+            check(part(owner[name]) in may, path, f"may not use {name} of {owner[name]}")
+    for name, places in HOOKS.items():
+        found = sorted(p for p in sources if re.search(rf"\bconst {name}\b", code[p]))
+        check(found == sorted(places), name, f"stands in {', '.join(found)}")
 
 
 def local_names(text):
@@ -398,7 +451,8 @@ def check_modules():
 
 
 def main():
-    for part in (check_includes, check_acyclic, check_ranks, check_folders, check_calls, check_unique,
+    for part in (check_includes, check_acyclic, check_ranks, check_folders, check_calls, check_parts,
+                 check_unique,
                  check_words, check_public,
                  check_texts, check_modules):
         part()

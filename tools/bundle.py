@@ -1,26 +1,50 @@
 #!/usr/bin/env python3
-"""Make the two-file form: safetensors.h and safetensors.c, from base, os, bytes,
-format, journal, file, edit and set. usage: tools/bundle.py FOLDER
+"""Make the two-file form: safetensors.h and safetensors.c.
 
-The header holds the public headers one after another; the source holds every internal
-header where it is first included, then every source. Nothing is rewritten, so names
-that are local to a file must be unique among all of them (tests/layers.py)."""
+usage: tools/bundle.py FOLDER [--with PART,PART…] [--all-hosts] [--whole]
+
+By itself it opens, checks, reads and writes files. --with adds parts: edit (repair, too), set,
+convert, read, stats. --all-hosts adds the platform's files of Linux, macOS and Windows; without it
+there are those of the system that it is made on. --whole (for tests) puts in every file of these
+folders, not only what the functions of the header need.
+
+The header holds the public headers one after another, without the sections of parts that are not
+there; the source holds every internal header where it is first included, then every source.
+Nothing is rewritten, so names that are local to a file must be unique among all of them
+(tests/layers.py)."""
+import argparse
+import functools
 import glob
 import os
 import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LAYERS = ["core/base", "core/os", "core/bytes", "core/format", "model/journal", "core/file", "model/edit",
-          "model/set"]
-PUBLIC = ["safetensors.h", "safetensors_tree.h", "safetensors_set.h"]
-# Files of one host only: the condition of each.
-HOSTS = {"src/core/os/os_posix": "!defined(_WIN32)",
-         "src/core/os/os_linux": "!defined(_WIN32) && !defined(__APPLE__)",
-         "src/core/os/os_macos": "defined(__APPLE__)",
-         "src/core/os/os_win32": "defined(_WIN32)"}
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import layers  # noqa: E402: which names a source defines
+# What each part adds: folders of src, or single files; headers; the parts it needs.
+CORE = ["core/base", "core/os", "core/bytes", "core/format", "core/file"]
+PARTS = {
+    "edit": (["model/keys", "model/journal", "model/edit"], [], []),
+    "set": (["model/set", "remote/hub/cache_links.c"], ["safetensors_set.h"], []),
+    "convert": (["model/keys", "model/convert"], ["safetensors_convert.h"], ["set"]),
+    "read": (["model/read"], ["safetensors_read.h"], []),
+    "stats": (["model/stats"], ["safetensors_stats.h"], ["set"]),
+}
+# Stand-ins for what asks a part that is not there.
+WITHOUT = {"edit": "without/edit.c", "set": "without/remote.c"}
+ALWAYS_WITHOUT = {"convert": "without/label.c"}
+SECTIONS = {"edit": ("Repair: an invalid file rewritten", "Editing")}  # of safetensors.h
+PUBLIC = ["safetensors.h", "safetensors_tree.h", "safetensors_set.h", "safetensors_convert.h",
+          "safetensors_read.h", "safetensors_stats.h"]
+# Files of one host only: the condition of each, and the systems that build them.
+HOSTS = {"src/core/os/os_posix": ("!defined(_WIN32)", ("linux", "darwin")),
+         "src/core/os/os_linux": ("!defined(_WIN32) && !defined(__APPLE__)", ("linux",)),
+         "src/core/os/os_macos": ("defined(__APPLE__)", ("darwin",)),
+         "src/core/os/os_win32": ("defined(_WIN32)", ("win32",))}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>).*$')
 FEATURE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(_[A-Z_]*(?:SOURCE|BITS))\b(.*)$", re.M)
+WORD = re.compile(r"\bsfti?_\w+")
 
 
 def read(path):
@@ -32,19 +56,113 @@ def banner(path):
     return f"/* {'─' * 8} {path} {'─' * max(4, 66 - len(path))} */\n"
 
 
-def licence():
-    version = re.search(r'SFT_VERSION_STRING "([^"]+)"', read("include/safetensors.h")).group(1)
-    return (f"/* libsafetensors {version}, two-file form. Made by tools/bundle.py; do not edit.\n"
-            " * SPDX-License-Identifier: Apache-2.0 */\n")
+class Bundle:
+    def __init__(self, parts, all_hosts, whole):
+        for part in list(parts):
+            parts |= set(PARTS[part][2])
+        self.parts = [part for part in PARTS if part in parts]
+        self.all_hosts = all_hosts
+        self.whole = whole
+        self.trees = "set" in parts
+        wanted = {"safetensors.h"} | {h for part in parts for h in PARTS[part][1]}
+        if self.trees:
+            wanted.add("safetensors_tree.h")
+        self.headers = [name for name in PUBLIC if name in wanted]
+
+    def licence(self):
+        version = re.search(r'SFT_VERSION_STRING "([^"]+)"', read("include/safetensors.h")).group(1)
+        holds = ", ".join(["open, check, read, write", *self.parts])
+        return (f"/* libsafetensors {version}, two-file form ({holds}).\n"
+                " * Made by tools/bundle.py; do not edit.\n"
+                " * SPDX-License-Identifier: Apache-2.0 */\n")
+
+    def public(self, name):
+        """A public header without the sections of parts that are not there."""
+        text = read("include/" + name)
+        for part, titles in SECTIONS.items():
+            for title in titles if part not in self.parts else ():
+                text = re.sub(rf"/\* ── {title} ─.*?(?=/\* ── |#ifdef __cplusplus\n}})", "", text,
+                              count=1, flags=re.S)
+        return text
+
+    def public_header(self):
+        out = [self.licence()]
+        for name in self.headers:
+            lines = (line for line in self.public(name).splitlines(keepends=True)
+                     if not (INCLUDE.match(line) and INCLUDE.match(line).group(1) in PUBLIC))
+            out += [banner("include/" + name), *lines]
+        return "".join(out)
+
+    def candidates(self):
+        """The sources of the parts, in the order in which they stand; of one host only those
+        that are wanted."""
+        places = list(CORE)
+        for part in self.parts:
+            places += PARTS[part][0]
+        places += [path for part, path in WITHOUT.items() if part not in self.parts]
+        places += [path for part, path in ALWAYS_WITHOUT.items() if part in self.parts]
+        files = []
+        for place in dict.fromkeys(places):
+            found = [f"src/{place}"] if place.endswith(".c") else sorted(
+                glob.glob(f"src/{place}/**/*.c", root_dir=ROOT, recursive=True))
+            files += [path for path in found if self.is_of_host(path)]
+        return files
+
+    def is_of_host(self, path):
+        if path.endswith("_windows.c"):
+            return False
+        system = "linux" if sys.platform not in ("darwin", "win32") else sys.platform
+        return self.all_hosts or all(system in systems for name, (_, systems) in HOSTS.items()
+                                     if path.startswith(name))
+
+    def needed(self, files):
+        """Those of the files that the functions of the public header need."""
+        owners = {}
+        for path in files:
+            for name in layers.global_names(read(path)):
+                owners.setdefault(name, set()).add(path)
+        todo = owners_of(layers.bare(self.public_header()), owners)
+        done = set()
+        while todo:
+            path = todo.pop()
+            done.add(path)
+            todo |= owners_of(layers.bare(read(path)) + inline_code(path), owners) - done
+        return [path for path in files if path in done]
+
+    def source(self):
+        files = self.candidates()
+        if not self.whole:
+            files = self.needed(files)
+        # What chooses the system's interface must come before the first system header.
+        headers = {header for path in files for header in all_headers(path)}
+        features = dict(found for path in [*files, *sorted(headers)]
+                        for found in FEATURE.findall(read(path)))
+        out = [self.licence()]
+        for name, value in sorted(features.items()):
+            out.append(f"#ifndef {name}\n#define {name}{value}\n#endif\n")
+        # In one unit gcc follows errno through the host and cannot know that it is not 0.
+        out.append("#if defined(__GNUC__) && !defined(__clang__)\n"
+                   '#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"\n#endif\n')
+        # Nor are all functions of headers used.
+        out.append("#ifdef __clang__\n"
+                   '#pragma clang diagnostic ignored "-Wunused-function"\n#endif\n')
+        out.append('#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n'
+                   '#include "safetensors.h"\n')
+        seen = set()
+        for path in files:
+            if not host_condition(path):
+                paste(path, seen, out)
+                continue
+            # Its headers come first, each where it belongs, whichever file includes them first.
+            for target in ours(path):
+                if target not in seen:
+                    paste_for_host(target, seen, out)
+            paste_for_host(path, seen, out)
+        return "".join(out)
 
 
-def public_header():
-    out = [licence()]
-    for name in PUBLIC:
-        lines = (line for line in read("include/" + name).splitlines(keepends=True)
-                 if not (INCLUDE.match(line) and INCLUDE.match(line).group(1) in PUBLIC))
-        out += [banner("include/" + name), *lines]
-    return "".join(out)
+def owners_of(code, owners):
+    return {path for word in set(WORD.findall(code)) for path in owners.get(word, ())}
 
 
 def resolve(name, base):
@@ -55,12 +173,37 @@ def resolve(name, base):
     raise SystemExit(f"bundle: {name}, included from {base}, is not there")
 
 
+def is_public(path):
+    return path.startswith("include") and os.path.basename(path) in PUBLIC
+
+
+@functools.cache
 def ours(path):
     """Internal headers that a file includes."""
     found = (INCLUDE.match(line) for line in read(path).splitlines())
     names = [m.group(1) for m in found if m and m.group(1)]
     return [t for t in (resolve(name, os.path.dirname(path)) for name in names)
-            if not (os.path.basename(t) in PUBLIC and t.startswith("include"))]
+            if not is_public(t)]
+
+
+@functools.cache
+def all_headers(path):
+    """And those that these include."""
+    found = set()
+    for header in ours(path):
+        found |= {header} | all_headers(header)
+    return found
+
+
+@functools.cache
+def inline_code(path):
+    """What the headers of a file do rather than announce: functions and macros."""
+    out = []
+    for header in sorted(all_headers(path)):
+        text = layers.bare(read(header))
+        out += re.findall(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*$", text, re.M)
+        out += re.findall(r"^static inline\b.*?^\}", text, re.M | re.S)
+    return "\n".join(out)
 
 
 def paste(path, seen, out):
@@ -75,14 +218,12 @@ def paste(path, seen, out):
             out.append(line)
             continue
         target = resolve(found.group(1) or found.group(2), os.path.dirname(path))
-        if os.path.basename(target) in PUBLIC and target.startswith("include"):
-            continue
-        if target not in seen:
+        if not is_public(target) and target not in seen:
             paste(target, seen, out)
 
 
 def host_condition(path):
-    return next((c for name, c in HOSTS.items() if path.startswith(name)), None)
+    return next((row[0] for name, row in HOSTS.items() if path.startswith(name)), None)
 
 
 def paste_for_host(path, seen, out):
@@ -94,44 +235,23 @@ def paste_for_host(path, seen, out):
         out.append("#endif\n")
 
 
-def source():
-    files = [path for layer in LAYERS
-             for path in sorted(glob.glob(f"src/{layer}/**/*.c", root_dir=ROOT, recursive=True))
-             if not path.endswith("_windows.c")]
-    # What chooses the system's interface must come before the first system header.
-    features = dict(found for path in files + sorted(
-            glob.glob("src/**/*.h", root_dir=ROOT, recursive=True))
-                    for found in FEATURE.findall(read(path)))
-    out = [licence()]
-    for name, value in sorted(features.items()):
-        out.append(f"#ifndef {name}\n#define {name}{value}\n#endif\n")
-    # In one unit gcc follows errno through the host and cannot know that it is not 0.
-    out.append("#if defined(__GNUC__) && !defined(__clang__)\n"
-               '#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"\n#endif\n')
-    # Nor are all functions of headers used.
-    out.append("#ifdef __clang__\n"
-               '#pragma clang diagnostic ignored "-Wunused-function"\n#endif\n')
-    out.append('#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n#include "safetensors.h"\n')
-    seen = set()
-    for path in files:
-        condition = host_condition(path)
-        if not condition:
-            paste(path, seen, out)
-            continue
-        # Its headers come first, each where it belongs, whichever file includes them first.
-        for target in ours(path):
-            if target not in seen:
-                paste_for_host(target, seen, out)
-        paste_for_host(path, seen, out)
-    return "".join(out)
-
-
 def main():
-    if len(sys.argv) != 2:
-        raise SystemExit(__doc__)
-    os.makedirs(sys.argv[1], exist_ok=True)
-    for name, text in (("safetensors.h", public_header()), ("safetensors.c", source())):
-        with open(os.path.join(sys.argv[1], name), "w", encoding="utf-8") as file:
+    parser = argparse.ArgumentParser(prog="bundle.py", usage=__doc__.split("usage: ")[1]
+                                     .split("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("--with", dest="parts", default="")
+    parser.add_argument("--all-hosts", action="store_true")
+    parser.add_argument("--whole", action="store_true")
+    given = parser.parse_args()
+    parts = {part for part in given.parts.split(",") if part}
+    if parts - set(PARTS):
+        raise SystemExit(f"bundle: --with takes {', '.join(PARTS)}, "
+                         f"not {', '.join(sorted(parts - set(PARTS)))}")
+    bundle = Bundle(parts, given.all_hosts, given.whole)
+    os.makedirs(given.folder, exist_ok=True)
+    for name, text in (("safetensors.h", bundle.public_header()),
+                       ("safetensors.c", bundle.source())):
+        with open(os.path.join(given.folder, name), "w", encoding="utf-8") as file:
             file.write(text)
 
 

@@ -46,7 +46,8 @@ def read(path):
 
 def bundle(name):
     folder = os.path.join(ROOT, "build", "bundle")
-    subprocess.run([sys.executable, os.path.join(ROOT, "tools", "bundle.py"), folder], check=True)
+    subprocess.run([sys.executable, os.path.join(ROOT, "tools", "bundle.py"), folder,
+                    "--with", "edit,set,convert,read,stats", "--all-hosts"], check=True)
     files = [os.path.join(folder, one) for one in ("safetensors.h", "safetensors.c")]
     return [(f"{name}/{os.path.basename(path)}", False, read(path))
             for path in files + [os.path.join(ROOT, "LICENSE")]]

@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/npy.h"
+#include "formats/arrays/npy_head.h"
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/cli.h"

@@ -26,7 +26,7 @@ typedef struct cli {
     bool no_results; /* and its end will not be: wrong usage, or the command prints its own */
     uint64_t matched; /* tensors that ls listed */
     bool several;    /* results are told apart by their paths */
-    unsigned dropped; /* digests (base/digest_keys.h) that the result does not record */
+    unsigned dropped; /* digests (keys/digest_keys.h) that the result does not record */
     size_t passed[CLI_OTHER_FORMATS]; /* files of other formats in the folders so far */
     size_t changed, unchanged; /* models that were, or would be, written, and that need not be */
     bool counts_unread; /* models in folders that cannot be read are counted rather than told */

@@ -1,6 +1,7 @@
 #include "support/hash.h"
 
 #include "base/checked.h"
+#include "safetensors_import.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -92,6 +93,7 @@ void cli_hash_run_begin(cli_hash_run *h, cli *c, const char *path) {
     h->cache = NULL;
     h->options = defaults;
     h->options.open = &c->open;
+    h->options.open_other = sft_import_open_set;
     h->job = cli_progress_begin(&h->progress, c, path);
     h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->cache);
     bool verifies = c->set.sums || c->set.verify;

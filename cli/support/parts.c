@@ -1,6 +1,6 @@
 #include "support/parts.h"
 
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "base/order.h"
 #include "support/edit.h"
 #include "support/import.h"

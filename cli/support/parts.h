@@ -53,7 +53,7 @@ void cli_parts_free(cli_parts *parts);
 void cli_parts_drop(cli_parts *parts);
 /* Pair i of the metadata; parts is a cli_parts. */
 sft_pair cli_parts_pair(const void *parts, size_t i);
-/* Digests (base/digest_keys.h) that do not hold for the parts, written as one file or several:
+/* Digests (keys/digest_keys.h) that do not hold for the parts, written as one file or several:
  * all, unless they are the data of one file as it is. */
 unsigned cli_parts_stale(const cli_parts *parts, bool one_file);
 /* Leave them out of the metadata before the parts are written; c->dropped tells which. */

@@ -1,4 +1,4 @@
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "support/fresh.h"
 #include "support/output.h"
 #include "support/written.h"

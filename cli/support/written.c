@@ -1,6 +1,6 @@
 #include "support/written.h"
 
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,5 @@
 #include "base/announce.h"
+#include "base/options.h"
 #include "formats/parts/state.h"
 
 #include <string.h>
@@ -103,6 +104,7 @@ static sft_code plan_image(sfti_import *im, image *m, sft_error *err) {
 sft_code sft_import_set(sft_import *import, const char *path, sft_set **out, sft_error *err) {
     sft_file *file;
     *out = NULL;
+    import->foreign.report = sft_import_json;
     image *m = sfti_arena_take(&import->arena, sizeof *m);
     sft_code code = m ? SFT_OK : sfti_fail_memory(err, sizeof *m);
     if (!code) *m = (image){ .im = import };
@@ -116,4 +118,17 @@ sft_code sft_import_set(sft_import *import, const char *path, sft_set **out, sft
     sft_source source = { m, &image_source_vtable, sft_plan_total(m->plan), NULL, false };
     code = sft_open_source(source, &options, &file, err);
     return code ? code : sft_set_from_file(file, path, out, err);
+}
+
+sft_code sft_import_open_set(const char *path, const sft_open_options *options, sft_set **out,
+                             sft_error *err) {
+    sft_import_options own = SFT_IMPORT_OPTIONS_INIT;
+    sft_open_options open;
+    sft_import *import;
+    *out = NULL;
+    sft_code code = sfti_take_open(options, &open, err);
+    own.alloc = open.alloc;
+    own.files = open.files;
+    if (!code) code = sft_import_open(path, &own, &import, err);
+    return code ? code : sft_import_set(import, path, out, err);
 }

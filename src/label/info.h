@@ -10,7 +10,7 @@
 #ifndef SFTI_INFO_H
 #define SFTI_INFO_H
 
-#include "base/derived.h"
+#include "label/derived.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "safetensors_hash.h"

@@ -1,7 +1,6 @@
 /* os.h of os_fake: reading, folders, and all that does not write. */
 #include "fake_state.h"
 
-#include "base/hub.h"
 #include "os/cpu.h"
 
 #include <errno.h>
@@ -116,7 +115,7 @@ static int beneath_hub(const char *full, size_t from, fake_node **node) {
     for (int hops = 0; !error && hops < 2; hops++) {
         const fake_name *name = fake_name_find(link);
         if (!name || name->node->kind != OS_LINK) break;
-        if (!sfti_hub_blob(link, name->node->data, out, sizeof out, &rest)) return EXDEV;
+        if (!sfti_hook_link(link, name->node->data, out, sizeof out, &rest)) return EXDEV;
         out[rest - 1] = '/';
         memcpy(link, out, strlen(out) + 1);
     }

@@ -4,6 +4,7 @@
 #include "remote.h"
 
 #include "safetensors_hash.h"
+#include "safetensors_import.h"
 #include "safetensors_info.h"
 
 #include <stdlib.h>
@@ -234,6 +235,7 @@ static sft_code hash_file(hash_call *call, uint32_t algos, const sft_job *job) {
     sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     open.files = call->files;
     options.open = &open;
+    options.open_other = sft_import_open_set;
     sft_code code = sft_hash_paths(&ask, 1, &options, take_hashes, call, job, call->err);
     return code ? code : call->code;
 }

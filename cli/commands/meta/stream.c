@@ -1,7 +1,7 @@
 /* meta set, rm and scrub with -o -: a changed copy on standard output. */
 #include "commands/meta/meta.h"
 
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "support/edit.h"
 #include "support/hints.h"
 #include "support/output.h"

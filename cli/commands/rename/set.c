@@ -1,5 +1,5 @@
 /* rename: a model with an index gets other names for its tensors. */
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "base/files.h"
 #include "commands/rename/rename.h"
 #include "os/os.h"

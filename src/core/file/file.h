@@ -47,7 +47,7 @@ sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_alloca
                           sfti_header *out, sft_error *err);
 
 /* Whether the file of a path, as it was scanned, is in the middle of an edit
- * (sfti_journal_check). */
+ * (sfti_file_edited). */
 sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *info,
                          bool *foreign, sft_error *err);
 

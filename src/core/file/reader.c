@@ -2,8 +2,8 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "base/order.h"
+#include "file/edited.h"
 #include "file/file.h"
-#include "journal/check.h"
 
 #include <string.h>
 
@@ -220,7 +220,7 @@ static sft_code file_unedited(const char *path, const os_info *info, const sfti_
     if (info->kind != OS_FILE || (code == SFT_OK && file_is_quiet(info, how))) return code;
     if (*file) text = sft_file_header(*file);
     sft_error own = SFT_ERROR_INIT;
-    sft_code edited = sfti_journal_check(path, info, text, &how->alloc, NULL, &own);
+    sft_code edited = sfti_file_edited(path, info, text, !*file, &how->alloc, NULL, &own);
     if (edited == SFT_OK) return code;
     if (err) *err = own;
     sft_close(*file);

@@ -2,9 +2,9 @@
 #include "base/announce.h"
 #include "base/endian.h"
 #include "base/order.h"
+#include "file/edited.h"
 #include "file/file.h"
 #include "file/repairs.h"
-#include "journal/check.h"
 
 #include <string.h>
 
@@ -467,7 +467,8 @@ sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *
     const sfti_header *h = &scan->header;
     bool valid = scan->error.code == SFT_OK;
     sft_span header = { h->data ? h->data : "", h->len };
-    return sfti_journal_check(path, info, valid ? header : none, &scan->alloc, foreign, err);
+    return sfti_file_edited(path, info, valid ? header : none, !valid, &scan->alloc, foreign,
+                            err);
 }
 
 /* If an edit of the file was interrupted, that is the verdict. */

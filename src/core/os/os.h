@@ -85,12 +85,19 @@ int sfti_os_read_link(const char *path, char *out, size_t cap);
  * sfti_os_open_read. EXDEV: a link leads out of the folder. */
 typedef enum os_beneath {
     OS_BENEATH_READ,  /* links are followed that stay beneath the folder, and, as the last part,
-                         from a snapshot of a Hub cache to its blobs (base/hub.h) */
+                         those that sfti_hook_link knows */
     OS_BENEATH_OWN,   /* for reading; ELOOP if any part of the name is a link */
     OS_BENEATH_WRITE, /* for reading and writing; ELOOP likewise */
     OS_BENEATH_FOLDER /* a folder, "" the one itself, for sfti_os_path_in; ELOOP likewise */
 } os_beneath;
 int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd);
+/* Whether a link at `link` (absolute, no part of it a link, "." or "..") that says `target` may be
+ * followed out of its folder. Then out is the folder to open, and out + *name what lies beneath
+ * it, of plain parts. The rule is of src/remote/ (caches of the Hub), or NULL where the library
+ * was built without (src/without/remote.c): then no link leads out. */
+typedef bool os_link_rule(const char *link, const char *target, char *out, size_t cap,
+                          size_t *name);
+extern os_link_rule *const sfti_hook_link;
 /* Remove a name, were it a link's; ELOOP if a part above it is a link. */
 int sfti_os_unlink_beneath(const char *folder, const char *name);
 /* A path to a name in an open folder, which leads there whatever becomes of the folder's own

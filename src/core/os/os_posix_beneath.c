@@ -6,7 +6,6 @@
 #define _FILE_OFFSET_BITS 64
 #endif
 
-#include "base/hub.h"
 #include "os/os.h"
 #include "os/os_posix.h"
 #include "os/walk.h"
@@ -165,7 +164,7 @@ static int follow_hub(int at, const char *last, char link[SFTI_WALK_PATH], char 
     if (rest >= SFTI_WALK_PATH - len) return ENAMETOOLONG;
     link[len] = '/';
     memcpy(link + len + 1, last, rest);
-    if (!sfti_hub_blob(link, target, out, SFTI_WALK_PATH, name)) return EXDEV;
+    if (!sfti_hook_link || !sfti_hook_link(link, target, out, SFTI_WALK_PATH, name)) return EXDEV;
     return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
 }
 

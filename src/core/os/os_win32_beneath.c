@@ -1,6 +1,5 @@
 /* os.h on Windows: opening beneath a folder, part by part from handle to handle: each
  * part is opened itself, were it a link, and what it is is asked of what was opened. */
-#include "base/hub.h"
 #include "os/os_win32.h"
 #include "os/walk.h"
 
@@ -185,7 +184,7 @@ static int follow_hub(HANDLE at, const char *last, char link[SFTI_WALK_PATH],
     if (!error) error = sfti_walk_join(link, strlen(link), last, link, SFTI_WALK_PATH);
     if (error) return error;
     const char *says = is_whole_path(target + 1) ? target : target + 1;
-    if (!sfti_hub_blob(link, says, out, SFTI_WALK_PATH, name)) return EXDEV;
+    if (!sfti_hook_link || !sfti_hook_link(link, says, out, SFTI_WALK_PATH, name)) return EXDEV;
     return open_root(out + 1, &as_folder, root);
 }
 

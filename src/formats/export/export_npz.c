@@ -1,5 +1,5 @@
 /* Tensors as NumPy's archive of arrays. */
-#include "base/npy.h"
+#include "formats/arrays/npy_head.h"
 #include "base/portable.h"
 #include "formats/zip/zip_write.h"
 

@@ -2,6 +2,7 @@
 #ifndef SFTI_IMPORT_STATE_H
 #define SFTI_IMPORT_STATE_H
 
+#include "base/foreign.h"
 #include "base/names.h"
 #include "formats/parts/import.h"
 #include "os/os.h"
@@ -47,6 +48,7 @@ typedef struct sfti_budget {
 } sfti_budget;
 
 struct sft_import {
+    sfti_foreign foreign; /* the first member: what others may ask */
     sfti_arena arena;
     sft_allocator alloc; /* by the budget */
     sfti_budget budget;

@@ -1,8 +1,8 @@
 /* sft_info_json and sft_info_tree: the whole label. Tests: test_info_render.c. */
 #include "base/error.h"
+#include "base/foreign.h"
 #include "base/tree.h"
 #include "label/render/render.h"
-#include "safetensors_import.h"
 
 #include <string.h>
 
@@ -51,12 +51,13 @@ static void put_import(sfti_json_writer *w, const sft_info *info) {
     sft_buffer text = { .alloc = info->arena.alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_span path = info->path;
-    if (!info->options.import || w->code) return;
+    const sfti_foreign *import = (const void *)info->options.import;
+    if (!import || !import->report || w->code) return;
     char *name = sfti_take(&text.alloc, path.len + 1);
     w->code = name ? SFT_OK : sfti_fail_memory(w->err, path.len);
     if (name && path.len) memcpy(name, path.data, path.len);
     if (name) name[path.len] = '\0';
-    if (!w->code) w->code = sft_import_json(info->options.import, name, &sink, w->err);
+    if (!w->code) w->code = import->report(info->options.import, name, &sink, w->err);
     sfti_json_key(w, "import");
     sfti_json_raw(w, (sft_span){ text.data, text.len });
     sfti_release(&text.alloc, name, path.len + 1);

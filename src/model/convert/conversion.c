@@ -1,10 +1,10 @@
 #include "convert/conversion.h"
 
 #include "base/checked.h"
-#include "base/digest_keys.h"
 #include "base/options.h"
+#include "convert/adapter.h"
 #include "convert/dropped.h"
-#include "safetensors_info.h"
+#include "keys/digest_keys.h"
 
 #include <string.h>
 
@@ -267,26 +267,18 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
  * Models are called adapters where info calls them so. */
 static sft_code check_lossy(const sft_conversion *c, sft_error *err) {
     const sft_dtype_info *to = sft_dtype_describe(c->to);
-    sft_info_options options = SFT_INFO_OPTIONS_INIT;
-    sft_info *info;
-    sft_span kind;
+    bool is_adapter = true;
     if (c->options.lossy || to->kind != SFT_KIND_FLOAT || to->bits > 8
         || c->by_action[SFT_CONVERT_CAST] == 0)
         return SFT_OK;
-    options.header_only = true;
-    options.alloc = &c->alloc;
-    sft_code code = sft_info_open(c->set, NULL, NULL, &options, &info, err);
-    if (code) return code;
-    if (sft_info_fact(info, SFT_FACT_KIND, &kind, NULL, NULL)
-        && (sft_span_equal(kind, sft_span_cstr("adapter"))
-            || sft_span_equal(kind, sft_span_cstr("control_lora")))) {
-        code = sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
-                         "expected a dtype of at least 16 bits for an adapter, whose values are "
-                         "small, found %s, in which many of them become zero", to->name);
-        sfti_hint(err, SFT_HINT_LOSSY);
-    }
-    sft_info_close(info);
-    return code;
+    sft_code code = SFT_OK;
+    if (sfti_hook_adapter) code = sfti_hook_adapter(c->set, &c->alloc, &is_adapter, err);
+    if (code || !is_adapter) return code;
+    sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+              "expected a dtype of at least 16 bits for an adapter, whose values are small, "
+              "found %s, in which many of them become zero", to->name);
+    sfti_hint(err, SFT_HINT_LOSSY);
+    return SFT_CAST_DTYPE;
 }
 
 static SFTI_OPTIONS_TAKE(conversion_take, sft_convert_options, SFT_CONVERT_OPTIONS_INIT, alloc)

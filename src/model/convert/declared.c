@@ -1,6 +1,6 @@
 #include "convert/declared.h"
 
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"

@@ -1,4 +1,4 @@
-/* Which stale digests (base/digest_keys.h) sft_conversion_save and _save_set leave out, for those
+/* Which stale digests (keys/digest_keys.h) sft_conversion_save and _save_set leave out, for those
  * who tell. */
 #ifndef SFTI_CONVERT_DROPPED_H
 #define SFTI_CONVERT_DROPPED_H

@@ -1,4 +1,4 @@
-/* Which stale digests (base/digest_keys.h) an edit or a repair leaves out, for those who tell. */
+/* Which stale digests (keys/digest_keys.h) an edit or a repair leaves out, for those who tell. */
 #ifndef SFTI_EDIT_DROPPED_H
 #define SFTI_EDIT_DROPPED_H
 

@@ -5,7 +5,6 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "base/utf8.h"
-#include "journal/check.h"
 #include "os/path.h"
 
 #include <errno.h>
@@ -143,7 +142,8 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     if (code && (code < 100 || code >= 300)) return code;
     /* Why its header was refused may be an edit, too. */
     if (!code) header = sft_file_header(edit->file);
-    sft_code told = sfti_journal_check(edit->path, &edit->info, header, &edit->alloc, NULL, err);
+    sft_code told = sfti_file_edited(edit->path, &edit->info, header, code != SFT_OK, &edit->alloc,
+                                     NULL, err);
     return told ? told : code;
 }
 

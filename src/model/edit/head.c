@@ -1,5 +1,5 @@
 #include "base/checked.h"
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "base/endian.h"
 #include "edit/dropped.h"
 #include "edit/edit.h"

@@ -1,5 +1,5 @@
 #include "base/checked.h"
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/order.h"

@@ -287,6 +287,7 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     b->how.alloc = &b->work;
     b->how.open = &b->open;
     b->how.only_cached = b->options.only_cached;
+    b->how.open_other = b->options.open_other;
     b->how.impl = &b->impl;
     b->how.recall = b->options.cache ? batch_recall : NULL;
     b->how.ctx = b;

@@ -7,7 +7,6 @@
 #include "bytes/source.h"
 #include "os/io.h"
 #include "os/os.h"
-#include "safetensors_import.h"
 
 #include <errno.h>
 #include <string.h>
@@ -77,14 +76,11 @@ static bool is_about_model(sft_code code) {
 /* Names, shapes and values of a model in another format; whatever the reason, without it content
  * stays unknown. */
 static void model_open_import(sfti_hash_model *model, const sfti_hash_how *how) {
-    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
-    sft_import *import;
+    sft_open_options options = *how->open;
     sft_error err = SFT_ERROR_INIT;
     options.alloc = how->alloc;
-    options.files = how->open->files;
     if (!(model->request.algos & ~model->hashes.known & MODEL_CONTENT)) return;
-    sft_code code = sft_import_open(model->request.path, &options, &import, &err);
-    if (!code) code = sft_import_set(import, model->request.path, &model->opened, &err);
+    sft_code code = how->open_other(model->request.path, &options, &model->opened, &err);
     if (code == SFT_OUT_OF_MEMORY) model->error = err;
     else if (code && code != SFT_FOREIGN_KIND) model->model_error = err;
     if (!code) model->memo_count = 0; /* it may depend on other files than this one */
@@ -109,7 +105,7 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
     if (!code) return;
     if (is_about_model(code)) {
         model->model_error = err;
-        model_open_import(model, how);
+        if (how->open_other) model_open_import(model, how);
     } else {
         model->error = err;
     }

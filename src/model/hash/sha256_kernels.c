@@ -67,7 +67,7 @@ void sfti_sha_choose(sfti_hash_impl *impl) {
 /* ── The trial ── */
 
 static uint64_t trial_run(const sfti_hash_impl *impl, const sfti_sha_kernel *kernel) {
-    static const uint8_t zeros[64 * TRIAL_BLOCKS];
+    static uint8_t zeros[64 * TRIAL_BLOCKS]; /* never written; const, it would be in the file */
     uint32_t words[SFTI_SHA_LANES][8] = { { 0 } }, *states[SFTI_SHA_LANES] = { NULL };
     const uint8_t *data[SFTI_SHA_LANES] = { NULL };
     for (size_t i = 0; i < kernel->streams; i++) {

@@ -1,18 +1,14 @@
-#include "journal/check.h"
-
+/* The judgement of a file beside which a journal lies. Tests: test_edit_journal.c, test_torn.c. */
 #include "base/error.h"
-#include "base/mem.h"
 #include "journal/journal.h"
 
 #include <errno.h>
 
 /* Was an edit of this file interrupted?
- *  1  Look for a journal next to the path and, if the path is a link, next to its target. Usually
- *     there is none, and nothing else is done.
- *  2  A journal whose owner cannot have edited the file is no evidence.
- *  3  A journal of another inode counts only if size and bytes match: the file is then a copy made
+ *  1  A journal whose owner cannot have edited the file is no evidence.
+ *  2  A journal of another inode counts only if size and bytes match: the file is then a copy made
  *     during an edit.
- *  4  A file whose bytes are all old or all new is valid, whether or not the editor finished. */
+ *  3  A file whose bytes are all old or all new is valid, whether or not the editor finished. */
 typedef struct journal_query {
     const char *path;
     const os_info *info;
@@ -78,52 +74,15 @@ static sft_code check_journal(journal_query *q, sft_error *err) {
     return ours || q->is_broken ? sfti_journal_refuse(j, err) : SFT_OK;
 }
 
-/* Without permission to look for the journal the file cannot be opened either, and a journal's name
- * is never too long. */
-static bool is_none(int error) {
-    static const int errors[] = { ENOENT, ENOTDIR, ENAMETOOLONG, EACCES, EPERM };
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-        if (error == errors[i]) return true;
-    return false;
-}
-
-static sft_code check_at_path(journal_query q, const char *path, const sft_allocator *alloc,
-                            sft_error *err) {
-    os_info there;
-    q.path = path;
-    int error = sfti_journal_there(path, &there);
-    if (error && is_none(error)) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
-    sft_code code = sfti_journal_open(path, q.info, alloc, &q.journal, err);
-    if (code == SFT_OK && q.journal.state != SFTI_JOURNAL_NONE) code = check_journal(&q, err);
+static sft_code judge_journal(const char *path, const os_info *fd_info, sft_span header,
+                              bool is_broken, const sft_allocator *alloc, bool *foreign,
+                              sft_error *err) {
+    journal_query q = { .path = path, .info = fd_info, .header = header, .is_broken = is_broken,
+                        .foreign = foreign };
+    sft_code code = sfti_journal_open(path, fd_info, alloc, &q.journal, err);
+    if (!code && q.journal.state != SFTI_JOURNAL_NONE) code = check_journal(&q, err);
     sfti_journal_close(&q.journal);
     return code;
 }
 
-static sft_code check_by_path(const journal_query *q, const sft_allocator *alloc, sft_error *err) {
-    char real[4096];
-    os_info name;
-    sft_code code = check_at_path(*q, q->path, alloc, err);
-    if (code != SFT_OK || q->info->is_no_link) return code;
-    if (sfti_os_info_path(q->path, false, &name) || name.kind != OS_LINK) return SFT_OK;
-    if (sfti_os_real_path(q->path, real, sizeof real)) return SFT_OK;
-    return check_at_path(*q, real, alloc, err);
-}
-
-sft_code sfti_journal_check(const char *path, const os_info *fd_info, sft_span header,
-                            const sft_allocator *alloc, bool *foreign, sft_error *err) {
-    journal_query q = { .path = path, .info = fd_info, .header = header, .is_broken = !header.data,
-                        .foreign = foreign };
-    return check_by_path(&q, alloc, err);
-}
-
-sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error *err) {
-    sft_allocator own = sfti_allocator(alloc);
-    os_info info;
-    journal_query q = { .path = path, .info = &info };
-    if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
-    int error = sfti_os_info_path(path, true, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
-    return info.kind == OS_FILE ? check_by_path(&q, &own, err) : SFT_OK;
-}
+sfti_journal_judge *const sfti_hook_journal = judge_journal;

@@ -7,15 +7,9 @@
 
 #include "base/crc32.h"
 #include "bytes/source.h"
+#include "file/edited.h"
 
-#define SFTI_JOURNAL_PATH 4600
 #define SFTI_JOURNAL_RANGES ((size_t)1 << 20) /* of the data, at most */
-
-/* Path of a file's journal into out; false if it does not fit. A long NAME is cut, and a hash of
- * all of it put behind. */
-bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]);
-/* What stands there; the errno. */
-int sfti_journal_there(const char *path, os_info *there);
 
 /* ── Its bytes: words, the ranges as (at, len), both heads, the old and the new bytes of each
  *    range, the checksum as a word. The first six words stay where they are for ever. ── */

@@ -127,3 +127,8 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     if (err) err->os_errno = os_errno;
     return code;
 }
+
+int sfti_journal_remove(const char *path) {
+    char name[SFTI_JOURNAL_PATH];
+    return sfti_journal_path(path, name) ? sfti_os_unlink(name) : 0;
+}

@@ -103,6 +103,7 @@ static sft_hashes hash_of(const char *path, uint32_t algos) {
     sft_hashes found;
     job.threads = 1;
     options.open = &how;
+    options.open_other = sft_import_open_set;
     mem.log[0] = '\0';
     if (sft_hash_path(path, algos, &options, &found, &job, &err)) fail_msg("%s", err.message);
     return found;

@@ -1,7 +1,7 @@
 /* The header of .npy files: what numpy and Python 2 wrote is read, nothing else is; and the one
  * that we write is read back. tests/import/npy_cases.py compares values with numpy's. */
 #include "base/endian.h"
-#include "base/npy.h"
+#include "formats/arrays/npy_head.h"
 #include "safetensors_import.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Digests that a header records of its own file: which keys, what they are of, and when the data
  * written anew are the same. */
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

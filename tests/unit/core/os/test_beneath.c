@@ -2,7 +2,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "base/hub.h"
 #include "os/os.h"
 
 #include <setjmp.h>
@@ -290,7 +289,7 @@ static void hub_shapes(void **state) {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         char out[256];
         size_t name = 0;
-        bool fits = sfti_hub_blob(shapes[i].link, shapes[i].target, out, sizeof out, &name);
+        bool fits = sfti_hook_link(shapes[i].link, shapes[i].target, out, sizeof out, &name);
         if (fits != (shapes[i].folder != NULL))
             fail_msg("%s -> %s: %s", shapes[i].link, shapes[i].target, fits ? out : "none");
         if (!fits) continue;
@@ -299,7 +298,7 @@ static void hub_shapes(void **state) {
     }
     char small[16];
     size_t name;
-    assert_false(sfti_hub_blob(shapes[0].link, shapes[0].target, small, sizeof small, &name));
+    assert_false(sfti_hook_link(shapes[0].link, shapes[0].target, small, sizeof small, &name));
 }
 
 static int enter(void **state) {

@@ -1,4 +1,10 @@
-#include "base/hub.h"
+/* Links of a Hub cache that lead out of their folder and may be followed. Tests: test_beneath.c.
+ *
+ *     CACHE/models--ORG--NAME/snapshots/REVISION/[FOLDERS/]FILE -> [../]../../blobs/ETAG
+ *     CACHE/models--ORG--NAME/blobs/ETAG                        a file, or (shared blobs)
+ *                                                               -> ../../blobs/HH/DIGEST
+ */
+#include "os/os.h"
 
 #include <string.h>
 
@@ -76,7 +82,9 @@ static bool is_blob_of(const char *path, const char *folder, size_t folder_len, 
     return count_slashes(path + folder_len) == parts + 1;
 }
 
-bool sfti_hub_blob(const char *link, const char *target, char *out, size_t cap, size_t *name) {
+/* out + *name is "blobs/ETAG" or "blobs/HH/DIGEST". */
+static bool is_hub_blob(const char *link, const char *target, char *out, size_t cap,
+                        size_t *name) {
     size_t repo = repo_end(link, "/snapshots/"), folder = repo;
     bool fits = link_leads_to(link, target, out, cap);
     if (fits && repo > 0) {
@@ -92,3 +100,5 @@ bool sfti_hub_blob(const char *link, const char *target, char *out, size_t cap, 
     *name = folder + 1;
     return true;
 }
+
+os_link_rule *const sfti_hook_link = is_hub_blob;

@@ -1,4 +1,4 @@
-#include "base/npy.h"
+#include "formats/arrays/npy_head.h"
 
 #include "base/number.h"
 

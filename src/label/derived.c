@@ -1,4 +1,4 @@
-#include "base/derived.h"
+#include "label/derived.h"
 
 #include "base/json_lex.h"
 #include "base/order.h"

@@ -1,9 +1,9 @@
 /* All threads of a program at once (Pike, after Thompson): a text is read once, and at each
  * character a step has one thread at most, that of the highest rank. */
-#include "base/regex.h"
+#include "support/regex.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/regex_steps.h"
+#include "support/regex_steps.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct rx_threads {
 /* What is still to be followed: a step, or the former value of a slot that comes back. */
 typedef struct rx_todo { uint32_t step; int32_t slot; size_t value; } rx_todo;
 
-struct sfti_regex {
+struct cli_regex {
     rx_program program;
     sfti_arena arena;
     rx_threads now, next;
@@ -30,14 +30,14 @@ struct sfti_regex {
 
 /* ── Making ── */
 
-static bool rx_take_threads(sfti_regex *regex, rx_threads *out) {
+static bool rx_take_threads(cli_regex *regex, rx_threads *out) {
     out->steps = sfti_arena_array(&regex->arena, regex->program.count, sizeof *out->steps);
     out->slots = sfti_arena_array(&regex->arena, regex->program.count * regex->used,
                                   sizeof *out->slots);
     return out->steps && out->slots;
 }
 
-static bool rx_take_tables(sfti_regex *regex) {
+static bool rx_take_tables(cli_regex *regex) {
     const rx_program *program = &regex->program;
     for (size_t i = 0; i < program->count; i++) {
         const rx_step *step = &program->steps[i];
@@ -52,28 +52,28 @@ static bool rx_take_tables(sfti_regex *regex) {
            rx_take_threads(regex, &regex->next);
 }
 
-sft_code sfti_regex_new(sft_span pattern, const sft_allocator *alloc, sfti_regex **out,
+sft_code cli_regex_new(sft_span pattern, const sft_allocator *alloc, cli_regex **out,
                         sft_error *err) {
-    sfti_regex *regex = sfti_take(alloc, sizeof *regex);
+    cli_regex *regex = sfti_take(alloc, sizeof *regex);
     bool memory = false;
     *out = NULL;
     if (!regex) return sfti_fail_memory(err, sizeof *regex);
     memset(regex, 0, sizeof *regex);
     regex->arena.alloc = regex->program.alloc = *alloc;
-    const char *why = sfti_regex_compile(&regex->program, pattern, &memory);
+    const char *why = cli_regex_compile(&regex->program, pattern, &memory);
     if (!why && !memory) memory = !rx_take_tables(regex);
     if (!why && !memory) {
         *out = regex;
         return SFT_OK;
     }
-    sfti_regex_free(regex);
+    cli_regex_free(regex);
     if (memory) return sfti_fail_memory(err, pattern.len);
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                      "expected an extended regular expression, found \"%.*s\": %s",
                      (int)(pattern.len < 200 ? pattern.len : 200), pattern.data, why);
 }
 
-void sfti_regex_free(sfti_regex *regex) {
+void cli_regex_free(cli_regex *regex) {
     if (!regex) return;
     sft_allocator alloc = regex->arena.alloc;
     rx_program *program = &regex->program;
@@ -123,7 +123,7 @@ static uint32_t rx_by(uint32_t from, int32_t steps) {
 
 /* Follow a thread from a step to those that take a character, by rank, with its slots, which are
  * as they were at the end. */
-static void rx_follow(sfti_regex *regex, rx_threads *to, uint32_t first, size_t *slots,
+static void rx_follow(cli_regex *regex, rx_threads *to, uint32_t first, size_t *slots,
                       sft_span text, size_t at) {
     rx_todo *todo = regex->todo;
     size_t count = 0;
@@ -160,7 +160,7 @@ static void rx_follow(sfti_regex *regex, rx_threads *to, uint32_t first, size_t 
 
 /* The thread that has matched is kept if it began before the best one, or there and ended later:
  * it ends here, behind all that were kept. */
-static bool rx_keep(const sfti_regex *regex, const size_t *slots, size_t *best) {
+static bool rx_keep(const cli_regex *regex, const size_t *slots, size_t *best) {
     if (best[0] != RX_NONE && slots[0] > best[0]) return false;
     if (best[0] == slots[0] && best[1] >= slots[1]) return false;
     memcpy(best, slots, regex->used * sizeof *best);
@@ -169,9 +169,9 @@ static bool rx_keep(const sfti_regex *regex, const size_t *slots, size_t *best) 
 
 /* All threads over one character, from `now` to `next`; those that began behind the best match
  * end. */
-static void rx_advance(sfti_regex *regex, sft_span text, size_t at, size_t *best) {
+static void rx_advance(cli_regex *regex, sft_span text, size_t at, size_t *best) {
     size_t behind = at;
-    uint32_t c = at < text.len ? sfti_regex_char(text, &behind) : 0;
+    uint32_t c = at < text.len ? cli_regex_char(text, &behind) : 0;
     regex->round++;
     regex->next.count = 0;
     for (size_t i = 0; i < regex->now.count; i++) {
@@ -185,8 +185,8 @@ static void rx_advance(sfti_regex *regex, sft_span text, size_t at, size_t *best
     }
 }
 
-bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
-                     sfti_regex_group groups[SFTI_REGEX_GROUPS]) {
+bool cli_regex_find(cli_regex *regex, sft_span text, size_t from,
+                     cli_regex_group groups[CLI_REGEX_GROUPS]) {
     size_t best[RX_SLOTS], fresh[RX_SLOTS];
     for (size_t i = 0; i < RX_SLOTS; i++) best[i] = fresh[i] = RX_NONE;
     regex->now.count = 0;
@@ -200,9 +200,9 @@ bool sfti_regex_find(sfti_regex *regex, sft_span text, size_t from,
         regex->now = regex->next;
         regex->next = done;
         if (at == text.len) break;
-        (void)sfti_regex_char(text, &at);
+        (void)cli_regex_char(text, &at);
     }
-    for (size_t i = 0; i < SFTI_REGEX_GROUPS; i++)
-        groups[i] = (sfti_regex_group){ best[2 * i], best[2 * i + 1] };
+    for (size_t i = 0; i < CLI_REGEX_GROUPS; i++)
+        groups[i] = (cli_regex_group){ best[2 * i], best[2 * i + 1] };
     return best[0] != RX_NONE;
 }

@@ -1,7 +1,7 @@
 /* A pattern into a program. Every construct is a run of steps; what repeats it, or makes it an
  * alternative, inserts and appends steps and may copy the run. */
 #include "base/mem.h"
-#include "base/regex_steps.h"
+#include "support/regex_steps.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ typedef struct rx_parse {
     rx_program *to;
     sft_span text;
     size_t at;
-    rx_group groups[SFTI_REGEX_DEPTH + 1];
+    rx_group groups[CLI_REGEX_DEPTH + 1];
     size_t depth;
     uint32_t group_count;
     size_t atom;   /* first step of what a repetition would repeat */
@@ -29,7 +29,7 @@ typedef struct rx_parse {
     bool memory;
 } rx_parse;
 
-uint32_t sfti_regex_char(sft_span text, size_t *at) {
+uint32_t cli_regex_char(sft_span text, size_t *at) {
     const uint8_t *p = (const uint8_t *)text.data;
     uint32_t code = 0;
     size_t len = sfti_utf8_decode(p + *at, p + text.len, &code);
@@ -48,7 +48,7 @@ static bool rx_fail(rx_parse *x, const char *why) {
 /* Room for `more` steps, which do not count yet. */
 static bool rx_room(rx_parse *x, size_t more) {
     rx_program *to = x->to;
-    if (more > SFTI_REGEX_STEPS - to->count) return rx_fail(x, "it is too large");
+    if (more > CLI_REGEX_STEPS - to->count) return rx_fail(x, "it is too large");
     rx_step *steps = sfti_grow(&to->alloc, to->steps, to->count, more, &to->cap, sizeof *steps);
     if (!steps) return !(x->memory = true);
     to->steps = steps;
@@ -142,12 +142,12 @@ static bool rx_set_item(rx_parse *x) {
         return rx_fail(x, "[. and [= are not known");
     if (rest.len > 1 && rest.data[0] == '[' && rest.data[1] == ':')
         return x->at += 2, rx_named_class(x);
-    uint32_t first = sfti_regex_char(x->text, &x->at), last = first;
+    uint32_t first = cli_regex_char(x->text, &x->at), last = first;
     bool range = x->at + 1 < x->text.len && x->text.data[x->at] == '-' &&
                  x->text.data[x->at + 1] != ']';
     if (range) {
         x->at++;
-        last = sfti_regex_char(x->text, &x->at);
+        last = cli_regex_char(x->text, &x->at);
     }
     if (last < first) return rx_fail(x, "a range in [] ends before it begins");
     return rx_put_range(x, first, last);
@@ -173,7 +173,7 @@ static bool rx_number(rx_parse *x, uint32_t *out) {
     for (*out = 0; x->at < x->text.len; x->at++) {
         char c = x->text.data[x->at];
         if (c < '0' || c > '9') break;
-        if (*out <= SFTI_REGEX_TIMES) *out = *out * 10 + (uint32_t)(c - '0');
+        if (*out <= CLI_REGEX_TIMES) *out = *out * 10 + (uint32_t)(c - '0');
     }
     return x->at > begin;
 }
@@ -188,7 +188,7 @@ static bool rx_bounds(rx_parse *x, uint32_t *least, uint32_t *most) {
     if (rx_take(x, ',') && !rx_number(x, most)) *most = RX_NO_MOST;
     if (!rx_take(x, '}')) return rx_fail(x, form);
     if (*most < *least) return rx_fail(x, "the second number in {} is less than the first");
-    if (*least > SFTI_REGEX_TIMES || (*most > SFTI_REGEX_TIMES && *most != RX_NO_MOST))
+    if (*least > CLI_REGEX_TIMES || (*most > CLI_REGEX_TIMES && *most != RX_NO_MOST))
         return rx_fail(x, "a number in {} is over 1000");
     return true;
 }
@@ -218,7 +218,7 @@ static bool rx_repeat(rx_parse *x, uint32_t least, uint32_t most) {
     if (most == RX_NO_MOST) return rx_put(x, RX_SPLIT, -(int32_t)len, 1);
     uint32_t optional = most - least;
     int32_t ahead = (int32_t)optional * ((int32_t)len + 1);
-    if (optional && (uint64_t)optional * (len + 1) > SFTI_REGEX_STEPS)
+    if (optional && (uint64_t)optional * (len + 1) > CLI_REGEX_STEPS)
         return rx_fail(x, "it is too large");
     if (least == 0) {
         if (!rx_insert(x, at, RX_SPLIT, 1, ahead)) return false;
@@ -238,10 +238,10 @@ static bool rx_repetition(rx_parse *x, char c) {
 /* ── Groups ── */
 
 static bool rx_open(rx_parse *x) {
-    if (x->depth == SFTI_REGEX_DEPTH) return rx_fail(x, "groups are nested too deeply");
+    if (x->depth == CLI_REGEX_DEPTH) return rx_fail(x, "groups are nested too deeply");
     rx_group *group = &x->groups[++x->depth];
     *group = (rx_group){ .open = x->to->count, .number = ++x->group_count };
-    if (group->number < SFTI_REGEX_GROUPS && !rx_put(x, RX_SAVE, (int32_t)group->number * 2, 0))
+    if (group->number < CLI_REGEX_GROUPS && !rx_put(x, RX_SAVE, (int32_t)group->number * 2, 0))
         return false;
     group->branch = x->to->count;
     x->has_atom = false;
@@ -274,7 +274,7 @@ static bool rx_close(rx_parse *x) {
     rx_group *group = &x->groups[x->depth--];
     x->atom = group->open;
     x->has_atom = true;
-    return group->number >= SFTI_REGEX_GROUPS ||
+    return group->number >= CLI_REGEX_GROUPS ||
            rx_put(x, RX_SAVE, (int32_t)group->number * 2 + 1, 0);
 }
 
@@ -288,7 +288,7 @@ static bool rx_place(rx_parse *x, rx_op op) {
 static bool rx_escape(rx_parse *x) {
     if (x->at == x->text.len) return rx_fail(x, "a backslash ends it");
     size_t begin = x->at;
-    uint32_t code = sfti_regex_char(x->text, &x->at);
+    uint32_t code = cli_regex_char(x->text, &x->at);
     switch (x->text.data[begin]) {
     case 'w': return rx_set_of_class(x, false, "word");
     case 'W': return rx_set_of_class(x, true, "word");
@@ -306,7 +306,7 @@ static bool rx_escape(rx_parse *x) {
 }
 
 static bool rx_item(rx_parse *x) {
-    uint32_t code = sfti_regex_char(x->text, &x->at);
+    uint32_t code = cli_regex_char(x->text, &x->at);
     switch (code) {
     case '(': return rx_open(x);
     case ')': return rx_close(x);
@@ -321,7 +321,7 @@ static bool rx_item(rx_parse *x) {
     }
 }
 
-const char *sfti_regex_compile(rx_program *program, sft_span pattern, bool *memory) {
+const char *cli_regex_compile(rx_program *program, sft_span pattern, bool *memory) {
     rx_parse x = { .to = program, .text = pattern };
     bool fine = rx_put(&x, RX_SAVE, 0, 0);
     x.groups[0].branch = program->count;

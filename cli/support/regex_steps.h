@@ -1,8 +1,8 @@
 /* The program that a regular expression becomes. */
-#ifndef SFTI_REGEX_STEPS_H
-#define SFTI_REGEX_STEPS_H
+#ifndef CLI_REGEX_STEPS_H
+#define CLI_REGEX_STEPS_H
 
-#include "base/regex.h"
+#include "support/regex.h"
 
 typedef enum rx_op {
     RX_CHAR,   /* the character a */
@@ -20,7 +20,7 @@ typedef enum rx_op {
 typedef struct rx_step { rx_op op; int32_t a, b; } rx_step;
 typedef struct rx_range { uint32_t first, last; } rx_range;
 
-#define RX_SLOTS ((size_t)2 * SFTI_REGEX_GROUPS)
+#define RX_SLOTS ((size_t)2 * CLI_REGEX_GROUPS)
 
 typedef struct rx_program {
     rx_step *steps;
@@ -31,9 +31,9 @@ typedef struct rx_program {
 } rx_program;
 
 /* NULL, or what is wrong with the pattern; *memory: instead, there is too little of it. */
-const char *sfti_regex_compile(rx_program *program, sft_span pattern, bool *memory);
+const char *cli_regex_compile(rx_program *program, sft_span pattern, bool *memory);
 
 /* One character of a text: a byte that is no UTF-8 stands behind the last code point. */
-uint32_t sfti_regex_char(sft_span text, size_t *at);
+uint32_t cli_regex_char(sft_span text, size_t *at);
 
 #endif

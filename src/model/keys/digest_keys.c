@@ -1,4 +1,4 @@
-#include "base/digest_keys.h"
+#include "keys/digest_keys.h"
 
 #include "base/error.h"
 #include "base/order.h"

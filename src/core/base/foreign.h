@@ -1,0 +1,16 @@
+/* What parts that do not know the formats ask of an import they are given: every sft_import begins
+ * with it. */
+#ifndef SFTI_FOREIGN_H
+#define SFTI_FOREIGN_H
+
+#include "safetensors.h"
+
+struct sft_import;
+
+typedef struct sfti_foreign {
+    /* sft_import_json, once a set was made of the import. */
+    sft_code (*report)(const struct sft_import *import, const char *path, sft_sink *sink,
+                       sft_error *err);
+} sfti_foreign;
+
+#endif

@@ -1,0 +1,96 @@
+/* Whether a file is in the middle of an edit: a look for its journal. Tests: test_torn.c,
+ * test_edit_journal.c. */
+#include "file/edited.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/siphash.h"
+#include "base/utf8.h"
+#include "os/io.h"
+#include "os/path.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define JOURNAL_NAME_MOST 200 /* of NAME in the journal's name */
+#define JOURNAL_DIGEST ((size_t)17) /* "-" and 16 digits */
+
+/* Behind the first bytes of a long name: no two such names share a journal, and none is that of
+ * a short name, which is shorter. */
+static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIGEST]) {
+    static const uint64_t key[2] = { 0, 0 };
+    uint64_t hash = sfti_siphash(key, name, *len);
+    size_t cut = sfti_utf8_cut(name, JOURNAL_NAME_MOST);
+    *len = cut < JOURNAL_NAME_MOST - 3 ? JOURNAL_NAME_MOST - 3 : cut;
+    out[0] = '-';
+    sfti_hex_text(hash, 16, out + 1);
+    return JOURNAL_DIGEST;
+}
+
+bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
+    static const char tail[] = ".sft-journal";
+    size_t folder = sfti_folder_len(path), name = strlen(path + folder), more = 0;
+    char digest[JOURNAL_DIGEST];
+    if (name > JOURNAL_NAME_MOST) more = journal_digest(path + folder, &name, digest);
+    if (folder + 1 + name + more + sizeof tail > SFTI_JOURNAL_PATH) return false;
+    memcpy(out, path, folder);
+    out[folder] = '.';
+    memcpy(out + folder + 1, path + folder, name);
+    memcpy(out + folder + 1 + name, digest, more);
+    memcpy(out + folder + 1 + name + more, tail, sizeof tail);
+    return true;
+}
+
+int sfti_journal_there(const char *path, os_info *there) {
+    char name[SFTI_JOURNAL_PATH];
+    return sfti_journal_path(path, name) ? sfti_os_info_path(name, false, there) : ENOENT;
+}
+
+/* Without permission to look for the journal the file cannot be opened either, and a journal's name
+ * is never too long. */
+static bool is_none(int error) {
+    static const int errors[] = { ENOENT, ENOTDIR, ENAMETOOLONG, EACCES, EPERM };
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (error == errors[i]) return true;
+    return false;
+}
+
+static sft_code check_at_path(const char *path, const os_info *fd_info, sft_span header,
+                              bool is_broken, const sft_allocator *alloc, bool *foreign,
+                              sft_error *err) {
+    os_info there;
+    int error = sfti_journal_there(path, &there);
+    if (error && is_none(error)) return SFT_OK;
+    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
+    if (sfti_hook_journal)
+        return sfti_hook_journal(path, fd_info, header, is_broken, alloc, foreign, err);
+    return sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+                     "expected a file without the journal of an edit beside it, found one");
+}
+
+/* Usually there is no journal, and nothing else is done than to look for it next to the path and,
+ * if the path is a link, next to its target. */
+sft_code sfti_file_edited(const char *path, const os_info *fd_info, sft_span header,
+                          bool is_broken, const sft_allocator *alloc, bool *foreign,
+                          sft_error *err) {
+    char real[4096];
+    os_info name;
+    sft_code code = check_at_path(path, fd_info, header, is_broken, alloc, foreign, err);
+    if (code || fd_info->is_no_link) return code;
+    if (sfti_os_info_path(path, false, &name) || name.kind != OS_LINK) return SFT_OK;
+    if (sfti_os_real_path(path, real, sizeof real)) return SFT_OK;
+    return check_at_path(real, fd_info, header, is_broken, alloc, foreign, err);
+}
+
+sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error *err) {
+    static const sft_span none = { NULL, 0 };
+    sft_allocator own = sfti_allocator(alloc);
+    os_info info;
+    if (!path)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    int error = sfti_os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
+    if (info.kind != OS_FILE) return SFT_OK;
+    return sfti_file_edited(path, &info, none, false, &own, NULL, err);
+}

@@ -6,6 +6,12 @@ if(WIN32)
     target_compile_definitions(sft_flags INTERFACE __USE_MINGW_ANSI_STDIO=1)
 endif()
 
+# Where size counts, linkers can leave out each function that a program does not use.
+if(NOT MSVC)
+    target_compile_options(sft_flags INTERFACE
+        $<$<CONFIG:MinSizeRel>:-ffunction-sections> $<$<CONFIG:MinSizeRel>:-fdata-sections>)
+endif()
+
 set(SFT_WARNINGS -Wall -Wextra)
 set(SFT_WARNINGS_LIBRARY -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes)
 # Callers' stacks may be small: larger buffers go to the heap. Sanitizers widen frames.

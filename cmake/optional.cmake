@@ -1,6 +1,6 @@
 # Libraries that are used where they are there, and done without where not. A row names
-# the pkg-config module, our name for it, what to link, and the folder of src/ that uses
-# it: without that folder a library is reported by sft_build_info() and not linked.
+# the pkg-config module, our name for it, what to link, and the parts (cmake/parts.cmake) that use
+# it: without those a library is reported by sft_build_info() and not linked.
 #   SFTI_FOUND_<NAME>   defined where the library may be called
 #   SFTI_TEXT_<NAME>    what sft_build_info() says
 set(SFT_FOUND_DEFINITIONS "")
@@ -29,19 +29,26 @@ find_package(PkgConfig QUIET)
 option(SFT_ZLIB_PACKAGE "Find zlib by find_package(ZLIB), as vcpkg and Conan provide it" OFF)
 # libcrypto is not linked but loaded by src/model/hash, where the processor has no SHA instructions that
 # we know: linking would cost every start of the command half a millisecond.
-foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},model/hash zlib,ZLIB,z,model/hash)
+foreach(row libcrypto,CRYPTO,${CMAKE_DL_LIBS},HASH zlib,ZLIB,z,HASH|FORMATS)
     string(REPLACE "," ";" row "${row}")
     list(GET row 0 module)
     list(GET row 1 name)
     list(GET row 2 library)
-    list(GET row 3 folder)
+    list(GET row 3 users)
+    string(REPLACE "|" ";" users "${users}")
+    set(sft_has_user OFF)
+    foreach(part IN LISTS users)
+        if(SFT_WITH_${part})
+            set(sft_has_user ON)
+        endif()
+    endforeach()
     option(SFT_USE_${name} "Use ${module} if it is there" ON)
     # Other machines have no copies here; MemorySanitizer would misjudge foreign code.
     if(SFT_USE_${name} AND PKG_CONFIG_FOUND AND NOT CMAKE_CROSSCOMPILING AND NOT SFT_FOREIGN
        AND NOT SFT_${name}_PACKAGE AND NOT SFT_SANITIZE STREQUAL "memory")
         pkg_check_modules(SFT_${name} QUIET ${module})
     endif()
-    if(SFT_USE_${name} AND SFT_${name}_FOUND AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/${folder})
+    if(SFT_USE_${name} AND SFT_${name}_FOUND AND sft_has_user)
         list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_${name}=1
              SFTI_TEXT_${name}="${SFT_${name}_VERSION}")
         list(APPEND SFT_FOUND_LIBRARIES ${library}) # nothing, where dlopen is in libc
@@ -57,7 +64,7 @@ if(SFT_USE_ZLIB AND SFT_ZLIB_PACKAGE)
 endif()
 # libcurl is loaded by src/remote when it is first needed, whatever is there now. Its header is only
 # read for numbers, which src/remote/http/curl.h has for a build without it.
-if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/remote)
+if(SFT_WITH_REMOTE)
     list(APPEND SFT_FOUND_DEFINITIONS SFTI_FOUND_CURL=1)
     list(APPEND SFT_FOUND_LIBRARIES ${CMAKE_DL_LIBS})
     list(REMOVE_DUPLICATES SFT_FOUND_LIBRARIES)

@@ -522,13 +522,19 @@ def check_summary():
 
 
 def check_bundle():
-    told = re.search(r"^`tools/bundle.py` concatenates (.*?) into `safetensors.c`, and (.*?) into "
-                     r"`safetensors.h`", read("docs", "design.md"), re.M)
-    for part, name in zip(told.groups() if told else ("", ""), ("LAYERS", "PUBLIC")):
-        listed = re.search(r"^%s = \[([^]]*)\]" % name, read("tools", "bundle.py"), re.M).group(1)
-        demand(re.findall(r"[a-z_./]+", part.replace(" and ", " ")) ==
-               re.findall(r"[a-z_./]+", listed),
-               "design.md has other contents of the bundle than %s of bundle.py" % name)
+    told = re.search(r"^`tools/bundle.py` concatenates (.*?) into `safetensors.c`.*? added by "
+                     r"`--with`: (.*?);", read("docs", "design.md"), re.M)
+    script = read("tools", "bundle.py")
+    core = re.search(r"^CORE = \[([^]]*)\]", script, re.M).group(1)
+    parts = re.findall(r'^    "(\w+)": \(\[', script, re.M)
+    for part, listed in zip(told.groups() if told else ("", ""),
+                            (re.findall(r"[a-z/]+", core), parts)):
+        demand(re.findall(r"[a-z/]+", part) == listed,
+               "design.md has other contents of the bundle than bundle.py: " + ", ".join(listed))
+    rows = re.findall(r"^\| (?:alone|`(?:WITH=)?([a-z,]+)`) \| [\d,]+ \| \d+ \|$",
+                      read("docs", "install.md"), re.M)
+    demand(sorted(rows) == sorted(["", *parts, ",".join(parts)]),
+           "install.md has other bundles than bundle.py makes")
 
 
 def check_suites():

@@ -43,7 +43,7 @@ RULES = {
     "src/model/set": (FROM_CORE | {SET, "bytes/replaced.h"}, None),
     "src/model/hash": (FROM_CORE | {SET, "safetensors_hash.h", "keys/"}, None),
     "src/model/convert": (FROM_CORE | {SET, "safetensors_convert.h", "keys/"}, None),
-    "src/model/stats": (FROM_CORE | {SET, "safetensors_stats.h"}, None),
+    "src/model/stats": (FROM_CORE | {"safetensors_stats.h"}, None),
     "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
     "src/label": (FROM_CORE | {SET, "safetensors_hash.h", "safetensors_info.h",
                                "convert/adapter.h"}, None),

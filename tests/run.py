@@ -91,6 +91,8 @@ SUITES = [
     ("front", "check test", 180, [PY, "tests/front.py"], "tests/front.py"),
     ("unit", "check test asan asan-short tsan coverage windows", 900, [PY, "tests/unit.py", "unit"], "tests/unit.py"),
     ("unit-bundle", "test asan", 600, [PY, "tests/unit.py", "unit-bundle"], "tests/unit.py"),
+    ("bundle", "test", 180, [PY, "tests/bundle.py"], "tests/bundle.py"),
+    ("parts", "test", 300, [PY, "tests/parts.py"], "tests/parts.py"),
     ("kernels", "aarch64", 900,
      [PY, "tests/unit.py", "unit", "test_convert,test_hash,test_cpu,test_json,test_number"],
      "tests/unit.py"),

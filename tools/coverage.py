@@ -4,7 +4,7 @@ coverage build. usage: tools/coverage.py BUILD [--missing PATH-PART]
 
 Fails below the project's floors: 95 % of lines and 90 % of branches of the library, and
 of library and command together; every branch in src/core/format. A branch marked by gcov as
-thrown does not count, nor does a condition in sfti_never (src/core/base/never.h), which stops
+thrown does not count, nor does a condition in sfti_never (src/core/base/checked.h), which stops
 the program if it holds. A line ending in the comment "unreachable" is left out."""
 import glob
 import json

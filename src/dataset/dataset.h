@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/vtable.h"
+#include "base/options.h"
 #include "safetensors_dataset.h"
 
 #define SFTI_DATASET_MANIFEST "dataset_manifest.json"

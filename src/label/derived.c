@@ -12,21 +12,16 @@ static uint64_t fnv(uint64_t hash, const char *bytes, size_t len) {
     return hash;
 }
 
-/* 1.50 and 1.5 are one number: other writers spell them so. */
-static sft_span plain_number(sft_span text) {
-    if (!memchr(text.data, '.', text.len) || memchr(text.data, 'e', text.len)
-        || memchr(text.data, 'E', text.len))
-        return text;
-    while (text.len > 1 && text.data[text.len - 1] == '0') text.len--;
-    if (text.data[text.len - 1] == '.') text.len--;
-    return text;
-}
-
 uint64_t sfti_derived_digest(sft_span pointer, sfti_json_type type, sft_span text) {
     uint64_t hash = UINT64_C(0xCBF29CE484222325);
     bool number = type == SFTI_JSON_UINT || type == SFTI_JSON_NUMBER;
     const char kind = type == SFTI_JSON_STRING ? 's' : number ? 'n' : 'l';
-    if (number && text.len > 0) text = plain_number(text);
+    /* 1.50 and 1.5 are one number: other writers spell them so. */
+    if (number && text.len > 0 && memchr(text.data, '.', text.len)
+        && !memchr(text.data, 'e', text.len) && !memchr(text.data, 'E', text.len)) {
+        while (text.len > 1 && text.data[text.len - 1] == '0') text.len--;
+        if (text.data[text.len - 1] == '.') text.len--;
+    }
     for (size_t i = 0; i < pointer.len;) {
         size_t end = i + 1, digits = 0;
         for (; end < pointer.len && pointer.data[end] != '/'; end++)

@@ -3,7 +3,6 @@
 #include "remote/remote.h"
 
 #include "base/options.h"
-#include "base/vtable.h"
 #include "remote/read/blocks.h"
 #include "remote/read/files.h"
 

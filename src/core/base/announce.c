@@ -1,6 +1,6 @@
 #include "base/announce.h"
 
-#include "base/vtable.h"
+#include "base/options.h"
 
 bool sfti_source_expects(const sft_source *source) {
     return SFTI_CAN(source, sft_source_vtable, expect);
@@ -11,17 +11,13 @@ void sfti_announce_end(sfti_announcement *a) {
     a->count = 0;
 }
 
-/* Sources are passed by value: the context tells whether it is the same. */
-static bool announced_to(const sfti_announcement *a, const sft_source *source) {
-    return a->source.ctx == source->ctx && a->source.vtable == source->vtable;
-}
-
 void sfti_announce(sfti_announcement *a, const sft_source *source, uint64_t begin, uint64_t len) {
     if (!sfti_source_expects(source) || begin >= source->size) return;
     if (len > source->size - begin) len = source->size - begin;
     if (len == 0) return;
     sft_run *last = &a->runs[a->count > 0 ? a->count - 1 : 0];
-    bool same = a->count > 0 && announced_to(a, source);
+    /* Sources are passed by value: the context tells whether it is the same. */
+    bool same = a->count > 0 && a->source.ctx == source->ctx && a->source.vtable == source->vtable;
     if (same && last->offset + last->len == begin) {
         last->len += len;
         return;

@@ -42,4 +42,16 @@ static inline bool sfti_fits_size(uint64_t a) {
     return a <= (uint64_t)(SIZE_MAX >> 1);
 }
 
+/* What cannot be, and is checked all the same, for memory hangs on it. The condition itself; the
+ * line before a use says why it never holds. In a coverage build it is false and no branch, and
+ * the program stops where it does hold. */
+#if defined(SFT_COVERAGE)
+static inline void sfti_never_holds(bool condition) {
+    if (condition) __builtin_trap(); /* unreachable */
+}
+#define sfti_never(condition) (sfti_never_holds(condition), false)
+#else
+#define sfti_never(condition) (condition)
+#endif
+
 #endif

@@ -28,13 +28,6 @@ static const struct {
     { SFTI_CPU_AVX512VBMI, 2, 1, CPU_AVX512_STATE },
 };
 
-static unsigned cpu_state(unsigned leaf1_c) {
-    if (!(leaf1_c >> CPU_OSXSAVE & 1)) return 0;
-    unsigned low, high;
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return low;
-}
-
 static unsigned cpu_ask(void) {
     unsigned words[3] = { 0 }, a, b, c, d;
     if (__get_cpuid(1, &a, &b, &c, &d)) words[0] = c;
@@ -42,7 +35,8 @@ static unsigned cpu_ask(void) {
         words[1] = b;
         words[2] = c;
     }
-    unsigned state = cpu_state(words[0]), found = 0;
+    unsigned state = 0, high, found = 0;
+    if (words[0] >> CPU_OSXSAVE & 1) __asm__("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
     for (size_t i = 0; i < sizeof cpu_rows / sizeof *cpu_rows; i++) {
         if (words[cpu_rows[i].word] >> cpu_rows[i].bit & 1
             && (state & cpu_rows[i].state) == cpu_rows[i].state)

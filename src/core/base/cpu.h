@@ -24,4 +24,16 @@ enum {
 /* Whether all of them are there; on another kind of processor, none is. Any thread. */
 bool sfti_cpu_has(unsigned wanted);
 
+/* Where code for 64-bit ARM can be compiled: little-endian, by a compiler that can be told the
+ * instructions of one function. */
+#if defined(__aarch64__) && defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(__clang__) && __clang_major__ >= 16
+#define SFTI_ARM
+#define SFTI_ARM_TARGET(feature) __attribute__((target(feature)))
+#elif !defined(__clang__)
+#define SFTI_ARM
+#define SFTI_ARM_TARGET(feature) __attribute__((target("+" feature)))
+#endif
+#endif
+
 #endif

@@ -371,20 +371,17 @@ void sfti_error_text(sft_error *err, const char *format, ...) {
     va_end(args);
 }
 
-/* What breaks a rule at no byte of a file is the caller's own: no file is at fault, and no level
- * accepts it. */
-static sft_hint hint_at(sft_hint hint, uint64_t offset) {
-    bool of_file = hint == SFT_HINT_BROKEN_WRITER || hint == SFT_HINT_LEVEL_COMPAT ||
-                   hint == SFT_HINT_LEVEL_STRICT || hint == SFT_HINT_HEADER_LIMIT ||
-                   hint == SFT_HINT_NEWER_VERSION;
-    return of_file && offset == SFT_NO_OFFSET ? SFT_HINT_NONE : hint;
-}
-
 static void fill_code(sft_error *err, sft_code code, uint64_t offset) {
     sfti_error_clear(err);
     err->code = code;
     err->offset = offset;
-    err->hint = hint_at(sft_code_describe(code)->hint, offset);
+    err->hint = sft_code_describe(code)->hint;
+    /* What breaks a rule at no byte of a file is the caller's own: no file is at fault, and no
+     * level accepts it. */
+    bool of_file = err->hint == SFT_HINT_BROKEN_WRITER || err->hint == SFT_HINT_LEVEL_COMPAT ||
+                   err->hint == SFT_HINT_LEVEL_STRICT || err->hint == SFT_HINT_HEADER_LIMIT ||
+                   err->hint == SFT_HINT_NEWER_VERSION;
+    if (of_file && offset == SFT_NO_OFFSET) err->hint = SFT_HINT_NONE;
 }
 
 sft_code sfti_fail(sft_error *err, sft_code code, uint64_t offset, const char *format, ...) {
@@ -407,6 +404,16 @@ sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offset, sft_sp
     fill_text(err, format, args);
     va_end(args);
     return code;
+}
+
+sft_code sfti_misuse(sft_error *err, const char *format, ...) {
+    va_list args;
+    if (!err) return SFT_BAD_ARGUMENT;
+    fill_code(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET);
+    va_start(args, format);
+    fill_text(err, format, args);
+    va_end(args);
+    return SFT_BAD_ARGUMENT;
 }
 
 sft_code sfti_fail_cancelled(sft_error *err) {

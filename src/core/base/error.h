@@ -36,6 +36,8 @@ SFTI_COLD sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offs
 SFTI_COLD sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span text,
                                 size_t at, const char *expected);
 
+/* SFT_BAD_ARGUMENT, about no byte of a file. */
+SFTI_COLD sft_code sfti_misuse(sft_error *err, const char *format, ...) SFTI_FORMAT(2, 3);
 SFTI_COLD sft_code sfti_fail_memory(sft_error *err, uint64_t bytes);
 SFTI_COLD sft_code sfti_fail_cancelled(sft_error *err);
 /* Hand on a failure that was kept apart until it was known to count. A caller's function may have

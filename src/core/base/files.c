@@ -1,6 +1,6 @@
 #include "base/files.h"
 
-#include "base/vtable.h"
+#include "base/options.h"
 
 #include <string.h>
 

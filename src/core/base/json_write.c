@@ -27,11 +27,11 @@ void sfti_json_write_tree(sfti_json_writer *w, sft_tree *tree, sft_error *err) {
 
 /* What became of a value given to the tree. */
 static void json_noted(sfti_json_writer *w, bool ok) {
-    if (!ok && w->code == SFT_OK) w->code = sfti_fail_memory(w->err, 1);
+    if (!ok && !w->code) w->code = sfti_fail_memory(w->err, 1);
 }
 
 static void json_flush(sfti_json_writer *w) {
-    if (w->code == SFT_OK && w->used)
+    if (!w->code && w->used)
         w->code = sft_sink_write(w->sink, w->offset, w->buffer, w->used, w->err);
     w->offset += w->used;
     w->used = 0;
@@ -84,19 +84,13 @@ static void json_put_special(sfti_json_writer *w, uint32_t c, const char *bytes,
     }
 }
 
-static size_t json_plain_run(const char *p, const char *end) {
-    const char *from = p;
-    while (p < end && (uint8_t)*p >= 0x20 && (uint8_t)*p < 0x7F && *p != '"' && *p != '\\') p++;
-    return (size_t)(p - from);
-}
-
 static void json_put_string(sfti_json_writer *w, sft_span text) {
     const char *p = text.len ? text.data : "", *end = p + text.len;
     json_put_char(w, '"');
-    while (p < end && w->code == SFT_OK) {
-        size_t run = json_plain_run(p, end);
-        json_put(w, p, run);
-        p += run;
+    while (p < end && !w->code) {
+        const char *run = p;
+        while (p < end && (uint8_t)*p >= 0x20 && (uint8_t)*p < 0x7F && *p != '"' && *p != '\\') p++;
+        json_put(w, run, (size_t)(p - run));
         if (p == end) break;
         uint32_t c;
         size_t len = sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
@@ -116,7 +110,7 @@ static void json_before(sfti_json_writer *w) {
 
 void sfti_json_open(sfti_json_writer *w, char bracket) {
     if (w->tree) {
-        if (w->code == SFT_OK) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
+        if (!w->code) json_noted(w, sfti_tree_open(w->tree, bracket == '{'));
         return;
     }
     json_before(w);
@@ -127,7 +121,7 @@ void sfti_json_open(sfti_json_writer *w, char bracket) {
 
 void sfti_json_close(sfti_json_writer *w, char bracket) {
     if (w->tree) {
-        if (w->code == SFT_OK) sfti_tree_close(w->tree);
+        if (!w->code) sfti_tree_close(w->tree);
         return;
     }
     json_put_char(w, bracket);
@@ -137,7 +131,7 @@ void sfti_json_close(sfti_json_writer *w, char bracket) {
 
 void sfti_json_key_span(sfti_json_writer *w, sft_span key) {
     if (w->tree) {
-        if (w->code == SFT_OK) json_noted(w, sfti_tree_key(w->tree, key));
+        if (!w->code) json_noted(w, sfti_tree_key(w->tree, key));
         return;
     }
     json_before(w);
@@ -152,7 +146,7 @@ void sfti_json_key(sfti_json_writer *w, const char *key) {
 
 void sfti_json_raw(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (w->code == SFT_OK) json_noted(w, sfti_tree_raw(w->tree, text));
+        if (!w->code) json_noted(w, sfti_tree_raw(w->tree, text));
         return;
     }
     json_before(w);
@@ -161,7 +155,7 @@ void sfti_json_raw(sfti_json_writer *w, sft_span text) {
 
 void sfti_json_span(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (w->code == SFT_OK) json_noted(w, sfti_tree_text(w->tree, text));
+        if (!w->code) json_noted(w, sfti_tree_text(w->tree, text));
         return;
     }
     json_before(w);
@@ -248,47 +242,32 @@ static size_t json_percent(uint8_t byte, char out[3]) {
     return 3;
 }
 
-static void json_put_percent(sfti_json_writer *w, const char *path) {
-    char piece[3];
-    json_before(w);
-    json_put_char(w, '"');
-    for (; *path; path++) json_put(w, piece, json_percent((uint8_t)*path, piece));
-    json_put_char(w, '"');
-}
-
-static bool tree_put_percent(sft_tree *tree, const char *path) {
-    size_t cap = strlen(path), len = 0;
-    char *text = cap < SIZE_MAX / 3 ? sfti_arena_take(&tree->arena, 3 * cap) : NULL;
-    if (!text) return false;
-    for (; *path; path++) len += json_percent((uint8_t)*path, text + len);
-    return sfti_tree_text(tree, (sft_span){ text, len });
-}
-
 void sfti_json_path(sfti_json_writer *w, const char *path) {
     sfti_json_key(w, "path");
     sfti_json_cstr(w, path);
     if (!path || sfti_utf8_check(path, strlen(path)) == strlen(path)) return;
     sfti_json_key(w, "path_bytes");
-    if (!w->tree) json_put_percent(w, path);
-    else if (w->code == SFT_OK) json_noted(w, tree_put_percent(w->tree, path));
+    if (!w->tree) {
+        char piece[3];
+        json_before(w);
+        json_put_char(w, '"');
+        for (; *path; path++) json_put(w, piece, json_percent((uint8_t)*path, piece));
+        json_put_char(w, '"');
+    } else if (!w->code) {
+        size_t cap = strlen(path), len = 0;
+        char *text = cap < SIZE_MAX / 3 ? sfti_arena_take(&w->tree->arena, 3 * cap) : NULL;
+        for (; text && *path; path++) len += json_percent((uint8_t)*path, text + len);
+        json_noted(w, text && sfti_tree_text(w->tree, (sft_span){ text, len }));
+    }
 }
 
 /* ── JSON from a file ── */
-
-static bool json_is_whole(sft_span text) {
-    sfti_json json;
-    if (text.len == 0 || sfti_utf8_check(text.data, text.len) != text.len) return false;
-    sfti_json_begin(&json, text.data, text.len);
-    sfti_json_next(&json);
-    sfti_json_skip(&json);
-    return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
-}
 
 /* Without white space, and with \uXXXX for what must not stand in strings as it is. */
 static void json_put_compact(sfti_json_writer *w, sft_span text) {
     bool string = false;
     const char *p = text.data, *end = p + text.len;
-    while (p < end && w->code == SFT_OK) {
+    while (p < end && !w->code) {
         uint32_t c = (uint8_t)*p;
         size_t len = c < 0x80 ? 1 : sfti_utf8_decode((const uint8_t *)p, (const uint8_t *)end, &c);
         bool blank = !string && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
@@ -301,7 +280,15 @@ static void json_put_compact(sfti_json_writer *w, sft_span text) {
 }
 
 void sfti_json_text(sfti_json_writer *w, sft_span text) {
-    if (!json_is_whole(text)) {
+    sfti_json json;
+    bool whole = text.len > 0 && sfti_utf8_check(text.data, text.len) == text.len;
+    if (whole) {
+        sfti_json_begin(&json, text.data, text.len);
+        sfti_json_next(&json);
+        sfti_json_skip(&json);
+        whole = json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
+    }
+    if (!whole) {
         sfti_json_null(w);
     } else if (w->tree) {
         sfti_json_raw(w, text);

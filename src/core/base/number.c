@@ -106,11 +106,6 @@ static void f32_to_doubles(const uint8_t *at, size_t count, double *out) {
     for (size_t i = 0; i < count; i++) out[i] = double_of_f32(sfti_get_u32(at + 4 * i));
 }
 
-static void bf16_to_doubles(const uint8_t *at, size_t count, double *out) {
-    for (size_t i = 0; i < count; i++)
-        out[i] = double_of_f32((uint32_t)sfti_get_u16(at + 2 * i) << 16);
-}
-
 /* Exponent and mantissa moved to where F32 has them, then brought to F32's bias by a product,
  * which is exact for subnormals too; what had the highest exponent is infinity or NaN. */
 static void f16_to_doubles(const uint8_t *at, size_t count, double *out) {
@@ -123,30 +118,16 @@ static void f16_to_doubles(const uint8_t *at, size_t count, double *out) {
     }
 }
 
-static double integer_value(const sft_dtype_info *info, uint64_t bits) {
+static double element_value(sft_dtype dtype, uint64_t bits) {
+    const sft_dtype_info *info = sft_dtype_describe(dtype);
     uint64_t sign = UINT64_C(1) << (info->bits - 1);
+    if (float_forms[dtype].exponent) return sfti_float_value(&float_forms[dtype], bits);
     if (info->kind == SFT_KIND_BOOL) return bits ? 1 : 0;
     if (info->kind == SFT_KIND_UINT || !(bits & sign)) return (double)bits;
     return -(double)((~bits & (sign - 1)) + 1);
 }
 
-static double element_value(sft_dtype dtype, uint64_t bits) {
-    const sfti_float_form *form = &float_forms[dtype];
-    return form->exponent ? sfti_float_value(form, bits)
-                          : integer_value(sft_dtype_describe(dtype), bits);
-}
-
 #define NUMBER_TABLE 256
-
-/* By a table of all values, where there are few of them and many elements. */
-static void few_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t count,
-                           double *out) {
-    double values[NUMBER_TABLE];
-    size_t patterns = (size_t)1 << sft_dtype_describe(dtype)->bits;
-    for (size_t i = 0; i < patterns; i++) values[i] = element_value(dtype, i);
-    for (size_t i = 0; i < count; i++)
-        out[i] = values[sfti_element_bits(dtype, bytes, first + i) % NUMBER_TABLE];
-}
 
 void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t count,
                      double *out) {
@@ -154,12 +135,20 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
     switch (dtype) {
     case SFT_F32: f32_to_doubles(at + 4 * first, count, out); return;
     case SFT_C64: f32_to_doubles(at + 8 * first, 2 * count, out); return;
-    case SFT_BF16: bf16_to_doubles(at + 2 * first, count, out); return;
+    case SFT_BF16:
+        for (size_t i = 0; i < count; i++)
+            out[i] = double_of_f32((uint32_t)sfti_get_u16(at + 2 * (first + i)) << 16);
+        return;
     case SFT_F16: f16_to_doubles(at + 2 * first, count, out); return;
     default: break;
     }
     if (sft_dtype_describe(dtype)->bits <= 8 && count >= NUMBER_TABLE) {
-        few_to_doubles(dtype, bytes, first, count, out);
+        /* By a table of all values, where there are few of them and many elements. */
+        double values[NUMBER_TABLE];
+        size_t patterns = (size_t)1 << sft_dtype_describe(dtype)->bits;
+        for (size_t i = 0; i < patterns; i++) values[i] = element_value(dtype, i);
+        for (size_t i = 0; i < count; i++)
+            out[i] = values[sfti_element_bits(dtype, bytes, first + i) % NUMBER_TABLE];
         return;
     }
     for (size_t i = 0; i < count; i++)

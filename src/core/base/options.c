@@ -4,34 +4,20 @@
 
 #include <string.h>
 
-static sft_code options_refuse_size(size_t size, size_t least, const char *name,
-                                    sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected %s.size as its _INIT sets it (%zu to %zu, a multiple of %zu), "
-                     "found %zu",
-                     name, least, SFTI_OPTIONS_MOST, sizeof size, size);
-}
-
-/* The first byte that is not zero from `known` on, or size. */
-static size_t options_unknown(const void *from, size_t size, size_t known) {
-    const unsigned char *bytes = from;
-    while (known < size && bytes[known] == 0) known++;
-    return known < size ? known : size;
-}
-
 sft_code sfti_options_take(const void *from, void *to, size_t known, size_t least,
                            const char *name, sft_error *err) {
     size_t size;
     if (!from) return SFT_OK;
     memcpy(&size, from, sizeof size);
     if (size < least || size > SFTI_OPTIONS_MOST || size % sizeof size)
-        return options_refuse_size(size, least, name, err);
-    size_t unknown = options_unknown(from, size, known);
+        return sfti_misuse(err, "expected %s.size as its _INIT sets it (%zu to %zu, a multiple of "
+                           "%zu), found %zu", name, least, SFTI_OPTIONS_MOST, sizeof size, size);
+    size_t unknown = known;
+    while (unknown < size && ((const unsigned char *)from)[unknown] == 0) unknown++;
     if (unknown < size)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected %s to be zero behind the %zu bytes that libsafetensors "
-                         "%s knows, found an option of a newer version at byte %zu",
-                         name, known, sft_version(), unknown);
+        return sfti_misuse(err, "expected %s to be zero behind the %zu bytes that libsafetensors "
+                           "%s knows, found an option of a newer version at byte %zu",
+                           name, known, sft_version(), unknown);
     size_t end = size < known ? size : known;
     memcpy((char *)to + sizeof size, (const char *)from + sizeof size, end - sizeof size);
     return SFT_OK;

@@ -1,8 +1,8 @@
-/* Options structs of callers: how they are read, and nothing else reads them.
+/* Structs of callers that begin with their size: options, and tables of functions.
  *
- * Each begins with `size`, what its caller's header had as sizeof. A shorter one is of an older
- * caller: what it lacks has its default. A longer one is of a newer caller: it will do while all
- * that is not known here is zero. Nothing beyond size is read.
+ * Options are read here and nowhere else. `size` is what their caller's header had as sizeof. A
+ * shorter struct is of an older caller: what it lacks has its default. A longer one is of a newer
+ * caller: it will do while all that is not known here is zero. Nothing beyond size is read.
  *
  * To add a member: last, aligned to 8 bytes (what was padding of an older caller holds anything),
  * and zero means what was done before. Nested options are pointers, NULL for the defaults, and are
@@ -33,5 +33,12 @@ sft_code sfti_take_job(const sft_job *from, sft_job *to, sft_error *err);
 sft_code sfti_take_path(const sft_path_options *from, sft_path_options *to, sft_error *err);
 sft_code sfti_take_open(const sft_open_options *from, sft_open_options *to, sft_error *err);
 sft_code sfti_take_plan(const sft_plan_options *from, sft_plan_options *to, sft_error *err);
+
+/* Whether a member of a table of functions is there. A table of an older program is shorter, and
+ * what it lacks is not supported; nothing beyond its size is read. */
+#define SFTI_CAN(of, type, member)                                                             \
+    ((of)->vtable                                                                              \
+     && (of)->vtable->size >= offsetof(type, member) + sizeof(of)->vtable->member              \
+     && (of)->vtable->member)
 
 #endif

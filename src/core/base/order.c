@@ -2,6 +2,15 @@
 
 #include <string.h>
 
+sft_span sft_span_cstr(const char *text) {
+    sft_span span = { text, text ? strlen(text) : 0 };
+    return span;
+}
+
+bool sft_span_equal(sft_span a, sft_span b) {
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
 int sfti_bytes_compare(sft_span a, sft_span b) {
     size_t len = a.len < b.len ? a.len : b.len;
     int sign = len > 0 ? memcmp(a.data, b.data, len) : 0;
@@ -23,18 +32,14 @@ static sft_span take_number(sft_span s, size_t *i) {
     return number;
 }
 
-static int compare_numbers(sft_span a, sft_span b) {
-    if (a.len != b.len) return a.len < b.len ? -1 : 1;
-    return sfti_bytes_compare(a, b);
-}
-
 int sfti_natural_compare(sft_span a, sft_span b) {
     size_t i = 0, k = 0;
     while (i < a.len && k < b.len) {
         int sign;
         if (is_digit_at(a, i) && is_digit_at(b, k)) {
-            sft_span left = take_number(a, &i);
-            sign = compare_numbers(left, take_number(b, &k));
+            sft_span left = take_number(a, &i), right = take_number(b, &k);
+            sign = left.len != right.len ? (left.len < right.len ? -1 : 1)
+                                         : sfti_bytes_compare(left, right);
         } else {
             sign = (unsigned char)a.data[i++] - (unsigned char)b.data[k++];
         }
@@ -58,17 +63,12 @@ static void merge_runs(const uint32_t *from, uint32_t *to, size_t begin, size_t 
     while (right < end) to[at++] = from[right++];
 }
 
-static bool is_sorted(const uint32_t *order, size_t count,
-                      int (*compare)(const void *, uint32_t, uint32_t), const void *ctx) {
-    for (size_t i = 1; i < count; i++)
-        if (compare(ctx, order[i - 1], order[i]) > 0) return false;
-    return true;
-}
-
 void sfti_sort(uint32_t *order, uint32_t *scratch, size_t count,
                int (*compare)(const void *ctx, uint32_t a, uint32_t b), const void *ctx) {
     uint32_t *from = order, *to = scratch;
-    if (is_sorted(order, count, compare, ctx)) return;
+    size_t sorted = 1;
+    while (sorted < count && compare(ctx, order[sorted - 1], order[sorted]) <= 0) sorted++;
+    if (sorted >= count) return;
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t begin = 0; begin < count; begin += 2 * width) {
             size_t mid = begin + width < count ? begin + width : count;

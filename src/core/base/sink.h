@@ -6,7 +6,7 @@
 
 /* Finish it if all went well so far, else abandon it: the first failure. */
 static inline sft_code sfti_sink_end(sft_sink *sink, sft_code code, sft_error *err) {
-    if (code == SFT_OK) return sft_sink_finish(sink, err);
+    if (!code) return sft_sink_finish(sink, err);
     sft_sink_abandon(sink);
     return code;
 }
@@ -14,7 +14,7 @@ static inline sft_code sfti_sink_end(sft_sink *sink, sft_code code, sft_error *e
 /* These bytes, all that it is to hold, and its end. */
 static inline sft_code sfti_sink_fill(sft_sink *sink, sft_span bytes, sft_error *err) {
     sft_code code = sft_sink_expect(sink, bytes.len, err);
-    if (code == SFT_OK && bytes.len > 0)
+    if (!code && bytes.len > 0)
         code = sft_sink_write(sink, 0, bytes.data, bytes.len, err);
     return sfti_sink_end(sink, code, err);
 }

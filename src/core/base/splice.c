@@ -7,10 +7,6 @@
 
 /* ── Spelling ── */
 
-static bool spell_plain(unsigned char c) {
-    return c >= 0x20 && c != '"' && c != '\\';
-}
-
 static size_t spell_escape(unsigned char c, char *out) {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     const char *found = c != 0 ? strchr(from, c) : NULL;
@@ -32,7 +28,10 @@ uint64_t sfti_spell(sft_span text, char *out) {
     spell_put(out, 0, "\"", 1);
     while (i < text.len) {
         size_t begin = i;
-        while (i < text.len && spell_plain((unsigned char)text.data[i])) i++;
+        for (; i < text.len; i++) {
+            unsigned char c = (unsigned char)text.data[i];
+            if (c < 0x20 || c == '"' || c == '\\') break;
+        }
         if (i > begin) spell_put(out, len, text.data + begin, i - begin);
         len += i - begin;
         if (i == text.len) break;
@@ -129,14 +128,6 @@ static sft_code splice_memory(sft_error *err) {
     return sfti_fail_memory(err, sizeof(sfti_cut));
 }
 
-/* A member goes, with the comma before it, or when it is first the one behind. */
-static bool splice_out(splicer *s, size_t begin, size_t value_end) {
-    static const sft_span nothing = { "", 0 };
-    if (s->kept > 0) return sfti_cuts_put(s->cuts, s->end, value_end, nothing);
-    if (s->pending == SIZE_MAX) s->pending = begin;
-    return true;
-}
-
 static bool splice_pending(splicer *s, size_t end) {
     static const sft_span nothing = { "", 0 };
     size_t begin = s->pending;
@@ -156,10 +147,13 @@ static bool splice_member(splicer *s, sfti_json *json) {
     sfti_json_skip(json);
     size_t value_end = (size_t)(json->at - json->begin);
     const sfti_change *change = found == SFTI_NO_NAME ? NULL : &s->changes->items[found];
-    bool goes = change && !change->value.data, ok;
+    bool goes = change && !change->value.data, ok = true;
     if (change) s->met[found] = true;
-    if (goes) {
-        ok = splice_out(s, begin, value_end);
+    if (goes && s->kept > 0) {
+        /* With the comma before it; a first member with the one behind. */
+        ok = sfti_cuts_put(s->cuts, s->end, value_end, (sft_span){ "", 0 });
+    } else if (goes) {
+        if (s->pending == SIZE_MAX) s->pending = begin;
     } else {
         ok = splice_pending(s, begin);
         if (ok && change) ok = sfti_cuts_put(s->cuts, value_at, value_end, change->value);
@@ -185,15 +179,6 @@ static uint64_t fresh_text(const sfti_changes *changes, const bool *met, bool fi
     return len;
 }
 
-static bool splice_new(splicer *s) {
-    uint64_t len = fresh_text(s->changes, s->met, s->kept == 0, NULL);
-    if (len == 0) return true;
-    char *text = sfti_arena_array(s->cuts->arena, len, 1);
-    if (!text) return false;
-    (void)fresh_text(s->changes, s->met, s->kept == 0, text);
-    return sfti_cuts_put(s->cuts, s->end, s->end, (sft_span){ text, (size_t)len });
-}
-
 sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
                             sft_error *err) {
     splicer s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
@@ -203,7 +188,13 @@ sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_c
     memset(s.met, 0, changes->count + 1);
     while (ok && sfti_json_next(json) == SFTI_JSON_KEY) ok = splice_member(&s, json);
     if (ok && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, err);
-    ok = ok && splice_pending(&s, s.end) && splice_new(&s);
+    if (!ok || !splice_pending(&s, s.end)) return splice_memory(err);
+    uint64_t len = fresh_text(changes, s.met, s.kept == 0, NULL);
+    if (len == 0) return SFT_OK;
+    char *text = sfti_arena_array(cuts->arena, len, 1);
+    if (!text) return splice_memory(err);
+    (void)fresh_text(changes, s.met, s.kept == 0, text);
+    ok = sfti_cuts_put(cuts, s.end, s.end, (sft_span){ text, (size_t)len });
     return ok ? SFT_OK : splice_memory(err);
 }
 

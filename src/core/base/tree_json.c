@@ -1,15 +1,6 @@
 #include "base/json.h"
 #include "safetensors_tree.h"
 
-typedef struct tree_filter {
-    sft_node_keep (*keep)(void *ctx, const sft_node *node);
-    void *ctx;
-} tree_filter;
-
-static sft_node_keep tree_kept(const tree_filter *filter, const sft_node *node, bool all) {
-    return all || !filter->keep ? SFT_NODE_ALL : filter->keep(filter->ctx, node);
-}
-
 static void tree_put(sfti_json_writer *w, const sft_node *node, bool member) {
     if (member) sfti_json_key_span(w, node->key);
     switch (node->type) {
@@ -26,12 +17,11 @@ static void tree_put(sfti_json_writer *w, const sft_node *node, bool member) {
 sft_code sft_node_json(const sft_node *root, sft_node_keep (*keep)(void *, const sft_node *),
                        void *ctx, sft_sink *sink, uint64_t offset, uint64_t *end,
                        sft_error *err) {
-    tree_filter filter = { keep, ctx };
     const sft_node *whole = NULL; /* the node in hand is in this one, of which all is kept */
     sfti_json_writer w;
     sfti_json_write(&w, sink, offset, err);
     for (const sft_node *node = root; node && !w.code;) {
-        sft_node_keep kept = tree_kept(&filter, node, whole != NULL);
+        sft_node_keep kept = whole || !keep ? SFT_NODE_ALL : keep(ctx, node);
         bool container = node->type == SFT_NODE_LIST || node->type == SFT_NODE_OBJECT;
         if (kept != SFT_NODE_DROP)
             tree_put(&w, node, node != root && node->parent->type == SFT_NODE_OBJECT);

@@ -24,12 +24,6 @@ typedef struct copy_run {
     const sft_allocator *alloc;
 } copy_run;
 
-static sft_code copy_tick(const copy_run *run, sft_error *err) {
-    bool known = run->end != SFT_SIZE_UNKNOWN;
-    uint64_t total = known ? run->end - run->begin : SFT_SIZE_UNKNOWN;
-    return sfti_job_tick(&run->job, run->done, total, err);
-}
-
 static bool is_borrowed(const copy_run *run) {
     return run->from->base && run->from->size != SFT_SIZE_UNKNOWN;
 }
@@ -48,13 +42,6 @@ static bool copy_pass(copy_run *run) {
     return false;
 }
 
-static sft_code copy_take_buffer(copy_run *run, uint64_t left, sft_error *err) {
-    if (run->buffer || is_borrowed(run)) return SFT_OK;
-    run->buffer_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
-    run->buffer = sfti_take(run->alloc, run->buffer_size);
-    return run->buffer ? SFT_OK : sfti_fail_memory(err, run->buffer_size);
-}
-
 /* Copies one piece; *got is 0 at the end. */
 static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     uint64_t at = run->begin + run->done;
@@ -63,8 +50,12 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     size_t piece = left < most ? (size_t)left : most;
     *got = piece;
     if (piece == 0) return SFT_OK;
-    sft_code code = copy_take_buffer(run, left, err);
-    if (code != SFT_OK) return code;
+    if (!run->buffer && !is_borrowed(run)) {
+        run->buffer_size = left < COPY_PIECE ? (size_t)left : COPY_PIECE;
+        run->buffer = sfti_take(run->alloc, run->buffer_size);
+        if (!run->buffer) return sfti_fail_memory(err, run->buffer_size);
+    }
+    sft_code code = SFT_OK;
     const char *bytes = run->buffer;
     if (!bytes) {
         bytes = (const char *)run->from->base + at;
@@ -73,7 +64,7 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     } else {
         code = sfti_source_all(run->from, at, run->buffer, piece, err);
     }
-    if (code != SFT_OK || *got == 0) return code;
+    if (code || *got == 0) return code;
     code = sft_sink_write(run->to, run->at + run->done, bytes, *got, err);
     run->done += *got;
     return code;
@@ -82,9 +73,11 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
 static sft_code copy_pieces(copy_run *run, sft_error *err) {
     size_t got = 1;
     sft_code code = SFT_OK;
-    while (code == SFT_OK && got > 0) {
-        code = copy_tick(run, err);
-        if (code == SFT_OK && !copy_pass(run)) code = copy_piece(run, &got, err);
+    bool known = run->end != SFT_SIZE_UNKNOWN;
+    uint64_t total = known ? run->end - run->begin : SFT_SIZE_UNKNOWN;
+    while (!code && got > 0) {
+        code = sfti_job_tick(&run->job, run->done, total, err);
+        if (!code && !copy_pass(run)) code = copy_piece(run, &got, err);
     }
     sfti_release(run->alloc, run->buffer, run->buffer_size);
     return code;
@@ -94,12 +87,9 @@ static sft_code copy_check(const sft_source *from, uint64_t begin, uint64_t *end
                            sft_error *err) {
     uint64_t size = from->size;
     if (*end == SFT_SIZE_UNKNOWN) *end = size;
-    if (begin > *end) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a range that does not end before it begins, found "
-                         "%llu to %llu",
-                         (unsigned long long)begin, (unsigned long long)*end);
-    }
+    if (begin > *end)
+        return sfti_misuse(err, "expected a range that does not end before it begins, found "
+                           "%llu to %llu", (unsigned long long)begin, (unsigned long long)*end);
     if (size == SFT_SIZE_UNKNOWN || *end <= size) return SFT_OK;
     return sfti_fail(err, SFT_IO_SHRUNK, size, "expected bytes up to offset %llu, found %llu",
                      (unsigned long long)*end, (unsigned long long)size);
@@ -114,8 +104,8 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
     if ((begin ^ at) % COPY_PAGE == 0) run.fd = sfti_source_streamed(from);
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;
-    if (code == SFT_OK) code = sft_sink_limit_mode(to, sft_source_mode(from), err);
-    return code == SFT_OK ? copy_pieces(&run, err) : code;
+    if (!code) code = sft_sink_limit_mode(to, sft_source_mode(from), err);
+    return code ? code : copy_pieces(&run, err);
 }
 
 sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink to,
@@ -123,12 +113,12 @@ sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink
     sft_allocator alloc = sfti_allocator(NULL);
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
-    if (code == SFT_OK) code = copy_check(from, begin, &end, err);
-    if (code == SFT_OK && end != SFT_SIZE_UNKNOWN) {
+    if (!code) code = copy_check(from, begin, &end, err);
+    if (!code && end != SFT_SIZE_UNKNOWN) {
         sft_run run = { begin, end - begin };
         sft_source_expect(from, &run, run.len > 0);
         code = sft_sink_expect(&to, run.len, err);
     }
-    if (code == SFT_OK) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
+    if (!code) code = sfti_copy_into(from, begin, end, &to, 0, &alloc, &own, err);
     return sfti_sink_end(&to, code, err);
 }

@@ -1,6 +1,6 @@
 #include "base/checked.h"
 #include "base/mem.h"
-#include "base/vtable.h"
+#include "base/options.h"
 #include "bytes/source.h"
 
 #include <errno.h>
@@ -13,8 +13,7 @@ static sft_code finish_nothing(void *ctx, sft_error *err) {
 }
 
 static sft_code no_place(sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a place for the sink, found NULL");
+    return sfti_misuse(err, "expected a place for the sink, found NULL");
 }
 
 static sft_code out_of_order(uint64_t expected, uint64_t offset, sft_error *err) {
@@ -34,8 +33,7 @@ sft_code sft_sink_write(const sft_sink *sink, uint64_t offset, const void *bytes
                         sft_error *err) {
     if (SFTI_CAN(sink, sft_sink_vtable, write))
         return sink->vtable->write(sink->ctx, offset, bytes, len, err);
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a sink with write, found none");
+    return sfti_misuse(err, "expected a sink with write, found none");
 }
 
 sft_code sft_sink_finish(const sft_sink *sink, sft_error *err) {
@@ -67,9 +65,8 @@ void sft_buffer_free(sft_buffer *buffer) {
 static sft_code reach(sft_buffer *buffer, uint64_t end, sft_error *err) {
     if (end <= buffer->len) return SFT_OK;
     uint64_t more = end - buffer->len;
-    if (!sfti_fits_size(end) || !sfti_buffer_reserve(buffer, (size_t)more)) {
+    if (!sfti_fits_size(end) || !sfti_buffer_reserve(buffer, (size_t)more))
         return sfti_fail_memory(err, end);
-    }
     return SFT_OK;
 }
 
@@ -84,10 +81,9 @@ static sft_code write_memory(void *ctx, uint64_t offset, const void *bytes, size
     if (len == 0) return SFT_OK;
     if (!sfti_add(offset, len, &end)) return sfti_fail_memory(err, UINT64_MAX);
     sft_code code = reach(buffer, end, err);
-    if (code != SFT_OK) return code;
-    if (offset > buffer->len) {
+    if (code) return code;
+    if (offset > buffer->len)
         memset(buffer->data + buffer->len, 0, (size_t)offset - buffer->len);
-    }
     memcpy(buffer->data + offset, bytes, len);
     if (end > buffer->len) buffer->len = (size_t)end;
     return SFT_OK;
@@ -184,10 +180,9 @@ sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_erro
     memset(out, 0, sizeof *out);
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
-    if (info.kind == OS_DIR) {
+    if (info.kind == OS_DIR)
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file, found a folder");
-    }
     sft_allocator a = sfti_allocator(alloc);
     fd_sink *state = sfti_take(&a, sizeof *state);
     if (!state) return sfti_fail_memory(err, sizeof *state);
@@ -215,7 +210,7 @@ static sft_code write_callback(void *ctx, uint64_t offset, const void *bytes, si
     if (offset != sink->position) return out_of_order(sink->position, offset, err);
     if (len == 0) return SFT_OK;
     sft_code code = sink->write(sink->ctx, bytes, len, err);
-    if (code == SFT_OK) sink->position += len;
+    if (!code) sink->position += len;
     return code;
 }
 
@@ -239,10 +234,7 @@ sft_code sft_sink_callback(sft_write_fn write, void *ctx, const sft_allocator *a
                            sft_sink *out, sft_error *err) {
     if (!out) return no_place(err);
     memset(out, 0, sizeof *out);
-    if (!write) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a function to write with, found NULL");
-    }
+    if (!write) return sfti_misuse(err, "expected a function to write with, found NULL");
     sft_allocator a = sfti_allocator(alloc);
     callback_sink *state = sfti_take(&a, sizeof *state);
     if (!state) return sfti_fail_memory(err, sizeof *state);
@@ -274,9 +266,9 @@ static sft_code write_tee(void *ctx, uint64_t offset, const void *bytes, size_t 
     tee_sink *tee = ctx;
     if (offset != tee->position) return out_of_order(tee->position, offset, err);
     sft_code code = sft_sink_write(&tee->first, offset, bytes, len, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = sft_sink_write(&tee->second, offset, bytes, len, err);
-    if (code == SFT_OK) tee->position += len;
+    if (!code) tee->position += len;
     return code;
 }
 
@@ -284,7 +276,7 @@ static sft_code finish_tee(void *ctx, sft_error *err) {
     tee_sink *tee = ctx;
     sft_allocator alloc = tee->alloc;
     sft_code code = sft_sink_finish(&tee->first, err);
-    if (code == SFT_OK) {
+    if (!code) {
         code = sft_sink_finish(&tee->second, err);
     } else {
         sft_sink_abandon(&tee->second);

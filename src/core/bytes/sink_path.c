@@ -46,18 +46,14 @@ typedef struct path_sink {
 
 /* ── Names ── */
 
-static size_t temp_name_length(const char *name) {
-    size_t len = strlen(name);
-    if (len <= TEMP_NAME_MOST) return len;
-    len = TEMP_NAME_MOST;
-    while (len > 0 && ((unsigned char)name[len] & 0xc0) == 0x80) len--;
-    return len;
-}
-
 /* folder keeps its slash at the end, which every call takes, and is "." without one. */
 static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) {
     size_t whole = strlen(target), folder = sfti_folder_len(target);
-    size_t name = temp_name_length(target + folder);
+    size_t name = whole - folder;
+    if (name > TEMP_NAME_MOST) { /* cut at a character */
+        name = TEMP_NAME_MOST;
+        while (name > 0 && ((unsigned char)target[folder + name] & 0xc0) == 0x80) name--;
+    }
     size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
     size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
     path_sink *s = sfti_take(alloc, bytes);
@@ -79,24 +75,17 @@ static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) 
     return s;
 }
 
-static int temp_rename_letters(path_sink *s) {
-    static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
-    unsigned char bits[TEMP_LETTERS];
-    int error = sfti_os_random(bits, sizeof bits);
-    if (error) return error;
-    for (size_t i = 0; i < TEMP_LETTERS; i++) {
-        s->temp[s->temp_stem + i] = letters[bits[i] % 32];
-    }
-    return 0;
-}
-
 /* Make a file of the temporary's name by opening one (mode) or by giving the unnamed
  * one its name; until a free name is found. */
 static int temp_make(path_sink *s, bool link, uint32_t mode) {
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
     int error = EEXIST;
-    for (int i = 0; i < TEMP_TRIES && error == EEXIST; i++) {
-        error = temp_rename_letters(s);
+    for (int tries = 0; tries < TEMP_TRIES && error == EEXIST; tries++) {
+        unsigned char bits[TEMP_LETTERS];
+        error = sfti_os_random(bits, sizeof bits);
         if (error) return error;
+        for (size_t i = 0; i < TEMP_LETTERS; i++)
+            s->temp[s->temp_stem + i] = letters[bits[i] % 32];
         error = link ? sfti_os_link_unnamed(s->fd, s->temp)
                      : sfti_os_open_new(s->temp, mode, &s->fd);
     }
@@ -236,31 +225,29 @@ static sft_code publish_failed(int error, sft_error *err) {
 
 /* Step 3 of an unnamed file: it can take a free name but replace nothing; for that it takes a
  * temporary name first and is then renamed. */
-static int publish_unnamed(path_sink *s) {
-    int error = EEXIST;
-    if (!s->replaces || s->options.no_clobber) error = sfti_os_link_unnamed(s->fd, s->target);
-    if (error != EEXIST || s->options.no_clobber) return error;
-    error = temp_make(s, true, 0);
-    if (!error) error = sfti_os_rename(s->temp, s->target, false);
-    if (!error) s->named = false;
-    return error;
-}
-
-/* Where the file system can rename, but neither without replacing nor by hard links, a check just
- * before the rename is the best there is. */
-static int rename_temp(path_sink *s) {
+static int publish_renamed(path_sink *s) {
+    const bool no_clobber = s->options.no_clobber;
     os_info info;
-    int error = sfti_os_rename(s->temp, s->target, s->options.no_clobber);
-    if (!s->options.no_clobber || !no_renaming(error)) return error;
-    int there = sfti_os_info_path(s->target, false, &info);
-    if (there != ENOENT) return there ? error : EEXIST;
-    return sfti_os_rename(s->temp, s->target, false);
-}
-
-static int publish_named(path_sink *s) {
+    if (!s->named) {
+        int error = EEXIST;
+        if (!s->replaces || no_clobber) error = sfti_os_link_unnamed(s->fd, s->target);
+        if (error != EEXIST || no_clobber) return error;
+        error = temp_make(s, true, 0);
+        if (!error) error = sfti_os_rename(s->temp, s->target, false);
+        if (!error) s->named = false;
+        return error;
+    }
     int error = sfti_os_close(s->fd);
     s->fd = -1;
-    if (!error) error = rename_temp(s);
+    if (error) return error;
+    error = sfti_os_rename(s->temp, s->target, no_clobber);
+    if (no_clobber && no_renaming(error)) {
+        /* Where the file system can rename, but neither without replacing nor by hard links, a
+         * check just before the rename is the best there is. */
+        int there = sfti_os_info_path(s->target, false, &info);
+        if (!there) error = EEXIST;
+        else if (there == ENOENT) error = sfti_os_rename(s->temp, s->target, false);
+    }
     if (!error) s->named = false;
     return error;
 }
@@ -326,23 +313,12 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     return SFT_IO_PUBLISH;
 }
 
-/* Step 4. If it fails, a file that took a free name is removed again. One that has replaced another
- * stays and is whole, so that this is no failure. */
-static sft_code settle_folder(path_sink *s, sft_error *err) {
-    bool fresh = !s->replaces || s->options.no_clobber;
-    int error = s->folder_fd >= 0 ? sfti_os_sync(s->folder_fd) : 0;
-    if (error == 0 || sfti_no_folder_sync(error)) return SFT_OK;
-    if (!fresh || sfti_os_unlink(s->target) != 0) return SFT_OK;
-    return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
-}
-
 /* The end of step 2. */
 static sft_code settle_path(path_sink *s, sft_error *err) {
     int error = 0;
-    if (s->failed) {
+    if (s->failed)
         return sfti_fail(err, SFT_WRITER_FAILED, SFT_NO_OFFSET,
                          "expected all bytes to be written, found that a write had failed");
-    }
     if (s->direct.in_use) error = sfti_direct_end(&s->direct);
     if (error) return direct_failed(s, error, err);
     if (s->preallocated > s->end) error = sfti_os_truncate(s->fd, s->end);
@@ -354,19 +330,25 @@ static sft_code settle_path(path_sink *s, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code publish_path(path_sink *s, sft_error *err) {
-    sft_code code = settle_path(s, err);
-    if (code != SFT_OK) return code;
-    int error = s->named ? publish_named(s) : publish_unnamed(s);
-    bool over = no_renaming(error) && s->options.in_place_unsafe;
-    if (over) code = publish_over(s, err);
-    if (code != SFT_OK) return code;
-    return error && !over ? publish_failed(error, err) : settle_folder(s, err);
-}
-
 static sft_code finish_path(void *ctx, sft_error *err) {
     path_sink *s = ctx;
-    sft_code code = publish_path(s, err);
+    sft_code code = settle_path(s, err);
+    if (code) goto done;
+    int error = publish_renamed(s);
+    if (no_renaming(error) && s->options.in_place_unsafe) {
+        code = publish_over(s, err);
+        error = 0;
+    }
+    if (error) code = publish_failed(error, err);
+    if (code) goto done;
+
+    /* Step 4. If it fails, a file that took a free name is removed again. One that has replaced
+     * another stays and is whole, so that this is no failure. */
+    error = s->folder_fd >= 0 ? sfti_os_sync(s->folder_fd) : 0;
+    bool fresh = !s->replaces || s->options.no_clobber;
+    if (error && !sfti_no_folder_sync(error) && fresh && sfti_os_unlink(s->target) == 0)
+        code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
+done:
     path_sink_free(s);
     return code;
 }
@@ -402,31 +384,13 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *buf
     if (error == ENOENT || (!error && info.kind != OS_LINK)) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
     error = sfti_os_real_path(path, buffer, len);
-    if (policy == SFT_LINK_REFUSE) {
+    if (policy == SFT_LINK_REFUSE)
         return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
                          "expected a file, found a symbolic link to %s",
                          error ? "what cannot be reached" : buffer);
-    }
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     *target = buffer;
     return SFT_OK;
-}
-
-/* Step 1. At no time may more people open the new file than could open the old one. */
-static int open_temp(path_sink *s, uint32_t mode) {
-    uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
-    int error = EOPNOTSUPP;
-    if (!s->options.in_place_unsafe) error = sfti_os_open_unnamed(s->folder, first, &s->fd);
-    if (error == EOPNOTSUPP) error = temp_make(s, false, first);
-    if (error || mode == NO_MODE) return error;
-    return sfti_os_set_mode(s->fd, mode);
-}
-
-static int sink_open_folder(path_sink *s) {
-    if (s->options.no_sync || s->options.no_sync_folder) return 0;
-    int error = sfti_os_open_folder(s->folder, &s->folder_fd);
-    if (error) s->folder_fd = -1;
-    return sfti_no_folder_sync(error) ? 0 : error;
 }
 
 static const sft_sink_vtable direct_sink_vtable = {
@@ -461,19 +425,29 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     bool replaces;
     uint32_t old_mode;
     sft_code code = look_at_target(target, &replaces, &old_mode, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     path_sink *s = path_sink_new(target, &alloc);
     if (!s) return sfti_fail_memory(err, sizeof *s + 3 * (uint64_t)strlen(target));
     s->options = *options;
     s->replaces = replaces;
     s->limit = 0777;
-    int error = open_temp(s, options->mode != 0 ? options->mode : old_mode);
+
+    /* Step 1. At no time may more people open the new file than could open the old one. */
+    uint32_t mode = options->mode != 0 ? options->mode : old_mode;
+    uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
+    int error = EOPNOTSUPP;
+    if (!options->in_place_unsafe) error = sfti_os_open_unnamed(s->folder, first, &s->fd);
+    if (error == EOPNOTSUPP) error = temp_make(s, false, first);
+    if (!error && mode != NO_MODE) error = sfti_os_set_mode(s->fd, mode);
     if (error) {
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "create a file in that folder");
     }
-    error = sink_open_folder(s);
-    if (error) {
+    if (!options->no_sync && !options->no_sync_folder) {
+        error = sfti_os_open_folder(s->folder, &s->folder_fd);
+        if (error) s->folder_fd = -1;
+    }
+    if (error && !sfti_no_folder_sync(error)) {
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder, to sync it later");
     }
@@ -483,42 +457,28 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     return SFT_OK;
 }
 
-/* "word://": no folder of the system is meant. */
-static bool is_url(const char *path) {
-    size_t len = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
-    return len > 1 && strncmp(path + len, "://", 3) == 0;
-}
-
-static sft_code check_path(const char *path, const sft_path_options *options,
-                           const sft_sink *out, sft_error *err) {
-    if (!out || !path) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path and a place for the sink, found NULL");
-    }
-    if ((unsigned)options->link > SFT_LINK_REFUSE || options->mode > 0777) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a link policy up to 2 and a mode up to 0777, found %d "
-                         "and 0%o",
-                         (int)options->link, (unsigned)options->mode);
-    }
-    if (is_url(path))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected the path of a file, found a URL: what is there is only read");
-    if (path[sfti_folder_len(path)]) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected the path of a file, found \"%s\"", path);
-}
-
 sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_sink *out,
                        sft_error *err) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789+-.";
     char buffer[4096];
     const char *target;
     sft_path_options own;
     if (out) memset(out, 0, sizeof *out);
     sft_code code = sfti_take_path(options, &own, err);
-    if (code == SFT_OK) code = check_path(path, &own, out, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
+    if (!out || !path)
+        return sfti_misuse(err, "expected a path and a place for the sink, found NULL");
+    if ((unsigned)own.link > SFT_LINK_REFUSE || own.mode > 0777)
+        return sfti_misuse(err, "expected a link policy up to 2 and a mode up to 0777, found %d "
+                           "and 0%o", (int)own.link, (unsigned)own.mode);
+    /* "word://": no folder of the system is meant. */
+    size_t word = strspn(path, letters);
+    if (word > 1 && strncmp(path + word, "://", 3) == 0)
+        return sfti_misuse(err,
+                           "expected the path of a file, found a URL: what is there is only read");
+    if (!path[sfti_folder_len(path)])
+        return sfti_misuse(err, "expected the path of a file, found \"%s\"", path);
     code = resolve_link(path, own.link, buffer, sizeof buffer, &target, err);
-    if (code != SFT_OK) return code;
-    return begin_path(target, &own, out, err);
+    return code ? code : begin_path(target, &own, out, err);
 }

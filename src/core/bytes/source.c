@@ -4,7 +4,6 @@
 #include "base/files.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "base/vtable.h"
 #include "bytes/replaced.h"
 #include "os/path.h"
 
@@ -32,8 +31,7 @@ sft_code sft_source_read(const sft_source *source, uint64_t offset, void *into, 
     if (!source->base || source->size == SFT_SIZE_UNKNOWN) {
         if (SFTI_CAN(source, sft_source_vtable, read))
             return source->vtable->read(source->ctx, offset, into, len, got, err);
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read, found none");
+        return sfti_misuse(err, "expected a source with read, found none");
     }
     memcpy(into, (const char *)source->base + offset, len);
     *got = len;
@@ -44,7 +42,7 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
                          sft_error *err) {
     size_t got = 0;
     sft_code code = sft_source_read(source, offset, into, len, &got, err);
-    if (code != SFT_OK || got == len) return code;
+    if (code || got == len) return code;
     return sfti_fail(err, SFT_IO_SHRUNK, offset + got,
                      "expected %llu bytes at offset %llu, found only %llu",
                      (unsigned long long)len, (unsigned long long)offset,
@@ -155,11 +153,10 @@ static const sft_source_vtable map_source_vtable = {
 sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t mode,
                          const sft_allocator *alloc, sft_source *out, sft_error *err) {
     memset(out, 0, sizeof *out);
-    if (!sfti_fits_size(size)) {
+    if (!sfti_fits_size(size))
         return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
                          "expected a file this host can address, found %llu bytes",
                          (unsigned long long)size);
-    }
     if (size == 0) {
         *out = sft_source_memory(NULL, 0);
         return SFT_OK;
@@ -253,18 +250,17 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
     fd_source *s = ctx;
     char skipped[8192];
     *got = 0;
-    if (offset < s->position) {
+    if (offset < s->position)
         return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
                          "expected a read at offset %llu or later of what is read forward, "
                          "found offset %llu",
                          (unsigned long long)s->position, (unsigned long long)offset);
-    }
     while (s->position < offset) {
         uint64_t left = offset - s->position;
         size_t piece = left < sizeof skipped ? (size_t)left : sizeof skipped;
         size_t read = 0;
         sft_code code = read_next(s, skipped, piece, &read, err);
-        if (code != SFT_OK) return code;
+        if (code) return code;
         if (read < piece) return SFT_OK;
     }
     return read_next(s, into, len, got, err);
@@ -387,10 +383,7 @@ void sfti_source_soon(const sft_source *source, const uint64_t *offsets, size_t 
 
 sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {
     os_info info;
-    if (!out) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the source, found NULL");
-    }
+    if (!out) return sfti_misuse(err, "expected a place for the source, found NULL");
     memset(out, 0, sizeof *out);
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
@@ -414,8 +407,8 @@ static sft_code beneath_fail(int error, sft_error *err) {
 }
 
 static sft_code not_beneath(sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a path that begins with the folder it lies beneath, found another");
+    return sfti_misuse(err, "expected a path that begins with the folder it lies beneath, "
+                       "found another");
 }
 
 /* info, if given, becomes what was opened. */
@@ -464,8 +457,7 @@ static sft_code open_claimed(const char *path, const sft_open_options *how, sft_
     const sft_files *files = how->files;
     const char *beneath = how->beneath, *found = NULL;
     if (!SFTI_CAN(files, sft_files_vtable, open))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected files with open, found none");
+        return sfti_misuse(err, "expected files with open, found none");
     if (beneath && strncmp(path, beneath, strlen(beneath)) != 0) return not_beneath(err);
     sft_code code = files->vtable->open(files->ctx, path, beneath, out, err);
     if (code) {
@@ -476,8 +468,7 @@ static sft_code open_claimed(const char *path, const sft_open_options *how, sft_
     else if (out->size == SFT_SIZE_UNKNOWN) found = "one of unknown size";
     if (!found) return SFT_OK;
     sft_source_close(out);
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected files that open a source, found %s", found);
+    return sfti_misuse(err, "expected files that open a source, found %s", found);
 }
 
 sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
@@ -495,9 +486,9 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         return code;
     }
     sft_code code = open_and_look(path, how->beneath, OS_BENEATH_READ, &opened, &here, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, out, &here, err);
-    if (code != SFT_OK) {
+    if (code) {
         (void)sfti_os_close(opened);
         return code;
     }
@@ -511,8 +502,7 @@ sft_code sft_source_path(const char *path, const sft_open_options *options, sft_
     sft_open_options own;
     if (out) memset(out, 0, sizeof *out);
     if (!path || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path and a place for the source, found NULL");
+        return sfti_misuse(err, "expected a path and a place for the source, found NULL");
     sft_code code = sfti_take_open(options, &own, err);
     return code ? code : sfti_source_open(path, &own, out, NULL, NULL, err);
 }

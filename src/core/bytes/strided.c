@@ -23,47 +23,39 @@ static const char *run_at(const strided *s, uint64_t n) {
     return at;
 }
 
-/* How many runs from n on lie in one row of the innermost dimension. */
-static uint64_t runs_in_row(const strided *s, uint64_t n) {
-    return s->rank ? s->count[s->rank - 1] - n % s->count[s->rank - 1] : 1;
-}
-
 #define PACK_RUNS(width) \
     for (uint64_t i = 0; i < count; i++) memcpy(to + i * (width), at + (ptrdiff_t)i * step, (width))
-
-static void pack_row(char *to, const char *at, ptrdiff_t step, uint64_t count, size_t run) {
-    switch (run) {
-    case 1: PACK_RUNS(1); break;
-    case 2: PACK_RUNS(2); break;
-    case 4: PACK_RUNS(4); break;
-    case 8: PACK_RUNS(8); break;
-    default: PACK_RUNS(run); break;
-    }
-}
-
-/* A piece of one run, to begin or to end with. */
-static size_t pack_part(const strided *s, uint64_t offset, char *to, size_t len) {
-    uint64_t inside = offset % s->run, left = s->run - inside;
-    size_t piece = left < len ? (size_t)left : len;
-    memcpy(to, run_at(s, offset / s->run) + inside, piece);
-    return piece;
-}
-
-static size_t pack_some(const strided *s, uint64_t offset, char *to, size_t len) {
-    if (offset % s->run != 0 || len < s->run) return pack_part(s, offset, to, len);
-    uint64_t n = offset / s->run, count = runs_in_row(s, n), whole = len / s->run;
-    if (count > whole) count = whole;
-    ptrdiff_t step = s->rank ? (ptrdiff_t)s->stride[s->rank - 1] : 0;
-    pack_row(to, run_at(s, n), step, count, (size_t)s->run);
-    return (size_t)(count * s->run);
-}
 
 static sft_code read_strided(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                              sft_error *err) {
     const strided *s = ctx;
     (void)err;
-    for (*got = 0; *got < len;)
-        *got += pack_some(s, offset + *got, (char *)into + *got, len - *got);
+    for (*got = 0; *got < len;) {
+        char *to = (char *)into + *got;
+        uint64_t n = (offset + *got) / s->run, inside = (offset + *got) % s->run;
+        const char *at = run_at(s, n);
+        if (inside != 0 || len - *got < s->run) {
+            /* A piece of one run, to begin or to end with. */
+            uint64_t left = s->run - inside;
+            size_t piece = left < len - *got ? (size_t)left : len - *got;
+            memcpy(to, at + inside, piece);
+            *got += piece;
+            continue;
+        }
+        /* Runs that lie in one row of the innermost dimension. */
+        uint64_t inner = s->rank ? s->count[s->rank - 1] : 1, whole = (len - *got) / s->run;
+        uint64_t count = inner - n % inner;
+        ptrdiff_t step = s->rank ? (ptrdiff_t)s->stride[s->rank - 1] : 0;
+        if (count > whole) count = whole;
+        switch (s->run) {
+        case 1: PACK_RUNS(1); break;
+        case 2: PACK_RUNS(2); break;
+        case 4: PACK_RUNS(4); break;
+        case 8: PACK_RUNS(8); break;
+        default: PACK_RUNS((size_t)s->run); break;
+        }
+        *got += (size_t)(count * s->run);
+    }
     return SFT_OK;
 }
 
@@ -95,33 +87,27 @@ static void strided_fold(strided *s, const uint64_t *shape, const int64_t *strid
     memmove(s->stride, s->stride + at, s->rank * sizeof *s->stride);
 }
 
-/* Each distance from the first element is one that a pointer can have. */
-static bool strides_fit(const uint64_t *shape, const int64_t *strides, uint32_t rank) {
-    uint64_t reach = 0, far;
-    for (uint32_t d = 0; d < rank; d++) {
-        uint64_t step = strides[d] < 0 ? 0 - (uint64_t)strides[d] : (uint64_t)strides[d];
-        if (!sfti_mul(shape[d] - 1, step, &far) || !sfti_add(reach, far, &reach)) return false;
-    }
-    return sfti_fits_size(reach);
-}
-
 static sft_code check_strided(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
                               const void *base, const int64_t *strides, uint64_t *bytes,
                               sft_error *err) {
     if (rank > SFT_MAX_RANK || (rank > 0 && (!shape || !strides)))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a shape and strides of at most 64 dimensions, found %s",
-                         rank > SFT_MAX_RANK ? "more" : "NULL");
+        return sfti_misuse(err, "expected a shape and strides of at most 64 dimensions, found %s",
+                           rank > SFT_MAX_RANK ? "more" : "NULL");
     sft_code code = sft_shape_size(dtype, shape, rank, NULL, bytes, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (sft_dtype_describe(dtype)->bits % 8 != 0)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected elements of whole bytes to have strides, found %s",
-                         sft_dtype_describe(dtype)->name);
+        return sfti_misuse(err, "expected elements of whole bytes to have strides, found %s",
+                           sft_dtype_describe(dtype)->name);
     if (*bytes == 0) return SFT_OK;
-    if (!base)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected memory, found NULL");
-    if (strides_fit(shape, strides, rank)) return SFT_OK;
+    if (!base) return sfti_misuse(err, "expected memory, found NULL");
+    /* Each distance from the first element is one that a pointer can have. */
+    uint64_t reach = 0, far;
+    bool fits = true;
+    for (uint32_t d = 0; d < rank && fits; d++) {
+        uint64_t step = strides[d] < 0 ? 0 - (uint64_t)strides[d] : (uint64_t)strides[d];
+        fits = sfti_mul(shape[d] - 1, step, &far) && sfti_add(reach, far, &reach);
+    }
+    if (fits && sfti_fits_size(reach)) return SFT_OK;
     return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
                      "expected strides within the address space, found larger ones");
 }
@@ -135,12 +121,10 @@ sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape, uint32_t ran
                             const sft_allocator *alloc, sft_source *out, sft_error *err) {
     sft_allocator own = sfti_allocator(alloc);
     uint64_t bytes = 0;
-    if (!out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the source, found NULL");
+    if (!out) return sfti_misuse(err, "expected a place for the source, found NULL");
     memset(out, 0, sizeof *out);
     sft_code code = check_strided(dtype, shape, rank, base, strides, &bytes, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     strided *s = sfti_take(&own, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
     memset(s, 0, sizeof *s);

@@ -20,15 +20,6 @@ typedef struct sweep_pass {
 #define SWEEP_FOUND (-1)
 #define SWEEP_STOPPED (-2)
 
-/* .NAME.sft-XXXXXX, as path_sink names its temporaries. */
-static bool is_temporary(const char *name) {
-    static const char mark[] = ".sft-";
-    size_t len = strlen(name), letters = 6, tail = sizeof mark - 1 + letters;
-    if (name[0] != '.' || len <= 1 + tail) return false;
-    if (memcmp(name + len - tail, mark, sizeof mark - 1) != 0) return false;
-    return strspn(name + len - letters, "0123456789abcdefghijklmnopqrstuv") == letters;
-}
-
 /* "folder/name"; false if it does not fit. */
 static bool sweep_path(const char *folder, sft_span name, char *out, size_t cap) {
     size_t len = strlen(folder);
@@ -41,22 +32,26 @@ static bool sweep_path(const char *folder, sft_span name, char *out, size_t cap)
     return true;
 }
 
-/* A file that was replaced, whose successor is there; else, and where something else has taken its
- * name, it is the only one. */
-static bool is_replaced(const sweep_pass *pass, const char *name) {
-    char path[SWEEP_PATH];
-    os_info info;
-    sft_span of;
-    return sfti_old_name(sft_span_cstr(name), &of)
-           && sweep_path(pass->folder, of, path, sizeof path)
-           && sfti_os_info_path(path, false, &info) == 0 && info.kind == OS_FILE;
-}
-
 static int sweep_entry(void *ctx, const char *name, os_kind kind) {
+    static const char mark[] = ".sft-", letters[] = "0123456789abcdefghijklmnopqrstuv";
     sweep_pass *pass = ctx;
-    size_t len = strlen(name);
+    size_t len = strlen(name), drawn = 6, tail = sizeof mark - 1 + drawn;
     if (kind != OS_FILE || len >= sizeof pass->name) return 0;
-    if (!is_temporary(name) && !is_replaced(pass, name)) return 0;
+    /* .NAME.sft-XXXXXX, as path_sink names its temporaries. */
+    bool goes = name[0] == '.' && len > 1 + tail
+                && memcmp(name + len - tail, mark, sizeof mark - 1) == 0
+                && strspn(name + len - drawn, letters) == drawn;
+    if (!goes) {
+        /* A file that was replaced, whose successor is there; else, and where something else has
+         * taken its name, it is the only one. */
+        char path[SWEEP_PATH];
+        os_info info;
+        sft_span of;
+        goes = sfti_old_name(sft_span_cstr(name), &of)
+               && sweep_path(pass->folder, of, path, sizeof path)
+               && sfti_os_info_path(path, false, &info) == 0 && info.kind == OS_FILE;
+    }
+    if (!goes) return 0;
     if (!pass->show) {
         if (pass->seen++ < pass->stays) return 0;
         memcpy(pass->name, name, len + 1);
@@ -66,32 +61,26 @@ static int sweep_entry(void *ctx, const char *name, os_kind kind) {
     return pass->each && !pass->each(pass->ctx, name) ? SWEEP_STOPPED : 0;
 }
 
-static sft_code sweep_remove(const char *folder, const sweep_pass *pass, sft_error *err) {
-    char path[SWEEP_PATH];
-    bool fits = sweep_path(folder, sft_span_cstr(pass->name), path, sizeof path);
-    int error = fits ? sfti_os_unlink(path) : ENAMETOOLONG;
-    if (!error || error == ENOENT) return SFT_OK;
-    return sfti_io_fail(err, SFT_IO_WRITE, error, "remove a file that an interrupted save left");
-}
-
 /* What is listed does not change while it is listed: one is found, removed, and so on. One that is
  * open somewhere may stay listed until it is closed. */
 static sft_code sweep_all(const char *folder, sweep_pass *pass, sft_error *err) {
     for (;;) {
+        char path[SWEEP_PATH];
         pass->seen = 0;
         int result = sfti_os_list(folder, sweep_entry, pass);
         if (result == SWEEP_STOPPED) return sfti_fail_cancelled(err);
         if (result == 0) return SFT_OK;
-        if (result != SWEEP_FOUND) {
-            return sfti_io_fail(err, SFT_IO_OPEN, result, "list the folder");
-        }
+        if (result != SWEEP_FOUND) return sfti_io_fail(err, SFT_IO_OPEN, result, "list the folder");
         if (strcmp(pass->name, pass->before) == 0) {
             pass->stays++;
             continue;
         }
         memcpy(pass->before, pass->name, sizeof pass->name);
-        sft_code code = sweep_remove(folder, pass, err);
-        if (code != SFT_OK) return code;
+        bool fits = sweep_path(folder, sft_span_cstr(pass->name), path, sizeof path);
+        int error = fits ? sfti_os_unlink(path) : ENAMETOOLONG;
+        if (error && error != ENOENT)
+            return sfti_io_fail(err, SFT_IO_WRITE, error,
+                                "remove a file that an interrupted save left");
         pass->count++;
         if (pass->each && !pass->each(pass->ctx, pass->name)) return sfti_fail_cancelled(err);
     }
@@ -101,11 +90,9 @@ sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each, void *ct
                    sft_error *err) {
     sweep_pass pass = { .folder = folder, .show = dry_run, .each = each, .ctx = ctx };
     if (count) *count = 0;
-    if (!folder || strlen(folder) > 4096) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected the path of a folder, found %s", folder ? "too long a one"
-                                                                          : "NULL");
-    }
+    if (!folder || strlen(folder) > 4096)
+        return sfti_misuse(err, "expected the path of a folder, found %s",
+                           folder ? "too long a one" : "NULL");
     sft_code code = sweep_all(folder, &pass, err);
     if (count) *count = pass.count;
     return code;

@@ -12,16 +12,14 @@ static bool head_has_at(const sfti_evidence *e, size_t at, const char *bytes, si
     return at <= e->head_len && len <= e->head_len - at && memcmp(e->head + at, bytes, len) == 0;
 }
 
-static char lower_ascii(uint8_t c) {
-    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-}
-
 /* at is inside the head, or its end. */
 static bool head_word_at(const sfti_evidence *e, size_t at, const char *word) {
     size_t len = strlen(word);
     if (len > e->head_len - at) return false;
-    for (size_t i = 0; i < len; i++)
-        if (lower_ascii(e->head[at + i]) != word[i]) return false;
+    for (size_t i = 0; i < len; i++) {
+        uint8_t c = e->head[at + i];
+        if ((char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != word[i]) return false;
+    }
     return true;
 }
 
@@ -112,15 +110,6 @@ static const struct foreign_row {
     { SFT_FOUND_PICKLE, "a pickle's protocol byte", 0, 0, NULL, looks_like_pickle },
 };
 
-static const struct foreign_row *foreign_find(const sfti_evidence *e) {
-    for (size_t i = 0; i < sizeof foreign_rows / sizeof *foreign_rows; i++) {
-        const struct foreign_row *row = &foreign_rows[i];
-        if (row->matches ? row->matches(e) : head_has_at(e, row->at, row->magic, row->len))
-            return row;
-    }
-    return NULL;
-}
-
 /* ── Words ───────────────────────────────────────────────────────────────── */
 
 /* 4.2 GB, without floating point. */
@@ -159,32 +148,21 @@ static void say_foreign(const sfti_evidence *e, const struct foreign_row *row,
                   "elsewhere)", row->found, what, w.whole, w.tenth, w.unit);
 }
 
-/* Printable bytes at the start, when the file begins with eight of them or more. */
-static size_t head_printable(const sfti_evidence *e, size_t most) {
-    size_t n = 0;
-    while (n < e->head_len && n < most && e->head[n] < 0x7F &&
-           (e->head[n] >= 0x20 || is_blank_byte(e->head[n])))
-        n++;
-    return n >= SFTI_PREFIX ? n : 0;
-}
-
-static bool head_is_zero(const sfti_evidence *e) {
-    for (size_t i = 0; i < e->head_len; i++)
-        if (e->head[i] != 0) return false;
-    return e->head_len >= SFTI_PREFIX;
-}
-
 /* Nothing known: still say what kind of bytes these are. The code stays. */
 static void say_unknown(const sfti_evidence *e, sft_error *error) {
-    size_t text = head_printable(e, 40);
+    size_t text = 0, zeros = 0;
+    while (text < e->head_len && text < 40 && e->head[text] < 0x7F &&
+           (e->head[text] >= 0x20 || is_blank_byte(e->head[text])))
+        text++;
+    while (zeros < e->head_len && e->head[zeros] == 0) zeros++;
     if (e->size == 0) {
         sfti_error_text(error, "expected a header length, found an empty file");
         error->hint = SFT_HINT_DOWNLOAD_AGAIN;
-    } else if (head_is_zero(e)) {
+    } else if (zeros == e->head_len && zeros >= SFTI_PREFIX) {
         sfti_error_text(error, "expected a header length, found %zu zero bytes: room was made "
                         "for this file but nothing was written", e->head_len);
         error->hint = SFT_HINT_DOWNLOAD_AGAIN;
-    } else if (text) {
+    } else if (text >= SFTI_PREFIX) {
         sfti_error_text(error, "expected a header length, found text: %.*s%s", (int)text,
                         (const char *)e->head, text < e->head_len ? "..." : "");
         error->hint = SFT_HINT_READ_AS_TEXT;
@@ -193,29 +171,15 @@ static void say_unknown(const sfti_evidence *e, sft_error *error) {
 
 /* ── A safetensors file that is damaged ──────────────────────────────────── */
 
-/* The first 8 bytes are a length and an object follows. */
-static bool head_is_framed(const sfti_evidence *e, uint64_t *n) {
-    if (e->head_len <= SFTI_PREFIX) return false;
-    *n = sfti_get_u64(e->head);
-    size_t at = SFTI_PREFIX;
-    while (at < e->head_len && is_blank_byte(e->head[at])) at++;
-    return *n >= 2 && *n <= SFT_MAX_HEADER_BYTES && at < e->head_len && at - SFTI_PREFIX < *n &&
-           e->head[at] == '{';
-}
-
-/* missing of expected bytes, in tenths of a percent, without overflow. */
-static unsigned long long per_mille(uint64_t missing, uint64_t expected) {
-    while (expected > UINT64_MAX / 1000) {
-        missing /= 2;
-        expected /= 2;
-    }
-    return missing * 1000 / expected;
-}
-
 static void say_cut(sft_error *error, uint64_t size, uint64_t expected, const char *least) {
     if (size == SFT_SIZE_UNKNOWN || size >= expected) return;
     uint64_t missing = expected - size;
-    unsigned long long share = per_mille(missing, expected);
+    uint64_t part = missing, whole = expected;
+    while (whole > UINT64_MAX / 1000) {
+        part /= 2;
+        whole /= 2;
+    }
+    unsigned long long share = part * 1000 / whole; /* tenths of a percent */
     sfti_error_text(error,
                     "expected %s%llu bytes, found %llu: the download is cut short by %s%llu "
                     "byte%s (%s%llu.%llu %%)",
@@ -266,7 +230,7 @@ static size_t count_zeros(const sfti_evidence *e, uint64_t at, uint64_t most, si
     size_t zeros = 0;
     *looked = 0;
     size_t want = most < sizeof bytes ? (size_t)most : sizeof bytes;
-    if (sft_source_read(e->source, at, bytes, want, looked, NULL) != SFT_OK) *looked = 0;
+    if (sft_source_read(e->source, at, bytes, want, looked, NULL)) *looked = 0;
     while (zeros < *looked && bytes[zeros] == 0) zeros++;
     return zeros;
 }
@@ -297,17 +261,6 @@ static void say_trailing(const sfti_evidence *e, sft_error *error) {
                     extra == 1 ? "" : "s", kind);
 }
 
-/* True: the error is about a damaged safetensors file, and now says so. */
-static bool say_damage(const sfti_evidence *e, sft_error *error) {
-    uint64_t n;
-    if (!head_is_framed(e, &n)) return false;
-    if (error->code == SFT_HEADER_TRUNCATED) say_short_header(e, error);
-    if (error->code == SFT_DATA_TRUNCATED) say_cut(error, e->size, error->needed, "");
-    if (error->code == SFT_JSON_TRAILING) say_padding(e, n, error);
-    if (error->code == SFT_DATA_TRAILING) say_trailing(e, error);
-    return true;
-}
-
 /* ── All together ────────────────────────────────────────────────────────── */
 
 /* Errors about the bytes of the file; others tell their own story. */
@@ -315,16 +268,32 @@ static bool worth_diagnosis(sft_code code) {
     return code >= SFT_HEADER_TOO_SMALL && code <= SFT_DATA_TRAILING;
 }
 
-/* The frame is a plausible length that no object confirms. */
-static bool cut_in_frame(const sfti_evidence *e, const sft_error *error) {
-    return error->code == SFT_HEADER_TRUNCATED && e->head_len >= SFTI_PREFIX;
-}
-
 void sfti_diagnose(const sfti_evidence *evidence, sft_error *error) {
-    if (!worth_diagnosis(error->code) || say_damage(evidence, error)) return;
-    const struct foreign_row *row = foreign_find(evidence);
+    const uint8_t *head = evidence->head;
+    size_t len = evidence->head_len, at = SFTI_PREFIX;
+    if (!worth_diagnosis(error->code)) return;
+    /* A damaged safetensors file: the first 8 bytes are a length and an object follows. */
+    uint64_t n = len > SFTI_PREFIX ? sfti_get_u64(head) : 0;
+    while (at < len && is_blank_byte(head[at])) at++;
+    if (n >= 2 && n <= SFT_MAX_HEADER_BYTES && at < len && at - SFTI_PREFIX < n
+        && head[at] == '{') {
+        if (error->code == SFT_HEADER_TRUNCATED) say_short_header(evidence, error);
+        if (error->code == SFT_DATA_TRUNCATED) say_cut(error, evidence->size, error->needed, "");
+        if (error->code == SFT_JSON_TRAILING) say_padding(evidence, n, error);
+        if (error->code == SFT_DATA_TRAILING) say_trailing(evidence, error);
+        return;
+    }
+    const struct foreign_row *row = NULL;
+    for (size_t i = 0; i < sizeof foreign_rows / sizeof *foreign_rows && !row; i++) {
+        const struct foreign_row *one = &foreign_rows[i];
+        if (one->matches ? one->matches(evidence)
+                         : head_has_at(evidence, one->at, one->magic, one->len))
+            row = one;
+    }
+    /* The frame may be a plausible length that no object confirms. */
     if (row) say_foreign(evidence, row, error);
-    else if (cut_in_frame(evidence, error)) say_short_header(evidence, error);
+    else if (error->code == SFT_HEADER_TRUNCATED && len >= SFTI_PREFIX)
+        say_short_header(evidence, error);
     else if (error->code <= SFT_HEADER_NOT_OBJECT) say_unknown(evidence, error);
 }
 
@@ -333,7 +302,7 @@ void sft_diagnose(const sft_source *source, sft_error *error) {
     size_t want = sizeof head, got = 0;
     if (!source || !sfti_source_usable(source) || !error || !worth_diagnosis(error->code)) return;
     if (source->size < want) want = (size_t)source->size;
-    if (sft_source_read(source, 0, head, want, &got, NULL) != SFT_OK) return;
+    if (sft_source_read(source, 0, head, want, &got, NULL)) return;
     sfti_evidence evidence = { head, got, source->size, source };
     sfti_diagnose(&evidence, error);
 }

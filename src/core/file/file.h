@@ -1,4 +1,4 @@
-/* What reader, views, scan and diagnosis share. */
+/* What the files of this folder share, and what edits take from it. */
 #ifndef SFTI_FILE_H
 #define SFTI_FILE_H
 
@@ -78,5 +78,64 @@ typedef struct sfti_evidence {
 #define SFTI_HEAD_BYTES 3072 /* of the 4 KiB that a diagnosis may read */
 
 void sfti_diagnose(const sfti_evidence *evidence, sft_error *error);
+
+/* ── Repairs: what sft_repair can correct. A scan asks this table before a hint offers a repair,
+ *    and the repair works by it ── */
+
+#define SFTI_FINDINGS_MANY 1000 /* a scan stops there: there may be more */
+
+typedef struct sfti_repair_row {
+    sft_code code;    /* of a finding, or SFT_OK: */
+    const char *note; /* name of a note */
+    const char *name, *done;
+} sfti_repair_row;
+
+/* NULL: cannot be repaired. */
+const sfti_repair_row *sfti_repair_of_code(sft_code code);
+const sfti_repair_row *sfti_repair_of_note(const char *note);
+const sfti_repair_row *sfti_repair_of_finding(const sfti_model *model, const sft_error *found);
+
+/* Whatever was found: a tensor is written only if dtype and shape agree with its offsets, and
+ * its bytes are in a file of this size. */
+sft_code sfti_repair_check(const sfti_model *model, uint64_t size, const sft_tensor *t,
+                           sft_error *err);
+
+/* Whether a repair corrects all findings of a scan. verdict: its error, or NULL. */
+bool sfti_repairs_all(const sfti_model *model, const sft_error *verdict,
+                      const sft_finding *findings, size_t count, uint64_t size);
+
+/* ── Writers: of a plan (writer.c), and of tensors that are added one by one (writer_add.c) ── */
+
+typedef struct sfti_added_tensor {
+    sft_tensor tensor;
+    uint64_t done; /* bytes it has */
+} sfti_added_tensor;
+
+/* What a writer without a plan has so far. */
+typedef struct sfti_added {
+    sfti_arena arena;
+    sft_writer_options options; /* metadata are copies */
+    uint64_t cap; /* N */
+    uint64_t text; /* of it taken */
+    uint64_t data; /* end of the last tensor */
+    sfti_added_tensor *items;
+    size_t count, most;
+    sfti_names names;
+    uint64_t seed[2];
+} sfti_added;
+
+struct sft_writer {
+    sft_allocator alloc;
+    size_t bytes;
+    const sft_plan *plan; /* NULL: see added */
+    sfti_added added;
+    sft_sink sink;
+    uint64_t next;     /* offset a forward sink stands at */
+    sft_error failure; /* the first, code SFT_OK before */
+    uint64_t done[];   /* of each tensor of the plan: bytes it has */
+};
+
+/* Write the header of what was added. */
+sft_code sfti_writer_head(sft_writer *writer, sft_error *err);
 
 #endif

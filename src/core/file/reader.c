@@ -13,15 +13,13 @@ sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_e
     sft_open_options *o = &out->options;
     memset(out, 0, sizeof *out);
     sft_code code = sfti_take_open(options, o, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if ((unsigned)o->level > SFT_LEVEL_STRICT)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a level from 0 to 2 in the open options, found %u",
-                         (unsigned)o->level);
+        return sfti_misuse(err, "expected a level from 0 to 2 in the open options, found %u",
+                           (unsigned)o->level);
     if ((unsigned)o->mode > SFT_AUTO)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a mode from 0 to 3 in the open options, found %u",
-                         (unsigned)o->mode);
+        return sfti_misuse(err, "expected a mode from 0 to 3 in the open options, found %u",
+                           (unsigned)o->mode);
     out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ sfti_os_resize, NULL };
     out->limits.level = o->level;
     out->limits.legacy = o->legacy;
@@ -54,7 +52,7 @@ sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
     memset(prefix, 0, SFTI_PREFIX);
     *header_bytes = 0;
     sft_code code = sft_source_read(source, 0, prefix, want, found, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     uint64_t size = *found < SFTI_PREFIX ? *found : source->size;
     return sfti_frame(prefix, size, limits, header_bytes, err);
 }
@@ -84,14 +82,14 @@ sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
         char *into = out->data + out->len;
         code = known ? sfti_source_all(source, at, into, want, err)
                      : sft_source_read(source, at, into, want, &got, err);
-        if (code != SFT_OK) break;
+        if (code) break;
         out->len += got; /* not before: a scan's source answers from here */
         if (got < want)
             return sfti_fail(err, SFT_HEADER_TRUNCATED, at + got,
                              "expected a header of %zu bytes, found %zu before the end", n,
                              out->len);
     }
-    if (code == SFT_OK) return SFT_OK;
+    if (!code) return SFT_OK;
     sfti_release(alloc, out->data, out->cap);
     memset(out, 0, sizeof *out);
     return code;
@@ -107,7 +105,7 @@ static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open 
     size_t found;
     uint64_t n, seed[2];
     sft_code code = sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_span text = { "", (size_t)n };
     if (in_place) {
         text.data = (const char *)file->source.base + SFTI_PREFIX;
@@ -116,14 +114,14 @@ static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open 
         code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
         file->header = header.data;
         file->header_cap = header.cap;
-        if (code != SFT_OK) return code;
+        if (code) return code;
         if (header.data) text.data = header.data;
     }
     bool covered = file->source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
     uint64_t size = covered ? file->source.size : SFT_SIZE_UNKNOWN;
     sfti_seed_draw(file, seed);
     code = sfti_model_read(text, size, &how->limits, seed, NULL, &file->arena, &file->model, err);
-    file->complete = code == SFT_OK && covered;
+    file->complete = !code && covered;
     return code;
 }
 
@@ -137,7 +135,7 @@ static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_s
                          "expected a regular file to map, found a pipe or device");
     sft_code code = sfti_source_map(fd, file->source.size, writable,
                                     sft_source_mode(&file->source), &file->alloc, out, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     int error = sfti_os_info_fd(fd, &now);
     if (error == 0 && now.size >= file->source.size) return SFT_OK;
     sft_source_close(out);
@@ -152,7 +150,7 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     (void)sfti_source_streamed(&file->source);
     sft_code code = map_source_of(file, fd, mode == SFT_MAP_COW, &map,
                                   mode == SFT_AUTO ? NULL : err);
-    if (code != SFT_OK) return mode == SFT_AUTO ? SFT_OK : code;
+    if (code) return mode == SFT_AUTO ? SFT_OK : code;
     sft_source_close(&file->source);
     file->source = map;
     file->writable = mode == SFT_MAP_COW;
@@ -186,11 +184,11 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     file->source = source;
     file->level = how->limits.level;
     sft_code code = file_read_header(file, in_place, how, err);
-    if (code == SFT_OK && info && fd >= 0 && file_is_quiet(info, how) && sfti_os_info_fd(fd, info))
+    if (!code && info && fd >= 0 && file_is_quiet(info, how) && sfti_os_info_fd(fd, info))
         info->mtime_ns = INT64_MAX;
     if (!code && fd >= 0 && how->options.mode != SFT_READ)
         code = file_map(file, fd, how->options.mode, err);
-    if (code == SFT_OK) {
+    if (!code) {
         *out = file;
         return SFT_OK;
     }
@@ -205,9 +203,7 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
 
 static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_file **out,
                            sft_error *err) {
-    if (!out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the file, found NULL");
+    if (!out) return sfti_misuse(err, "expected a place for the file, found NULL");
     *out = NULL;
     return sfti_open_settle(options, how, err);
 }
@@ -216,12 +212,12 @@ static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_
 static sft_code file_unedited(const char *path, const os_info *info, const sfti_open *how,
                               sft_code code, sft_file **file, sft_error *err) {
     sft_span text = { NULL, 0 };
-    if (code != SFT_OK && (code < 100 || code >= 300)) return code;
-    if (info->kind != OS_FILE || (code == SFT_OK && file_is_quiet(info, how))) return code;
+    if (code && (code < 100 || code >= 300)) return code;
+    if (info->kind != OS_FILE || (!code && file_is_quiet(info, how))) return code;
     if (*file) text = sft_file_header(*file);
     sft_error own = SFT_ERROR_INIT;
     sft_code edited = sfti_file_edited(path, info, text, !*file, &how->alloc, NULL, &own);
-    if (edited == SFT_OK) return code;
+    if (!edited) return code;
     if (err) *err = own;
     sft_close(*file);
     *file = NULL;
@@ -233,8 +229,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     sfti_open how;
     sft_code code = open_begin(options, &how, out, err);
     if (code) return code;
-    if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    if (!path) return sfti_misuse(err, "expected a path, found NULL");
     code = sfti_open_mode(path, &how, err);
     if (code) return code;
     for (int tries = 0; tries < 2; tries++) {
@@ -242,7 +237,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
         os_info info;
         int fd = -1;
         code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
-        if (code == SFT_OK) {
+        if (!code) {
             code = file_open(source, fd, false, &how, &info, out, err);
             code = file_unedited(path, &info, &how, code, out, err);
         }
@@ -256,21 +251,18 @@ sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sf
     sfti_open how;
     sft_source source;
     sft_code code = open_begin(options, &how, out, err);
-    if (code == SFT_OK) code = sft_source_fd(fd, &how.alloc, &source, err);
-    return code == SFT_OK ? file_open(source, fd, false, &how, NULL, out, err) : code;
+    if (!code) code = sft_source_fd(fd, &how.alloc, &source, err);
+    return code ? code : file_open(source, fd, false, &how, NULL, out, err);
 }
 
 sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *options,
                          sft_file **out, sft_error *err) {
     sfti_open how;
     sft_code code = open_begin(options, &how, out, err);
-    if (code != SFT_OK) return code;
-    if (!bytes && len)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected %zu bytes of memory, found NULL", len);
+    if (code) return code;
+    if (!bytes && len) return sfti_misuse(err, "expected %zu bytes of memory, found NULL", len);
     if (how.options.mode == SFT_MAP_COW)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected another mode than SFT_MAP_COW for memory");
+        return sfti_misuse(err, "expected another mode than SFT_MAP_COW for memory");
     return file_open(sft_source_memory(bytes, len), -1, true, &how, NULL, out, err);
 }
 
@@ -279,13 +271,11 @@ sft_code sft_open_source(sft_source source, const sft_open_options *options, sft
     sfti_open how;
     sft_code code = open_begin(options, &how, out, err);
     if (!code && !sfti_source_usable(&source))
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read, found NULL");
+        code = sfti_misuse(err, "expected a source with read, found NULL");
     if (!code && how.options.mode != SFT_READ && how.options.mode != SFT_AUTO)
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected mode SFT_READ or SFT_AUTO for a source, found %u",
-                         (unsigned)how.options.mode);
-    if (code != SFT_OK) {
+        code = sfti_misuse(err, "expected mode SFT_READ or SFT_AUTO for a source, found %u",
+                           (unsigned)how.options.mode);
+    if (code) {
         sft_source_close(&source);
         return code;
     }
@@ -433,9 +423,8 @@ static sft_code order_sort(const sft_file *file, uint32_t *out, order_compare co
 sft_code sft_file_order(const sft_file *file, sft_order order, uint32_t *out, sft_error *err) {
     const sfti_tensors *tensors = &file->model.tensors;
     if ((unsigned)order > SFT_ORDER_HEADER || (!out && tensors->count))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a known order and a place for it, found order %u",
-                         (unsigned)order);
+        return sfti_misuse(err, "expected a known order and a place for it, found order %u",
+                           (unsigned)order);
     for (size_t i = 0; i < tensors->count; i++) out[i] = (uint32_t)i;
     bool sorted = order == SFT_ORDER_OFFSET || (order == SFT_ORDER_HEADER && !tensors->order);
     return sorted ? SFT_OK : order_sort(file, out, order_compares[order], err);

@@ -1,4 +1,4 @@
-#include "file/repairs.h"
+#include "file/file.h"
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -42,33 +42,27 @@ const sfti_repair_row *sfti_repair_of_note(const char *note) {
     return NULL;
 }
 
-/* After the header's object there is nothing but NULs and white space. */
-static bool is_nul_padding(sft_span text, uint64_t from) {
-    for (uint64_t i = from - SFTI_PREFIX; i < text.len; i++)
-        if (!memchr(" \t\r\n", text.data[i], 5)) return false; /* the NUL of the literal too */
-    return true;
-}
-
 const sfti_repair_row *sfti_repair_of_finding(const sfti_model *model, const sft_error *found) {
-    bool nul = found->code != SFT_JSON_TRAILING || is_nul_padding(model->text, found->offset);
-    return nul ? sfti_repair_of_code(found->code) : NULL;
+    /* Behind the header's object: nothing but NULs and white space. */
+    size_t i = found->code == SFT_JSON_TRAILING ? (size_t)(found->offset - SFTI_PREFIX)
+                                                : model->text.len;
+    while (i < model->text.len && memchr(" \t\r\n", model->text.data[i], 5)) i++;
+    return i < model->text.len ? NULL : sfti_repair_of_code(found->code);
 }
 
 sft_code sfti_repair_check(const sfti_model *model, uint64_t size, const sft_tensor *t,
                            sft_error *err) {
     uint64_t bytes, end;
     sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
-    if (code == SFT_OK && (t->end < t->begin || t->end - t->begin != bytes)) {
+    if (!code && (t->end < t->begin || t->end - t->begin != bytes))
         code = sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
                          "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
                          (unsigned long long)bytes, (unsigned long long)t->begin,
                          (unsigned long long)t->end);
-    }
-    if (code == SFT_OK && (!sfti_add(model->data_offset, t->end, &end) || end > size)) {
+    if (!code && (!sfti_add(model->data_offset, t->end, &end) || end > size))
         code = sfti_fail(err, SFT_DATA_TRUNCATED, size,
                          "expected the tensor's data to be there, found the end of the file");
-    }
-    if (code != SFT_OK) sfti_error_tensor(err, t->name);
+    if (code) sfti_error_tensor(err, t->name);
     return code;
 }
 

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"
-#include "file/writer.h"
+#include "file/file.h"
 
 #include <string.h>
 
@@ -25,10 +25,7 @@ sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source) {
 }
 
 static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err) {
-    if (count > 0 && !parts) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected an array of parts, found NULL");
-    }
+    if (count > 0 && !parts) return sfti_misuse(err, "expected an array of parts, found NULL");
     for (size_t i = 0; i < count; i++) {
         if (parts[i].source && sfti_source_usable(parts[i].source)) continue;
         return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, parts[i].spec.name,
@@ -41,38 +38,18 @@ static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t met
                            const sft_plan_options *options, sft_error *err) {
     sft_code code = sfti_plan_parts(save->parts, save->count, metadata, metadata_count, options,
                                     &save->plan, err);
-    if (code != SFT_OK) return code;
-    for (size_t i = 0; i < save->count; i++) {
+    if (code) return code;
+    for (size_t i = 0; i < save->count; i++)
         save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
-    }
     if (save->count > 0) save->total = sft_plan_tensor_at(save->plan, save->count - 1)->end;
     return SFT_OK;
-}
-
-/* What went wrong with a source is told with the tensor it was for. */
-static sft_code name_part(const sft_part *part, sft_code code, sft_error *err) {
-    if (code != SFT_OK && code != SFT_CANCELLED && err && err->tensor_len == SFT_NO_TENSOR) {
-        sfti_error_tensor(err, part->spec.name);
-    }
-    return code;
-}
-
-/* In the order in which they are copied. */
-static void announce_parts(const part_save *save) {
-    sfti_announcement all = { .count = 0 };
-    for (size_t i = 0; i < save->count; i++) {
-        const sft_tensor *tensor = sft_plan_tensor_at(save->plan, i);
-        const sft_part *part = &save->parts[save->order[i]];
-        sfti_announce(&all, part->source, part->begin, tensor->end - tensor->begin);
-    }
-    sfti_announce_end(&all);
 }
 
 /* Before the first byte, and again before publishing, for sources that learn of files meanwhile. */
 static sft_code limit_parts(const part_save *save, const sft_sink *sink, sft_error *err) {
     const sft_source *last = NULL;
     sft_code code = SFT_OK;
-    for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
+    for (size_t i = 0; i < save->count && !code; i++) {
         const sft_source *source = save->parts[i].source;
         if (source != last) code = sft_sink_limit_mode(sink, sft_source_mode(source), err);
         last = source;
@@ -84,19 +61,28 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
     sfti_stages stages;
     sft_writer *writer;
     sft_code code = sft_writer_begin(save->plan, sink, &writer, err);
-    if (code != SFT_OK) return code;
-    announce_parts(save);
+    if (code) return code;
+    /* In the order in which they are copied. */
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < save->count; i++) {
+        const sft_tensor *tensor = sft_plan_tensor_at(save->plan, i);
+        const sft_part *part = &save->parts[save->order[i]];
+        sfti_announce(&all, part->source, part->begin, tensor->end - tensor->begin);
+    }
+    sfti_announce_end(&all);
     sfti_stages_begin(&stages, &save->job, save->total);
-    for (size_t i = 0; i < save->count && code == SFT_OK; i++) {
+    for (size_t i = 0; i < save->count && !code; i++) {
         const sft_tensor *tensor = sft_plan_tensor_at(save->plan, i);
         const sft_part *part = &save->parts[save->order[i]];
         uint64_t bytes = tensor->end - tensor->begin;
         code = sft_writer_copy(writer, i, part->source, part->begin, bytes, &stages.job, err);
-        (void)name_part(part, code, err);
+        /* What went wrong with a source is told with the tensor it was for. */
+        if (code && code != SFT_CANCELLED && err && err->tensor_len == SFT_NO_TENSOR)
+            sfti_error_tensor(err, part->spec.name);
         stages.done += bytes;
     }
-    if (code == SFT_OK) code = limit_parts(save, &sink, err);
-    if (code == SFT_OK) return sft_writer_finish(writer, err);
+    if (!code) code = limit_parts(save, &sink, err);
+    if (!code) return sft_writer_finish(writer, err);
     sft_writer_abandon(writer);
     return code;
 }
@@ -107,17 +93,17 @@ sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *met
     part_save save = { .parts = parts, .count = count };
     sft_plan_options own;
     sft_code code = sfti_take_plan(options, &own, err);
-    if (code == SFT_OK) code = sfti_take_job(job, &save.job, err);
+    if (!code) code = sfti_take_job(job, &save.job, err);
     sft_allocator alloc = sfti_allocator(own.alloc);
     size_t order_bytes = count * sizeof *save.order;
-    if (code == SFT_OK) code = check_parts(parts, count, err);
-    if (code == SFT_OK && count > 0) {
+    if (!code) code = check_parts(parts, count, err);
+    if (!code && count > 0) {
         save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
-    if (code == SFT_OK) code = plan_parts(&save, metadata, metadata_count, &own, err);
-    if (code == SFT_OK) code = limit_parts(&save, &sink, err);
-    if (code == SFT_OK) code = write_parts(&save, sink, err);
+    if (!code) code = plan_parts(&save, metadata, metadata_count, &own, err);
+    if (!code) code = limit_parts(&save, &sink, err);
+    if (!code) code = write_parts(&save, sink, err);
     else sft_sink_abandon(&sink);
     sft_plan_free(save.plan);
     sfti_release(&alloc, save.order, order_bytes);

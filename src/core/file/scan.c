@@ -4,7 +4,6 @@
 #include "base/order.h"
 #include "file/edited.h"
 #include "file/file.h"
-#include "file/repairs.h"
 
 #include <string.h>
 
@@ -127,19 +126,14 @@ typedef struct scan_tail {
     uint64_t begin; /* offset of bytes in the file */
 } scan_tail;
 
-static void tail_keep(scan_tail *tail, size_t more) {
-    size_t extra;
-    tail->len += more;
-    if (tail->len <= TAIL_BYTES) return;
-    extra = tail->len - TAIL_BYTES;
-    memmove(tail->bytes, tail->bytes + extra, TAIL_BYTES);
-    tail->len = TAIL_BYTES;
-    tail->begin += extra;
-}
-
-/* Reads a source of unknown size to its end and sets its size. */
-static sft_code tail_drain(sft_scan *scan, sft_source *source, scan_tail *tail, sft_error *err) {
+/* A source of unknown size is read to its end, and its size set. */
+static sft_code tail_read(sft_scan *scan, sft_source *source, scan_tail *tail, sft_error *err) {
     const sfti_header *h = &scan->header;
+    if (source->size != SFT_SIZE_UNKNOWN) {
+        tail->len = source->size < TAIL_BYTES ? (size_t)source->size : TAIL_BYTES;
+        tail->begin = source->size - tail->len;
+        return sfti_source_all(source, tail->begin, tail->bytes, tail->len, err);
+    }
     size_t kept = h->len < TAIL_BYTES ? h->len : TAIL_BYTES, got;
     if (kept > 0) memcpy(tail->bytes, h->data + (h->len - kept), kept);
     tail->len = kept;
@@ -148,18 +142,17 @@ static sft_code tail_drain(sft_scan *scan, sft_source *source, scan_tail *tail, 
         uint64_t at = tail->begin + tail->len;
         sft_code code =
             sft_source_read(source, at, tail->bytes + tail->len, DRAIN_BYTES, &got, err);
-        if (code != SFT_OK) return code;
-        tail_keep(tail, got);
+        if (code) return code;
+        tail->len += got;
+        if (tail->len > TAIL_BYTES) {
+            size_t extra = tail->len - TAIL_BYTES;
+            memmove(tail->bytes, tail->bytes + extra, TAIL_BYTES);
+            tail->len = TAIL_BYTES;
+            tail->begin += extra;
+        }
     } while (got == DRAIN_BYTES);
     source->size = tail->begin + tail->len;
     return SFT_OK;
-}
-
-static sft_code tail_read(sft_scan *scan, sft_source *source, scan_tail *tail, sft_error *err) {
-    if (source->size == SFT_SIZE_UNKNOWN) return tail_drain(scan, source, tail, err);
-    tail->len = source->size < TAIL_BYTES ? (size_t)source->size : TAIL_BYTES;
-    tail->begin = source->size - tail->len;
-    return sfti_source_all(source, tail->begin, tail->bytes, tail->len, err);
 }
 
 /* ── Notes ───────────────────────────────────────────────────────────────── */
@@ -170,16 +163,6 @@ static void note_at(sft_scan *scan, const char *name, uint64_t offset, const cha
     error.offset = offset;
     sfti_error_text(&error, "%s", text);
     scan_put_note(scan, name, &error);
-}
-
-static void note_unpadded(sft_scan *scan) {
-    sft_error error;
-    if (scan->header.len % 8 == 0) return;
-    sfti_error_clear(&error);
-    error.offset = 0;
-    sfti_error_text(&error, "expected a header length that is a multiple of 8, found %zu",
-                    scan->header.len);
-    scan_put_note(scan, "header_unpadded", &error);
 }
 
 static void note_unaligned(sft_scan *scan) {
@@ -226,47 +209,31 @@ static const struct polyglot_row {
     { "\x80\x05", 2, true, "the header length is also the magic of a pickle" },
 };
 
-static void note_magic(sft_scan *scan, const scan_bytes *b) {
+static void note_polyglots(sft_scan *scan, const scan_bytes *b, const scan_tail *tail) {
+    static const char pdf[] = "%PDF-";
     for (size_t i = 0; i < sizeof polyglot_rows / sizeof *polyglot_rows; i++) {
         const struct polyglot_row *row = &polyglot_rows[i];
         if (memcmp(b->head, row->magic, row->len) != 0) continue;
         if (row->goes_on && b->head[row->len] == 0) continue;
         note_at(scan, "polyglot_magic", 0, row->text);
     }
-}
-
-static size_t find_bytes(const void *in, size_t len, const char *word, size_t word_len) {
-    for (size_t at = 0; at + word_len <= len; at++)
-        if (memcmp((const char *)in + at, word, word_len) == 0) return at;
-    return SIZE_MAX;
-}
-
-/* A ZIP end record is real if its comment and its directory lie inside the file. */
-static bool is_zip_end(const scan_tail *tail, size_t at) {
-    const char *p = tail->bytes + at;
-    if (tail->len - at < 22 || memcmp(p, "PK\x05\x06", 4) != 0) return false;
-    uint32_t directory = sfti_get_u32(p + 12);
-    return sfti_get_u16(p + 20) <= tail->len - at - 22 &&
-           (directory == UINT32_MAX || directory <= tail->begin + at);
-}
-
-static void note_zip(sft_scan *scan, const scan_tail *tail) {
-    for (size_t at = tail->len; at-- > 0;) {
-        if (!is_zip_end(tail, at)) continue;
+    size_t at = 0, end = b->head_len < 1024 ? b->head_len : 1024;
+    while (at + 5 <= end && memcmp(b->head + at, pdf, 5) != 0) at++;
+    if (at + 5 <= end)
+        note_at(scan, "polyglot_pdf", at, "the file may be opened as a PDF document");
+    if (b->head_len >= 262 && memcmp(b->head + 257, "ustar", 5) == 0)
+        note_at(scan, "polyglot_tar", 257, "the file may be unpacked as a tar archive");
+    /* A ZIP end record is real if its comment and its directory lie inside the file. */
+    for (at = tail->len; at-- > 0;) {
+        const char *p = tail->bytes + at;
+        if (tail->len - at < 22 || memcmp(p, "PK\x05\x06", 4) != 0) continue;
+        uint32_t directory = sfti_get_u32(p + 12);
+        if (sfti_get_u16(p + 20) > tail->len - at - 22) continue;
+        if (directory != UINT32_MAX && directory > tail->begin + at) continue;
         note_at(scan, "polyglot_zip", tail->begin + at,
                 "the file ends like a ZIP archive and may be unpacked as one");
         return;
     }
-}
-
-static void note_polyglots(sft_scan *scan, const scan_bytes *b, const scan_tail *tail) {
-    size_t pdf = find_bytes(b->head, b->head_len < 1024 ? b->head_len : 1024, "%PDF-", 5);
-    note_magic(scan, b);
-    if (pdf != SIZE_MAX)
-        note_at(scan, "polyglot_pdf", pdf, "the file may be opened as a PDF document");
-    if (b->head_len >= 262 && memcmp(b->head + 257, "ustar", 5) == 0)
-        note_at(scan, "polyglot_tar", 257, "the file may be unpacked as a tar archive");
-    note_zip(scan, tail);
 }
 
 /* ── Scanning ────────────────────────────────────────────────────────────── */
@@ -287,14 +254,6 @@ static sft_scan *scan_new(const sfti_open *how, sft_error *err) {
     return scan;
 }
 
-/* Whether the code is a failure of the scan itself rather than an error in the file. */
-static bool scan_broke(sft_code code) {
-    sft_class cls = sft_code_describe(code)->cls;
-    bool verdict = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
-                   cls == SFT_CLASS_LIMIT;
-    return code == SFT_OUT_OF_MEMORY || !verdict;
-}
-
 /* Reads the header's length and its text. An error in either is a finding: *framed is then false
  * and the code SFT_OK. */
 static sft_code scan_header(sft_scan *scan, sft_source *source, const sfti_open *how,
@@ -305,12 +264,17 @@ static sft_code scan_header(sft_scan *scan, sft_source *source, const sfti_open 
     sft_error *verdict = &scan->error;
     sft_code code =
         sfti_header_frame(source, &how->limits, prefix, &found, &n, verdict);
-    if (code == SFT_OK) code = sfti_header_load(source, n, &scan->alloc, &scan->header, verdict);
+    if (!code) code = sfti_header_load(source, n, &scan->alloc, &scan->header, verdict);
     if (code == SFT_HEADER_TRUNCATED && source->size == SFT_SIZE_UNKNOWN)
         source->size = SFTI_PREFIX + scan->header.len;
-    *framed = code == SFT_OK;
-    if (code == SFT_OK || scan_broke(code)) {
-        if (code != SFT_OK && err) *err = *verdict;
+    *framed = !code;
+    if (!code) return SFT_OK;
+    /* Is it a failure of the scan itself, rather than an error in the file? */
+    sft_class cls = sft_code_describe(code)->cls;
+    bool of_file = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED ||
+                   cls == SFT_CLASS_LIMIT;
+    if (!of_file || code == SFT_OUT_OF_MEMORY) {
+        if (err) *err = *verdict;
         return code;
     }
     scan_put_finding(scan, verdict);
@@ -329,7 +293,7 @@ static sft_code scan_model(sft_scan *scan, const sft_source *source, const sfti_
         if (err) *err = scan->error;
         return code;
     }
-    if (code == SFT_OK) note_unaligned(scan);
+    if (!code) note_unaligned(scan);
     return SFT_OK;
 }
 
@@ -339,7 +303,7 @@ static void scan_refine(sft_scan *scan, const scan_bytes *b, const sft_source *s
     sft_code code = verdict->code;
     uint64_t offset = verdict->offset;
     sfti_evidence evidence = { b->head, b->head_len, source->size, source };
-    if (code == SFT_OK) return;
+    if (!code) return;
     sfti_diagnose(&evidence, verdict);
     for (size_t i = 0; i < scan->findings.count; i++) {
         sft_finding *finding = (sft_finding *)scan->findings.items + i;
@@ -355,17 +319,6 @@ static int by_finding_offset(const void *ctx, uint32_t a, uint32_t b) {
     return (left > right) - (left < right);
 }
 
-/* By offset; findings without one (SFT_NO_OFFSET) come last. */
-static bool scan_sort(sft_scan *scan) {
-    size_t count = scan->findings.count;
-    scan->order = sfti_take(&scan->alloc, 2 * SFTI_FINDINGS_MANY * sizeof *scan->order);
-    if (!scan->order) return false;
-    for (uint32_t i = 0; i < count; i++) scan->order[i] = i;
-    sfti_sort(scan->order, scan->order + SFTI_FINDINGS_MANY, count, by_finding_offset,
-              scan->findings.items);
-    return true;
-}
-
 static sft_level level_of(const sft_error *error) {
     return sft_code_describe(error->code)->level;
 }
@@ -377,7 +330,7 @@ static void drop_level(sft_error *error) {
 /* If every level refuses one finding, no hint offers another level. */
 static void scan_levels(sft_scan *scan) {
     sft_finding *findings = scan->findings.items;
-    bool never = scan->error.code != SFT_OK && level_of(&scan->error) == SFT_LEVEL_COMPAT;
+    bool never = scan->error.code && level_of(&scan->error) == SFT_LEVEL_COMPAT;
     for (size_t i = 0; i < scan->findings.count; i++)
         never = never || level_of(&findings[i].error) == SFT_LEVEL_COMPAT;
     if (!never) return;
@@ -395,18 +348,14 @@ static void drop_promise(sft_error *error) {
     if (promises_repair(error->hint)) error->hint = SFT_HINT_NONE;
 }
 
-/* A hint that names another remedy stays. */
-static void add_promise(sft_error *error) {
-    if (error->hint == SFT_HINT_NONE || error->hint == SFT_HINT_BROKEN_WRITER)
-        error->hint = SFT_HINT_REPAIR;
-}
-
 /* Repair rewrites the whole file: if one finding cannot be repaired, no hint offers a repair. */
 static void scan_promise(sft_scan *scan, uint64_t size) {
-    if (scan->error.code == SFT_OK) return;
+    if (!scan->error.code) return;
     if (sfti_repairs_all(sfti_scan_model(scan), &scan->error, scan->findings.items,
                          scan->findings.count, size)) {
-        add_promise(&scan->error);
+        /* A hint that names another remedy stays. */
+        sft_hint *hint = &scan->error.hint;
+        if (*hint == SFT_HINT_NONE || *hint == SFT_HINT_BROKEN_WRITER) *hint = SFT_HINT_REPAIR;
         return;
     }
     drop_promise(&scan->error);
@@ -419,16 +368,30 @@ static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, s
     bool framed;
     sft_code code = scan_header(scan, source, how, &framed, err);
     bool is_slow = sfti_source_expects(&b->inner); /* its end is not worth another read */
-    if (code == SFT_OK && framed && !is_slow) code = tail_read(scan, source, tail, err);
-    if (code == SFT_OK && framed) code = scan_model(scan, source, how, err);
-    if (code != SFT_OK) return code;
+    if (!code && framed && !is_slow) code = tail_read(scan, source, tail, err);
+    if (!code && framed) code = scan_model(scan, source, how, err);
+    if (code) return code;
     scan_refine(scan, b, source);
     bool foreign = scan->error.code >= SFT_FOUND_GIT_LFS && scan->error.code <= SFT_FOUND_INDEX;
     if (framed && !foreign) {
-        note_unpadded(scan);
+        if (scan->header.len % 8 != 0) {
+            sft_error error;
+            sfti_error_clear(&error);
+            error.offset = 0;
+            sfti_error_text(&error, "expected a header length that is a multiple of 8, found %zu",
+                            scan->header.len);
+            scan_put_note(scan, "header_unpadded", &error);
+        }
         note_polyglots(scan, b, tail);
     }
-    if (!scan_sort(scan) || scan->out_of_memory) return sfti_fail_memory(err, sizeof *scan);
+
+    /* By offset; findings without one (SFT_NO_OFFSET) come last. */
+    size_t count = scan->findings.count;
+    scan->order = sfti_take(&scan->alloc, 2 * SFTI_FINDINGS_MANY * sizeof *scan->order);
+    if (!scan->order || scan->out_of_memory) return sfti_fail_memory(err, sizeof *scan);
+    for (uint32_t i = 0; i < count; i++) scan->order[i] = i;
+    sfti_sort(scan->order, scan->order + SFTI_FINDINGS_MANY, count, by_finding_offset,
+              scan->findings.items);
     scan_levels(scan);
     scan_promise(scan, source->size);
     return SFT_OK;
@@ -443,7 +406,7 @@ static sft_code scan_bytes_of(sft_scan *scan, sft_source inner, const sfti_open 
     memset(b, 0, sizeof *b);
     scan_tail tail = { (char *)(b + 1), 0, 0 };
     sft_code code = scan_bytes_begin(b, inner, &scan->header, &source, err);
-    if (code == SFT_OK) code = scan_inside(scan, &source, b, &tail, how, err);
+    if (!code) code = scan_inside(scan, &source, b, &tail, how, err);
     sfti_release(&scan->alloc, b, cap);
     return code;
 }
@@ -453,7 +416,7 @@ static sft_code scan_settled(sft_source source, const sfti_open *how, sft_scan *
     sft_scan *scan = scan_new(how, err);
     sft_code code = scan ? scan_bytes_of(scan, source, how, err) : SFT_OUT_OF_MEMORY;
     sft_source_close(&source);
-    if (code != SFT_OK) {
+    if (code) {
         sft_scan_close(scan);
         return code;
     }
@@ -465,7 +428,7 @@ sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *
                          bool *foreign, sft_error *err) {
     static const sft_span none = { NULL, 0 };
     const sfti_header *h = &scan->header;
-    bool valid = scan->error.code == SFT_OK;
+    bool valid = !scan->error.code;
     sft_span header = { h->data ? h->data : "", h->len };
     return sfti_file_edited(path, info, valid ? header : none, !valid, &scan->alloc, foreign,
                             err);
@@ -481,7 +444,7 @@ static sft_code scan_edited(const char *path, const os_info *info, sft_scan **sc
         note_at(*scan, "foreign_journal", SFT_NO_OFFSET,
                 "expected a journal of the file's owner or none, found one of a user who may not "
                 "write to the file; it is no evidence of an edit");
-    if (code == SFT_OK) return SFT_OK;
+    if (!code) return SFT_OK;
     if (code == SFT_EDIT_INTERRUPTED) {
         (*scan)->error = found;
         return SFT_OK;
@@ -498,16 +461,15 @@ sft_code sft_scan_open(const char *path, const sft_open_options *options, sft_sc
     os_info info;
     sft_source source;
     if (!path || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path and a place for the scan, found NULL");
+        return sfti_misuse(err, "expected a path and a place for the scan, found NULL");
     *out = NULL;
     sft_code code = sfti_open_settle(options, &how, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     code = sfti_open_mode(path, &how, err);
-    if (code == SFT_OK) code = sfti_source_open(path, &how.options, &source, NULL, &info, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sfti_source_open(path, &how.options, &source, NULL, &info, err);
+    if (code) return code;
     code = scan_settled(source, &how, out, err);
-    return code == SFT_OK && info.kind == OS_FILE ? scan_edited(path, &info, out, err) : code;
+    return !code && info.kind == OS_FILE ? scan_edited(path, &info, out, err) : code;
 }
 
 sft_code sft_scan_open_source(sft_source source, const sft_open_options *options, sft_scan **out,
@@ -516,10 +478,9 @@ sft_code sft_scan_open_source(sft_source source, const sft_open_options *options
     sft_code code = SFT_OK;
     if (out) *out = NULL;
     if (!out || !sfti_source_usable(&source))
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source and a place for the scan, found NULL");
-    if (code == SFT_OK) code = sfti_open_settle(options, &how, err);
-    if (code == SFT_OK) return scan_settled(source, &how, out, err);
+        code = sfti_misuse(err, "expected a source and a place for the scan, found NULL");
+    if (!code) code = sfti_open_settle(options, &how, err);
+    if (!code) return scan_settled(source, &how, out, err);
     sft_source_close(&source);
     return code;
 }
@@ -539,7 +500,7 @@ void sft_scan_close(sft_scan *scan) {
 /* ── Results ─────────────────────────────────────────────────────────────── */
 
 const sft_error *sft_scan_error(const sft_scan *scan) {
-    return scan->error.code == SFT_OK ? NULL : &scan->error;
+    return scan->error.code ? &scan->error : NULL;
 }
 
 size_t sft_scan_finding_count(const sft_scan *scan) {

@@ -48,19 +48,6 @@ static sfti_window window_plan(const slice_copy *c, const sft_runs *runs) {
     return sfti_window_next(runs, c->local ? &local_rule : &remote_rule, UINT64_MAX);
 }
 
-static sft_code window_take(slice_copy *c, sft_error *err) {
-    uint64_t all = sfti_tensor_bytes(c->tensor);
-    if (c->window) return SFT_OK;
-    c->window_size = (size_t)(all < WINDOW_MOST ? all : WINDOW_MOST);
-    c->window = sfti_take(&c->file->alloc, c->window_size);
-    return c->window ? SFT_OK : sfti_fail_memory(err, c->window_size);
-}
-
-static sft_code slice_bytes(const slice_copy *c, uint64_t at, void *into, size_t len,
-                            sft_error *err) {
-    return sfti_file_read(c->file, c->tensor, c->tensor->offset + at, into, len, err);
-}
-
 #define SLICE_AHEAD 1024 /* windows that are announced at once */
 #define SLICE_APART 10000 /* runs: if more are far apart, all between them is read, too */
 
@@ -129,7 +116,7 @@ static sft_code slice_gather(slice_copy *c, sfti_window w, sft_error *err) {
         return SFT_OK;
     }
     sft_code code = SFT_OK;
-    for (; code == SFT_OK && done < count; done++)
+    for (; !code && done < count; done++)
         code = sfti_file_read(c->file, c->tensor, offsets[done], c->dst + done * run, run, err);
     c->dst += count * run;
     return code;
@@ -141,10 +128,16 @@ static sft_code slice_step(slice_copy *c, sft_error *err) {
     if (c->announced > 0) c->announced--;
     sfti_window w = window_plan(c, &c->runs);
     if (gather_pays(c, &w)) return slice_gather(c, w, err);
-    size_t len = (size_t)(w.high - w.low);
-    sft_code code = w.runs == 1 ? SFT_OK : window_take(c, err);
-    if (code == SFT_OK) code = slice_bytes(c, w.low, w.runs == 1 ? c->dst : c->window, len, err);
-    if (code != SFT_OK) return code;
+    if (w.runs != 1 && !c->window) {
+        uint64_t all = sfti_tensor_bytes(c->tensor);
+        c->window_size = (size_t)(all < WINDOW_MOST ? all : WINDOW_MOST);
+        c->window = sfti_take(&c->file->alloc, c->window_size);
+        if (!c->window) return sfti_fail_memory(err, c->window_size);
+    }
+    sft_code code = sfti_file_read(c->file, c->tensor, c->tensor->offset + w.low,
+                                   w.runs == 1 ? c->dst : c->window, (size_t)(w.high - w.low),
+                                   err);
+    if (code) return code;
     size_t bytes = (size_t)(w.runs * c->runs.run_bytes);
     sfti_row row;
     if (w.runs == 1) (void)sfti_runs_row(&c->runs, 1, &row);
@@ -153,21 +146,14 @@ static sft_code slice_step(slice_copy *c, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code slice_from_source(slice_copy *c, sft_error *err) {
-    sft_code code = SFT_OK;
-    while (code == SFT_OK && c->runs.left > 0) code = slice_step(c, err);
-    sfti_release(&c->file->alloc, c->window, c->window_size);
-    return code;
-}
-
 sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sft_slice *slice,
                         void *dst, size_t len, sft_error *err) {
     slice_copy c = { 0 };
     uint64_t bytes;
     if (!file || !tensor || !slice || (!dst && len)) return sfti_view_bad_call(err);
     sft_code code = sft_runs_begin(tensor, slice, &c.runs, err);
-    if (code == SFT_OK) code = sft_slice_size(slice, tensor->dtype, NULL, &bytes, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = sft_slice_size(slice, tensor->dtype, NULL, &bytes, err);
+    if (code) return code;
     if (bytes != len) return sfti_buffer_mismatch(tensor, bytes, len, err);
     c.ahead = c.runs;
     c.file = file;
@@ -175,9 +161,13 @@ sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sf
     c.dst = dst;
     c.local = sfti_source_descriptor(&file->source) >= 0;
     c.gathers = c.local && c.runs.left >= GATHER_LEAST;
-    if (!file->source.base || bytes == 0) return slice_from_source(&c, err);
+    if (!file->source.base || bytes == 0) {
+        while (!code && c.runs.left > 0) code = slice_step(&c, err);
+        sfti_release(&file->alloc, c.window, c.window_size);
+        return code;
+    }
     const void *view;
     code = sft_view(file, tensor, &view, err);
-    if (code == SFT_OK) sfti_runs_pick(&c.runs, c.runs.left, view, 0, dst);
+    if (!code) sfti_runs_pick(&c.runs, c.runs.left, view, 0, dst);
     return code;
 }

@@ -2,7 +2,6 @@
 #include "base/announce.h"
 #include "base/checked.h"
 #include "base/job.h"
-#include "base/never.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "file/file.h"
@@ -13,8 +12,7 @@
 /* ── One tensor ──────────────────────────────────────────────────────────── */
 
 sft_code sfti_view_bad_call(sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a file, a tensor and a place for the result, found NULL");
+    return sfti_misuse(err, "expected a file, a tensor and a place for the result, found NULL");
 }
 
 static sft_code view_absent(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
@@ -226,8 +224,7 @@ static sft_code reads_check(const sft_read *reads, size_t count, uint64_t *total
                             sft_error *err) {
     *total = 0;
     if (count > UINT32_MAX)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected at most 2^32 - 1 reads, found %zu", count);
+        return sfti_misuse(err, "expected at most 2^32 - 1 reads, found %zu", count);
     for (size_t i = 0; i < count; i++) {
         sft_code code = read_usable(reads[i].tensor, reads[i].dst, reads[i].len, err);
         if (code) return code;

@@ -2,8 +2,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "file/file.h"
-#include "file/writer.h"
-#include "format/plan.h"
+#include "format/format.h"
 
 #include <string.h>
 
@@ -53,15 +52,14 @@ static sft_code added_begin(sfti_added *a, sft_error *err) {
     uint64_t align = a->options.align ? a->options.align : 8, start = 0;
     uint64_t cap = a->options.header_bytes ? a->options.header_bytes : ADDED_HEADER;
     if (cap > SFT_MAX_HEADER_BYTES || align > SFT_MAX_HEADER_BYTES || (align & (align - 1)) != 0)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a header of at most %llu bytes and an alignment that is a power "
-                         "of two, found %llu and %llu",
-                         (unsigned long long)SFT_MAX_HEADER_BYTES, (unsigned long long)cap,
-                         (unsigned long long)align);
+        return sfti_misuse(err, "expected a header of at most %llu bytes and an alignment that is "
+                           "a power of two, found %llu and %llu",
+                           (unsigned long long)SFT_MAX_HEADER_BYTES, (unsigned long long)cap,
+                           (unsigned long long)align);
     (void)sfti_align_up(cap + SFTI_PREFIX, align, &start); /* both are small */
     a->cap = start - SFTI_PREFIX;
     sft_code code = added_plan(a, NULL, 0, &plan, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_span head = sft_plan_head(plan);
     while (head.data[head.len - 1] == ' ') head.len--;
     a->text = head.len - SFTI_PREFIX;
@@ -75,7 +73,7 @@ static sft_code added_open(const sft_writer_options *options, sft_sink sink, sft
                            sft_error *err) {
     sft_writer_options own;
     sft_code code = added_take(options, &own, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_writer *w = sfti_take(&alloc, sizeof *w);
     if (!w) return sfti_fail_memory(err, sizeof *w);
@@ -88,7 +86,7 @@ static sft_code added_open(const sft_writer_options *options, sft_sink sink, sft
     sfti_seed_draw(w, w->added.seed);
     sfti_error_clear(&w->failure);
     code = added_begin(&w->added, err);
-    if (code == SFT_OK) {
+    if (!code) {
         *out = w;
         return SFT_OK;
     }
@@ -102,15 +100,14 @@ sft_code sft_writer_begin_unplanned(const sft_writer_options *options, sft_sink 
     sft_code code;
     if (out) *out = NULL;
     if (!out)
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the writer, found NULL");
+        code = sfti_misuse(err, "expected a place for the writer, found NULL");
     else if (!sink.seekable)
         code = sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
                          "expected a sink that can seek, for the header is written last, found "
                          "one that cannot");
     else
         code = added_open(options, sink, out, err);
-    if (code != SFT_OK) sft_sink_abandon(&sink);
+    if (code) sft_sink_abandon(&sink);
     return code;
 }
 
@@ -139,16 +136,6 @@ static bool added_grow(sfti_added *a) {
     return true;
 }
 
-static bool added_copy(sfti_added *a, const sft_spec *spec, sft_tensor *out) {
-    uint64_t *shape = sfti_arena_array(&a->arena, spec->rank, sizeof *shape);
-    if (!shape || !copy_span(&a->arena, spec->name, &out->name)) return false;
-    if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
-    out->shape = shape;
-    out->rank = spec->rank;
-    out->dtype = spec->dtype;
-    return true;
-}
-
 /* What a plan of this tensor alone refuses; its bytes. */
 static sft_code check_added(const sfti_added *a, const sft_spec *spec, uint64_t *bytes,
                             sft_error *err) {
@@ -156,7 +143,7 @@ static sft_code check_added(const sfti_added *a, const sft_spec *spec, uint64_t 
     sft_plan *plan = NULL;
     options.alloc = &a->arena.alloc;
     sft_code code = sft_plan_new(spec, 1, NULL, 0, &options, &plan, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     *bytes = sft_plan_tensor_at(plan, 0)->end;
     sft_plan_free(plan);
     if (sfti_names_find(&a->names, spec->name) == SFTI_NO_NAME) return SFT_OK;
@@ -183,14 +170,17 @@ static sft_code place_added(const sfti_added *a, sft_tensor *tensor, uint64_t by
 
 static sft_code writer_add(sfti_added *a, const sft_spec *spec, size_t *i, sft_error *err) {
     uint64_t bytes = 0, text = 0;
-    sft_tensor tensor;
-    memset(&tensor, 0, sizeof tensor);
+    sft_tensor tensor = { .dtype = spec->dtype, .rank = spec->rank };
     sft_code code = check_added(a, spec, &bytes, err);
-    if (code != SFT_OK) return code;
-    if (!added_copy(a, spec, &tensor) || (a->count == a->most && !added_grow(a)))
+    if (code) return code;
+    uint64_t *shape = sfti_arena_array(&a->arena, spec->rank, sizeof *shape);
+    if (!shape || !copy_span(&a->arena, spec->name, &tensor.name)
+        || (a->count == a->most && !added_grow(a)))
         return sfti_fail_memory(err, sizeof tensor);
+    if (spec->rank > 0) memcpy(shape, spec->shape, spec->rank * sizeof *shape);
+    tensor.shape = shape;
     code = place_added(a, &tensor, bytes, &text, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     uint32_t at = (uint32_t)a->count++;
     a->items[at] = (sfti_added_tensor){ tensor, 0 };
     (void)sfti_names_put(&a->names, tensor.name, sfti_names_hash(tensor.name, a->seed), at);
@@ -201,14 +191,13 @@ static sft_code writer_add(sfti_added *a, const sft_spec *spec, size_t *i, sft_e
 }
 
 sft_code sft_writer_add(sft_writer *writer, const sft_spec *spec, size_t *i, sft_error *err) {
-    if (writer->failure.code != SFT_OK) {
+    if (writer->failure.code) {
         if (err) *err = writer->failure;
         return writer->failure.code;
     }
     if (writer->plan || !spec || !i)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a tensor for a writer without a plan, found %s",
-                         writer->plan ? "one with a plan" : "NULL");
+        return sfti_misuse(err, "expected a tensor for a writer without a plan, found %s",
+                           writer->plan ? "one with a plan" : "NULL");
     return writer_add(&writer->added, spec, i, err);
 }
 
@@ -224,7 +213,7 @@ sft_code sfti_writer_head(sft_writer *w, sft_error *err) {
         specs[i] = (sft_spec){ t->name, t->dtype, t->rank, t->shape };
     }
     sft_code code = added_plan(a, specs, a->count, &plan, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     sft_span head = sft_plan_head(plan);
     code = sft_sink_write(&w->sink, 0, head.data, head.len, err);
     sft_plan_free(plan);

@@ -58,8 +58,8 @@ sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
     if (elements) *elements = 0;
     if (bytes) *bytes = 0;
     if (!info || (rank > 0 && !shape))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a dtype and a shape, found %s", info ? "no shape" : "none");
+        return sfti_misuse(err,
+                           "expected a dtype and a shape, found %s", info ? "no shape" : "none");
 
     /* The product is taken from left to right and stops at nothing: [0, 2^63, 4] is empty,
      * [2^63, 4, 0] overflows, as the official reader has it. */

@@ -1,8 +1,8 @@
 #include "format/header.h"
 
+#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
-#include "base/never.h"
 #include "base/utf8.h"
 
 #include <string.h>

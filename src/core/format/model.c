@@ -201,8 +201,8 @@ static bool check_size(sfti_parser *r, const sft_tensor *t) {
     sft_error error;
     uint64_t bytes;
     sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, NULL);
-    if (code == SFT_OK && bytes == t->end - t->begin) return true;
-    if (code == SFT_OK)
+    if (!code && bytes == t->end - t->begin) return true;
+    if (!code)
         return report_tensor(r, SFT_SIZE_MISMATCH, t, bytes, t->end - t->begin,
                              "bytes by dtype and shape");
     code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, NULL, &error);

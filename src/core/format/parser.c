@@ -1,12 +1,12 @@
 #include "format/header.h"
 
+#include "base/checked.h"
 #include "base/error.h"
-#include "base/never.h"
 
 /* ── Reporting ── */
 
 bool sfti_report(sfti_parser *r, const sft_error *error) {
-    if (r->first == SFT_OK) {
+    if (!r->first) {
         r->first = error->code;
         if (r->err) *r->err = *error;
     }

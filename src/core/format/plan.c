@@ -1,10 +1,8 @@
-#include "format/plan.h"
 
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/never.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -59,11 +57,10 @@ static sft_code check_options(planner *p, const sft_plan_options *options, sft_e
     if (own.max_header_bytes == 0) own.max_header_bytes = SFT_MAX_HEADER_BYTES;
     if (own.max_header_bytes > SFTI_MOST_HEADER) own.max_header_bytes = SFTI_MOST_HEADER;
     p->options = own;
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (own.align >= 8 && (own.align & (own.align - 1)) == 0) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected an alignment that is a power of two from 8 on, found %u",
-                     (unsigned)own.align);
+    return sfti_misuse(err, "expected an alignment that is a power of two from 8 on, found %u",
+                       (unsigned)own.align);
 }
 
 static bool is_utf8(sft_span text) {
@@ -72,30 +69,25 @@ static bool is_utf8(sft_span text) {
 
 /* Also refuses what a reader of this level would refuse. */
 static sft_code check_spec(const sft_spec *spec, sft_level level, sft_error *err) {
-    if (spec->name.len > 0 && !spec->name.data) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a tensor's name, found NULL");
-    }
-    if (!is_utf8(spec->name)) {
+    if (spec->name.len > 0 && !spec->name.data)
+        return sfti_misuse(err, "expected a tensor's name, found NULL");
+    if (!is_utf8(spec->name))
         return sfti_fail_tensor(err, SFT_HEADER_UTF8, SFT_NO_OFFSET, spec->name,
                                 "expected a tensor's name in UTF-8, found \"%.*s\"",
                                 spec->name.len < 128 ? (int)spec->name.len : 128,
                                 spec->name.data);
-    }
-    if (sft_span_equal(spec->name, metadata_name)) {
+    if (sft_span_equal(spec->name, metadata_name))
         return sfti_fail_tensor(err, SFT_NAME_RESERVED, SFT_NO_OFFSET, spec->name,
                                 "expected a tensor's name, found the reserved __metadata__");
-    }
     sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, NULL, err);
     if (code) {
         sfti_error_tensor(err, spec->name);
         return code;
     }
-    if (level >= SFT_LEVEL_DEFAULT && spec->rank > SFT_MAX_RANK) {
+    if (level >= SFT_LEVEL_DEFAULT && spec->rank > SFT_MAX_RANK)
         return sfti_fail_tensor(err, SFT_RANK_TOO_LARGE, SFT_NO_OFFSET, spec->name,
                                 "expected rank of at most %d, found %u", SFT_MAX_RANK,
                                 (unsigned)spec->rank);
-    }
     if (level < SFT_LEVEL_STRICT || !sfti_utf8_has_control(spec->name)) return SFT_OK;
     return sfti_fail_tensor(err, SFT_STRICT_NAME, SFT_NO_OFFSET, spec->name,
                             "expected a tensor's name without control characters, found some");
@@ -106,8 +98,7 @@ static sft_code check_pairs(planner *p, sft_error *err) {
         sft_pair pair = pair_of(p, i);
         sft_span key = pair.key, value = pair.value;
         if ((key.len > 0 && !key.data) || (value.len > 0 && !value.data)) {
-            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "expected metadata of keys and values, found NULL");
+            return sfti_misuse(err, "expected metadata of keys and values, found NULL");
         }
         if (is_utf8(key) && is_utf8(value)) continue;
         return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
@@ -201,7 +192,7 @@ static sft_code lay_out(planner *p, sft_error *err) {
             tensor->shape = shape;
         }
         sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
-        if (sfti_never(code != SFT_OK)) return code; /* as in check_spec */
+        if (sfti_never(code)) return code; /* as in check_spec */
         tensor->begin = at;
         if (!sfti_add(at, bytes, &at)) {
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, spec->name,
@@ -317,21 +308,19 @@ static sft_code write_head(planner *p, sft_error *err) {
     sft_plan *plan = p->plan;
     uint64_t text, padded, total;
     sft_code code = measure_head(p, &text, &padded, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     plan->head_len = (size_t)padded + SFTI_PREFIX;
-    if (!sfti_add(plan->data_bytes, plan->head_len, &total)) {
+    if (!sfti_add(plan->data_bytes, plan->head_len, &total))
         return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                          "expected a file of at most 2^64 - 1 bytes, found more");
-    }
     plan->head = sfti_arena_take(&plan->arena, plan->head_len);
     if (!plan->head) return sfti_fail_memory(err, plan->head_len);
     sfti_put_u64(plan->head, padded);
     head_text out = { plan->head + SFTI_PREFIX, 0, UINT64_MAX };
     head_object(&out, p);
     memset(out.at, ' ', (size_t)(padded - text));
-    for (size_t i = 0; i < p->count; i++) {
+    for (size_t i = 0; i < p->count; i++)
         plan->tensors[i].offset = plan->head_len + plan->tensors[i].begin;
-    }
     return SFT_OK;
 }
 
@@ -339,21 +328,15 @@ static sft_code write_head(planner *p, sft_error *err) {
 
 static sft_code plan_new(planner *p, const sft_plan_options *options, sft_plan **out,
                          sft_error *err) {
-    if (!out) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the plan, found NULL");
-    }
+    if (!out) return sfti_misuse(err, "expected a place for the plan, found NULL");
     *out = NULL;
     sft_code code = check_options(p, options, err);
     if (code) return code;
-    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !p->pairs && !p->options.pair_at)) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected arrays of tensors and of metadata, found NULL");
-    }
-    if (p->count >= UINT32_MAX || p->pair_count >= UINT32_MAX) {
+    if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !p->pairs && !p->options.pair_at))
+        return sfti_misuse(err, "expected arrays of tensors and of metadata, found NULL");
+    if (p->count >= UINT32_MAX || p->pair_count >= UINT32_MAX)
         return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
                          "expected fewer than 2^32 - 1 tensors and pairs, found more");
-    }
     p->work.alloc = sfti_allocator(p->options.alloc);
     p->plan = sfti_take(&p->work.alloc, sizeof *p->plan);
     if (!p->plan) return sfti_fail_memory(err, sizeof *p->plan);

@@ -27,32 +27,21 @@ static uint64_t elements_through(int64_t value, uint64_t dim) {
     return size < dim ? size + 1 : dim;
 }
 
-static uint64_t steps_between(uint64_t low, uint64_t high, uint64_t step) {
-    return low < high ? (high - low - 1) / step + 1 : 0;
-}
-
-static void resolve_forward(const sft_slice_part *part, uint64_t dim, sft_range *out) {
-    uint64_t start = part->has_start ? elements_before(part->start, dim) : 0;
-    uint64_t stop = part->has_stop ? elements_before(part->stop, dim) : dim;
-    out->count = steps_between(start, stop, magnitude(out->step));
-    out->start = out->count ? start : 0;
-}
-
-static void resolve_backward(const sft_slice_part *part, uint64_t dim, sft_range *out) {
-    uint64_t start = part->has_start ? elements_through(part->start, dim) : dim;
-    uint64_t stop = part->has_stop ? elements_through(part->stop, dim) : 0;
-    out->count = steps_between(stop, start, magnitude(out->step));
-    out->start = out->count ? start - 1 : 0;
-}
-
 static sft_code resolve_range(const sft_slice_part *part, uint32_t d, uint64_t dim,
                               sft_range *out, sft_error *err) {
     out->step = part->has_step ? part->step : 1;
     if (out->step == 0)
         return sfti_fail(err, SFT_SLICE_STEP, SFT_NO_OFFSET,
                          "expected a step other than 0 in dimension %u", (unsigned)d);
-    if (out->step > 0) resolve_forward(part, dim, out);
-    else resolve_backward(part, dim, out);
+    bool forward = out->step > 0;
+    uint64_t start = forward ? 0 : dim, stop = forward ? dim : 0;
+    if (part->has_start)
+        start = forward ? elements_before(part->start, dim) : elements_through(part->start, dim);
+    if (part->has_stop)
+        stop = forward ? elements_before(part->stop, dim) : elements_through(part->stop, dim);
+    uint64_t low = forward ? start : stop, high = forward ? stop : start;
+    out->count = low < high ? (high - low - 1) / magnitude(out->step) + 1 : 0;
+    out->start = out->count ? start - !forward : 0;
     return SFT_OK;
 }
 
@@ -79,9 +68,8 @@ static sft_code count_parts(const sft_slice_part *parts, size_t count, uint32_t 
     size_t ellipses = 0;
     for (size_t i = 0; i < count; i++) {
         if ((unsigned)parts[i].kind > SFT_SLICE_PART_ELLIPSIS)
-            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "expected a known kind in part %zu of the index, found %u", i,
-                             (unsigned)parts[i].kind);
+            return sfti_misuse(err, "expected a known kind in part %zu of the index, found %u", i,
+                               (unsigned)parts[i].kind);
         ellipses += parts[i].kind == SFT_SLICE_PART_ELLIPSIS;
     }
     if (ellipses > 1)
@@ -106,7 +94,7 @@ static sft_code resolve_parts(const uint64_t *shape, const sft_slice_part *parts
                               uint32_t given, sft_slice *out, sft_error *err) {
     uint32_t d = 0;
     sft_code code = SFT_OK;
-    for (size_t i = 0; i < count && code == SFT_OK; i++) {
+    for (size_t i = 0; i < count && !code; i++) {
         const sft_slice_part *part = &parts[i];
         if (part->kind == SFT_SLICE_PART_ELLIPSIS) {
             whole_ranges(shape, d, d + out->rank - given, out);
@@ -119,23 +107,22 @@ static sft_code resolve_parts(const uint64_t *shape, const sft_slice_part *parts
             d++;
         }
     }
-    if (code == SFT_OK) whole_ranges(shape, d, out->rank, out);
+    if (!code) whole_ranges(shape, d, out->rank, out);
     return code;
 }
 
 sft_code sft_slice_resolve(const uint64_t *shape, uint32_t rank, const sft_slice_part *parts,
                            size_t count, sft_slice *out, sft_error *err) {
     if (!out || (!shape && rank) || (!parts && count))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a shape, index parts and a slice to fill, found NULL");
+        return sfti_misuse(err, "expected a shape, index parts and a slice to fill, found NULL");
     memset(out, 0, sizeof *out);
     uint32_t given = 0;
     sft_code code = check_rank(rank, err);
-    if (code == SFT_OK) code = count_parts(parts, count, rank, &given, err);
-    if (code != SFT_OK) return code;
+    if (!code) code = count_parts(parts, count, rank, &given, err);
+    if (code) return code;
     out->rank = rank;
     code = resolve_parts(shape, parts, count, given, out, err);
-    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    if (code) memset(out, 0, sizeof *out);
     return code;
 }
 
@@ -212,23 +199,15 @@ static sft_code slice_range_rest(slice_text *t, sft_slice_part *out) {
     out->kind = SFT_SLICE_PART_RANGE;
     t->at++;
     sft_code code = slice_bound(t, &out->stop, &out->has_stop);
-    if (code == SFT_OK && slice_take(t, ':')) code = slice_bound(t, &out->step, &out->has_step);
+    if (!code && slice_take(t, ':')) code = slice_bound(t, &out->step, &out->has_step);
     return code;
-}
-
-static sft_code slice_ellipsis(slice_text *t, sft_slice_part *out) {
-    if (t->end - t->at < 3 || memcmp(t->text + t->at, "...", 3) != 0)
-        return slice_syntax(t, "an index, a range or '...'");
-    t->at += 3;
-    out->kind = SFT_SLICE_PART_ELLIPSIS;
-    return SFT_OK;
 }
 
 static sft_code slice_int_or_range(slice_text *t, sft_slice_part *out) {
     bool cut;
     size_t at = t->at;
     sft_code code = slice_number(t, &out->value, &cut);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (slice_peek(t) == ':') {
         out->start = out->value;
         out->has_start = true;
@@ -238,13 +217,6 @@ static sft_code slice_int_or_range(slice_text *t, sft_slice_part *out) {
     if (!cut) return SFT_OK;
     return sfti_fail(t->err, SFT_SLICE_BOUNDS, at, "expected an index inside its dimension, "
                      "found a number beyond 2^63");
-}
-
-static sft_code slice_part(slice_text *t, sft_slice_part *out) {
-    *out = (sft_slice_part){ 0 };
-    if (slice_number_ahead(t)) return slice_int_or_range(t, out);
-    if (slice_peek(t) == ':') return slice_range_rest(t, out);
-    return slice_ellipsis(t, out);
 }
 
 /* Strips the brackets if there are both. */
@@ -270,8 +242,19 @@ static sft_code slice_parts(slice_text *t, uint32_t rank, sft_slice_part *parts,
                              (unsigned)rank);
         sft_slice_part *part = &parts[(*count)++];
         size_t at = t->at;
-        sft_code code = slice_part(t, part);
-        if (code != SFT_OK) return code;
+        sft_code code = SFT_OK;
+        *part = (sft_slice_part){ 0 };
+        if (slice_number_ahead(t)) {
+            code = slice_int_or_range(t, part);
+        } else if (slice_peek(t) == ':') {
+            code = slice_range_rest(t, part);
+        } else if (t->end - t->at < 3 || memcmp(t->text + t->at, "...", 3) != 0) {
+            code = slice_syntax(t, "an index, a range or '...'");
+        } else {
+            t->at += 3;
+            part->kind = SFT_SLICE_PART_ELLIPSIS;
+        }
+        if (code) return code;
         if (part->kind == SFT_SLICE_PART_ELLIPSIS && ellipsis) {
             t->at = at;
             return slice_syntax(t, "at most one ellipsis");
@@ -285,16 +268,15 @@ static sft_code slice_parts(slice_text *t, uint32_t rank, sft_slice_part *parts,
 sft_code sft_slice_parse(const uint64_t *shape, uint32_t rank, sft_span text, sft_slice *out,
                          sft_error *err) {
     if (!out || (!shape && rank) || (!text.data && text.len))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a shape, a text and a slice to fill, found NULL");
+        return sfti_misuse(err, "expected a shape, a text and a slice to fill, found NULL");
     memset(out, 0, sizeof *out);
     slice_text t = { text.len ? text.data : "", 0, text.len, err };
     sft_slice_part parts[PARTS_MAX];
     size_t count = 0;
     sft_code code = check_rank(rank, err);
-    if (code == SFT_OK) code = slice_brackets(&t);
-    if (code == SFT_OK) code = slice_parts(&t, rank, parts, &count);
-    if (code != SFT_OK) return code;
+    if (!code) code = slice_brackets(&t);
+    if (!code) code = slice_parts(&t, rank, parts, &count);
+    if (code) return code;
     return sft_slice_resolve(shape, rank, parts, count, out, err);
 }
 
@@ -322,8 +304,7 @@ static sft_code slice_partial(const sft_dtype_info *info, sft_error *err) {
 static const sft_dtype_info *slice_dtype(sft_dtype dtype, sft_error *err) {
     const sft_dtype_info *info = sft_dtype_describe(dtype);
     if (!info)
-        (void)sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a dtype, found %u",
-                        (unsigned)dtype);
+        (void)sfti_misuse(err, "expected a dtype, found %u", (unsigned)dtype);
     return info;
 }
 
@@ -331,12 +312,11 @@ sft_code sft_slice_size(const sft_slice *slice, sft_dtype dtype, uint64_t *eleme
                         uint64_t *bytes, sft_error *err) {
     if (elements) *elements = 0;
     if (bytes) *bytes = 0;
-    if (!slice)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a slice, found NULL");
+    if (!slice) return sfti_misuse(err, "expected a slice, found NULL");
     const sft_dtype_info *info = slice_dtype(dtype, err);
     if (!info) return SFT_BAD_ARGUMENT;
     sft_code code = check_rank(slice->rank, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     uint64_t count = 1, bits;
     for (uint32_t d = 0; d < slice->rank; d++)
         if (!sfti_mul(count, slice->range[d].count, &count)) return slice_overflow(err);
@@ -393,41 +373,25 @@ static bool runs_push(sft_runs *out, const sft_range *range, uint64_t stride) {
     return true;
 }
 
-typedef struct runs_plan {
-    uint64_t run;      /* bits of a run */
-    uint64_t stride;   /* bits from one element of this dimension to the next */
-    uint64_t position; /* bit of the first run */
-} runs_plan;
-
-/* Innermost dimension first: merge it into the run, skip it, or loop over it. Only the product for
- * the whole dimension is checked: that for a range inside it is smaller. */
-static sft_code plan_dimension(runs_plan *plan, uint64_t dim, const sft_range *range,
-                               sft_runs *out, const sft_dtype_info *info, sft_error *err) {
-    uint64_t whole;
-    if (!sfti_mul(plan->stride, dim, &whole)) return slice_overflow(err);
-    plan->position += range->start * plan->stride;
-    if (range->count > 1) {
-        bool contiguous = range->step == 1 && plan->stride == plan->run;
-        if (contiguous) plan->run *= range->count;
-        else if (!runs_push(out, range, plan->stride)) return slice_partial(info, err);
-    }
-    plan->stride = whole;
-    return SFT_OK;
-}
-
+/* Innermost dimension first: it is merged into the run, skipped, or looped over. Only the product
+ * for the whole dimension is checked: that for a range inside it is smaller. */
 static sft_code plan_runs(const sft_tensor *tensor, const sft_slice *slice, sft_runs *out,
                           sft_error *err) {
     const sft_dtype_info *info = slice_dtype(tensor->dtype, err);
     if (!info) return SFT_BAD_ARGUMENT;
-    runs_plan plan = { info->bits, info->bits, 0 };
-    for (uint32_t d = slice->rank; d-- > 0;) {
-        sft_code code =
-            plan_dimension(&plan, tensor->shape[d], &slice->range[d], out, info, err);
-        if (code != SFT_OK) return code;
+    uint64_t run = info->bits, position = 0; /* bits of a run; bit of the first one */
+    uint64_t stride = info->bits, whole; /* bits from one element of a dimension to the next */
+    for (uint32_t d = slice->rank; d-- > 0; stride = whole) {
+        const sft_range *range = &slice->range[d];
+        if (!sfti_mul(stride, tensor->shape[d], &whole)) return slice_overflow(err);
+        position += range->start * stride;
+        if (range->count <= 1) continue;
+        if (range->step == 1 && stride == run) run *= range->count;
+        else if (!runs_push(out, range, stride)) return slice_partial(info, err);
     }
-    if (plan.run % 8 != 0 || plan.position % 8 != 0) return slice_partial(info, err);
-    out->run_bytes = plan.run / 8;
-    out->position = plan.position / 8;
+    if (run % 8 != 0 || position % 8 != 0) return slice_partial(info, err);
+    out->run_bytes = run / 8;
+    out->position = position / 8;
     out->left = 1;
     for (uint32_t d = 0; d < out->rank; d++) out->left *= out->count[d];
     return SFT_OK;
@@ -436,19 +400,18 @@ static sft_code plan_runs(const sft_tensor *tensor, const sft_slice *slice, sft_
 sft_code sft_runs_begin(const sft_tensor *tensor, const sft_slice *slice, sft_runs *out,
                         sft_error *err) {
     if (!tensor || !slice || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a tensor, a slice and runs to fill, found NULL");
+        return sfti_misuse(err, "expected a tensor, a slice and runs to fill, found NULL");
     memset(out, 0, sizeof *out);
     sft_code code = check_rank(slice->rank, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (slice->rank != tensor->rank)
         return sfti_fail_tensor(err, SFT_SLICE_RANK, SFT_NO_OFFSET, tensor->name,
                                 "expected a slice of rank %u, found rank %u",
                                 (unsigned)tensor->rank, (unsigned)slice->rank);
     bool empty;
     code = check_ranges(tensor, slice, &empty, err);
-    if (code == SFT_OK && !empty) code = plan_runs(tensor, slice, out, err);
-    if (code != SFT_OK) memset(out, 0, sizeof *out);
+    if (!code && !empty) code = plan_runs(tensor, slice, out, err);
+    if (code) memset(out, 0, sizeof *out);
     return code;
 }
 

@@ -29,22 +29,6 @@ static void word_put(args_word *w, char c) {
     w->pattern |= !w->quoted && (c == '*' || c == '?');
 }
 
-/* A run of backslashes and what is behind it. */
-static const char *word_slashes(args_word *w, const char *at) {
-    size_t count = strspn(at, "\\"), kept = at[count] == '"' ? count / 2 : count;
-    for (size_t i = 0; i < kept; i++) word_put(w, '\\');
-    at += count;
-    if (*at == '"' && count % 2) word_put(w, *at++);
-    return at;
-}
-
-static const char *word_quote(args_word *w, const char *at) {
-    bool doubled = w->quoted && at[1] == '"';
-    if (doubled) word_put(w, '"');
-    else w->quoted = !w->quoted;
-    return at + 1 + doubled;
-}
-
 /* The program's own name: a backslash is one, quotes only quote. */
 static const char *word_first(args_word *w, const char *at) {
     for (; *at && (w->quoted || (*at != ' ' && *at != '\t')); at++) {
@@ -56,9 +40,20 @@ static const char *word_first(args_word *w, const char *at) {
 
 static const char *word_next(args_word *w, const char *at) {
     while (*at && (w->quoted || (*at != ' ' && *at != '\t'))) {
-        if (*at == '\\') at = word_slashes(w, at);
-        else if (*at == '"') at = word_quote(w, at);
-        else word_put(w, *at++);
+        if (*at == '\\') {
+            /* A run of backslashes and what is behind it. */
+            size_t count = strspn(at, "\\"), kept = at[count] == '"' ? count / 2 : count;
+            for (size_t i = 0; i < kept; i++) word_put(w, '\\');
+            at += count;
+            if (*at == '"' && count % 2) word_put(w, *at++);
+        } else if (*at == '"') {
+            bool doubled = w->quoted && at[1] == '"';
+            if (doubled) word_put(w, '"');
+            else w->quoted = !w->quoted;
+            at += 1 + doubled;
+        } else {
+            word_put(w, *at++);
+        }
     }
     return at;
 }
@@ -78,10 +73,6 @@ bool sfti_args_split(sfti_args *args, const char *line) {
 }
 
 /* ── Patterns ── */
-
-static bool is_wild(sft_span part) {
-    return memchr(part.data, '*', part.len) || memchr(part.data, '?', part.len);
-}
 
 static bool wild_same(char a, char b) {
     sft_span one = { &a, 1 }, other = { &b, 1 };
@@ -143,7 +134,8 @@ static int wild_entry(void *ctx, const char *name, os_kind kind) {
 static bool wild_step(wild_pass *pass, const char *folder) {
     os_info info;
     pass->folder = sft_span_cstr(folder);
-    if (is_wild(pass->part)) {
+    if (memchr(pass->part.data, '*', pass->part.len)
+        || memchr(pass->part.data, '?', pass->part.len)) {
         /* What cannot be listed has none. */
         (void)sfti_os_list(*folder ? folder : ".", wild_entry, pass);
         return !pass->failed;

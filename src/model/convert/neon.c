@@ -1,4 +1,4 @@
-#include "base/arm.h"
+#include "base/cpu.h"
 #include "convert/convert.h"
 
 #if defined(SFTI_ARM)

@@ -5,8 +5,6 @@
 #include "base/order.h"
 #include "edit/dropped.h"
 #include "file/file.h"
-#include "file/repairs.h"
-#include "file/writer.h"
 
 #include <string.h>
 

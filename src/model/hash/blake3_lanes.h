@@ -3,7 +3,7 @@
 #ifndef SFTI_HASH_BLAKE3_LANES_H
 #define SFTI_HASH_BLAKE3_LANES_H
 
-#include "base/arm.h"
+#include "base/cpu.h"
 #include "hash/hash.h"
 
 #if defined(SFTI_ARM) || (defined(__x86_64__) && defined(__GNUC__))

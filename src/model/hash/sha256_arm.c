@@ -1,4 +1,3 @@
-#include "base/arm.h"
 #include "base/cpu.h"
 #include "hash/hash.h"
 

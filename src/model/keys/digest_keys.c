@@ -39,18 +39,15 @@ bool sfti_is_training_key(sft_span key) {
 
 /* ── Layout ── */
 
-/* The official writer sorts by dtype, descending, then by name. */
-static bool is_laid_before(const sft_tensor *a, const sft_tensor *b) {
-    uint32_t first = sft_dtype_describe(a->dtype)->order;
-    uint32_t second = sft_dtype_describe(b->dtype)->order;
-    if (first != second) return first > second;
-    return sfti_bytes_compare(a->name, b->name) < 0;
-}
-
 void sfti_layout_add(sfti_layout *layout, const sft_tensor *tensor) {
     if (tensor->begin == tensor->end) return;
     bool next = tensor->begin == layout->end;
-    bool sorted = !layout->last || is_laid_before(layout->last, tensor);
+    /* The official writer sorts by dtype, descending, then by name. */
+    const sft_tensor *last = layout->last ? layout->last : tensor;
+    uint32_t first = sft_dtype_describe(last->dtype)->order;
+    uint32_t second = sft_dtype_describe(tensor->dtype)->order;
+    bool sorted = !layout->last || first > second
+                  || (first == second && sfti_bytes_compare(last->name, tensor->name) < 0);
     layout->differs = layout->differs || !next || !sorted;
     layout->end = tensor->end;
     layout->last = tensor;

@@ -1,8 +1,8 @@
 /* Which journals are followed: names, heads, and what is played is what was verified. (Owners
  * are tests/faults/test_journal.c and tests/attack.) */
 #define _GNU_SOURCE
-#include "base/siphash.h"
 #include "edit/edit.h"
+#include "base/siphash.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

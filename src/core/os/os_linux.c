@@ -1,12 +1,4 @@
 /* What a POSIX host leaves to its system, on Linux. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64
-#endif
-
-#include "os/os.h"
 #include "os/os_posix.h"
 
 #include <errno.h>

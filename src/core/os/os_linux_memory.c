@@ -1,9 +1,5 @@
 /* os.h on Linux: memory. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include "os/os.h"
+#include "os/os_posix.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -138,15 +134,6 @@ static void block_release(void *ptr, size_t size) {
     }
 }
 
-/* A large block keeps its place when it shrinks within its map's length or gives up its
- * end. */
-static bool large_shrink(void *ptr, size_t old_size, size_t new_size) {
-    size_t have = large_length(old_size), want = large_length(new_size);
-    if (want > have) return false;
-    if (want < have) (void)munmap((char *)ptr + want, have - want);
-    return true;
-}
-
 void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     (void)ctx;
     bool was_large = ptr && is_large(old_size), large = is_large(new_size);
@@ -155,7 +142,13 @@ void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
         return NULL;
     }
     if (!was_large && !large) return realloc(ptr, new_size);
-    if (was_large && large && large_shrink(ptr, old_size, new_size)) return ptr;
+    if (was_large && large) {
+        /* A large block keeps its place when it shrinks within its map's length or gives up its
+         * end. */
+        size_t have = large_length(old_size), want = large_length(new_size);
+        if (want < have) (void)munmap((char *)ptr + want, have - want);
+        if (want <= have) return ptr;
+    }
     void *fresh = large ? large_take(new_size) : malloc(new_size);
     if (!fresh || !ptr) return fresh;
     memcpy(fresh, ptr, old_size < new_size ? old_size : new_size);

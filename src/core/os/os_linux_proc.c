@@ -1,12 +1,4 @@
 /* What Linux does by way of /proc: names for unnamed files, paths in open folders. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64
-#endif
-
-#include "os/os.h"
 #include "os/os_posix.h"
 
 #include <errno.h>

@@ -1,13 +1,5 @@
 /* What only some file systems can: copies without bytes passing through here, shared blocks,
  * ranges inside a file, leases. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64
-#endif
-
-#include "os/os.h"
 #include "os/os_posix.h"
 
 #include <errno.h>

@@ -1,11 +1,4 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64
-#endif
-
-#include "os/os.h"
+/* os.h on POSIX hosts: files, folders, clocks, terminals. Tests: test_os.c, test_os_files.c. */
 #include "os/os_posix.h"
 
 #include <dirent.h>

@@ -3,8 +3,15 @@
 #ifndef SFTI_OS_POSIX_H
 #define SFTI_OS_POSIX_H
 
-#include <stdbool.h>
-#include <stdint.h>
+/* Before the first header of the system: sources of POSIX hosts include this first. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
+
+#include "os/os.h"
 
 #ifdef __APPLE__ /* which has names of its own for these members of struct stat */
 #define st_mtim st_mtimespec

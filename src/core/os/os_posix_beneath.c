@@ -1,12 +1,4 @@
 /* Opening beneath a folder: the kernel's openat2 where there is one, else part by part. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#ifndef _FILE_OFFSET_BITS
-#define _FILE_OFFSET_BITS 64
-#endif
-
-#include "os/os.h"
 #include "os/os_posix.h"
 #include "os/walk.h"
 
@@ -81,23 +73,20 @@ static int walk_last(sfti_walk *w, int at, int flags, bool links, int *fd) {
     return error ? error : WALK_AGAIN;
 }
 
-static int walk_once(sfti_walk *w, int root, int flags, bool links, int *fd) {
-    int at, error = open_at(root, ".", FOLDER_FLAGS, &at);
-    if (error) return error;
-    w->at = w->text;
-    while (!error && strchr(w->at, '/')) error = walk_step(w, &at, strchr(w->at, '/'), links);
-    if (!error) error = walk_last(w, at, flags, links, fd);
-    (void)close(at);
-    return error;
-}
-
 static int walk_beneath(int root, const char *name, int flags, bool links, int *fd) {
     sfti_walk w;
     *fd = -1;
     int error = sfti_walk_begin(&w, name);
     if (error) return error;
     do {
-        error = walk_once(&w, root, flags, links, fd);
+        int at;
+        error = open_at(root, ".", FOLDER_FLAGS, &at);
+        if (error) return error;
+        w.at = w.text;
+        while (!error && strchr(w.at, '/'))
+            error = walk_step(&w, &at, strchr(w.at, '/'), links);
+        if (!error) error = walk_last(&w, at, flags, links, fd);
+        (void)close(at);
     } while (error == WALK_AGAIN);
     return error;
 }

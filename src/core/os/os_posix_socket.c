@@ -1,9 +1,5 @@
 /* Sockets of libraries that connect by themselves. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include "os/os.h"
+#include "os/os_posix.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,5 @@
 /* Threads, mutexes and conditions. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include "os/os.h"
+#include "os/os_posix.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,16 +18,6 @@ static void *thread_main(void *at) {
     return NULL;
 }
 
-static int thread_create(thread_start *start) {
-    pthread_attr_t attr;
-    int error = pthread_attr_init(&attr);
-    if (error) return error;
-    error = pthread_attr_setstacksize(&attr, OS_THREAD_STACK);
-    if (!error) error = pthread_create(&start->thread, &attr, thread_main, start);
-    (void)pthread_attr_destroy(&attr);
-    return error == EINVAL ? pthread_create(&start->thread, NULL, thread_main, start) : error;
-}
-
 int sfti_os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     sigset_t all, old;
     thread->handle[0] = NULL;
@@ -41,7 +27,14 @@ int sfti_os_thread_start(os_thread *thread, void (*run)(void *ctx), void *ctx) {
     start->ctx = ctx;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = thread_create(start);
+    pthread_attr_t attr;
+    int error = pthread_attr_init(&attr);
+    if (!error) {
+        error = pthread_attr_setstacksize(&attr, OS_THREAD_STACK);
+        if (!error) error = pthread_create(&start->thread, &attr, thread_main, start);
+        (void)pthread_attr_destroy(&attr);
+        if (error == EINVAL) error = pthread_create(&start->thread, NULL, thread_main, start);
+    }
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error) {
         free(start);

@@ -1,9 +1,5 @@
 /* Signals, and the calls that wait for others and end when one of ours arrives. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include "os/os.h"
+#include "os/os_posix.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,11 +14,6 @@ static volatile sig_atomic_t stop_signal_seen;
 
 static void remember_signal(int signal_number) {
     stop_signal_seen = signal_number;
-}
-
-/* Whether an interrupted call is to be made again. */
-static bool try_again(int error) {
-    return error == EINTR && !stop_signal_seen;
 }
 
 void sfti_os_watch_signals(void) {
@@ -142,7 +133,7 @@ int sfti_os_write(int fd, const void *from, size_t len, size_t *put) {
         if (error == EAGAIN) {
             error = wait_ready(fd, POLLOUT);
             if (error) return error;
-        } else if (!try_again(error)) {
+        } else if (error != EINTR || stop_signal_seen) {
             return error;
         }
     }

@@ -90,14 +90,6 @@ typedef struct volume_size {
 
 #define QUERY_VOLUME_SIZE 3
 
-static uint32_t info_block(HANDLE handle) {
-    IO_STATUS_BLOCK io;
-    volume_size size;
-    NTSTATUS status = NtQueryVolumeInformationFile(handle, &io, &size, sizeof size,
-                                                   (FS_INFORMATION_CLASS)QUERY_VOLUME_SIZE);
-    return status >= 0 ? size.sectors * size.sector_bytes : 0;
-}
-
 int sfti_os_win_info(HANDLE handle, os_info *out) {
     FILE_BASIC_INFO basic;
     FILE_STANDARD_INFO standard;
@@ -123,7 +115,12 @@ int sfti_os_win_info(HANDLE handle, os_info *out) {
     out->ctime_ns = unix_ns(basic.ChangeTime);
     info_identity(handle, out);
     sfti_os_win_info_owner(handle, out);
-    if (out->kind == OS_FILE) out->block = info_block(handle);
+    IO_STATUS_BLOCK io;
+    volume_size volume;
+    if (out->kind == OS_FILE
+        && NtQueryVolumeInformationFile(handle, &io, &volume, sizeof volume,
+                                        (FS_INFORMATION_CLASS)QUERY_VOLUME_SIZE) >= 0)
+        out->block = volume.sectors * volume.sector_bytes;
     return 0;
 }
 
@@ -244,8 +241,10 @@ int sfti_os_read_link(const char *path, char *out, size_t cap) {
 
 /* ── Folders ── */
 
-static bool dot_name(const wchar_t *name) {
-    return name[0] == L'.' && (!name[1] || (name[1] == L'.' && !name[2]));
+/* Folders in which case counts exist, but are made for programs of other systems. */
+bool sfti_os_folds_case(const char *folder) {
+    (void)folder;
+    return true;
 }
 
 static int list_found(const wchar_t *pattern,
@@ -258,8 +257,9 @@ static int list_found(const wchar_t *pattern,
     if (find == INVALID_HANDLE_VALUE) /* a drive's topmost folder has no "." */
         return GetLastError() == ERROR_FILE_NOT_FOUND ? 0 : sfti_os_win_last();
     do {
-        if (dot_name(found.cFileName)) continue;
-        (void)sfti_os_win_narrow(found.cFileName, wcslen(found.cFileName), name, sizeof name);
+        const wchar_t *entry = found.cFileName;
+        if (wcscmp(entry, L".") == 0 || wcscmp(entry, L"..") == 0) continue;
+        (void)sfti_os_win_narrow(entry, wcslen(entry), name, sizeof name);
         result = each(ctx, name, kind_of(found.dwFileAttributes, found.dwReserved0));
     } while (result == 0 && FindNextFileW(find, &found));
     if (result == 0 && GetLastError() != ERROR_NO_MORE_FILES) result = sfti_os_win_last();

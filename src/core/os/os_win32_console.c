@@ -1,4 +1,4 @@
-/* os.h on Windows: the start of a program, and its end by a signal. */
+/* os.h on Windows: terminals; the start of a program, and its end by a signal. */
 #include "os/args.h"
 #include "os/os_win32.h"
 
@@ -7,6 +7,36 @@
 #include <string.h>
 
 #define VIRTUAL_TERMINAL 0x4u /* ENABLE_VIRTUAL_TERMINAL_PROCESSING, which older headers lack */
+
+/* ── Terminals ── */
+
+/* A terminal of MSYS or Cygwin is a pipe called \msys-XXXX-ptyN-from-master. */
+static bool is_pty_pipe(HANDLE handle) {
+    union {
+        FILE_NAME_INFO info;
+        wchar_t room[MAX_PATH];
+    } name;
+    if (GetFileType(handle) != FILE_TYPE_PIPE) return false;
+    memset(&name, 0, sizeof name);
+    if (!GetFileInformationByHandleEx(handle, FileNameInfo, &name, sizeof name - sizeof(wchar_t)))
+        return false;
+    const wchar_t *text = name.info.FileName;
+    bool ours = wcsncmp(text, L"\\msys-", 6) == 0 || wcsncmp(text, L"\\cygwin-", 8) == 0;
+    return ours && wcsstr(text, L"-pty");
+}
+
+bool sfti_os_is_terminal(int fd) {
+    DWORD mode;
+    HANDLE handle = sfti_os_win_handle(fd);
+    return GetConsoleMode(handle, &mode) || is_pty_pipe(handle);
+}
+
+uint32_t sfti_os_terminal_columns(int fd) {
+    CONSOLE_SCREEN_BUFFER_INFO screen;
+    if (!GetConsoleScreenBufferInfo(sfti_os_win_handle(fd), &screen)) return 0;
+    int columns = screen.srWindow.Right - screen.srWindow.Left + 1;
+    return columns > 0 ? (uint32_t)columns : 0;
+}
 
 /* ── The console ── */
 

@@ -16,16 +16,12 @@ static SRWLOCK table_lock = SRWLOCK_INIT;
 static os_win_file *fd_table[TABLE_PARTS];
 static size_t table_first; /* all before it are taken */
 
-static os_win_file *table_at(size_t i) {
-    return &fd_table[i / TABLE_PART][i % TABLE_PART];
-}
-
 static int table_take(HANDLE handle, bool folder, int *fd) {
     for (size_t i = table_first; i < (size_t)TABLE_PART * TABLE_PARTS; i++) {
         os_win_file **part = &fd_table[i / TABLE_PART];
         if (!*part) *part = calloc(TABLE_PART, sizeof **part);
         if (!*part) return ENOMEM;
-        os_win_file *file = table_at(i);
+        os_win_file *file = &(*part)[i % TABLE_PART];
         if (file->handle) continue;
         *file = (os_win_file){ .handle = handle, .folder = folder };
         table_first = i + 1;

@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "C:/" or "//server/share/". */
-static bool begins_with_root(const char *path) {
-    size_t len = sfti_root_len(path);
-    return len >= 3 && sfti_is_separator(path[len - 1]);
-}
-
 /* A name alone is looked for in the system's folder, the program's own and those that the program
  * has added (AddDllDirectory), never in the current one or along PATH. A path without a drive is
  * refused: it depends on the current one, in whose topmost folder anybody may make folders. */
@@ -19,7 +13,10 @@ os_function sfti_os_library_function(const char *library, const char *name) {
     bool path = strchr(library, '/') || strchr(library, '\\');
     os_function function = NULL;
     wchar_t *wide;
-    if (path && !begins_with_root(library)) return NULL;
+    if (path) {
+        size_t root = sfti_root_len(library); /* "C:/" or "//server/share/" */
+        if (root < 3 || !sfti_is_separator(library[root - 1])) return NULL;
+    }
     if (path ? sfti_os_win_path(library, &wide) : sfti_os_win_wide(library, &wide)) return NULL;
     if (path) where = LOAD_LIBRARY_SEARCH_SYSTEM32 | LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR;
     HMODULE module = LoadLibraryExW(wide, NULL, where);

@@ -81,17 +81,6 @@ bool sfti_os_win_is_system(PSID sid) {
     return is_installer(sid);
 }
 
-static bool is_everyone(PSID sid) {
-    return IsWellKnownSid(sid, WinWorldSid);
-}
-
-static uint32_t owner_number(const identity *own, PSID sid) {
-    if (is_own_sid(own, sid) || is_everyone(sid)) return own->hash;
-    if (sfti_os_win_is_system(sid)) return 0;
-    uint32_t hash = sid_hash(sid);
-    return hash == own->hash ? hash ^ 0x80000000u : hash;
-}
-
 /* Whether somebody else than the owner, this user and the system may change the bytes. */
 static bool others_write(const identity *own, PSID owner, PACL list) {
     const DWORD change = FILE_WRITE_DATA | FILE_APPEND_DATA | GENERIC_WRITE | GENERIC_ALL |
@@ -119,7 +108,12 @@ static void info_security(PSECURITY_DESCRIPTOR security, const identity *own, os
     BOOL flag, present = FALSE;
     (void)GetSecurityDescriptorOwner(security, &owner, &flag);
     (void)GetSecurityDescriptorDacl(security, &present, &list, &flag);
-    out->owner = owner ? owner_number(own, owner) : own->hash;
+    out->owner = own->hash;
+    if (owner && !is_own_sid(own, owner) && !IsWellKnownSid(owner, WinWorldSid)) {
+        uint32_t hash = sid_hash(owner);
+        if (hash == own->hash) hash ^= 0x80000000u;
+        out->owner = sfti_os_win_is_system(owner) ? 0 : hash;
+    }
     bool open = !present || !list || (owner && others_write(own, owner, list));
     if (open && (out->mode & 0200)) out->mode |= 022;
 }

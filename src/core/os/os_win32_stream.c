@@ -1,4 +1,5 @@
-/* os.h on Windows: the calls that wait for others, and end when a signal comes. */
+/* os.h on Windows: reading and writing streams, which wait for others and end when a signal
+ * comes. */
 #include "os/os_win32.h"
 
 #include <errno.h>
@@ -56,15 +57,6 @@ static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
     }
 }
 
-/* One of ours goes on by itself after the call. */
-static DWORD wait_io(HANDLE handle, OVERLAPPED *o, DWORD *count) {
-    bool over = false;
-    while (!over && WaitForSingleObject(o->hEvent, WAIT_SLICE_MS) == WAIT_TIMEOUT)
-        over = sfti_os_wait_over();
-    if (over) (void)CancelIoEx(handle, o);
-    return GetOverlappedResult(handle, o, count, TRUE) ? ERROR_SUCCESS : GetLastError();
-}
-
 static DWORD stream_call(os_win_file *file, void *bytes, DWORD len, bool writing, DWORD *count) {
     OVERLAPPED o = { .Offset = (DWORD)file->at, .OffsetHigh = (DWORD)(file->at >> 32),
                      .hEvent = sfti_os_win_event_take() };
@@ -72,7 +64,15 @@ static DWORD stream_call(os_win_file *file, void *bytes, DWORD len, bool writing
     BOOL ok = writing ? WriteFile(file->handle, bytes, len, count, &o)
                       : ReadFile(file->handle, bytes, len, count, &o);
     DWORD code = ok ? ERROR_SUCCESS : GetLastError();
-    if (ok || code == ERROR_IO_PENDING) code = wait_io(file->handle, &o, count);
+    if (ok || code == ERROR_IO_PENDING) {
+        /* One of ours goes on by itself after the call. */
+        bool over = false;
+        while (!over && WaitForSingleObject(o.hEvent, WAIT_SLICE_MS) == WAIT_TIMEOUT)
+            over = sfti_os_wait_over();
+        if (over) (void)CancelIoEx(file->handle, &o);
+        bool done = GetOverlappedResult(file->handle, &o, count, TRUE);
+        code = done ? ERROR_SUCCESS : GetLastError();
+    }
     sfti_os_win_event_give(o.hEvent);
     file->at += *count;
     return code;
@@ -102,4 +102,24 @@ int sfti_os_write(int fd, const void *from, size_t len, size_t *put) {
     *put = count;
     if (code != ERROR_SUCCESS) return sfti_os_win_errno(code);
     return count == 0 && len > 0 ? ENOSPC : 0;
+}
+
+/* ── Appending ── */
+
+#define QUERY_POSITION 14
+#define QUERY_ACCESS 8
+
+/* Opened for that, or standing behind its first byte, as a shell's ">>" leaves it. */
+bool sfti_os_is_append(int fd) {
+    IO_STATUS_BLOCK io;
+    ACCESS_MASK access = 0;
+    LARGE_INTEGER at = { .QuadPart = 0 };
+    HANDLE handle = sfti_os_win_handle(fd);
+    NTSTATUS status = NtQueryInformationFile(handle, &io, &access, sizeof access,
+                                             (FILE_INFORMATION_CLASS)QUERY_ACCESS);
+    if (status >= 0 && (access & FILE_APPEND_DATA) && !(access & FILE_WRITE_DATA)) return true;
+    if (sfti_os_win_file_of(fd)) return false;
+    status = NtQueryInformationFile(handle, &io, &at, sizeof at,
+                                    (FILE_INFORMATION_CLASS)QUERY_POSITION);
+    return status >= 0 && at.QuadPart > 0;
 }

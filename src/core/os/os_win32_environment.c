@@ -1,60 +1,10 @@
-/* os.h on Windows: streams, terminals, the environment, random bytes, processors. */
+/* os.h on Windows: the environment, random bytes, processors. */
 #include "os/os_win32.h"
 
 #include <bcrypt.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ── Appending ── */
-
-#define QUERY_POSITION 14
-#define QUERY_ACCESS 8
-
-/* Opened for that, or standing behind its first byte, as a shell's ">>" leaves it. */
-bool sfti_os_is_append(int fd) {
-    IO_STATUS_BLOCK io;
-    ACCESS_MASK access = 0;
-    LARGE_INTEGER at = { .QuadPart = 0 };
-    HANDLE handle = sfti_os_win_handle(fd);
-    NTSTATUS status = NtQueryInformationFile(handle, &io, &access, sizeof access,
-                                             (FILE_INFORMATION_CLASS)QUERY_ACCESS);
-    if (status >= 0 && (access & FILE_APPEND_DATA) && !(access & FILE_WRITE_DATA)) return true;
-    if (sfti_os_win_file_of(fd)) return false;
-    status = NtQueryInformationFile(handle, &io, &at, sizeof at,
-                                    (FILE_INFORMATION_CLASS)QUERY_POSITION);
-    return status >= 0 && at.QuadPart > 0;
-}
-
-/* ── Terminals ── */
-
-/* A terminal of MSYS or Cygwin is a pipe called \msys-XXXX-ptyN-from-master. */
-static bool is_pty_pipe(HANDLE handle) {
-    union {
-        FILE_NAME_INFO info;
-        wchar_t room[MAX_PATH];
-    } name;
-    if (GetFileType(handle) != FILE_TYPE_PIPE) return false;
-    memset(&name, 0, sizeof name);
-    if (!GetFileInformationByHandleEx(handle, FileNameInfo, &name, sizeof name - sizeof(wchar_t)))
-        return false;
-    const wchar_t *text = name.info.FileName;
-    bool ours = wcsncmp(text, L"\\msys-", 6) == 0 || wcsncmp(text, L"\\cygwin-", 8) == 0;
-    return ours && wcsstr(text, L"-pty");
-}
-
-bool sfti_os_is_terminal(int fd) {
-    DWORD mode;
-    HANDLE handle = sfti_os_win_handle(fd);
-    return GetConsoleMode(handle, &mode) || is_pty_pipe(handle);
-}
-
-uint32_t sfti_os_terminal_columns(int fd) {
-    CONSOLE_SCREEN_BUFFER_INFO screen;
-    if (!GetConsoleScreenBufferInfo(sfti_os_win_handle(fd), &screen)) return 0;
-    int columns = screen.srWindow.Right - screen.srWindow.Left + 1;
-    return columns > 0 ? (uint32_t)columns : 0;
-}
 
 /* ── The environment ── */
 

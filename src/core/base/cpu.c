@@ -28,28 +28,23 @@ static const struct {
     { SFTI_CPU_AVX512VBMI, 2, 1, CPU_AVX512_STATE },
 };
 
-static unsigned cpu_ask(void) {
-    unsigned words[3] = { 0 }, a, b, c, d;
+bool sfti_cpu_has(unsigned wanted) {
+    /* Asking takes microseconds in a virtual machine. The answer is the same for every thread. */
+    static _Atomic unsigned cpu_answer;
+    unsigned answer = cpu_answer, words[3] = { 0 }, state = 0, high, found = CPU_ASKED, a, b, c, d;
+    if (answer) return (answer & wanted) == wanted;
     if (__get_cpuid(1, &a, &b, &c, &d)) words[0] = c;
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
         words[1] = b;
         words[2] = c;
     }
-    unsigned state = 0, high, found = 0;
     if (words[0] >> CPU_OSXSAVE & 1) __asm__("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
     for (size_t i = 0; i < sizeof cpu_rows / sizeof *cpu_rows; i++) {
         if (words[cpu_rows[i].word] >> cpu_rows[i].bit & 1
             && (state & cpu_rows[i].state) == cpu_rows[i].state)
             found |= cpu_rows[i].feature;
     }
-    return found;
-}
-
-bool sfti_cpu_has(unsigned wanted) {
-    /* Asking takes microseconds in a virtual machine. The answer is the same for every thread. */
-    static _Atomic unsigned cpu_answer;
-    unsigned found = cpu_answer;
-    if (!found) cpu_answer = found = cpu_ask() | CPU_ASKED;
+    cpu_answer = found;
     return (found & wanted) == wanted;
 }
 

@@ -339,17 +339,9 @@ void sfti_error_clear(sft_error *err) {
     err->tensor_len = SFT_NO_TENSOR;
 }
 
-/* Longest prefix of whole characters within cap bytes. */
-static size_t whole_characters(sft_span text, size_t cap) {
-    size_t len = text.len < cap ? text.len : cap;
-    if (len == text.len) return len;
-    while (len > 0 && ((unsigned char)text.data[len] & 0xC0) == 0x80) len--;
-    return len;
-}
-
 void sfti_error_tensor(sft_error *err, sft_span tensor) {
     if (!err) return;
-    size_t len = whole_characters(tensor, sizeof err->tensor);
+    size_t len = sfti_utf8_cut(tensor, sizeof err->tensor);
     if (len > 0) memcpy(err->tensor, tensor.data, len);
     err->tensor_len = (uint32_t)len;
 }
@@ -453,7 +445,7 @@ sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span tex
                        : white ? "white space" : c == '\0' ? "a NUL byte" : NULL;
     if (kind)
         return sfti_fail(err, code, base + at, "expected %s, found %s", expected, kind);
-    size_t token = token_length(rest), shown = whole_characters(rest, EXCERPT);
+    size_t token = token_length(rest), shown = sfti_utf8_cut(rest, EXCERPT);
     if (shown > token) shown = token;
     return sfti_fail(err, code, base + at, "expected %s, found %.*s%s", expected, (int)shown,
                      rest.data, shown < token ? "..." : "");

@@ -10,8 +10,8 @@ static bool begins_with_drive(sft_span path) {
     return letter >= 'a' && letter <= 'z' && path.data[1] == ':';
 }
 
-static size_t windows_root(sft_span path) {
-    const sfti_path_rule rule = SFTI_PATHS_WINDOWS;
+size_t sfti_rule_root(sfti_path_rule rule, sft_span path) {
+    if (rule == SFTI_PATHS_POSIX) return path.len > 0 && path.data[0] == '/';
     size_t at = 0;
     while (at < path.len && at < 2 && sfti_rule_separates(rule, path.data[at])) at++;
     if (at == 2) {
@@ -26,11 +26,6 @@ static size_t windows_root(sft_span path) {
     if (at == 0 && begins_with_drive(path))
         at = path.len > 2 && sfti_rule_separates(rule, path.data[2]) ? 3 : 2;
     return at;
-}
-
-size_t sfti_rule_root(sfti_path_rule rule, sft_span path) {
-    if (rule == SFTI_PATHS_WINDOWS) return windows_root(path);
-    return path.len > 0 && path.data[0] == '/';
 }
 
 size_t sfti_rule_folder(sfti_path_rule rule, sft_span path) {

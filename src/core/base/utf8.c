@@ -74,8 +74,9 @@ size_t sfti_utf8_check(const char *text, size_t len) {
     return len;
 }
 
-size_t sfti_utf8_cut(const char *text, size_t len) {
-    while (len > 0 && is_tail((uint8_t)text[len])) len--;
+size_t sfti_utf8_cut(sft_span text, size_t most) {
+    size_t len = text.len < most ? text.len : most;
+    while (len > 0 && len < text.len && is_tail((uint8_t)text.data[len])) len--;
     return len;
 }
 

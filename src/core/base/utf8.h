@@ -10,8 +10,8 @@ size_t sfti_utf8_decode(const uint8_t *p, const uint8_t *end, uint32_t *out);
 size_t sfti_utf8_encode(uint32_t code, char *out);
 /* First ill-formed byte, or len. */
 size_t sfti_utf8_check(const char *text, size_t len);
-/* How many of the first len bytes are whole characters, where text goes on behind them. */
-size_t sfti_utf8_cut(const char *text, size_t len);
+/* Bytes of the longest beginning of at most `most` bytes that ends between two characters. */
+size_t sfti_utf8_cut(sft_span text, size_t most);
 /* Whether a text has control characters: C0, DEL or C1. */
 bool sfti_utf8_has_control(sft_span text);
 

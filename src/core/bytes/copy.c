@@ -70,19 +70,6 @@ static sft_code copy_piece(copy_run *run, size_t *got, sft_error *err) {
     return code;
 }
 
-static sft_code copy_pieces(copy_run *run, sft_error *err) {
-    size_t got = 1;
-    sft_code code = SFT_OK;
-    bool known = run->end != SFT_SIZE_UNKNOWN;
-    uint64_t total = known ? run->end - run->begin : SFT_SIZE_UNKNOWN;
-    while (!code && got > 0) {
-        code = sfti_job_tick(&run->job, run->done, total, err);
-        if (!code && !copy_pass(run)) code = copy_piece(run, &got, err);
-    }
-    sfti_release(run->alloc, run->buffer, run->buffer_size);
-    return code;
-}
-
 static sft_code copy_check(const sft_source *from, uint64_t begin, uint64_t *end,
                            sft_error *err) {
     uint64_t size = from->size;
@@ -105,7 +92,13 @@ sft_code sfti_copy_into(const sft_source *from, uint64_t begin, uint64_t end,
     sft_code code = copy_check(from, begin, &end, err);
     run.end = end;
     if (!code) code = sft_sink_limit_mode(to, sft_source_mode(from), err);
-    return code ? code : copy_pieces(&run, err);
+    uint64_t total = end != SFT_SIZE_UNKNOWN ? end - begin : SFT_SIZE_UNKNOWN;
+    for (size_t got = 1; !code && got > 0;) {
+        code = sfti_job_tick(&run.job, run.done, total, err);
+        if (!code && !copy_pass(&run)) code = copy_piece(&run, &got, err);
+    }
+    sfti_release(alloc, run.buffer, run.buffer_size);
+    return code;
 }
 
 sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end, sft_sink to,

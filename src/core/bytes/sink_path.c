@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/utf8.h"
 #include "bytes/direct.h"
 #include "bytes/source.h"
 #include "os/path.h"
@@ -49,11 +50,7 @@ typedef struct path_sink {
 /* folder keeps its slash at the end, which every call takes, and is "." without one. */
 static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) {
     size_t whole = strlen(target), folder = sfti_folder_len(target);
-    size_t name = whole - folder;
-    if (name > TEMP_NAME_MOST) { /* cut at a character */
-        name = TEMP_NAME_MOST;
-        while (name > 0 && ((unsigned char)target[folder + name] & 0xc0) == 0x80) name--;
-    }
+    size_t name = sfti_utf8_cut(sft_span_cstr(target + folder), TEMP_NAME_MOST);
     size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
     size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
     path_sink *s = sfti_take(alloc, bytes);

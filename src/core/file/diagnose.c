@@ -112,40 +112,30 @@ static const struct foreign_row {
 
 /* ── Words ───────────────────────────────────────────────────────────────── */
 
-/* 4.2 GB, without floating point. */
-typedef struct size_words {
-    unsigned long long whole, tenth;
-    const char *unit;
-} size_words;
-
-static size_words words_of_size(uint64_t bytes) {
-    static const char *const units[] = { "bytes", "KB", "MB", "GB", "TB", "PB", "EB" };
-    size_t unit = 0;
-    uint64_t step = 1;
-    while (bytes / step >= 1000) { /* 2^64 are 18 EB */
-        step *= 1000;
-        unit++;
-    }
-    size_words w = { bytes / step, unit ? bytes % step / (step / 10) : 0, units[unit] };
-    return w;
-}
-
 static void say_foreign(const sfti_evidence *e, const struct foreign_row *row,
                         sft_error *error) {
+    static const char *const units[] = { "bytes", "KB", "MB", "GB", "TB", "PB", "EB" };
     const char *what = sft_code_describe(row->code)->sentence;
     uint64_t elsewhere = 0;
     if (row->code == SFT_FOUND_GIT_LFS) elsewhere = head_number_after(e, "\nsize ");
     if (row->code == SFT_FOUND_XET) elsewhere = head_number_after(e, "filesize = ");
-    size_words w = words_of_size(elsewhere);
+    /* 4.2 GB, without floating point. */
+    size_t unit = 0;
+    uint64_t step = 1;
+    while (elsewhere / step >= 1000) { /* 2^64 are 18 EB */
+        step *= 1000;
+        unit++;
+    }
+    unsigned long long whole = elsewhere / step, tenth = unit ? elsewhere % step / (step / 10) : 0;
     if (elsewhere == 0)
         sfti_fail(error, row->code, 0, "expected a header length, found %s: %s", row->found,
                   what);
     else if (elsewhere < 1000)
         sfti_fail(error, row->code, 0, "expected a header length, found %s: %s (%llu bytes "
-                  "elsewhere)", row->found, what, w.whole);
+                  "elsewhere)", row->found, what, whole);
     else
         sfti_fail(error, row->code, 0, "expected a header length, found %s: %s (%llu.%llu %s "
-                  "elsewhere)", row->found, what, w.whole, w.tenth, w.unit);
+                  "elsewhere)", row->found, what, whole, tenth, units[unit]);
 }
 
 /* Nothing known: still say what kind of bytes these are. The code stays. */

@@ -21,7 +21,7 @@
 static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIGEST]) {
     static const uint64_t key[2] = { 0, 0 };
     uint64_t hash = sfti_siphash(key, name, *len);
-    size_t cut = sfti_utf8_cut(name, JOURNAL_NAME_MOST);
+    size_t cut = sfti_utf8_cut((sft_span){ name, *len }, JOURNAL_NAME_MOST);
     *len = cut < JOURNAL_NAME_MOST - 3 ? JOURNAL_NAME_MOST - 3 : cut;
     out[0] = '-';
     sfti_hex_text(hash, 16, out + 1);

@@ -125,35 +125,37 @@ static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open 
     return code;
 }
 
-/* The map, or why there is none. A file cut short since it was measured is no longer what
- * was validated. */
-static sft_code map_source_of(const sft_file *file, int fd, bool writable, sft_source *out,
-                              sft_error *err) {
-    os_info now;
-    if (file->source.size == SFT_SIZE_UNKNOWN)
-        return sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
-                         "expected a regular file to map, found a pipe or device");
-    sft_code code = sfti_source_map(fd, file->source.size, writable,
-                                    sft_source_mode(&file->source), &file->alloc, out, err);
-    if (code) return code;
-    int error = sfti_os_info_fd(fd, &now);
-    if (error == 0 && now.size >= file->source.size) return SFT_OK;
-    sft_source_close(out);
-    if (error) return sfti_io_fail(err, SFT_IO_MAP, error, "look at the mapped file");
-    return sfti_fail(err, SFT_IO_SHRUNK, now.size, "expected %llu bytes, found %llu",
-                     (unsigned long long)file->source.size, (unsigned long long)now.size);
-}
-
-/* Bytes come from the map from here on; the source of the descriptor is closed. */
+/* Bytes come from the map from here on; the source of the descriptor is closed. SFT_AUTO goes on
+ * without a map. A file cut short since it was measured is no longer what was validated. */
 static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) {
+    uint64_t size = file->source.size;
+    bool cow = mode == SFT_MAP_COW;
     sft_source map;
+    os_info now;
+    if (mode == SFT_AUTO) err = NULL;
     (void)sfti_source_streamed(&file->source);
-    sft_code code = map_source_of(file, fd, mode == SFT_MAP_COW, &map,
-                                  mode == SFT_AUTO ? NULL : err);
+    sft_code code;
+    if (size == SFT_SIZE_UNKNOWN) {
+        code = sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
+                         "expected a regular file to map, found a pipe or device");
+    } else {
+        code = sfti_source_map(fd, size, cow, sft_source_mode(&file->source), &file->alloc, &map,
+                               err);
+    }
     if (code) return mode == SFT_AUTO ? SFT_OK : code;
+    int error = sfti_os_info_fd(fd, &now);
+    if (error)
+        code = sfti_io_fail(err, SFT_IO_MAP, error, "look at the mapped file");
+    else if (now.size < size)
+        code = sfti_fail(err, SFT_IO_SHRUNK, now.size, "expected %llu bytes, found %llu",
+                         (unsigned long long)size, (unsigned long long)now.size);
+    if (code) {
+        sft_source_close(&map);
+        return mode == SFT_AUTO ? SFT_OK : code;
+    }
     sft_source_close(&file->source);
     file->source = map;
-    file->writable = mode == SFT_MAP_COW;
+    file->writable = cow;
     return SFT_OK;
 }
 
@@ -404,21 +406,9 @@ static int order_by_header(const void *ctx, uint32_t a, uint32_t b) {
     return (position[a] > position[b]) - (position[a] < position[b]);
 }
 
-typedef int (*order_compare)(const void *ctx, uint32_t a, uint32_t b);
-
-static const order_compare order_compares[] = { NULL, order_by_name, order_naturally,
-                                                order_by_header };
-
-static sft_code order_sort(const sft_file *file, uint32_t *out, order_compare compare,
-                           sft_error *err) {
-    size_t count = file->model.tensors.count, bytes = count * sizeof *out;
-    if (count < 2) return SFT_OK;
-    uint32_t *scratch = sfti_take(&file->alloc, bytes);
-    if (!scratch) return sfti_fail_memory(err, bytes);
-    sfti_sort(out, scratch, count, compare, &file->model);
-    sfti_release(&file->alloc, scratch, bytes);
-    return SFT_OK;
-}
+static int (*const order_compares[])(const void *ctx, uint32_t a, uint32_t b) = {
+    NULL, order_by_name, order_naturally, order_by_header
+};
 
 sft_code sft_file_order(const sft_file *file, sft_order order, uint32_t *out, sft_error *err) {
     const sfti_tensors *tensors = &file->model.tensors;
@@ -427,5 +417,11 @@ sft_code sft_file_order(const sft_file *file, sft_order order, uint32_t *out, sf
                            (unsigned)order);
     for (size_t i = 0; i < tensors->count; i++) out[i] = (uint32_t)i;
     bool sorted = order == SFT_ORDER_OFFSET || (order == SFT_ORDER_HEADER && !tensors->order);
-    return sorted ? SFT_OK : order_sort(file, out, order_compares[order], err);
+    if (sorted || tensors->count < 2) return SFT_OK;
+    size_t bytes = tensors->count * sizeof *out;
+    uint32_t *scratch = sfti_take(&file->alloc, bytes);
+    if (!scratch) return sfti_fail_memory(err, bytes);
+    sfti_sort(out, scratch, tensors->count, order_compares[order], &file->model);
+    sfti_release(&file->alloc, scratch, bytes);
+    return SFT_OK;
 }

@@ -24,27 +24,6 @@ sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source) {
     return part;
 }
 
-static sft_code check_parts(const sft_part *parts, size_t count, sft_error *err) {
-    if (count > 0 && !parts) return sfti_misuse(err, "expected an array of parts, found NULL");
-    for (size_t i = 0; i < count; i++) {
-        if (parts[i].source && sfti_source_usable(parts[i].source)) continue;
-        return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, parts[i].spec.name,
-                                "expected a source for the tensor, found NULL");
-    }
-    return SFT_OK;
-}
-
-static sft_code plan_parts(part_save *save, const sft_pair *metadata, size_t metadata_count,
-                           const sft_plan_options *options, sft_error *err) {
-    sft_code code = sfti_plan_parts(save->parts, save->count, metadata, metadata_count, options,
-                                    &save->plan, err);
-    if (code) return code;
-    for (size_t i = 0; i < save->count; i++)
-        save->order[sft_plan_position(save->plan, i)] = (uint32_t)i;
-    if (save->count > 0) save->total = sft_plan_tensor_at(save->plan, save->count - 1)->end;
-    return SFT_OK;
-}
-
 /* Before the first byte, and again before publishing, for sources that learn of files meanwhile. */
 static sft_code limit_parts(const part_save *save, const sft_sink *sink, sft_error *err) {
     const sft_source *last = NULL;
@@ -96,13 +75,24 @@ sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *met
     if (!code) code = sfti_take_job(job, &save.job, err);
     sft_allocator alloc = sfti_allocator(own.alloc);
     size_t order_bytes = count * sizeof *save.order;
-    if (!code) code = check_parts(parts, count, err);
+    if (!code && count > 0 && !parts)
+        code = sfti_misuse(err, "expected an array of parts, found NULL");
+    for (size_t i = 0; i < count && !code; i++)
+        if (!parts[i].source || !sfti_source_usable(parts[i].source))
+            code = sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, parts[i].spec.name,
+                                    "expected a source for the tensor, found NULL");
     if (!code && count > 0) {
         save.order = count < UINT32_MAX ? sfti_take(&alloc, order_bytes) : NULL;
         if (!save.order) code = sfti_fail_memory(err, order_bytes);
     }
-    if (!code) code = plan_parts(&save, metadata, metadata_count, &own, err);
-    if (!code) code = limit_parts(&save, &sink, err);
+    if (!code)
+        code = sfti_plan_parts(parts, count, metadata, metadata_count, &own, &save.plan, err);
+    if (!code) {
+        for (size_t i = 0; i < count; i++)
+            save.order[sft_plan_position(save.plan, i)] = (uint32_t)i;
+        if (count > 0) save.total = sft_plan_tensor_at(save.plan, count - 1)->end;
+        code = limit_parts(&save, &sink, err);
+    }
     if (!code) code = write_parts(&save, sink, err);
     else sft_sink_abandon(&sink);
     sft_plan_free(save.plan);

@@ -238,22 +238,6 @@ static void note_polyglots(sft_scan *scan, const scan_bytes *b, const scan_tail 
 
 /* ── Scanning ────────────────────────────────────────────────────────────── */
 
-static sft_scan *scan_new(const sfti_open *how, sft_error *err) {
-    sft_scan *scan = sfti_take(&how->alloc, sizeof *scan);
-    if (!scan) {
-        (void)sfti_fail_memory(err, sizeof *scan);
-        return NULL;
-    }
-    memset(scan, 0, sizeof *scan);
-    scan->alloc = how->alloc;
-    scan->arena.alloc = how->alloc;
-    scan->level = how->limits.level;
-    scan->findings = (scan_list){ NULL, 0, 0, SFTI_FINDINGS_MANY, sizeof(sft_finding) };
-    scan->notes = (scan_list){ NULL, 0, 0, SFTI_FINDINGS_MANY, sizeof(sft_note) };
-    scan->entries = (scan_list){ NULL, 0, 0, SIZE_MAX, sizeof(uint32_t) };
-    return scan;
-}
-
 /* Reads the header's length and its text. An error in either is a finding: *framed is then false
  * and the code SFT_OK. */
 static sft_code scan_header(sft_scan *scan, sft_source *source, const sfti_open *how,
@@ -397,31 +381,36 @@ static sft_code scan_inside(sft_scan *scan, sft_source *source, scan_bytes *b, s
     return SFT_OK;
 }
 
-static sft_code scan_bytes_of(sft_scan *scan, sft_source inner, const sfti_open *how,
-                              sft_error *err) {
-    size_t cap = sizeof(scan_bytes) + TAIL_BYTES + DRAIN_BYTES;
-    scan_bytes *b = sfti_take(&scan->alloc, cap);
-    sft_source source;
-    if (!b) return sfti_fail_memory(err, cap);
-    memset(b, 0, sizeof *b);
-    scan_tail tail = { (char *)(b + 1), 0, 0 };
-    sft_code code = scan_bytes_begin(b, inner, &scan->header, &source, err);
-    if (!code) code = scan_inside(scan, &source, b, &tail, how, err);
-    sfti_release(&scan->alloc, b, cap);
-    return code;
-}
-
-static sft_code scan_settled(sft_source source, const sfti_open *how, sft_scan **out,
+static sft_code scan_settled(sft_source inner, const sfti_open *how, sft_scan **out,
                              sft_error *err) {
-    sft_scan *scan = scan_new(how, err);
-    sft_code code = scan ? scan_bytes_of(scan, source, how, err) : SFT_OUT_OF_MEMORY;
-    sft_source_close(&source);
-    if (code) {
-        sft_scan_close(scan);
-        return code;
+    const sft_allocator *alloc = &how->alloc;
+    size_t cap = sizeof(scan_bytes) + TAIL_BYTES + DRAIN_BYTES;
+    sft_code code = SFT_OK;
+    sft_source source;
+    scan_bytes *b = NULL;
+    sft_scan *scan = sfti_take(alloc, sizeof *scan);
+    if (!scan) {
+        code = sfti_fail_memory(err, sizeof *scan);
+    } else {
+        *scan = (sft_scan){ .alloc = *alloc, .arena = { .alloc = *alloc },
+                            .level = how->limits.level,
+                            .findings = { NULL, 0, 0, SFTI_FINDINGS_MANY, sizeof(sft_finding) },
+                            .notes = { NULL, 0, 0, SFTI_FINDINGS_MANY, sizeof(sft_note) },
+                            .entries = { NULL, 0, 0, SIZE_MAX, sizeof(uint32_t) } };
+        b = sfti_take(alloc, cap);
+        if (!b) code = sfti_fail_memory(err, cap);
     }
-    *out = scan;
-    return SFT_OK;
+    if (!code) {
+        memset(b, 0, sizeof *b);
+        scan_tail tail = { (char *)(b + 1), 0, 0 };
+        code = scan_bytes_begin(b, inner, &scan->header, &source, err);
+        if (!code) code = scan_inside(scan, &source, b, &tail, how, err);
+    }
+    sfti_release(alloc, b, cap);
+    sft_source_close(&inner);
+    if (code) sft_scan_close(scan);
+    else *out = scan;
+    return code;
 }
 
 sft_code sfti_scan_check(const sft_scan *scan, const char *path, const os_info *info,

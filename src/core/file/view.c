@@ -30,39 +30,33 @@ static bool view_is_there(const sft_file *file, uint64_t offset, uint64_t len) {
     return file->complete || size == SFT_SIZE_UNKNOWN || (offset <= size && len <= size - offset);
 }
 
-static sft_code view_checked(const sft_file *file, const sft_tensor *tensor, bool mapped,
-                             sft_error *err) {
+/* The address of a tensor's bytes in the map; writable: in a private one. */
+static sft_code view_find(const sft_file *file, const sft_tensor *tensor, bool writable,
+                          void **out, sft_error *err) {
+    if (!file || !tensor || !out) return sfti_view_bad_call(err);
+    *out = NULL;
     uint64_t len = sfti_tensor_bytes(tensor);
-    if (!mapped)
+    if (writable ? !file->writable : !file->source.base)
         return sfti_fail_tensor(err, SFT_NOT_MAPPED, tensor->offset, tensor->name,
                                 "expected a file that is mapped in this way, found one that "
                                 "is not");
     if (len && !view_is_there(file, tensor->offset, len))
         return view_absent(file, tensor, tensor->offset, len, err);
+    *out = (char *)(uintptr_t)file->source.base + (len ? (size_t)tensor->offset : 0);
     return SFT_OK;
-}
-
-static char *view_address(const sft_file *file, const sft_tensor *tensor) {
-    uint64_t at = sfti_tensor_bytes(tensor) ? tensor->offset : 0;
-    return (char *)(uintptr_t)file->source.base + (size_t)at;
 }
 
 sft_code sft_view(const sft_file *file, const sft_tensor *tensor, const void **out,
                   sft_error *err) {
-    if (!file || !tensor || !out) return sfti_view_bad_call(err);
-    *out = NULL;
-    sft_code code = view_checked(file, tensor, file->source.base != NULL, err);
-    if (!code) *out = view_address(file, tensor);
+    void *at = NULL;
+    sft_code code = view_find(file, tensor, false, out ? &at : NULL, err);
+    if (out && file && tensor) *out = at;
     return code;
 }
 
 sft_code sft_view_writable(const sft_file *file, const sft_tensor *tensor, void **out,
                            sft_error *err) {
-    if (!file || !tensor || !out) return sfti_view_bad_call(err);
-    *out = NULL;
-    sft_code code = view_checked(file, tensor, file->writable, err);
-    if (!code) *out = view_address(file, tensor);
-    return code;
+    return view_find(file, tensor, true, out, err);
 }
 
 sft_code sfti_file_read(const sft_file *file, const sft_tensor *tensor, uint64_t offset,
@@ -81,19 +75,6 @@ sft_code sfti_file_read(const sft_file *file, const sft_tensor *tensor, uint64_t
     return code;
 }
 
-static sft_code borrow_copy(const sft_file *file, const sft_tensor *tensor, sft_loan *out,
-                            sft_error *err) {
-    void *copy = sfti_take(&file->alloc, out->len);
-    if (!copy) return sfti_fail_memory(err, out->len);
-    sft_code code = sfti_file_read(file, tensor, tensor->offset, copy, out->len, err);
-    if (code) {
-        sfti_release(&file->alloc, copy, out->len);
-        return code;
-    }
-    out->data = out->owned = copy;
-    return SFT_OK;
-}
-
 sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *out,
                     sft_error *err) {
     if (!file || !tensor || !out) return sfti_view_bad_call(err);
@@ -106,9 +87,16 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
                                 (unsigned long long)len);
     out->len = (size_t)len;
     sft_code code = SFT_OK;
-    if (len == 0) out->data = file; /* any address but NULL: nothing is read from it */
-    else if (file->source.base) code = sft_view(file, tensor, &out->data, err);
-    else code = borrow_copy(file, tensor, out, err);
+    if (len == 0) {
+        out->data = file; /* any address but NULL: nothing is read from it */
+    } else if (file->source.base) {
+        code = sft_view(file, tensor, &out->data, err);
+    } else {
+        out->data = out->owned = sfti_take(&file->alloc, out->len);
+        code = out->owned ? sfti_file_read(file, tensor, tensor->offset, out->owned, out->len, err)
+                          : sfti_fail_memory(err, out->len);
+        if (code) sfti_release(&file->alloc, out->owned, out->len);
+    }
     if (code) memset(out, 0, sizeof *out);
     return code;
 }
@@ -220,26 +208,31 @@ static int compare_read_offsets(const void *ctx, uint32_t a, uint32_t b) {
     return (left > right) - (left < right);
 }
 
-static sft_code reads_check(const sft_read *reads, size_t count, uint64_t *total,
-                            sft_error *err) {
-    *total = 0;
+sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count,
+                       const sft_job *job, sft_error *err) {
+    sft_job settled;
+    uint64_t total = 0;
+    if (!file || (!reads && count)) return sfti_view_bad_call(err);
+    sft_code code = sfti_take_job(job, &settled, err);
+    if (code) return code;
     if (count > UINT32_MAX)
         return sfti_misuse(err, "expected at most 2^32 - 1 reads, found %zu", count);
     for (size_t i = 0; i < count; i++) {
-        sft_code code = read_usable(reads[i].tensor, reads[i].dst, reads[i].len, err);
+        code = read_usable(reads[i].tensor, reads[i].dst, reads[i].len, err);
         if (code) return code;
-        if (!sfti_add(*total, reads[i].len, total))
+        if (!sfti_add(total, reads[i].len, &total))
             return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
                              "expected at most 2^64 - 1 bytes in all reads, found more");
     }
-    return SFT_OK;
-}
+    if (count == 0) return SFT_OK;
+    uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
+    /* count is under 2^32: this fails on 32-bit hosts only. */
+    if (sfti_never(!sfti_fits_size(bytes))) return sfti_fail_memory(err, bytes);
+    uint32_t *order = sfti_take(&file->alloc, (size_t)bytes);
+    if (!order) return sfti_fail_memory(err, bytes);
 
-static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t count,
-                          uint32_t *order, const sft_job *job, uint64_t total,
-                          sft_error *err) {
     read_queue q = { .file = file, .reads = reads, .order = order, .count = count };
-    sfti_workers workers = { .step = read_step, .ctx = &q, .job = job, .total = total };
+    sfti_workers workers = { .step = read_step, .ctx = &q, .job = &settled, .total = total };
     sfti_announcement all = { .count = 0 };
     bool forward = file->source.size == SFT_SIZE_UNKNOWN;
     size_t most = forward ? 1 : SFTI_WORKERS_MOST;
@@ -251,23 +244,7 @@ static sft_code reads_run(const sft_file *file, const sft_read *reads, size_t co
     for (size_t i = 0; i < count; i++)
         sfti_announce(&all, &file->source, reads[order[i]].tensor->offset, reads[order[i]].len);
     sfti_announce_end(&all);
-    return sfti_workers_run(&workers, threads, err);
-}
-
-sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count,
-                       const sft_job *job, sft_error *err) {
-    sft_job settled;
-    uint64_t total;
-    if (!file || (!reads && count)) return sfti_view_bad_call(err);
-    sft_code code = sfti_take_job(job, &settled, err);
-    if (!code) code = reads_check(reads, count, &total, err);
-    if (code || count == 0) return code;
-    uint64_t bytes = (uint64_t)count * 2 * sizeof(uint32_t);
-    /* count is under 2^32: this fails on 32-bit hosts only. */
-    if (sfti_never(!sfti_fits_size(bytes))) return sfti_fail_memory(err, bytes);
-    uint32_t *order = sfti_take(&file->alloc, (size_t)bytes);
-    if (!order) return sfti_fail_memory(err, bytes);
-    code = reads_run(file, reads, count, order, &settled, total, err);
+    code = sfti_workers_run(&workers, threads, err);
     sfti_release(&file->alloc, order, (size_t)bytes);
     return code;
 }

@@ -19,20 +19,6 @@ static bool copy_span(sfti_arena *arena, sft_span from, sft_span *to) {
     return true;
 }
 
-static sft_code copy_metadata(sfti_added *a, sft_error *err) {
-    size_t count = a->options.metadata_count;
-    sft_pair *pairs = sfti_arena_array(&a->arena, count, sizeof *pairs);
-    if (!pairs) return sfti_fail_memory(err, (uint64_t)count * sizeof *pairs);
-    for (size_t i = 0; i < count; i++) {
-        const sft_pair *from = &a->options.metadata[i];
-        if (!copy_span(&a->arena, from->key, &pairs[i].key) ||
-            !copy_span(&a->arena, from->value, &pairs[i].value))
-            return sfti_fail_memory(err, from->key.len + from->value.len);
-    }
-    a->options.metadata = pairs;
-    return SFT_OK;
-}
-
 static sft_code added_plan(const sfti_added *a, const sft_spec *specs, size_t count,
                            sft_plan **out, sft_error *err) {
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
@@ -64,7 +50,18 @@ static sft_code added_begin(sfti_added *a, sft_error *err) {
     while (head.data[head.len - 1] == ' ') head.len--;
     a->text = head.len - SFTI_PREFIX;
     sft_plan_free(plan);
-    return copy_metadata(a, err);
+
+    size_t count = a->options.metadata_count;
+    sft_pair *pairs = sfti_arena_array(&a->arena, count, sizeof *pairs);
+    if (!pairs) return sfti_fail_memory(err, (uint64_t)count * sizeof *pairs);
+    for (size_t i = 0; i < count; i++) {
+        const sft_pair *from = &a->options.metadata[i];
+        if (!copy_span(&a->arena, from->key, &pairs[i].key) ||
+            !copy_span(&a->arena, from->value, &pairs[i].value))
+            return sfti_fail_memory(err, from->key.len + from->value.len);
+    }
+    a->options.metadata = pairs;
+    return SFT_OK;
 }
 
 static SFTI_OPTIONS_TAKE(added_take, sft_writer_options, SFT_WRITER_OPTIONS_INIT, alloc)
@@ -168,8 +165,16 @@ static sft_code place_added(const sfti_added *a, sft_tensor *tensor, uint64_t by
                             (unsigned long long)a->cap, (unsigned long long)*text);
 }
 
-static sft_code writer_add(sfti_added *a, const sft_spec *spec, size_t *i, sft_error *err) {
+sft_code sft_writer_add(sft_writer *writer, const sft_spec *spec, size_t *i, sft_error *err) {
+    sfti_added *a = &writer->added;
     uint64_t bytes = 0, text = 0;
+    if (writer->failure.code) {
+        if (err) *err = writer->failure;
+        return writer->failure.code;
+    }
+    if (writer->plan || !spec || !i)
+        return sfti_misuse(err, "expected a tensor for a writer without a plan, found %s",
+                           writer->plan ? "one with a plan" : "NULL");
     sft_tensor tensor = { .dtype = spec->dtype, .rank = spec->rank };
     sft_code code = check_added(a, spec, &bytes, err);
     if (code) return code;
@@ -188,17 +193,6 @@ static sft_code writer_add(sfti_added *a, const sft_spec *spec, size_t *i, sft_e
     a->data = tensor.end;
     *i = at;
     return SFT_OK;
-}
-
-sft_code sft_writer_add(sft_writer *writer, const sft_spec *spec, size_t *i, sft_error *err) {
-    if (writer->failure.code) {
-        if (err) *err = writer->failure;
-        return writer->failure.code;
-    }
-    if (writer->plan || !spec || !i)
-        return sfti_misuse(err, "expected a tensor for a writer without a plan, found %s",
-                           writer->plan ? "one with a plan" : "NULL");
-    return writer_add(&writer->added, spec, i, err);
 }
 
 /* ── The header ── */

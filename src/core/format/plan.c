@@ -128,18 +128,6 @@ static size_t dtype_place(const sft_spec *spec) {
     return SFT_DTYPE_COUNT - 1 - sft_dtype_describe(spec->dtype)->order;
 }
 
-/* p->order is by name: a stable counting sort by dtype keeps names in order within each. */
-static void order_by_dtype(planner *p) {
-    size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
-    for (size_t i = 0; i < p->count; i++) next[dtype_place(spec_of(p, i)) + 1]++;
-    for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) next[d + 1] += next[d];
-    for (size_t i = 0; i < p->count; i++) {
-        uint32_t spec = p->order[i];
-        p->scratch[next[dtype_place(spec_of(p, spec))]++] = spec;
-    }
-    if (p->count > 0) memcpy(p->order, p->scratch, p->count * sizeof *p->order);
-}
-
 static sft_code order_specs(planner *p, sft_error *err) {
     in_order_given(p->order, p->count);
     sfti_sort(p->order, p->scratch, p->count, compare_specs, p);
@@ -149,8 +137,19 @@ static sft_code order_specs(planner *p, sft_error *err) {
         return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                                 "expected each tensor's name once, found it twice");
     }
-    if (p->options.keep_order) in_order_given(p->order, p->count);
-    else order_by_dtype(p);
+    if (p->options.keep_order) {
+        in_order_given(p->order, p->count);
+        return SFT_OK;
+    }
+    /* They are by name: a stable counting sort by dtype keeps names in order within each. */
+    size_t next[SFT_DTYPE_COUNT + 1] = { 0 };
+    for (size_t i = 0; i < p->count; i++) next[dtype_place(spec_of(p, i)) + 1]++;
+    for (size_t d = 0; d < SFT_DTYPE_COUNT; d++) next[d + 1] += next[d];
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t spec = p->order[i];
+        p->scratch[next[dtype_place(spec_of(p, spec))]++] = spec;
+    }
+    if (p->count > 0) memcpy(p->order, p->scratch, p->count * sizeof *p->order);
     return SFT_OK;
 }
 

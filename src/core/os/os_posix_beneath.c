@@ -73,10 +73,15 @@ static int walk_last(sfti_walk *w, int at, int flags, bool links, int *fd) {
     return error ? error : WALK_AGAIN;
 }
 
-static int walk_beneath(int root, const char *name, int flags, bool links, int *fd) {
+/* ── By the kernel, or part by part ── */
+
+/* Sandboxes answer EPERM for calls that they do not know. */
+static int open_once(int root, const char *name, int flags, bool links, int *fd) {
+    int error = sfti_os_kernel_beneath(root, name, flags, links, fd);
+    if (error != ENOSYS && error != EPERM && error != EOPNOTSUPP) return error;
     sfti_walk w;
     *fd = -1;
-    int error = sfti_walk_begin(&w, name);
+    error = sfti_walk_begin(&w, name);
     if (error) return error;
     do {
         int at;
@@ -89,15 +94,6 @@ static int walk_beneath(int root, const char *name, int flags, bool links, int *
         (void)close(at);
     } while (error == WALK_AGAIN);
     return error;
-}
-
-/* ── By the kernel, or part by part ── */
-
-/* Sandboxes answer EPERM for calls that they do not know. */
-static int open_once(int root, const char *name, int flags, bool links, int *fd) {
-    int error = sfti_os_kernel_beneath(root, name, flags, links, fd);
-    if (error != ENOSYS && error != EPERM && error != EOPNOTSUPP) return error;
-    return walk_beneath(root, name, flags, links, fd);
 }
 
 static bool is_regular(int root, const char *name, bool links) {

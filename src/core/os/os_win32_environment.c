@@ -18,18 +18,6 @@ typedef struct variable {
 static SRWLOCK variable_lock = SRWLOCK_INIT;
 static variable *variables;
 
-static wchar_t *variable_read(const char *name) {
-    wchar_t *wide, *value = NULL;
-    if (sfti_os_win_wide(name, &wide)) return NULL;
-    DWORD room = GetEnvironmentVariableW(wide, NULL, 0);
-    if (room > 0) value = malloc(room * sizeof *value);
-    DWORD got = value ? GetEnvironmentVariableW(wide, value, room) : 0;
-    free(wide);
-    if (value && got >= room) got = 0; /* it grew meanwhile */
-    if (value) value[got] = 0;
-    return value;
-}
-
 /* One per name and value. */
 static const char *variable_keep(const char *name, const wchar_t *wide) {
     size_t name_len = strlen(name) + 1, len = sfti_os_win_narrow(wide, wcslen(wide), NULL, 0) + 1;
@@ -49,12 +37,18 @@ static const char *variable_keep(const char *name, const wchar_t *wide) {
 }
 
 const char *sfti_os_env(const char *name) {
-    wchar_t *wide = variable_read(name);
-    if (!wide) return NULL;
-    AcquireSRWLockExclusive(&variable_lock);
-    const char *value = variable_keep(name, wide);
-    ReleaseSRWLockExclusive(&variable_lock);
+    wchar_t *wide, *text = NULL;
+    if (sfti_os_win_wide(name, &wide)) return NULL;
+    DWORD room = GetEnvironmentVariableW(wide, NULL, 0);
+    if (room > 0) text = malloc(room * sizeof *text);
+    DWORD got = text ? GetEnvironmentVariableW(wide, text, room) : 0;
     free(wide);
+    if (!text) return NULL;
+    text[got < room ? got : 0] = 0; /* it may have grown meanwhile */
+    AcquireSRWLockExclusive(&variable_lock);
+    const char *value = variable_keep(name, text);
+    ReleaseSRWLockExclusive(&variable_lock);
+    free(text);
     return value;
 }
 

@@ -16,27 +16,24 @@ static SRWLOCK table_lock = SRWLOCK_INIT;
 static os_win_file *fd_table[TABLE_PARTS];
 static size_t table_first; /* all before it are taken */
 
-static int table_take(HANDLE handle, bool folder, int *fd) {
-    for (size_t i = table_first; i < (size_t)TABLE_PART * TABLE_PARTS; i++) {
+int sfti_os_win_fd_new(HANDLE handle, bool folder, int *fd) {
+    int error = EMFILE;
+    *fd = -1;
+    AcquireSRWLockExclusive(&table_lock);
+    for (size_t i = table_first; *fd < 0 && i < (size_t)TABLE_PART * TABLE_PARTS; i++) {
         os_win_file **part = &fd_table[i / TABLE_PART];
         if (!*part) *part = calloc(TABLE_PART, sizeof **part);
-        if (!*part) return ENOMEM;
+        error = *part ? EMFILE : ENOMEM;
+        if (!*part) break;
         os_win_file *file = &(*part)[i % TABLE_PART];
         if (file->handle) continue;
         *file = (os_win_file){ .handle = handle, .folder = folder };
         table_first = i + 1;
         *fd = WIN_FIRST_FD + (int)i;
-        return 0;
     }
-    return EMFILE;
-}
-
-int sfti_os_win_fd_new(HANDLE handle, bool folder, int *fd) {
-    *fd = -1;
-    AcquireSRWLockExclusive(&table_lock);
-    int error = table_take(handle, folder, fd);
     ReleaseSRWLockExclusive(&table_lock);
-    if (error) (void)CloseHandle(handle);
+    if (*fd >= 0) return 0;
+    (void)CloseHandle(handle);
     return error;
 }
 

@@ -103,7 +103,7 @@ static size_t shown_bytes(sft_pair pair, uint64_t cut) {
     size_t shown = cut ? before_picture(pair) : SIZE_MAX;
     if (shown > pair.value.len) shown = pair.value.len;
     if (cut == 0 || shown <= cut) return shown;
-    return sfti_utf8_cut(pair.value.data, (size_t)cut);
+    return sfti_utf8_cut(pair.value, (size_t)cut);
 }
 
 /* The pairs of all shards; for a key that several have, the first shard's. */

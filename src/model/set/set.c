@@ -21,8 +21,7 @@ static void set_prefix(sft_error *error, const char *name) {
     size_t at = sfti_path_escape(sft_span_cstr(name), text, most, &used);
     memcpy(text + at, ": ", 2);
     at += 2;
-    if (len > sizeof text - 1 - at) len = sizeof text - 1 - at;
-    len = sfti_utf8_cut(error->message, len);
+    len = sfti_utf8_cut((sft_span){ error->message, len }, sizeof text - 1 - at);
     memcpy(text + at, error->message, len);
     text[at + len] = '\0';
     memcpy(error->message, text, at + len + 1);

@@ -54,19 +54,12 @@ size_t sft_hash_digits(sft_hash_algo algo) {
     return (unsigned)algo < SFT_HASH_COUNT ? algo_rows[algo].digits : 0;
 }
 
-/* In any case: people write SHA256 and AutoV2. */
-static bool algo_called(sft_span word, const char *name) {
-    return sfti_name_compare_folded(word, sft_span_cstr(name)) == 0;
-}
-
 static sft_code algo_word(sft_span word, uint32_t *algos, sft_error *err) {
-    if (algo_called(word, "all")) {
-        *algos |= SFT_HASH_ALL;
-        return SFT_OK;
-    }
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        if (!algo_called(word, algo_rows[i].name)) continue;
-        *algos |= SFT_HASH_BIT(i);
+    for (unsigned i = 0; i <= SFT_HASH_COUNT; i++) {
+        const char *name = i < SFT_HASH_COUNT ? algo_rows[i].name : "all";
+        /* In any case: people write SHA256 and AutoV2. */
+        if (sfti_name_compare_folded(word, sft_span_cstr(name)) != 0) continue;
+        *algos |= i < SFT_HASH_COUNT ? SFT_HASH_BIT(i) : SFT_HASH_ALL;
         return SFT_OK;
     }
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
@@ -124,10 +117,6 @@ void sfti_hashes_merge(sft_hashes *to, const sft_hashes *from) {
     to->known |= more;
 }
 
-static char claim_digit(char c) {
-    return c >= 'A' && c <= 'F' ? (char)(c + ('a' - 'A')) : c;
-}
-
 bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *claim) {
     sft_span text = claim->text;
     const char *known = sft_hashes_get(hashes, claim->algo);
@@ -137,7 +126,10 @@ bool sft_hash_agrees(const sft_hashes *hashes, const sft_hash_claim *claim) {
         text.len -= 2;
     }
     if (text.len != sft_hash_digits(claim->algo)) return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (claim_digit(text.data[i]) != known[i]) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
+        if (c >= 'A' && c <= 'F') c = (char)(c + ('a' - 'A'));
+        if (c != known[i]) return false;
+    }
     return true;
 }

@@ -53,12 +53,6 @@ static sft_code slot_read(batch_slot *slot, uint64_t at, uint8_t *into, size_t l
     return code;
 }
 
-static sft_code slot_shrunk(batch_slot *slot, uint64_t at) {
-    return sfti_fail(&slot->error, SFT_IO_SHRUNK, at,
-                     "expected %llu bytes, found %llu: the file was cut while it was read",
-                     (unsigned long long)slot->unit->size, (unsigned long long)at);
-}
-
 /* Reads the next piece into a buffer of `piece` bytes; sets `ended` if there is none or the read
  * failed. */
 static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, size_t piece) {
@@ -77,10 +71,15 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, 
     }
     if (slot->unit->source.base) {
         data = (const uint8_t *)slot->unit->source.base + at;
-    } else if (slot_read(slot, at, buffer, len, &got) != SFT_OK
-               || (got < len && !is_stream && slot_shrunk(slot, at + got))) {
-        slot->ended = true;
-        return;
+    } else {
+        slot->ended = slot_read(slot, at, buffer, len, &got) != SFT_OK;
+        if (!slot->ended && got < len && !is_stream) {
+            slot->ended = true;
+            sfti_fail(&slot->error, SFT_IO_SHRUNK, at + got,
+                      "expected %llu bytes, found %llu: the file was cut while it was read",
+                      (unsigned long long)slot->unit->size, (unsigned long long)(at + got));
+        }
+        if (slot->ended) return;
     }
     slot->ended = got == 0;
     slot->got = slot->unit->is_uncounted ? 0 : at + got - slot->pass.at;
@@ -118,19 +117,16 @@ static void worker_try_kernels(batch *b, batch_worker *worker) {
     batch_unlock(b, &b->claim);
 }
 
-/* As many files as streams are hashed at once; slots past that end with the files they have. */
-static void worker_claim(batch *b, batch_worker *worker) {
-    size_t most = worker->impl.sha_streams;
-    if (most < BATCH_SLOTS_LEAST) most = BATCH_SLOTS_LEAST;
-    for (size_t i = 0; i < most; i++)
-        if (!worker->slots[i].model && !batch_claim(b, worker, &worker->slots[i])) return;
-}
-
 /* Reads one piece of each of the worker's files; false if there is nothing left to do. */
 static bool worker_round(batch *b, batch_worker *worker) {
     uint64_t got = 0;
     worker_try_kernels(b, worker);
-    worker_claim(b, worker);
+    /* As many files as streams are hashed at once; slots past that end with the files they have. */
+    size_t most = worker->impl.sha_streams, first = 0;
+    if (most < BATCH_SLOTS_LEAST) most = BATCH_SLOTS_LEAST;
+    while (first < most
+           && (worker->slots[first].model || batch_claim(b, worker, &worker->slots[first])))
+        first++;
     if (worker->busy == 0) { /* those that were opened needed no reading, of the rest one may */
         batch_lock(b, &b->claim);
         /* If no other may be opened now, the threads that have some go on. */
@@ -259,15 +255,6 @@ static bool batch_look(const batch *b, size_t i, os_info *info) {
            && sfti_os_info_path(path, true, info) == 0;
 }
 
-/* Whether a read may block for long, as of a pipe. Only the calling thread reads then, so that a
- * signal interrupts it. */
-static bool batch_may_wait(const batch *b) {
-    os_info info;
-    for (size_t i = 0; i < b->count; i++)
-        if (batch_look(b, i, &info) && info.kind != OS_FILE) return true;
-    return false;
-}
-
 /* files: how many can be read at once. */
 static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft_job *job,
                             size_t files, sft_error *err) {
@@ -280,7 +267,12 @@ static sft_code batch_begin(batch *b, const sft_hash_options *options, const sft
     if (files < BATCH_THREADS && b->threads > BATCH_SHARES * files)
         b->threads = BATCH_SHARES * files;
     b->how.split = files > 0 ? b->threads / files : 1;
-    if (b->threads == 0 || (b->threads > 1 && batch_may_wait(b))) b->threads = 1;
+    if (b->threads == 0) b->threads = 1;
+    /* A read may block for long, as of a pipe: only the calling thread reads then, so that a signal
+     * interrupts it. */
+    os_info info;
+    for (size_t i = 0; b->threads > 1 && i < b->count; i++)
+        if (batch_look(b, i, &info) && info.kind != OS_FILE) b->threads = 1;
     b->alloc = sfti_allocator(b->open.alloc);
     b->work = b->threads > 1 ? sfti_allocator(NULL) : b->alloc;
     b->err = err;
@@ -326,30 +318,19 @@ static void batch_release(batch *b) {
     sfti_release(&b->alloc, b->buffers, batch_buffers_size(b));
 }
 
-/* The total that progress is reported against; an index's shards are added when it is open. */
-static void batch_count_bytes(batch *b) {
-    os_info info;
-    if (!b->job.tick) return;
-    for (size_t i = 0; i < b->count; i++)
-        if (batch_look(b, i, &info) && info.kind == OS_FILE) b->total += info.size;
-}
-
-static bool batch_share(batch *b) {
-    if (sfti_os_mutex_init(&b->claim) != 0) return false;
-    if (sfti_os_mutex_init(&b->state) == 0) {
-        if (sfti_os_cond_init(&b->round) == 0) return true;
-        sfti_os_mutex_free(&b->state);
-    }
-    sfti_os_mutex_free(&b->claim);
-    return false;
-}
-
 static sft_code batch_run(batch *b) {
     sft_code code = batch_take_memory(b);
     if (code) return code;
-    b->shared = b->threads > 1 && batch_share(b);
+    bool claim = b->threads > 1 && sfti_os_mutex_init(&b->claim) == 0;
+    bool state = claim && sfti_os_mutex_init(&b->state) == 0;
+    b->shared = state && sfti_os_cond_init(&b->round) == 0;
+    if (state && !b->shared) sfti_os_mutex_free(&b->state);
+    if (claim && !b->shared) sfti_os_mutex_free(&b->claim);
     b->worker_count = b->shared ? b->threads : 1;
-    batch_count_bytes(b);
+    /* What progress is reported against; an index's shards are added when it is open. */
+    os_info info;
+    for (size_t i = 0; b->job.tick && i < b->count; i++)
+        if (batch_look(b, i, &info) && info.kind == OS_FILE) b->total += info.size;
     batch_go(b);
     if (b->shared) {
         sfti_os_cond_free(&b->round);

@@ -105,16 +105,12 @@ static void b3_parent(const uint8_t children[64], uint32_t flags, uint8_t out[32
     b3_store(cv, out);
 }
 
-static uint32_t b3_bits(uint64_t x) {
-    uint32_t count = 0;
-    for (; x; x &= x - 1) count++;
-    return count;
-}
-
 /* Called once more input follows the first `chunks` chunks: only then are equal subtrees joined,
  * because the last parent made is the root and is finished differently. */
 static void b3_merge(sfti_blake3 *sum, uint64_t chunks) {
-    for (uint32_t depth = b3_bits(chunks - sum->begin); sum->depth > depth; sum->depth--)
+    uint32_t depth = 0; /* of so many chunks: a subtree for each bit of their number */
+    for (uint64_t bits = chunks - sum->begin; bits; bits &= bits - 1) depth++;
+    for (; sum->depth > depth; sum->depth--)
         b3_parent(sum->stack[sum->depth - 2], 0, sum->stack[sum->depth - 2]);
 }
 
@@ -173,13 +169,6 @@ static void b3_chunk_last(const sfti_blake3 *sum, uint32_t flags, uint8_t out[32
     b3_store(cv, out);
 }
 
-static void b3_chunk_end(sfti_blake3 *sum) {
-    uint8_t cv[32];
-    b3_chunk_last(sum, 0, cv);
-    b3_push(sum, cv, sum->chunks++);
-    b3_chunk_begin(sum);
-}
-
 /* ── Subtrees ── */
 
 /* The two halves of a full subtree of count chunks (a power of two, at least 2). */
@@ -201,23 +190,20 @@ static void b3_subtree(const sfti_hash_impl *impl, const uint8_t *data, size_t c
     memcpy(halves, now, 64);
 }
 
-/* Chunks of the largest full subtree that begins here; 1 when it has to be one chunk. */
-static size_t b3_subtree_size(uint64_t chunks, size_t len) {
-    size_t size = B3_SUBTREE;
-    while (size > 1 && (size * B3_CHUNK > len || chunks % size)) size /= 2;
-    return size;
-}
-
 void sfti_blake3_update(const sfti_hash_impl *impl, sfti_blake3 *sum, const uint8_t *data,
                         size_t len) {
     uint8_t halves[64];
     while (len > 0) {
         size_t begun = b3_chunk_len(sum);
         if (begun == B3_CHUNK) {
-            b3_chunk_end(sum);
+            b3_chunk_last(sum, 0, halves);
+            b3_push(sum, halves, sum->chunks++);
+            b3_chunk_begin(sum);
             begun = 0;
         }
-        size_t count = begun == 0 ? b3_subtree_size(sum->chunks, len) : 1;
+        /* Chunks of the largest full subtree that begins here; 1 when it has to be one chunk. */
+        size_t count = begun == 0 ? B3_SUBTREE : 1;
+        while (count > 1 && (count * B3_CHUNK > len || sum->chunks % count)) count /= 2;
         size_t taken = count * B3_CHUNK;
         if (count > 1) {
             b3_subtree(impl, data, count, sum->chunks, halves);

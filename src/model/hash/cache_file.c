@@ -24,16 +24,6 @@ static const char cache_older[] = "{\"safetensors_hash_cache\":1}\n";
 
 /* ── Reading ── */
 
-/* Whether the text is a digest of the algorithm in hex. */
-static bool is_cache_digest(sft_span text, sft_hash_algo algo) {
-    if (text.len != sft_hash_digits(algo)) return false;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
-    }
-    return true;
-}
-
 static bool read_cache_hashes(sfti_json *json, sfti_cache_entry *out) {
     uint32_t bit;
     if (sfti_json_next(json) != SFTI_JSON_OBJECT) return false;
@@ -43,7 +33,10 @@ static bool read_cache_hashes(sfti_json *json, sfti_cache_entry *out) {
         while (known && bit >> (algo + 1)) algo++;
         if (sfti_json_next(json) != SFTI_JSON_STRING) return false;
         if (!known) continue; /* of a later version */
-        if (bit != SFT_HASH_BIT(algo) || !is_cache_digest(json->text, algo)) return false;
+        sft_span digits = json->text;
+        if (bit != SFT_HASH_BIT(algo) || digits.len != sft_hash_digits(algo)) return false;
+        for (size_t i = 0; i < digits.len; i++)
+            if (!memchr("0123456789abcdef", digits.data[i], 16)) return false;
         sfti_cache_put_digest(out, algo, json->text.data);
     }
     return json->type == SFTI_JSON_OBJECT_END;
@@ -122,26 +115,13 @@ static bool read_cache_line(sft_hash_cache *cache, sft_span line) {
     return true;
 }
 
-static void cache_note(sft_hash_cache *cache, uint64_t offset) {
-    sfti_cache_drop(cache);
-    sfti_fail(&cache->note, SFT_JSON_SYNTAX, offset,
-              "expected a cache of digests, found a damaged line: it is ignored, and written "
-              "anew");
-    cache->note.hint = SFT_HINT_NONE;
-}
-
-static size_t cache_lines(sft_span text) {
-    size_t count = 0;
-    for (const char *at = text.data, *end = at + text.len; at < end; count++) {
-        const char *line = memchr(at, '\n', (size_t)(end - at));
-        at = line ? line + 1 : end;
-    }
-    return count;
-}
-
 /* text: the lines at `offset` of the file. Skips the oldest if there are more than can be kept. */
 static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offset) {
-    size_t lines = cache_lines(text), at = 0;
+    size_t lines = 0, at = 0;
+    for (const char *line = text.data, *end = line + text.len; line < end; lines++) {
+        const char *next = memchr(line, '\n', (size_t)(end - line));
+        line = next ? next + 1 : end;
+    }
     size_t skip = lines > SFTI_CACHE_ENTRIES ? lines - SFTI_CACHE_ENTRIES : 0;
     size_t cap = lines - skip < text.len / CACHE_LINE ? lines - skip : text.len / CACHE_LINE;
     if (cap > 0) (void)sfti_cache_reserve(cache, cap);
@@ -150,7 +130,11 @@ static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offse
         sft_span line = { text.data + at, end ? (size_t)(end - text.data) - at : 0 };
         if (skip > 0 && end) skip--;
         else if (!end || !read_cache_line(cache, line)) {
-            cache_note(cache, offset + at);
+            sfti_cache_drop(cache);
+            sfti_fail(&cache->note, SFT_JSON_SYNTAX, offset + at,
+                      "expected a cache of digests, found a damaged line: it is ignored, and "
+                      "written anew");
+            cache->note.hint = SFT_HINT_NONE;
             return;
         }
         at += line.len + 1;
@@ -171,25 +155,6 @@ static sft_code cache_refuse(sft_error *err, sft_code code, const char *found,
               "expected a cache of digests, or nothing, at this path, found %s", found);
     sfti_hint(err, hint);
     return code;
-}
-
-static sft_code cache_check_kind(os_kind kind, sft_error *err) {
-    sft_hint hint = SFT_HINT_CACHE_OTHER_FILE;
-    if (kind == OS_FILE) return SFT_OK;
-    if (kind == OS_LINK) return cache_refuse(err, SFT_IS_LINK, "a symbolic link", hint);
-    return cache_refuse(err, SFT_IO_NOT_FILE, kind == OS_DIR ? "a folder" : "no regular file",
-                        hint);
-}
-
-/* Whoever can write to a cache decides which digests are trusted. */
-static sft_code cache_check_owner(const os_info *info, sft_error *err) {
-    if (info->owner != sfti_os_user() && info->owner != 0)
-        return cache_refuse(err, SFT_IO_OPEN, "a file that belongs to another user",
-                            SFT_HINT_CACHE_OWNER);
-    if (info->mode & 022)
-        return cache_refuse(err, SFT_IO_OPEN, "a file that others may write",
-                            SFT_HINT_CACHE_MODE);
-    return SFT_OK;
 }
 
 typedef struct cache_file {
@@ -219,8 +184,12 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     int error = sfti_os_info_path(path, false, &seen);
     if (error == ENOENT) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
-    sft_code code = cache_check_kind(seen.kind, err);
-    if (code) return code;
+    sft_hint hint = SFT_HINT_CACHE_OTHER_FILE;
+    if (seen.kind == OS_LINK) return cache_refuse(err, SFT_IS_LINK, "a symbolic link", hint);
+    if (seen.kind != OS_FILE)
+        return cache_refuse(err, SFT_IO_NOT_FILE,
+                            seen.kind == OS_DIR ? "a folder" : "no regular file", hint);
+    sft_code code = SFT_OK;
     error = sfti_os_open_read(path, &out->fd);
     if (error) {
         out->fd = -1;
@@ -230,7 +199,13 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the cache");
     else if (info.device != seen.device || info.inode != seen.inode)
         code = cache_refuse(err, SFT_IO_OPEN, "one file, then another", SFT_HINT_NONE);
-    else code = cache_check_owner(&info, err);
+    /* Whoever can write to a cache decides which digests are trusted. */
+    else if (info.owner != sfti_os_user() && info.owner != 0)
+        code = cache_refuse(err, SFT_IO_OPEN, "a file that belongs to another user",
+                            SFT_HINT_CACHE_OWNER);
+    else if (info.mode & 022)
+        code = cache_refuse(err, SFT_IO_OPEN, "a file that others may write",
+                            SFT_HINT_CACHE_MODE);
     out->size = error ? 0 : info.size;
     if (!code) code = cache_check_first(out, err);
     if (!code) return SFT_OK;
@@ -255,15 +230,6 @@ static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, 
     return code;
 }
 
-static sft_code cache_read(sft_hash_cache *cache, sft_error *err) {
-    cache_file file;
-    sft_code code = cache_open_file(cache->path, &file, err);
-    if (code || file.fd < 0) return code;
-    if (file.size > 0 && !file.older) code = cache_read_lines(cache, &file, err);
-    sfti_os_close(file.fd);
-    return code;
-}
-
 sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
                              sft_hash_cache **out, sft_error *err) {
     sft_allocator own = sfti_allocator(alloc);
@@ -279,8 +245,11 @@ sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
     cache->path = sfti_take(&own, cache->path_size);
     sft_code code = cache->path ? SFT_OK : sfti_fail_memory(err, cache->path_size);
     if (!code) {
+        cache_file file;
         memcpy(cache->path, path, cache->path_size);
-        code = cache_read(cache, err);
+        code = cache_open_file(cache->path, &file, err);
+        if (!code && file.size > 0 && !file.older) code = cache_read_lines(cache, &file, err);
+        if (file.fd >= 0) sfti_os_close(file.fd);
     }
     if (!code) *out = cache;
     else sft_hash_cache_close(cache);
@@ -288,14 +257,6 @@ sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
 }
 
 /* ── Writing ── */
-
-static void write_cache_mark(sfti_json_writer *w, const sfti_cache_mark *mark) {
-    sfti_json_key(w, "mark");
-    sfti_json_open(w, '{');
-    sfti_json_put_cstr(w, "name", mark->name);
-    sfti_json_put_uint(w, "time", mark->time);
-    sfti_json_close(w, '}');
-}
 
 static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry) {
     sft_hashes hashes;
@@ -306,26 +267,22 @@ static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry
         memcpy(&value, (const char *)&entry->key + cache_fields[i].at, sizeof value);
         sfti_json_put_uint(w, cache_fields[i].name, value);
     }
-    sfti_json_key(w, "hashes");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "hashes", '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         const char *digest = sft_hashes_get(&hashes, (sft_hash_algo)i);
         if (digest) sfti_json_put_cstr(w, sft_hash_name((sft_hash_algo)i), digest);
     }
     sfti_json_close(w, '}');
-    if (*entry->mark.name) write_cache_mark(w, &entry->mark);
+    if (*entry->mark.name) {
+        sfti_json_put_open(w, "mark", '{');
+        sfti_json_put_cstr(w, "name", entry->mark.name);
+        sfti_json_put_uint(w, "time", entry->mark.time);
+        sfti_json_close(w, '}');
+    }
     sfti_json_close(w, '}');
     w->comma = false;
     sfti_json_raw(w, sft_span_cstr("\n"));
     w->comma = false;
-}
-
-/* If there is no memory for sorting, in any order. */
-static void write_cache_entries(sfti_json_writer *w, const sft_hash_cache *cache) {
-    uint32_t *order = cache->count ? sfti_cache_order(cache) : NULL;
-    for (size_t i = 0; i < cache->count; i++)
-        write_cache_entry(w, &cache->entries[order ? order[i] : i]);
-    sfti_release(&cache->alloc, order, 2 * cache->count * sizeof *order);
 }
 
 static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options *options,
@@ -337,7 +294,11 @@ static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options 
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_raw(&w, sft_span_cstr(cache_first));
     w.comma = false;
-    write_cache_entries(&w, cache);
+    /* If there is no memory for sorting, in any order. */
+    uint32_t *order = cache->count ? sfti_cache_order(cache) : NULL;
+    for (size_t i = 0; i < cache->count; i++)
+        write_cache_entry(&w, &cache->entries[order ? order[i] : i]);
+    sfti_release(&cache->alloc, order, 2 * cache->count * sizeof *order);
     return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }
 

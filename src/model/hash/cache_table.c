@@ -104,13 +104,6 @@ static bool cache_evict(sft_hash_cache *cache) {
     return true;
 }
 
-static bool cache_grow(sft_hash_cache *cache) {
-    size_t cap = cache->cap ? 2 * cache->cap : 64;
-    if (cache->count < cache->cap) return true;
-    if (cache->cap >= SFTI_CACHE_ENTRIES) return cache_evict(cache);
-    return sfti_cache_reserve(cache, cap < SFTI_CACHE_ENTRIES ? cap : SFTI_CACHE_ENTRIES);
-}
-
 sfti_cache_entry *sfti_cache_find(const sft_hash_cache *cache, const sfti_hash_key *key) {
     uint32_t place = cache->count ? cache->slots[cache_slot(cache, key)] : 0;
     return place ? &cache->entries[place - 1] : NULL;
@@ -119,7 +112,11 @@ sfti_cache_entry *sfti_cache_find(const sft_hash_cache *cache, const sfti_hash_k
 sfti_cache_entry *sfti_cache_entry_of(sft_hash_cache *cache, const sfti_hash_key *key) {
     sfti_cache_entry *entry = sfti_cache_find(cache, key);
     if (!entry) {
-        if (!cache_grow(cache)) return NULL;
+        size_t cap = cache->cap ? 2 * cache->cap : 64;
+        if (cap > SFTI_CACHE_ENTRIES) cap = SFTI_CACHE_ENTRIES;
+        if (cache->count == cache->cap
+            && !(cache->cap < cap ? sfti_cache_reserve(cache, cap) : cache_evict(cache)))
+            return NULL;
         cache->slots[cache_slot(cache, key)] = (uint32_t)(cache->count + 1);
         entry = &cache->entries[cache->count++];
         memset(entry, 0, sizeof *entry);

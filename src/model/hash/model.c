@@ -67,12 +67,6 @@ static void model_recall(sfti_hash_model *model, const sfti_hash_how *how,
 
 /* ── One file ── */
 
-static bool is_about_model(sft_code code) {
-    sft_class cls = sft_code_describe(code)->cls;
-    return cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
-           || (cls == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY);
-}
-
 /* Names, shapes and values of a model in another format; whatever the reason, without it content
  * stays unknown. */
 static void model_open_import(sfti_hash_model *model, const sfti_hash_how *how) {
@@ -103,7 +97,9 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
     }
     sft_code code = sft_open_source(borrowed, &options, &model->file, &err);
     if (!code) return;
-    if (is_about_model(code)) {
+    sft_class class = sft_code_describe(code)->cls;
+    if (class == SFT_CLASS_INVALID || class == SFT_CLASS_UNSUPPORTED
+        || (class == SFT_CLASS_LIMIT && code != SFT_OUT_OF_MEMORY)) {
         model->model_error = err;
         if (how->open_other) model_open_import(model, how);
     } else {
@@ -136,17 +132,6 @@ static sfti_hash_unit *split_add(model_split *split, uint32_t algos) {
     return unit;
 }
 
-/* The last thread gets all shares that are left. */
-static void split_sha(model_split *split, uint32_t missing, size_t threads) {
-    for (int i = 0; i < MODEL_SHARES && missing; i++) {
-        uint32_t share = missing & model_shares[i];
-        if (share == 0) continue;
-        if (split->count + 1 >= threads) share = missing;
-        (void)split_add(split, share);
-        missing &= ~share;
-    }
-}
-
 /* A range of BLAKE3's segments for each thread; ranges count where nothing is read before them. */
 static void split_blake3(model_split *split, size_t threads) {
     sfti_hash_model *model = split->model;
@@ -176,7 +161,14 @@ static void model_split_units(model_split *split, uint32_t missing, size_t threa
         if (missing) (void)split_add(split, missing);
         return;
     }
-    split_sha(split, sha, other ? threads - 1 : threads);
+    size_t most = other ? threads - 1 : threads;
+    for (int i = 0; i < MODEL_SHARES && sha; i++) {
+        uint32_t share = sha & model_shares[i];
+        if (share == 0) continue;
+        if (split->count + 1 >= most) share = sha; /* the last thread gets all that are left */
+        (void)split_add(split, share);
+        sha &= ~share;
+    }
     threads -= split->count;
     if (threads > 1 && other & MODEL_BLAKE3 && other & MODEL_CRC) {
         (void)split_add(split, MODEL_CRC & other);
@@ -249,15 +241,6 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
         model_use_source(model, how);
 }
 
-/* A file that is not the system's: there is no cache for those. */
-static void model_open_claimed(sfti_hash_model *model, const sfti_hash_how *how) {
-    sft_open_options options = *how->open;
-    options.alloc = how->alloc;
-    if (how->only_cached) return;
-    if (!sft_source_path(model->request.path, &options, &model->source, &model->error))
-        model_use_source(model, how);
-}
-
 static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
     os_info info;
     int error = sfti_os_info_path(model->request.path, true, &info);
@@ -282,11 +265,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
 
 /* ── Many ── */
 
-/* A key of all shards, for what depends on all of them. */
-static void set_key_add(const sfti_hash_impl *impl, sfti_sha256 *sum, const sfti_hash_key *key) {
-    sfti_sha256_update(impl, sum, key, sizeof *key);
-}
-
+/* A key of all shards, for what depends on all of them: from the sum of theirs. */
 static sfti_hash_key set_key_end(const sfti_hash_impl *impl, const sfti_sha256 *sum,
                                  uint64_t bytes) {
     sfti_hash_key key = { .size = bytes };
@@ -314,7 +293,7 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_how *how) {
             continue;
         }
         sfti_hash_key key = sfti_hash_key_of(&info);
-        set_key_add(how->impl, &sum, &key);
+        sfti_sha256_update(how->impl, &sum, &key, sizeof key);
         model_recall(model, how, NULL, fd, &key, &model->shards[i]);
     }
     sfti_hash_key key = set_key_end(how->impl, &sum, model->bytes);
@@ -413,7 +392,12 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
         return;
     }
     if (sfti_files_claim(how->open->files, request.path)) {
-        model_open_claimed(model, how);
+        /* There is no cache for files that are not the system's. */
+        sft_open_options options = *how->open;
+        options.alloc = how->alloc;
+        if (!how->only_cached
+            && !sft_source_path(request.path, &options, &model->source, &model->error))
+            model_use_source(model, how);
         return;
     }
     if (how->recall) model->memos = model_take(model, 1, sizeof *model->memos);

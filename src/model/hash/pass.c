@@ -37,18 +37,6 @@ typedef struct legacy_plan {
     const sft_file *file;
 } legacy_plan;
 
-static void legacy_fill(legacy_plan *p) {
-    for (size_t i = 0; i < p->spec_count; i++) {
-        const sft_tensor *t = sft_file_tensor_at(p->file, i);
-        p->specs[i] = (sft_spec){ t->name, t->dtype, t->rank, t->shape };
-    }
-    p->pair_count = 0;
-    for (size_t i = 0; i < sft_file_metadata_count(p->file); i++) {
-        sft_pair pair = sft_file_metadata_at(p->file, i);
-        if (sfti_is_training_key(pair.key)) p->pairs[p->pair_count++] = pair;
-    }
-}
-
 /* Where the data would begin in sd-scripts' copy for hashing; UINT64_MAX: unknown. */
 static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *alloc,
                                    uint64_t *out, sft_error *err) {
@@ -81,7 +69,12 @@ static sft_code legacy_plan_run(const sft_file *file, const sft_allocator *alloc
     p.pairs = sfti_arena_take(&arena, (sft_file_metadata_count(file) + 1) * sizeof *p.pairs);
     sft_code code = SFT_OUT_OF_MEMORY;
     if (p.specs && p.pairs) {
-        legacy_fill(&p);
+        for (size_t i = 0; i < p.spec_count; i++)
+            p.specs[i] = sft_part_of(sft_file_tensor_at(file, i), NULL).spec;
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            if (sfti_is_training_key(pair.key)) p.pairs[p.pair_count++] = pair;
+        }
         code = legacy_data_offset(&p, alloc, out, err);
     } else {
         sfti_fail_memory(err, p.spec_count * sizeof *p.specs);
@@ -90,18 +83,12 @@ static sft_code legacy_plan_run(const sft_file *file, const sft_allocator *alloc
     return code;
 }
 
-static bool has_only_training_keys(const sft_file *file) {
-    for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-        if (!sfti_is_training_key(sft_file_metadata_at(file, i).key)) return false;
-    return true;
-}
-
 static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
     uint64_t offset, data = sft_file_data_offset(r->file);
-    if (has_only_training_keys(r->file)) { /* or no metadata at all */
-        r->legacy_is_autov1 = true;
-        return SFT_OK;
-    }
+    size_t pairs = sft_file_metadata_count(r->file), i = 0;
+    while (i < pairs && sfti_is_training_key(sft_file_metadata_at(r->file, i).key)) i++;
+    r->legacy_is_autov1 = i == pairs; /* all are of training, or there are none */
+    if (r->legacy_is_autov1) return SFT_OK;
     sft_code code = legacy_plan_run(r->file, alloc, &offset, err);
     if (code || offset > READ_AUTOV1_BEGIN) return code;
     part_begin(r, SFTI_OF_LEGACY, data + READ_AUTOV1_BEGIN - offset,
@@ -125,25 +112,6 @@ static void whole_begin(sfti_pass *r) {
     r->segments = NULL;
 }
 
-static sft_code model_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
-    uint64_t data = sft_file_data_offset(r->file);
-    bool civitai = sft_file_header_bytes(r->file) >= READ_CIVITAI_HEADER;
-    bool autov3 = is_asked(r, SFT_HASH_AUTOV3);
-    if (is_asked(r, SFT_HASH_SSHS_MODEL) || (autov3 && !civitai))
-        part_begin(r, SFTI_OF_DATA, data, UINT64_MAX);
-    if (autov3 && civitai) part_begin(r, SFTI_OF_AUTOV3, 8, UINT64_MAX);
-    return is_asked(r, SFT_HASH_SSHS_LEGACY) ? legacy_begin(r, alloc, err) : SFT_OK;
-}
-
-/* A model without data is never fed a piece. */
-static void digests_begin(sfti_pass *r) {
-    sfti_sha256 nothing;
-    if (!r->digests || sft_file_data_bytes(r->file) > 0) return;
-    sfti_sha256_begin(&nothing);
-    for (size_t i = 0; i < sft_file_tensor_count(r->file); i++)
-        sfti_sha256_end(r->impl, &nothing, r->digests[i]);
-}
-
 sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
                             const sft_allocator *alloc, sft_error *err) {
@@ -158,9 +126,21 @@ sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t a
     pass->legacy_is_autov1 = false;
     pass->crc = 0;
     pass->tensor = pass->turn = 0;
-    if (file) code = model_begin(pass, alloc, err);
+    if (file) {
+        uint64_t data = sft_file_data_offset(file);
+        bool civitai = sft_file_header_bytes(file) >= READ_CIVITAI_HEADER;
+        bool autov3 = is_asked(pass, SFT_HASH_AUTOV3);
+        if (is_asked(pass, SFT_HASH_SSHS_MODEL) || (autov3 && !civitai))
+            part_begin(pass, SFTI_OF_DATA, data, UINT64_MAX);
+        if (autov3 && civitai) part_begin(pass, SFTI_OF_AUTOV3, 8, UINT64_MAX);
+        if (is_asked(pass, SFT_HASH_SSHS_LEGACY)) code = legacy_begin(pass, alloc, err);
+    }
     whole_begin(pass);
-    digests_begin(pass);
+    if (!pass->digests || sft_file_data_bytes(file) > 0) return code;
+    sfti_sha256 nothing; /* a model without data is never fed a piece */
+    sfti_sha256_begin(&nothing);
+    for (size_t i = 0; i < sft_file_tensor_count(file); i++)
+        sfti_sha256_end(impl, &nothing, pass->digests[i]);
     return code;
 }
 
@@ -209,14 +189,6 @@ typedef struct pass_piece {
     const uint8_t *data;
 } pass_piece;
 
-static void feed_part(sfti_part *part, sfti_sha_queue *queue, const pass_piece *piece) {
-    uint64_t begin = piece->at > part->begin ? piece->at : part->begin;
-    uint64_t end = at_most(piece->end, part->end);
-    if (!part->on || begin >= end) return;
-    sfti_queue_put(queue, &part->sum, piece->data + (begin - piece->at), (size_t)(end - begin),
-                   NULL);
-}
-
 /* Feeds what the piece holds of the current tensor; true if the tensor ends here. A tensor within
  * one piece uses a sum of the queue. */
 static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const pass_piece *piece) {
@@ -233,15 +205,18 @@ static bool feed_tensor(sfti_pass *r, sfti_sha_queue *queue, const pass_piece *p
     return ends;
 }
 
-static void feed_tensors(sfti_pass *r, sfti_sha_queue *queue, const pass_piece *piece) {
-    while (r->tensor < sft_file_tensor_count(r->file) && feed_tensor(r, queue, piece)) r->tensor++;
-}
-
 void sfti_pass_feed(sfti_pass *pass, sfti_sha_queue *queue, uint64_t at,
                        const uint8_t *data, size_t len) {
     pass_piece piece = { at, at + len, data };
-    for (int i = 0; i < SFTI_PARTS; i++) feed_part(&pass->parts[i], queue, &piece);
-    if (pass->digests) feed_tensors(pass, queue, &piece);
+    for (int i = 0; i < SFTI_PARTS; i++) {
+        sfti_part *part = &pass->parts[i];
+        uint64_t begin = at > part->begin ? at : part->begin, end = at_most(at + len, part->end);
+        if (part->on && begin < end)
+            sfti_queue_put(queue, &part->sum, data + (begin - at), (size_t)(end - begin), NULL);
+    }
+    while (pass->digests && pass->tensor < sft_file_tensor_count(pass->file)
+           && feed_tensor(pass, queue, &piece))
+        pass->tensor++;
     if (pass->crc_on) pass->crc = sfti_crc32(pass->impl, pass->crc, data, len);
     if (pass->blake3_on && pass->segments)
         sfti_segments_feed(pass->segments, pass->impl, &pass->blake3, at, data, len);

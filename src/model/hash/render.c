@@ -4,20 +4,18 @@
 #include <string.h>
 
 static void put_computed(sfti_json_writer *w, const sft_hashes *hashes) {
-    sfti_json_key(w, "computed");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "computed", '{');
     for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
         if (!(hashes->asked & SFT_HASH_BIT(i))) continue;
-        sfti_json_key(w, sft_hash_name((sft_hash_algo)i));
-        sfti_json_cstr(w, sft_hashes_get(hashes, (sft_hash_algo)i));
+        sfti_json_put_cstr(w, sft_hash_name((sft_hash_algo)i),
+                           sft_hashes_get(hashes, (sft_hash_algo)i));
     }
     sfti_json_close(w, '}');
 }
 
 static void put_hash_shards(sfti_json_writer *w, const sft_hash_result *result) {
     if (result->shard_count == 0) return;
-    sfti_json_key(w, "shards");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "shards", '[');
     for (size_t i = 0; i < result->shard_count; i++) {
         sfti_json_open(w, '{');
         sfti_json_path(w, result->shard_paths[i]);
@@ -29,15 +27,13 @@ static void put_hash_shards(sfti_json_writer *w, const sft_hash_result *result) 
 
 static void put_verified(sfti_json_writer *w, const sft_hashes *hashes,
                          const sft_hash_claim *claims, size_t count) {
-    sfti_json_key(w, "verified");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "verified", '[');
     for (size_t i = 0; i < count; i++) {
         sfti_json_open(w, '{');
         sfti_json_put_cstr(w, "algo", sft_hash_name(claims[i].algo));
         sfti_json_key(w, "claimed");
         sfti_json_span(w, claims[i].text);
-        sfti_json_key(w, "computed");
-        sfti_json_cstr(w, sft_hashes_get(hashes, claims[i].algo));
+        sfti_json_put_cstr(w, "computed", sft_hashes_get(hashes, claims[i].algo));
         sfti_json_put_bool(w, "agrees", sft_hash_agrees(hashes, &claims[i]));
         sfti_json_close(w, '}');
     }

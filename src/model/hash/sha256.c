@@ -111,11 +111,6 @@ static void sha_fill_tail(const sfti_hash_impl *impl, sfti_sha_job *job) {
     if (used + part == 64) sha_one(impl, sum->state, sum->tail, 1);
 }
 
-/* Keeps the rest, less than a block, in tail, which is empty if there is any rest. */
-static void sha_keep_tail(const sfti_sha_job *job) {
-    if (job->len > 0) memcpy(job->sum->tail, job->data, job->len);
-}
-
 typedef struct sha_lanes {
     sfti_sha_job *job[SFTI_SHA_LANES];
     size_t count;
@@ -156,7 +151,9 @@ void sfti_sha256_run(const sfti_hash_impl *impl, sfti_sha_job *jobs, size_t coun
             if (jobs[next].len >= 64) lanes.job[lanes.count++] = &jobs[next];
         if (lanes.count > 0) sha_step(impl, &lanes);
     } while (lanes.count > 0 || next < count);
-    for (size_t i = 0; i < count; i++) sha_keep_tail(&jobs[i]);
+    /* The rest, less than a block, goes to the tail, which is empty if there is any rest. */
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].len > 0) memcpy(jobs[i].sum->tail, jobs[i].data, jobs[i].len);
 }
 
 void sfti_sha256_update(const sfti_hash_impl *impl, sfti_sha256 *sum, const void *data,

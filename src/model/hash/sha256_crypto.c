@@ -33,20 +33,17 @@ static void crypto_blocks(const sfti_hash_impl *impl, uint32_t *const *states,
     }
 }
 
-/* Whether it computes what it should: a library found by its name may be another. */
-static bool crypto_agrees(const sfti_hash_impl *impl) {
+sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl) {
+    impl->crypto_update = sfti_os_library_function(CRYPTO_LIBRARY, "SHA256_Update");
+    if (!impl->crypto_update) return NULL;
+    /* Whether it computes what it should: a library found by its name may be another. */
     static const uint8_t zeros[64];
     const uint8_t *data[1] = { zeros };
     uint32_t plain[8] = { 0 }, found[8] = { 0 };
     uint32_t *to_plain[1] = { plain }, *to_found[1] = { found };
     sfti_sha_blocks_plain(impl, to_plain, data, 1, 1);
     crypto_blocks(impl, to_found, data, 1, 1);
-    return memcmp(plain, found, sizeof plain) == 0;
-}
-
-sfti_sha_blocks_fn sfti_sha_blocks_crypto(sfti_hash_impl *impl) {
-    impl->crypto_update = sfti_os_library_function(CRYPTO_LIBRARY, "SHA256_Update");
-    return impl->crypto_update && crypto_agrees(impl) ? crypto_blocks : NULL;
+    return memcmp(plain, found, sizeof plain) == 0 ? crypto_blocks : NULL;
 }
 
 #else

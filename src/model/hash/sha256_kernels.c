@@ -14,14 +14,10 @@ static void kernel_set(sfti_hash_impl *impl, size_t i, sfti_sha_blocks_fn blocks
     impl->sha[i] = (sfti_sha_kernel){ blocks, UINT32_C(1) << i, cost };
 }
 
-static sfti_sha_blocks_fn kernel_of_instructions(void) {
-    sfti_sha_blocks_fn blocks = sfti_sha_blocks_x86();
-    return blocks ? blocks : sfti_sha_blocks_arm();
-}
-
 void sfti_sha_kernels_fill(sfti_hash_impl *impl, unsigned forbid) {
     unsigned no_eight = SFTI_HASH_NO_LANES, no_sixteen = SFTI_HASH_NO_LANES | SFTI_HASH_NO_WIDE;
-    sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : kernel_of_instructions();
+    sfti_sha_blocks_fn sha = forbid & SFTI_HASH_NO_SHA ? NULL : sfti_sha_blocks_x86();
+    if (!sha && !(forbid & SFTI_HASH_NO_SHA)) sha = sfti_sha_blocks_arm();
     sfti_sha_blocks_fn eight = forbid & no_eight ? NULL : sfti_sha_blocks_wide(8);
     sfti_sha_blocks_fn sixteen = forbid & no_sixteen ? NULL : sfti_sha_blocks_wide(16);
     uint32_t cost = kernel_costs[SFTI_SHA_ONE];

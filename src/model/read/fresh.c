@@ -14,21 +14,6 @@ typedef struct fresh_span {
     uintptr_t low, high, end; /* end: of the block */
 } fresh_span;
 
-/* Whether one of the tasks that go without is this one. */
-static bool fresh_rests(sfti_read_fresh *fresh) {
-    unsigned rest = atomic_load(&fresh->rest);
-    while (rest > 0)
-        if (atomic_compare_exchange_weak(&fresh->rest, &rest, rest - 1)) return true;
-    return false;
-}
-
-static void fresh_learn(sfti_read_fresh *fresh, bool quick) {
-    unsigned last = atomic_load(&fresh->last);
-    unsigned rest = last == 0 ? FRESH_FEWEST : last * 2 < FRESH_MOST ? last * 2 : FRESH_MOST;
-    atomic_store(&fresh->last, quick ? 0 : rest);
-    if (!quick) atomic_store(&fresh->rest, rest);
-}
-
 /* Whole huge pages that begin in the span; the last one may reach beyond it, but not beyond its
  * block. False when they are slow. */
 static bool fresh_ask(sfti_read_fresh *fresh, const fresh_span *span, bool *tried) {
@@ -41,7 +26,10 @@ static bool fresh_ask(sfti_read_fresh *fresh, const fresh_span *span, bool *trie
     if (!*tried) {
         bool quick = sfti_os_huge_quick((char *)begin);
         *tried = true;
-        fresh_learn(fresh, quick);
+        unsigned last = atomic_load(&fresh->last);
+        unsigned rest = last == 0 ? FRESH_FEWEST : last * 2 < FRESH_MOST ? last * 2 : FRESH_MOST;
+        atomic_store(&fresh->last, quick ? 0 : rest);
+        if (!quick) atomic_store(&fresh->rest, rest);
         if (!quick) return false;
         begin += page;
     }
@@ -53,7 +41,10 @@ void sfti_read_fresh_task(sfti_read_fresh *fresh, const sft_read_plan *plan, siz
     sfti_read_piece piece;
     fresh_span span = { 0, 0, 0 };
     bool tried = false, more = true;
-    if (!plan->options.fresh || fresh_rests(fresh)) return;
+    if (!plan->options.fresh) return;
+    unsigned rest = atomic_load(&fresh->rest); /* whether this is one of the tasks without */
+    while (rest > 0)
+        if (atomic_compare_exchange_weak(&fresh->rest, &rest, rest - 1)) return;
     while (more && sfti_read_walk_next(&walk, &piece)) {
         const sft_read_block *block = &plan->blocks[piece.item->block];
         uintptr_t base = (uintptr_t)block->base; /* in memory: its sizes are size_t */

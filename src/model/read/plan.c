@@ -51,21 +51,22 @@ static sft_code plan_options_check(sft_read_plan_options *o, sft_error *err) {
                      (unsigned long long)o->slot_bytes);
 }
 
-static sft_code blocks_check(const sft_read_block *blocks, size_t count, sft_error *err) {
-    for (size_t i = 0; i < count; i++)
+static sft_code plan_check(const sft_read_part *parts, size_t count, const sft_read_block *blocks,
+                           size_t block_count, sft_error *err) {
+    if (count >= SFTI_READ_NONE || block_count >= SFTI_READ_NONE) /* indexed by 32 bits here */
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected fewer than 2^32 - 1 %s, found more",
+                         count >= SFTI_READ_NONE ? "parts" : "blocks");
+    for (size_t i = 0; i < block_count; i++)
         if (blocks[i].base && !sfti_fits_size(blocks[i].bytes))
             return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                              "expected a block that this host can address, found %llu bytes",
                              (unsigned long long)blocks[i].bytes);
+    for (size_t i = 0; i < count; i++)
+        if (!parts[i].file || !parts[i].tensor)
+            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                             "part %zu: expected a file and a tensor, found NULL", i);
     return SFT_OK;
-}
-
-/* Sizes of what is indexed by 32 bits here. */
-static sft_code counts_check(size_t parts, size_t blocks, sft_error *err) {
-    const char *what = parts >= SFTI_READ_NONE ? "parts" : "blocks";
-    if (parts < SFTI_READ_NONE && blocks < SFTI_READ_NONE) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected fewer than 2^32 - 1 %s, found more", what);
 }
 
 /* ── Parts ───────────────────────────────────────────────────────────────── */
@@ -127,15 +128,6 @@ static sft_code part_fail(const plan_making *m, size_t i, sft_code code, const c
                             "part %zu: expected %s", i, what);
 }
 
-/* Of a file opened with header_only: that its bytes are there. */
-static sft_code part_is_there(const plan_making *m, const sfti_read_file *file,
-                              const sft_tensor *tensor, uint64_t end) {
-    if (file->source.size == SFT_SIZE_UNKNOWN || end <= file->source.size) return SFT_OK;
-    return sfti_fail_tensor(m->err, SFT_DATA_TRUNCATED, file->source.size, tensor->name,
-                            "expected bytes up to offset %llu, found the end of the file at %llu",
-                            (unsigned long long)end, (unsigned long long)file->source.size);
-}
-
 /* Where the part's bytes lie; *total: what reading a slice takes, 0 for others. */
 static sft_code part_place(plan_making *m, size_t i, sfti_read_item *item, uint64_t *end,
                            uint64_t *total) {
@@ -177,8 +169,11 @@ static sft_code part_take(plan_making *m, size_t i) {
     if (!sfti_add(part->at, item.len, &last) || last > plan->blocks[part->block].bytes)
         return part_fail(m, i, SFT_BAD_ARGUMENT, "bytes inside its block, found more");
     if (item.len == 0) return SFT_OK;
-    code = part_is_there(m, file, item.tensor, end);
-    if (code) return code;
+    uint64_t size = file->source.size; /* of a file opened with header_only, maybe too small */
+    if (size != SFT_SIZE_UNKNOWN && end > size)
+        return sfti_fail_tensor(m->err, SFT_DATA_TRUNCATED, size, part->tensor->name,
+                                "expected bytes up to offset %llu, found the end of the file at "
+                                "%llu", (unsigned long long)end, (unsigned long long)size);
     item.block = (uint32_t)part->block;
     item.file = m->first[i];
     sfti_total_add(&file->wanted, item.len);
@@ -187,14 +182,6 @@ static sft_code part_take(plan_making *m, size_t i) {
         return part_fail(m, i, SFT_SIZE_OVERFLOW, "at most 2^64 - 1 bytes in all, found more");
     sfti_total_add(&plan->total, total);
     plan->items[plan->item_count++] = item;
-    return SFT_OK;
-}
-
-static sft_code parts_check(const sft_read_part *parts, size_t count, sft_error *err) {
-    for (size_t i = 0; i < count; i++)
-        if (!parts[i].file || !parts[i].tensor)
-            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "part %zu: expected a file and a tensor, found NULL", i);
     return SFT_OK;
 }
 
@@ -304,9 +291,7 @@ sft_code sft_read_plan_new(const sft_read_part *parts, size_t count, const sft_r
                          "expected parts, blocks and a place for the plan, found NULL");
     sft_code code = read_plan_take(options, &own, err);
     if (!code) code = plan_options_check(&own, err);
-    if (!code) code = counts_check(count, block_count, err);
-    if (!code) code = blocks_check(blocks, block_count, err);
-    if (!code) code = parts_check(parts, count, err);
+    if (!code) code = plan_check(parts, count, blocks, block_count, err);
     if (code) return code;
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_read_plan *plan = sfti_take(&alloc, sizeof *plan);

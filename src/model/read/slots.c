@@ -160,15 +160,6 @@ static void reader_start_thread(sft_reader *r) {
 
 /* ── Start and end ───────────────────────────────────────────────────────── */
 
-static size_t reader_threads(const sft_read_plan *plan, uint32_t threads) {
-    size_t cpus = sfti_os_cpu_count();
-    size_t usual = cpus > READER_THREADS_USUAL ? READER_THREADS_USUAL : cpus;
-    if (usual < READER_THREADS_LEAST) usual = READER_THREADS_LEAST;
-    size_t most = threads ? threads : usual;
-    if (plan->forward) return 1;
-    return most < READER_THREADS ? most : READER_THREADS;
-}
-
 static sft_code reader_share(sft_reader *r, sft_error *err) {
     int error = sfti_os_mutex_init(&r->mutex);
     if (error) goto no_mutex;
@@ -231,7 +222,12 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
     r->plan = plan;
     r->alloc = *alloc;
     r->process = sfti_os_process();
-    r->thread_count = reader_threads(plan, threads);
+    size_t usual = sfti_os_cpu_count();
+    if (usual > READER_THREADS_USUAL) usual = READER_THREADS_USUAL;
+    if (usual < READER_THREADS_LEAST) usual = READER_THREADS_LEAST;
+    r->thread_count = threads ? threads : usual;
+    if (r->thread_count > READER_THREADS) r->thread_count = READER_THREADS;
+    if (plan->forward) r->thread_count = 1;
     sft_code code = reader_share(r, err);
     if (code) {
         reader_release(r);

@@ -161,14 +161,6 @@ typedef struct slice_read {
     char *into;
 } slice_read;
 
-/* The next runs, at most `runs` of them and not beyond the chunk. */
-static sfti_window window_choose(slice_read *s, uint64_t runs) {
-    if (s->chunk == 0) s->chunk = s->item->slice->chunk;
-    sfti_window window = sfti_window_next(&s->runs, &s->rule, runs < s->chunk ? runs : s->chunk);
-    s->chunk -= window.runs;
-    return window;
-}
-
 static sft_code window_read(const read_work *w, slice_read *s, const sfti_window *window) {
     uint64_t offset = s->item->tensor->offset + window->low;
     size_t len = (size_t)(window->high - window->low);
@@ -211,7 +203,10 @@ static sft_code read_slice_piece(const read_work *w, const sfti_read_piece *piec
     }
     s.chunk = slice->chunk - first % slice->chunk;
     while (!code && left >= slice->run) {
-        sfti_window window = window_choose(&s, left / slice->run);
+        uint64_t runs = left / slice->run;
+        if (s.chunk == 0) s.chunk = slice->chunk;
+        sfti_window window = sfti_window_next(&s.runs, &s.rule, runs < s.chunk ? runs : s.chunk);
+        s.chunk -= window.runs;
         code = window_read(w, &s, &window);
         left -= window.runs * slice->run;
     }
@@ -234,23 +229,24 @@ static sft_code read_gathered(const read_work *w, const sfti_read_op *op) {
     return code;
 }
 
-static sft_code read_op(const read_work *w, const sfti_read_op *op) {
-    sfti_read_walk walk = op->first;
-    sfti_read_piece piece;
-    if (op->kind == SFTI_READ_GATHERED) return read_gathered(w, op);
-    (void)sfti_read_walk_next(&walk, &piece);
-    if (op->kind == SFTI_READ_SLICED) return read_slice_piece(w, &piece);
-    return read_straight(w, piece.item->file, op->offset, piece_into(w, &piece),
-                         (size_t)op->len);
-}
-
 sft_code sfti_read_task(const sfti_read_access *access, size_t task, char *slot, char *scratch,
                         sft_error *err) {
     read_work w = { access, slot, scratch, err };
     sfti_read_walk walk = sfti_read_walk_begin(access->plan, task);
     sfti_read_op op;
     while (sfti_read_next_op(&walk, access->direct, &op)) {
-        sft_code code = read_op(&w, &op);
+        sft_code code;
+        sfti_read_walk at = op.first;
+        sfti_read_piece piece;
+        if (op.kind == SFTI_READ_GATHERED) {
+            code = read_gathered(&w, &op);
+        } else {
+            (void)sfti_read_walk_next(&at, &piece);
+            code = op.kind == SFTI_READ_SLICED
+                       ? read_slice_piece(&w, &piece)
+                       : read_straight(&w, piece.item->file, op.offset, piece_into(&w, &piece),
+                                       (size_t)op.len);
+        }
         if (!code) continue;
         op_blame(&w, &op);
         return code;

@@ -11,24 +11,6 @@ sfti_read_walk sfti_read_walk_begin(const sft_read_plan *plan, size_t task) {
     return (sfti_read_walk){ plan, start->within, 0, start->item, SFTI_READ_NONE };
 }
 
-/* Whether the next item continues the last piece's copy: it follows in the block, and what lies
- * between is no other part's. */
-static bool walk_joins(const sfti_read_walk *walk, const sfti_read_item *item) {
-    if (walk->last == SFTI_READ_NONE || walk->within > 0) return false;
-    const sfti_read_item *last = &walk->plan->items[walk->last];
-    return last->next == walk->item && item->at - (last->at + last->len) <= SFTI_READ_PAGE;
-}
-
-static uint64_t walk_target(const sfti_read_walk *walk, const sfti_read_item *item, bool joined) {
-    if (walk->plan->in_memory) return walk->used;
-    if (joined) {
-        const sfti_read_item *last = &walk->plan->items[walk->last];
-        return walk->used + (item->at - (last->at + last->len));
-    }
-    uint64_t before = (walk->used + WALK_ALIGN - 1) & ~(uint64_t)(WALK_ALIGN - 1);
-    return before + (item->at + walk->within) % WALK_ALIGN;
-}
-
 /* How much of what is left of the item goes into `space` bytes: all, or a piece that ends where
  * the next can be read without reading bytes twice; 0: it begins in the next slot. */
 static uint64_t walk_cut(const sfti_read_walk *walk, const sfti_read_item *item, uint64_t space) {
@@ -46,8 +28,18 @@ bool sfti_read_walk_next(sfti_read_walk *walk, sfti_read_piece *out) {
     const sft_read_plan *plan = walk->plan;
     if (walk->item == plan->item_count) return false;
     const sfti_read_item *item = &plan->items[walk->item];
-    bool joined = walk_joins(walk, item);
-    uint64_t to = walk_target(walk, item, joined);
+    const sfti_read_item *last = walk->last == SFTI_READ_NONE ? NULL : &plan->items[walk->last];
+    /* It continues the last piece's copy if it follows in the block, and what lies between is no
+     * other part's. */
+    bool joined = last && walk->within == 0 && last->next == walk->item
+                  && item->at - (last->at + last->len) <= SFTI_READ_PAGE;
+    uint64_t to = walk->used;
+    if (!plan->in_memory && joined) {
+        to += item->at - (last->at + last->len);
+    } else if (!plan->in_memory) {
+        to = (to + WALK_ALIGN - 1) & ~(uint64_t)(WALK_ALIGN - 1);
+        to += (item->at + walk->within) % WALK_ALIGN;
+    }
     uint64_t len = to < plan->task_bytes ? walk_cut(walk, item, plan->task_bytes - to) : 0;
     if (len == 0) return false;
     *out = (sfti_read_piece){ item, walk->within, len, to, joined };
@@ -62,13 +54,6 @@ bool sfti_read_walk_next(sfti_read_walk *walk, sfti_read_piece *out) {
 
 /* ── Reads ───────────────────────────────────────────────────────────────── */
 
-static bool op_is_next_to(const sft_read_plan *plan, const sfti_read_piece *a,
-                          const sfti_read_piece *b) {
-    if (!plan->in_memory) return b->to == a->to + a->len;
-    return b->item->block == a->item->block
-           && b->item->at + b->within == a->item->at + a->within + a->len;
-}
-
 /* An op that grows: its last piece, and the bytes that are wanted of it. */
 typedef struct op_growth {
     const sft_read_plan *plan;
@@ -80,7 +65,12 @@ static bool op_extend(sfti_read_op *op, op_growth *g, const sfti_read_piece *pie
     const sfti_read_item *item = piece->item;
     uint64_t begin = item->offset + piece->within, end = op->offset + op->len;
     if (item->slice || item->file != g->last.item->file || begin < op->offset) return false;
-    bool touches = begin == end && op_is_next_to(g->plan, &g->last, piece);
+    const sfti_read_piece *last = &g->last;
+    bool next = g->plan->in_memory
+                    ? item->block == last->item->block
+                          && item->at + piece->within == last->item->at + last->within + last->len
+                    : piece->to == last->to + last->len;
+    bool touches = begin == end && next;
     if (op->kind == SFTI_READ_STRAIGHT && touches) {
         op->len += piece->len;
         return true;

@@ -10,7 +10,6 @@
  * bits. */
 
 #define STATS_BLOCK 65536
-#define STATS_SIGN (UINT64_C(1) << 63)
 
 typedef struct float_layout {
     sft_dtype dtype;
@@ -26,13 +25,6 @@ static const float_layout layout_f16 = { SFT_F16, 16, 10, 15 },
 static void note_extremes(sfti_sums *sums, uint64_t least, uint64_t greatest) {
     if (least < sums->least) sums->least = least;
     if (greatest > sums->greatest) sums->greatest = greatest;
-}
-
-/* The key of a finite double. */
-static uint64_t key_of_double(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits >> 63 ? ~bits : bits ^ STATS_SIGN;
 }
 
 /* ── Floats ── */
@@ -132,8 +124,8 @@ static void f32_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_
     bins_take(sums, bins->bin, &layout_f32);
     sums->zeros += found.zeros;
     if (found.any)
-        note_extremes(sums, key_of_double(sfti_float_value(form, found.least)),
-                      key_of_double(sfti_float_value(form, found.greatest)));
+        note_extremes(sums, sfti_double_key(sfti_float_value(form, found.least)),
+                      sfti_double_key(sfti_float_value(form, found.greatest)));
 }
 
 /* ── F16 and BF16: counted by their bits ── */
@@ -159,16 +151,6 @@ static void few_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const u
     }
 }
 
-static void tally_words(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
-                        size_t count) {
-    if (count < WORDS_FEW) {
-        few_words(sums, bins, dtype, in, count);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) bins->words[sfti_get_u16(in + 2 * i)]++;
-    bins->counted = true;
-}
-
 static void word_counts_take(sfti_sums *sums, sfti_bins *bins, const float_layout *layout) {
     const sfti_float_form *form = sfti_float_form_of(layout->dtype);
     uint32_t one = UINT32_C(1) << layout->mantissa, infinity = 0x7FFF & ~(one - 1);
@@ -184,7 +166,7 @@ static void word_counts_take(sfti_sums *sums, sfti_bins *bins, const float_layou
         if (size == 0) sums->zeros += count;
         bin[0] += count * whole;
         bin[1] += count * whole * whole;
-        uint64_t key = key_of_double(sfti_float_value(form, code));
+        uint64_t key = sfti_double_key(sfti_float_value(form, code));
         note_extremes(sums, key, key);
     }
     bins_take(sums, bins->bin, layout);
@@ -199,14 +181,6 @@ static void add_two(uint64_t to[2], uint64_t low, uint64_t high) {
     to[1] += high + (to[0] < low);
 }
 
-/* a * a. */
-static void square_of(uint64_t a, uint64_t out[2]) {
-    uint64_t high = a >> 32, low = a & UINT32_MAX, cross = high * low;
-    out[0] = low * low;
-    out[1] = high * high;
-    add_two(out, cross << 33, cross >> 31);
-}
-
 static void f64_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_t count) {
     bool special = false;
     for (size_t i = 0; i < count; i++) {
@@ -218,9 +192,12 @@ static void f64_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_
             special = true;
             continue;
         }
-        uint64_t key = bits >> 63 ? ~bits : bits ^ STATS_SIGN;
+        uint64_t key = bits >> 63 ? ~bits : bits ^ SFTI_SUMS_SIGN;
         note_extremes(sums, key, key);
-        square_of(whole, square);
+        uint64_t high = whole >> 32, low = whole & UINT32_MAX, cross = high * low;
+        square[0] = low * low;
+        square[1] = high * high;
+        add_two(square, cross << 33, cross >> 31);
         add_two(bin, whole, 0);
         add_two(bin + 2, square[0], square[1]);
     }
@@ -234,7 +211,7 @@ static void f64_block(sfti_sums *sums, sfti_bins *bins, const uint8_t *in, size_
 
 /* count values that are equal; as doubles they have few bits. */
 static void add_equal(sfti_sums *sums, double value, uint64_t count) {
-    uint64_t bits, key = key_of_double(value);
+    uint64_t bits, key = sfti_double_key(value);
     memcpy(&bits, &value, sizeof bits);
     unsigned exponent = (unsigned)(bits >> 52 & 0x7FF), drop = 0;
     uint64_t whole = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
@@ -255,31 +232,17 @@ static void add_code(sfti_sums *sums, sft_dtype dtype, double value, uint64_t co
     } else if (kind != SFT_KIND_FLOAT) {
         uint64_t whole = (uint64_t)(value < 0 ? -value : value);
         uint64_t key = kind != SFT_KIND_INT ? whole
-                       : (value < 0 ? ~whole + 1 : whole) ^ STATS_SIGN;
+                       : (value < 0 ? ~whole + 1 : whole) ^ SFTI_SUMS_SIGN;
         note_extremes(sums, key, key);
         sfti_wide_add(value < 0 ? &sums->minus : &sums->plus, SFTI_WIDE_POINT, whole * count);
         sfti_wide_add(&sums->squares, 2 * SFTI_WIDE_POINT, whole * whole * count);
         if (whole == 0) sums->zeros += count;
     } else if (value == 0) {
         sums->zeros += count;
-        note_extremes(sums, STATS_SIGN, STATS_SIGN);
+        note_extremes(sums, SFTI_SUMS_SIGN, SFTI_SUMS_SIGN);
     } else {
         add_equal(sums, value, count);
     }
-}
-
-static void tally_bytes(uint32_t counts[4][256], const uint8_t *in, size_t bytes) {
-    size_t i = 0;
-    for (; i + 4 <= bytes; i += 4)
-        for (size_t k = 0; k < 4; k++) counts[k][in[i + k]]++;
-    for (; i < bytes; i++) counts[0][in[i]]++;
-}
-
-static void tally_small(sfti_bins *bins, sft_dtype dtype, const uint8_t *in, size_t count) {
-    unsigned bits = sft_dtype_describe(dtype)->bits;
-    if (bits != 6) tally_bytes(bins->count, in, count * bits / 8);
-    for (size_t i = 0; bits == 6 && i < count; i++)
-        bins->count[0][sfti_element_bits(dtype, in, i)]++;
 }
 
 /* Counts of bytes as those of codes, in the first row: a byte may hold two of them. */
@@ -325,22 +288,15 @@ static void wide_add_halves(sfti_wide *to, unsigned bit, const half_sums *sums) 
     sfti_wide_add(to, bit + 32, sums->high);
 }
 
-static inline int64_t int_value(sft_dtype dtype, const uint8_t *in, size_t i) {
-    switch (dtype) {
-    case SFT_I16: return (int16_t)sfti_get_u16(in + 2 * i);
-    case SFT_U16: return sfti_get_u16(in + 2 * i);
-    case SFT_I32: return (int32_t)sfti_get_u32(in + 4 * i);
-    default: return sfti_get_u32(in + 4 * i);
-    }
-}
-
 static inline void int_block(sfti_sums *sums, sft_dtype dtype, uint64_t turn, const uint8_t *in,
                              size_t count) {
     int64_t least = INT64_MAX, greatest = INT64_MIN, plus = 0, all = 0;
     uint64_t zeros = 0;
     half_sums squares = { 0, 0 };
     for (size_t i = 0; i < count; i++) {
-        int64_t value = int_value(dtype, in, i);
+        int64_t value = dtype == SFT_I16   ? (int16_t)sfti_get_u16(in + 2 * i)
+                        : dtype == SFT_U16 ? sfti_get_u16(in + 2 * i)
+                                           : (int32_t)sfti_get_u32(in + 4 * i);
         least = value < least ? value : least;
         greatest = value > greatest ? value : greatest;
         all += value;
@@ -396,17 +352,36 @@ static void i64_block(sfti_sums *sums, uint64_t turn, const uint8_t *in, size_t 
 
 /* ── All dtypes ── */
 
+/* Elements of at most 8 bits are counted by the bytes that hold them, of six bits by their own. */
+static void tally_small(sfti_bins *bins, sft_dtype dtype, const uint8_t *in, size_t count) {
+    uint32_t (*counts)[256] = bins->count;
+    unsigned bits = sft_dtype_describe(dtype)->bits;
+    size_t bytes = bits == 6 ? 0 : count * bits / 8, i = 0;
+    for (; i + 4 <= bytes; i += 4)
+        for (size_t k = 0; k < 4; k++) counts[k][in[i + k]]++;
+    for (; i < bytes; i++) counts[0][in[i]]++;
+    for (i = 0; bits == 6 && i < count; i++) counts[0][sfti_element_bits(dtype, in, i)]++;
+}
+
 static void stats_block(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype, const uint8_t *in,
                         size_t count) {
     switch (dtype) {
-    case SFT_F16: case SFT_BF16: tally_words(sums, bins, dtype, in, count); break;
+    case SFT_F16:
+    case SFT_BF16:
+        if (count < WORDS_FEW) {
+            few_words(sums, bins, dtype, in, count);
+            break;
+        }
+        for (size_t i = 0; i < count; i++) bins->words[sfti_get_u16(in + 2 * i)]++;
+        bins->counted = true;
+        break;
     case SFT_F32: case SFT_C64: f32_block(sums, bins, in, count); break;
     case SFT_F64: f64_block(sums, bins, in, count); break;
-    case SFT_I16: int_block(sums, SFT_I16, STATS_SIGN, in, count); break;
+    case SFT_I16: int_block(sums, SFT_I16, SFTI_SUMS_SIGN, in, count); break;
     case SFT_U16: int_block(sums, SFT_U16, 0, in, count); break;
-    case SFT_I32: int_block(sums, SFT_I32, STATS_SIGN, in, count); break;
+    case SFT_I32: int_block(sums, SFT_I32, SFTI_SUMS_SIGN, in, count); break;
     case SFT_U32: u32_block(sums, in, count); break;
-    case SFT_I64: i64_block(sums, STATS_SIGN, in, count); break;
+    case SFT_I64: i64_block(sums, SFTI_SUMS_SIGN, in, count); break;
     case SFT_U64: i64_block(sums, 0, in, count); break;
     default: tally_small(bins, dtype, in, count); break;
     }

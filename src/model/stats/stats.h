@@ -5,6 +5,8 @@
 #include "safetensors_stats.h"
 #include "stats/wide.h"
 
+#include <string.h>
+
 /* Sums over elements of one dtype, or of several. Adding two gives what all elements together
  * would have given, in whatever order. */
 typedef struct sfti_sums {
@@ -16,6 +18,14 @@ typedef struct sfti_sums {
     sfti_wide plus, minus, squares; /* sums of positive values, of negative ones, of squares */
     sft_histogram *histogram;       /* NULL: none */
 } sfti_sums;
+
+/* What stands for a finite double: unsigned, of the same order. */
+#define SFTI_SUMS_SIGN (UINT64_C(1) << 63)
+static inline uint64_t sfti_double_key(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits & SFTI_SUMS_SIGN ? ~bits : bits ^ SFTI_SUMS_SIGN;
+}
 
 /* Scratch memory of one thread, all 0 between calls. */
 #define SFTI_BIN_SIGNS_AND_EXPONENTS 4096 /* of an F64 */

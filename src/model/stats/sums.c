@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#define SUMS_SIGN (UINT64_C(1) << 63)
 #define SUMS_NAN (UINT64_C(0x7FF8) << 48)
 
 void sfti_sums_clear(sfti_sums *sums, sft_histogram *histogram) {
@@ -11,14 +10,6 @@ void sfti_sums_clear(sfti_sums *sums, sft_histogram *histogram) {
     sums->least = UINT64_MAX;
     sums->histogram = histogram;
     if (histogram) memset(histogram, 0, sizeof *histogram);
-}
-
-static void histogram_merge(sft_histogram *to, const sft_histogram *more) {
-    if (!to || !more) return;
-    for (size_t i = 0; i < SFT_HISTOGRAM_BINS; i++) {
-        sfti_total_add(&to->negative[i], more->negative[i]);
-        sfti_total_add(&to->positive[i], more->positive[i]);
-    }
 }
 
 /* All but the extremes. */
@@ -30,7 +21,11 @@ static void sums_merge_counts(sfti_sums *to, const sfti_sums *more) {
     sfti_wide_sum(&to->plus, &more->plus);
     sfti_wide_sum(&to->minus, &more->minus);
     sfti_wide_sum(&to->squares, &more->squares);
-    histogram_merge(to->histogram, more->histogram);
+    if (!to->histogram || !more->histogram) return;
+    for (size_t i = 0; i < SFT_HISTOGRAM_BINS; i++) {
+        sfti_total_add(&to->histogram->negative[i], more->histogram->negative[i]);
+        sfti_total_add(&to->histogram->positive[i], more->histogram->positive[i]);
+    }
 }
 
 void sfti_sums_merge(sfti_sums *to, const sfti_sums *more) {
@@ -48,7 +43,7 @@ static bool sums_is_float(sft_dtype dtype) {
 
 /* The 64 bits of an integer. */
 static uint64_t sums_bits(uint64_t key, sft_dtype dtype) {
-    return sft_dtype_describe(dtype)->kind == SFT_KIND_INT ? key ^ SUMS_SIGN : key;
+    return sft_dtype_describe(dtype)->kind == SFT_KIND_INT ? key ^ SFTI_SUMS_SIGN : key;
 }
 
 static double sums_double(uint64_t bits) {
@@ -60,23 +55,18 @@ static double sums_double(uint64_t bits) {
 /* A zero has no sign. */
 static double extreme_value(uint64_t key, sft_dtype dtype) {
     uint64_t bits = sums_bits(key, dtype);
-    if (sums_is_float(dtype)) return sums_double(key & SUMS_SIGN ? key ^ SUMS_SIGN : ~key) + 0.0;
-    if (sft_dtype_describe(dtype)->kind == SFT_KIND_INT && bits & SUMS_SIGN)
+    if (sums_is_float(dtype))
+        return sums_double(key & SFTI_SUMS_SIGN ? key ^ SFTI_SUMS_SIGN : ~key) + 0.0;
+    if (sft_dtype_describe(dtype)->kind == SFT_KIND_INT && bits & SFTI_SUMS_SIGN)
         return -(double)(~bits + 1);
     return (double)bits;
-}
-
-static uint64_t double_key(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits & SUMS_SIGN ? ~bits : bits ^ SUMS_SIGN;
 }
 
 void sfti_sums_total(sfti_sums *total, const sfti_sums *more, sft_dtype dtype) {
     sums_merge_counts(total, more);
     if (more->least > more->greatest) return;
-    uint64_t least = double_key(extreme_value(more->least, dtype));
-    uint64_t greatest = double_key(extreme_value(more->greatest, dtype));
+    uint64_t least = sfti_double_key(extreme_value(more->least, dtype));
+    uint64_t greatest = sfti_double_key(extreme_value(more->greatest, dtype));
     if (least < total->least) total->least = least;
     if (greatest > total->greatest) total->greatest = greatest;
 }

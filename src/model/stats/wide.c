@@ -53,16 +53,6 @@ static unsigned wide_length(const sfti_wide *a) {
     return length;
 }
 
-static sfti_wide wide_times(const sfti_wide *a, uint64_t n) {
-    sfti_wide out;
-    memset(&out, 0, sizeof out);
-    for (unsigned i = 0, length = wide_length(a); i < length; i++) {
-        sfti_wide_add(&out, 32 * i, (uint64_t)a->limb[i] * (uint32_t)n);
-        sfti_wide_add(&out, 32 * i + 32, (uint64_t)a->limb[i] * (n >> 32));
-    }
-    return out;
-}
-
 static sfti_wide wide_square(const sfti_wide *a) {
     sfti_wide out;
     unsigned length = wide_length(a), first = 0;
@@ -113,12 +103,6 @@ static uint64_t wide_sixty_four(const sfti_wide *a, int bit) {
     return shift ? low >> shift | wide_limb(a, at + 2) << (64 - shift) : low;
 }
 
-static bool wide_has_below(const sfti_wide *a, int bit) {
-    for (int i = 0; i < bit / 32 && i < SFTI_WIDE_LIMBS; i++)
-        if (a->limb[i]) return true;
-    return bit > 0 && bit % 32 && (wide_limb(a, bit / 32) & ((UINT32_C(1) << bit % 32) - 1)) != 0;
-}
-
 /* The highest `bits` (at most 128) bits of a, one less if that makes the exponent even and `even`
  * asks for it. */
 static wide_head wide_head_of(const sfti_wide *a, int bits, int point, bool even) {
@@ -126,9 +110,11 @@ static wide_head wide_head_of(const sfti_wide *a, int bits, int point, bool even
     int all = length ? (int)(32 * (length - 1) + wide_bits(a->limb[length - 1])) : 0;
     int from = all - bits;
     if (even && (from - point) % 2 != 0) from++;
-    wide_head head = { wide_sixty_four(a, from + 64), wide_sixty_four(a, from), from - point,
-                       wide_has_below(a, from) };
-    return head;
+    bool below = from > 0 && from % 32
+                 && (wide_limb(a, from / 32) & ((UINT32_C(1) << from % 32) - 1)) != 0;
+    for (int i = 0; !below && i < from / 32 && i < SFTI_WIDE_LIMBS; i++) below = a->limb[i] != 0;
+    return (wide_head){ wide_sixty_four(a, from + 64), wide_sixty_four(a, from), from - point,
+                        below };
 }
 
 static void head_divide(wide_head *head, uint64_t n) {
@@ -199,7 +185,12 @@ static void head_root(wide_head *head) {
 
 double sfti_wide_deviation(const sfti_wide *squares, const sfti_wide *sum, uint64_t n) {
     bool negative;
-    sfti_wide all = wide_times(squares, n), square = wide_square(sum);
+    sfti_wide all, square = wide_square(sum);
+    memset(&all, 0, sizeof all);
+    for (unsigned i = 0, length = wide_length(squares); i < length; i++) {
+        sfti_wide_add(&all, 32 * i, (uint64_t)squares->limb[i] * (uint32_t)n);
+        sfti_wide_add(&all, 32 * i + 32, (uint64_t)squares->limb[i] * (n >> 32));
+    }
     sfti_wide variance = sfti_wide_difference(&all, &square, &negative);
     wide_head head = wide_head_of(&variance, 122, 2 * SFTI_WIDE_POINT, true);
     head_root(&head);

@@ -70,28 +70,7 @@ static const hub_row hub_rows[] = {
                   sfti_u64_to_odd, SFT_U64 },
 };
 
-static void push_from_wide(sfti_cast *cast, const sfti_cast_kernels *kernels, const hub_row *row) {
-    const sft_dtype_info *to = sft_dtype_describe(cast->to);
-    if (cast->to == row->own) return;
-    if (to->kind == SFT_KIND_BOOL) push_stage(cast, row->to_bool, 8);
-    else if (to->kind != SFT_KIND_FLOAT) push_stage(cast, row->to_int, to->bits);
-    else if (cast->to == SFT_F64) push_stage(cast, row->to_f64, 64);
-    else if (cast->to == SFT_F32) push_stage(cast, row->to_f32, 32);
-    else {
-        push_stage(cast, row->to_odd, 32);
-        push_narrow(cast, kernels);
-    }
-}
-
 /* ── Floats of a byte or less: looked up ── */
-
-static void fill_table(sfti_cast *cast) {
-    for (unsigned code = 0; code < 256; code++) {
-        uint16_t value = sfti_code_to_bf16(cast->from, (uint8_t)code);
-        bool is_bf16 = cast->to == SFT_BF16 || sft_dtype_describe(cast->to)->bits > 16;
-        cast->table[code] = is_bf16 ? value : sfti_cast_code(cast, (uint32_t)value << 16);
-    }
-}
 
 /* Whether a table lookup gives the target's bits, which then cannot fail. */
 static bool is_looked_up(sft_dtype to) {
@@ -104,9 +83,11 @@ static void push_codes(sfti_cast *cast, const sfti_cast_kernels *kernels) {
     uint32_t bits = sft_dtype_describe(cast->from)->bits;
     if (bits == 4) push_stage(cast, sfti_unpack_4, 8);
     if (bits == 6) push_stage(cast, sfti_unpack_6, 8);
-    if (!is_looked_up(to)) cast->to = SFT_BF16;
-    fill_table(cast);
-    cast->to = to;
+    for (unsigned code = 0; code < 256; code++) {
+        uint16_t value = sfti_code_to_bf16(cast->from, (uint8_t)code);
+        bool rounds = is_looked_up(to) && to != SFT_BF16;
+        cast->table[code] = rounds ? sfti_cast_code(cast, (uint32_t)value << 16) : value;
+    }
     if (!is_looked_up(to)) push_stage(cast, kernels->look_32, 32);
     else if (sft_dtype_describe(to)->bits == 8) push_stage(cast, kernels->look_8, 8);
     else push_stage(cast, kernels->look_16, 16);
@@ -165,25 +146,33 @@ void sfti_cast_begin(sfti_cast *cast, const sfti_cast_kernels *kernels, sft_dtyp
         return;
     }
     if (hub == HUB_I64 && from != SFT_I64) push_stage(cast, sfti_int_to_i64, 64);
-    push_from_wide(cast, kernels, &hub_rows[hub]);
+    const hub_row *wide = &hub_rows[hub];
+    const sft_dtype_info *info = sft_dtype_describe(to);
+    if (to == wide->own) return;
+    if (info->kind == SFT_KIND_BOOL) push_stage(cast, wide->to_bool, 8);
+    else if (info->kind != SFT_KIND_FLOAT) push_stage(cast, wide->to_int, info->bits);
+    else if (to == SFT_F64) push_stage(cast, wide->to_f64, 64);
+    else if (to == SFT_F32) push_stage(cast, wide->to_f32, 32);
+    else {
+        push_stage(cast, wide->to_odd, 32);
+        push_narrow(cast, kernels);
+    }
 }
 
-/* Rounding to a byte or less takes more instructions than reading and writing the element. */
-static bool stage_is_light(sfti_cast_fn stage, const sfti_cast_kernels *k) {
+bool sfti_cast_is_light(const sfti_cast *cast, const sfti_cast_kernels *k) {
+    /* Rounding to a byte or less takes more instructions than reading and writing the element. */
     const sfti_cast_fn rows[][2] = {
         { k->f16_to_f32, sfti_f16_to_f32 }, { k->bf16_to_f32, sfti_bf16_to_f32 },
         { k->f32_to_f16, sfti_f32_to_f16 }, { k->f32_to_bf16, sfti_f32_to_bf16 },
         { k->look_8, sfti_look_8 },         { k->look_16, sfti_look_16 },
         { k->look_32, sfti_look_32 },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (stage == rows[i][0]) return rows[i][0] != rows[i][1];
-    return false;
-}
-
-bool sfti_cast_is_light(const sfti_cast *cast, const sfti_cast_kernels *kernels) {
-    for (size_t s = 0; s < cast->count; s++)
-        if (!stage_is_light(cast->stages[s], kernels)) return false;
+    const size_t count = sizeof rows / sizeof *rows;
+    for (size_t s = 0; s < cast->count; s++) {
+        size_t i = 0;
+        while (i < count && cast->stages[s] != rows[i][0]) i++;
+        if (i == count || rows[i][0] == rows[i][1]) return false;
+    }
     return true;
 }
 

@@ -70,20 +70,6 @@ static sft_code fail_declared(const sfti_declared_layer *layer, sft_span found, 
     return SFT_CAST_DTYPE;
 }
 
-static sft_code check_format(const sfti_declared_layer *layer, const sfti_declared_format *format,
-                             sft_error *err) {
-    static const char *const known[] = { "float8_e4m3fn", "float8_e5m2", "int8_tensorwise" };
-    if (!is_declared_word(format->name, known, sizeof known / sizeof *known))
-        return fail_declared(layer, format->name, err);
-    if (format->unknown.len == 0) return SFT_OK;
-    sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
-                     layer->weight ? layer->weight->name : layer->name,
-                     "expected \"%.*s\" and nothing that changes values, found \"%.*s\" declared "
-                     "too", SFTI_CLIP(format->name, 100), SFTI_CLIP(format->unknown, 100));
-    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
-    return SFT_CAST_DTYPE;
-}
-
 sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
                             sfti_declared_format *out, sft_error *err) {
     const sft_tensor *m = layer->marker;
@@ -105,7 +91,16 @@ sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
             return fail_declared(layer, layer->format.name, err);
         if (out->unknown.len == 0) out->unknown = layer->format.unknown;
     }
-    return check_format(layer, out, err);
+    static const char *const known[] = { "float8_e4m3fn", "float8_e5m2", "int8_tensorwise" };
+    if (!is_declared_word(out->name, known, sizeof known / sizeof *known))
+        return fail_declared(layer, out->name, err);
+    if (out->unknown.len == 0) return SFT_OK;
+    sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                     layer->weight ? layer->weight->name : layer->name,
+                     "expected \"%.*s\" and nothing that changes values, found \"%.*s\" declared "
+                     "too", SFTI_CLIP(out->name, 100), SFTI_CLIP(out->unknown, 100));
+    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return SFT_CAST_DTYPE;
 }
 
 /* ── Layers ── */

@@ -208,28 +208,20 @@ static void words_row(const sfti_dequant *d, uint64_t row, uint64_t column, size
     }
 }
 
-/* Of a row's first element: the place of its factor, and how far the next factor is. */
-static uint64_t scaled_place(const sfti_quant *q, uint64_t row) {
-    uint32_t rank = q->spec.rank;
-    uint64_t place = 0, stride = 1;
-    if (rank == 0) return 0;
-    uint64_t last = (q->shape[rank - 1] + q->block[rank - 1] - 1) / q->block[rank - 1];
-    stride = last;
-    for (uint32_t d = rank - 1; d-- > 0;) {
-        uint64_t dimension = q->shape[d];
-        place += row % dimension / q->block[d] * stride;
-        row /= dimension;
-        stride *= (dimension + q->block[d] - 1) / q->block[d];
-    }
-    return place;
-}
-
 /* row: over all matrices. */
 static sft_code scaled_row(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
                            uint8_t *out, sft_error *err) {
     const sfti_quant *q = d->quant;
     float values[DEQUANT_STEP];
-    uint64_t place = scaled_place(q, row), block = q->spec.rank ? q->block[q->spec.rank - 1] : 1;
+    uint32_t rank = q->spec.rank;
+    uint64_t place = 0, of = row, block = rank ? q->block[rank - 1] : 1; /* a row's first factor */
+    uint64_t stride = rank ? (q->shape[rank - 1] + block - 1) / block : 1;
+    for (uint32_t k = rank; k > 1; k--) {
+        uint64_t dimension = q->shape[k - 2], shared = q->block[k - 2];
+        place += of % dimension / shared * stride;
+        of /= dimension;
+        stride *= (dimension + shared - 1) / shared;
+    }
     for (size_t done = 0; done < count; done += DEQUANT_STEP) {
         size_t step = count - done < DEQUANT_STEP ? count - done : DEQUANT_STEP;
         sft_code code = part_floats(&q->packed, row * q->columns + column + done, step, values,

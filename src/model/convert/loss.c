@@ -123,17 +123,6 @@ static void put_class(sfti_losses *losses, uint8_t class) {
     losses->saturated += class == CODE_SATURATED;
 }
 
-static void count_f32(const sfti_cast *cast, const uint8_t *in, size_t n, sfti_losses *losses) {
-    uint32_t counts[3];
-    cast->losses.bounds(in, n, cast->losses.tiny, cast->losses.over, counts);
-    if (counts[2] == 0) {
-        losses->nonzero += n - counts[0];
-        losses->zeros += counts[1] - counts[0];
-        return;
-    }
-    for (size_t i = 0; i < n; i++) put_class(losses, class_of(cast, sfti_get_u32(in + 4 * i)));
-}
-
 static uint8_t class_f64(const sfti_cast *cast, uint64_t bits) {
     uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
     if (magnitude == 0 || magnitude >= LOSS_F64_INF) return CODE_OTHER;
@@ -171,13 +160,19 @@ void sfti_losses_count(const sfti_cast *cast, const uint8_t *in, size_t n, sfti_
     loss_kind kind = (loss_kind)cast->losses.kind;
     if (kind == LOSS_NONE) return;
     if (kind == LOSS_F32) {
-        count_f32(cast, in, n, losses);
-        return;
+        uint32_t counts[3];
+        cast->losses.bounds(in, n, cast->losses.tiny, cast->losses.over, counts);
+        if (counts[2] == 0) {
+            losses->nonzero += n - counts[0];
+            losses->zeros += counts[1] - counts[0];
+            return;
+        }
     }
     for (size_t i = 0; i < n; i++) {
         uint8_t class;
         if (kind == LOSS_CODES) class = cast->losses.of[in[i]];
-        else if (kind == LOSS_E8M0) class = class_of(cast, sfti_get_u32(in + 4 * i));
+        else if (kind == LOSS_F32 || kind == LOSS_E8M0)
+            class = class_of(cast, sfti_get_u32(in + 4 * i));
         else if (kind == LOSS_F64) class = class_f64(cast, sfti_get_u64(in + 8 * i));
         else if (kind == LOSS_WHOLE) class = class_whole(cast, sfti_get_u64(in + 8 * i));
         else class = class_integer(cast, sfti_get_u64(in + 8 * i));

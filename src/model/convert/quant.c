@@ -79,17 +79,6 @@ static sfti_quant_part find_named(const sft_set *set, sft_span name, const char 
     return part_named(set, name, end[0] == '.' ? ".weight" : "", end);
 }
 
-static sft_code refuse_others(const sft_set *set, const sfti_quant *q, sft_error *err) {
-    for (size_t i = 0; i < sizeof quant_others / sizeof *quant_others; i++) {
-        const sft_tensor *other = find_named(set, q->packed.tensor->name, quant_others[i]).tensor;
-        if (!other || other == q->scales.tensor) continue;
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, q->packed.tensor->name,
-                                "expected one scale and nothing else that changes values, found "
-                                "\"%.*s\" too", (int)other->name.len, other->name.data);
-    }
-    return SFT_OK;
-}
-
 /* Scales of powers of two for blocks of 32 are also stored in tiles of 128 rows and 4 columns,
  * padded to whole ones. Whether their shape is that of such tiles, whatever else it is, too. */
 static bool may_be_tiled(const sfti_quant *q) {
@@ -138,7 +127,14 @@ static sft_code find_scaled(const sft_set *set, sfti_quant *q, bool told, sft_er
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, q->packed.tensor->name,
                                 "expected a quantization_config, for by their shape the scales of "
                                 "blocks may be in rows or in tiles, found none");
-    return refuse_others(set, q, err);
+    for (size_t i = 0; i < sizeof quant_others / sizeof *quant_others; i++) {
+        const sft_tensor *other = find_named(set, t->name, quant_others[i]).tensor;
+        if (!other || other == q->scales.tensor) continue;
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                "expected one scale and nothing else that changes values, found "
+                                "\"%.*s\" too", (int)other->name.len, other->name.data);
+    }
+    return SFT_OK;
 }
 
 /* ── MXFP4 ── */

@@ -248,27 +248,26 @@ static void announce_part(sfti_announcement *a, const sfti_quant_part *part) {
     if (part->tensor) sfti_announce_tensor(a, part->file, part->tensor);
 }
 
-/* Tensors are read whole, small parts of one that is quantised before it. */
-static void announce_row(const sft_conversion *c, sfti_announcement *a, size_t i) {
-    const sfti_quant *quant = c->quants ? c->quants[i] : NULL;
-    if (!quant) {
-        sfti_announce_tensor(a, sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i)),
-                             sft_set_tensor_at(c->set, i));
-        return;
-    }
-    announce_part(a, &quant->scales);
-    announce_part(a, &quant->zeros);
-    announce_part(a, &quant->order);
-    announce_part(a, &quant->packed);
-}
-
 static void stream_expect(void *ctx, const sft_run *runs, size_t count) {
     const sft_conversion *c = ctx;
     sfti_announcement all = { .count = 0 };
     for (size_t n = 0; n < count; n++) {
         uint64_t end = runs[n].offset + runs[n].len;
-        for (size_t i = row_at(c, runs[n].offset); i < c->count && c->rows[i].begin < end; i++)
-            if (c->rows[i].begin < c->rows[i + 1].begin) announce_row(c, &all, i);
+        for (size_t i = row_at(c, runs[n].offset); i < c->count && c->rows[i].begin < end; i++) {
+            const sfti_quant *quant = c->quants ? c->quants[i] : NULL;
+            if (c->rows[i].begin == c->rows[i + 1].begin) continue;
+            if (!quant) {
+                size_t shard = sft_set_tensor_shard(c->set, i);
+                sfti_announce_tensor(&all, sft_set_shard_at(c->set, shard),
+                                     sft_set_tensor_at(c->set, i));
+                continue;
+            }
+            /* Tensors are read whole, small parts of one that is quantised before it. */
+            announce_part(&all, &quant->scales);
+            announce_part(&all, &quant->zeros);
+            announce_part(&all, &quant->order);
+            announce_part(&all, &quant->packed);
+        }
     }
     sfti_announce_end(&all);
 }
@@ -283,24 +282,6 @@ const sft_source_vtable sfti_convert_source = {
 
 /* ── Beginning and end ── */
 
-static sft_code pool_begin(sft_conversion *c, size_t workers, sft_error *err) {
-    sfti_cast_workers *pool = &c->pool;
-    memset(pool, 0, sizeof *pool);
-    if (workers == 0) return SFT_OK;
-    pool->buffers_size = workers * (STREAM_IN + 2 * STREAM_OUT);
-    pool->slots = sfti_take(&c->alloc, 2 * workers * sizeof *pool->slots);
-    pool->buffers = sfti_take(&c->alloc, pool->buffers_size);
-    pool->workers = workers;
-    if (!pool->slots || !pool->buffers) return sfti_fail_memory(err, pool->buffers_size);
-    memset(pool->slots, 0, 2 * workers * sizeof *pool->slots);
-    for (size_t i = 0; i < 2 * workers; i++) {
-        pool->slots[i].of = c;
-        pool->slots[i].out = pool->buffers + i * STREAM_OUT;
-        pool->slots[i].in = pool->buffers + 2 * workers * STREAM_OUT + i % workers * STREAM_IN;
-    }
-    return SFT_OK;
-}
-
 sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *err) {
     size_t threads = job->threads ? job->threads : sfti_os_cpu_count();
     sfti_convert_end(c); /* what reading from its parts has left */
@@ -309,7 +290,22 @@ sft_code sfti_convert_begin(sft_conversion *c, const sft_job *job, sft_error *er
     c->now.tensor = NULL;
     c->in = sfti_take(&c->alloc, STREAM_IN);
     if (!c->in) return sfti_fail_memory(err, STREAM_IN);
-    return pool_begin(c, threads > 1 ? threads : 0, err);
+    sfti_cast_workers *pool = &c->pool;
+    memset(pool, 0, sizeof *pool);
+    if (threads == 1) return SFT_OK;
+    size_t slots = 2 * threads;
+    pool->buffers_size = threads * (STREAM_IN + 2 * STREAM_OUT);
+    pool->slots = sfti_take(&c->alloc, slots * sizeof *pool->slots);
+    pool->buffers = sfti_take(&c->alloc, pool->buffers_size);
+    pool->workers = threads;
+    if (!pool->slots || !pool->buffers) return sfti_fail_memory(err, pool->buffers_size);
+    memset(pool->slots, 0, slots * sizeof *pool->slots);
+    for (size_t i = 0; i < slots; i++) {
+        pool->slots[i].of = c;
+        pool->slots[i].out = pool->buffers + i * STREAM_OUT;
+        pool->slots[i].in = pool->buffers + slots * STREAM_OUT + i % threads * STREAM_IN;
+    }
+    return SFT_OK;
 }
 
 void sfti_convert_end(sft_conversion *c) {

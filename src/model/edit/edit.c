@@ -174,19 +174,6 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
     }
 }
 
-static sft_code edit_open_path(sft_edit *edit, const char *path, sft_error *err) {
-    const sft_edit_options *o = &edit->options;
-    edit->named = path;
-    edit->beneath = edit->open.beneath;
-    sft_code code = edit_take_path(path, &edit->open, edit->path, err);
-    if (!code)
-        code = edit_resolve(edit->path, &edit->beneath, o, &edit->folder, &edit->is_link, NULL,
-                            err);
-    if (code) return code;
-    return o->no_recover || edit->is_link ? edit_open_model(edit, err)
-                                          : edit_open_whole(edit, err);
-}
-
 sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
                        sft_error *err) {
     sft_edit_options own;
@@ -209,7 +196,15 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
     edit->names.last = &edit->names.first;
     edit->fd = edit->folder = -1;
     sfti_seed_draw(edit, edit->seed);
-    code = edit_open_path(edit, path, err);
+    edit->named = path;
+    edit->beneath = edit->open.beneath;
+    code = edit_take_path(path, &edit->open, edit->path, err);
+    if (!code)
+        code = edit_resolve(edit->path, &edit->beneath, &own, &edit->folder, &edit->is_link, NULL,
+                            err);
+    if (!code)
+        code = own.no_recover || edit->is_link ? edit_open_model(edit, err)
+                                               : edit_open_whole(edit, err);
     if (!code) *out = edit;
     else sft_edit_close(edit);
     return code;

@@ -101,18 +101,6 @@ sft_code sfti_edit_new_file(sft_edit *edit, const char *path, const sft_path_opt
 
 /* ── Blocks that come in ── */
 
-/* Only while nobody else has the file open: for those who do, all offsets would move. */
-static sft_code insert_blocks(sft_edit *edit, const sfti_target *target,
-                              const sfti_new_head *head, bool *unable, sft_error *err) {
-    *unable = true;
-    if (edit->fd >= 0) (void)sfti_os_close(edit->fd);
-    edit->fd = -1;
-    if (sfti_os_lease(target->fd, true)) return SFT_IO_WRITE;
-    sft_code code = sfti_edit_journalled(edit, target, head, NULL, unable, err);
-    (void)sfti_os_lease(target->fd, false);
-    return code;
-}
-
 sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_new_head *head,
                         const sft_job *job, sft_edit_method *method, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
@@ -123,7 +111,14 @@ sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_ne
     r.insert = head->grown > 0 && sfti_edit_inserts(edit);
     sft_code code = replace_file(edit, &r, job, method, err);
     if (code || *method != SFT_EDIT_INSERT) return code;
-    code = insert_blocks(edit, target, head, &unable, err);
+    /* Only while nobody else has the file open: for those who do, all offsets would move. */
+    if (edit->fd >= 0) (void)sfti_os_close(edit->fd);
+    edit->fd = -1;
+    unable = sfti_os_lease(target->fd, true) != 0;
+    if (!unable) {
+        code = sfti_edit_journalled(edit, target, head, NULL, &unable, err);
+        (void)sfti_os_lease(target->fd, false);
+    }
     if (!unable) return code;
     if (err) sfti_error_clear(err);
     r.insert = false;

@@ -113,17 +113,6 @@ static sft_code check_collisions(header_rewrite *h, sft_error *err) {
     return code;
 }
 
-static sft_code request_tables(header_rewrite *h, sft_error *err) {
-    if (!request_table(h, &h->edit->metadata, &h->metadata_items, &h->metadata) ||
-        !request_table(h, &h->edit->names, &h->name_items, &h->names) || !drop_stale(h))
-        return rewrite_memory(err);
-    sft_code code = check_collisions(h, err);
-    if (code) return code;
-    bool ok = spell_table(h, h->metadata_items, h->metadata.count) &&
-              spell_table(h, h->name_items, h->names.count);
-    return ok ? SFT_OK : rewrite_memory(err);
-}
-
 /* ── The text ── */
 
 static sft_code head_cuts(header_rewrite *h, sft_error *err) {
@@ -201,31 +190,31 @@ static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err
     return SFT_OK;
 }
 
-/* Nothing is written that would not be read. */
-static sft_code head_check(const sft_edit *edit, const sfti_new_head *head, sft_error *err) {
-    sft_span text = { head->data + SFTI_PREFIX, head->len - SFTI_PREFIX };
-    sfti_arena arena = { .alloc = edit->alloc };
-    uint64_t size;
-    sfti_model model;
-    if (!sfti_add(edit->info.size, head->grown, &size)) size = SFT_SIZE_UNKNOWN;
-    sft_code code = sfti_model_read(text, size, &edit->limits, edit->seed, NULL, &arena, &model,
-                                    err);
-    sfti_arena_free(&arena);
-    return code;
-}
-
 sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     header_rewrite h = { .edit = edit, .old = sft_file_header(edit->file) };
     memset(out, 0, sizeof *out);
     h.arena.alloc = h.tables.alloc = edit->alloc;
     sfti_cuts_begin(&h.cuts, &h.arena);
-    sft_code code = request_tables(&h, err);
+    bool ok = request_table(&h, &edit->metadata, &h.metadata_items, &h.metadata) &&
+              request_table(&h, &edit->names, &h.name_items, &h.names) && drop_stale(&h);
+    sft_code code = ok ? check_collisions(&h, err) : rewrite_memory(err);
+    if (!code && !(spell_table(&h, h.metadata_items, h.metadata.count) &&
+                   spell_table(&h, h.name_items, h.names.count)))
+        code = rewrite_memory(err);
     if (!code) code = head_cuts(&h, err);
     sfti_arena_free(&h.tables);
     if (!code) code = head_make(&h, out, err);
     sfti_arena_free(&h.arena); /* the check takes as much again */
-    if (!code && (out->grown > 0 || out->first < out->last))
-        code = head_check(edit, out, err);
+    if (!code && (out->grown > 0 || out->first < out->last)) {
+        /* Nothing is written that would not be read. */
+        sft_span text = { out->data + SFTI_PREFIX, out->len - SFTI_PREFIX };
+        sfti_arena arena = { .alloc = edit->alloc };
+        uint64_t size;
+        sfti_model model;
+        if (!sfti_add(edit->info.size, out->grown, &size)) size = SFT_SIZE_UNKNOWN;
+        code = sfti_model_read(text, size, &edit->limits, edit->seed, NULL, &arena, &model, err);
+        sfti_arena_free(&arena);
+    }
     if (code) sfti_edit_head_free(edit, out);
     return code;
 }

@@ -105,17 +105,6 @@ static sft_code recover_file(recovery *m, sft_edit_found *found, sft_error *err)
     return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file") : SFT_OK;
 }
 
-static sft_code recover_by_journal(recovery *m, sft_edit_found *found, sft_error *err) {
-    const sfti_journal_file *j = &m->journal;
-    if (j->state == SFTI_JOURNAL_NONE) return SFT_OK;
-    if (j->foreign || j->state != SFTI_JOURNAL_SOUND) return sfti_journal_refuse(j, err);
-    sft_code code = recover_file(m, found, err);
-    int error = !code && !m->gone ? sfti_journal_remove(m->path) : 0;
-    if (error && error != ENOENT)
-        return sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove the journal of the edit");
-    return code;
-}
-
 /* Steps; nothing is written before 6, and only if all before it holds:
  *  1  the file is opened; it is not a link, and it is what its name led to (sfti_edit_open_file)
  *  2  the journal is opened; it belongs to this user or to the owner of the open file, has one
@@ -143,8 +132,15 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
     if (error) return SFT_OK;
     sft_code code = sfti_edit_open_file(path, beneath, true, &m.fd, &m.info, err);
     if (code) return code;
+    const sfti_journal_file *j = &m.journal;
     code = sfti_journal_open(path, &m.info, alloc, &m.journal, err);
-    if (!code) code = recover_by_journal(&m, &state, err);
+    if (!code && j->state != SFTI_JOURNAL_NONE) {
+        bool sound = !j->foreign && j->state == SFTI_JOURNAL_SOUND;
+        code = sound ? recover_file(&m, &state, err) : sfti_journal_refuse(j, err);
+        error = !code && !m.gone ? sfti_journal_remove(path) : 0;
+        if (error && error != ENOENT)
+            code = sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove the journal of the edit");
+    }
     sfti_os_unlock(m.fd);
     (void)sfti_os_close(m.fd);
     sfti_journal_close(&m.journal);

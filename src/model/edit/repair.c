@@ -226,21 +226,6 @@ static sft_code scan_legacy(sft_repair *r, sft_open_options *options, sft_error 
     return SFT_OK;
 }
 
-static sft_code repair_scan(sft_repair *r, const sft_open_options *options, sft_error *err) {
-    sft_open_options own;
-    sft_source borrowed = r->source;
-    sft_code code = sfti_take_open(options, &own, err);
-    if (code) return code;
-    own.header_only = false;
-    borrowed.borrowed = true;
-    code = sft_scan_open_source(borrowed, &own, &r->scan, err);
-    if (code) return code;
-    for (size_t i = 0; i < sft_scan_finding_count(r->scan); i++)
-        if (sft_scan_finding_at(r->scan, i)->error.code == SFT_LEGACY_LAYOUT)
-            return scan_legacy(r, &own, err);
-    return take_fixes(r, err);
-}
-
 static sft_code repair_open(sft_repair *r, const char *path, const sft_open_options *options,
                             const sft_open_options *taken, sft_error *err) {
     os_info info;
@@ -249,11 +234,20 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
     if (r->source.size == SFT_SIZE_UNKNOWN) {
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
     }
-    code = repair_scan(r, options, err);
+    sft_open_options own;
+    sft_source borrowed = r->source;
+    bool legacy = false;
+    code = sfti_take_open(options, &own, err);
+    own.header_only = false;
+    borrowed.borrowed = true;
+    if (!code) code = sft_scan_open_source(borrowed, &own, &r->scan, err);
+    for (size_t i = 0; !code && !legacy && i < sft_scan_finding_count(r->scan); i++)
+        legacy = sft_scan_finding_at(r->scan, i)->error.code == SFT_LEGACY_LAYOUT;
+    if (!code) code = legacy ? scan_legacy(r, &own, err) : take_fixes(r, err);
     if (r->scan && info.kind == OS_FILE) { /* why it is refused, or seems whole, may be an edit */
-        sft_error own = SFT_ERROR_INIT;
-        sft_code edited = sfti_scan_check(r->scan, path, &info, NULL, &own);
-        if (edited && err) *err = own;
+        sft_error found = SFT_ERROR_INIT;
+        sft_code edited = sfti_scan_check(r->scan, path, &info, NULL, &found);
+        if (edited && err) *err = found;
         if (edited) return edited;
     }
     if (!code) code = take_parts(r, err);

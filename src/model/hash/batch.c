@@ -208,10 +208,26 @@ static bool batch_pulse(batch *b) {
     }
 }
 
-/* Delivers results and progress after every round until the last thread has finished. */
-static void batch_wait(batch *b) {
+static void batch_go(batch *b) {
+    size_t started = 1;
+    while (started < b->worker_count) {
+        batch_worker *worker = &b->workers[started];
+        sfti_os_mutex_lock(&b->state);
+        b->running++;
+        sfti_os_mutex_unlock(&b->state);
+        if (sfti_os_thread_start(&worker->thread, worker_run, worker) != 0) {
+            sfti_os_mutex_lock(&b->state);
+            b->running--;
+            sfti_os_mutex_unlock(&b->state);
+            break;
+        }
+        started++;
+    }
+    while (batch_pulse(b) && worker_round(b, &b->workers[0]))
+        continue;
+    /* Results and progress are delivered after every round until the last thread has finished. */
     uint64_t seen = 0;
-    for (bool more = true; more;) {
+    for (bool more = started > 1; more;) {
         sfti_os_mutex_lock(&b->state);
         while (b->running > 0 && b->rounds == seen) sfti_os_cond_wait(&b->round, &b->state);
         seen = b->rounds;
@@ -219,25 +235,6 @@ static void batch_wait(batch *b) {
         sfti_os_mutex_unlock(&b->state);
         (void)batch_pulse(b);
     }
-}
-
-static bool batch_start(batch *b, batch_worker *worker) {
-    sfti_os_mutex_lock(&b->state);
-    b->running++;
-    sfti_os_mutex_unlock(&b->state);
-    if (sfti_os_thread_start(&worker->thread, worker_run, worker) == 0) return true;
-    sfti_os_mutex_lock(&b->state);
-    b->running--;
-    sfti_os_mutex_unlock(&b->state);
-    return false;
-}
-
-static void batch_go(batch *b) {
-    size_t started = 1;
-    while (started < b->worker_count && batch_start(b, &b->workers[started])) started++;
-    while (batch_pulse(b) && worker_round(b, &b->workers[0]))
-        continue;
-    if (started > 1) batch_wait(b);
     for (size_t i = 1; i < started; i++) sfti_os_thread_join(&b->workers[i].thread);
     (void)batch_pulse(b);
     if (b->stop && !b->code)
@@ -291,7 +288,15 @@ static size_t batch_buffers_size(const batch *b) {
     return b->threads * BATCH_BUFFER;
 }
 
-static sft_code batch_take_memory(batch *b) {
+static void batch_release(batch *b) {
+    for (size_t i = 0; b->models && i < b->count; i++)
+        if (b->models[i]) sfti_hash_model_free(b->models[i]);
+    sfti_release(&b->alloc, b->models, (b->count + 1) * sizeof(sfti_hash_model *));
+    sfti_release(&b->alloc, b->workers, b->threads * sizeof *b->workers);
+    sfti_release(&b->alloc, b->buffers, batch_buffers_size(b));
+}
+
+static sft_code batch_run(batch *b) {
     size_t workers = b->threads * sizeof *b->workers;
     size_t models = (b->count + 1) * sizeof(sfti_hash_model *);
     b->workers = sfti_take(&b->alloc, workers);
@@ -307,20 +312,6 @@ static sft_code batch_take_memory(batch *b) {
         b->workers[t].queue.impl = &b->workers[t].impl;
         b->workers[t].buffer = b->buffers + t * BATCH_BUFFER;
     }
-    return SFT_OK;
-}
-
-static void batch_release(batch *b) {
-    for (size_t i = 0; b->models && i < b->count; i++)
-        if (b->models[i]) sfti_hash_model_free(b->models[i]);
-    sfti_release(&b->alloc, b->models, (b->count + 1) * sizeof(sfti_hash_model *));
-    sfti_release(&b->alloc, b->workers, b->threads * sizeof *b->workers);
-    sfti_release(&b->alloc, b->buffers, batch_buffers_size(b));
-}
-
-static sft_code batch_run(batch *b) {
-    sft_code code = batch_take_memory(b);
-    if (code) return code;
     bool claim = b->threads > 1 && sfti_os_mutex_init(&b->claim) == 0;
     bool state = claim && sfti_os_mutex_init(&b->state) == 0;
     b->shared = state && sfti_os_cond_init(&b->round) == 0;
@@ -346,17 +337,6 @@ static sft_code batch_bad_call(sft_error *err, const char *found) {
                      "expected paths, bits of algorithms and a function, found %s", found);
 }
 
-static sft_code batch_check(const sft_hash_request *requests, size_t count, size_t *files,
-                            sft_error *err) {
-    *files = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!requests[i].path) return batch_bad_call(err, "a path that is NULL");
-        if (requests[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
-        *files += sft_path_is_index(requests[i].path) ? BATCH_THREADS : 1;
-    }
-    return SFT_OK;
-}
-
 sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
                         const sft_hash_options *options, sft_hash_each_fn each, void *ctx,
                         const sft_job *job, sft_error *err) {
@@ -364,9 +344,13 @@ sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,
         .requests = requests, .count = count, .each = each, .ctx = ctx, .most_opened = SIZE_MAX
     };
     if ((!requests && count > 0) || !each) return batch_bad_call(err, "NULL");
-    size_t files;
-    sft_code code = batch_check(requests, count, &files, err);
-    if (!code) code = batch_begin(&b, options, job, files, err);
+    size_t files = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!requests[i].path) return batch_bad_call(err, "a path that is NULL");
+        if (requests[i].algos & ~SFT_HASH_ALL) return batch_bad_call(err, "other bits");
+        files += sft_path_is_index(requests[i].path) ? BATCH_THREADS : 1;
+    }
+    sft_code code = batch_begin(&b, options, job, files, err);
     if (code || count == 0) return code;
     code = batch_run(&b);
     batch_release(&b);

@@ -285,23 +285,6 @@ static void write_cache_entry(sfti_json_writer *w, const sfti_cache_entry *entry
     w->comma = false;
 }
 
-static sft_code cache_write(const sft_hash_cache *cache, const sft_path_options *options,
-                            sft_error *err) {
-    sft_sink sink;
-    sfti_json_writer w;
-    sft_code code = sft_sink_path(cache->path, options, &sink, err);
-    if (code) return code;
-    sfti_json_write(&w, &sink, 0, err);
-    sfti_json_raw(&w, sft_span_cstr(cache_first));
-    w.comma = false;
-    /* If there is no memory for sorting, in any order. */
-    uint32_t *order = cache->count ? sfti_cache_order(cache) : NULL;
-    for (size_t i = 0; i < cache->count; i++)
-        write_cache_entry(&w, &cache->entries[order ? order[i] : i]);
-    sfti_release(&cache->alloc, order, 2 * cache->count * sizeof *order);
-    return sfti_sink_end(&sink, sfti_json_done(&w), err);
-}
-
 /* Checks the path again before it is replaced: another file may be there by now. */
 sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
@@ -315,7 +298,19 @@ sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err) {
     options.link = SFT_LINK_REFUSE;
     options.alloc = &cache->alloc;
     if (file.fd >= 0) sfti_os_close(file.fd);
-    code = cache_write(cache, &options, err);
+    sft_sink sink;
+    sfti_json_writer w;
+    code = sft_sink_path(cache->path, &options, &sink, err);
+    if (code) return code;
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_raw(&w, sft_span_cstr(cache_first));
+    w.comma = false;
+    /* If there is no memory for sorting, in any order. */
+    uint32_t *order = cache->count ? sfti_cache_order(cache) : NULL;
+    for (size_t i = 0; i < cache->count; i++)
+        write_cache_entry(&w, &cache->entries[order ? order[i] : i]);
+    sfti_release(&cache->alloc, order, 2 * cache->count * sizeof *order);
+    code = sfti_sink_end(&sink, sfti_json_done(&w), err);
     if (!code) cache->changed = false;
     return code;
 }

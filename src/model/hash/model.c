@@ -265,19 +265,6 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
 
 /* ── Many ── */
 
-/* A key of all shards, for what depends on all of them: from the sum of theirs. */
-static sfti_hash_key set_key_end(const sfti_hash_impl *impl, const sfti_sha256 *sum,
-                                 uint64_t bytes) {
-    sfti_hash_key key = { .size = bytes };
-    uint8_t digest[32];
-    sfti_sha256_end(impl, sum, digest);
-    memcpy(&key.device, digest, 8);
-    memcpy(&key.inode, digest + 8, 8);
-    memcpy(&key.mtime, digest + 16, 8);
-    memcpy(&key.ctime, digest + 24, 8);
-    return key;
-}
-
 /* Looks up each shard in the cache, then the set. By descriptor: the path may lead to another file
  * by now. */
 static void set_recall(sfti_hash_model *model, const sfti_hash_how *how) {
@@ -296,9 +283,16 @@ static void set_recall(sfti_hash_model *model, const sfti_hash_how *how) {
         sfti_sha256_update(how->impl, &sum, &key, sizeof key);
         model_recall(model, how, NULL, fd, &key, &model->shards[i]);
     }
-    sfti_hash_key key = set_key_end(how->impl, &sum, model->bytes);
-    if (all && model->request.algos & MODEL_CONTENT)
-        model_recall(model, how, NULL, -1, &key, &model->hashes);
+    if (!all || !(model->request.algos & MODEL_CONTENT)) return;
+    /* A key of all shards, for what depends on all of them: from the sum of theirs. */
+    sfti_hash_key key = { .size = model->bytes };
+    uint8_t digest[32];
+    sfti_sha256_end(how->impl, &sum, digest);
+    memcpy(&key.device, digest, 8);
+    memcpy(&key.inode, digest + 8, 8);
+    memcpy(&key.mtime, digest + 16, 8);
+    memcpy(&key.ctime, digest + 24, 8);
+    model_recall(model, how, NULL, -1, &key, &model->hashes);
 }
 
 static bool set_add_sizes(sfti_hash_model *model) {
@@ -420,23 +414,6 @@ void sfti_hash_model_borrow(sfti_hash_model *model, const sft_set *set, uint32_t
     if (set_take_memory(model)) set_list_units(model);
 }
 
-static void model_check_memos(sfti_hash_model *model) {
-    os_info info;
-    bool all = true;
-    for (size_t i = 0; i < model->memo_count; i++) {
-        sfti_hash_memo *memo = &model->memos[i];
-        if (memo->path || memo->fd >= 0) {
-            bool there = (memo->path ? sfti_os_info_path(memo->path, true, &info)
-                                     : sfti_os_info_fd(memo->fd, &info)) == 0;
-            sfti_hash_key key = there ? sfti_hash_key_of(&info) : memo->key;
-            memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
-            all = all && memo->valid;
-        } else {
-            memo->valid = all; /* the set's own, which is the last */
-        }
-    }
-}
-
 void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how) {
     if (!model->error.code && model->digests) {
         const sft_file *file = model->units[0].file;
@@ -448,7 +425,21 @@ void sfti_hash_model_finish(sfti_hash_model *model, const sfti_hash_how *how) {
         sfti_segments_end(model->segments, digest);
         sfti_hashes_put(&model->hashes, SFT_HASH_BLAKE3, digest);
     }
-    if (!model->error.code) model_check_memos(model);
+    if (model->error.code) return;
+    bool all = true;
+    for (size_t i = 0; i < model->memo_count; i++) {
+        sfti_hash_memo *memo = &model->memos[i];
+        os_info info;
+        if (!memo->path && memo->fd < 0) {
+            memo->valid = all; /* the set's own, which is the last */
+            continue;
+        }
+        bool there = (memo->path ? sfti_os_info_path(memo->path, true, &info)
+                                 : sfti_os_info_fd(memo->fd, &info)) == 0;
+        sfti_hash_key key = there ? sfti_hash_key_of(&info) : memo->key;
+        memo->valid = memo->valid && there && is_same_key(&key, &memo->key);
+        all = all && memo->valid;
+    }
 }
 
 void sfti_hash_model_close(sfti_hash_model *model) {

@@ -30,57 +30,41 @@ static void part_begin(sfti_pass *r, int i, uint64_t begin, uint64_t end) {
 
 /* ── sshs_legacy: the header that sd-scripts would write ── */
 
-typedef struct legacy_plan {
-    sft_spec *specs;
-    sft_pair *pairs;
-    size_t spec_count, pair_count;
-    const sft_file *file;
-} legacy_plan;
-
 /* Where the data would begin in sd-scripts' copy for hashing; UINT64_MAX: unknown. */
-static sft_code legacy_data_offset(const legacy_plan *p, const sft_allocator *alloc,
-                                   uint64_t *out, sft_error *err) {
+static sft_code legacy_data_offset(const sft_file *file, const sft_allocator *alloc, uint64_t *out,
+                                   sft_error *err) {
+    sfti_arena arena = { .alloc = *alloc };
     sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
     sft_plan *plan = NULL;
+    size_t count = sft_file_tensor_count(file), pairs = sft_file_metadata_count(file), kept = 0;
+    sft_spec *specs = sfti_arena_take(&arena, (count + 1) * sizeof *specs);
+    sft_pair *training = sfti_arena_take(&arena, (pairs + 1) * sizeof *training);
+    sft_code code = SFT_OUT_OF_MEMORY;
     options.has_metadata = true;
     options.level = SFT_LEVEL_COMPAT;
     options.alloc = alloc;
     *out = UINT64_MAX;
-    sft_code code = sft_plan_new(p->specs, p->spec_count, p->pairs, p->pair_count, &options,
-                                 &plan, err);
-    if (code == SFT_OUT_OF_MEMORY) return code;
-    if (code) return SFT_OK;
-    bool same = true;
-    for (size_t i = 0; same && i < p->spec_count; i++) {
-        const sft_tensor *now = sft_file_tensor_at(p->file, i);
+    if (specs && training) {
+        for (size_t i = 0; i < count; i++)
+            specs[i] = sft_part_of(sft_file_tensor_at(file, i), NULL).spec;
+        for (size_t i = 0; i < pairs; i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            if (sfti_is_training_key(pair.key)) training[kept++] = pair;
+        }
+        code = sft_plan_new(specs, count, training, kept, &options, &plan, err);
+    } else {
+        sfti_fail_memory(err, count * sizeof *specs);
+    }
+    bool same = !code;
+    for (size_t i = 0; same && i < count; i++) {
+        const sft_tensor *now = sft_file_tensor_at(file, i);
         const sft_tensor *then = sft_plan_tensor_at(plan, sft_plan_position(plan, i));
         same = now->begin == now->end || now->begin == then->begin;
     }
     if (same) *out = sft_plan_head(plan).len;
     sft_plan_free(plan);
-    return SFT_OK;
-}
-
-static sft_code legacy_plan_run(const sft_file *file, const sft_allocator *alloc, uint64_t *out,
-                                sft_error *err) {
-    sfti_arena arena = { .alloc = *alloc };
-    legacy_plan p = { .file = file, .spec_count = sft_file_tensor_count(file) };
-    p.specs = sfti_arena_take(&arena, (p.spec_count + 1) * sizeof *p.specs);
-    p.pairs = sfti_arena_take(&arena, (sft_file_metadata_count(file) + 1) * sizeof *p.pairs);
-    sft_code code = SFT_OUT_OF_MEMORY;
-    if (p.specs && p.pairs) {
-        for (size_t i = 0; i < p.spec_count; i++)
-            p.specs[i] = sft_part_of(sft_file_tensor_at(file, i), NULL).spec;
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
-            sft_pair pair = sft_file_metadata_at(file, i);
-            if (sfti_is_training_key(pair.key)) p.pairs[p.pair_count++] = pair;
-        }
-        code = legacy_data_offset(&p, alloc, out, err);
-    } else {
-        sfti_fail_memory(err, p.spec_count * sizeof *p.specs);
-    }
     sfti_arena_free(&arena);
-    return code;
+    return code == SFT_OUT_OF_MEMORY ? code : SFT_OK;
 }
 
 static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error *err) {
@@ -89,7 +73,7 @@ static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error
     while (i < pairs && sfti_is_training_key(sft_file_metadata_at(r->file, i).key)) i++;
     r->legacy_is_autov1 = i == pairs; /* all are of training, or there are none */
     if (r->legacy_is_autov1) return SFT_OK;
-    sft_code code = legacy_plan_run(r->file, alloc, &offset, err);
+    sft_code code = legacy_data_offset(r->file, alloc, &offset, err);
     if (code || offset > READ_AUTOV1_BEGIN) return code;
     part_begin(r, SFTI_OF_LEGACY, data + READ_AUTOV1_BEGIN - offset,
                data + READ_AUTOV1_END - offset);
@@ -97,20 +81,6 @@ static sft_code legacy_begin(sfti_pass *r, const sft_allocator *alloc, sft_error
 }
 
 /* ── Beginning ── */
-
-static void whole_begin(sfti_pass *r) {
-    if (is_asked(r, SFT_HASH_SHA256) || is_asked(r, SFT_HASH_AUTOV2))
-        part_begin(r, SFTI_OF_FILE, 0, UINT64_MAX);
-    if (is_asked(r, SFT_HASH_AUTOV1) || r->legacy_is_autov1
-        || (is_asked(r, SFT_HASH_AUTOV1_CIVITAI) && r->size >= READ_CIVITAI_LEAST))
-        part_begin(r, SFTI_OF_AUTOV1, READ_AUTOV1_BEGIN, READ_AUTOV1_END);
-    r->crc_on = is_asked(r, SFT_HASH_CRC32) || is_asked(r, SFT_HASH_CRC32_CIVITAI);
-    r->blake3_on = is_asked(r, SFT_HASH_BLAKE3);
-    sfti_blake3_begin(&r->blake3, 0);
-    r->blake3_begin = 0;
-    r->blake3_end = r->size;
-    r->segments = NULL;
-}
 
 sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t algos,
                             uint64_t size, const sft_file *file, uint8_t (*digests)[32],
@@ -135,7 +105,17 @@ sft_code sfti_pass_begin(sfti_pass *pass, const sfti_hash_impl *impl, uint32_t a
         if (autov3 && civitai) part_begin(pass, SFTI_OF_AUTOV3, 8, UINT64_MAX);
         if (is_asked(pass, SFT_HASH_SSHS_LEGACY)) code = legacy_begin(pass, alloc, err);
     }
-    whole_begin(pass);
+    if (is_asked(pass, SFT_HASH_SHA256) || is_asked(pass, SFT_HASH_AUTOV2))
+        part_begin(pass, SFTI_OF_FILE, 0, UINT64_MAX);
+    if (is_asked(pass, SFT_HASH_AUTOV1) || pass->legacy_is_autov1
+        || (is_asked(pass, SFT_HASH_AUTOV1_CIVITAI) && size >= READ_CIVITAI_LEAST))
+        part_begin(pass, SFTI_OF_AUTOV1, READ_AUTOV1_BEGIN, READ_AUTOV1_END);
+    pass->crc_on = is_asked(pass, SFT_HASH_CRC32) || is_asked(pass, SFT_HASH_CRC32_CIVITAI);
+    pass->blake3_on = is_asked(pass, SFT_HASH_BLAKE3);
+    sfti_blake3_begin(&pass->blake3, 0);
+    pass->blake3_begin = 0;
+    pass->blake3_end = size;
+    pass->segments = NULL;
     if (!pass->digests || sft_file_data_bytes(file) > 0) return code;
     sfti_sha256 nothing; /* a model without data is never fed a piece */
     sfti_sha256_begin(&nothing);

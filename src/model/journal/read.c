@@ -95,22 +95,6 @@ static int jr_open(sfti_journal_file *j, const char *name, const os_info *model)
     return 0;
 }
 
-static int jr_open_stable(sfti_journal_file *j, const char *name, const os_info *model) {
-    char bytes[SFTI_JOURNAL_FIXED];
-    size_t got;
-    int error = JR_OTHER_FILE;
-    for (int i = 0; i < JR_TRIES && error == JR_OTHER_FILE; i++) {
-        if (j->fd >= 0) (void)sfti_os_close(j->fd);
-        j->fd = -1;
-        error = jr_open(j, name, model);
-    }
-    if (error == JR_OTHER_FILE) return EBUSY;
-    if (error || j->fd < 0) return error;
-    error = sfti_read_all(j->fd, bytes, sizeof bytes, 0, &got);
-    if (!error) jr_words(j, bytes, got);
-    return error;
-}
-
 /*  1  The name is checked first, so that a link, a pipe or a folder is never opened; it is opened
  *     without following a link, and the open file must be the one that was checked. If the name
  *     leads to another file by then, the check is repeated.
@@ -122,7 +106,19 @@ sft_code sfti_journal_open(const char *path, const os_info *model, const sft_all
     out->fd = -1;
     out->alloc = *alloc;
     if (!sfti_journal_path(path, name)) return SFT_OK;
-    int error = jr_open_stable(out, name, model);
+    int error = JR_OTHER_FILE;
+    for (int i = 0; i < JR_TRIES && error == JR_OTHER_FILE; i++) {
+        if (out->fd >= 0) (void)sfti_os_close(out->fd);
+        out->fd = -1;
+        error = jr_open(out, name, model);
+    }
+    if (error == JR_OTHER_FILE) error = EBUSY;
+    if (!error && out->fd >= 0) {
+        char bytes[SFTI_JOURNAL_FIXED];
+        size_t got;
+        error = sfti_read_all(out->fd, bytes, sizeof bytes, 0, &got);
+        if (!error) jr_words(out, bytes, got);
+    }
     if (error == ENOENT) jr_be(out, SFTI_JOURNAL_NONE, NULL);
     else if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the journal of an edit");
     if (out->state != SFTI_JOURNAL_SOUND) return SFT_OK;

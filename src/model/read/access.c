@@ -38,18 +38,6 @@ static bool access_is_cold(const sft_read_plan *plan, const sfti_read_file *file
     return tally_ask(&tally) && tally.cached < tally.len - tally.len / 10;
 }
 
-static void access_open(const sft_read_plan *plan, const sfti_read_file *file,
-                        sfti_read_direct *out) {
-    int fd = sfti_source_descriptor(&file->source);
-    out->fd = -1;
-    atomic_init(&out->on, false);
-    if (fd < 0 || plan->options.direct == SFT_READ_DIRECT_NEVER) return;
-    if (plan->options.direct == SFT_READ_DIRECT_AUTO && !access_is_cold(plan, file, fd)) return;
-    if (sfti_os_open_direct(fd, &out->fd)) out->fd = -1;
-    atomic_store(&out->on, out->fd >= 0);
-    atomic_init(&out->anywhere, true);
-}
-
 sft_code sfti_read_access_begin(sfti_read_access *access, const sft_read_plan *plan,
                                 sft_error *err) {
     const sft_allocator *alloc = &plan->arena.alloc;
@@ -60,8 +48,18 @@ sft_code sfti_read_access_begin(sfti_read_access *access, const sft_read_plan *p
     if (plan->options.direct == SFT_READ_DIRECT_NEVER || bytes == 0) return SFT_OK;
     access->direct = sfti_take(alloc, bytes);
     if (!access->direct) return sfti_fail_memory(err, bytes);
-    for (size_t i = 0; i < plan->file_count; i++)
-        access_open(plan, &plan->files[i], &access->direct[i]);
+    for (size_t i = 0; i < plan->file_count; i++) {
+        const sfti_read_file *file = &plan->files[i];
+        sfti_read_direct *out = &access->direct[i];
+        int fd = sfti_source_descriptor(&file->source);
+        bool always = plan->options.direct == SFT_READ_DIRECT_ALWAYS;
+        out->fd = -1;
+        if (fd >= 0 && (always || access_is_cold(plan, file, fd))
+            && sfti_os_open_direct(fd, &out->fd))
+            out->fd = -1;
+        atomic_init(&out->on, out->fd >= 0);
+        atomic_init(&out->anywhere, true);
+    }
     return SFT_OK;
 }
 

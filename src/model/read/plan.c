@@ -218,17 +218,6 @@ static sft_code plan_find_overlaps(plan_making *m) {
 
 /* ── Tasks ───────────────────────────────────────────────────────────────── */
 
-static void plan_choose_sizes(sft_read_plan *plan) {
-    sft_read_plan_options *o = &plan->options;
-    uint64_t slot = plan->wanted > LARGE_PLAN ? SLOT_LARGE : SLOT_DEFAULT;
-    if (o->slot_bytes == 0) o->slot_bytes = slot;
-    uint64_t most = o->slot_bytes;
-    if (plan->in_memory && most > TASK_IN_MEMORY) most = TASK_IN_MEMORY;
-    uint64_t share = (plan->wanted / TASKS_WANTED + 1) & ~(uint64_t)(SFTI_READ_PAGE - 1);
-    if (share < TASK_LEAST) share = TASK_LEAST;
-    plan->task_bytes = most < share ? most : share;
-}
-
 /* Walks over all items, slot after slot. */
 static sft_code plan_cut(plan_making *m) {
     sft_read_plan *plan = m->plan;
@@ -260,7 +249,13 @@ static sft_code making_run(plan_making *m) {
     if (!code) code = plan_sort(m);
     if (!code) code = plan_find_overlaps(m);
     if (code) return code;
-    plan_choose_sizes(plan);
+    sft_read_plan_options *o = &plan->options;
+    if (o->slot_bytes == 0) o->slot_bytes = plan->wanted > LARGE_PLAN ? SLOT_LARGE : SLOT_DEFAULT;
+    uint64_t most = o->slot_bytes;
+    if (plan->in_memory && most > TASK_IN_MEMORY) most = TASK_IN_MEMORY;
+    uint64_t share = (plan->wanted / TASKS_WANTED + 1) & ~(uint64_t)(SFTI_READ_PAGE - 1);
+    if (share < TASK_LEAST) share = TASK_LEAST;
+    plan->task_bytes = most < share ? most : share;
     return plan_cut(m);
 }
 

@@ -256,37 +256,32 @@ static sft_code reader_fail_forked(sft_error *err) {
                      "expected a reader that this process started, found one from before fork()");
 }
 
-static sft_code reader_grow(sft_reader *r, read_slot *slot, sft_error *err) {
-    size_t bytes = r->plan->most_copies * sizeof *slot->copies;
-    slot->copies = bytes ? sfti_take(&r->alloc, bytes) : NULL;
-    if (bytes && !slot->copies) return sfti_fail_memory(err, bytes);
-    read_slot *slots = sfti_grow(&r->alloc, r->slots, r->slot_count, 1, &r->slot_cap,
-                                 sizeof *slots);
-    if (slots) {
-        r->slots = slots;
-        r->slots[r->slot_count] = *slot;
-        slots_put(r, &r->free, r->slot_count++, SLOT_FREE);
-        return SFT_OK;
-    }
-    sfti_release(&r->alloc, slot->copies, bytes);
-    return sfti_fail_memory(err, (r->slot_count + 1) * sizeof *slots);
-}
-
 sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err) {
     if (!reader || !memory || (uintptr_t)memory % SFTI_READ_PAGE)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
                          "expected a reader and memory at a multiple of 4096, found %s",
                          reader && memory ? "other memory" : "NULL");
     if (reader_forked(reader)) return reader_fail_forked(err);
+    size_t bytes = reader->plan->most_copies * sizeof(sft_read_copy);
     read_slot slot = { .memory = memory };
     sfti_os_mutex_lock(&reader->mutex);
-    sft_code code = reader_grow(reader, &slot, err);
-    if (!code) {
+    slot.copies = bytes ? sfti_take(&reader->alloc, bytes) : NULL;
+    bool fine = slot.copies || !bytes;
+    read_slot *slots = fine ? sfti_grow(&reader->alloc, reader->slots, reader->slot_count, 1,
+                                        &reader->slot_cap, sizeof *slots)
+                            : NULL;
+    if (slots) {
+        reader->slots = slots;
+        slots[reader->slot_count] = slot;
+        slots_put(reader, &reader->free, reader->slot_count++, SLOT_FREE);
         sfti_os_cond_wake(&reader->freed);
         reader_start_thread(reader);
+    } else {
+        sfti_release(&reader->alloc, slot.copies, bytes);
+        sfti_fail_memory(err, fine ? (reader->slot_count + 1) * sizeof *slots : bytes);
     }
     sfti_os_mutex_unlock(&reader->mutex);
-    return code;
+    return slots ? SFT_OK : SFT_OUT_OF_MEMORY;
 }
 
 bool sft_reader_starved(const sft_reader *reader) {

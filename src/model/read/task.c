@@ -103,17 +103,6 @@ static sft_code read_past(const read_work *w, uint32_t file, uint64_t offset, ch
 #define STREAM_ALL ((uint64_t)32 << 20) /* of a plan: what most caches hold is less */
 #define STREAM_LEAST ((size_t)16 << 10)
 
-static sft_code read_buffered(const read_work *w, uint32_t file, uint64_t offset, char *into,
-                              size_t len) {
-    const sft_file *from = work_file(w, file)->file;
-    bool large = w->access->plan->wanted >= STREAM_ALL && len >= STREAM_LEAST && !w->slot;
-    if (large) {
-        sft_source source = sft_file_source(from);
-        if (sfti_source_stream(&source, offset, into, len)) return SFT_OK;
-    }
-    return sft_read_bytes(from, offset, into, len, w->err);
-}
-
 static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset, char *into,
                               size_t len) {
     while (len > 0 && work_is_direct(w, file)) {
@@ -124,7 +113,14 @@ static sft_code read_straight(const read_work *w, uint32_t file, uint64_t offset
         into += piece;
         len -= piece;
     }
-    return len == 0 ? SFT_OK : read_buffered(w, file, offset, into, len);
+    if (len == 0) return SFT_OK;
+    const sft_file *from = work_file(w, file)->file;
+    bool large = w->access->plan->wanted >= STREAM_ALL && len >= STREAM_LEAST && !w->slot;
+    if (large) {
+        sft_source source = sft_file_source(from);
+        if (sfti_source_stream(&source, offset, into, len)) return SFT_OK;
+    }
+    return sft_read_bytes(from, offset, into, len, w->err);
 }
 
 /* ── Destinations, errors ────────────────────────────────────────────────── */

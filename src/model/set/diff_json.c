@@ -31,16 +31,6 @@ static void djson_number(sfti_json_writer *w, const char *key, double value) {
     else sfti_json_put_null(w, key);
 }
 
-static void djson_summary(sfti_json_writer *w, const sft_diff *diff) {
-    sfti_json_put_open(w, "summary", '{');
-    sfti_json_put_uint(w, "tensors", sft_diff_compared_count(diff));
-    sfti_json_put_uint(w, "changed", diff->changed);
-    sfti_json_put_uint(w, "removed", diff->removed);
-    sfti_json_put_uint(w, "added", diff->added);
-    sfti_json_put_double(w, "share", sft_diff_share(diff));
-    sfti_json_close(w, '}');
-}
-
 static void djson_values(sfti_json_writer *w, const sft_diff_tensor *t) {
     sfti_json_key(w, "values");
     if (!t->compared) {
@@ -82,19 +72,6 @@ static void djson_list(sfti_json_writer *w, const sft_diff *diff, const char *ke
     sfti_json_close(w, ']');
 }
 
-static void djson_metadata(sfti_json_writer *w, const sft_diff *diff) {
-    sfti_json_put_open(w, "metadata", '[');
-    for (size_t i = 0; i < diff->pair_count && !w->code; i++) {
-        sft_diff_pair pair = sft_diff_pair_at(diff, i);
-        sfti_json_open(w, '{');
-        sfti_json_put_text(w, "key", pair.key);
-        sfti_json_put_text(w, "a", pair.a);
-        sfti_json_put_text(w, "b", pair.b);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const char *path,
                              const char *other) {
     sfti_result_begin(w, path);
@@ -107,11 +84,26 @@ static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const ch
     sfti_json_put_uint(w, "close", diff->close);
     sfti_json_put_double(w, "max_abs", diff->max_abs);
     sfti_json_put_double(w, "max_rel", diff->max_rel);
-    djson_summary(w, diff);
+    sfti_json_put_open(w, "summary", '{');
+    sfti_json_put_uint(w, "tensors", sft_diff_compared_count(diff));
+    sfti_json_put_uint(w, "changed", diff->changed);
+    sfti_json_put_uint(w, "removed", diff->removed);
+    sfti_json_put_uint(w, "added", diff->added);
+    sfti_json_put_double(w, "share", sft_diff_share(diff));
+    sfti_json_close(w, '}');
     djson_list(w, diff, "removed", SFT_DIFF_REMOVED);
     djson_list(w, diff, "added", SFT_DIFF_ADDED);
     djson_list(w, diff, "changed", 0);
-    djson_metadata(w, diff);
+    sfti_json_put_open(w, "metadata", '[');
+    for (size_t i = 0; i < diff->pair_count && !w->code; i++) {
+        sft_diff_pair pair = sft_diff_pair_at(diff, i);
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "key", pair.key);
+        sfti_json_put_text(w, "a", pair.a);
+        sfti_json_put_text(w, "b", pair.b);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
     return sfti_result_end(w);
 }
 

@@ -15,21 +15,6 @@
 
 /* ── The file ── */
 
-static sft_code index_check_size(uint64_t size, uint64_t most, sft_error *err) {
-    if (size == SFT_SIZE_UNKNOWN)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected an index file, found a pipe");
-    if (size > most)
-        return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected an index of at most %llu bytes, found %llu",
-                         (unsigned long long)most, (unsigned long long)size);
-    if (!sfti_fits_size(size))
-        return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
-                         "expected an index that fits into memory, found %llu bytes",
-                         (unsigned long long)size);
-    return SFT_OK;
-}
-
 static sft_code index_text(const char *path, const sfti_set_how *how, sfti_arena *arena,
                            sft_span *out, sft_error *err) {
     sft_open_options open = how->open;
@@ -39,8 +24,18 @@ static sft_code index_text(const char *path, const sfti_set_how *how, sfti_arena
     open.beneath = NULL; /* it is the caller's path */
     sft_code code = sft_source_path(path, &open, &source, err);
     if (code) return code;
-    uint64_t size = source.size;
-    code = index_check_size(size, how->max_index_bytes, err);
+    uint64_t size = source.size, most = how->max_index_bytes;
+    if (size == SFT_SIZE_UNKNOWN)
+        code = sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected an index file, found a pipe");
+    else if (size > most)
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+                         "expected an index of at most %llu bytes, found %llu",
+                         (unsigned long long)most, (unsigned long long)size);
+    else if (!sfti_fits_size(size))
+        code = sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+                         "expected an index that fits into memory, found %llu bytes",
+                         (unsigned long long)size);
     if (code) goto done;
     text = sfti_arena_take(arena, (size_t)size + 1);
     if (text) code = sft_source_read(&source, 0, text, (size_t)size, &got, err);
@@ -79,17 +74,6 @@ static sft_code index_once(const index_reader *r, bool *seen, const char *key) {
     return SFT_OK;
 }
 
-static void index_metadata(index_reader *r) {
-    sfti_json *json = &r->json;
-    if (sfti_json_next(json) != SFTI_JSON_OBJECT) {
-        sfti_json_skip(json);
-        return;
-    }
-    const char *from = json->text.data;
-    if (sfti_json_skip(json) == SFTI_JSON_OBJECT_END)
-        r->index->metadata = (sft_span){ from, (size_t)(json->at - from) };
-}
-
 static sft_code index_top_key(index_reader *r) {
     sft_span key = sfti_json_string(&r->json, &r->index->arena);
     sft_code code = SFT_OK;
@@ -100,7 +84,13 @@ static sft_code index_top_key(index_reader *r) {
         sfti_json_skip(&r->json);
     } else if (sft_span_equal(key, sft_span_cstr("metadata"))) {
         code = index_once(r, &r->has_metadata, "metadata");
-        index_metadata(r);
+        if (sfti_json_next(&r->json) == SFTI_JSON_OBJECT) {
+            const char *from = r->json.text.data;
+            if (sfti_json_skip(&r->json) == SFTI_JSON_OBJECT_END)
+                r->index->metadata = (sft_span){ from, (size_t)(r->json.at - from) };
+        } else {
+            sfti_json_skip(&r->json);
+        }
     } else {
         sfti_json_skip(&r->json);
     }
@@ -148,17 +138,6 @@ typedef struct index_shards {
 
 static sft_span shard_name_at(const void *ctx, uint32_t entry) {
     return ((const index_shards *)ctx)->list[entry];
-}
-
-static sft_code shards_begin(index_shards *shards, const index_reader *r) {
-    size_t cap = r->index->count;
-    memset(shards, 0, sizeof *shards);
-    if (cap > r->options->max_shards) cap = r->options->max_shards;
-    shards->cap = cap;
-    shards->list = sfti_arena_take(&r->index->arena, (cap + 1) * sizeof *shards->list);
-    if (!shards->list) return sfti_fail_memory(r->err, (cap + 1) * sizeof *shards->list);
-    return sfti_set_names(&shards->names, cap + 1, shard_name_at, shards, &r->index->arena,
-                          r->err);
 }
 
 /* Checks the name of a new shard and keeps it as a C string. */
@@ -303,7 +282,14 @@ static sft_code index_map(const index_reader *r) {
     index->entries = sfti_arena_take(&index->arena, (size_t)bytes);
     if (!index->entries) return sfti_fail_memory(r->err, bytes);
     code = sfti_set_names(&names, index->count, entry_name_at, index, &index->arena, r->err);
-    if (!code) code = shards_begin(&shards, r);
+    memset(&shards, 0, sizeof shards);
+    shards.cap = index->count;
+    if (shards.cap > r->options->max_shards) shards.cap = r->options->max_shards;
+    size_t room = shards.cap + 1;
+    shards.list = sfti_arena_take(&index->arena, room * sizeof *shards.list);
+    if (!code && !shards.list) code = sfti_fail_memory(r->err, room * sizeof *shards.list);
+    if (!code)
+        code = sfti_set_names(&shards.names, room, shard_name_at, &shards, &index->arena, r->err);
     if (!code) code = map_fill(r, &names, &shards);
     if (!code && is_portable_wanted(r)) code = shards_check_case(&shards, r);
     return code ? code : shards_sort(&shards, r);

@@ -104,19 +104,6 @@ static sft_code edit_check_shard(const index_edit *e, sft_span name) {
                      (int)(name.len < 200 ? name.len : 200), name.data, why);
 }
 
-static sft_code edit_check_shards(const index_edit *e) {
-    const sft_index_changes *c = &e->changes;
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < c->shard_count; i++)
-        code = edit_check_shard(e, c->shards[i].value);
-    for (size_t i = 0; !code && i < c->place_count; i++) {
-        sft_span name = c->places[i].value;
-        bool again = i > 0 && sft_span_equal(name, c->places[i - 1].value);
-        if (!again) code = edit_check_shard(e, name);
-    }
-    return code;
-}
-
 static sft_code edit_tables(index_edit *e) {
     const sft_index_changes *c = &e->changes;
     sfti_seed_draw(e, e->seed);
@@ -136,8 +123,17 @@ static sft_code edit_tables(index_edit *e) {
                                    tables[i].out);
         if (code) return code;
     }
-    sft_code code = edit_check_shards(e);
-    return code || c->tensor_count == 0 ? code : edit_collisions(e);
+    for (size_t i = 0; i < c->shard_count; i++) {
+        sft_code code = edit_check_shard(e, c->shards[i].value);
+        if (code) return code;
+    }
+    for (size_t i = 0; i < c->place_count; i++) {
+        sft_span name = c->places[i].value;
+        bool again = i > 0 && sft_span_equal(name, c->places[i - 1].value);
+        sft_code code = again ? SFT_OK : edit_check_shard(e, name);
+        if (code) return code;
+    }
+    return c->tensor_count == 0 ? SFT_OK : edit_collisions(e);
 }
 
 /* ── Text ── */
@@ -189,17 +185,6 @@ static sft_code edit_index_text(index_edit *e) {
 
 /* ── Whole ── */
 
-static sft_code edit_write(index_edit *e, const char *to, const sft_path_options *options) {
-    sft_sink sink;
-    uint64_t len = sfti_cuts_length(&e->cuts, e->index.text.len);
-    char *text = sfti_arena_array(&e->index.arena, len, 1);
-    if (!text) return sfti_fail_memory(e->err, len);
-    sfti_cuts_apply(&e->cuts, e->index.text, text);
-    sft_code code = sft_sink_path(to, options, &sink, e->err);
-    if (code) return code;
-    return sfti_sink_fill(&sink, (sft_span){ text, (size_t)len }, e->err);
-}
-
 static sft_code edit_run(index_edit *e, const char *path, const char *to,
                          const sft_path_options *options, bool *changed) {
     sfti_set_how all;
@@ -219,7 +204,13 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
         sfti_mode_restrict(&own.mode, path);
         sfti_mode_restrict(&own.mode, to);
     }
-    return edit_write(e, to ? to : path, &own);
+    sft_sink sink;
+    uint64_t len = sfti_cuts_length(&e->cuts, e->index.text.len);
+    char *text = sfti_arena_array(&e->index.arena, len, 1);
+    if (!text) return sfti_fail_memory(e->err, len);
+    sfti_cuts_apply(&e->cuts, e->index.text, text);
+    code = sft_sink_path(to ? to : path, &own, &sink, e->err);
+    return code ? code : sfti_sink_fill(&sink, (sft_span){ text, (size_t)len }, e->err);
 }
 
 static SFTI_OPTIONS_TAKE(index_edit_take, sft_index_changes, SFT_INDEX_CHANGES_INIT, dry_run)

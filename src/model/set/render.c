@@ -52,20 +52,6 @@ static void sums_add(set_sums *sums, const sft_set *set) {
     }
 }
 
-static void put_dtypes(sfti_json_writer *w, const set_sums *sums) {
-    sfti_json_put_open(w, "dtypes", '{');
-    for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
-        if (sums->dtypes[i].tensors == 0) continue;
-        sfti_json_key(w, sft_dtype_describe(sums->dtypes[i].dtype)->name);
-        sfti_json_open(w, '{');
-        sfti_json_put_uint(w, "tensors", sums->dtypes[i].tensors);
-        sfti_json_put_uint(w, "parameters", sums->dtypes[i].parameters);
-        sfti_json_put_uint(w, "bytes", sums->dtypes[i].bytes);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, '}');
-}
-
 static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_offset) {
     sfti_json_put_open(w, "file", '{');
     sfti_json_put_known(w, "bytes", sums->bytes);
@@ -76,7 +62,16 @@ static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_of
     sfti_json_put_uint(w, "parameters", sums->parameters);
     sfti_json_put_uint(w, "alignment", sums->alignment);
     sfti_json_put_uint(w, "unaligned", sums->unaligned);
-    put_dtypes(w, sums);
+    sfti_json_put_open(w, "dtypes", '{');
+    for (size_t i = 0; i < SFT_DTYPE_COUNT; i++) {
+        if (sums->dtypes[i].tensors == 0) continue;
+        sfti_json_put_open(w, sft_dtype_describe(sums->dtypes[i].dtype)->name, '{');
+        sfti_json_put_uint(w, "tensors", sums->dtypes[i].tensors);
+        sfti_json_put_uint(w, "parameters", sums->dtypes[i].parameters);
+        sfti_json_put_uint(w, "bytes", sums->dtypes[i].bytes);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, '}');
     sfti_json_close(w, '}');
 }
 
@@ -168,18 +163,6 @@ static void put_metadata(sfti_json_writer *w, const sft_set *set, const metadata
     sfti_json_close(w, '}');
 }
 
-static void put_shards(sfti_json_writer *w, const sft_set *set) {
-    sfti_json_put_open(w, "shards", '[');
-    for (size_t i = 0; i < set->shard_count; i++) {
-        sfti_json_open(w, '{');
-        sfti_json_path(w, set->paths[i]);
-        sfti_json_put_known(w, "bytes", sft_file_size(set->files[i]));
-        sfti_json_put_uint(w, "tensors", sft_file_tensor_count(set->files[i]));
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *path,
                           uint64_t cut, sft_error *err) {
     metadata_union all;
@@ -193,7 +176,16 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
         put_file(w, &sums,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
         if (cut != SFT_NO_METADATA) put_metadata(w, set, &all, cut);
-        if (set->shard_count > 1 || set->index_path) put_shards(w, set);
+        bool lists = set->shard_count > 1 || set->index_path;
+        if (lists) sfti_json_put_open(w, "shards", '[');
+        for (size_t i = 0; lists && i < set->shard_count; i++) {
+            sfti_json_open(w, '{');
+            sfti_json_path(w, set->paths[i]);
+            sfti_json_put_known(w, "bytes", sft_file_size(set->files[i]));
+            sfti_json_put_uint(w, "tensors", sft_file_tensor_count(set->files[i]));
+            sfti_json_close(w, '}');
+        }
+        if (lists) sfti_json_close(w, ']');
         code = sfti_result_end(w);
     }
     sfti_arena_free(&arena);
@@ -242,21 +234,6 @@ sft_code sft_sets_tree(const sft_set *const *sets, size_t count, const char *pat
 
 /* ── ls ── */
 
-static void put_tensors(sfti_json_writer *w, const sft_set *set, const uint32_t *order,
-                        sft_match_fn match, void *ctx) {
-    sfti_json_put_open(w, "tensors", '[');
-    for (size_t i = 0; i < set->count && !w->code; i++) {
-        size_t at = order ? order[i] : i;
-        const sft_tensor *tensor = sft_set_tensor_at(set, at);
-        if (match && !match(ctx, tensor)) continue;
-        size_t shard = sft_set_tensor_shard(set, at);
-        sfti_json_open(w, '{');
-        sfti_result_listed(w, tensor, set->shard_count > 1 ? set->paths[shard] : NULL);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, sft_match_fn match,
                      void *ctx, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
@@ -271,7 +248,16 @@ sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, 
         sfti_json_write(&w, sink, 0, err);
         begin_result(&w, path, true);
         put_complete(&w, set);
-        put_tensors(&w, set, places, match, ctx);
+        sfti_json_put_open(&w, "tensors", '[');
+        for (size_t i = 0; i < set->count && !w.code; i++) {
+            size_t at = places ? places[i] : i, shard = sft_set_tensor_shard(set, at);
+            const sft_tensor *tensor = sft_set_tensor_at(set, at);
+            if (match && !match(ctx, tensor)) continue;
+            sfti_json_open(&w, '{');
+            sfti_result_listed(&w, tensor, set->shard_count > 1 ? set->paths[shard] : NULL);
+            sfti_json_close(&w, '}');
+        }
+        sfti_json_close(&w, ']');
         code = sfti_result_end(&w);
     }
     sfti_release(&set->arena.alloc, places, set->count * sizeof *places);
@@ -341,16 +327,6 @@ sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_co
     return sfti_result_end(&w);
 }
 
-/* The verdict on the set is its only finding: each shard has its own. */
-static void put_set_verdict(sfti_json_writer *w, const sft_error *verdict) {
-    sfti_result_error(w, "error", verdict);
-    sfti_json_put_open(w, "findings", '[');
-    if (verdict) sfti_result_finding(w, verdict, true);
-    sfti_json_close(w, ']');
-    sfti_json_put_open(w, "notes", '[');
-    sfti_json_close(w, ']');
-}
-
 sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span shards,
                             const char *path, const sft_deep_counts *deep, sft_sink *sink,
                             sft_error *err) {
@@ -358,7 +334,13 @@ sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span 
     sfti_json_write(&w, sink, 0, err);
     begin_result(&w, path, !verdict);
     sfti_json_put_cstr(&w, "level", level_name(level));
-    put_set_verdict(&w, verdict);
+    sfti_result_error(&w, "error", verdict);
+    /* The verdict on the set is its only finding: each shard has its own. */
+    sfti_json_put_open(&w, "findings", '[');
+    if (verdict) sfti_result_finding(&w, verdict, true);
+    sfti_json_close(&w, ']');
+    sfti_json_put_open(&w, "notes", '[');
+    sfti_json_close(&w, ']');
     put_deep(&w, deep);
     sfti_json_put_open(&w, "shards", '[');
     if (shards.len) sfti_json_raw(&w, shards);

@@ -124,23 +124,17 @@ static bool save_tick(void *ctx, uint64_t done, uint64_t total) {
     return s->job.tick(s->job.ctx, s->done + done, s->total);
 }
 
-/* Returns the shard's first part; *end is one past its last, *count how many it has. */
-static size_t save_range(const set_save *s, uint32_t shard, size_t *end, size_t *count) {
-    size_t first = 0;
-    *end = *count = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->shard_of[i] != shard) continue;
-        if (*count == 0) first = i;
-        *end = i + 1;
-        ++*count;
-    }
-    return first;
-}
-
 /* The shard's parts, copied only if parts of other shards lie between them. */
 static sft_code save_gather(set_save *s, uint32_t shard, const sft_part **parts, size_t *count,
                             sft_error *err) {
-    size_t end, at = 0, first = save_range(s, shard, &end, count);
+    size_t first = 0, end = 0, at = 0;
+    *count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->shard_of[i] != shard) continue;
+        if (*count == 0) first = i;
+        end = i + 1;
+        ++*count;
+    }
     *parts = *count > 0 ? s->parts + first : s->parts;
     if (end - first == *count) return SFT_OK;
     if (!s->some) s->some = sfti_arena_array(&s->arena, s->count, sizeof *s->some);
@@ -215,22 +209,6 @@ static void save_index_metadata(set_save *s, sfti_json_writer *w) {
     save_index_total(s, w);
 }
 
-static void write_index(set_save *s, sfti_json_writer *w) {
-    char name[SAVE_PATH];
-    save_index_text(w, "{\n  \"metadata\": {");
-    save_index_metadata(s, w);
-    save_index_text(w, "\n  },\n  \"weight_map\": {");
-    for (size_t i = 0; i < s->count && !w->code; i++) {
-        uint32_t part = s->order[i];
-        (void)sft_shard_name(s->stem, s->shard_of[part], s->shards, name, sizeof name);
-        save_index_text(w, i > 0 ? ",\n    " : "\n    ");
-        sfti_json_span(w, s->parts[part].spec.name);
-        save_index_text(w, ": ");
-        sfti_json_cstr(w, name);
-    }
-    save_index_text(w, s->count > 0 ? "\n  }\n}\n" : "}\n}\n");
-}
-
 static sft_code save_index(set_save *s, sft_error *err) {
     sft_path_options options = save_path_options(s, s->shards);
     sfti_json_writer w;
@@ -238,7 +216,19 @@ static sft_code save_index(set_save *s, sft_error *err) {
     sft_code code = sft_sink_path(save_path(s, s->shards), &options, &sink, err);
     if (code) return code;
     sfti_json_write(&w, &sink, 0, err);
-    write_index(s, &w);
+    save_index_text(&w, "{\n  \"metadata\": {");
+    save_index_metadata(s, &w);
+    save_index_text(&w, "\n  },\n  \"weight_map\": {");
+    for (size_t i = 0; i < s->count && !w.code; i++) {
+        uint32_t part = s->order[i];
+        char name[SAVE_PATH];
+        (void)sft_shard_name(s->stem, s->shard_of[part], s->shards, name, sizeof name);
+        save_index_text(&w, i > 0 ? ",\n    " : "\n    ");
+        sfti_json_span(&w, s->parts[part].spec.name);
+        save_index_text(&w, ": ");
+        sfti_json_cstr(&w, name);
+    }
+    save_index_text(&w, s->count > 0 ? "\n  }\n}\n" : "}\n}\n");
     code = sfti_sink_end(&sink, sfti_json_done(&w), err);
     s->published += !code;
     return code;

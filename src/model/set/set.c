@@ -14,19 +14,6 @@
 
 /* ── One file ── */
 
-/* Prefixes the message, which is escaped already, with "name: ". */
-static void set_prefix(sft_error *error, const char *name) {
-    char text[sizeof error->message];
-    size_t used, most = sizeof text / 2, len = strlen(error->message);
-    size_t at = sfti_path_escape(sft_span_cstr(name), text, most, &used);
-    memcpy(text + at, ": ", 2);
-    at += 2;
-    len = sfti_utf8_cut((sft_span){ error->message, len }, sizeof text - 1 - at);
-    memcpy(text + at, error->message, len);
-    text[at + len] = '\0';
-    memcpy(error->message, text, at + len + 1);
-}
-
 static void set_explain_shard(sft_error *error, const char *path, bool indexed) {
     if (indexed && error->code == SFT_NOT_FOUND) {
         bool here = error->os_errno == ENOENT && sfti_old_fail(path, error);
@@ -35,7 +22,16 @@ static void set_explain_shard(sft_error *error, const char *path, bool indexed) 
     }
     if (error->os_errno == EMFILE)
         error->hint = SFT_HINT_OPEN_FILES;
-    set_prefix(error, path);
+    /* The message, which is escaped already, gets "name: " before it. */
+    char text[sizeof error->message];
+    size_t used, most = sizeof text / 2, len = strlen(error->message);
+    size_t at = sfti_path_escape(sft_span_cstr(path), text, most, &used);
+    memcpy(text + at, ": ", 2);
+    at += 2;
+    len = sfti_utf8_cut((sft_span){ error->message, len }, sizeof text - 1 - at);
+    memcpy(text + at, error->message, len);
+    text[at + len] = '\0';
+    memcpy(error->message, text, at + len + 1);
 }
 
 static sft_code set_give(sft_error *err, const sft_error *error) {

@@ -245,18 +245,6 @@ static void add_code(sfti_sums *sums, sft_dtype dtype, double value, uint64_t co
     }
 }
 
-/* Counts of bytes as those of codes, in the first row: a byte may hold two of them. */
-static void join_counts(uint32_t counts[4][256], unsigned bits) {
-    for (size_t i = 0; i < 256; i++) counts[0][i] += counts[1][i] + counts[2][i] + counts[3][i];
-    if (bits != 4) return;
-    memset(counts[1], 0, sizeof counts[1]);
-    for (size_t i = 0; i < 256; i++) {
-        counts[1][i & 15] += counts[0][i];
-        counts[1][i >> 4] += counts[0][i];
-    }
-    memcpy(counts[0], counts[1], sizeof counts[0]);
-}
-
 static void small_counts_take(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype) {
     unsigned bits = sft_dtype_describe(dtype)->bits;
     uint8_t codes[256];
@@ -265,7 +253,17 @@ static void small_counts_take(sfti_sums *sums, sfti_bins *bins, sft_dtype dtype)
     sfti_to_doubles(bits == 8 ? dtype : SFT_U8, codes, 0, 256, values);
     for (unsigned i = 0; bits < 8 && i < 1u << bits; i++)
         values[i] = sfti_float_value(sfti_float_form_of(dtype), i);
-    join_counts(bins->count, bits);
+    /* Counts of bytes as those of codes, in the first row: a byte may hold two of them. */
+    uint32_t (*counts)[256] = bins->count;
+    for (size_t i = 0; i < 256; i++) counts[0][i] += counts[1][i] + counts[2][i] + counts[3][i];
+    if (bits == 4) {
+        memset(counts[1], 0, sizeof counts[1]);
+        for (size_t i = 0; i < 256; i++) {
+            counts[1][i & 15] += counts[0][i];
+            counts[1][i >> 4] += counts[0][i];
+        }
+        memcpy(counts[0], counts[1], sizeof counts[0]);
+    }
     for (unsigned i = 0; i < 1u << bits; i++)
         add_code(sums, dtype, values[i], bins->count[0][i]);
     memset(bins->count, 0, sizeof bins->count);

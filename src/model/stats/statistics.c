@@ -110,33 +110,28 @@ static bool stats_claim(stats_run *run, stats_piece *piece) {
 
 /* ── Working ── */
 
-/* Reads and adds count elements from `first` on. */
-static sft_code stats_read(stats_worker *worker, const sft_part *part, uint64_t first,
-                           uint64_t count, sft_error *err) {
-    uint32_t bits = sft_dtype_describe(part->spec.dtype)->bits;
-    uint64_t at = part->begin + first / 8 * bits;
-    const uint8_t *bytes = worker->buffer;
-    sft_code code = SFT_OK;
-    if (part->source->base) bytes = (const uint8_t *)part->source->base + (size_t)at;
-    else code = sfti_source_all(part->source, at, worker->buffer, (size_t)(count * bits / 8), err);
-    if (!code)
-        sfti_sums_elements(&worker->sums, &worker->bins, part->spec.dtype, bytes, (size_t)count);
-    else if (err && err->tensor_len == SFT_NO_TENSOR) sfti_error_tensor(err, part->spec.name);
-    return code;
-}
-
+/* Reads and sums the elements of a piece. */
 static sft_code stats_sum(const stats_run *run, stats_worker *worker, const stats_piece *piece,
                           sft_error *err) {
     const sft_part *part = &run->parts[piece->of->part];
-    uint64_t most = STATS_BUFFER / sft_dtype_describe(part->spec.dtype)->bits * 8;
-    sft_code code = SFT_OK;
+    uint32_t bits = sft_dtype_describe(part->spec.dtype)->bits;
+    uint64_t most = STATS_BUFFER / bits * 8;
     sfti_sums_clear(&worker->sums, run->histogram ? &worker->histogram : NULL);
-    for (uint64_t done = 0; !code && done < piece->count; done += most) {
-        uint64_t left = piece->count - done;
-        code = stats_read(worker, part, piece->first + done, left < most ? left : most, err);
+    for (uint64_t done = 0; done < piece->count; done += most) {
+        uint64_t left = piece->count - done, count = left < most ? left : most;
+        uint64_t at = part->begin + (piece->first + done) / 8 * bits;
+        const uint8_t *bytes = worker->buffer;
+        sft_code code = SFT_OK;
+        if (part->source->base) bytes = (const uint8_t *)part->source->base + (size_t)at;
+        else code = sfti_source_all(part->source, at, worker->buffer, (size_t)(count * bits / 8),
+                                    err);
+        if (code && err && err->tensor_len == SFT_NO_TENSOR)
+            sfti_error_tensor(err, part->spec.name);
+        if (code) return code;
+        sfti_sums_elements(&worker->sums, &worker->bins, part->spec.dtype, bytes, (size_t)count);
     }
-    if (!code) sfti_sums_end(&worker->sums, &worker->bins, part->spec.dtype);
-    return code;
+    sfti_sums_end(&worker->sums, &worker->bins, part->spec.dtype);
+    return SFT_OK;
 }
 
 static bool stats_step(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {

@@ -1,3 +1,4 @@
+/* A cast from one dtype to another: its stages, and running them. Tests: test_convert.c. */
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Conversions of whole models: what happens to each tensor. Tests: test_convert.c. */
 #include "convert/conversion.h"
 
 #include "base/checked.h"

@@ -97,7 +97,7 @@ uint64_t sfti_cast_run(const sfti_cast *cast, const uint8_t *in, uint8_t *out, u
                        sfti_losses *losses);
 /* After sfti_cast_begin, with the same kernels: losses will be counted. */
 void sfti_losses_begin(sfti_cast *cast, const sfti_cast_kernels *kernels);
-/* Of n elements that go into cast->losses.stage. */
+/* Adds what is lost of n elements that go into cast->losses.stage. */
 void sfti_losses_count(const sfti_cast *cast, const uint8_t *in, size_t n, sfti_losses *losses);
 void sfti_losses_add(sfti_losses *sum, const sfti_losses *more);
 /* Fails for the element at index `at` of `in`, element number `element` of the tensor, which the

@@ -1,3 +1,4 @@
+/* Quantised layers as ComfyUI declares them. Tests: test_convert.c. */
 #include "convert/declared.h"
 
 #include "keys/digest_keys.h"

@@ -1,3 +1,4 @@
+/* Values of quantised tensors as F32. Tests: test_convert.c. */
 #include "convert/dequant.h"
 
 #include "base/endian.h"

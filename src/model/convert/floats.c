@@ -1,3 +1,4 @@
+/* Stages between F32 and narrower floats, in portable C. Tests: test_convert.c. */
 #include "base/endian.h"
 #include "convert/convert.h"
 

@@ -1,3 +1,4 @@
+/* Counting what a cast loses. Tests: test_convert.c. */
 #include "base/endian.h"
 #include "convert/convert.h"
 

@@ -76,7 +76,7 @@ static bool read_method(sfti_json *json, sfti_arena *arena, quant_object *out) {
     return json->type == SFTI_JSON_OBJECT_END;
 }
 
-/* Of compressed-tensors: whether an object says that values are as they are stored. */
+/* Whether an object of compressed-tensors says that values are as they are stored. */
 static bool is_idle(sft_span object, sfti_arena *arena) {
     sfti_json json;
     quant_object sparsity;

@@ -1,3 +1,4 @@
+/* Casts with NEON, four elements at a time. Tests: test_convert.c. */
 #include "base/cpu.h"
 #include "convert/convert.h"
 

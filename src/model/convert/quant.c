@@ -1,3 +1,4 @@
+/* Recognising how a tensor is quantised. Tests: test_convert.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "convert/convert.h"
@@ -90,7 +91,7 @@ static bool may_be_tiled(const sfti_quant *q) {
         && scales[1] % 4 == 0 && scales[1] / 4 == (shape[1] - 1) / 128 + 1;
 }
 
-/* Of a declared format, which is one that sfti_declared_find knows. */
+/* Whether the tensors are those of a declared format, which sfti_declared_find knows. */
 static sft_code check_declared(const sfti_quant *q, const sfti_declared_layer *layer,
                                const sfti_declared_format *format, sft_error *err) {
     static const struct { const char *name; sft_dtype dtype; } dtypes[] = {

@@ -1,3 +1,4 @@
+/* Names of scales, and the tensors that they belong with. Tests: test_convert.c. */
 #include "base/error.h"
 #include "convert/convert.h"
 #include "convert/dequant.h"

@@ -1,3 +1,4 @@
+/* The stream of cast bytes, which threads cast ahead. Tests: test_convert.c. */
 #include "convert/conversion.h"
 
 #include "base/announce.h"

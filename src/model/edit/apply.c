@@ -1,3 +1,4 @@
+/* Applying, saving and planning an edit. Tests: test_edit.c. */
 #include "base/options.h"
 #include "edit/edit.h"
 #include "os/path.h"

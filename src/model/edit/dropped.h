@@ -4,7 +4,7 @@
 
 #include "safetensors.h"
 
-/* Of the last sft_edit_plan, _apply or _save. */
+/* By the last sft_edit_plan, _apply or _save. */
 unsigned sfti_edit_dropped(const sft_edit *edit);
 unsigned sfti_repair_dropped(const sft_repair *repair);
 

@@ -1,3 +1,4 @@
+/* Opening a file to edit it, and what is asked for. Tests: test_edit.c. */
 #include "edit/edit.h"
 
 #include "bytes/replaced.h"

@@ -1,5 +1,5 @@
 /* What the files of an edit share: opening and requests (edit.c, put.c), the new header (head.c),
- * writing it (apply.c, place.c, grow.c). */
+ * writing it (apply.c, in_place.c, grow.c). */
 #ifndef SFTI_EDIT_H
 #define SFTI_EDIT_H
 

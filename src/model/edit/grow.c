@@ -1,3 +1,4 @@
+/* A longer header: a new file, or blocks inserted before the data. Tests: test_edit.c. */
 #include "base/checked.h"
 #include "base/job.h"
 #include "edit/edit.h"

@@ -1,3 +1,4 @@
+/* The new header of an edit. Tests: test_edit.c. */
 #include "base/checked.h"
 #include "keys/digest_keys.h"
 #include "base/endian.h"

@@ -1,3 +1,4 @@
+/* Other bytes for tensors of an edit. Tests: test_edit_put.c. */
 #include "base/checked.h"
 #include "base/files.h"
 #include "base/order.h"

@@ -1,3 +1,4 @@
+/* Recovery of edits and replacements that were interrupted. Tests: test_edit_journal.c. */
 #include "edit/edit.h"
 
 #include "bytes/replaced.h"

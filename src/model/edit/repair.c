@@ -1,3 +1,4 @@
+/* Repairs: a damaged file as a valid one. Tests: test_repair.c. */
 #include "base/checked.h"
 #include "keys/digest_keys.h"
 #include "base/json.h"
@@ -131,7 +132,7 @@ static int compare_repair_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(pairs[a].key, pairs[b].key);
 }
 
-/* Of each key the last pair, in the order of the text. */
+/* Keeps the last pair of each key, in the order of the text. */
 static bool settle_pairs(sft_repair *r, size_t count) {
     sfti_arena work = { .alloc = r->alloc };
     uint32_t *order = sfti_arena_sorted(&work, count, compare_repair_keys, r->pairs);

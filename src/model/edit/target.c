@@ -1,3 +1,4 @@
+/* The file that an edit changes, locked and as it was opened. Tests: test_edit_odd.c. */
 #include "base/endian.h"
 #include "edit/edit.h"
 

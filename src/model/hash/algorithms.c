@@ -1,3 +1,4 @@
+/* Names of algorithms, and digests as text. Tests: test_hash.c. */
 #include "base/error.h"
 #include "base/number.h"
 #include "base/portable.h"

@@ -1,3 +1,4 @@
+/* Hashing many models by several threads. Tests: test_hash_many.c. */
 #include "base/error.h"
 #include "base/files.h"
 #include "base/options.h"

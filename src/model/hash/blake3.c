@@ -1,3 +1,4 @@
+/* BLAKE3: its tree, and segments for several threads. Tests: test_hash_sums.c. */
 #include "base/endian.h"
 #include "hash/hash.h"
 

@@ -1,3 +1,4 @@
+/* BLAKE3 of four inputs at once, with NEON. Tests: test_hash_sums.c. */
 #include "hash/blake3_lanes.h"
 
 #if defined(SFTI_ARM)

@@ -1,19 +1,20 @@
+/* BLAKE3 of eight or sixteen inputs at once. Tests: test_hash_sums.c. */
 #include "base/cpu.h"
 #include "hash/blake3_lanes.h"
-#include "hash/turn_x86.h"
+#include "hash/transpose_x86.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
 /* ── Eight ── */
 
 #define V_ADD _mm256_add_epi32
-#define V_KEEP TURN_KEEP
+#define V_KEEP VECTOR_KEEP
 #define V_XOR _mm256_xor_si256
 #define V_ROTATE(x, n) _mm256_or_si256(_mm256_srli_epi32(x, n), _mm256_slli_epi32(x, 32 - (n)))
 #define V_ROTATE16(x) _mm256_shuffle_epi8(x, by16)
 #define V_ROTATE8(x) _mm256_shuffle_epi8(x, by8)
 
-TURN_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
+VECTOR_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
     const __m256i by16 = _mm256_set_epi8(
         13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2, 13, 12, 15, 14, 9, 8, 11, 10, 5,
         4, 7, 6, 1, 0, 3, 2);
@@ -27,12 +28,12 @@ TURN_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
     b3x_counters(call, 8, low, high);
     for (int w = 0; w < 8; w++) h[w] = _mm256_set1_epi32((int)b3x_iv[w]);
     for (size_t block = 0; block < call->blocks; block++) {
-        turn8(in, 64 * block, m);
-        turn8(in, 64 * block + 32, m + 8);
+        transpose8(in, 64 * block, m);
+        transpose8(in, 64 * block + 32, m + 8);
         for (int w = 0; w < 8; w++) v[w] = h[w];
         for (int w = 0; w < 4; w++) v[8 + w] = _mm256_set1_epi32((int)b3x_iv[w]);
-        v[12] = turn_load8(low);
-        v[13] = turn_load8(high);
+        v[12] = vector_load8(low);
+        v[13] = vector_load8(high);
         v[14] = _mm256_set1_epi32(64);
         v[15] = _mm256_set1_epi32(b3x_flags(call, block));
         B3X_ROUNDS
@@ -53,13 +54,13 @@ TURN_AVX2 static void b3x_lanes8(const sfti_blake3_call *call) {
 /* ── Sixteen ── */
 
 #define V_ADD _mm512_add_epi32
-#define V_KEEP TURN_KEEP
+#define V_KEEP VECTOR_KEEP
 #define V_XOR _mm512_xor_si512
 #define V_ROTATE(x, n) _mm512_ror_epi32(x, n)
 #define V_ROTATE16(x) _mm512_ror_epi32(x, 16)
 #define V_ROTATE8(x) _mm512_ror_epi32(x, 8)
 
-TURN_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
+VECTOR_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
     const uint8_t *in[16];
     uint32_t low[16], high[16], words[128];
     __m512i h[8], v[16], m[16];
@@ -67,7 +68,7 @@ TURN_AVX512 static void b3x_lanes16(const sfti_blake3_call *call) {
     b3x_counters(call, 16, low, high);
     for (int w = 0; w < 8; w++) h[w] = _mm512_set1_epi32((int)b3x_iv[w]);
     for (size_t block = 0; block < call->blocks; block++) {
-        turn16(in, 64 * block, m);
+        transpose16(in, 64 * block, m);
         for (int w = 0; w < 8; w++) v[w] = h[w];
         for (int w = 0; w < 4; w++) v[8 + w] = _mm512_set1_epi32((int)b3x_iv[w]);
         v[12] = _mm512_loadu_si512(low);

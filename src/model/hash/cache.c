@@ -1,3 +1,4 @@
+/* The cache of digests as programs use it. Tests: test_hash.c. */
 #include "hash/cache.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* The file of the cache of digests. Tests: test_hash.c. */
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -214,7 +215,7 @@ static sft_code cache_open_file(const char *path, cache_file *out, sft_error *er
     return code;
 }
 
-/* Of a cache beyond CACHE_MOST, reads only the end, from the first whole line on. */
+/* Reads only the end of a cache beyond CACHE_MOST, from the first whole line on. */
 static sft_code cache_read_lines(sft_hash_cache *cache, const cache_file *file, sft_error *err) {
     bool cut = file->size - CACHE_FIRST > CACHE_MOST;
     uint64_t from = cut ? file->size - CACHE_MOST : CACHE_FIRST;

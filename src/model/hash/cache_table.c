@@ -1,3 +1,4 @@
+/* Entries of the cache of digests, by file. Tests: test_hash.c. */
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/order.h"

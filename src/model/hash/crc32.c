@@ -1,3 +1,4 @@
+/* CRC-32, by zlib where that is faster. Tests: test_hash_sums.c. */
 #include "hash/hash.h"
 
 #if defined(SFTI_FOUND_ZLIB)

@@ -1,3 +1,4 @@
+/* Digests of bytes that a caller feeds. Tests: test_hash_sums.c. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "hash/hash.h"

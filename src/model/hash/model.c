@@ -1,3 +1,4 @@
+/* A model being hashed: its files, and the units that threads read. Tests: test_hash.c. */
 #include "hash/model.h"
 
 #include "base/announce.h"

@@ -1,3 +1,4 @@
+/* One pass over a file for all digests asked for. Tests: test_hash.c. */
 #include "keys/digest_keys.h"
 #include "base/endian.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* The result object of hash. Tests: test_hash.c. */
 #include "base/result.h"
 #include "hash/hash.h"
 

@@ -1,3 +1,4 @@
+/* SHA-256 of many streams, in plain C, and their queue. Tests: test_hash_sums.c. */
 #include "hash/hash.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SHA-256 with the instructions of ARM. Tests: test_hash_sums.c. */
 #include "base/cpu.h"
 #include "hash/hash.h"
 

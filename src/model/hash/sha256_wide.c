@@ -1,7 +1,7 @@
 /* SHA-256 of eight or sixteen streams at once: word w of all of them is one vector. */
 #include "base/cpu.h"
 #include "hash/hash.h"
-#include "hash/turn_x86.h"
+#include "hash/transpose_x86.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
@@ -17,11 +17,11 @@
 #define SHAW_ROUND(a, b, c, d, e, f, g, h, word, i)                                          \
     {                                                                                        \
         W_VECTOR sum = W_ADD(h, W_ADD(word(i), W_SET(k[i])));                                \
-        TURN_KEEP(sum);                                                                      \
+        VECTOR_KEEP(sum);                                                                      \
         sum = W_ADD(sum, W_CHOOSE(e, f, g));                                                 \
-        TURN_KEEP(sum);                                                                      \
+        VECTOR_KEEP(sum);                                                                      \
         sum = W_ADD(sum, SHAW_SIGMA(e, 6, 11, 25));                                          \
-        TURN_KEEP(sum);                                                                      \
+        VECTOR_KEEP(sum);                                                                      \
         d = W_ADD(d, sum);                                                                   \
         h = W_ADD(sum, W_ADD(SHAW_SIGMA(a, 2, 13, 22), W_MAJORITY(a, b, c)));                \
     }
@@ -86,13 +86,13 @@ static inline void shaw_end(uint32_t *const *states, size_t count, size_t lanes,
 #define W_MAJORITY(x, y, z) \
     _mm256_or_si256(_mm256_and_si256(x, y), _mm256_and_si256(z, _mm256_or_si256(x, y)))
 
-TURN_AVX2 static inline __m256i shaw_either8(__m256i x, __m256i y) {
+VECTOR_AVX2 static inline __m256i shaw_either8(__m256i x, __m256i y) {
     __m256i both = _mm256_or_si256(x, y);
-    TURN_KEEP(both);
+    VECTOR_KEEP(both);
     return both;
 }
 
-TURN_AVX2 static void shaw_blocks8(const sfti_hash_impl *impl, uint32_t *const *states,
+VECTOR_AVX2 static void shaw_blocks8(const sfti_hash_impl *impl, uint32_t *const *states,
                                    const uint8_t *const *data, size_t blocks, size_t count) {
     const __m256i order = _mm256_set_epi32(0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203,
                                            0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203);
@@ -101,14 +101,14 @@ TURN_AVX2 static void shaw_blocks8(const sfti_hash_impl *impl, uint32_t *const *
     __m256i s[8], m[16];
     (void)impl;
     shaw_begin(states, data, count, 8, words, in);
-    TURN_UNROLL for (int w = 0; w < 8; w++) s[w] = turn_load8(words + 8 * w);
+    VECTOR_UNROLL for (int w = 0; w < 8; w++) s[w] = vector_load8(words + 8 * w);
     for (size_t block = 0; block < blocks; block++) {
-        turn8(in, 64 * block, m);
-        turn8(in, 64 * block + 32, m + 8);
-        TURN_UNROLL for (int w = 0; w < 16; w++) m[w] = _mm256_shuffle_epi8(m[w], order);
+        transpose8(in, 64 * block, m);
+        transpose8(in, 64 * block + 32, m + 8);
+        VECTOR_UNROLL for (int w = 0; w < 16; w++) m[w] = _mm256_shuffle_epi8(m[w], order);
         SHAW_BLOCK
     }
-    TURN_UNROLL for (int w = 0; w < 8; w++)
+    VECTOR_UNROLL for (int w = 0; w < 8; w++)
         _mm256_storeu_si256((__m256i *)(void *)(words + 8 * w), s[w]);
     shaw_end(states, count, 8, words);
 }
@@ -142,13 +142,13 @@ shaw_blocks16(const sfti_hash_impl *impl, uint32_t *const *states, const uint8_t
     __m512i s[8], m[16];
     (void)impl;
     shaw_begin(states, data, count, 16, words, in);
-    TURN_UNROLL for (int w = 0; w < 8; w++) s[w] = _mm512_loadu_si512(words + 16 * w);
+    VECTOR_UNROLL for (int w = 0; w < 8; w++) s[w] = _mm512_loadu_si512(words + 16 * w);
     for (size_t block = 0; block < blocks; block++) {
-        turn16(in, 64 * block, m);
-        TURN_UNROLL for (int w = 0; w < 16; w++) m[w] = _mm512_shuffle_epi8(m[w], order);
+        transpose16(in, 64 * block, m);
+        VECTOR_UNROLL for (int w = 0; w < 16; w++) m[w] = _mm512_shuffle_epi8(m[w], order);
         SHAW_BLOCK
     }
-    TURN_UNROLL for (int w = 0; w < 8; w++) _mm512_storeu_si512(words + 16 * w, s[w]);
+    VECTOR_UNROLL for (int w = 0; w < 8; w++) _mm512_storeu_si512(words + 16 * w, s[w]);
     shaw_end(states, count, 16, words);
 }
 

@@ -1,3 +1,4 @@
+/* Writing to a file what its journal holds. Tests: test_edit_journal.c. */
 #include "journal/journal.h"
 
 static int jr_copy(const sfti_journal_file *j, uint64_t from, uint64_t len, int fd, uint64_t to) {

@@ -1,3 +1,4 @@
+/* A file compared with its journal, byte for byte. Tests: test_edit_journal.c. */
 #include "base/endian.h"
 #include "journal/journal.h"
 

@@ -132,7 +132,7 @@ uint64_t sfti_journal_heads_at(const sfti_journal_file *j);
 uint64_t sfti_journal_data_at(const sfti_journal_file *j);
 int sfti_journal_range(const sfti_journal_file *j, uint64_t i, uint64_t *at, uint64_t *len);
 
-/* Of an open journal: remember a tag of each block until the closing, then insist on it. */
+/* Remember a tag of each block of an open journal until the closing, then insist on it. */
 sft_code sfti_journal_seal_begin(sfti_journal_file *j, sft_error *err);
 void sfti_journal_seal_close(sfti_journal_file *j);
 void sfti_journal_seal_free(sfti_journal_file *j);

@@ -1,3 +1,4 @@
+/* The bytes of a patch, from its source. Tests: test_edit_put.c. */
 #include "journal/journal.h"
 
 static sft_code patch_size(const sfti_patch *patch, const char *found, uint64_t bytes,

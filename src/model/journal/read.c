@@ -1,3 +1,4 @@
+/* Opening a journal, and verifying all of it. Tests: test_edit_journal.c. */
 #include "journal/journal.h"
 
 #include "base/checked.h"

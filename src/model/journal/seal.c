@@ -1,3 +1,4 @@
+/* Reading a journal so that no byte changes after it was verified. Tests: test_edit_journal.c. */
 #include "journal/journal.h"
 
 #include "base/checked.h"

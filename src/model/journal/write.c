@@ -1,3 +1,4 @@
+/* Writing a journal. Tests: test_edit_journal.c. */
 #include "journal/journal.h"
 
 #include "base/checked.h"

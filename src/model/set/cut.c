@@ -1,3 +1,4 @@
+/* Cutting a list of tensors into shards. Tests: test_set.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "set/set.h"

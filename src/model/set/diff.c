@@ -1,3 +1,4 @@
+/* Comparing two models by name. Tests: test_diff.c. */
 #include "set/diff.h"
 
 #include "base/announce.h"

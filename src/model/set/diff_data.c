@@ -1,3 +1,4 @@
+/* Comparing the values of two tensors. Tests: test_diff.c. */
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/job.h"

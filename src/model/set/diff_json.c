@@ -1,3 +1,4 @@
+/* The result object of diff. Tests: test_diff.c. */
 #include "base/result.h"
 #include "base/tree.h"
 #include "set/diff.h"

@@ -1,4 +1,4 @@
-#include "set/index.h"
+/* Reading and checking an index. Tests: test_set.c. */
 
 #include "base/checked.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Changes to the text of an index. Tests: test_set.c. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -8,7 +9,6 @@
 #include "base/utf8.h"
 #include "os/io.h"
 #include "os/os.h"
-#include "set/index.h"
 #include "set/set.h"
 
 #include <string.h>

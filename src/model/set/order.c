@@ -1,3 +1,4 @@
+/* Tensors of a set in the order of their names. Tests: test_set.c. */
 #include "base/order.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Result objects of info, ls and check. Tests: test_render.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/result.h"

@@ -1,3 +1,4 @@
+/* Writing a model as one file or several. Tests: test_save.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -310,7 +311,7 @@ static sft_code save_check(const set_save *s, sft_error *err) {
                          "expected the beginning of file names, in UTF-8 and without \"/\", "
                          "found \"%s\"", s->stem);
     size_t len = sft_shard_name(s->stem, s->shards, s->shards, none, 0);
-    /* Of one shard and of the index: of a stem that is a device's name both are. */
+    /* One shard's name tells for the index, too: of a stem that is a device's name both are. */
     char name[SAVE_PATH];
     const char *why;
     (void)sft_shard_name(s->stem, s->shards > 1 ? s->shards : 0, s->shards, name, sizeof name);

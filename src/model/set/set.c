@@ -1,3 +1,4 @@
+/* Opening a model: one file, an index, a list of shards. Tests: test_set.c. */
 #include "set/set.h"
 
 #include "base/checked.h"
@@ -7,7 +8,6 @@
 #include "bytes/replaced.h"
 #include "os/io.h"
 #include "os/path.h"
-#include "set/index.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Options of a set, and its tables of names. Tests: test_set.c. */
 #include "base/error.h"
 #include "base/options.h"
 #include "os/io.h"

@@ -1,3 +1,4 @@
+/* Totals of a set: bytes, dtypes, alignment. Tests: test_render.c. */
 #include "base/checked.h"
 #include "safetensors_set.h"
 

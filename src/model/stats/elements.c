@@ -1,3 +1,4 @@
+/* Adding elements of each dtype to sums. Tests: test_stats.c. */
 #include "base/endian.h"
 #include "base/number.h"
 #include "stats/stats.h"

@@ -1,3 +1,4 @@
+/* Statistics of tensors, by several threads. Tests: test_stats.c. */
 #include "base/announce.h"
 #include "base/error.h"
 #include "base/job.h"

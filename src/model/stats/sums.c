@@ -1,3 +1,4 @@
+/* Sums joined, and the statistics that they give. Tests: test_stats.c. */
 #include "base/checked.h"
 #include "stats/stats.h"
 

@@ -1,3 +1,4 @@
+/* Stages from and to the 64-bit hubs: F64, integers, BOOL. Tests: test_convert.c. */
 #include "base/endian.h"
 #include "convert/convert.h"
 

@@ -1,4 +1,5 @@
-#include "stats/wide.h"
+/* Exact sums of doubles and of their squares, and rounding them once. Tests: test_stats.c. */
+#include "stats/stats.h"
 
 #include <string.h>
 

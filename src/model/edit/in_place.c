@@ -1,3 +1,4 @@
+/* Overwriting a file in place under a journal. Tests: test_edit.c, test_edit_put.c. */
 #include "edit/edit.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Counting NaN and infinities of a model (check --deep). Tests: test_nonfinite.c. */
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"

@@ -156,6 +156,10 @@ SFT_API void sft_hash_cache_close(sft_hash_cache *cache);
 
 /* ── Files ───────────────────────────────────────────────────────────────── */
 
+/* Opens a file of another format as a set: sft_import_open_set (safetensors_import.h). @since 0.2 */
+typedef sft_code (*sft_open_other_fn)(const char *path, const sft_open_options *options,
+                                      sft_set **out, sft_error *err);
+
 /* @since 0.1 */
 typedef struct sft_hash_options {
     size_t size;
@@ -163,10 +167,8 @@ typedef struct sft_hash_options {
                                      its alloc is not used */
     sft_hash_cache *cache; /* used and added to; NULL = none */
     bool only_cached;      /* nothing is computed: known is what the cache knows */
-    /* Opens a file of another format as a set, for its content: sft_import_open_set
-     * (safetensors_import.h). NULL: content is known of safetensors files only. @since 0.2 */
-    sft_code (*open_other)(const char *path, const sft_open_options *options, sft_set **out,
-                           sft_error *err);
+    sft_open_other_fn open_other; /* for content; NULL: it is known of safetensors files only.
+                                     @since 0.2 */
 } sft_hash_options;
 
 #define SFT_HASH_OPTIONS_INIT { sizeof(sft_hash_options), NULL, NULL, false, NULL }

@@ -413,6 +413,14 @@ static sft_code run_import_open(const void *given) {
     return code;
 }
 
+static sft_code run_import_open_set(const void *given) {
+    sft_set *set;
+    temp_write("set.npy", array_bytes, sizeof array_bytes - 1);
+    sft_code code = sft_import_open_set(temp_path("set.npy"), given, &set, &err);
+    sft_set_close(set);
+    return code;
+}
+
 static sft_code run_import_source(const void *given) {
     sft_import *import;
     sft_source source = sft_source_memory(array_bytes, sizeof array_bytes - 1);

@@ -56,8 +56,7 @@ typedef struct sfti_hash_how {
     const sft_allocator *alloc;
     const sft_open_options *open; /* for headers; alloc below is used */
     bool only_cached;
-    sft_code (*open_other)(const char *path, const sft_open_options *options, sft_set **out,
-                           sft_error *err);
+    sft_open_other_fn open_other; /* or NULL */
     const sfti_hash_impl *impl;
     size_t split; /* threads that may read the same file at once */
     /* Looks a file up in the cache; NULL if there is no cache. */

@@ -112,6 +112,7 @@ static const options_row rows[] = {
     ROW(sft_remote_fetch, sft_remote_request, run_remote_fetch),
     ROW(sft_import_open, sft_import_options, run_import_open),
     ROW(sft_import_open_source, sft_import_options, run_import_source),
+    ROW(sft_import_open_set, sft_open_options, run_import_open_set),
     ROW(sft_import_save, sft_plan_options, run_import_save),
     ROW(sft_import_save, sft_job, run_import_save_job),
     ROW(sft_import_verify, sft_job, run_import_verify),

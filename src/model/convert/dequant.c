@@ -234,22 +234,6 @@ static sft_code scaled_row(const sfti_dequant *d, uint64_t row, uint64_t column,
     return SFT_OK;
 }
 
-static sft_code read_row(sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
-                         uint8_t *out, sft_error *err) {
-    const sfti_quant *q = d->quant;
-    bool scaled = q->kind == SFTI_QUANT_SCALED;
-    sft_code code = load_matrix(d, scaled ? 0 : row / q->rows, err);
-    if (code) return code;
-    if (scaled) return scaled_row(d, row, column, count, out, err);
-    row %= q->rows;
-    code = load_panel(d, q->kind == SFTI_QUANT_GPTQ ? row
-                         : q->kind == SFTI_QUANT_AWQ ? row / 8 : row / 2, err);
-    if (code) return code;
-    if (q->kind == SFTI_QUANT_MXFP4) mxfp4_row(d, row, column, count, out);
-    else words_row(d, row, column, count, out);
-    return SFT_OK;
-}
-
 sft_code sfti_dequant_read(sfti_dequant *d, uint64_t first, size_t count, uint8_t *out,
                            sft_error *err) {
     const sfti_quant *q = d->quant;
@@ -257,7 +241,18 @@ sft_code sfti_dequant_read(sfti_dequant *d, uint64_t first, size_t count, uint8_
         uint64_t row = (first + done) / q->columns, column = (first + done) % q->columns;
         uint64_t left = q->columns - column;
         size_t part = count - done < left ? count - done : (size_t)left;
-        sft_code code = read_row(d, row, column, part, out + 4 * done, err);
+        bool scaled = q->kind == SFTI_QUANT_SCALED;
+        sft_code code = load_matrix(d, scaled ? 0 : row / q->rows, err);
+        if (scaled) {
+            if (!code) code = scaled_row(d, row, column, part, out + 4 * done, err);
+        } else if (!code) {
+            uint64_t per_unit = q->kind == SFTI_QUANT_GPTQ ? 1 : q->kind == SFTI_QUANT_AWQ ? 8 : 2;
+            row %= q->rows;
+            code = load_panel(d, row / per_unit, err);
+            if (!code && q->kind == SFTI_QUANT_MXFP4)
+                mxfp4_row(d, row, column, part, out + 4 * done);
+            else if (!code) words_row(d, row, column, part, out + 4 * done);
+        }
         if (code) {
             if (err && err->tensor_len == SFT_NO_TENSOR)
                 sfti_error_tensor(err, q->packed.tensor->name);

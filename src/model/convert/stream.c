@@ -70,20 +70,6 @@ static sft_code cast_here(sft_conversion *c, uint64_t first, uint64_t count, uin
     return code;
 }
 
-/* A read that begins or ends within a group of eight elements: casts the whole group. */
-static sft_code cast_corner(sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
-                            size_t *done, sft_error *err) {
-    uint8_t eight[64];
-    uint32_t bits = stream_bits(c->to); /* bytes of eight elements */
-    uint64_t first = offset / bits * 8, left = c->now.elements - first;
-    size_t skip = (size_t)(offset % bits), have = bits - skip;
-    sft_code code = cast_here(c, first, left < 8 ? left : 8, eight, err);
-    if (code) return code;
-    *done = have < len ? have : len;
-    memcpy(into, eight + skip, *done);
-    return SFT_OK;
-}
-
 static sft_code read_alone(sft_conversion *c, uint64_t offset, uint8_t *into, size_t len,
                            sft_error *err) {
     uint32_t bits = stream_bits(c->to);
@@ -93,7 +79,13 @@ static sft_code read_alone(sft_conversion *c, uint64_t offset, uint8_t *into, si
         sft_code code;
         if (at % bits == 0 && at + left == c->now.bytes) part = left;
         if (at % bits != 0 || part == 0) {
-            code = cast_corner(c, at, into + done, left, &part, err);
+            /* It begins or ends within a group of eight elements: the whole group is cast. */
+            uint8_t eight[64];
+            uint64_t first = at / bits * 8, rest = c->now.elements - first;
+            size_t skip = (size_t)(at % bits), have = bits - skip;
+            code = cast_here(c, first, rest < 8 ? rest : 8, eight, err);
+            part = have < left ? have : left;
+            if (!code) memcpy(into + done, eight + skip, part);
         } else {
             uint64_t first = at / bits * 8, count = (uint64_t)part / bits * 8;
             if (at + part == c->now.bytes) count = c->now.elements - first;

@@ -36,28 +36,22 @@ static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti
     return sfti_changes_begin(out, *items, count, h->edit->seed, &h->tables);
 }
 
-/* Digests that the requests make wrong. */
-static unsigned requested_stale(const header_rewrite *h) {
+/* Digests that the requests make wrong are removed, too, unless a request is about them. */
+static bool drop_stale(header_rewrite *h) {
+    const sft_file *file = h->edit->file;
     unsigned stale = h->edit->put_count > 0 ? SFTI_DIGESTS_OF_DATA : 0;
+    size_t count = h->metadata.count, most = count, pairs = sft_file_metadata_count(file);
     for (size_t i = 0; i < h->names.count; i++)
         if (!sft_span_equal(h->name_items[i].key, h->name_items[i].value))
             stale |= SFTI_DIGESTS_OF_NAMES;
-    for (size_t i = 0; i < h->metadata.count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const sfti_change *item = &h->metadata_items[i];
         sft_span there;
         if (!sfti_is_training_key(item->key)) continue;
-        bool has = sft_file_metadata_get(h->edit->file, item->key, &there);
+        bool has = sft_file_metadata_get(file, item->key, &there);
         bool changes = item->value.data ? !has || !sft_span_equal(there, item->value) : has;
         if (changes) stale |= SFTI_DIGESTS_OF_NAMES;
     }
-    return stale;
-}
-
-/* They are removed, too, unless a request is about them. */
-static bool drop_stale(header_rewrite *h) {
-    const sft_file *file = h->edit->file;
-    unsigned stale = requested_stale(h);
-    size_t count = h->metadata.count, most = count, pairs = sft_file_metadata_count(file);
     h->edit->dropped = 0;
     for (size_t i = 0; i < pairs; i++)
         most += (sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale) != 0;

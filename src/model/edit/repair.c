@@ -132,21 +132,6 @@ static int compare_repair_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(pairs[a].key, pairs[b].key);
 }
 
-/* Keeps the last pair of each key, in the order of the text. */
-static bool settle_pairs(sft_repair *r, size_t count) {
-    sfti_arena work = { .alloc = r->alloc };
-    uint32_t *order = sfti_arena_sorted(&work, count, compare_repair_keys, r->pairs);
-    if (!order) return false;
-    for (size_t i = 1; i < count; i++) {
-        sft_pair *before = &r->pairs[order[i - 1]];
-        if (sft_span_equal(before->key, r->pairs[order[i]].key)) before->value.data = NULL;
-    }
-    sfti_arena_free(&work);
-    for (size_t i = 0; i < count; i++)
-        if (r->pairs[i].value.data) r->pairs[r->pair_count++] = r->pairs[i];
-    return true;
-}
-
 static bool is_metadata_sound(const sft_scan *scan) {
     for (size_t i = 0; i < sft_scan_finding_count(scan); i++) {
         sft_code code = sft_scan_finding_at(scan, i)->error.code;
@@ -174,8 +159,20 @@ static sft_code take_metadata(sft_repair *r, sft_error *err) {
     size_t count = p.count;
     if (fine) {
         r->pairs = sfti_arena_array(&r->arena, count, sizeof *r->pairs);
-        fine = r->pairs && repair_header(&p) && settle_pairs(r, count);
+        fine = r->pairs && repair_header(&p);
     }
+    /* Keeps the last pair of each key, in the order of the text. */
+    sfti_arena work = { .alloc = r->alloc };
+    const uint32_t *order = fine ? sfti_arena_sorted(&work, count, compare_repair_keys, r->pairs)
+                                 : NULL;
+    for (size_t i = 1; order && i < count; i++) {
+        sft_pair *before = &r->pairs[order[i - 1]];
+        if (sft_span_equal(before->key, r->pairs[order[i]].key)) before->value.data = NULL;
+    }
+    for (size_t i = 0; order && i < count; i++)
+        if (r->pairs[i].value.data) r->pairs[r->pair_count++] = r->pairs[i];
+    fine = order != NULL;
+    sfti_arena_free(&work);
     return fine ? SFT_OK : sfti_fail_memory(err, count * sizeof *r->pairs);
 }
 

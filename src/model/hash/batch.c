@@ -42,18 +42,6 @@ static bool batch_claim(batch *b, batch_worker *worker, batch_slot *slot) {
 
 /* ── Reading ── */
 
-/* Reads len bytes, or fewer at the end of the source. */
-static sft_code slot_read(batch_slot *slot, uint64_t at, uint8_t *into, size_t len, size_t *got) {
-    const sft_source *source = &slot->unit->source;
-    sft_code code = SFT_OK;
-    size_t more = 1;
-    for (*got = 0; !code && *got < len && more > 0; *got += more) {
-        more = 0;
-        code = sft_source_read(source, at + *got, into + *got, len - *got, &more, &slot->error);
-    }
-    return code;
-}
-
 /* Reads the next piece into a buffer of `piece` bytes; sets `ended` if there is none or the read
  * failed. */
 static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, size_t piece) {
@@ -73,7 +61,12 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, 
     if (slot->unit->source.base) {
         data = (const uint8_t *)slot->unit->source.base + at;
     } else {
-        slot->ended = slot_read(slot, at, buffer, len, &got) != SFT_OK;
+        size_t more = 1; /* fewer than len at the end of the source */
+        for (got = 0; !slot->ended && got < len && more > 0; got += more) {
+            more = 0;
+            slot->ended = sft_source_read(&slot->unit->source, at + got, buffer + got, len - got,
+                                          &more, &slot->error) != SFT_OK;
+        }
         if (!slot->ended && got < len && !is_stream) {
             slot->ended = true;
             sfti_fail(&slot->error, SFT_IO_SHRUNK, at + got,

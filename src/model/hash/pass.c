@@ -264,19 +264,6 @@ static void content_text(const sfti_hash_impl *impl, sfti_sha256 *sum, sft_span 
     if (text.len > 0) sfti_sha256_update(impl, sum, text.data, text.len);
 }
 
-static void content_tensor(const sfti_hash_impl *impl, sfti_sha256 *sum, const sft_tensor *tensor,
-                           const uint8_t digest[32]) {
-    uint8_t dim[8];
-    content_text(impl, sum, tensor->name);
-    content_text(impl, sum, sft_span_cstr(sft_dtype_describe(tensor->dtype)->name));
-    content_u32(impl, sum, tensor->rank);
-    for (uint32_t d = 0; d < tensor->rank; d++) {
-        sfti_put_u64(dim, tensor->shape[d]);
-        sfti_sha256_update(impl, sum, dim, sizeof dim);
-    }
-    sfti_sha256_update(impl, sum, digest, 32);
-}
-
 sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const sft_file *file,
                            uint8_t (*digests)[32], const sft_allocator *alloc, sft_hashes *out,
                            sft_error *err) {
@@ -292,7 +279,15 @@ sft_code sfti_hash_content(const sfti_hash_impl *impl, const sft_set *set, const
     for (size_t i = 0; !code && i < count; i++) {
         const sft_tensor *tensor = set ? sft_set_tensor_at(set, order[i])
                                        : sft_file_tensor_at(file, order[i]);
-        content_tensor(impl, &sum, tensor, digests[order[i]]);
+        content_text(impl, &sum, tensor->name);
+        content_text(impl, &sum, sft_span_cstr(sft_dtype_describe(tensor->dtype)->name));
+        content_u32(impl, &sum, tensor->rank);
+        for (uint32_t d = 0; d < tensor->rank; d++) {
+            uint8_t dim[8];
+            sfti_put_u64(dim, tensor->shape[d]);
+            sfti_sha256_update(impl, &sum, dim, sizeof dim);
+        }
+        sfti_sha256_update(impl, &sum, digests[order[i]], 32);
     }
     sfti_release(alloc, order, bytes);
     if (code) return code;

@@ -221,6 +221,13 @@ static sft_code plan_find_overlaps(plan_making *m) {
 /* Walks over all items, slot after slot. */
 static sft_code plan_cut(plan_making *m) {
     sft_read_plan *plan = m->plan;
+    sft_read_plan_options *o = &plan->options;
+    if (o->slot_bytes == 0) o->slot_bytes = plan->wanted > LARGE_PLAN ? SLOT_LARGE : SLOT_DEFAULT;
+    uint64_t most = o->slot_bytes;
+    if (plan->in_memory && most > TASK_IN_MEMORY) most = TASK_IN_MEMORY;
+    uint64_t share = (plan->wanted / TASKS_WANTED + 1) & ~(uint64_t)(SFTI_READ_PAGE - 1);
+    if (share < TASK_LEAST) share = TASK_LEAST;
+    plan->task_bytes = most < share ? most : share;
     sfti_read_start start = { 0, 0 };
     while (start.item < plan->item_count) {
         sfti_read_start *tasks = sfti_arena_grow(&plan->arena, plan->tasks, plan->task_count, 1,
@@ -238,25 +245,6 @@ static sft_code plan_cut(plan_making *m) {
         start = (sfti_read_start){ end.within, end.item };
     }
     return SFT_OK;
-}
-
-static sft_code making_run(plan_making *m) {
-    sft_read_plan *plan = m->plan;
-    sft_code code = plan_find_files(m);
-    for (size_t i = 0; !code && i < m->count; i++) code = part_take(m, i);
-    for (size_t i = 0; i < plan->file_count; i++)
-        plan->forward |= plan->files[i].source.size == SFT_SIZE_UNKNOWN;
-    if (!code) code = plan_sort(m);
-    if (!code) code = plan_find_overlaps(m);
-    if (code) return code;
-    sft_read_plan_options *o = &plan->options;
-    if (o->slot_bytes == 0) o->slot_bytes = plan->wanted > LARGE_PLAN ? SLOT_LARGE : SLOT_DEFAULT;
-    uint64_t most = o->slot_bytes;
-    if (plan->in_memory && most > TASK_IN_MEMORY) most = TASK_IN_MEMORY;
-    uint64_t share = (plan->wanted / TASKS_WANTED + 1) & ~(uint64_t)(SFTI_READ_PAGE - 1);
-    if (share < TASK_LEAST) share = TASK_LEAST;
-    plan->task_bytes = most < share ? most : share;
-    return plan_cut(m);
 }
 
 /* What the plan keeps of its arguments, and memory for what is made of the parts. */
@@ -294,7 +282,13 @@ sft_code sft_read_plan_new(const sft_read_part *parts, size_t count, const sft_r
     *plan = (sft_read_plan){ .arena = { .alloc = alloc }, .options = own };
     plan_making m = { plan, parts, count, { .alloc = alloc }, NULL, NULL, NULL, err };
     code = making_begin(&m, blocks, block_count);
-    if (!code) code = making_run(&m);
+    if (!code) code = plan_find_files(&m);
+    for (size_t i = 0; !code && i < count; i++) code = part_take(&m, i);
+    for (size_t i = 0; i < plan->file_count; i++)
+        plan->forward |= plan->files[i].source.size == SFT_SIZE_UNKNOWN;
+    if (!code) code = plan_sort(&m);
+    if (!code) code = plan_find_overlaps(&m);
+    if (!code) code = plan_cut(&m);
     sfti_arena_free(&m.scratch);
     if (code) sft_read_plan_free(plan);
     else *out = plan;

@@ -223,20 +223,6 @@ static size_t diff_walk_pairs(const diff_pairs sides[2], sfti_diff_pair *pairs) 
     return count;
 }
 
-static sft_code diff_metadata(diff_walk *walk, sfti_arena *work) {
-    diff_pairs sides[2];
-    sft_diff *diff = walk->diff;
-    sft_code code = diff_gather(diff, 0, work, &sides[0], walk->err);
-    if (!code) code = diff_gather(diff, 1, work, &sides[1], walk->err);
-    if (code) return code;
-    diff->pair_count = diff_walk_pairs(sides, NULL);
-    diff->pairs = sfti_arena_array(&diff->arena, diff->pair_count, sizeof *diff->pairs);
-    if (!diff->pairs)
-        return sfti_fail_memory(walk->err, diff->pair_count * sizeof *diff->pairs);
-    (void)diff_walk_pairs(sides, diff->pairs);
-    return SFT_OK;
-}
-
 /* ── All together ── */
 
 static sft_code diff_take_memory(diff_walk *walk, sfti_arena *work) {
@@ -295,7 +281,16 @@ sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options
     walk.run.total = diff_total(a) + diff_total(b);
     code = diff_take_memory(&walk, &work);
     if (!code) code = diff_tensors(&walk);
-    if (!code && !own.no_metadata) code = diff_metadata(&walk, &work);
+    if (!code && !own.no_metadata) {
+        diff_pairs sides[2];
+        code = diff_gather(diff, 0, &work, &sides[0], err);
+        if (!code) code = diff_gather(diff, 1, &work, &sides[1], err);
+        size_t pairs = code ? 0 : diff_walk_pairs(sides, NULL);
+        diff->pair_count = pairs;
+        diff->pairs = sfti_arena_array(&diff->arena, pairs, sizeof *diff->pairs);
+        if (!code && !diff->pairs) code = sfti_fail_memory(err, pairs * sizeof *diff->pairs);
+        if (!code) (void)diff_walk_pairs(sides, diff->pairs);
+    }
     sfti_arena_free(&work);
     if (code) sft_diff_free(diff);
     else *out = diff;

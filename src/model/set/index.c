@@ -74,36 +74,29 @@ static sft_code index_once(const index_reader *r, bool *seen, const char *key) {
     return SFT_OK;
 }
 
-static sft_code index_top_key(index_reader *r) {
-    sft_span key = sfti_json_string(&r->json, &r->index->arena);
-    sft_code code = SFT_OK;
-    if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
-    if (sft_span_equal(key, sft_span_cstr("weight_map"))) {
-        code = index_once(r, &r->has_map, "weight_map");
-        r->map = r->json;
-        sfti_json_skip(&r->json);
-    } else if (sft_span_equal(key, sft_span_cstr("metadata"))) {
-        code = index_once(r, &r->has_metadata, "metadata");
-        if (sfti_json_next(&r->json) == SFTI_JSON_OBJECT) {
-            const char *from = r->json.text.data;
-            if (sfti_json_skip(&r->json) == SFTI_JSON_OBJECT_END)
-                r->index->metadata = (sft_span){ from, (size_t)(r->json.at - from) };
-        } else {
-            sfti_json_skip(&r->json);
-        }
-    } else {
-        sfti_json_skip(&r->json);
-    }
-    return code;
-}
-
 /* Checks the grammar of the whole text before any of it is used. */
 static sft_code index_top(index_reader *r) {
     sfti_json *json = &r->json;
     sft_code code = SFT_OK;
     if (sfti_json_next(json) != SFTI_JSON_OBJECT && json->type != SFTI_JSON_ERROR)
         return index_wrong(r, json, "an object");
-    while (!code && sfti_json_next(json) == SFTI_JSON_KEY) code = index_top_key(r);
+    while (!code && sfti_json_next(json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(json, &r->index->arena);
+        if (!key.data) return sfti_fail_memory(r->err, json->text.len);
+        if (sft_span_equal(key, sft_span_cstr("weight_map"))) {
+            code = index_once(r, &r->has_map, "weight_map");
+            r->map = *json;
+        } else if (sft_span_equal(key, sft_span_cstr("metadata"))) {
+            code = index_once(r, &r->has_metadata, "metadata");
+            if (sfti_json_next(json) == SFTI_JSON_OBJECT) {
+                const char *from = json->text.data;
+                if (sfti_json_skip(json) == SFTI_JSON_OBJECT_END)
+                    r->index->metadata = (sft_span){ from, (size_t)(json->at - from) };
+                continue;
+            }
+        }
+        sfti_json_skip(json);
+    }
     if (!code && json->type == SFTI_JSON_OBJECT_END) sfti_json_next(json);
     if (json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, r->err);
     if (!code && !r->has_map)

@@ -140,23 +140,6 @@ static sft_code deep_tick(const deep_walk *walk) {
     return sfti_job_tick(walk->job, walk->done, walk->total, walk->err);
 }
 
-static void deep_finish_tensor(const deep_walk *walk, const sft_tensor *tensor, uint64_t index) {
-    sft_deep_counts *out = walk->out;
-    sft_kind kind = sft_dtype_describe(tensor->dtype)->kind;
-    uint64_t values = 0;
-    if (kind != SFT_KIND_FLOAT && kind != SFT_KIND_COMPLEX) return;
-    if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &values, NULL, NULL))
-        values = 0;
-    out->tensors++;
-    sfti_total_add(&out->values, values);
-    out->nan += walk->nan;
-    out->inf += walk->inf;
-    out->tensors_with_nan += walk->nan > 0;
-    out->tensors_with_inf += walk->inf > 0;
-    if (walk->nan > 0 && out->first_nan_tensor == UINT64_MAX) out->first_nan_tensor = index;
-    if (walk->inf > 0 && out->first_inf_tensor == UINT64_MAX) out->first_inf_tensor = index;
-}
-
 static sft_code deep_tensor(deep_walk *walk, const sft_file *file, const sft_tensor *tensor,
                             uint64_t index) {
     uint64_t at = tensor->begin;
@@ -181,7 +164,20 @@ static sft_code deep_tensor(deep_walk *walk, const sft_file *file, const sft_ten
         at += part;
         walk->done += part;
     }
-    deep_finish_tensor(walk, tensor, index);
+    sft_deep_counts *out = walk->out;
+    sft_kind kind = sft_dtype_describe(tensor->dtype)->kind;
+    uint64_t values = 0;
+    if (kind != SFT_KIND_FLOAT && kind != SFT_KIND_COMPLEX) return SFT_OK;
+    if (sft_shape_size(tensor->dtype, tensor->shape, tensor->rank, &values, NULL, NULL))
+        values = 0;
+    out->tensors++;
+    sfti_total_add(&out->values, values);
+    out->nan += walk->nan;
+    out->inf += walk->inf;
+    out->tensors_with_nan += walk->nan > 0;
+    out->tensors_with_inf += walk->inf > 0;
+    if (walk->nan > 0 && out->first_nan_tensor == UINT64_MAX) out->first_nan_tensor = index;
+    if (walk->inf > 0 && out->first_inf_tensor == UINT64_MAX) out->first_inf_tensor = index;
     return SFT_OK;
 }
 

@@ -125,19 +125,6 @@ static sft_code set_join_names(sft_set *set, sft_error *err) {
 
 /* ── From an index ── */
 
-static sft_code set_check_entry(const sft_set *set, const sfti_index *index,
-                                const sfti_index_entry *entry, sft_error *err) {
-    const char *want = index->shards[entry->shard].data;
-    size_t found;
-    if (sft_file_find(set->files[entry->shard], entry->tensor)) return SFT_OK;
-    if (!sft_set_find(set, entry->tensor, &found))
-        return sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISSING, entry->at, entry->tensor,
-                                "expected this tensor in shard %s, found it in none", want);
-    return sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISPLACED, entry->at, entry->tensor,
-                            "expected this tensor in shard %s, found it in %s", want,
-                            index->shards[found].data);
-}
-
 /* 1. The shards' paths, in the index's folder.
  * 2. Each shard is opened beneath that folder: a link cannot lead out of it.
  * 3. All tensors form one table of names.
@@ -167,8 +154,19 @@ static sft_code set_from_index(const char *path, const sfti_index *index,
     beneath.beneath = folder;
     code = set_open_shards(set, &beneath, err);
     if (!code) code = set_join_names(set, err);
-    for (size_t i = 0; !code && i < index->count; i++)
-        code = set_check_entry(set, index, &index->entries[i], err);
+    for (size_t i = 0; !code && i < index->count; i++) {
+        const sfti_index_entry *entry = &index->entries[i];
+        const char *want = index->shards[entry->shard].data;
+        size_t found;
+        if (sft_file_find(set->files[entry->shard], entry->tensor)) continue;
+        if (!sft_set_find(set, entry->tensor, &found))
+            code = sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISSING, entry->at, entry->tensor,
+                                    "expected this tensor in shard %s, found it in none", want);
+        else
+            code = sfti_fail_tensor(err, SFT_INDEX_TENSOR_MISPLACED, entry->at, entry->tensor,
+                                    "expected this tensor in shard %s, found it in %s", want,
+                                    index->shards[found].data);
+    }
 done:
     if (code) sft_set_close(set);
     else *out = set;

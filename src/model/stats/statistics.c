@@ -176,23 +176,6 @@ static sft_code stats_measure(stats_run *run, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code stats_prepare(stats_run *run, sft_error *err) {
-    sft_statistics *result = run->result;
-    uint64_t count = (uint64_t)run->count + 1;
-    result->count = run->count;
-    result->stats = sfti_arena_array(&result->arena, count, sizeof *result->stats);
-    if (!result->stats) return sfti_fail_memory(err, count * sizeof *result->stats);
-    memset(result->stats, 0, (size_t)count * sizeof *result->stats);
-    if (run->histogram) {
-        sft_histogram *all = sfti_arena_array(&result->arena, count, sizeof *all);
-        if (!all) return sfti_fail_memory(err, count * sizeof *all);
-        for (size_t i = 0; i < count; i++) result->stats[i].histogram = &all[i];
-    }
-    sfti_sums_clear(&run->all, stats_histogram(run, run->count));
-    for (size_t i = 0; i < run->open_count; i++) run->open[i].part = SIZE_MAX;
-    return SFT_OK;
-}
-
 static sft_code stats_run_all(stats_run *run, const sft_job *job, const sft_allocator *alloc,
                               sft_error *err) {
     sft_code code = stats_measure(run, err);
@@ -203,15 +186,29 @@ static sft_code stats_run_all(stats_run *run, const sft_job *job, const sft_allo
     run->open = sfti_arena_array(&work, run->open_count, sizeof *run->open);
     run->workers = sfti_arena_array(&work, threads, sizeof *run->workers);
     if (!run->open || !run->workers) code = sfti_fail_memory(err, threads * sizeof *run->workers);
-    if (!code) code = stats_prepare(run, err);
+    sft_statistics *result = run->result;
+    uint64_t count = (uint64_t)run->count + 1;
+    sft_histogram *histograms = NULL;
+    result->count = run->count;
+    result->stats = sfti_arena_array(&result->arena, count, sizeof *result->stats);
+    if (!code && !result->stats) code = sfti_fail_memory(err, count * sizeof *result->stats);
+    if (run->histogram) {
+        histograms = sfti_arena_array(&result->arena, count, sizeof *histograms);
+        if (!code && !histograms) code = sfti_fail_memory(err, count * sizeof *histograms);
+    }
     if (!code) {
+        memset(result->stats, 0, (size_t)count * sizeof *result->stats);
+        for (size_t i = 0; histograms && i < count; i++)
+            result->stats[i].histogram = &histograms[i];
+        sfti_sums_clear(&run->all, stats_histogram(run, run->count));
+        for (size_t i = 0; i < run->open_count; i++) run->open[i].part = SIZE_MAX;
         sfti_announcement all = { .count = 0 };
         for (size_t i = 0; i < run->count; i++) { /* in the order in which pieces are claimed */
             const sft_part *part = &run->parts[i];
             uint64_t bits = sft_dtype_describe(part->spec.dtype)->bits;
-            uint64_t count = stats_elements(part);
+            uint64_t elements = stats_elements(part);
             sfti_announce(&all, part->source, part->begin,
-                          count / 8 * bits + count % 8 * bits / 8);
+                          elements / 8 * bits + elements % 8 * bits / 8);
         }
         sfti_announce_end(&all);
         for (size_t i = 0; i < threads; i++)

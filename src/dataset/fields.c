@@ -45,63 +45,51 @@ sft_code sfti_fields_sha256(sfti_fields *r, bool or_null, sft_span *out) {
                                         : "64 hexadecimal digits");
 }
 
-static sft_code field_uint(sfti_fields *r, bool or_null, uint64_t *out) {
-    sfti_json_type type = sfti_json_next(&r->json);
-    if (type == SFTI_JSON_NULL && or_null) return SFT_OK;
-    if (type != SFTI_JSON_UINT)
-        return sfti_fields_wrong(r, or_null ? "a whole number or null" : "a whole number");
-    *out = r->json.value;
-    return SFT_OK;
-}
-
-static sft_code field_chars(sfti_fields *r, bool uuid, char *out) {
-    sft_span text;
-    sft_code code = uuid ? sfti_fields_text(r, false, &text) : sfti_fields_sha256(r, false, &text);
-    if (code) return code;
-    if (uuid && text.len != 36) return sfti_fields_wrong(r, "a uuid");
-    memcpy(out, text.data, text.len + 1);
-    return SFT_OK;
-}
-
 static sft_code field_value(sfti_fields *r, const sfti_field *row, void *at) {
+    const bool or_null = row->kind == SFTI_FIELD_UINT_NULL || row->kind == SFTI_FIELD_TEXT_NULL;
+    const bool uuid = row->kind == SFTI_FIELD_UUID;
+    sft_span text;
     switch (row->kind) {
     case SFTI_FIELD_TAKEN: return SFT_OK;
     case SFTI_FIELD_UINT:
-    case SFTI_FIELD_UINT_NULL: return field_uint(r, row->kind == SFTI_FIELD_UINT_NULL, at);
+    case SFTI_FIELD_UINT_NULL:
+        if (sfti_json_next(&r->json) == SFTI_JSON_NULL && or_null) return SFT_OK;
+        if (r->json.type != SFTI_JSON_UINT)
+            return sfti_fields_wrong(r, or_null ? "a whole number or null" : "a whole number");
+        *(uint64_t *)at = r->json.value;
+        return SFT_OK;
     case SFTI_FIELD_TEXT:
-    case SFTI_FIELD_TEXT_NULL: return sfti_fields_text(r, row->kind == SFTI_FIELD_TEXT_NULL, at);
+    case SFTI_FIELD_TEXT_NULL: return sfti_fields_text(r, or_null, at);
     case SFTI_FIELD_UUID:
     case SFTI_FIELD_SHA256: break;
     }
-    return field_chars(r, row->kind == SFTI_FIELD_UUID, at);
+    sft_code code = uuid ? sfti_fields_text(r, false, &text) : sfti_fields_sha256(r, false, &text);
+    if (code) return code;
+    if (uuid && text.len != 36) return sfti_fields_wrong(r, "a uuid");
+    memcpy(at, text.data, text.len + 1);
+    return SFT_OK;
 }
 
 /* ── Objects ── */
-
-/* After KEY. */
-static sft_code field_member(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
-                             uint32_t *seen) {
-    sft_span key = sfti_json_string(&r->json, r->arena);
-    if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
-    for (size_t i = 0; i < count; i++) {
-        const sfti_field *row = &rows[i];
-        if (!sft_span_equal(key, sft_span_cstr(row->name))) continue;
-        if (*seen >> i & 1) return sfti_fields_wrong(r, "each field once");
-        *seen |= UINT32_C(1) << i;
-        sft_code code = field_value(r, row, (char *)out + row->offset);
-        return code || !row->take ? code : row->take(r, out);
-    }
-    if (r->strict) return sfti_fields_wrong(r, "a known field");
-    sfti_json_next(&r->json);
-    sfti_json_skip(&r->json);
-    return SFT_OK;
-}
 
 sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
                           uint32_t *seen) {
     uint32_t found = 0;
     while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
-        sft_code code = field_member(r, rows, count, out, &found);
+        sft_span key = sfti_json_string(&r->json, r->arena);
+        size_t i = 0;
+        if (!key.data) return sfti_fail_memory(r->err, r->json.text.len);
+        while (i < count && !sft_span_equal(key, sft_span_cstr(rows[i].name))) i++;
+        if (i == count) {
+            if (r->strict) return sfti_fields_wrong(r, "a known field");
+            sfti_json_next(&r->json);
+            sfti_json_skip(&r->json);
+            continue;
+        }
+        if (found >> i & 1) return sfti_fields_wrong(r, "each field once");
+        found |= UINT32_C(1) << i;
+        sft_code code = field_value(r, &rows[i], (char *)out + rows[i].offset);
+        if (!code && rows[i].take) code = rows[i].take(r, out);
         if (code) return code;
     }
     if (r->json.type != SFTI_JSON_OBJECT_END) return sfti_fields_wrong(r, "',' or '}'");

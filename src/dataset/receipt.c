@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-/* ── Writing ── */
-
-static void receipt_column(sfti_json_writer *w, const sfti_ds_column *c) {
-    sfti_json_open(w, '{');
-    sfti_json_put_text(w, "name", c->name);
-    if (c->has_dtype) sfti_json_put_cstr(w, "dtype", sft_dtype_describe(c->dtype)->name);
-    if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
-    sfti_json_close(w, '}');
-}
-
 /* A memory sink empties its buffer; this one appends. */
 static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
     return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);
@@ -43,7 +33,14 @@ static void receipt_facts(sfti_json_writer *w, const sfti_ds_receipt *r, sft_spa
 static void receipt_put_columns(sfti_json_writer *w, const sfti_ds_column *columns,
                                 size_t count) {
     sfti_json_open(w, '[');
-    for (size_t i = 0; i < count; i++) receipt_column(w, &columns[i]);
+    for (size_t i = 0; i < count; i++) {
+        const sfti_ds_column *c = &columns[i];
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "name", c->name);
+        if (c->has_dtype) sfti_json_put_cstr(w, "dtype", sft_dtype_describe(c->dtype)->name);
+        if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
+        sfti_json_close(w, '}');
+    }
     sfti_json_close(w, ']');
 }
 

@@ -35,21 +35,6 @@ static sft_span job_temporary(sft_span name) {
     return name;
 }
 
-static bool job_named(sft_span name) {
-    static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST,
-                                         SFTI_JOB_ALIVE };
-    uint64_t file, shard;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (sft_span_equal(name, sft_span_cstr(names[i]))) return true;
-    return sfti_ds_is_segment(name) || sfti_ds_shard_parse(name, &file, &shard);
-}
-
-/* Files of an index that Spark wrote and a commit moved here: parts, checksums and markers. */
-static bool job_sparks(sft_span name) {
-    return sfti_ds_ends(name, ".parquet") || sfti_ds_ends(name, ".crc") ||
-           (name.len && name.data[0] == '_');
-}
-
 bool sfti_ds_is_temporary(sft_span name) {
     sft_span of = job_temporary(name);
     if (of.data == name.data) return false;
@@ -57,30 +42,31 @@ bool sfti_ds_is_temporary(sft_span name) {
 }
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {
-    sft_span whole = sft_span_cstr(name);
+    static const char *const names[] = { SFTI_DATASET_INDEX, SFTI_DATASET_MANIFEST,
+                                         SFTI_JOB_ALIVE };
+    sft_span whole = sft_span_cstr(name), own = job_temporary(whole);
+    uint64_t file, shard;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (sft_span_equal(own, sft_span_cstr(names[i]))) return true;
+    if (sfti_ds_is_segment(own) || sfti_ds_shard_parse(own, &file, &shard)) return true;
+    /* An index that Spark wrote and a commit moved here: parts, checksums and markers. */
     bool index = sfti_ds_ends(sft_span_cstr(folder), SFTI_JOB_INDEX) ||
                  strcmp(folder, SFTI_DATASET_INDEX) == 0;
-    return job_named(job_temporary(whole)) || (index && job_sparks(whole));
-}
-
-/* ── Files that a manifest named ── */
-
-static bool removal_is_there(const sft_storage *s, const char *name) {
-    sft_source source;
-    sft_error ignored;
-    sft_code code = sfti_call(s, open, name, &source, &ignored);
-    if (!code) sft_source_close(&source);
-    return code != SFT_NOT_FOUND;
+    return index && (sfti_ds_ends(whole, ".parquet") || sfti_ds_ends(whole, ".crc") ||
+                     *name == '_');
 }
 
 void sfti_ds_removal_of(sfti_ds_removal *r, const char *name) {
     sft_error what = SFT_ERROR_INIT;
-    if (sfti_ds_is_ours(r->storage, name)) {
-        if (sfti_call(r->storage, remove, name, false, &what) && r->warn)
-            r->warn(r->warn_ctx, &what);
-    } else if (r->warn && removal_is_there(r->storage, name) && r->kept++ == 0) {
+    sft_source source;
+    bool ours = sfti_ds_is_ours(r->storage, name);
+    if (ours && sfti_call(r->storage, remove, name, false, &what) && r->warn)
+        r->warn(r->warn_ctx, &what);
+    if (ours || !r->warn) return;
+    sft_code code = sfti_call(r->storage, open, name, &source, &what);
+    if (!code) sft_source_close(&source);
+    if (code != SFT_NOT_FOUND && r->kept++ == 0)
         (void)snprintf(r->first, sizeof r->first, "%s", name);
-    }
 }
 
 void sfti_ds_removal_job(const sfti_ds_removal *r, const char *folder) {

@@ -41,6 +41,9 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
 /* Whether the schema has this extension type. */
 bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name);
 
+/* Whether it, or what its dictionary has, is of one of these formats. */
+bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]);
+
 /* Arrow's name of a type, cut to fit: "list<float>". For messages. */
 #define SFTI_ARROW_TEXT 200
 void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARROW_TEXT]);
@@ -50,6 +53,8 @@ void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARR
 sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
                           sft_error *err);
 
+/* Whether child i of a struct has all its rows. */
+bool sfti_arrow_has_child(const struct ArrowArray *array, size_t i);
 bool sfti_arrow_null(const struct ArrowArray *array, uint64_t i);
 /* Row i of a BYTES column without lists; false when it is null or out of bounds. */
 bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,

@@ -33,27 +33,22 @@ static sft_code resolve_type_fail(sft_error *err, sft_span name, const char *wha
                      SFTI_CLIP(name, 100), what);
 }
 
-static sft_code resolve_check_name(const column_resolver *s, size_t i) {
-    const struct ArrowSchema *child = s->schema->children[i];
-    if (!child || !child->name || !child->format)
-        return sfti_fail(s->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected columns with names and types, found one without");
-    sft_span name = sft_span_cstr(child->name);
-    if (sfti_utf8_check(name.data, name.len) != name.len)
-        return resolve_type_fail(s->err, name, "expected a name in UTF-8");
-    return SFT_OK;
-}
-
 static sft_code resolve_names(column_resolver *s) {
-    sft_code code = SFT_OK;
     if (!s->schema->format || strcmp(s->schema->format, "+s") != 0 || s->schema->n_children < 0 ||
         s->schema->n_children >= UINT32_MAX / 2)
         return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                          "expected a struct of columns, found Arrow format \"%s\"",
                          s->schema->format ? s->schema->format : "");
     s->n = (size_t)s->schema->n_children;
-    for (size_t i = 0; !code && i < s->n; i++) code = resolve_check_name(s, i);
-    if (code) return code;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct ArrowSchema *child = s->schema->children[i];
+        if (!child || !child->name || !child->format)
+            return sfti_fail(s->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                             "expected columns with names and types, found one without");
+        sft_span name = sft_span_cstr(child->name);
+        if (sfti_utf8_check(name.data, name.len) != name.len)
+            return resolve_type_fail(s->err, name, "expected a name in UTF-8");
+    }
     s->sorted = sfti_arena_sorted(s->arena, s->n, resolve_order, s->schema);
     if (!s->sorted) return sfti_fail_memory(s->err, s->n * sizeof *s->sorted);
     for (size_t i = 1; i < s->n; i++) {
@@ -96,27 +91,13 @@ static sft_code resolve_unknown(const column_resolver *s, const char *option, sf
                      SFTI_CLIP(name, 60));
 }
 
-/* ── Which columns ── */
-
-static sft_code resolve_overrides(const column_resolver *s) {
-    const sft_dataset_options *o = s->options;
-    for (size_t i = 0; i < o->override_count; i++) {
-        const sfti_ds_override *override = &o->overrides[i];
-        if (override->column.len == 0 || resolve_find(s, override->column) < s->n) continue;
-        return resolve_unknown(s, override->has_dtype ? "dtype" : "shapes", override->column);
-    }
-    return SFT_OK;
-}
-
 static sft_code resolve_key(const column_resolver *s, size_t *child) {
     static const char *const texts[] = { "u", "U", "vu" };
     char type[SFTI_ARROW_TEXT];
     *child = resolve_find(s, s->options->name_col);
     if (*child == s->n) return resolve_unknown(s, "name_col", s->options->name_col);
     const struct ArrowSchema *schema = s->schema->children[*child];
-    const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
-    for (int i = 0; i < 3; i++)
-        if (format && strcmp(format, texts[i]) == 0) return SFT_OK;
+    if (sfti_arrow_has_format(schema, texts)) return SFT_OK;
     sfti_arrow_type_text(schema, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
                      "column \"%.*s\": expected strings for name_col, found %s",
@@ -235,25 +216,6 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
                      (int)(c->name.len < 100 ? c->name.len : 100), name, type, inner.message);
 }
 
-/* ── All ── */
-
-static sft_code resolve_columns(column_resolver *s, sfti_ds_columns *out) {
-    bool *chosen = sfti_arena_array(s->arena, s->n, sizeof *chosen);
-    out->column = sfti_arena_array(s->arena, s->n, sizeof *out->column);
-    if (!chosen || !out->column) return sfti_fail_memory(s->err, s->n * sizeof *out->column);
-    sft_code code = SFT_OK;
-    size_t key = s->n;
-    if (out->mode == SFT_DATASET_KV) code = resolve_key(s, &key);
-    out->name_child = key;
-    if (!code) code = resolve_selection(s, key, chosen);
-    for (size_t i = 0; !code && i < s->n; i++)
-        if (chosen[i]) code = resolve_column(s, i, &out->column[out->count++]);
-    if (!code && out->count == 0)
-        code = sfti_fail(s->err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
-                         "expected a column to write, found none");
-    return code;
-}
-
 sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err) {
@@ -262,34 +224,48 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     if (!schema || !schema->release)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a schema, found none");
     sft_code code = resolve_names(&s);
-    if (!code) code = resolve_overrides(&s);
-    return code ? code : resolve_columns(&s, out);
-}
+    for (size_t i = 0; !code && i < options->override_count; i++) {
+        const sfti_ds_override *override = &options->overrides[i];
+        if (override->column.len == 0 || resolve_find(&s, override->column) < s.n) continue;
+        code = resolve_unknown(&s, override->has_dtype ? "dtype" : "shapes", override->column);
+    }
+    if (code) return code;
 
-/* ── What a schema becomes, as JSON ── */
-
-static void schema_column(sfti_json_writer *w, const struct ArrowSchema *schema,
-                          const sfti_ds_column *c) {
-    char type[SFTI_ARROW_TEXT];
-    sfti_arrow_type_text(schema->children[c->child], type);
-    sfti_json_open(w, '{');
-    sfti_json_put_text(w, "name", c->name);
-    sfti_ds_put_column(w, c);
-    sfti_json_put_cstr(w, "arrow", type);
-    sfti_json_close(w, '}');
+    bool *chosen = sfti_arena_array(arena, s.n, sizeof *chosen);
+    out->column = sfti_arena_array(arena, s.n, sizeof *out->column);
+    if (!chosen || !out->column) return sfti_fail_memory(err, s.n * sizeof *out->column);
+    size_t key = s.n;
+    if (out->mode == SFT_DATASET_KV) code = resolve_key(&s, &key);
+    out->name_child = key;
+    if (!code) code = resolve_selection(&s, key, chosen);
+    for (size_t i = 0; !code && i < s.n; i++)
+        if (chosen[i]) code = resolve_column(&s, i, &out->column[out->count++]);
+    if (!code && out->count == 0)
+        code = sfti_fail(err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
+                         "expected a column to write, found none");
+    return code;
 }
 
 static sft_code schema_write(const sft_dataset_options *options, const struct ArrowSchema *schema,
                              const sfti_ds_columns *columns, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     bool keyed = columns->mode == SFT_DATASET_KV;
+    char type[SFTI_ARROW_TEXT];
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
     sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(columns->mode));
     sfti_json_put_text(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
     sfti_json_key(&w, "columns");
     sfti_json_open(&w, '[');
-    for (size_t i = 0; i < columns->count; i++) schema_column(&w, schema, &columns->column[i]);
+    for (size_t i = 0; i < columns->count; i++) {
+        const sfti_ds_column *c = &columns->column[i];
+        sfti_arrow_type_text(schema->children[c->child], type);
+        sfti_json_open(&w, '{');
+        sfti_json_put_text(&w, "name", c->name);
+        sfti_ds_put_column(&w, c);
+        sfti_json_put_cstr(&w, "arrow", type);
+        sfti_json_close(&w, '}');
+    }
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
     return sfti_json_done(&w);

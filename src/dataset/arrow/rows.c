@@ -57,11 +57,6 @@ static bool check_node(const struct ArrowArray *array, int64_t buffers, int64_t 
     return true;
 }
 
-static bool check_leaf(const sfti_arrow_type *type, const struct ArrowArray *array) {
-    if (type->leaf == SFTI_LEAF_BYTES) return check_node(array, 3, 0);
-    return check_node(array, type->leaf == SFTI_LEAF_STRUCT ? 1 : 2, 0);
-}
-
 sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
                           sft_error *err) {
     for (uint32_t level = 0; level < type->depth; level++) {
@@ -73,8 +68,15 @@ sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *
     }
     if (type->dictionary && (!check_node(array, 2, 0) || !array->dictionary))
         return rows_broken(err, "a dictionary's array without its buffers");
-    if (check_leaf(type, type->dictionary ? array->dictionary : array)) return SFT_OK;
+    int64_t buffers = type->leaf == SFTI_LEAF_BYTES ? 3 : type->leaf == SFTI_LEAF_STRUCT ? 1 : 2;
+    if (check_node(type->dictionary ? array->dictionary : array, buffers, 0)) return SFT_OK;
     return rows_broken(err, "an array without its buffers");
+}
+
+bool sfti_arrow_has_child(const struct ArrowArray *array, size_t i) {
+    const struct ArrowArray *child = array->children[i];
+    return child && child->length >= 0 && array->offset <= child->length &&
+           array->length <= child->length - array->offset;
 }
 
 /* ── Numbers of 32 or 64 bits in a buffer ── */
@@ -374,16 +376,6 @@ static sft_code rows_first_lengths(const sfti_arrow_type *type, const struct Arr
     return SFT_OK;
 }
 
-static sft_code rows_take_scattered(const sfti_arrow_type *type, const struct ArrowArray *array,
-                                    uint64_t row, sft_buffer *buffer, sfti_arrow_rows *out,
-                                    sft_error *err) {
-    out->bytes = NULL;
-    out->at = buffer->len;
-    sft_code code = rows_scattered(type, array, row, out->shape, buffer, err);
-    out->elements = (buffer->len - out->at) / type->bytes;
-    return code;
-}
-
 /* ── Rows ── */
 
 /* The rows' elements, given the range of the outermost lists. */
@@ -399,7 +391,12 @@ static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray 
         if (run.apart && out->rows > 1) return SFT_ROW_SHAPE;
         if (run.apart) {
             code = rows_first_lengths(type, array, level, begin, out->shape, err);
-            return code ? code : rows_take_scattered(type, top, first, buffer, out, err);
+            if (code) return code;
+            out->bytes = NULL;
+            out->at = buffer->len;
+            code = rows_scattered(type, top, first, out->shape, buffer, err);
+            out->elements = (buffer->len - out->at) / type->bytes;
+            return code;
         }
         array = array->children[0];
     }

@@ -13,13 +13,6 @@ static sft_code tensor_refused(sft_error *err) {
                      "numbers or lists of them");
 }
 
-static bool tensor_is_text(const struct ArrowSchema *schema, const char *const formats[3]) {
-    const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
-    for (int i = 0; format && i < 3; i++)
-        if (strcmp(format, formats[i]) == 0) return true;
-    return false;
-}
-
 static sft_code tensor_child(const struct ArrowSchema *schema, const char *name, size_t *at,
                              sfti_arena *arena, sfti_arrow_type *type, sft_error *err) {
     for (*at = 0; *at < (size_t)schema->n_children; ++*at) {
@@ -41,8 +34,8 @@ sft_code sfti_arrow_tensor_read(const struct ArrowSchema *schema, sfti_arena *ar
         code = tensor_child(schema, "dtype", &out->dtype, arena, &out->dtype_type, err);
     if (code) return code;
     const sfti_arrow_type *shape = &out->shape_type;
-    bool good = tensor_is_text(schema->children[out->data], bytes) &&
-                tensor_is_text(schema->children[out->dtype], text) && shape->depth == 1 &&
+    bool good = sfti_arrow_has_format(schema->children[out->data], bytes) &&
+                sfti_arrow_has_format(schema->children[out->dtype], text) && shape->depth == 1 &&
                 shape->leaf == SFTI_LEAF_NUMBER &&
                 (shape->dtype == SFT_I32 || shape->dtype == SFT_I64);
     return good ? SFT_OK : tensor_refused(err);
@@ -57,10 +50,8 @@ sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct Arr
     bool good = array->n_children == 3 && array->children && array->n_buffers >= 1 &&
                 array->buffers && array->offset >= 0 && array->length >= 0;
     for (int i = 0; good && !code && i < 3; i++) {
-        const struct ArrowArray *child = array->children[places[i]];
-        good = child && child->length >= 0 && array->offset <= child->length &&
-               array->length <= child->length - array->offset;
-        if (good) code = sfti_arrow_check(types[i], child, err);
+        good = sfti_arrow_has_child(array, places[i]);
+        if (good) code = sfti_arrow_check(types[i], array->children[places[i]], err);
     }
     if (good) return code;
     return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,

@@ -30,6 +30,13 @@ bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name)
     return sft_span_equal(arrow_metadata(schema, "ARROW:extension:name"), sft_span_cstr(name));
 }
 
+bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]) {
+    const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
+    for (int i = 0; format && i < 3; i++)
+        if (strcmp(format, formats[i]) == 0) return true;
+    return false;
+}
+
 /* ── Formats ── */
 
 static const struct format_leaf {
@@ -126,29 +133,17 @@ static void text_put(text_run *t, const char *text) {
     *t->at = '\0';
 }
 
-static void text_number(text_run *t, uint64_t value) {
-    char digits[SFTI_UINT_SIZE + 1];
-    digits[sfti_uint_text(value, 0, digits)] = '\0';
-    text_put(t, digits);
-}
-
-static const char *text_list(const sfti_arrow_list *list) {
-    if (list->fixed) return "fixed_size_list<";
-    if (list->view) return list->large ? "large_list_view<" : "list_view<";
-    return list->large ? "large_list<" : "list<";
-}
-
-static bool text_inside(const struct ArrowSchema *at, sfti_arrow_list *list) {
-    return at->format && !at->dictionary && list_read(at->format, list) && at->n_children == 1 &&
-           at->children && at->children[0];
-}
-
 /* Lists and their element type, a struct without its fields. Returns the innermost type. */
 static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema *at) {
     sfti_arrow_list list[SFT_MAX_RANK];
+    char digits[SFTI_UINT_SIZE + 1];
     uint32_t depth = 0;
-    while (depth < SFT_MAX_RANK && text_inside(at, &list[depth])) {
-        text_put(t, text_list(&list[depth++]));
+    while (depth < SFT_MAX_RANK && at->format && !at->dictionary &&
+           list_read(at->format, &list[depth]) && at->n_children == 1 && at->children &&
+           at->children[0]) {
+        const sfti_arrow_list *l = &list[depth++];
+        if (l->large) text_put(t, "large_");
+        text_put(t, l->fixed ? "fixed_size_list<" : l->view ? "list_view<" : "list<");
         at = at->children[0];
     }
     if (at->dictionary) text_put(t, "dictionary of ");
@@ -156,8 +151,9 @@ static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema
     while (depth > 0) {
         text_put(t, ">");
         if (!list[--depth].fixed) continue;
+        digits[sfti_uint_text(list[depth].length, 0, digits)] = '\0';
         text_put(t, "[");
-        text_number(t, list[depth].length);
+        text_put(t, digits);
         text_put(t, "]");
     }
     return at;

@@ -50,14 +50,6 @@ static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *wa
     return SFT_OK;
 }
 
-/* ── Opening ── */
-
-static sft_code dataset_order(sft_dataset *d, sft_error *err) {
-    size_t n = d->manifest.shard_count;
-    d->order = sfti_arena_sorted(&d->arena, n, sfti_ds_by_sample, d->manifest.shards);
-    return d->order ? SFT_OK : sfti_fail_memory(err, n * sizeof *d->order);
-}
-
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
                           sft_warn_fn warn, void *warn_ctx, sft_dataset **out, sft_error *err) {
     if (!out)
@@ -71,7 +63,9 @@ sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc
     if (!d) return sfti_fail_memory(err, sizeof *d);
     *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
     code = sfti_ds_manifest_read_all(storage, &d->arena, &d->manifest, err);
-    if (!code) code = dataset_order(d, err);
+    size_t n = d->manifest.shard_count;
+    if (!code) d->order = sfti_arena_sorted(&d->arena, n, sfti_ds_by_sample, d->manifest.shards);
+    if (!code && !d->order) code = sfti_fail_memory(err, n * sizeof *d->order);
     if (!code) code = dataset_orphans(d, warn, warn_ctx, err);
     if (!code) *out = d;
     else sft_dataset_close(d);

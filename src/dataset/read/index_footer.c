@@ -90,12 +90,6 @@ static bool footer_is(const footer_walk *w, const int32_t *fields, int count) {
     footer_is(w, (const int32_t[]){ __VA_ARGS__ },                 \
               (int)(sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)))
 
-static void footer_column_name(footer_walk *w, sft_span name) {
-    static const char *const names[] = { "tensor_key", "file_name", "shape", "dtype" };
-    for (unsigned i = 0; i < 4; i++)
-        if (sft_span_equal(name, sft_span_cstr(names[i]))) w->out->columns |= 1u << i;
-}
-
 /* The least and greatest file_name of all row groups. */
 static void footer_bound(footer_walk *w, sft_span text, bool greatest) {
     sft_span *bound = greatest ? &w->out->last : &w->out->first;
@@ -105,21 +99,16 @@ static void footer_bound(footer_walk *w, sft_span text, bool greatest) {
 }
 
 static void footer_text(footer_walk *w, sft_span text) {
+    static const char *const names[] = { "tensor_key", "file_name", "shape", "dtype" };
     if (w->broken) return;
-    if (FOOTER_IS(w, 2, 0, 4)) footer_column_name(w, text);
-    else if (FOOTER_IS(w, 5, 0, 1)) w->key = text;
+    for (unsigned i = 0; i < 4 && FOOTER_IS(w, 2, 0, 4); i++)
+        if (sft_span_equal(text, sft_span_cstr(names[i]))) w->out->columns |= 1u << i;
+    if (FOOTER_IS(w, 5, 0, 1)) w->key = text;
     else if (FOOTER_IS(w, 5, 0, 2) && sft_span_equal(w->key, sft_span_cstr("commit")))
         w->out->commit = text;
     else if (FOOTER_IS(w, 4, 0, 1, 0, 3, 3, 0)) w->column = text;
     else if (FOOTER_IS(w, 4, 0, 1, 0, 3, 12, 5)) footer_bound(w, text, true);
     else if (FOOTER_IS(w, 4, 0, 1, 0, 3, 12, 6)) footer_bound(w, text, false);
-}
-
-static void footer_number(footer_walk *w, int64_t value) {
-    if (!FOOTER_IS(w, 3)) return;
-    w->broken = w->broken || value < 0;
-    w->out->rows = (uint64_t)value;
-    w->out->has_rows = true;
 }
 
 /* ── Walking ── */
@@ -129,14 +118,10 @@ static void footer_open(footer_walk *w, footer_level level) {
     if (!w->broken) w->level[w->depth++] = level;
 }
 
-static void footer_list(footer_walk *w) {
-    uint8_t head = footer_byte(w);
-    uint64_t count = head >> 4;
-    if (count == 15) count = footer_varint(w);
-    footer_open(w, (footer_level){ true, 0, head & 15u, count });
-}
-
 static void footer_value(footer_walk *w, unsigned type) {
+    int64_t number;
+    uint64_t count;
+    uint8_t head;
     switch (type) {
     case FOOTER_TRUE:
     case FOOTER_FALSE: /* the type is a field's value; a list's element has a byte */
@@ -145,11 +130,21 @@ static void footer_value(footer_walk *w, unsigned type) {
     case FOOTER_BYTE: (void)footer_byte(w); break;
     case FOOTER_I16:
     case FOOTER_I32:
-    case FOOTER_I64: footer_number(w, footer_zigzag(w)); break;
+    case FOOTER_I64:
+        number = footer_zigzag(w);
+        if (!FOOTER_IS(w, 3)) break;
+        w->broken = w->broken || number < 0;
+        w->out->rows = (uint64_t)number;
+        w->out->has_rows = true;
+        break;
     case FOOTER_DOUBLE: (void)footer_bytes(w, 8); break;
     case FOOTER_BINARY: footer_text(w, footer_bytes(w, footer_varint(w))); break;
     case FOOTER_LIST:
-    case FOOTER_SET: footer_list(w); break;
+    case FOOTER_SET:
+        head = footer_byte(w);
+        count = head >> 4 == 15 ? footer_varint(w) : head >> 4;
+        footer_open(w, (footer_level){ true, 0, head & 15u, count });
+        break;
     case FOOTER_STRUCT: footer_open(w, (footer_level){ .list = false }); break;
     default: w->broken = true; /* Parquet's footer has no maps */
     }

@@ -114,7 +114,7 @@ sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena
 sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                const char *commit, sfti_ds_manifest *out, bool *seen,
                                sft_error *err);
-/* The manifest in one commit file. SFT_NOT_FOUND. */
+/* The manifest in one file: SFTI_DATASET_MANIFEST or a commit file. SFT_NOT_FOUND. */
 sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
                              sfti_ds_manifest *out, sft_error *err);
 /* Name of the only commit file that can follow a manifest of these bytes (data NULL: none) and this

@@ -21,8 +21,7 @@ sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocato
                              char out[SFTI_COMMIT_FILE_NAME], sft_error *err) {
     char digest[65] = "none";
     if (!sfti_add(version, 1, &version))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                         "expected a version within 64 bits, found more");
+        return sfti_ds_overflow("a version", err);
     if (text.data) {
         sft_code code = sfti_ds_digest(text, alloc, digest, err);
         if (code) return code;
@@ -34,8 +33,8 @@ sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocato
 
 /* ── Reading ── */
 
-static sft_code latest_read(const sft_storage *storage, const char *name, sfti_arena *arena,
-                            sfti_ds_manifest *out, sft_error *err) {
+sft_code sfti_ds_commit_read(const sft_storage *storage, const char *name, sfti_arena *arena,
+                             sfti_ds_manifest *out, sft_error *err) {
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
@@ -51,7 +50,7 @@ static sft_code latest_object(const sft_storage *storage, sfti_arena *arena,
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < TORN_TRIES; i++) {
         if (i) sfti_os_sleep_ms(TORN_PAUSE_MS * (i - 1));
-        code = latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, err);
+        code = sfti_ds_commit_read(storage, SFTI_DATASET_MANIFEST, arena, out, err);
         bool torn = code == SFT_IO_SHRUNK || code == SFT_MANIFEST_TYPE;
         bool same = out->text.data && last.data && sft_span_equal(out->text, last);
         if (!torn || same) break;
@@ -74,7 +73,7 @@ static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, con
         if (out->version == UINT64_MAX) return SFT_OK;
         sft_code code = sfti_ds_commit_file(out->text, out->version, &arena->alloc, name, err);
         if (code) return code;
-        code = latest_read(storage, name, arena, &next, &what);
+        code = sfti_ds_commit_read(storage, name, arena, &next, &what);
         if (code == SFT_NOT_FOUND) return SFT_OK;
         if (code) return sfti_fail_as(err, code, &what);
         next.ahead = out->ahead + 1;
@@ -89,7 +88,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
     sft_error first = SFT_ERROR_INIT;
     bool found = false;
     sft_code code = sfti_can(storage, move)
-                        ? latest_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
+                        ? sfti_ds_commit_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
                         : latest_object(storage, arena, out, &first);
     bool known = !code || code == SFT_NOT_FOUND || code == SFT_MANIFEST_TYPE;
     if (code == SFT_MANIFEST_TYPE) { /* only the bytes count */
@@ -142,7 +141,3 @@ sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena
     }
 }
 
-sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
-                             sfti_ds_manifest *out, sft_error *err) {
-    return latest_read(storage, file, arena, out, err);
-}

@@ -49,55 +49,37 @@ struct sfti_ds_merge {
 
 /* ── One entry of a header's text ── */
 
-typedef struct merge_field {
-    sfti_json json;
-    merge_run *run;
-} merge_field;
-
-static bool field_dtype(merge_field *f) {
-    return sfti_json_next(&f->json) == SFTI_JSON_STRING && !f->json.escaped &&
-           sft_dtype_parse(f->json.text, &f->run->row.dtype);
-}
-
-static bool field_shape(merge_field *f) {
-    sfti_ds_row *row = &f->run->row;
-    row->rank = 0;
-    if (sfti_json_next(&f->json) != SFTI_JSON_ARRAY) return false;
-    while (sfti_json_next(&f->json) == SFTI_JSON_UINT && row->rank < SFT_MAX_RANK)
-        f->run->shape[row->rank++] = f->json.value;
-    row->shape = f->run->shape;
-    return f->json.type == SFTI_JSON_ARRAY_END;
-}
-
-static bool field_offsets(merge_field *f) {
-    sfti_ds_row *row = &f->run->row;
-    if (sfti_json_next(&f->json) != SFTI_JSON_ARRAY ||
-        sfti_json_next(&f->json) != SFTI_JSON_UINT)
-        return false;
-    bool fits = sfti_add(f->run->data, f->json.value, &row->begin);
-    if (sfti_json_next(&f->json) != SFTI_JSON_UINT) return false;
-    fits = sfti_add(f->run->data, f->json.value, &row->end) && fits;
-    return sfti_json_next(&f->json) == SFTI_JSON_ARRAY_END && fits;
-}
-
-static bool field_take(merge_field *f) {
-    sft_span key = f->json.text;
-    if (sft_span_equal(key, sft_span_cstr("dtype"))) return field_dtype(f);
-    if (sft_span_equal(key, sft_span_cstr("shape"))) return field_shape(f);
-    if (sft_span_equal(key, sft_span_cstr("data_offsets"))) return field_offsets(f);
-    sfti_json_next(&f->json);
-    sfti_json_skip(&f->json);
-    return true;
-}
-
 /* The entry's value at `at`; NULL when it does not end before `end`. */
 static const char *merge_value(merge_run *run, const char *at, const char *end) {
-    merge_field f = { .run = run };
-    sfti_json_begin(&f.json, at, (size_t)(end - at));
-    if (sfti_json_next(&f.json) != SFTI_JSON_OBJECT) return NULL;
-    while (sfti_json_next(&f.json) == SFTI_JSON_KEY)
-        if (!field_take(&f)) return NULL;
-    return f.json.type == SFTI_JSON_OBJECT_END ? f.json.at : NULL;
+    sfti_json json;
+    sfti_ds_row *row = &run->row;
+    bool good = true;
+    sfti_json_begin(&json, at, (size_t)(end - at));
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return NULL;
+    while (good && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span key = json.text;
+        sfti_json_type type = sfti_json_next(&json);
+        if (sft_span_equal(key, sft_span_cstr("dtype"))) {
+            good = type == SFTI_JSON_STRING && !json.escaped &&
+                   sft_dtype_parse(json.text, &row->dtype);
+        } else if (sft_span_equal(key, sft_span_cstr("shape"))) {
+            row->rank = 0;
+            row->shape = run->shape;
+            while (type == SFTI_JSON_ARRAY && sfti_json_next(&json) == SFTI_JSON_UINT &&
+                   row->rank < SFT_MAX_RANK)
+                run->shape[row->rank++] = json.value;
+            good = type == SFTI_JSON_ARRAY && json.type == SFTI_JSON_ARRAY_END;
+        } else if (sft_span_equal(key, sft_span_cstr("data_offsets"))) {
+            good = type == SFTI_JSON_ARRAY && sfti_json_next(&json) == SFTI_JSON_UINT &&
+                   sfti_add(run->data, json.value, &row->begin) &&
+                   sfti_json_next(&json) == SFTI_JSON_UINT &&
+                   sfti_add(run->data, json.value, &row->end) &&
+                   sfti_json_next(&json) == SFTI_JSON_ARRAY_END;
+        } else {
+            sfti_json_skip(&json);
+        }
+    }
+    return good && json.type == SFTI_JSON_OBJECT_END ? json.at : NULL;
 }
 
 /* Commas and white space between entries. */
@@ -128,23 +110,22 @@ static sft_code merge_changed(const sfti_ds_merge *m, const merge_run *run, sft_
                      m->sources[run->source].name);
 }
 
-static sft_code merge_make_room(sfti_ds_merge *m, merge_run *run, sft_error *err) {
+/* Reads more of the run after what is left of the window, which doubles when it is full. */
+static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
+    sft_source source;
     memmove(run->window, run->window + run->done, run->used - run->done);
     run->used -= run->done;
     run->done = 0;
-    if (run->used < run->cap) return SFT_OK;
-    size_t more = run->cap * 2;
-    char *grown = m->alloc.resize(m->alloc.ctx, run->window, run->cap, more);
-    if (!grown) return sfti_fail_memory(err, more);
-    run->window = grown;
-    run->cap = more;
-    return SFT_OK;
-}
-
-static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_error *err) {
-    sft_source source;
-    const char *name = m->sources[run->source].stored;
-    sft_code code = sfti_call(m->storage, open, name, &source, err);
+    if (run->used == run->cap) {
+        size_t more = run->cap * 2;
+        char *grown = m->alloc.resize(m->alloc.ctx, run->window, run->cap, more);
+        if (!grown) return sfti_fail_memory(err, more);
+        run->window = grown;
+        run->cap = more;
+    }
+    uint64_t left = run->end - run->at;
+    size_t room = run->cap - run->used, want = left < room ? (size_t)left : room;
+    sft_code code = sfti_call(m->storage, open, m->sources[run->source].stored, &source, err);
     if (code) return code;
     while (!code && want) {
         size_t got = 0;
@@ -158,18 +139,21 @@ static sft_code merge_read(sfti_ds_merge *m, merge_run *run, size_t want, sft_er
     return code;
 }
 
-/* Reads more of the run after what is left of the window. */
-static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
-    sft_code code = merge_make_room(m, run, err);
-    if (code) return code;
-    uint64_t left = run->end - run->at;
-    size_t cap = run->cap - run->used;
-    return merge_read(m, run, left < cap ? (size_t)left : cap, err);
-}
-
-/* ── Runs ── */
-
-static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error *err) {
+static sft_code run_text_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error *err) {
+    sft_span key;
+    bool escaped = false;
+    const char *past = NULL;
+    for (*more = false; !*more;) {
+        const char *end = run->window + run->used;
+        bool all = run->at == run->end;
+        if (all && merge_gap(run->window + run->done, end) == end) return SFT_OK;
+        past = merge_entry(run, &key, &escaped);
+        *more = past != NULL;
+        if (*more) break;
+        sft_code code = all ? merge_changed(m, run, err) : merge_fill(m, run, err);
+        if (code) return code;
+    }
+    run->done = (size_t)(past - run->window);
     run->row.key = key;
     if (!escaped) return SFT_OK;
     run->key.len = 0;
@@ -177,28 +161,6 @@ static sft_code merge_key(merge_run *run, sft_span key, bool escaped, sft_error 
     run->key.len = sfti_json_decode(key, run->key.data);
     run->row.key = (sft_span){ run->key.data, run->key.len };
     return SFT_OK;
-}
-
-static bool run_at_end(const merge_run *run) {
-    const char *end = run->window + run->used;
-    return run->at == run->end && merge_gap(run->window + run->done, end) == end;
-}
-
-static sft_code run_text_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error *err) {
-    sft_span key;
-    bool escaped = false;
-    const char *past = NULL;
-    for (*more = false; !run_at_end(run);) {
-        past = merge_entry(run, &key, &escaped);
-        if (past) break;
-        if (run->at == run->end) return merge_changed(m, run, err);
-        sft_code code = merge_fill(m, run, err);
-        if (code) return code;
-    }
-    if (!past) return SFT_OK;
-    *more = true;
-    run->done = (size_t)(past - run->window);
-    return merge_key(run, key, escaped, err);
 }
 
 static void run_file_next(merge_run *run, bool *more) {
@@ -211,12 +173,6 @@ static void run_file_next(merge_run *run, bool *more) {
     run->row.shape = t->shape;
     run->row.begin = t->offset;
     run->row.end = t->offset + (t->end - t->begin);
-}
-
-static sft_code run_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error *err) {
-    if (!run->file) return run_text_next(m, run, more, err);
-    run_file_next(run, more);
-    return SFT_OK;
 }
 
 static merge_run *run_new(sfti_ds_merge *m, uint32_t source, uint64_t data) {
@@ -305,11 +261,6 @@ static void layout_runs(const sft_file *file, merge_layout *look) {
     look->streams = look->streams && i == sft_file_tensor_count(file);
 }
 
-static sft_code merge_tick(sfti_ds_merge *m, uint64_t bytes, sft_error *err) {
-    m->read += bytes;
-    return sfti_job_tick(m->job, m->read, SFT_SIZE_UNKNOWN, err);
-}
-
 static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {
     sft_file *file = NULL;
     merge_layout look = { .runs = 0 };
@@ -317,7 +268,8 @@ static sft_code merge_shard(sfti_ds_merge *m, uint32_t source, sft_error *err) {
         sfti_ds_open_shard(m->storage, m->sources[source].stored, m->open, &file, err);
     if (code) return code;
     uint64_t data = sft_file_data_offset(file);
-    code = merge_tick(m, data, err);
+    m->read += data;
+    code = sfti_job_tick(m->job, m->read, SFT_SIZE_UNKNOWN, err);
     if (!code) layout_runs(file, &look);
     if (!code && !look.streams) return run_file(m, source, file, err);
     sft_close(file);
@@ -334,13 +286,6 @@ static bool merge_before(const sfti_ds_merge *m, uint32_t a, uint32_t b) {
     if (order) return order < 0;
     order = strcmp(m->sources[x->source].name, m->sources[y->source].name);
     return order ? order < 0 : a < b;
-}
-
-static void heap_push(sfti_ds_merge *m, uint32_t run) {
-    size_t at = m->heap_count++;
-    for (; at && merge_before(m, run, m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        m->heap[at] = m->heap[(at - 1) / 2];
-    m->heap[at] = run;
 }
 
 static uint32_t heap_pop(sfti_ds_merge *m) {
@@ -361,11 +306,19 @@ static uint32_t heap_pop(sfti_ds_merge *m) {
 
 /* ── Merging ── */
 
-static sft_code merge_advance(sfti_ds_merge *m, uint32_t run, sft_error *err) {
+/* The next row of a run, which goes back into the heap. */
+static sft_code merge_advance(sfti_ds_merge *m, uint32_t number, sft_error *err) {
+    merge_run *run = &m->runs[number];
+    sft_code code = SFT_OK;
     bool more = false;
-    sft_code code = run_next(m, &m->runs[run], &more, err);
-    if (!code && more) heap_push(m, run);
-    return code;
+    if (run->file) run_file_next(run, &more);
+    else code = run_text_next(m, run, &more, err);
+    if (code || !more) return code;
+    size_t at = m->heap_count++;
+    for (; at && merge_before(m, number, m->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        m->heap[at] = m->heap[(at - 1) / 2];
+    m->heap[at] = number;
+    return SFT_OK;
 }
 
 static void merge_gather(sfti_ds_merge *m) {

@@ -32,13 +32,6 @@ static sft_code stream_fill(sfti_ds_stream *s, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code stream_check(sfti_ds_stream *s, const sft_dataset_shard *shard, sft_error *err) {
-    if (!s->m->segmented) return SFT_OK;
-    if (shard->first_sample < s->last) return sfti_ds_order_fail(shard->name, err);
-    s->last = shard->first_sample;
-    return sfti_ds_shard_check(&s->sums, shard, err);
-}
-
 sft_code sfti_ds_stream_next(sfti_ds_stream *s, const sft_dataset_shard **out, sft_error *err) {
     const size_t parts = s->m->segmented ? s->m->segment_count : 1;
     *out = NULL;
@@ -50,7 +43,12 @@ sft_code sfti_ds_stream_next(sfti_ds_stream *s, const sft_dataset_shard **out, s
     }
     size_t i = s->at++;
     const sft_dataset_shard *shard = &s->shards[s->order ? s->order[i] : i].facts;
-    sft_code code = stream_check(s, shard, err);
+    sft_code code = SFT_OK;
+    if (s->m->segmented) {
+        if (shard->first_sample < s->last) return sfti_ds_order_fail(shard->name, err);
+        s->last = shard->first_sample;
+        code = sfti_ds_shard_check(&s->sums, shard, err);
+    }
     if (!code) *out = shard;
     return code;
 }

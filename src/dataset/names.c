@@ -20,6 +20,12 @@ void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
 
 static bool name_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
+static bool name_all_hex(sft_span text) {
+    size_t i = 0;
+    while (i < text.len && name_hex(text.data[i])) i++;
+    return i == text.len;
+}
+
 static bool name_uuid(const char *text) {
     for (size_t i = 0; i < UUID_LEN; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
@@ -117,23 +123,12 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     return SFT_OK;
 }
 
-/* Of a commit file: "none" or the first digits of a digest. */
-static bool name_digest(sft_span text) {
-    if (sft_span_equal(text, sft_span_cstr("none"))) return true;
-    for (size_t i = 0; i < text.len; i++)
-        if (!name_hex(text.data[i])) return false;
-    return text.len == SFTI_COMMIT_DIGITS;
-}
-
 void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]) {
     (void)snprintf(out, SFTI_SEGMENT_FILE_NAME, SFTI_SEGMENT_FILE "%.64s", sha256);
 }
 
 bool sfti_ds_is_segment(sft_span name) {
-    if (!name_starts(&name, SFTI_SEGMENT_FILE) || name.len != 64) return false;
-    for (size_t i = 0; i < name.len; i++)
-        if (!name_hex(name.data[i])) return false;
-    return true;
+    return name_starts(&name, SFTI_SEGMENT_FILE) && name.len == 64 && name_all_hex(name);
 }
 
 bool sfti_ds_is_bare(sft_span name) {
@@ -143,6 +138,7 @@ bool sfti_ds_is_bare(sft_span name) {
 }
 
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
-    return name_starts(&name, SFTI_COMMIT_FILE) && name_digits(&name, 1, number) &&
-           name_digest(name);
+    if (!name_starts(&name, SFTI_COMMIT_FILE) || !name_digits(&name, 1, number)) return false;
+    if (sft_span_equal(name, sft_span_cstr("none"))) return true; /* else a digest's first digits */
+    return name.len == SFTI_COMMIT_DIGITS && name_all_hex(name);
 }

@@ -92,16 +92,6 @@ static sft_code columns_listed(option_reader *r, sft_span *names, size_t *count)
     return SFT_OK;
 }
 
-static void columns_split(option_reader *r, sft_span *names, size_t *count) {
-    for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        sft_span one = { at, (size_t)((comma ? comma : end) - at) };
-        one = option_trim(one);
-        if (one.len) names[(*count)++] = one;
-        at = comma ? comma + 1 : NULL;
-    }
-}
-
 static sft_code option_columns(option_reader *r) {
     size_t most = 1, count = 0;
     for (size_t i = 0; i < r->value.len; i++) most += r->value.data[i] == ',';
@@ -112,7 +102,12 @@ static sft_code option_columns(option_reader *r) {
     if (value.len && value.data[0] == '[')
         code = columns_listed(r, names, &count);
     else
-        columns_split(r, names, &count);
+        for (const char *at = r->value.data, *end = at + r->value.len; at <= end && at;) {
+            const char *comma = memchr(at, ',', (size_t)(end - at));
+            sft_span one = option_trim((sft_span){ at, (size_t)((comma ? comma : end) - at) });
+            if (one.len) names[count++] = one;
+            at = comma ? comma + 1 : NULL;
+        }
     if (code) return code;
     if (count == 0)
         return option_wrong(r, "names of columns separated by commas, or a JSON list");
@@ -403,16 +398,13 @@ static sft_code options_take(sft_dataset_options *o, const sft_pair *pairs, size
     return SFT_OK;
 }
 
-static bool option_given(const sft_pair *pairs, size_t count, const char *name) {
-    for (size_t i = 0; i < count; i++)
-        if (option_is(pairs[i].key, name) && pairs[i].value.len) return true;
-    return false;
-}
-
 static sft_code options_mode(sft_dataset_options *o, const sft_pair *pairs, size_t count,
                              sft_error *err) {
-    bool batch = option_given(pairs, count, "batch_size");
-    bool keyed = option_given(pairs, count, "name_col");
+    bool batch = false, keyed = false;
+    for (size_t i = 0; i < count; i++) {
+        batch = batch || (option_is(pairs[i].key, "batch_size") && pairs[i].value.len);
+        keyed = keyed || (option_is(pairs[i].key, "name_col") && pairs[i].value.len);
+    }
     if (batch == keyed)
         return sfti_fail(err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
                          "expected one of the options batch_size and name_col, found %s",

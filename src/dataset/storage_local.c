@@ -101,23 +101,20 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
     return *out ? SFT_OK : sfti_fail_memory(err, strlen(name));
 }
 
-static int local_make_folder(const local_store *s, char *path) {
-    os_info info;
-    int failed = sfti_os_info_path(path, true, &info);
-    if (failed != ENOENT) return failed;
-    failed = sfti_os_make_folder(path, 0777);
-    if (failed) return failed == EEXIST ? 0 : failed;
-    /* The name of a folder must survive a power failure too. */
-    return s->no_sync ? 0 : sfti_sync_parent(path);
-}
-
-/* Creates the missing folders above the path's last part. */
+/* Creates the missing folders above the path's last part. Their names must survive a power failure,
+ * too. */
 static int local_make_folders(const local_store *s, char *path) {
     for (char *at = path + sfti_root_len(path); *at; at++) {
         char c = *at;
+        os_info info;
         if (!sfti_is_separator(c)) continue;
         *at = '\0';
-        int failed = local_make_folder(s, path);
+        int failed = sfti_os_info_path(path, true, &info);
+        if (failed == ENOENT) {
+            failed = sfti_os_make_folder(path, 0777);
+            if (failed == 0 && !s->no_sync) failed = sfti_sync_parent(path);
+            else if (failed == EEXIST) failed = 0;
+        }
         *at = c;
         if (failed) return failed;
     }
@@ -178,12 +175,6 @@ static bool local_foreign_commit(const local_store *s, const char *name, const o
     return failed || file->owner != manifest.owner;
 }
 
-/* A shard with an interrupted edit is an error. */
-static sft_code local_edit_check(const local_store *s, const char *path, sft_error *err) {
-    if (!sfti_ds_ends(sft_span_cstr(path), ".safetensors")) return SFT_OK;
-    return sft_edit_check(path, &s->alloc, err);
-}
-
 static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     const local_store *s = ctx;
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
@@ -198,7 +189,8 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     if (local_foreign_commit(s, name, &info))
         code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
                          "expected a commit of the dataset's owner, found another user's");
-    else code = local_edit_check(s, path, err);
+    else if (sfti_ds_ends(sft_span_cstr(path), ".safetensors"))
+        code = sft_edit_check(path, &s->alloc, err); /* no interrupted edit */
     if (code) sft_source_close(out);
 done:
     local_path_free(s, path);
@@ -357,21 +349,16 @@ static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
                      "expected the dataset's lock to be a file, found something else");
 }
 
-static int local_lock_wait(int fd, uint64_t wait_ms) {
-    int failed = sfti_os_lock(fd);
-    for (uint64_t waited = 0; failed == EAGAIN && waited < wait_ms; waited += LOCK_PAUSE_MS) {
-        sfti_os_sleep_ms(LOCK_PAUSE_MS);
-        failed = sfti_os_lock(fd);
-    }
-    return failed;
-}
-
 static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     local_store *s = ctx;
     int fd = -1;
     sft_code code = local_lock_open(s, &fd, err);
     if (code) return code;
-    int failed = local_lock_wait(fd, wait_ms);
+    int failed = sfti_os_lock(fd);
+    for (uint64_t waited = 0; failed == EAGAIN && waited < wait_ms; waited += LOCK_PAUSE_MS) {
+        sfti_os_sleep_ms(LOCK_PAUSE_MS);
+        failed = sfti_os_lock(fd);
+    }
     if (failed == 0) {
         s->lock_fd = fd;
         s->locked_by = sfti_os_process();

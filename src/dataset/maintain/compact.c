@@ -65,33 +65,27 @@ static bool compact_segmented(const compaction *c) {
     return c->options.form == SFT_FORM_SEGMENTS;
 }
 
-/* As few segments as hold all shards. */
-static sft_code compact_segments(compaction *c) {
-    sfti_ds_manifest *m = &c->next;
-    c->segments =
-        (sfti_ds_segments){ .alloc = c->alloc, .commit = c->uuid, .attempt = c->uuid };
-    sft_code code =
-        sfti_ds_segments_make(&c->segments, c->shards, c->count, &c->arena, c->err);
-    m->segments = c->segments.segment;
-    m->segment_count = c->segments.count;
-    if (m->mode == SFT_DATASET_KV) m->has_schema = false;
-    return code;
-}
-
 static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
     *m = *sfti_ds_manifest_of(c->dataset);
     sft_code code = compact_sums(c);
     if (!code && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
     m->segmented = compact_segmented(c);
-    if (!code && m->segmented) code = compact_segments(c);
-    else if (!code) code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
+    if (!code && m->segmented) { /* as few segments as hold all shards */
+        c->segments =
+            (sfti_ds_segments){ .alloc = c->alloc, .commit = c->uuid, .attempt = c->uuid };
+        code = sfti_ds_segments_make(&c->segments, c->shards, c->count, &c->arena, c->err);
+        m->segments = c->segments.segment;
+        m->segment_count = c->segments.count;
+        if (m->mode == SFT_DATASET_KV) m->has_schema = false;
+    } else if (!code) {
+        code = sfti_ds_manifest_sort(m, c->shards, c->count, &c->arena, c->err);
+    }
     if (code) return code;
     m->index = (sft_span){ NULL, 0 };
     if (!*m->row_order) memcpy(m->row_order, m->commit, sizeof m->row_order);
     if (!sfti_add(m->version, 1, &m->version))
-        return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                         "expected a version within 64 bits, found more");
+        return sfti_ds_overflow("a version", c->err);
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->uuid, sizeof m->commit);
     return SFT_OK;
@@ -116,8 +110,7 @@ static sft_code compact_move(compaction *c) {
         if (code) return code;
     }
     sft_code code = sfti_ds_segments_put(&c->segments, s, c->folder, c->err);
-    if (code) return code;
-    return sfti_can(s, sync_folder) ? sfti_call(s, sync_folder, "", c->err) : SFT_OK;
+    return code ? code : sfti_ds_settle(s, c->err);
 }
 
 /* After the commit point: nothing fails. */
@@ -149,16 +142,6 @@ static void compact_undo(const compaction *c) {
     if (*c->folder) (void)sfti_call(c->storage, remove, c->folder, true, &ignored);
 }
 
-static void compact_swap(compaction *c, sft_span text) {
-    sfti_ds_swap *w = &c->swap;
-    w->old = sft_dataset_manifest(c->dataset);
-    w->old_version = sfti_ds_manifest_of(c->dataset)->version;
-    w->text = text;
-    w->commit = c->uuid;
-    w->folder = c->folder;
-    for (size_t i = 0; i < c->count && !w->shard; i++) w->shard = compact_new_name(c, i);
-}
-
 static sft_code compact_publish(compaction *c) {
     const sfti_ds_steps steps = { c, NULL, compact_clean, c->options.warn,
                                   c->options.warn_ctx };
@@ -171,7 +154,13 @@ static sft_code compact_publish(compaction *c) {
     c->next.numbered = c->next.numbered || c->swap.guard == SFTI_GUARD_NUMBER;
     if (!code) code = sfti_ds_manifest_write(&c->next, &sink, c->err);
     code = sfti_sink_end(&sink, code, c->err);
-    compact_swap(c, (sft_span){ text.data, text.len });
+    sfti_ds_swap *w = &c->swap;
+    w->old = sft_dataset_manifest(c->dataset);
+    w->old_version = sfti_ds_manifest_of(c->dataset)->version;
+    w->text = (sft_span){ text.data, text.len };
+    w->commit = c->uuid;
+    w->folder = c->folder;
+    for (size_t i = 0; i < c->count && !w->shard; i++) w->shard = compact_new_name(c, i);
     if (!code) code = compact_move(c);
     if (!code) code = sfti_ds_swap_run(&c->swap, &steps, &outcome, c->err);
     if (outcome == SFTI_SWAP_FAILED) compact_undo(c);
@@ -200,13 +189,6 @@ static uint64_t compact_least(uint64_t shards) {
     return shards / SFTI_SEGMENT_SHARDS + (shards % SFTI_SEGMENT_SHARDS != 0);
 }
 
-/* Segments alone are not merged at the expense of an index, which a new commit invalidates. */
-static bool compact_reforms(const compaction *c) {
-    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    if (compact_segmented(c) != m->segmented) return true;
-    return m->segmented && !m->index.data && m->segment_count > compact_least(m->shard_count);
-}
-
 static sft_code compact_plan(compaction *c) {
     sft_code code = sft_dataset_get_mode(c->dataset) == SFT_DATASET_KV
                         ? sfti_compact_kv_plan(c)
@@ -217,7 +199,11 @@ static sft_code compact_plan(compaction *c) {
         c->rewritten += g->end - g->first;
         c->after += g->into - (g->end - g->first);
     }
-    c->reform = !code && compact_reforms(c);
+    /* Segments alone are not merged at the expense of an index, which a new commit invalidates. */
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    bool merges = m->segmented && !m->index.data &&
+                  m->segment_count > compact_least(m->shard_count);
+    c->reform = !code && (compact_segmented(c) != m->segmented || merges);
     return code;
 }
 
@@ -252,16 +238,12 @@ static void compact_groups(const compaction *c, sfti_json_writer *w) {
     sfti_json_close(w, ']');
 }
 
-static uint64_t compact_segments_after(const compaction *c, bool changed) {
-    if (!compact_segmented(c)) return UINT64_MAX;
-    return changed ? compact_least(c->after) : sfti_ds_manifest_of(c->dataset)->segment_count;
-}
-
 static sft_code compact_result(const compaction *c, const char *path, sft_tree *tree,
                                sft_error *err) {
     sfti_json_writer w;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     bool changed = c->group_count != 0 || c->reform, dry_run = c->options.dry_run;
+    uint64_t segments = changed ? compact_least(c->after) : m->segment_count;
     uint64_t bytes = !changed ? m->total_bytes : dry_run ? UINT64_MAX : c->next.total_bytes;
     sfti_ds_result_begin(&w, tree, path, true, err);
     sfti_json_put_bool(&w, "dry_run", dry_run);
@@ -273,7 +255,7 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     sfti_json_put_known(&w, "bytes_after", bytes);
     sfti_json_put_bool(&w, "index_removed", changed && m->index.data);
     sfti_json_put_known(&w, "segments_before", m->segmented ? m->segment_count : UINT64_MAX);
-    sfti_json_put_known(&w, "segments_after", compact_segments_after(c, changed));
+    sfti_json_put_known(&w, "segments_after", compact_segmented(c) ? segments : UINT64_MAX);
     sfti_json_put_cstr(&w, "left", c->why);
     compact_groups(c, &w);
     return sfti_result_end(&w);

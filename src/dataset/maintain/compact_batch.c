@@ -49,29 +49,16 @@ static sft_code rebatch_layout(compaction *c) {
     return SFT_OK;
 }
 
-/* Rows that a shard is short of a full batch. */
-static uint64_t rebatch_missing(const compaction *c, size_t i) {
-    const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
-    uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size;
-    return size - s->valid_samples;
-}
-
-static bool rebatch_small(const compaction *c, size_t i) {
-    const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, i);
-    return s->bytes < c->options.target_bytes &&
-           s->samples <= sfti_ds_manifest_of(c->dataset)->batch_size;
-}
-
-/* Small shards [i, end): each full batch of missing rows saves a shard. The group is the shortest
- * that saves the most. */
+/* Small shards [i, end): each full batch of rows that they are short of saves a shard. The group is
+ * the shortest that saves the most. */
 static void rebatch_run(compaction *c, size_t i, size_t end) {
     uint64_t size = sfti_ds_manifest_of(c->dataset)->batch_size, lack = 0, fewer = 0;
+    while (i < end && sft_dataset_shard_at(c->dataset, i)->valid_samples == size) i++;
     compact_group g = { .first = i, .end = i };
-    while (i < end && rebatch_missing(c, i) == 0) i++;
-    for (g.first = i; i < end; i++) {
-        uint64_t next = 0;
-        if (!sfti_add(lack, rebatch_missing(c, i), &next)) break;
-        lack = next;
+    for (; i < end; i++) {
+        uint64_t missing = size - sft_dataset_shard_at(c->dataset, i)->valid_samples;
+        if (!sfti_add(lack, missing, &missing)) break;
+        lack = missing;
         if (lack / size == fewer) continue;
         fewer = lack / size;
         g.end = i + 1;
@@ -93,7 +80,12 @@ sft_code sfti_compact_batch_plan(compaction *c) {
     if (code || c->why) return code;
     bool small = false;
     for (size_t i = 0, end; i < n; i = end + (end == i)) {
-        for (end = i; end < n && rebatch_small(c, end); end++) small = true;
+        for (end = i; end < n; end++, small = true) {
+            const sft_dataset_shard *s = sft_dataset_shard_at(c->dataset, end);
+            if (s->bytes >= c->options.target_bytes ||
+                s->samples > sfti_ds_manifest_of(c->dataset)->batch_size)
+                break;
+        }
         if (end > i) rebatch_run(c, i, end);
     }
     if (c->group_count) return SFT_OK;
@@ -139,10 +131,6 @@ static sft_code rebatch_shard_wrong(const rebatch_rows *b, size_t i, sft_span co
                      column.data ? column.data : "");
 }
 
-static bool rebatch_fits(const sfti_ds_column *column, const sft_tensor *t, uint64_t samples) {
-    return t && sfti_ds_column_holds(column, t) && t->shape[0] == samples;
-}
-
 static sft_code rebatch_check(rebatch_rows *b, size_t n) {
     compaction *c = b->c;
     size_t i = b->g->first + n;
@@ -154,7 +142,7 @@ static sft_code rebatch_check(rebatch_rows *b, size_t n) {
         code = rebatch_shard_wrong(b, i, b->columns[0].name, c->err);
     for (size_t k = 0; k < b->column_count && !code; k++) {
         const sft_tensor *t = sft_file_find(file, b->columns[k].name);
-        if (rebatch_fits(&b->columns[k], t, s->samples))
+        if (t && sfti_ds_column_holds(&b->columns[k], t) && t->shape[0] == s->samples)
             b->offsets[n * b->column_count + k] = t->offset;
         else
             code = rebatch_shard_wrong(b, i, b->columns[k].name, c->err);
@@ -184,17 +172,6 @@ static sft_code rebatch_open(rebatch_rows *b, sfti_arena *arena) {
     return SFT_OK;
 }
 
-/* The shard that holds a row: the last non-empty one that starts at or before it. */
-static size_t rebatch_find(const rebatch_rows *b, uint64_t row) {
-    size_t low = 0, high = b->g->end - b->g->first;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (b->starts[middle] <= row) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
 /* Each column reads the shards once, in order: one slot a shard suffices. */
 static sft_code rebatch_file(rebatch_rows *b, size_t n, sft_source **out, sft_error *err) {
     size_t slot = n % BATCH_OPEN;
@@ -220,7 +197,13 @@ static sft_code rebatch_piece(const rebatch_column *col, uint64_t offset, char *
         memset(into, 0, len);
         return SFT_OK;
     }
-    size_t n = rebatch_find(b, row);
+    /* The shard that holds the row: the last non-empty one that starts at or before it. */
+    size_t n = 0;
+    for (size_t high = shards; n + 1 < high;) {
+        size_t middle = n + (high - n) / 2;
+        if (b->starts[middle] <= row) n = middle;
+        else high = middle;
+    }
     uint64_t in_shard = offset - b->starts[n] * col->row_bytes;
     uint64_t left = (b->starts[n + 1] - b->starts[n]) * col->row_bytes - in_shard;
     sft_source *source;
@@ -271,8 +254,7 @@ static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) 
         if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
         o->columns[k] = (rebatch_column){ b, k, bits / 8 };
         if (!sfti_add(first, samples, &end) || !sfti_mul(end, bits / 8, &end))
-            return sfti_fail(b->c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                             "expected a batch within 64 bits, found more");
+            return sfti_ds_overflow("a batch", b->c->err);
         o->sources[k] = (sft_source){ &o->columns[k], &rebatch_source_vtable, end, NULL, false };
         o->parts[k] = (sft_part){ { column->name, column->dtype, column->rank + 1, shape },
                                   &o->sources[k], first * (bits / 8) };

@@ -9,28 +9,6 @@
 /* Of a group's headers: a file's may have 100 MB, and the order of rows takes some. */
 #define COMPACT_HEADER (UINT64_C(88) << 20)
 
-/* ── Which shards are rewritten ── */
-
-static sft_code shadowed_put(compaction *c, compact_keys *keys, sft_span key) {
-    sft_span *all =
-        sfti_arena_grow(&c->arena, keys->key, keys->count, 1, &keys->cap, sizeof *all);
-    char *copy = sfti_arena_copy(&c->arena, key.data, key.len);
-    if (!all || !copy) return sfti_fail_memory(c->err, key.len + 1);
-    keys->key = all;
-    all[keys->count++] = (sft_span){ copy, key.len };
-    return SFT_OK;
-}
-
-static sft_code shadowed_rows(compaction *c, sfti_ds_merge *merge) {
-    for (;;) {
-        const sfti_ds_row *row;
-        sft_code code = sfti_ds_merge_next(merge, &row, c->err);
-        if (code || !row) return code;
-        if (row->shadowed) code = shadowed_put(c, &c->shadowed[row->source], row->key);
-        if (code) return code;
-    }
-}
-
 static sft_code kv_find_shadowed(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset);
     sfti_ds_merge *merge = NULL;
@@ -46,7 +24,20 @@ static sft_code kv_find_shadowed(compaction *c) {
     }
     sft_code code =
         sfti_ds_merge_open(c->storage, sources, n, &c->open, &c->alloc, NULL, &merge, c->err);
-    if (!code) code = shadowed_rows(c, merge);
+    const sfti_ds_row *row = NULL;
+    if (!code) code = sfti_ds_merge_next(merge, &row, c->err);
+    while (!code && row) {
+        if (row->shadowed) {
+            compact_keys *keys = &c->shadowed[row->source];
+            sft_span *all =
+                sfti_arena_grow(&c->arena, keys->key, keys->count, 1, &keys->cap, sizeof *all);
+            char *copy = sfti_arena_copy(&c->arena, row->key.data, row->key.len);
+            if (all && copy) all[keys->count++] = (sft_span){ copy, row->key.len };
+            else code = sfti_fail_memory(c->err, row->key.len + 1);
+            if (all) keys->key = all;
+        }
+        if (!code) code = sfti_ds_merge_next(merge, &row, c->err);
+    }
     sfti_ds_merge_close(merge);
     return code;
 }
@@ -178,28 +169,17 @@ static sft_code open_group(compaction *c, const compact_group *g, compact_open *
     return code ? code : open_order(c, g, o, arena);
 }
 
-static void close_group(compact_open *o) {
-    for (size_t i = 0; i < o->files_count; i++) sft_close(o->files[i]);
-    sfti_compact_order_free(&o->order);
-}
-
-static void group_samples(const compaction *c, const compact_group *g, uint64_t *samples) {
-    uint64_t columns = sfti_ds_manifest_of(c->dataset)->column_count;
-    *samples = 0;
-    for (size_t i = g->first; i < g->end; i++) {
-        uint64_t gone = c->shadowed[i].count / (columns ? columns : 1);
-        uint64_t had = sft_dataset_shard_at(c->dataset, i)->samples;
-        *samples += had - (gone < had ? gone : had);
-    }
-}
-
 sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
     sfti_arena arena = { .alloc = c->alloc };
     compact_open o = { .order = { .alloc = c->alloc } };
     sfti_shard_sum sum;
     char *name = NULL, stored[SFTI_STORED_NAME];
-    uint64_t samples;
-    group_samples(c, g, &samples);
+    uint64_t samples = 0, columns = sfti_ds_manifest_of(c->dataset)->column_count;
+    for (size_t i = g->first; i < g->end; i++) {
+        uint64_t gone = c->shadowed[i].count / (columns ? columns : 1);
+        uint64_t had = sft_dataset_shard_at(c->dataset, i)->samples;
+        samples += had - (gone < had ? gone : had);
+    }
     sft_code code =
         sfti_compact_name(c, sft_dataset_shard_at(c->dataset, g->first), &name, stored);
     if (!code) code = open_group(c, g, &o, &arena);
@@ -209,7 +189,8 @@ sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {
                                  &sum);
     if (!code && o.part_count)
         code = sfti_compact_facts(c, name, o.part_count, samples, samples, &sum);
-    close_group(&o);
+    for (size_t i = 0; i < o.files_count; i++) sft_close(o.files[i]);
+    sfti_compact_order_free(&o.order);
     sfti_arena_free(&arena);
     return code;
 }

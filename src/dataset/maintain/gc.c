@@ -65,22 +65,6 @@ static bool gc_young(const gc_work *g, int64_t time_s) {
     return g->now_s - (uint64_t)time_s < g->grace_s;
 }
 
-/* Of a file in the dataset's folder. Without a lock it may belong to a commit that has moved it and
- * not yet published: its age is that of its name. */
-static bool gc_young_file(const gc_work *g, const sft_stored *object) {
-    bool moved = sfti_can(g->storage, move) && g->unlockable && object->changed_s > object->mtime_s;
-    return gc_young(g, moved ? object->changed_s : object->mtime_s);
-}
-
-/* Whether SFTI_DATASET_MANIFEST has overtaken a commit file. */
-static bool gc_commit_file(const gc_work *g, const sft_stored *object, sft_span name) {
-    uint64_t number;
-    return !object->folder && g->has_manifest && g->m.ahead == 0 &&
-           sfti_ds_is_commit_file(name, &number) && number < g->m.version &&
-           object->mtime_s > 0 && g->now_s > (uint64_t)object->mtime_s &&
-           g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S;
-}
-
 /* Whether the manifest names a shard or a segment. Out of memory it counts as named. */
 static bool gc_named(const gc_work *g, const char *name, sft_code *code, sft_error *err) {
     bool has = true;
@@ -101,10 +85,13 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     const bool segment = !object->folder && sfti_ds_is_segment(name);
     sft_code code = SFT_OK;
     if (segment && !g->has_manifest) return true;
-    bool garbage = part || segment
-                       ? !gc_named(g, object->name, &code, NULL)
-                       : (object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name)) ||
-                              gc_commit_file(g, object, name);
+    bool garbage = object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name);
+    if (part || segment) garbage = !gc_named(g, object->name, &code, NULL);
+    else if (!object->folder && g->has_manifest && g->m.ahead == 0 &&
+             sfti_ds_is_commit_file(name, &file) && file < g->m.version)
+        /* SFTI_DATASET_MANIFEST has overtaken this commit file. */
+        garbage = garbage || (object->mtime_s > 0 && g->now_s > (uint64_t)object->mtime_s &&
+                              g->now_s - (uint64_t)object->mtime_s > SFTI_COMMIT_FILE_S);
     g->full = code == SFT_OUT_OF_MEMORY;
     if (g->full) return false;
     if (!garbage) return true;
@@ -112,9 +99,12 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     g->full = !item;
     if (!item) return false;
     bool kept = (part || segment) && g->now_s < g->m.keep_until;
-    /* A folder is as old as its contents: see gc_check_folder. */
-    bool young = object->folder ? object->mtime_s > 0 && gc_young(g, object->mtime_s)
-                                : gc_young_file(g, object);
+    /* Without a lock a file may belong to a commit that has moved it and not yet published: its age
+     * is that of its name. A folder is as old as its contents: see gc_check_folder. */
+    bool moved = !object->folder && sfti_can(g->storage, move) && g->unlockable &&
+                 object->changed_s > object->mtime_s;
+    bool young = (!object->folder || object->mtime_s > 0) &&
+                 gc_young(g, moved ? object->changed_s : object->mtime_s);
     *item = (gc_item){ NULL, object->bytes, 0, object->folder, part || segment, kept || young,
                        object->mtime_s <= 0, false, false };
     memcpy(item->name, object->name, len + 1);

@@ -248,15 +248,6 @@ static void verify_totals(verification *v) {
     }
 }
 
-static sft_code duplicates_count(sfti_ds_merge *merge, uint64_t *shadowed, sft_error *err) {
-    for (;;) {
-        const sfti_ds_row *row;
-        sft_code code = sfti_ds_merge_next(merge, &row, err);
-        if (code || !row) return code;
-        if (row->shadowed) shadowed[row->source]++;
-    }
-}
-
 /* Copies what the merge needs of every shard. */
 static sft_code duplicates_sources(verification *v, sfti_ds_source *sources, uint64_t *told,
                                    sft_error *err) {
@@ -289,7 +280,12 @@ static void verify_duplicates(verification *v) {
     sft_code code = duplicates_sources(v, sources, told, &e);
     if (!code)
         code = sfti_ds_merge_open(v->storage, sources, n, &v->open, &v->alloc, v->job, &merge, &e);
-    if (!code) code = duplicates_count(merge, shadowed, &e);
+    const sfti_ds_row *row = NULL;
+    if (!code) code = sfti_ds_merge_next(merge, &row, &e);
+    while (!code && row) {
+        if (row->shadowed) shadowed[row->source]++;
+        code = sfti_ds_merge_next(merge, &row, &e);
+    }
     sfti_ds_merge_close(merge);
     if (code) verify_find(v, SFTI_DATASET_MANIFEST, &e);
     for (size_t i = 0; !code && i < n; i++)
@@ -326,11 +322,6 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
                     : stale ? "the manifest names no index" : "a job's folder");
     verify_put(v, &v->orphans, object->name, &e);
     return !v->code;
-}
-
-static void verify_listing(verification *v) {
-    sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
-    if (!v->code) v->code = code;
 }
 
 /* ── The index ── */
@@ -429,7 +420,10 @@ static void verify_all(verification *v) {
     if (!v->listed) return;
     if (!v->code) verify_totals(v);
     if (!v->code) verify_duplicates(v);
-    if (!v->code) verify_listing(v);
+    if (!v->code) {
+        sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
+        if (!v->code) v->code = code;
+    }
     if (!v->code) verify_index(v);
 }
 

@@ -140,4 +140,3 @@ sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena
         last = out->text;
     }
 }
-

@@ -20,25 +20,6 @@ static sft_code batch_differs(const shard_column *c, const shard_value *v, uint6
     return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, row, &inner);
 }
 
-static void batch_first(shard_column *c, const shard_value *v) {
-    c->begun = true;
-    c->from = v->from;
-    c->dtype = c->asked->has_dtype ? c->asked->dtype : v->from;
-    c->rank = v->rank;
-    if (v->rank) memcpy(c->shape + 1, v->shape, v->rank * sizeof *c->shape);
-    c->row_elements = v->elements;
-    c->row_bytes = v->len / v->rows;
-}
-
-static bool batch_fits(const shard_column *c, const shard_value *v) {
-    return v->from == c->from && sfti_ds_shape_same(v->shape, v->rank, c->shape + 1, c->rank);
-}
-
-static uint64_t batch_ask(uint64_t asked, uint64_t got) {
-    if (got < asked) return 2 * got;
-    return asked > UINT64_MAX / 2 ? UINT64_MAX : 2 * asked;
-}
-
 static sft_code batch_column(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
                              uint64_t count, sft_error *err) {
     shard_column *c = &w->column[k];
@@ -47,97 +28,56 @@ static sft_code batch_column(sft_shard_writer *w, size_t k, shard_held *held, ui
         uint64_t most = count - done < c->ask ? count - done : c->ask;
         sft_code code = sfti_shard_values(w, k, held, row + done, most, &v, err);
         if (code) return code;
-        c->ask = batch_ask(most, v.rows);
+        if (v.rows < most) c->ask = 2 * v.rows;
+        else c->ask = most > UINT64_MAX / 2 ? UINT64_MAX : 2 * most;
         if (!c->begun) {
-            batch_first(c, &v);
+            c->begun = true;
+            c->from = v.from;
+            c->dtype = c->asked->has_dtype ? c->asked->dtype : v.from;
+            c->rank = v.rank;
+            if (v.rank) memcpy(c->shape + 1, v.shape, v.rank * sizeof *c->shape);
+            c->row_elements = v.elements;
+            c->row_bytes = v.len / v.rows;
             code = sfti_shard_agrees(c, c->dtype, c->rank, c->shape + 1, err);
             if (code) return code;
         }
-        if (!batch_fits(c, &v)) return batch_differs(c, &v, w->rows + row + done, err);
+        if (v.from != c->from ||
+            !sfti_ds_shape_same(v.shape, v.rank, c->shape + 1, c->rank))
+            return batch_differs(c, &v, w->rows + row + done, err);
         if (!sfti_pieces_put(&c->pieces, v.piece, &w->alloc))
             return sfti_fail_memory(err, sizeof v.piece);
     }
     return SFT_OK;
 }
 
-/* ── A file ── */
-
-static sft_code batch_spec(const sft_shard_writer *w, shard_column *c, uint64_t samples,
-                           sft_spec *spec, sft_error *err) {
-    sft_error inner;
-    c->shape[0] = samples;
-    *spec = (sft_spec){ c->asked->name, c->dtype, c->rank + 1, c->shape };
-    if (sft_shape_size(c->dtype, c->shape, c->rank + 1, NULL, NULL, &inner) == SFT_OK)
-        return SFT_OK;
-    return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, w->file_row, &inner);
-}
-
-static sft_code batch_specs(sft_shard_writer *w, uint64_t samples, sft_spec *specs,
-                            sft_error *err) {
-    for (size_t k = 0; k < w->columns.count; k++) {
-        sft_code code = batch_spec(w, &w->column[k], samples, &specs[k], err);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
-/* Replaces the element of the cast's block by that of the row. */
-static sft_code batch_value_fail(const sft_shard_writer *w, const shard_column *c,
-                                 uint64_t element, sft_error *inner, sft_error *err) {
-    uint64_t row = w->file_row + element / c->row_elements;
-    sfti_shard_element(inner, element % c->row_elements);
-    return sfti_shard_row_fail(err, SFT_ROW_VALUE, c->asked->name, row, inner);
-}
-
-static sft_code batch_put(shard_file *file, size_t i, shard_column *c, sft_error *err) {
-    sft_shard_writer *w = file->w;
-    sft_error inner;
-    uint64_t element = 0;
-    sft_code code = sfti_shard_file_put(file, i, c->pieces.items, c->pieces.count, c->from,
-                                        &element, &inner);
-    if (code == SFT_CAST_VALUE) return batch_value_fail(w, c, element, &inner, err);
-    return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
-}
-
 static sft_code batch_pad(sft_shard_writer *w, uint64_t rows, sft_error *err) {
     for (size_t k = 0; k < w->columns.count; k++) {
         shard_piece zeros = { NULL, NULL, 0, 0 };
         if (!sfti_mul(rows, w->column[k].row_bytes, &zeros.len))
-            return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                             "expected a batch within 64 bits, found more");
+            return sfti_ds_overflow("a batch", err);
         if (!sfti_pieces_put(&w->column[k].pieces, zeros, &w->alloc))
             return sfti_fail_memory(err, sizeof zeros);
     }
     return SFT_OK;
 }
 
-static void batch_reset(sft_shard_writer *w) {
-    for (size_t k = 0; k < w->columns.count; k++) {
-        w->column[k].begun = false;
-        w->column[k].pieces.count = 0;
-    }
-    w->gathered = 0;
-}
-
+/* A message that names an element of the cast's block gets that of the row. */
 static sft_code batch_tensors(shard_file *file, const uint32_t *at, sft_error *err) {
     sft_shard_writer *w = file->w;
     for (size_t i = 0; i < w->columns.count; i++) {
-        sft_code code = batch_put(file, i, &w->column[at[i]], err);
-        if (code) return code;
+        const shard_column *c = &w->column[at[i]];
+        sft_error inner;
+        uint64_t element = 0;
+        sft_code code = sfti_shard_file_put(file, i, c->pieces.items, c->pieces.count, c->from,
+                                            &element, &inner);
+        if (code == SFT_CAST_VALUE) {
+            uint64_t row = w->file_row + element / c->row_elements;
+            sfti_shard_element(&inner, element % c->row_elements);
+            return sfti_shard_row_fail(err, SFT_ROW_VALUE, c->asked->name, row, &inner);
+        }
+        if (code) return sfti_fail_as(err, code, &inner);
     }
     return SFT_OK;
-}
-
-/* The columns of this file, for its receipt. */
-static void batch_columns(const sft_shard_writer *w, sfti_ds_column *columns) {
-    for (size_t k = 0; k < w->columns.count; k++) {
-        const shard_column *c = &w->column[k];
-        columns[k] = *c->asked;
-        columns[k].has_dtype = columns[k].has_shape = true;
-        columns[k].dtype = c->dtype;
-        columns[k].rank = c->rank;
-        columns[k].shape = c->shape + 1;
-    }
 }
 
 static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t samples,
@@ -148,9 +88,16 @@ static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t sampl
     sfti_ds_column *columns = sfti_arena_array(work, n, sizeof *columns);
     uint32_t *at = sfti_arena_array(work, n, sizeof *at);
     if (!specs || !columns || !at) return sfti_fail_memory(err, n * sizeof *columns);
-    sft_code code = batch_specs(w, samples, specs, err);
-    if (!code)
-        code = sfti_shard_file_begin(w, specs, n, samples, w->gathered, job, &file, err);
+    for (size_t k = 0; k < n; k++) {
+        shard_column *c = &w->column[k];
+        sft_error inner;
+        c->shape[0] = samples;
+        specs[k] = (sft_spec){ c->asked->name, c->dtype, c->rank + 1, c->shape };
+        if (sft_shape_size(c->dtype, c->shape, c->rank + 1, NULL, NULL, &inner))
+            return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, w->file_row, &inner);
+    }
+    sft_code code =
+        sfti_shard_file_begin(w, specs, n, samples, w->gathered, job, &file, err);
     if (code) return code;
     for (size_t k = 0; k < n; k++) at[sft_plan_position(file.plan, k)] = (uint32_t)k;
     code = batch_tensors(&file, at, err);
@@ -158,7 +105,14 @@ static sft_code batch_file(sft_shard_writer *w, sfti_arena *work, uint64_t sampl
         sfti_shard_file_abandon(&file);
         return code;
     }
-    batch_columns(w, columns);
+    for (size_t k = 0; k < n; k++) { /* for the receipt */
+        const shard_column *c = &w->column[k];
+        columns[k] = *c->asked;
+        columns[k].has_dtype = columns[k].has_shape = true;
+        columns[k].dtype = c->dtype;
+        columns[k].rank = c->rank;
+        columns[k].shape = c->shape + 1;
+    }
     return sfti_shard_file_end(&file, columns, err);
 }
 
@@ -167,7 +121,11 @@ static sft_code batch_write(sft_shard_writer *w, uint64_t samples, const sft_job
     sfti_arena work = { .alloc = w->alloc };
     sft_code code = batch_file(w, &work, samples, job, err);
     sfti_arena_free(&work);
-    batch_reset(w);
+    for (size_t k = 0; k < w->columns.count; k++) {
+        w->column[k].begun = false;
+        w->column[k].pieces.count = 0;
+    }
+    w->gathered = 0;
     return code;
 }
 

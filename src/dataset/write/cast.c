@@ -64,14 +64,6 @@ static sft_code cast_plain(sft_dtype from, const void *in, sft_dtype to, void *o
 #define FITS_SIGN (UINT64_C(1) << 63)
 #define FITS_INFINITE UINT64_C(0x7ff0000000000000)
 
-/* F4 and F6 have no infinity: the least value that is too large for them. */
-static uint64_t fits_below(sft_dtype to) {
-    if (to == SFT_F4) return UINT64_C(0x401c000000000000);      /* 7 */
-    if (to == SFT_F6_E2M3) return UINT64_C(0x401f000000000000); /* 7.75 */
-    if (to == SFT_F6_E3M2) return UINT64_C(0x403e000000000000); /* 30 */
-    return FITS_INFINITE;
-}
-
 /* Compares bits of F64, so that the state of the floating-point unit does not matter. Integers and
  * BOOL must be exact; floats may round, but finite stays finite and infinite stays infinite. */
 static bool value_fits(uint64_t in, uint64_t out, const sft_dtype_info *to, uint64_t below) {
@@ -90,12 +82,6 @@ static bool any_special(const uint8_t *out, size_t count, size_t each, uint32_t 
         any |= (bits & exponent) == exponent;
     }
     return any;
-}
-
-static bool block_needs_check(sft_dtype to, const uint8_t *out, size_t count) {
-    if (to == SFT_F16) return any_special(out, count, 2, 0x7c00);
-    if (to == SFT_BF16) return any_special(out, count, 2, 0x7f80);
-    return to != SFT_F32 || any_special(out, count, 4, 0x7f800000);
 }
 
 static sft_code fits_fail(uint64_t bits, sft_dtype from, const sft_dtype_info *to,
@@ -118,7 +104,11 @@ static sft_code block_fits(sft_dtype from, const void *in, sft_dtype to, const v
                            size_t count, uint64_t *element, sft_error *err) {
     uint8_t was[8 * CAST_BLOCK], is[8 * CAST_BLOCK];
     const sft_dtype_info *info = sft_dtype_describe(to);
-    uint64_t below = fits_below(to);
+    /* F4 and F6 have no infinity: the least value that is too large for them is 7, 7.75 or 30. */
+    uint64_t below = to == SFT_F4        ? UINT64_C(0x401c000000000000)
+                     : to == SFT_F6_E2M3 ? UINT64_C(0x401f000000000000)
+                     : to == SFT_F6_E3M2 ? UINT64_C(0x403e000000000000)
+                                         : FITS_INFINITE;
     sft_code code = sft_cast(from, in, SFT_F64, was, count, NULL, NULL, err);
     if (!code) code = sft_cast(to, out, SFT_F64, is, count, NULL, NULL, err);
     for (size_t i = 0; !code && i < count; i++) {
@@ -132,22 +122,21 @@ static sft_code block_fits(sft_dtype from, const void *in, sft_dtype to, const v
 
 /* sft_cast fails outside an integer's range, but truncates fractions, turns numbers too large for a
  * float into infinities (or what it has instead), and any non-zero value into true. */
-static bool cast_may_lose(sft_dtype from, sft_dtype to) {
-    sft_kind kind = sft_dtype_describe(to)->kind, of = sft_dtype_describe(from)->kind;
-    if (from == to || to == SFT_F64 || of == SFT_KIND_BOOL) return false;
-    return kind == SFT_KIND_FLOAT || kind == SFT_KIND_BOOL || of == SFT_KIND_FLOAT;
-}
-
 sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, uint64_t count,
                       bool truncate, uint64_t *element, sft_error *err) {
     uint64_t in_bits = sft_dtype_describe(from)->bits, out_bits = sft_dtype_describe(to)->bits;
     bool halves = truncate && from != to && (to == SFT_F16 || to == SFT_BF16);
     sft_code code = cast_plain(from, in, to, out, count, halves, element, err);
-    if (halves || !cast_may_lose(from, to)) return code;
+    sft_kind kind = sft_dtype_describe(to)->kind, of = sft_dtype_describe(from)->kind;
+    if (halves || from == to || to == SFT_F64 || of == SFT_KIND_BOOL) return code;
+    if (kind != SFT_KIND_FLOAT && kind != SFT_KIND_BOOL && of != SFT_KIND_FLOAT) return code;
     for (uint64_t at = 0; !code && at < count; at += CAST_BLOCK) {
         size_t block = count - at < CAST_BLOCK ? (size_t)(count - at) : CAST_BLOCK;
         const uint8_t *made = (const uint8_t *)out + at * out_bits / 8;
-        if (!block_needs_check(to, made, block)) continue;
+        if ((to == SFT_F16 && !any_special(made, block, 2, 0x7c00)) ||
+            (to == SFT_BF16 && !any_special(made, block, 2, 0x7f80)) ||
+            (to == SFT_F32 && !any_special(made, block, 4, 0x7f800000)))
+            continue;
         *element = at;
         code = block_fits(from, (const uint8_t *)in + at * in_bits / 8, to, made, block, element,
                           err);

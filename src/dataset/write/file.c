@@ -147,16 +147,6 @@ static sft_code cast_feed(file_cast *c, const char *bytes, uint64_t len, sft_err
     return code;
 }
 
-static sft_code cast_begin(file_cast *c, sft_error *err) {
-    sft_shard_writer *w = c->file->w;
-    if (!w->cast_buffer) w->cast_buffer = sfti_take(&w->alloc, SHARD_CAST_BYTES);
-    if (!w->cast_buffer) return sfti_fail_memory(err, SHARD_CAST_BYTES);
-    c->in = w->cast_buffer;
-    c->out = w->cast_buffer + SHARD_CAST_BYTES / 2;
-    c->chunk = (size_t)SHARD_CAST_CHUNK * sft_dtype_describe(c->from)->bits / 8;
-    return SFT_OK;
-}
-
 /* ── Pieces ── */
 
 static sft_code file_some(file_cast *c, const char *bytes, uint64_t len, sft_error *err) {
@@ -180,7 +170,15 @@ sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *piec
                              sft_dtype from, uint64_t *element, sft_error *err) {
     file_cast c = { .file = file, .i = i, .from = from, .element = element };
     c.to = sft_plan_tensor_at(file->plan, i)->dtype;
-    sft_code code = c.from == c.to ? SFT_OK : cast_begin(&c, err);
+    sft_shard_writer *w = file->w;
+    sft_code code = SFT_OK;
+    if (c.from != c.to) {
+        if (!w->cast_buffer) w->cast_buffer = sfti_take(&w->alloc, SHARD_CAST_BYTES);
+        if (!w->cast_buffer) return sfti_fail_memory(err, SHARD_CAST_BYTES);
+        c.in = w->cast_buffer;
+        c.out = w->cast_buffer + SHARD_CAST_BYTES / 2;
+        c.chunk = (size_t)SHARD_CAST_CHUNK * sft_dtype_describe(c.from)->bits / 8;
+    }
     for (size_t k = 0; !code && k < count; k++) code = file_piece(&c, &pieces[k], err);
     if (!code && c.used) code = cast_block(&c, c.in, c.used, err);
     return code;

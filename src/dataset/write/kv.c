@@ -36,12 +36,6 @@ static uint64_t kv_entry_text(uint64_t name, sft_dtype dtype, const uint64_t *sh
     return text;
 }
 
-/* Of key, separator and column. sfti_spell counts quotes for each. */
-static uint64_t kv_name_text(const sft_shard_writer *w, sft_span key, size_t k) {
-    return sfti_spell(key, NULL) + sfti_spell(w->options->separator, NULL) +
-           sfti_spell(w->column[k].asked->name, NULL) - 4;
-}
-
 /* An upper bound of the header's bytes. */
 static uint64_t kv_header(uint64_t text, uint64_t tensors, uint64_t data) {
     return KV_FRAME + text + 2 * tensors * kv_digits(data);
@@ -75,16 +69,6 @@ static bool kv_reserved(const sft_shard_writer *w, sft_span key, sft_span column
     return at == sizeof reserved - 1;
 }
 
-static sft_code kv_read_key(const sft_shard_writer *w, kv_row *r, uint64_t i, sft_error *err) {
-    const struct ArrowArray *array = r->held->array.children[w->columns.name_child];
-    uint64_t at = (uint64_t)r->held->array.offset + i;
-    if (!sfti_arrow_bytes(&w->kv.key, array, at, &r->key))
-        return kv_key_fail(w, r, "a key, found null", err);
-    if (sfti_utf8_check(r->key.data, r->key.len) != r->key.len)
-        return kv_key_fail(w, r, "a key in UTF-8, found other bytes", err);
-    return SFT_OK;
-}
-
 static sft_code kv_read_value(sft_shard_writer *w, kv_row *r, size_t k, uint64_t i,
                               sft_error *err) {
     shard_value *v = &r->values[k];
@@ -100,19 +84,11 @@ static sft_code kv_read_value(sft_shard_writer *w, kv_row *r, size_t k, uint64_t
     if (kv_reserved(w, r->key, c->asked->name))
         return kv_key_fail(w, r, "a key that makes a tensor's name, found the reserved "
                                  "__metadata__", err);
-    r->text += kv_entry_text(kv_name_text(w, r->key, k), dtype, v->shape, v->rank);
-    if (sfti_add(r->data, v->bytes, &r->data)) return SFT_OK;
-    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                     "expected rows within 64 bits, found more");
-}
-
-static sft_code kv_read(sft_shard_writer *w, kv_row *r, uint64_t i, sft_error *err) {
-    r->row = w->rows + i;
-    r->text = r->data = 0;
-    sft_code code = kv_read_key(w, r, i, err);
-    for (size_t k = 0; !code && k < w->columns.count; k++)
-        code = kv_read_value(w, r, k, i, err);
-    return code;
+    /* Key, separator and column as spelled: each with its quotes. */
+    uint64_t name = sfti_spell(r->key, NULL) + sfti_spell(w->options->separator, NULL) +
+                    sfti_spell(c->asked->name, NULL) - 4;
+    r->text += kv_entry_text(name, dtype, v->shape, v->rank);
+    return sfti_add(r->data, v->bytes, &r->data) ? SFT_OK : sfti_ds_overflow("rows", err);
 }
 
 /* ── Names of the file to come ── */
@@ -164,15 +140,6 @@ static bool kv_shape(shard_kv *kv, size_t k, const shard_value *v) {
     return true;
 }
 
-/* ── Rows that lose their name to a later one ── */
-
-static bool kv_row_dead(const sft_shard_writer *w, size_t entry) {
-    size_t columns = w->columns.count, first = entry - entry % columns;
-    for (size_t k = 0; k < columns; k++)
-        if (!w->kv.entries[first + k].dead) return false;
-    return true;
-}
-
 static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
     shard_kv *kv = &w->kv;
     kv_entry *e = &kv->entries[at];
@@ -182,18 +149,10 @@ static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
     kv->data -= e->bytes;
     kv->text -= kv_entry_text(sfti_spell(e->spec.name, NULL), e->spec.dtype, e->spec.shape,
                               e->spec.rank);
-    if (kv_row_dead(w, at)) kv->samples--;
+    size_t columns = w->columns.count, first = at - at % columns, dead = 0;
+    while (dead < columns && kv->entries[first + dead].dead) dead++;
+    if (dead == columns) kv->samples--;
     if (--held->live == 0 && held != but) sfti_shard_release_one(held);
-}
-
-static sft_code kv_duplicate(const sft_shard_writer *w, const kv_row *r, size_t before,
-                         sft_error *err) {
-    sft_span name = w->kv.entries[before].spec.name;
-    uint64_t row = w->kv.first_row + before / w->columns.count;
-    return sfti_fail(err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET,
-                     "expected each tensor's name once, found \"%.*s\" in row %llu and row %llu",
-                     SFTI_CLIP(name, 200), (unsigned long long)row,
-                     (unsigned long long)r->row);
 }
 
 /* ── Adding a row ── */
@@ -210,7 +169,12 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
     kv->entries[n] = (kv_entry){ { name, dtype, v->rank, kv->shapes[k] }, v->piece,
                                  r->held, v->bytes, v->from, false };
     uint32_t before = sfti_names_put(&kv->names, name, hash, (uint32_t)n);
-    if (before != n && !w->options->last_win) return kv_duplicate(w, r, before, err);
+    if (before != n && !w->options->last_win)
+        return sfti_fail(err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET,
+                         "expected each tensor's name once, found \"%.*s\" in row %llu and row "
+                         "%llu", SFTI_CLIP(kv->entries[before].spec.name, 200),
+                         (unsigned long long)(kv->first_row + before / w->columns.count),
+                         (unsigned long long)r->row);
     if (before != n) {
         kv_kill(w, before, r->held);
         sfti_names_replace(&kv->names, name, (uint32_t)n);
@@ -248,18 +212,6 @@ static sft_code kv_add(sft_shard_writer *w, const kv_row *r, sft_error *err) {
     return code;
 }
 
-/* ── A file ── */
-
-static void kv_reset(sft_shard_writer *w) {
-    shard_kv *kv = &w->kv;
-    sfti_arena_free(&kv->arena);
-    sfti_arena_free(&kv->names_arena);
-    memset(&kv->names, 0, sizeof kv->names);
-    for (size_t k = 0; k < w->columns.count; k++) kv->shapes[k] = NULL;
-    kv->count = kv->names_cap = 0;
-    kv->tensors = kv->samples = kv->data = kv->text = kv->weight = 0;
-}
-
 /* A column's dtype and shape, where all its tensors have the same. */
 static void kv_column(const sft_shard_writer *w, size_t k, sfti_ds_column *out) {
     sfti_ds_column is = *w->column[k].asked;
@@ -293,13 +245,20 @@ static sft_code kv_put_file(shard_file *file, size_t i, size_t at, sft_error *er
     return code ? sfti_fail_as(err, code, &inner) : SFT_OK;
 }
 
-/* specs: of live entries. order: indices of entries in file order. */
-static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uint32_t *living,
-                           uint32_t *order, sfti_ds_column *columns, const sft_job *job,
-                           sft_error *err) {
+static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err) {
     shard_kv *kv = &w->kv;
     shard_file file;
-    size_t n = (size_t)kv->tensors;
+    size_t n = (size_t)kv->tensors, at = 0;
+    sft_spec *specs = sfti_arena_array(&kv->arena, n, sizeof *specs);
+    uint32_t *living = sfti_arena_array(&kv->arena, n, sizeof *living);
+    uint32_t *order = sfti_arena_array(&kv->arena, n, sizeof *order); /* in the file */
+    sfti_ds_column *columns = sfti_arena_array(&kv->arena, w->columns.count, sizeof *columns);
+    if (!specs || !living || !order || !columns) return sfti_fail_memory(err, n * sizeof *specs);
+    for (size_t i = 0; i < kv->count; i++) {
+        if (kv->entries[i].dead) continue;
+        specs[at] = kv->entries[i].spec;
+        living[at++] = (uint32_t)i;
+    }
     sft_code code = sfti_shard_file_begin(w, specs, n, kv->samples, kv->samples, job, &file, err);
     if (code) return code;
     for (size_t i = 0; i < n; i++) order[sft_plan_position(file.plan, i)] = living[i];
@@ -312,26 +271,16 @@ static sft_code kv_tensors(sft_shard_writer *w, const sft_spec *specs, const uin
     return sfti_shard_file_end(&file, columns, err);
 }
 
-static sft_code kv_file(sft_shard_writer *w, const sft_job *job, sft_error *err) {
-    shard_kv *kv = &w->kv;
-    size_t n = (size_t)kv->tensors, at = 0;
-    sft_spec *specs = sfti_arena_array(&kv->arena, n, sizeof *specs);
-    uint32_t *living = sfti_arena_array(&kv->arena, n, sizeof *living);
-    uint32_t *order = sfti_arena_array(&kv->arena, n, sizeof *order);
-    sfti_ds_column *columns = sfti_arena_array(&kv->arena, w->columns.count, sizeof *columns);
-    if (!specs || !living || !order || !columns) return sfti_fail_memory(err, n * sizeof *specs);
-    for (size_t i = 0; i < kv->count; i++) {
-        if (kv->entries[i].dead) continue;
-        specs[at] = kv->entries[i].spec;
-        living[at++] = (uint32_t)i;
-    }
-    return kv_tensors(w, specs, living, order, columns, job, err);
-}
-
 static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *job,
                          sft_error *err) {
+    shard_kv *kv = &w->kv;
     sft_code code = kv_file(w, job, err);
-    kv_reset(w);
+    sfti_arena_free(&kv->arena);
+    sfti_arena_free(&kv->names_arena);
+    memset(&kv->names, 0, sizeof kv->names);
+    for (size_t k = 0; k < w->columns.count; k++) kv->shapes[k] = NULL;
+    kv->count = kv->names_cap = 0;
+    kv->tensors = kv->samples = kv->data = kv->text = kv->weight = 0;
     sfti_shard_release(w, but);
     if (but) but->live = 0;
     return code;
@@ -339,27 +288,34 @@ static sft_code kv_write(sft_shard_writer *w, shard_held *but, const sft_job *jo
 
 /* ── Rows ── */
 
-/* Whether this row would make the header longer than readers accept. */
-static bool kv_must_end(const shard_kv *kv, const kv_row *r, size_t columns) {
-    return kv->count && kv_header(kv->text + r->text, kv->tensors + columns,
-                                  kv->data + r->data) > SFT_MAX_HEADER_BYTES;
-}
-
-/* Whether the target is reached, or twice as much memory is held by replaced rows. */
-static bool kv_may_end(const sft_shard_writer *w) {
-    const shard_kv *kv = &w->kv;
-    uint64_t target = w->options->shard_bytes;
-    return kv->data >= target || kv->data + kv_header(kv->text, kv->tensors, kv->data) >= target ||
-           kv->weight / 2 >= target;
-}
-
 static sft_code kv_take(sft_shard_writer *w, kv_row *r, uint64_t i, const sft_job *job,
                         sft_error *err) {
-    sft_code code = kv_read(w, r, i, err);
-    if (!code && kv_must_end(&w->kv, r, w->columns.count))
+    shard_kv *kv = &w->kv;
+    const struct ArrowArray *batch = &r->held->array;
+    r->row = w->rows + i;
+    r->text = r->data = 0;
+    if (!sfti_arrow_bytes(&kv->key, batch->children[w->columns.name_child],
+                          (uint64_t)batch->offset + i, &r->key))
+        return kv_key_fail(w, r, "a key, found null", err);
+    if (sfti_utf8_check(r->key.data, r->key.len) != r->key.len)
+        return kv_key_fail(w, r, "a key in UTF-8, found other bytes", err);
+    sft_code code = SFT_OK;
+    for (size_t k = 0; !code && k < w->columns.count; k++)
+        code = kv_read_value(w, r, k, i, err);
+
+    /* A header does not get longer than readers accept. */
+    if (!code && kv->count &&
+        kv_header(kv->text + r->text, kv->tensors + w->columns.count, kv->data + r->data) >
+            SFT_MAX_HEADER_BYTES)
         code = kv_write(w, r->held, job, err);
     if (!code) code = kv_add(w, r, err);
-    if (code || !kv_may_end(w)) return code;
+    if (code) return code;
+
+    /* The file ends when it has the target's size, or replaced rows hold twice as much memory. */
+    uint64_t target = w->options->shard_bytes;
+    if (kv->data < target && kv->weight / 2 < target &&
+        kv->data + kv_header(kv->text, kv->tensors, kv->data) < target)
+        return SFT_OK;
     code = kv_write(w, r->held, job, err);
     r->held->loose.len = 0;
     return code;

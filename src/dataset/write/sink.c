@@ -31,14 +31,6 @@ sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error 
     return SFT_OK;
 }
 
-static sft_code queue_put(sfti_finish_queue *queue, sft_sink sink, sft_error *err) {
-    if (!queue || queue->most == 0) return sft_sink_finish(&sink, err);
-    sft_code code = sfti_finish_queue_run(queue, queue->most - 1, err);
-    if (!code) queue->sink[queue->count++] = sink;
-    else sft_sink_abandon(&sink);
-    return code;
-}
-
 /* ── The sink ── */
 
 typedef struct hash_sink {
@@ -146,7 +138,14 @@ static sft_code hash_finish(void *ctx, sft_error *err) {
     sft_hasher_result(s->hasher, &hashes);
     memcpy(s->sum->sha256, sft_hashes_get(&hashes, SFT_HASH_SHA256), 65);
     s->sum->bytes = s->at;
-    code = queue_put(s->queue, s->inner, err);
+    sfti_finish_queue *queue = s->queue;
+    if (queue && queue->most) {
+        code = sfti_finish_queue_run(queue, queue->most - 1, err);
+        if (!code) queue->sink[queue->count++] = s->inner;
+        else sft_sink_abandon(&s->inner);
+    } else {
+        code = sft_sink_finish(&s->inner, err);
+    }
     hash_free(s);
     return code;
 }

@@ -23,40 +23,21 @@ void sfti_shard_element(sft_error *inner, uint64_t element) {
     (void)snprintf(at, cap, "%s%llu", mark, (unsigned long long)element);
 }
 
-/* ── Whether a batch is of the schema ── */
-
-static bool check_child(const struct ArrowArray *batch, size_t i) {
-    const struct ArrowArray *child = batch->children[i];
-    return child && child->length >= 0 && batch->offset <= child->length &&
-           batch->length <= child->length - batch->offset;
-}
-
-static bool check_struct(const sft_shard_writer *w, const struct ArrowArray *batch) {
-    if (batch->n_children < 0 || (size_t)batch->n_children != w->children || batch->length < 0 ||
-        batch->offset < 0 || (w->children && !batch->children) ||
-        (batch->n_buffers > 0 && !batch->buffers))
-        return false;
-    for (size_t i = 0; i < w->children; i++)
-        if (!check_child(batch, i)) return false;
-    return true;
-}
-
-static sft_code check_nulls(const sft_shard_writer *w, const struct ArrowArray *batch,
-                            sft_error *err) {
+sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err) {
+    bool good = batch->n_children >= 0 && (size_t)batch->n_children == w->children &&
+                batch->length >= 0 && batch->offset >= 0 && (!w->children || batch->children) &&
+                (batch->n_buffers <= 0 || batch->buffers);
+    for (size_t i = 0; good && i < w->children; i++) good = sfti_arrow_has_child(batch, i);
+    if (!good)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+                         "expected a struct array of the schema's %llu columns, found another",
+                         (unsigned long long)w->children);
     for (uint64_t i = 0; batch->null_count && i < (uint64_t)batch->length; i++)
         if (sfti_arrow_null(batch, i))
             return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET,
                              "row %llu: expected a row, found null",
                              (unsigned long long)(w->rows + i));
-    return SFT_OK;
-}
-
-sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err) {
-    if (!check_struct(w, batch))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a struct array of the schema's %llu columns, found another",
-                         (unsigned long long)w->children);
-    sft_code code = check_nulls(w, batch, err);
+    sft_code code = SFT_OK;
     for (size_t k = 0; !code && k < w->columns.count; k++) {
         const shard_column *c = &w->column[k];
         const struct ArrowArray *child = batch->children[c->asked->child];
@@ -86,15 +67,6 @@ static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *ask
     return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
 }
 
-/* Gives lists the requested shape, or that of their type. */
-static sft_code value_reshape(const shard_column *c, shard_value *v, sft_error *err) {
-    if (!c->asked->has_shape) return SFT_OK;
-    if (v->elements != c->elements) return value_shape_fail(v, c->asked, err);
-    v->rank = c->asked->rank;
-    v->shape = c->asked->shape;
-    return SFT_OK;
-}
-
 static sft_code value_array(const shard_column *c, const struct ArrowArray *array, uint64_t i,
                             uint64_t most, sft_buffer *loose, shard_value *v, sft_error *err) {
     sft_code code = sfti_arrow_elements(&c->type, array, i, most, loose, &v->buffer, err);
@@ -105,7 +77,12 @@ static sft_code value_array(const shard_column *c, const struct ArrowArray *arra
     v->len = v->buffer.elements * c->type.bytes; /* they are in memory: no overflow */
     v->rank = v->buffer.rank;
     v->shape = v->buffer.shape;
-    return value_reshape(c, v, err);
+    /* Lists get the requested shape, or that of their type. */
+    if (!c->asked->has_shape) return SFT_OK;
+    if (v->elements != c->elements) return value_shape_fail(v, c->asked, err);
+    v->rank = c->asked->rank;
+    v->shape = c->asked->shape;
+    return SFT_OK;
 }
 
 static sft_code value_tensor(const shard_column *c, const struct ArrowArray *array, uint64_t i,

@@ -105,7 +105,7 @@ sft_import_format sfti_zip_tell(const sfti_zip *zip, const char **what) {
 
 /* The name in the local header at the file's begin, of which `name` holds a part. */
 static sft_span first_name(sfti_import *im, char name[FIRST_NAME]) {
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     uint8_t head[ZIP_LOCAL_LEN];
     sft_span none = { "", 0 };
     if (source->size < ZIP_LOCAL_LEN || sfti_import_read(im, source, 0, head, sizeof head))
@@ -142,11 +142,11 @@ static sft_code read_torch(sfti_import *im, const sfti_zip *zip) {
     const sfti_zip_entry *pickle = find_data_pkl(zip);
     sft_span name = pickle->name;
     if (zip->folder.len == 0)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
+        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
                          "expected all entries in one folder, as \"%.*s\" is, found others",
                          SFTI_CLIP(name, 200));
     if (memcmp(name.data + zip->folder.len, "/data.pkl", 9) != 0)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_AMBIGUOUS, pickle->begin,
+        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, pickle->begin,
                          "expected \"%.*s/data.pkl\", found \"%.*s\", which only some readers "
                          "take for it", SFTI_CLIP(zip->folder, 100), SFTI_CLIP(name, 100));
     return sfti_read_torch_zip(im, zip);
@@ -155,13 +155,13 @@ static sft_code read_torch(sfti_import *im, const sfti_zip *zip) {
 sft_code sfti_read_zip(sfti_import *im) {
     sfti_zip zip;
     const char *what = NULL;
-    sft_code code = sfti_zip_open(im, sfti_import_input(im), &zip);
+    sft_code code = sfti_zip_open(im, im->input, &zip);
     if (code) return code;
     sft_import_format format = sfti_zip_tell(&zip, &what);
     if (format == SFT_IMPORT_NONE)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+        return sfti_fail(im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
                          "expected a PyTorch checkpoint or NumPy arrays, found %s", what);
-    sfti_import_become(im, format);
+    im->format = format;
     if (zip.unused > 0) {
         code = sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1, zip.unused,
                                  "bytes between the entries of the zip archive");

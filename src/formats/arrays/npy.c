@@ -210,7 +210,7 @@ typedef struct npy_place {
 static sft_code npy_load(sfti_import *im, const npy_place *p, uint8_t *head, const uint8_t **out,
                          uint64_t *text, uint64_t *data) {
     size_t len = p->len < NPY_HEAD ? (size_t)p->len : NPY_HEAD;
-    sft_error *err = sfti_import_error(im);
+    sft_error *err = im->err;
     memset(head, 0, NPY_HEAD);
     sft_code code = sfti_import_read(im, p->source, p->begin, head, len);
     if (code) return code;
@@ -238,10 +238,10 @@ static sft_code npy_load(sfti_import *im, const npy_place *p, uint8_t *head, con
 }
 
 static sft_code npy_item(sfti_import *im, const npy_array *a, sfti_item *item) {
-    sfti_arena *arena = sfti_import_arena(im);
+    sfti_arena *arena = &im->arena;
     uint64_t *sizes = sfti_arena_array(arena, a->rank * (a->fortran ? 2 : 1), sizeof *sizes);
     uint64_t stride = 1;
-    if (!sizes) return sfti_fail_memory(sfti_import_error(im), a->rank);
+    if (!sizes) return sfti_fail_memory(im->err, a->rank);
     memcpy(sizes, a->shape, a->rank * sizeof *sizes);
     item->shape = sizes;
     item->rank = a->rank;
@@ -280,12 +280,12 @@ static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
     npy_array array;
     sft_code code = npy_load(im, p, buffer, &head, &text, &data);
     if (!code) {
-        npy_text t = { sfti_import_error(im), (const char *)head + text, (const char *)head + text,
+        npy_text t = { im->err, (const char *)head + text, (const char *)head + text,
                        (const char *)head + data, p->begin + text };
         code = npy_header(&t, &array);
     }
     if (code) {
-        if (sfti_import_error(im)) sfti_error_tensor(sfti_import_error(im), name);
+        if (im->err) sfti_error_tensor(im->err, name);
         return code;
     }
     if (array.refusal)
@@ -313,9 +313,9 @@ bool sfti_is_npy(sfti_import *im, const uint8_t *head, size_t len) {
 }
 
 sft_code sfti_read_npy(sfti_import *im) {
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     npy_place place = { .source = source, .len = source->size };
-    sft_span name = without_npy(sfti_import_name(im));
+    sft_span name = without_npy(im->name);
     return npy_add(im, &place, name.len > 0 ? name : sft_span_cstr("array"));
 }
 
@@ -331,7 +331,7 @@ static void announce_headers(const sft_source *archive, const sfti_zip *zip) {
 }
 
 sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
-    const sft_source *archive = sfti_import_input(im);
+    const sft_source *archive = im->input;
     sfti_crc32_table table;
     sfti_crc32_begin(&table);
     announce_headers(archive, zip);

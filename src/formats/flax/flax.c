@@ -30,7 +30,7 @@ typedef struct flax_read {
 } flax_read;
 
 static sft_error *flax_error(const flax_read *r) {
-    return sfti_import_error(r->im);
+    return r->im->err;
 }
 
 static sft_code flax_value(flax_read *r, sfti_value_kind kind, uint64_t at, sfti_value **out) {
@@ -324,18 +324,18 @@ static sft_code flax_read_value(flax_read *r) {
 }
 
 sft_code sfti_read_msgpack(sfti_import *im) {
-    const sft_source *source = sfti_import_input(im);
-    flax_read *r = sfti_arena_take(sfti_import_arena(im), sizeof *r);
-    if (!r) return sfti_fail_memory(sfti_import_error(im), sizeof *r);
+    const sft_source *source = im->input;
+    flax_read *r = sfti_arena_take(&im->arena, sizeof *r);
+    if (!r) return sfti_fail_memory(im->err, sizeof *r);
     memset(r, 0, sizeof *r);
     r->im = im;
-    r->arena = sfti_import_arena(im);
+    r->arena = &im->arena;
     sft_code code = sfti_wire_open(im, source, 0, source->size, &r->wire);
     if (!code) code = flax_read_value(r);
     while (!code && r->depth > 0) code = flax_read_value(r);
     if (code) return code;
     if (r->wire.at < r->wire.end)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, r->wire.at,
+        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, r->wire.at,
                          "expected the end of the file behind the value, found more");
     return sfti_roots_import(im, r->root, NULL);
 }
@@ -348,7 +348,7 @@ bool sfti_is_msgpack(sfti_import *im, const uint8_t *head, size_t len) {
     if (len < 3 || head[0] == 0x80 || (head[0] >= 0x90 && head[0] < 0xde) || head[0] < 0x80
         || head[0] > 0xdf)
         return false;
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     if (sfti_wire_open(im, source, 0, source->size, &wire)) return false;
     if (sfti_msgpack_next(&wire, &map) || map.kind != SFTI_MSGPACK_MAP || map.len == 0)
         return false;

@@ -25,7 +25,7 @@ static const struct msgpack_code {
 };
 
 static sft_code msgpack_fail(const sfti_wire *wire, uint64_t at, const char *expected) {
-    return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, at,
+    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, at,
                      "expected %s, found something else", expected);
 }
 

@@ -58,7 +58,7 @@ static sft_code read_version(gguf_file *f) {
         version = version >> 24 | (version >> 8 & 0xff00);
     }
     if (version == 2 || version == 3) return SFT_OK;
-    return sfti_fail(sfti_import_error(f->im), SFT_FOREIGN_KIND, 4,
+    return sfti_fail(f->im->err, SFT_FOREIGN_KIND, 4,
                      "expected GGUF of version 2 or 3, found version %u%s", version,
                      version == 1 ? ", which ggml has dropped" : "");
 }
@@ -71,11 +71,11 @@ static sft_code read_dimensions(gguf_file *f, gguf_row *row) {
     sft_code code = sfti_gguf_u32(c, &row->rank);
     if (code) return code;
     if (row->rank > SFT_MAX_RANK)
-        return sfti_fail_tensor(sfti_import_error(f->im), SFT_RANK_TOO_LARGE, at, row->name,
+        return sfti_fail_tensor(f->im->err, SFT_RANK_TOO_LARGE, at, row->name,
                                 "expected at most %d dimensions, found %u", SFT_MAX_RANK,
                                 row->rank);
-    row->shape = sfti_arena_array(sfti_import_arena(f->im), row->rank, sizeof *row->shape);
-    if (!row->shape) return sfti_fail_memory(sfti_import_error(f->im), row->rank);
+    row->shape = sfti_arena_array(&f->im->arena, row->rank, sizeof *row->shape);
+    if (!row->shape) return sfti_fail_memory(f->im->err, row->rank);
     for (uint32_t d = row->rank; !code && d-- > 0;) { /* the fastest one comes first */
         at = c->at;
         code = sfti_gguf_number(c, 8, &row->shape[d]);
@@ -83,7 +83,7 @@ static sft_code read_dimensions(gguf_file *f, gguf_row *row) {
             && (row->shape[d] >= SFTI_GGUF_MOST_DIMENSION
                 || !sfti_mul(elements, row->shape[d], &elements)
                 || elements >= SFTI_GGUF_MOST_DIMENSION))
-            code = sfti_fail_tensor(sfti_import_error(f->im), SFT_SIZE_OVERFLOW, at, row->name,
+            code = sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, at, row->name,
                                     "expected less than 2^63 elements, found more");
     }
     return code;
@@ -95,12 +95,12 @@ static sft_code size_row(gguf_file *f, gguf_row *row, uint64_t type_at) {
     uint64_t elements = 1, fastest = row->rank ? row->shape[row->rank - 1] : 1;
     for (uint32_t d = 0; d < row->rank; d++) elements *= row->shape[d];
     if (fastest % codec->elements != 0)
-        return sfti_fail_tensor(sfti_import_error(f->im), SFT_FOREIGN_SIZE, type_at, row->name,
+        return sfti_fail_tensor(f->im->err, SFT_FOREIGN_SIZE, type_at, row->name,
                                 "expected rows of whole blocks of %u elements of %s, found %llu "
                                 "elements", codec->elements, codec->name,
                                 (unsigned long long)fastest);
     if (sfti_mul(elements / codec->elements, codec->stored, &row->bytes)) return SFT_OK;
-    return sfti_fail_tensor(sfti_import_error(f->im), SFT_SIZE_OVERFLOW, type_at, row->name,
+    return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, type_at, row->name,
                             "expected less than 2^64 bytes, found more");
 }
 
@@ -110,14 +110,14 @@ static sft_code place_row(gguf_file *f, const gguf_row *row, uint64_t offset_at)
     bool gap = before && !sfti_gguf_type_of(before->number)->codec.stored
                && row->offset > f->end && row->offset % f->pairs.alignment == 0;
     if (row->offset != f->end && !gap)
-        return sfti_fail_tensor(sfti_import_error(f->im), SFT_FOREIGN_SYNTAX, offset_at,
+        return sfti_fail_tensor(f->im->err, SFT_FOREIGN_SYNTAX, offset_at,
                                 row->name, "expected its data at offset %llu, where those of the "
                                 "tensor before end, found %llu", (unsigned long long)f->end,
                                 (unsigned long long)row->offset);
     if (sfti_add(row->offset, row->bytes, &f->end)
         && sfti_align_up(f->end, f->pairs.alignment, &f->end))
         return SFT_OK;
-    return sfti_fail_tensor(sfti_import_error(f->im), SFT_SIZE_OVERFLOW, offset_at, row->name,
+    return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, offset_at, row->name,
                             "expected data of less than 2^64 bytes, found more");
 }
 
@@ -126,7 +126,7 @@ static sft_code read_tensor_row(gguf_file *f, gguf_row *row) {
     *row = (gguf_row){ .at = c->at };
     sft_code code = sfti_gguf_string(c, UINT64_MAX, &row->name);
     if (!code && row->name.len > 0 && memchr(row->name.data, '\0', row->name.len))
-        return sfti_fail_tensor(sfti_import_error(f->im), SFT_FOREIGN_NAME, row->at, row->name,
+        return sfti_fail_tensor(f->im->err, SFT_FOREIGN_NAME, row->at, row->name,
                                 "expected a name without NUL, at which ggml ends it, found one");
     if (!code) code = read_dimensions(f, row);
     uint64_t type_at = c->at;
@@ -138,9 +138,9 @@ static sft_code read_tensor_row(gguf_file *f, gguf_row *row) {
 
 static sft_code read_tensor_rows(gguf_file *f, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
-        gguf_row *rows = sfti_arena_grow(sfti_import_arena(f->im), f->rows, f->count, 1, &f->cap,
+        gguf_row *rows = sfti_arena_grow(&f->im->arena, f->rows, f->count, 1, &f->cap,
                                          sizeof *rows);
-        if (!rows) return sfti_fail_memory(sfti_import_error(f->im), sizeof *rows);
+        if (!rows) return sfti_fail_memory(f->im->err, sizeof *rows);
         f->rows = rows;
         sft_code code = read_tensor_row(f, &rows[f->count]);
         if (code) return code;
@@ -177,7 +177,7 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
     else if (f->cursor.big_endian)
         item.swap = (uint8_t)(type->codec.stored > 1 ? type->codec.stored : 0);
     if (!sfti_add(data, row->offset, &item.begin))
-        return sfti_fail_tensor(sfti_import_error(f->im), SFT_SIZE_OVERFLOW, row->at, row->name,
+        return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, row->at, row->name,
                                 "expected data of less than 2^64 bytes, found more");
     f->model->beyond += row->rank > 4 || row->name.len > 63;
     f->model->renamed |= row->name.len > 4 && memcmp(row->name.data, "blk.", 4) == 0;
@@ -187,7 +187,7 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
 static sft_code add_rows(gguf_file *f) {
     uint64_t data, end;
     if (!sfti_align_up(f->cursor.at, f->pairs.alignment, &data) || !sfti_add(data, f->end, &end))
-        return sfti_fail(sfti_import_error(f->im), SFT_SIZE_OVERFLOW, f->cursor.at,
+        return sfti_fail(f->im->err, SFT_SIZE_OVERFLOW, f->cursor.at,
                          "expected data of less than 2^64 bytes, found more");
     for (size_t i = 0; i < f->count; i++) {
         sft_code code = add_row(f, &f->rows[i], data);
@@ -222,15 +222,15 @@ static sft_code read_file(gguf_model *model, const sft_source *source, bool firs
 static sft_code name_split(gguf_model *model, const sfti_gguf_pairs *first, uint64_t number,
                           sft_span *out) {
     char suffix[sizeof PART_SUFFIX];
-    sft_span name = sfti_import_name(model->im);
+    sft_span name = model->im->name;
     size_t len = sizeof PART_SUFFIX - 1;
     (void)snprintf(suffix, sizeof suffix, "-00001-of-%05u.gguf", (unsigned)first->split_count);
     if (name.len < len || memcmp(name.data + name.len - len, suffix, len) != 0)
-        return sfti_fail(sfti_import_error(model->im), SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+        return sfti_fail(model->im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
                          "expected a path that ends in %s, to find the other parts by, found %.*s",
                          suffix, SFTI_CLIP(name, 200));
-    char *part = sfti_arena_copy(sfti_import_arena(model->im), name.data, name.len);
-    if (!part) return sfti_fail_memory(sfti_import_error(model->im), name.len);
+    char *part = sfti_arena_copy(&model->im->arena, name.data, name.len);
+    if (!part) return sfti_fail_memory(model->im->err, name.len);
     (void)snprintf(suffix, sizeof suffix, "-%05u-of-%05u.gguf", (unsigned)number + 1,
                    (unsigned)first->split_count);
     memcpy(part + name.len - len, suffix, len);
@@ -240,7 +240,7 @@ static sft_code name_split(gguf_model *model, const sfti_gguf_pairs *first, uint
 
 /* The offset of an error is that of a byte in this part. */
 static sft_code fail_in_part(gguf_model *model, sft_span name, sft_code code) {
-    sft_error *err = sfti_import_error(model->im);
+    sft_error *err = model->im->err;
     sft_error found;
     if (!err || err->offset == SFT_NO_OFFSET) return code;
     found = *err;
@@ -259,7 +259,7 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
     code = read_file(model, source, false, &pairs);
     if (code) return fail_in_part(model, name, code);
     if (pairs.split_number == number && pairs.split_count == first->split_count) return SFT_OK;
-    return sfti_fail(sfti_import_error(model->im), SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
+    return sfti_fail(model->im->err, SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
                      "expected part %llu of %llu in %.*s, found part %llu of %llu",
                      (unsigned long long)number + 1, (unsigned long long)first->split_count,
                      SFTI_CLIP(name, 200), (unsigned long long)pairs.split_number + 1,
@@ -269,7 +269,7 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
 static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
     sft_code code = SFT_OK;
     if (first->split_number != 0 || first->split_count > 99999)
-        return sfti_fail(sfti_import_error(model->im), SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+        return sfti_fail(model->im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
                          "expected part 1 of at most 99999, which names the others, found part "
                          "%llu of %llu", (unsigned long long)first->split_number + 1,
                          (unsigned long long)first->split_count);
@@ -277,10 +277,9 @@ static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
         code = read_part(model, first, number);
     if (code || first->split_tensors == UINT64_MAX || first->split_tensors == model->tensors)
         return code;
-    return sfti_fail(sfti_import_error(model->im), SFT_FOREIGN_SYNTAX, SFT_NO_OFFSET,
+    return sfti_fail(model->im->err, SFT_FOREIGN_SYNTAX, SFT_NO_OFFSET,
                      "expected %llu tensors in all parts (split.tensors.count), found %llu",
-                     (unsigned long long)first->split_tensors,
-                     (unsigned long long)model->tensors);
+                     (unsigned long long)first->split_tensors, (unsigned long long)model->tensors);
 }
 
 static sft_code leave_notes(gguf_model *model, const sfti_gguf_pairs *pairs) {
@@ -298,12 +297,12 @@ static sft_code leave_notes(gguf_model *model, const sfti_gguf_pairs *pairs) {
 }
 
 sft_code sfti_read_gguf(sfti_import *im) {
-    gguf_model *model = sfti_arena_take(sfti_import_arena(im), sizeof *model);
+    gguf_model *model = sfti_arena_take(&im->arena, sizeof *model);
     sfti_gguf_pairs first;
-    if (!model) return sfti_fail_memory(sfti_import_error(im), sizeof *model);
+    if (!model) return sfti_fail_memory(im->err, sizeof *model);
     memset(model, 0, sizeof *model);
     model->im = im;
-    sft_code code = read_file(model, sfti_import_input(im), true, &first);
+    sft_code code = read_file(model, im->input, true, &first);
     if (!code && first.split_count > 1) code = read_parts(model, &first);
     return code ? code : leave_notes(model, &first);
 }

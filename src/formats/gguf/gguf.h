@@ -2,7 +2,7 @@
 #ifndef SFTI_IMPORT_GGUF_H
 #define SFTI_IMPORT_GGUF_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 typedef struct sfti_gguf_type {
     sfti_codec codec;   /* of plain elements: without unpack, of one element */

@@ -5,15 +5,15 @@
 #include <string.h>
 
 sft_code sfti_gguf_begin(sfti_gguf_cursor *c, sfti_import *im, const sft_source *source) {
-    uint8_t *window = sfti_arena_take(sfti_import_arena(im), SFTI_GGUF_WINDOW);
+    uint8_t *window = sfti_arena_take(&im->arena, SFTI_GGUF_WINDOW);
     *c = (sfti_gguf_cursor){ .im = im, .source = source, .window = window };
-    return window ? SFT_OK : sfti_fail_memory(sfti_import_error(im), SFTI_GGUF_WINDOW);
+    return window ? SFT_OK : sfti_fail_memory(im->err, SFTI_GGUF_WINDOW);
 }
 
 static sft_code check_left(const sfti_gguf_cursor *c, uint64_t len) {
     uint64_t left = c->source->size - c->at;
     if (len <= left) return SFT_OK;
-    return sfti_fail(sfti_import_error(c->im), SFT_FOREIGN_TRUNCATED, c->at,
+    return sfti_fail(c->im->err, SFT_FOREIGN_TRUNCATED, c->at,
                      "expected %llu bytes, found the end of the file after %llu",
                      (unsigned long long)len, (unsigned long long)left);
 }
@@ -81,8 +81,8 @@ static sft_code keep_string(sfti_gguf_cursor *c, size_t len, sft_span *out) {
     } else {
         code = sfti_gguf_take(c, len, &at);
         if (code) return code;
-        bytes = (uint8_t *)sfti_arena_copy(sfti_import_arena(c->im), at, len);
-        if (!bytes) code = sfti_fail_memory(sfti_import_error(c->im), len);
+        bytes = (uint8_t *)sfti_arena_copy(&c->im->arena, at, len);
+        if (!bytes) code = sfti_fail_memory(c->im->err, len);
     }
     if (!code) *out = (sft_span){ (const char *)bytes, len };
     return code;

@@ -2,7 +2,7 @@
 #ifndef SFTI_IMPORT_GGUF_CURSOR_H
 #define SFTI_IMPORT_GGUF_CURSOR_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 #define SFTI_GGUF_WINDOW ((size_t)1 << 16)
 

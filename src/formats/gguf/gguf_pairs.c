@@ -49,7 +49,7 @@ static sft_code read_type(pair_reader *r, const value_type **out) {
     sft_code code = sfti_gguf_u32(r->c, &number);
     if (code) return code;
     if (number >= VALUE_TYPES)
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
                          "expected a type of value from 0 to 12, found %u", number);
     *out = &value_types[number];
     return SFT_OK;
@@ -73,8 +73,8 @@ static size_t scalar_text(const value_type *type, uint64_t bits, char out[SFTI_D
 
 static sft_code put_pair(pair_reader *r, sft_span key, sft_span value) {
     static const char prefix[] = "gguf.";
-    char *name = sfti_arena_array(sfti_import_arena(r->im), sizeof prefix + key.len, 1);
-    if (!name) return sfti_fail_memory(sfti_import_error(r->im), key.len);
+    char *name = sfti_arena_array(&r->im->arena, sizeof prefix + key.len, 1);
+    if (!name) return sfti_fail_memory(r->im->err, key.len);
     memcpy(name, prefix, sizeof prefix - 1);
     memcpy(name + sizeof prefix - 1, key.data, key.len);
     name[sizeof prefix - 1 + key.len] = '\0';
@@ -93,10 +93,10 @@ static sft_code note_scalar(pair_reader *r, sft_span key, const value_type *type
         out->split_tensors = value;
     if (!sft_span_equal(key, sft_span_cstr("general.alignment"))) return SFT_OK;
     if (type->kind != VALUE_UNSIGNED || type->bytes != 4)
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
                          "expected general.alignment as u32, found %s", type->name);
     if (value == 0 || (value & (value - 1)) != 0)
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
                          "expected a power of two as general.alignment, found %llu",
                          (unsigned long long)value);
     out->alignment = value;
@@ -109,7 +109,7 @@ static sft_code read_scalar(pair_reader *r, sft_span key, const value_type *type
     sft_code code = sfti_gguf_number(r->c, type->bytes, &value);
     if (code) return code;
     if (type->kind == VALUE_BOOL && value > 1)
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
                          "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
     code = note_scalar(r, key, type, value, at);
     if (code || !r->report) return code;
@@ -164,7 +164,7 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
             code = skip_strings(r, n);
         } else if (of->kind == VALUE_ARRAY) {
             if (++depth == MOST_NESTING)
-                return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_NESTING, at,
+                return sfti_fail(r->im->err, SFT_FOREIGN_NESTING, at,
                                  "expected arrays nested less than %d deep, found more",
                                  MOST_NESTING);
             left[depth] = n;
@@ -198,7 +198,7 @@ static sft_code read_key(pair_reader *r, gguf_key *key) {
     else if (memchr(name.data, '\0', name.len)) wrong = "one with a NUL";
     else if (sfti_utf8_check(name.data, name.len) < name.len) wrong = "bytes that are not UTF-8";
     if (!wrong) return SFT_OK;
-    return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, key->at,
+    return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
                      "expected a key of 1 to %d bytes, found %s", MOST_KEY, wrong);
 }
 
@@ -209,7 +209,7 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     if (code) return code;
     if (type->kind == VALUE_STRING || type->kind == VALUE_ARRAY) {
         if (sft_span_equal(key->name, sft_span_cstr("general.alignment")))
-            return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, key->at,
+            return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
                              "expected general.alignment as u32, found %s", type->name);
     }
     if (type->kind == VALUE_STRING) return read_string(r, key->name);
@@ -223,13 +223,12 @@ static int compare_pair_keys(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 static sft_code check_unique(pair_reader *r, size_t count) {
-    uint32_t *order = sfti_arena_sorted(sfti_import_arena(r->im), count, compare_pair_keys,
-                                        r->keys);
-    if (!order) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *order);
+    uint32_t *order = sfti_arena_sorted(&r->im->arena, count, compare_pair_keys, r->keys);
+    if (!order) return sfti_fail_memory(r->im->err, count * sizeof *order);
     for (size_t i = 1; i < count; i++) {
         const gguf_key *key = &r->keys[order[i]];
         if (!sft_span_equal(key->name, r->keys[order[i - 1]].name)) continue;
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_AMBIGUOUS, key->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
                          "expected each key once, found \"%.*s\" twice", SFTI_CLIP(key->name, 200));
     }
     return SFT_OK;
@@ -241,13 +240,12 @@ sft_code sfti_gguf_read_pairs(sfti_gguf_cursor *c, uint64_t count, bool report,
     size_t cap = 0;
     *out = (sfti_gguf_pairs){ .alignment = 32, .split_count = 1, .split_tensors = UINT64_MAX };
     if (count > MOST_PAIRS)
-        return sfti_fail(sfti_import_error(c->im), SFT_FOREIGN_TABLE, c->at - 8,
+        return sfti_fail(c->im->err, SFT_FOREIGN_TABLE, c->at - 8,
                          "expected at most %d key-value pairs, found %llu", MOST_PAIRS,
                          (unsigned long long)count);
     for (size_t i = 0; i < count; i++) {
-        gguf_key *keys = sfti_arena_grow(sfti_import_arena(c->im), r.keys, i, 1, &cap,
-                                         sizeof *keys);
-        if (!keys) return sfti_fail_memory(sfti_import_error(c->im), sizeof *keys);
+        gguf_key *keys = sfti_arena_grow(&c->im->arena, r.keys, i, 1, &cap, sizeof *keys);
+        if (!keys) return sfti_fail_memory(c->im->err, sizeof *keys);
         r.keys = keys;
         sft_code code = read_pair(&r, &keys[i]);
         if (code) return code;

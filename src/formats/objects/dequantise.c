@@ -68,8 +68,8 @@ sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
                                 const sft_source **out) {
     static const sft_source_vtable table = { sizeof table, dequantise_read, NULL, NULL,
                                              dequantise_mode };
-    sfti_dequantise *kept = sfti_arena_take(sfti_import_arena(im), sizeof *kept);
-    if (!kept) return sfti_fail_memory(sfti_import_error(im), sizeof *kept);
+    sfti_dequantise *kept = sfti_arena_take(&im->arena, sizeof *kept);
+    if (!kept) return sfti_fail_memory(im->err, sizeof *kept);
     *kept = *how;
     sft_source source = { kept, &table, how->elements * 4, NULL, false };
     return sfti_import_own(im, &source, out);

@@ -2,7 +2,7 @@
 #ifndef SFTI_DEQUANTISE_H
 #define SFTI_DEQUANTISE_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 typedef struct sfti_dequantise {
     const sft_source *from;

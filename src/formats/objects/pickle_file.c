@@ -9,14 +9,14 @@
 bool sfti_is_pickle(sfti_import *im, const uint8_t *head, size_t len) {
     static const char *const old[] = { "(dp", "(lp", "}q", "]q", "(dq", "(lq" };
     static const char first[] = "}](c\x95)N\x8c\x8dXU";
-    uint64_t size = sfti_import_input(im)->size;
+    uint64_t size = im->input->size;
     uint8_t last;
     bool is = false;
     if (len >= 4 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
         return memchr(first, head[2], sizeof first - 1) != NULL;
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         is = is || (len >= 4 && memcmp(head, old[i], strlen(old[i])) == 0);
-    return is && !sfti_import_read(im, sfti_import_input(im), size - 1, &last, 1) && last == '.';
+    return is && !sfti_import_read(im, im->input, size - 1, &last, 1) && last == '.';
 }
 
 /* Texts of protocol 0 are lines of any length, with escapes: such a file is read as a whole. */
@@ -42,16 +42,16 @@ static bool has_arrays(const sfti_pickle *pickle) {
 }
 
 sft_code sfti_read_pickle(sfti_import *im) {
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     sfti_pickle_input input = { source, 0, source->size, NULL };
     sfti_rebuild rebuild = { .im = im, .source = source };
     sfti_pickle pickle;
-    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
+    sfti_arena values = { .alloc = im->arena.alloc };
     sft_code code = load_text(im, &input);
-    if (!code) code = sfti_pickle_read(&input, &values, &pickle, sfti_import_error(im));
+    if (!code) code = sfti_pickle_read(&input, &values, &pickle, im->err);
     if (code) goto done;
     if (!has_arrays(&pickle)) {
-        code = sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
+        code = sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
                          "expected a pickle of arrays or tensors, found one without");
         goto done;
     }

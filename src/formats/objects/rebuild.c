@@ -14,9 +14,8 @@ static sft_code become_both(sfti_rebuild *r, sfti_value *value, sfti_value_kind 
     sfti_value **items = only->u.items;
     if (code) return code;
     if (first->count > 0 && second->count > 0) {
-        if (count > UINT32_MAX ||
-            !(items = sfti_arena_array(sfti_import_arena(r->im), count, sizeof *items)))
-            return sfti_fail_memory(sfti_import_error(r->im), count);
+        if (count > UINT32_MAX || !(items = sfti_arena_array(&r->im->arena, count, sizeof *items)))
+            return sfti_fail_memory(r->im->err, count);
         memcpy(items, first->u.items, first->count * sizeof *items);
         memcpy(items + first->count, second->u.items, second->count * sizeof *items);
     }
@@ -45,9 +44,9 @@ static sft_code become_items(sfti_rebuild *r, sfti_value *value, sfti_value_kind
  * no dict has. */
 static sft_code pairs_of(sfti_rebuild *r, const sfti_value *given, sfti_value *out, bool *are) {
     sft_code code = sfti_rebuild_copy(r, given, given->count);
-    sfti_value **items = code ? NULL : sfti_arena_array(sfti_import_arena(r->im),
+    sfti_value **items = code ? NULL : sfti_arena_array(&r->im->arena,
                                                         2 * (uint64_t)given->count, sizeof *items);
-    if (!items) return code ? code : sfti_fail_memory(sfti_import_error(r->im), given->count);
+    if (!items) return code ? code : sfti_fail_memory(r->im->err, given->count);
     *are = given->count <= UINT32_MAX / 2;
     for (uint32_t i = 0; *are && i < given->count; i++) {
         const sfti_value *pair = given->u.items[i];
@@ -222,7 +221,7 @@ static sft_code check_set(sfti_rebuild *r, sfti_value *value, const sfti_object 
     bool sets = object->pairs && value->kind != SFTI_VALUE_MAP;
     bool appends = object->list && value->kind != SFTI_VALUE_LIST;
     if ((tensor || items) && (sets || appends))
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_OPCODE, value->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_OPCODE, value->at,
                          "expected %s, found one in which the pickle %s",
                          sfti_value_kind_name(value->kind), sets ? "sets items" : "appends items");
     const sfti_value *state = object->state;
@@ -252,7 +251,7 @@ static sft_code report_foreign(sfti_rebuild *r, const sfti_pickle *pickle) {
 sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {
     sft_code code = SFT_OK;
     r->states = (sfti_value){ .kind = SFTI_VALUE_LIST };
-    r->most = sfti_import_input(r->im)->size;
+    r->most = r->im->input->size;
     sfti_total_add(&r->most, pickle->end);
     /* arguments are made before what is called with them */
     for (sfti_object *object = pickle->first; object && !code; object = object->next) {

@@ -94,15 +94,15 @@ static sft_code bytes_encoded(sfti_rebuild *r, sfti_value *value, const sfti_val
         code = sfti_import_load(r->im, r->source, text->at, text->count, &bytes);
         if (code) return code;
         from = bytes; /* never longer than what is read */
-    } else if (!(bytes = sfti_arena_take(sfti_import_arena(r->im), text->count))) {
-        return sfti_fail_memory(sfti_import_error(r->im), text->count);
+    } else if (!(bytes = sfti_arena_take(&r->im->arena, text->count))) {
+        return sfti_fail_memory(r->im->err, text->count);
     }
     return keep_bytes(r, value, bytes, latin1(from, text->count, bytes));
 }
 
 static sft_code bytes_escaped(sfti_rebuild *r, sfti_value *value) {
-    char *bytes = sfti_arena_copy(sfti_import_arena(r->im), value->u.text, value->count);
-    if (!bytes) return sfti_fail_memory(sfti_import_error(r->im), value->count);
+    char *bytes = sfti_arena_copy(&r->im->arena, value->u.text, value->count);
+    if (!bytes) return sfti_fail_memory(r->im->err, value->count);
     return keep_bytes(r, value, bytes, value->count);
 }
 
@@ -164,8 +164,8 @@ static sft_code array_make(sfti_rebuild *r, sfti_value *value, const sfti_value 
                                    "expected as many bytes as the array's shape needs, found "
                                    "%llu", (unsigned long long)len);
     sfti_item *item = sfti_rebuild_tensor(r, value);
-    uint64_t *strides = fortran ? sfti_arena_array(sfti_import_arena(r->im), rank, 8) : NULL;
-    if (!item || (fortran && !strides)) return sfti_fail_memory(sfti_import_error(r->im), rank);
+    uint64_t *strides = fortran ? sfti_arena_array(&r->im->arena, rank, 8) : NULL;
+    if (!item || (fortran && !strides)) return sfti_fail_memory(r->im->err, rank);
     for (uint64_t d = 0, step = 1; strides && d < rank; step *= sizes[d++]) strides[d] = step;
     *item = (sfti_item){ .dtype = is.dtype, .rank = rank, .shape = sizes, .source = source,
                          .begin = begin, .stored = len, .strides = strides, .swap = is.swap,
@@ -194,7 +194,7 @@ sft_code sfti_rebuild_buffer(sfti_rebuild *r, sfti_value *value) {
 sft_code sfti_rebuild_scalar(sfti_rebuild *r, sfti_value *value) {
     const sfti_value *args = value->u.object->args;
     if (args->count != 2) return SFT_OK;
-    if (!sfti_import_options(r->im)->scalars) {
+    if (!r->im->options.scalars) {
         value->kind = SFTI_VALUE_NUMBER;
         return SFT_OK;
     }

@@ -6,15 +6,15 @@
 sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t count) {
     sfti_total_add(&r->copied, count);
     if (r->copied <= r->most) return SFT_OK;
-    return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_TABLE, value->at,
+    return sfti_fail(r->im->err, SFT_FOREIGN_TABLE, value->at,
                      "expected at most %llu values in copies of what the pickle has once, found "
                      "more", (unsigned long long)r->most);
 }
 
 sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value) {
-    sfti_item *item = sfti_arena_take(sfti_import_arena(r->im), sizeof *item);
+    sfti_item *item = sfti_arena_take(&r->im->arena, sizeof *item);
     if (!item) {
-        (void)sfti_fail_memory(sfti_import_error(r->im), sizeof *item);
+        (void)sfti_fail_memory(r->im->err, sizeof *item);
         return NULL;
     }
     *item = (sfti_item){ .at = value->at };
@@ -30,9 +30,9 @@ sft_code sfti_rebuild_refuse(sfti_rebuild *r, sfti_value *value, sft_code code, 
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    sfti_refusal *refusal = sfti_arena_take(sfti_import_arena(r->im), sizeof *refusal);
-    char *kept = sfti_arena_copy(sfti_import_arena(r->im), text, strlen(text));
-    if (!refusal || !kept) return sfti_fail_memory(sfti_import_error(r->im), sizeof *refusal);
+    sfti_refusal *refusal = sfti_arena_take(&r->im->arena, sizeof *refusal);
+    char *kept = sfti_arena_copy(&r->im->arena, text, strlen(text));
+    if (!refusal || !kept) return sfti_fail_memory(r->im->err, sizeof *refusal);
     *refusal = (sfti_refusal){ code, hint, bytes, kept };
     value->kind = SFTI_VALUE_REFUSED;
     value->u.refusal = refusal;
@@ -58,9 +58,9 @@ bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out)
         if (list->u.items[i]->kind != SFTI_VALUE_INT || list->u.items[i]->u.integer < 0)
             return false;
     if (list->count > SFT_MAX_RANK && sfti_rebuild_copy(r, list, list->count)) return true;
-    *out = sfti_arena_array(sfti_import_arena(r->im), list->count, sizeof **out);
+    *out = sfti_arena_array(&r->im->arena, list->count, sizeof **out);
     if (!*out) {
-        (void)sfti_fail_memory(sfti_import_error(r->im), list->count);
+        (void)sfti_fail_memory(r->im->err, list->count);
         return true;
     }
     for (uint32_t i = 0; i < list->count; i++)
@@ -71,26 +71,25 @@ bool sfti_rebuild_sizes(sfti_rebuild *r, const sfti_value *list, uint64_t **out)
 sft_code sfti_rebuild_attributes(sfti_rebuild *r, sfti_value *state) {
     sfti_value *list = &r->states;
     if (state->count == 0) return SFT_OK;
-    sfti_value **items = sfti_arena_grow(sfti_import_arena(r->im), list->u.items, list->count, 1,
+    sfti_value **items = sfti_arena_grow(&r->im->arena, list->u.items, list->count, 1,
                                          &r->states_cap, sizeof *items);
-    if (!items) return sfti_fail_memory(sfti_import_error(r->im), sizeof *items);
+    if (!items) return sfti_fail_memory(r->im->err, sizeof *items);
     list->u.items = items;
     items[list->count++] = state;
     return SFT_OK;
 }
 
 sfti_value *sfti_rebuild_value(sfti_rebuild *r, sfti_value_kind kind, uint64_t at) {
-    sfti_value *value = sfti_arena_take(sfti_import_arena(r->im), sizeof *value);
+    sfti_value *value = sfti_arena_take(&r->im->arena, sizeof *value);
     if (value) *value = (sfti_value){ .kind = (uint8_t)kind, .at = at };
-    else (void)sfti_fail_memory(sfti_import_error(r->im), sizeof *value);
+    else (void)sfti_fail_memory(r->im->err, sizeof *value);
     return value;
 }
 
 sft_code sfti_rebuild_map(sfti_rebuild *r, sfti_value *value, const char *const *names,
                           sfti_value *const *values, uint32_t count) {
-    sfti_value **items = sfti_arena_array(sfti_import_arena(r->im), 2 * (uint64_t)count,
-                                          sizeof *items);
-    if (!items) return sfti_fail_memory(sfti_import_error(r->im), count);
+    sfti_value **items = sfti_arena_array(&r->im->arena, 2 * (uint64_t)count, sizeof *items);
+    if (!items) return sfti_fail_memory(r->im->err, count);
     for (uint32_t i = 0; i < count; i++) {
         sfti_value *name = sfti_rebuild_value(r, SFTI_VALUE_TEXT, value->at);
         if (!name) return SFT_OUT_OF_MEMORY;

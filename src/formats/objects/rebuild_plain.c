@@ -77,7 +77,7 @@ static sft_code tensor_make(sfti_rebuild *r, sfti_value *value, tensor_args *t) 
                                    "expected rows of pairs of F4, found them strided");
     if (elements == 0) skip = 0;
     else if (!sfti_mul(t->offset, t->dtype->size, &skip) || skip > storage->bytes)
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SIZE, value->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, value->at,
                          "expected a tensor within storage %.*s of %llu bytes, found one that "
                          "begins beyond", SFTI_CLIP(storage->key, 40),
                          (unsigned long long)storage->bytes);

@@ -11,7 +11,7 @@
 static sfti_value *number_tensor(sfti_rebuild *r, const sfti_value *number) {
     static const uint64_t no_shape[1] = { 0 };
     sfti_value *value = sfti_rebuild_value(r, SFTI_VALUE_NONE, number->at);
-    uint8_t *bytes = sfti_arena_take(sfti_import_arena(r->im), 8);
+    uint8_t *bytes = sfti_arena_take(&r->im->arena, 8);
     uint64_t bits = (uint64_t)number->u.integer;
     if (!value || !bytes) return NULL;
     if (number->kind == SFTI_VALUE_FLOAT) memcpy(&bits, &number->u.real, 8);
@@ -54,8 +54,8 @@ static sft_code load_numbers(sfti_rebuild *r, const sfti_value *value, const sft
     sft_code code = sfti_rebuild_copy(r, value, count);
     if (!code) code = sfti_import_load(r->im, item->source, item->begin, need, &bytes);
     if (code) return code;
-    double *numbers = sfti_arena_array(sfti_import_arena(r->im), count, sizeof *numbers);
-    if (!numbers) return sfti_fail_memory(sfti_import_error(r->im), count * sizeof *numbers);
+    double *numbers = sfti_arena_array(&r->im->arena, count, sizeof *numbers);
+    if (!numbers) return sfti_fail_memory(r->im->err, count * sizeof *numbers);
     sfti_to_doubles(item->dtype, bytes, 0, (size_t)count, numbers);
     *out = numbers;
     return SFT_OK;
@@ -107,7 +107,7 @@ static sft_code quantised_values(sfti_rebuild *r, sfti_value *value, const sfti_
 
 sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
     static const char *const names[] = { "int_repr", "scale", "zero_point", "axis" };
-    sft_import_special how = sfti_import_options(r->im)->quantised;
+    sft_import_special how = r->im->options.quantised;
     sfti_value *parts[4];
     uint32_t count;
     if (args->count < 5) return SFT_OK;
@@ -157,10 +157,10 @@ static sft_code sparse_parts(sfti_rebuild *r, sfti_value *value, const sparse_la
                              sfti_value **items, const uint64_t *shape, uint32_t rank) {
     const char *names[4] = { layout->parts[0], layout->parts[1], layout->parts[2], "shape" };
     sfti_value *parts[4] = { items[0], items[1], items[2], NULL };
-    uint64_t *length = sfti_arena_array(sfti_import_arena(r->im), 1, sizeof *length);
-    uint8_t *bytes = sfti_arena_array(sfti_import_arena(r->im), rank, 8);
+    uint64_t *length = sfti_arena_array(&r->im->arena, 1, sizeof *length);
+    uint8_t *bytes = sfti_arena_array(&r->im->arena, rank, 8);
     sfti_value *sizes = sfti_rebuild_value(r, SFTI_VALUE_NONE, value->at);
-    if (!length || !bytes || !sizes) return sfti_fail_memory(sfti_import_error(r->im), rank);
+    if (!length || !bytes || !sizes) return sfti_fail_memory(r->im->err, rank);
     for (uint32_t d = 0; d < rank; d++) sfti_put_u64(bytes + 8 * (size_t)d, shape[d]);
     *length = rank;
     sft_code code = sfti_rebuild_memory(r, sizes, SFT_I64, length, 1, bytes, 8 * (size_t)rank);
@@ -182,7 +182,7 @@ static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const do
             if (within) at = at * shape[d] + (uint64_t)index;
         }
         if (!within || (row > 0 && at <= places[row - 1]))
-            return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_SYNTAX, value->at,
+            return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, value->at,
                              "expected indices of a sparse tensor within its shape and in "
                              "order, found others");
         places[row] = at;
@@ -194,7 +194,7 @@ static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const do
 static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **items,
                               const uint64_t *shape, uint32_t rank, bool *done) {
     const sfti_item *where = items[0]->u.item, *what = items[1]->u.item;
-    uint64_t limit = sfti_import_options(r->im)->max_output, bytes, rows, size, dense = 1;
+    uint64_t limit = r->im->options.max_output, bytes, rows, size, dense = 1;
     double *indices;
     *done = false;
     if (limit == 0) limit = (uint64_t)1 << 30;
@@ -209,7 +209,7 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     bool fits = !sft_shape_size(what->dtype, shape, rank, NULL, &bytes, NULL);
     if (fits) sfti_total_add(&r->dense, bytes);
     if (!fits || r->dense > limit)
-        return sfti_fail(sfti_import_error(r->im), SFT_FOREIGN_OUTPUT, value->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_OUTPUT, value->at,
                          "expected sparse tensors that are at most %llu bytes if dense, found "
                          "larger ones", (unsigned long long)limit);
     if (sft_shape_size(what->dtype, what->shape, what->rank, NULL, &size, NULL) ||
@@ -217,8 +217,8 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
         return SFT_OK;
     sft_code code = load_numbers(r, value, where, sparse * rows, &indices);
     if (code || !indices) return code;
-    uint64_t *places = sfti_arena_array(sfti_import_arena(r->im), rows, sizeof *places);
-    if (!places) return sfti_fail_memory(sfti_import_error(r->im), rows * sizeof *places);
+    uint64_t *places = sfti_arena_array(&r->im->arena, rows, sizeof *places);
+    if (!places) return sfti_fail_memory(r->im->err, rows * sizeof *places);
     code = sparse_places(r, value, indices, rows, (uint32_t)sparse, shape, places);
     if (code) return code;
     const sfti_sparse from = { what->source, what->begin, rows, rows ? size / rows : 0, places };
@@ -237,7 +237,7 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
 }
 
 sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_value *args) {
-    sft_import_special how = sfti_import_options(r->im)->sparse;
+    sft_import_special how = r->im->options.sparse;
     uint64_t *shape;
     bool done = false;
     if (args->count < 2 || args->u.items[1]->kind != SFTI_VALUE_TUPLE) return SFT_OK;

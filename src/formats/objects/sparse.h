@@ -2,7 +2,7 @@
 #ifndef SFTI_SPARSE_H
 #define SFTI_SPARSE_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 /* Row i of the values is row places[i] of the tensor, and all else is 0; places ascend. It lives in
  * the import's arena. */

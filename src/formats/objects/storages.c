@@ -10,17 +10,17 @@ sft_code sfti_storages_begin(sfti_storages *storages, sfti_import *im, uint64_t 
     uint64_t seed[2];
     sfti_seed_draw(storages, seed);
     storages->im = im;
-    sfti_arena *arena = sfti_import_arena(im);
+    sfti_arena *arena = &im->arena;
     bool has = sfti_fits_size(most) && most < UINT32_MAX - 1 &&
                sfti_names_begin(&storages->names, (size_t)most + 1, seed, storage_key, storages,
                                arena);
     if (has) storages->all = sfti_arena_array(arena, most + 1, sizeof *storages->all);
     if (has && storages->all) return sfti_import_expect(im, most);
-    return sfti_fail_memory(sfti_import_error(im), most);
+    return sfti_fail_memory(im->err, most);
 }
 
 static sft_code bad_id(const sfti_storages *storages, const sfti_value *id, const char *found) {
-    return sfti_fail(sfti_import_error(storages->im), SFT_FOREIGN_SYNTAX, id->at,
+    return sfti_fail(storages->im->err, SFT_FOREIGN_SYNTAX, id->at,
                      "expected a persistent id (\"storage\", type, key, location, elements), "
                      "found %s", found);
 }
@@ -58,7 +58,7 @@ static sft_code storage_view(const sfti_storages *storages, const sfti_value *vi
         !sfti_mul((uint64_t)count->u.integer, whole->dtype->size, &bytes))
         return bad_id(storages, view, "a view of another form");
     if (offset > whole->bytes || bytes > whole->bytes - offset)
-        return sfti_fail(sfti_import_error(storages->im), SFT_FOREIGN_SIZE, view->at,
+        return sfti_fail(storages->im->err, SFT_FOREIGN_SIZE, view->at,
                          "expected a view within its storage, found one that goes beyond");
     *out = *whole;
     out->begin += offset;
@@ -83,7 +83,7 @@ sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
         code = storages->locate(storages, storage);
         if (code) return code;
     } else if (storage->dtype != parsed->dtype || storage->bytes != parsed->bytes) {
-        return sfti_fail(sfti_import_error(storages->im), SFT_FOREIGN_AMBIGUOUS, id->at,
+        return sfti_fail(storages->im->err, SFT_FOREIGN_AMBIGUOUS, id->at,
                          "expected storage %.*s to be %llu bytes of %s as at byte %llu, found "
                          "%llu of %s", SFTI_CLIP(storage->key, 40),
                          (unsigned long long)storage->bytes, storage->dtype->name,
@@ -93,8 +93,8 @@ sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
     *out = storage;
     const sfti_value *view = sfti_value_item(id, 5);
     if (!view || view->kind == SFTI_VALUE_NONE) return SFT_OK;
-    sfti_storage *part = sfti_arena_take(sfti_import_arena(storages->im), sizeof *part);
-    if (!part) return sfti_fail_memory(sfti_import_error(storages->im), sizeof *part);
+    sfti_storage *part = sfti_arena_take(&storages->im->arena, sizeof *part);
+    if (!part) return sfti_fail_memory(storages->im->err, sizeof *part);
     *out = part;
     return storage_view(storages, view, storage, part);
 }

@@ -88,7 +88,7 @@ static sft_span outer_name(const onnx_walk *w) {
 
 static sft_code onnx_enter(onnx_walk *w, onnx_kind kind, const sfti_wire_field *field) {
     if (w->depth == ONNX_DEPTH)
-        return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_NESTING, field->at,
+        return sfti_fail(w->im->err, SFT_FOREIGN_NESTING, field->at,
                          "expected at most %d levels of messages, found more", ONNX_DEPTH);
     w->frames[w->depth++] = (onnx_frame){ .kind = kind, .at = field->begin, .end = field->end };
     return SFT_OK;
@@ -111,7 +111,7 @@ static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     if (field->type != SFTI_WIRE_BYTES) return SFT_OK; /* of no message that is entered */
     if (is_one_message(frame, field->number)) {
         if (frame->seen >> field->number & 1)
-            return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_AMBIGUOUS, field->at,
+            return sfti_fail(w->im->err, SFT_FOREIGN_AMBIGUOUS, field->at,
                              "expected a graph or tensor once, found it again");
         frame->seen |= UINT32_C(1) << field->number;
     }
@@ -141,12 +141,12 @@ static sft_code walk_model(onnx_walk *w) {
 }
 
 sft_code sfti_read_onnx(sfti_import *im) {
-    const sft_source *source = sfti_import_input(im);
-    onnx_walk *w = sfti_arena_take(sfti_import_arena(im), sizeof *w);
-    if (!w) return sfti_fail_memory(sfti_import_error(im), sizeof *w);
+    const sft_source *source = im->input;
+    onnx_walk *w = sfti_arena_take(&im->arena, sizeof *w);
+    if (!w) return sfti_fail_memory(im->err, sizeof *w);
     memset(w, 0, sizeof *w);
     w->im = im;
-    w->all = sfti_import_options(im)->all;
+    w->all = im->options.all;
     w->frames[0] = (onnx_frame){ .kind = ONNX_MODEL, .end = source->size };
     w->depth = 1;
     sft_code code = sfti_wire_open(im, source, 0, source->size, &w->wire);
@@ -169,7 +169,7 @@ static bool is_model_field(const sfti_wire_field *field) {
 }
 
 bool sfti_is_onnx(sfti_import *im, const uint8_t *head, size_t len) {
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     sfti_wire wire;
     sfti_wire_field field;
     bool more = true, has_graph = false, has_version = false;

@@ -88,7 +88,7 @@ static const sft_source_vtable onnx_numbers_vtable = {
 sft_code sfti_onnx_numbers(sfti_import *im, const sfti_wire *message, uint64_t field,
                            sfti_wire_type type, unsigned width, uint64_t most, uint64_t *count,
                            const sft_source **out) {
-    sfti_arena *arena = sfti_import_arena(im);
+    sfti_arena *arena = &im->arena;
     onnx_numbers *n = sfti_arena_take(arena, sizeof *n);
     uint64_t steps = most / STEP + 1, value;
     sfti_wire wire = *message;

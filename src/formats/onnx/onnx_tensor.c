@@ -116,7 +116,7 @@ static sft_code take_dims(onnx_tensor *t, const sfti_wire_field *field) {
 }
 
 static sft_code tensor_ambiguous(onnx_tensor *t, uint64_t at, const char *what) {
-    return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, at, t->name,
+    return sfti_fail_tensor(t->im->err, SFT_FOREIGN_AMBIGUOUS, at, t->name,
                             "expected %s once, found it again", what);
 }
 
@@ -151,7 +151,7 @@ static sft_code take_external(onnx_tensor *t, const sfti_wire_field *field) {
 
 static sft_code take_typed(onnx_tensor *t, const sfti_wire_field *field) {
     if (t->typed && t->typed != field->number)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, field->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_AMBIGUOUS, field->at, t->name,
                                 "expected elements in one field, found fields %llu and %llu",
                                 (unsigned long long)t->typed, (unsigned long long)field->number);
     t->typed = field->number;
@@ -165,7 +165,7 @@ static sft_code check_tensor_field(onnx_tensor *t, const sfti_wire_field *field,
                                    const struct tensor_field *row) {
     bool packed = field->type == SFTI_WIRE_BYTES && !row->once;
     if (field->type != row->type && !packed)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, field->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_SYNTAX, field->at, t->name,
                                 "expected %s of wire type %d, found %d", row->name, row->type,
                                 (int)field->type);
     if (row->once && t->seen >> row->number & 1)
@@ -190,7 +190,7 @@ static sft_code take_tensor_field(onnx_tensor *t, const sfti_wire_field *field) 
     case TENSOR_LOCATION:
         t->is_external = field->value == 1;
         if (field->value <= 1) return SFT_OK;
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, field->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_SYNTAX, field->at, t->name,
                                 "expected data_location 0 or 1, found %llu",
                                 (unsigned long long)field->value);
     case TENSOR_SEGMENT: return SFT_OK; /* seen */
@@ -223,7 +223,7 @@ static sft_code onnx_digits(onnx_tensor *t, sft_span text, uint64_t *out) {
         good = digit <= 9 && sfti_mul(*out, 10, out) && sfti_add(*out, digit, out);
     }
     if (good) return SFT_OK;
-    return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
+    return sfti_fail_tensor(t->im->err, SFT_FOREIGN_SYNTAX, t->at, t->name,
                             "expected digits for the offset and length of external data, found "
                             "\"%.*s\"", SFTI_CLIP(text, 40));
 }
@@ -235,12 +235,12 @@ static sft_code external_item(onnx_tensor *t, sfti_item *item) {
     if (!code) code = onnx_digits(t, t->offset, &offset);
     if (!code) code = onnx_digits(t, t->length, &length);
     if (code) {
-        if (sfti_import_error(t->im)) sfti_error_tensor(sfti_import_error(t->im), t->name);
+        if (t->im->err) sfti_error_tensor(t->im->err, t->name);
         return code;
     }
     if (offset > item->source->size
         || (t->length.data && length > item->source->size - offset))
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_TRUNCATED, t->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_TRUNCATED, t->at, t->name,
                                 "expected external data within %llu bytes, found bytes %llu to "
                                 "%llu", (unsigned long long)item->source->size,
                                 (unsigned long long)offset, (unsigned long long)(offset + length));
@@ -257,7 +257,7 @@ static sft_code typed_item(onnx_tensor *t, const onnx_type *type, sfti_item *ite
                                   "expected elements of 6 bits in raw_data, found them one by "
                                   "one");
     if (t->typed != type->field)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_SYNTAX, t->at, t->name,
                                 "expected elements in field %u, found field %llu", type->field,
                                 (unsigned long long)t->typed);
     sfti_wire_type wire_type = (sfti_wire_type)tensor_field_of(type->field)->type;
@@ -267,18 +267,17 @@ static sft_code typed_item(onnx_tensor *t, const onnx_type *type, sfti_item *ite
         return SFT_OK;
     }
     unsigned width = wire_type == SFTI_WIRE_32 ? 4 : bits < 8 ? 1 : bits / 8;
-    sft_code code = sft_shape_size(type->dtype, t->shape, t->rank, NULL, &bytes,
-                                   sfti_import_error(t->im));
+    sft_code code = sft_shape_size(type->dtype, t->shape, t->rank, NULL, &bytes, t->im->err);
     if (code) return code;
     /* An element has a byte at least. */
     if (bytes / width > t->end - t->begin)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_SIZE, t->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_SIZE, t->at, t->name,
                                 "expected %llu bytes of elements, found a field of fewer",
                                 (unsigned long long)bytes);
     sfti_wire message = sfti_wire_inside(&t->wire, t->begin, t->end);
     code = sfti_onnx_numbers(t->im, &message, t->typed, wire_type, width, bytes / width, &count,
                              &item->source);
-    if (code) sfti_error_tensor(sfti_import_error(t->im), t->name);
+    if (code) sfti_error_tensor(t->im->err, t->name);
     else item->stored = count * width;
     return code;
 }
@@ -310,7 +309,7 @@ static sft_code check_tensor(onnx_tensor *t, bool *usable, uint64_t bytes) {
         return sfti_import_refuse(t->im, t->name, bytes, SFT_FOREIGN_KIND, t->at,
                                   "expected a whole tensor, found a segment of one");
     if (t->is_external + (t->seen >> TENSOR_RAW & 1) + (t->typed != 0) > 1)
-        return sfti_fail_tensor(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, t->at, t->name,
+        return sfti_fail_tensor(t->im->err, SFT_FOREIGN_AMBIGUOUS, t->at, t->name,
                                 "expected elements in one place, found raw, typed or external "
                                 "ones side by side");
     *usable = true;
@@ -344,8 +343,8 @@ sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wir
     if (code || !usable) return code;
     const onnx_type *type = onnx_type_of(t.type);
     if (!type) return refuse_type(&t, bytes);
-    uint64_t *shape = sfti_arena_array(sfti_import_arena(im), t.rank, sizeof *shape);
-    if (!shape) return sfti_fail_memory(sfti_import_error(im), t.rank);
+    uint64_t *shape = sfti_arena_array(&im->arena, t.rank, sizeof *shape);
+    if (!shape) return sfti_fail_memory(im->err, t.rank);
     memcpy(shape, t.shape, t.rank * sizeof *shape);
     sfti_item item = { .name = t.name, .dtype = type->dtype, .rank = t.rank, .shape = shape,
                        .source = wire->source, .at = field->at };

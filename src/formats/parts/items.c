@@ -6,33 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-const sft_source *sfti_import_input(const sfti_import *im) {
-    return im->input;
-}
-
-sfti_arena *sfti_import_arena(sfti_import *im) {
-    return &im->arena;
-}
-
-const sft_import_options *sfti_import_options(const sfti_import *im) {
-    return &im->options;
-}
-
-sft_error *sfti_import_error(sfti_import *im) {
-    return im->err;
-}
-
-sft_span sfti_import_name(const sfti_import *im) {
-    return im->name;
-}
-
 void sfti_import_begin_shard(sfti_import *im, uint32_t shard) {
     im->shard = shard;
     if (im->shards <= shard) im->shards = shard + 1;
-}
-
-void sfti_import_become(sfti_import *im, sft_import_format format) {
-    im->format = format;
 }
 
 /* All lists begin as SFTI_IMPORT_LIST(char) does. */

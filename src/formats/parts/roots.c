@@ -38,13 +38,13 @@ typedef struct roots_walk {
 /* ── Names ── */
 
 static sft_code name_append(roots_walk *w, sft_span text) {
-    const sft_allocator *alloc = &sfti_import_arena(w->im)->alloc;
+    const sft_allocator *alloc = &w->im->arena.alloc;
     if (text.len == 0) return SFT_OK;
     if (text.len > NAME_BYTES - w->name_len)
-        return sfti_fail(sfti_import_error(w->im), SFT_NAME_TOO_LONG, SFT_NO_OFFSET,
+        return sfti_fail(w->im->err, SFT_NAME_TOO_LONG, SFT_NO_OFFSET,
                          "expected names of at most %zu bytes, found a longer one", NAME_BYTES);
     char *grown = sfti_grow(alloc, w->name, w->name_len, text.len, &w->name_cap, 1);
-    if (!grown) return sfti_fail_memory(sfti_import_error(w->im), text.len);
+    if (!grown) return sfti_fail_memory(w->im->err, text.len);
     w->name = grown;
     memcpy(w->name + w->name_len, text.data, text.len);
     w->name_len += text.len;
@@ -66,11 +66,11 @@ static sft_code name_child(roots_walk *w, const sfti_child *child, bool *has) {
 static sft_code name_keep(roots_walk *w, sft_span *out) {
     w->names += w->name_len;
     if (w->names > ALL_NAME_BYTES)
-        return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
+        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
                          "expected names of at most 100 MiB together, found more");
-    char *kept = sfti_arena_copy(sfti_import_arena(w->im), w->name, w->name_len);
+    char *kept = sfti_arena_copy(&w->im->arena, w->name, w->name_len);
     *out = (sft_span){ kept, w->name_len };
-    return kept ? SFT_OK : sfti_fail_memory(sfti_import_error(w->im), w->name_len);
+    return kept ? SFT_OK : sfti_fail_memory(w->im->err, w->name_len);
 }
 
 /* ── Tensors ── */
@@ -79,8 +79,8 @@ static sft_code add_scalar(roots_walk *w, const sfti_value *value, sft_span name
     static const uint64_t no_shape[1] = { 0 };
     uint64_t bits = (uint64_t)value->u.integer;
     size_t len = value->kind == SFTI_VALUE_BOOL ? 1 : 8;
-    uint8_t *bytes = sfti_arena_take(sfti_import_arena(w->im), 8);
-    if (!bytes) return sfti_fail_memory(sfti_import_error(w->im), 8);
+    uint8_t *bytes = sfti_arena_take(&w->im->arena, 8);
+    if (!bytes) return sfti_fail_memory(w->im->err, 8);
     if (value->kind == SFTI_VALUE_FLOAT) memcpy(&bits, &value->u.real, 8);
     if (value->kind == SFTI_VALUE_BOOL) bits = value->u.truth;
     sfti_put_u64(bytes, bits);
@@ -96,7 +96,7 @@ static sft_code add_refused(roots_walk *w, const sfti_value *value, sft_span nam
     sft_code code = sfti_import_refuse(w->im, name, refusal->bytes, refusal->code, value->at, "%s",
                                        refusal->text);
     if (code && refusal->hint != SFT_HINT_NONE)
-        sfti_hint(sfti_import_error(w->im), refusal->hint);
+        sfti_hint(w->im->err, refusal->hint);
     return code;
 }
 
@@ -121,13 +121,13 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
 /* ── The walk ── */
 
 static sft_code enter_container(roots_walk *w, sfti_value *value) {
-    const sft_allocator *alloc = &sfti_import_arena(w->im)->alloc;
+    const sft_allocator *alloc = &w->im->arena.alloc;
     if (++w->entered > ENTERED)
-        return sfti_fail(sfti_import_error(w->im), SFT_FOREIGN_TABLE, value->at,
+        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE, value->at,
                          "expected at most %llu nested containers, found more",
                          (unsigned long long)ENTERED);
     roots_frame *frames = sfti_grow(alloc, w->at, w->depth, 1, &w->cap, sizeof *frames);
-    if (!frames) return sfti_fail_memory(sfti_import_error(w->im), sizeof *frames);
+    if (!frames) return sfti_fail_memory(w->im->err, sizeof *frames);
     w->at = frames;
     frames[w->depth++] = (roots_frame){ value, 0, w->name_len };
     return SFT_OK;
@@ -197,7 +197,7 @@ static sft_span report_path(sfti_import *im, sft_span above, const sfti_child *c
     char digits[SFTI_KEY_DIGITS];
     sft_span key;
     if (!sfti_child_key(child, digits, &key)) key = (sft_span){ "?", 1 };
-    char *path = sfti_arena_array(sfti_import_arena(im), above.len + key.len + 1, 1);
+    char *path = sfti_arena_array(&im->arena, above.len + key.len + 1, 1);
     if (!path) return (sft_span){ NULL, 0 };
     size_t len = above.len;
     if (len > 0) memcpy(path, above.data, len);
@@ -217,7 +217,7 @@ static sft_code list_branches(roots_walk *w, const sfti_value *from, sft_span ab
         if (child.value->sum == 0 || sum.tensors == 0) continue;
         if (!sfti_subtree_enters(&w->sums, from, child.value)) continue;
         sft_span path = report_path(w->im, above, &child);
-        if (!path.data) return sfti_fail_memory(sfti_import_error(w->im), above.len);
+        if (!path.data) return sfti_fail_memory(w->im->err, above.len);
         ++*listed;
         code = sfti_import_branch(w->im, path, sum.tensors, sum.bytes,
                                   child.value == w->choice.root);
@@ -251,7 +251,7 @@ static sft_code report_beside(roots_walk *w, const sfti_value *from, sft_span ab
         if (!chosen && !is_left_out(w, from, &child)) continue;
         if (listed++ >= LISTED) continue;
         sft_span path = report_path(w->im, above, &child);
-        if (!path.data) return sfti_fail_memory(sfti_import_error(w->im), above.len);
+        if (!path.data) return sfti_fail_memory(w->im->err, above.len);
         bool tensors = sum.tensors > 0;
         code = sfti_import_leave(w->im, tensors ? SFT_IMPORT_LEFT_BRANCH : SFT_IMPORT_LEFT_VALUE,
                                  path, tensors ? sum.tensors : sum.values ? sum.values : 1,
@@ -291,7 +291,7 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
         for (uint64_t n = 0; sfti_value_child(w->choice.above[i], n, &child); n++)
             if (child.value == next) break;
         path = report_path(w->im, path, &child);
-        if (!path.data) return sfti_fail_memory(sfti_import_error(w->im), 1);
+        if (!path.data) return sfti_fail_memory(w->im->err, 1);
     }
     if (!code && w->choice.only_model)
         code = report_beside(w, w->choice.root, w->choice.path, NULL);
@@ -312,13 +312,13 @@ static sft_code report_hidden(roots_walk *w, sfti_value *hidden) {
 static sft_code check_count(roots_walk *w) {
     uint64_t tensors = sfti_subtree_of(&w->sums, w->choice.root).tensors;
     if (tensors <= MOST_TENSORS) return SFT_OK;
-    return sfti_fail(sfti_import_error(w->im), SFT_TOO_MANY_TENSORS, w->choice.root->at,
+    return sfti_fail(w->im->err, SFT_TOO_MANY_TENSORS, w->choice.root->at,
                      "expected at most %llu tensors, found %llu",
                      (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
 }
 
 sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden) {
-    const char *separator = sfti_import_options(im)->separator;
+    const char *separator = im->options.separator;
     roots_walk w = { .im = im, .sums = { .im = im },
                      .separator = sft_span_cstr(separator ? separator : ".") };
     sft_code code = sfti_subtrees_count(&w.sums, root);
@@ -328,7 +328,7 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
     w.looked = 0;
     if (!code) code = report(&w, root);
     if (!code && hidden) code = report_hidden(&w, hidden);
-    const sft_allocator *alloc = &sfti_import_arena(im)->alloc;
+    const sft_allocator *alloc = &im->arena.alloc;
     sfti_release(alloc, w.at, w.cap * sizeof *w.at);
     sfti_release(alloc, w.name, w.name_cap);
     return code;

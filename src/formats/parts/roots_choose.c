@@ -55,8 +55,8 @@ static sft_code choice_enter(sfti_subtrees *sums, sfti_choice *choice, const sft
     sft_span key = { "", 0 };
     (void)sfti_child_key(child, digits, &key);
     size_t len = choice->path.len;
-    char *path = sfti_arena_array(sfti_import_arena(sums->im), len + key.len + 1, 1);
-    if (!path) return sfti_fail_memory(sfti_import_error(sums->im), len + key.len);
+    char *path = sfti_arena_array(&sums->im->arena, len + key.len + 1, 1);
+    if (!path) return sfti_fail_memory(sums->im->err, len + key.len);
     if (len > 0) memcpy(path, choice->path.data, len);
     if (len > 0) path[len++] = '.';
     memcpy(path + len, key.data, key.len);
@@ -163,7 +163,7 @@ static sft_code choose_named(sfti_subtrees *sums, const char *name, sfti_choice 
         bool found = find_step(out->root, rest, &child, &rest);
         if (!found || !sfti_subtree_enters(sums, out->root, child.value) ||
             sfti_subtree_of(sums, child.value).tensors == 0)
-            return sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
+            return sfti_fail(sums->im->err, SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
                              "expected a branch with tensors, found none at \"%.*s\"",
                              SFTI_CLIP(sft_span_cstr(name), 200));
         code = choice_enter(sums, out, &child);
@@ -172,7 +172,7 @@ static sft_code choose_named(sfti_subtrees *sums, const char *name, sfti_choice 
 }
 
 sft_code sfti_roots_choose(sfti_subtrees *sums, sfti_value *whole, sfti_choice *out) {
-    const sft_import_options *options = sfti_import_options(sums->im);
+    const sft_import_options *options = &sums->im->options;
     *out = (sfti_choice){ .root = whole, .path = { "", 0 } };
     if (options->root) return choose_named(sums, options->root, out);
     if (options->all) return SFT_OK;

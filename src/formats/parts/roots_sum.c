@@ -80,7 +80,7 @@ uint64_t sfti_item_bytes(const sfti_item *item) {
 }
 
 bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
-    return sfti_import_options(im)->scalars &&
+    return im->options.scalars &&
            (value->kind == SFTI_VALUE_BOOL || value->kind == SFTI_VALUE_INT ||
             value->kind == SFTI_VALUE_FLOAT);
 }
@@ -138,7 +138,7 @@ static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
 static sft_code key_twice(sfti_subtrees *sums, const sfti_value *key) {
     sft_span text = { "of a number", 11 };
     if (key->kind == SFTI_VALUE_TEXT) text = (sft_span){ key->u.text, key->count };
-    return sfti_fail(sfti_import_error(sums->im), SFT_FOREIGN_AMBIGUOUS, key->at,
+    return sfti_fail(sums->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
                      "expected every key of a dict once, found \"%.*s\" twice",
                      SFTI_CLIP(text, 200));
 }
@@ -150,12 +150,12 @@ static bool key_counts(const sfti_value *key) {
 
 /* A loader keeps the last value of a key, and other readers the first. */
 static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
-    const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    const sft_allocator *alloc = &sums->im->arena.alloc;
     size_t pairs = map->count / 2, slots = 16;
     uint32_t few[64], *table = few;
     while (slots < 2 * pairs) slots *= 2;
     if (slots > 64 && !(table = sfti_take(alloc, slots * sizeof *table)))
-        return sfti_fail_memory(sfti_import_error(sums->im), slots * sizeof *table);
+        return sfti_fail_memory(sums->im->err, slots * sizeof *table);
     memset(table, 0, slots * sizeof *table);
     sft_code code = SFT_OK;
     for (uint32_t i = 0; i < pairs && !code; i++) {
@@ -194,15 +194,15 @@ typedef struct sum_walk {
 } sum_walk;
 
 static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
-    const sft_allocator *alloc = &sfti_import_arena(sums->im)->alloc;
+    const sft_allocator *alloc = &sums->im->arena.alloc;
     sft_code code = check_container(sums, value);
     if (code) return code;
     sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
-    if (!frames) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *frames);
+    if (!frames) return sfti_fail_memory(sums->im->err, sizeof *frames);
     walk->at = frames;
-    sfti_subtree *all = sfti_arena_grow(sfti_import_arena(sums->im), sums->all, sums->count, 1,
+    sfti_subtree *all = sfti_arena_grow(&sums->im->arena, sums->all, sums->count, 1,
                                     &sums->cap, sizeof *all);
-    if (!all) return sfti_fail_memory(sfti_import_error(sums->im), sizeof *all);
+    if (!all) return sfti_fail_memory(sums->im->err, sizeof *all);
     sums->all = all;
     sums->all[sums->count++] = (sfti_subtree){ 0 };
     value->sum = (uint32_t)sums->count;
@@ -218,10 +218,10 @@ static void sum_add(sfti_subtree *to, const sfti_subtree *more) {
 
 sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked) {
     uint64_t most = SFTI_SUBTREE_AGAIN;
-    sfti_total_add(&most, sfti_import_input(im)->size);
+    sfti_total_add(&most, im->input->size);
     if (most > SFTI_SUBTREE_CHILDREN) most = SFTI_SUBTREE_CHILDREN;
     if (++*looked <= most) return SFT_OK;
-    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TABLE, container->at,
+    return sfti_fail(im->err, SFT_FOREIGN_TABLE, container->at,
                      "expected at most %llu values in containers, found more",
                      (unsigned long long)most);
 }
@@ -252,6 +252,6 @@ sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root) {
             if (child.value->sum == 0 || of.finished > 0) sum_add(own, &of);
         }
     }
-    sfti_release(&sfti_import_arena(sums->im)->alloc, walk.at, walk.cap * sizeof *walk.at);
+    sfti_release(&sums->im->arena.alloc, walk.at, walk.cap * sizeof *walk.at);
     return code;
 }

@@ -4,7 +4,7 @@
 #ifndef SFTI_VALUE_H
 #define SFTI_VALUE_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 typedef enum sfti_value_kind {
     SFTI_VALUE_NONE = 0,

@@ -3,8 +3,8 @@
 sft_code sfti_wire_open(sfti_import *im, const sft_source *source, uint64_t begin, uint64_t end,
                         sfti_wire *out) {
     *out = (sfti_wire){ im, source, begin, end, NULL };
-    out->buffer = sfti_arena_take(sfti_import_arena(im), sizeof *out->buffer);
-    if (!out->buffer) return sfti_fail_memory(sfti_import_error(im), sizeof *out->buffer);
+    out->buffer = sfti_arena_take(&im->arena, sizeof *out->buffer);
+    if (!out->buffer) return sfti_fail_memory(im->err, sizeof *out->buffer);
     out->buffer->have = 0;
     out->buffer->len = 0;
     return SFT_OK;
@@ -33,7 +33,7 @@ sft_code sfti_wire_byte(sfti_wire *wire, uint8_t *out) {
 }
 
 static sft_code wire_short(sfti_wire *wire, uint64_t at, const char *expected) {
-    return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, at,
+    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, at,
                      "expected %s, found the end of what it is in at byte %llu", expected,
                      (unsigned long long)wire->end);
 }
@@ -47,7 +47,7 @@ sft_code sfti_wire_varint(sfti_wire *wire, uint64_t *out) {
         sft_code code = sfti_wire_byte(wire, &byte);
         if (code) return code;
         if (shift > 63 || (shift == 63 && (byte & 0x7f) > 1))
-            return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, begin,
+            return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, begin,
                              "expected a number of at most 64 bits, found a longer one");
         *out |= (uint64_t)(byte & 0x7f) << shift;
     }
@@ -77,7 +77,7 @@ static sft_code wire_varint32(sfti_wire *wire, uint64_t *out) {
     uint64_t begin = wire->at;
     sft_code code = sfti_wire_varint(wire, out);
     if (code || wire->at - begin <= 5) return code;
-    return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, begin,
+    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, begin,
                      "expected a tag or length of at most 5 bytes, found a longer one");
 }
 
@@ -106,7 +106,7 @@ sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more) {
     case SFTI_WIRE_32: return sfti_wire_number(wire, out->type, &out->value);
     case SFTI_WIRE_BYTES: return wire_bytes(wire, out);
     }
-    return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, out->at,
+    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, out->at,
                      "expected a field of a protocol buffer, found tag %llu",
                      (unsigned long long)tag);
 }
@@ -116,7 +116,7 @@ sft_code sfti_wire_text(sfti_wire *wire, const sfti_wire_field *field, uint64_t 
     uint8_t *bytes;
     uint64_t len = field->end - field->begin;
     if (field->type != SFTI_WIRE_BYTES || len > most)
-        return sfti_fail(sfti_import_error(wire->im), SFT_FOREIGN_SYNTAX, field->at,
+        return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, field->at,
                          "expected text of at most %llu bytes, found %llu",
                          (unsigned long long)most, (unsigned long long)len);
     sft_code code = sfti_import_load(wire->im, wire->source, field->begin, len, &bytes);

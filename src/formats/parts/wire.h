@@ -3,7 +3,7 @@
 #ifndef SFTI_WIRE_H
 #define SFTI_WIRE_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 typedef enum sfti_wire_type {
     SFTI_WIRE_VARINT = 0,

@@ -52,7 +52,7 @@ typedef struct bundle {
 } bundle;
 
 static sft_error *bundle_error(const bundle *b) {
-    return sfti_import_error(b->im);
+    return b->im->err;
 }
 
 /* ── Messages ── */
@@ -189,8 +189,8 @@ static sft_code add_entry(bundle *b, sft_span name, const bundle_entry *entry,
                           const bundle_type *type, uint64_t at) {
     sfti_item item = { .dtype = type->dtype, .rank = entry->rank, .begin = entry->offset,
                        .stored = entry->size, .swap = b->big_endian ? type->swap : 0, .at = at };
-    uint64_t *shape = sfti_arena_array(sfti_import_arena(b->im), entry->rank, sizeof *shape);
-    char *kept = sfti_arena_copy(sfti_import_arena(b->im), name.data, name.len);
+    uint64_t *shape = sfti_arena_array(&b->im->arena, entry->rank, sizeof *shape);
+    char *kept = sfti_arena_copy(&b->im->arena, name.data, name.len);
     if (!shape || !kept) return sfti_fail_memory(bundle_error(b), name.len);
     memcpy(shape, entry->shape, entry->rank * sizeof *shape);
     item.shape = shape;
@@ -236,7 +236,7 @@ static sft_code bundle_pair(void *ctx, sft_span key, sft_span value, uint64_t at
 /* ── Branches ── */
 
 static sft_code choose_branch(bundle *b) {
-    const sft_import_options *options = sfti_import_options(b->im);
+    const sft_import_options *options = &b->im->options;
     b->chosen = BRANCHES - 1;
     if (options->all) b->chosen = SIZE_MAX;
     if (!options->root) return SFT_OK;
@@ -272,9 +272,9 @@ bool sfti_is_tf_bundle(sfti_import *im, const uint8_t *head, size_t len) {
 }
 
 sft_code sfti_read_tf_bundle(sfti_import *im) {
-    sft_span name = sfti_import_name(im);
-    bundle *b = sfti_arena_take(sfti_import_arena(im), sizeof *b);
-    if (!b) return sfti_fail_memory(sfti_import_error(im), sizeof *b);
+    sft_span name = im->name;
+    bundle *b = sfti_arena_take(&im->arena, sizeof *b);
+    if (!b) return sfti_fail_memory(im->err, sizeof *b);
     memset(b, 0, sizeof *b);
     b->im = im;
     if (name.len >= 6 && memcmp(name.data + name.len - 6, ".index", 6) == 0) name.len -= 6;
@@ -283,7 +283,7 @@ sft_code sfti_read_tf_bundle(sfti_import *im) {
                          "expected a file name of less than %zu bytes, found a longer one",
                          sizeof b->prefix);
     if (name.len) memcpy(b->prefix, name.data, name.len);
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     sft_code code = sfti_wire_open(im, source, 0, source->size, &b->wire);
     if (!code) code = choose_branch(b);
     if (!code) code = sfti_table_read(im, bundle_pair, b);

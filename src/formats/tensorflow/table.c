@@ -39,7 +39,7 @@ typedef struct handle {
 } handle;
 
 static sft_code table_syntax(const table *t, uint64_t at, const char *expected) {
-    return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, at,
+    return sfti_fail(t->im->err, SFT_FOREIGN_SYNTAX, at,
                      "expected %s, found other bytes", expected);
 }
 
@@ -65,11 +65,11 @@ static sft_code check_block(const table *t, const handle *h, const uint8_t *byte
     uint32_t found = sfti_crc32_add(&t->crc, 0, bytes, (size_t)h->size + 1);
     uint32_t wanted = sfti_crc32c_unmask(sfti_get_u32(bytes + h->size + 1));
     if (found != wanted)
-        return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_CHECKSUM, h->offset,
+        return sfti_fail(t->im->err, SFT_FOREIGN_CHECKSUM, h->offset,
                          "expected a block with the recorded CRC-32C %08x, found %08x", wanted,
                          found);
     if (bytes[h->size] == 0) return SFT_OK;
-    return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_KIND, h->offset + h->size,
+    return sfti_fail(t->im->err, SFT_FOREIGN_KIND, h->offset + h->size,
                      "expected a block that is not compressed, found compression %u",
                      bytes[h->size]);
 }
@@ -77,7 +77,7 @@ static sft_code check_block(const table *t, const handle *h, const uint8_t *byte
 static sft_code load_block(const table *t, const handle *h, table_block *out) {
     uint8_t *bytes;
     if (h->size > BLOCK_MOST)
-        return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_TABLE, h->offset,
+        return sfti_fail(t->im->err, SFT_FOREIGN_TABLE, h->offset,
                          "expected a block of at most 64 MiB, found %llu bytes",
                          (unsigned long long)h->size);
     sft_code code = sfti_import_load(t->im, t->source, h->offset, h->size + TRAILER, &bytes);
@@ -104,7 +104,7 @@ static sft_code next_entry(table *t, table_block *b, sft_span *value) {
     t->key_len = (size_t)(shared + rest);
     t->keys += t->key_len;
     if (t->keys > ALL_KEYS_MOST)
-        return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_TABLE, at,
+        return sfti_fail(t->im->err, SFT_FOREIGN_TABLE, at,
                          "expected keys of at most 100 MiB together, found more");
     b->at += (size_t)rest;
     *value = (sft_span){ (const char *)b->bytes + b->at, (size_t)len };
@@ -116,7 +116,7 @@ static sft_code next_entry(table *t, table_block *b, sft_span *value) {
 static sft_code check_order(table *t, sft_span last, uint64_t at) {
     sft_span key = { t->key, t->key_len };
     if (!t->has_key || sfti_bytes_compare(last, key) < 0) return SFT_OK;
-    return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, at,
+    return sfti_fail(t->im->err, SFT_FOREIGN_AMBIGUOUS, at,
                      "expected keys in ascending order, found \"%.*s\" after \"%.*s\"",
                      SFTI_CLIP(key, 150), SFTI_CLIP(last, 150));
 }
@@ -145,7 +145,7 @@ static sft_code read_block(table *t, const handle *h, char *last) {
 /* ── The table ── */
 
 bool sfti_is_table(sfti_import *im) {
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     uint8_t end[8];
     return source->size >= FOOTER && !sfti_import_read(im, source, source->size - 8, end, 8)
            && memcmp(end, magic, 8) == 0;
@@ -181,7 +181,7 @@ static sft_code read_blocks(table *t, const handle *index, char *last, char *key
         if (!take_handle((const uint8_t *)value.data, value.len, &at, &h))
             return table_syntax(t, begin, "where a block is");
         if (h.offset < t->next || h.size > index->offset || h.offset > index->offset - h.size)
-            return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_AMBIGUOUS, begin,
+            return sfti_fail(t->im->err, SFT_FOREIGN_AMBIGUOUS, begin,
                              "expected a block between the last one and the index, found one at "
                              "byte %llu", (unsigned long long)h.offset);
         t->next = h.offset + h.size;
@@ -191,12 +191,12 @@ static sft_code read_blocks(table *t, const handle *index, char *last, char *key
 }
 
 sft_code sfti_table_read(sfti_import *im, sfti_table_fn each, void *ctx) {
-    sfti_arena *arena = sfti_import_arena(im);
+    sfti_arena *arena = &im->arena;
     table *t = sfti_arena_take(arena, sizeof *t);
     char *keys = sfti_arena_take(arena, 3 * KEY_MOST);
     handle index;
-    if (!t || !keys) return sfti_fail_memory(sfti_import_error(im), 3 * KEY_MOST);
-    *t = (table){ .im = im, .source = sfti_import_input(im), .each = each, .ctx = ctx,
+    if (!t || !keys) return sfti_fail_memory(im->err, 3 * KEY_MOST);
+    *t = (table){ .im = im, .source = im->input, .each = each, .ctx = ctx,
                   .key = keys };
     sfti_crc32c_begin(&t->crc);
     sft_code code = table_index(t, &index);

@@ -3,7 +3,7 @@
 #ifndef SFTI_TABLE_H
 #define SFTI_TABLE_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 /* Called for each entry, in the order of keys; both spans live as long as the call. at: byte of
  * the file where the value is. */

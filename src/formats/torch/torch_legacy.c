@@ -17,7 +17,7 @@ bool sfti_is_torch_legacy(sfti_import *im, const uint8_t *head, size_t len) {
 }
 
 static sft_code declare_storage(sfti_storages *storages, sfti_storage *storage) {
-    storage->source = sfti_import_input(storages->im);
+    storage->source = storages->im->input;
     return SFT_OK;
 }
 
@@ -38,17 +38,17 @@ static sft_code declare_all(sfti_storages *storages, const sfti_pickle *pickle) 
 static sft_code place_storage(sfti_storages *storages, const sfti_value *key, bool *placed,
                               uint64_t *at) {
     sfti_import *im = storages->im;
-    const sft_source *input = sfti_import_input(im);
+    const sft_source *input = im->input;
     uint8_t count[8];
     bool text = key->kind == SFTI_VALUE_TEXT && key->u.text;
     uint32_t entry = text ? sfti_names_find(&storages->names,
                                             (sft_span){ key->u.text, key->count })
                           : SFTI_NO_NAME;
     if (entry == SFTI_NO_NAME)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, key->at,
+        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, key->at,
                          "expected the key of a storage that the pickle names, found another");
     if (placed[entry])
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_AMBIGUOUS, key->at,
+        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
                          "expected every storage once, found \"%.*s\" twice",
                          SFTI_CLIP(storages->all[entry].key, 40));
     placed[entry] = true;
@@ -57,13 +57,13 @@ static sft_code place_storage(sfti_storages *storages, const sfti_value *key, bo
     if (code) return code;
     uint64_t elements = sfti_get_u64(count), bytes;
     if (!sfti_mul(elements, storage->dtype->size, &bytes) || bytes != storage->bytes)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SIZE, *at,
+        return sfti_fail(im->err, SFT_FOREIGN_SIZE, *at,
                          "expected storage \"%.*s\" to have %llu elements, found %llu",
                          SFTI_CLIP(storage->key, 40),
                          (unsigned long long)(storage->bytes / storage->dtype->size),
                          (unsigned long long)elements);
     if (bytes > input->size - *at - 8)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TRUNCATED, *at + 8,
+        return sfti_fail(im->err, SFT_FOREIGN_TRUNCATED, *at + 8,
                          "expected %llu bytes of data, found the end of the file at byte %llu",
                          (unsigned long long)bytes, (unsigned long long)input->size);
     storage->begin = *at + 8;
@@ -73,7 +73,7 @@ static sft_code place_storage(sfti_storages *storages, const sfti_value *key, bo
 
 /* The counts in front of the storages, by the sizes that the pickle says. */
 static void announce_counts(const sfti_storages *storages, const sfti_value *keys, uint64_t at) {
-    const sft_source *input = sfti_import_input(storages->im);
+    const sft_source *input = storages->im->input;
     sfti_announcement all = { .count = 0 };
     for (uint32_t i = 0; i < keys->count && at < input->size; i++) {
         const sfti_value *key = keys->u.items[i];
@@ -92,11 +92,10 @@ static void announce_counts(const sfti_storages *storages, const sfti_value *key
 static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint64_t at) {
     sfti_import *im = storages->im;
     if (keys->kind != SFTI_VALUE_LIST)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, at,
-                         "expected a list of storages, found %s",
+        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, at, "expected a list of storages, found %s",
                          sfti_value_kind_name(keys->kind));
-    bool *placed = sfti_arena_array(sfti_import_arena(im), storages->count, sizeof *placed);
-    if (!placed) return sfti_fail_memory(sfti_import_error(im), storages->count);
+    bool *placed = sfti_arena_array(&im->arena, storages->count, sizeof *placed);
+    if (!placed) return sfti_fail_memory(im->err, storages->count);
     memset(placed, 0, storages->count * sizeof *placed);
     announce_counts(storages, keys, at);
     sft_code code = SFT_OK;
@@ -105,10 +104,10 @@ static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint6
     if (code) return code;
     for (size_t i = 0; i < storages->count; i++)
         if (!placed[i] && storages->all[i].bytes > 0)
-            return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, storages->all[i].at,
+            return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, storages->all[i].at,
                              "expected storage \"%.*s\" in the list of storages, found it missing",
                              SFTI_CLIP(storages->all[i].key, 40));
-    uint64_t rest = sfti_import_input(im)->size - at;
+    uint64_t rest = im->input->size - at;
     return rest == 0 ? SFT_OK
                      : sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1, rest,
                                          "bytes behind the last storage");
@@ -116,10 +115,10 @@ static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint6
 
 static sft_code next_pickle(sfti_import *im, sfti_arena *values, uint64_t *at,
                             sfti_pickle *out) {
-    const sft_source *source = sfti_import_input(im);
+    const sft_source *source = im->input;
     sfti_pickle_input input = { source, *at, source->size, NULL };
     *out = (sfti_pickle){ 0 };
-    sft_code code = sfti_pickle_read(&input, values, out, sfti_import_error(im));
+    sft_code code = sfti_pickle_read(&input, values, out, im->err);
     if (!code) *at = out->end;
     return code;
 }
@@ -130,7 +129,7 @@ static sft_code read_facts(sfti_import *im, sfti_arena *values, uint64_t *at) {
     sft_code code = next_pickle(im, values, at, &magic);
     if (!code) code = next_pickle(im, values, at, &version);
     if (!code && (version.root->kind != SFTI_VALUE_INT || version.root->u.integer != 1001))
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, magic.end,
+        return sfti_fail(im->err, SFT_FOREIGN_KIND, magic.end,
                          "expected version 1001 of the format, found another");
     return code ? code : next_pickle(im, values, at, &facts);
 }
@@ -141,7 +140,7 @@ static sft_code read_facts(sfti_import *im, sfti_arena *values, uint64_t *at) {
 sft_code sfti_read_torch_legacy(sfti_import *im) {
     sfti_pickle object, keys;
     sfti_storages storages = { .locate = declare_storage, .views = true };
-    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
+    sfti_arena values = { .alloc = im->arena.alloc };
     uint64_t at = 0;
     sft_code code = read_facts(im, &values, &at);
     if (!code) code = next_pickle(im, &values, &at, &object);
@@ -150,7 +149,7 @@ sft_code sfti_read_torch_legacy(sfti_import *im) {
     if (code) goto done;
     code = declare_all(&storages, &object);
     if (!code) code = place_all(&storages, keys.root, at);
-    if (!code) code = sfti_torch_import(im, &object, sfti_import_input(im), &storages);
+    if (!code) code = sfti_torch_import(im, &object, im->input, &storages);
 done:
     sfti_arena_free(&values);
     return code;

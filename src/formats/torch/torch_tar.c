@@ -62,12 +62,12 @@ bool sfti_is_torch_tar(sfti_import *im, const uint8_t *head, size_t len) {
     for (size_t i = 0; i < 3; i++)
         named = named || (len >= 10 && memcmp(head, member_names[i],
                                               strlen(member_names[i]) + 1) == 0);
-    return named && !sfti_import_read(im, sfti_import_input(im), 0, block, sizeof block) &&
+    return named && !sfti_import_read(im, im->input, 0, block, sizeof block) &&
            tar_header(block, &size);
 }
 
 static sft_code tar_members(sfti_import *im, tar_member members[3]) {
-    const sft_source *input = sfti_import_input(im);
+    const sft_source *input = im->input;
     uint8_t block[TAR_BLOCK];
     uint64_t size, at = 0;
     while (at < input->size) {
@@ -75,12 +75,12 @@ static sft_code tar_members(sfti_import *im, tar_member members[3]) {
         if (code) return code;
         if (block[0] == '\0') break;
         if (!tar_header(block, &size) || size > input->size - at - TAR_BLOCK)
-            return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, at,
+            return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, at,
                              "expected the header of a member of a tar archive, found other bytes");
         for (size_t i = 0; i < 3; i++) {
             if (strcmp((const char *)block, member_names[i]) != 0) continue;
             if (members[i].end > 0)
-                return sfti_fail(sfti_import_error(im), SFT_FOREIGN_AMBIGUOUS, at,
+                return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, at,
                                  "expected one member \"%s\", found two", member_names[i]);
             members[i] = (tar_member){ at + TAR_BLOCK, at + TAR_BLOCK + size };
         }
@@ -89,7 +89,7 @@ static sft_code tar_members(sfti_import *im, tar_member members[3]) {
     }
     for (size_t i = 0; i < 3; i++)
         if (members[i].end == 0)
-            return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, at,
+            return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, at,
                              "expected a member \"%s\", found none", member_names[i]);
     return SFT_OK;
 }
@@ -97,15 +97,14 @@ static sft_code tar_members(sfti_import *im, tar_member members[3]) {
 /* ── Its members ── */
 
 static sft_code tar_fail(const tar_reader *t, const char *expected) {
-    return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, t->at,
+    return sfti_fail(t->im->err, SFT_FOREIGN_SYNTAX, t->at,
                      "expected %s, found something else", expected);
 }
 
 static sft_code tar_pickle(tar_reader *t, sfti_pickle *out) {
-    sfti_pickle_input input = { sfti_import_input(t->im), t->at, t->end, NULL };
+    sfti_pickle_input input = { t->im->input, t->at, t->end, NULL };
     *out = (sfti_pickle){ 0 };
-    sft_code code = sfti_pickle_read(&input, sfti_import_arena(t->im), out,
-                                     sfti_import_error(t->im));
+    sft_code code = sfti_pickle_read(&input, &t->im->arena, out, t->im->err);
     if (code) return code;
     t->at = out->end;
     return SFT_OK;
@@ -123,7 +122,7 @@ static sft_code tar_count(tar_reader *t, uint64_t *out) {
 
 static sft_code tar_bytes(tar_reader *t, void *into, size_t len) {
     if (len > t->end - t->at) return tar_fail(t, "more bytes of the member");
-    sft_code code = sfti_import_read(t->im, sfti_import_input(t->im), t->at, into, len);
+    sft_code code = sfti_import_read(t->im, t->im->input, t->at, into, len);
     t->at += len;
     return code;
 }
@@ -157,7 +156,7 @@ static const tar_entry *tar_find(const tar_reader *t, const sfti_value *key) {
 }
 
 static sft_code tar_add(tar_reader *t, const sfti_value *key, tar_entry entry) {
-    sft_error *err = sfti_import_error(t->im);
+    sft_error *err = t->im->err;
     if (!tar_key(key, entry.key)) return tar_fail(t, "a number as key");
     if (t->count == TAR_MOST)
         return sfti_fail(err, SFT_FOREIGN_TABLE, t->at,
@@ -224,9 +223,9 @@ static sft_code tar_tensor(tar_reader *t) {
     if (code) return code;
     uint32_t dimensions = sfti_get_u32(rank);
     if (dimensions > (t->end - t->at) / 16) return tar_fail(t, "as many dimensions as bytes");
-    uint64_t *sizes = sfti_arena_array(sfti_import_arena(t->im), 2 * (uint64_t)dimensions, 8);
-    sfti_item *item = sfti_arena_take(sfti_import_arena(t->im), sizeof *item);
-    if (!sizes || !item) return sfti_fail_memory(sfti_import_error(t->im), dimensions);
+    uint64_t *sizes = sfti_arena_array(&t->im->arena, 2 * (uint64_t)dimensions, 8);
+    sfti_item *item = sfti_arena_take(&t->im->arena, sizeof *item);
+    if (!sizes || !item) return sfti_fail_memory(t->im->err, dimensions);
     code = tar_bytes(t, sizes, 16 * (size_t)dimensions);
     if (!code) code = tar_bytes(t, offset, sizeof offset);
     if (code) return code;
@@ -237,7 +236,7 @@ static sft_code tar_tensor(tar_reader *t) {
     if (!sfti_mul(sfti_get_u64(offset), storage->dtype->size, &skip) || skip > storage->bytes)
         return tar_fail(t, "a tensor within its storage");
     *item = (sfti_item){ .dtype = storage->dtype->dtype, .rank = dimensions, .shape = sizes,
-                         .strides = sizes + dimensions, .source = sfti_import_input(t->im),
+                         .strides = sizes + dimensions, .source = t->im->input,
                          .begin = storage->begin + skip, .stored = storage->bytes - skip,
                          .storage = storage->storage, .at = t->at };
     tar_entry entry = *storage;
@@ -267,11 +266,11 @@ static sft_code place_tensors(tar_reader *t, sfti_pickle *pickle) {
         if (value->u.outside->kind == SFTI_VALUE_TUPLE) continue; /* a class */
         const tar_entry *entry = tar_find(t, value->u.outside);
         if (!entry)
-            return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_SYNTAX, value->at,
+            return sfti_fail(t->im->err, SFT_FOREIGN_SYNTAX, value->at,
                              "expected the key of a tensor or storage, found another");
         if (!entry->item) continue;
         if (entry->dtype->kind != SFTI_TORCH_PLAIN)
-            return sfti_fail(sfti_import_error(t->im), SFT_FOREIGN_DTYPE, value->at,
+            return sfti_fail(t->im->err, SFT_FOREIGN_DTYPE, value->at,
                              "expected elements that have a dtype, found torch.%s",
                              entry->dtype->name);
         value->kind = SFTI_VALUE_TENSOR;
@@ -288,9 +287,9 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
     sft_code code = tar_members(im, members);
     if (code) return code;
     sfti_seed_draw(&t, seed);
-    t.all = sfti_arena_array(sfti_import_arena(im), TAR_MOST, sizeof *t.all);
-    if (!t.all || !sfti_names_begin(&t.names, TAR_MOST, seed, tar_name, &t, sfti_import_arena(im)))
-        return sfti_fail_memory(sfti_import_error(im), TAR_MOST * sizeof *t.all);
+    t.all = sfti_arena_array(&im->arena, TAR_MOST, sizeof *t.all);
+    if (!t.all || !sfti_names_begin(&t.names, TAR_MOST, seed, tar_name, &t, &im->arena))
+        return sfti_fail_memory(im->err, TAR_MOST * sizeof *t.all);
     t.at = members[0].begin;
     t.end = members[0].end;
     code = tar_storages(&t);
@@ -302,5 +301,5 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
     t.end = members[2].end;
     if (!code) code = tar_pickle(&t, &pickle);
     if (!code) code = place_tensors(&t, &pickle);
-    return code ? code : sfti_torch_import(im, &pickle, sfti_import_input(im), NULL);
+    return code ? code : sfti_torch_import(im, &pickle, im->input, NULL);
 }

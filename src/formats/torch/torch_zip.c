@@ -34,7 +34,7 @@ static void announce_small_records(const sfti_import *im, const sfti_zip *zip) {
     sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const sfti_zip_entry *entry = torch_record(zip, names[i]);
-        if (entry) sfti_announce(&all, sfti_import_input(im), entry->begin, entry->stored);
+        if (entry) sfti_announce(&all, im->input, entry->begin, entry->stored);
     }
     sfti_announce_end(&all);
 }
@@ -43,10 +43,10 @@ static void announce_small_records(const sfti_import *im, const sfti_zip *zip) {
 static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_span *out) {
     uint8_t *bytes;
     if (entry->size > 64)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, entry->begin,
+        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, entry->begin,
                          "expected at most 64 bytes of %.*s, found %llu",
                          SFTI_CLIP(entry->name, 100), (unsigned long long)entry->size);
-    sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
+    sft_code code = sfti_zip_load(im, im->input, entry, &bytes);
     if (code) return code;
     *out = (sft_span){ (const char *)bytes, (size_t)entry->size };
     return SFT_OK;
@@ -57,7 +57,7 @@ static sft_code check_version(sfti_import *im, const sfti_zip *zip) {
     const sfti_zip_entry *entry = torch_record(zip, "version");
     sft_span text = { "", 0 };
     if (!entry)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, 0,
+        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, 0,
                          "expected a record \"version\", found none");
     sft_code code = torch_text(im, entry, &text);
     if (code) return code;
@@ -68,9 +68,8 @@ static sft_code check_version(sfti_import *im, const sfti_zip *zip) {
         version = digit > 9 || version > 1000 ? 10000 : version * 10 + digit;
     }
     if (version >= 1 && version <= 10) return SFT_OK;
-    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, entry->begin,
-                     "expected version 1 to 10 of the format, found \"%.*s\"",
-                     SFTI_CLIP(text, 20));
+    return sfti_fail(im->err, SFT_FOREIGN_KIND, entry->begin,
+                     "expected version 1 to 10 of the format, found \"%.*s\"", SFTI_CLIP(text, 20));
 }
 
 static sft_code read_byteorder(sfti_import *im, const sfti_zip *zip, bool *big) {
@@ -80,7 +79,7 @@ static sft_code read_byteorder(sfti_import *im, const sfti_zip *zip, bool *big) 
     if (code) return code;
     *big = sfti_span_is(text, "big");
     if (*big || sfti_span_is(text, "little")) return SFT_OK;
-    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, entry->begin,
+    return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, entry->begin,
                      "expected \"little\" or \"big\" as byte order, found \"%.*s\"",
                      SFTI_CLIP(text, 20));
 }
@@ -97,21 +96,20 @@ static sft_code locate_record(sfti_storages *storages, sfti_storage *storage) {
     sfti_import *im = storages->im;
     torch_archive *archive = storages->ctx;
     const sfti_zip_entry *entry = torch_entry(archive->zip, "data/", storage->key);
-    storage->source = sfti_import_input(im);
+    storage->source = im->input;
     if (!entry && storage->bytes == 0) return SFT_OK;
     if (!entry)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SYNTAX, storage->at,
+        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, storage->at,
                          "expected a record \"data/%.*s\", found none",
                          SFTI_CLIP(storage->key, 100));
     if (entry->size != storage->bytes)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_SIZE, entry->begin,
+        return sfti_fail(im->err, SFT_FOREIGN_SIZE, entry->begin,
                          "expected %llu bytes in \"%.*s\", found %llu",
                          (unsigned long long)storage->bytes, SFTI_CLIP(entry->name, 100),
                          (unsigned long long)entry->size);
     archive->used++;
     archive->used_bytes += entry->size;
-    sft_code code = sfti_zip_source(im, sfti_import_input(im), entry, &storage->source,
-                                    &storage->begin);
+    sft_code code = sfti_zip_source(im, im->input, entry, &storage->source, &storage->begin);
     if (code || entry->deflated) return code;
     return sfti_import_crc32(im, storage->source, storage->begin, entry->size, entry->crc32);
 }
@@ -156,18 +154,18 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
     uint8_t *bytes;
     if (entry->deflated && entry->size > INFLATED_BYTES
         && entry->size / INFLATED_TIMES > entry->stored)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_TABLE, entry->begin,
+        return sfti_fail(im->err, SFT_FOREIGN_TABLE, entry->begin,
                          "expected a data.pkl of at most %d times its %llu deflated bytes, found "
                          "%llu", INFLATED_TIMES, (unsigned long long)entry->stored,
                          (unsigned long long)entry->size);
-    sft_code code = sfti_zip_load(im, sfti_import_input(im), entry, &bytes);
-    if (!code) code = sfti_zip_source(im, sfti_import_input(im), entry, source, &input.begin);
+    sft_code code = sfti_zip_load(im, im->input, entry, &bytes);
+    if (!code) code = sfti_zip_source(im, im->input, entry, source, &input.begin);
     if (code) return code;
     input.source = *source;
     input.end = input.begin + entry->size;
     input.bytes = bytes;
     expect_values(values, entry->size);
-    code = sfti_pickle_read(&input, values, out, sfti_import_error(im));
+    code = sfti_pickle_read(&input, values, out, im->err);
     if (code || out->end == input.end) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,
                              input.end - out->end, "bytes behind the end of data.pkl's pickle");
@@ -177,13 +175,13 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     const sfti_zip_entry *entry = torch_record(zip, "data.pkl");
     const sft_source *source;
     sfti_pickle pickle;
-    sfti_arena values = { .alloc = sfti_import_arena(im)->alloc };
+    sfti_arena values = { .alloc = im->arena.alloc };
     torch_archive archive = { .zip = zip };
     sfti_storages storages = { .locate = locate_record, .ctx = &archive };
     if (!entry)
-        return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, 0,
+        return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
                          "expected a record \"data.pkl\", found none");
-    if (torch_record(zip, "constants.pkl")) sfti_import_become(im, SFT_IMPORT_TORCHSCRIPT);
+    if (torch_record(zip, "constants.pkl")) im->format = SFT_IMPORT_TORCHSCRIPT;
     announce_small_records(im, zip);
     sft_code code = check_version(im, zip);
     if (!code) code = read_byteorder(im, zip, &storages.big_endian);

@@ -228,8 +228,8 @@ static const sft_source_vtable inflated_source_vtable = {
 
 sft_code sfti_inflate_source(sfti_import *im, sfti_inflater *inflater, const sfti_deflated *bytes,
                              const sft_source **out) {
-    inflated *of = sfti_arena_take(sfti_import_arena(im), sizeof *of);
-    if (!of) return sfti_fail_memory(sfti_import_error(im), sizeof *of);
+    inflated *of = sfti_arena_take(&im->arena, sizeof *of);
+    if (!of) return sfti_fail_memory(im->err, sizeof *of);
     *of = (inflated){ inflater, *bytes };
     sft_source source = { of, &inflated_source_vtable, bytes->size, NULL, false };
     return sfti_import_own(im, &source, out);
@@ -259,16 +259,16 @@ static const sft_source_vtable inflater_vtable = {
 };
 
 sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_inflater **out) {
-    sfti_arena *arena = sfti_import_arena(im);
+    sfti_arena *arena = &im->arena;
     const sft_source *kept;
     sfti_inflater *by = *out = sfti_arena_take(arena, sizeof *by);
-    if (!by) return sfti_fail_memory(sfti_import_error(im), sizeof *by);
+    if (!by) return sfti_fail_memory(im->err, sizeof *by);
     memset(by, 0, sizeof *by);
     by->archive = archive;
     by->alloc = arena->alloc;
     sfti_crc32_begin(&by->table);
     if (sfti_os_mutex_init(&by->mutex) != 0)
-        return sfti_fail_memory(sfti_import_error(im), sizeof by->mutex);
+        return sfti_fail_memory(im->err, sizeof by->mutex);
     sft_source source = { by, &inflater_vtable, 0, NULL, false };
     return sfti_import_own(im, &source, &kept);
 }
@@ -280,8 +280,8 @@ struct sfti_inflater {
 };
 
 sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_inflater **out) {
-    *out = sfti_arena_take(sfti_import_arena(im), sizeof **out);
-    if (!*out) return sfti_fail_memory(sfti_import_error(im), sizeof **out);
+    *out = sfti_arena_take(&im->arena, sizeof **out);
+    if (!*out) return sfti_fail_memory(im->err, sizeof **out);
     (*out)->archive = archive;
     return SFT_OK;
 }
@@ -289,7 +289,7 @@ sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_infl
 sft_code sfti_inflate_source(sfti_import *im, sfti_inflater *inflater, const sfti_deflated *bytes,
                              const sft_source **out) {
     (void)inflater, (void)out;
-    return sfti_fail(sfti_import_error(im), SFT_FOREIGN_KIND, bytes->begin,
+    return sfti_fail(im->err, SFT_FOREIGN_KIND, bytes->begin,
                      "expected bytes that are stored as they are, found deflated ones, and this "
                      "build has no zlib to inflate them");
 }

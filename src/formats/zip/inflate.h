@@ -2,7 +2,7 @@
 #ifndef SFTI_INFLATE_H
 #define SFTI_INFLATE_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 /* No deflated byte becomes more than these. */
 #define SFTI_INFLATE_RATIO 1032

@@ -36,7 +36,7 @@ static uint64_t zip_row_at(const zip_reader *z, const sfti_zip_entry *e) {
 
 SFTI_COLD static sft_code zip_fail(zip_reader *z, sft_code code, uint64_t at,
                                    const sfti_zip_entry *e, const char *rule) {
-    return sfti_fail(sfti_import_error(z->im), code, at, "%s, in the zip entry \"%.*s\"", rule,
+    return sfti_fail(z->im->err, code, at, "%s, in the zip entry \"%.*s\"", rule,
                      SFTI_CLIP(e->name, 200));
 }
 
@@ -113,7 +113,7 @@ static const char *method_name(uint16_t method) {
 static sft_code zip_check_method(zip_reader *z, const sfti_zip_entry *e, uint16_t flags,
                              uint16_t method) {
     uint64_t at = zip_row_at(z, e);
-    sft_error *err = sfti_import_error(z->im);
+    sft_error *err = z->im->err;
     if (flags & ZIP_ENCRYPTED)
         return zip_fail(z, SFT_FOREIGN_KIND, at + 8, e, "expected bytes as they are, found them "
                         "encrypted");
@@ -154,7 +154,7 @@ static sft_code zip_read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
     const uint8_t *row = z->rows + *offset;
     size_t left = (size_t)z->dir.size - *offset;
     uint64_t at = z->dir.at + *offset;
-    sft_error *err = sfti_import_error(z->im);
+    sft_error *err = z->im->err;
     *e = (sfti_zip_entry){ .name = { "", 0 } }; /* which the caller sees on failure, too */
     if (left < ZIP_CENTRAL_LEN || sfti_get_u32(row) != ZIP_CENTRAL)
         return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, at, "expected %llu entries in the zip "
@@ -193,17 +193,17 @@ static int zip_compare_begin(const void *ctx, uint32_t a, uint32_t b) {
 
 /* Entries in the order of their bytes. */
 static sft_code order_entries(zip_reader *z, sfti_zip *zip) {
-    sfti_arena *arena = sfti_import_arena(z->im);
+    sfti_arena *arena = &z->im->arena;
     sfti_zip_entry *sorted = sfti_arena_array(arena, z->dir.count, sizeof *sorted);
     uint32_t *order = sfti_arena_sorted(arena, zip->count, zip_compare_begin, zip->entries);
-    if (!sorted || !order) return sfti_fail_memory(sfti_import_error(z->im), z->dir.count);
+    if (!sorted || !order) return sfti_fail_memory(z->im->err, z->dir.count);
     for (size_t i = 0; i < zip->count; i++) sorted[i] = zip->entries[order[i]];
     zip->entries = sorted;
     return SFT_OK;
 }
 
 static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
-    sft_error *err = sfti_import_error(z->im);
+    sft_error *err = z->im->err;
     if (z->dir.count > SFTI_ZIP_MOST_ENTRIES || z->dir.size > SFTI_ZIP_MOST_BYTES)
         return sfti_fail(err, SFT_FOREIGN_TABLE, z->dir.at, "expected a directory of at most %llu "
                          "entries and %llu bytes, found %llu and %llu",
@@ -216,7 +216,7 @@ static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
                          (unsigned long long)z->dir.size);
     sft_code code = sfti_import_expect(z->im, z->dir.count);
     if (code) return code;
-    zip->entries = sfti_arena_array(sfti_import_arena(z->im), z->dir.count, sizeof *zip->entries);
+    zip->entries = sfti_arena_array(&z->im->arena, z->dir.count, sizeof *zip->entries);
     if (!zip->entries) return sfti_fail_memory(err, z->dir.count * sizeof *zip->entries);
     code = sfti_import_load(z->im, z->source, z->dir.at, z->dir.size, &z->rows);
     size_t offset = 0;
@@ -406,18 +406,16 @@ static sft_span entry_name(const void *ctx, uint32_t i) {
 }
 
 static sft_code fail_twice(zip_reader *z, const sfti_zip_entry *e, const sfti_zip_entry *other) {
-    return sfti_fail(sfti_import_error(z->im), SFT_FOREIGN_AMBIGUOUS,
-                     zip_row_at(z, e) + ZIP_CENTRAL_LEN, "expected each name once in the zip "
-                     "archive, found \"%.*s\" and \"%.*s\"", SFTI_CLIP(other->name, 100),
-                     SFTI_CLIP(e->name, 100));
+    return sfti_fail(z->im->err, SFT_FOREIGN_AMBIGUOUS, zip_row_at(z, e) + ZIP_CENTRAL_LEN,
+                     "expected each name once in the zip " "archive, found \"%.*s\" and \"%.*s\"",
+                     SFTI_CLIP(other->name, 100), SFTI_CLIP(e->name, 100));
 }
 
 static sft_code zip_index_names(zip_reader *z, sfti_zip *zip) {
     uint64_t seed[2];
     sfti_seed_draw(z, seed);
-    if (!sfti_names_begin(&zip->names, zip->count, seed, entry_name, zip->entries,
-                          sfti_import_arena(z->im)))
-        return sfti_fail_memory(sfti_import_error(z->im), zip->count * sizeof(sfti_slot));
+    if (!sfti_names_begin(&zip->names, zip->count, seed, entry_name, zip->entries, &z->im->arena))
+        return sfti_fail_memory(z->im->err, zip->count * sizeof(sfti_slot));
     for (uint32_t i = 0; i < zip->count; i++) {
         sft_span name = zip->entries[i].name;
         uint32_t first = sfti_names_put(&zip->names, name, sfti_names_hash(name, seed), i);
@@ -432,14 +430,14 @@ static sft_span folded_name(const void *ctx, uint32_t i) {
 
 /* No two names that are one for who does not tell A from a. */
 static sft_code check_folded(zip_reader *z, const sfti_zip *zip) {
-    sfti_arena arena = { .alloc = sfti_import_arena(z->im)->alloc };
+    sfti_arena arena = { .alloc = z->im->arena.alloc };
     sfti_names names;
     sft_code code = SFT_OK;
     sft_span *folded = sfti_arena_array(&arena, zip->count, sizeof *folded);
     char *text = sfti_arena_array(&arena, z->dir.size, 1);
     if (!folded || !text
         || !sfti_names_begin(&names, zip->count, zip->names.seed, folded_name, folded, &arena))
-        code = sfti_fail_memory(sfti_import_error(z->im), z->dir.size);
+        code = sfti_fail_memory(z->im->err, z->dir.size);
     for (uint32_t i = 0; !code && i < zip->count; i++) {
         sft_span name = zip->entries[i].name;
         for (size_t k = 0; k < name.len; k++) {
@@ -478,12 +476,12 @@ static void drop_folders(sfti_zip *zip) {
 }
 
 sft_code sfti_zip_open(sfti_import *im, const sft_source *source, sfti_zip *out) {
-    sfti_arena *arena = sfti_import_arena(im);
+    sfti_arena *arena = &im->arena;
     sfti_inflater *inflater = NULL;
     zip_reader z = { .im = im, .source = source };
     memset(out, 0, sizeof *out);
     z.window = sfti_take(&arena->alloc, ZIP_WINDOW);
-    if (!z.window) return sfti_fail_memory(sfti_import_error(im), ZIP_WINDOW);
+    if (!z.window) return sfti_fail_memory(im->err, ZIP_WINDOW);
     sft_code code = sfti_zip_find_directory(im, source, z.window, &z.dir);
     if (!code) code = zip_read_rows(&z, out);
     if (!code) code = zip_check_locals(&z, out);

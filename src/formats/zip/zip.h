@@ -3,7 +3,7 @@
 #define SFTI_ZIP_H
 
 #include "base/names.h"
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 #include "formats/zip/inflate.h"
 
 typedef struct sfti_zip_entry {

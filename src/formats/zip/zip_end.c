@@ -30,7 +30,7 @@ static sft_code read_end64(sfti_import *im, const sft_source *source, const uint
                            uint64_t end_at, sfti_zip_directory *out, uint64_t *dir_end) {
     uint8_t wide[ZIP_END64_LEN + ZIP_LOCATOR64_LEN];
     const uint8_t *locator = wide + ZIP_END64_LEN;
-    sft_error *err = sfti_import_error(im);
+    sft_error *err = im->err;
     if (end_at < sizeof wide)
         return sfti_fail(err, SFT_FOREIGN_SYNTAX, end_at, "expected a ZIP64 end record before its "
                          "locator, found the start of the file");
@@ -62,7 +62,7 @@ static sft_code read_end_record(sfti_import *im, const sft_source *source, const
                                 uint64_t end_at, sfti_zip_directory *out) {
     uint8_t mark[4] = { 0 };
     uint64_t dir_end = end_at, sum;
-    sft_error *err = sfti_import_error(im);
+    sft_error *err = im->err;
     uint16_t disk = sfti_get_u16(end + 4), first = sfti_get_u16(end + 6);
     sft_code code = SFT_OK;
     *out = (sfti_zip_directory){ sfti_get_u32(end + 16), sfti_get_u32(end + 12),
@@ -88,7 +88,7 @@ static sft_code read_end_record(sfti_import *im, const sft_source *source, const
 
 sft_code sfti_zip_find_directory(sfti_import *im, const sft_source *source, uint8_t *tail,
                                  sfti_zip_directory *out) {
-    sft_error *err = sfti_import_error(im);
+    sft_error *err = im->err;
     uint64_t size = source->size;
     size_t len = size < ZIP_TAIL ? (size_t)size : ZIP_TAIL, whole;
     sft_code code = sfti_import_read(im, source, size - len, tail, len);

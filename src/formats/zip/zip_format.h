@@ -2,7 +2,7 @@
 #ifndef SFTI_ZIP_FORMAT_H
 #define SFTI_ZIP_FORMAT_H
 
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 #define ZIP_LOCAL 0x04034b50u
 #define ZIP_CENTRAL 0x02014b50u

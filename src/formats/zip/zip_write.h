@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/names.h"
-#include "formats/parts/import.h"
+#include "formats/parts/state.h"
 
 /* Two layouts, to the byte those of the libraries that read them. */
 typedef enum sfti_zip_layout {

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+/* ── Writing ── */
+
 /* A memory sink empties its buffer; this one appends. */
 static sft_code receipt_append(void *ctx, const void *bytes, size_t len, sft_error *err) {
     return sfti_buffer_put(ctx, bytes, len) ? SFT_OK : sfti_fail_memory(err, len);

@@ -56,6 +56,8 @@ bool sfti_ds_job_owns(const char *folder, const char *name) {
                      *name == '_');
 }
 
+/* ── Files that a manifest named ── */
+
 void sfti_ds_removal_of(sfti_ds_removal *r, const char *name) {
     sft_error what = SFT_ERROR_INIT;
     sft_source source;

@@ -64,28 +64,15 @@ static void put_globals(sfti_json_writer *w, const sft_import *im) {
     sfti_json_close(w, ']');
 }
 
-static void put_metadata_pairs(sfti_json_writer *w, const sft_import *im) {
-    sfti_json_key(w, "metadata");
-    sfti_json_open(w, '{');
-    for (size_t i = 0; i < im->metadata.count; i++) {
-        sfti_json_key_span(w, im->metadata.at[i].key);
-        sfti_json_span(w, im->metadata.at[i].value);
-    }
-    sfti_json_close(w, '}');
-}
-
-static uint64_t part_bytes(const sft_part *part) {
-    uint64_t bytes;
-    sft_code code = sft_shape_size(part->spec.dtype, part->spec.shape, part->spec.rank, NULL,
-                                   &bytes, NULL);
-    return code ? 0 : bytes; /* never: the import was settled */
-}
-
 static void report_all(sfti_json_writer *w, const sft_import *im, const char *path) {
     const sft_import_format_info *format = sft_import_format_describe(im->format);
     uint64_t bytes = 0;
-    for (size_t i = 0; i < im->parts.count; i++)
-        sfti_total_add(&bytes, part_bytes(&im->parts.at[i]));
+    for (size_t i = 0; i < im->parts.count; i++) {
+        const sft_spec *spec = &im->parts.at[i].spec;
+        uint64_t more;
+        if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &more, NULL))
+            sfti_total_add(&bytes, more);
+    }
     sfti_result_begin(w, path);
     sfti_json_put_bool(w, "ok", true);
     sfti_json_put_cstr(w, "format", format->name);
@@ -97,7 +84,13 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
     put_aliases(w, im);
     put_left(w, im);
     put_globals(w, im);
-    put_metadata_pairs(w, im);
+    sfti_json_key(w, "metadata");
+    sfti_json_open(w, '{');
+    for (size_t i = 0; i < im->metadata.count; i++) {
+        sfti_json_key_span(w, im->metadata.at[i].key);
+        sfti_json_span(w, im->metadata.at[i].value);
+    }
+    sfti_json_close(w, '}');
 }
 
 sft_code sft_import_tree(const sft_import *import, const char *path, sft_tree *tree,

@@ -61,14 +61,6 @@ static bool matches(const char *pattern, sft_span name) {
     return *pattern == '\0';
 }
 
-static const char *what_it_seems(const sfti_zip *zip) {
-    if (zip->count == 0) return "an empty zip archive";
-    for (size_t m = 0; m < sizeof zip_marks / sizeof *zip_marks; m++)
-        for (size_t i = 0; i < zip->count; i++)
-            if (matches(zip_marks[m].name, zip->entries[i].name)) return zip_marks[m].what;
-    return "a zip archive of other files";
-}
-
 /* Whether a name ends with "/data.pkl", in any case of the letters. */
 static bool is_data_pkl(sft_span name, size_t *folder) {
     static const char wanted[] = "/data.pkl";
@@ -90,16 +82,18 @@ static const sfti_zip_entry *find_data_pkl(const sfti_zip *zip) {
     return NULL;
 }
 
-static bool is_all_npy(const sfti_zip *zip) {
-    for (size_t i = 0; i < zip->count; i++)
-        if (!matches("*.npy", zip->entries[i].name)) return false;
-    return zip->count > 0;
-}
-
 sft_import_format sfti_zip_tell(const sfti_zip *zip, const char **what) {
-    if (is_all_npy(zip)) return SFT_IMPORT_NPZ;
+    bool all_npy = zip->count > 0;
+    for (size_t i = 0; i < zip->count && all_npy; i++)
+        all_npy = matches("*.npy", zip->entries[i].name);
+    if (all_npy) return SFT_IMPORT_NPZ;
     if (find_data_pkl(zip)) return SFT_IMPORT_TORCH_ZIP;
-    if (what) *what = what_it_seems(zip);
+    if (!what) return SFT_IMPORT_NONE;
+    *what = zip->count == 0 ? "an empty zip archive" : NULL;
+    for (size_t m = 0; m < sizeof zip_marks / sizeof *zip_marks; m++)
+        for (size_t i = 0; i < zip->count && !*what; i++)
+            if (matches(zip_marks[m].name, zip->entries[i].name)) *what = zip_marks[m].what;
+    if (!*what) *what = "a zip archive of other files";
     return SFT_IMPORT_NONE;
 }
 

@@ -91,6 +91,8 @@ static sft_code resolve_unknown(const column_resolver *s, const char *option, sf
                      SFTI_CLIP(name, 60));
 }
 
+/* ── Which columns ── */
+
 static sft_code resolve_key(const column_resolver *s, size_t *child) {
     static const char *const texts[] = { "u", "U", "vu" };
     char type[SFTI_ARROW_TEXT];
@@ -216,6 +218,8 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
                      (int)(c->name.len < 100 ? c->name.len : 100), name, type, inner.message);
 }
 
+/* ── All ── */
+
 sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err) {
@@ -245,6 +249,8 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                          "expected a column to write, found none");
     return code;
 }
+
+/* ── What a schema becomes, as JSON ── */
 
 static sft_code schema_write(const sft_dataset_options *options, const struct ArrowSchema *schema,
                              const sfti_ds_columns *columns, sft_sink *sink, sft_error *err) {

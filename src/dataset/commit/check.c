@@ -68,6 +68,8 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
     return SFT_OK;
 }
 
+/* ── Shards as they lie there ── */
+
 /* Whether the shards lie there as they were written. */
 static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **receipts,
                                size_t count, sft_error *err) {
@@ -90,6 +92,8 @@ static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **rece
                      "folder shared between hosts?",
                      missing, count, first->stored.data);
 }
+
+/* ── A connector's shards ── */
 
 /* Joins its tensors' dtypes and shapes into the columns of the next manifest. */
 static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *name,
@@ -205,6 +209,8 @@ static sft_code adopt_all(sft_commit *c, forgotten_list *l, sft_error *err) {
         code = adopt_shard(c, &l->shards[i], true, err);
     return code;
 }
+
+/* ── The list ── */
 
 static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
     commit_shard *to = &c->shards[c->shard_count++];

@@ -80,6 +80,8 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     return code;
 }
 
+/* ── schema in batch mode: the shape of a full batch ── */
+
 static sft_code batch_schema(sft_commit *c, sft_error *err) {
     sfti_ds_manifest *m = &c->next;
     m->has_schema = m->column_count <= SFTI_SCHEMA_MOST;
@@ -152,6 +154,8 @@ static sft_code next_segments(sft_commit *c, sft_error *err) {
     c->next.numbered = c->base.numbered || c->swap.guard == SFTI_GUARD_NUMBER;
     return SFT_OK;
 }
+
+/* ── The manifest ── */
 
 static bool next_totals(sft_commit *c) {
     sfti_ds_manifest *m = &c->next;

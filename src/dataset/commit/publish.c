@@ -38,6 +38,8 @@ typedef struct publication {
     char old_name[80];
 } publication;
 
+/* ── Step 5: nothing fails ── */
+
 static void publish_clean(const publication *p) {
     sft_commit *c = p->c;
     sfti_ds_removal r = { .storage = c->storage, .warn = p->warn, .warn_ctx = p->warn_ctx };
@@ -56,6 +58,8 @@ static void publish_clean(const publication *p) {
     sfti_ds_removal_job(&r, c->job_folder);
     sfti_ds_removal_end(&r);
 }
+
+/* ── Steps 1 and 3 ── */
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
     bool moves = sfti_can(c->storage, move);

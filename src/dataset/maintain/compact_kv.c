@@ -9,6 +9,8 @@
 /* Of a group's headers: a file's may have 100 MB, and the order of rows takes some. */
 #define COMPACT_HEADER (UINT64_C(88) << 20)
 
+/* ── Which shards are rewritten ── */
+
 static sft_code kv_find_shadowed(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset);
     sfti_ds_merge *merge = NULL;

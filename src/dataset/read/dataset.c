@@ -50,6 +50,8 @@ static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *wa
     return SFT_OK;
 }
 
+/* ── Opening ── */
+
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
                           sft_warn_fn warn, void *warn_ctx, sft_dataset **out, sft_error *err) {
     if (!out)

@@ -139,6 +139,8 @@ static sft_code merge_fill(sfti_ds_merge *m, merge_run *run, sft_error *err) {
     return code;
 }
 
+/* ── Runs ── */
+
 static sft_code run_text_next(sfti_ds_merge *m, merge_run *run, bool *more, sft_error *err) {
     sft_span key;
     bool escaped = false;

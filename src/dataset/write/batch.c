@@ -50,6 +50,8 @@ static sft_code batch_column(sft_shard_writer *w, size_t k, shard_held *held, ui
     return SFT_OK;
 }
 
+/* ── A file ── */
+
 static sft_code batch_pad(sft_shard_writer *w, uint64_t rows, sft_error *err) {
     for (size_t k = 0; k < w->columns.count; k++) {
         shard_piece zeros = { NULL, NULL, 0, 0 };

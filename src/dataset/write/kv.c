@@ -140,6 +140,8 @@ static bool kv_shape(shard_kv *kv, size_t k, const shard_value *v) {
     return true;
 }
 
+/* ── Rows that lose their name to a later one ── */
+
 static void kv_kill(sft_shard_writer *w, size_t at, const shard_held *but) {
     shard_kv *kv = &w->kv;
     kv_entry *e = &kv->entries[at];
@@ -211,6 +213,8 @@ static sft_code kv_add(sft_shard_writer *w, const kv_row *r, sft_error *err) {
     for (size_t k = 0; !code && k < w->columns.count; k++) code = kv_put(w, r, k, err);
     return code;
 }
+
+/* ── A file ── */
 
 /* A column's dtype and shape, where all its tensors have the same. */
 static void kv_column(const sft_shard_writer *w, size_t k, sfti_ds_column *out) {

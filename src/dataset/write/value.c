@@ -23,6 +23,8 @@ void sfti_shard_element(sft_error *inner, uint64_t element) {
     (void)snprintf(at, cap, "%s%llu", mark, (unsigned long long)element);
 }
 
+/* ── Whether a batch is of the schema ── */
+
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err) {
     bool good = batch->n_children >= 0 && (size_t)batch->n_children == w->children &&
                 batch->length >= 0 && batch->offset >= 0 && (!w->children || batch->children) &&

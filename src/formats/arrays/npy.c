@@ -257,26 +257,10 @@ static sft_code npy_item(sfti_import *im, const npy_array *a, sfti_item *item) {
     return SFT_OK;
 }
 
-/* Numpy reads what it needs of the bytes, and no more. */
-static sft_code npy_rest(sfti_import *im, const sfti_item *item) {
-    uint64_t bytes;
-    if (sft_shape_size(item->dtype, item->shape, item->rank, NULL, &bytes, NULL)) return SFT_OK;
-    if (bytes >= item->stored) return SFT_OK;
-    return sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, item->name, 1, item->stored - bytes,
-                             "bytes behind the array");
-}
-
-/* The checksum of the data alone follows from that of the whole and that of what precedes it. */
-static sft_code npy_crc32(sfti_import *im, const npy_place *p, const uint8_t *head, uint64_t data) {
-    uint32_t before = sfti_crc32_add(p->table, 0, head, (size_t)data);
-    return sfti_import_crc32(im, p->source, p->begin + data, p->len - data,
-                             *p->crc32 ^ sfti_crc32_shift(before, p->len - data));
-}
-
 static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
     uint8_t buffer[NPY_HEAD];
     const uint8_t *head = buffer;
-    uint64_t text = 0, data = 0;
+    uint64_t text = 0, data = 0, bytes;
     npy_array array;
     sft_code code = npy_load(im, p, buffer, &head, &text, &data);
     if (!code) {
@@ -295,9 +279,17 @@ static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
     sfti_item item = { .name = name, .source = p->source, .begin = p->begin + data,
                        .stored = p->len - data, .at = p->begin, .note = p->note };
     code = npy_item(im, &array, &item);
-    if (!code && p->crc32) code = npy_crc32(im, p, head, data);
+    if (!code && p->crc32) {
+        /* The checksum of the data follows from that of the whole and that of what precedes it. */
+        uint32_t before = sfti_crc32_add(p->table, 0, head, (size_t)data);
+        code = sfti_import_crc32(im, p->source, item.begin, item.stored,
+                                 *p->crc32 ^ sfti_crc32_shift(before, item.stored));
+    }
     if (!code) code = sfti_import_add(im, &item);
-    return code ? code : npy_rest(im, &item);
+    if (code || sft_shape_size(item.dtype, item.shape, item.rank, NULL, &bytes, NULL)) return code;
+    if (bytes >= item.stored) return SFT_OK;
+    return sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, name, 1, item.stored - bytes,
+                             "bytes behind the array"); /* which numpy does not read */
 }
 
 /* ── The formats ── */
@@ -319,8 +311,11 @@ sft_code sfti_read_npy(sfti_import *im) {
     return npy_add(im, &place, name.len > 0 ? name : sft_span_cstr("array"));
 }
 
-/* Where the arrays' headers are; of deflated ones, what has to be inflated for them. */
-static void announce_headers(const sft_source *archive, const sfti_zip *zip) {
+sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
+    const sft_source *archive = im->input;
+    sfti_crc32_table table;
+    sfti_crc32_begin(&table);
+    /* Where the arrays' headers are; of deflated ones, what has to be inflated for them. */
     sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
@@ -328,13 +323,6 @@ static void announce_headers(const sft_source *archive, const sfti_zip *zip) {
         sfti_announce(&all, archive, entry->begin, entry->stored < most ? entry->stored : most);
     }
     sfti_announce_end(&all);
-}
-
-sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
-    const sft_source *archive = im->input;
-    sfti_crc32_table table;
-    sfti_crc32_begin(&table);
-    announce_headers(archive, zip);
     for (size_t i = 0; i < zip->count; i++) {
         const sfti_zip_entry *entry = &zip->entries[i];
         npy_place place = { archive, entry->begin, entry->size, &entry->crc32, &table, NULL };

@@ -159,11 +159,6 @@ static void pt_tensor(pt_pickle *p, const sft_spec *spec, const char *key) {
     pt_op(p, "tR");
 }
 
-static bool pt_has(sft_dtype dtype) {
-    return (unsigned)dtype < sizeof pt_types / sizeof *pt_types
-           && (pt_types[dtype].storage || pt_types[dtype].dtype);
-}
-
 /* The pickle, and for every part a member data/KEY after it. */
 static sft_code pt_members(sfti_export *x, pt_pickle *p, const sft_part *parts, size_t count) {
     static const char *const texts[][2] = {
@@ -180,7 +175,10 @@ static sft_code pt_members(sfti_export *x, pt_pickle *p, const sft_part *parts, 
     pt_op(p, ")R");
     if (count > 0) pt_op(p, "(");
     for (size_t i = 0; !code && i < count; i++) {
-        if (!pt_has(parts[i].spec.dtype)) return sfti_export_refuse(x, &parts[i], "PyTorch");
+        unsigned dtype = parts[i].spec.dtype;
+        const pt_type *type = dtype < sizeof pt_types / sizeof *pt_types ? &pt_types[dtype] : NULL;
+        if (!type || (!type->storage && !type->dtype))
+            return sfti_export_refuse(x, &parts[i], "PyTorch");
         (void)snprintf(key, sizeof key, "%zu", i);
         code = sfti_export_add(x, PT_FOLDER "data/", sft_span_cstr(key), "", none, &parts[i]);
         if (!code) pt_tensor(p, &parts[i].spec, key);

@@ -1,4 +1,5 @@
 /* Flax checkpoints: MessagePack maps whose leaves are arrays, as flax.serialization writes them. */
+#include "base/number.h"
 #include "formats/flax/msgpack.h"
 #include "formats/parts/roots.h"
 
@@ -29,16 +30,12 @@ typedef struct flax_read {
     sfti_value *root;
 } flax_read;
 
-static sft_error *flax_error(const flax_read *r) {
-    return r->im->err;
-}
-
 static sft_code flax_value(flax_read *r, sfti_value_kind kind, uint64_t at, sfti_value **out) {
     if (r->values++ == VALUES_MOST)
-        return sfti_fail(flax_error(r), SFT_FOREIGN_TABLE, at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_TABLE, at,
                          "expected at most %d values, found more", VALUES_MOST);
     sfti_value *value = *out = sfti_arena_take(r->arena, sizeof *value);
-    if (!value) return sfti_fail_memory(flax_error(r), sizeof *value);
+    if (!value) return sfti_fail_memory(r->im->err, sizeof *value);
     memset(value, 0, sizeof *value);
     value->kind = (uint8_t)kind;
     value->at = at;
@@ -63,7 +60,7 @@ static const struct flax_dtype {
 static sft_code flax_refusal(flax_read *r, sfti_value *value, sft_span dtype, uint64_t bytes) {
     sfti_refusal *refusal = sfti_arena_take(r->arena, sizeof *refusal);
     char *text = sfti_arena_array(r->arena, 1, 128);
-    if (!refusal || !text) return sfti_fail_memory(flax_error(r), sizeof *refusal);
+    if (!refusal || !text) return sfti_fail_memory(r->im->err, sizeof *refusal);
     static const char begin[] = "expected a dtype of safetensors, found ";
     size_t len = dtype.len < 60 ? dtype.len : 60;
     memcpy(text, begin, sizeof begin - 1);
@@ -76,7 +73,7 @@ static sft_code flax_refusal(flax_read *r, sfti_value *value, sft_span dtype, ui
 }
 
 static sft_code array_fail(const flax_read *r, uint64_t at) {
-    return sfti_fail(flax_error(r), SFT_FOREIGN_SYNTAX, at,
+    return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
                      "expected an array as shape, dtype and bytes, found another form");
 }
 
@@ -86,7 +83,7 @@ static sft_code flax_shape(flax_read *r, sfti_wire *wire, sfti_item *item, uint6
     if (code) return code;
     if (part.kind != SFTI_MSGPACK_LIST || part.len > SFT_MAX_RANK) return array_fail(r, at);
     uint64_t *shape = sfti_arena_array(r->arena, part.len, sizeof *shape);
-    if (!shape) return sfti_fail_memory(flax_error(r), part.len);
+    if (!shape) return sfti_fail_memory(r->im->err, part.len);
     item->rank = (uint32_t)part.len;
     item->shape = shape;
     for (uint32_t d = 0; d < item->rank; d++) {
@@ -104,7 +101,7 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
     sfti_item *item = sfti_arena_take(r->arena, sizeof *item);
     sfti_msgpack part;
     uint8_t *name = NULL;
-    if (!item) return sfti_fail_memory(flax_error(r), sizeof *item);
+    if (!item) return sfti_fail_memory(r->im->err, sizeof *item);
     *item = (sfti_item){ .source = r->wire.source, .at = ext->at };
     sft_code code = sfti_msgpack_next(&wire, &part);
     if (!code && (part.kind != SFTI_MSGPACK_LIST || part.len != 3)) return array_fail(r, ext->at);
@@ -127,7 +124,7 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
         item->dtype = flax_dtypes[i].dtype;
         if (!sft_shape_size(item->dtype, item->shape, item->rank, NULL, &need, NULL)
             && need < part.len)
-            return sfti_fail(flax_error(r), SFT_FOREIGN_SIZE, ext->at,
+            return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, ext->at,
                              "expected %llu bytes for this shape, found %llu",
                              (unsigned long long)need, (unsigned long long)part.len);
         value->kind = SFTI_VALUE_TENSOR;
@@ -142,33 +139,20 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
 static const char chunked[] = "__msgpack_chunked_array__";
 
 static sfti_value *member(const sfti_value *map, const char *key) {
-    size_t len = strlen(key);
-    for (uint32_t i = 0; map && map->kind == SFTI_VALUE_MAP && i + 1 < map->count; i += 2) {
-        const sfti_value *name = map->u.items[i];
-        if (name->kind == SFTI_VALUE_TEXT && name->u.text && name->count == len
-            && memcmp(name->u.text, key, len) == 0)
-            return map->u.items[i + 1];
-    }
+    for (uint32_t i = 0; map && map->kind == SFTI_VALUE_MAP && i + 1 < map->count; i += 2)
+        if (sfti_value_is(map->u.items[i], key)) return map->u.items[i + 1];
     return NULL;
 }
 
 /* Keys are "0", "1" and so on, in this order. */
 static sfti_value *numbered(const sfti_value *map, uint32_t i) {
-    char digits[12];
-    size_t at = sizeof digits;
-    uint32_t rest = i;
-    digits[--at] = '\0';
-    do digits[--at] = (char)('0' + rest % 10);
-    while ((rest /= 10) > 0);
-    const sfti_value *key = map->u.items[2 * i];
-    size_t len = sizeof digits - 1 - at;
-    bool is = key->kind == SFTI_VALUE_TEXT && key->u.text && key->count == len
-              && memcmp(key->u.text, digits + at, len) == 0;
-    return is ? map->u.items[2 * i + 1] : NULL;
+    char digits[SFTI_UINT_SIZE + 1];
+    digits[sfti_uint_text(i, 0, digits)] = '\0';
+    return sfti_value_is(map->u.items[2 * i], digits) ? map->u.items[2 * i + 1] : NULL;
 }
 
 static sft_code chunks_fail(const flax_read *r, const sfti_value *map) {
-    return sfti_fail(flax_error(r), SFT_FOREIGN_SYNTAX, map->at,
+    return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, map->at,
                      "expected an array in chunks, all of one dtype, found another form");
 }
 
@@ -183,7 +167,7 @@ static sft_code join_chunks(flax_read *r, sfti_value *map) {
     sfti_item *item = sfti_arena_take(r->arena, sizeof *item);
     uint64_t *sizes = sfti_arena_array(r->arena, rank, sizeof *sizes);
     sfti_piece *pieces = sfti_arena_array(r->arena, count, sizeof *pieces);
-    if (!item || !sizes || !pieces) return sfti_fail_memory(flax_error(r), count * sizeof *pieces);
+    if (!item || !sizes || !pieces) return sfti_fail_memory(r->im->err, count * sizeof *pieces);
     *item = (sfti_item){ .rank = rank, .shape = sizes, .at = map->at };
     for (uint32_t d = 0; d < rank; d++) {
         const sfti_value *size = numbered(shape, d);
@@ -219,7 +203,7 @@ static sft_code flax_text(flax_read *r, const sfti_msgpack *part, sfti_value *va
     uint8_t *text;
     value->at = part->begin;
     if (part->len > TEXT_MOST)
-        return sfti_fail(flax_error(r), SFT_FOREIGN_TABLE, part->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_TABLE, part->at,
                          "expected text of at most 1 MiB, found %llu bytes",
                          (unsigned long long)part->len);
     sft_code code = sfti_import_load(r->im, r->wire.source, part->begin, part->len, &text);
@@ -264,7 +248,7 @@ static sft_code put_value(flax_read *r, sfti_value *value) {
     size_t cap = in->cap;
     in->u.items = sfti_arena_grow(r->arena, in->u.items, in->count, 1, &cap,
                                   sizeof *in->u.items);
-    if (!in->u.items) return sfti_fail_memory(flax_error(r), sizeof *in->u.items);
+    if (!in->u.items) return sfti_fail_memory(r->im->err, sizeof *in->u.items);
     in->cap = (uint32_t)cap;
     in->u.items[in->count++] = value;
     frame->left--;
@@ -273,11 +257,11 @@ static sft_code put_value(flax_read *r, sfti_value *value) {
 
 static sft_code open_frame(flax_read *r, sfti_value *value, uint64_t items) {
     if (items > r->wire.end - r->wire.at)
-        return sfti_fail(flax_error(r), SFT_FOREIGN_SYNTAX, value->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, value->at,
                          "expected %llu values before the end of the file, found fewer bytes",
                          (unsigned long long)items);
     if (r->depth == DEPTH_MOST)
-        return sfti_fail(flax_error(r), SFT_FOREIGN_NESTING, value->at,
+        return sfti_fail(r->im->err, SFT_FOREIGN_NESTING, value->at,
                          "expected at most %d levels, found more", DEPTH_MOST);
     r->frames[r->depth++] = (flax_frame){ value, items };
     r->lists += value->kind == SFTI_VALUE_LIST;
@@ -289,7 +273,7 @@ static sft_code check_key_kinds(flax_read *r, const sfti_value *map) {
     for (uint32_t i = 0; i < map->count; i += 2) {
         const sfti_value *key = map->u.items[i];
         if (key->kind != SFTI_VALUE_TEXT && key->kind != SFTI_VALUE_INT)
-            return sfti_fail(flax_error(r), SFT_FOREIGN_SYNTAX, key->at,
+            return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
                              "expected text or a whole number as key, found %s",
                              sfti_value_kind_name(key->kind));
     }

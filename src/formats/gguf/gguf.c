@@ -151,14 +151,6 @@ static sft_code read_tensor_rows(gguf_file *f, uint64_t count) {
 
 /* ── Tensors ── */
 
-static const sfti_codec *fastest_codec(gguf_model *model, uint32_t number) {
-    sfti_codec *codec = &model->codecs[number];
-    if (codec->name) return codec;
-    *codec = sfti_gguf_type_of(number)->codec;
-    codec->unpack = sfti_gguf_fastest(number);
-    return codec;
-}
-
 static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
     const sfti_gguf_type *type = sfti_gguf_type_of(row->number);
     bool blocks = type->codec.unpack != NULL;
@@ -173,9 +165,16 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
         return sfti_import_refuse(f->im, row->name, row->bytes, SFT_FOREIGN_KIND, row->at,
                                   "expected little-endian blocks of %s, found big-endian ones",
                                   type->codec.name);
-    if (blocks) item.codec = fastest_codec(f->model, row->number);
-    else if (f->cursor.big_endian)
+    if (blocks) {
+        sfti_codec *codec = &f->model->codecs[row->number];
+        if (!codec->name) {
+            *codec = type->codec;
+            codec->unpack = sfti_gguf_fastest(row->number);
+        }
+        item.codec = codec;
+    } else if (f->cursor.big_endian) {
         item.swap = (uint8_t)(type->codec.stored > 1 ? type->codec.stored : 0);
+    }
     if (!sfti_add(data, row->offset, &item.begin))
         return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, row->at, row->name,
                                 "expected data of less than 2^64 bytes, found more");
@@ -238,16 +237,6 @@ static sft_code name_split(gguf_model *model, const sfti_gguf_pairs *first, uint
     return SFT_OK;
 }
 
-/* The offset of an error is that of a byte in this part. */
-static sft_code fail_in_part(gguf_model *model, sft_span name, sft_code code) {
-    sft_error *err = model->im->err;
-    sft_error found;
-    if (!err || err->offset == SFT_NO_OFFSET) return code;
-    found = *err;
-    sfti_error_text(err, "%s, in %.*s", found.message, SFTI_CLIP(name, 200));
-    return code;
-}
-
 static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint64_t number) {
     const sft_source *source;
     sfti_gguf_pairs pairs;
@@ -257,7 +246,13 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
     if (code) return code;
     sfti_import_begin_shard(model->im, (uint32_t)number);
     code = read_file(model, source, false, &pairs);
-    if (code) return fail_in_part(model, name, code);
+    if (code) {
+        sft_error *err = model->im->err;
+        if (!err || err->offset == SFT_NO_OFFSET) return code;
+        sft_error found = *err; /* its offset is that of a byte in this part */
+        sfti_error_text(err, "%s, in %.*s", found.message, SFTI_CLIP(name, 200));
+        return code;
+    }
     if (pairs.split_number == number && pairs.split_count == first->split_count) return SFT_OK;
     return sfti_fail(model->im->err, SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
                      "expected part %llu of %llu in %.*s, found part %llu of %llu",

@@ -57,20 +57,6 @@ static sft_code read_type(pair_reader *r, const value_type **out) {
 
 /* ── Scalars ── */
 
-static double float_value(uint64_t bits, size_t bytes) {
-    return sfti_float_value(sfti_float_form_of(bytes == 4 ? SFT_F32 : SFT_F64), bits);
-}
-
-static size_t scalar_text(const value_type *type, uint64_t bits, char out[SFTI_DOUBLE_SIZE + 1]) {
-    uint64_t sign = UINT64_C(1) << (8 * type->bytes - 1);
-    bool negative = type->kind == VALUE_SIGNED && (bits & sign);
-    if (type->kind == VALUE_FLOAT) return sfti_double_text(float_value(bits, type->bytes), out);
-    if (type->kind == VALUE_BOOL) return (size_t)snprintf(out, 6, "%s", bits ? "true" : "false");
-    if (!negative) return sfti_uint_text(bits, 0, out);
-    out[0] = '-';
-    return 1 + sfti_uint_text(0 - ((bits ^ sign) - sign), 0, out + 1);
-}
-
 static sft_code put_pair(pair_reader *r, sft_span key, sft_span value) {
     static const char prefix[] = "gguf.";
     char *name = sfti_arena_array(&r->im->arena, sizeof prefix + key.len, 1);
@@ -113,7 +99,20 @@ static sft_code read_scalar(pair_reader *r, sft_span key, const value_type *type
                          "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
     code = note_scalar(r, key, type, value, at);
     if (code || !r->report) return code;
-    return put_pair(r, key, (sft_span){ text, scalar_text(type, value, text) });
+    uint64_t sign = UINT64_C(1) << (8 * type->bytes - 1);
+    bool negative = type->kind == VALUE_SIGNED && (value & sign);
+    sft_span shown = { text, 0 };
+    if (type->kind == VALUE_FLOAT) {
+        sft_dtype dtype = type->bytes == 4 ? SFT_F32 : SFT_F64;
+        shown.len = sfti_double_text(sfti_float_value(sfti_float_form_of(dtype), value), text);
+    } else if (type->kind == VALUE_BOOL) {
+        shown = sft_span_cstr(value ? "true" : "false");
+    } else {
+        text[0] = '-';
+        if (negative) value = 0 - ((value ^ sign) - sign);
+        shown.len = negative + sfti_uint_text(value, 0, text + negative);
+    }
+    return put_pair(r, key, shown);
 }
 
 /* ── Strings and arrays ── */
@@ -136,13 +135,6 @@ static sft_code read_string(pair_reader *r, sft_span key) {
     return put_pair(r, key, text);
 }
 
-static sft_code skip_strings(pair_reader *r, uint64_t count) {
-    sft_span none;
-    sft_code code = SFT_OK;
-    while (!code && count--) code = sfti_gguf_string(r->c, 0, &none);
-    return code;
-}
-
 /* Arrays of arrays are skipped without recursion: left[depth] arrays are still to come at each
  * depth. *type and *count: of the outermost. */
 static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *count) {
@@ -161,7 +153,8 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
         if (code) return code;
         if (outermost) *type = of, *count = n, outermost = false;
         if (of->kind == VALUE_STRING) {
-            code = skip_strings(r, n);
+            sft_span none;
+            while (!code && n--) code = sfti_gguf_string(r->c, 0, &none);
         } else if (of->kind == VALUE_ARRAY) {
             if (++depth == MOST_NESTING)
                 return sfti_fail(r->im->err, SFT_FOREIGN_NESTING, at,
@@ -173,16 +166,6 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
         }
     }
     return code;
-}
-
-static sft_code leave_array(pair_reader *r, sft_span key) {
-    char what[40];
-    const value_type *type = NULL;
-    uint64_t at = r->c->at, count = 0;
-    sft_code code = skip_array(r, &type, &count);
-    if (code) return code;
-    (void)snprintf(what, sizeof what, "an array of %s", type->name);
-    return leave_value(r, key, count, r->c->at - at, what);
 }
 
 /* ── Keys ── */
@@ -213,8 +196,13 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
                              "expected general.alignment as u32, found %s", type->name);
     }
     if (type->kind == VALUE_STRING) return read_string(r, key->name);
-    if (type->kind == VALUE_ARRAY) return leave_array(r, key->name);
-    return read_scalar(r, key->name, type);
+    if (type->kind != VALUE_ARRAY) return read_scalar(r, key->name, type);
+    char what[40];
+    uint64_t at = r->c->at, count = 0;
+    code = skip_array(r, &type, &count);
+    if (code) return code;
+    (void)snprintf(what, sizeof what, "an array of %s", type->name);
+    return leave_value(r, key->name, count, r->c->at - at, what);
 }
 
 static int compare_pair_keys(const void *ctx, uint32_t a, uint32_t b) {

@@ -7,13 +7,6 @@
 
 #define AT_ONCE 512
 
-static void swap_all(uint8_t *bytes, size_t count) {
-    for (size_t i = 0; i < count; i++, bytes += 4) {
-        uint8_t turned[4] = { bytes[3], bytes[2], bytes[1], bytes[0] };
-        memcpy(bytes, turned, 4);
-    }
-}
-
 /* Elements [first, first + count), count at most AT_ONCE. */
 static sft_code numbers(const sfti_dequantise *how, uint64_t first, size_t count, uint8_t *out,
                         sft_error *err) {
@@ -26,7 +19,10 @@ static sft_code numbers(const sfti_dequantise *how, uint64_t first, size_t count
         code = sfti_fail(err, SFT_FOREIGN_TRUNCATED, how->begin + first * size,
                          "expected %zu bytes, found the end of the file", count * size);
     if (code) return code;
-    if (how->swap && size == 4) swap_all(stored, count);
+    for (size_t i = 0; how->swap && size == 4 && i < count; i++) {
+        uint8_t *at = stored + 4 * i, turned[4] = { at[3], at[2], at[1], at[0] };
+        memcpy(at, turned, 4);
+    }
     sfti_to_doubles(how->dtype, stored, 0, count, values);
     for (size_t i = 0; i < count; i++) {
         uint64_t channel = (first + i) / how->inner % how->channels;

@@ -22,35 +22,27 @@ bool sfti_is_pickle(sfti_import *im, const uint8_t *head, size_t len) {
 /* Texts of protocol 0 are lines of any length, with escapes: such a file is read as a whole. */
 #define TEXT_PICKLE_BYTES ((uint64_t)256 << 20)
 
-static sft_code load_text(sfti_import *im, sfti_pickle_input *input) {
-    uint8_t *bytes;
-    sft_code code = sfti_import_load(im, input->source, 0, 1, &bytes);
-    if (code || bytes[0] == 0x80 || input->end > TEXT_PICKLE_BYTES) return code;
-    code = sfti_import_load(im, input->source, 0, input->end, &bytes);
-    input->bytes = bytes;
-    return code;
-}
-
-static bool has_arrays(const sfti_pickle *pickle) {
-    for (size_t i = 0; i < pickle->global_count; i++) {
-        uint8_t meaning = pickle->globals[i]->meaning;
-        if (meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_BUFFER ||
-            (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES))
-            return true;
-    }
-    return false;
-}
-
 sft_code sfti_read_pickle(sfti_import *im) {
     const sft_source *source = im->input;
     sfti_pickle_input input = { source, 0, source->size, NULL };
     sfti_rebuild rebuild = { .im = im, .source = source };
     sfti_pickle pickle;
     sfti_arena values = { .alloc = im->arena.alloc };
-    sft_code code = load_text(im, &input);
+    uint8_t *bytes;
+    sft_code code = sfti_import_load(im, source, 0, 1, &bytes);
+    if (!code && bytes[0] != 0x80 && source->size <= TEXT_PICKLE_BYTES) {
+        code = sfti_import_load(im, source, 0, source->size, &bytes);
+        input.bytes = bytes;
+    }
     if (!code) code = sfti_pickle_read(&input, &values, &pickle, im->err);
     if (code) goto done;
-    if (!has_arrays(&pickle)) {
+    bool has_arrays = false;
+    for (size_t i = 0; i < pickle.global_count && !has_arrays; i++) {
+        uint8_t meaning = pickle.globals[i]->meaning;
+        has_arrays = meaning == SFTI_MEANS_ARRAY || meaning == SFTI_MEANS_BUFFER ||
+                     (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES);
+    }
+    if (!has_arrays) {
         code = sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
                          "expected a pickle of arrays or tensors, found one without");
         goto done;

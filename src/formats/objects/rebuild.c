@@ -126,14 +126,6 @@ static void recognise_eval(sfti_value *value) {
     value->u = array->u;
 }
 
-/* copyreg._reconstructor(class, object, None): an object of the class. */
-static void become_class(sfti_value *value) {
-    sfti_value *of = sfti_object_arg(value, 0);
-    if (!of || of->kind != SFTI_VALUE_GLOBAL) return;
-    of->u.global->calls++;
-    value->u.object->callee = of;
-}
-
 /* PyTorch before 1.6: ("module", class, file, source text) stands for the class, and before that
  * (class, file, source text). */
 static void take_class(sfti_object *object) {
@@ -180,6 +172,7 @@ static sft_code refuse_object(sfti_rebuild *r, sfti_value *value, uint8_t meanin
 
 static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t meaning) {
     sfti_object *object = value->u.object;
+    sfti_value *first = sfti_object_arg(value, 0);
     switch ((sfti_meaning)meaning) {
     case SFTI_FOREIGN:
     case SFTI_MEANS_VALUE:
@@ -194,14 +187,18 @@ static sft_code rebuild_meaning(sfti_rebuild *r, sfti_value *value, uint8_t mean
     case SFTI_MEANS_DEFAULT_MAP:
     case SFTI_MEANS_USER_MAP: return become_map(r, value, meaning);
     case SFTI_MEANS_TAGGED:
-        if (object->args->count > 0 && object->args->u.items[0]->kind == SFTI_VALUE_MAP)
-            return become_both(r, value, SFTI_VALUE_MAP, object->args->u.items[0],
+        if (first && first->kind == SFTI_VALUE_MAP)
+            return become_both(r, value, SFTI_VALUE_MAP, first,
                                object->pairs ? object->pairs : &no_items);
         return become_items(r, value, SFTI_VALUE_LIST);
     case SFTI_MEANS_LIST: return become_items(r, value, SFTI_VALUE_LIST);
     case SFTI_MEANS_SET: return become_items(r, value, SFTI_VALUE_SET);
     case SFTI_MEANS_TUPLE: return become_tuple(r, value);
-    case SFTI_MEANS_CLASS: become_class(value); return SFT_OK;
+    case SFTI_MEANS_CLASS: /* copyreg._reconstructor(class, object, None): one of the class */
+        if (!first || first->kind != SFTI_VALUE_GLOBAL) return SFT_OK;
+        first->u.global->calls++;
+        object->callee = first;
+        return SFT_OK;
     case SFTI_MEANS_EVAL: recognise_eval(value); return SFT_OK;
     case SFTI_MEANS_ARRAY: return sfti_rebuild_array(r, value);
     case SFTI_MEANS_BUFFER: return sfti_rebuild_buffer(r, value);

@@ -100,16 +100,13 @@ static sft_code bytes_encoded(sfti_rebuild *r, sfti_value *value, const sfti_val
     return keep_bytes(r, value, bytes, latin1(from, text->count, bytes));
 }
 
-static sft_code bytes_escaped(sfti_rebuild *r, sfti_value *value) {
-    char *bytes = sfti_arena_copy(&r->im->arena, value->u.text, value->count);
-    if (!bytes) return sfti_fail_memory(r->im->err, value->count);
-    return keep_bytes(r, value, bytes, value->count);
-}
-
 /* Bytes that have to be computed are, once. */
 static sft_code compute_bytes(sfti_rebuild *r, sfti_value *value) {
-    if (value->kind == SFTI_VALUE_TEXT && value->raw && value->escaped)
-        return bytes_escaped(r, value);
+    if (value->kind == SFTI_VALUE_TEXT && value->raw && value->escaped) {
+        char *bytes = sfti_arena_copy(&r->im->arena, value->u.text, value->count);
+        return bytes ? keep_bytes(r, value, bytes, value->count)
+                     : sfti_fail_memory(r->im->err, value->count);
+    }
     if (value->kind != SFTI_VALUE_OBJECT || sfti_value_meaning(value) != SFTI_MEANS_ENCODE)
         return SFT_OK;
     const sfti_value *text = sfti_object_arg(value, 0), *code = sfti_object_arg(value, 1);

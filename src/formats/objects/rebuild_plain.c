@@ -58,11 +58,6 @@ static bool row_major(const tensor_args *t, uint64_t *elements) {
     return plain || empty;
 }
 
-/* PyTorch counts two of these as one; here each counts. */
-static bool count_pairs(tensor_args *t, bool plain) {
-    return plain && t->rank > 0 && sfti_mul(t->shape[t->rank - 1], 2, &t->shape[t->rank - 1]);
-}
-
 static sft_code tensor_make(sfti_rebuild *r, sfti_value *value, tensor_args *t) {
     const sfti_storage *storage = t->storage;
     uint64_t elements, skip, bytes;
@@ -72,7 +67,9 @@ static sft_code tensor_make(sfti_rebuild *r, sfti_value *value, tensor_args *t) 
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes,
                                    "expected elements that have a dtype, found torch.%s",
                                    t->dtype->name);
-    if (t->dtype->kind == SFTI_TORCH_PAIRS && !count_pairs(t, plain))
+    /* PyTorch counts two elements of a pair as one; here each counts. */
+    uint64_t *row = t->rank > 0 ? &t->shape[t->rank - 1] : NULL;
+    if (t->dtype->kind == SFTI_TORCH_PAIRS && !(plain && row && sfti_mul(*row, 2, row)))
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes,
                                    "expected rows of pairs of F4, found them strided");
     if (elements == 0) skip = 0;

@@ -144,15 +144,6 @@ static const sparse_layout layouts[] = {
     { "torch.sparse_bsc", { "ccol_indices", "row_indices", "values" }, 2 },
 };
 
-static const sparse_layout *layout_of(const sfti_value *value) {
-    if (value->kind != SFTI_VALUE_OBJECT || sfti_value_meaning(value) != SFTI_MEANS_LAYOUT)
-        return NULL;
-    const sfti_value *name = sfti_object_arg(value, 0);
-    for (size_t i = 0; name && i < sizeof layouts / sizeof *layouts; i++)
-        if (sfti_value_is(name, layouts[i].name)) return &layouts[i];
-    return NULL;
-}
-
 static sft_code sparse_parts(sfti_rebuild *r, sfti_value *value, const sparse_layout *layout,
                              sfti_value **items, const uint64_t *shape, uint32_t rank) {
     const char *names[4] = { layout->parts[0], layout->parts[1], layout->parts[2], "shape" };
@@ -244,7 +235,12 @@ sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_valu
     if (how == SFT_IMPORT_SPECIAL_REFUSE)
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_IMPORT_SPARSE, 0,
                                    "expected plain elements, found a sparse tensor");
-    const sparse_layout *layout = layout_of(args->u.items[0]);
+    const sfti_value *is = args->u.items[0];
+    bool has_layout = is->kind == SFTI_VALUE_OBJECT && sfti_value_meaning(is) == SFTI_MEANS_LAYOUT;
+    const sfti_value *name = has_layout ? sfti_object_arg(is, 0) : NULL;
+    const sparse_layout *layout = NULL;
+    for (size_t i = 0; name && i < sizeof layouts / sizeof *layouts; i++)
+        if (sfti_value_is(name, layouts[i].name)) layout = &layouts[i];
     const sfti_value *data = args->u.items[1];
     if (!layout || data->count < layout->indices + 2) return SFT_OK;
     for (uint32_t i = 0; i <= layout->indices; i++)

@@ -74,17 +74,10 @@ static sft_code rebuild_parameter(sfti_rebuild *r, sfti_value *value, const sfti
     return code || !with_state ? code : take_attributes(r, value, args->u.items[3]);
 }
 
-static sft_code rebuild_no_bytes(sfti_rebuild *r, sfti_value *value) {
-    const sfti_value *callee = value->u.object->callee;
-    sft_span name = callee->kind == SFTI_VALUE_GLOBAL ? callee->u.global->name
-                                                      : sft_span_cstr("an object");
-    return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
-                               "expected a tensor with bytes, found what %.*s makes",
-                               SFTI_CLIP(name, 80));
-}
-
 sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
                             uint8_t meaning) {
+    const sfti_value *callee = value->u.object->callee;
+    sft_span name;
     switch (meaning) {
     case SFTI_MEANS_TENSOR: return sfti_rebuild_plain(r, value, args, 1);
     case SFTI_MEANS_TENSOR_V2: return sfti_rebuild_plain(r, value, args, 2);
@@ -96,7 +89,12 @@ sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value
     case SFTI_MEANS_FROM_TYPE: return rebuild_from_type(r, value, args);
     case SFTI_MEANS_QUANTISED: return sfti_rebuild_quantised(r, value, args);
     case SFTI_MEANS_SPARSE: return sfti_rebuild_sparse(r, value, args);
-    case SFTI_MEANS_NO_BYTES: return rebuild_no_bytes(r, value);
+    case SFTI_MEANS_NO_BYTES:
+        name = callee->kind == SFTI_VALUE_GLOBAL ? callee->u.global->name
+                                                 : sft_span_cstr("an object");
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
+                                   "expected a tensor with bytes, found what %.*s makes",
+                                   SFTI_CLIP(name, 80));
     default: return SFT_OK;
     }
 }

@@ -6,26 +6,21 @@
 
 #define PIECE ((size_t)8192)
 
-/* The first row that ends behind the byte. */
-static uint64_t first_row(const sfti_sparse *s, uint64_t offset) {
-    uint64_t low = 0, high = s->rows, row = offset / s->row_bytes;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (s->places[middle] < row) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
 /* Values of rows that follow one another are read in pieces. */
 static sft_code read_sparse(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err) {
     const sfti_sparse *s = ctx;
     uint8_t piece[PIECE];
     uint64_t have = 0, had = 0, size = s->row_bytes, all = s->rows * size;
+    uint64_t row = size ? 0 : s->rows; /* becomes the first one that ends behind the byte */
+    for (uint64_t high = s->rows; row < high;) {
+        uint64_t middle = row + (high - row) / 2;
+        if (s->places[middle] < offset / size) row = middle + 1;
+        else high = middle;
+    }
     memset(into, 0, len);
     *got = 0;
-    for (uint64_t row = size ? first_row(s, offset) : s->rows; row < s->rows; row++) {
+    for (; row < s->rows; row++) {
         uint64_t at = s->places[row] * size, skip = at < offset ? offset - at : 0;
         if (at >= offset + len) break;
         while (skip < size && at + skip < offset + len) {

@@ -58,71 +58,54 @@ static const struct onnx_inside {
     { ONNX_ATTRIBUTE, ATTRIBUTE_GRAPH, ONNX_GRAPH },
     { ONNX_ATTRIBUTE, ATTRIBUTE_GRAPHS, ONNX_GRAPH },
 };
-
-static const struct onnx_inside *inside_of(onnx_kind in, const sfti_wire_field *field) {
-    for (size_t i = 0; i < sizeof insides / sizeof *insides; i++)
-        if (insides[i].in == in && insides[i].number == field->number) return &insides[i];
-    return NULL;
-}
-
-static bool is_tensor(const onnx_frame *frame, uint64_t number) {
-    if (frame->kind == ONNX_GRAPH) return number == GRAPH_INITIALIZER;
-    return frame->kind == ONNX_ATTRIBUTE
-           && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS);
-}
-
-/* A message that is there twice is one to the readers of protocol buffers, with the fields of
- * both. */
-static bool is_one_message(const onnx_frame *frame, uint64_t number) {
-    return (frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
-           || (frame->kind == ONNX_ATTRIBUTE
-               && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH));
-}
-
-/* The name of a node's constant: that of its output, for the tensor has none. */
-static sft_span outer_name(const onnx_walk *w) {
-    for (size_t d = w->depth; d-- > 0;)
-        if (w->frames[d].kind == ONNX_NODE) return w->frames[d].output;
-    return (sft_span){ NULL, 0 };
-}
-
-static sft_code onnx_enter(onnx_walk *w, onnx_kind kind, const sfti_wire_field *field) {
-    if (w->depth == ONNX_DEPTH)
-        return sfti_fail(w->im->err, SFT_FOREIGN_NESTING, field->at,
-                         "expected at most %d levels of messages, found more", ONNX_DEPTH);
-    w->frames[w->depth++] = (onnx_frame){ .kind = kind, .at = field->begin, .end = field->end };
-    return SFT_OK;
-}
-
-/* The first graph is the model; tensors of other places only with `all`. */
-static sft_code take_tensor(onnx_walk *w, const sfti_wire_field *field) {
-    bool outer = w->depth == 2 && w->frames[1].kind == ONNX_GRAPH;
-    if (outer || w->all)
-        return sfti_onnx_tensor(w->im, &w->wire, field, outer ? (sft_span){ NULL, 0 }
-                                                              : outer_name(w));
-    w->nested++;
-    sfti_total_add(&w->nested_bytes, field->end - field->begin);
-    return SFT_OK;
-}
+#define INSIDES (sizeof insides / sizeof *insides)
 
 static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     onnx_frame *frame = &w->frames[w->depth - 1];
-    const struct onnx_inside *inside = inside_of(frame->kind, field);
+    const bool attribute = frame->kind == ONNX_ATTRIBUTE;
+    uint64_t number = field->number;
     if (field->type != SFTI_WIRE_BYTES) return SFT_OK; /* of no message that is entered */
-    if (is_one_message(frame, field->number)) {
-        if (frame->seen >> field->number & 1)
+
+    /* A message that is there twice is one to the readers of protocol buffers, with the fields of
+     * both. */
+    if ((frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
+        || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH))) {
+        if (frame->seen >> number & 1)
             return sfti_fail(w->im->err, SFT_FOREIGN_AMBIGUOUS, field->at,
                              "expected a graph or tensor once, found it again");
-        frame->seen |= UINT32_C(1) << field->number;
+        frame->seen |= UINT32_C(1) << number;
     }
-    if (is_tensor(frame, field->number)) return take_tensor(w, field);
-    if (frame->kind == ONNX_GRAPH && field->number == GRAPH_SPARSE)
+
+    /* The first graph is the model; tensors of other places only with `all`. The name of a node's
+     * constant is that of its output, for the tensor has none. */
+    if ((frame->kind == ONNX_GRAPH && number == GRAPH_INITIALIZER)
+        || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_TENSORS))) {
+        bool outer = w->depth == 2 && w->frames[1].kind == ONNX_GRAPH;
+        sft_span name = { NULL, 0 };
+        size_t d = outer ? 0 : w->depth;
+        while (d > 0 && w->frames[d - 1].kind != ONNX_NODE) d--;
+        if (d > 0) name = w->frames[d - 1].output;
+        if (outer || w->all) return sfti_onnx_tensor(w->im, &w->wire, field, name);
+        w->nested++;
+        sfti_total_add(&w->nested_bytes, field->end - field->begin);
+        return SFT_OK;
+    }
+    if (frame->kind == ONNX_GRAPH && number == GRAPH_SPARSE)
         return sfti_import_refuse(w->im, (sft_span){ "sparse_initializer", 18 },
                                   field->end - field->begin, SFT_FOREIGN_OBJECT, field->at,
                                   "expected dense tensors, found a sparse one");
-    if (frame->kind == ONNX_NODE && field->number == NODE_OUTPUT && !frame->output.data)
+    if (frame->kind == ONNX_NODE && number == NODE_OUTPUT && !frame->output.data)
         return sfti_wire_text(&w->wire, field, ONNX_NAME_MOST, &frame->output);
-    return inside ? onnx_enter(w, inside->kind, field) : SFT_OK;
+
+    size_t i = 0;
+    while (i < INSIDES && (insides[i].in != frame->kind || insides[i].number != number)) i++;
+    if (i == INSIDES) return SFT_OK;
+    if (w->depth == ONNX_DEPTH)
+        return sfti_fail(w->im->err, SFT_FOREIGN_NESTING, field->at,
+                         "expected at most %d levels of messages, found more", ONNX_DEPTH);
+    w->frames[w->depth++] =
+        (onnx_frame){ .kind = insides[i].kind, .at = field->begin, .end = field->end };
+    return SFT_OK;
 }
 
 static sft_code walk_model(onnx_walk *w) {
@@ -158,17 +141,11 @@ sft_code sfti_read_onnx(sfti_import *im) {
 
 /* ── Recognition: there is no magic number ── */
 
-/* Fields of a ModelProto, and whether each is a message or text. */
-static bool is_model_field(const sfti_wire_field *field) {
+bool sfti_is_onnx(sfti_import *im, const uint8_t *head, size_t len) {
+    /* Fields of a ModelProto that are messages or text. */
     static const uint64_t texts =
         1u << 2 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 14 | 1u << 20 | 1u << 25
         | 1u << 26;
-    if (field->number > 26) return false;
-    if (field->number == 1 || field->number == 5) return field->type == SFTI_WIRE_VARINT;
-    return field->type == SFTI_WIRE_BYTES && (texts >> field->number & 1);
-}
-
-bool sfti_is_onnx(sfti_import *im, const uint8_t *head, size_t len) {
     const sft_source *source = im->input;
     sfti_wire wire;
     sfti_wire_field field;
@@ -177,7 +154,11 @@ bool sfti_is_onnx(sfti_import *im, const uint8_t *head, size_t len) {
     if (sfti_wire_open(im, source, 0, source->size, &wire)) return false;
     for (size_t fields = 0; fields < 100000; fields++) {
         if (sfti_wire_next(&wire, &field, &more) || !more) break;
-        if (!is_model_field(&field)) return false;
+        bool is_number = field.number == 1 || field.number == 5;
+        if (field.number > 26) return false;
+        if (is_number ? field.type != SFTI_WIRE_VARINT
+                      : field.type != SFTI_WIRE_BYTES || !(texts >> field.number & 1))
+            return false;
         has_graph |= field.number == MODEL_GRAPH;
         has_version |= field.number == 1 && field.value > 0 && field.value < 1000;
     }

@@ -284,19 +284,6 @@ static sft_code typed_item(onnx_tensor *t, const onnx_type *type, sfti_item *ite
 
 /* ── All together ── */
 
-static const onnx_type *onnx_type_of(uint64_t number) {
-    for (size_t i = 0; i < sizeof onnx_types / sizeof *onnx_types; i++)
-        if (onnx_types[i].number == number) return &onnx_types[i];
-    return NULL;
-}
-
-static sft_code refuse_type(onnx_tensor *t, uint64_t bytes) {
-    bool known = t->type < sizeof onnx_type_names / sizeof *onnx_type_names;
-    return sfti_import_refuse(t->im, t->name, bytes, SFT_FOREIGN_DTYPE, t->at,
-                              "expected elements that safetensors has, found %s",
-                              known ? onnx_type_names[t->type] : "an unknown type");
-}
-
 static sft_code check_tensor(onnx_tensor *t, bool *usable, uint64_t bytes) {
     *usable = false;
     if (t->too_many || t->negative)
@@ -341,8 +328,14 @@ sft_code sfti_onnx_tensor(sfti_import *im, const sfti_wire *wire, const sfti_wir
     if (!t.name.data) t.name = (sft_span){ "", 0 };
     if (!code) code = check_tensor(&t, &usable, bytes);
     if (code || !usable) return code;
-    const onnx_type *type = onnx_type_of(t.type);
-    if (!type) return refuse_type(&t, bytes);
+    const onnx_type *type = NULL;
+    for (size_t i = 0; i < sizeof onnx_types / sizeof *onnx_types; i++)
+        if (onnx_types[i].number == t.type) type = &onnx_types[i];
+    bool named = t.type < sizeof onnx_type_names / sizeof *onnx_type_names;
+    if (!type)
+        return sfti_import_refuse(im, t.name, bytes, SFT_FOREIGN_DTYPE, t.at,
+                                  "expected elements that safetensors has, found %s",
+                                  named ? onnx_type_names[t.type] : "an unknown type");
     uint64_t *shape = sfti_arena_array(&im->arena, t.rank, sizeof *shape);
     if (!shape) return sfti_fail_memory(im->err, t.rank);
     memcpy(shape, t.shape, t.rank * sizeof *shape);

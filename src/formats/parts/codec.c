@@ -59,16 +59,6 @@ static void store_values(float *values, size_t count) {
     }
 }
 
-/* Values of whole blocks [first, first + count) elements to `out`. in: their blocks. */
-static sft_code compute(const codec_source *s, const uint8_t *in, uint64_t first, size_t count,
-                        float *values, uint8_t *out, sft_error *err) {
-    s->codec->unpack(in, values, count / s->codec->elements);
-    if (s->to == SFT_F16 && !fits_f16(values, count))
-        return fail_range(s, first, values, count, err);
-    store_values(values, count);
-    return sft_cast(SFT_F32, values, s->to, out, count, NULL, NULL, err);
-}
-
 /* At most one piece from element `first` on, the first of a block; *count: how many. */
 static sft_code compute_piece(codec_source *s, uint64_t first, size_t *count, uint8_t *out,
                               sft_error *err) {
@@ -80,7 +70,12 @@ static sft_code compute_piece(codec_source *s, uint64_t first, size_t *count, ui
     sft_code code = sfti_import_exact(s->from, s->begin + first / block * s->codec->stored, in,
                                       bytes, err);
     float *values = (float *)(void *)(in + SFTI_WORK_BYTES / 2);
-    return code ? code : compute(s, in, first, *count, values, out, err);
+    if (code) return code;
+    s->codec->unpack(in, values, *count / block);
+    if (s->to == SFT_F16 && !fits_f16(values, *count))
+        return fail_range(s, first, values, *count, err);
+    store_values(values, *count);
+    return sft_cast(SFT_F32, values, s->to, out, *count, NULL, NULL, err);
 }
 
 static sft_code read_codec(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,

@@ -63,16 +63,6 @@ static sft_code name_child(roots_walk *w, const sfti_child *child, bool *has) {
     return code ? code : name_append(w, key);
 }
 
-static sft_code name_keep(roots_walk *w, sft_span *out) {
-    w->names += w->name_len;
-    if (w->names > ALL_NAME_BYTES)
-        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
-                         "expected names of at most 100 MiB together, found more");
-    char *kept = sfti_arena_copy(&w->im->arena, w->name, w->name_len);
-    *out = (sft_span){ kept, w->name_len };
-    return kept ? SFT_OK : sfti_fail_memory(w->im->err, w->name_len);
-}
-
 /* ── Tensors ── */
 
 static sft_code add_scalar(roots_walk *w, const sfti_value *value, sft_span name) {
@@ -91,17 +81,7 @@ static sft_code add_scalar(roots_walk *w, const sfti_value *value, sft_span name
     return code ? code : sfti_import_add(w->im, &item);
 }
 
-static sft_code add_refused(roots_walk *w, const sfti_value *value, sft_span name) {
-    const sfti_refusal *refusal = value->u.refusal;
-    sft_code code = sfti_import_refuse(w->im, name, refusal->bytes, refusal->code, value->at, "%s",
-                                       refusal->text);
-    if (code && refusal->hint != SFT_HINT_NONE)
-        sfti_hint(w->im->err, refusal->hint);
-    return code;
-}
-
 static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
-    sft_span name;
     bool scalar = sfti_value_scalar(w->im, value);
     if (!scalar && value->kind != SFTI_VALUE_TENSOR && value->kind != SFTI_VALUE_REFUSED) {
         if (value->kind == SFTI_VALUE_TEXT) w->texts++;
@@ -109,10 +89,20 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
         else if (value->kind != SFTI_VALUE_NONE) w->others++;
         return SFT_OK;
     }
-    sft_code code = name_keep(w, &name);
-    if (code) return code;
+    w->names += w->name_len;
+    if (w->names > ALL_NAME_BYTES)
+        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
+                         "expected names of at most 100 MiB together, found more");
+    sft_span name = { sfti_arena_copy(&w->im->arena, w->name, w->name_len), w->name_len };
+    if (!name.data) return sfti_fail_memory(w->im->err, w->name_len);
     if (scalar) return add_scalar(w, value, name);
-    if (value->kind == SFTI_VALUE_REFUSED) return add_refused(w, value, name);
+    if (value->kind == SFTI_VALUE_REFUSED) {
+        const sfti_refusal *why = value->u.refusal;
+        sft_code code =
+            sfti_import_refuse(w->im, name, why->bytes, why->code, value->at, "%s", why->text);
+        if (code && why->hint != SFT_HINT_NONE) sfti_hint(w->im->err, why->hint);
+        return code;
+    }
     sfti_item item = *value->u.item;
     item.name = name;
     return sfti_import_add(w->im, &item);
@@ -131,13 +121,6 @@ static sft_code enter_container(roots_walk *w, sfti_value *value) {
     w->at = frames;
     frames[w->depth++] = (roots_frame){ value, 0, w->name_len };
     return SFT_OK;
-}
-
-static sft_code refuse_key(roots_walk *w, const sfti_child *child, uint64_t bytes) {
-    sft_span name = { w->name, w->name_len };
-    return sfti_import_refuse(w->im, name, bytes, SFT_FOREIGN_NAME, child->key->at,
-                              "expected text or an integer as key of a tensor, found %s",
-                              sfti_value_kind_name(child->key->kind));
 }
 
 static bool is_left_out(const roots_walk *w, const sfti_value *from, const sfti_child *child) {
@@ -162,7 +145,11 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
     bool has;
     sft_code code = name_child(w, child, &has);
     if (code) return code;
-    if (!has) return refuse_key(w, child, sum.bytes);
+    if (!has)
+        return sfti_import_refuse(w->im, (sft_span){ w->name, w->name_len }, sum.bytes,
+                                  SFT_FOREIGN_NAME, child->key->at,
+                                  "expected text or an integer as key of a tensor, found %s",
+                                  sfti_value_kind_name(child->key->kind));
     return child->value->sum == 0 ? add_leaf(w, child->value) : enter_container(w, child->value);
 }
 
@@ -179,16 +166,6 @@ static sft_code walk_tensors(roots_walk *w) {
         else w->depth--;
     }
     return code;
-}
-
-/* The chosen branch is a tensor itself: it has the name of its key. */
-static sft_code import_one(roots_walk *w) {
-    sfti_child child = { w->choice.key, 0, w->choice.root, false };
-    char digits[SFTI_KEY_DIGITS];
-    sft_span name = { "tensor", 6 };
-    if (w->choice.key) (void)sfti_child_key(&child, digits, &name);
-    sft_code code = name_append(w, name);
-    return code ? code : add_leaf(w, w->choice.root);
 }
 
 /* ── The report ── */
@@ -309,22 +286,27 @@ static sft_code report_hidden(roots_walk *w, sfti_value *hidden) {
                              sum.bytes, "tensors in attributes of dicts and tensors");
 }
 
-static sft_code check_count(roots_walk *w) {
-    uint64_t tensors = sfti_subtree_of(&w->sums, w->choice.root).tensors;
-    if (tensors <= MOST_TENSORS) return SFT_OK;
-    return sfti_fail(w->im->err, SFT_TOO_MANY_TENSORS, w->choice.root->at,
-                     "expected at most %llu tensors, found %llu",
-                     (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
-}
-
 sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden) {
     const char *separator = im->options.separator;
     roots_walk w = { .im = im, .sums = { .im = im },
                      .separator = sft_span_cstr(separator ? separator : ".") };
     sft_code code = sfti_subtrees_count(&w.sums, root);
     if (!code) code = sfti_roots_choose(&w.sums, root, &w.choice);
-    if (!code) code = check_count(&w);
-    if (!code) code = w.choice.root->sum != 0 ? walk_tensors(&w) : import_one(&w);
+    uint64_t tensors = code ? 0 : sfti_subtree_of(&w.sums, w.choice.root).tensors;
+    if (tensors > MOST_TENSORS)
+        code = sfti_fail(im->err, SFT_TOO_MANY_TENSORS, w.choice.root->at,
+                         "expected at most %llu tensors, found %llu",
+                         (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
+    if (!code && w.choice.root->sum != 0) {
+        code = walk_tensors(&w);
+    } else if (!code) { /* the chosen branch is a tensor itself: it has the name of its key */
+        sfti_child child = { w.choice.key, 0, w.choice.root, false };
+        char digits[SFTI_KEY_DIGITS];
+        sft_span name = { "tensor", 6 };
+        if (w.choice.key) (void)sfti_child_key(&child, digits, &name);
+        code = name_append(&w, name);
+        if (!code) code = add_leaf(&w, w.choice.root);
+    }
     w.looked = 0;
     if (!code) code = report(&w, root);
     if (!code && hidden) code = report_hidden(&w, hidden);

@@ -33,20 +33,14 @@ bool sfti_child_key(const sfti_child *child, char digits[SFTI_KEY_DIGITS], sft_s
     return true;
 }
 
-static bool contains(sft_span text, const char *part) {
-    size_t len = strlen(part);
-    for (size_t i = 0; i + len <= text.len; i++)
-        if (memcmp(text.data + i, part, len) == 0) return true;
-    return false;
-}
-
 bool sfti_branch_is_other(const sfti_child *child) {
     char digits[SFTI_KEY_DIGITS];
     sft_span key;
     if (!child->key || !sfti_child_key(child, digits, &key)) return false;
     if (key.len >= 3 && memcmp(key.data, "ema", 3) == 0) return true;
     for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++)
-        if (contains(key, other_keys[i])) return true;
+        for (size_t at = 0, len = strlen(other_keys[i]); at + len <= key.len; at++)
+            if (memcmp(key.data + at, other_keys[i], len) == 0) return true;
     return false;
 }
 
@@ -94,15 +88,6 @@ static bool find_model(const sfti_subtrees *sums, const sfti_value *from, bool a
     return best < MODEL_KEYS;
 }
 
-/* Bytes of the tensors that a container holds itself. */
-static uint64_t direct_bytes(const sfti_subtrees *sums, const sfti_value *from) {
-    sfti_child child;
-    uint64_t bytes = 0;
-    for (uint64_t i = 0; sfti_value_child(from, i, &child); i++)
-        if (child.value->sum == 0) sfti_total_add(&bytes, sfti_subtree_of(sums, child.value).bytes);
-    return bytes;
-}
-
 /* Whether the whole holds tensors in other branches than those that are left out. */
 static bool has_more_than_others(const sfti_subtrees *sums, const sfti_value *whole) {
     sfti_child child;
@@ -116,9 +101,13 @@ static bool has_more_than_others(const sfti_subtrees *sums, const sfti_value *wh
 
 static sft_code choose_model(sfti_subtrees *sums, sfti_choice *out) {
     sfti_child child;
+    uint64_t direct = 0; /* bytes of the tensors that the whole holds itself */
     sft_code code;
+    for (uint64_t i = 0; sfti_value_child(out->root, i, &child); i++)
+        if (child.value->sum == 0)
+            sfti_total_add(&direct, sfti_subtree_of(sums, child.value).bytes);
     if (!find_model(sums, out->root, false, &child) ||
-        sfti_subtree_of(sums, child.value).bytes < direct_bytes(sums, out->root)) {
+        sfti_subtree_of(sums, child.value).bytes < direct) {
         out->only_model = out->root->kind == SFTI_VALUE_MAP &&
                           has_more_than_others(sums, out->root);
         return SFT_OK;

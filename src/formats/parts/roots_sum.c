@@ -7,16 +7,6 @@
 
 /* ── Children ── */
 
-static bool key_is(const sfti_value *key, const char *text) {
-    return key->kind == SFTI_VALUE_TEXT && key->u.text && key->count == strlen(text) &&
-           memcmp(key->u.text, text, key->count) == 0;
-}
-
-/* How torch.nn.Module keeps what state_dict shows without a level of its own. */
-static bool key_silent(const sfti_value *key) {
-    return key_is(key, "_parameters") || key_is(key, "_buffers") || key_is(key, "_modules");
-}
-
 static bool item_child(const sfti_value *list, uint64_t i, sfti_child *out) {
     if (i >= list->count) return false;
     *out = (sfti_child){ NULL, (uint32_t)i, list->u.items[i], false };
@@ -26,7 +16,10 @@ static bool item_child(const sfti_value *list, uint64_t i, sfti_child *out) {
 static bool pair_child(const sfti_value *map, uint64_t i, bool module, sfti_child *out) {
     if (i >= map->count / 2) return false;
     const sfti_value *key = map->u.items[2 * i];
-    *out = (sfti_child){ key, 0, map->u.items[2 * i + 1], module && key_silent(key) };
+    /* How torch.nn.Module keeps what state_dict shows without a level of its own. */
+    bool silent = module && (sfti_value_is(key, "_parameters") || sfti_value_is(key, "_buffers") ||
+                             sfti_value_is(key, "_modules"));
+    *out = (sfti_child){ key, 0, map->u.items[2 * i + 1], silent };
     return true;
 }
 
@@ -85,18 +78,15 @@ bool sfti_value_scalar(const sfti_import *im, const sfti_value *value) {
             value->kind == SFTI_VALUE_FLOAT);
 }
 
-static sfti_subtree leaf_sum(const sfti_import *im, const sfti_value *value) {
-    if (sfti_value_scalar(im, value))
+sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
+    if (value->sum != 0) return sums->all[value->sum - 1];
+    if (sfti_value_scalar(sums->im, value))
         return (sfti_subtree){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
     if (value->kind == SFTI_VALUE_TENSOR)
         return (sfti_subtree){ 1, sfti_item_bytes(value->u.item), 0, 0 };
     if (value->kind == SFTI_VALUE_REFUSED)
         return (sfti_subtree){ 1, value->u.refusal->bytes, 0, 0 };
     return (sfti_subtree){ 0, 0, 1, 0 };
-}
-
-sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value) {
-    return value->sum != 0 ? sums->all[value->sum - 1] : leaf_sum(sums->im, value);
 }
 
 bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
@@ -135,24 +125,12 @@ static size_t key_hash(const sfti_subtrees *sums, const sfti_value *key) {
     return (size_t)sfti_names_hash((sft_span){ (const char *)&number, sizeof number }, sums->seed);
 }
 
-static sft_code key_twice(sfti_subtrees *sums, const sfti_value *key) {
-    sft_span text = { "of a number", 11 };
-    if (key->kind == SFTI_VALUE_TEXT) text = (sft_span){ key->u.text, key->count };
-    return sfti_fail(sums->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
-                     "expected every key of a dict once, found \"%.*s\" twice",
-                     SFTI_CLIP(text, 200));
-}
-
-static bool key_counts(const sfti_value *key) {
-    int64_t number;
-    return (key->kind == SFTI_VALUE_TEXT && key->u.text) || number_of_key(key, &number);
-}
-
 /* A loader keeps the last value of a key, and other readers the first. */
 static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
     const sft_allocator *alloc = &sums->im->arena.alloc;
     size_t pairs = map->count / 2, slots = 16;
     uint32_t few[64], *table = few;
+    int64_t number;
     while (slots < 2 * pairs) slots *= 2;
     if (slots > 64 && !(table = sfti_take(alloc, slots * sizeof *table)))
         return sfti_fail_memory(sums->im->err, slots * sizeof *table);
@@ -161,24 +139,19 @@ static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
     for (uint32_t i = 0; i < pairs && !code; i++) {
         const sfti_value *key = map->u.items[2 * (size_t)i];
         sums->keys += key->kind == SFTI_VALUE_TENSOR || key->kind == SFTI_VALUE_REFUSED;
-        if (!key_counts(key)) continue;
+        bool text = key->kind == SFTI_VALUE_TEXT;
+        if (text ? !key->u.text : !number_of_key(key, &number)) continue;
         size_t slot = key_hash(sums, key) & (slots - 1);
         for (; table[slot] != 0 && !code; slot = (slot + 1) & (slots - 1))
             if (same_key(map->u.items[2 * (size_t)(table[slot] - 1)], key))
-                code = key_twice(sums, key);
+                code = sfti_fail(sums->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
+                                 "expected every key of a dict once, found \"%.*s\" twice",
+                                 text ? (int)(key->count < 200 ? key->count : 200) : 11,
+                                 text ? key->u.text : "of a number");
         table[slot] = i + 1;
     }
     if (table != few) sfti_release(alloc, table, slots * sizeof *table);
     return code;
-}
-
-static sft_code check_container(sfti_subtrees *sums, const sfti_value *value) {
-    if (value->kind == SFTI_VALUE_MAP) return check_keys(sums, value);
-    if (value->kind != SFTI_VALUE_OBJECT) return SFT_OK;
-    const sfti_value *pairs = value->u.object->pairs;
-    const sfti_value *attributes = object_attributes(value->u.object);
-    sft_code code = pairs ? check_keys(sums, pairs) : SFT_OK;
-    return code || !attributes ? code : check_keys(sums, attributes);
 }
 
 /* ── The walk ── */
@@ -195,7 +168,12 @@ typedef struct sum_walk {
 
 static sft_code sum_enter(sfti_subtrees *sums, sum_walk *walk, sfti_value *value) {
     const sft_allocator *alloc = &sums->im->arena.alloc;
-    sft_code code = check_container(sums, value);
+    bool object = value->kind == SFTI_VALUE_OBJECT;
+    const sfti_value *pairs = object ? value->u.object->pairs : NULL;
+    const sfti_value *attributes = object ? object_attributes(value->u.object) : NULL;
+    sft_code code = value->kind == SFTI_VALUE_MAP ? check_keys(sums, value) : SFT_OK;
+    if (!code && pairs) code = check_keys(sums, pairs);
+    if (!code && attributes) code = check_keys(sums, attributes);
     if (code) return code;
     sum_frame *frames = sfti_grow(alloc, walk->at, walk->depth, 1, &walk->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(sums->im->err, sizeof *frames);

@@ -15,12 +15,20 @@
 
 /* ── 1 ── */
 
-static void strip_prefix(const sfti_import *im, sfti_item *item) {
+/* Strides that say what row-major means are none, either. */
+static void strip_item(const sfti_import *im, sfti_item *item) {
     sft_span prefix = sft_span_cstr(im->options.strip_prefix);
-    if (prefix.len == 0 || item->name.len <= prefix.len) return;
-    if (memcmp(item->name.data, prefix.data, prefix.len) != 0) return;
-    item->name.data += prefix.len;
-    item->name.len -= prefix.len;
+    if (prefix.len > 0 && item->name.len > prefix.len &&
+        memcmp(item->name.data, prefix.data, prefix.len) == 0) {
+        item->name.data += prefix.len;
+        item->name.len -= prefix.len;
+    }
+    uint64_t packed = 1;
+    for (uint32_t d = item->rank; item->strides && d-- > 0;) {
+        if (item->shape[d] != 1 && item->strides[d] != packed) return;
+        packed *= item->shape[d];
+    }
+    item->strides = NULL;
 }
 
 static sft_code refuse_item(sfti_import *im, sfti_item *item, sft_code code, const char *expected) {
@@ -43,16 +51,6 @@ static sft_code settle_dtype(sfti_import *im, sfti_item *item) {
     if (told) item->dtype = dtype;
     if (item->opaque && !item->note) item->note = "opaque";
     return SFT_OK;
-}
-
-/* Strides that say what row-major means are none. */
-static void drop_plain_strides(sfti_item *item) {
-    uint64_t packed = 1;
-    for (uint32_t d = item->rank; item->strides && d-- > 0;) {
-        if (item->shape[d] != 1 && item->strides[d] != packed) return;
-        packed *= item->shape[d];
-    }
-    item->strides = NULL;
 }
 
 /* ── 2 ── */
@@ -113,10 +111,6 @@ static bool in_one_storage(const sfti_item *a, const sfti_item *b) {
     return a && a->storage == b->storage && a->shard == b->shard && a->source == b->source;
 }
 
-static bool is_same(const sfti_item *a, const sfti_item *b) {
-    return in_one_storage(a, b) && a->begin == b->begin && compare_form(a, b) == 0;
-}
-
 /* The end of an item's bytes; it was added, so it has one. */
 static uint64_t item_end(const sfti_item *item) {
     uint64_t elements = 1, last = 0, bytes;
@@ -156,7 +150,8 @@ static sft_code find_aliases(sfti_import *im) {
     for (size_t i = 0; i < im->items.count; i++) {
         sfti_item *item = &items[order[i]];
         if (item->storage == 0 || item->dropped || item_end(item) == item->begin) continue;
-        bool same = is_same(first, item);
+        bool same = in_one_storage(first, item) && first->begin == item->begin &&
+                    compare_form(first, item) == 0;
         bool inside = !same && in_one_storage(widest, item) && item->begin < item_end(widest);
         sft_code code = same     ? add_alias(im, item, first, false)
                         : inside ? add_alias(im, item, widest, true)
@@ -208,22 +203,18 @@ static sft_code limit_output(sfti_import *im) {
 
 /* ── 5 ── */
 
-static const char *item_note(const sfti_item *item) {
-    if (item->note) return item->note;
-    if (item->codec) return item->codec->name;
-    if (item->conj) return "conjugated";
-    if (item->neg) return "negated";
-    if (item->swap) return "big-endian";
-    return item->strides ? "strided" : NULL;
-}
-
 static sft_code make_part(sfti_import *im, size_t i) {
     sfti_item *item = &im->items.at[i];
     const sft_source *source = item->source;
     sft_code code = SFT_OK;
     sft_part *part = sfti_list_more(im, &im->parts, sizeof *part);
     if (!part) return SFT_OUT_OF_MEMORY;
-    item->note = item_note(item);
+    if (!item->note)
+        item->note = item->codec     ? item->codec->name
+                     : item->conj    ? "conjugated"
+                     : item->neg     ? "negated"
+                     : item->swap    ? "big-endian"
+                     : item->strides ? "strided" : NULL;
     bool empty = item_end(item) == item->begin;
     bool computed = item->codec || item->strides || item->swap || item->conj || item->neg;
     sft_dtype dtype = result_dtype(im, item);
@@ -233,16 +224,6 @@ static sft_code make_part(sfti_import *im, size_t i) {
                         empty || computed ? 0 : item->begin };
     im->item_of[im->parts.count - 1] = (uint32_t)i;
     return code;
-}
-
-static sft_code make_parts(sfti_import *im) {
-    im->item_of = sfti_arena_array(&im->arena, im->items.count, sizeof *im->item_of);
-    if (!im->item_of) return sfti_fail_memory(im->err, im->items.count);
-    for (size_t i = 0; i < im->items.count; i++) {
-        sft_code code = im->items.at[i].dropped ? SFT_OK : make_part(im, i);
-        if (code) return code;
-    }
-    return SFT_OK;
 }
 
 /* ── 6 ── */
@@ -281,14 +262,16 @@ static sft_code order_globals(sfti_import *im) {
 sft_code sfti_import_settle(sfti_import *im) {
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < im->items.count; i++) {
-        strip_prefix(im, &im->items.at[i]);
-        drop_plain_strides(&im->items.at[i]);
+        strip_item(im, &im->items.at[i]);
         code = settle_dtype(im, &im->items.at[i]);
     }
     if (!code) code = compare_names(im);
     if (!code) code = find_aliases(im);
     if (!code) code = limit_output(im);
-    if (!code) code = make_parts(im);
+    im->item_of = code ? NULL : sfti_arena_array(&im->arena, im->items.count, sizeof *im->item_of);
+    if (!code && !im->item_of) code = sfti_fail_memory(im->err, im->items.count);
+    for (size_t i = 0; !code && i < im->items.count; i++)
+        if (!im->items.at[i].dropped) code = make_part(im, i);
     if (!code) code = settle_metadata(im);
     if (!code) code = order_globals(im);
     if (!code && im->more_globals)

@@ -82,6 +82,21 @@ struct sfti_refusal {
     const char *text;
 };
 
+static inline bool sfti_span_is(sft_span span, const char *text) {
+    return sft_span_equal(span, sft_span_cstr(text));
+}
+
+/* A value that is exactly this text. */
+static inline bool sfti_value_is(const sfti_value *value, const char *text) {
+    return value->kind == SFTI_VALUE_TEXT && value->u.text &&
+           sfti_span_is((sft_span){ value->u.text, value->count }, text);
+}
+
+/* Item i of a list or tuple; NULL past the last. */
+static inline sfti_value *sfti_value_item(const sfti_value *list, uint32_t i) {
+    return i < list->count ? list->u.items[i] : NULL;
+}
+
 /* What a kind of value is called in messages: "a list". */
 const char *sfti_value_kind_name(uint8_t kind);
 

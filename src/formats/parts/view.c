@@ -37,25 +37,20 @@ typedef struct view_box {
 
 /* ── Reading the box ── */
 
-/* The dimension with the least stride of those from `first` on that are not read yet, or rank. */
-static uint32_t next_dimension(const view_source *v, const view_box *box, uint64_t done) {
-    uint32_t best = v->rank;
-    for (uint32_t d = v->split; d < v->rank; d++) {
-        if (done >> d & 1 || box->count[d] == 1 || v->stride[d] == 0) continue;
-        if (best == v->rank || v->stride[d] < v->stride[best]) best = d;
-    }
-    return best;
-}
-
 /* Order of reading: dims[0] is the innermost. Those of stride 0 are not read again. */
 static uint32_t order_dimensions(const view_source *v, const view_box *box, uint32_t *dims) {
     uint64_t done = 0;
     uint32_t count = 0;
-    for (uint32_t d; (d = next_dimension(v, box, done)) < v->rank; count++) {
-        dims[count] = d;
-        done |= UINT64_C(1) << d;
+    for (;; count++) {
+        uint32_t best = v->rank; /* the least stride of those that are not read yet */
+        for (uint32_t d = v->split; d < v->rank; d++) {
+            if (done >> d & 1 || box->count[d] == 1 || v->stride[d] == 0) continue;
+            if (best == v->rank || v->stride[d] < v->stride[best]) best = d;
+        }
+        if (best == v->rank) return count;
+        dims[count] = best;
+        done |= UINT64_C(1) << best;
     }
-    return count;
 }
 
 /* How many of dims can be read at once, `gaps` allowing for what stands between their elements;
@@ -88,14 +83,6 @@ static uint32_t lay_box(const view_source *v, view_box *box, const uint32_t *dim
         if (!sfti_mul(box->bytes, box->count[dims[i]], &box->bytes)) box->bytes = UINT64_MAX;
     }
     return melted;
-}
-
-static uint64_t box_bytes(const view_source *v, view_box *box) {
-    uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, box, dims);
-    uint64_t run;
-    memset(box->in, 0, sizeof box->in);
-    (void)lay_box(v, box, dims, count, true, &run);
-    return box->bytes;
 }
 
 static sft_code read_box(const view_source *v, view_box *box, sft_error *err) {
@@ -159,18 +146,10 @@ static void pack_plane(const view_source *v, uint8_t *out, uint64_t out_step, co
     }
 }
 
-/* The dimension of the plane's rows: the nearest in work.in of all but the last. */
-static uint32_t row_dimension(const view_source *v, const view_box *box) {
-    uint32_t best = v->rank;
-    for (uint32_t d = v->split; d + 1 < v->rank; d++) {
-        if (box->count[d] == 1) continue;
-        if (best == v->rank || box->in[d] < box->in[best]) best = d;
-    }
-    return best;
-}
-
 static void pack_box(const view_source *v, const view_box *box) {
-    uint32_t last = v->rank - 1, plane = row_dimension(v, box);
+    uint32_t last = v->rank - 1, plane = v->rank;
+    for (uint32_t d = v->split; d < last; d++) /* the nearest in work.in */
+        if (box->count[d] > 1 && (plane == v->rank || box->in[d] < box->in[plane])) plane = d;
     uint64_t step[SFT_MAX_RANK], at[SFT_MAX_RANK] = { 0 }, planes = 1, in = 0, out = 0;
     uint64_t bytes = v->width;
     for (uint32_t d = v->rank; d-- > v->split;) {
@@ -223,13 +202,6 @@ static void negate_integers(uint8_t *bytes, size_t len, uint32_t width) {
     }
 }
 
-static void view_change(const view_source *v, uint8_t *bytes, size_t len) {
-    if (v->swap) swap_bytes(bytes, len, v->swap);
-    if (v->conj) flip_signs(bytes, len, v->part_width, true);
-    if (v->neg && v->is_integer) negate_integers(bytes, len, v->width);
-    else if (v->neg) flip_signs(bytes, len, v->part_width, false);
-}
-
 /* ── The source ── */
 
 /* The box of block n. */
@@ -260,7 +232,10 @@ static sft_code view_fill(view_source *v, uint64_t offset, sft_error *err) {
     work->of = v;
     work->begin = outer * dimension + inside * v->block;
     work->len = (size_t)(box.count[v->split] * v->inner);
-    view_change(v, work->out, work->len);
+    if (v->swap) swap_bytes(work->out, work->len, v->swap);
+    if (v->conj) flip_signs(work->out, work->len, v->part_width, true);
+    if (v->neg && v->is_integer) negate_integers(work->out, work->len, v->width);
+    else if (v->neg) flip_signs(work->out, work->len, v->part_width, false);
     return SFT_OK;
 }
 
@@ -339,7 +314,12 @@ static void choose_block(view_source *v) {
     for (;; v->rows /= 2) {
         for (uint32_t d = v->split; d < v->rank; d++) box.count[d] = v->count[d];
         box.count[v->split] = v->rows;
-        if (v->rows == 1 || box_bytes(v, &box) <= SFTI_WORK_BYTES) break;
+        if (v->rows == 1) break;
+        uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, &box, dims);
+        uint64_t run;
+        memset(box.in, 0, sizeof box.in);
+        (void)lay_box(v, &box, dims, count, true, &run);
+        if (box.bytes <= SFTI_WORK_BYTES) break;
     }
     v->block = v->rows * v->inner;
 }

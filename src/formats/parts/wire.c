@@ -81,15 +81,6 @@ static sft_code wire_varint32(sfti_wire *wire, uint64_t *out) {
                      "expected a tag or length of at most 5 bytes, found a longer one");
 }
 
-static sft_code wire_bytes(sfti_wire *wire, sfti_wire_field *out) {
-    sft_code code = wire_varint32(wire, &out->value);
-    if (code) return code;
-    if (out->value > wire->end - wire->at) return wire_short(wire, out->at, "a field's bytes");
-    out->begin = wire->at;
-    out->end = wire->at += out->value;
-    return SFT_OK;
-}
-
 sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more) {
     uint64_t tag;
     *out = (sfti_wire_field){ .at = wire->at };
@@ -104,7 +95,13 @@ sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more) {
     case SFTI_WIRE_VARINT:
     case SFTI_WIRE_64:
     case SFTI_WIRE_32: return sfti_wire_number(wire, out->type, &out->value);
-    case SFTI_WIRE_BYTES: return wire_bytes(wire, out);
+    case SFTI_WIRE_BYTES:
+        code = wire_varint32(wire, &out->value);
+        if (code) return code;
+        if (out->value > wire->end - wire->at) return wire_short(wire, out->at, "a field's bytes");
+        out->begin = wire->at;
+        out->end = wire->at += out->value;
+        return SFT_OK;
     }
     return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, out->at,
                      "expected a field of a protocol buffer, found tag %llu",

@@ -121,13 +121,6 @@ static bool storage_module(sft_span module) {
     return false;
 }
 
-/* "FloatTensor" of torch, torch.cuda, torch.sparse: its class. */
-static bool is_tensor_class(sft_span module, sft_span name) {
-    return name.len > 6 && memcmp(name.data + name.len - 6, "Tensor", 6) == 0 &&
-           (storage_module(module) || sfti_span_is(module, "torch.sparse") ||
-            sfti_span_is(module, "torch.cuda.sparse"));
-}
-
 sft_span sfti_global_module(sft_span module) {
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (renamed[i].told && sfti_span_is(module, renamed[i].old))
@@ -144,7 +137,10 @@ void sfti_global_settle(sfti_global *global) {
         if (sfti_span_is(module, rows[i].module) && sfti_span_is(name, rows[i].name))
             global->meaning = rows[i].meaning;
     if (global->meaning == SFTI_MEANS_TORCH_DTYPE) global->dtype = sfti_torch_dtype_named(name);
-    if (!global->meaning && is_tensor_class(module, name))
+    /* "FloatTensor" of torch, torch.cuda, torch.sparse: its class. */
+    if (!global->meaning && name.len > 6 && memcmp(name.data + name.len - 6, "Tensor", 6) == 0 &&
+        (storage_module(module) || sfti_span_is(module, "torch.sparse") ||
+         sfti_span_is(module, "torch.cuda.sparse")))
         global->meaning = SFTI_MEANS_TENSOR_CLASS;
     if (global->meaning || !storage_module(module)) return;
     if ((global->dtype = sfti_torch_dtype_of_storage(name))) global->meaning = SFTI_MEANS_STORAGE;

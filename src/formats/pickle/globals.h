@@ -48,21 +48,6 @@ sft_span sfti_global_module(sft_span module);
 /* Give a global its meaning, if it has one. */
 void sfti_global_settle(sfti_global *global);
 
-static inline bool sfti_span_is(sft_span span, const char *text) {
-    return sft_span_equal(span, sft_span_cstr(text));
-}
-
-/* A value that is exactly this text. */
-static inline bool sfti_value_is(const sfti_value *value, const char *text) {
-    return value->kind == SFTI_VALUE_TEXT && value->u.text &&
-           sfti_span_is((sft_span){ value->u.text, value->count }, text);
-}
-
-/* Item i of a list or tuple; NULL past the last. */
-static inline sfti_value *sfti_value_item(const sfti_value *list, uint32_t i) {
-    return i < list->count ? list->u.items[i] : NULL;
-}
-
 /* Meaning of a global, or of what an object would call. */
 static inline uint8_t sfti_value_meaning(const sfti_value *value) {
     if (value->kind == SFTI_VALUE_OBJECT) value = value->u.object->callee;

@@ -27,21 +27,14 @@ static sft_code fixed(sfti_machine *m, size_t width) {
     return SFT_OK;
 }
 
-static sft_code big_endian_float(sfti_machine *m) {
-    const uint8_t *bytes = sfti_scan_take(&m->scan, 8);
-    if (!bytes) return m->err->code;
-    uint64_t bits = 0;
-    for (size_t i = 0; i < 8; i++) bits = bits << 8 | bytes[i];
-    memcpy(&m->real, &bits, sizeof bits);
-    return SFT_OK;
-}
-
 static sft_code line(sfti_machine *m, sft_span *out) {
     m->text_at = sfti_scan_offset(&m->scan);
     return sfti_scan_line(&m->scan, out);
 }
 
 static sft_code argument(sfti_machine *m) {
+    const uint8_t *bytes;
+    uint64_t bits = 0;
     sft_code code;
     switch ((sfti_argument)m->op->argument) {
     case SFTI_ARG_NONE: return SFT_OK;
@@ -53,7 +46,11 @@ static sft_code argument(sfti_machine *m) {
         code = fixed(m, 4);
         if (m->number > INT32_MAX) m->number |= (uint64_t)UINT32_MAX << 32;
         return code;
-    case SFTI_ARG_F8: return big_endian_float(m);
+    case SFTI_ARG_F8: /* big-endian */
+        if (!(bytes = sfti_scan_take(&m->scan, 8))) return m->err->code;
+        for (size_t i = 0; i < 8; i++) bits = bits << 8 | bytes[i];
+        memcpy(&m->real, &bits, sizeof bits);
+        return SFT_OK;
     case SFTI_ARG_LINE: return line(m, &m->text);
     case SFTI_ARG_LINES:
         code = line(m, &m->text);
@@ -86,17 +83,6 @@ static sft_code step(sfti_machine *m) {
     return code ? code : m->op->run(m);
 }
 
-static sft_code run_all(sfti_machine *m) {
-    sft_code code;
-    do {
-        code = step(m);
-        uint64_t read = sfti_scan_offset(&m->scan) - m->scan.input.begin - m->skipped;
-        if (!code && read > SFTI_PICKLE_OPS)
-            code = sfti_machine_fail(m, SFT_FOREIGN_TABLE, "at most 1 GiB of opcodes", "more");
-    } while (!code && m->op != &sfti_opcodes[SFTI_STOP]);
-    return code;
-}
-
 sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sfti_pickle *out,
                           sft_error *err) {
     sft_error own = SFT_ERROR_INIT;
@@ -105,7 +91,13 @@ sft_code sfti_pickle_read(const sfti_pickle_input *input, sfti_arena *arena, sft
     *m = (sfti_machine){ .arena = arena, .err = err ? err : &own, .op = &sfti_opcodes[0] };
     sfti_seed_draw(m, m->seed);
     sft_code code = sfti_scan_begin(&m->scan, input, arena, m->err);
-    if (!code) code = run_all(m);
+    while (!code) {
+        code = step(m);
+        uint64_t read = sfti_scan_offset(&m->scan) - m->scan.input.begin - m->skipped;
+        if (!code && read > SFTI_PICKLE_OPS)
+            code = sfti_machine_fail(m, SFT_FOREIGN_TABLE, "at most 1 GiB of opcodes", "more");
+        if (m->op == &sfti_opcodes[SFTI_STOP]) break;
+    }
     if (!code) {
         *out = m->out;
         out->root = m->stack[0];

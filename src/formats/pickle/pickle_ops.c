@@ -208,23 +208,10 @@ static void hold_contents(sfti_value *value, uint8_t levels) {
 }
 #define HELD_LEVELS 4 /* ((size, …), …): the tuple, a list in it, a pair in that, its parts */
 
-static bool takes_contents(uint8_t meaning) {
-    return (meaning >= SFTI_MEANS_MAP && meaning <= SFTI_MEANS_TAGGED) ||
-           (meaning >= SFTI_MEANS_ARRAY && meaning <= SFTI_MEANS_NO_BYTES);
-}
-
 static sft_code check_unheld(sfti_machine *m, const sfti_value *value) {
     if (!value->held || value->kind == SFTI_VALUE_TUPLE) return SFT_OK;
     return sfti_machine_fail(m, SFT_FOREIGN_AMBIGUOUS, "a container or object of its own",
                              "one that a call has taken its contents from");
-}
-
-/* The part of an object that holds what is appended to it, or set in it. */
-static sfti_value *object_part(sfti_machine *m, sfti_value *object, sfti_value_kind kind) {
-    sfti_value **part = kind == SFTI_VALUE_MAP ? &object->u.object->pairs
-                                               : &object->u.object->list;
-    if (!*part) *part = sfti_machine_value(m, kind);
-    return *part;
 }
 
 /* APPEND(S), SETITEM(S), ADDITEMS. Only what has items gets some: an opcode that sets items of
@@ -235,8 +222,12 @@ static sft_code add_items(sfti_machine *m, sfti_value_kind kind, sfti_value **it
     if (!to) return m->err->code;
     sft_code code = check_unheld(m, to);
     if (code) return code;
-    if (to->kind == SFTI_VALUE_OBJECT && kind != SFTI_VALUE_SET) to = object_part(m, to, kind);
-    if (!to) return m->err->code;
+    if (to->kind == SFTI_VALUE_OBJECT && kind != SFTI_VALUE_SET) {
+        sfti_object *object = to->u.object;
+        sfti_value **part = kind == SFTI_VALUE_MAP ? &object->pairs : &object->list;
+        if (!*part) *part = sfti_machine_value(m, kind);
+        if (!(to = *part)) return m->err->code;
+    }
     if (to->kind != kind)
         return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, sfti_value_kind_name((uint8_t)kind),
                                  sfti_value_kind_name(to->kind));
@@ -280,11 +271,6 @@ static sft_code run_stack_global(sfti_machine *m) {
                                (sft_span){ name->u.text, name->count });
 }
 
-static bool can_be_called(const sfti_value *value) {
-    return value->kind == SFTI_VALUE_GLOBAL || value->kind == SFTI_VALUE_OBJECT ||
-           value->kind == SFTI_VALUE_OUTSIDE;
-}
-
 /* REDUCE, NEWOBJ and NEWOBJ_EX: an object that names what a loader would call. */
 static sft_code run_object(sfti_machine *m) {
     bool has_keywords = m->op->detail > 1;
@@ -298,7 +284,8 @@ static sft_code run_object(sfti_machine *m) {
     if (keywords && keywords->kind != SFTI_VALUE_MAP)
         return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "a dict of arguments",
                                  sfti_value_kind_name(keywords->kind));
-    if (!can_be_called(callee))
+    if (callee->kind != SFTI_VALUE_GLOBAL && callee->kind != SFTI_VALUE_OBJECT &&
+        callee->kind != SFTI_VALUE_OUTSIDE)
         return sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "a global",
                                  sfti_value_kind_name(callee->kind));
     sfti_value *value = sfti_machine_value(m, SFTI_VALUE_OBJECT);
@@ -309,7 +296,10 @@ static sft_code run_object(sfti_machine *m) {
     value->u.object = object;
     value->raw = m->op->detail > 0;
     if (callee->kind == SFTI_VALUE_GLOBAL) callee->u.global->calls++;
-    if (takes_contents(sfti_value_meaning(callee))) hold_contents(args, HELD_LEVELS);
+    uint8_t meaning = sfti_value_meaning(callee);
+    if ((meaning >= SFTI_MEANS_MAP && meaning <= SFTI_MEANS_TAGGED) ||
+        (meaning >= SFTI_MEANS_ARRAY && meaning <= SFTI_MEANS_NO_BYTES))
+        hold_contents(args, HELD_LEVELS);
     if (m->last) m->last->next = object;
     else m->out.first = object;
     m->last = object;

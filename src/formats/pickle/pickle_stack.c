@@ -44,12 +44,9 @@ sft_code sfti_machine_push(sfti_machine *m, sfti_value *value) {
     return SFT_OK;
 }
 
-static size_t stack_floor(const sfti_machine *m) {
-    return m->mark_count > 0 ? m->marks[m->mark_count - 1] : 0;
-}
-
 sfti_value *sfti_machine_top(sfti_machine *m) {
-    if (m->depth > stack_floor(m)) return m->stack[m->depth - 1];
+    size_t floor = m->mark_count > 0 ? m->marks[m->mark_count - 1] : 0;
+    if (m->depth > floor) return m->stack[m->depth - 1];
     (void)sfti_machine_fail(m, SFT_FOREIGN_OPCODE, "a value on the stack",
                             m->mark_count > 0 ? "a mark" : "none");
     return NULL;

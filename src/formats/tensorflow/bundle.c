@@ -51,10 +51,6 @@ typedef struct bundle {
     size_t chosen;                               /* SIZE_MAX: all */
 } bundle;
 
-static sft_error *bundle_error(const bundle *b) {
-    return b->im->err;
-}
-
 /* ── Messages ── */
 
 /* Dim { size = 1 } */
@@ -129,17 +125,12 @@ static sft_code bundle_header(bundle *b, uint64_t begin, uint64_t end) {
         if (field.number == 2) b->big_endian = field.value == 1;
     }
     if (b->shards > 0 && b->shards <= SHARDS_MOST) return SFT_OK;
-    return sfti_fail(bundle_error(b), SFT_FOREIGN_SYNTAX, begin,
+    return sfti_fail(b->im->err, SFT_FOREIGN_SYNTAX, begin,
                      "expected 1 to %d files of data, found %llu", SHARDS_MOST,
                      (unsigned long long)b->shards);
 }
 
 /* ── Entries ── */
-
-static bool begins(sft_span key, const char *with) {
-    size_t len = strlen(with);
-    return key.len >= len && memcmp(key.data, with, len) == 0;
-}
 
 static bool has(sft_span key, const char *part) {
     size_t len = strlen(part);
@@ -148,41 +139,16 @@ static bool has(sft_span key, const char *part) {
     return false;
 }
 
-/* The first row of the branch that the key is in. */
-static size_t branch_of(sft_span key) {
-    size_t i = 0;
-    while (!((!branches[i].begin || begins(key, branches[i].begin))
-             && (!branches[i].has || has(key, branches[i].has))))
-        i++;
-    for (size_t first = 0; first < i; first++)
-        if (strcmp(branches[first].branch, branches[i].branch) == 0) return first;
-    return i;
-}
-
 static sft_code entry_source(bundle *b, const bundle_entry *entry, uint64_t at,
                              const sft_source **out) {
     char name[600];
     if (entry->shard >= b->shards)
-        return sfti_fail(bundle_error(b), SFT_FOREIGN_SIZE, at,
+        return sfti_fail(b->im->err, SFT_FOREIGN_SIZE, at,
                          "expected one of %llu files of data, found number %llu",
                          (unsigned long long)b->shards, (unsigned long long)entry->shard);
     (void)snprintf(name, sizeof name, "%s.data-%05llu-of-%05llu", b->prefix,
                    (unsigned long long)entry->shard, (unsigned long long)b->shards);
     return sfti_import_file(b->im, sft_span_cstr(name), out);
-}
-
-static const char *why_not(const bundle_entry *entry, const bundle_type *type) {
-    if (entry->type == 7) return "strings";
-    if (!type) return "an element type without a counterpart";
-    if (entry->sliced) return "a variable in slices";
-    if (entry->too_many) return "more than 64 dimensions";
-    return entry->negative || entry->unknown_rank ? "a shape that is not known" : NULL;
-}
-
-static const bundle_type *bundle_type_of(uint64_t number) {
-    for (size_t i = 0; i < sizeof bundle_types / sizeof *bundle_types; i++)
-        if (bundle_types[i].number == number) return &bundle_types[i];
-    return NULL;
 }
 
 static sft_code add_entry(bundle *b, sft_span name, const bundle_entry *entry,
@@ -191,7 +157,7 @@ static sft_code add_entry(bundle *b, sft_span name, const bundle_entry *entry,
                        .stored = entry->size, .swap = b->big_endian ? type->swap : 0, .at = at };
     uint64_t *shape = sfti_arena_array(&b->im->arena, entry->rank, sizeof *shape);
     char *kept = sfti_arena_copy(&b->im->arena, name.data, name.len);
-    if (!shape || !kept) return sfti_fail_memory(bundle_error(b), name.len);
+    if (!shape || !kept) return sfti_fail_memory(b->im->err, name.len);
     memcpy(shape, entry->shape, entry->rank * sizeof *shape);
     item.shape = shape;
     item.name = (sft_span){ kept, name.len };
@@ -203,17 +169,33 @@ static sft_code add_entry(bundle *b, sft_span name, const bundle_entry *entry,
 }
 
 static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry, uint64_t at) {
-    const bundle_type *type = bundle_type_of(entry->type);
-    const char *refused = why_not(entry, type);
-    size_t branch = branch_of(key), suffix = strlen(VARIABLE_SUFFIX);
+    const bundle_type *type = NULL;
+    for (size_t i = 0; i < sizeof bundle_types / sizeof *bundle_types; i++)
+        if (bundle_types[i].number == entry->type) type = &bundle_types[i];
+    size_t row = 0, branch = 0, suffix = strlen(VARIABLE_SUFFIX);
     sft_span name = key;
     if (key.len > suffix && memcmp(key.data + key.len - suffix, VARIABLE_SUFFIX, suffix) == 0)
         name.len -= suffix;
     if (entry->type == 7)
         return sfti_import_leave(b->im, SFT_IMPORT_LEFT_VALUE, name, 1, entry->size, "text");
+
+    /* The first row that the key fits, and the first one of the same branch. */
+    for (;; row++) {
+        sft_span begin = sft_span_cstr(branches[row].begin);
+        if (begin.len > key.len || (begin.len && memcmp(key.data, begin.data, begin.len) != 0))
+            continue;
+        if (!branches[row].has || has(key, branches[row].has)) break;
+    }
+    while (strcmp(branches[branch].branch, branches[row].branch) != 0) branch++;
     b->tensors[branch]++;
     sfti_total_add(&b->bytes[branch], entry->size);
     if (b->chosen != SIZE_MAX && b->chosen != branch) return SFT_OK;
+
+    const char *refused = !type             ? "an element type without a counterpart"
+                          : entry->sliced   ? "a variable in slices"
+                          : entry->too_many ? "more than 64 dimensions"
+                          : entry->negative || entry->unknown_rank ? "a shape that is not known"
+                                                                   : NULL;
     if (refused)
         return sfti_import_refuse(b->im, name, entry->size, SFT_FOREIGN_DTYPE, at,
                                   "expected a whole tensor of a dtype of safetensors, found %s",
@@ -226,7 +208,7 @@ static sft_code bundle_pair(void *ctx, sft_span key, sft_span value, uint64_t at
     bundle_entry entry;
     if (key.len == 0) return bundle_header(b, at, at + value.len);
     if (!b->has_header)
-        return sfti_fail(bundle_error(b), SFT_FOREIGN_KIND, at,
+        return sfti_fail(b->im->err, SFT_FOREIGN_KIND, at,
                          "expected a checkpoint's table, which begins with an empty key, found "
                          "\"%.*s\"", SFTI_CLIP(key, 100));
     sft_code code = bundle_entry_read(b, at, at + value.len, &entry);
@@ -245,7 +227,7 @@ static sft_code choose_branch(bundle *b) {
         b->chosen = i;
         return SFT_OK;
     }
-    return sfti_fail(bundle_error(b), SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
+    return sfti_fail(b->im->err, SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
                      "expected one of the branches model, optimizer, metrics and counters, found "
                      "%s", options->root);
 }
@@ -279,7 +261,7 @@ sft_code sfti_read_tf_bundle(sfti_import *im) {
     b->im = im;
     if (name.len >= 6 && memcmp(name.data + name.len - 6, ".index", 6) == 0) name.len -= 6;
     if (name.len >= sizeof b->prefix)
-        return sfti_fail(bundle_error(b), SFT_FOREIGN_NAME, SFT_NO_OFFSET,
+        return sfti_fail(b->im->err, SFT_FOREIGN_NAME, SFT_NO_OFFSET,
                          "expected a file name of less than %zu bytes, found a longer one",
                          sizeof b->prefix);
     if (name.len) memcpy(b->prefix, name.data, name.len);

@@ -112,15 +112,6 @@ static sft_code next_entry(table *t, table_block *b, sft_span *value) {
     return SFT_OK;
 }
 
-/* Keys ascend, over all blocks; last is that of the entry before. */
-static sft_code check_order(table *t, sft_span last, uint64_t at) {
-    sft_span key = { t->key, t->key_len };
-    if (!t->has_key || sfti_bytes_compare(last, key) < 0) return SFT_OK;
-    return sfti_fail(t->im->err, SFT_FOREIGN_AMBIGUOUS, at,
-                     "expected keys in ascending order, found \"%.*s\" after \"%.*s\"",
-                     SFTI_CLIP(key, 150), SFTI_CLIP(last, 150));
-}
-
 static sft_code read_block(table *t, const handle *h, char *last) {
     table_block block;
     sft_code code = load_block(t, h, &block);
@@ -130,9 +121,14 @@ static sft_code read_block(table *t, const handle *h, char *last) {
         sft_span value = { NULL, 0 };
         uint64_t at = block.begin + block.at;
         code = next_entry(t, &block, &value);
-        if (!code) code = check_order(t, (sft_span){ last, last_len }, at);
+        /* Keys ascend, over all blocks. */
+        sft_span key = { t->key, t->key_len }, before = { last, last_len };
+        if (!code && t->has_key && sfti_bytes_compare(before, key) >= 0)
+            code = sfti_fail(t->im->err, SFT_FOREIGN_AMBIGUOUS, at,
+                             "expected keys in ascending order, found \"%.*s\" after \"%.*s\"",
+                             SFTI_CLIP(key, 150), SFTI_CLIP(before, 150));
         if (!code)
-            code = t->each(t->ctx, (sft_span){ t->key, t->key_len }, value,
+            code = t->each(t->ctx, key, value,
                            block.begin + (uint64_t)((const uint8_t *)value.data - block.bytes));
         if (code) return code;
         t->has_key = true;

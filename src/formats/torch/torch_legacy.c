@@ -123,26 +123,20 @@ static sft_code next_pickle(sfti_import *im, sfti_arena *values, uint64_t *at,
     return code;
 }
 
-/* The pickles about the format. */
-static sft_code read_facts(sfti_import *im, sfti_arena *values, uint64_t *at) {
-    sfti_pickle magic, version, facts;
-    sft_code code = next_pickle(im, values, at, &magic);
-    if (!code) code = next_pickle(im, values, at, &version);
-    if (!code && (version.root->kind != SFTI_VALUE_INT || version.root->u.integer != 1001))
-        return sfti_fail(im->err, SFT_FOREIGN_KIND, magic.end,
-                         "expected version 1001 of the format, found another");
-    return code ? code : next_pickle(im, values, at, &facts);
-}
-
 /* Five pickles, of which the fourth is what was saved: the magic number, the version of the
  * format, facts of the machine, the object, the list of storages. Bytes are little-endian,
  * whatever the facts say: the writer converts them. */
 sft_code sfti_read_torch_legacy(sfti_import *im) {
-    sfti_pickle object, keys;
+    sfti_pickle magic, version, facts, object, keys;
     sfti_storages storages = { .locate = declare_storage, .views = true };
     sfti_arena values = { .alloc = im->arena.alloc };
     uint64_t at = 0;
-    sft_code code = read_facts(im, &values, &at);
+    sft_code code = next_pickle(im, &values, &at, &magic);
+    if (!code) code = next_pickle(im, &values, &at, &version);
+    if (!code && (version.root->kind != SFTI_VALUE_INT || version.root->u.integer != 1001))
+        code = sfti_fail(im->err, SFT_FOREIGN_KIND, magic.end,
+                         "expected version 1001 of the format, found another");
+    if (!code) code = next_pickle(im, &values, &at, &facts);
     if (!code) code = next_pickle(im, &values, &at, &object);
     if (!code) code = next_pickle(im, &values, &at, &keys);
     if (!code) code = sfti_storages_begin(&storages, im, object.outside_count);

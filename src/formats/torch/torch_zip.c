@@ -28,17 +28,6 @@ static const sfti_zip_entry *torch_record(const sfti_zip *zip, const char *name)
 
 /* ── What it is ── */
 
-/* The records that are read at once. */
-static void announce_small_records(const sfti_import *im, const sfti_zip *zip) {
-    static const char *const names[] = { "version", "byteorder", "data.pkl" };
-    sfti_announcement all = { .count = 0 };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const sfti_zip_entry *entry = torch_record(zip, names[i]);
-        if (entry) sfti_announce(&all, im->input, entry->begin, entry->stored);
-    }
-    sfti_announce_end(&all);
-}
-
 /* Small records of text. */
 static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_span *out) {
     uint8_t *bytes;
@@ -140,13 +129,6 @@ static sft_code report_records(sfti_import *im, const torch_archive *archive) {
 #define RESERVE_TIMES 7 /* bytes of values for one of a pickle of names and small tuples */
 #define RESERVE_MOST ((uint64_t)48 << 20)
 
-/* One block for the values of a large pickle: the system gives large blocks in large pages, and a
- * fault for each small one takes longer than the values. What is not used is not there. */
-static void expect_values(sfti_arena *values, uint64_t pickle) {
-    uint64_t bytes = pickle < RESERVE_MOST / RESERVE_TIMES ? pickle * RESERVE_TIMES : RESERVE_MOST;
-    if (pickle >= LARGE_PICKLE) (void)sfti_arena_reserve(values, (size_t)bytes);
-}
-
 static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
                                   sfti_arena *values, const sft_source **source,
                                   sfti_pickle *out) {
@@ -164,7 +146,11 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
     input.source = *source;
     input.end = input.begin + entry->size;
     input.bytes = bytes;
-    expect_values(values, entry->size);
+    /* One block for the values of a large pickle: the system gives large blocks in large pages, and
+     * a fault for each small one takes longer than the values. What is not used is not there. */
+    uint64_t room = RESERVE_MOST;
+    if (entry->size < RESERVE_MOST / RESERVE_TIMES) room = entry->size * RESERVE_TIMES;
+    if (entry->size >= LARGE_PICKLE) (void)sfti_arena_reserve(values, (size_t)room);
     code = sfti_pickle_read(&input, values, out, im->err);
     if (code || out->end == input.end) return code;
     return sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, (sft_span){ "", 0 }, 1,
@@ -182,7 +168,13 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
         return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
                          "expected a record \"data.pkl\", found none");
     if (torch_record(zip, "constants.pkl")) im->format = SFT_IMPORT_TORCHSCRIPT;
-    announce_small_records(im, zip);
+    static const char *const names[] = { "version", "byteorder", "data.pkl" };
+    sfti_announcement all = { .count = 0 }; /* the small records, which are read at once */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const sfti_zip_entry *small = torch_record(zip, names[i]);
+        if (small) sfti_announce(&all, im->input, small->begin, small->stored);
+    }
+    sfti_announce_end(&all);
     sft_code code = check_version(im, zip);
     if (!code) code = read_byteorder(im, zip, &storages.big_endian);
     if (!code) code = read_pickle_entry(im, entry, &values, &source, &pickle);

@@ -131,10 +131,6 @@ static bool is_folder(sft_span name) {
     return name.len > 0 && name.data[name.len - 1] == '/';
 }
 
-static bool is_npy_name(sft_span name) {
-    return name.len >= 4 && memcmp(name.data + name.len - 4, ".npy", 4) == 0;
-}
-
 static sft_code zip_check_sizes(zip_reader *z, const sfti_zip_entry *e) {
     uint64_t at = zip_row_at(z, e), most;
     if (is_folder(e->name) && (e->stored > 0 || e->size > 0))
@@ -191,17 +187,6 @@ static int zip_compare_begin(const void *ctx, uint32_t a, uint32_t b) {
     return (entries[a].begin > entries[b].begin) - (entries[a].begin < entries[b].begin);
 }
 
-/* Entries in the order of their bytes. */
-static sft_code order_entries(zip_reader *z, sfti_zip *zip) {
-    sfti_arena *arena = &z->im->arena;
-    sfti_zip_entry *sorted = sfti_arena_array(arena, z->dir.count, sizeof *sorted);
-    uint32_t *order = sfti_arena_sorted(arena, zip->count, zip_compare_begin, zip->entries);
-    if (!sorted || !order) return sfti_fail_memory(z->im->err, z->dir.count);
-    for (size_t i = 0; i < zip->count; i++) sorted[i] = zip->entries[order[i]];
-    zip->entries = sorted;
-    return SFT_OK;
-}
-
 static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
     sft_error *err = z->im->err;
     if (z->dir.count > SFTI_ZIP_MOST_ENTRIES || z->dir.size > SFTI_ZIP_MOST_BYTES)
@@ -227,7 +212,8 @@ static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
         code = zip_read_row(z, &offset, e);
         if (e->begin < before) z->ascending = false;
         before = e->begin;
-        if (!is_npy_name(e->name)) z->all_npy = false;
+        const char *end = e->name.data + e->name.len;
+        if (e->name.len < 4 || memcmp(end - 4, ".npy", 4) != 0) z->all_npy = false;
         if (e->deflated) z->has_deflated = true;
     }
     if (code) return code;
@@ -235,7 +221,14 @@ static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
         return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at + offset, "expected %llu entries in "
                          "the zip archive's directory, found more bytes behind them",
                          (unsigned long long)z->dir.count);
-    return z->ascending ? SFT_OK : order_entries(z, zip);
+    if (z->ascending) return SFT_OK;
+    /* Entries in the order of their bytes. */
+    sfti_zip_entry *sorted = sfti_arena_array(&z->im->arena, z->dir.count, sizeof *sorted);
+    uint32_t *order = sfti_arena_sorted(&z->im->arena, zip->count, zip_compare_begin, zip->entries);
+    if (!sorted || !order) return sfti_fail_memory(err, z->dir.count);
+    for (size_t i = 0; i < zip->count; i++) sorted[i] = zip->entries[order[i]];
+    zip->entries = sorted;
+    return SFT_OK;
 }
 
 /* ── Local headers ── */
@@ -467,14 +460,6 @@ static sft_span top_folder(const sfti_zip *zip) {
     return (sft_span){ first.data, len };
 }
 
-/* Folders have no bytes; nothing asks for them. */
-static void drop_folders(sfti_zip *zip) {
-    size_t kept = 0;
-    for (size_t i = 0; i < zip->count; i++)
-        if (!is_folder(zip->entries[i].name)) zip->entries[kept++] = zip->entries[i];
-    zip->count = kept;
-}
-
 sft_code sfti_zip_open(sfti_import *im, const sft_source *source, sfti_zip *out) {
     sfti_arena *arena = &im->arena;
     sfti_inflater *inflater = NULL;
@@ -487,7 +472,10 @@ sft_code sfti_zip_open(sfti_import *im, const sft_source *source, sfti_zip *out)
     if (!code) code = zip_check_locals(&z, out);
     sfti_release(&arena->alloc, z.window, ZIP_WINDOW);
     if (code) return code;
-    drop_folders(out);
+    size_t kept = 0; /* folders have no bytes; nothing asks for them */
+    for (size_t i = 0; i < out->count; i++)
+        if (!is_folder(out->entries[i].name)) out->entries[kept++] = out->entries[i];
+    out->count = kept;
     code = zip_index_names(&z, out);
     if (!code && z.has_capitals && !z.all_npy) code = check_folded(&z, out);
     if (!code && z.has_deflated) code = sfti_inflater_new(im, source, &inflater);

@@ -61,40 +61,12 @@ static size_t torch_wide(const sfti_zip_member *m, uint8_t *out) {
     return len == 4 ? 0 : len;
 }
 
-/* What is filled in up to the next multiple of 64. */
-static size_t torch_padding(const sfti_zip_member *m, size_t wide, uint8_t *out) {
-    uint64_t start = m->at + ZIP_LOCAL_LEN + m->name.len + wide + 4;
-    size_t padding = (size_t)(-start % ZIP_ALIGN);
-    out[0] = 'F';
-    out[1] = 'B';
-    put_u16(out + 2, padding);
-    memset(out + 4, 'Z', padding);
-    return 4 + padding;
-}
-
-static size_t numpy_wide(const sfti_zip_member *m, uint8_t *out) {
-    put_u16(out, 1);
-    put_u16(out + 2, 16);
-    sfti_put_u64(out + 4, m->described ? 0 : m->size);
-    sfti_put_u64(out + 12, m->described ? 0 : m->size);
-    return 20;
-}
-
-static bool is_ascii(sft_span name) {
-    for (size_t i = 0; i < name.len; i++)
-        if (name.data[i] & 0x80) return false;
-    return true;
-}
-
-static uint16_t member_flags(const zip_out *z, const sfti_zip_member *m) {
-    bool utf8 = z->torch || !is_ascii(m->name);
-    return (uint16_t)((utf8 ? ZIP_UTF8 : 0) | (m->described ? ZIP_DESCRIBED : 0));
-}
-
 /* The fields from `need` to the sizes, which local headers and the directory have in common. */
 static void put_common(const zip_out *z, const sfti_zip_member *m, uint8_t *at) {
+    bool utf8 = z->torch;
+    for (size_t i = 0; !utf8 && i < m->name.len; i++) utf8 = m->name.data[i] & 0x80;
     put_u16(at, z->torch ? 0 : 45);
-    put_u16(at + 2, member_flags(z, m));
+    put_u16(at + 2, (utf8 ? ZIP_UTF8 : 0) | (m->described ? ZIP_DESCRIBED : 0));
     put_u16(at + 4, 0);
     put_u16(at + 6, 0);
     put_u16(at + 8, ZIP_DATE);
@@ -108,8 +80,21 @@ static size_t make_local(zip_out *z, const sfti_zip_member *m) {
     sfti_put_u32(h + 14, m->described ? 0 : m->crc32);
     sfti_put_u32(h + 18, z->torch ? 0 : ZIP_WIDE);
     sfti_put_u32(h + 22, z->torch ? 0 : ZIP_WIDE);
-    size_t len = z->torch ? torch_wide(m, extra) : numpy_wide(m, extra);
-    if (z->torch) len += torch_padding(m, len, extra + len);
+    size_t len = 20;
+    if (z->torch) {
+        len = torch_wide(m, extra);
+        uint64_t start = m->at + ZIP_LOCAL_LEN + m->name.len + len + 4;
+        size_t padding = (size_t)(-start % ZIP_ALIGN); /* up to the next multiple of 64 */
+        memcpy(extra + len, "FB", 2);
+        put_u16(extra + len + 2, padding);
+        memset(extra + len + 4, 'Z', padding);
+        len += 4 + padding;
+    } else {
+        put_u16(extra, 1);
+        put_u16(extra + 2, 16);
+        sfti_put_u64(extra + 4, m->described ? 0 : m->size);
+        sfti_put_u64(extra + 12, m->described ? 0 : m->size);
+    }
     put_u16(h + 26, m->name.len);
     put_u16(h + 28, len);
     memcpy(h + ZIP_LOCAL_LEN, m->name.data, m->name.len);

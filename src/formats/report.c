@@ -2,36 +2,6 @@
 #include "base/tree.h"
 #include "formats/parts/state.h"
 
-static void put_branches(sfti_json_writer *w, const sft_import *im) {
-    sfti_json_key(w, "branches");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < im->branches.count; i++) {
-        const sft_import_branch *branch = &im->branches.at[i];
-        sfti_json_open(w, '{');
-        sfti_json_put_text(w, "path", branch->path);
-        sfti_json_put_uint(w, "tensors", branch->tensors);
-        sfti_json_put_uint(w, "bytes", branch->bytes);
-        sfti_json_put_bool(w, "chosen", branch->chosen);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
-static void put_aliases(sfti_json_writer *w, const sft_import *im) {
-    sfti_json_key(w, "aliases");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < im->aliases.count; i++) {
-        const sft_import_alias *alias = &im->aliases.at[i];
-        sfti_json_open(w, '{');
-        sfti_json_put_text(w, "name", alias->name);
-        sfti_json_put_text(w, "of", alias->of);
-        sfti_json_put_bool(w, "copied", alias->copied);
-        sfti_json_put_bool(w, "partial", alias->partial);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 static void put_left(sfti_json_writer *w, const sft_import *im) {
     static const char *const reasons[] = { "branch", "skipped", "value", "record", "note" };
     sfti_json_key(w, "left_out");
@@ -80,8 +50,33 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
     sfti_json_put_uint(w, "tensors", im->parts.count);
     sfti_json_put_uint(w, "bytes", bytes);
     sfti_json_put_uint(w, "input_bytes", im->input_bytes);
-    put_branches(w, im);
-    put_aliases(w, im);
+
+    sfti_json_key(w, "branches");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < im->branches.count; i++) {
+        const sft_import_branch *branch = &im->branches.at[i];
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "path", branch->path);
+        sfti_json_put_uint(w, "tensors", branch->tensors);
+        sfti_json_put_uint(w, "bytes", branch->bytes);
+        sfti_json_put_bool(w, "chosen", branch->chosen);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+
+    sfti_json_key(w, "aliases");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < im->aliases.count; i++) {
+        const sft_import_alias *alias = &im->aliases.at[i];
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "name", alias->name);
+        sfti_json_put_text(w, "of", alias->of);
+        sfti_json_put_bool(w, "copied", alias->copied);
+        sfti_json_put_bool(w, "partial", alias->partial);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+
     put_left(w, im);
     put_globals(w, im);
     sfti_json_key(w, "metadata");

@@ -28,19 +28,6 @@ static sft_code fail_checksum(const sfti_record *record, sft_span name, uint32_t
                             record->castagnoli ? "C" : "", record->crc, found);
 }
 
-static sft_code verify_record(const sfti_record *record, const sfti_crc32_table *table,
-                              sft_span name, uint8_t *buffer, sft_error *err) {
-    uint32_t crc = 0;
-    for (uint64_t at = 0; at < record->len;) {
-        size_t some = record->len - at < VERIFY_BYTES ? (size_t)(record->len - at) : VERIFY_BYTES;
-        sft_code code = sfti_import_exact(record->source, record->begin + at, buffer, some, err);
-        if (code) return code;
-        crc = sfti_crc32_add(table, crc, buffer, some);
-        at += some;
-    }
-    return crc == record->crc ? SFT_OK : fail_checksum(record, name, crc, err);
-}
-
 static sft_code read_checked(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                              sft_error *err) {
     checked *c = ctx;
@@ -136,7 +123,16 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
     code = sfti_job_tick(job, s->at, s->total, err);
     if (code) return code;
     sfti_total_add(&s->at, record->len);
-    return verify_record(record, table, part->spec.name, s->buffer, err);
+
+    uint32_t crc = 0;
+    for (uint64_t at = 0; at < record->len;) {
+        size_t some = record->len - at < VERIFY_BYTES ? (size_t)(record->len - at) : VERIFY_BYTES;
+        sft_code code = sfti_import_exact(record->source, record->begin + at, s->buffer, some, err);
+        if (code) return code;
+        crc = sfti_crc32_add(table, crc, s->buffer, some);
+        at += some;
+    }
+    return crc == record->crc ? SFT_OK : fail_checksum(record, part->spec.name, crc, err);
 }
 
 /* Of records that are read for their checksum alone. */

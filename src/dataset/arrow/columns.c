@@ -124,27 +124,6 @@ static bool resolve_product(const uint64_t *shape, uint32_t rank, uint64_t *out)
     return sft_shape_size(SFT_U8, shape, rank, out, NULL, NULL) == SFT_OK;
 }
 
-/* The shape that the type alone determines, if it does. */
-static sft_code resolve_own_shape(const column_resolver *s, const sfti_arrow_type *type,
-                                 sfti_ds_column *c) {
-    if (type->has_shape) {
-        c->has_shape = true;
-        c->rank = type->rank;
-        c->shape = type->shape;
-        return SFT_OK;
-    }
-    uint64_t *shape = sfti_arena_array(s->arena, type->depth, sizeof *shape);
-    if (!shape) return sfti_fail_memory(s->err, type->depth * sizeof *shape);
-    c->has_shape = true;
-    c->rank = type->depth;
-    c->shape = shape;
-    for (uint32_t i = 0; i < type->depth; i++) {
-        c->has_shape = c->has_shape && type->list[i].fixed;
-        shape[i] = type->list[i].length;
-    }
-    return SFT_OK;
-}
-
 /* A requested shape has as many elements as the type's own; rows of TENSOR must have it. */
 static sft_code resolve_override_shape(const column_resolver *s, const sfti_ds_override *override,
                                   sfti_ds_column *c) {
@@ -196,7 +175,24 @@ static sft_code resolve_form(const column_resolver *s, const struct ArrowSchema 
     c->form = type.depth ? SFTI_FORM_ARRAY : SFTI_FORM_PLAIN;
     c->has_dtype = true;
     c->from = c->dtype = type.dtype;
-    return resolve_own_shape(s, &type, c);
+
+    /* The shape that the type alone determines, if it does. */
+    if (type.has_shape) {
+        c->has_shape = true;
+        c->rank = type.rank;
+        c->shape = type.shape;
+        return SFT_OK;
+    }
+    uint64_t *shape = sfti_arena_array(s->arena, type.depth, sizeof *shape);
+    if (!shape) return sfti_fail_memory(s->err, type.depth * sizeof *shape);
+    c->has_shape = true;
+    c->rank = type.depth;
+    c->shape = shape;
+    for (uint32_t i = 0; i < type.depth; i++) {
+        c->has_shape = c->has_shape && type.list[i].fixed;
+        shape[i] = type.list[i].length;
+    }
+    return SFT_OK;
 }
 
 static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_column *c) {

@@ -315,20 +315,6 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
     return SFT_OK;
 }
 
-static sft_code leaf_take(const sfti_arrow_type *type, const struct ArrowArray *array,
-                          uint64_t begin, uint64_t end, sft_buffer *buffer,
-                          sfti_arrow_rows *out, sft_error *err) {
-    out->elements = end - begin;
-    if (leaf_dense(type) && (type->bytes == 1 || !rows_big_endian())) {
-        sft_code code = leaf_check(array, begin, end, err);
-        if (!code) out->bytes = leaf_base(type, array, begin);
-        return code;
-    }
-    out->bytes = NULL;
-    out->at = buffer->len;
-    return leaf_gather(type, array, begin, end, buffer, err);
-}
-
 /* ── A row whose inner lists do not lie one behind the other ── */
 
 /* Visits each innermost list, or the outermost level without elements. Every length must be that of
@@ -400,7 +386,16 @@ static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray 
         }
         array = array->children[0];
     }
-    return leaf_take(type, array, run.begin, run.end, buffer, out, err);
+
+    out->elements = run.end - run.begin;
+    if (leaf_dense(type) && (type->bytes == 1 || !rows_big_endian())) {
+        sft_code code = leaf_check(array, run.begin, run.end, err);
+        if (!code) out->bytes = leaf_base(type, array, run.begin);
+        return code;
+    }
+    out->bytes = NULL;
+    out->at = buffer->len;
+    return leaf_gather(type, array, run.begin, run.end, buffer, err);
 }
 
 /* Halves the rows until they are valid or one is left. */

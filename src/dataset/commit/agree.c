@@ -70,26 +70,6 @@ sft_code sfti_commit_known(sft_commit *c, const sfti_ds_manifest *base,
     return SFT_OK;
 }
 
-static sft_code agree_keys(const sft_commit *c, const sfti_ds_manifest *base,
-                           const sfti_ds_column *columns, size_t count, sft_error *err) {
-    const bool batch = c->options->mode == SFT_DATASET_BATCH;
-    for (size_t i = 0; i < base->entry_count; i++) {
-        const sfti_ds_column *is = NULL;
-        for (size_t k = 0; k < count && !is; k++)
-            if (key_of_column(c, base->entries[i].key, columns[k].name)) is = &columns[k];
-        if (!is) return sfti_ds_column_alone(err, base->entries[i].key, true);
-        sft_code code = batch ? agree_entry(&base->entries[i], is, err) : SFT_OK;
-        if (code) return code;
-    }
-    for (size_t k = 0; batch && base->entry_count && k < count; k++) {
-        bool was = false;
-        for (size_t i = 0; i < base->entry_count && !was; i++)
-            was = sft_span_equal(base->entries[i].key, columns[k].name);
-        if (!was) return sfti_ds_column_alone(err, columns[k].name, false);
-    }
-    return SFT_OK;
-}
-
 sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
                            const sfti_ds_column *columns, size_t count, sft_error *err) {
     const sft_dataset_options *o = c->options;
@@ -109,7 +89,23 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
     if (base->ours && base->column_count == 0) return SFT_OK;
     if (base->ours)
         return sfti_ds_columns_agree(base->columns, base->column_count, columns, count, err);
-    return agree_keys(c, base, columns, count, err);
+
+    const bool batch = c->options->mode == SFT_DATASET_BATCH;
+    for (size_t i = 0; i < base->entry_count; i++) {
+        const sfti_ds_column *is = NULL;
+        for (size_t k = 0; k < count && !is; k++)
+            if (key_of_column(c, base->entries[i].key, columns[k].name)) is = &columns[k];
+        if (!is) return sfti_ds_column_alone(err, base->entries[i].key, true);
+        sft_code code = batch ? agree_entry(&base->entries[i], is, err) : SFT_OK;
+        if (code) return code;
+    }
+    for (size_t k = 0; batch && base->entry_count && k < count; k++) {
+        bool was = false;
+        for (size_t i = 0; i < base->entry_count && !was; i++)
+            was = sft_span_equal(base->entries[i].key, columns[k].name);
+        if (!was) return sfti_ds_column_alone(err, columns[k].name, false);
+    }
+    return SFT_OK;
 }
 
 /* ── Columns of the next manifest ── */

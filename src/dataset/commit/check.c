@@ -273,31 +273,6 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
     return sfti_add(*samples, r->samples, samples) ? SFT_OK : sfti_ds_overflow("samples", err);
 }
 
-static sft_code list_all(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
-                         const forgotten_list *l, sft_error *err) {
-    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
-    uint64_t samples = 0, first = c->job.first;
-    size_t most = count + (append ? c->base.shard_count + l->count : 0);
-    sft_code code = SFT_OK;
-    if (c->apart) samples = c->base.sums.rows;
-    c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
-    if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
-    if (append) code = list_forgotten(c, l, &samples, err);
-    if (append && !code) code = list_base(c, &samples, err);
-    if (append && !code && sfti_can(c->storage, move))
-        code = sfti_commit_first(c, &c->base, &first, err);
-    if (first < c->job.first) first = c->job.first;
-    for (size_t i = 0; !code && i < count; i++)
-        code = list_receipt(c, receipts[i], first, &samples, err);
-    if (code) return code;
-    c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
-    if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
-    for (size_t i = 0; i < c->shard_count; i++)
-        c->sources[i] =
-            (sfti_ds_source){ c->shards[i].stored, c->shards[i].shard.facts.name };
-    return SFT_OK;
-}
-
 /* All tasks must have the columns of the first, and those of the existing dataset. */
 static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
                                sft_error *err) {
@@ -327,5 +302,27 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     if (!code) code = gather_columns(c, receipts, count, err);
     if (!code && c->how.mode == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
         code = adopt_all(c, &l, err);
-    return code ? code : list_all(c, receipts, count, &l, err);
+
+    if (code) return code;
+    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
+    uint64_t samples = 0, first = c->job.first;
+    size_t most = count + (append ? c->base.shard_count + l.count : 0);
+    code = SFT_OK;
+    if (c->apart) samples = c->base.sums.rows;
+    c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
+    if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);
+    if (append) code = list_forgotten(c, &l, &samples, err);
+    if (append && !code) code = list_base(c, &samples, err);
+    if (append && !code && sfti_can(c->storage, move))
+        code = sfti_commit_first(c, &c->base, &first, err);
+    if (first < c->job.first) first = c->job.first;
+    for (size_t i = 0; !code && i < count; i++)
+        code = list_receipt(c, receipts[i], first, &samples, err);
+    if (code) return code;
+    c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
+    if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
+    for (size_t i = 0; i < c->shard_count; i++)
+        c->sources[i] =
+            (sfti_ds_source){ c->shards[i].stored, c->shards[i].shard.facts.name };
+    return SFT_OK;
 }

@@ -94,38 +94,6 @@ static sft_code begin_orphans(sft_commit *c, sfti_ds_manifest *base, sft_error *
     return code || c->began_with || !found ? code : orphans_fail(err);
 }
 
-/* The job's text, given or new. It ends with the columns that rows of an append must fit. */
-static sft_code begin_job(sft_commit *c, const sfti_ds_manifest *base, sft_error *err) {
-    const sft_span given = c->how.job;
-    const bool append = c->how.mode == SFT_COMMIT_APPEND;
-    const sfti_ds_column *columns = NULL;
-    size_t count = 0;
-    char id[64];
-    sft_code code = SFT_OK;
-    bool room = true;
-    if (given.len) {
-        code = sfti_ds_job_parse(given, &c->job, err);
-        if (!code) room = sfti_buffer_put(&c->job_text, given.data, given.len);
-    } else {
-        code = sfti_ds_uuid(c->job.uuid, err);
-        if (!code && append) code = sfti_commit_first(c, base, &c->job.first, err);
-        if (!code) code = sfti_commit_known(c, base, &columns, &count, err);
-        if (code) return code;
-        int len = snprintf(id, sizeof id, "%s:%llu", c->job.uuid,
-                           (unsigned long long)c->job.first);
-        room = sfti_buffer_put(&c->job_text, id, (size_t)len);
-        if (room && append && count) {
-            room = sfti_buffer_put(&c->job_text, ":", 1);
-            if (room) code = sfti_ds_columns_write(columns, count, &c->job_text, err);
-        }
-    }
-    if (code) return code;
-    if (!room || !sfti_buffer_put(&c->job_text, "", 1)) return sfti_fail_memory(err, sizeof id);
-    c->job_text.len--; /* the NUL */
-    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
-    return SFT_OK;
-}
-
 /* Step 1. */
 static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sft_error *err) {
     sfti_ds_manifest base;
@@ -147,7 +115,37 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
         if (!code && c->began_with)
             code = sfti_commit_agree(c, &base, c->columns.column, c->columns.count, err);
     }
-    return code ? code : begin_job(c, &base, err);
+
+    if (code) return code;
+    /* The job's text, given or new. It ends with the columns that rows of an append must fit. */
+    const sft_span given = c->how.job;
+    const bool append = c->how.mode == SFT_COMMIT_APPEND;
+    const sfti_ds_column *columns = NULL;
+    size_t count = 0;
+    char id[64];
+    code = SFT_OK;
+    bool room = true;
+    if (given.len) {
+        code = sfti_ds_job_parse(given, &c->job, err);
+        if (!code) room = sfti_buffer_put(&c->job_text, given.data, given.len);
+    } else {
+        code = sfti_ds_uuid(c->job.uuid, err);
+        if (!code && append) code = sfti_commit_first(c, &base, &c->job.first, err);
+        if (!code) code = sfti_commit_known(c, &base, &columns, &count, err);
+        if (code) return code;
+        int len = snprintf(id, sizeof id, "%s:%llu", c->job.uuid,
+                           (unsigned long long)c->job.first);
+        room = sfti_buffer_put(&c->job_text, id, (size_t)len);
+        if (room && append && count) {
+            room = sfti_buffer_put(&c->job_text, ":", 1);
+            if (room) code = sfti_ds_columns_write(columns, count, &c->job_text, err);
+        }
+    }
+    if (code) return code;
+    if (!room || !sfti_buffer_put(&c->job_text, "", 1)) return sfti_fail_memory(err, sizeof id);
+    c->job_text.len--; /* the NUL */
+    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
+    return SFT_OK;
 }
 
 static SFTI_OPTIONS_TAKE(commit_how_take, sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open)

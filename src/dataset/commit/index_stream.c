@@ -44,29 +44,6 @@ static void schema_release(struct ArrowSchema *schema) {
     sfti_release(&alloc, all, sizeof *all);
 }
 
-static int schema_fill(const sft_commit *c, struct ArrowSchema *out) {
-    index_schema *all = sfti_take(&c->alloc, sizeof *all);
-    if (!all) return ENOMEM;
-    memset(all, 0, sizeof *all);
-    all->alloc = c->alloc;
-    for (size_t i = 0; i < FIELDS_MAX; i++) {
-        all->field[i] = &all->fields[i];
-        all->fields[i] = (struct ArrowSchema){ .format = index_fields[i].format,
-                                               .name = index_fields[i].name,
-                                               .release = schema_child_release };
-    }
-    all->element = (struct ArrowSchema){ .format = c->wide ? "l" : "i", .name = "element",
-                                         .release = schema_child_release };
-    all->elements[0] = &all->element;
-    all->fields[COL_SHAPE].n_children = 1;
-    all->fields[COL_SHAPE].children = all->elements;
-    *out = (struct ArrowSchema){ .format = "+s", .name = "",
-                                 .n_children = c->shadowing ? FIELDS_MAX : FIELDS_MAX - 1,
-                                 .children = all->field, .release = schema_release,
-                                 .private_data = all };
-    return 0;
-}
-
 /* ── One batch ── */
 
 typedef struct index_batch {
@@ -194,7 +171,27 @@ typedef struct index_stream {
 
 static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
     const index_stream *s = stream->private_data;
-    return schema_fill(s->c, out);
+
+    index_schema *all = sfti_take(&s->c->alloc, sizeof *all);
+    if (!all) return ENOMEM;
+    memset(all, 0, sizeof *all);
+    all->alloc = s->c->alloc;
+    for (size_t i = 0; i < FIELDS_MAX; i++) {
+        all->field[i] = &all->fields[i];
+        all->fields[i] = (struct ArrowSchema){ .format = index_fields[i].format,
+                                               .name = index_fields[i].name,
+                                               .release = schema_child_release };
+    }
+    all->element = (struct ArrowSchema){ .format = s->c->wide ? "l" : "i", .name = "element",
+                                         .release = schema_child_release };
+    all->elements[0] = &all->element;
+    all->fields[COL_SHAPE].n_children = 1;
+    all->fields[COL_SHAPE].children = all->elements;
+    *out = (struct ArrowSchema){ .format = "+s", .name = "",
+                                 .n_children = s->c->shadowing ? FIELDS_MAX : FIELDS_MAX - 1,
+                                 .children = all->field, .release = schema_release,
+                                 .private_data = all };
+    return 0;
 }
 
 static int stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {

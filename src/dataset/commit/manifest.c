@@ -174,29 +174,6 @@ static bool next_totals(sft_commit *c) {
     return true;
 }
 
-static void next_options(sft_commit *c) {
-    static const char *const tails[] = { "write", "drop", "pad" };
-    const sft_dataset_options *o = c->options;
-    sfti_ds_manifest *m = &c->next;
-    m->ours = true;
-    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
-    memcpy(m->commit, c->job.uuid, sizeof m->commit);
-    /* The time until which gc keeps what this commit or an earlier one replaced. */
-    uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
-    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? o->keep_old_s : 0;
-    if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
-    m->keep_until = keep > until ? keep : until;
-    m->mode = o->mode;
-    if (o->mode == SFT_DATASET_BATCH) {
-        m->batch_size = o->batch_size;
-        m->tail = sft_span_cstr(tails[o->tail]);
-    } else {
-        m->name_col = o->name_col;
-        m->separator = o->separator;
-    }
-    if (c->indexed) m->index = sft_span_cstr(SFTI_DATASET_INDEX);
-}
-
 sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
     sft_sink sink = sft_sink_memory(&c->text);
     sft_code code = sfti_ds_manifest_write(&c->next, &sink, err);
@@ -219,6 +196,27 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
         code = sfti_ds_manifest_sort(&c->next, shards, n, &c->work, err);
     }
     if (code) return code;
-    next_options(c);
+
+    static const char *const tails[] = { "write", "drop", "pad" };
+    const sft_dataset_options *o = c->options;
+    sfti_ds_manifest *m = &c->next;
+    m->ours = true;
+    m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
+    memcpy(m->commit, c->job.uuid, sizeof m->commit);
+    /* The time until which gc keeps what this commit or an earlier one replaced. */
+    uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
+    uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? o->keep_old_s : 0;
+    if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
+    m->keep_until = keep > until ? keep : until;
+    m->mode = o->mode;
+    if (o->mode == SFT_DATASET_BATCH) {
+        m->batch_size = o->batch_size;
+        m->tail = sft_span_cstr(tails[o->tail]);
+    } else {
+        m->name_col = o->name_col;
+        m->separator = o->separator;
+    }
+    if (c->indexed) m->index = sft_span_cstr(SFTI_DATASET_INDEX);
+
     return sfti_commit_render_text(c, err);
 }

@@ -15,21 +15,6 @@ static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_close(w, '}');
 }
 
-static void write_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_put_text(w, "generator", m->generator);
-    sfti_json_put_text(w, "commit", sft_span_cstr(m->commit));
-    if (*m->row_order) sfti_json_put_text(w, "row_order", sft_span_cstr(m->row_order));
-    sfti_json_put_uint(w, "version", m->version);
-    if (m->mode) sfti_json_put_cstr(w, "mode", sfti_ds_mode_name(m->mode));
-    sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
-    sfti_json_put_text(w, "name_col", m->name_col);
-    sfti_json_put_text(w, "kv_separator", m->separator);
-    sfti_json_put_text(w, "tail_strategy", m->tail);
-    sfti_json_put_text(w, "index", m->index);
-    if (m->keep_until) sfti_json_put_uint(w, "keep_until", m->keep_until);
-    if (m->dropped) sfti_json_put_uint(w, "dropped_samples", m->dropped);
-}
-
 /* What a commit needs to know of shards that it does not read. */
 static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
     if (m->numbered) sfti_json_put_bool(w, "numbered_commits", true);
@@ -77,7 +62,20 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_e
     sfti_json_open(&w, '{');
     sfti_json_put_cstr(&w, "format_version", m->segmented ? "2.0" : "1.0");
     sfti_json_put_text(&w, "safetensors_version", sft_span_cstr("1.0"));
-    write_how(&w, m);
+
+    sfti_json_put_text(&w, "generator", m->generator);
+    sfti_json_put_text(&w, "commit", sft_span_cstr(m->commit));
+    if (*m->row_order) sfti_json_put_text(&w, "row_order", sft_span_cstr(m->row_order));
+    sfti_json_put_uint(&w, "version", m->version);
+    if (m->mode) sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(m->mode));
+    sfti_json_put_known(&w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    sfti_json_put_text(&w, "name_col", m->name_col);
+    sfti_json_put_text(&w, "kv_separator", m->separator);
+    sfti_json_put_text(&w, "tail_strategy", m->tail);
+    sfti_json_put_text(&w, "index", m->index);
+    if (m->keep_until) sfti_json_put_uint(&w, "keep_until", m->keep_until);
+    if (m->dropped) sfti_json_put_uint(&w, "dropped_samples", m->dropped);
+
     sfti_json_put_uint(&w, "total_samples", m->total_samples);
     sfti_json_put_uint(&w, "total_valid_samples", m->total_valid);
     sfti_json_put_uint(&w, "total_bytes", m->total_bytes);

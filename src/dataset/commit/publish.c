@@ -40,25 +40,6 @@ typedef struct publication {
 
 /* ── Step 5: nothing fails ── */
 
-static void publish_clean(const publication *p) {
-    sft_commit *c = p->c;
-    sfti_ds_removal r = { .storage = c->storage, .warn = p->warn, .warn_ctx = p->warn_ctx };
-    if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
-        sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
-    bool overwrites = c->how.mode == SFT_COMMIT_OVERWRITE;
-    bool replaced = overwrites && !c->options->keep_old_s;
-    for (size_t i = 0; replaced && i < c->base.shard_count; i++)
-        sfti_ds_removal_of(&r, c->base.shards[i].facts.name);
-    for (size_t i = c->keep; (replaced || !overwrites) && i < c->base.segment_count; i++) {
-        char name[SFTI_SEGMENT_FILE_NAME];
-        sfti_ds_segment_name(c->base.segments[i].sha256, name);
-        sfti_ds_removal_of(&r, name);
-    }
-    if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
-    sfti_ds_removal_job(&r, c->job_folder);
-    sfti_ds_removal_end(&r);
-}
-
 /* ── Steps 1 and 3 ── */
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -115,7 +96,23 @@ static void publish_after(void *ctx) {
     publication *p = ctx;
     sft_error what = SFT_ERROR_INIT;
     if (p->late && index_move(p, &what) && p->warn) p->warn(p->warn_ctx, &what);
-    publish_clean(p);
+
+    sft_commit *c = p->c;
+    sfti_ds_removal r = { .storage = c->storage, .warn = p->warn, .warn_ctx = p->warn_ctx };
+    if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
+        sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
+    bool overwrites = c->how.mode == SFT_COMMIT_OVERWRITE;
+    bool replaced = overwrites && !c->options->keep_old_s;
+    for (size_t i = 0; replaced && i < c->base.shard_count; i++)
+        sfti_ds_removal_of(&r, c->base.shards[i].facts.name);
+    for (size_t i = c->keep; (replaced || !overwrites) && i < c->base.segment_count; i++) {
+        char name[SFTI_SEGMENT_FILE_NAME];
+        sfti_ds_segment_name(c->base.segments[i].sha256, name);
+        sfti_ds_removal_of(&r, name);
+    }
+    if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
+    sfti_ds_removal_job(&r, c->job_folder);
+    sfti_ds_removal_end(&r);
 }
 
 /* The commit's state after an outcome. */

@@ -221,23 +221,6 @@ static sft_code compact_run(compaction *c) {
     return code;
 }
 
-static void compact_groups(const compaction *c, sfti_json_writer *w) {
-    sfti_json_key(w, "groups");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < c->group_count; i++) {
-        const compact_group *g = &c->groups[i];
-        sfti_json_open(w, '{');
-        sfti_json_key(w, "shards");
-        sfti_json_open(w, '[');
-        for (size_t k = g->first; k < g->end; k++)
-            sfti_json_cstr(w, sft_dataset_shard_at(c->dataset, k)->name);
-        sfti_json_close(w, ']');
-        sfti_json_put_uint(w, "into", g->into);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 static sft_code compact_result(const compaction *c, const char *path, sft_tree *tree,
                                sft_error *err) {
     sfti_json_writer w;
@@ -257,7 +240,22 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     sfti_json_put_known(&w, "segments_before", m->segmented ? m->segment_count : UINT64_MAX);
     sfti_json_put_known(&w, "segments_after", compact_segmented(c) ? segments : UINT64_MAX);
     sfti_json_put_cstr(&w, "left", c->why);
-    compact_groups(c, &w);
+
+    sfti_json_key(&w, "groups");
+    sfti_json_open(&w, '[');
+    for (size_t i = 0; i < c->group_count; i++) {
+        const compact_group *g = &c->groups[i];
+        sfti_json_open(&w, '{');
+        sfti_json_key(&w, "shards");
+        sfti_json_open(&w, '[');
+        for (size_t k = g->first; k < g->end; k++)
+            sfti_json_cstr(&w, sft_dataset_shard_at(c->dataset, k)->name);
+        sfti_json_close(&w, ']');
+        sfti_json_put_uint(&w, "into", g->into);
+        sfti_json_close(&w, '}');
+    }
+    sfti_json_close(&w, ']');
+
     return sfti_result_end(&w);
 }
 

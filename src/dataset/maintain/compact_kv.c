@@ -136,24 +136,6 @@ static sft_code open_parts(compaction *c, const compact_group *g, compact_open *
     return SFT_OK;
 }
 
-/* Rows stay in the order in which readers number them. */
-static sft_code open_order(compaction *c, const compact_group *g, compact_open *o,
-                           sfti_arena *arena) {
-    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    sft_span column = m->column_count ? m->columns[0].name : (sft_span){ NULL, 0 };
-    size_t len = m->separator.len + column.len;
-    char *suffix = sfti_arena_take(arena, len + 1);
-    if (!suffix) return sfti_fail_memory(c->err, len + 1);
-    if (m->separator.len) memcpy(suffix, m->separator.data, m->separator.len);
-    if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
-    o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < o->files_count; i++)
-        code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
-                                      &c->shadowed[g->first + i]);
-    return code ? code : sfti_compact_order_end(&o->order);
-}
-
 static sft_code open_group(compaction *c, const compact_group *g, compact_open *o,
                            sfti_arena *arena) {
     size_t n = g->end - g->first;
@@ -168,7 +150,22 @@ static sft_code open_group(compaction *c, const compact_group *g, compact_open *
         o->files_count++;
     }
     sft_code code = open_parts(c, g, o, arena);
-    return code ? code : open_order(c, g, o, arena);
+
+    if (code) return code;
+    /* Rows stay in the order in which readers number them. */
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    sft_span column = m->column_count ? m->columns[0].name : (sft_span){ NULL, 0 };
+    size_t len = m->separator.len + column.len;
+    char *suffix = sfti_arena_take(arena, len + 1);
+    if (!suffix) return sfti_fail_memory(c->err, len + 1);
+    if (m->separator.len) memcpy(suffix, m->separator.data, m->separator.len);
+    if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
+    o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
+    code = SFT_OK;
+    for (size_t i = 0; !code && i < o->files_count; i++)
+        code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
+                                      &c->shadowed[g->first + i]);
+    return code ? code : sfti_compact_order_end(&o->order);
 }
 
 sft_code sfti_compact_kv_write(compaction *c, const compact_group *g) {

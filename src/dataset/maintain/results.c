@@ -19,7 +19,23 @@ sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sf
 
 /* ── info ── */
 
-static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
+sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft_tree *tree,
+                               sft_error *err) {
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(dataset);
+    sfti_json_writer w;
+    sfti_ds_result_begin(&w, tree, path, true, err);
+
+    sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(m->mode));
+    sfti_json_put_text(&w, "generator", m->generator);
+    sfti_json_put_cstr(&w, "commit", *m->commit ? m->commit : NULL);
+    sfti_json_put_uint(&w, "version", m->version);
+    sfti_json_put_known(&w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    sfti_json_put_text(&w, "name_col", m->name_col);
+    sfti_json_put_text(&w, "kv_separator", m->separator);
+    sfti_json_put_text(&w, "tail_strategy", m->tail);
+    sfti_json_put_text(&w, "index", m->index);
+    sfti_json_put_known(&w, "segments", m->segmented ? m->segment_count : UINT64_MAX);
+
     uint64_t tensors = 0, shadowed = 0, padded = 0;
     bool known = true;
     for (size_t i = 0; i < m->shard_count; i++) {
@@ -28,36 +44,15 @@ static void info_sums(sfti_json_writer *w, const sfti_ds_manifest *m) {
         padded += m->shards[i].facts.samples - m->shards[i].facts.valid_samples;
         known = known && m->shards[i].known;
     }
-    sfti_json_put_uint(w, "samples", m->total_samples);
-    sfti_json_put_uint(w, "valid_samples", m->total_valid);
-    sfti_json_put_uint(w, "padded_samples", padded);
-    sfti_json_put_uint(w, "dropped_samples", m->dropped);
-    sfti_json_put_uint(w, "bytes", m->total_bytes);
-    sfti_json_put_uint(w, "shards", m->shard_count);
-    sfti_json_put_known(w, "tensors", known ? tensors : UINT64_MAX);
-    sfti_json_put_uint(w, "shadowed", shadowed);
-}
+    sfti_json_put_uint(&w, "samples", m->total_samples);
+    sfti_json_put_uint(&w, "valid_samples", m->total_valid);
+    sfti_json_put_uint(&w, "padded_samples", padded);
+    sfti_json_put_uint(&w, "dropped_samples", m->dropped);
+    sfti_json_put_uint(&w, "bytes", m->total_bytes);
+    sfti_json_put_uint(&w, "shards", m->shard_count);
+    sfti_json_put_known(&w, "tensors", known ? tensors : UINT64_MAX);
+    sfti_json_put_uint(&w, "shadowed", shadowed);
 
-static void info_how(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_put_cstr(w, "mode", sfti_ds_mode_name(m->mode));
-    sfti_json_put_text(w, "generator", m->generator);
-    sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
-    sfti_json_put_uint(w, "version", m->version);
-    sfti_json_put_known(w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
-    sfti_json_put_text(w, "name_col", m->name_col);
-    sfti_json_put_text(w, "kv_separator", m->separator);
-    sfti_json_put_text(w, "tail_strategy", m->tail);
-    sfti_json_put_text(w, "index", m->index);
-    sfti_json_put_known(w, "segments", m->segmented ? m->segment_count : UINT64_MAX);
-}
-
-sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft_tree *tree,
-                               sft_error *err) {
-    const sfti_ds_manifest *m = sfti_ds_manifest_of(dataset);
-    sfti_json_writer w;
-    sfti_ds_result_begin(&w, tree, path, true, err);
-    info_how(&w, m);
-    info_sums(&w, m);
     sfti_ds_put_columns(&w, m->columns, m->column_count);
     return sfti_result_end(&w);
 }

@@ -220,22 +220,6 @@ static void verify_unlisted(verification *v, sft_code code, const sft_error *wha
     }
 }
 
-static void verify_shards(verification *v) {
-    sfti_ds_stream stream = verify_stream(v);
-    const sft_dataset_shard *s = NULL;
-    sft_error e = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_stream_next(&stream, &s, &e);
-    while (!code && s && !v->code) {
-        code = sfti_ds_names_add(&v->names, s->name, &e);
-        if (!code) verify_shard(v, s);
-        if (!code && !v->code) code = sfti_ds_stream_next(&stream, &s, &e);
-    }
-    sfti_ds_stream_close(&stream);
-    if (!code && !v->code) code = sfti_ds_names_sort(&v->names, &e);
-    if (code) verify_unlisted(v, code, &e);
-    v->listed = !code;
-}
-
 static void verify_totals(verification *v) {
     uint64_t columns = v->m->column_count ? v->m->column_count : 1;
     uint64_t hidden = v->shadowed / columns; /* rows that a later one replaces */
@@ -416,7 +400,21 @@ static void verify_all(verification *v) {
     v->names = (sfti_ds_names){ .alloc = v->alloc, .m = v->m };
     v->opened_all = true;
     v->total = v->m->sums.bytes;
-    verify_shards(v);
+
+    sfti_ds_stream stream = verify_stream(v);
+    const sft_dataset_shard *s = NULL;
+    sft_error e = SFT_ERROR_INIT;
+    sft_code code = sfti_ds_stream_next(&stream, &s, &e);
+    while (!code && s && !v->code) {
+        code = sfti_ds_names_add(&v->names, s->name, &e);
+        if (!code) verify_shard(v, s);
+        if (!code && !v->code) code = sfti_ds_stream_next(&stream, &s, &e);
+    }
+    sfti_ds_stream_close(&stream);
+    if (!code && !v->code) code = sfti_ds_names_sort(&v->names, &e);
+    if (code) verify_unlisted(v, code, &e);
+    v->listed = !code;
+
     if (!v->listed) return;
     if (!v->code) verify_totals(v);
     if (!v->code) verify_duplicates(v);

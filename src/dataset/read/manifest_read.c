@@ -371,18 +371,6 @@ sft_code sfti_ds_order_fail(const char *name, sft_error *err) {
                      "expected shards in the order of samples, found %s after a later one", name);
 }
 
-/* A connector's shards have no first_sample: their samples are in the order of names. */
-static sft_code manifest_number(sfti_ds_manifest *m, sft_error *err) {
-    m->sums = (sfti_ds_sums){ .shards = 0 };
-    for (size_t i = 0; i < m->shard_count; i++) {
-        sft_dataset_shard *s = &m->shards[i].facts;
-        if (!m->ours) s->first_sample = m->sums.rows;
-        sft_code code = sfti_ds_shard_check(&m->sums, s, err);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
 sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
                                sfti_arena *arena, sft_error *err) {
     if (n > UINT32_MAX / 2)
@@ -392,7 +380,17 @@ sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_
         if (strcmp(m->shards[i - 1].facts.name, m->shards[i].facts.name) == 0)
             return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
                              "expected each shard once, found %s again", m->shards[i].facts.name);
-    return code ? code : manifest_number(m, err);
+
+    if (code) return code;
+    /* A connector's shards have no first_sample: their samples are in the order of names. */
+    m->sums = (sfti_ds_sums){ .shards = 0 };
+    for (size_t i = 0; i < m->shard_count; i++) {
+        sft_dataset_shard *s = &m->shards[i].facts;
+        if (!m->ours) s->first_sample = m->sums.rows;
+        sft_code code = sfti_ds_shard_check(&m->sums, s, err);
+        if (code) return code;
+    }
+    return SFT_OK;
 }
 
 /* Which of both forms it is, by format_version. */

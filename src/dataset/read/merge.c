@@ -49,12 +49,30 @@ struct sfti_ds_merge {
 
 /* ── One entry of a header's text ── */
 
-/* The entry's value at `at`; NULL when it does not end before `end`. */
-static const char *merge_value(merge_run *run, const char *at, const char *end) {
+/* Commas and white space between entries. */
+static const char *merge_gap(const char *at, const char *end) {
+    while (at < end && (*at == ',' || *at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* "key":{…} in the window; NULL when it does not end there. *key is as spelled. */
+static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
+    const char *end = run->window + run->used;
+    sfti_lex lex = { 0 };
+    lex.at = merge_gap(run->window + run->done, end);
+    lex.end = end;
+    if (lex.at == end || *lex.at != '"' || !sfti_lex_string(&lex, key, escaped)) return NULL;
+    sfti_lex_space(&lex);
+    if (lex.at == end || *lex.at != ':') return NULL;
+    lex.at++;
+    sfti_lex_space(&lex);
+
+    /* The entry's value at `at`; NULL when it does not end before `end`. */
     sfti_json json;
     sfti_ds_row *row = &run->row;
     bool good = true;
-    sfti_json_begin(&json, at, (size_t)(end - at));
+    sfti_json_begin(&json, lex.at, (size_t)(end - lex.at));
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return NULL;
     while (good && sfti_json_next(&json) == SFTI_JSON_KEY) {
         sft_span key = json.text;
@@ -80,27 +98,6 @@ static const char *merge_value(merge_run *run, const char *at, const char *end) 
         }
     }
     return good && json.type == SFTI_JSON_OBJECT_END ? json.at : NULL;
-}
-
-/* Commas and white space between entries. */
-static const char *merge_gap(const char *at, const char *end) {
-    while (at < end && (*at == ',' || *at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
-        at++;
-    return at;
-}
-
-/* "key":{…} in the window; NULL when it does not end there. *key is as spelled. */
-static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
-    const char *end = run->window + run->used;
-    sfti_lex lex = { 0 };
-    lex.at = merge_gap(run->window + run->done, end);
-    lex.end = end;
-    if (lex.at == end || *lex.at != '"' || !sfti_lex_string(&lex, key, escaped)) return NULL;
-    sfti_lex_space(&lex);
-    if (lex.at == end || *lex.at != ':') return NULL;
-    lex.at++;
-    sfti_lex_space(&lex);
-    return merge_value(run, lex.at, end);
 }
 
 /* ── The window ── */

@@ -45,19 +45,6 @@ static sft_code replaced_names(sft_dataset_replaced *r, const sft_dataset *datas
     return code;
 }
 
-static sft_code replaced_mark(sft_dataset_replaced *r, sft_error *err) {
-    size_t count = r->first[r->shards];
-    r->is = sfti_arena_array(&r->arena, count, sizeof *r->is);
-    if (!r->is) return sfti_fail_memory(err, count);
-    for (size_t i = 0; i < count; i++) r->is[i] = false;
-    sfti_arena work = { .alloc = r->arena.alloc };
-    const uint32_t *order = sfti_arena_sorted(&work, count, replaced_order, r->names);
-    for (size_t i = 1; order && i < count; i++)
-        if (sft_span_equal(r->names[order[i - 1]], r->names[order[i]])) r->is[order[i - 1]] = true;
-    sfti_arena_free(&work);
-    return order ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
-}
-
 static sft_code replaced_fill(sft_dataset_replaced *r, const sft_dataset *dataset,
                               const sft_open_options *open, sft_error *err) {
     size_t shards = sft_dataset_shard_count(dataset);
@@ -72,7 +59,17 @@ static sft_code replaced_fill(sft_dataset_replaced *r, const sft_dataset *datase
         sft_code code = replaced_names(r, dataset, r->shards, open, err);
         if (code) return code;
     }
-    return replaced_mark(r, err);
+
+    size_t count = r->first[r->shards];
+    r->is = sfti_arena_array(&r->arena, count, sizeof *r->is);
+    if (!r->is) return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++) r->is[i] = false;
+    sfti_arena work = { .alloc = r->arena.alloc };
+    const uint32_t *order = sfti_arena_sorted(&work, count, replaced_order, r->names);
+    for (size_t i = 1; order && i < count; i++)
+        if (sft_span_equal(r->names[order[i - 1]], r->names[order[i]])) r->is[order[i - 1]] = true;
+    sfti_arena_free(&work);
+    return order ? SFT_OK : sfti_fail_memory(err, count * sizeof *order);
 }
 
 sft_code sft_dataset_find_replaced(const sft_dataset *dataset, const sft_open_options *open,

@@ -156,19 +156,6 @@ done:
 
 /* ── All segments of a manifest ── */
 
-/* Samples are numbered in the order of segments, and sums are those of the manifest. */
-static sft_code load_check(sfti_ds_manifest *m, sfti_ds_shard *all, sfti_arena *arena,
-                           sft_error *err) {
-    const sfti_ds_sums told = m->sums;
-    for (size_t i = 1; i < told.shards; i++)
-        if (all[i - 1].facts.first_sample > all[i].facts.first_sample)
-            return sfti_ds_order_fail(all[i].facts.name, err);
-    sft_code code = sfti_ds_manifest_take(m, all, (size_t)told.shards, arena, err);
-    if (code) return code;
-    if (m->sums.next_file < told.next_file) m->sums.next_file = told.next_file;
-    return sfti_ds_sums_check(&m->sums, &told, err);
-}
-
 /* The newest segments first: those are merged, and removed, before the others. */
 sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *m, sft_error *err) {
@@ -186,5 +173,15 @@ sft_code sfti_ds_manifest_load(const sft_storage *storage, sfti_arena *arena,
             all[at++].segment = (uint32_t)i;
         }
     sfti_arena_free(&work);
-    return code ? code : load_check(m, all, arena, err);
+
+    if (code) return code;
+    /* Samples are numbered in the order of segments, and sums are those of the manifest. */
+    const sfti_ds_sums told = m->sums;
+    for (size_t i = 1; i < told.shards; i++)
+        if (all[i - 1].facts.first_sample > all[i].facts.first_sample)
+            return sfti_ds_order_fail(all[i].facts.name, err);
+    code = sfti_ds_manifest_take(m, all, (size_t)told.shards, arena, err);
+    if (code) return code;
+    if (m->sums.next_file < told.next_file) m->sums.next_file = told.next_file;
+    return sfti_ds_sums_check(&m->sums, &told, err);
 }

@@ -130,7 +130,11 @@ static sft_code cast_block(file_cast *c, const char *bytes, size_t len, sft_erro
     return file_put(c->file, c->i, c->out, count * sft_dtype_describe(c->to)->bits / 8, err);
 }
 
-static sft_code cast_feed(file_cast *c, const char *bytes, uint64_t len, sft_error *err) {
+/* ── Pieces ── */
+
+static sft_code file_some(file_cast *c, const char *bytes, uint64_t len, sft_error *err) {
+    if (c->from == c->to) return file_put(c->file, c->i, bytes, len, err);
+
     sft_code code = SFT_OK;
     while (!code && len) {
         size_t take = c->chunk - c->used < len ? c->chunk - c->used : (size_t)len;
@@ -145,13 +149,6 @@ static sft_code cast_feed(file_cast *c, const char *bytes, uint64_t len, sft_err
         len -= take;
     }
     return code;
-}
-
-/* ── Pieces ── */
-
-static sft_code file_some(file_cast *c, const char *bytes, uint64_t len, sft_error *err) {
-    if (c->from == c->to) return file_put(c->file, c->i, bytes, len, err);
-    return cast_feed(c, bytes, len, err);
 }
 
 static sft_code file_piece(file_cast *c, const shard_piece *piece, sft_error *err) {

@@ -155,9 +155,18 @@ sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *ba
 
 /* ── Ends ── */
 
-static sft_code close_receipts(sft_shard_writer *w, sft_buffer *out, sft_error *err) {
+static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *job,
+                          sft_error *err) {
+    if (w->failed)
+        return sfti_fail(err, w->failed, SFT_NO_OFFSET,
+                         "the writer failed before; nothing it wrote was kept");
+    sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
+                                                      : sfti_batch_end(w, job, err);
+    if (!code) code = sfti_finish_queue_run(&w->unfinished, 0, err);
+
+    if (code) return code;
     const sfti_ds_receipt none = { .partition = w->partition, .dropped = w->dropped };
-    sft_code code = SFT_OK;
+    code = SFT_OK;
     if (!sfti_buffer_put(out, "[", 1)) return sfti_fail_memory(err, 1);
     if (w->receipt_count) w->receipts[w->receipt_count - 1].dropped = w->dropped;
     else if (w->dropped) code = sfti_ds_receipt_write(&none, w->job_text, out, err);
@@ -167,17 +176,6 @@ static sft_code close_receipts(sft_shard_writer *w, sft_buffer *out, sft_error *
     }
     if (code) return code;
     return sfti_buffer_put(out, "]", 1) ? SFT_OK : sfti_fail_memory(err, 1);
-}
-
-static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *job,
-                          sft_error *err) {
-    if (w->failed)
-        return sfti_fail(err, w->failed, SFT_NO_OFFSET,
-                         "the writer failed before; nothing it wrote was kept");
-    sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
-                                                      : sfti_batch_end(w, job, err);
-    if (!code) code = sfti_finish_queue_run(&w->unfinished, 0, err);
-    return code ? code : close_receipts(w, out, err);
 }
 
 sft_code sft_shard_writer_finish(sft_shard_writer *writer, sft_buffer *receipts,

@@ -16,7 +16,18 @@ static sft_span name_of_part(const void *ctx, uint32_t i) {
     return ((const sft_part *)ctx)[i].spec.name;
 }
 
-static sft_code check_export_parts(sfti_export *x, const sft_part *parts, size_t count) {
+sft_code sfti_export_begin(sfti_export *x, const sft_part *parts, size_t count, size_t more,
+                           const sft_export_options *options, const sft_job *job,
+                           sft_error *err) {
+    memset(x, 0, sizeof *x);
+    x->err = err;
+    sft_code code = take_export(options, &x->options, err);
+    if (!code) code = sfti_take_job(job, &x->job, err);
+    x->arena.alloc = sfti_allocator(x->options.alloc);
+    if (code) return code;
+    x->members = sfti_arena_array(&x->arena, (uint64_t)count + more, sizeof *x->members);
+    if (!x->members) return sfti_fail_memory(err, count * sizeof *x->members);
+
     uint64_t seed[2];
     sfti_seed_draw(x, seed);
     if (count >= SFTI_NO_NAME
@@ -39,20 +50,6 @@ static sft_code check_export_parts(sfti_export *x, const sft_part *parts, size_t
                                     "expected each name once, found it twice");
     }
     return SFT_OK;
-}
-
-sft_code sfti_export_begin(sfti_export *x, const sft_part *parts, size_t count, size_t more,
-                           const sft_export_options *options, const sft_job *job,
-                           sft_error *err) {
-    memset(x, 0, sizeof *x);
-    x->err = err;
-    sft_code code = take_export(options, &x->options, err);
-    if (!code) code = sfti_take_job(job, &x->job, err);
-    x->arena.alloc = sfti_allocator(x->options.alloc);
-    if (code) return code;
-    x->members = sfti_arena_array(&x->arena, (uint64_t)count + more, sizeof *x->members);
-    if (!x->members) return sfti_fail_memory(err, count * sizeof *x->members);
-    return check_export_parts(x, parts, count);
 }
 
 sft_code sfti_export_add(sfti_export *x, const char *folder, sft_span name, const char *suffix,

@@ -57,21 +57,6 @@ static const struct flax_dtype {
     { "float8_e8m0fnu", SFT_F8_E8M0 },
 };
 
-static sft_code flax_refusal(flax_read *r, sfti_value *value, sft_span dtype, uint64_t bytes) {
-    sfti_refusal *refusal = sfti_arena_take(r->arena, sizeof *refusal);
-    char *text = sfti_arena_array(r->arena, 1, 128);
-    if (!refusal || !text) return sfti_fail_memory(r->im->err, sizeof *refusal);
-    static const char begin[] = "expected a dtype of safetensors, found ";
-    size_t len = dtype.len < 60 ? dtype.len : 60;
-    memcpy(text, begin, sizeof begin - 1);
-    memcpy(text + sizeof begin - 1, dtype.data, len);
-    text[sizeof begin - 1 + len] = '\0';
-    *refusal = (sfti_refusal){ SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes, text };
-    value->kind = SFTI_VALUE_REFUSED;
-    value->u.refusal = refusal;
-    return SFT_OK;
-}
-
 static sft_code array_fail(const flax_read *r, uint64_t at) {
     return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
                      "expected an array as shape, dtype and bytes, found another form");
@@ -131,7 +116,19 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
         value->u.item = item;
         return SFT_OK;
     }
-    return flax_refusal(r, value, dtype, part.len);
+
+    sfti_refusal *refusal = sfti_arena_take(r->arena, sizeof *refusal);
+    char *text = sfti_arena_array(r->arena, 1, 128);
+    if (!refusal || !text) return sfti_fail_memory(r->im->err, sizeof *refusal);
+    static const char begin[] = "expected a dtype of safetensors, found ";
+    size_t len = dtype.len < 60 ? dtype.len : 60;
+    memcpy(text, begin, sizeof begin - 1);
+    memcpy(text + sizeof begin - 1, dtype.data, len);
+    text[sizeof begin - 1 + len] = '\0';
+    *refusal = (sfti_refusal){ SFT_FOREIGN_DTYPE, SFT_HINT_NONE, part.len, text };
+    value->kind = SFTI_VALUE_REFUSED;
+    value->u.refusal = refusal;
+    return SFT_OK;
 }
 
 /* ── Arrays of more than 2^30 bytes, in chunks ── */
@@ -280,20 +277,6 @@ static sft_code check_key_kinds(flax_read *r, const sfti_value *map) {
     return SFT_OK;
 }
 
-/* Those that are full. Chunks are only joined in maps of maps, as flax.serialization does. */
-static sft_code close_frames(flax_read *r) {
-    while (r->depth > 0 && r->frames[r->depth - 1].left == 0) {
-        sfti_value *value = r->frames[--r->depth].value;
-        bool is_map = value->kind == SFTI_VALUE_MAP;
-        if (!is_map) r->lists--;
-        sft_code code = is_map ? check_key_kinds(r, value) : SFT_OK;
-        if (!code && is_map && r->lists == 0 && member(value, chunked))
-            code = join_chunks(r, value);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
 static sft_code flax_read_value(flax_read *r) {
     sfti_msgpack part;
     sfti_value *value;
@@ -304,7 +287,19 @@ static sft_code flax_read_value(flax_read *r) {
     if (code) return code;
     if (part.kind == SFTI_MSGPACK_LIST) code = open_frame(r, value, part.len);
     if (part.kind == SFTI_MSGPACK_MAP) code = open_frame(r, value, 2 * part.len);
-    return code ? code : close_frames(r);
+
+    if (code) return code;
+    /* Those that are full. Chunks are only joined in maps of maps, as flax.serialization does. */
+    while (r->depth > 0 && r->frames[r->depth - 1].left == 0) {
+        sfti_value *value = r->frames[--r->depth].value;
+        bool is_map = value->kind == SFTI_VALUE_MAP;
+        if (!is_map) r->lists--;
+        sft_code code = is_map ? check_key_kinds(r, value) : SFT_OK;
+        if (!code && is_map && r->lists == 0 && member(value, chunked))
+            code = join_chunks(r, value);
+        if (code) return code;
+    }
+    return SFT_OK;
 }
 
 sft_code sfti_read_msgpack(sfti_import *im) {

@@ -89,21 +89,6 @@ static sft_code read_dimensions(gguf_file *f, gguf_row *row) {
     return code;
 }
 
-/* The bytes of its data; 0 if the type's size is not known. */
-static sft_code size_row(gguf_file *f, gguf_row *row, uint64_t type_at) {
-    const sfti_codec *codec = &sfti_gguf_type_of(row->number)->codec;
-    uint64_t elements = 1, fastest = row->rank ? row->shape[row->rank - 1] : 1;
-    for (uint32_t d = 0; d < row->rank; d++) elements *= row->shape[d];
-    if (fastest % codec->elements != 0)
-        return sfti_fail_tensor(f->im->err, SFT_FOREIGN_SIZE, type_at, row->name,
-                                "expected rows of whole blocks of %u elements of %s, found %llu "
-                                "elements", codec->elements, codec->name,
-                                (unsigned long long)fastest);
-    if (sfti_mul(elements / codec->elements, codec->stored, &row->bytes)) return SFT_OK;
-    return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, type_at, row->name,
-                            "expected less than 2^64 bytes, found more");
-}
-
 /* Only behind a tensor of unknown size (see options.skip) may there be a gap. */
 static sft_code place_row(gguf_file *f, const gguf_row *row, uint64_t offset_at) {
     const gguf_row *before = f->count ? &f->rows[f->count - 1] : NULL;
@@ -132,7 +117,21 @@ static sft_code read_tensor_row(gguf_file *f, gguf_row *row) {
     uint64_t type_at = c->at;
     if (!code) code = sfti_gguf_u32(c, &row->number);
     if (!code) code = sfti_gguf_number(c, 8, &row->offset);
-    if (!code) code = size_row(f, row, type_at);
+
+    if (code) return code;
+    /* The bytes of its data; 0 if the type's size is not known. */
+    const sfti_codec *codec = &sfti_gguf_type_of(row->number)->codec;
+    uint64_t elements = 1, fastest = row->rank ? row->shape[row->rank - 1] : 1;
+    for (uint32_t d = 0; d < row->rank; d++) elements *= row->shape[d];
+    if (fastest % codec->elements != 0)
+        return sfti_fail_tensor(f->im->err, SFT_FOREIGN_SIZE, type_at, row->name,
+                                "expected rows of whole blocks of %u elements of %s, found %llu "
+                                "elements", codec->elements, codec->name,
+                                (unsigned long long)fastest);
+    if (!sfti_mul(elements / codec->elements, codec->stored, &row->bytes))
+        return sfti_fail_tensor(f->im->err, SFT_SIZE_OVERFLOW, type_at, row->name,
+                                "expected less than 2^64 bytes, found more");
+
     return code ? code : place_row(f, row, type_at + 4);
 }
 
@@ -277,20 +276,6 @@ static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
                      (unsigned long long)first->split_tensors, (unsigned long long)model->tensors);
 }
 
-static sft_code leave_notes(gguf_model *model, const sfti_gguf_pairs *pairs) {
-    const sft_span whole = { NULL, 0 };
-    sft_code code = SFT_OK;
-    if (model->renamed && pairs->is_model)
-        code = sfti_import_leave(model->im, SFT_IMPORT_LEFT_NOTE, whole, 1, 0,
-                                 "names and layouts are those of GGUF, which transformers does "
-                                 "not load");
-    if (!code && model->beyond)
-        code = sfti_import_leave(model->im, SFT_IMPORT_LEFT_NOTE, whole, model->beyond, 0,
-                                 "tensors of over 4 dimensions or 63 bytes of name, which ggml "
-                                 "refuses");
-    return code;
-}
-
 sft_code sfti_read_gguf(sfti_import *im) {
     gguf_model *model = sfti_arena_take(&im->arena, sizeof *model);
     sfti_gguf_pairs first;
@@ -299,5 +284,17 @@ sft_code sfti_read_gguf(sfti_import *im) {
     model->im = im;
     sft_code code = read_file(model, im->input, true, &first);
     if (!code && first.split_count > 1) code = read_parts(model, &first);
-    return code ? code : leave_notes(model, &first);
+
+    if (code) return code;
+    const sft_span whole = { NULL, 0 };
+    code = SFT_OK;
+    if (model->renamed && first.is_model)
+        code = sfti_import_leave(model->im, SFT_IMPORT_LEFT_NOTE, whole, 1, 0,
+                                 "names and layouts are those of GGUF, which transformers does "
+                                 "not load");
+    if (!code && model->beyond)
+        code = sfti_import_leave(model->im, SFT_IMPORT_LEFT_NOTE, whole, model->beyond, 0,
+                                 "tensors of over 4 dimensions or 63 bytes of name, which ggml "
+                                 "refuses");
+    return code;
 }

@@ -232,19 +232,6 @@ static sft_code check_set(sfti_rebuild *r, sfti_value *value, const sfti_object 
     return own ? SFT_OK : sfti_rebuild_attributes(r, object->state);
 }
 
-/* How often each is named and called; what is known, and was used as it is meant, not at all. */
-static sft_code report_foreign(sfti_rebuild *r, const sfti_pickle *pickle) {
-    sft_code code = SFT_OK;
-    for (size_t i = 0; i < pickle->global_count && !code; i++) {
-        const sfti_global *global = pickle->globals[i];
-        if (global->meaning != SFTI_FOREIGN && global->meaning != SFTI_MEANS_EVAL) continue;
-        uint64_t named = global->named > global->calls ? global->named : global->calls;
-        if (named > 0)
-            code = sfti_import_global(r->im, global->module, global->name, named, global->calls);
-    }
-    return code;
-}
-
 sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {
     sft_code code = SFT_OK;
     r->states = (sfti_value){ .kind = SFTI_VALUE_LIST };
@@ -260,5 +247,17 @@ sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle) {
         if (!code && value->kind == SFTI_VALUE_OBJECT) code = refuse_object(r, value, meaning);
         if (!code) code = check_set(r, value, object, meaning);
     }
-    return code ? code : report_foreign(r, pickle);
+
+    if (code) return code;
+    /* How often each is named and called; what is known, and was used as it is meant, not at
+     * all. */
+    code = SFT_OK;
+    for (size_t i = 0; i < pickle->global_count && !code; i++) {
+        const sfti_global *global = pickle->globals[i];
+        if (global->meaning != SFTI_FOREIGN && global->meaning != SFTI_MEANS_EVAL) continue;
+        uint64_t named = global->named > global->calls ? global->named : global->calls;
+        if (named > 0)
+            code = sfti_import_global(r->im, global->module, global->name, named, global->calls);
+    }
+    return code;
 }

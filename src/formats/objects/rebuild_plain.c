@@ -58,38 +58,6 @@ static bool row_major(const tensor_args *t, uint64_t *elements) {
     return plain || empty;
 }
 
-static sft_code tensor_make(sfti_rebuild *r, sfti_value *value, tensor_args *t) {
-    const sfti_storage *storage = t->storage;
-    uint64_t elements, skip, bytes;
-    bool plain = row_major(t, &elements);
-    if (!sfti_mul(elements, t->dtype->size, &bytes)) bytes = 0;
-    if (t->dtype->kind == SFTI_TORCH_NONE)
-        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes,
-                                   "expected elements that have a dtype, found torch.%s",
-                                   t->dtype->name);
-    /* PyTorch counts two elements of a pair as one; here each counts. */
-    uint64_t *row = t->rank > 0 ? &t->shape[t->rank - 1] : NULL;
-    if (t->dtype->kind == SFTI_TORCH_PAIRS && !(plain && row && sfti_mul(*row, 2, row)))
-        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes,
-                                   "expected rows of pairs of F4, found them strided");
-    if (elements == 0) skip = 0;
-    else if (!sfti_mul(t->offset, t->dtype->size, &skip) || skip > storage->bytes)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, value->at,
-                         "expected a tensor within storage %.*s of %llu bytes, found one that "
-                         "begins beyond", SFTI_CLIP(storage->key, 40),
-                         (unsigned long long)storage->bytes);
-    sfti_item *item = sfti_rebuild_tensor(r, value);
-    if (!item) return SFT_OUT_OF_MEMORY;
-    *item = (sfti_item){
-        .dtype = t->dtype->dtype, .rank = t->rank, .shape = t->shape, .source = storage->source,
-        .begin = storage->begin + skip, .stored = storage->bytes - skip,
-        .strides = plain ? NULL : t->strides, .conj = t->conj, .neg = t->neg,
-        .swap = r->storages->big_endian ? t->dtype->swap : 0, .storage = storage->id,
-        .at = value->at,
-    };
-    return SFT_OK;
-}
-
 sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value *args,
                             unsigned version) {
     tensor_args t = { 0 };
@@ -118,5 +86,34 @@ sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value
     if (!take_flags(sfti_value_item(args, has_dtype ? 7 : 6), &t))
         return sfti_rebuild_refuse(r, value, SFT_FOREIGN_OBJECT, SFT_HINT_NONE, 0,
                                    "expected the flags conj and neg only, found others");
-    return tensor_make(r, value, &t);
+
+    const sfti_storage *storage = t.storage;
+    uint64_t elements, skip, bytes;
+    bool plain = row_major(&t, &elements);
+    if (!sfti_mul(elements, t.dtype->size, &bytes)) bytes = 0;
+    if (t.dtype->kind == SFTI_TORCH_NONE)
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes,
+                                   "expected elements that have a dtype, found torch.%s",
+                                   t.dtype->name);
+    /* PyTorch counts two elements of a pair as one; here each counts. */
+    uint64_t *row = t.rank > 0 ? &t.shape[t.rank - 1] : NULL;
+    if (t.dtype->kind == SFTI_TORCH_PAIRS && !(plain && row && sfti_mul(*row, 2, row)))
+        return sfti_rebuild_refuse(r, value, SFT_FOREIGN_DTYPE, SFT_HINT_NONE, bytes,
+                                   "expected rows of pairs of F4, found them strided");
+    if (elements == 0) skip = 0;
+    else if (!sfti_mul(t.offset, t.dtype->size, &skip) || skip > storage->bytes)
+        return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, value->at,
+                         "expected a tensor within storage %.*s of %llu bytes, found one that "
+                         "begins beyond", SFTI_CLIP(storage->key, 40),
+                         (unsigned long long)storage->bytes);
+    sfti_item *item = sfti_rebuild_tensor(r, value);
+    if (!item) return SFT_OUT_OF_MEMORY;
+    *item = (sfti_item){
+        .dtype = t.dtype->dtype, .rank = t.rank, .shape = t.shape, .source = storage->source,
+        .begin = storage->begin + skip, .stored = storage->bytes - skip,
+        .strides = plain ? NULL : t.strides, .conj = t.conj, .neg = t.neg,
+        .swap = r->storages->big_endian ? t.dtype->swap : 0, .storage = storage->id,
+        .at = value->at,
+    };
+    return SFT_OK;
 }

@@ -47,25 +47,6 @@ static sft_code storage_parse(const sfti_storages *storages, const sfti_value *i
     return SFT_OK;
 }
 
-/* PyTorch before 1.6: (key, first element, elements) of a storage that lies within this one. */
-static sft_code storage_view(const sfti_storages *storages, const sfti_value *view,
-                             const sfti_storage *whole, sfti_storage *out) {
-    uint64_t offset = 0, bytes = 0;
-    const sfti_value *first = sfti_value_item(view, 1), *count = sfti_value_item(view, 2);
-    if (view->kind != SFTI_VALUE_TUPLE || view->count != 3 || first->kind != SFTI_VALUE_INT ||
-        count->kind != SFTI_VALUE_INT || first->u.integer < 0 || count->u.integer < 0 ||
-        !sfti_mul((uint64_t)first->u.integer, whole->dtype->size, &offset) ||
-        !sfti_mul((uint64_t)count->u.integer, whole->dtype->size, &bytes))
-        return bad_id(storages, view, "a view of another form");
-    if (offset > whole->bytes || bytes > whole->bytes - offset)
-        return sfti_fail(storages->im->err, SFT_FOREIGN_SIZE, view->at,
-                         "expected a view within its storage, found one that goes beyond");
-    *out = *whole;
-    out->begin += offset;
-    out->bytes = bytes;
-    return SFT_OK;
-}
-
 /* An id is put in the table as if it were new; if it is not, its place is used again. There is one
  * more place than ids, so the last has one, too. */
 sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
@@ -96,5 +77,20 @@ sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
     sfti_storage *part = sfti_arena_take(&storages->im->arena, sizeof *part);
     if (!part) return sfti_fail_memory(storages->im->err, sizeof *part);
     *out = part;
-    return storage_view(storages, view, storage, part);
+
+    /* PyTorch before 1.6: (key, first element, elements) of a storage that lies within this one. */
+    uint64_t offset = 0, bytes = 0;
+    const sfti_value *first = sfti_value_item(view, 1), *count = sfti_value_item(view, 2);
+    if (view->kind != SFTI_VALUE_TUPLE || view->count != 3 || first->kind != SFTI_VALUE_INT ||
+        count->kind != SFTI_VALUE_INT || first->u.integer < 0 || count->u.integer < 0 ||
+        !sfti_mul((uint64_t)first->u.integer, storage->dtype->size, &offset) ||
+        !sfti_mul((uint64_t)count->u.integer, storage->dtype->size, &bytes))
+        return bad_id(storages, view, "a view of another form");
+    if (offset > storage->bytes || bytes > storage->bytes - offset)
+        return sfti_fail(storages->im->err, SFT_FOREIGN_SIZE, view->at,
+                         "expected a view within its storage, found one that goes beyond");
+    *part = *storage;
+    part->begin += offset;
+    part->bytes = bytes;
+    return SFT_OK;
 }

@@ -241,18 +241,6 @@ static sft_code report_beside(roots_walk *w, const sfti_value *from, sft_span ab
                              "more that is not listed");
 }
 
-static sft_code report_values(roots_walk *w) {
-    char text[128];
-    uint64_t all = w->numbers;
-    sfti_total_add(&all, w->texts);
-    sfti_total_add(&all, w->others);
-    if (all == 0) return SFT_OK;
-    (void)snprintf(text, sizeof text, "numbers: %llu, texts: %llu, other values: %llu",
-                   (unsigned long long)w->numbers, (unsigned long long)w->texts,
-                   (unsigned long long)w->others);
-    return sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, w->choice.path, all, 0, text);
-}
-
 static sft_code report(roots_walk *w, const sfti_value *whole) {
     sfti_subtree sum = sfti_subtree_of(&w->sums, whole);
     sft_span path = { "", 0 };
@@ -272,7 +260,17 @@ static sft_code report(roots_walk *w, const sfti_value *whole) {
     }
     if (!code && w->choice.only_model)
         code = report_beside(w, w->choice.root, w->choice.path, NULL);
-    return code ? code : report_values(w);
+
+    if (code) return code;
+    char text[128];
+    uint64_t all = w->numbers;
+    sfti_total_add(&all, w->texts);
+    sfti_total_add(&all, w->others);
+    if (all == 0) return SFT_OK;
+    (void)snprintf(text, sizeof text, "numbers: %llu, texts: %llu, other values: %llu",
+                   (unsigned long long)w->numbers, (unsigned long long)w->texts,
+                   (unsigned long long)w->others);
+    return sfti_import_leave(w->im, SFT_IMPORT_LEFT_VALUE, w->choice.path, all, 0, text);
 }
 
 static sft_code report_hidden(roots_walk *w, sfti_value *hidden) {

@@ -99,26 +99,6 @@ static bool has_more_than_others(const sfti_subtrees *sums, const sfti_value *wh
     return false;
 }
 
-static sft_code choose_model(sfti_subtrees *sums, sfti_choice *out) {
-    sfti_child child;
-    uint64_t direct = 0; /* bytes of the tensors that the whole holds itself */
-    sft_code code;
-    for (uint64_t i = 0; sfti_value_child(out->root, i, &child); i++)
-        if (child.value->sum == 0)
-            sfti_total_add(&direct, sfti_subtree_of(sums, child.value).bytes);
-    if (!find_model(sums, out->root, false, &child) ||
-        sfti_subtree_of(sums, child.value).bytes < direct) {
-        out->only_model = out->root->kind == SFTI_VALUE_MAP &&
-                          has_more_than_others(sums, out->root);
-        return SFT_OK;
-    }
-    code = choice_enter(sums, out, &child);
-    while (!code && out->depth < 4 && find_model(sums, out->root, true, &child) &&
-           sfti_subtree_of(sums, child.value).tensors == sfti_subtree_of(sums, out->root).tensors)
-        code = choice_enter(sums, out, &child);
-    return code;
-}
-
 /* ── A branch by its path ── */
 
 /* The child whose key begins the path, the longest of several; *rest is what follows it and its
@@ -165,5 +145,22 @@ sft_code sfti_roots_choose(sfti_subtrees *sums, sfti_value *whole, sfti_choice *
     *out = (sfti_choice){ .root = whole, .path = { "", 0 } };
     if (options->root) return choose_named(sums, options->root, out);
     if (options->all) return SFT_OK;
-    return choose_model(sums, out);
+
+    sfti_child child;
+    uint64_t direct = 0; /* bytes of the tensors that the whole holds itself */
+    sft_code code;
+    for (uint64_t i = 0; sfti_value_child(out->root, i, &child); i++)
+        if (child.value->sum == 0)
+            sfti_total_add(&direct, sfti_subtree_of(sums, child.value).bytes);
+    if (!find_model(sums, out->root, false, &child) ||
+        sfti_subtree_of(sums, child.value).bytes < direct) {
+        out->only_model = out->root->kind == SFTI_VALUE_MAP &&
+                          has_more_than_others(sums, out->root);
+        return SFT_OK;
+    }
+    code = choice_enter(sums, out, &child);
+    while (!code && out->depth < 4 && find_model(sums, out->root, true, &child) &&
+           sfti_subtree_of(sums, child.value).tensors == sfti_subtree_of(sums, out->root).tensors)
+        code = choice_enter(sums, out, &child);
+    return code;
 }

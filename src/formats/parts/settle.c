@@ -233,20 +233,6 @@ static int compare_keys(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(pairs[a].key, pairs[b].key);
 }
 
-static sft_code settle_metadata(sfti_import *im) {
-    size_t count = im->metadata.count, kept = 0;
-    uint32_t *order = sfti_arena_sorted(&im->arena, count, compare_keys, im->metadata.at);
-    sft_pair *pairs = sfti_arena_array(&im->arena, count, sizeof *pairs);
-    if (!order || !pairs) return sfti_fail_memory(im->err, count * sizeof *pairs);
-    for (size_t i = 0; i < count; i++) {
-        sft_pair pair = im->metadata.at[order[i]];
-        if (kept == 0 || !sft_span_equal(pairs[kept - 1].key, pair.key)) pairs[kept++] = pair;
-    }
-    im->metadata.at = pairs;
-    im->metadata.count = kept;
-    return SFT_OK;
-}
-
 /* Those that a loader would have called come first. */
 static sft_code order_globals(sfti_import *im) {
     size_t count = im->globals.count, at = 0;
@@ -272,7 +258,19 @@ sft_code sfti_import_settle(sfti_import *im) {
     if (!code && !im->item_of) code = sfti_fail_memory(im->err, im->items.count);
     for (size_t i = 0; !code && i < im->items.count; i++)
         if (!im->items.at[i].dropped) code = make_part(im, i);
-    if (!code) code = settle_metadata(im);
+
+    if (code) return code;
+    size_t count = im->metadata.count, kept = 0;
+    uint32_t *order = sfti_arena_sorted(&im->arena, count, compare_keys, im->metadata.at);
+    sft_pair *pairs = sfti_arena_array(&im->arena, count, sizeof *pairs);
+    if (!order || !pairs) return sfti_fail_memory(im->err, count * sizeof *pairs);
+    for (size_t i = 0; i < count; i++) {
+        sft_pair pair = im->metadata.at[order[i]];
+        if (kept == 0 || !sft_span_equal(pairs[kept - 1].key, pair.key)) pairs[kept++] = pair;
+    }
+    im->metadata.at = pairs;
+    im->metadata.count = kept;
+
     if (!code) code = order_globals(im);
     if (!code && im->more_globals)
         code = sfti_import_leave(im, SFT_IMPORT_LEFT_NOTE, sft_span_cstr("globals"),

@@ -85,27 +85,6 @@ static uint32_t lay_box(const view_source *v, view_box *box, const uint32_t *dim
     return melted;
 }
 
-static sft_code read_box(const view_source *v, view_box *box, sft_error *err) {
-    uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, box, dims);
-    uint64_t run, at[SFT_MAX_RANK] = { 0 }, from = box->from;
-    memset(box->in, 0, sizeof box->in);
-    uint32_t melted = lay_box(v, box, dims, count, true, &run);
-    if (box->bytes > SFTI_WORK_BYTES) melted = lay_box(v, box, dims, count, false, &run);
-    for (uint64_t to = 0; to < box->bytes; to += run) {
-        sft_code code = sfti_import_exact(v->from, from, v->im->work.in + to, (size_t)run, err);
-        if (code) return code;
-        for (uint32_t i = melted; i < count; i++) {
-            uint32_t d = dims[i];
-            uint64_t step = v->stride[d] * v->width;
-            from += step;
-            if (++at[d] < box->count[d]) break;
-            from -= step * at[d];
-            at[d] = 0;
-        }
-    }
-    return SFT_OK;
-}
-
 /* ── Packing it ── */
 
 #define PACK(type)                                                                            \
@@ -226,8 +205,25 @@ static sft_code view_fill(view_source *v, uint64_t offset, sft_error *err) {
     view_box box;
     place_box(v, outer * blocks + inside, &box);
     work->of = NULL;
-    sft_code code = read_box(v, &box, err);
-    if (code) return code;
+
+    uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, &box, dims);
+    uint64_t run, at[SFT_MAX_RANK] = { 0 }, from = box.from;
+    memset(box.in, 0, sizeof box.in);
+    uint32_t melted = lay_box(v, &box, dims, count, true, &run);
+    if (box.bytes > SFTI_WORK_BYTES) melted = lay_box(v, &box, dims, count, false, &run);
+    for (uint64_t to = 0; to < box.bytes; to += run) {
+        sft_code code = sfti_import_exact(v->from, from, v->im->work.in + to, (size_t)run, err);
+        if (code) return code;
+        for (uint32_t i = melted; i < count; i++) {
+            uint32_t d = dims[i];
+            uint64_t step = v->stride[d] * v->width;
+            from += step;
+            if (++at[d] < box.count[d]) break;
+            from -= step * at[d];
+            at[d] = 0;
+        }
+    }
+
     pack_box(v, &box);
     work->of = v;
     work->begin = outer * dimension + inside * v->block;
@@ -302,28 +298,6 @@ static sft_code take_dimensions(sfti_import *im, view_source *v, const sfti_item
     return SFT_OK;
 }
 
-/* As many rows as fit into the workspace, both as they are read and as they are written. */
-static void choose_block(view_source *v) {
-    view_box box = { .from = 0 };
-    v->inner = v->width;
-    v->split = v->rank - 1;
-    while (v->split > 0 && v->inner * v->count[v->split] <= SFTI_WORK_BYTES)
-        v->inner *= v->count[v->split--];
-    v->rows = SFTI_WORK_BYTES / v->inner;
-    if (v->rows > v->count[v->split]) v->rows = v->count[v->split];
-    for (;; v->rows /= 2) {
-        for (uint32_t d = v->split; d < v->rank; d++) box.count[d] = v->count[d];
-        box.count[v->split] = v->rows;
-        if (v->rows == 1) break;
-        uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, &box, dims);
-        uint64_t run;
-        memset(box.in, 0, sizeof box.in);
-        (void)lay_box(v, &box, dims, count, true, &run);
-        if (box.bytes <= SFTI_WORK_BYTES) break;
-    }
-    v->block = v->rows * v->inner;
-}
-
 sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_source **out) {
     const sft_dtype_info *dtype = sft_dtype_describe(item->dtype);
     view_source *v = sfti_arena_take(&im->arena, sizeof *v);
@@ -342,7 +316,27 @@ sft_code sfti_view_source(sfti_import *im, const sfti_item *item, const sft_sour
                         .part_width = dtype->kind == SFT_KIND_COMPLEX ? width / 2 : width };
     code = take_dimensions(im, v, item);
     if (code) return code;
-    choose_block(v);
+
+    /* As many rows as fit into the workspace, both as they are read and as they are written. */
+    view_box box = { .from = 0 };
+    v->inner = v->width;
+    v->split = v->rank - 1;
+    while (v->split > 0 && v->inner * v->count[v->split] <= SFTI_WORK_BYTES)
+        v->inner *= v->count[v->split--];
+    v->rows = SFTI_WORK_BYTES / v->inner;
+    if (v->rows > v->count[v->split]) v->rows = v->count[v->split];
+    for (;; v->rows /= 2) {
+        for (uint32_t d = v->split; d < v->rank; d++) box.count[d] = v->count[d];
+        box.count[v->split] = v->rows;
+        if (v->rows == 1) break;
+        uint32_t dims[SFT_MAX_RANK], count = order_dimensions(v, &box, dims);
+        uint64_t run;
+        memset(box.in, 0, sizeof box.in);
+        (void)lay_box(v, &box, dims, count, true, &run);
+        if (box.bytes <= SFTI_WORK_BYTES) break;
+    }
+    v->block = v->rows * v->inner;
+
     sft_source source = { v, &view_source_vtable, bytes, NULL, false };
     return sfti_import_own(im, &source, out);
 }

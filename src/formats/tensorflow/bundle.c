@@ -151,23 +151,6 @@ static sft_code entry_source(bundle *b, const bundle_entry *entry, uint64_t at,
     return sfti_import_file(b->im, sft_span_cstr(name), out);
 }
 
-static sft_code add_entry(bundle *b, sft_span name, const bundle_entry *entry,
-                          const bundle_type *type, uint64_t at) {
-    sfti_item item = { .dtype = type->dtype, .rank = entry->rank, .begin = entry->offset,
-                       .stored = entry->size, .swap = b->big_endian ? type->swap : 0, .at = at };
-    uint64_t *shape = sfti_arena_array(&b->im->arena, entry->rank, sizeof *shape);
-    char *kept = sfti_arena_copy(&b->im->arena, name.data, name.len);
-    if (!shape || !kept) return sfti_fail_memory(b->im->err, name.len);
-    memcpy(shape, entry->shape, entry->rank * sizeof *shape);
-    item.shape = shape;
-    item.name = (sft_span){ kept, name.len };
-    sft_code code = entry_source(b, entry, at, &item.source);
-    if (!code && entry->has_crc && entry->size > 0)
-        code = sfti_import_crc32c(b->im, item.source, entry->offset, entry->size,
-                                  sfti_crc32c_unmask((uint32_t)entry->crc));
-    return code ? code : sfti_import_add(b->im, &item);
-}
-
 static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry, uint64_t at) {
     const bundle_type *type = NULL;
     for (size_t i = 0; i < sizeof bundle_types / sizeof *bundle_types; i++)
@@ -200,7 +183,20 @@ static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry
         return sfti_import_refuse(b->im, name, entry->size, SFT_FOREIGN_DTYPE, at,
                                   "expected a whole tensor of a dtype of safetensors, found %s",
                                   refused);
-    return add_entry(b, name, entry, type, at);
+
+    sfti_item item = { .dtype = type->dtype, .rank = entry->rank, .begin = entry->offset,
+                       .stored = entry->size, .swap = b->big_endian ? type->swap : 0, .at = at };
+    uint64_t *shape = sfti_arena_array(&b->im->arena, entry->rank, sizeof *shape);
+    char *kept = sfti_arena_copy(&b->im->arena, name.data, name.len);
+    if (!shape || !kept) return sfti_fail_memory(b->im->err, name.len);
+    memcpy(shape, entry->shape, entry->rank * sizeof *shape);
+    item.shape = shape;
+    item.name = (sft_span){ kept, name.len };
+    sft_code code = entry_source(b, entry, at, &item.source);
+    if (!code && entry->has_crc && entry->size > 0)
+        code = sfti_import_crc32c(b->im, item.source, entry->offset, entry->size,
+                                  sfti_crc32c_unmask((uint32_t)entry->crc));
+    return code ? code : sfti_import_add(b->im, &item);
 }
 
 static sft_code bundle_pair(void *ctx, sft_span key, sft_span value, uint64_t at) {
@@ -232,20 +228,6 @@ static sft_code choose_branch(bundle *b) {
                      "%s", options->root);
 }
 
-static sft_code tell_branches(const bundle *b) {
-    for (size_t i = BRANCHES; i-- > 0;) {
-        bool chosen = b->chosen == SIZE_MAX || b->chosen == i;
-        sft_span name = sft_span_cstr(branches[i].branch);
-        if (b->tensors[i] == 0) continue;
-        sft_code code = sfti_import_branch(b->im, name, b->tensors[i], b->bytes[i], chosen);
-        if (!code && !chosen)
-            code = sfti_import_leave(b->im, SFT_IMPORT_LEFT_BRANCH, name, b->tensors[i],
-                                     b->bytes[i], "another branch");
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
 /* ── The format ── */
 
 bool sfti_is_tf_bundle(sfti_import *im, const uint8_t *head, size_t len) {
@@ -269,5 +251,17 @@ sft_code sfti_read_tf_bundle(sfti_import *im) {
     sft_code code = sfti_wire_open(im, source, 0, source->size, &b->wire);
     if (!code) code = choose_branch(b);
     if (!code) code = sfti_table_read(im, bundle_pair, b);
-    return code ? code : tell_branches(b);
+
+    if (code) return code;
+    for (size_t i = BRANCHES; i-- > 0;) {
+        bool chosen = b->chosen == SIZE_MAX || b->chosen == i;
+        sft_span name = sft_span_cstr(branches[i].branch);
+        if (b->tensors[i] == 0) continue;
+        sft_code code = sfti_import_branch(b->im, name, b->tensors[i], b->bytes[i], chosen);
+        if (!code && !chosen)
+            code = sfti_import_leave(b->im, SFT_IMPORT_LEFT_BRANCH, name, b->tensors[i],
+                                     b->bytes[i], "another branch");
+        if (code) return code;
+    }
+    return SFT_OK;
 }

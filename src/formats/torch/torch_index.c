@@ -102,8 +102,20 @@ static int compare_files(const void *ctx, uint32_t a, uint32_t b) {
 
 /* ── Shards ── */
 
-/* Items [first, count) came from this file. */
-static sft_code compare_shard(shard_map *m, size_t first, sft_span file) {
+static sft_code read_shard_named(shard_map *m, sft_span file,
+                                 sft_code (*read)(sfti_import *im)) {
+    const sft_source *shard, *index = m->im->input;
+    sft_import_format format = m->im->format;
+    size_t first = m->im->items.count;
+    sft_code code = sfti_import_file(m->im, file, &shard);
+    if (code) return code;
+    m->im->input = shard;
+    code = read(m->im);
+    m->im->input = index;
+    m->im->format = format;
+
+    if (code) return code;
+    /* Items [first, count) came from this file. */
     for (size_t i = first; i < m->im->items.count; i++) {
         sft_span name = m->im->items.at[i].name;
         uint32_t row = sfti_names_find(&m->names, name);
@@ -120,32 +132,6 @@ static sft_code compare_shard(shard_map *m, size_t first, sft_span file) {
     return SFT_OK;
 }
 
-static sft_code read_shard_named(shard_map *m, sft_span file,
-                                 sft_code (*read)(sfti_import *im)) {
-    const sft_source *shard, *index = m->im->input;
-    sft_import_format format = m->im->format;
-    size_t first = m->im->items.count;
-    sft_code code = sfti_import_file(m->im, file, &shard);
-    if (code) return code;
-    m->im->input = shard;
-    code = read(m->im);
-    m->im->input = index;
-    m->im->format = format;
-    return code ? code : compare_shard(m, first, file);
-}
-
-static sft_code announce_shards(shard_map *m, const uint32_t *order) {
-    sft_span *files = sfti_arena_array(&m->im->arena, m->count, sizeof *files);
-    size_t count = 0;
-    if (!files) return sfti_fail_memory(m->im->err, m->count * sizeof *files);
-    for (size_t i = 0; i < m->count; i++) {
-        sft_span file = m->rows[order[i]].file;
-        if (count == 0 || !sft_span_equal(file, files[count - 1])) files[count++] = file;
-    }
-    sfti_import_announce(m->im, files, count);
-    return SFT_OK;
-}
-
 sft_code sfti_read_torch_index(sfti_import *im, sft_code (*read)(sfti_import *im)) {
     shard_map m = { .im = im };
     sft_code code = load_index(&m);
@@ -153,8 +139,16 @@ sft_code sfti_read_torch_index(sfti_import *im, sft_code (*read)(sfti_import *im
     if (code) return code;
     uint32_t *order = sfti_arena_sorted(&im->arena, m.count, compare_files, m.rows);
     if (!order) return sfti_fail_memory(im->err, m.count * sizeof *order);
-    code = announce_shards(&m, order);
-    if (code) return code;
+
+    sft_span *files = sfti_arena_array(&m.im->arena, m.count, sizeof *files);
+    size_t count = 0;
+    if (!files) return sfti_fail_memory(m.im->err, m.count * sizeof *files);
+    for (size_t i = 0; i < m.count; i++) {
+        sft_span file = m.rows[order[i]].file;
+        if (count == 0 || !sft_span_equal(file, files[count - 1])) files[count++] = file;
+    }
+    sfti_import_announce(m.im, files, count);
+
     im->shards = 0;
     for (size_t i = 0; !code && i < m.count; i++) {
         sft_span file = m.rows[order[i]].file;

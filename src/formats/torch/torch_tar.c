@@ -259,26 +259,6 @@ static sft_code tar_storages(tar_reader *t) {
 
 /* ── The object ── */
 
-/* Keys of tensors become those. */
-static sft_code place_tensors(tar_reader *t, sfti_pickle *pickle) {
-    for (size_t i = 0; i < pickle->outside_count; i++) {
-        sfti_value *value = pickle->outside[i];
-        if (value->u.outside->kind == SFTI_VALUE_TUPLE) continue; /* a class */
-        const tar_entry *entry = tar_find(t, value->u.outside);
-        if (!entry)
-            return sfti_fail(t->im->err, SFT_FOREIGN_SYNTAX, value->at,
-                             "expected the key of a tensor or storage, found another");
-        if (!entry->item) continue;
-        if (entry->dtype->kind != SFTI_TORCH_PLAIN)
-            return sfti_fail(t->im->err, SFT_FOREIGN_DTYPE, value->at,
-                             "expected elements that have a dtype, found torch.%s",
-                             entry->dtype->name);
-        value->kind = SFTI_VALUE_TENSOR;
-        value->u.item = entry->item;
-    }
-    return SFT_OK;
-}
-
 sft_code sfti_read_torch_tar(sfti_import *im) {
     tar_member members[3] = { { 0, 0 } };
     tar_reader t = { .im = im };
@@ -300,6 +280,24 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
     t.at = members[2].begin;
     t.end = members[2].end;
     if (!code) code = tar_pickle(&t, &pickle);
-    if (!code) code = place_tensors(&t, &pickle);
+
+    if (code) return code;
+    /* Keys of tensors become those. */
+    for (size_t i = 0; i < pickle.outside_count; i++) {
+        sfti_value *value = pickle.outside[i];
+        if (value->u.outside->kind == SFTI_VALUE_TUPLE) continue; /* a class */
+        const tar_entry *entry = tar_find(&t, value->u.outside);
+        if (!entry)
+            return sfti_fail(t.im->err, SFT_FOREIGN_SYNTAX, value->at,
+                             "expected the key of a tensor or storage, found another");
+        if (!entry->item) continue;
+        if (entry->dtype->kind != SFTI_TORCH_PLAIN)
+            return sfti_fail(t.im->err, SFT_FOREIGN_DTYPE, value->at,
+                             "expected elements that have a dtype, found torch.%s",
+                             entry->dtype->name);
+        value->kind = SFTI_VALUE_TENSOR;
+        value->u.item = entry->item;
+    }
+
     return code ? code : sfti_torch_import(im, &pickle, im->input, NULL);
 }

@@ -38,7 +38,16 @@ typedef struct sfti_target {
                           in resolve only, or with remote->mutex held */
 } sfti_target;
 
+typedef enum sfti_scheme_id {
+    SFTI_SCHEME_WEB = 0, /* http, https; CivitAI's downloads too */
+    SFTI_SCHEME_HUB,     /* hf */
+    SFTI_SCHEME_S3,      /* s3 */
+    SFTI_SCHEME_GS,      /* gs */
+    SFTI_SCHEME_COUNT
+} sfti_scheme_id;
+
 struct sfti_scheme {
+    sfti_scheme_id id;
     const char *name;   /* "hf", for people */
     bool if_match;      /* ranges after the first carry If-Match */
     /* Read the environment (sfti_remote_environment), once, when the remote is opened; state is
@@ -66,13 +75,6 @@ struct sfti_scheme {
     bool (*is_folder)(const char *name);
 };
 
-typedef enum sfti_scheme_id {
-    SFTI_SCHEME_WEB = 0, /* http, https; CivitAI's downloads too */
-    SFTI_SCHEME_HUB,     /* hf */
-    SFTI_SCHEME_S3,      /* s3 */
-    SFTI_SCHEME_GS,      /* gs */
-    SFTI_SCHEME_COUNT
-} sfti_scheme_id;
 extern const sfti_scheme sfti_web_scheme, sfti_hub_scheme, sfti_s3_scheme, sfti_gs_scheme;
 
 #endif

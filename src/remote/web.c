@@ -205,6 +205,7 @@ static bool web_explain(sfti_target *target, const char *url, const sfti_answer 
 }
 
 const sfti_scheme sfti_web_scheme = {
+    .id = SFTI_SCHEME_WEB,
     .name = "web",
     .open = web_open,
     .resolve = web_resolve,

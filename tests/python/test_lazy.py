@@ -29,7 +29,8 @@ def test_modules_of_frameworks_import_only_what_loading_needs(name):
                  "assert module.safe_open is module.safe_open\n"
                  "from libsafetensors import _official\n"
                  "assert module.safe_open is _official.safe_open\n" % (name, name))
-    most = {"libsafetensors", "_core", "_dtypes", "_files", "_types", "_frameworks", name}
+    most = {"libsafetensors", "_core", "_dtypes", "_errors", "_files", "_types", "_frameworks",
+            name}
     assert {module.removeprefix("libsafetensors.") for module in found} <= most
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         getattr(__import__("libsafetensors." + name, fromlist=["load"]), "nothing")

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _core
 from ._dtypes import is_kind, known_dtype, numpy_dtype, torch_dtype
+from ._errors import coded
 from ._frameworks import check_device, moved
 from ._types import Progress
 
@@ -27,11 +28,10 @@ def matching(file: _core.File, names: Iterable[str]) -> list[str]:
         some = matches(file.keys(), name.replace("[^", "[!"))
         if not some:
             path = file.paths[0] if file.paths else None
-            error = _core.TensorNotFoundError("%sexpected tensors that match \"%s\", found none"
-                                              % (path + ": " if path else "", name))
-            error.code, error.tensor, error.hint = "tensor_not_found", name, None
-            error.path = path
-            raise error
+            raise coded(_core.TensorNotFoundError,
+                        "%sexpected tensors that match \"%s\", found none"
+                        % (path + ": " if path else "", name), "tensor_not_found", tensor=name,
+                        path=path)
         found.update(dict.fromkeys(some))
     return list(found)
 

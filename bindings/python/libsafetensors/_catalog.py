@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from . import _core
+from ._errors import coded
 from ._results import CatalogResult, Error
 from ._types import Path, parse
 
@@ -69,13 +70,9 @@ def _raise(error: Error, path: str) -> NoReturn:
     if kind is OSError and number is not None:
         kind = type(OSError(number, ""))
     offset, hint = error.get("offset"), error.get("hint")
-    raised: Any = kind("%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset, message))
-    raised.code, raised.path, raised.offset, raised.errno = code, path, offset, number
-    raised.tensor = error.get("tensor")
-    raised.hint = "overwrite=True replaces it" if code == "exists" else hint
-    if raised.hint:
-        raised.add_note(raised.hint)
-    raise raised
+    raise coded(kind, "%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset, message),
+                code, "overwrite=True replaces it" if code == "exists" else hint,
+                tensor=error.get("tensor"), offset=offset, errno=number, path=path)
 
 
 def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None = None,

@@ -297,7 +297,7 @@ def shape_of(tensor: _core.Tensor) -> tuple[int, ...]:
 
 
 def _dtype_of(tensor: _core.Tensor) -> torch.dtype:
-    known = torch_types().get(tensor.dtype)
+    known: torch.dtype | None = torch_types().get(tensor.dtype)
     if known is None:
         raise TypeError("torch has no dtype for %s" % tensor.dtype)
     return known

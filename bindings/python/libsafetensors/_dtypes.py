@@ -1,11 +1,12 @@
 """Names of dtypes: in a header, in numpy, ml_dtypes and torch. All other modules stand on this one;
-of the package it imports nothing but the extension."""
+of the package it imports only the extension and _errors.py."""
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
 from . import _core
+from ._errors import coded
 
 __all__ = ["HEADER_NAMES", "ML_NAMES", "dtype_name", "is_kind", "known_dtype", "numpy_dtype",
            "torch_dtype", "torch_types"]
@@ -52,10 +53,8 @@ def known_dtype(dtype: Any) -> str:
     """dtype_name. SafetensorError for what the format lacks."""
     name = dtype_name(dtype)
     if name not in _core.DTYPES:
-        error = _core.SafetensorError("expected a dtype of the format, found \"%s\"; it has %s"
-                                      % (name, ", ".join(_core.DTYPES)))
-        error.code, error.tensor, error.hint = "dtype_unknown", None, None
-        raise error
+        raise coded(_core.SafetensorError, "expected a dtype of the format, found \"%s\"; it has %s"
+                    % (name, ", ".join(_core.DTYPES)), "dtype_unknown")
     return name
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import _core
 from ._core import SafetensorError, TensorNotFoundError
+from ._errors import coded
 from ._files import (DEFAULT_BACKEND, bytes_view, check_path, check_type, header_name, open_file,
                      write_bytes, write_file)
 from ._frameworks import FRAMEWORKS, check_device, maker
@@ -85,12 +86,8 @@ class safe_open:
         except (SafetensorError, KeyError) as error:
             if getattr(error, "code", "") != "tensor_not_found":
                 raise
-            again = TensorNotFoundError("File does not contain tensor %s" % name)
-            again.code, again.tensor = "tensor_not_found", name
-            again.hint = getattr(error, "hint", None)
-            if again.hint:
-                again.add_note(again.hint)
-            raise again from None
+            raise coded(TensorNotFoundError, "File does not contain tensor %s" % name,
+                        "tensor_not_found", getattr(error, "hint", None), tensor=name) from None
 
     def __len__(self) -> int:
         return len(self._open())

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, TypedDict
 
 from . import _core
 from ._core import SafetensorError
+from ._errors import coded
 from ._types import Path
 
 __all__ = ["File", "LeftOut", "Report", "Tensor", "convert", "open", "reads"]
@@ -53,9 +54,7 @@ class Report(TypedDict):
 
 
 def _error(code: str, message: str) -> SafetensorError:
-    error = SafetensorError(message)
-    error.code = code
-    return error
+    return coded(SafetensorError, message, code)
 
 
 def _import_h5py() -> Any:

@@ -53,15 +53,6 @@ int pysft_dtype_of(PyObject *text, sft_dtype *out) {
     return -1;
 }
 
-static PyObject *names_joined(const char *const *names) {
-    PyObject *all = PyUnicode_FromString("");
-    for (size_t i = 0; all && names[i]; i++) {
-        PyObject *more = PyUnicode_FromFormat(i ? "%U, '%s'" : "%U'%s'", all, names[i]);
-        pysft_replace(&all, more);
-    }
-    return all;
-}
-
 int pysft_choice_of(PyObject *text, const char *what, const char *const *names, int *out) {
     sft_span given;
     if (pysft_span_of(text, what, &given) < 0) return -1;
@@ -70,7 +61,9 @@ int pysft_choice_of(PyObject *text, const char *what, const char *const *names, 
         *out = i;
         return 0;
     }
-    PyObject *all = names_joined(names);
+    PyObject *all = PyUnicode_FromString("");
+    for (size_t i = 0; all && names[i]; i++)
+        pysft_replace(&all, PyUnicode_FromFormat(i ? "%U, '%s'" : "%U'%s'", all, names[i]));
     if (all) PyErr_Format(PyExc_ValueError, "%s: expected one of %U, found %R", what, all, text);
     Py_XDECREF(all);
     return -1;
@@ -101,12 +94,6 @@ int pysft_dict_put(PyObject *dict, const char *key, PyObject *value) {
     return status;
 }
 
-static int refuse_value(const char *what, PyObject *key, PyObject *value) {
-    PyErr_Format(PyExc_TypeError, "%s: of the key %R expected str, found %R", what, key,
-                 Py_TYPE(value));
-    return -1;
-}
-
 /* Adds the key whose value could not be encoded to the UnicodeEncodeError that is set. */
 static void add_key(PyObject *key) {
     PyObject *type, *value, *trace;
@@ -133,31 +120,29 @@ static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair 
     }
     PyObject *key = PyTuple_GetItem(pair, 0), *value = PyTuple_GetItem(pair, 1);
     if (pysft_span_of(key, what, &out->key) < 0) return -1;
-    if (!PyUnicode_Check(value)) return refuse_value(what, key, value);
+    if (!PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s: of the key %R expected str, found %R", what, key,
+                     Py_TYPE(value));
+        return -1;
+    }
     if (pysft_span_of(value, what, &out->value) == 0) return 0;
     if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) add_key(key);
     return -1;
 }
 
-/* New list of a mapping's items(), or NULL with an exception. */
-static PyObject *items_of(PyObject *mapping, const char *what) {
-    PyObject *items = PyMapping_Items(mapping);
-    if (items || !PyErr_ExceptionMatches(PyExc_AttributeError)) return items;
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "%s: expected a mapping of str to str, found %R", what,
-                 Py_TYPE(mapping));
-    return NULL;
-}
-
 int pysft_pairs_of(PyObject *mapping, const char *what, pysft_pairs *out) {
     *out = (pysft_pairs){ NULL, 0, NULL };
     if (!mapping || mapping == Py_None) return 0;
-    out->keep = items_of(mapping, what);
+    out->keep = PyMapping_Items(mapping);
+    if (!out->keep && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_TypeError, "%s: expected a mapping of str to str, found %R", what,
+                     Py_TYPE(mapping));
+    }
     if (!out->keep) return -1;
     out->count = (size_t)PyList_Size(out->keep);
     out->at = PyMem_Malloc((out->count ? out->count : 1) * sizeof *out->at);
-    int rc = out->at ? 0 : -1;
-    if (rc < 0) PyErr_NoMemory();
+    int rc = out->at ? 0 : pysft_no_memory();
     for (size_t i = 0; rc == 0 && i < out->count; i++)
         rc = fill_pair(out->keep, (Py_ssize_t)i, what, &out->at[i]);
     if (rc < 0) pysft_pairs_free(out);
@@ -180,8 +165,7 @@ int pysft_names_of(PyObject *names, const char *what, pysft_names *out) {
     if (!out->held) return -1;
     out->count = (size_t)PyTuple_Size(out->held);
     out->items = PyMem_Calloc(out->count + 1, sizeof *out->items);
-    int rc = out->items ? 0 : -1;
-    if (rc < 0) PyErr_NoMemory();
+    int rc = out->items ? 0 : pysft_no_memory();
     for (size_t i = 0; rc == 0 && i < out->count; i++)
         rc = pysft_span_of(PyTuple_GetItem(out->held, (Py_ssize_t)i), what, &out->items[i]);
     if (rc < 0) pysft_names_free(out);

@@ -79,17 +79,16 @@ static PyObject *need_ml_dtypes(pysft_state *state, sft_dtype dtype) {
     return NULL;
 }
 
-static PyObject *find_dtype(pysft_state *state, sft_dtype dtype) {
-    if (numpy_names[dtype]) return make_dtype(PyUnicode_FromString(numpy_names[dtype]));
-    PyObject *type = pysft_import("ml_dtypes", ml_names[dtype]);
-    return type ? make_dtype(type) : need_ml_dtypes(state, dtype);
-}
-
 /* Borrowed from the state. */
 static PyObject *numpy_dtype(pysft_state *state, pysft_numpy *numpy, sft_dtype dtype) {
     PyObject *found = atomic_load(&numpy->dtypes[dtype]), *none = NULL;
     if (found) return found;
-    found = find_dtype(state, dtype);
+    if (numpy_names[dtype]) {
+        found = make_dtype(PyUnicode_FromString(numpy_names[dtype]));
+    } else {
+        PyObject *type = pysft_import("ml_dtypes", ml_names[dtype]);
+        found = type ? make_dtype(type) : need_ml_dtypes(state, dtype);
+    }
     if (!found || atomic_compare_exchange_strong(&numpy->dtypes[dtype], &none, found))
         return found;
     Py_DECREF(found);
@@ -185,9 +184,7 @@ static int unpack_all(const uint8_t *from, uint32_t bits, uint64_t count, uint8_
     const uint64_t part = UINT64_C(8) << 20;
     for (uint64_t done = 0; done < count; done += part) {
         uint64_t now = count - done < part ? count - done : part;
-        Py_BEGIN_ALLOW_THREADS
-        unpack_bits(from + done / 8 * bits, bits, now, into + done);
-        Py_END_ALLOW_THREADS
+        PYSFT_NO_GIL(unpack_bits(from + done / 8 * bits, bits, now, into + done));
         if (PyErr_CheckSignals() < 0) return -1;
     }
     return 0;

@@ -50,22 +50,16 @@ static int add_schema(PyObject **all, const schema_level *above, const struct Ar
     return add_text(all, s->format) < 0 ? -1 : add_text(all, count);
 }
 
-/* The next child (or dictionary) of a level, or NULL. */
-static const struct ArrowSchema *next_below(schema_level *level) {
-    int64_t i = level->next++;
-    if (i < level->schema->n_children) return level->schema->children[i];
-    return i == level->schema->n_children ? level->schema->dictionary : NULL;
-}
-
 static int add_levels(PyObject **all, const struct ArrowSchema *top) {
     schema_level levels[LEVELS_MOST] = { { top, 0 } };
     size_t depth = 1;
     if (add_schema(all, NULL, top) < 0) return -1;
     while (depth) {
         schema_level *level = &levels[depth - 1];
-        bool ended = level->next > level->schema->n_children;
-        const struct ArrowSchema *below = ended ? NULL : next_below(level);
-        if (ended) depth--;
+        const struct ArrowSchema *here = level->schema, *below = NULL;
+        const int64_t i = level->next++;
+        if (i > here->n_children) depth--;
+        else below = i < here->n_children ? here->children[i] : here->dictionary;
         if (!below) continue;
         if (depth == LEVELS_MOST) {
             PyErr_SetString(PyExc_ValueError, "expected at most 64 levels in an Arrow schema");
@@ -183,16 +177,13 @@ static PyObject *stream_failed(stream_object *self, int failed) {
     return NULL;
 }
 
-static PyObject *stream_schema(PyObject *object, PyObject *unused) {
+static PyObject *stream_schema(PyObject *object, PyObject *Py_UNUSED(unused)) {
     stream_object *self = (stream_object *)object;
     struct ArrowSchema schema = { .release = NULL };
     PyObject *capsule = NULL;
     int failed;
-    (void)unused;
     if (!pysft_enter(&self->busy, "ArrowStream")) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    failed = self->stream.get_schema(&self->stream, &schema);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(failed = self->stream.get_schema(&self->stream, &schema));
     if (failed) (void)stream_failed(self, failed);
     else capsule = capsule_of(&schema, sizeof schema, schema_name, drop_schema);
     if (!failed && !capsule && schema.release) schema.release(&schema);
@@ -206,9 +197,7 @@ static PyObject *stream_next(PyObject *object) {
     PyObject *capsule = NULL;
     int failed;
     if (!pysft_enter(&self->busy, "ArrowStream")) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    failed = self->stream.get_next(&self->stream, &array);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(failed = self->stream.get_next(&self->stream, &array));
     if (failed) (void)stream_failed(self, failed);
     else if (array.release) {
         capsule = capsule_of(&array, sizeof array, array_name, drop_array);

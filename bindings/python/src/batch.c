@@ -20,20 +20,10 @@ typedef struct {
     size_t count;
 } batch;
 
-static void batch_free(batch *all) {
-    for (size_t i = 0; i < all->count; i++) {
-        Py_XDECREF(all->picks[i].name);
-        pysft_store_drop(all->picks[i].block);
-    }
-    PyMem_Free(all->picks);
-    *all = (batch){ NULL, NULL, NULL, 0 };
-}
-
 static int batch_reserve(batch *all, size_t count) {
     all->picks = PyMem_Calloc(count ? count : 1, sizeof *all->picks);
     if (all->picks) return 0;
-    PyErr_NoMemory();
-    return -1;
+    return pysft_no_memory();
 }
 
 static int pick_all(batch *all) {
@@ -63,37 +53,7 @@ static int pick_one(batch *all, PyObject *name, sft_span span) {
     return 0;
 }
 
-static int pick_named(batch *all, PyObject *given) {
-    pysft_names names;
-    if (pysft_names_of(given, "names", &names) < 0) return -1;
-    int rc = batch_reserve(all, names.count);
-    for (size_t i = 0; rc == 0 && i < names.count; i++)
-        rc = pick_one(all, PyTuple_GetItem(names.held, (Py_ssize_t)i), names.items[i]);
-    pysft_names_free(&names);
-    return rc;
-}
-
 /* ── Copies of tensors whose memory cannot be shared ─────────────────────── */
-
-static bool is_shareable(const batch *all, const pick *one, pysft_batch_kind kind) {
-    bool writable;
-    const char *base = pysft_store_base(all->store, one->shard, &writable);
-    if (!base || kind == PYSFT_TORCH_COPY || (kind == PYSFT_TORCH && !writable)) return false;
-    return pysft_is_aligned(one->facts->dtype, base + one->facts->begin);
-}
-
-static void rows_free(pysft_fill *rows) {
-    PyMem_Free(rows->parts);
-    PyMem_Free(rows->blocks);
-}
-
-static int rows_reserve(pysft_fill *rows, size_t count) {
-    rows->parts = PyMem_Malloc((count + 1) * sizeof *rows->parts);
-    rows->blocks = PyMem_Malloc((count + 1) * sizeof *rows->blocks);
-    if (rows->parts && rows->blocks) return 0;
-    PyErr_NoMemory();
-    return -1;
-}
 
 /* A new block of that many bytes. */
 static pysft_store *add_block(pysft_fill *rows, uint64_t bytes) {
@@ -180,11 +140,17 @@ static int place_copies(batch *all, pysft_batch_kind kind, pysft_fill *rows) {
     size_t count = 0;
     int rc = 0;
     for (size_t i = 0; i < all->count; i++) {
-        all->picks[i].copied = !is_shareable(all, &all->picks[i], kind);
-        count += all->picks[i].copied;
+        pick *one = &all->picks[i];
+        bool writable;
+        const char *base = pysft_store_base(all->store, one->shard, &writable);
+        one->copied = !base || kind == PYSFT_TORCH_COPY || (kind == PYSFT_TORCH && !writable)
+                   || !pysft_is_aligned(one->facts->dtype, base + one->facts->begin);
+        count += one->copied;
     }
     if (count == 0) return 0;
-    if (rows_reserve(rows, count) < 0) return -1;
+    rows->parts = PyMem_Malloc((count + 1) * sizeof *rows->parts);
+    rows->blocks = PyMem_Malloc((count + 1) * sizeof *rows->blocks);
+    if (!rows->parts || !rows->blocks) return pysft_no_memory();
     for (size_t i = 0; rc == 0 && i < all->count; i++)
         if (all->picks[i].copied) rc = place_pick(all, i, rows, &shared);
     pysft_store_drop(shared.block);
@@ -197,30 +163,27 @@ static int read_blocks(const batch *all, const pysft_fill *rows, PyObject *progr
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return -1;
-    Py_BEGIN_ALLOW_THREADS
-    code = pysft_fill_blocks(all->store, rows, &job.job, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = pysft_fill_blocks(all->store, rows, &job.job, &err));
     if (pysft_job_end(&job, code) == 0) return 0;
-    (void)pysft_raise(all->state, &err, pysft_store_path(all->store));
-    return -1;
-}
-
-/* Reports the end to progress when nothing has to be read. */
-static int report_end(const batch *all, PyObject *progress) {
-    pysft_job job;
-    if (pysft_job_begin(&job, progress) < 0) return -1;
-    for (size_t i = 0; i < all->count; i++)
-        job.total += all->picks[i].facts->end - all->picks[i].facts->begin;
-    job.reported = false;
-    return pysft_job_end(&job, SFT_OK);
+    return pysft_fail(all->state, &err, pysft_store_path(all->store));
 }
 
 static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
     pysft_fill rows = { NULL, NULL, 0, 0, 0, false };
+    pysft_job job;
     int rc = place_copies(all, kind, &rows);
-    if (rc == 0 && rows.part_count) rc = read_blocks(all, &rows, progress);
-    else if (rc == 0 && progress && progress != Py_None) rc = report_end(all, progress);
-    rows_free(&rows);
+    if (rc == 0 && rows.part_count) {
+        rc = read_blocks(all, &rows, progress);
+    } else if (rc == 0 && progress && progress != Py_None) {
+        /* Nothing has to be read: the end is reported. */
+        rc = pysft_job_begin(&job, progress);
+        for (size_t i = 0; i < all->count; i++)
+            job.total += all->picks[i].facts->end - all->picks[i].facts->begin;
+        job.reported = false;
+        if (rc == 0) rc = pysft_job_end(&job, SFT_OK);
+    }
+    PyMem_Free(rows.parts);
+    PyMem_Free(rows.blocks);
     return rc;
 }
 
@@ -258,24 +221,18 @@ static int base_for(const batch *all, const pick *one, shard_base *base) {
     return base->memory ? 0 : -1;
 }
 
-static PyObject *numpy_of_pick(const batch *all, const pick *one, shard_base *base) {
-    pysft_piece piece = piece_of_pick(all, one);
-    if (one->block) return pysft_numpy_of(all->state, &piece, NULL, NULL);
-    if (base_for(all, one, base) < 0) return NULL;
-    return pysft_numpy_of(all->state, &piece, base->memory, base->start);
-}
-
-static PyObject *torch_of_pick(const batch *all, const pick *one) {
-    pysft_piece piece = piece_of_pick(all, one);
-    return pysft_torch_of(all->state, &piece);
-}
-
 static PyObject *convert_each(const batch *all, bool torch) {
     shard_base base = { NULL, NULL, 0 };
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < all->count; i++) {
         const pick *one = &all->picks[i];
-        PyObject *array = torch ? torch_of_pick(all, one) : numpy_of_pick(all, one, &base);
+        pysft_piece piece = piece_of_pick(all, one);
+        bool over = !torch && !one->block; /* an array over the shard's memory */
+        PyObject *array = NULL;
+        if (torch) array = pysft_torch_of(all->state, &piece);
+        else if (!over || base_for(all, one, &base) == 0)
+            array = pysft_numpy_of(all->state, &piece, over ? base.memory : NULL,
+                                   over ? base.start : NULL);
         if (!array || PyDict_SetItem(dict, one->name, array) < 0) Py_CLEAR(dict);
         Py_XDECREF(array);
         if (i % 4096 == 4095 && PyErr_CheckSignals() < 0) Py_CLEAR(dict);
@@ -302,13 +259,24 @@ static PyObject *convert_all(const batch *all, bool torch) {
 PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names,
                       pysft_batch_kind kind, PyObject *progress) {
     batch all = { state, store, NULL, 0 };
+    pysft_names chosen;
     PyObject *dict = NULL;
     bool torch = kind != PYSFT_NUMPY;
     bool loaded = torch ? pysft_torch_get(state) != NULL : pysft_numpy_get(state) != NULL;
     if (!loaded) return NULL;
-    int rc = names == Py_None ? pick_all(&all) : pick_named(&all, names);
+    int rc = names == Py_None ? pick_all(&all) : pysft_names_of(names, "names", &chosen);
+    if (rc == 0 && names != Py_None) {
+        rc = batch_reserve(&all, chosen.count);
+        for (size_t i = 0; rc == 0 && i < chosen.count; i++)
+            rc = pick_one(&all, PyTuple_GetItem(chosen.held, (Py_ssize_t)i), chosen.items[i]);
+        pysft_names_free(&chosen);
+    }
     if (rc == 0) rc = copy_unshared(&all, kind, progress);
     if (rc == 0) dict = convert_all(&all, torch);
-    batch_free(&all);
+    for (size_t i = 0; i < all.count; i++) {
+        Py_XDECREF(all.picks[i].name);
+        pysft_store_drop(all.picks[i].block);
+    }
+    PyMem_Free(all.picks);
     return dict;
 }

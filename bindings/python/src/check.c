@@ -15,25 +15,20 @@ typedef struct check_call {
     sft_buffer shards; /* their JSON results, separated by commas */
 } check_call;
 
-/* Codes 1xx and 2xx are findings about the file; any other code means that the check failed. */
-static bool is_answer(sft_code code) {
-    return code >= 100 && code < 300;
-}
-
-static sft_code open_values(const check_call *check, sft_set **set, sft_error *err) {
+static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_file *file = NULL;
-    options.open = &check->open;
-    if (!check->again) return sft_set_open(check->path, &options, set, err);
-    sft_code code = sft_open_source(*check->again, &check->open, &file, err);
-    *check->again = sft_source_memory(NULL, 0);
-    return code ? code : sft_set_from_file(file, NULL, set, err);
-}
-
-static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
     sft_set *set = NULL;
-    sft_code code = open_values(check, &set, err);
-    if (code == SFT_OK) code = sft_set_check_deep(set, deep, check->job, err);
+    sft_code code;
+    options.open = &check->open;
+    if (check->again) {
+        code = sft_open_source(*check->again, &check->open, &file, err);
+        *check->again = sft_source_memory(NULL, 0);
+        if (!code) code = sft_set_from_file(file, NULL, &set, err);
+    } else {
+        code = sft_set_open(check->path, &options, &set, err);
+    }
+    if (!code) code = sft_set_check_deep(set, deep, check->job, err);
     sft_set_close(set);
     return code;
 }
@@ -59,11 +54,6 @@ static sft_code append_text(sft_buffer *all, const char *text, size_t len, sft_e
     return SFT_OK;
 }
 
-static sft_code append_shard(check_call *check, const sft_buffer *text, sft_error *err) {
-    sft_code code = check->shards.len > 0 ? append_text(&check->shards, ",", 1, err) : SFT_OK;
-    return code ? code : append_text(&check->shards, text->data, text->len, err);
-}
-
 /* A missing or unreadable shard is part of the result. */
 static sft_code check_shard(check_call *check, const char *path, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
@@ -82,26 +72,21 @@ static sft_code check_shard(check_call *check, const char *path, sft_error *err)
         keep_first(check, &failed);
         code = sft_error_json(&failed, path, &sink, err);
     }
-    if (code == SFT_OK) code = append_shard(check, &text, err);
+    if (!code && check->shards.len > 0) code = append_text(&check->shards, ",", 1, err);
+    if (!code) code = append_text(&check->shards, text.data, text.len, err);
     sft_buffer_free(&text);
     return code;
-}
-
-/* Joins the index's folder and a shard's name; NULL when out of memory. */
-static char *shard_path(const char *folder, const char *name) {
-    size_t before = strlen(folder), len = strlen(name);
-    char *path = malloc(before + len + 1);
-    if (!path) return NULL;
-    memcpy(path, folder, before);
-    memcpy(path + before, name, len + 1);
-    return path;
 }
 
 static sft_code check_shards(check_call *check, const sft_index *names, sft_error *err) {
     sft_code code = SFT_OK;
     check->open.beneath = sft_index_folder(names);
-    for (size_t i = 0; code == SFT_OK && i < sft_index_shard_count(names); i++) {
-        char *path = shard_path(check->open.beneath, sft_index_shard_at(names, i));
+    for (size_t i = 0; !code && i < sft_index_shard_count(names); i++) {
+        const char *name = sft_index_shard_at(names, i);
+        const size_t before = strlen(check->open.beneath), len = strlen(name);
+        char *path = malloc(before + len + 1);
+        if (path) memcpy(path, check->open.beneath, before);
+        if (path) memcpy(path + before, name, len + 1);
         code = path ? check_shard(check, path, err)
                     : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
         free(path);
@@ -132,12 +117,13 @@ static sft_code check_parts(check_call *check, sft_deep_counts *deep, sft_error 
     options.open = &check->open;
     if (sft_index_open(check->path, &options, &names, &failed)) {
         keep_first(check, &failed);
-        if (is_answer(failed.code)) return SFT_OK;
+        /* Codes 1xx and 2xx are findings about the file; with any other the check failed. */
+        if (failed.code >= 100 && failed.code < 300) return SFT_OK;
         *err = failed;
         return failed.code;
     }
     sft_code code = check_shards(check, names, err);
-    if (code == SFT_OK && check->ok) code = check_fit(check, deep, err);
+    if (!code && check->ok) code = check_fit(check, deep, err);
     sft_index_close(names);
     return code;
 }
@@ -146,7 +132,7 @@ static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
     sft_deep_counts deep;
     sft_code code = check_parts(check, &deep, err);
     bool did_deep = check->ok && check->deep;
-    if (code == SFT_OK)
+    if (!code)
         code = sft_set_check_json(check->ok ? NULL : &check->first, check->open.level,
                                   (sft_span){ check->shards.data, check->shards.len },
                                   check->path, did_deep ? &deep : NULL, sink, err);
@@ -176,7 +162,7 @@ sft_code pysft_check_source(sft_source first, sft_source again, const char *name
     check.open.mode = SFT_READ;
     check.open.level = level;
     sft_code code = sft_scan_open_source(first, &check.open, &scan, err);
-    if (code == SFT_OK) code = check_scan(&check, scan, &sink, err);
+    if (!code) code = check_scan(&check, scan, &sink, err);
     sft_scan_close(scan);
     sft_source_close(&again);
     return code;

@@ -18,7 +18,7 @@ static bool commit_enter(commit_object *self) {
 
 /* Ends the call: returns None, or raises err. */
 static PyObject *commit_leave(commit_object *self, sft_code code, const sft_error *err) {
-    PyObject *done = code == SFT_OK ? Py_NewRef(Py_None) : pysft_task_raise(&self->task, err);
+    PyObject *done = code ? pysft_task_raise(&self->task, err) : Py_NewRef(Py_None);
     pysft_leave(&self->task.busy);
     return done;
 }
@@ -59,7 +59,7 @@ static int commit_begin(commit_object *self, const commit_call *call,
     Py_BEGIN_ALLOW_THREADS
     code = sft_commit_open(options, storage, schema, &call->options, &self->commit, &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return 0;
+    if (!code) return 0;
     (void)pysft_task_raise(&self->task, &err);
     return -1;
 }
@@ -104,9 +104,7 @@ static PyObject *commit_add(PyObject *object, PyObject *text) {
     sft_code code;
     sft_span receipts;
     if (pysft_span_of(text, "receipts", &receipts) < 0 || !commit_enter(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_add(self->commit, receipts, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_commit_add(self->commit, receipts, &err));
     return commit_leave(self, code, &err);
 }
 
@@ -120,10 +118,8 @@ static PyObject *commit_prepare(PyObject *object, PyObject *args, PyObject *kwar
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:prepare", words, &progress) ||
         pysft_job_begin(&job, progress) < 0 || !commit_enter(self))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_prepare(self->commit, &job.job, &err);
-    Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) < 0 && code == SFT_OK) code = SFT_CANCELLED;
+    PYSFT_NO_GIL(code = sft_commit_prepare(self->commit, &job.job, &err));
+    if (pysft_job_end(&job, code) < 0 && !code) code = SFT_CANCELLED;
     return commit_leave(self, code, &err);
 }
 
@@ -158,15 +154,12 @@ static PyObject *commit_publish(PyObject *object, PyObject *args, PyObject *kwar
     return done;
 }
 
-static PyObject *commit_abort(PyObject *object, PyObject *unused) {
+static PyObject *commit_abort(PyObject *object, PyObject *Py_UNUSED(unused)) {
     commit_object *self = (commit_object *)object;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    (void)unused;
     if (!commit_enter(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_abort(self->commit, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_commit_abort(self->commit, &err));
     return commit_leave(self, code, &err);
 }
 
@@ -209,9 +202,7 @@ static PyObject *commit_stream(commit_object *self) {
     sft_code code;
     index_stream *index = calloc(1, sizeof *index);
     if (!index) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_index(self->commit, &index->inner, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_commit_index(self->commit, &index->inner, &err));
     if (code) {
         free(index);
         return pysft_task_raise(&self->task, &err);
@@ -223,9 +214,8 @@ static PyObject *commit_stream(commit_object *self) {
     return pysft_stream_capsule(&stream);
 }
 
-static PyObject *commit_index(PyObject *object, PyObject *unused) {
+static PyObject *commit_index(PyObject *object, PyObject *Py_UNUSED(unused)) {
     commit_object *self = (commit_object *)object;
-    (void)unused;
     if (!commit_enter(self)) return NULL;
     PyObject *capsule = commit_stream(self);
     pysft_leave(&self->task.busy);
@@ -250,9 +240,8 @@ static PyObject *commit_fact(PyObject *object, void *which) {
 
 /* ── Closing ── */
 
-static PyObject *commit_close(PyObject *object, PyObject *unused) {
+static PyObject *commit_close(PyObject *object, PyObject *Py_UNUSED(unused)) {
     commit_object *self = (commit_object *)object;
-    (void)unused;
     if (!pysft_enter(&self->task.busy, type_name)) return NULL;
     sft_commit *commit = self->commit;
     if (atomic_load(&self->streams)) {
@@ -261,9 +250,7 @@ static PyObject *commit_close(PyObject *object, PyObject *unused) {
         return NULL;
     }
     self->commit = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    sft_commit_close(commit);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(sft_commit_close(commit));
     pysft_leave(&self->task.busy);
     Py_RETURN_NONE;
 }

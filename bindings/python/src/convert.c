@@ -24,23 +24,17 @@ static bool is_wanted(void *ctx, const sft_tensor *tensor) {
                       compare_spans);
 }
 
-static bool check_wanted(pysft_state *state, const sft_set *set, sft_span name,
-                         const char *path) {
-    sft_error err = SFT_ERROR_INIT;
-    if (sft_set_find(set, name, NULL)) return true;
-    pysft_error_tensor(&err, SFT_TENSOR_NOT_FOUND, name, "expected a tensor of the model, found "
-                                                         "none of that name");
-    pysft_raise(state, &err, path);
-    return false;
-}
-
 /* Sorted, for bsearch. */
 static int wanted_of(pysft_state *state, const pysft_store *store, PyObject *names,
                      pysft_names *out) {
+    sft_error err = SFT_ERROR_INIT;
     if (pysft_names_of(names, "names", out) < 0) return -1;
-    for (size_t i = 0; i < out->count; i++)
-        if (!check_wanted(state, pysft_store_set(store), out->items[i], pysft_store_path(store)))
-            return -1;
+    for (size_t i = 0; i < out->count; i++) {
+        if (sft_set_find(pysft_store_set(store), out->items[i], NULL)) continue;
+        pysft_error_tensor(&err, SFT_TENSOR_NOT_FOUND, out->items[i],
+                           "expected a tensor of the model, found none of that name");
+        return pysft_fail(state, &err, pysft_store_path(store));
+    }
     qsort(out->items, out->count, sizeof *out->items, compare_spans);
     return 0;
 }
@@ -63,49 +57,34 @@ static bool ends_with(const char *text, const char *end) {
     return len > tail && strcmp(text + len - tail, end) == 0;
 }
 
-/* As in the command: a model of several files stays one, unless the output names a file. */
-static bool is_folder_asked(const sft_set *set, const char *output) {
-    return sft_set_shard_count(set) > 1 && !ends_with(output, ".safetensors")
-           && !ends_with(output, ".sft");
-}
-
 #define STEM_CAPACITY 256
 
-/* The name of the input's index up to ".safetensors.index", which the output's shards keep. */
-static const char *stem_of(const char *index, char buffer[STEM_CAPACITY]) {
-    const char *name = index ? pysft_host_base_name(index) : NULL;
-    const char *end = name ? strstr(name, ".safetensors.index") : NULL;
-    if (!end || end == name || end - name >= STEM_CAPACITY) return NULL;
-    memcpy(buffer, name, (size_t)(end - name));
-    buffer[end - name] = '\0';
-    return buffer;
-}
-
-static sft_code save_folder(const convert_call *call, sft_conversion *conversion,
-                            const sft_job *job, sft_error *err) {
-    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
-    char stem[STEM_CAPACITY];
-    options.stem = stem_of(sft_set_index_path(pysft_store_set(call->store)), stem);
-    options.no_sync = call->path.no_sync;
-    return sft_conversion_save_set(conversion, call->output.text, &options, job, err);
-}
-
+/* No GIL. As in the command: a model of several files stays one, unless the output names a file;
+ * its shards keep the name of the input's index up to ".safetensors.index". */
 static sft_code save_model(const convert_call *call, sft_conversion *conversion,
                            const sft_job *job, sft_error *err) {
+    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
     sft_sink sink;
     const sft_set *set = pysft_store_set(call->store);
     sft_path_options path = call->path;
-    if (is_folder_asked(set, call->output.text)) return save_folder(call, conversion, job, err);
+    if (sft_set_shard_count(set) > 1 && !ends_with(call->output.text, ".safetensors")
+        && !ends_with(call->output.text, ".sft")) {
+        char stem[STEM_CAPACITY];
+        const char *index = sft_set_index_path(set);
+        const char *name = index ? pysft_host_base_name(index) : "";
+        const char *end = strstr(name, ".safetensors.index");
+        const size_t len = end ? (size_t)(end - name) : 0;
+        if (len > 0 && len < STEM_CAPACITY) {
+            memcpy(stem, name, len);
+            stem[len] = '\0';
+            options.stem = stem;
+        }
+        options.no_sync = path.no_sync;
+        return sft_conversion_save_set(conversion, call->output.text, &options, job, err);
+    }
     path.mode = sft_set_output_mode(set, call->output.text);
     sft_code code = sft_sink_path(call->output.text, &path, &sink, err);
     return code ? code : sft_conversion_save(conversion, sink, job, err);
-}
-
-/* No GIL. */
-static sft_code convert_model(convert_call *call, const sft_job *job, sft_error *err) {
-    sft_code code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
-                                       &call->conversion, err);
-    return code ? code : save_model(call, call->conversion, job, err);
 }
 
 static unsigned long long action_count(const sft_conversion *conversion,
@@ -134,13 +113,6 @@ static PyObject *totals_dict(const sft_conversion *c) {
                          "saturated", lost_count(c, SFT_LOSS_SATURATED));
 }
 
-/* Errors about the input are reported with its path, others with the output's. */
-static const char *error_path(const convert_call *call, sft_code code) {
-    bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
-                    || code == SFT_IO_SHRUNK || code == SFT_SIZE_PARTIAL_BYTE;
-    return of_input ? pysft_store_path(call->store) : call->output.text;
-}
-
 static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
@@ -148,11 +120,16 @@ static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *pro
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = threads;
     Py_BEGIN_ALLOW_THREADS
-    code = convert_model(call, &job.job, &err);
+    code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
+                              &call->conversion, &err);
+    if (!code) code = save_model(call, call->conversion, &job.job, &err);
     Py_END_ALLOW_THREADS
+    bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
+                    || code == SFT_IO_SHRUNK || code == SFT_SIZE_PARTIAL_BYTE;
     PyObject *done = pysft_job_end(&job, code) == 0
                    ? totals_dict(call->conversion)
-                   : pysft_raise(call->state, &err, error_path(call, code));
+                   : pysft_raise(call->state, &err, of_input ? pysft_store_path(call->store)
+                                                             : call->output.text);
     sft_conversion_free(call->conversion);
     return done;
 }
@@ -204,10 +181,7 @@ static PyObject *convert(PyObject *module, PyObject *args, PyObject *kwargs) {
 static int cast_sizes(pysft_state *state, size_t bytes, sft_dtype from, sft_dtype to,
                       uint64_t *count, Py_ssize_t *out) {
     uint64_t from_bits = sft_dtype_describe(from)->bits, to_bits = sft_dtype_describe(to)->bits;
-    if (bytes > (size_t)PY_SSIZE_T_MAX / 16) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (bytes > (size_t)PY_SSIZE_T_MAX / 16) return pysft_no_memory();
     *count = (uint64_t)bytes * 8 / from_bits;
     *out = (Py_ssize_t)(*count * to_bits / 8);
     if (*count * from_bits == (uint64_t)bytes * 8 && *count * to_bits % 8 == 0) return 0;
@@ -233,7 +207,7 @@ static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype 
     const uint64_t part = UINT64_C(4) << 20; /* elements, of whole bytes */
     int rc = 0;
     code = SFT_OK;
-    for (uint64_t done = 0; rc == 0 && code == SFT_OK && done < count; done += part) {
+    for (uint64_t done = 0; rc == 0 && !code && done < count; done += part) {
         uint64_t now = count - done < part ? count - done : part;
         Py_BEGIN_ALLOW_THREADS
         code = sft_cast(from, in + done / 8 * from_bits, to, at + done / 8 * to_bits, now,
@@ -241,7 +215,7 @@ static PyObject *cast_view(pysft_state *state, const Py_buffer *view, sft_dtype 
         Py_END_ALLOW_THREADS
         rc = PyErr_CheckSignals();
     }
-    if (rc == 0 && code == SFT_OK) return out;
+    if (rc == 0 && !code) return out;
     Py_DECREF(out);
     return pysft_raise(state, &err, NULL);
 }

@@ -23,6 +23,14 @@ static inline void pysft_replace(PyObject **slot, PyObject *value) {
     Py_XDECREF(old);
 }
 
+/* Runs one statement of the library without the GIL. */
+#define PYSFT_NO_GIL(...)  \
+    do {                   \
+        Py_BEGIN_ALLOW_THREADS \
+        __VA_ARGS__;       \
+        Py_END_ALLOW_THREADS \
+    } while (0)
+
 /* ── State ───────────────────────────────────────────────────────────────── */
 
 /* Functions and dtypes of numpy and torch, loaded on first use: arrays.c, torch.c. */
@@ -108,7 +116,7 @@ int pysft_file_register(PyObject *type);
 extern PyMethodDef pysft_open_functions[], pysft_save_functions[], pysft_tools_functions[];
 extern PyMethodDef pysft_convert_functions[], pysft_edit_functions[], pysft_dataset_functions[];
 extern PyMethodDef pysft_import_functions[], pysft_remote_functions[], pysft_reader_functions[];
-extern PyMethodDef pysft_transport_functions[]; /* send.c */
+extern PyMethodDef pysft_transport_functions[]; /* transport.c */
 /* DATASET_OPTIONS */
 PyObject *pysft_options_table(pysft_state *state);
 
@@ -130,6 +138,16 @@ PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path
 /* The same from a code and a message. Always NULL. */
 PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
                            const char *path);
+
+/* The same as a failure: -1. pysft_no_memory raises MemoryError. */
+static inline int pysft_fail(pysft_state *state, const sft_error *err, const char *path) {
+    (void)pysft_raise(state, err, path);
+    return -1;
+}
+static inline int pysft_no_memory(void) {
+    (void)PyErr_NoMemory();
+    return -1;
+}
 
 /* Fills an error about a tensor. Returns code. */
 sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text);

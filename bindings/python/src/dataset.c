@@ -37,39 +37,32 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 
 /* ── Facts ── */
 
-static PyObject *dataset_manifest(PyObject *object, void *unused) {
-    (void)unused;
+static PyObject *dataset_manifest(PyObject *object, void *Py_UNUSED(unused)) {
     return pysft_text(sft_dataset_manifest(((dataset_object *)object)->dataset));
 }
 
-static PyObject *dataset_mode(PyObject *object, void *unused) {
+static PyObject *dataset_mode(PyObject *object, void *Py_UNUSED(unused)) {
     sft_dataset_mode mode = sft_dataset_get_mode(((dataset_object *)object)->dataset);
-    (void)unused;
     if (mode == SFT_DATASET_BATCH) return PyUnicode_FromString("batch");
     if (mode == SFT_DATASET_KV) return PyUnicode_FromString("kv");
     Py_RETURN_NONE;
 }
 
-static PyObject *dataset_warnings(PyObject *object, void *unused) {
-    (void)unused;
+static PyObject *dataset_warnings(PyObject *object, void *Py_UNUSED(unused)) {
     return Py_NewRef(((dataset_object *)object)->warnings);
 }
 
-static PyObject *shard_facts(const sft_dataset_shard *s) {
-    return Py_BuildValue("{sssKsKsKsKsKsKsz}", "name", s->name, "bytes",
-                         (unsigned long long)s->bytes, "samples", (unsigned long long)s->samples,
-                         "valid_samples", (unsigned long long)s->valid_samples, "first_sample",
-                         (unsigned long long)s->first_sample, "tensors",
-                         (unsigned long long)s->tensors, "shadowed",
-                         (unsigned long long)s->shadowed, "sha256", s->sha256);
-}
-
-static PyObject *dataset_shards(PyObject *object, PyObject *unused) {
+static PyObject *dataset_shards(PyObject *object, PyObject *Py_UNUSED(unused)) {
     const sft_dataset *dataset = ((dataset_object *)object)->dataset;
     PyObject *all = PyList_New(0);
-    (void)unused;
     for (size_t i = 0; all && i < sft_dataset_shard_count(dataset); i++) {
-        PyObject *one = shard_facts(sft_dataset_shard_at(dataset, i));
+        const sft_dataset_shard *s = sft_dataset_shard_at(dataset, i);
+        PyObject *one = Py_BuildValue(
+            "{sssKsKsKsKsKsKsz}", "name", s->name, "bytes", (unsigned long long)s->bytes,
+            "samples", (unsigned long long)s->samples, "valid_samples",
+            (unsigned long long)s->valid_samples, "first_sample",
+            (unsigned long long)s->first_sample, "tensors", (unsigned long long)s->tensors,
+            "shadowed", (unsigned long long)s->shadowed, "sha256", s->sha256);
         if (!one || PyList_Append(all, one) < 0) Py_CLEAR(all);
         Py_XDECREF(one);
     }
@@ -105,7 +98,7 @@ static PyObject *dataset_info(PyObject *object, PyObject *args) {
     code = sft_dataset_info_json(self->dataset, path, &sink, &err);
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return pysft_text_take(&text);
+    if (!code) return pysft_text_take(&text);
     sft_buffer_free(&text);
     return dataset_raise(self, &err);
 }
@@ -137,7 +130,7 @@ static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     code = pysft_sink_end(&sink, code, &err);
     Py_END_ALLOW_THREADS
     Py_XDECREF(keys);
-    if (code == SFT_OK && !PyErr_Occurred()) return pysft_text_take(&text);
+    if (!code && !PyErr_Occurred()) return pysft_text_take(&text);
     sft_buffer_free(&text);
     return dataset_raise(self, &err);
 }

@@ -31,35 +31,18 @@ static sft_code put_tensor(const edit_call *call, sft_edit *edit, size_t i, sft_
 
 static sft_code ask_changes(const edit_call *call, sft_edit *edit, sft_error *err) {
     sft_code code = SFT_OK;
-    for (size_t i = 0; code == SFT_OK && i < call->removed.count; i++)
+    for (size_t i = 0; !code && i < call->removed.count; i++)
         code = sft_edit_remove(edit, call->removed.items[i], err);
-    for (size_t i = 0; code == SFT_OK && i < call->set.count; i++)
+    for (size_t i = 0; !code && i < call->set.count; i++)
         code = sft_edit_set(edit, call->set.at[i].key, call->set.at[i].value, err);
-    for (size_t i = 0; code == SFT_OK && i < call->rename.count; i++)
+    for (size_t i = 0; !code && i < call->rename.count; i++)
         code = sft_edit_rename(edit, call->rename.at[i].key, call->rename.at[i].value, err);
-    for (size_t i = 0; code == SFT_OK && i < call->put.specs.count; i++)
+    for (size_t i = 0; !code && i < call->put.specs.count; i++)
         code = put_tensor(call, edit, i, err);
     return code;
 }
 
 /* ── Applying them ── */
-
-/* No GIL. */
-static sft_code do_edit(edit_call *call, sft_edit *edit, const sft_job *job, sft_error *err) {
-    if (call->dry_run) return sft_edit_plan(edit, &call->report, err);
-    if (call->output.text)
-        return sft_edit_save(edit, call->output.text, &call->saving, job, &call->report, err);
-    return sft_edit_apply(edit, job, &call->report, err);
-}
-
-static PyObject *edit_report(const sft_edit_report *report) {
-    return Py_BuildValue("{ss,sK,sK,sK,sK}",
-                         "method", sft_edit_method_name(report->method),
-                         "header_before", (unsigned long long)report->header_before,
-                         "header_after", (unsigned long long)report->header_after,
-                         "spare", (unsigned long long)report->spare,
-                         "file_after", (unsigned long long)report->file_after);
-}
 
 static PyObject *apply_edit(edit_call *call, sft_edit *edit, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
@@ -67,30 +50,36 @@ static PyObject *apply_edit(edit_call *call, sft_edit *edit, PyObject *progress)
     pysft_job job;
     if (code) return pysft_raise(call->state, &err, call->path.text);
     if (pysft_job_begin(&job, progress) < 0) return NULL;
+    sft_edit_report *report = &call->report;
     Py_BEGIN_ALLOW_THREADS
-    code = do_edit(call, edit, &job.job, &err);
+    if (call->dry_run)
+        code = sft_edit_plan(edit, report, &err);
+    else if (call->output.text)
+        code = sft_edit_save(edit, call->output.text, &call->saving, &job.job, report, &err);
+    else code = sft_edit_apply(edit, &job.job, report, &err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0) return edit_report(&call->report);
+    if (pysft_job_end(&job, code) == 0)
+        return Py_BuildValue("{ss,sK,sK,sK,sK}",
+                             "method", sft_edit_method_name(report->method),
+                             "header_before", (unsigned long long)report->header_before,
+                             "header_after", (unsigned long long)report->header_after,
+                             "spare", (unsigned long long)report->spare,
+                             "file_after", (unsigned long long)report->file_after);
     return pysft_raise(call->state, &err,
                        call->output.text ? call->output.text : call->path.text);
-}
-
-static int inherit_facts(edit_call *call) {
-    if (!call->output.text || call->dry_run) return 0;
-    return pysft_inherit(call->path.text, call->output.text, call->options.keep_mtime,
-                         &call->saving);
 }
 
 static PyObject *run_edit(edit_call *call, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
     sft_edit *edit = NULL;
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_edit_open(call->path.text, &call->options, &edit, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_edit_open(call->path.text, &call->options, &edit, &err));
     if (code) return pysft_raise(call->state, &err, call->path.text);
     PyObject *done = NULL;
-    if (inherit_facts(call) == 0) done = apply_edit(call, edit, progress);
+    bool copies = call->output.text && !call->dry_run;
+    if (!copies || pysft_inherit(call->path.text, call->output.text, call->options.keep_mtime,
+                                 &call->saving) == 0)
+        done = apply_edit(call, edit, progress);
     sft_edit_close(edit);
     return done;
 }
@@ -160,15 +149,6 @@ static int edit_begin(edit_call *call, PyObject *path, PyObject *set, PyObject *
     return pysft_pairs_of(rename, "rename", &call->rename);
 }
 
-static void edit_end(edit_call *call) {
-    pysft_path_free(&call->path);
-    pysft_path_free(&call->output);
-    pysft_pairs_free(&call->set);
-    pysft_pairs_free(&call->rename);
-    pysft_names_free(&call->removed);
-    pysft_parts_drop(&call->put);
-}
-
 static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "set", "remove", "rename", "output", "safe", "sync",
                              "keep_mtime", "force", "link", "dry_run", "progress", "put", NULL };
@@ -197,7 +177,12 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
         done = sft_path_is_index(call.path.text) ? run_index(&call) : run_edit(&call, progress);
     }
-    edit_end(&call);
+    pysft_path_free(&call.path);
+    pysft_path_free(&call.output);
+    pysft_pairs_free(&call.set);
+    pysft_pairs_free(&call.rename);
+    pysft_names_free(&call.removed);
+    pysft_parts_drop(&call.put);
     return done;
 }
 
@@ -206,9 +191,7 @@ static PyObject *recover_path(pysft_state *state, const char *path) {
     sft_edit_found found = SFT_EDIT_CLEAN;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_edit_recover(path, NULL, &found, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_edit_recover(path, NULL, &found, &err));
     if (code) return pysft_raise(state, &err, path);
     return PyUnicode_FromString(words[found]);
 }

@@ -64,27 +64,14 @@ static bool refuse_elements(pysft_state *state, const char *found, sft_dtype dty
     return false;
 }
 
-/* str(object.dtype) for numpy's objects; NULL without an exception. */
-static PyObject *dtype_text(PyObject *object) {
-    PyObject *dtype = PyObject_GetAttrString(object, "dtype");
-    PyObject *text = dtype ? PyObject_Str(dtype) : NULL;
-    Py_XDECREF(dtype);
-    PyErr_Clear();
-    return text;
-}
-
-/* Below 8 bits, ml_dtypes has one element per byte, a file packs them: those never fit. */
-static bool name_fits(const char *name, sft_dtype dtype) {
-    const char *own = pysft_ml_name(dtype);
-    return own && sft_dtype_describe(dtype)->bits >= 8 && strcmp(own, name) == 0;
-}
-
 /* numpy has no buffer format for these elements: the name of the dtype decides. */
 static bool unnamed_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *text = dtype_text(object);
+    PyObject *kind = PyObject_GetAttrString(object, "dtype");
+    PyObject *text = kind ? PyObject_Str(kind) : NULL;
+    Py_XDECREF(kind);
     const char *found = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     PyErr_Clear();
     bool known = found && PyObject_GetBuffer(object, view, flags & ~PyBUF_FORMAT) == 0;
@@ -93,7 +80,9 @@ static bool unnamed_take(pysft_state *state, PyObject *object, int flags, sft_dt
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(trace);
-        known = name_fits(found, dtype);
+        /* Below 8 bits, ml_dtypes has one element per byte, a file packs them: those never fit. */
+        const char *own = pysft_ml_name(dtype);
+        known = own && sft_dtype_describe(dtype)->bits >= 8 && strcmp(own, found) == 0;
         if (!known) PyBuffer_Release(view);
         if (!known) (void)refuse_elements(state, found, dtype, name);
     }

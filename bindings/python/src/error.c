@@ -36,28 +36,19 @@ static PyObject *make_class(const char *name, const char *signed_doc, PyObject *
     return cls;
 }
 
-static PyObject *none_fields(void) {
+int pysft_error_add(PyObject *module) {
+    pysft_state *state = pysft_state_of(module);
     PyObject *fields = PyDict_New();
     for (size_t i = 0; fields && error_fields[i]; i++)
         if (PyDict_SetItemString(fields, error_fields[i], Py_None) < 0) Py_CLEAR(fields);
-    return fields;
-}
-
-/* KeyError.__str__ would show the repr of the message. */
-static PyObject *plain_text_fields(void) {
-    PyObject *show = PyObject_GetAttrString(PyExc_BaseException, "__str__");
-    PyObject *fields = show ? Py_BuildValue("{sO}", "__str__", show) : NULL;
-    Py_XDECREF(show);
-    return fields;
-}
-
-int pysft_error_add(PyObject *module) {
-    pysft_state *state = pysft_state_of(module);
-    state->error = make_class("libsafetensors.SafetensorError", error_doc, NULL, none_fields());
+    state->error = make_class("libsafetensors.SafetensorError", error_doc, NULL, fields);
     PyObject *bases = state->error ? PyTuple_Pack(2, state->error, PyExc_KeyError) : NULL;
     if (!bases) return -1;
+    /* KeyError.__str__ would show the repr of the message. */
+    PyObject *show = PyObject_GetAttrString(PyExc_BaseException, "__str__");
     state->missing = make_class("libsafetensors.TensorNotFoundError", missing_doc, bases,
-                                plain_text_fields());
+                                show ? Py_BuildValue("{sO}", "__str__", show) : NULL);
+    Py_XDECREF(show);
     Py_DECREF(bases);
     if (!state->missing) return -1;
     if (PyModule_AddObjectRef(module, "SafetensorError", state->error) < 0) return -1;
@@ -120,18 +111,6 @@ static PyObject *class_named(pysft_state *state, const char *name) {
     return state->error;
 }
 
-/* The library reports a folder without an errno. */
-static bool is_folder(const sft_error *err, const char *path) {
-    return err->code == SFT_IO_NOT_FILE && path && pysft_path_is(path, "isdir");
-}
-
-static int number_of(const sft_error *err, const char *path) {
-    if (err->os_errno != 0) return err->os_errno;
-    if (err->code == SFT_NOT_FOUND) return ENOENT;
-    if (err->code == SFT_EXISTS) return EEXIST;
-    return is_folder(err, path) ? EISDIR : 0;
-}
-
 /* New reference to the exception class; for OSError the subclass of this errno. */
 static PyObject *class_of(pysft_state *state, const sft_error *err, int number) {
     if (err->code == SFT_TENSOR_NOT_FOUND) return Py_NewRef(state->missing);
@@ -142,31 +121,6 @@ static PyObject *class_of(pysft_state *state, const sft_error *err, int number) 
     cls = Py_NewRef((PyObject *)Py_TYPE(one));
     Py_DECREF(one);
     return cls;
-}
-
-static PyObject *tensor_text(const sft_error *err) {
-    if (err->tensor_len == SFT_NO_TENSOR) return Py_NewRef(Py_None);
-    return pysft_text((sft_span){ err->tensor, err->tensor_len });
-}
-
-/* scheme://… */
-static bool is_url(const char *path) {
-    const char *at = path;
-    while ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-           (at > path && ((*at >= '0' && *at <= '9') || *at == '+' || *at == '.' || *at == '-')))
-        at++;
-    return at > path && strncmp(at, "://", 3) == 0;
-}
-
-/* The error itself, or a copy in *buffer with a hint if it is a URL that is not read here. */
-static const sft_error *with_url_hint(const sft_error *err, const char *path, sft_error *buffer) {
-    bool nothing = err->code == SFT_NOT_FOUND || err->os_errno == ENOENT;
-    if (!nothing || !path || !is_url(path) || sft_remote_is_url(path)) return err;
-    *buffer = *err;
-    buffer->hint = (sft_hint)PYSFT_HINT_URL;
-    (void)PyOS_snprintf(buffer->message, sizeof buffer->message, "%.200s; %s", err->message,
-                        sft_hint_text(buffer->hint));
-    return buffer;
 }
 
 /* "path: byte 12: tensor 'x': expected …, found …" */
@@ -194,17 +148,6 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
     return rc;
 }
 
-/* A note, which tracebacks show below the message. */
-static int set_hint(PyObject *exc, const sft_error *err) {
-    const char *hint = sft_hint_text(err->hint);
-    if (!hint) return set_field(exc, "hint", Py_NewRef(Py_None));
-    if (set_field(exc, "hint", PyUnicode_FromString(hint)) < 0) return -1;
-    if (strstr(err->message, hint)) return 0;
-    PyObject *done = PyObject_CallMethod(exc, "add_note", "s", hint);
-    Py_XDECREF(done);
-    return done ? 0 : -1;
-}
-
 static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
                       int number) {
     const sft_code_info *row = sft_code_describe(err->code);
@@ -216,18 +159,46 @@ static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObj
     if (set_field(exc, "path", Py_NewRef(path)) < 0) return -1;
     PyObject *value = number ? PyLong_FromLong(number) : Py_NewRef(Py_None);
     if (set_field(exc, "errno", value) < 0) return -1;
-    return set_hint(exc, err);
+    const char *hint = sft_hint_text(err->hint);
+    if (!hint) return set_field(exc, "hint", Py_NewRef(Py_None));
+    if (set_field(exc, "hint", PyUnicode_FromString(hint)) < 0) return -1;
+    if (strstr(err->message, hint)) return 0;
+    /* A note, which tracebacks show below the message. */
+    PyObject *done = PyObject_CallMethod(exc, "add_note", "s", hint);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
 }
 
-PyObject *pysft_raise(pysft_state *state, const sft_error *given, const char *path) {
+/* Whether a path is scheme://…, of a URL that is not read here. */
+static bool is_foreign_url(const char *path) {
+    const char *at = path;
+    while ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+           (at > path && ((*at >= '0' && *at <= '9') || *at == '+' || *at == '.' || *at == '-')))
+        at++;
+    return at > path && strncmp(at, "://", 3) == 0 && !sft_remote_is_url(path);
+}
+
+PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path) {
     PyObject *cls = NULL, *where = NULL, *tensor = NULL, *text = NULL, *exc = NULL;
     sft_error hinted;
-    const sft_error *err = with_url_hint(given, path, &hinted);
     if (PyErr_Occurred()) return NULL;
-    int number = number_of(err, path);
+    if ((err->code == SFT_NOT_FOUND || err->os_errno == ENOENT) && path && is_foreign_url(path)) {
+        hinted = *err;
+        hinted.hint = (sft_hint)PYSFT_HINT_URL;
+        (void)PyOS_snprintf(hinted.message, sizeof hinted.message, "%.200s; %s", err->message,
+                            sft_hint_text(hinted.hint));
+        err = &hinted;
+    }
+    int number = err->os_errno;
+    if (!number && err->code == SFT_NOT_FOUND) number = ENOENT;
+    if (!number && err->code == SFT_EXISTS) number = EEXIST;
+    /* The library reports a folder without an errno. */
+    if (!number && err->code == SFT_IO_NOT_FILE && path && pysft_path_is(path, "isdir"))
+        number = EISDIR;
     cls = class_of(state, err, number);
     where = cls ? path ? PyUnicode_DecodeFSDefault(path) : Py_NewRef(Py_None) : NULL;
-    tensor = where ? tensor_text(err) : NULL;
+    if (where && err->tensor_len == SFT_NO_TENSOR) tensor = Py_NewRef(Py_None);
+    else if (where) tensor = pysft_text((sft_span){ err->tensor, err->tensor_len });
     text = tensor ? full_text(err, where, tensor) : NULL;
     exc = text ? PyObject_CallFunctionObjArgs(cls, text, NULL) : NULL;
     if (exc && set_fields(exc, err, where, tensor, number) == 0)

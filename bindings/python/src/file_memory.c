@@ -10,15 +10,13 @@ static PyObject *read_memory(pysft_state *state, const pysft_store *store, size_
     pysft_store *block = pysft_store_block(len);
     if (!block) return PyErr_NoMemory();
     char *into = pysft_store_bytes(block);
-    for (uint64_t done = 0; code == SFT_OK && done < len; done += most) {
+    for (uint64_t done = 0; !code && done < len; done += most) {
         uint64_t now = len - done < most ? len - done : most;
-        Py_BEGIN_ALLOW_THREADS
-        code = sft_read_bytes(file, begin + done, into + done, (size_t)now, &err);
-        Py_END_ALLOW_THREADS
-        if (code == SFT_OK && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
+        PYSFT_NO_GIL(code = sft_read_bytes(file, begin + done, into + done, (size_t)now, &err));
+        if (!code && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
     }
-    PyObject *memory = code == SFT_OK ? pysft_memory_new(state, block, into, len, false)
-                                      : pysft_raise(state, &err, pysft_store_path(store));
+    PyObject *memory = code ? pysft_raise(state, &err, pysft_store_path(store))
+                            : pysft_memory_new(state, block, into, len, false);
     pysft_store_drop(block);
     return memory;
 }

@@ -136,11 +136,8 @@ static PyObject *keys_of(pysft_state *state, const pysft_store *store, int order
     if (order == SFT_ORDER_OFFSET) return names_in(set, NULL);
     uint32_t *at = PyMem_Malloc((sft_set_tensor_count(set) + 1) * sizeof *at);
     if (!at) return PyErr_NoMemory();
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_set_order(set, (sft_order)order, at, &err);
-    Py_END_ALLOW_THREADS
-    PyObject *names = code == SFT_OK ? names_in(set, at)
-                                     : pysft_raise(state, &err, pysft_store_path(store));
+    PYSFT_NO_GIL(code = sft_set_order(set, (sft_order)order, at, &err));
+    PyObject *names = code ? pysft_raise(state, &err, pysft_store_path(store)) : names_in(set, at);
     PyMem_Free(at);
     return names;
 }
@@ -200,13 +197,11 @@ static PyObject *list_items(PyObject *object, bool with_names) {
     return list;
 }
 
-static PyObject *file_items(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *file_items(PyObject *object, PyObject *Py_UNUSED(none)) {
     return list_items(object, true);
 }
 
-static PyObject *file_values(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *file_values(PyObject *object, PyObject *Py_UNUSED(none)) {
     return list_items(object, false);
 }
 
@@ -218,10 +213,6 @@ static PyObject *file_get(PyObject *object, PyObject *args, PyObject *kwargs) {
     int there = file_contains(object, name);
     if (there < 0) return NULL;
     return there ? file_subscript(object, name) : Py_NewRef(other);
-}
-
-static bool has_items(PyObject *object) {
-    return PyDict_Check(object) || PyObject_HasAttrString(object, "items");
 }
 
 static PyObject *dict_of(PyObject *mapping) {
@@ -236,7 +227,8 @@ static PyObject *file_compare(PyObject *object, PyObject *other, int op) {
     if (op != Py_EQ && op != Py_NE) return Py_NewRef(Py_NotImplemented);
     if (Py_TYPE(object) == Py_TYPE(other) || is_closed(object))
         return PyBool_FromLong((object == other) == (op == Py_EQ));
-    if (!has_items(other)) return Py_NewRef(Py_NotImplemented);
+    if (!PyDict_Check(other) && !PyObject_HasAttrString(other, "items"))
+        return Py_NewRef(Py_NotImplemented);
     one = dict_of(object);
     if (one) two = dict_of(other);
     if (two) answer = PyObject_RichCompare(one, two, op);
@@ -281,8 +273,7 @@ static PyObject *metadata_of(const sft_set *set) {
     return dict ? dict : Py_NewRef(Py_None);
 }
 
-static PyObject *file_metadata(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *file_metadata(PyObject *object, PyObject *Py_UNUSED(none)) {
     pysft_store *store = hold(object);
     PyObject *dict = store ? metadata_of(pysft_store_set(store)) : NULL;
     pysft_store_drop(store);
@@ -410,13 +401,11 @@ static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs)
 
 /* ── The handle ──────────────────────────────────────────────────────────── */
 
-static PyObject *get_closed(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *get_closed(PyObject *object, void *Py_UNUSED(closure)) {
     return PyBool_FromLong(is_closed(object));
 }
 
-static PyObject *get_mapped(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *get_mapped(PyObject *object, void *Py_UNUSED(closure)) {
     pysft_store *store = hold(object);
     if (!store) return NULL;
     bool mapped = pysft_store_mapped(store);
@@ -424,8 +413,7 @@ static PyObject *get_mapped(PyObject *object, void *closure) {
     return PyBool_FromLong(mapped);
 }
 
-static PyObject *get_paths(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *get_paths(PyObject *object, void *Py_UNUSED(closure)) {
     pysft_store *store = hold(object);
     PyObject *list = store ? PyList_New(0) : NULL;
     const char *path;
@@ -438,8 +426,7 @@ static PyObject *get_paths(PyObject *object, void *closure) {
     return list;
 }
 
-static PyObject *get_nbytes(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *get_nbytes(PyObject *object, void *Py_UNUSED(closure)) {
     pysft_store *store = hold(object);
     if (!store) return NULL;
     uint64_t sum = 0;
@@ -450,25 +437,20 @@ static PyObject *get_nbytes(PyObject *object, void *closure) {
     return PyLong_FromUnsignedLongLong(sum);
 }
 
-static PyObject *file_close(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *file_close(PyObject *object, PyObject *Py_UNUSED(none)) {
     pysft_store *store = swap_store((FileObject *)object, true);
-    Py_BEGIN_ALLOW_THREADS
-    pysft_store_drop(store);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(pysft_store_drop(store));
     return Py_NewRef(Py_None);
 }
 
-static PyObject *file_enter(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *file_enter(PyObject *object, PyObject *Py_UNUSED(none)) {
     pysft_store *store = hold(object);
     if (!store) return NULL;
     pysft_store_drop(store);
     return Py_NewRef(object);
 }
 
-static PyObject *file_exit(PyObject *object, PyObject *args) {
-    (void)args;
+static PyObject *file_exit(PyObject *object, PyObject *Py_UNUSED(args)) {
     return file_close(object, NULL);
 }
 
@@ -484,14 +466,12 @@ static PyObject *file_repr(PyObject *object) {
     return text;
 }
 
-static PyObject *file_html(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *file_html(PyObject *object, PyObject *Py_UNUSED(none)) {
     return pysft_import_call(PYSFT_VIEWS, "file_html", object);
 }
 
-static PyObject *file_reduce(PyObject *object, PyObject *none) {
+static PyObject *file_reduce(PyObject *object, PyObject *Py_UNUSED(none)) {
     PyObject *how = ((FileObject *)object)->how;
-    (void)none;
     return pysft_import_apply(PYSFT_VIEWS, "reduce_file",
                               Py_BuildValue("(OO)", object, how ? how : Py_None));
 }

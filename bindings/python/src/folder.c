@@ -72,9 +72,7 @@ static PyObject *names_of_url(pysft_state *state, const pysft_path *folder) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     if (!list.names) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = files->vtable->list(files->ctx, folder->text, take_name, &list, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = files->vtable->list(files->ctx, folder->text, take_name, &list, &err));
     if (!code && !list.failed) return list.names;
     Py_DECREF(list.names);
     return list.failed ? NULL : pysft_raise(state, &err, folder->text);
@@ -82,28 +80,15 @@ static PyObject *names_of_url(pysft_state *state, const pysft_path *folder) {
 
 /* ── Folders ── */
 
-static PyObject *names_in(pysft_state *state, const pysft_path *folder) {
-    if (folder->remote) return names_of_url(state, folder);
-    PyObject *text = PyUnicode_DecodeFSDefault(folder->text);
-    PyObject *names = pysft_import_call("os", "listdir", text);
-    Py_XDECREF(text);
-    return names;
-}
-
-/* New bytes: the path of a folder of a server, a slash and the name. */
-static PyObject *joined_url(const pysft_path *folder, const char *name) {
-    size_t len = strlen(folder->text);
-    bool slash = len > 0 && folder->text[len - 1] == '/';
-    return PyBytes_FromFormat("%s%s%s", folder->text, slash ? "" : "/", name);
-}
-
 /* New bytes: the path of the file of that name in the folder. */
 static PyObject *joined(const pysft_path *folder, PyObject *name) {
     PyObject *path = NULL;
     pysft_path last;
     if (pysft_path_of(name, &last) < 0) return NULL;
     if (folder->remote) {
-        path = joined_url(folder, last.text);
+        size_t len = strlen(folder->text);
+        bool slash = len > 0 && folder->text[len - 1] == '/';
+        path = PyBytes_FromFormat("%s%s%s", folder->text, slash ? "" : "/", last.text);
     } else {
         PyObject *both = Py_BuildValue("(OO)", folder->bytes, last.bytes);
         path = pysft_import_apply("os.path", "join", both);
@@ -113,7 +98,14 @@ static PyObject *joined(const pysft_path *folder, PyObject *name) {
 }
 
 int pysft_path_in(pysft_state *state, pysft_path *path) {
-    PyObject *names = names_in(state, path);
+    PyObject *names = NULL;
+    if (path->remote) {
+        names = names_of_url(state, path);
+    } else {
+        PyObject *text = PyUnicode_DecodeFSDefault(path->text);
+        names = pysft_import_call("os", "listdir", text);
+        Py_XDECREF(text);
+    }
     PyObject *name = names ? chosen_in(state, names, path->text) : NULL;
     PyObject *bytes = name ? joined(path, name) : NULL;
     Py_XDECREF(names);

@@ -1,3 +1,4 @@
+/* What the extension asks of Linux and macOS. */
 #define _GNU_SOURCE
 #include "host.h"
 

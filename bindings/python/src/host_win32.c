@@ -1,3 +1,4 @@
+/* What the extension asks of Windows. */
 #include "host.h"
 
 #include <windows.h>

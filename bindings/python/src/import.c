@@ -73,9 +73,7 @@ static PyObject *report_of(pysft_state *state, const pysft_store *store) {
     sft_sink sink = pysft_text_sink(&text);
     const char *path = pysft_store_path(store);
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_import_json(pysft_store_imported(store), path, &sink, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_import_json(pysft_store_imported(store), path, &sink, &err));
     return pysft_text_end(state, &text, code, &err, path);
 }
 
@@ -126,7 +124,7 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
     code = sft_import_recognise(path.text, pysft_remote_files(path.remote), &format, &err);
     Py_END_ALLOW_THREADS
     PyObject *name = NULL;
-    if (code != SFT_OK) name = pysft_raise(pysft_state_of(module), &err, path.text);
+    if (code) name = pysft_raise(pysft_state_of(module), &err, path.text);
     else if (format == SFT_IMPORT_NONE) name = Py_NewRef(Py_None);
     else name = PyUnicode_FromString(sft_import_format_describe(format)->name);
     pysft_path_free(&path);
@@ -135,22 +133,21 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
 
 /* ── Saving ── */
 
-static sft_code save_import(const pysft_store *store, const char *output,
-                            const sft_path_options *options, const sft_job *job, sft_error *err) {
-    sft_sink sink;
-    sft_code code = sft_sink_path(output, options, &sink, err);
-    return code ? code : sft_import_save(pysft_store_imported(store), sink, NULL, job, err);
-}
-
 static PyObject *run_import(pysft_state *state, const pysft_store *store, const char *output,
                             const sft_path_options *options, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
+    const sft_import *import = pysft_store_imported(store);
+    sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
-    code = output ? save_import(store, output, options, &job.job, &err)
-                  : sft_import_verify(pysft_store_imported(store), &job.job, &err);
+    if (output) {
+        code = sft_sink_path(output, options, &sink, &err);
+        if (!code) code = sft_import_save(import, sink, NULL, &job.job, &err);
+    } else {
+        code = sft_import_verify(import, &job.job, &err);
+    }
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) Py_RETURN_NONE;
     bool of_output = code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH

@@ -39,8 +39,7 @@ static bool tick(void *ctx, uint64_t done, uint64_t total) {
 
 /* Called while the library waits for a pipe: false once a signal handler has raised. The
  * exception stays set and takes precedence over the read's error (pysft_raise). */
-static bool keep_waiting(void *ctx) {
-    (void)ctx;
+static bool keep_waiting(void *Py_UNUSED(ctx)) {
     if (!Py_IsInitialized()) return true;
     PyGILState_STATE gil = PyGILState_Ensure();
     int rc = PyErr_Occurred() ? -1 : PyErr_CheckSignals();
@@ -70,7 +69,7 @@ int pysft_job_begin(pysft_job *job, PyObject *progress) {
 
 int pysft_job_end(pysft_job *job, sft_code code) {
     if (PyErr_Occurred()) return -1;
-    if (code != SFT_OK) return -1;
+    if (code) return -1;
     if (!job->progress || job->reported) return 0;
     if (job->total != SFT_SIZE_UNKNOWN) job->done = job->total;
     return call_progress(job);

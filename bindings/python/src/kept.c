@@ -47,14 +47,6 @@ static void block_free(kept_block block) {
     atomic_fetch_sub(&mapped, 1);
 }
 
-static char *block_map(size_t len) {
-    bool few = atomic_fetch_add(&mapped, 1) < MAPPED_MOST;
-    char *at = few ? pysft_host_map(len) : NULL;
-    if (few && !at && pysft_kept_release() > 0) at = pysft_host_map(len);
-    if (!at) atomic_fetch_sub(&mapped, 1);
-    return at;
-}
-
 static kept_block slot_take(size_t slot) {
     kept_block block = atomic_exchange(&kept[slot], 0);
     atomic_fetch_sub(&kept_bytes, block_length(block));
@@ -86,7 +78,11 @@ char *pysft_kept_take(size_t len, bool *again) {
     if (*again && found > len) pysft_host_unmap(block_start(block) + len, found - len);
     if (*again) return block_start(block);
     block_free(block); /* another thread's, put there since */
-    return block_map(len);
+    bool few = atomic_fetch_add(&mapped, 1) < MAPPED_MOST;
+    char *at = few ? pysft_host_map(len) : NULL;
+    if (few && !at && pysft_kept_release() > 0) at = pysft_host_map(len);
+    if (!at) atomic_fetch_sub(&mapped, 1);
+    return at;
 }
 
 void pysft_kept_give(char *at, size_t len) {

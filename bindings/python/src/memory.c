@@ -197,24 +197,11 @@ static sft_open_options file_options(const pysft_open_options *given, sft_mode m
     return options;
 }
 
-static sft_mode path_mode(pysft_mode mode) {
-    switch (mode) {
-    case PYSFT_AUTO: return pysft_host_commits_maps ? SFT_READ : SFT_MAP_COW;
-    case PYSFT_COW: return SFT_MAP_COW;
-    case PYSFT_MAP: return SFT_MAP;
-    case PYSFT_READ: return SFT_READ;
-    }
-    return SFT_READ;
-}
-
 /* Records which shards' memory can be shared: not a file's whose end was not checked. */
 static int fill_shards(opened_set *opened, bool share, bool writable) {
     opened->shard_count = sft_set_shard_count(opened->set);
     opened->shards = calloc(opened->shard_count ? opened->shard_count : 1, sizeof *opened->shards);
-    if (!opened->shards) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!opened->shards) return pysft_no_memory();
     for (size_t i = 0; i < opened->shard_count; i++) {
         const sft_file *file = sft_set_shard_at(opened->set, i);
         const char *base = sft_file_source(file).base;
@@ -228,39 +215,24 @@ static int fill_shards(opened_set *opened, bool share, bool writable) {
 static int keep_text(const char *text, char **out) {
     *out = strdup(text);
     if (*out) return 0;
-    PyErr_NoMemory();
-    return -1;
+    return pysft_no_memory();
 }
 
-static int keep_path(opened_set *opened, const char *path) {
-    return keep_text(path, &opened->path);
-}
-
-/* No GIL. Falls back to reading if the system cannot map privately; open->mode tells. Where maps
- * are made only when asked for, one that cannot be made is an error. */
-static sft_code open_set(const char *path, sft_open_options *open, sft_set **out,
-                         sft_error *err) {
-    sft_set_options options = SFT_SET_OPTIONS_INIT;
-    options.open = open;
-    sft_code code = sft_set_open(path, &options, out, err);
-    if (code != SFT_IO_MAP || open->mode != SFT_MAP_COW || pysft_host_commits_maps) return code;
-    open->mode = SFT_READ;
-    return sft_set_open(path, &options, out, err);
-}
-
+/* Falls back to reading if the system cannot map privately; options->mode tells. Where maps are
+ * made only when asked for, one that cannot be made is an error. */
 static sft_code try_open(opened_set *opened, const pysft_path *path, sft_open_options *options,
                          sft_error *err) {
+    sft_set_options set = SFT_SET_OPTIONS_INIT;
     sft_code code;
+    set.open = options;
     Py_BEGIN_ALLOW_THREADS
-    code = open_set(path->text, options, &opened->set, err);
+    code = sft_set_open(path->text, &set, &opened->set, err);
+    if (code == SFT_IO_MAP && options->mode == SFT_MAP_COW && !pysft_host_commits_maps) {
+        options->mode = SFT_READ;
+        code = sft_set_open(path->text, &set, &opened->set, err);
+    }
     Py_END_ALLOW_THREADS
     return code;
-}
-
-/* Of a path that is no file, whether it is a folder's, rather than a device's or the like. */
-static bool is_folder(const pysft_path *path) {
-    return path->remote || !pysft_path_is(path->text, "exists")
-           || pysft_path_is(path->text, "isdir");
 }
 
 /* The path of a folder becomes that of its model. */
@@ -275,13 +247,15 @@ static int open_file(pysft_state *state, opened_set *opened, pysft_path *path,
     bool folder = path->remote && sft_remote_is_folder(path->text);
     if (folder && choose(state, opened, path) < 0) return -1;
     sft_code code = try_open(opened, path, options, &err);
-    if (code == SFT_IO_NOT_FILE && !folder && is_folder(path)) {
+    /* Rather than a device or the like. */
+    if (code == SFT_IO_NOT_FILE && !folder
+        && (path->remote || !pysft_path_is(path->text, "exists")
+            || pysft_path_is(path->text, "isdir"))) {
         if (choose(state, opened, path) < 0) return -1;
         code = try_open(opened, path, options, &err);
     }
-    if (!code) return keep_path(opened, path->text);
-    (void)pysft_raise(state, &err, path->text);
-    return -1;
+    if (!code) return keep_text(path->text, &opened->path);
+    return pysft_fail(state, &err, path->text);
 }
 
 static int refuse_mode(const char *expected, const char *found) {
@@ -292,8 +266,10 @@ static int refuse_mode(const char *expected, const char *found) {
 
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
                      const pysft_open_options *given) {
-    sft_open_options options = file_options(given, path_mode(given->mode));
+    static const sft_mode modes[] = { SFT_MAP_COW, SFT_MAP, SFT_MAP_COW, SFT_READ };
+    sft_open_options options = file_options(given, modes[given->mode]);
     pysft_path path;
+    if (given->mode == PYSFT_AUTO && pysft_host_commits_maps) options.mode = SFT_READ;
     if (pysft_input_of(state, source, &path) < 0) return -1;
     int rc = 0;
     if (path.remote && (given->mode == PYSFT_COW || given->mode == PYSFT_MAP))
@@ -325,12 +301,11 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
     size_t len = (size_t)opened->view.len;
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_memory(opened->view.buf, len, &options, &file, &err);
-    if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
+    if (!code) code = sft_set_from_file(file, NULL, &opened->set, &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK)
+    if (!code)
         return fill_shards(opened, given->mode == PYSFT_MAP, !opened->view.readonly);
-    (void)pysft_raise(state, &err, NULL);
-    return -1;
+    return pysft_fail(state, &err, NULL);
 }
 
 /* Keeps the name of a file object, if it has one, for messages. */
@@ -341,7 +316,7 @@ static int keep_name(opened_set *opened, PyObject *source) {
     int rc = 0;
     if (name && PyUnicode_Check(name) && PyUnicode_FSConverter(name, &bytes)) {
         const char *text = PyBytes_AsString(bytes);
-        rc = text ? keep_path(opened, text) : -1;
+        rc = text ? keep_text(text, &opened->path) : -1;
         Py_DECREF(bytes);
     }
     Py_XDECREF(name);
@@ -363,37 +338,42 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
     PyObject *held = pysft_source_object(&source);
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_source(source, &options, &file, &err);
-    if (code == SFT_OK) code = sft_set_from_file(file, NULL, &opened->set, &err);
+    if (!code) code = sft_set_from_file(file, NULL, &opened->set, &err);
     Py_END_ALLOW_THREADS
-    if (code != SFT_OK) {
-        (void)pysft_raise(state, &err, opened->path);
-        return -1;
-    }
+    if (code) return pysft_fail(state, &err, opened->path);
     opened->owner = held;
     return fill_shards(opened, false, false);
 }
 
-static int open_any(pysft_state *state, opened_set *opened, PyObject *source,
-                    const pysft_open_options *given) {
-    if (PyObject_CheckBuffer(source)) return open_buffer(state, opened, source, given);
-    if (pysft_is_source(source)) return open_object(state, opened, source, given);
-    return open_path(state, opened, source, given);
-}
-
-pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
-                              const pysft_open_options *given) {
-    PyObject *type, *value, *trace;
+/* A store whose set is not open yet; NULL with an exception. */
+static pysft_store *opened_new(void) {
     pysft_store *store = pysft_store_block(0);
     if (store) store->opened = calloc(1, sizeof *store->opened);
-    if (store && store->opened) {
-        if (open_any(state, store->opened, source, given) == 0) return store;
-    } else {
-        PyErr_NoMemory();
-    }
+    if (store && store->opened) return store;
+    pysft_store_drop(store);
+    (void)PyErr_NoMemory();
+    return NULL;
+}
+
+/* The store, or after a failure (-1) NULL with the exception that is set. */
+static pysft_store *opened_end(pysft_store *store, int rc) {
+    PyObject *type, *value, *trace;
+    if (rc == 0) return store;
     PyErr_Fetch(&type, &value, &trace);
     pysft_store_drop(store);
     PyErr_Restore(type, value, trace);
     return NULL;
+}
+
+pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
+                              const pysft_open_options *given) {
+    pysft_store *store = opened_new();
+    if (!store) return NULL;
+    if (PyObject_CheckBuffer(source))
+        return opened_end(store, open_buffer(state, store->opened, source, given));
+    if (pysft_is_source(source))
+        return opened_end(store, open_object(state, store->opened, source, given));
+    return opened_end(store, open_path(state, store->opened, source, given));
 }
 
 /* Consumes the path. */
@@ -407,32 +387,21 @@ static int open_foreign(pysft_state *state, opened_set *opened, pysft_path *path
     if (path->remote) opened->remote = pysft_remote_hold(path->remote);
     Py_BEGIN_ALLOW_THREADS
     code = sft_import_open(path->text, &how, &import, &err);
-    if (code == SFT_OK) code = sft_import_set(import, path->text, &opened->set, &err);
+    if (!code) code = sft_import_set(import, path->text, &opened->set, &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK) opened->import = import;
-    int rc = code == SFT_OK ? keep_path(opened, path->text) : -1;
-    if (code != SFT_OK) (void)pysft_raise(state, &err, path->text);
+    if (!code) opened->import = import;
+    int rc = code ? pysft_fail(state, &err, path->text) : keep_text(path->text, &opened->path);
     pysft_path_free(path);
     return rc < 0 ? -1 : fill_shards(opened, false, false);
 }
 
 pysft_store *pysft_store_import(pysft_state *state, PyObject *path,
                                 const struct sft_import_options *options) {
-    PyObject *type, *value, *trace;
     pysft_path given;
     if (pysft_input_of(state, path, &given) < 0) return NULL;
-    pysft_store *store = pysft_store_block(0);
-    if (store) store->opened = calloc(1, sizeof *store->opened);
-    if (store && store->opened) {
-        if (open_foreign(state, store->opened, &given, options) == 0) return store;
-    } else {
-        PyErr_NoMemory();
-        pysft_path_free(&given);
-    }
-    PyErr_Fetch(&type, &value, &trace);
-    pysft_store_drop(store);
-    PyErr_Restore(type, value, trace);
-    return NULL;
+    pysft_store *store = opened_new();
+    if (!store) pysft_path_free(&given);
+    return store ? opened_end(store, open_foreign(state, store->opened, &given, options)) : NULL;
 }
 
 const struct sft_import *pysft_store_imported(const pysft_store *store) {

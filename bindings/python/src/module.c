@@ -16,17 +16,8 @@ static const char *kind_name(sft_kind kind) {
     return "";
 }
 
-static int name_dtypes(pysft_state *state) {
-    for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
-        state->dtype_names[i] = PyUnicode_InternFromString(sft_dtype_describe((sft_dtype)i)->name);
-        if (!state->dtype_names[i]) return -1;
-    }
-    return 0;
-}
-
-static PyObject *dtype_table(pysft_state *state) {
+static PyObject *dtype_table(pysft_state *Py_UNUSED(state)) {
     PyObject *table = PyDict_New();
-    (void)state;
     for (int i = 0; table && i < SFT_DTYPE_COUNT; i++) {
         const sft_dtype_info *row = sft_dtype_describe((sft_dtype)i);
         PyObject *facts = Py_BuildValue("(Is)", (unsigned)row->bits, kind_name(row->kind));
@@ -35,10 +26,9 @@ static PyObject *dtype_table(pysft_state *state) {
     return table;
 }
 
-static PyObject *code_table(pysft_state *state) {
+static PyObject *code_table(pysft_state *Py_UNUSED(state)) {
     PyObject *table = PyDict_New();
     const sft_code_info *row;
-    (void)state;
     for (size_t i = 0; table && (row = sft_code_at(i)) != NULL; i++) {
         PyObject *facts =
             Py_BuildValue("(iss)", (int)row->code, row->sentence, pysft_exception(row->code));
@@ -87,29 +77,24 @@ static const char *type_name(size_t type) {
     return strrchr(type_rows[type].spec->name, '.') + 1;
 }
 
-static bool has_function(const PyMethodDef *functions, const char *name) {
-    while (functions->ml_name && strcmp(functions->ml_name, name) != 0) functions++;
-    return functions->ml_name != NULL;
-}
-
-static PyObject *make_table(PyObject *module, size_t row) {
-    PyObject *table = table_rows[row].make(pysft_state_of(module));
-    if (table && PyModule_AddObjectRef(module, table_rows[row].name, table) < 0) Py_CLEAR(table);
-    return table;
-}
-
 /* NULL without an exception: there is no such name. */
 static PyObject *make_named(PyObject *module, const char *name) {
     for (size_t i = 0; i < ROWS(table_rows); i++)
-        if (strcmp(table_rows[i].name, name) == 0) return make_table(module, i);
+        if (strcmp(table_rows[i].name, name) == 0) {
+            PyObject *table = table_rows[i].make(pysft_state_of(module));
+            if (table && PyModule_AddObjectRef(module, name, table) < 0) Py_CLEAR(table);
+            return table;
+        }
     for (size_t i = 0; i < PYSFT_TYPE_COUNT; i++)
         if (strcmp(type_name(i), name) == 0)
             return Py_XNewRef((PyObject *)pysft_type_of(pysft_state_of(module), (pysft_type)i));
-    for (size_t i = 0; i < ROWS(function_rows); i++)
-        if (has_function(function_rows[i], name)) {
-            if (PyModule_AddFunctions(module, function_rows[i]) < 0) return NULL;
-            return PyObject_GetAttrString(module, name);
-        }
+    for (size_t i = 0; i < ROWS(function_rows); i++) {
+        const PyMethodDef *row = function_rows[i];
+        while (row->ml_name && strcmp(row->ml_name, name) != 0) row++;
+        if (!row->ml_name) continue;
+        if (PyModule_AddFunctions(module, function_rows[i]) < 0) return NULL;
+        return PyObject_GetAttrString(module, name);
+    }
     return NULL;
 }
 
@@ -143,9 +128,8 @@ static int list_names(PyObject *names) {
     return rc;
 }
 
-static PyObject *core_dir(PyObject *module, PyObject *none) {
+static PyObject *core_dir(PyObject *module, PyObject *Py_UNUSED(none)) {
     PyObject *names = PySet_New(PyModule_GetDict(module)), *list = NULL;
-    (void)none;
     if (names && list_names(names) == 0) list = PySequence_List(names);
     Py_XDECREF(names);
     return list;
@@ -153,23 +137,24 @@ static PyObject *core_dir(PyObject *module, PyObject *none) {
 
 /* ── The module ── */
 
-/* Our state would be separate per interpreter, but numpy and torch do not support it, nor does
- * releasing tensors from threads unknown to Python. */
-static int refuse_subinterpreters(void) {
-    PyInterpreterState *interpreter = PyInterpreterState_Get();
-    if (interpreter && PyInterpreterState_GetID(interpreter) == 0) return 0;
-    PyErr_SetString(PyExc_ImportError, "libsafetensors does not support sub-interpreters");
-    return -1;
-}
-
 static int core_exec(PyObject *module) {
     pysft_state *state = pysft_state_of(module);
-    if (refuse_subinterpreters() < 0) return -1;
+    /* Our state would be separate per interpreter, but numpy and torch do not support it, nor does
+     * releasing tensors from threads unknown to Python. */
+    PyInterpreterState *interpreter = PyInterpreterState_Get();
+    if (!interpreter || PyInterpreterState_GetID(interpreter) != 0) {
+        PyErr_SetString(PyExc_ImportError, "libsafetensors does not support sub-interpreters");
+        return -1;
+    }
     state->module = module;
     state->rows = type_rows;
     atomic_flag_clear(&state->remote_busy);
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
+        state->dtype_names[i] = PyUnicode_InternFromString(sft_dtype_describe((sft_dtype)i)->name);
+        if (!state->dtype_names[i]) return -1;
+    }
     if (PyModule_AddStringConstant(module, "__version__", sft_version()) < 0
-        || name_dtypes(state) < 0 || pysft_error_add(module) < 0 || pysft_hints_add(module) < 0)
+        || pysft_error_add(module) < 0 || pysft_hints_add(module) < 0)
         return -1;
     return pysft_wait_add(module);
 }
@@ -202,19 +187,13 @@ static void core_free(void *module) {
     (void)core_clear(module);
 }
 
-static PyObject *build_info(PyObject *module, PyObject *none) {
-    (void)module;
-    (void)none;
+static PyObject *build_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
     return PyUnicode_FromString(sft_build_info());
 }
 
-static PyObject *release_memory(PyObject *module, PyObject *none) {
+static PyObject *release_memory(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
     size_t bytes;
-    (void)module;
-    (void)none;
-    Py_BEGIN_ALLOW_THREADS
-    bytes = pysft_kept_release();
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(bytes = pysft_kept_release());
     return PyLong_FromSize_t(bytes);
 }
 

@@ -3,15 +3,6 @@
 
 #include <string.h>
 
-/* The path and the options, to open the File again; NULL with an exception. */
-static PyObject *how_of(PyObject *source, PyObject *kwargs) {
-    PyObject *options = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
-    if (options && kwargs && PyDict_DelItemString(options, "source") < 0) PyErr_Clear();
-    PyObject *how = options ? PyTuple_Pack(2, source, options) : NULL;
-    Py_XDECREF(options);
-    return how;
-}
-
 /* The URL by which a File is opened again; NULL, without an exception, if its name leaves out what
  * is secret. A name on the web is that of the file; others may be of folders. */
 static PyObject *url_again(const pysft_store *store, PyObject *source) {
@@ -28,7 +19,13 @@ static PyObject *new_file(pysft_state *state, pysft_store *store, PyObject *sour
     bool is_url = is_path && pysft_is_url(source);
     PyObject *again = is_url ? url_again(store, source) : Py_NewRef(source);
     if (!again) is_path = false;
-    PyObject *how = is_path ? how_of(again, kwargs) : NULL, *file = NULL;
+    PyObject *how = NULL, *file = NULL; /* the path and the options, to open the File again */
+    if (is_path) {
+        PyObject *options = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
+        if (options && kwargs && PyDict_DelItemString(options, "source") < 0) PyErr_Clear();
+        how = options ? PyTuple_Pack(2, again, options) : NULL;
+        Py_XDECREF(options);
+    }
     Py_XDECREF(again);
     if (how || !is_path) file = pysft_file_new(state, store, how);
     else pysft_store_drop(store);

@@ -53,14 +53,12 @@ static PyObject *options_check(PyObject *object, PyObject *given) {
     return done;
 }
 
-static PyObject *options_mode(PyObject *object, void *unused) {
+static PyObject *options_mode(PyObject *object, void *Py_UNUSED(unused)) {
     sft_dataset_mode mode = sft_dataset_options_mode(((options_object *)object)->options);
-    (void)unused;
     return PyUnicode_FromString(mode == SFT_DATASET_BATCH ? "batch" : "kv");
 }
 
-static PyObject *options_indexed(PyObject *object, void *unused) {
-    (void)unused;
+static PyObject *options_indexed(PyObject *object, void *Py_UNUSED(unused)) {
     return PyBool_FromLong(sft_dataset_options_indexed(((options_object *)object)->options));
 }
 

@@ -1,5 +1,6 @@
-/* Paths and URLs from Python objects. */
+/* Paths and URLs from Python objects; what an output inherits from its input. */
 #include "remote.h"
+#include "tools.h"
 
 /* An fsspec.OpenFile has open() but no read() before that call. */
 static void explain_path(PyObject *object) {
@@ -52,13 +53,8 @@ static int name_of(pysft_state *state, PyObject *object, pysft_path *out) {
     sft_code code;
     if (!PyUnicode_FSConverter(object, &out->bytes)) return -1;
     const char *url = PyBytes_AsString(out->bytes);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_remote_name(pysft_remote_of(out->remote), url, &name, &err);
-    Py_END_ALLOW_THREADS
-    if (code) {
-        (void)pysft_raise(state, &err, NULL);
-        return -1;
-    }
+    PYSFT_NO_GIL(code = sft_remote_name(pysft_remote_of(out->remote), url, &name, &err));
+    if (code) return pysft_fail(state, &err, NULL);
     pysft_replace(&out->bytes, PyBytes_FromString(name));
     if (out->bytes) out->text = PyBytes_AsString(out->bytes);
     return out->bytes ? 0 : -1;
@@ -71,4 +67,70 @@ int pysft_input_of(pysft_state *state, PyObject *object, pysft_path *out) {
     if (name_of(state, object, out) == 0) return 0;
     pysft_path_free(out);
     return -1;
+}
+
+/* ── Output: link policy, and permissions and time inherited from the input ── */
+
+static const char *const link_words[] = { "replace", "follow", "refuse", NULL };
+
+int pysft_link_of(PyObject *word, sft_link_policy *out) {
+    int at = 0;
+    *out = SFT_LINK_REPLACE;
+    if (!word) return 0;
+    if (pysft_choice_of(word, "link", link_words, &at) < 0) return -1;
+    *out = (sft_link_policy)at;
+    return 0;
+}
+
+int pysft_name_of(PyObject *object, pysft_path *out) {
+    PyObject *name = PyObject_GetAttrString(object, "name");
+    *out = (pysft_path){ NULL, NULL, NULL };
+    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    bool known = name && PyUnicode_Check(name) && pysft_path_of(name, out) == 0;
+    PyErr_Clear();
+    Py_XDECREF(name);
+    if (!known) out->text = "-";
+    return 0;
+}
+
+/* New reference to os.stat of a path. */
+static PyObject *stat_of(const char *path) {
+    PyObject *text = PyUnicode_DecodeFSDefault(path);
+    PyObject *facts = pysft_import_call("os", "stat", text);
+    Py_XDECREF(text);
+    return facts;
+}
+
+static int fact_of(PyObject *facts, const char *name, long long *out) {
+    PyObject *value = PyObject_GetAttrString(facts, name);
+    *out = value ? PyLong_AsLongLong(value) : -1;
+    Py_XDECREF(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Permission bits of an existing file; all bits if there is none. */
+static int mode_at(const char *path, long long *mode) {
+    PyObject *facts = stat_of(path);
+    int status = 0;
+    *mode = 0777;
+    if (facts) status = fact_of(facts, "st_mode", mode);
+    else if (!PyErr_ExceptionMatches(PyExc_OSError)) return -1;
+    else PyErr_Clear();
+    Py_XDECREF(facts);
+    return status;
+}
+
+int pysft_inherit(const char *from, const char *to, bool keep_mtime, sft_path_options *options) {
+    long long mode, mtime, there;
+    if (!from) return 0;
+    PyObject *facts = stat_of(from);
+    int status = facts ? fact_of(facts, "st_mode", &mode) : -1;
+    if (status == 0) status = fact_of(facts, "st_mtime_ns", &mtime);
+    Py_XDECREF(facts);
+    if (status < 0 || mode_at(to, &there) < 0) return -1;
+    options->mode = (uint32_t)(mode & there) & 0777;
+    if (options->mode == 0) options->mode = 0600;
+    options->has_mtime = keep_mtime;
+    options->mtime_ns = keep_mtime ? mtime : 0;
+    return 0;
 }

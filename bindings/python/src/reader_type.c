@@ -71,10 +71,7 @@ static int rows_of(pysft_state *state, PyObject *parts, PyObject *blocks, plan_r
     out->block_count = (size_t)PyTuple_Size(blocks);
     out->parts = PyMem_Calloc(out->count + 1, sizeof *out->parts);
     out->blocks = PyMem_Calloc(out->block_count + 1, sizeof *out->blocks);
-    if (!out->parts || !out->blocks) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!out->parts || !out->blocks) return pysft_no_memory();
     for (size_t i = 0; i < out->count; i++)
         if (part_of(state, PyTuple_GetItem(parts, (Py_ssize_t)i), &out->parts[i]) < 0) return -1;
     for (size_t i = 0; i < out->block_count; i++)
@@ -91,8 +88,7 @@ static int plan_make(pysft_state *state, PlanObject *self, const plan_rows *rows
                              &self->plan, &err);
     Py_END_ALLOW_THREADS
     if (!code) return 0;
-    (void)pysft_raise(state, &err, self->path);
-    return -1;
+    return pysft_fail(state, &err, self->path);
 }
 
 static int plan_fill(PlanObject *self, PyObject *parts, PyObject *blocks,
@@ -147,18 +143,15 @@ static void plan_dealloc(PyObject *object) {
     pysft_object_free(object);
 }
 
-static PyObject *plan_wanted(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *plan_wanted(PyObject *object, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(sft_read_plan_wanted(((PlanObject *)object)->plan));
 }
 
-static PyObject *plan_total(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *plan_total(PyObject *object, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(sft_read_plan_total(((PlanObject *)object)->plan));
 }
 
-static PyObject *plan_slot_bytes(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *plan_slot_bytes(PyObject *object, void *Py_UNUSED(closure)) {
     return PyLong_FromSize_t(sft_read_plan_slot_bytes(((PlanObject *)object)->plan));
 }
 
@@ -174,9 +167,7 @@ static PyObject *plan_run(PyObject *object, PyObject *args, PyObject *kwargs) {
         || pysft_job_begin(&job, progress) < 0
         || pysft_threads_of(threads, &job.job.threads) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_read_plan_run(self->plan, &job.job, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_read_plan_run(self->plan, &job.job, &err));
     if (pysft_job_end(&job, code) == 0) return Py_NewRef(Py_None);
     return pysft_raise(pysft_state_from(object), &err, self->path);
 }
@@ -197,9 +188,7 @@ static PyObject *plan_reader(PyObject *object, PyObject *args, PyObject *kwargs)
     if (!reader) return NULL;
     atomic_flag_clear(&reader->busy);
     reader->plan = Py_NewRef(object);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_reader_start(self->plan, count, &reader->reader, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_reader_start(self->plan, count, &reader->reader, &err));
     if (!code) return (PyObject *)reader;
     Py_DECREF(reader);
     return pysft_raise(state, &err, self->path);
@@ -239,9 +228,7 @@ static PyType_Slot plan_slots[] = {
 static void close_reader(ReaderObject *self) {
     sft_reader *reader = self->reader;
     self->reader = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    sft_reader_close(reader);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(sft_reader_close(reader));
 }
 
 static int reader_traverse(PyObject *object, visitproc visit, void *arg) {
@@ -272,10 +259,7 @@ static int add_slot(ReaderObject *self, void *memory) {
     size_t size = (size_t)(self->added + 1) * sizeof *self->is_held;
     bool *is_held = PyMem_Realloc(self->is_held, size);
     sft_error err = SFT_ERROR_INIT;
-    if (!is_held) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!is_held) return pysft_no_memory();
     self->is_held = is_held;
     if (sft_reader_add(self->reader, memory, &err)) {
         (void)pysft_raise(pysft_state_from((PyObject *)self), &err, NULL);
@@ -294,9 +278,8 @@ static PyObject *reader_add(PyObject *object, PyObject *address) {
     return rc < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *reader_starved(PyObject *object, PyObject *none) {
+static PyObject *reader_starved(PyObject *object, PyObject *Py_UNUSED(none)) {
     ReaderObject *self = (ReaderObject *)object;
-    (void)none;
     if (!enter_open(self)) return NULL;
     bool starved = sft_reader_starved(self->reader);
     pysft_leave(&self->busy);
@@ -317,26 +300,20 @@ static PyObject *copies_of(const sft_filled *filled) {
 }
 
 /* (slot, copies); None if none came; (None, []) at the end. */
-static PyObject *filled_row(ReaderObject *self, const sft_filled *filled) {
-    if (filled->slot == SFT_SLOT_NONE) return Py_NewRef(Py_None);
-    if (filled->slot == SFT_SLOT_END) return Py_BuildValue("(O[])", Py_None);
-    self->is_held[filled->slot] = true;
-    PyObject *copies = copies_of(filled);
-    return copies ? Py_BuildValue("(nN)", (Py_ssize_t)filled->slot, copies) : NULL;
-}
-
 static PyObject *next_filled(ReaderObject *self, int32_t milliseconds) {
     sft_error err = SFT_ERROR_INIT;
     sft_filled filled;
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_reader_next(self->reader, milliseconds, &filled, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_reader_next(self->reader, milliseconds, &filled, &err));
     if (code)
         return pysft_raise(pysft_state_from((PyObject *)self), &err,
                            ((PlanObject *)self->plan)->path);
     if (PyErr_Occurred() || PyErr_CheckSignals() < 0) return NULL;
-    return filled_row(self, &filled);
+    if (filled.slot == SFT_SLOT_NONE) return Py_NewRef(Py_None);
+    if (filled.slot == SFT_SLOT_END) return Py_BuildValue("(O[])", Py_None);
+    self->is_held[filled.slot] = true;
+    PyObject *copies = copies_of(&filled);
+    return copies ? Py_BuildValue("(nN)", (Py_ssize_t)filled.slot, copies) : NULL;
 }
 
 static PyObject *reader_next(PyObject *object, PyObject *args, PyObject *kwargs) {
@@ -366,9 +343,8 @@ static PyObject *reader_give_back(PyObject *object, PyObject *number) {
     return held ? Py_NewRef(Py_None) : NULL;
 }
 
-static PyObject *reader_close(PyObject *object, PyObject *none) {
+static PyObject *reader_close(PyObject *object, PyObject *Py_UNUSED(none)) {
     ReaderObject *self = (ReaderObject *)object;
-    (void)none;
     if (!pysft_enter(&self->busy, "Reader")) return NULL;
     close_reader(self);
     pysft_leave(&self->busy);

@@ -77,16 +77,6 @@ static void tell_exchange(void *ctx, const sft_exchange *exchange) {
 
 /* ── The life of one ── */
 
-/* libcurl, or else Python's own modules. */
-static int open_transport(pysft_remote *self) {
-    PyObject *wanted = variable("LIBSAFETENSORS_TRANSPORT");
-    bool python = wanted && strcmp(PyBytes_AsString(wanted), "python") == 0;
-    sft_error err = SFT_ERROR_INIT;
-    Py_XDECREF(wanted);
-    if (!python && sft_transport_curl(NULL, &self->transport, &err) == SFT_OK) return 0;
-    return pysft_transport_python(&self->transport);
-}
-
 static sft_code open_remote(pysft_remote *self, const pysft_remote_options *given,
                             PyObject *token, sft_error *err) {
     sft_remote_options options = given->options;
@@ -97,9 +87,7 @@ static sft_code open_remote(pysft_remote *self, const pysft_remote_options *give
     options.environment_ctx = &all;
     if (self->on_exchange) options.on_exchange = tell_exchange;
     options.exchange_ctx = self->on_exchange;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_remote_open(&options, &self->remote, err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_remote_open(&options, &self->remote, err));
     Py_XDECREF(all.value);
     return code;
 }
@@ -120,7 +108,14 @@ pysft_remote *pysft_remote_new(pysft_state *state, const pysft_remote_options *g
     self->process = pysft_host_process();
     self->on_exchange = Py_XNewRef(given->on_exchange);
     bool ready = !given->token || (token = PyUnicode_EncodeFSDefault(given->token)) != NULL;
-    ready = ready && open_transport(self) == 0;
+    if (ready) { /* libcurl, or else Python's own modules */
+        PyObject *wanted = variable("LIBSAFETENSORS_TRANSPORT");
+        bool python = wanted && strcmp(PyBytes_AsString(wanted), "python") == 0;
+        Py_XDECREF(wanted);
+        ready = (!python && !sft_transport_curl(NULL, &self->transport, &err))
+                || pysft_transport_python(&self->transport) == 0;
+        err = (sft_error)SFT_ERROR_INIT;
+    }
     if (ready) code = open_remote(self, given, token, &err);
     Py_XDECREF(token);
     if (ready && !code) return self;
@@ -140,9 +135,7 @@ void pysft_remote_run(const pysft_remote *self, void (*function)(void *), void *
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    Py_BEGIN_ALLOW_THREADS
-    function(ctx);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(function(ctx));
     PyErr_Restore(type, value, trace);
     PyGILState_Release(gil);
 }

@@ -136,37 +136,30 @@ static void remote_dealloc(PyObject *object) {
 
 /* ── Methods ── */
 
-static PyObject *remote_close(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *remote_close(PyObject *object, PyObject *Py_UNUSED(none)) {
     (void)remote_clear(object);
     Py_RETURN_NONE;
 }
 
-static PyObject *remote_enter(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *remote_enter(PyObject *object, PyObject *Py_UNUSED(none)) {
     return Py_NewRef(object);
 }
 
-static PyObject *remote_exit(PyObject *object, PyObject *args) {
-    (void)args;
+static PyObject *remote_exit(PyObject *object, PyObject *Py_UNUSED(args)) {
     return remote_close(object, NULL);
 }
 
-static PyObject *get_closed(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *get_closed(PyObject *object, void *Py_UNUSED(closure)) {
     pysft_remote *held = swap_held((RemoteObject *)object, false);
     pysft_remote_drop(held);
     return PyBool_FromLong(!held);
 }
 
-static PyObject *get_sums(PyObject *object, void *closure) {
-    (void)closure;
+static PyObject *get_sums(PyObject *object, void *Py_UNUSED(closure)) {
     pysft_remote *held = hold(pysft_state_from(object), object);
     sft_remote_sums sums;
     if (!held) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    sums = sft_remote_sums_of(pysft_remote_of(held));
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(sums = sft_remote_sums_of(pysft_remote_of(held)));
     pysft_remote_drop(held);
     return Py_BuildValue("{sK,sK,sK}", "requests", (unsigned long long)sums.requests, "bytes",
                          (unsigned long long)sums.bytes, "retries",
@@ -275,23 +268,6 @@ static PyObject *exchange_default(pysft_state *state, PyObject *next) {
     return old;
 }
 
-/* New reference, or NULL. */
-static PyObject *current(pysft_state *state) {
-    while (atomic_flag_test_and_set_explicit(&state->remote_busy, memory_order_acquire)) {
-    }
-    PyObject *now = Py_XNewRef(state->remote);
-    atomic_flag_clear_explicit(&state->remote_busy, memory_order_release);
-    return now;
-}
-
-/* A new hold on what an object holds, if this process may use it; NULL, without an exception. */
-static pysft_remote *usable(PyObject *object) {
-    pysft_remote *held = swap_held((RemoteObject *)object, false);
-    if (!held || pysft_remote_is_ours(held)) return held;
-    pysft_remote_drop(held);
-    return NULL;
-}
-
 static pysft_remote *make_default(pysft_state *state) {
     pysft_remote_options none = { SFT_REMOTE_OPTIONS_INIT, NULL, NULL };
     pysft_remote *held = pysft_remote_new(state, &none);
@@ -302,8 +278,15 @@ static pysft_remote *make_default(pysft_state *state) {
 }
 
 pysft_remote *pysft_remote_default(pysft_state *state) {
-    PyObject *now = current(state);
-    pysft_remote *held = now ? usable(now) : NULL;
+    while (atomic_flag_test_and_set_explicit(&state->remote_busy, memory_order_acquire)) {
+    }
+    PyObject *now = Py_XNewRef(state->remote);
+    atomic_flag_clear_explicit(&state->remote_busy, memory_order_release);
+    pysft_remote *held = now ? swap_held((RemoteObject *)now, false) : NULL;
+    if (held && !pysft_remote_is_ours(held)) {
+        pysft_remote_drop(held);
+        held = NULL;
+    }
     bool closed = now && !held && !((RemoteObject *)now)->held;
     Py_XDECREF(now);
     if (held) return held;
@@ -321,8 +304,7 @@ static PyObject *remote_use(PyObject *module, PyObject *remote) {
     return old ? old : Py_NewRef(Py_None);
 }
 
-static PyObject *is_url(PyObject *module, PyObject *object) {
-    (void)module;
+static PyObject *is_url(PyObject *Py_UNUSED(module), PyObject *object) {
     return PyBool_FromLong(pysft_is_url(object));
 }
 

@@ -11,7 +11,7 @@ PyObject *pysft_text_take(sft_buffer *buffer) {
 
 PyObject *pysft_text_end(pysft_state *state, sft_buffer *text, sft_code code,
                          const sft_error *err, const char *path) {
-    if (code == SFT_OK && !PyErr_Occurred()) return pysft_text_take(text);
+    if (!code && !PyErr_Occurred()) return pysft_text_take(text);
     sft_buffer_free(text);
     return pysft_raise(state, err, path);
 }
@@ -22,7 +22,7 @@ sft_sink pysft_text_sink(sft_buffer *text) {
 }
 
 sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err) {
-    if (code == SFT_OK) return sft_sink_finish(sink, err);
+    if (!code) return sft_sink_finish(sink, err);
     sft_sink_abandon(sink);
     return code;
 }

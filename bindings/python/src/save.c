@@ -1,3 +1,4 @@
+/* save_file and save_bytes: tensors to a file, an object or bytes. */
 #include "specs.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ static PyObject *save_to_path(save_call *call, const char *path, const sft_path_
     sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
     code = sft_sink_path(path, options, &sink, &err);
-    if (code == SFT_OK) code = save_parts(call, pysft_sink_gather(sink), &err);
+    if (!code) code = save_parts(call, pysft_sink_gather(sink), &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, path);
     Py_RETURN_NONE;
@@ -55,7 +56,7 @@ static PyObject *save_to_object(save_call *call, PyObject *target) {
     sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
     code = sft_sink_callback(pysft_target_write, target, NULL, &sink, &err);
-    if (code == SFT_OK) code = save_parts(call, pysft_sink_gather(sink), &err);
+    if (!code) code = save_parts(call, pysft_sink_gather(sink), &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, NULL);
     Py_RETURN_NONE;
@@ -128,8 +129,7 @@ static sft_code finish_bytes(void *ctx, sft_error *err) {
     return SFT_OK;
 }
 
-static void abandon_bytes(void *ctx) {
-    (void)ctx;
+static void abandon_bytes(void *Py_UNUSED(ctx)) {
 }
 
 static const sft_sink_vtable bytes_sink_vtable = {
@@ -141,9 +141,7 @@ static PyObject *save_to_bytes(save_call *call) {
     sft_sink sink = { &bytes, &bytes_sink_vtable, true };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = save_parts(call, sink, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = save_parts(call, sink, &err));
     if (pysft_job_end(&call->job, code) == 0) return bytes.bytes;
     Py_XDECREF(bytes.bytes);
     return pysft_raise(call->state, &err, NULL);

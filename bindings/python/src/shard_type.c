@@ -32,7 +32,7 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
     code = sft_shard_writer_begin(options, storage, job, partition, schema, NULL, &self->writer,
                                   &err);
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return 0;
+    if (!code) return 0;
     (void)pysft_task_raise(&self->task, &err);
     return -1;
 }
@@ -69,9 +69,7 @@ static PyObject *shard_put(shard_object *self, struct ArrowArray *array, PyObjec
         return NULL;
     }
     job.job.threads = self->threads;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_append(self->writer, array, &job.job, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_shard_writer_append(self->writer, array, &job.job, &err));
     if (pysft_job_end(&job, code) < 0) return pysft_task_raise(&self->task, &err);
     Py_RETURN_NONE;
 }
@@ -102,9 +100,7 @@ static PyObject *shard_end(shard_object *self, PyObject *progress) {
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = self->threads;
     self->writer = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_finish(writer, &receipts, &job.job, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_shard_writer_finish(writer, &receipts, &job.job, &err));
     if (pysft_job_end(&job, code) == 0) return pysft_text_take(&receipts);
     sft_buffer_free(&receipts);
     return pysft_task_raise(&self->task, &err);
@@ -122,15 +118,12 @@ static PyObject *shard_close(PyObject *object, PyObject *args, PyObject *kwargs)
     return done;
 }
 
-static PyObject *shard_abandon(PyObject *object, PyObject *unused) {
+static PyObject *shard_abandon(PyObject *object, PyObject *Py_UNUSED(unused)) {
     shard_object *self = (shard_object *)object;
-    (void)unused;
     if (!pysft_enter(&self->task.busy, type_name)) return NULL;
     sft_shard_writer *writer = self->writer;
     self->writer = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    sft_shard_writer_abandon(writer);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(sft_shard_writer_abandon(writer));
     pysft_leave(&self->task.busy);
     Py_RETURN_NONE;
 }

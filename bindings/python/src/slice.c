@@ -4,15 +4,6 @@
 #include <string.h>
 
 /* 1: converted; 0: wrong type; -1: exception. */
-static int int_part(PyObject *item, sft_slice_part *out) {
-    if (!PyIndex_Check(item) || PyBool_Check(item)) return 0;
-    Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_IndexError);
-    if (value == -1 && PyErr_Occurred()) return -1;
-    out->kind = SFT_SLICE_PART_INDEX;
-    out->value = value;
-    return 1;
-}
-
 static int slice_part(PyObject *item, sft_slice_part *out) {
     Py_ssize_t start, stop, step;
     if (!PySlice_Check(item)) return 0;
@@ -32,7 +23,13 @@ static int one_part(PyObject *item, sft_slice_part *out) {
         return 0;
     }
     int found = slice_part(item, out);
-    if (found == 0) found = int_part(item, out);
+    if (found == 0 && PyIndex_Check(item) && !PyBool_Check(item)) {
+        Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_IndexError);
+        if (value == -1 && PyErr_Occurred()) return -1;
+        out->kind = SFT_SLICE_PART_INDEX;
+        out->value = value;
+        found = 1;
+    }
     if (found == 0)
         PyErr_Format(PyExc_TypeError,
                      "a tensor is indexed by integers, slices and an ellipsis, not by %R",
@@ -85,10 +82,8 @@ int pysft_slice_of(pysft_state *state, PyObject *index, const sft_tensor *tensor
     if (all_parts(index, parts, count) < 0) return -1;
     uint32_t rank = whole ? sft_slice_shape(whole, shape) : tensor->rank;
     sft_slice part;
-    if (sft_slice_resolve(whole ? shape : tensor->shape, rank, parts, count, &part, &err)) {
-        (void)pysft_raise(state, &err, NULL);
-        return -1;
-    }
+    if (sft_slice_resolve(whole ? shape : tensor->shape, rank, parts, count, &part, &err))
+        return pysft_fail(state, &err, NULL);
     if (whole) compose(whole, &part, out);
     else *out = part;
     return 0;

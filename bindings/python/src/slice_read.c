@@ -46,13 +46,6 @@ static sft_range part_of(const sft_range *all, uint64_t from, uint64_t count) {
     return (sft_range){ all->start + from * (uint64_t)all->step, count, all->step };
 }
 
-static void place_piece(pieces *p) {
-    for (uint32_t d = 0; d < p->cut; d++) p->now.range[d] = part_of(&p->all->range[d], p->at[d], 1);
-    const sft_range *range = &p->all->range[p->cut];
-    uint64_t left = range->count - p->at[p->cut];
-    p->now.range[p->cut] = part_of(range, p->at[p->cut], left < p->step ? left : p->step);
-}
-
 /* Advances to the next part; false after the last. */
 static bool next_piece(pieces *p) {
     p->at[p->cut] += p->step;
@@ -73,12 +66,15 @@ sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const s
         return sft_slice_read(file, facts, slice, into, len, err);
     cut_slice(&p, facts->shape, bits);
     do {
+        const sft_range *range = &slice->range[p.cut];
+        const uint64_t left = range->count - p.at[p.cut];
         uint64_t bytes;
-        place_piece(&p);
+        for (uint32_t d = 0; d < p.cut; d++) p.now.range[d] = part_of(&slice->range[d], p.at[d], 1);
+        p.now.range[p.cut] = part_of(range, p.at[p.cut], left < p.step ? left : p.step);
         sft_code code = sft_slice_size(&p.now, facts->dtype, NULL, &bytes, err);
-        if (code == SFT_OK && bytes > len - done)
+        if (!code && bytes > len - done)
             code = sft_error_set(err, SFT_BUFFER_SIZE, 0, "expected a buffer of the slice's bytes");
-        if (code == SFT_OK)
+        if (!code)
             code = sft_slice_read(file, facts, &p.now, (char *)into + done, (size_t)bytes, err);
         if (code) return code;
         done += (size_t)bytes;

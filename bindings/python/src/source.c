@@ -40,28 +40,22 @@ static Py_ssize_t take_answer(PyObject *answer, void *into, size_t cap) {
     return got;
 }
 
-static Py_ssize_t ask(object_source *source, uint64_t offset, void *into, size_t cap) {
-    if (source->reads_at)
-        return take_answer(PyObject_CallMethod(source->object, "read_at", "Kn",
-                                               (unsigned long long)offset, (Py_ssize_t)cap),
-                           into, cap);
-    if (cap > piece_bytes) cap = piece_bytes;
-    return take_answer(PyObject_CallMethod(source->object, "read", "n", (Py_ssize_t)cap), into,
-                       cap);
-}
-
-static int seek_to(object_source *source, uint64_t offset) {
-    if (source->reads_at) return 0;
-    PyObject *at = PyObject_CallMethod(source->object, "seek", "K", (unsigned long long)offset);
-    Py_XDECREF(at);
-    return at ? 0 : -1;
-}
-
 static int read_all(object_source *source, uint64_t offset, char *into, size_t len,
                     size_t *got) {
-    if (seek_to(source, offset) < 0) return -1;
+    if (!source->reads_at) {
+        PyObject *at = PyObject_CallMethod(source->object, "seek", "K", (unsigned long long)offset);
+        Py_XDECREF(at);
+        if (!at) return -1;
+    }
     while (*got < len) {
-        Py_ssize_t n = ask(source, offset + *got, into + *got, len - *got);
+        size_t cap = len - *got;
+        if (!source->reads_at && cap > piece_bytes) cap = piece_bytes;
+        PyObject *answer =
+            source->reads_at
+                ? PyObject_CallMethod(source->object, "read_at", "Kn",
+                                      (unsigned long long)(offset + *got), (Py_ssize_t)cap)
+                : PyObject_CallMethod(source->object, "read", "n", (Py_ssize_t)cap);
+        Py_ssize_t n = take_answer(answer, into + *got, cap);
         if (n < 0) return -1;
         if (n == 0) break;
         *got += (size_t)n;
@@ -88,72 +82,37 @@ static void object_close(void *ctx) {
     PyGILState_Release(gil);
 }
 
-static int size_value(PyObject *value, uint64_t *size) {
-    *size = SFT_SIZE_UNKNOWN;
-    return value == Py_None ? 0 : pysft_uint_of(value, size);
-}
-
-/* Size of an object with seek. */
-static int end_of(PyObject *object, uint64_t *size) {
-    PyObject *end = PyObject_CallMethod(object, "seek", "ii", 0, 2);
-    if (end == Py_None) pysft_replace(&end, PyObject_CallMethod(object, "tell", NULL));
-    int rc = end ? size_value(end, size) : -1;
-    Py_XDECREF(end);
-    return rc;
-}
-
-static int size_of(PyObject *object, uint64_t *size) {
-    PyObject *value = PyObject_GetAttrString(object, "size");
-    int rc = value ? size_value(value, size) : -1;
-    Py_XDECREF(value);
-    return rc;
-}
-
 static bool has(PyObject *object, const char *name) {
     return PyObject_HasAttrString(object, name);
 }
 
-/* A file or a file's place of fsspec. */
-static bool is_of_fsspec(PyObject *object) {
-    return has(object, "fs") && has(object, "path") && has(object, "open");
-}
-
-/* Whether size is a method, as pyarrow has it. */
-static bool is_native(PyObject *object) {
-    PyObject *size = has(object, "read_at") ? PyObject_GetAttrString(object, "size") : NULL;
-    bool method = size && PyCallable_Check(size);
-    if (!size) PyErr_Clear();
-    Py_XDECREF(size);
-    return method;
-}
-
-/* New reference to what is read. */
-static PyObject *adapted(PyObject *object) {
-    bool fsspec = has(object, "fs") && has(object, "path");
-    if (!PyTuple_Check(object) && !fsspec && !is_native(object)) return Py_NewRef(object);
-    return pysft_import_call("libsafetensors._sources", "adapt", object);
-}
-
 static int fill_source(PyObject *given, object_source *source, uint64_t *size) {
-    PyObject *object = source->object = adapted(given);
+    bool other = PyTuple_Check(given) || (has(given, "fs") && has(given, "path"));
+    if (!other && has(given, "read_at")) { /* pyarrow's size is a method */
+        PyObject *method = PyObject_GetAttrString(given, "size");
+        other = method && PyCallable_Check(method);
+        if (!method) PyErr_Clear();
+        Py_XDECREF(method);
+    }
+    PyObject *object = other ? pysft_import_call("libsafetensors._sources", "adapt", given)
+                             : Py_NewRef(given);
+    source->object = object;
     if (!object) return -1;
     source->reads_at = has(object, "read_at");
     source->expects = has(object, "expect");
-    if (source->reads_at) return size_of(object, size);
-    source->lock = PyThread_allocate_lock();
-    if (source->lock) return end_of(object, size);
-    PyErr_NoMemory();
-    return -1;
-}
-
-static PyObject *runs_list(const sft_run *runs, size_t count) {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *pair = Py_BuildValue("(KK)", (unsigned long long)runs[i].offset,
-                                       (unsigned long long)runs[i].len);
-        if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0) Py_CLEAR(list);
+    PyObject *end = NULL;
+    if (source->reads_at) {
+        end = PyObject_GetAttrString(object, "size");
+    } else {
+        source->lock = PyThread_allocate_lock();
+        if (!source->lock) return pysft_no_memory();
+        end = PyObject_CallMethod(object, "seek", "ii", 0, 2);
+        if (end == Py_None) pysft_replace(&end, PyObject_CallMethod(object, "tell", NULL));
     }
-    return list;
+    *size = SFT_SIZE_UNKNOWN;
+    int rc = !end ? -1 : end == Py_None ? 0 : pysft_uint_of(end, size);
+    Py_XDECREF(end);
+    return rc;
 }
 
 /* A hint: the exception of a failure stays set, and ends the next read. */
@@ -161,7 +120,12 @@ static void object_expect(void *ctx, const sft_run *runs, size_t count) {
     object_source *source = ctx;
     if (!source->expects) return;
     PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *list = PyErr_Occurred() ? NULL : runs_list(runs, count), *done = NULL;
+    PyObject *list = PyErr_Occurred() ? NULL : PyList_New((Py_ssize_t)count), *done = NULL;
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *pair = Py_BuildValue("(KK)", (unsigned long long)runs[i].offset,
+                                       (unsigned long long)runs[i].len);
+        if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0) Py_CLEAR(list);
+    }
     if (list) done = PyObject_CallMethod(source->object, "expect", "O", list);
     Py_XDECREF(list);
     Py_XDECREF(done);
@@ -179,10 +143,7 @@ PyObject *pysft_source_object(const sft_source *source) {
 int pysft_source_of(PyObject *object, sft_source *out) {
     object_source *source = PyMem_Calloc(1, sizeof *source);
     *out = (sft_source){ NULL, NULL, 0, NULL, false };
-    if (!source) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!source) return pysft_no_memory();
     if (fill_source(object, source, &out->size) < 0) {
         source_free(source);
         return -1;
@@ -195,6 +156,7 @@ int pysft_source_of(PyObject *object, sft_source *out) {
 bool pysft_is_source(PyObject *object) {
     if (PyUnicode_Check(object) || PyObject_CheckBuffer(object)) return false;
     if (PyObject_HasAttrString(object, "__fspath__")) return false;
-    if (PyTuple_Check(object) || is_of_fsspec(object)) return true;
+    if (PyTuple_Check(object)) return true;
+    if (has(object, "fs") && has(object, "path") && has(object, "open")) return true;
     return has(object, "read_at") || has(object, "read");
 }

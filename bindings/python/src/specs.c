@@ -1,3 +1,4 @@
+/* Names, dtypes, shapes and data of tensors that are written, from tuples. */
 #include "specs.h"
 
 #include <string.h>
@@ -10,16 +11,6 @@ static bool refuse_tensor(pysft_state *state, sft_code code, sft_span name, cons
 }
 
 /* ── Names, dtypes, shapes ── */
-
-static bool name_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
-    char text[160];
-    sft_span name;
-    if (pysft_span_of(dtype, "dtype", &name) < 0) return false;
-    if (sft_dtype_parse(name, &spec->dtype)) return true;
-    (void)PyOS_snprintf(text, sizeof text, "expected a dtype of the format, found \"%.*s\"",
-                        (int)pysft_text_cut(name.data, name.len, 64), name.data);
-    return refuse_tensor(state, SFT_DTYPE_UNKNOWN, spec->name, text);
-}
 
 static bool dims_reserve(pysft_specs *specs, size_t more) {
     if (specs->dim_capacity - specs->dim_count >= more) return true;
@@ -42,9 +33,16 @@ static bool dtype_take(pysft_state *state, PyObject *dtype, sft_spec *spec) {
         return true;
     if (PyErr_Occurred()) return false;
     PyObject *known = pysft_import_call(PYSFT_DTYPES, "dtype_name", dtype);
-    bool taken = known && name_take(state, known, spec);
+    bool taken = known && pysft_span_of(known, "dtype", &name) == 0;
+    bool is_dtype = taken && sft_dtype_parse(name, &spec->dtype);
+    if (taken && !is_dtype) {
+        char text[160];
+        (void)PyOS_snprintf(text, sizeof text, "expected a dtype of the format, found \"%.*s\"",
+                            (int)pysft_text_cut(name.data, name.len, 64), name.data);
+        (void)refuse_tensor(state, SFT_DTYPE_UNKNOWN, spec->name, text);
+    }
     Py_XDECREF(known);
-    return taken;
+    return is_dtype;
 }
 
 /* dims is reallocated as shapes are added: pointers to it are set at the end. */
@@ -161,16 +159,6 @@ static void measure_view(const Py_buffer *view, memory *out) {
     }
 }
 
-static bool buffer_take(pysft_state *state, PyObject *data, const sft_spec *spec, bool strided,
-                        Py_buffer *view, memory *out) {
-    int flags = strided ? PyBUF_STRIDED_RO : PyBUF_CONTIG_RO;
-    if (!pysft_elements_take(state, data, flags, spec->dtype, spec->name, view)) return false;
-    out->base = view->buf;
-    out->bytes = (uint64_t)view->len;
-    if (strided) measure_view(view, out);
-    return true;
-}
-
 static bool strides_take(PyObject *strides, uint32_t rank, int64_t *out) {
     PyObject *tuple = PySequence_Tuple(strides);
     if (!tuple) return false;
@@ -202,22 +190,6 @@ static bool strides_reach(const sft_spec *spec, const int64_t *strides, uint64_t
     return true;
 }
 
-static bool is_inside(const sft_spec *spec, const int64_t *strides, const memory *m) {
-    uint64_t below, above;
-    if (!m->bounded || m->bytes == 0) return true;
-    return strides_reach(spec, strides, &below, &above) && below <= m->below
-           && above <= m->above;
-}
-
-static bool check_length(pysft_state *state, const sft_spec *spec, uint64_t bytes,
-                         uint64_t found) {
-    char text[128];
-    if (bytes == found) return true;
-    (void)PyOS_snprintf(text, sizeof text, "expected %llu bytes for dtype and shape, found %llu",
-                        (unsigned long long)bytes, (unsigned long long)found);
-    return refuse_tensor(state, SFT_SIZE_MISMATCH, spec->name, text);
-}
-
 static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, Py_buffer *view,
                       sft_source *source) {
     PyObject *data = PyTuple_GetItem(row, 3), *strides = PyTuple_GetItem(row, 4);
@@ -227,17 +199,31 @@ static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, P
     memory m = { .base = NULL };
     uint64_t bytes;
     if (strided && !strides_take(strides, spec->rank, steps)) return false;
-    bool taken = PyTuple_Check(data) ? address_take(data, &m)
-                                     : buffer_take(state, data, spec, strided, view, &m);
-    if (!taken) return false;
+    if (PyTuple_Check(data)) {
+        if (!address_take(data, &m)) return false;
+    } else {
+        int flags = strided ? PyBUF_STRIDED_RO : PyBUF_CONTIG_RO;
+        if (!pysft_elements_take(state, data, flags, spec->dtype, spec->name, view)) return false;
+        m.base = view->buf;
+        m.bytes = (uint64_t)view->len;
+        if (strided) measure_view(view, &m);
+    }
     *source = sft_source_memory(m.base, (size_t)m.bytes);
     /* Sizes that no tensor can have are refused by the plan. */
     if (sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL)) return true;
-    if (!check_length(state, spec, bytes, m.bytes)) return false;
+    if (bytes != m.bytes) {
+        char text[128];
+        (void)PyOS_snprintf(text, sizeof text,
+                            "expected %llu bytes for dtype and shape, found %llu",
+                            (unsigned long long)bytes, (unsigned long long)m.bytes);
+        return refuse_tensor(state, SFT_SIZE_MISMATCH, spec->name, text);
+    }
     if (bytes > 0 && !m.base)
         return refuse_tensor(state, SFT_BAD_ARGUMENT, spec->name, "expected memory, found NULL");
     if (!strided) return true;
-    if (!is_inside(spec, steps, &m))
+    uint64_t below, above;
+    if (m.bounded && m.bytes > 0 && (!strides_reach(spec, steps, &below, &above)
+                                     || below > m.below || above > m.above))
         return refuse_tensor(state, SFT_SIZE_MISMATCH, spec->name,
                              "expected strides that stay inside the buffer, found larger ones");
     if (!sft_source_strided(spec->dtype, spec->shape, spec->rank, m.base, steps, NULL, source,
@@ -249,19 +235,14 @@ static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, P
     return false;
 }
 
-static bool parts_allocate(pysft_parts *parts) {
-    size_t count = parts->specs.count;
-    parts->items = PyMem_Calloc(count + 1, sizeof *parts->items);
-    parts->sources = PyMem_Calloc(count + 1, sizeof *parts->sources);
-    parts->views = PyMem_Calloc(count + 1, sizeof *parts->views);
-    if (parts->items && parts->sources && parts->views) return true;
-    PyErr_NoMemory();
-    return false;
-}
-
 bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out) {
     memset(out, 0, sizeof *out);
-    if (!pysft_specs_take(state, rows, 5, &out->specs) || !parts_allocate(out)) return false;
+    if (!pysft_specs_take(state, rows, 5, &out->specs)) return false;
+    const size_t count = out->specs.count;
+    out->items = PyMem_Calloc(count + 1, sizeof *out->items);
+    out->sources = PyMem_Calloc(count + 1, sizeof *out->sources);
+    out->views = PyMem_Calloc(count + 1, sizeof *out->views);
+    if (!out->items || !out->sources || !out->views) return pysft_no_memory() == 0;
     for (size_t i = 0; i < out->specs.count; i++) {
         PyObject *row = PyTuple_GetItem(out->specs.held, (Py_ssize_t)i);
         const sft_spec *spec = &out->specs.items[i];

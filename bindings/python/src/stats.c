@@ -66,9 +66,7 @@ PyObject *pysft_tensor_stats(PyObject *object, PyObject *args, PyObject *kwargs)
         part_of(state, self, &source, &part) < 0 || pysft_job_begin(&job, progress) < 0)
         return NULL;
     job.job.threads = threads;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_statistics_new(&part, 1, NULL, &job.job, &statistics, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_statistics_new(&part, 1, NULL, &job.job, &statistics, &err));
     if (pysft_job_end(&job, code) < 0) pysft_raise(state, &err, pysft_store_path(self->store));
     else out = stats_dict(self->facts->dtype, sft_statistics_at(statistics, 0));
     sft_statistics_free(statistics);

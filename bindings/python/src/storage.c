@@ -35,25 +35,6 @@ static void callback_end(const callback *v) {
     PyGILState_Release(v->gil);
 }
 
-/* New reference to the exception that was set; clears it. */
-static PyObject *caught(void) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyErr_NormalizeException(&type, &value, &trace);
-    if (value && trace) (void)PyException_SetTraceback(value, trace);
-    Py_XDECREF(type);
-    Py_XDECREF(trace);
-    return value;
-}
-
-static sft_code code_of(PyObject *exception, sft_code usual) {
-    if (PyErr_GivenExceptionMatches(exception, PyExc_FileNotFoundError)) return SFT_NOT_FOUND;
-    if (PyErr_GivenExceptionMatches(exception, PyExc_FileExistsError)) return SFT_EXISTS;
-    if (PyErr_GivenExceptionMatches(exception, PyExc_NotImplementedError))
-        return SFT_DATASET_UNGUARDED;
-    return usual;
-}
-
 /* Fills err with the exception's text, by which pysft_storage_raise finds the exception again. */
 static sft_code note_exception(storage_object *self, PyObject *exception, sft_code code,
                                sft_error *err) {
@@ -74,9 +55,19 @@ static sft_code note_exception(storage_object *self, PyObject *exception, sft_co
 
 static sft_code failed(storage_object *self, sft_code usual, sft_error *err) {
     sft_error none = SFT_ERROR_INIT;
-    PyObject *exception = caught();
+    sft_code code = usual;
+    PyObject *type, *exception, *trace;
+    PyErr_Fetch(&type, &exception, &trace);
+    PyErr_NormalizeException(&type, &exception, &trace);
+    if (exception && trace) (void)PyException_SetTraceback(exception, trace);
+    Py_XDECREF(type);
+    Py_XDECREF(trace);
     if (!exception) return sft_error_set(err, usual, 0, "the storage failed");
-    sft_code code = note_exception(self, exception, code_of(exception, usual), err ? err : &none);
+    if (PyErr_GivenExceptionMatches(exception, PyExc_FileNotFoundError)) code = SFT_NOT_FOUND;
+    else if (PyErr_GivenExceptionMatches(exception, PyExc_FileExistsError)) code = SFT_EXISTS;
+    else if (PyErr_GivenExceptionMatches(exception, PyExc_NotImplementedError))
+        code = SFT_DATASET_UNGUARDED;
+    code = note_exception(self, exception, code, err ? err : &none);
     Py_DECREF(exception);
     return code;
 }
@@ -176,21 +167,41 @@ static void sink_abandon(void *ctx) {
 
 /* Calls a method of the target. NULL with an exception; the target may be NULL after the garbage
  * collector cleared it. */
-static PyObject *ask_target(storage_object *self, const char *method, const char *format, ...) {
-    va_list values;
+static PyObject *ask_by(storage_object *self, const char *method, const char *format,
+                        va_list values) {
     PyObject *function = NULL, *arguments = NULL, *answer = NULL;
     if (!self->target) {
         PyErr_SetString(PyExc_ValueError, "expected a storage, found one that is gone");
         return NULL;
     }
-    va_start(values, format);
     arguments = Py_VaBuildValue(format, values);
-    va_end(values);
     if (arguments) function = PyObject_GetAttrString(self->target, method);
     if (function) answer = PyObject_CallObject(function, arguments);
     Py_XDECREF(function);
     Py_XDECREF(arguments);
     return answer;
+}
+
+static PyObject *ask_target(storage_object *self, const char *method, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    PyObject *answer = ask_by(self, method, format, values);
+    va_end(values);
+    return answer;
+}
+
+/* Calls a method whose result does not matter, from the library. */
+static sft_code tell_target(void *ctx, sft_error *err, const char *method, const char *format,
+                            ...) {
+    va_list values;
+    callback v = callback_begin();
+    va_start(values, format);
+    PyObject *answer = ask_by(ctx, method, format, values);
+    va_end(values);
+    sft_code code = answer ? SFT_OK : failed(ctx, SFT_IO_WRITE, err);
+    Py_XDECREF(answer);
+    callback_end(&v);
+    return code;
 }
 
 static const sft_sink_vtable piece_sink_vtable = {
@@ -276,22 +287,18 @@ static int pass_entry(PyObject *row, sft_stored_fn each, void *each_ctx) {
     return status;
 }
 
-static int pass_entries(PyObject *rows, sft_stored_fn each, void *each_ctx) {
-    PyObject *all = PySequence_List(rows);
-    int status = all ? 0 : -1;
-    for (Py_ssize_t i = 0; status == 0 && i < PyList_Size(all); i++)
-        status = pass_entry(PyList_GetItem(all, i), each, each_ctx);
-    Py_XDECREF(all);
-    return status < 0 ? -1 : 0;
-}
-
 static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                             sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
     callback v = callback_begin();
     PyObject *rows = ask_target(self, "list", "(s)", folder);
-    if (!rows || pass_entries(rows, each, each_ctx) < 0) {
+    PyObject *all = rows ? PySequence_List(rows) : NULL;
+    int status = all ? 0 : -1;
+    for (Py_ssize_t i = 0; status == 0 && i < PyList_Size(all); i++)
+        status = pass_entry(PyList_GetItem(all, i), each, each_ctx);
+    Py_XDECREF(all);
+    if (status < 0) {
         code = failed(self, SFT_IO_READ, err);
         if (code == SFT_NOT_FOUND) code = SFT_OK;
     }
@@ -302,25 +309,12 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
 
 /* ── Methods without a result ── */
 
-/* Steals answer. */
-static sft_code answered(storage_object *self, PyObject *answer, sft_error *err) {
-    if (!answer) return failed(self, SFT_IO_WRITE, err);
-    Py_DECREF(answer);
-    return SFT_OK;
-}
-
 static sft_code object_move(void *ctx, const char *from, const char *to, sft_error *err) {
-    callback v = callback_begin();
-    sft_code code = answered(ctx, ask_target(ctx, "move", "(ss)", from, to), err);
-    callback_end(&v);
-    return code;
+    return tell_target(ctx, err, "move", "(ss)", from, to);
 }
 
 static sft_code object_move_new(void *ctx, const char *from, const char *to, sft_error *err) {
-    callback v = callback_begin();
-    sft_code code = answered(ctx, ask_target(ctx, "move_new", "(ss)", from, to), err);
-    callback_end(&v);
-    return code;
+    return tell_target(ctx, err, "move_new", "(ss)", from, to);
 }
 
 /* Takes (bytes, tag) from the target's fetch. */
@@ -336,10 +330,7 @@ static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag
     sft_sink sink = sft_sink_memory(bytes);
     sft_error err = SFT_ERROR_INIT;
     sft_code code = sft_sink_write(&sink, 0, data, (size_t)len, &err);
-    if (pysft_sink_end(&sink, code, &err)) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (pysft_sink_end(&sink, code, &err)) return pysft_no_memory();
     memcpy(tag, text, (size_t)tag_len + 1);
     return 0;
 }
@@ -373,17 +364,11 @@ static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_
 }
 
 static sft_code object_settle(void *ctx, const char *folder, sft_error *err) {
-    callback v = callback_begin();
-    sft_code code = answered(ctx, ask_target(ctx, "settle", "(s)", folder), err);
-    callback_end(&v);
-    return code;
+    return tell_target(ctx, err, "settle", "(s)", folder);
 }
 
 static sft_code object_remove(void *ctx, const char *name, bool folder, sft_error *err) {
-    PyObject *whole = folder ? Py_True : Py_False;
-    callback v = callback_begin();
-    sft_code code = answered(ctx, ask_target(ctx, "remove", "(sO)", name, whole), err);
-    callback_end(&v);
+    sft_code code = tell_target(ctx, err, "remove", "(sO)", name, folder ? Py_True : Py_False);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
@@ -400,11 +385,7 @@ static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
 }
 
 static void object_unlock(void *ctx) {
-    callback v = callback_begin();
-    PyObject *answer = ask_target(ctx, "unlock", "()");
-    if (!answer) (void)failed(ctx, SFT_IO_WRITE, NULL);
-    Py_XDECREF(answer);
-    callback_end(&v);
+    (void)tell_target(ctx, NULL, "unlock", "()");
 }
 
 /* ── The type ── */
@@ -442,14 +423,6 @@ static int storage_over(storage_object *self, PyObject *target) {
     return status;
 }
 
-static int storage_local(storage_object *self, PyObject *target, bool sync) {
-    sft_error err = SFT_ERROR_INIT;
-    if (pysft_path_of(target, &self->path) < 0) return -1;
-    if (!sft_storage_local(self->path.text, !sync, NULL, &self->storage, &err)) return 0;
-    (void)pysft_raise(pysft_state_from((PyObject *)self), &err, self->path.text);
-    return -1;
-}
-
 static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "target", "sync", "single_writer", NULL };
     PyObject *target;
@@ -461,7 +434,11 @@ static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!self) return NULL;
     bool object = !PyUnicode_Check(target) && !PyBytes_Check(target)
                   && PyObject_HasAttrString(target, "create");
-    int status = object ? storage_over(self, target) : storage_local(self, target, sync != 0);
+    sft_error err = SFT_ERROR_INIT;
+    int status = object ? storage_over(self, target) : pysft_path_of(target, &self->path);
+    if (!object && status == 0
+        && sft_storage_local(self->path.text, !sync, NULL, &self->storage, &err))
+        status = pysft_fail(pysft_state_from((PyObject *)self), &err, self->path.text);
     self->storage.single_writer = single != 0;
     if (status == 0) return (PyObject *)self;
     Py_DECREF(self);

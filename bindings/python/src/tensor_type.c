@@ -15,9 +15,8 @@ static int fill_sizes(pysft_state *state, TensorObject *self) {
     else
         code = sft_shape_size(facts->dtype, facts->shape, facts->rank, &self->elements,
                               &self->bytes, &err);
-    if (code == SFT_OK) return 0;
-    (void)pysft_raise(state, &err, pysft_store_path(self->store));
-    return -1;
+    if (!code) return 0;
+    return pysft_fail(state, &err, pysft_store_path(self->store));
 }
 
 static int fill_shape(TensorObject *self, const sft_slice *slice) {
@@ -28,10 +27,7 @@ static int fill_shape(TensorObject *self, const sft_slice *slice) {
     self->rank = sft_slice_shape(slice, shape);
     self->slice = PyMem_Malloc(sizeof *self->slice);
     self->own_shape = PyMem_Malloc((self->rank + 1) * sizeof *self->own_shape);
-    if (!self->slice || !self->own_shape) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!self->slice || !self->own_shape) return pysft_no_memory();
     *self->slice = *slice;
     if (self->rank) memcpy(self->own_shape, shape, self->rank * sizeof *shape);
     self->shape = self->own_shape;
@@ -83,55 +79,45 @@ static void tensor_dealloc(PyObject *object) {
 
 /* ── Facts ───────────────────────────────────────────────────────────────── */
 
-static PyObject *get_name(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_name(PyObject *self, void *Py_UNUSED(closure)) {
     return pysft_text(((TensorObject *)self)->facts->name);
 }
 
-static PyObject *get_dtype(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_dtype(PyObject *self, void *Py_UNUSED(closure)) {
     return Py_NewRef(pysft_state_from(self)->dtype_names[((TensorObject *)self)->facts->dtype]);
 }
 
-static PyObject *get_shape(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_shape(PyObject *self, void *Py_UNUSED(closure)) {
     return pysft_shape_tuple(((TensorObject *)self)->shape, ((TensorObject *)self)->rank);
 }
 
-static PyObject *get_ndim(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_ndim(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLong(((TensorObject *)self)->rank);
 }
 
-static PyObject *get_size(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_size(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((TensorObject *)self)->elements);
 }
 
-static PyObject *get_nbytes(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((TensorObject *)self)->bytes);
 }
 
-static PyObject *get_offset(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_offset(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((TensorObject *)self)->facts->offset);
 }
 
-static PyObject *get_data_offsets(PyObject *self, void *closure) {
+static PyObject *get_data_offsets(PyObject *self, void *Py_UNUSED(closure)) {
     const sft_tensor *facts = ((TensorObject *)self)->facts;
-    (void)closure;
     return Py_BuildValue("(KK)", (unsigned long long)facts->begin,
                          (unsigned long long)facts->end);
 }
 
-static PyObject *get_shard(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_shard(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromSize_t(((TensorObject *)self)->shard);
 }
 
-static PyObject *get_aligned(PyObject *self, void *closure) {
-    (void)closure;
+static PyObject *get_aligned(PyObject *self, void *Py_UNUSED(closure)) {
     return PyBool_FromLong(sft_tensor_aligned(((TensorObject *)self)->facts));
 }
 
@@ -155,8 +141,7 @@ static PyObject *tensor_repr(PyObject *object) {
 }
 
 /* Always true, whatever the tensor holds. */
-static int tensor_bool(PyObject *object) {
-    (void)object;
+static int tensor_bool(PyObject *Py_UNUSED(object)) {
     return 1;
 }
 
@@ -226,13 +211,12 @@ static int add_runs(TensorObject *self, sft_runs *runs, PyObject *list) {
     return 0;
 }
 
-static PyObject *tensor_byte_ranges(PyObject *object, PyObject *none) {
+static PyObject *tensor_byte_ranges(PyObject *object, PyObject *Py_UNUSED(none)) {
     TensorObject *self = (TensorObject *)object;
     uint64_t begin = 0, end = 0;
     sft_error err = SFT_ERROR_INIT;
     sft_runs runs;
     int rc;
-    (void)none;
     PyObject *list = PyList_New(0);
     if (!list) return NULL;
     if (!self->slice) rc = add_range(list, &begin, &end, self->facts->offset, self->bytes);
@@ -252,9 +236,8 @@ static int read_now(PyObject *object, void *into, uint64_t len) {
                       self->slice, into, len);
 }
 
-static PyObject *tensor_tobytes(PyObject *object, PyObject *none) {
+static PyObject *tensor_tobytes(PyObject *object, PyObject *Py_UNUSED(none)) {
     uint64_t len = ((TensorObject *)object)->bytes;
-    (void)none;
     if (len > PY_SSIZE_T_MAX) return PyErr_NoMemory();
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)len);
     if (bytes && read_now(object, PyBytes_AsString(bytes), len) < 0) Py_CLEAR(bytes);
@@ -345,8 +328,7 @@ static PyObject *tensor_torch(PyObject *object, PyObject *args, PyObject *kwargs
                                             copy ? Py_True : Py_False));
 }
 
-static PyObject *tensor_item(PyObject *object, PyObject *none) {
-    (void)none;
+static PyObject *tensor_item(PyObject *object, PyObject *Py_UNUSED(none)) {
     return pysft_import_call(PYSFT_VIEWS, "item", object);
 }
 
@@ -400,13 +382,6 @@ static int check_device(PyObject *stream, PyObject *device) {
     return -1;
 }
 
-static int wants_versioned(PyObject *max_version, bool *versioned) {
-    int found[2] = { 0, 0 };
-    if (max_version != Py_None && pysft_two_of(max_version, "max_version", found) < 0) return -1;
-    *versioned = found[0] >= 1;
-    return 0;
-}
-
 static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
     TensorObject *self = (TensorObject *)object;
     pysft_dlpack_dtype type = pysft_dlpack_dtype_of(self->facts->dtype);
@@ -437,19 +412,18 @@ static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
 static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-    bool versioned;
+    int most[2] = { 0, 0 };
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream, &version,
                                      &device, &copy))
         return NULL;
-    if (check_device(stream, device) < 0 || wants_versioned(version, &versioned) < 0
+    if (check_device(stream, device) < 0
+        || (version != Py_None && pysft_two_of(version, "max_version", most) < 0)
         || check_copy(copy) < 0)
         return NULL;
-    return dlpack_of(object, versioned, copy);
+    return dlpack_of(object, most[0] >= 1, copy);
 }
 
-static PyObject *tensor_dlpack_device(PyObject *object, PyObject *none) {
-    (void)object;
-    (void)none;
+static PyObject *tensor_dlpack_device(PyObject *Py_UNUSED(object), PyObject *Py_UNUSED(none)) {
     return Py_BuildValue("(ii)", 1, 0);
 }
 

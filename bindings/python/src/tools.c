@@ -19,16 +19,6 @@ typedef struct described {
     sft_info_claim digest;   /* of the claim */
 } described;
 
-/* What the server says of the file, for options. */
-static void add_claim(described *model, const pysft_store *store, sft_info_options *options) {
-    if (!pysft_store_claim(store, &model->claim) || !*model->claim.sha256) return;
-    bool hub = strncmp(pysft_store_path(store), "hf://", 5) == 0;
-    model->digest = (sft_info_claim){ "sha256", sft_span_cstr(model->claim.sha256),
-                                      sft_span_cstr(hub ? "hub" : "server"), NULL };
-    options->claims = &model->digest;
-    options->claim_count = 1;
-}
-
 /* No GIL. Free with describe_end in every case. */
 static sft_code describe(const pysft_store *store, bool deep, described *model, sft_error *err) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
@@ -38,7 +28,13 @@ static sft_code describe(const pysft_store *store, bool deep, described *model, 
     options.deep = deep;
     options.files = pysft_store_files(store);
     options.no_data = options.files && !deep; /* each alpha would be a request */
-    add_claim(model, store, &options);
+    if (pysft_store_claim(store, &model->claim) && *model->claim.sha256) {
+        bool hub = strncmp(pysft_store_path(store), "hf://", 5) == 0;
+        model->digest = (sft_info_claim){ "sha256", sft_span_cstr(model->claim.sha256),
+                                          sft_span_cstr(hub ? "hub" : "server"), NULL };
+        options.claims = &model->digest;
+        options.claim_count = 1;
+    }
     if (folder) code = sft_info_folder_open(folder, options.files, NULL, &model->folder, err);
     return code ? code : sft_info_open(pysft_store_set(store), pysft_store_path(store),
                                        model->folder, &options, &model->info, err);
@@ -56,33 +52,26 @@ static sft_code render_info(const pysft_store *store, bool full, bool deep, sft_
     described model;
     sft_sink sink = pysft_text_sink(text);
     sft_code code = describe(store, deep, &model, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sft_info_json(model.info, path ? path : "-", full, &sink, err);
     describe_end(&model);
     return code;
 }
 
-/* (text, what the server says of the file, or None). Consumes text. */
-static PyObject *with_claim(PyObject *text, const pysft_store *store) {
-    sft_remote_claim claim;
-    bool known;
-    if (!text) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    known = pysft_store_claim(store, &claim);
-    Py_END_ALLOW_THREADS
-    return Py_BuildValue("(NN)", text, known ? pysft_claim_dict(&claim) : Py_NewRef(Py_None));
-}
-
+/* (text, what the server says of the file, or None). */
 static PyObject *info_of_store(pysft_state *state, const pysft_store *store, bool full,
                                bool deep) {
     const char *path = pysft_store_path(store);
     sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
+    sft_remote_claim claim;
+    sft_buffer buffer;
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = render_info(store, full, deep, &text, &err);
-    Py_END_ALLOW_THREADS
-    return with_claim(pysft_text_end(state, &text, code, &err, path), store);
+    bool known;
+    PYSFT_NO_GIL(code = render_info(store, full, deep, &buffer, &err));
+    PyObject *text = pysft_text_end(state, &buffer, code, &err, path);
+    if (!text) return NULL;
+    PYSFT_NO_GIL(known = pysft_store_claim(store, &claim));
+    return Py_BuildValue("(NN)", text, known ? pysft_claim_dict(&claim) : Py_NewRef(Py_None));
 }
 
 /* Bytes are the contents of a file here, not a path. */
@@ -120,8 +109,8 @@ static PyObject *fit_of_stores(pysft_state *state, const pysft_store *a, const p
     char reason[REASON_SIZE] = "";
     Py_BEGIN_ALLOW_THREADS
     code = describe(a, false, &first, &err);
-    if (code == SFT_OK) code = describe(b, false, &second, &err);
-    if (code == SFT_OK) fit = sft_info_fits(first.info, second.info, reason, sizeof reason);
+    if (!code) code = describe(b, false, &second, &err);
+    if (!code) fit = sft_info_fits(first.info, second.info, reason, sizeof reason);
     describe_end(&first);
     describe_end(&second);
     Py_END_ALLOW_THREADS
@@ -210,7 +199,6 @@ static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) 
 
 typedef struct hash_call {
     const char *path;
-    const sft_files *files;
     sft_buffer text;
     sft_code code; /* of the one result */
     sft_error *err;
@@ -229,29 +217,22 @@ static bool take_hashes(void *ctx, const sft_hash_result *result) {
     return true;
 }
 
-static sft_code hash_file(hash_call *call, uint32_t algos, const sft_job *job) {
-    sft_hash_request ask = { call->path, algos };
-    sft_hash_options options = SFT_HASH_OPTIONS_INIT;
-    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
-    open.files = call->files;
-    options.open = &open;
-    options.open_other = sft_import_open_set;
-    sft_code code = sft_hash_paths(&ask, 1, &options, take_hashes, call, job, call->err);
-    return code ? code : call->code;
-}
-
 static PyObject *hash_of_path(pysft_state *state, const pysft_path *path, uint32_t algos,
                               unsigned threads, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
-    hash_call call = { .path = path->text, .files = pysft_remote_files(path->remote),
-                       .code = SFT_OK, .err = &err };
+    hash_call call = { .path = path->text, .code = SFT_OK, .err = &err };
+    sft_hash_request ask = { path->text, algos };
+    sft_hash_options options = SFT_HASH_OPTIONS_INIT;
+    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    open.files = pysft_remote_files(path->remote);
+    options.open = &open;
+    options.open_other = sft_import_open_set;
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = threads;
-    Py_BEGIN_ALLOW_THREADS
-    code = hash_file(&call, algos, &job.job);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_hash_paths(&ask, 1, &options, take_hashes, &call, &job.job, &err));
+    if (!code) code = call.code;
     (void)pysft_job_end(&job, code);
     return pysft_text_end(state, &call.text, code, &err, path->text);
 }
@@ -266,14 +247,14 @@ static sft_code hash_bytes(const sft_source *source, sft_hash_result *result, co
     sft_code code = bytes ? sft_hasher_new(algos, NULL, &hasher, err)
                           : sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
     result->bytes = 0;
-    while (code == SFT_OK && got > 0) {
+    while (!code && got > 0) {
         code = sft_source_read(source, result->bytes, bytes, piece, &got, err);
-        if (code == SFT_OK) sft_hasher_update(hasher, bytes, got);
-        if (code == SFT_OK) result->bytes += got;
-        if (code == SFT_OK && job->tick && !job->tick(job->ctx, result->bytes, source->size))
+        if (!code) sft_hasher_update(hasher, bytes, got);
+        if (!code) result->bytes += got;
+        if (!code && job->tick && !job->tick(job->ctx, result->bytes, source->size))
             code = sft_error_set(err, SFT_CANCELLED, 0, "the reading was ended");
     }
-    if (code == SFT_OK) sft_hasher_result(hasher, &result->hashes);
+    if (!code) sft_hasher_result(hasher, &result->hashes);
     sft_hasher_free(hasher);
     free(bytes);
     return code;
@@ -298,7 +279,7 @@ static sft_code hash_source(sft_source model, const sft_source *again, sft_hash_
         return code;
     }
     code = sft_set_from_file(file, NULL, &set, err);
-    if (code == SFT_OK) code = sft_hash_set(set, algos, &result->hashes, job, err);
+    if (!code) code = sft_hash_set(set, algos, &result->hashes, job, err);
     sft_set_close(set);
     return code;
 }
@@ -390,7 +371,7 @@ static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffe
     sft_diff *diff = NULL;
     sft_code code = sft_diff_new(pysft_store_set(call->a), pysft_store_set(call->b),
                                   &call->options, job, &diff, err);
-    if (code == SFT_OK)
+    if (!code)
         code = sft_diff_json(diff, pysft_store_path(call->a), pysft_store_path(call->b), &sink,
                              err);
     sft_diff_free(diff);
@@ -403,9 +384,7 @@ static PyObject *diff_stores(const diff_call *call, PyObject *progress) {
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = render_diff(call, &job.job, &text, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = render_diff(call, &job.job, &text, &err));
     (void)pysft_job_end(&job, code);
     return pysft_text_end(call->state, &text, code, &err, pysft_store_path(call->a));
 }

@@ -31,16 +31,6 @@ void pysft_torch_clear(pysft_state *state) {
     torch_free(atomic_exchange(&state->torch, NULL));
 }
 
-/* torch._C._from_dlpack, which torch.utils.dlpack.from_dlpack calls for a capsule. */
-static PyObject *find_from_dlpack(void) {
-    PyObject *found = pysft_import("torch._C", "_from_dlpack");
-    bool older = !found && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
-                            PyErr_ExceptionMatches(PyExc_ImportError));
-    if (!older) return found;
-    PyErr_Clear();
-    return pysft_import("torch.utils.dlpack", "from_dlpack");
-}
-
 /* Whether torch may know the dtypes of torch_names in DLPack. Older ones refuse them, which some
  * builds do not survive (2.4.1 for Windows, seen under wine), so they are not asked. */
 static int may_know(void) {
@@ -63,7 +53,13 @@ pysft_torch *pysft_torch_get(pysft_state *state) {
     pysft_torch *torch = atomic_load(&state->torch), *none = NULL;
     if (torch) return torch;
     int knows = may_know();
-    PyObject *from_dlpack = knows < 0 ? NULL : find_from_dlpack();
+    /* What torch.utils.dlpack.from_dlpack calls for a capsule, or that itself in older ones. */
+    PyObject *from_dlpack = knows < 0 ? NULL : pysft_import("torch._C", "_from_dlpack");
+    if (knows >= 0 && !from_dlpack && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
+                                       PyErr_ExceptionMatches(PyExc_ImportError))) {
+        PyErr_Clear();
+        from_dlpack = pysft_import("torch.utils.dlpack", "from_dlpack");
+    }
     if (!from_dlpack) return NULL;
     torch = PyMem_Calloc(1, sizeof *torch);
     if (!torch) {

@@ -58,7 +58,7 @@ static sft_code write_at_object(void *ctx, uint64_t offset, const void *bytes, s
     PyGILState_Release(gil);
     if (status < 0) return sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
     sft_code code = pysft_target_write(self->target, bytes, len, err);
-    if (code == SFT_OK) self->at += len;
+    if (!code) self->at += len;
     if (self->at > self->end) self->end = self->at;
     return code;
 }
@@ -73,8 +73,7 @@ static sft_code finish_object(void *ctx, sft_error *err) {
     return sft_error_set(err, SFT_IO_WRITE, 0, "seek() of the target failed");
 }
 
-static void abandon_object(void *ctx) {
-    (void)ctx;
+static void abandon_object(void *Py_UNUSED(ctx)) {
 }
 
 /* 1 and the target's position if it can seek; 0 if not, -1 with an exception. A file opened for
@@ -110,12 +109,6 @@ typedef struct writer_call {
     bool seeks; /* the target object can seek */
 } writer_call;
 
-static int set_target(writer_object *self, PyObject *target) {
-    if (!pysft_is_target(target)) return pysft_output_of(target, &self->path);
-    self->target = Py_NewRef(target);
-    return 0;
-}
-
 static int note_name(writer_object *self, PyObject *name, size_t number, sft_dtype dtype) {
     PyObject *value = Py_BuildValue("(ni)", (Py_ssize_t)number, (int)dtype);
     int status = value ? PyDict_SetItem(self->numbers, name, value) : -1;
@@ -146,17 +139,8 @@ static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink
     }
     if (self->target) return sft_sink_callback(pysft_target_write, self->target, NULL, out, err);
     sft_code code = sft_sink_path(self->path.text, &call->path, out, err);
-    if (code == SFT_OK) code = sft_sink_limit_mode(out, call->limit_mode, err);
+    if (!code) code = sft_sink_limit_mode(out, call->limit_mode, err);
     return code;
-}
-
-/* No GIL. */
-static sft_code open_planned(writer_object *self, const writer_call *call, sft_error *err) {
-    sft_sink sink;
-    sft_code code = sft_plan_new(call->specs.items, call->specs.count, call->metadata.at,
-                                 call->metadata.count, &call->plan, &self->plan, err);
-    if (code == SFT_OK) code = open_sink(self, call, &sink, err);
-    return code ? code : sft_writer_begin(self->plan, sink, &self->writer, err);
 }
 
 static sft_code open_adding(writer_object *self, const writer_call *call, sft_error *err) {
@@ -173,10 +157,18 @@ static sft_code open_adding(writer_object *self, const writer_call *call, sft_er
 static int open_writer(writer_object *self, const writer_call *call, bool planned) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
+    sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
-    code = planned ? open_planned(self, call, &err) : open_adding(self, call, &err);
+    if (planned) {
+        code = sft_plan_new(call->specs.items, call->specs.count, call->metadata.at,
+                            call->metadata.count, &call->plan, &self->plan, &err);
+        if (!code) code = open_sink(self, call, &sink, &err);
+        if (!code) code = sft_writer_begin(self->plan, sink, &self->writer, &err);
+    } else {
+        code = open_adding(self, call, &err);
+    }
     Py_END_ALLOW_THREADS
-    if (code == SFT_OK) return planned ? note_plan(self) : 0;
+    if (!code) return planned ? note_plan(self) : 0;
     raise_failure(self, &err);
     return -1;
 }
@@ -207,7 +199,9 @@ static int begin_writer(writer_object *self, writer_call *call, PyObject *target
     bool planned = tensors && tensors != Py_None;
     self->numbers = PyDict_New();
     self->names = PyList_New(0);
-    if (!self->numbers || !self->names || set_target(self, target) < 0) return -1;
+    if (!self->numbers || !self->names) return -1;
+    if (pysft_is_target(target)) self->target = Py_NewRef(target);
+    else if (pysft_output_of(target, &self->path) < 0) return -1;
     if (self->target && !planned && find_seeking(self, call) < 0) return -1;
     call->plan.has_metadata = metadata && metadata != Py_None;
     if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
@@ -249,24 +243,19 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 /* ── Writing ── */
 
-static PyObject *add_tensor(writer_object *self, const pysft_specs *spec, PyObject *name) {
-    sft_error err = SFT_ERROR_INIT;
-    size_t number = 0;
-    if (sft_writer_add(self->writer, spec->items, &number, &err)) return raise_failure(self, &err);
-    if (note_name(self, name, number, spec->items->dtype) < 0) return NULL;
-    Py_RETURN_NONE;
-}
-
 static PyObject *writer_add(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "name", "dtype", "shape", NULL };
     writer_object *self = (writer_object *)object;
     PyObject *name, *dtype, *shape, *done = NULL;
     pysft_specs spec = { .items = NULL };
+    sft_error err = SFT_ERROR_INIT;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO:add", words, &name, &dtype, &shape))
         return NULL;
     if (pysft_spec_take(pysft_state_from(object), name, dtype, shape, &spec)
         && enter_open(self)) {
-        done = add_tensor(self, &spec, name);
+        size_t number = 0;
+        if (sft_writer_add(self->writer, spec.items, &number, &err)) raise_failure(self, &err);
+        else if (note_name(self, name, number, spec.items->dtype) == 0) done = Py_NewRef(Py_None);
         pysft_leave(&self->busy);
     }
     pysft_specs_drop(&spec);
@@ -356,9 +345,8 @@ static PyObject *writer_write(PyObject *object, PyObject *args, PyObject *kwargs
     return done;
 }
 
-static PyObject *writer_keys(PyObject *object, PyObject *unused) {
+static PyObject *writer_keys(PyObject *object, PyObject *Py_UNUSED(unused)) {
     writer_object *self = (writer_object *)object;
-    (void)unused;
     return PyList_GetSlice(self->names, 0, PyList_Size(self->names));
 }
 
@@ -381,21 +369,18 @@ static PyObject *end_writer(writer_object *self, bool publish) {
     Py_RETURN_NONE;
 }
 
-static PyObject *writer_finish(PyObject *object, PyObject *unused) {
+static PyObject *writer_finish(PyObject *object, PyObject *Py_UNUSED(unused)) {
     writer_object *self = (writer_object *)object;
-    (void)unused;
     return enter_open(self) ? end_writer(self, true) : NULL;
 }
 
-static PyObject *writer_abandon(PyObject *object, PyObject *unused) {
+static PyObject *writer_abandon(PyObject *object, PyObject *Py_UNUSED(unused)) {
     writer_object *self = (writer_object *)object;
-    (void)unused;
     return pysft_enter(&self->busy, type_name) ? end_writer(self, false) : NULL;
 }
 
-static PyObject *writer_enter(PyObject *object, PyObject *unused) {
+static PyObject *writer_enter(PyObject *object, PyObject *Py_UNUSED(unused)) {
     writer_object *self = (writer_object *)object;
-    (void)unused;
     if (!enter_open(self)) return NULL;
     pysft_leave(&self->busy);
     return Py_NewRef(object);

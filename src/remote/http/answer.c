@@ -70,11 +70,10 @@ static bool parse_content_range(sft_span value, sfti_answer *out) {
 static void read_content_range(header_reader *r, sft_span value) {
     sfti_answer *answer = r->answer, one = { .total = SFT_SIZE_UNKNOWN };
     bool ok = parse_content_range(value, &one);
-    if (r->has_content_range)
-        ok = ok && one.has_range == answer->has_range && one.begin == answer->begin
-          && one.end == answer->end && one.total == answer->total;
+    bool same = one.has_range == answer->has_range && one.begin == answer->begin
+             && one.end == answer->end && one.total == answer->total;
+    if (!ok || (r->has_content_range && !same)) answer->bad_range = true;
     r->has_content_range = true;
-    if (!ok) answer->bad_range = true;
     answer->has_range = one.has_range;
     answer->begin = one.begin;
     answer->end = one.end;

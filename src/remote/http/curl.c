@@ -102,40 +102,30 @@ typedef struct curl_exchange {
     bool unwanted, too_large, no_memory, private;
 } curl_exchange;
 
-/* Name and value of each line; a line that continues another is left out. */
-static bool split_lines(const sft_buffer *lines, sfti_arena *arena, sft_pair **out,
-                        size_t *count) {
-    sft_span rest = { lines->data, lines->len };
-    size_t cap = 0;
-    *out = NULL;
-    *count = 0;
-    while (rest.len > 0) {
-        size_t len = sfti_text_find(rest, '\n');
-        sft_span line = { rest.data, len };
-        size_t colon = sfti_text_find(line, ':');
-        rest = sfti_span_from(rest, len + (len < rest.len));
-        if (colon == line.len || colon == 0 || *line.data == ' ' || *line.data == '\t') continue;
-        sft_pair *pairs = sfti_arena_grow(arena, *out, *count, 1, &cap, sizeof *pairs);
-        if (!pairs) return false;
-        pairs[(*count)++] = (sft_pair){ { line.data, colon },
-                                        sfti_text_trim(sfti_span_from(line, colon + 1)) };
-        *out = pairs;
-    }
-    return true;
-}
-
-/* The end of a head: false ends the transfer. */
+/* The end of a head: false ends the transfer. The receiver gets the name and value of each line; a
+ * line that continues another is left out. */
 static bool end_head(curl_exchange *x) {
     sfti_arena arena = { .alloc = x->lines.alloc };
-    sft_pair *pairs;
-    size_t count;
+    sft_pair *pairs = NULL;
+    size_t count = 0, cap = 0;
     if (x->status < 200 && x->status != 101) return true; /* more is to come */
     if (x->skip_tunnel) {
         x->skip_tunnel = false;
         return true;
     }
     x->has_head = true;
-    x->no_memory = !split_lines(&x->lines, &arena, &pairs, &count);
+    for (sft_span rest = { x->lines.data, x->lines.len }; !x->no_memory && rest.len > 0;) {
+        sft_span line = { rest.data, sfti_text_find(rest, '\n') };
+        size_t colon = sfti_text_find(line, ':');
+        rest = sfti_span_from(rest, line.len + (line.len < rest.len));
+        if (colon == line.len || colon == 0 || *line.data == ' ' || *line.data == '\t') continue;
+        sft_pair *more = sfti_arena_grow(&arena, pairs, count, 1, &cap, sizeof *pairs);
+        x->no_memory = !more;
+        if (!more) break;
+        pairs = more;
+        pairs[count++] = (sft_pair){ { line.data, colon },
+                                     sfti_text_trim(sfti_span_from(line, colon + 1)) };
+    }
     x->unwanted = !x->no_memory
                && !x->receiver->head(x->receiver->ctx, x->status, pairs, count);
     sfti_arena_free(&arena);

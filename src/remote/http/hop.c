@@ -36,19 +36,6 @@ static bool add_headers(const sfti_exchange *x, sfti_headers *headers) {
         && (!condition || add_text(headers, "if-match", x->same->etag));
 }
 
-/* The one that was given, or libcurl from now on. */
-static sft_code take_transport(sft_remote *remote, sft_transport *out, sft_error *err) {
-    sft_code code = SFT_OK;
-    sfti_os_mutex_lock(&remote->mutex);
-    if (!remote->transport.vtable) {
-        code = sft_transport_curl(&remote->alloc, &remote->transport, err);
-        remote->own_transport = !code;
-    }
-    *out = remote->transport;
-    sfti_os_mutex_unlock(&remote->mutex);
-    return code;
-}
-
 static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err) {
     char shown[SHOWN_SIZE];
     if (x->remote->options.offline)
@@ -101,27 +88,6 @@ static bool take_bytes(void *ctx, const void *bytes, size_t len) {
     return !x->no_memory && x->bytes < BODY_DRAINED;
 }
 
-/* ── Accounts ── */
-
-static void tell_exchange(const sfti_exchange *x, sft_exchange *told) {
-    sft_remote *remote = x->remote;
-    char shown[SHOWN_SIZE * 4];
-    sfti_os_mutex_lock(&remote->mutex);
-    remote->sums.requests++;
-    remote->sums.bytes += x->bytes;
-    remote->sums.retries += x->is_retry;
-    sfti_os_mutex_unlock(&remote->mutex);
-    if (!remote->options.on_exchange) return;
-    sfti_exchange_show(x, x->at, x->hop_count > 0, shown, sizeof shown);
-    told->url = shown;
-    told->status = x->answer->status;
-    told->bytes = x->bytes;
-    told->attempt = x->tries + 1;
-    sfti_os_mutex_lock(&remote->log);
-    remote->options.on_exchange(remote->options.exchange_ctx, told);
-    sfti_os_mutex_unlock(&remote->log);
-}
-
 /* ── One request ── */
 
 uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
@@ -132,18 +98,27 @@ uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
 
 static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_headers *headers,
                              sft_error *err) {
-    const sft_remote_options *options = &x->remote->options;
+    sft_remote *remote = x->remote;
+    const sft_remote_options *options = &remote->options;
     const uint64_t began = sfti_os_now_ns(), left = sfti_exchange_left_ms(x);
-    const char *proxy = url->https ? x->remote->https_proxy : x->remote->http_proxy;
-    sft_transport transport;
-    sft_code code = take_transport(x->remote, &transport, err);
+    const char *proxy = url->https ? remote->https_proxy : remote->http_proxy;
+    char shown[SHOWN_SIZE * 4];
+    sft_code code = SFT_OK;
+    /* The transport that was given, or libcurl from now on. */
+    sfti_os_mutex_lock(&remote->mutex);
+    if (!remote->transport.vtable) {
+        code = sft_transport_curl(&remote->alloc, &remote->transport, err);
+        remote->own_transport = !code;
+    }
+    const sft_transport transport = remote->transport;
+    sfti_os_mutex_unlock(&remote->mutex);
     if (code) return code;
-    if (proxy && (!*proxy || sfti_no_proxy(x->remote->no_proxy, url->host, url->port)))
+    if (proxy && (!*proxy || sfti_no_proxy(remote->no_proxy, url->host, url->port)))
         proxy = NULL;
     sft_http_request request = {
         .method = x->post.data ? "POST" : "GET", .url = x->at, .headers = headers->at,
         .header_count = headers->count, .body = x->post, .proxy = proxy,
-        .ca_file = x->remote->ca_file, .public_only = options->public_only,
+        .ca_file = remote->ca_file, .public_only = options->public_only,
         .connect_ms = options->connect_ms ? options->connect_ms : CONNECT_MS,
         .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS,
         .total_ms = left == UINT64_MAX ? 0 : left + (left == 0),
@@ -153,7 +128,21 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
     sft_exchange told = { .method = request.method, .begin = x->begin, .end = x->end };
     told.code = transport.vtable->send(transport.ctx, &request, &receiver, err);
     told.ms = (sfti_os_now_ns() - began) / 1000000;
-    tell_exchange(x, &told);
+    /* Accounts: the sums, and whoever wants to hear of each exchange. */
+    sfti_os_mutex_lock(&remote->mutex);
+    remote->sums.requests++;
+    remote->sums.bytes += x->bytes;
+    remote->sums.retries += x->is_retry;
+    sfti_os_mutex_unlock(&remote->mutex);
+    if (!options->on_exchange) return told.code;
+    sfti_exchange_show(x, x->at, x->hop_count > 0, shown, sizeof shown);
+    told.url = shown;
+    told.status = x->answer->status;
+    told.bytes = x->bytes;
+    told.attempt = x->tries + 1;
+    sfti_os_mutex_lock(&remote->log);
+    options->on_exchange(options->exchange_ctx, &told);
+    sfti_os_mutex_unlock(&remote->log);
     return told.code;
 }
 

@@ -322,6 +322,7 @@ static bool hub_is_folder(const char *name) {
 }
 
 const sfti_scheme sfti_hub_scheme = {
+    .id = SFTI_SCHEME_HUB,
     .name = "hf",
     .open = sfti_hub_open,
     .close = sfti_hub_close,

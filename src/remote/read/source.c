@@ -202,47 +202,38 @@ static void header_keep(remote_source *s, char *bytes, size_t len) {
 
 /* ── The source ── */
 
-/* What lies behind the head. */
-static sft_code source_read_rest(remote_source *s, uint64_t offset, void *into, size_t len,
-                                 sft_error *err) {
+static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
+    remote_source *s = ctx;
     uint64_t header;
-    sft_code code;
-    if (s->no_ranges) {
+    sft_code code = sfti_remote_check_process(s->remote, err);
+    *got = 0;
+    if (code || offset >= s->total) return code;
+    if (len > s->total - offset) len = (size_t)(s->total - offset);
+    size_t known = offset < s->head_len ? s->head_len - (size_t)offset : 0;
+    if (known > len) known = len;
+    if (known > 0) memcpy(into, s->head + offset, known);
+    const uint64_t from = offset + known, end = offset + len;
+    char *rest = (char *)into + known;
+    if (from < end && !s->no_ranges) {
+        code = sfti_stream_read(&s->stream, from, rest, (size_t)(end - from), err);
+    } else if (from < end) {
         code = whole_read(s, err);
-        if (!code) memcpy(into, s->whole + offset, len);
-    } else {
-        code = sfti_stream_read(&s->stream, offset, into, len, err);
+        if (!code) memcpy(rest, s->whole + from, (size_t)(end - from));
     }
-    if (code || !s->keep_header || offset != s->head_len
-        || !header_len(s->head, s->head_len, &header) || header != offset + len)
-        return code;
+    if (code) return code;
+    *got = len;
+    if (!s->keep_header || from != s->head_len || from == end
+        || !header_len(s->head, s->head_len, &header) || header != end)
+        return SFT_OK;
     /* A header longer than the head was read to its end: all of it is kept. */
     char *bytes = sfti_take(&s->remote->alloc, (size_t)header);
     if (!bytes) return SFT_OK;
     memcpy(bytes, s->head, s->head_len);
-    memcpy(bytes + s->head_len, into, len);
+    memcpy(bytes + s->head_len, rest, (size_t)(end - from));
     header_keep(s, bytes, (size_t)header);
     sfti_release(&s->remote->alloc, bytes, (size_t)header);
     return SFT_OK;
-}
-
-static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                            sft_error *err) {
-    remote_source *s = ctx;
-    size_t known = 0;
-    *got = 0;
-    sft_code code = sfti_remote_check_process(s->remote, err);
-    if (code || offset >= s->total) return code;
-    if (len > s->total - offset) len = (size_t)(s->total - offset);
-    if (offset < s->head_len) {
-        known = s->head_len - (size_t)offset;
-        if (known > len) known = len;
-        memcpy(into, s->head + offset, known);
-    }
-    if (known < len)
-        code = source_read_rest(s, offset + known, (char *)into + known, len - known, err);
-    if (!code) *got = len;
-    return code;
 }
 
 static void source_expect(void *ctx, const sft_run *runs, size_t count) {

@@ -162,7 +162,16 @@ static sft_code stream_step(sfti_stream *stream, uint64_t *at, uint64_t end, cha
         else if (reach <= *at && *at != stream->begin && end - *at < SFTI_PAGE)
             block = stream_add_page(stream, *at, end);
     }
-    if (!block) return sfti_pieces_read(stream, at, end < gap_end ? end : gap_end, into, err);
+    if (!block) { /* no block holds any of them: straight into the reader's memory */
+        if (end > gap_end) end = gap_end;
+        sfti_spans_remove(&stream->plan, *at, end);
+        if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
+        sfti_os_mutex_unlock(&pool->mutex);
+        sft_code failed = stream->fetch(stream->ctx, *at, end, into, NULL, NULL, err);
+        sfti_os_mutex_lock(&pool->mutex);
+        if (!failed) *at = end;
+        return failed;
+    }
     block->refs++;
     /* Threads are started for what was put, before this one waits. */
     sfti_ahead_schedule(stream->blocks);

@@ -211,7 +211,8 @@ bool sfti_store_at(sft_remote *remote, sfti_store *store, const char *url) {
     return true;
 }
 
-static sft_code open_object(sfti_target *target, sfti_store *store, bool folder, sft_error *err) {
+static sft_code open_object(sfti_target *target, bool folder, sft_error *err) {
+    sfti_store *store = target->remote->state[target->scheme->id];
     if (store->problem) {
         (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "%s", store->problem);
         sfti_hint(err, store->denied);
@@ -235,14 +236,14 @@ static sft_code open_object(sfti_target *target, sfti_store *store, bool folder,
     return SFT_OK;
 }
 
-sft_code sfti_object_resolve(sfti_target *target, sfti_store *store, sft_error *err) {
-    sft_code code = open_object(target, store, false, err);
+sft_code sfti_object_resolve(sfti_target *target, sft_error *err) {
+    sft_code code = open_object(target, false, err);
     if (!code && !place_object(target)) code = sfti_fail_memory(err, SFTI_URL_MOST);
     return code;
 }
 
-sft_code sfti_folder_resolve(sfti_target *target, sfti_store *store, sft_error *err) {
-    sft_code code = open_object(target, store, true, err);
+sft_code sfti_folder_resolve(sfti_target *target, sft_error *err) {
+    sft_code code = open_object(target, true, err);
     if (code) return code;
     object *own = target->own;
     if (own->key.len > 0 && own->key.data[own->key.len - 1] != '/') {

@@ -27,7 +27,7 @@ typedef struct sfti_store {
 bool sfti_store_at(sft_remote *remote, sfti_store *store, const char *url);
 
 /* The functions of sfti_scheme. */
-sft_code sfti_object_resolve(sfti_target *target, sfti_store *store, sft_error *err);
+sft_code sfti_object_resolve(sfti_target *target, sft_error *err);
 sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t now_s,
                                sfti_headers *headers, sft_error *err);
 bool sfti_object_learn(sfti_target *target, const char *url, const sfti_answer *answer);
@@ -36,14 +36,14 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
 bool sfti_object_is_folder(const char *name);
 
 /* Resolve to the first page of what lies directly in a folder: beneath "FOLDER/". */
-sft_code sfti_folder_resolve(sfti_target *target, sfti_store *store, sft_error *err);
+sft_code sfti_folder_resolve(sfti_target *target, sft_error *err);
 /* The text of keys before the entries of that folder: "FOLDER/"; "" for a whole bucket. */
 sft_span sfti_folder_prefix(const sfti_target *target);
 /* Go to the page that a token of the last one names. False: no memory. */
 bool sfti_folder_continue(sfti_target *target, sft_span token);
 
 /* listing.c; as sfti_scheme.list. SFT_NOT_FOUND: no key begins with the folder's. */
-sft_code sfti_store_list(sft_remote *remote, sfti_store *store, const char *folder,
-                         sft_listed_fn each, void *each_ctx, sft_error *err);
+sft_code sfti_store_list(sft_remote *remote, const char *folder, sft_listed_fn each,
+                         void *each_ctx, sft_error *err);
 
 #endif

@@ -7,10 +7,6 @@
 
 #define GS_ENDPOINT "https://storage.googleapis.com"
 
-static sfti_store *gs_store(const sft_remote *remote) {
-    return remote->state[SFTI_SCHEME_GS];
-}
-
 /* A copy of a variable, or NULL; *failed: no memory. */
 static const char *gs_variable(sft_remote *remote, const char *name, bool *failed) {
     const char *value = sfti_remote_environment(remote, name);
@@ -54,23 +50,15 @@ static sft_code gs_open(sft_remote *remote, sft_error *err) {
     return enough ? SFT_OK : sfti_fail_memory(err, 0);
 }
 
-static sft_code gs_resolve(sfti_target *target, sft_error *err) {
-    return sfti_object_resolve(target, gs_store(target->remote), err);
-}
-
-static sft_code gs_list(sft_remote *remote, const char *folder, sft_listed_fn each, void *each_ctx,
-                        sft_error *err) {
-    return sfti_store_list(remote, gs_store(remote), folder, each, each_ctx, err);
-}
-
 const sfti_scheme sfti_gs_scheme = {
+    .id = SFTI_SCHEME_GS,
     .name = "gs",
     .if_match = true,
     .open = gs_open,
-    .resolve = gs_resolve,
+    .resolve = sfti_object_resolve,
     .authorize = sfti_object_authorize,
     .learn = sfti_object_learn,
     .explain = sfti_object_explain,
-    .list = gs_list,
+    .list = sfti_store_list,
     .is_folder = sfti_object_is_folder,
 };

@@ -186,14 +186,16 @@ done:
     return code;
 }
 
-sft_code sfti_store_list(sft_remote *remote, sfti_store *store, const char *folder,
-                         sft_listed_fn each, void *each_ctx, sft_error *err) {
-    sfti_target target = { .remote = remote, .scheme = store->scheme, .name = folder };
+sft_code sfti_store_list(sft_remote *remote, const char *folder, sft_listed_fn each,
+                         void *each_ctx, sft_error *err) {
+    sfti_target target = { .remote = remote, .name = folder };
+    sfti_scheme_id id;
     list_sums sums = { 0, 0 };
     size_t pages = 0;
     bool go_on = true;
     target.arena.alloc = remote->alloc;
-    sft_code code = sfti_folder_resolve(&target, store, err);
+    target.scheme = remote->schemes[sfti_scheme_of(folder, &id) ? id : SFTI_SCHEME_S3];
+    sft_code code = sfti_folder_resolve(&target, err);
     for (; !code && go_on && pages < PAGES_MOST; pages++)
         code = list_one(&target, each, each_ctx, &sums, &go_on, err);
     if (!code && go_on) code = fail_too_many(err);

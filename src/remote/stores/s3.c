@@ -6,10 +6,6 @@
 
 #include <string.h>
 
-static sfti_store *s3_store(const sft_remote *remote) {
-    return remote->state[SFTI_SCHEME_S3];
-}
-
 static sft_code s3_open(sft_remote *remote, sft_error *err) {
     sfti_aws aws;
     sfti_store *store = sfti_arena_take(&remote->arena, sizeof *store);
@@ -32,23 +28,15 @@ static sft_code s3_open(sft_remote *remote, sft_error *err) {
     return store->advice ? SFT_OK : sfti_fail_memory(err, 0);
 }
 
-static sft_code s3_resolve(sfti_target *target, sft_error *err) {
-    return sfti_object_resolve(target, s3_store(target->remote), err);
-}
-
-static sft_code s3_list(sft_remote *remote, const char *folder, sft_listed_fn each, void *each_ctx,
-                        sft_error *err) {
-    return sfti_store_list(remote, s3_store(remote), folder, each, each_ctx, err);
-}
-
 const sfti_scheme sfti_s3_scheme = {
+    .id = SFTI_SCHEME_S3,
     .name = "s3",
     .if_match = true,
     .open = s3_open,
-    .resolve = s3_resolve,
+    .resolve = sfti_object_resolve,
     .authorize = sfti_object_authorize,
     .learn = sfti_object_learn,
     .explain = sfti_object_explain,
-    .list = s3_list,
+    .list = sfti_store_list,
     .is_folder = sfti_object_is_folder,
 };

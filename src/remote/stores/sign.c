@@ -21,8 +21,8 @@ typedef struct signer {
     sft_code code;
     sft_buffer text;  /* what is signed: first the canonical request, then the string to sign */
     char date[17];    /* 20261121T120000Z */
-    sft_span day;     /* of it: 20261121 */
-    sft_span signed_names;
+    char day[9];      /* of it: 20261121 */
+    const char *signed_names;
 } signer;
 
 static void sign_memory(signer *s, bool enough) {
@@ -33,9 +33,10 @@ static void sign_put(signer *s, sft_span text) {
     if (!s->code) sign_memory(s, sfti_buffer_put(&s->text, text.data, text.len));
 }
 
-static void sign_put_word(signer *s, const char *word) {
-    sign_put(s, sft_span_cstr(word));
+static void sign_put_words(signer *s, const char *const *words) {
+    for (; *words; words++) sign_put(s, sft_span_cstr(*words));
 }
+#define SIGN_PUT(s, ...) sign_put_words(s, (const char *const[]){ __VA_ARGS__, NULL })
 
 /* ── HMAC-SHA-256 ── */
 
@@ -126,9 +127,9 @@ static void canonical_query(signer *s, sft_span query) {
     uint32_t *order = sfti_arena_sorted(s->arena, count, parameters_compare, pairs);
     sign_memory(s, order != NULL);
     for (size_t i = 0; !s->code && i < count; i++) {
-        if (i > 0) sign_put_word(s, "&");
+        if (i > 0) SIGN_PUT(s, "&");
         sign_put(s, pairs[order[i]].key);
-        sign_put_word(s, "=");
+        SIGN_PUT(s, "=");
         sign_put(s, pairs[order[i]].value);
     }
 }
@@ -141,28 +142,21 @@ static void canonical_host(signer *s, const sfti_url *url) {
         sign_put(s, (sft_span){ &c, 1 });
     }
     if (url->port == (url->https ? 443 : 80)) return;
-    sign_put_word(s, ":");
+    SIGN_PUT(s, ":");
     sign_put(s, (sft_span){ port, sfti_uint_text(url->port, 0, port) });
 }
 
 static void canonical_request(signer *s, const sfti_url *url) {
     const char *session = s->request->keys.session;
-    sign_put_word(s, s->request->method);
-    sign_put_word(s, "\n");
+    SIGN_PUT(s, s->request->method, "\n");
     sign_put(s, url->path.len > 0 ? canonical_text(s, url->path, "/") : sft_span_cstr("/"));
-    sign_put_word(s, "\n");
+    SIGN_PUT(s, "\n");
     canonical_query(s, url->query);
-    sign_put_word(s, "\nhost:");
+    SIGN_PUT(s, "\nhost:");
     canonical_host(s, url);
-    sign_put_word(s, "\nx-amz-content-sha256:UNSIGNED-PAYLOAD\nx-amz-date:");
-    sign_put_word(s, s->date);
-    if (session) {
-        sign_put_word(s, "\nx-amz-security-token:");
-        sign_put_word(s, session);
-    }
-    sign_put_word(s, "\n\n");
-    sign_put(s, s->signed_names);
-    sign_put_word(s, "\nUNSIGNED-PAYLOAD");
+    SIGN_PUT(s, "\nx-amz-content-sha256:UNSIGNED-PAYLOAD\nx-amz-date:", s->date);
+    if (session) SIGN_PUT(s, "\nx-amz-security-token:", session);
+    SIGN_PUT(s, "\n\n", s->signed_names, "\nUNSIGNED-PAYLOAD");
 }
 
 /* ── The signature ── */
@@ -183,17 +177,12 @@ static void sign_date(signer *s) {
         at += width;
     }
     memcpy(at, "Z", 2);
-    s->day = (sft_span){ s->date, 8 };
+    memcpy(s->day, s->date, 8);
 }
 
 /* What the key is made for, of which the credential tells, too. */
 static void sign_put_scope(signer *s) {
-    sign_put(s, s->day);
-    sign_put_word(s, "/");
-    sign_put_word(s, s->request->region);
-    sign_put_word(s, "/");
-    sign_put_word(s, s->request->service);
-    sign_put_word(s, "/aws4_request");
+    SIGN_PUT(s, s->day, "/", s->request->region, "/", s->request->service, "/aws4_request");
 }
 
 static void sign_key(signer *s, uint8_t out[SIGN_SUM]) {
@@ -202,7 +191,7 @@ static void sign_key(signer *s, uint8_t out[SIGN_SUM]) {
     sign_memory(s, sfti_buffer_put(&secret, "AWS4", 4)
                        && sfti_buffer_put(&secret, s->request->keys.secret,
                                           strlen(s->request->keys.secret)));
-    hmac(s, (sft_span){ secret.data, secret.len }, s->day, out);
+    hmac(s, (sft_span){ secret.data, secret.len }, sft_span_cstr(s->day), out);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hmac(s, sum_span(out), sft_span_cstr(words[i]), out);
     sft_buffer_free(&secret);
@@ -213,26 +202,12 @@ static void sign_text(signer *s, const sfti_url *url, uint8_t signature[SIGN_SUM
     canonical_request(s, url);
     sum_of(s, (sft_span){ s->text.data, s->text.len }, (sft_span){ "", 0 }, sum);
     s->text.len = 0;
-    sign_put_word(s, "AWS4-HMAC-SHA256\n");
-    sign_put_word(s, s->date);
-    sign_put_word(s, "\n");
+    SIGN_PUT(s, "AWS4-HMAC-SHA256\n", s->date, "\n");
     sign_put_scope(s);
-    sign_put_word(s, "\n");
+    SIGN_PUT(s, "\n");
     sign_put_hex(s, sum);
     sign_key(s, key);
     hmac(s, sum_span(key), (sft_span){ s->text.data, s->text.len }, signature);
-}
-
-static void sign_put_authorization(signer *s, const uint8_t signature[SIGN_SUM]) {
-    s->text.len = 0;
-    sign_put_word(s, "AWS4-HMAC-SHA256 Credential=");
-    sign_put_word(s, s->request->keys.id);
-    sign_put_word(s, "/");
-    sign_put_scope(s);
-    sign_put_word(s, ", SignedHeaders=");
-    sign_put(s, s->signed_names);
-    sign_put_word(s, ", Signature=");
-    sign_put_hex(s, signature);
 }
 
 static void sign_add(signer *s, sfti_headers *headers, const char *name, sft_span value) {
@@ -247,14 +222,18 @@ sft_code sfti_sign(const sfti_sign_request *request, sfti_headers *headers, sft_
     uint8_t signature[SIGN_SUM];
     sfti_url url;
     s.text.alloc = headers->arena->alloc;
-    s.signed_names = sft_span_cstr(
-        request->keys.session ? "host;x-amz-content-sha256;x-amz-date;x-amz-security-token"
-                              : "host;x-amz-content-sha256;x-amz-date");
+    s.signed_names = request->keys.session
+                         ? "host;x-amz-content-sha256;x-amz-date;x-amz-security-token"
+                         : "host;x-amz-content-sha256;x-amz-date";
     if (!sfti_url_parse(request->url, &url))
         return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL to sign");
     sign_date(&s);
     sign_text(&s, &url, signature);
-    sign_put_authorization(&s, signature);
+    s.text.len = 0;
+    SIGN_PUT(&s, "AWS4-HMAC-SHA256 Credential=", request->keys.id, "/");
+    sign_put_scope(&s);
+    SIGN_PUT(&s, ", SignedHeaders=", s.signed_names, ", Signature=");
+    sign_put_hex(&s, signature);
     sign_add(&s, headers, "x-amz-content-sha256", sft_span_cstr("UNSIGNED-PAYLOAD"));
     sign_add(&s, headers, "x-amz-date", sft_span_cstr(s.date));
     if (request->keys.session)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable
 
 from .. import _core
+from .._errors import coded
 from .._sources import Ranges
 from ._conditional import conditional
 
@@ -26,9 +27,7 @@ _BUFFERED = 8 << 20  # bytes of an object kept in memory before its upload start
 
 def dataset_error(code: str, path: str, text: str) -> _core.SafetensorError:
     """A SafetensorError about the dataset at path."""
-    error = _core.SafetensorError("%s: %s" % (path, text))
-    error.code, error.path = code, path
-    return error
+    return coded(_core.SafetensorError, "%s: %s" % (path, text), code, path=path)
 
 
 class Place:

@@ -1,8 +1,47 @@
-/* A sink that gathers small writes into large ones for another sink. */
+/* Sinks: a Python object with write(), and one that gathers small writes into large ones. */
 #include "specs.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define OBJECT_PIECE ((size_t)1 << 20) /* most bytes per write() of an object */
+
+bool pysft_is_target(PyObject *object) {
+    bool is_path = PyUnicode_Check(object) || PyBytes_Check(object)
+                   || PyObject_HasAttrString(object, "__fspath__");
+    return !is_path && PyObject_HasAttrString(object, "write");
+}
+
+/* How many of len bytes write() took, by its result; -1 with an exception. */
+static Py_ssize_t bytes_taken(PyObject *answer, Py_ssize_t len) {
+    if (!PyLong_Check(answer) || PyBool_Check(answer)) return len;
+    Py_ssize_t taken = PyLong_AsSsize_t(answer);
+    if (taken > 0 && taken <= len) return taken;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_OSError, "expected write() to take 1 to %zd bytes, found %zd", len,
+                     taken);
+    return -1;
+}
+
+sft_code pysft_target_write(void *ctx, const void *bytes, size_t len, sft_error *err) {
+    PyObject *target = ctx;
+    Py_ssize_t taken = 0;
+    PyGILState_STATE gil = PyGILState_Ensure();
+    for (size_t done = 0; done < len && taken >= 0;) {
+        size_t most = len - done < OBJECT_PIECE ? len - done : OBJECT_PIECE;
+        PyObject *piece = PyBytes_FromStringAndSize((const char *)bytes + done, (Py_ssize_t)most);
+        PyObject *answer = piece ? PyObject_CallMethod(target, "write", "O", piece) : NULL;
+        taken = answer ? bytes_taken(answer, (Py_ssize_t)most) : -1;
+        Py_XDECREF(answer);
+        Py_XDECREF(piece);
+        if (taken > 0) done += (size_t)taken;
+    }
+    PyGILState_Release(gil);
+    if (taken >= 0) return SFT_OK;
+    return sft_error_set(err, SFT_IO_WRITE, 0, "write() of the target failed");
+}
+
+/* ── Gathering ── */
 
 #define GATHER_CAPACITY ((size_t)256 << 10) /* fits the processor's cache */
 #define GATHER_LIMIT ((size_t)64 << 10)  /* larger pieces are passed on directly */
@@ -43,7 +82,7 @@ static sft_code gather(void *ctx, uint64_t offset, const void *bytes, size_t len
 static sft_code finish_gather(void *ctx, sft_error *err) {
     gather_sink *sink = ctx;
     sft_code code = flush(sink, err);
-    if (code == SFT_OK) code = sft_sink_finish(&sink->to, err);
+    if (!code) code = sft_sink_finish(&sink->to, err);
     else sft_sink_abandon(&sink->to);
     free(sink);
     return code;

@@ -27,8 +27,7 @@ int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *f
     else code = sft_read_many(file, &all, 1, &job.job, &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&job, code) == 0) return 0;
-    (void)pysft_raise(state, &err, pysft_store_path(store));
-    return -1;
+    return pysft_fail(state, &err, pysft_store_path(store));
 }
 
 #define THREADS_BYTES (UINT64_C(32) << 20) /* below, starting threads costs more than they save */
@@ -58,12 +57,9 @@ static int fill_block(pysft_state *state, const pysft_store *store, const sft_te
     sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, NULL) < 0) return -1;
-    Py_BEGIN_ALLOW_THREADS
-    code = pysft_fill_blocks(store, &fill, &job.job, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = pysft_fill_blocks(store, &fill, &job.job, &err));
     if (pysft_job_end(&job, code) == 0) return 0;
-    (void)pysft_raise(state, &err, pysft_store_path(store));
-    return -1;
+    return pysft_fail(state, &err, pysft_store_path(store));
 }
 
 pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,

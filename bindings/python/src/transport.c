@@ -23,35 +23,28 @@ static PyObject *pairs_list(const sft_pair *pairs, size_t count) {
     return list;
 }
 
-static PyObject *request_args(const sft_http_request *r, PyObject *capsule) {
-    PyObject *headers = pairs_list(r->headers, r->header_count);
-    if (!headers) return NULL;
-    return Py_BuildValue("(OssNy#zzOddd)", capsule, r->method, r->url, headers,
-                         r->body.data ? r->body.data : "", (Py_ssize_t)r->body.len, r->proxy,
-                         r->ca_file, r->public_only ? Py_True : Py_False,
-                         (double)r->connect_ms / 1000, (double)r->stall_ms / 1000,
-                         (double)r->total_ms / 1000);
-}
-
-/* The code and message that send() returned; NULL is what it raised, which stays set. */
-static sft_code take_result(PyObject *result, sft_error *err) {
-    int code = SFT_CANCELLED;
-    const char *text = "the exchange was ended by an exception";
-    if (result && !PyArg_ParseTuple(result, "is:send", &code, &text)) code = SFT_CANCELLED;
-    return code ? sft_error_set(err, (sft_code)code, 0, text) : SFT_OK;
-}
-
-static sft_code send_exchange(void *ctx, const sft_http_request *request,
+static sft_code send_exchange(void *ctx, const sft_http_request *r,
                               const sft_http_receiver *receiver, sft_error *err) {
-    exchange now = { request, receiver };
+    exchange now = { r, receiver };
     if (!Py_IsInitialized())
         return sft_error_set(err, SFT_CANCELLED, 0, "the interpreter has ended");
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(&now, CAPSULE, NULL);
-    PyObject *args = capsule ? request_args(request, capsule) : NULL, *result = NULL;
+    PyObject *headers = capsule ? pairs_list(r->headers, r->header_count) : NULL;
+    PyObject *args = NULL, *result = NULL;
+    if (headers)
+        args = Py_BuildValue("(OssNy#zzOddd)", capsule, r->method, r->url, headers,
+                             r->body.data ? r->body.data : "", (Py_ssize_t)r->body.len, r->proxy,
+                             r->ca_file, r->public_only ? Py_True : Py_False,
+                             (double)r->connect_ms / 1000, (double)r->stall_ms / 1000,
+                             (double)r->total_ms / 1000);
     PyObject *send = args ? PyObject_GetAttrString(ctx, "send") : NULL;
     if (send) result = PyObject_CallObject(send, args);
-    sft_code code = take_result(result, err);
+    /* The code and message that it returned; what it raised stays set. */
+    int told = SFT_CANCELLED;
+    const char *text = "the exchange was ended by an exception";
+    if (result && !PyArg_ParseTuple(result, "is:send", &told, &text)) told = SFT_CANCELLED;
+    sft_code code = told ? sft_error_set(err, (sft_code)told, 0, text) : SFT_OK;
     if (capsule) (void)PyCapsule_SetName(capsule, CAPSULE_ENDED);
     Py_XDECREF(send);
     Py_XDECREF(args);
@@ -84,11 +77,10 @@ int pysft_transport_python(sft_transport *out) {
 /* ── What the answer is given to ── */
 
 /* transport_head(exchange, status, headers): headers are bytes, name and value by turns. */
-static PyObject *transport_head(PyObject *module, PyObject *args) {
+static PyObject *transport_head(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *capsule, *lines;
     int status;
     bool wanted = false;
-    (void)module;
     if (!PyArg_ParseTuple(args, "OiO!:transport_head", &capsule, &status, &PyTuple_Type, &lines))
         return NULL;
     const exchange *now = PyCapsule_GetPointer(capsule, CAPSULE);
@@ -105,39 +97,31 @@ static PyObject *transport_head(PyObject *module, PyObject *args) {
         if (ready) *to = (sft_span){ data, (size_t)len };
     }
     if (ready) {
-        Py_BEGIN_ALLOW_THREADS
-        wanted = now->receiver->head(now->receiver->ctx, status, pairs, count);
-        Py_END_ALLOW_THREADS
+        PYSFT_NO_GIL(wanted = now->receiver->head(now->receiver->ctx, status, pairs, count));
     }
     PyMem_Free(pairs);
     return ready ? PyBool_FromLong(wanted) : NULL;
 }
 
-static PyObject *transport_body(PyObject *module, PyObject *args) {
+static PyObject *transport_body(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *capsule;
     Py_buffer view;
     bool wanted = false;
-    (void)module;
     if (!PyArg_ParseTuple(args, "Oy*:transport_body", &capsule, &view)) return NULL;
     const exchange *now = PyCapsule_GetPointer(capsule, CAPSULE);
     if (now) {
-        Py_BEGIN_ALLOW_THREADS
-        wanted = now->receiver->body(now->receiver->ctx, view.buf, (size_t)view.len);
-        Py_END_ALLOW_THREADS
+        PYSFT_NO_GIL(wanted = now->receiver->body(now->receiver->ctx, view.buf, (size_t)view.len));
     }
     PyBuffer_Release(&view);
     return now ? PyBool_FromLong(wanted) : NULL;
 }
 
-static PyObject *transport_go_on(PyObject *module, PyObject *capsule) {
+static PyObject *transport_go_on(PyObject *Py_UNUSED(module), PyObject *capsule) {
     bool more = true;
-    (void)module;
     const exchange *now = PyCapsule_GetPointer(capsule, CAPSULE);
     if (!now) return NULL;
     if (PyErr_CheckSignals() < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    if (now->request->go_on) more = now->request->go_on(now->request->go_on_ctx);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(if (now->request->go_on) more = now->request->go_on(now->request->go_on_ctx));
     return PyBool_FromLong(more);
 }
 

@@ -1,0 +1,22 @@
+"""Exceptions with the attributes that those of the extension have."""
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+__all__ = ["coded"]
+
+_E = TypeVar("_E", bound=BaseException)
+
+
+def coded(kind: type[_E], message: str, code: str, hint: str | None = None, *,
+          offset: int | None = None, tensor: str | None = None, errno: int | None = None,
+          path: str | None = None) -> _E:
+    """A new exception. The hint is also a note, which tracebacks show below the message."""
+    error = kind(message)
+    facts: dict[str, Any] = {"code": code, "hint": hint, "offset": offset, "tensor": tensor,
+                             "errno": errno, "path": path}
+    for name, value in facts.items():
+        setattr(error, name, value)
+    if hint:
+        error.add_note(hint)
+    return error

@@ -31,9 +31,9 @@ FILES = ["src/core/format/header.c", "src/core/format/parser.c", "src/core/forma
          "src/core/format/metadata.c",
          "src/core/format/model.c", "src/core/format/dtype.c", "src/core/base/json_lex.h", "src/core/base/json.c"]
 CALLS = {"sfti_fail": "SFT_OK", "sfti_fail_at": "SFT_OK", "sfti_fail_tensor": "SFT_OK",
-         "sfti_report_at": "true", "sfti_report_entry": "true", "sfti_lex_fail": "true",
+         "sfti_report_at": "true", "lex_failed": "true", "sfti_lex_fail": "true",
          "entry_fail": "true", "entry_from_level": "true", "metadata_fail": "true",
-         "report_name": "true", "report_tensor": "true", "json_wrong": "SFTI_JSON_NULL"}
+         "report_tensor": "true", "json_wrong": "SFTI_JSON_NULL"}
 RULES = {"SFT_" + code.upper() for code in make.RULES.values() if not code.startswith("index_")}
 
 # Checks that no file can show, each with the reason.

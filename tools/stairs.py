@@ -6,8 +6,9 @@
     tools/stairs.py --calls         functions entered by whole tasks, built at -O0 in build/stairs
 
 A short one-caller function is static, has under 8 lines between its braces, and is called at one
-place; what stands in a table has no caller. A task's functions are counted by -finstrument-functions: each once, and how
-deep they were nested.
+place; what stands in a table has no caller. A task's functions are counted by
+-finstrument-functions: each once, an inline one too, however many sources have a copy of it; and
+how deep they were nested.
 """
 import argparse
 import collections
@@ -239,12 +240,12 @@ def entered(program, words, whole, folder):
     env = dict(os.environ, STAIRS_OUT=out, **({"STAIRS_ALL": "1"} if whole else {}))
     subprocess.run([program, *words], env=env, cwd=folder, stdout=subprocess.DEVNULL, check=True)
     with open(out) as file:
-        count, deepest = map(int, file.readline().split())
+        deepest = int(file.readline().split()[1])
         places = file.read().split()
-    found = subprocess.run(["addr2line", "-e", program], input="\n".join(places),
-                           capture_output=True, text=True, check=True).stdout
-    files = {line.split(":")[0] for line in found.split("\n") if line}
-    return count, len(files), deepest
+    found = subprocess.run(["addr2line", "-f", "-e", program], input="\n".join(places),
+                           capture_output=True, text=True, check=True).stdout.split("\n")
+    files = {line.split(":")[0] for line in found[1::2] if line}
+    return len(set(found[0:-1:2])), len(files), deepest
 
 
 def report_calls():

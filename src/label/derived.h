@@ -22,7 +22,8 @@ typedef struct sfti_derived {
     size_t count;
 } sfti_derived;
 
-/* Of a scalar at a JSON pointer, whose numbers (indices) do not count; text unescaped. */
+/* The digest of a scalar at a JSON pointer, whose numbers (indices) do not count; text is
+ * unescaped. */
 uint64_t sfti_derived_digest(sft_span pointer, sfti_json_type type, sft_span text);
 bool sfti_derived_has(const sfti_derived *set, uint64_t digest);
 /* Whether a mark may name the value at this pointer; false of what is compared with the file or

@@ -1,3 +1,4 @@
+/* Reads announced to sources that can fetch them together. */
 #include "base/announce.h"
 
 #include "base/options.h"

@@ -16,7 +16,7 @@ typedef struct sfti_announcement {
 /* Whether a source has use for it. */
 bool sfti_source_expects(const sft_source *source);
 
-/* Of a zeroed announcement; beyond the end of the source nothing is announced. */
+/* Add to an announcement, zeroed at first; nothing is announced beyond the end of the source. */
 void sfti_announce(sfti_announcement *a, const sft_source *source, uint64_t begin, uint64_t len);
 /* The bytes of a tensor. */
 void sfti_announce_tensor(sfti_announcement *a, const sft_file *file, const sft_tensor *tensor);

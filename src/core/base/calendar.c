@@ -1,3 +1,4 @@
+/* Dates of the Gregorian calendar as numbers of days. Tests: test_remote_sign.c. */
 #include "base/calendar.h"
 
 int64_t sfti_days_of_date(int64_t year, unsigned month, unsigned day) {

@@ -1,3 +1,4 @@
+/* Which instructions the processor has and the system lets a program use. Tests: test_cpu.c. */
 #include "base/cpu.h"
 
 #include "os/cpu.h"

@@ -1,3 +1,4 @@
+/* CRC-32 and CRC-32C by tables of eight bytes. Tests: test_job.c. */
 #include "base/crc32.h"
 
 #include "base/endian.h"

@@ -1,3 +1,4 @@
+/* CRC-32 and CRC-32C by instructions of 64-bit ARM. Tests: test_job.c. */
 #include "base/cpu.h"
 #include "base/crc32.h"
 

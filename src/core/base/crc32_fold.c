@@ -1,3 +1,4 @@
+/* CRC-32 by carry-less multiplication on x86-64. Tests: test_job.c. */
 #include "base/cpu.h"
 #include "base/crc32.h"
 

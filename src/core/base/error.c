@@ -1,3 +1,4 @@
+/* The table of codes, and how an error gets its text. Tests: test_error.c. */
 #include "base/error.h"
 
 #include "base/utf8.h"

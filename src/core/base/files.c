@@ -1,3 +1,4 @@
+/* Calls of the files that a program hands in with the open options. Tests: test_files.c. */
 #include "base/files.h"
 
 #include "base/options.h"

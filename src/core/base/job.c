@@ -1,3 +1,4 @@
+/* Progress and cancelling of long calls. Tests: test_job.c. */
 #include "base/job.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Reads JSON as events with positions, over json_lex.h. Tests: test_json.c. */
 #include "base/json.h"
 
 #include "base/error.h"

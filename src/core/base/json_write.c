@@ -1,3 +1,5 @@
+/* Writes compact JSON into a sink, or the same values into a tree. Tests: test_json.c,
+ * test_tree.c. */
 #include "base/json.h"
 
 #include "base/error.h"

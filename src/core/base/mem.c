@@ -1,3 +1,4 @@
+/* Arenas and growing arrays over a caller's allocator. Tests: test_mem.c. */
 #include "base/mem.h"
 
 #include "base/checked.h"

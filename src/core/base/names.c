@@ -1,3 +1,4 @@
+/* A table of names, keyed by a random seed. Tests: test_names.c. */
 #include "base/names.h"
 
 #include <string.h>
@@ -59,22 +60,19 @@ bool sfti_names_begin(sfti_names *names, size_t count, const uint64_t seed[2],
     return true;
 }
 
-/* Any number of slots will do: a power of two would be up to twice as many. */
-static inline uint64_t first_slot(const sfti_names *names, uint64_t hash) {
-    return (uint32_t)hash * names->slot_count >> 32;
-}
-
 void sfti_names_prefetch(const sfti_names *names, uint64_t hash) {
 #if defined(__GNUC__)
-    __builtin_prefetch(&names->slots[first_slot(names, hash)], 1);
+    __builtin_prefetch(&names->slots[(uint32_t)hash * names->slot_count >> 32], 1);
 #else
     (void)names, (void)hash;
 #endif
 }
 
-/* The slot that holds the name, or the empty one where it belongs. */
+/* The slot that holds the name, or the empty one where it belongs. Any number of slots will do: a
+ * power of two would be up to twice as many. */
 static sfti_slot *find_slot(const sfti_names *names, sft_span name, uint64_t hash) {
-    for (uint64_t i = first_slot(names, hash);; i = i + 1 < names->slot_count ? i + 1 : 0) {
+    uint64_t first = (uint32_t)hash * names->slot_count >> 32;
+    for (uint64_t i = first;; i = i + 1 < names->slot_count ? i + 1 : 0) {
         sfti_slot *slot = &names->slots[i];
         if (slot->entry == 0) return slot;
         if (slot->tag == (uint32_t)(hash >> 32)

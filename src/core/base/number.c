@@ -1,3 +1,4 @@
+/* Elements as numbers, and numbers as text. Tests: test_stats.c. */
 #include "base/number.h"
 
 #include "base/endian.h"

@@ -19,7 +19,7 @@ typedef struct sfti_float_form {
     int16_t bias;
 } sfti_float_form;
 
-/* Of a C64: of its halves. All zero for integers and BOOL. */
+/* The form of a dtype; for C64 that of its halves. All zero for integers and BOOL. */
 const sfti_float_form *sfti_float_form_of(sft_dtype dtype);
 /* Bits of one value: sign, exponent and mantissa. */
 static inline unsigned sfti_float_bits(const sfti_float_form *f) {

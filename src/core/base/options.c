@@ -1,3 +1,4 @@
+/* Reads options structs of older and newer callers. Tests: test_options.c. */
 #include "base/options.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Compares and sorts names. Tests: test_order.c. */
 #include "base/order.h"
 
 #include <string.h>

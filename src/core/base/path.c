@@ -1,3 +1,4 @@
+/* Takes paths apart by the rule of a system. Tests: test_path.c. */
 #include "base/path.h"
 
 static size_t root_part(sfti_path_rule rule, sft_span path, size_t at) {

@@ -1,3 +1,4 @@
+/* Which names of files every system takes. Tests: test_portable.c. */
 #include "base/portable.h"
 #include "base/utf8.h"
 

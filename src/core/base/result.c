@@ -1,3 +1,4 @@
+/* Members that JSON results share. Tests: test_set.c. */
 #include "base/result.h"
 
 void sfti_result_begin(sfti_json_writer *w, const char *path) {

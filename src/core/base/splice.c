@@ -1,3 +1,4 @@
+/* Changes members of a JSON text and leaves every other byte. Tests: test_edit.c. */
 #include "base/splice.h"
 
 #include "base/error.h"

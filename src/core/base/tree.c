@@ -1,3 +1,4 @@
+/* Builds and reads trees of results. Tests: test_tree.c. */
 #include "base/tree.h"
 
 #include "base/error.h"

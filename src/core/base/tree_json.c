@@ -1,3 +1,4 @@
+/* Writes a tree of results as JSON. Tests: test_tree.c. */
 #include "base/json.h"
 #include "safetensors_tree.h"
 

@@ -1,3 +1,4 @@
+/* Checks, decodes and cuts UTF-8. Tests: test_utf8.c. */
 #include "base/utf8.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The version, and how the library was built. */
 #include "safetensors.h"
 
 #define VERSION_TEXT(x) VERSION_TEXT_(x)

@@ -1,3 +1,4 @@
+/* Copies bytes of a source into a sink, by the kernel where it can. Tests: test_sink.c. */
 #include "base/job.h"
 #include "base/mem.h"
 #include "base/options.h"

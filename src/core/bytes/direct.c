@@ -1,3 +1,5 @@
+/* Writes a file past the page cache, a block on a thread while the next is filled. Tests:
+ * test_direct.c. */
 #include "bytes/direct.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Finds what an interrupted replacement of a file left. Tests: test_os_files.c. */
 #include "bytes/replaced.h"
 #include "os/path.h"
 

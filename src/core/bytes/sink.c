@@ -1,3 +1,4 @@
+/* Sinks: memory, descriptors, callbacks, and two at once. Tests: test_sink.c. */
 #include "base/checked.h"
 #include "base/mem.h"
 #include "base/options.h"

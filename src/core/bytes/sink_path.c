@@ -1,3 +1,4 @@
+/* The sink of a path: a file that appears whole or not at all. Tests: test_sink.c. */
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/utf8.h"

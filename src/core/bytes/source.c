@@ -1,3 +1,4 @@
+/* Sources: where bytes come from. Tests: test_source.c. */
 #include "bytes/source.h"
 
 #include "base/checked.h"
@@ -441,7 +442,7 @@ static sft_code open_and_look(const char *path, const char *beneath, os_beneath 
         if (err) err->os_errno = error;
         return SFT_IO_NOT_FILE;
     }
-    /* Of many that an index names, who opens them looks for one. */
+    /* An index may name many files: whoever opens them looks for such a file once. */
     if (error == ENOENT && !beneath && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
 }

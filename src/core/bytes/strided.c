@@ -1,3 +1,4 @@
+/* A source of elements that lie apart in memory. Tests: test_strided.c. */
 #include "base/checked.h"
 #include "base/mem.h"
 #include "bytes/source.h"

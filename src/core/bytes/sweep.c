@@ -1,3 +1,4 @@
+/* Removes what interrupted saves left in a folder. Tests: test_sink.c. */
 #include "bytes/replaced.h"
 #include "bytes/source.h"
 #include "os/path.h"

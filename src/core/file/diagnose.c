@@ -1,4 +1,4 @@
-/* What a file that failed to open really is. */
+/* What a file that failed to open really is. Tests: test_diagnose.c. */
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/json.h"

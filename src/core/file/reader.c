@@ -1,4 +1,4 @@
-/* Opening a file: frame, header, model, map; and what an open file tells. */
+/* Opening a file: frame, header, model, map; and what an open file tells. Tests: test_reader.c. */
 #include "base/files.h"
 #include "base/options.h"
 #include "base/order.h"
@@ -97,34 +97,6 @@ sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
 
 /* ── Opening ─────────────────────────────────────────────────────────────── */
 
-/* in_place: the header is validated and kept where base has it, for memory which the
- * caller promised not to change; a map can change under our eyes, so it is copied. */
-static sft_code file_read_header(sft_file *file, bool in_place, const sfti_open *how,
-                                 sft_error *err) {
-    uint8_t prefix[SFTI_PREFIX];
-    size_t found;
-    uint64_t n, seed[2];
-    sft_code code = sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
-    if (code) return code;
-    sft_span text = { "", (size_t)n };
-    if (in_place) {
-        text.data = (const char *)file->source.base + SFTI_PREFIX;
-    } else {
-        sfti_header header;
-        code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
-        file->header = header.data;
-        file->header_cap = header.cap;
-        if (code) return code;
-        if (header.data) text.data = header.data;
-    }
-    bool covered = file->source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
-    uint64_t size = covered ? file->source.size : SFT_SIZE_UNKNOWN;
-    sfti_seed_draw(file, seed);
-    code = sfti_model_read(text, size, &how->limits, seed, NULL, &file->arena, &file->model, err);
-    file->complete = !code && covered;
-    return code;
-}
-
 /* Bytes come from the map from here on; the source of the descriptor is closed. SFT_AUTO goes on
  * without a map. A file cut short since it was measured is no longer what was validated. */
 static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) {
@@ -169,8 +141,10 @@ static bool file_is_quiet(const os_info *info, const sfti_open *how) {
     return (uint64_t)seconds < how->options.listed_s - day;
 }
 
-/* Takes the source, whatever comes of it. fd: to map, or -1. info, if given and wanted, becomes
- * that of after the header was read. */
+/* Takes the source, whatever comes of it. fd: to map, or -1. in_place: the header is validated and
+ * kept where base has it, for memory which the caller promised not to change; a map can change
+ * under our eyes, so it is copied. info, if given and wanted, becomes that of after the header was
+ * read. */
 static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_open *how,
                           os_info *info, sft_file **out, sft_error *err) {
     sft_file *file = sfti_take(&how->alloc, sizeof *file);
@@ -185,7 +159,28 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     file->arena.alloc = how->alloc;
     file->source = source;
     file->level = how->limits.level;
-    sft_code code = file_read_header(file, in_place, how, err);
+
+    uint8_t prefix[SFTI_PREFIX];
+    size_t found;
+    uint64_t n, seed[2];
+    sft_code code = sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
+    sft_span text = { "", code ? 0 : (size_t)n };
+    if (!code && in_place) {
+        text.data = (const char *)source.base + SFTI_PREFIX;
+    } else if (!code) {
+        sfti_header header;
+        code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
+        file->header = header.data;
+        file->header_cap = header.cap;
+        if (header.data) text.data = header.data;
+    }
+    if (!code) {
+        bool covered = source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
+        sfti_seed_draw(file, seed);
+        code = sfti_model_read(text, covered ? source.size : SFT_SIZE_UNKNOWN, &how->limits, seed,
+                               NULL, &file->arena, &file->model, err);
+        file->complete = !code && covered;
+    }
     if (!code && info && fd >= 0 && file_is_quiet(info, how) && sfti_os_info_fd(fd, info))
         info->mtime_ns = INT64_MAX;
     if (!code && fd >= 0 && how->options.mode != SFT_READ)
@@ -194,7 +189,7 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
         *out = file;
         return SFT_OK;
     }
-    /* Of a pipe nothing can be read again; a source of others' may fail without a word in err. */
+    /* A pipe cannot be read again; a source of others' may fail without a word in err. */
     if (file->source.size != SFT_SIZE_UNKNOWN && err->code == code) {
         sft_diagnose(&file->source, err);
         code = err->code;

@@ -1,3 +1,4 @@
+/* What sft_repair can correct. Tests: test_repair.c, test_scan.c. */
 #include "file/file.h"
 
 #include "base/checked.h"

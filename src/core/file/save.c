@@ -1,3 +1,4 @@
+/* Writes a whole file from parts of sources. Tests: test_save.c. */
 #include "base/announce.h"
 #include "base/error.h"
 #include "base/job.h"

@@ -1,4 +1,4 @@
-/* A scan collects every error in a file (findings) and every oddity (notes). */
+/* A scan collects every error in a file (findings) and every oddity (notes). Tests: test_scan.c. */
 #include "base/announce.h"
 #include "base/endian.h"
 #include "base/order.h"

@@ -1,4 +1,4 @@
-/* Slices of tensors, copied: from memory or a map, or read. */
+/* Slices of tensors, copied: from memory or a map, or read. Tests: test_slice_file.c. */
 #include "base/announce.h"
 #include "file/file.h"
 
@@ -7,9 +7,9 @@
 #define WINDOW_MOST ((uint64_t)256 << 10) /* bytes of one read that covers several runs */
 #define GAP_MOST 4096 /* a gap between runs that costs less than another read */
 
-/* Of a file of the system in the page cache, in nanoseconds: a read; bytes of a gap that is read
- * along, and of a run picked out of the window, which a nanosecond takes; a run that is gathered,
- * and bytes of it. */
+/* What a file of the system in the page cache costs, in nanoseconds: a read; bytes of a gap that
+ * is read along, and of a run picked out of the window, which a nanosecond takes; a run that is
+ * gathered, and bytes of it. */
 #define COST_READ 340
 #define GAP_RATE 28
 #define PICK_RATE 32

@@ -1,4 +1,4 @@
-/* Tensor bytes: borrowed, copied, copied for many tensors at once. */
+/* Tensor bytes: borrowed, copied, copied for many tensors at once. Tests: test_view.c. */
 #include "base/announce.h"
 #include "base/checked.h"
 #include "base/job.h"

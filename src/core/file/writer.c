@@ -1,3 +1,4 @@
+/* Writes the tensors of a plan, in any order if the sink can seek. Tests: test_writer.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Writes tensors without a plan; the header comes last. Tests: test_writer_add.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"

@@ -1,3 +1,4 @@
+/* The table of dtypes, and the size of a shape. Tests: test_dtype.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "safetensors.h"

@@ -1,3 +1,4 @@
+/* Reads the entry of one tensor, however it is spelled. Tests: test_header.c. */
 #include "format/header.h"
 
 #include "base/error.h"

@@ -1,3 +1,5 @@
+/* Reads a header's text: the official spelling directly, the rest through entry.c. Tests:
+ * test_header.c. */
 #include "format/header.h"
 
 #include "base/checked.h"
@@ -103,9 +105,9 @@ static bool plain_entry(sfti_parser *r, uint64_t *dims, sft_tensor *t) {
 
 /* ── The top level ── */
 
-/* expected, unless the lexer has said what was wrong. Always false. */
-static bool lex_failed(sfti_parser *r, const char *expected) {
-    if (expected) sfti_lex_fail(&r->lex, SFT_JSON_SYNTAX, expected);
+/* SFT_OK: the lexer has said what is wrong. Always false. */
+static bool lex_failed(sfti_parser *r, sft_code code, const char *expected) {
+    if (code) sfti_lex_fail(&r->lex, code, expected);
     sfti_report_at(r, r->lex.code, r->lex.at, NULL, r->lex.why);
     r->fatal = true;
     return false;
@@ -149,12 +151,13 @@ static bool read_members(sfti_parser *r) {
         return true;
     }
     for (;;) {
-        if (sfti_lex_peek(lex) != '"') return lex_failed(r, "a name in quotes");
-        if (!sfti_lex_string(lex, &raw, &escaped)) return lex_failed(r, NULL);
+        if (sfti_lex_peek(lex) != '"') return lex_failed(r, SFT_JSON_SYNTAX, "a name in quotes");
+        if (!sfti_lex_string(lex, &raw, &escaped)) return lex_failed(r, SFT_OK, NULL);
         name = escaped ? sfti_decoded(r, raw) : raw;
         if (!name.data) return false;
         sfti_lex_space(lex);
-        if (sfti_lex_peek(lex) != ':') return lex_failed(r, "':' after a name");
+        if (sfti_lex_peek(lex) != ':')
+            return lex_failed(r, SFT_JSON_SYNTAX, "':' after a name");
         lex->at++;
         sfti_lex_space(lex);
         bool is_metadata = name.len == 12 && memcmp(name.data, "__metadata__", 12) == 0;
@@ -162,7 +165,7 @@ static bool read_members(sfti_parser *r) {
         if (!fine && r->fatal) return false;
         sfti_lex_space(lex);
         char c = sfti_lex_peek(lex);
-        if (c != ',' && c != '}') return lex_failed(r, "',' or '}'");
+        if (c != ',' && c != '}') return lex_failed(r, SFT_JSON_SYNTAX, "',' or '}'");
         lex->at++;
         if (c == '}') return true;
         sfti_lex_space(lex);

@@ -21,7 +21,7 @@ typedef struct sfti_parser {
     bool fatal;     /* no sense in going on */
     bool seen_metadata;
     size_t cap;          /* no more entries than this fit in the text */
-    /* Of the entry before, as the likeliest of this one: dtype, and end as spelled. */
+    /* The dtype, and the end as spelled, of the entry before: the likeliest of this one. */
     sft_dtype last_dtype;
     sft_span last_dtype_text, last_end_text;
     uint64_t last_end;

@@ -1,3 +1,4 @@
+/* Reads __metadata__. Tests: test_header.c. */
 #include "format/header.h"
 
 #include "base/error.h"

@@ -1,3 +1,5 @@
+/* From the entries of a header to validated tensors in the order of their data. Tests:
+ * test_header.c. */
 #include "format/header.h"
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* Findings of the header parts, and the records they fill. Tests: test_header.c. */
 #include "format/header.h"
 
 #include "base/checked.h"

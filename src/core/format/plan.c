@@ -1,3 +1,4 @@
+/* Lays out a file: order, offsets and header text. Tests: test_plan.c. */
 
 #include "base/checked.h"
 #include "base/endian.h"

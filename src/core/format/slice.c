@@ -1,4 +1,5 @@
-/* Slices: index expressions resolved against shapes, and the byte runs they select. */
+/* Slices: index expressions resolved against shapes, and the byte runs they select.
+ * Tests: test_slice.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "format/format.h"

@@ -1,4 +1,4 @@
-/* Slices: which runs one read takes together. */
+/* Slices: which runs one read takes together. Tests: test_window.c. */
 #include "format/format.h"
 
 static bool runs_near(const sfti_window_rule *rule, uint64_t a, uint64_t b, uint64_t run) {

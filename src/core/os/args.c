@@ -1,3 +1,4 @@
+/* Words and patterns of a command line of Windows. Tests: test_args.c. */
 #include "os/args.h"
 #include "base/portable.h"
 #include "os/path.h"

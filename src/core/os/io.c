@@ -1,3 +1,4 @@
+/* What every folder does with the functions of os.h. Tests: test_os.c. */
 #include "os/io.h"
 #include "os/path.h"
 

@@ -1,3 +1,4 @@
+/* Instructions of an ARM processor on Linux. */
 #include "os/cpu.h"
 
 #if defined(__aarch64__)

@@ -97,7 +97,7 @@ static uint64_t thread_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Of memory that the system has at hand, 2 MiB cost 0.25 ms as a huge page and 1.1 ms as small
+/* When the system has memory at hand, 2 MiB of it cost 0.25 ms as a huge page and 1.1 ms as small
  * ones. A host that took the system's free memory back (free page reporting) has to find it again:
  * then a huge page costs 6 ms, while small ones still come from memory that is at hand. */
 #define HUGE_SLOW_NS 1500000

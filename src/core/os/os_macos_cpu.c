@@ -1,3 +1,4 @@
+/* Instructions of an ARM processor on macOS. */
 #include "os/cpu.h"
 
 unsigned sfti_os_arm_instructions(void) {

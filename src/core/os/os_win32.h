@@ -17,7 +17,7 @@
 #include <windows.h>
 #include <winioctl.h>
 #include <winternl.h>
-/* Of sixteen bits; names elsewhere in the two-file bundle. */
+/* Words of 16-bit Windows, which are names elsewhere in the two-file bundle. */
 #undef far
 #undef near
 

@@ -1,3 +1,4 @@
+/* Instructions of an ARM processor on Windows. */
 #include "os/cpu.h"
 
 #include <windows.h>

@@ -77,7 +77,7 @@ int sfti_os_random(void *into, size_t len) {
     return status >= 0 ? 0 : EIO;
 }
 
-/* Of the group that the process runs in, unless it may run in all of several. */
+/* The processors of the group that the process runs in, unless it may run in all of several. */
 uint32_t sfti_os_cpu_count(void) {
     DWORD_PTR own = 0, all = 0;
     uint32_t count = 0;

@@ -22,7 +22,7 @@
 #define OLD_ENDING L".sft-XXXXXXXX.old"
 #define OLD_NAME_MOST ((size_t)255) /* of file systems, in UTF-16 */
 
-/* Of FileRenameInfoEx, as in <winbase.h>, which older ones lack. */
+/* Flags of FileRenameInfoEx, as in <winbase.h>, which older ones lack. */
 #define RENAME_REPLACE 0x01u
 #define RENAME_POSIX 0x02u
 #define RENAME_READONLY 0x40u

@@ -39,7 +39,7 @@ static DWORD read_sliced(HANDLE handle, void *into, DWORD len, DWORD *count) {
     return code;
 }
 
-/* Of the C library's descriptors. What is there already is read without a timer. */
+/* Reads a descriptor of the C library. What is there already is read without a timer. */
 static int read_stream(HANDLE handle, void *into, DWORD len, size_t *got) {
     for (;;) {
         DWORD ready = 0, count = 0, code;

@@ -1,3 +1,4 @@
+/* A name walked part by part beneath a folder, links followed as text. Tests: test_beneath.c. */
 #include "os/walk.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The header of a NumPy array. Tests: test_import_npy.c. */
 #include "formats/arrays/npy_head.h"
 
 #include "base/number.h"

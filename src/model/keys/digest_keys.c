@@ -1,3 +1,5 @@
+/* Metadata keys that hold digests of a model, and the official order of its tensors. Tests:
+ * test_digest_keys.c, test_kept.c. */
 #include "keys/digest_keys.h"
 
 #include "base/error.h"

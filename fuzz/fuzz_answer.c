@@ -5,7 +5,7 @@
 
 #include "remote/http/answer.h"
 #include "remote/hub/hub.h"
-#include "remote/stores/ini.h"
+#include "remote/stores/credentials.h"
 #include "remote/http/text.h"
 #include "remote/http/url.h"
 #include "remote/stores/xml.h"

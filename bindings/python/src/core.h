@@ -16,6 +16,15 @@
 
 typedef struct pysft_state pysft_state;
 
+/* For a few instructions in which nothing waits. */
+static inline void pysft_spin_lock(atomic_flag *flag) {
+    while (atomic_flag_test_and_set_explicit(flag, memory_order_acquire)) {
+    }
+}
+static inline void pysft_spin_unlock(atomic_flag *flag) {
+    atomic_flag_clear_explicit(flag, memory_order_release);
+}
+
 /* Replaces *slot by value, whose reference is consumed and which may be NULL. */
 static inline void pysft_replace(PyObject **slot, PyObject *value) {
     PyObject *old = *slot;
@@ -89,9 +98,10 @@ bool pysft_is_a(pysft_state *state, PyObject *object, pysft_type which);
 
 /* Members of a type whose objects may be weakly referenced: `field` is a PyObject *, NULL at
  * first, passed to pysft_weakrefs_clear before anything is released. */
+#define PYSFT_WEAKREF_ROW(object_type, field) \
+    { "__weaklistoffset__", T_PYSSIZET, offsetof(object_type, field), READONLY, NULL }
 #define PYSFT_WEAKREFS(object_type, field) \
-    { { "__weaklistoffset__", T_PYSSIZET, offsetof(object_type, field), READONLY, NULL }, \
-      { NULL, 0, 0, 0, NULL } }
+    { PYSFT_WEAKREF_ROW(object_type, field), { NULL, 0, 0, 0, NULL } }
 static inline void pysft_weakrefs_clear(PyObject *object, PyObject *weakrefs) {
     if (weakrefs) PyObject_ClearWeakRefs(object);
 }

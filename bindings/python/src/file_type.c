@@ -10,12 +10,11 @@ typedef struct {
 } FileObject;
 
 static pysft_store *swap_store(FileObject *self, bool take) {
-    while (atomic_flag_test_and_set_explicit(&self->busy, memory_order_acquire)) {
-    }
+    pysft_spin_lock(&self->busy);
     pysft_store *store = self->store;
     if (take) self->store = NULL;
     else if (store) pysft_store_hold(store);
-    atomic_flag_clear_explicit(&self->busy, memory_order_release);
+    pysft_spin_unlock(&self->busy);
     return store;
 }
 

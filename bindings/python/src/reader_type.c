@@ -40,13 +40,6 @@ static int address_of(PyObject *object, void **out) {
     return 0;
 }
 
-static int size_of(PyObject *object, size_t *out) {
-    uint64_t number;
-    if (pysft_uint_of(object, &number) < 0) return -1;
-    *out = (size_t)number;
-    return 0;
-}
-
 static int part_of(pysft_state *state, PyObject *row, sft_read_part *out) {
     bool triple = PyTuple_Check(row) && PyTuple_Size(row) == 3;
     if (!triple || !pysft_is_a(state, PyTuple_GetItem(row, 0), PYSFT_TYPE_TENSOR))
@@ -55,7 +48,9 @@ static int part_of(pysft_state *state, PyObject *row, sft_read_part *out) {
     out->file = sft_set_shard_at(pysft_store_set(tensor->store), tensor->shard);
     out->tensor = tensor->facts;
     out->slice = tensor->slice;
-    if (size_of(PyTuple_GetItem(row, 1), &out->block) < 0) return -1;
+    uint64_t block;
+    if (pysft_uint_of(PyTuple_GetItem(row, 1), &block) < 0) return -1;
+    out->block = (size_t)block;
     return pysft_uint_of(PyTuple_GetItem(row, 2), &out->at);
 }
 

@@ -32,7 +32,8 @@ PyObject *pysft_remote_object(pysft_state *state, pysft_remote *remote);
 /* New dict of a claim. */
 PyObject *pysft_claim_dict(const sft_remote_claim *claim);
 
-/* A transport written in Python (_remote.Transport): send.c. Close it with its table. 0 or -1. */
+/* A transport written in Python (_remote.Transport, transport.c). Close it with its table. 0 or
+ * -1. */
 int pysft_transport_python(sft_transport *out);
 
 #endif

@@ -11,12 +11,11 @@ typedef struct {
 } RemoteObject;
 
 static pysft_remote *swap_held(RemoteObject *self, bool take) {
-    while (atomic_flag_test_and_set_explicit(&self->busy, memory_order_acquire)) {
-    }
+    pysft_spin_lock(&self->busy);
     pysft_remote *held = self->held;
     if (take) self->held = NULL;
     else if (held) pysft_remote_hold(held);
-    atomic_flag_clear_explicit(&self->busy, memory_order_release);
+    pysft_spin_unlock(&self->busy);
     return held;
 }
 
@@ -260,11 +259,10 @@ PyType_Spec pysft_remote_spec = {
 
 /* Consumes next, which may be NULL. Returns the reference that was there, or NULL. */
 static PyObject *exchange_default(pysft_state *state, PyObject *next) {
-    while (atomic_flag_test_and_set_explicit(&state->remote_busy, memory_order_acquire)) {
-    }
+    pysft_spin_lock(&state->remote_busy);
     PyObject *old = state->remote;
     state->remote = next;
-    atomic_flag_clear_explicit(&state->remote_busy, memory_order_release);
+    pysft_spin_unlock(&state->remote_busy);
     return old;
 }
 
@@ -278,10 +276,9 @@ static pysft_remote *make_default(pysft_state *state) {
 }
 
 pysft_remote *pysft_remote_default(pysft_state *state) {
-    while (atomic_flag_test_and_set_explicit(&state->remote_busy, memory_order_acquire)) {
-    }
+    pysft_spin_lock(&state->remote_busy);
     PyObject *now = Py_XNewRef(state->remote);
-    atomic_flag_clear_explicit(&state->remote_busy, memory_order_release);
+    pysft_spin_unlock(&state->remote_busy);
     pysft_remote *held = now ? swap_held((RemoteObject *)now, false) : NULL;
     if (held && !pysft_remote_is_ours(held)) {
         pysft_remote_drop(held);

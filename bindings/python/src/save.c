@@ -37,28 +37,19 @@ static sft_code save_parts(save_call *call, sft_sink sink, sft_error *err) {
 
 /* ── To a file ── */
 
-static PyObject *save_to_path(save_call *call, const char *path, const sft_path_options *options) {
+/* To a path, atomically; or to an object in order, without a file that could be replaced: what
+ * fails leaves what was written. */
+static PyObject *save_to(save_call *call, PyObject *target, const char *path,
+                         const sft_path_options *options) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_sink_path(path, options, &sink, &err);
+    code = path ? sft_sink_path(path, options, &sink, &err)
+                : sft_sink_callback(pysft_target_write, target, NULL, &sink, &err);
     if (!code) code = save_parts(call, pysft_sink_gather(sink), &err);
     Py_END_ALLOW_THREADS
     if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, path);
-    Py_RETURN_NONE;
-}
-
-/* In order, without a file that could be replaced: what fails leaves what was written. */
-static PyObject *save_to_object(save_call *call, PyObject *target) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    sft_sink sink;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_sink_callback(pysft_target_write, target, NULL, &sink, &err);
-    if (!code) code = save_parts(call, pysft_sink_gather(sink), &err);
-    Py_END_ALLOW_THREADS
-    if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, NULL);
     Py_RETURN_NONE;
 }
 
@@ -86,8 +77,7 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
     if (!is_target && pysft_output_of(target, &path) < 0) return NULL;
     if (save_begin(&call, specs, metadata, progress, align, keep_order) == 0) {
         call.plan.spare = (uint64_t)spare;
-        done = is_target ? save_to_object(&call, target)
-                         : save_to_path(&call, path.text, &options);
+        done = save_to(&call, target, path.text, &options);
     }
     save_end(&call);
     pysft_path_free(&path);

@@ -1,4 +1,4 @@
-/* The Tensor object: its Python interface is in tensor_type.c, its bytes in place.c. */
+/* The Tensor object: its Python interface is in tensor_type.c, its bytes in tensor_bytes.c. */
 #ifndef PYSFT_TENSOR_H
 #define PYSFT_TENSOR_H
 

@@ -91,18 +91,6 @@ static PyObject *get_shape(PyObject *self, void *Py_UNUSED(closure)) {
     return pysft_shape_tuple(((TensorObject *)self)->shape, ((TensorObject *)self)->rank);
 }
 
-static PyObject *get_ndim(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLong(((TensorObject *)self)->rank);
-}
-
-static PyObject *get_size(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLongLong(((TensorObject *)self)->elements);
-}
-
-static PyObject *get_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLongLong(((TensorObject *)self)->bytes);
-}
-
 static PyObject *get_offset(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((TensorObject *)self)->facts->offset);
 }
@@ -111,10 +99,6 @@ static PyObject *get_data_offsets(PyObject *self, void *Py_UNUSED(closure)) {
     const sft_tensor *facts = ((TensorObject *)self)->facts;
     return Py_BuildValue("(KK)", (unsigned long long)facts->begin,
                          (unsigned long long)facts->end);
-}
-
-static PyObject *get_shard(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromSize_t(((TensorObject *)self)->shard);
 }
 
 static PyObject *get_aligned(PyObject *self, void *Py_UNUSED(closure)) {
@@ -433,13 +417,9 @@ static PyGetSetDef tensor_getset[] = {
     { "name", get_name, NULL, "Name in the file.", NULL },
     { "dtype", get_dtype, NULL, "Name of the dtype in the header, such as \"BF16\".", NULL },
     { "shape", get_shape, NULL, "Tuple of dimensions; of a slice, those of the result.", NULL },
-    { "ndim", get_ndim, NULL, "Number of dimensions.", NULL },
-    { "size", get_size, NULL, "Number of elements.", NULL },
-    { "nbytes", get_nbytes, NULL, "Number of bytes, packed.", NULL },
     { "offset", get_offset, NULL, "First byte in the file, of the whole tensor.", NULL },
     { "data_offsets", get_data_offsets, NULL,
       "First byte and end in the data of the file, of the whole tensor.", NULL },
-    { "shard", get_shard, NULL, "Index of its file in File.paths.", NULL },
     { "aligned", get_aligned, NULL, "Whether the elements are aligned in the file.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
@@ -484,7 +464,15 @@ static PyMethodDef tensor_methods[] = {
     { NULL, NULL, 0, NULL },
 };
 
-static PyMemberDef tensor_members[] = PYSFT_WEAKREFS(TensorObject, weakrefs);
+static PyMemberDef tensor_members[] = {
+    { "ndim", T_UINT, offsetof(TensorObject, rank), READONLY, "Number of dimensions." },
+    { "size", T_ULONGLONG, offsetof(TensorObject, elements), READONLY, "Number of elements." },
+    { "nbytes", T_ULONGLONG, offsetof(TensorObject, bytes), READONLY, "Number of bytes, packed." },
+    { "shard", T_PYSSIZET, offsetof(TensorObject, shard), READONLY,
+      "Index of its file in File.paths." },
+    PYSFT_WEAKREF_ROW(TensorObject, weakrefs),
+    { NULL, 0, 0, 0, NULL },
+};
 
 static PyType_Slot tensor_slots[] = {
     { Py_tp_doc, "One tensor of a file, or a slice of one; made by a File.\n\n"

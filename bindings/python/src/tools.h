@@ -21,7 +21,7 @@ int pysft_name_of(PyObject *object, pysft_path *out);
 /* As pysft_path_of; for a folder its one index or one file, SFT_IO_NOT_FILE if that is ambiguous
  * (folder.c). */
 int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out);
-/* "replace", "follow" or "refuse"; NULL is "replace" (output.c). 0, or -1 with an exception. */
+/* "replace", "follow" or "refuse"; NULL is "replace" (path.c). 0, or -1 with an exception. */
 int pysft_link_of(PyObject *word, sft_link_policy *out);
 
 /* Fills mode and time of an output: a new file gets the permissions of `from` and, with

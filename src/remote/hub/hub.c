@@ -1,6 +1,6 @@
 /* hf:// as a scheme. Tests: test_remote_hub_exchange.c. */
 #include "remote/http/text.h"
-#include "remote/hub/hub_cache.h"
+#include "remote/hub/hub_state.h"
 
 #include <string.h>
 

@@ -44,8 +44,4 @@ const char *sfti_hub_write_name(const sfti_hub_name *name, sfti_arena *arena);
 sft_code sfti_hub_from_web(const char *endpoint, const char *url, sfti_arena *arena,
                            const char **name, sft_error *err);
 
-/* The endpoint of a remote that is open; NULL if HF_ENDPOINT is no URL. */
-struct sft_remote;
-const char *sfti_hub_endpoint(const struct sft_remote *remote);
-
 #endif

@@ -1,5 +1,5 @@
 /* The cache of huggingface_hub, which is only read. Tests: test_remote_hub_exchange.c. */
-#include "remote/hub/hub_cache.h"
+#include "remote/hub/hub_state.h"
 
 #include "base/order.h"
 #include "os/io.h"

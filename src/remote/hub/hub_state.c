@@ -151,7 +151,3 @@ bool sfti_hub_is_origin(const sfti_hub *hub, const char *url) {
         if (origins[i] && sfti_url_same_origin(origins[i], url)) return true;
     return false;
 }
-
-const char *sfti_hub_endpoint(const sft_remote *remote) {
-    return sfti_hub_of(remote)->endpoint;
-}

@@ -4,26 +4,26 @@
 
 #include <string.h>
 
-#define FAN_LEAST ((uint64_t)4 << 20) /* bytes of a piece, at least and at most */
-#define FAN_MOST ((uint64_t)8 << 20)
-#define FAN_GAPS 16
-#define FAN_BLOCKS 16
+#define PIECES_LEAST ((uint64_t)4 << 20) /* bytes of a piece, at least and at most */
+#define PIECES_MOST ((uint64_t)8 << 20)
+#define PIECES_GAPS 16
+#define PIECES_BLOCKS 16
 
 /* Guarded by the mutex while the tasks run. */
-typedef struct fan_read {
+typedef struct piece_read {
     sfti_stream *stream;
     char *into; /* of the byte at `base` */
     uint64_t base;
-    sfti_extent gaps[FAN_GAPS]; /* what no block holds; what is left of them */
+    sfti_extent gaps[PIECES_GAPS]; /* what no block holds; what is left of them */
     size_t gap_count, gap;
     uint64_t piece;
-    sfti_block *blocks[FAN_BLOCKS];
+    sfti_block *blocks[PIECES_BLOCKS];
     size_t block_count;
     sfti_task tasks[SFTI_CONNECTIONS_MOST];
     size_t task_count, ended;
     sft_code code; /* the first failure, after which no piece is begun */
     sft_error error;
-} fan_read;
+} piece_read;
 
 /* ── Blocks ── */
 
@@ -54,49 +54,49 @@ void sfti_block_copy(sfti_block *block, uint64_t begin, uint64_t end, char *into
 
 /* ── Pieces ── */
 
-static bool fan_goes_on(void *ctx) {
-    const fan_read *fan = ctx;
-    os_mutex *mutex = &fan->stream->blocks->pool->mutex;
+static bool pieces_wanted(void *ctx) {
+    const piece_read *all = ctx;
+    os_mutex *mutex = &all->stream->blocks->pool->mutex;
     sfti_os_mutex_lock(mutex);
-    bool on = !fan->code;
+    bool on = !all->code;
     sfti_os_mutex_unlock(mutex);
     return on;
 }
 
 /* With the mutex held, the next piece; false: none is left, or one failed. */
-static bool fan_claim(fan_read *fan, uint64_t *begin, uint64_t *end) {
-    if (fan->code || fan->gap == fan->gap_count) return false;
-    sfti_extent *gap = &fan->gaps[fan->gap];
+static bool pieces_claim(piece_read *all, uint64_t *begin, uint64_t *end) {
+    if (all->code || all->gap == all->gap_count) return false;
+    sfti_extent *gap = &all->gaps[all->gap];
     uint64_t left = gap->end - gap->begin;
     *begin = gap->begin;
-    *end = left > fan->piece ? gap->begin + fan->piece : gap->end;
+    *end = left > all->piece ? gap->begin + all->piece : gap->end;
     gap->begin = *end;
-    if (gap->begin == gap->end) fan->gap++;
+    if (gap->begin == gap->end) all->gap++;
     return true;
 }
 
-static void fan_work(fan_read *fan) {
-    sfti_stream *stream = fan->stream;
+static void pieces_work(piece_read *all) {
+    sfti_stream *stream = all->stream;
     os_mutex *mutex = &stream->blocks->pool->mutex;
     sft_error error = SFT_ERROR_INIT;
     uint64_t begin, end;
-    while (fan_claim(fan, &begin, &end)) {
+    while (pieces_claim(all, &begin, &end)) {
         sfti_os_mutex_unlock(mutex);
-        sft_code code = stream->fetch(stream->ctx, begin, end, fan->into + (begin - fan->base),
-                                      fan_goes_on, fan, &error);
+        sft_code code = stream->fetch(stream->ctx, begin, end, all->into + (begin - all->base),
+                                      pieces_wanted, all, &error);
         sfti_os_mutex_lock(mutex);
-        if (!code || fan->code) continue;
-        fan->code = code;
-        fan->error = error;
+        if (!code || all->code) continue;
+        all->code = code;
+        all->error = error;
     }
 }
 
-static void fan_task(void *ctx) {
-    fan_read *fan = ctx;
-    sfti_pool *pool = fan->stream->blocks->pool;
+static void pieces_task(void *ctx) {
+    piece_read *all = ctx;
+    sfti_pool *pool = all->stream->blocks->pool;
     sfti_os_mutex_lock(&pool->mutex);
-    fan_work(fan);
-    fan->ended++;
+    pieces_work(all);
+    all->ended++;
     sfti_os_cond_wake(&pool->done);
     sfti_os_mutex_unlock(&pool->mutex);
 }
@@ -105,10 +105,10 @@ static void fan_task(void *ctx) {
 
 /* Note what blocks hold of [at, end), and what they do not; where it stopped. A block that nobody
  * began to fetch makes way. */
-static uint64_t fan_divide(fan_read *fan, uint64_t at, uint64_t end) {
-    sfti_stream *stream = fan->stream;
+static uint64_t pieces_divide(piece_read *all, uint64_t at, uint64_t end) {
+    sfti_stream *stream = all->stream;
     sfti_blocks *blocks = stream->blocks;
-    while (at < end && fan->gap_count < FAN_GAPS && fan->block_count < FAN_BLOCKS) {
+    while (at < end && all->gap_count < PIECES_GAPS && all->block_count < PIECES_BLOCKS) {
         uint64_t gap_end;
         sfti_block *block = sfti_block_find(stream, at, NULL, &gap_end);
         if (block && sfti_pool_take_back(blocks->pool, &block->task)) {
@@ -118,45 +118,46 @@ static uint64_t fan_divide(fan_read *fan, uint64_t at, uint64_t end) {
         }
         if (block) {
             block->refs++;
-            fan->blocks[fan->block_count++] = block;
+            all->blocks[all->block_count++] = block;
             at = block->end;
             continue;
         }
         if (gap_end > end) gap_end = end;
-        sfti_extent *last = fan->gap_count ? &fan->gaps[fan->gap_count - 1] : NULL;
+        sfti_extent *last = all->gap_count ? &all->gaps[all->gap_count - 1] : NULL;
         if (last && last->end == at) last->end = gap_end;
-        else fan->gaps[fan->gap_count++] = (sfti_extent){ at, gap_end, 0 };
+        else all->gaps[all->gap_count++] = (sfti_extent){ at, gap_end, 0 };
         at = gap_end;
     }
     return at < end ? at : end;
 }
 
 /* Give pieces beyond the first to the pool's threads. */
-static void fan_share(fan_read *fan) {
-    sfti_pool *pool = fan->stream->blocks->pool;
+static void pieces_share(piece_read *all) {
+    sfti_pool *pool = all->stream->blocks->pool;
     uint64_t bytes = 0, pieces = 0;
-    for (size_t i = 0; i < fan->gap_count; i++) bytes += fan->gaps[i].end - fan->gaps[i].begin;
-    fan->piece = bytes / pool->connections + 1;
-    if (fan->piece < FAN_LEAST) fan->piece = FAN_LEAST;
-    if (fan->piece > FAN_MOST) fan->piece = FAN_MOST;
-    if (bytes <= FAN_MOST) fan->piece = FAN_MOST;
-    for (size_t i = 0; i < fan->gap_count; i++)
-        pieces += (fan->gaps[i].end - fan->gaps[i].begin + fan->piece - 1) / fan->piece;
-    while (pieces > fan->task_count + 1 && fan->task_count + 1 < pool->connections) {
-        sfti_task *task = &fan->tasks[fan->task_count++];
-        *task = (sfti_task){ fan_task, fan, NULL, false };
+    for (size_t i = 0; i < all->gap_count; i++) bytes += all->gaps[i].end - all->gaps[i].begin;
+    all->piece = bytes / pool->connections + 1;
+    if (all->piece < PIECES_LEAST) all->piece = PIECES_LEAST;
+    if (all->piece > PIECES_MOST) all->piece = PIECES_MOST;
+    if (bytes <= PIECES_MOST) all->piece = PIECES_MOST;
+    for (size_t i = 0; i < all->gap_count; i++)
+        pieces += (all->gaps[i].end - all->gaps[i].begin + all->piece - 1) / all->piece;
+    while (pieces > all->task_count + 1 && all->task_count + 1 < pool->connections) {
+        sfti_task *task = &all->tasks[all->task_count++];
+        *task = (sfti_task){ pieces_task, all, NULL, false };
         sfti_pool_put(pool, task);
     }
 }
 
-/* What a block has of [fan->base, end). If its fetch was cancelled, that was not for this reader,
+/* What a block has of [all->base, end). If its fetch was cancelled, that was not for this reader,
  * who fetches the bytes himself. */
-static sft_code fan_copy_block(fan_read *fan, sfti_block *block, uint64_t end, sft_error *err) {
-    sfti_stream *stream = fan->stream;
+static sft_code pieces_copy_block(piece_read *all, sfti_block *block, uint64_t end,
+                                  sft_error *err) {
+    sfti_stream *stream = all->stream;
     os_mutex *mutex = &stream->blocks->pool->mutex;
-    uint64_t from = block->begin > fan->base ? block->begin : fan->base;
+    uint64_t from = block->begin > all->base ? block->begin : all->base;
     uint64_t to = block->end < end ? block->end : end;
-    char *into = fan->into + (from - fan->base);
+    char *into = all->into + (from - all->base);
     sft_code code = sfti_block_await(block, err);
     if (code) return code;
     if (block->state == SFTI_BLOCK_READY) {
@@ -167,20 +168,20 @@ static sft_code fan_copy_block(fan_read *fan, sfti_block *block, uint64_t end, s
     if (block->error.code != SFT_CANCELLED)
         return sfti_fail_as(err, block->error.code, &block->error);
     sfti_os_mutex_unlock(mutex);
-    code = stream->fetch(stream->ctx, from, to, into, fan_goes_on, fan, err);
+    code = stream->fetch(stream->ctx, from, to, into, pieces_wanted, all, err);
     sfti_os_mutex_lock(mutex);
     return code;
 }
 
-static void fan_copy(fan_read *fan, uint64_t end) {
+static void pieces_copy(piece_read *all, uint64_t end) {
     sft_error error = SFT_ERROR_INIT;
-    for (size_t i = 0; i < fan->block_count; i++) {
-        sft_code code = fan->code ? SFT_OK : fan_copy_block(fan, fan->blocks[i], end, &error);
-        if (code && !fan->code) {
-            fan->code = code;
-            fan->error = error;
+    for (size_t i = 0; i < all->block_count; i++) {
+        sft_code code = all->code ? SFT_OK : pieces_copy_block(all, all->blocks[i], end, &error);
+        if (code && !all->code) {
+            all->code = code;
+            all->error = error;
         }
-        sfti_block_unref(fan->blocks[i]);
+        sfti_block_unref(all->blocks[i]);
     }
 }
 
@@ -191,29 +192,29 @@ static void fan_copy(fan_read *fan, uint64_t end) {
 sft_code sfti_pieces_read(sfti_stream *stream, uint64_t *at, uint64_t end, char *into,
                        sft_error *err) {
     sfti_pool *pool = stream->blocks->pool;
-    fan_read fan;
-    memset(&fan, 0, offsetof(fan_read, tasks));
-    fan.task_count = fan.ended = 0;
-    fan.code = SFT_OK;
-    fan.stream = stream;
-    fan.into = into;
-    fan.base = *at;
-    end = fan_divide(&fan, *at, end);
+    piece_read all;
+    memset(&all, 0, offsetof(piece_read, tasks));
+    all.task_count = all.ended = 0;
+    all.code = SFT_OK;
+    all.stream = stream;
+    all.into = into;
+    all.base = *at;
+    end = pieces_divide(&all, *at, end);
     sfti_spans_remove(&stream->plan, *at, end);
     if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
-    fan_share(&fan);
-    if (fan.task_count > 0) {
+    pieces_share(&all);
+    if (all.task_count > 0) {
         sfti_os_mutex_unlock(&pool->mutex);
         sfti_pool_start(pool);
         sfti_os_mutex_lock(&pool->mutex);
     }
-    fan_work(&fan);
-    fan_copy(&fan, end);
-    for (size_t i = 0; i < fan.task_count; i++)
-        if (sfti_pool_take_back(pool, &fan.tasks[i])) fan.ended++;
-    while (fan.ended < fan.task_count)
-        if (!sfti_pool_wait(pool) && !fan.code) fan.code = sfti_fail_cancelled(&fan.error);
-    if (fan.code) return sfti_fail_as(err, fan.code, &fan.error);
+    pieces_work(&all);
+    pieces_copy(&all, end);
+    for (size_t i = 0; i < all.task_count; i++)
+        if (sfti_pool_take_back(pool, &all.tasks[i])) all.ended++;
+    while (all.ended < all.task_count)
+        if (!sfti_pool_wait(pool) && !all.code) all.code = sfti_fail_cancelled(&all.error);
+    if (all.code) return sfti_fail_as(err, all.code, &all.error);
     *at = end;
     return SFT_OK;
 }

@@ -1,5 +1,5 @@
 /* What of a file will be read soon. Tests: test_remote_blocks.c. */
-#include "remote/read/spans.h"
+#include "remote/read/blocks.h"
 
 #include "base/checked.h"
 

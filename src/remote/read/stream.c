@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define STREAM_FAN ((uint64_t)8 << 20)    /* reads of so much are fetched in pieces */
+#define STREAM_PIECES ((uint64_t)8 << 20)    /* reads of so much are fetched in pieces */
 #define STREAM_DIRECT ((uint64_t)1 << 20) /* announced reads of so much need no block */
 #define TAIL_READS 3                      /* reads in a row after which more is expected */
 #define TAIL_WINDOW ((uint64_t)256 << 10) /* bytes read ahead, at least and at most */
@@ -73,7 +73,7 @@ static void tail_follow(sfti_stream *stream, uint64_t begin, uint64_t end) {
     uint64_t len = end - begin;
     tail->end = end;
     tail->used = stream->blocks->tick;
-    if (++tail->reads < TAIL_READS || len >= STREAM_FAN) return;
+    if (++tail->reads < TAIL_READS || len >= STREAM_PIECES) return;
     if (tail->ahead == 0) { /* what was announced needs no guess */
         if (sfti_spans_reach(&stream->plan, begin) > begin) return;
         if (sfti_block_find(stream, end - 1, NULL, NULL)) return;
@@ -152,7 +152,7 @@ static sft_code stream_step(sfti_stream *stream, uint64_t *at, uint64_t end, cha
                             sft_error *err) {
     sfti_pool *pool = stream->blocks->pool;
     uint64_t gap_end;
-    if (end - *at > STREAM_FAN) return sfti_pieces_read(stream, at, end, into, err);
+    if (end - *at > STREAM_PIECES) return sfti_pieces_read(stream, at, end, into, err);
     sfti_block *block = sfti_block_find(stream, *at, NULL, &gap_end);
     bool added = !block;
     if (added) { /* one, if it serves better than fetching just these bytes */

@@ -3,8 +3,7 @@
 #include "base/names.h"
 #include "os/io.h"
 #include "remote/http/text.h"
-#include "remote/hub/hub.h"
-#include "remote/remote.h"
+#include "remote/hub/hub_state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +158,7 @@ static sft_code name_hub_page(sft_remote *remote, const char *url, const char **
                               sft_error *err) {
     sfti_arena arena = { .alloc = remote->alloc };
     const char *found = NULL;
-    sft_code code = sfti_hub_from_web(sfti_hub_endpoint(remote), url, &arena, &found, err);
+    sft_code code = sfti_hub_from_web(sfti_hub_of(remote)->endpoint, url, &arena, &found, err);
     if (!code && found) {
         sfti_os_mutex_lock(&remote->mutex);
         const named_url *named = named_by_name(remote, found);

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "os/path.h"
-#include "remote/stores/ini.h"
 #include "remote/http/text.h"
 
 #include <string.h>

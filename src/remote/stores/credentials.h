@@ -22,4 +22,21 @@ typedef struct sfti_aws {
  * out->problem, for it matters to who opens an s3:// URL only. */
 sft_code sfti_aws_read(sft_remote *remote, sfti_aws *out, sft_error *err);
 
+/* ── ini.c: its configuration files, which are sections of "key = value" lines, and lines of that
+ * kind indented below a key without a value. As Python's configparser reads them: no comments
+ * behind values, the last of equal keys counts. ── */
+
+typedef struct sfti_ini {
+    sft_span rest;
+    sft_span section;    /* "profile NAME"; empty before the first */
+    sft_span parent;     /* of an indented line the key above it; else empty */
+    sft_span key, value; /* keys in any case */
+    sft_span last;       /* private: the last key that was not indented */
+} sfti_ini;
+
+void sfti_ini_begin(sfti_ini *ini, sft_span text);
+/* The next key and its value; false: no more. What is neither section, key nor comment is left
+ * out. */
+bool sfti_ini_next(sfti_ini *ini);
+
 #endif

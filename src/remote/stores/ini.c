@@ -1,5 +1,5 @@
 /* Configuration files of the AWS command. Tests: test_remote_s3.c. */
-#include "remote/stores/ini.h"
+#include "remote/stores/credentials.h"
 
 #include "remote/http/text.h"
 

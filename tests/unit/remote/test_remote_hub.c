@@ -1,7 +1,7 @@
 /* The Hub without a network: names, environment, who gets the token, answers, the local cache. */
 #include "unit/hub_case.h"
 
-#include "remote/hub/hub_cache.h"
+#include "remote/hub/hub_state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

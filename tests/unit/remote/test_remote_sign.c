@@ -1,6 +1,6 @@
 /* What object stores need below their schemes: signatures, XML, configuration files. */
 #include "base/calendar.h"
-#include "remote/stores/ini.h"
+#include "remote/stores/credentials.h"
 #include "remote/stores/sign.h"
 #include "remote/stores/xml.h"
 

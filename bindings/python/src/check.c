@@ -61,7 +61,7 @@ static sft_code check_shard(check_call *check, const char *path, sft_error *err)
     sft_error failed = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     sft_code code;
-    if (sft_scan_open(path, &check->open, &scan, &failed) == SFT_OK) {
+    if (!sft_scan_open(path, &check->open, &scan, &failed)) {
         if (sft_scan_error(scan)) keep_first(check, sft_scan_error(scan));
         code = sft_scan_json(scan, path, NULL, &sink, err);
         sft_scan_close(scan);

@@ -243,7 +243,7 @@ static Py_hash_t file_hash(PyObject *object) {
 
 /* ── Header ──────────────────────────────────────────────────────────────── */
 
-/* Of a key that is there already, the value stays. */
+/* The value of a key that is there already stays. */
 static int add_metadata(PyObject *dict, const sft_file *file) {
     size_t count = sft_file_metadata_count(file);
     for (size_t i = 0; i < count; i++) {

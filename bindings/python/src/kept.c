@@ -5,8 +5,6 @@
  *   1. A slot's block belongs to whoever exchanged it for nothing, or for another.
  *   2. kept_bytes counts a block from before it is put into a slot until after it was taken out.
  *      It is put there only by who then saw at most KEPT_ALL, so there are never more. */
-#include "kept.h"
-
 #include "host.h"
 
 #include <stdatomic.h>

@@ -3,7 +3,6 @@
 #include "piece.h"
 
 #include "host.h"
-#include "kept.h"
 #include "remote.h"
 #include "safetensors_import.h"
 

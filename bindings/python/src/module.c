@@ -1,7 +1,7 @@
 /* Initialises the module. Its types, functions and tables are made when they are first asked for,
  * so that importing it takes no longer than it must. */
 #include "core.h"
-#include "kept.h"
+#include "host.h"
 
 #include <string.h>
 

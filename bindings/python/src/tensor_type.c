@@ -204,7 +204,7 @@ static PyObject *tensor_byte_ranges(PyObject *object, PyObject *Py_UNUSED(none))
     PyObject *list = PyList_New(0);
     if (!list) return NULL;
     if (!self->slice) rc = add_range(list, &begin, &end, self->facts->offset, self->bytes);
-    else if (sft_runs_begin(self->facts, self->slice, &runs, &err) == SFT_OK)
+    else if (!sft_runs_begin(self->facts, self->slice, &runs, &err))
         rc = add_runs(self, &runs, list);
     else {
         (void)pysft_raise(pysft_state_from(object), &err, pysft_store_path(self->store));

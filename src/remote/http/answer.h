@@ -6,7 +6,8 @@
 
 #define SFTI_FILE_NAME_SIZE 256
 
-/* Of one answer; texts are cut to fit, empty if they are not there, and hold no controls. */
+/* The headers of one answer; texts are cut to fit, empty if they are not there, and hold no
+ * controls. */
 typedef struct sfti_answer {
     int status;
     bool has_range;        /* Content-Range: bytes begin-(end-1)/total */

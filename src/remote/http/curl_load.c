@@ -23,13 +23,13 @@ static const struct curl_symbol { const char *name; size_t at; } curl_symbols[] 
     { "curl_slist_free_all", offsetof(sfti_curl, slist_free_all) },
 };
 
-/* Of the process: as sfti_os_once() has filled it. */
+/* One for the process, filled by sfti_os_once(). */
 static sfti_curl curl_functions;
 static bool curl_is_loaded, curl_works;
 
 static void load_curl(void) {
-    /* Of macOS first, by its path: a name would be looked for in the current folder there. On
-     * Windows anybody may make a folder of that path. */
+    /* The library of macOS first, by its path: a name would be looked for in the current folder
+     * there. On Windows anybody may make a folder of that path. */
     static const struct {
         sfti_path_rule host;
         const char *library;

@@ -207,7 +207,7 @@ static const char *url_of_expired(const sfti_exchange *x) {
     return NULL;
 }
 
-/* Of an answer that is neither wanted nor a redirect. SFT_OK: x->at is to be asked. */
+/* What an answer means that is neither wanted nor a redirect. SFT_OK: x->at is to be asked. */
 static sft_code explain_failure(sfti_exchange *x, sft_error *err) {
     sft_error found;
     bool again;

@@ -180,7 +180,7 @@ static size_t show_put(char *out, size_t cap, size_t at, sft_span text) {
     return at + len;
 }
 
-/* Of a malformed URL nobody knows what is secret: the scheme and the host, if no user can be in
+/* A malformed URL may hold secrets anywhere: the scheme and the host, if no user can be in
  * it. */
 static size_t show_malformed(const char *url, char *out, size_t cap) {
     size_t from = show_authority(sft_span_cstr(url));

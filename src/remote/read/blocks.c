@@ -154,7 +154,7 @@ static block_rank block_rank_for(const sfti_block *block, const sfti_stream *str
     return BLOCK_KEPT;
 }
 
-/* Of one rank: whether a goes before b, which was added earlier. */
+/* Whether a goes before b of the same rank, which was added earlier. */
 static bool block_goes_before(const sfti_block *a, const sfti_block *b, block_rank rank) {
     if (rank <= BLOCK_PAGE) return a->used < b->used;
     if (rank == BLOCK_AHEAD && a->stream != b->stream) return a->stream->held > b->stream->held;

@@ -171,7 +171,7 @@ static sft_code name_hub_page(sft_remote *remote, const char *url, const char **
     return code;
 }
 
-/* Of hf, s3 and gs: nothing in it is secret, or it is refused. */
+/* URLs of hf, s3 and gs have no secrets, or are refused. */
 static sft_code name_check_plain(sfti_scheme_id id, const char *url, sft_error *err) {
     const char *rest = strstr(url, "://") + 3;
     size_t first = strcspn(rest, "/");

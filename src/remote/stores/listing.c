@@ -39,7 +39,7 @@ typedef struct list_sums {
 
 /* ── A page ── */
 
-/* Of <Contents> or <CommonPrefixes>: its key, and size. False: no memory, or an error of XML. */
+/* Adds the key and size of <Contents> or <CommonPrefixes>. False: no memory, or an error of XML. */
 static bool page_take_entry(list_page *page, bool folder) {
     sfti_xml *xml = &page->xml;
     uint32_t depth = xml->depth;

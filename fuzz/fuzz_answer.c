@@ -44,7 +44,7 @@ static void check_answer(const sfti_answer *answer) {
     if (answer->has_range) FUZZ_CHECK(answer->begin < answer->end);
     if (answer->has_range && answer->total != SFT_SIZE_UNKNOWN)
         FUZZ_CHECK(answer->end <= answer->total);
-    FUZZ_CHECK(answer->wait_s >= -1 && answer->date_s >= 0);
+    FUZZ_CHECK(answer->wait_s >= -1 && sfti_answer_date(answer) >= 0);
     check_text(answer->etag, sizeof answer->etag);
     check_text(answer->modified, sizeof answer->modified);
     check_text(answer->encoding, sizeof answer->encoding);

@@ -141,9 +141,8 @@ static void run_add(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option add_options[] = {
-    { 0, "replace", NULL, CLI_FLAG, 1, offsetof(cli_settings, replace),
-      "replace tensors that exist" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON(0, "replace", replace, "replace tensors that exist"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example add_examples[] = {

@@ -336,9 +336,8 @@ static void run_cat(cli *c, char **operands, size_t count) {
 static const cli_option cat_options[] = {
     { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
       "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
-    { 0, "to-terminal", NULL, CLI_FLAG, 1, offsetof(cli_settings, terminal),
-      "write binary output even to a terminal" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON(0, "to-terminal", terminal, "write binary output even to a terminal"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example cat_examples[] = {

@@ -313,29 +313,25 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     sfti_release(&c->alloc, run, sizeof *run);
 }
 
-#define AT(member) offsetof(cli_settings, member)
-
 static const cli_option catalog_options[] = {
-    { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive),
-      "has no effect: folders are always searched recursively" },
-    { 0, "title", "TITLE", CLI_WORD, 0, AT(title),
-      "title of the page; default: the names of the folders, or of the model" },
-    { 0, "embed", "KB", CLI_MAYBE, 0, AT(embed),
+    CLI_ON('r', "recursive", recursive, "has no effect: folders are always searched recursively"),
+    CLI_TAKES(0, "title", "TITLE", title,
+      "title of the page; default: the names of the folders, or of the model"),
+    { 0, "embed", "KB", CLI_MAYBE, 0, offsetof(cli_settings, embed),
       "put pictures of up to KB kilobytes (of 1024; default 64) into the page, which can then be "
       "sent away; larger ones stay links" },
-    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where), CLI_WHERE_HELP },
-    { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),
+    CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+    CLI_TAKES(0, "hash", "LIST", hash,
       "compute these digests, by which copies are found: names as for hash --algo, separated by "
-      "commas, or all" },
-    { 0, "model", "FILE", CLI_WORD, 0, AT(model),
-      "a page about one model instead: its tensors as a tree and as a map" },
-    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep),
-      "with --model: read all data, for statistics of each tensor and norms of LoRA modules" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force), "overwrite an existing file" },
-    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },
-    { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
-      "do not fsync; a power failure may then lose the result" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "commas, or all"),
+    CLI_TAKES(0, "model", "FILE", model,
+      "a page about one model instead: its tensors as a tree and as a map"),
+    CLI_ON(0, "deep", deep,
+      "with --model: read all data, for statistics of each tensor and norms of LoRA modules"),
+    CLI_ON(0, "force", force, "overwrite an existing file"),
+    CLI_ON(0, "follow", follow, "replace the target of a symbolic link"),
+    CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example catalog_examples[] = {

@@ -4,7 +4,6 @@
 #include "support/fit.h"
 #include "support/progress.h"
 #include "support/remote.h"
-#include "support/words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -231,17 +230,15 @@ static void run_diff(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option diff_options[] = {
-    { 0, "atol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, atol),
-      "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes" },
-    { 0, "rtol", "NUMBER", CLI_WORD, 0, offsetof(cli_settings, rtol), "see --atol" },
-    { 0, "header", NULL, CLI_FLAG, 1, offsetof(cli_settings, header_only),
-      "names, dtypes, shapes and metadata only; reads no data" },
-    { 0, "no-metadata", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_metadata),
-      "ignore metadata" },
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+    CLI_TAKES(0, "atol", "NUMBER", atol,
+      "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes"),
+    CLI_TAKES(0, "rtol", "NUMBER", rtol, "see --atol"),
+    CLI_ON(0, "header", header_only, "names, dtypes, shapes and metadata only; reads no data"),
+    CLI_ON(0, "no-metadata", no_metadata, "ignore metadata"),
+    CLI_ON('v', "verbose", verbose,
       "also report tensors that are equal within the tolerance, and the summary if nothing "
-      "differs" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "differs"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example diff_examples[] = {

@@ -29,9 +29,8 @@ static void run_help(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option help_options[] = {
-    { 'a', "all", NULL, CLI_FLAG, 1, offsetof(cli_settings, longer),
-      "list every command, with examples" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON('a', "all", longer, "list every command, with examples"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example help_examples[] = {

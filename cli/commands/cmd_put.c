@@ -88,9 +88,9 @@ static const cli_example put_examples[] = {
 };
 
 static const cli_option put_options[] = {
-    { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
-      "write a new file and rename it over the old one, even if the bytes would fit in place" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON(0, "safe", safe,
+      "write a new file and rename it over the old one, even if the bytes would fit in place"),
+    CLI_OPTIONS_END,
 };
 
 const cli_command cli_put_command = {

@@ -1,6 +1,5 @@
 /* rm-tensor: remove tensors by name. */
 #include "commands/commands.h"
-#include "support/output.h"
 #include "support/remote.h"
 
 static const cli_example rm_tensor_examples[] = {

@@ -131,13 +131,10 @@ void cli_select_without(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option select_options[] = {
-    { 'k', "keep", "GLOB", CLI_MANY, 0, offsetof(cli_settings, keep),
-      "only tensors whose name matches; may be repeated" },
-    { 'd', "drop", "GLOB", CLI_MANY, 0, offsetof(cli_settings, drop),
-      "no tensors whose name matches; may be repeated" },
-    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
-      "with -o: write OUT even if all tensors stay" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_TAKES_MANY('k', "keep", "GLOB", keep, "only tensors whose name matches; may be repeated"),
+    CLI_TAKES_MANY('d', "drop", "GLOB", drop, "no tensors whose name matches; may be repeated"),
+    CLI_ON(0, "copy", copy, "with -o: write OUT even if all tensors stay"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example select_examples[] = {

@@ -41,29 +41,24 @@ static void run_split(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option split_options[] = {
-    { 0, "max-size", "SIZE", CLI_WORD, 0, offsetof(cli_settings, max_size),
+    CLI_TAKES(0, "max-size", "SIZE", max_size,
       "maximum bytes of tensors in a shard: 5GB (the default), 500MiB; a larger tensor gets a "
-      "shard of its own" },
-    { 0, "count", "N", CLI_WORD, 0, offsetof(cli_settings, count),
-      "write this many shards of about equal size instead" },
-    { 0, "name", "STEM", CLI_WORD, 0, offsetof(cli_settings, stem),
-      "how the file names begin (default: model)" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "shard of its own"),
+    CLI_TAKES(0, "count", "N", count, "write this many shards of about equal size instead"),
+    CLI_TAKES(0, "name", "STEM", stem, "how the file names begin (default: model)"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_option split_writing[] = {
-    { 'o', "output", "DIR", CLI_WORD, 0, offsetof(cli_settings, output),
-      "the folder for shards and index, new or empty" },
-    { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
-      "print what would be done; write nothing" },
-    { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
-      "do not fsync; a power failure may then lose the result" },
-    { 0, "keep-mtime", NULL, CLI_FLAG, 1, offsetof(cli_settings, keep_mtime),
-      "give each file the modification time of the file its tensors come from" },
-    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, offsetof(cli_settings, in_place_unsafe),
+    CLI_TAKES('o', "output", "DIR", output, "the folder for shards and index, new or empty"),
+    CLI_ON(0, "dry-run", dry_run, "print what would be done; write nothing"),
+    CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
+    CLI_ON(0, "keep-mtime", keep_mtime,
+      "give each file the modification time of the file its tensors come from"),
+    CLI_ON(0, "in-place-unsafe", in_place_unsafe,
       "for file systems that cannot rename (mounted object stores): write each file under its "
-      "final name; a crash may leave a partial one" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "final name; a crash may leave a partial one"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example split_examples[] = {

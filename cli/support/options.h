@@ -84,6 +84,15 @@ typedef struct cli_option {
     const char *help;
 } cli_option;
 
+/* Rows: a flag; a word; a word again and again; the end of a table. */
+#define CLI_ON(letter, name, field, help)                                                        \
+    { letter, name, NULL, CLI_FLAG, 1, offsetof(cli_settings, field), help }
+#define CLI_TAKES(letter, name, value, field, help)                                              \
+    { letter, name, value, CLI_WORD, 0, offsetof(cli_settings, field), help }
+#define CLI_TAKES_MANY(letter, name, value, field, help)                                         \
+    { letter, name, value, CLI_MANY, 0, offsetof(cli_settings, field), help }
+#define CLI_OPTIONS_END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
+
 #define CLI_TABLES_MOST 12
 
 typedef struct cli_example {

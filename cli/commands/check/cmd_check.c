@@ -86,14 +86,12 @@ static void run_check(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option check_options[] = {
-    { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
-      "also read every value and count NaN and infinities" },
-    { 0, "explain", NULL, CLI_FLAG, 1, offsetof(cli_settings, explain),
+    CLI_ON(0, "deep", deep, "also read every value and count NaN and infinities"),
+    CLI_ON(0, "explain", explain,
       "print for each file every finding, the rule it breaks and what to do, with notes on "
-      "alignment, order and other formats hidden inside" },
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
-      "of another format: list all that would be left out" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "alignment, order and other formats hidden inside"),
+    CLI_ON('v', "verbose", verbose, "of another format: list all that would be left out"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example check_examples[] = {

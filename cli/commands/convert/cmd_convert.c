@@ -401,27 +401,26 @@ static void run_convert(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option convert_options[] = {
-    { 'd', "dtype", "DTYPE", CLI_WORD, 0, offsetof(cli_settings, dtype),
-      "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP },
-    { 0, "dequantize", NULL, CLI_FLAG, 1, offsetof(cli_settings, dequantize),
+    CLI_TAKES('d', "dtype", "DTYPE", dtype,
+      "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP),
+    CLI_ON(0, "dequantize", dequantize,
       "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by default "
-      "as BF16; drop their scales and declarations and leave all other tensors alone" },
-    { 0, "cast-scaled", NULL, CLI_FLAG, 1, offsetof(cli_settings, cast_scaled),
-      "cast tensors with a scale, and the scales, too: their values then mean nothing" },
-    { 0, "lossy", NULL, CLI_FLAG, 1, offsetof(cli_settings, lossy),
+      "as BF16; drop their scales and declarations and leave all other tensors alone"),
+    CLI_ON(0, "cast-scaled", cast_scaled,
+      "cast tensors with a scale, and the scales, too: their values then mean nothing"),
+    CLI_ON(0, "lossy", lossy,
       "cast an adapter to 8 bits or fewer, too, in which many of its values become zero; with "
-      "--match also scalars" },
-    { 0, "saturate", NULL, CLI_FLAG, 1, offsetof(cli_settings, saturate),
-      "clamp values that are too large to the greatest value; NaN becomes 0 in integers" },
-    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
+      "--match also scalars"),
+    CLI_ON(0, "saturate", saturate,
+      "clamp values that are too large to the greatest value; NaN becomes 0 in integers"),
+    CLI_TAKES(0, "threads", "N", threads,
       "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
-      "one per processor" },
-    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
-      "with -o: write OUT even if no tensor is cast" },
-    { 0, "opaque", NULL, CLI_FLAG, 1, offsetof(cli_settings, opaque),
+      "one per processor"),
+    CLI_ON(0, "copy", copy, "with -o: write OUT even if no tensor is cast"),
+    CLI_ON(0, "opaque", opaque,
       "to .npz: write BF16 and 8-bit floats, which NumPy lacks, as bytes without a type, as it "
-      "saves arrays of ml_dtypes" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "saves arrays of ml_dtypes"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example convert_examples[] = {

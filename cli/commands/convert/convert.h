@@ -3,7 +3,6 @@
 #define CLI_CONVERT_H
 
 #include "safetensors_convert.h"
-#include "support/import.h"
 #include "support/output.h"
 #include "support/parts.h"
 

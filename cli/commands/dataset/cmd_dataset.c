@@ -237,21 +237,18 @@ static void run_dataset(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option dataset_options[] = {
-    { 0, "deep", NULL, CLI_FLAG, 1, offsetof(cli_settings, deep),
-      "verify: read every byte and compare the digests" },
-    { 0, "delete", NULL, CLI_FLAG, 1, offsetof(cli_settings, remove),
-      "gc: remove what is listed" },
-    { 0, "grace", "AGE", CLI_WORD, 0, offsetof(cli_settings, grace),
-      "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)" },
-    { 0, "target", "SIZE", CLI_WORD, 0, offsetof(cli_settings, target),
-      "compact: merge neighbouring shards smaller than this (300MB, 1GiB)" },
-    { 0, "manifest", "FORM", CLI_WORD, 0, offsetof(cli_settings, manifest),
-      "compact: store the list of shards whole or in segments (default: as it is)" },
-    { 0, "dry-run", NULL, CLI_FLAG, 1, offsetof(cli_settings, dry_run),
-      "compact: print what would be done; write nothing" },
-    { 0, "no-sync", NULL, CLI_FLAG, 1, offsetof(cli_settings, no_sync),
-      "compact: do not fsync; a power failure may then lose the result" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON(0, "deep", deep, "verify: read every byte and compare the digests"),
+    CLI_ON(0, "delete", remove, "gc: remove what is listed"),
+    CLI_TAKES(0, "grace", "AGE", grace,
+      "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)"),
+    CLI_TAKES(0, "target", "SIZE", target,
+      "compact: merge neighbouring shards smaller than this (300MB, 1GiB)"),
+    CLI_TAKES(0, "manifest", "FORM", manifest,
+      "compact: store the list of shards whole or in segments (default: as it is)"),
+    CLI_ON(0, "dry-run", dry_run, "compact: print what would be done; write nothing"),
+    CLI_ON(0, "no-sync", no_sync,
+      "compact: do not fsync; a power failure may then lose the result"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example dataset_examples[] = {

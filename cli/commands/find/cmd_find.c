@@ -6,7 +6,6 @@
 #include "support/cli.h"
 #include "support/fields.h"
 #include "support/files.h"
-#include "support/group.h"
 #include "support/models.h"
 #include "support/nodes.h"
 #include "support/remote.h"
@@ -307,21 +306,17 @@ static void run_find(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option find_options[] = {
-    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, offsetof(cli_settings, where),
-      CLI_WHERE_HELP },
-    { 0, "fits", "FILE", CLI_WORD, 0, offsetof(cli_settings, fits),
-      "only models that FILE can be used with: adapters of a checkpoint, or the reverse" },
-    { 'a', "all", NULL, CLI_FLAG, 1, offsetof(cli_settings, all),
-      "with --fits: also those that do not fit, or of which it is not known" },
-    { 0, "compute", NULL, CLI_FLAG, 1, offsetof(cli_settings, compute),
-      "hash models that recorded and cached digests do not find" },
-    { 'l', "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, paths_only), "print only paths" },
-    { '0', "null", NULL, CLI_FLAG, 1, offsetof(cli_settings, nul),
-      "print only paths, each followed by a NUL byte, for xargs -0" },
+    CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+    CLI_TAKES(0, "fits", "FILE", fits,
+      "only models that FILE can be used with: adapters of a checkpoint, or the reverse"),
+    CLI_ON('a', "all", all, "with --fits: also those that do not fit, or of which it is not known"),
+    CLI_ON(0, "compute", compute, "hash models that recorded and cached digests do not find"),
+    CLI_ON('l', "list", paths_only, "print only paths"),
+    CLI_ON('0', "null", nul, "print only paths, each followed by a NUL byte, for xargs -0"),
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
       "a table, values separated by tabs" },
-    { 0, "csv-safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, csv_safe), CLI_CSV_SAFE_HELP },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example find_examples[] = {

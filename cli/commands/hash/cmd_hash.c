@@ -347,19 +347,18 @@ static void run_hash(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option hash_options[] = {
-    { 0, "algo", "LIST", CLI_MANY, 0, offsetof(cli_settings, algo),
+    CLI_TAKES_MANY(0, "algo", "LIST", algo,
       "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
-      "crc32, crc32_civitai, blake3, content, separated by commas, or all" },
-    { 'c', "check", "FILE", CLI_WORD, 0, offsetof(cli_settings, sums),
+      "crc32, crc32_civitai, blake3, content, separated by commas, or all"),
+    CLI_TAKES('c', "check", "FILE", sums,
       "compare with the lines of this file (- is standard input), in the format of hash or "
-      "sha256sum" },
-    { 0, "quiet", NULL, CLI_FLAG, 1, offsetof(cli_settings, quiet),
-      "with -c: no line for what matches" },
-    { 0, "status", NULL, CLI_FLAG, 1, offsetof(cli_settings, status_only),
-      "with -c: print no line for any digest, only set the exit status" },
-    { 0, "read", NULL, CLI_FLAG, 1, offsetof(cli_settings, read),
-      "of URLs: read the whole file and compute, rather than show what the server claims" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "sha256sum"),
+    CLI_ON(0, "quiet", quiet, "with -c: no line for what matches"),
+    CLI_ON(0, "status", status_only,
+      "with -c: print no line for any digest, only set the exit status"),
+    CLI_ON(0, "read", read,
+      "of URLs: read the whole file and compute, rather than show what the server claims"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example hash_examples[] = {

@@ -257,53 +257,50 @@ static void run_info(cli *c, char **operands, size_t count) {
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
 }
 
-#define AT(member) offsetof(cli_settings, member)
-
 static const cli_option info_options[] = {
-    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
+    CLI_ON('v', "verbose", verbose,
       "every fact with its sources, in groups: identity, use, training, files, provenance, "
-      "metadata; also lists models in folders that cannot be read" },
-    { 0, "long", NULL, CLI_FLAG, 1, AT(longer), "full labels even for several models" },
-    { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, AT(sort),
+      "metadata; also lists models in folders that cannot be read"),
+    CLI_ON(0, "long", longer, "full labels even for several models"),
+    { 0, "sort", "path|name|date|size|base|rank", CLI_CHOICE, 0, offsetof(cli_settings, sort),
       "order of models; dates: newest first, sizes (in bytes) and ranks: largest first; unknown "
       "ones last" },
-    { 0, "reverse", NULL, CLI_FLAG, 1, AT(reverse), "reverse the order" },
-    { 0, "group-by", "none|base|kind|folder", CLI_CHOICE, 0, AT(group_by),
+    CLI_ON(0, "reverse", reverse, "reverse the order"),
+    { 0, "group-by", "none|base|kind|folder", CLI_CHOICE, 0, offsetof(cli_settings, group_by),
       "in groups, each with a heading that counts its models and their bytes" },
-    { 'f', "fields", "LIST", CLI_WORD, 0, AT(fields),
+    CLI_TAKES('f', "fields", "LIST", fields,
       "only these facts, separated by commas: name,rank,training.epoch (bytes is the size of the "
-      "file; size is full or pruned)" },
-    { 0, "where", "FIELD=VALUE", CLI_MANY, 0, AT(where),
-      CLI_WHERE_HELP },
-    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
-    { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
-    { 0, "full", NULL, CLI_FLAG, 1, AT(full), "with --json: metadata values over 4096 bytes too" },
-    { 0, "deep", NULL, CLI_FLAG, 1, AT(deep), "read every alpha of an adapter, not only eight" },
-    { 0, "hash", "LIST", CLI_WORD, 0, AT(hash),
-      "compute these digests in one pass: names as for hash --algo, separated by commas, or all" },
-    { 0, "verify", NULL, CLI_FLAG, 1, AT(verify),
-      "compute the digests that the header and sidecars record, and compare" },
-    { 0, "export-preview", "DIR", CLI_WORD, 0, AT(preview_folder),
-      "write the preview images of the models into a folder" },
-    { 0, "export-workflow", "FILE", CLI_WORD, 0, AT(workflow_file),
-      "write the workflow of the model to a file" },
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
+      "file; size is full or pruned)"),
+    CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+      "a table, values separated by tabs" },
+    CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP),
+    CLI_ON(0, "full", full, "with --json: metadata values over 4096 bytes too"),
+    CLI_ON(0, "deep", deep, "read every alpha of an adapter, not only eight"),
+    CLI_TAKES(0, "hash", "LIST", hash,
+      "compute these digests in one pass: names as for hash --algo, separated by commas, or all"),
+    CLI_ON(0, "verify", verify,
+      "compute the digests that the header and sidecars record, and compare"),
+    CLI_TAKES(0, "export-preview", "DIR", preview_folder,
+      "write the preview images of the models into a folder"),
+    CLI_TAKES(0, "export-workflow", "FILE", workflow_file,
+      "write the workflow of the model to a file"),
+    CLI_ON(0, "force", force,
       "overwrite existing files when exporting; with --save-as: replace values, and add to a "
-      "sidecar that exists" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "sidecar that exists"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_option info_online_options[] = {
-    { 0, "updates", NULL, CLI_FLAG, 1, AT(updates),
-      "with --online: report newer versions, deleted models and changed permissions" },
-    { 0, "same-base", NULL, CLI_FLAG, 1, AT(same_base),
-      "with --updates: only versions for the same base model" },
-    { 0, "save", NULL, CLI_FLAG, 1, AT(save),
-      "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview" },
-    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run),
+    CLI_ON(0, "updates", updates,
+      "with --online: report newer versions, deleted models and changed permissions"),
+    CLI_ON(0, "same-base", same_base, "with --updates: only versions for the same base model"),
+    CLI_ON(0, "save", save,
+      "with --online: save the answers as NAME.civitai.info and the first image as NAME.preview"),
+    CLI_ON(0, "dry-run", dry_run,
       "with --online: only print what would be hashed and requested; with --save-as: what would "
-      "be written" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "be written"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example info_examples[] = {

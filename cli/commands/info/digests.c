@@ -1,6 +1,5 @@
 /* Digests in a label. */
 #include "commands/info/label.h"
-#include "support/group.h"
 #include "support/nodes.h"
 #include "support/words.h"
 

@@ -6,7 +6,6 @@
 #include "base/sink.h"
 #include "os/io.h"
 #include "support/files.h"
-#include "support/group.h"
 #include "support/output.h"
 #include "support/remote.h"
 

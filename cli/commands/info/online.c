@@ -9,8 +9,6 @@
 #include <string.h>
 
 #define WEEK ((uint64_t)7 * 24 * 60 * 60)
-#define AT(member) offsetof(cli_settings, member)
-
 /* ── Beginning ── */
 
 bool cli_online_open(cli_online *online, cli *c, sft_hash_cache *cache) {
@@ -283,9 +281,9 @@ void cli_online_summary(const cli_online *online) {
 /* ── Options ── */
 
 const cli_option cli_online_options[] = {
-    { 0, "online", NULL, CLI_FLAG, 1, AT(online),
-      "look the files up on CivitAI; computes their SHA-256 and AutoV3 digests and sends them" },
-    { 0, "civitai-url", "URL", CLI_WORD, 0, AT(civitai_url),
-      "use another server (default: " CLI_CIVITAI_URL ")" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_ON(0, "online", online,
+      "look the files up on CivitAI; computes their SHA-256 and AutoV3 digests and sends them"),
+    CLI_TAKES(0, "civitai-url", "URL", civitai_url,
+      "use another server (default: " CLI_CIVITAI_URL ")"),
+    CLI_OPTIONS_END,
 };

@@ -13,16 +13,14 @@
 
 #include <string.h>
 
-#define AT(member) offsetof(cli_settings, member)
-
 const cli_option cli_save_options[] = {
     { 0, "save-as", "civitai|lora-manager|a1111|modelspec", CLI_CHOICE, CLI_SAVE_CIVITAI,
-      AT(save_as),
+      offsetof(cli_settings, save_as),
       "write what is known as NAME.civitai.info, as NAME.metadata.json of ComfyUI-LoRA-Manager, "
       "as NAME.json of A1111, or into the header" },
-    { 0, "min-trust", "N", CLI_WORD, 0, AT(min_trust),
-      "with --save-as: only facts of this trust, 0 to 100 (default: 60)" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    CLI_TAKES(0, "min-trust", "N", min_trust,
+      "with --save-as: only facts of this trust, 0 to 100 (default: 60)"),
+    CLI_OPTIONS_END,
 };
 
 sft_code cli_save_read(cli *c, uint64_t *least, sft_error *err) {

@@ -499,21 +499,20 @@ static void run_meta(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option meta_options[] = {
-    { 0, "to-json", NULL, CLI_FLAG, 1, offsetof(cli_settings, to_json),
-      "list: print only the metadata, as one JSON object" },
-    { 0, "pretty", NULL, CLI_FLAG, 1, offsetof(cli_settings, pretty),
+    CLI_ON(0, "to-json", to_json, "list: print only the metadata, as one JSON object"),
+    CLI_ON(0, "pretty", pretty,
       "list, get and header: JSON inside values, and that of the header, on indented lines; with "
-      "--json: as JSON instead of text" },
+      "--json: as JSON instead of text"),
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
       "list: a table of path, key and value, separated by tabs" },
-    { 0, "from-json", "FILE", CLI_WORD, 0, offsetof(cli_settings, from_json),
+    CLI_TAKES(0, "from-json", "FILE", from_json,
       "set: all pairs of this JSON object; null removes a key, a value that is not a string is "
-      "stored as its JSON text; - is standard input" },
-    { 0, "thumbnail", "IMG", CLI_WORD, 0, offsetof(cli_settings, thumbnail),
-      "set: modelspec.thumbnail, from a JPEG, PNG, WebP or GIF file" },
-    { 0, "keep", "KEY", CLI_MANY, 0, offsetof(cli_settings, keep),
-      "scrub: do not touch this key (a glob); may be repeated" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "stored as its JSON text; - is standard input"),
+    CLI_TAKES(0, "thumbnail", "IMG", thumbnail,
+      "set: modelspec.thumbnail, from a JPEG, PNG, WebP or GIF file"),
+    CLI_TAKES_MANY(0, "keep", "KEY", keep,
+      "scrub: do not touch this key (a glob); may be repeated"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example meta_examples[] = {

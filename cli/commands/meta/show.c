@@ -6,7 +6,6 @@
 #include "support/fields.h"
 #include "support/hints.h"
 #include "support/pretty.h"
-#include "support/raw.h"
 #include "support/remote.h"
 #include "support/words.h"
 

@@ -305,19 +305,18 @@ static void run_rename(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option rename_options[] = {
-    { 0, "map", "OLD=NEW", CLI_MANY, 0, offsetof(cli_settings, map),
-      "rename this tensor; may be repeated, also to swap two names" },
-    { 0, "map-file", "FILE", CLI_WORD, 0, offsetof(cli_settings, map_file),
+    CLI_TAKES_MANY(0, "map", "OLD=NEW", map,
+      "rename this tensor; may be repeated, also to swap two names"),
+    CLI_TAKES(0, "map-file", "FILE", map_file,
       "the same for every line OLD<tab>NEW of a file, or every member \"OLD\": \"NEW\" of a JSON "
-      "object; - is standard input" },
-    { 0, "regex", "s/RE/TO/", CLI_MANY, 0, offsetof(cli_settings, regex),
+      "object; - is standard input"),
+    CLI_TAKES_MANY(0, "regex", "s/RE/TO/", regex,
       "replace matches of an extended regular expression; in TO, & is the match and a "
-      "backslash with 1 to 9 a group; g at the end: all matches; may be repeated" },
-    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, strip_prefix),
-      "remove this prefix from names that have it" },
-    { 0, "add-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, add_prefix),
-      "prepend this to names" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "backslash with 1 to 9 a group; g at the end: all matches; may be repeated"),
+    CLI_TAKES(0, "strip-prefix", "TEXT", strip_prefix,
+      "remove this prefix from names that have it"),
+    CLI_TAKES(0, "add-prefix", "TEXT", add_prefix, "prepend this to names"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example rename_examples[] = {

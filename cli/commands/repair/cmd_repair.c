@@ -148,13 +148,12 @@ static void run_repair(cli *c, char **operands, size_t count) {
 }
 
 static const cli_option repair_options[] = {
-    { 0, "clean", "DIR", CLI_WORD, 0, offsetof(cli_settings, clean),
+    CLI_TAKES(0, "clean", "DIR", clean,
       "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
-      "this folder, to which nothing may be writing" },
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose), "report every finding" },
-    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
-      "with -o: write OUT even if there is nothing to repair" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "this folder, to which nothing may be writing"),
+    CLI_ON('v', "verbose", verbose, "report every finding"),
+    CLI_ON(0, "copy", copy, "with -o: write OUT even if there is nothing to repair"),
+    CLI_OPTIONS_END,
 };
 
 static const cli_example repair_examples[] = {

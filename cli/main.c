@@ -34,25 +34,20 @@ static void show_version(cli *c) {
                curl ? curl : "not found");
 }
 
-/* Where every operand is a path, standard input is one of them: it can be read once. */
-static sft_code check_stdin(const cli_command *command, char **operands, size_t count,
-                            sft_error *err) {
+static sft_code check_operands(const cli_command *command, char **operands, size_t count,
+                               sft_error *err) {
     static const char *const paths[] = { "PATH...", "IN...", "A B" };
     size_t found = 0;
     bool any = false;
+    if (count < command->least || count > command->most)
+        return cli_usage_error(err, "expected %s, found %zu operand%s", command->operands, count,
+                               count == 1 ? "" : "s");
+    /* where every operand is a path, standard input is one of them: it can be read once */
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         any = any || strncmp(command->operands, paths[i], strlen(paths[i])) == 0;
     for (size_t i = 0; any && i < count; i++) found += strcmp(operands[i], "-") == 0;
     if (found < 2) return SFT_OK;
     return cli_usage_error(err, "expected - (standard input) once, found it %zu times", found);
-}
-
-static sft_code check_operands(const cli_command *command, char **operands, size_t count,
-                               sft_error *err) {
-    if (count >= command->least && count <= command->most)
-        return check_stdin(command, operands, count, err);
-    return cli_usage_error(err, "expected %s, found %zu operand%s", command->operands, count,
-                           count == 1 ? "" : "s");
 }
 
 /* Help as programs of Windows are asked for it; no file there has such a name. */

@@ -279,20 +279,6 @@ static sft_code check_form(const selection *s, sft_error *err) {
     return SFT_BAD_ARGUMENT;
 }
 
-static sft_code show_selection(selection *s, const char *path, sft_error *err) {
-    int as = s->c->set.as;
-    sft_code code = check_form(s, err);
-    if (code) return code;
-    if (as == CLI_AS_JSON) return cat_json(s, path, err);
-    if (as == CLI_AS_NPY) {
-        char head[SFTI_NPY_SIZE];
-        size_t len = sfti_npy_head(sfti_npy_code(s->tensor->dtype), s->shape, s->rank, head);
-        cli_put(&s->c->out, head, len);
-    }
-    return read_pieces(s->c, s->file, s->tensor, &s->slice,
-                       as == CLI_AS_TEXT ? put_text : put_raw, s, err);
-}
-
 static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const char *what,
                            sft_error *err) {
     selection s = { .c = c };
@@ -307,7 +293,16 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
     if (!code) s.rank = sft_slice_shape(&s.slice, s.shape);
     if (!code) code = sft_slice_size(&s.slice, s.tensor->dtype, &s.elements, &s.bytes, err);
     if (code && err) err->offset = SFT_NO_OFFSET;
-    return code ? code : show_selection(&s, path, err);
+    if (!code) code = check_form(&s, err);
+    if (code) return code;
+    if (c->set.as == CLI_AS_JSON) return cat_json(&s, path, err);
+    if (c->set.as == CLI_AS_NPY) {
+        char head[SFTI_NPY_SIZE];
+        size_t len = sfti_npy_head(sfti_npy_code(s.tensor->dtype), s.shape, s.rank, head);
+        cli_put(&c->out, head, len);
+    }
+    return read_pieces(c, s.file, s.tensor, &s.slice,
+                       c->set.as == CLI_AS_TEXT ? put_text : put_raw, &s, err);
 }
 
 static void run_cat(cli *c, char **operands, size_t count) {

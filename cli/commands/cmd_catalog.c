@@ -112,18 +112,6 @@ static void say_page(const catalog_command *run) {
     if (is_list) cli_passed_line(c, &c->out);
 }
 
-static void say_page_json(const catalog_command *run) {
-    cli *c = run->run.c;
-    cli_object object;
-    sfti_json_writer *w = cli_object_begin(&object, c, run->output.path);
-    sfti_json_put_uint(w, "models", count_models(run));
-    sfti_json_put_uint(w, "unreadable", run->broken);
-    sfti_json_put_uint(w, "bytes", run->run.page.at);
-    sfti_json_put_uint(w, "embedded_pictures", run->run.pictures.count);
-    sfti_json_put_uint(w, "embedded_bytes", run->run.pictures.bytes);
-    cli_object_end(&object);
-}
-
 static void write_page(catalog_command *run, char **operands, size_t count) {
     cli *c = run->run.c;
     const char *path = run->output.path;
@@ -139,8 +127,16 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
     if (none_fits) cli_refuse(c, NULL, &run->err);
     else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);
-    else if (cli_is_json(c)) say_page_json(run);
-    else say_page(run);
+    else if (!cli_is_json(c)) say_page(run);
+    if (code || run->is_empty || !cli_is_json(c)) return;
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, c, path);
+    sfti_json_put_uint(w, "models", count_models(run));
+    sfti_json_put_uint(w, "unreadable", run->broken);
+    sfti_json_put_uint(w, "bytes", run->run.page.at);
+    sfti_json_put_uint(w, "embedded_pictures", run->run.pictures.count);
+    sfti_json_put_uint(w, "embedded_bytes", run->run.pictures.bytes);
+    cli_object_end(&object);
 }
 
 /* ── Operands ── */

@@ -11,22 +11,15 @@
 
 /* ── Usage ── */
 
-/* Digits, a point, digits, and a power of ten; nothing else that strtod takes. */
-static bool is_plain_number(const char *text) {
-    bool digit = false;
-    for (const char *p = text; *p; p++) {
-        if (*p >= '0' && *p <= '9') digit = true;
-        else if (!strchr(".eE+-", *p)) return false;
-    }
-    return digit && *text != '-' && *text != '+';
-}
-
 static sft_code parse_tolerance(const char *option, const char *text, sft_diff_options *options,
                                 double *out, sft_error *err) {
     char *end;
+    bool plain = text && strpbrk(text, "0123456789") && *text != '-' && *text != '+';
     if (!text) return SFT_OK;
     options->has_tolerance = true;
-    *out = is_plain_number(text) ? strtod(text, &end) : -1;
+    /* digits, a point, digits, and a power of ten; nothing else that strtod takes */
+    plain = plain && text[strspn(text, "0123456789.eE+-")] == '\0';
+    *out = plain ? strtod(text, &end) : -1;
     if (*out >= 0 && *out - *out == 0 && !*end) return SFT_OK;
     return cli_usage_error(err, "expected a number such as 1e-5 for --%s, found \"%s\"", option,
                            text);
@@ -167,19 +160,6 @@ static void tsv_diff(cli *c, const sft_diff *diff) {
 
 /* ── The command ── */
 
-static void show_diff(cli *c, char **operands, const sft_diff *diff) {
-    sft_error err = SFT_ERROR_INIT;
-    if (!sft_diff_same(diff)) cli_status(c, CLI_NO);
-    if (!cli_is_json(c)) {
-        if (c->set.format == CLI_TSV) tsv_diff(c, diff);
-        else print_diff(c, diff);
-        return;
-    }
-    sft_sink sink = cli_result_begin(c);
-    sft_code code = sft_diff_json(diff, operands[0], operands[1], &sink, &err);
-    cli_result_end(c, operands[0], code, &err);
-}
-
 static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2],
                             const sft_diff_options *options, sft_error *err) {
     cli_progress progress;
@@ -189,7 +169,16 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2],
     cli_progress_end(&progress);
     if (!code && cli_is_matching(&c->set) && sft_diff_compared_count(diff) == 0)
         code = cli_no_match(&c->set, err);
-    if (!code) show_diff(c, operands, diff);
+    if (!code && !sft_diff_same(diff)) cli_status(c, CLI_NO);
+    if (!code && cli_is_json(c)) {
+        sft_sink sink = cli_result_begin(c);
+        sft_code written = sft_diff_json(diff, operands[0], operands[1], &sink, err);
+        cli_result_end(c, operands[0], written, err);
+    } else if (!code && c->set.format == CLI_TSV) {
+        tsv_diff(c, diff);
+    } else if (!code) {
+        print_diff(c, diff);
+    }
     sft_diff_free(diff);
     return code;
 }

@@ -416,30 +416,30 @@ static void mark_again(const dup_run *run, dup_place *places, uint32_t *order,
                                  && compare_places(places, order[i - 1], order[i]) == 0;
 }
 
-static void look_at_input(dup_run *run, const cli_input *input, int error) {
-    sft_error err = SFT_ERROR_INIT;
-    run->c->tried++;
-    if (error && cli_input_is_path(input)) {
-        sfti_io_fail(&err, SFT_IO_OPEN, error, "open");
-        cli_fail_found(run->c, input, input->path, &err);
-    } else if (cli_input_is_path(input)) {
-        run->count += look_at(run, &run->models[run->count], input);
-    } else if (input->kind == CLI_STDIN) {
-        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found standard input");
-        cli_fail_input(run->c, input->path, &err);
-    } else {
-        cli_report_input(run->c, input);
-    }
-}
-
 static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
     dup_place *places = dup_take(run, inputs->count, sizeof *places);
     run->models = dup_take(run, inputs->count, sizeof *run->models);
     run->order = dup_take(run, 2 * inputs->count, sizeof *run->order);
     if (!places || !run->models || !run->order || inputs->count > UINT32_MAX / 4) return false;
     mark_again(run, places, run->order, inputs);
-    for (size_t i = 0; i < inputs->count && !cli_is_over(run->c); i++)
-        if (!places[i].again) look_at_input(run, inputs->items[i], places[i].error);
+    for (size_t i = 0; i < inputs->count && !cli_is_over(run->c); i++) {
+        const cli_input *input = inputs->items[i];
+        sft_error err = SFT_ERROR_INIT;
+        if (places[i].again) continue;
+        run->c->tried++;
+        if (places[i].error && cli_input_is_path(input)) {
+            sfti_io_fail(&err, SFT_IO_OPEN, places[i].error, "open");
+            cli_fail_found(run->c, input, input->path, &err);
+        } else if (cli_input_is_path(input)) {
+            run->count += look_at(run, &run->models[run->count], input);
+        } else if (input->kind == CLI_STDIN) {
+            sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                      "expected a file, found standard input");
+            cli_fail_input(run->c, input->path, &err);
+        } else {
+            cli_report_input(run->c, input);
+        }
+    }
     return !cli_is_over(run->c);
 }
 

@@ -16,23 +16,17 @@ typedef struct selection {
     size_t name_count;
 } selection;
 
-static sft_code check_named(const selection *s, const cli_parts *parts, sft_error *err) {
-    size_t shard;
-    for (size_t i = 0; i < s->name_count; i++) {
-        sft_span name = sft_span_cstr(s->names[i]);
-        if (sft_set_find(parts->sets[0], name, &shard)) continue;
-        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
-                                "expected a tensor of this name, found none");
-    }
-    return SFT_OK;
-}
-
 /* What is left, in place. */
 static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *err) {
     const cli *c = s->c;
     size_t kept = 0;
-    sft_code code = check_named(s, parts, err);
-    if (code) return code;
+    for (size_t i = 0; i < s->name_count; i++) {
+        size_t shard;
+        sft_span name = sft_span_cstr(s->names[i]);
+        if (!sft_set_find(parts->sets[0], name, &shard))
+            return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                                    "expected a tensor of this name, found none");
+    }
     for (size_t i = 0; i < parts->count; i++) {
         sft_span name = parts->parts[i].spec.name;
         bool stays = s->names || c->set.keep.count == 0 || cli_matches_any(&c->set.keep, name);
@@ -50,14 +44,6 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
 }
 
 /* ── A model in several files stays one ── */
-
-static sft_code select_set(cli *c, cli_parts *parts, sft_error *err) {
-    uint32_t count;
-    size_t shards = sft_set_shard_count(parts->sets[0]);
-    if (!cli_renumber(&parts->arena, parts->shard, parts->count, shards, &count))
-        return sfti_fail_memory(err, shards * sizeof count);
-    return cli_output_set(c, parts, count, err);
-}
 
 /* The shards that lose tensors are rewritten. */
 static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
@@ -101,7 +87,13 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
     if (several && here) return select_in_place(c, parts, err);
     parts->path = c->set.output ? c->set.output : input;
-    if (several && c->set.output && !cli_output_is_file(c)) return select_set(c, parts, err);
+    if (several && c->set.output && !cli_output_is_file(c)) {
+        uint32_t used;
+        size_t shards = sft_set_shard_count(parts->sets[0]);
+        if (!cli_renumber(&parts->arena, parts->shard, parts->count, shards, &used))
+            return sfti_fail_memory(err, shards * sizeof used);
+        return cli_output_set(c, parts, used, err);
+    }
     cli_output out;
     cli_target target = s->names ? CLI_TARGET_EDIT : CLI_TARGET_EITHER;
     code = cli_parts_tell(c, parts, err);

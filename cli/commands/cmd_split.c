@@ -6,22 +6,19 @@
 
 #define SPLIT_SIZE "5GB" /* as transformers */
 
-static sft_code split_usage(const cli *c, uint64_t *max_bytes, uint32_t *shards, sft_error *err) {
-    *max_bytes = 0;
-    *shards = 0;
-    if (c->set.max_size && c->set.count)
-        return cli_usage_error(err, "expected --max-size or --count, found both");
-    if (!c->set.output) return cli_usage_error(err, "expected -o DIR, found none");
-    if (c->set.count) return cli_parse_count(c->set.count, "shards", shards, err);
-    return cli_parse_size(c->set.max_size ? c->set.max_size : SPLIT_SIZE, max_bytes, err);
-}
-
 static sft_code split_model(cli *c, char **operands, cli_parts *parts, sft_error *err) {
-    uint64_t max_bytes;
-    uint32_t shards;
+    const cli_settings *set = &c->set;
+    uint64_t max_bytes = 0;
+    uint32_t shards = 0;
     parts->path = NULL;
     sft_code code = cli_output_no_stream(c, err);
-    if (!code) code = split_usage(c, &max_bytes, &shards, err);
+    if (!code && set->max_size && set->count)
+        code = cli_usage_error(err, "expected --max-size or --count, found both");
+    if (!code && !set->output) code = cli_usage_error(err, "expected -o DIR, found none");
+    if (!code && set->count)
+        code = cli_parse_count(set->count, "shards", &shards, err);
+    else if (!code)
+        code = cli_parse_size(set->max_size ? set->max_size : SPLIT_SIZE, &max_bytes, err);
     if (!code) code = cli_parts_open_one(c, operands[0], false, parts, err);
     if (!code)
         code = sft_cut_parts(parts->parts, parts->count, max_bytes, parts->shard, &shards, err);

@@ -19,19 +19,6 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
     return sft_scan_open_source(source, &c->open, scan, err);
 }
 
-static void show_file(cli *c, const char *path, const sft_scan *scan, const sft_set *set,
-                      const sft_deep_counts *deep) {
-    sft_error err = SFT_ERROR_INIT;
-    if (cli_is_json(c)) {
-        sft_sink sink = cli_result_begin(c);
-        cli_result_end(c, path, sft_scan_json(scan, path, deep, &sink, &err), &err);
-        return;
-    }
-    if (c->set.explain) cli_explain(c, path, scan);
-    else if (sft_scan_error(scan)) cli_verdict_line(c, path, sft_scan_error(scan));
-    if (deep) cli_deep_line(c, path, set, deep, c->set.explain != 0);
-}
-
 static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -39,8 +26,17 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
     sft_code code = look ? cli_open_model(c, input, &set, &err) : SFT_OK;
     if (look && !code) code = cli_check_values(c, input->path, set, &deep, &err);
-    if (code) cli_fail_input(c, input->path, &err);
-    else show_file(c, input->path, scan, set, look ? &deep : NULL);
+    if (code) {
+        cli_fail_input(c, input->path, &err);
+    } else if (cli_is_json(c)) {
+        sft_sink sink = cli_result_begin(c);
+        code = sft_scan_json(scan, input->path, look ? &deep : NULL, &sink, &err);
+        cli_result_end(c, input->path, code, &err);
+    } else {
+        if (c->set.explain) cli_explain(c, input->path, scan);
+        else if (!valid) cli_verdict_line(c, input->path, sft_scan_error(scan));
+        if (look) cli_deep_line(c, input->path, set, &deep, c->set.explain != 0);
+    }
     if (!valid) cli_status(c, CLI_NO);
     sft_set_close(set);
 }

@@ -130,18 +130,6 @@ static void set_json(verdict *v) {
     cli_result_end(c, v->path, code, &err);
 }
 
-/* The shards are sound: is the index, and what are the values? */
-static void judge_whole(verdict *v, const cli_input *input, sft_set **set, sft_deep_counts *deep) {
-    sft_error err = SFT_ERROR_INIT;
-    cli *c = v->c;
-    sft_code code = cli_open_model(c, input, set, &err);
-    if (!code && c->set.deep) {
-        code = cli_check_values(c, v->path, *set, deep, &err);
-        if (!code) v->deep = deep;
-    }
-    if (code) tell(v, v->path, &err);
-}
-
 void cli_check_set(cli *c, const cli_input *input) {
     verdict v = { .c = c, .path = input->path, .ok = true, .shards = { .alloc = c->alloc } };
     sft_set_options options = cli_set_options(c);
@@ -153,7 +141,13 @@ void cli_check_set(cli *c, const cli_input *input) {
         tell(&v, input->path, &err);
     } else {
         judge_shards(&v, names);
-        if (v.ok && !cli_is_over(c)) judge_whole(&v, input, &set, &deep);
+        if (v.ok && !cli_is_over(c)) {
+            /* the shards are sound: is the index, and what are the values? */
+            sft_code code = cli_open_model(c, input, &set, &err);
+            if (!code && c->set.deep) code = cli_check_values(c, v.path, set, &deep, &err);
+            if (!code && c->set.deep) v.deep = &deep;
+            if (code) tell(&v, v.path, &err);
+        }
     }
     if (cli_is_json(c)) set_json(&v);
     if (!cli_is_json(c) && v.ok && c->set.explain) {

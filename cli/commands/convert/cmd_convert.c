@@ -22,24 +22,6 @@ static bool is_matched(void *ctx, const sft_tensor *tensor) {
     return true;
 }
 
-static sft_code plan_casts(convert_run *run, sft_error *err) {
-    const cli_settings *set = &run->c->set;
-    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
-    options.saturate = set->saturate != 0;
-    options.scaled = set->cast_scaled != 0;
-    options.dequantize = set->dequantize != 0;
-    options.lossy = set->lossy != 0;
-    options.files = run->c->open.files;
-    options.alloc = &run->c->alloc;
-    bool matches = cli_is_matching(set);
-    if (matches) options.match = is_matched;
-    options.match_ctx = run;
-    sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
-                                       err);
-    if (code || !matches || run->matched > 0) return code;
-    return cli_no_match(set, err);
-}
-
 /* ── Results ── */
 
 /* About tensors that mean nothing without their scale. */
@@ -67,18 +49,6 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_flush(err);
 }
 
-static sft_code name_shards(convert_run *run, const char *folder, cli_written_file *files,
-                            size_t count, sft_error *err) {
-    char stem[CLI_STEM_SIZE];
-    const char *begin = cli_index_stem(sft_set_index_path(run->parts.sets[0]), stem);
-    for (size_t i = 0; i < count; i++) {
-        files[i].path = cli_output_shard(&run->parts.arena, folder, begin, (uint32_t)i,
-                                         (uint32_t)count);
-        if (!files[i].path) return sfti_fail_memory(err, strlen(folder));
-    }
-    return SFT_OK;
-}
-
 /* Of a set the shards; tensors keep theirs, and those without any are not written. */
 static sft_code list_written(convert_run *run, bool folder, const char *path,
                              cli_written *out, sft_error *err) {
@@ -97,8 +67,13 @@ static sft_code list_written(convert_run *run, bool folder, const char *path,
     out->files = files;
     for (size_t s = 0; s < shards; s++)
         if (files[s].tensors > 0 || !folder) files[out->file_count++] = files[s];
-    if (folder) return name_shards(run, path, files, out->file_count, err);
-    files[0].path = path;
+    char stem[CLI_STEM_SIZE];
+    const char *begin = folder ? cli_index_stem(sft_set_index_path(set), stem) : NULL;
+    uint32_t count = (uint32_t)out->file_count;
+    for (uint32_t i = 0; i < count; i++) {
+        files[i].path = folder ? cli_output_shard(arena, path, begin, i, count) : path;
+        if (!files[i].path) return sfti_fail_memory(err, strlen(path));
+    }
     return SFT_OK;
 }
 
@@ -169,28 +144,24 @@ static sft_code save_converted_shard(void *ctx, size_t shard, sft_sink sink, con
 }
 
 /* What stands in the shards from now on, and in which of them anything changes. */
-static void list_converted(convert_run *run, bool *touched, cli_rewrite *how) {
+static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
     const sft_set *set = run->parts.sets[0];
     cli_parts *p = &run->parts;
-    memset(touched, 0, sft_set_shard_count(set) * sizeof *touched);
+    cli_rewrite how = CLI_REWRITE_INIT;
+    size_t shards = sft_set_shard_count(set);
+    bool *touched = sfti_arena_array(&p->arena, shards, sizeof *touched);
+    if (!touched) return sfti_fail_memory(err, shards * sizeof *touched);
+    memset(touched, 0, shards * sizeof *touched);
     for (size_t i = 0; i < p->count; i++) {
         p->parts[i] = sft_part_of(sft_set_tensor_at(set, i), NULL); /* the conversion has it */
         p->shard[i] = (uint32_t)sft_set_tensor_shard(set, i);
         if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_CAST) continue;
         p->parts[i].spec.dtype = run->to;
         touched[p->shard[i]] = true;
-        how->cast++;
+        how.cast++;
     }
-    for (size_t s = 0; s < sft_set_shard_count(set); s++)
-        if (touched[s]) how->bytes_before += sft_file_data_bytes(sft_set_shard_at(set, s));
-}
-
-static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
-    cli_rewrite how = CLI_REWRITE_INIT;
-    size_t shards = sft_set_shard_count(run->parts.sets[0]);
-    bool *touched = sfti_arena_array(&run->parts.arena, shards, sizeof *touched);
-    if (!touched) return sfti_fail_memory(err, shards * sizeof *touched);
-    list_converted(run, touched, &how);
+    for (size_t s = 0; s < shards; s++)
+        if (touched[s]) how.bytes_before += sft_file_data_bytes(sft_set_shard_at(set, s));
     how.touched = touched;
     how.save = save_converted_shard;
     how.ctx = run;
@@ -223,7 +194,19 @@ static bool is_folder_asked(const convert_run *run) {
 
 /* The casts are decided upon, and nothing is written yet. */
 static sft_code plan_and_warn(convert_run *run, sft_error *err) {
-    sft_code code = plan_casts(run, err);
+    const cli_settings *set = &run->c->set;
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    options.saturate = set->saturate != 0;
+    options.scaled = set->cast_scaled != 0;
+    options.dequantize = set->dequantize != 0;
+    options.lossy = set->lossy != 0;
+    options.files = run->c->open.files;
+    options.alloc = &run->c->alloc;
+    if (cli_is_matching(set)) options.match = is_matched;
+    options.match_ctx = run;
+    sft_code code = sft_conversion_new(run->parts.sets[0], run->to, &options, &run->conversion,
+                                       err);
+    if (!code && options.match && run->matched == 0) code = cli_no_match(set, err);
     if (code) return code;
     warn_of_scales(run, false);
     warn_of_scales(run, true);

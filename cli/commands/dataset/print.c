@@ -39,18 +39,6 @@ static void put_path(cli_out *out, const char *path, const char *text) {
 
 /* ── info ── */
 
-static void info_shape(cli_out *out, const sft_node *shape) {
-    if (!shape || shape->type != SFT_NODE_LIST) {
-        cli_text(out, "any shape");
-        return;
-    }
-    for (const sft_node *one = shape->first; one; one = one->next) {
-        cli_text(out, one == shape->first ? "[" : ",");
-        cli_put(out, one->text.data, one->text.len);
-    }
-    cli_text(out, shape->first ? "]" : "[]");
-}
-
 static void info_column(cli_out *out, const sft_node *column, bool first) {
     sft_span dtype = sft_node_text(column, "dtype");
     put_label(out, first ? "columns" : "");
@@ -58,8 +46,13 @@ static void info_column(cli_out *out, const sft_node *column, bool first) {
     if (dtype.len) cli_escaped(out, dtype);
     else cli_text(out, "any dtype");
     cli_text(out, " ");
-    info_shape(out, sft_node_get(column, "shape"));
-    cli_text(out, "\n");
+    const sft_node *shape = sft_node_get(column, "shape");
+    bool any = !shape || shape->type != SFT_NODE_LIST;
+    for (const sft_node *one = any ? NULL : shape->first; one; one = one->next) {
+        cli_text(out, one == shape->first ? "[" : ",");
+        cli_put(out, one->text.data, one->text.len);
+    }
+    cli_text(out, any ? "any shape\n" : shape->first ? "]\n" : "[]\n");
 }
 
 static void info_how(cli_out *out, const sft_node *result) {
@@ -290,45 +283,33 @@ static void ls_tensor(cli *c, const dataset_listed *l, size_t i, const ls_widths
     cli_path(out, l->name, replaced ? "  (replaced)\n" : "\n");
 }
 
-static void widen(size_t *width, size_t used, size_t most) {
-    if (used > *width) *width = used < most ? used : most;
-}
-
-static ls_widths measure(const cli *c, const sft_file *file) {
+void dataset_print_shard(cli *c, const dataset_listed *shard) {
     ls_widths w = { 4, 5 };
     char shape[CLI_SHAPE_SIZE];
-    for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
-        const sft_tensor *t = sft_file_tensor_at(file, i);
-        if (!cli_is_matched(&c->set, t->name)) continue;
-        widen(&w.name, cli_escaped_width(t->name), 72);
-        widen(&w.shape, cli_shape_text(t->shape, t->rank, shape), 40);
-    }
-    return w;
-}
-
-static void ls_head(cli *c, const ls_widths *w) {
-    cli_out *out = &c->out;
-    if (c->set.format == CLI_TSV) {
-        cli_text(out, "path\tshard\tname\tdtype\tshape\tbytes\tbegin\tend\treplaced\n");
-        return;
-    }
-    cli_style_on(out, CLI_DIM);
-    put_cell(out, sft_span_cstr("NAME"), w->name);
-    put_cell(out, sft_span_cstr("DTYPE"), 5);
-    put_cell(out, sft_span_cstr("SHAPE"), w->shape);
-    cli_text(out, "BYTES  SHARD");
-    cli_style_off(out, CLI_DIM);
-    cli_text(out, "\n");
-}
-
-void dataset_print_shard(cli *c, const dataset_listed *shard) {
-    ls_widths w = measure(c, shard->file);
     bool tsv = c->set.format == CLI_TSV;
+    for (size_t i = 0; i < sft_file_tensor_count(shard->file); i++) {
+        const sft_tensor *t = sft_file_tensor_at(shard->file, i);
+        if (!cli_is_matched(&c->set, t->name)) continue;
+        size_t name = cli_escaped_width(t->name), len = cli_shape_text(t->shape, t->rank, shape);
+        if (name > w.name) w.name = name < 72 ? name : 72;
+        if (len > w.shape) w.shape = len < 40 ? len : 40;
+    }
     cli_fit fit;
     if (!tsv) cli_fit_begin(&fit, c, 4);
     for (size_t i = 0; i < sft_file_tensor_count(shard->file) && !cli_is_over(c); i++) {
         if (!cli_is_matched(&c->set, sft_file_tensor_at(shard->file, i)->name)) continue;
-        if (c->matched++ == 0) ls_head(c, &w);
+        bool first = c->matched++ == 0;
+        if (first && tsv) {
+            cli_text(&c->out, "path\tshard\tname\tdtype\tshape\tbytes\tbegin\tend\treplaced\n");
+        } else if (first) {
+            cli_style_on(&c->out, CLI_DIM);
+            put_cell(&c->out, sft_span_cstr("NAME"), w.name);
+            put_cell(&c->out, sft_span_cstr("DTYPE"), 5);
+            put_cell(&c->out, sft_span_cstr("SHAPE"), w.shape);
+            cli_text(&c->out, "BYTES  SHARD");
+            cli_style_off(&c->out, CLI_DIM);
+            cli_text(&c->out, "\n");
+        }
         if (tsv) ls_row(c, shard, i);
         else ls_tensor(c, shard, i, &w);
     }

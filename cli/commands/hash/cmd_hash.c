@@ -130,19 +130,6 @@ static bool is_claimed(const hash_run *run, const cli_input *input) {
     return cli_input_is_path(input) && !run->c->set.read && cli_is_remote(run->c, input->path);
 }
 
-/* The inputs from *at on that are files, up to one that is not. */
-static void hash_files(hash_run *run, const cli_input_list *inputs, sft_hash_request *asks,
-                       size_t *at) {
-    sft_error err = SFT_ERROR_INIT;
-    size_t count = 0;
-    for (; *at < inputs->count && cli_input_is_path(inputs->items[*at])
-           && !is_claimed(run, inputs->items[*at]); ++*at)
-        asks[count++] = (sft_hash_request){ inputs->items[*at]->path, run->algos };
-    if (sft_hash_paths(asks, count, &run->hashing.options, each_file, run, &run->hashing.job,
-                       &err))
-        cli_complain(run->c, NULL, &err);
-}
-
 static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
     sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
@@ -154,11 +141,18 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     for (size_t i = 0; i < inputs->count && !cli_is_over(run->c);) {
         const cli_input *input = inputs->items[i];
         bool claimed = is_claimed(run, input), files = cli_input_is_path(input) && !claimed;
-        if (files) hash_files(run, inputs, asks, &i);
-        else if (claimed) cli_hash_claims(run->c, input, run->algos, run->is_all);
+        size_t n = 0; /* inputs from here on that are files, up to one that is not */
+        for (; files && i < inputs->count && cli_input_is_path(inputs->items[i])
+               && !is_claimed(run, inputs->items[i]); i++)
+            asks[n++] = (sft_hash_request){ inputs->items[i]->path, run->algos };
+        if (files && sft_hash_paths(asks, n, &run->hashing.options, each_file, run,
+                                    &run->hashing.job, &err))
+            cli_complain(run->c, NULL, &err);
+        if (files) continue;
+        if (claimed) cli_hash_claims(run->c, input, run->algos, run->is_all);
         else if (input->kind == CLI_STDIN) hash_stdin(run);
         else cli_report_input(run->c, input);
-        if (!files) i++;
+        i++;
     }
 }
 

@@ -213,24 +213,6 @@ static size_t line_length(sft_span text, size_t at) {
     return end ? (size_t)(end - text.data) - at : text.len - at;
 }
 
-static sft_code read_sums(cli_sums *sums, sft_span text, unsigned algo, sft_error *err) {
-    size_t lines = 0, number = 0;
-    for (size_t at = 0; at < text.len; at += line_length(text, at) + 1) lines++;
-    sums->claims = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->claims);
-    sums->paths = sfti_arena_take(&sums->arena, (lines + 1) * sizeof *sums->paths);
-    if (!sums->claims || !sums->paths) return sfti_fail_memory(err, lines);
-    sums->is_algo_known = algo != SFT_HASH_COUNT;
-    for (size_t at = 0; at < text.len;) {
-        sft_span line = { text.data + at, line_length(text, at) };
-        at += line.len + 1;
-        if (!read_line(sums, line, ++number, algo)) return sfti_fail_memory(err, line.len);
-    }
-    if (sums->claim_count > 0) return SFT_OK;
-    if (sums->bad_count > 0) return cli_sums_bad(sums, err);
-    return cli_usage_error(err,
-                           "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
-}
-
 sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, sft_error *err) {
     memset(out, 0, sizeof *out);
     out->arena.alloc = c->alloc;
@@ -238,7 +220,22 @@ sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, s
     sft_code code = cli_remote_refuse(&list, 1, "-c", err);
     if (!code) code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
     if (code) return code;
-    return read_sums(out, cli_read_text(&out->text), algo, err);
+    sft_span text = cli_read_text(&out->text);
+    size_t lines = 0, number = 0;
+    for (size_t at = 0; at < text.len; at += line_length(text, at) + 1) lines++;
+    out->claims = sfti_arena_take(&out->arena, (lines + 1) * sizeof *out->claims);
+    out->paths = sfti_arena_take(&out->arena, (lines + 1) * sizeof *out->paths);
+    if (!out->claims || !out->paths) return sfti_fail_memory(err, lines);
+    out->is_algo_known = algo != SFT_HASH_COUNT;
+    for (size_t at = 0; at < text.len;) {
+        sft_span line = { text.data + at, line_length(text, at) };
+        at += line.len + 1;
+        if (!read_line(out, line, ++number, algo)) return sfti_fail_memory(err, line.len);
+    }
+    if (out->claim_count > 0) return SFT_OK;
+    if (out->bad_count > 0) return cli_sums_bad(out, err);
+    return cli_usage_error(err,
+                           "expected lines \"HEX  PATH\" or \"ALGO (PATH) = HEX\", found none");
 }
 
 void cli_sums_free(cli_sums *sums) {

@@ -202,7 +202,11 @@ static void assign_version(sft_span version, cli_ask *const *asks, size_t count)
     }
 }
 
-static size_t hashes_body(cli_ask *const *asks, size_t count, char *body) {
+static void ask_hashes(cli_civitai *site, cli_ask *const *asks, size_t count) {
+    char url[CLI_CIVITAI_URL_SIZE], body[CLI_CIVITAI_HASHES * 68 + 2];
+    sft_span text;
+    cli_raw version;
+    snprintf(url, sizeof url, "%s/api/v1/model-versions/by-hash", site->url);
     char *at = body;
     for (size_t i = 0; i < count; i++) {
         bool before = false;
@@ -216,16 +220,8 @@ static size_t hashes_body(cli_ask *const *asks, size_t count, char *body) {
         *at++ = '"';
     }
     *at++ = ']';
-    return (size_t)(at - body);
-}
-
-static void ask_hashes(cli_civitai *site, cli_ask *const *asks, size_t count) {
-    char url[CLI_CIVITAI_URL_SIZE], body[CLI_CIVITAI_HASHES * 68 + 2];
-    sft_span text;
-    cli_raw version;
-    snprintf(url, sizeof url, "%s/api/v1/model-versions/by-hash", site->url);
-    size_t len = hashes_body(asks, count, body);
-    if (!ask_json(site, url, (sft_span){ body, len }, '[', ANSWER_MOST, &text)) return;
+    sft_span sent = { body, (size_t)(at - body) };
+    if (!ask_json(site, url, sent, '[', ANSWER_MOST, &text)) return;
     for (size_t i = 0; i < count; i++) asks[i]->state = CLI_ASK_UNKNOWN;
     if (text.len == 0) return;
     for (cli_raw_begin(&version, text); cli_raw_next(&version);)
@@ -264,19 +260,6 @@ static const char *const model_keys[] = {
     "allowCommercialUse", "allowDerivatives", "allowDifferentLicense",
 };
 
-static void write_model(sfti_json_writer *w, sft_span own, sft_span model) {
-    cli_raw member;
-    sft_span value;
-    sfti_json_open(w, '{');
-    for (cli_raw_begin(&member, own); own.len > 0 && cli_raw_next(&member);)
-        cli_raw_write(w, member.key, member.value);
-    for (size_t i = 0; i < sizeof model_keys / sizeof *model_keys; i++)
-        if (!cli_raw_member(own, model_keys[i], &value)
-            && cli_raw_member(model, model_keys[i], &value))
-            cli_raw_write(w, sft_span_cstr(model_keys[i]), value);
-    sfti_json_close(w, '}');
-}
-
 /* The version with the model's words in its "model", and its "creator". */
 static void write_answer(sfti_json_writer *w, sft_span version, sft_span model) {
     sft_span own = { "", 0 }, key = { "model", 5 }, value;
@@ -286,8 +269,14 @@ static void write_answer(sfti_json_writer *w, sft_span version, sft_span model) 
     sfti_json_open(w, '{');
     for (cli_raw_begin(&member, version); cli_raw_next(&member);)
         if (!sft_span_equal(member.key, key)) cli_raw_write(w, member.key, member.value);
-    sfti_json_key(w, "model");
-    write_model(w, own, model);
+    sfti_json_put_open(w, "model", '{');
+    for (cli_raw_begin(&member, own); own.len > 0 && cli_raw_next(&member);)
+        cli_raw_write(w, member.key, member.value);
+    for (size_t i = 0; i < sizeof model_keys / sizeof *model_keys; i++)
+        if (!cli_raw_member(own, model_keys[i], &value)
+            && cli_raw_member(model, model_keys[i], &value))
+            cli_raw_write(w, sft_span_cstr(model_keys[i]), value);
+    sfti_json_close(w, '}');
     if (!cli_raw_member(version, "creator", &value) && cli_raw_member(model, "creator", &value))
         cli_raw_write(w, sft_span_cstr("creator"), value);
     sfti_json_close(w, '}');

@@ -204,18 +204,6 @@ static void total_line(const info_run *run) {
     if (set->format == CLI_HUMAN && run->fields.count == 0) cli_passed_line(c, &c->out);
 }
 
-/* An empty line is no answer. */
-static void no_fields(info_run *run) {
-    cli *c = run->c;
-    sft_error err = SFT_ERROR_INIT;
-    cli_status(c, CLI_NO);
-    if (c->set.format != CLI_HUMAN) return;
-    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-              "expected a value of %s, found none in %zu model%s", c->set.fields, run->shown,
-              run->shown == 1 ? "" : "s");
-    cli_refuse(c, NULL, &err);
-}
-
 static void check_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     if (run->c->set.workflow_file && run->models > 1) {
@@ -253,7 +241,14 @@ static void run_info(cli *c, char **operands, size_t count) {
     if (usable && counts) cli_online_summary(&run.compute.online);
     else if (counts) c->no_results = true;
     cli_compute_end(&run.compute);
-    if (c->set.fields && run.shown > 0 && run.known == 0) no_fields(&run);
+    if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
+    if (c->set.fields && run.shown > 0 && run.known == 0 && c->set.format == CLI_HUMAN) {
+        /* an empty line is no answer */
+        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                  "expected a value of %s, found none in %zu model%s", c->set.fields, run.shown,
+                  run.shown == 1 ? "" : "s");
+        cli_refuse(c, NULL, &err);
+    }
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);
 }
 

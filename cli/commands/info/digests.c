@@ -47,43 +47,35 @@ static void key_of(cli *c, const char *before, sft_span algo) {
 }
 
 /* part: path of a component, or NULL. */
-static void digest_line(cli *c, const sft_node *root, const sft_node *digest,
-                        const char *part) {
-    bool many = sft_node_get(root, "shards") != NULL, recorded = false;
-    const sft_node *one = cli_first(root, "hashes.recorded");
-    for (; one && !recorded; one = one->next)
-        recorded = sft_span_equal(sft_node_text(one, "algo"), digest->key)
-                   && sft_span_equal(sft_node_text(one, "value"), digest->text);
-    key_of(c, "", digest->key);
-    if (digest->type != SFT_NODE_NULL) cli_escaped(&c->out, digest->text);
-    else cli_text(&c->out, many ? "of each file: safetensors hash" : "none");
-    if (part) cli_text(&c->out, "  ");
-    if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
-    if (recorded) cli_styled(&c->out, CLI_DIM, "  as recorded");
-    cli_text(&c->out, "\n");
-}
-
-static void mismatch_line(cli *c, const sft_node *one, const char *part) {
-    sft_span known = sft_node_text(one, "known");
-    key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
-    cli_fill(&c->out, "% by ", sft_node_text(one, "recorded"));
-    cli_source_words(&c->out, sft_node_text(one, "source"));
-    if (part) cli_text(&c->out, " of ");
-    if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
-    cli_text(&c->out, known.len ? ": " : ": another file, or changed since");
-    cli_fill(&c->out, "%\n", known);
-}
-
 static void digest_lines(cli *c, const sft_node *root, bool in_list, const char *part) {
     bool shown = !in_list || c->set.hash;
     const sft_node *one = shown ? cli_first(root, "hashes.computed") : NULL;
+    bool many = sft_node_get(root, "shards") != NULL;
     for (; one; one = one->next) {
+        bool recorded = false;
+        const sft_node *claim = cli_first(root, "hashes.recorded");
+        for (; claim && !recorded; claim = claim->next)
+            recorded = sft_span_equal(sft_node_text(claim, "algo"), one->key)
+                       && sft_span_equal(sft_node_text(claim, "value"), one->text);
         cli_pad(&c->out, in_list ? 2 : 0);
-        digest_line(c, root, one, part);
+        key_of(c, "", one->key);
+        if (one->type != SFT_NODE_NULL) cli_escaped(&c->out, one->text);
+        else cli_text(&c->out, many ? "of each file: safetensors hash" : "none");
+        if (part) cli_text(&c->out, "  ");
+        if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
+        if (recorded) cli_styled(&c->out, CLI_DIM, "  as recorded");
+        cli_text(&c->out, "\n");
     }
     for (one = cli_first(root, "hashes.mismatches"); one; one = one->next) {
+        sft_span known = sft_node_text(one, "known");
         cli_pad(&c->out, in_list ? 2 : 0);
-        mismatch_line(c, one, part);
+        key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
+        cli_fill(&c->out, "% by ", sft_node_text(one, "recorded"));
+        cli_source_words(&c->out, sft_node_text(one, "source"));
+        if (part) cli_text(&c->out, " of ");
+        if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
+        cli_text(&c->out, known.len ? ": " : ": another file, or changed since");
+        cli_fill(&c->out, "%\n", known);
     }
 }
 

@@ -18,42 +18,11 @@ static void size_words(cli *c, uint64_t bytes) {
     if (c->set.verbose && bytes >= 1000) cli_printf(&c->out, " (%" PRIu64 " bytes)", bytes);
 }
 
-static void size_line(cli *c, const sft_set *set, const sft_node *root) {
-    uint64_t bytes;
-    bool whole = true;
-    for (size_t i = 0; i < sft_set_shard_count(set); i++)
-        whole = whole && sft_file_complete(sft_set_shard_at(set, i));
-    if (!sft_node_uint(root, "import.input_bytes", &bytes)) bytes = sft_set_file_bytes(set);
-    cli_label_key(c, "size");
-    if (bytes == SFT_SIZE_UNKNOWN) {
-        cli_text(&c->out, "header and tensors ask for ");
-        size_words(c, sft_set_header_bytes(set) + 8 + sft_set_data_bytes(set));
-    } else {
-        size_words(c, bytes);
-    }
-    cli_text(&c->out, whole ? "\n" : ", data not seen (read from a pipe)\n");
-}
-
 /* ── dtypes: name, tensors, parameters, bytes, share ── */
-
-static void dtype_line(cli *c, const sft_dtype_sum *sum, uint64_t all, bool first) {
-    char count[CLI_NUMBER_SIZE], size[CLI_NUMBER_SIZE];
-    uint64_t part = sum->bytes;
-    for (; all > (UINT64_C(1) << 50); all >>= 1) part >>= 1; /* so that the product fits */
-    uint64_t permille = all ? (part * 1000 + all / 2) / all : 0;
-    cli_label_key(c, first ? "dtypes" : "");
-    cli_printf(&c->out, "%-11s %6" PRIu64 " tensor%s  %8s  %8s  ",
-               sft_dtype_describe(sum->dtype)->name, sum->tensors, sum->tensors == 1 ? " " : "s",
-               cli_count_text(sum->parameters, count), cli_size_text(sum->bytes, size));
-    cli_printf(&c->out, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10, permille % 10);
-    if (c->set.verbose)
-        cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " byte%s)", sum->parameters, sum->bytes,
-                   sum->bytes == 1 ? "" : "s");
-    cli_text(&c->out, "\n");
-}
 
 /* Most bytes first; of equals the earlier in the table. */
 static void dtype_lines(cli *c, const sft_set *set) {
+    char count_text[CLI_NUMBER_SIZE], size[CLI_NUMBER_SIZE];
     sft_dtype_sum sums[SFT_DTYPE_COUNT];
     size_t count = sft_set_dtypes(set, sums, SFT_DTYPE_COUNT);
     uint64_t all = sft_set_data_bytes(set);
@@ -63,24 +32,22 @@ static void dtype_lines(cli *c, const sft_set *set) {
             if (sums[i].tensors == 0) continue;
             if (sums[best].tensors == 0 || sums[i].bytes > sums[best].bytes) best = i;
         }
-        dtype_line(c, &sums[best], all, shown == 0);
+        const sft_dtype_sum *sum = &sums[best];
+        uint64_t part = sum->bytes, whole = all;
+        for (; whole > (UINT64_C(1) << 50); whole >>= 1) part >>= 1; /* so that the product fits */
+        uint64_t permille = whole ? (part * 1000 + whole / 2) / whole : 0;
+        cli_label_key(c, shown == 0 ? "dtypes" : "");
+        cli_printf(&c->out, "%-11s %6" PRIu64 " tensor%s  %8s  %8s  ",
+                   sft_dtype_describe(sum->dtype)->name, sum->tensors,
+                   sum->tensors == 1 ? " " : "s", cli_count_text(sum->parameters, count_text),
+                   cli_size_text(sum->bytes, size));
+        cli_printf(&c->out, "%3" PRIu64 ".%" PRIu64 " %%", permille / 10, permille % 10);
+        if (c->set.verbose)
+            cli_printf(&c->out, "  (%" PRIu64 " in %" PRIu64 " byte%s)", sum->parameters,
+                       sum->bytes, sum->bytes == 1 ? "" : "s");
+        cli_text(&c->out, "\n");
         sums[best].tensors = 0;
     }
-}
-
-static void header_line(cli *c, const sft_set *set) {
-    uint32_t alignment = sft_set_alignment(set);
-    uint64_t unaligned = sft_set_unaligned_count(set);
-    cli_label_key(c, "header");
-    size_words(c, sft_set_header_bytes(set));
-    cli_printf(&c->out, sft_set_shard_count(set) > 1
-                   ? " in all, data aligned to %" PRIu32 " byte%s or more"
-                   : ", data aligned to %" PRIu32 " byte%s",
-               alignment, alignment == 1 ? "" : "s");
-    if (unaligned)
-        cli_printf(&c->out, "; %" PRIu64 " tensor%s not aligned for the dtype",
-                   unaligned, unaligned == 1 ? "" : "s");
-    cli_text(&c->out, "\n");
 }
 
 /* ── Metadata ── */
@@ -160,8 +127,32 @@ void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
     cli_text(&c->out, cli_count_text(parameters, buffer));
     if (c->set.verbose && parameters >= 1000) cli_printf(&c->out, " (%" PRIu64 ")", parameters);
     cli_text(&c->out, "\n");
-    size_line(c, set, root);
+    uint64_t bytes;
+    bool whole = true;
+    for (size_t i = 0; i < sft_set_shard_count(set); i++)
+        whole = whole && sft_file_complete(sft_set_shard_at(set, i));
+    if (!sft_node_uint(root, "import.input_bytes", &bytes)) bytes = sft_set_file_bytes(set);
+    cli_label_key(c, "size");
+    if (bytes == SFT_SIZE_UNKNOWN) {
+        cli_text(&c->out, "header and tensors ask for ");
+        bytes = sft_set_header_bytes(set) + 8 + sft_set_data_bytes(set);
+    }
+    size_words(c, bytes);
+    cli_text(&c->out, whole ? "\n" : ", data not seen (read from a pipe)\n");
     dtype_lines(c, set);
-    if (c->set.verbose) header_line(c, set);
+    if (c->set.verbose) {
+        uint32_t alignment = sft_set_alignment(set);
+        uint64_t unaligned = sft_set_unaligned_count(set);
+        cli_label_key(c, "header");
+        size_words(c, sft_set_header_bytes(set));
+        cli_printf(&c->out, sft_set_shard_count(set) > 1
+                       ? " in all, data aligned to %" PRIu32 " byte%s or more"
+                       : ", data aligned to %" PRIu32 " byte%s",
+                   alignment, alignment == 1 ? "" : "s");
+        if (unaligned)
+            cli_printf(&c->out, "; %" PRIu64 " tensor%s not aligned for the dtype",
+                       unaligned, unaligned == 1 ? "" : "s");
+        cli_text(&c->out, "\n");
+    }
     shard_lines(c, set);
 }

@@ -23,17 +23,6 @@ static bool is_known(const sft_node *root) {
 
 /* ── What it is ── */
 
-static void capital(cli_out *out, sft_span words) {
-    char first = words.len ? words.data[0] : ' ';
-    if (first >= 'a' && first <= 'z') {
-        char upper = (char)(first - 'a' + 'A');
-        cli_put(out, &upper, 1);
-        words.data++;
-        words.len--;
-    }
-    cli_escaped(out, words);
-}
-
 static void title_line(cli *c, const cli_model *model, const sft_node *root) {
     char buffer[CLI_TITLE_SIZE];
     sft_span name = sft_node_text(root, "model.name"), title = cli_title(root, buffer);
@@ -46,8 +35,12 @@ static void title_line(cli *c, const cli_model *model, const sft_node *root) {
     cli_pad(&c->out, width + 2 < TITLE_COLUMNS ? TITLE_COLUMNS - width : 2);
     /* an id that has no other words keeps its letters */
     bool is_id = id.len && title.len >= id.len && memcmp(title.data, id.data, id.len) == 0;
-    if (is_id) cli_escaped(&c->out, title);
-    else capital(&c->out, title);
+    if (!is_id && title.len && *title.data >= 'a' && *title.data <= 'z') {
+        char upper = (char)(*title.data - 'a' + 'A');
+        cli_put(&c->out, &upper, 1);
+        title = (sft_span){ title.data + 1, title.len - 1 };
+    }
+    cli_escaped(&c->out, title);
     cli_text(&c->out, "\n");
 }
 
@@ -63,25 +56,11 @@ static void fact_line(cli *c, const char *key, const sft_node *root, const char 
     value_line(c, key, sft_node_text(root, path), sft_node_find(root, path));
 }
 
-/* "7.6B", "124M". */
-static void count_phrase(cli_out *out, uint64_t count) {
+/* "7.6B parameters, GPTQ 4-bit" */
+static void weights_line(cli *c, const sft_node *root) {
     static const struct { uint64_t unit; const char *letter; } units[] = {
         { UINT64_C(1000000000000), "T" }, { 1000000000, "B" }, { 1000000, "M" },
     };
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        uint64_t unit = units[i].unit, tenth = unit / 10;
-        uint64_t whole = count / unit + (count % unit >= unit / 2);
-        uint64_t tenths = count / tenth + (count % tenth >= tenth / 2);
-        if (count < unit - unit / 2000) continue; /* 999.5M is 1B */
-        cli_printf(out, "%" PRIu64, tenths < 1000 ? tenths / 10 : whole);
-        if (tenths < 1000 && tenths % 10) cli_printf(out, ".%" PRIu64, tenths % 10);
-        cli_printf(out, "%s parameters", units[i].letter);
-        return;
-    }
-}
-
-/* "7.6B parameters, GPTQ 4-bit" */
-static void weights_line(cli *c, const sft_node *root) {
     char buffer[CLI_TITLE_SIZE];
     uint64_t parameters;
     sft_span id = sft_node_text(root, "model.quantization");
@@ -91,21 +70,18 @@ static void weights_line(cli *c, const sft_node *root) {
     bool known = sft_node_uint(root, "model.parameters", &parameters) && parameters >= 1000000;
     if (is_adapter || !is_known(root) || !known) return;
     cli_label_key(c, "weights");
-    count_phrase(&c->out, parameters);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        uint64_t unit = units[i].unit, tenth = unit / 10;
+        uint64_t whole = parameters / unit + (parameters % unit >= unit / 2);
+        uint64_t tenths = parameters / tenth + (parameters % tenth >= tenth / 2);
+        if (parameters < unit - unit / 2000) continue; /* 999.5M is 1B */
+        cli_printf(&c->out, "%" PRIu64, tenths < 1000 ? tenths / 10 : whole);
+        if (tenths < 1000 && tenths % 10) cli_printf(&c->out, ".%" PRIu64, tenths % 10);
+        cli_printf(&c->out, "%s parameters", units[i].letter);
+        break;
+    }
     if (words.len) cli_fill(&c->out, ", %", words);
     cli_text(&c->out, "\n");
-}
-
-/* The title marks what is guessed; these tell by what. */
-static void guess_lines(cli *c, const sft_node *root) {
-    char buffer[CLI_TITLE_SIZE];
-    const sft_node *architecture = sft_node_find(root, "model.architecture");
-    const sft_node *variant = sft_node_find(root, "model.variant");
-    if (cli_is_guess(architecture))
-        value_line(c, "architecture", cli_architecture_words(sft_node_text(architecture, "")),
-                   architecture);
-    if (cli_is_guess(variant))
-        value_line(c, "variant", cli_variant_words(sft_node_text(variant, ""), buffer), variant);
 }
 
 /* ── How it is used ── */
@@ -274,7 +250,14 @@ static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
     bool is_told = sft_node_get(root, "adapter")->type == SFT_NODE_OBJECT || !is_known(root)
                 || cli_text_has(cli_title(root, buffer), words);
     if (!is_told) value_line(c, "kind", words, sft_node_find(root, "model.kind"));
-    guess_lines(c, root);
+    /* the title marks what is guessed; these tell by what */
+    const sft_node *architecture = sft_node_find(root, "model.architecture");
+    const sft_node *variant = sft_node_find(root, "model.variant");
+    if (cli_is_guess(architecture))
+        value_line(c, "architecture", cli_architecture_words(sft_node_text(architecture, "")),
+                   architecture);
+    if (cli_is_guess(variant))
+        value_line(c, "variant", cli_variant_words(sft_node_text(variant, ""), buffer), variant);
     /* where tensors tell only how a model is built */
     sft_span family = sft_node_text(root, "model.family");
     if (family.len && !sft_node_text(root, "model.architecture").len) {

@@ -168,20 +168,6 @@ void cli_line_merge(cli *c, const sft_node *root) {
     cli_phrase_end(&line);
 }
 
-static void dtype_words(cli_out *out, const sft_node *root) {
-    const sft_node *dtypes = sft_node_find(root, "file.dtypes"), *most = NULL;
-    uint64_t bytes, best = 0;
-    for (const sft_node *one = cli_first(root, "file.dtypes"); one; one = one->next) {
-        sft_node_uint(one, "bytes", &bytes);
-        if (most && bytes <= best) continue;
-        most = one;
-        best = bytes;
-    }
-    if (!most) return;
-    cli_fill(out, " %", most->key);
-    if (sft_node_count(dtypes) > 1) cli_text(out, " and others");
-}
-
 void cli_line_file(cli *c, const sft_node *root) {
     char buffer[CLI_NUMBER_SIZE], digits[SFTI_UINT_SIZE];
     uint64_t bytes, tensors;
@@ -197,7 +183,16 @@ void cli_line_file(cli *c, const sft_node *root) {
         cli_put(out, &digits[i], 1);
     }
     cli_text(out, tensors == 1 ? " tensor" : " tensors");
-    dtype_words(out, root);
+    const sft_node *dtypes = sft_node_find(root, "file.dtypes"), *most = NULL;
+    uint64_t part, best = 0;
+    for (const sft_node *one = dtypes ? dtypes->first : NULL; one; one = one->next) {
+        sft_node_uint(one, "bytes", &part);
+        if (most && part <= best) continue;
+        most = one;
+        best = part;
+    }
+    if (most) cli_fill(out, " %", most->key);
+    if (most && sft_node_count(dtypes) > 1) cli_text(out, " and others");
     size_t shards = sft_node_count(sft_node_get(root, "shards"));
     if (shards) cli_printf(out, ", %zu shard%s", shards, shards == 1 ? "" : "s");
     if (!sft_node_true(root, "complete")) cli_text(out, ", data not seen");

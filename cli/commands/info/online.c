@@ -175,17 +175,6 @@ static void ask_by_autov3(cli_online *online, cli_model *models, size_t count) {
     show_asking(online, count, count);
 }
 
-static void tell_models(cli_online *online, cli_model *models, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const cli_lookup *lookup = models[i].found;
-        if (!lookup || lookup->ask.state != CLI_ASK_KNOWN || models[i].err.code) continue;
-        sft_code code = sft_info_add_civitai(models[i].info, lookup->ask.answer, &models[i].err);
-        models[i].err.code = code;
-        if (!code && online->c->set.save)
-            cli_save_answer(online, &models[i], lookup->ask.answer);
-    }
-}
-
 static void count_requests(cli_online *online, const cli_model *models, size_t count) {
     uint64_t asked = 0, known = 0;
     for (size_t i = 0; i < count; i++) {
@@ -223,7 +212,14 @@ void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models,
         } else {
             cli_civitai_complete(&online->site, asks, count);
             move_asks(models, count, asks, false);
-            tell_models(online, models, count);
+            for (size_t i = 0; i < count; i++) {
+                const cli_lookup *lookup = models[i].found;
+                sft_error *failed = &models[i].err;
+                if (!lookup || lookup->ask.state != CLI_ASK_KNOWN || failed->code) continue;
+                failed->code = sft_info_add_civitai(models[i].info, lookup->ask.answer, failed);
+                if (!failed->code && online->c->set.save)
+                    cli_save_answer(online, &models[i], lookup->ask.answer);
+            }
         }
     }
     cli_civitai_forget(&online->site);

@@ -69,27 +69,6 @@ static void say_human(cli_saving *saving, const saved *what) {
         cli_fill(&c->out, "  % has another value; --force replaces it\n", what->kept[i]);
 }
 
-static void put_keys(sfti_json_writer *w, const saved *what) {
-    sfti_json_put_open(w, "keys", '[');
-    for (size_t i = 0; i < what->count; i++) sfti_json_span(w, what->items[i].key);
-    sfti_json_close(w, ']');
-    sfti_json_put_open(w, "kept", '[');
-    for (size_t i = 0; i < what->kept_count; i++) sfti_json_span(w, what->kept[i]);
-    sfti_json_close(w, ']');
-}
-
-static void put_content(sfti_json_writer *w, const saved *what) {
-    const sft_pair *pairs = what->all ? what->all : what->items;
-    size_t count = what->all ? what->all_count : what->count;
-    sfti_json_put_open(w, "content", '{');
-    for (size_t i = 0; i < count; i++) {
-        sfti_json_key_span(w, pairs[i].key);
-        if (what->is_json) sfti_json_text(w, pairs[i].value);
-        else sfti_json_span(w, pairs[i].value);
-    }
-    sfti_json_close(w, '}');
-}
-
 static void say_saved(cli_saving *saving, const saved *what) {
     static const char *const formats[] = { "", "civitai", "lora-manager", "a1111", "modelspec" };
     cli *c = saving->c;
@@ -104,8 +83,21 @@ static void say_saved(cli_saving *saving, const saved *what) {
     sfti_json_put_cstr(w, "output", what->path);
     sfti_json_put_bool(w, "changed", what->count > 0);
     sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
-    put_keys(w, what);
-    if (c->set.dry_run) put_content(w, what);
+    sfti_json_put_open(w, "keys", '[');
+    for (size_t i = 0; i < what->count; i++) sfti_json_span(w, what->items[i].key);
+    sfti_json_close(w, ']');
+    sfti_json_put_open(w, "kept", '[');
+    for (size_t i = 0; i < what->kept_count; i++) sfti_json_span(w, what->kept[i]);
+    sfti_json_close(w, ']');
+    const sft_pair *pairs = what->all ? what->all : what->items;
+    size_t count = what->all ? what->all_count : what->count;
+    if (c->set.dry_run) sfti_json_put_open(w, "content", '{');
+    for (size_t i = 0; c->set.dry_run && i < count; i++) {
+        sfti_json_key_span(w, pairs[i].key);
+        if (what->is_json) sfti_json_text(w, pairs[i].value);
+        else sfti_json_span(w, pairs[i].value);
+    }
+    if (c->set.dry_run) sfti_json_close(w, '}');
     sfti_json_close(w, '}');
     cli_object_end(&object);
 }

@@ -137,20 +137,6 @@ static void put_page(cli_saving *saving, sfti_json_writer *w) {
     sfti_json_close(w, '}');
 }
 
-static void put_hashes(cli_saving *saving, sfti_json_writer *w) {
-    sft_span sha256 = cli_known_digest(saving, "sha256");
-    sft_span weights = cli_known_digest(saving, "autov3");
-    if (weights.len == 0) weights = cli_known_digest(saving, "sshs_model");
-    sfti_json_put_open(w, "hashes", '{');
-    put_capitals(w, "SHA256", sha256, 64);
-    put_capitals(w, "AutoV1", cli_known_digest(saving, "autov1_civitai"), 8);
-    put_capitals(w, "AutoV2", sha256, 10);
-    put_capitals(w, "AutoV3", weights, 12);
-    put_capitals(w, "CRC32", cli_known_digest(saving, "crc32_civitai"), 8);
-    put_capitals(w, "BLAKE3", cli_known_digest(saving, "blake3"), 64);
-    sfti_json_close(w, '}');
-}
-
 static void put_file(cli_saving *saving, sfti_json_writer *w) {
     char kilobytes[32];
     uint64_t bytes = 0;
@@ -167,7 +153,17 @@ static void put_file(cli_saving *saving, sfti_json_writer *w) {
     sfti_json_put_open(w, "metadata", '{');
     sfti_json_put_cstr(w, "format", "SafeTensor");
     sfti_json_close(w, '}');
-    put_hashes(saving, w);
+    sft_span sha256 = cli_known_digest(saving, "sha256");
+    sft_span weights = cli_known_digest(saving, "autov3");
+    if (weights.len == 0) weights = cli_known_digest(saving, "sshs_model");
+    sfti_json_put_open(w, "hashes", '{');
+    put_capitals(w, "SHA256", sha256, 64);
+    put_capitals(w, "AutoV1", cli_known_digest(saving, "autov1_civitai"), 8);
+    put_capitals(w, "AutoV2", sha256, 10);
+    put_capitals(w, "AutoV3", weights, 12);
+    put_capitals(w, "CRC32", cli_known_digest(saving, "crc32_civitai"), 8);
+    put_capitals(w, "BLAKE3", cli_known_digest(saving, "blake3"), 64);
+    sfti_json_close(w, '}');
     sfti_json_close(w, '}');
     sfti_json_close(w, ']');
 }

@@ -51,29 +51,25 @@ static void value_words(cli *c, const sft_node *node) {
 
 /* ── Facts ── */
 
-static void fact_lines(cli *c, const sft_node *fact) {
-    const sft_node *value = sft_node_get(fact, "value");
-    cli_flow flow = { c, 0, 0, false };
-    member_key(c, fact);
-    if (value->type == SFT_NODE_TEXT) cli_flow_text(&flow, value->text);
-    else value_words(c, value);
-    cli_line_trust(c, fact);
-    cli_text(&c->out, "\n");
-    for (const sft_node *one = cli_first(fact, "others"); one; one = one->next) {
-        cli_label_key(c, "");
-        value_words(c, sft_node_get(one, "value"));
-        cli_line_trust(c, one);
-        cli_text(&c->out, "\n");
-    }
-}
-
 /* A fact, a list of records or a setting. */
 static void member_lines(cli *c, const sft_node *node) {
     bool records = node->type == SFT_NODE_LIST && node->first
                 && node->first->type == SFT_NODE_OBJECT;
     if (is_empty(node)) return;
     if (sft_node_get(node, "value")) {
-        fact_lines(c, node);
+        const sft_node *value = sft_node_get(node, "value");
+        cli_flow flow = { c, 0, 0, false };
+        member_key(c, node);
+        if (value->type == SFT_NODE_TEXT) cli_flow_text(&flow, value->text);
+        else value_words(c, value);
+        cli_line_trust(c, node);
+        cli_text(&c->out, "\n");
+        for (const sft_node *one = cli_first(node, "others"); one; one = one->next) {
+            cli_label_key(c, "");
+            value_words(c, sft_node_get(one, "value"));
+            cli_line_trust(c, one);
+            cli_text(&c->out, "\n");
+        }
     } else if (records) {
         for (const sft_node *one = node->first; one; one = one->next) {
             if (one == node->first) member_key(c, node);

@@ -234,17 +234,6 @@ static bool wants_tree(const cli *c) {
     return c->set.tree || (!flat && (c->set.depth || c->set.fold));
 }
 
-static sft_code read_stats(ls_listing *l, const cli_input *input, sft_error *err) {
-    uint32_t threads = 0;
-    uint64_t asked = 0;
-    if (input->kind == CLI_STDIN)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file for --stats, found standard input");
-    if (l->c->set.threads && cli_parse_number(l->c->set.threads, UINT32_MAX, &asked))
-        threads = (uint32_t)asked;
-    return ls_stats_read(l, threads, err);
-}
-
 static void ls_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -258,7 +247,14 @@ static void ls_input(cli *c, const cli_input *input) {
     sft_code code = cli_dtypes_read(c->set.dtype, &l.dtypes, &err);
     if (!code && c->set.dequantize) code = ls_values_find(&l, &err);
     if (!code) code = gather(&l, &err);
-    if (!code && (c->set.stats || c->set.histogram)) code = read_stats(&l, input, &err);
+    bool stats = c->set.stats || c->set.histogram;
+    uint64_t threads = 0;
+    if (c->set.threads && !cli_parse_number(c->set.threads, UINT32_MAX, &threads)) threads = 0;
+    if (!code && stats && input->kind == CLI_STDIN)
+        code = sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+                         "expected a file for --stats, found standard input");
+    else if (!code && stats)
+        code = ls_stats_read(&l, (uint32_t)threads, &err);
     if (code) cli_fail_input(c, input->path, &err);
     else show_listing(&l);
     sft_statistics_free(l.stats);

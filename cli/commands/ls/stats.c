@@ -258,25 +258,19 @@ static void stats_cells(const ls_listing *l, const stats_widths *w, size_t i) {
     histogram_line(l, i);
 }
 
-static void stats_head(const ls_listing *l, const stats_widths *w) {
-    cli_out *out = &l->c->out;
-    cli_style_on(out, CLI_DIM);
-    cli_text(out, "NAME");
-    ls_pad(out, 4, w->name);
-    cli_printf(out, "%-*s  ", (int)w->dtype, "DTYPE");
-    if (w->shape) cli_printf(out, "%-*s  ", (int)w->shape, "SHAPE");
-    for (int k = 0; k < STATS_COLUMNS; k++)
-        if (w->column[k])
-            cli_printf(out, "%s%*s", k ? "  " : "", (int)w->column[k], column_heads[k]);
-    cli_style_off(out, CLI_DIM);
-    cli_text(out, "\n");
-}
-
 void ls_stats_table(const ls_listing *l) {
     cli_out *out = &l->c->out;
     stats_widths w = measure_stats(l);
     bool whole = !cli_columns(out);
-    stats_head(l, &w);
+    cli_style_on(out, CLI_DIM);
+    cli_text(out, "NAME");
+    ls_pad(out, 4, w.name);
+    cli_printf(out, "%-*s  ", (int)w.dtype, "DTYPE");
+    if (w.shape) cli_printf(out, "%-*s  ", (int)w.shape, "SHAPE");
+    for (int k = 0; k < STATS_COLUMNS; k++)
+        if (w.column[k]) cli_printf(out, "%s%*s", k ? "  " : "", (int)w.column[k], column_heads[k]);
+    cli_style_off(out, CLI_DIM);
+    cli_text(out, "\n");
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
         const sft_tensor *t = ls_listed(l, i);
         char shape[CLI_SHAPE_SIZE];
@@ -314,21 +308,6 @@ static void put_extreme(const ls_listing *l, sfti_json_writer *w, size_t i, cons
     }
 }
 
-static void put_histogram(sfti_json_writer *w, const sft_histogram *histogram) {
-    char power[CELL_SIZE];
-    sfti_json_put_open(w, "histogram", '[');
-    for (size_t k = 0; k < SFT_HISTOGRAM_BINS; k++) {
-        if (bin_count(histogram, k) == 0) continue;
-        sfti_json_open(w, '[');
-        int len = snprintf(power, sizeof power, "%d", (int)k - 64);
-        sfti_json_raw(w, (sft_span){ power, (size_t)len });
-        sfti_json_uint(w, histogram->negative[k]);
-        sfti_json_uint(w, histogram->positive[k]);
-        sfti_json_close(w, ']');
-    }
-    sfti_json_close(w, ']');
-}
-
 void ls_stats_json(const ls_listing *l, sfti_json_writer *w, size_t i) {
     const sft_stats *stats = stats_at(l, i);
     sfti_json_put_open(w, "stats", '{');
@@ -341,6 +320,18 @@ void ls_stats_json(const ls_listing *l, sfti_json_writer *w, size_t i) {
     put_number(w, "mean", stats->mean);
     put_number(w, "std", stats->std);
     put_number(w, "abs_mean", stats->abs_mean);
-    if (stats->histogram) put_histogram(w, stats->histogram);
+    const sft_histogram *histogram = stats->histogram;
+    if (histogram) sfti_json_put_open(w, "histogram", '[');
+    for (size_t k = 0; histogram && k < SFT_HISTOGRAM_BINS; k++) {
+        char power[CELL_SIZE];
+        if (bin_count(histogram, k) == 0) continue;
+        sfti_json_open(w, '[');
+        int len = snprintf(power, sizeof power, "%d", (int)k - 64);
+        sfti_json_raw(w, (sft_span){ power, (size_t)len });
+        sfti_json_uint(w, histogram->negative[k]);
+        sfti_json_uint(w, histogram->positive[k]);
+        sfti_json_close(w, ']');
+    }
+    if (histogram) sfti_json_close(w, ']');
     sfti_json_close(w, '}');
 }

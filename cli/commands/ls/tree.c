@@ -24,18 +24,6 @@ static void sums_row(const ls_listing *l, size_t i, ls_sums *sums) {
     sfti_total_add(&sums->bytes, (t->end - t->begin) * times);
 }
 
-/* Rows from i on whose names begin with the first `len` bytes of i's and a dot. */
-static ls_sums branch_sums(const ls_listing *l, size_t i, size_t len) {
-    sft_span head = { ls_listed(l, i)->name.data, len + 1 };
-    ls_sums sums = { 0, 0, 0 };
-    for (; i < l->count; i++) {
-        const sft_tensor *t = ls_listed(l, i);
-        if (t->name.len < head.len || memcmp(t->name.data, head.data, head.len) != 0) break;
-        sums_row(l, i, &sums);
-    }
-    return sums;
-}
-
 static void part_words(const ls_listing *l, size_t i, size_t from, size_t to) {
     if (to > from) ls_name_part(l, i, from, to);
     else cli_text(&l->c->out, "\"\"");
@@ -66,7 +54,13 @@ static void sums_words(cli_out *out, const ls_sums *sums) {
 
 static void branch_line(const ls_listing *l, size_t i, size_t from, size_t to, size_t depth) {
     cli_out *out = &l->c->out;
-    ls_sums sums = branch_sums(l, i, to);
+    ls_sums sums = { 0, 0, 0 };
+    sft_span head = { ls_listed(l, i)->name.data, to + 1 }; /* with the dot */
+    for (size_t row = i; row < l->count; row++) {
+        sft_span name = ls_listed(l, row)->name;
+        if (name.len < head.len || memcmp(name.data, head.data, head.len) != 0) break;
+        sums_row(l, row, &sums);
+    }
     uint64_t times = times_of(l, i, from);
     cli_fit fit;
     cli_fit_begin(&fit, l->c, 2 * depth + 6);
@@ -136,31 +130,25 @@ static void md_name(const ls_listing *l, size_t i) {
     if (from < name.len) cli_escaped(out, (sft_span){ name.data + from, name.len - from });
 }
 
-static void md_row(const ls_listing *l, size_t i) {
-    cli_out *out = &l->c->out;
-    const sft_tensor *t = ls_listed(l, i);
-    char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
-    size_t len = cli_shape_text(t->shape, t->rank, shape);
-    cli_text(out, "| ");
-    md_name(l, i);
-    cli_printf(out, " | %s | ", sft_dtype_describe(t->dtype)->name);
-    cli_put(out, shape, len);
-    cli_printf(out, " | %s |",
-               cli_size_text((t->end - t->begin) * ls_times(l, i), size));
-    if (l->folds) cli_printf(out, " %" PRIu32 " |", ls_times(l, i));
-    if (l->stats) ls_stats_md(l, i);
-    cli_text(out, "\n");
-}
-
 void ls_markdown(const ls_listing *l) {
     cli_out *out = &l->c->out;
+    char shape[CLI_SHAPE_SIZE], size[CLI_NUMBER_SIZE];
     ls_sums sums = { 0, 0, 0 };
     cli_printf(out, "| Tensor | Dtype | Shape | Size |%s%s\n", l->folds ? " Count |" : "",
                l->stats ? ls_stats_md_head : "");
     cli_printf(out, "| --- | --- | --- | ---: |%s%s\n", l->folds ? " ---: |" : "",
                l->stats ? ls_stats_md_rule : "");
     for (size_t i = 0; i < l->count && !cli_is_over(l->c); i++) {
-        md_row(l, i);
+        const sft_tensor *t = ls_listed(l, i);
+        size_t len = cli_shape_text(t->shape, t->rank, shape);
+        cli_text(out, "| ");
+        md_name(l, i);
+        cli_printf(out, " | %s | ", sft_dtype_describe(t->dtype)->name);
+        cli_put(out, shape, len);
+        cli_printf(out, " | %s |", cli_size_text((t->end - t->begin) * ls_times(l, i), size));
+        if (l->folds) cli_printf(out, " %" PRIu32 " |", ls_times(l, i));
+        if (l->stats) ls_stats_md(l, i);
+        cli_text(out, "\n");
         sums_row(l, i, &sums);
     }
     cli_text(out, "\n");

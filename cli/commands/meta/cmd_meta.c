@@ -99,19 +99,6 @@ static sft_code remove_keys(sft_edit *edit, meta_change *change, const sft_span 
     return code;
 }
 
-static sft_code ask_pairs(sft_edit *edit, meta_change *change, sft_error *err) {
-    sft_code code = SFT_OK;
-    size_t most = change->count + sft_file_metadata_count(sft_edit_file(edit));
-    change->listed = sfti_arena_array(&change->arena, most, sizeof *change->listed);
-    if (!change->listed) return sfti_fail_memory(err, most);
-    for (size_t i = 0; !code && i < change->count; i++) {
-        const sft_pair *pair = &change->pairs[i];
-        code = pair->value.data ? sft_edit_set(edit, pair->key, pair->value, err)
-                                : remove_keys(edit, change, &pair->key, err);
-    }
-    return code;
-}
-
 /* Keys, when the file that they lie in is closed. */
 static sft_code keep_keys(meta_change *change, sft_span *keys, size_t count, sft_error *err) {
     for (size_t i = 0; i < count; i++) {
@@ -157,7 +144,18 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     change->missing = NULL;
     sft_code code = cli_edit_open(c, path, &edit, err);
     if (code) return code;
-    code = change->is_scrub ? ask_scrub(c, edit, change, err) : ask_pairs(edit, change, err);
+    if (change->is_scrub) {
+        code = ask_scrub(c, edit, change, err);
+    } else {
+        size_t most = change->count + sft_file_metadata_count(sft_edit_file(edit));
+        change->listed = sfti_arena_array(&change->arena, most, sizeof *change->listed);
+        if (!change->listed) code = sfti_fail_memory(err, most);
+    }
+    for (size_t i = 0; !code && !change->is_scrub && i < change->count; i++) {
+        const sft_pair *pair = &change->pairs[i];
+        code = pair->value.data ? sft_edit_set(edit, pair->key, pair->value, err)
+                                : remove_keys(edit, change, &pair->key, err);
+    }
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
     if (!code) code = keep_keys(change, change->listed, change->listed_count, err);
     if (!code) code = keep_keys(change, change->rewritten, change->rewritten_count, err);
@@ -396,22 +394,21 @@ static sft_code recover_one(cli *c, const char *path, void *ctx, sft_error *err)
     return SFT_OK;
 }
 
-static void recover_operand(cli *c, const char *operand) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_arena arena = { .alloc = c->alloc };
-    const char *path;
-    sft_code code = cli_edit_operand(c, &arena, operand, &path, &err);
-    bool index = !code && sft_path_is_index(path);
-    if (index) code = recover_file(c, path, false, &err); /* only its replacement can have been */
-    if (!code)
-        code = index ? cli_edit_each_named(c, path, recover_one, NULL, &err)
-                     : recover_one(c, path, NULL, &err);
-    if (code) cli_edit_fail(c, path, &err);
-    sfti_arena_free(&arena);
-}
-
 static void meta_recover(cli *c, char **operands, size_t count) {
-    for (size_t i = 0; i < count && !cli_is_over(c); i++) recover_operand(c, operands[i]);
+    for (size_t i = 0; i < count && !cli_is_over(c); i++) {
+        sft_error err = SFT_ERROR_INIT;
+        sfti_arena arena = { .alloc = c->alloc };
+        const char *path;
+        sft_code code = cli_edit_operand(c, &arena, operands[i], &path, &err);
+        bool index = !code && sft_path_is_index(path);
+        /* of an index only its replacement can have been interrupted */
+        if (index) code = recover_file(c, path, false, &err);
+        if (!code)
+            code = index ? cli_edit_each_named(c, path, recover_one, NULL, &err)
+                         : recover_one(c, path, NULL, &err);
+        if (code) cli_edit_fail(c, path, &err);
+        sfti_arena_free(&arena);
+    }
 }
 
 /* ── The command ── */

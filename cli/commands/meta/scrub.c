@@ -53,17 +53,6 @@ static const char *key_reason(sft_span key) {
     return cli_scrub_text(key);
 }
 
-static bool scrub_counts(const struct scrub_folders *row, sft_span value, sfti_arena *arena,
-                         cli_scrubbed *out) {
-    sft_span left;
-    if (!cli_scrub_folders(value, row->whole, arena, &left)) return false;
-    const char *more = left.data ? cli_scrub_text(left) : "names of folders";
-    if (left.data && !more && sft_span_equal(left, value)) return true;
-    out->reason = more ? more : "names of folders";
-    if (!more) out->value = left;
-    return true;
-}
-
 bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *out) {
     static const char picture[] = "data:image/";
     const struct scrub_folders *row = NULL;
@@ -71,7 +60,15 @@ bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *ou
         if (cli_is(key, scrub_folders[i].key)) row = &scrub_folders[i];
     bool found = false;
     *out = (cli_scrubbed){ NULL, { NULL, 0 } };
-    if (row) return scrub_counts(row, value, arena, out);
+    if (row) {
+        sft_span left;
+        if (!cli_scrub_folders(value, row->whole, arena, &left)) return false;
+        const char *more = left.data ? cli_scrub_text(left) : "names of folders";
+        if (left.data && !more && sft_span_equal(left, value)) return true;
+        out->reason = more ? more : "names of folders";
+        if (!more) out->value = left;
+        return true;
+    }
     out->reason = key_reason(key);
     if (out->reason) return true;
     if (value.len >= sizeof picture - 1 && memcmp(value.data, picture, sizeof picture - 1) == 0) {

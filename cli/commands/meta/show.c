@@ -62,18 +62,6 @@ static void json_list(cli *c, const char *path, const meta_pairs *pairs) {
 
 /* ── list ── */
 
-static void tsv_list(cli *c, const char *path, meta_pairs *pairs) {
-    if (c->results++ == 0) cli_text(&c->out, "path\tkey\tvalue\n");
-    for (size_t i = 0; i < pairs->count && !cli_is_over(c); i++) {
-        cli_field_text(&c->out, sft_span_cstr(path));
-        cli_text(&c->out, "\t");
-        cli_field_text(&c->out, meta_pair_at(pairs, i).key);
-        cli_text(&c->out, "\t");
-        cli_field_text(&c->out, meta_value(pairs, i));
-        cli_text(&c->out, "\n");
-    }
-}
-
 /* Several models are told apart by a line of their path. */
 static void show_path(cli *c, const char *path) {
     if (!c->several) return;
@@ -88,7 +76,15 @@ static void list_input(cli *c, const cli_input *input) {
     if (meta_read(c, input, &pairs, &err)) {
         cli_fail_found(c, input, input->path, &err);
     } else if (c->set.format == CLI_TSV) {
-        tsv_list(c, input->path, &pairs);
+        if (c->results++ == 0) cli_text(&c->out, "path\tkey\tvalue\n");
+        for (size_t i = 0; i < pairs.count && !cli_is_over(c); i++) {
+            cli_field_text(&c->out, sft_span_cstr(input->path));
+            cli_text(&c->out, "\t");
+            cli_field_text(&c->out, meta_pair_at(&pairs, i).key);
+            cli_text(&c->out, "\t");
+            cli_field_text(&c->out, meta_value(&pairs, i));
+            cli_text(&c->out, "\n");
+        }
     } else if (cli_is_json(c) || c->set.to_json) {
         json_list(c, input->path, &pairs);
     } else {

@@ -62,22 +62,6 @@ static void add_pair(stream_run *r, size_t before, sft_pair pair) {
     if (sfti_is_training_key(pair.key)) r->stale |= SFTI_DIGESTS_OF_NAMES;
 }
 
-static void drop_stale(stream_run *r) {
-    size_t kept = 0;
-    r->stale |= cli_parts_stale(&r->parts, true);
-    for (size_t i = 0; i < r->count; i++) {
-        sft_span key = r->pairs[i].key;
-        bool is_set = false;
-        for (size_t k = 0; k < r->ask->count; k++)
-            is_set = is_set || (r->ask->pairs[k].value.data
-                                && sft_span_equal(r->ask->pairs[k].key, key));
-        unsigned digest = is_set ? 0 : sfti_digest_key_of(key) & r->stale;
-        r->c->dropped |= digest;
-        if (!digest) r->pairs[kept++] = r->pairs[i];
-    }
-    r->count = kept;
-}
-
 static sft_code change_pairs(stream_run *r, sft_error *err) {
     cli_parts *p = &r->parts;
     const meta_request *ask = r->ask;
@@ -99,7 +83,19 @@ static sft_code change_pairs(stream_run *r, sft_error *err) {
     size_t before = r->count;
     for (size_t i = 0; i < ask->count; i++)
         if (!r->used[i] && ask->pairs[i].value.data) add_pair(r, before, ask->pairs[i]);
-    drop_stale(r);
+    /* digests of the old data, but those that are set */
+    size_t kept = 0;
+    r->stale |= cli_parts_stale(p, true);
+    for (size_t i = 0; i < r->count; i++) {
+        sft_span key = r->pairs[i].key;
+        bool is_set = false;
+        for (size_t k = 0; k < ask->count; k++)
+            is_set = is_set || (ask->pairs[k].value.data && sft_span_equal(ask->pairs[k].key, key));
+        unsigned digest = is_set ? 0 : sfti_digest_key_of(key) & r->stale;
+        r->c->dropped |= digest;
+        if (!digest) r->pairs[kept++] = r->pairs[i];
+    }
+    r->count = kept;
     p->pairs = r->pairs;
     p->metadata_count = r->count;
     p->has_metadata = p->has_metadata || r->count > 0;

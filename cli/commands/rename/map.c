@@ -60,18 +60,6 @@ static int compare_old(const void *ctx, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(maps->items[a].key, maps->items[b].key);
 }
 
-static sft_code sort_maps(rename_maps *out, sft_error *err) {
-    for (size_t i = 0; i < out->count; i++) {
-        out->order[i] = (uint32_t)i;
-        out->used[i] = false;
-    }
-    sfti_sort(out->order, out->order + out->count, out->count, compare_old, out);
-    for (size_t i = 1; i < out->count; i++)
-        if (compare_old(out, out->order[i - 1], out->order[i]) == 0)
-            return bad_map("each old name once", out->items[out->order[i]].key, err);
-    return SFT_OK;
-}
-
 sft_code rename_maps_read(cli *c, sfti_arena *arena, rename_maps *out, const char **blame,
                           sft_error *err) {
     const cli_settings *set = &c->set;
@@ -95,7 +83,15 @@ sft_code rename_maps_read(cli *c, sfti_arena *arena, rename_maps *out, const cha
                                                sft_span_cstr(equals + 1) };
     }
     for (size_t i = 0; i < file.count; i++) out->items[out->count++] = file.pairs[i];
-    return sort_maps(out, err);
+    for (size_t i = 0; i < out->count; i++) {
+        out->order[i] = (uint32_t)i;
+        out->used[i] = false;
+    }
+    sfti_sort(out->order, out->order + out->count, out->count, compare_old, out);
+    for (size_t i = 1; i < out->count; i++)
+        if (compare_old(out, out->order[i - 1], out->order[i]) == 0)
+            return bad_map("each old name once", out->items[out->order[i]].key, err);
+    return SFT_OK;
 }
 
 const sft_pair *rename_maps_find(rename_maps *maps, sft_span name) {

@@ -132,23 +132,6 @@ static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
 
 /* ── To a new folder ── */
 
-static sft_code write_folder(set_rename *r, const char *folder, const char *index,
-                             sft_error *err) {
-    bool changed;
-    sft_code code = SFT_OK;
-    sft_job job = begin_shards(r, folder, true);
-    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
-        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
-        char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
-        code = cli_fresh_folders(&r->fresh, folder, name, err);
-        if (code) break;
-        code = path ? save_shard(r, i, path, path, &job, err)
-                    : sfti_fail_memory(err, strlen(name));
-    }
-    cli_progress_end(&r->progress);
-    return code ? code : rewrite_index(r, index, false, &changed, err);
-}
-
 static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *err) {
     bool made;
     char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
@@ -156,7 +139,17 @@ static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *e
     if (!index) return sfti_fail_memory(err, strlen(folder));
     sft_code code = cli_make_folder(folder, &made, err);
     if (code) return code;
-    code = write_folder(r, folder, index, err);
+    bool changed;
+    sft_job job = begin_shards(r, folder, true);
+    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
+        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
+        char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
+        code = cli_fresh_folders(&r->fresh, folder, name, err);
+        if (!code && !path) code = sfti_fail_memory(err, strlen(name));
+        if (!code) code = save_shard(r, i, path, path, &job, err);
+    }
+    cli_progress_end(&r->progress);
+    if (!code) code = rewrite_index(r, index, false, &changed, err);
     if (!code) code = cli_settle_folder(r->c, folder, made, err);
     if (!code) return code;
     (void)sfti_os_unlink(index);

@@ -53,19 +53,6 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
     cli_say_written(c, &written);
 }
 
-static sft_code write_repaired(cli *c, const cli_output *out, const sft_repair *repair,
-                               sft_error *err) {
-    cli_progress progress;
-    sft_sink sink;
-    if (c->set.dry_run || is_whole(c, repair)) return SFT_OK;
-    sft_code code = cli_output_sink(out, &sink, err);
-    if (code) return code;
-    sft_job job = cli_progress_begin(&progress, c, out->path);
-    code = sft_repair_write(repair, sink, &job, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
 static sft_code repair_file(cli *c, const char *input, const char **path, sft_error *err) {
     sft_repair *repair = NULL;
     cli_output out;
@@ -80,7 +67,15 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
     if (!code) code = sft_repair_open(input, &c->open, &repair, err);
     if (code) return code;
     *path = out.path;
-    code = write_repaired(c, &out, repair, err);
+    cli_progress progress;
+    sft_sink sink;
+    bool writes = !c->set.dry_run && !is_whole(c, repair);
+    if (writes) code = cli_output_sink(&out, &sink, err);
+    if (writes && !code) {
+        sft_job job = cli_progress_begin(&progress, c, out.path);
+        code = sft_repair_write(repair, sink, &job, err);
+        cli_progress_end(&progress);
+    }
     if (!code) say_repaired(c, &out, input, repair);
     sft_repair_close(repair);
     return code;

@@ -519,24 +519,19 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
     return SFT_OK;
 }
 
-static sft_code repair_model_files(repair_model *m, const char *operand, sft_error *err) {
-    sft_code code = take_operand(m, operand, err);
-    if (!code) code = open_files(m, err);
-    if (!code) code = list_files(m, err);
-    if (!code) code = check_index(m, err);
-    if (!code) code = cli_fresh_begin(&m->fresh, m->c, m->folder, m->count + 1, err);
-    if (!code) code = rewrite_model(m, err);
-    if (!code) code = say_model(m, operand, err);
-    return code;
-}
-
 sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const char **path,
                         sft_error *err) {
     repair_model m = { .c = c, .arena = arena, .path = path };
     *path = operand;
     if (!c->set.output || c->set.in_place)
         return cli_usage_error(err, "expected -o DIR, found none");
-    sft_code code = repair_model_files(&m, operand, err);
+    sft_code code = take_operand(&m, operand, err);
+    if (!code) code = open_files(&m, err);
+    if (!code) code = list_files(&m, err);
+    if (!code) code = check_index(&m, err);
+    if (!code) code = cli_fresh_begin(&m.fresh, c, m.folder, m.count + 1, err);
+    if (!code) code = rewrite_model(&m, err);
+    if (!code) code = say_model(&m, operand, err);
     for (size_t i = 0; m.repairs && i < m.count; i++) sft_repair_close(m.repairs[i]);
     cli_fresh_end(&m.fresh);
     return code;

@@ -159,21 +159,6 @@ static void dispatch(cli *c, int argc, char **argv) {
     }
 }
 
-/* ── The end: was everything said? ── */
-
-static int finish_output(cli *c) {
-    char buffer[128];
-    int error = cli_flush(&c->out);
-    if (error && error != EPIPE) {
-        c->out.error = 0;
-        cli_printf(&c->err, "safetensors: cannot write the result: %s\n",
-                   sfti_os_error_text(error, buffer, sizeof buffer));
-        cli_status(c, CLI_FAILED);
-    }
-    cli_flush(&c->err);
-    return sfti_os_stop_signal() ? 128 + sfti_os_stop_signal() : c->status;
-}
-
 int sft_cli_main(int argc, char **argv) {
     static char result[64 << 10]; /* what models tell in few writes */
     cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
@@ -187,5 +172,15 @@ int sft_cli_main(int argc, char **argv) {
     cli_out_begin(&c.err, 2);
     dispatch(&c, argc, argv);
     cli_remote_close(&c);
-    return finish_output(&c);
+    /* was everything said? */
+    char buffer[128];
+    int error = cli_flush(&c.out);
+    if (error && error != EPIPE) {
+        c.out.error = 0;
+        cli_printf(&c.err, "safetensors: cannot write the result: %s\n",
+                   sfti_os_error_text(error, buffer, sizeof buffer));
+        cli_status(&c, CLI_FAILED);
+    }
+    cli_flush(&c.err);
+    return sfti_os_stop_signal() ? 128 + sfti_os_stop_signal() : c.status;
 }

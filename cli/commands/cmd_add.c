@@ -70,26 +70,22 @@ static sft_code add_part(add_run *a, sft_span name, const cli_npy *npy, sft_erro
     return SFT_OK;
 }
 
-/* For this many more tensors. */
-static sft_code grow_parts(add_run *a, size_t more, sft_error *err) {
+static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *err) {
+    /* room for this many more tensors */
     cli_parts *p = &a->parts;
     size_t shards = sft_set_shard_count(p->sets[0]);
-    sft_part *parts = sfti_arena_array(&p->arena, p->count + more, sizeof *parts);
-    uint32_t *shard = sfti_arena_array(&p->arena, p->count + more, sizeof *shard);
-    a->arrays = sfti_arena_array(&p->arena, more, sizeof *a->arrays);
+    sft_part *parts = sfti_arena_array(&p->arena, p->count + count, sizeof *parts);
+    uint32_t *shard = sfti_arena_array(&p->arena, p->count + count, sizeof *shard);
+    a->arrays = sfti_arena_array(&p->arena, count, sizeof *a->arrays);
     a->touched = sfti_arena_array(&p->arena, shards, sizeof *a->touched);
     if (!parts || !shard || !a->arrays || !a->touched)
-        return sfti_fail_memory(err, more * sizeof *a->arrays);
+        return sfti_fail_memory(err, count * sizeof *a->arrays);
     if (p->count > 0) memcpy(parts, p->parts, p->count * sizeof *parts);
     if (p->count > 0) memcpy(shard, p->shard, p->count * sizeof *shard);
     if (shards > 0) memset(a->touched, 0, shards * sizeof *a->touched);
     p->parts = parts;
     p->shard = shard;
-    return SFT_OK;
-}
-
-static sft_code add_arrays(add_run *a, char **words, size_t count, sft_error *err) {
-    sft_code code = grow_parts(a, count, err);
+    sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < count; i++) {
         /* NAME=PATH: the last "=" of which a path follows that is there may belong to the name, so
          * the first one parts them */

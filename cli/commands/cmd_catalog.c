@@ -177,11 +177,15 @@ static bool is_within(const catalog_operand *sorted, size_t count, const catalog
     return false;
 }
 
-static sft_code know_operands(cli *c, char **operands, size_t count, catalog_operand *known,
-                              sfti_arena *arena, sft_error *err) {
-    char real[CLI_REAL_SIZE];
-    os_info info;
-    for (size_t i = 0; i < count; i++) {
+/* Leaves out what is given twice. */
+static sft_code distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
+                                  sft_error *err) {
+    size_t kept = 0;
+    catalog_operand *known = sfti_arena_array(arena, *count, sizeof *known);
+    if (!known) return sfti_fail_memory(err, *count * sizeof *known);
+    for (size_t i = 0; i < *count; i++) {
+        char real[CLI_REAL_SIZE];
+        os_info info;
         const char *name = operands[i];
         bool is_local = !cli_is_remote(c, name);
         if (is_local && sfti_os_real_path(name, real, sizeof real) == 0) name = real;
@@ -191,18 +195,7 @@ static sft_code know_operands(cli *c, char **operands, size_t count, catalog_ope
                           && info.kind == OS_DIR;
         if (!known[i].name) return sfti_fail_memory(err, strlen(name));
     }
-    qsort(known, count, sizeof *known, compare_operands);
-    return SFT_OK;
-}
-
-/* Leaves out what is given twice. */
-static sft_code distinct_operands(cli *c, char **operands, size_t *count, sfti_arena *arena,
-                                  sft_error *err) {
-    size_t kept = 0;
-    catalog_operand *known = sfti_arena_array(arena, *count, sizeof *known);
-    if (!known) return sfti_fail_memory(err, *count * sizeof *known);
-    sft_code code = know_operands(c, operands, *count, known, arena, err);
-    if (code) return code;
+    qsort(known, *count, sizeof *known, compare_operands);
     for (size_t i = 0; i < *count; i++) {
         bool again = i > 0 && strcmp(known[i].name, known[i - 1].name) == 0;
         if (again || is_within(known, *count, &known[i])) operands[known[i].at] = NULL;

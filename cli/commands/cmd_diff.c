@@ -129,28 +129,25 @@ static void tsv_begin_row(cli *c, const char *what, bool in_a, bool in_b, sft_sp
     cli_cell(c, name);
 }
 
-/* Without what was not compared. */
-static void tsv_tensor(cli *c, const sft_diff_tensor *t) {
-    cli_out *out = &c->out;
-    tsv_begin_row(c, "tensor", t->a != NULL, t->b != NULL, t->name);
-    tsv_form(out, t->a);
-    tsv_form(out, t->b);
-    if (t->compared) {
-        cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, t->values,
-                   t->differing, t->beyond, t->nan);
-        tsv_number(out, t->max_abs);
-        tsv_number(out, t->max_rel);
-        tsv_number(out, t->rms);
-        tsv_number(out, t->cosine);
-    }
-    cli_text(out, t->compared ? "\n" : "\t\t\t\t\t\t\t\t\n");
-}
-
 static void tsv_diff(cli *c, const sft_diff *diff) {
-    cli_text(&c->out, "what\tchange\tname\tdtype_a\tshape_a\tdtype_b\tshape_b\tvalues\t"
+    cli_out *out = &c->out;
+    cli_text(out, "what\tchange\tname\tdtype_a\tshape_a\tdtype_b\tshape_b\tvalues\t"
                       "differing\tbeyond\tnan\tmax_abs\tmax_rel\trms\tcosine\n");
-    for (size_t i = 0; i < sft_diff_tensor_count(diff) && !cli_is_over(c); i++)
-        tsv_tensor(c, sft_diff_tensor_at(diff, i));
+    for (size_t i = 0; i < sft_diff_tensor_count(diff) && !cli_is_over(c); i++) {
+        const sft_diff_tensor *t = sft_diff_tensor_at(diff, i);
+        tsv_begin_row(c, "tensor", t->a != NULL, t->b != NULL, t->name);
+        tsv_form(out, t->a);
+        tsv_form(out, t->b);
+        if (t->compared) { /* else without its numbers */
+            cli_printf(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, t->values,
+                       t->differing, t->beyond, t->nan);
+            tsv_number(out, t->max_abs);
+            tsv_number(out, t->max_rel);
+            tsv_number(out, t->rms);
+            tsv_number(out, t->cosine);
+        }
+        cli_text(out, t->compared ? "\n" : "\t\t\t\t\t\t\t\t\n");
+    }
     for (size_t i = 0; i < sft_diff_pair_count(diff) && !cli_is_over(c); i++) {
         sft_diff_pair pair = sft_diff_pair_at(diff, i);
         tsv_begin_row(c, "metadata", pair.a.data != NULL, pair.b.data != NULL, pair.key);

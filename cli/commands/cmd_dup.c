@@ -212,20 +212,6 @@ static bool content_matters(const dup_run *run, size_t first, size_t end) {
     return false;
 }
 
-/* Bits of the digests that are worth computing, by model. */
-static void mark_candidates(dup_run *run, uint32_t *algos) {
-    for (int by = 0; by < DUP_KINDS; by++) {
-        sort_models(run, (dup_by)by);
-        for (size_t first = 0, end; first < run->count; first = end) {
-            end = run_end(run, first);
-            if (!*run->models[run->order[first]].key[by] || end - first < 2) continue;
-            if (by == DUP_CONTENT && !content_matters(run, first, end)) continue;
-            for (size_t i = first; i < end; i++)
-                algos[run->order[i]] |= SFT_HASH_BIT(dup_algos[by]);
-        }
-    }
-}
-
 static bool each_hashed(void *ctx, const sft_hash_result *result) {
     dup_run *run = ctx;
     dup_model *model = &run->models[run->asked[result->index]];
@@ -244,7 +230,17 @@ static bool hash_candidates(dup_run *run) {
     run->asks = dup_take(run, run->count, sizeof *run->asks);
     run->asked = dup_take(run, run->count, sizeof *run->asked);
     if (!algos || !run->asks || !run->asked) return false;
-    mark_candidates(run, algos);
+    /* bits of the digests that are worth computing, by model */
+    for (int by = 0; by < DUP_KINDS; by++) {
+        sort_models(run, (dup_by)by);
+        for (size_t first = 0, end; first < run->count; first = end) {
+            end = run_end(run, first);
+            if (!*run->models[run->order[first]].key[by] || end - first < 2) continue;
+            if (by == DUP_CONTENT && !content_matters(run, first, end)) continue;
+            for (size_t i = first; i < end; i++)
+                algos[run->order[i]] |= SFT_HASH_BIT(dup_algos[by]);
+        }
+    }
     /* files of equal length whose data differ are not equal */
     uint32_t file = SFT_HASH_BIT(SFT_HASH_SHA256), weights = SFT_HASH_BIT(SFT_HASH_SSHS_MODEL);
     for (size_t i = 0; i < run->count; i++)

@@ -43,22 +43,6 @@ static sft_code put_file(cli *c, const char *path, const char *name, sft_error *
     return SFT_OK;
 }
 
-/* The file of a model in several that holds the tensor: *file is in set, which is to be
- * closed. */
-static sft_code find_file(cli *c, const char *path, const char *name, sft_set **set,
-                          const char **file, sft_error *err) {
-    size_t shard;
-    sft_set_options options = cli_set_options(c);
-    sft_code code = cli_edit_recover(c, path, err);
-    if (!code) code = sft_set_open(path, &options, set, err);
-    if (code) return code;
-    if (!sft_set_find(*set, sft_span_cstr(name), &shard))
-        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, sft_span_cstr(name),
-                                "expected a tensor of this name, found none");
-    *file = sft_set_shard_path(*set, shard);
-    return SFT_OK;
-}
-
 static void run_put(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
@@ -66,8 +50,17 @@ static void run_put(cli *c, char **operands, size_t count) {
     const char *file = operands[0];
     (void)count;
     sft_code code = cli_edit_operand(c, &arena, operands[0], &file, &err);
-    if (!code && sft_path_is_index(file))
-        code = find_file(c, file, operands[1], &set, &file, &err);
+    sft_set_options options = cli_set_options(c);
+    sft_span name = sft_span_cstr(operands[1]);
+    size_t shard;
+    bool several = !code && sft_path_is_index(file); /* the file of it that holds the tensor */
+    if (several) code = cli_edit_recover(c, file, &err);
+    if (several && !code) code = sft_set_open(file, &options, &set, &err);
+    if (set && !sft_set_find(set, name, &shard))
+        code = sfti_fail_tensor(&err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
+                                "expected a tensor of this name, found none");
+    else if (set)
+        file = sft_set_shard_path(set, shard);
     if (!code && set) code = cli_edit_beneath(c, &arena, sft_set_index_path(set), &err);
     if (!code) code = put_file(c, file, operands[1], &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);

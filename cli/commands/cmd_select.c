@@ -64,12 +64,11 @@ static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
 
 /* All tensors stay, in as many files: nothing is written, unless a copy is wanted. */
 static bool is_unchanged(cli *c, const cli_parts *parts, const char *input, size_t all) {
-    cli_written written = CLI_WRITTEN_INIT;
+    cli_written written = { .input = input, .output = input, .dtype = SFT_DTYPE_COUNT };
     bool merges = c->set.output && sft_set_index_path(parts->sets[0]);
     bool asked = c->set.output || c->set.in_place;
     bool copies = c->set.copy || cli_output_copies(c, input);
     if (parts->count < all || copies || merges || !asked) return false;
-    written.input = written.output = input;
     cli_say_written(c, &written);
     return true;
 }

@@ -115,21 +115,6 @@ sft_code cli_check_values(cli *c, const char *path, const sft_set *set, sft_deep
 
 /* ── The whole ── */
 
-static void set_json(verdict *v) {
-    cli *c = v->c;
-    sft_error err = SFT_ERROR_INIT;
-    sft_span shards = { v->shards.data, v->shards.len };
-    if (v->lost) {
-        sfti_fail_memory(&err, v->shards.len);
-        cli_fail_input(c, v->path, &err);
-        return;
-    }
-    sft_sink sink = cli_result_begin(c);
-    sft_code code = sft_set_check_json(v->ok ? NULL : &v->err, (sft_level)c->set.level, shards,
-                                       v->path, v->deep, &sink, &err);
-    cli_result_end(c, v->path, code, &err);
-}
-
 void cli_check_set(cli *c, const cli_input *input) {
     verdict v = { .c = c, .path = input->path, .ok = true, .shards = { .alloc = c->alloc } };
     sft_set_options options = cli_set_options(c);
@@ -149,7 +134,16 @@ void cli_check_set(cli *c, const cli_input *input) {
             if (code) tell(&v, v.path, &err);
         }
     }
-    if (cli_is_json(c)) set_json(&v);
+    sft_span shards = { v.shards.data, v.shards.len };
+    if (cli_is_json(c) && v.lost) {
+        sfti_fail_memory(&err, shards.len);
+        cli_fail_input(c, v.path, &err);
+    } else if (cli_is_json(c)) {
+        sft_sink sink = cli_result_begin(c);
+        sft_code code = sft_set_check_json(v.ok ? NULL : &v.err, (sft_level)c->set.level, shards,
+                                           v.path, v.deep, &sink, &err);
+        cli_result_end(c, v.path, code, &err);
+    }
     if (!cli_is_json(c) && v.ok && c->set.explain) {
         cli_styled(&c->out, CLI_BOLD, v.path);
         cli_text(&c->out, ": index and shards are consistent\n");

@@ -216,12 +216,11 @@ static sft_code plan_and_warn(convert_run *run, sft_error *err) {
 /* No tensor is cast, into as many files: nothing is written, unless a copy is wanted. */
 static bool is_unchanged(const convert_run *run) {
     cli *c = run->c;
-    cli_written written = CLI_WRITTEN_INIT;
+    cli_written written = { .input = run->input, .output = run->input, .dtype = SFT_DTYPE_COUNT };
     bool merges = sft_set_index_path(run->parts.sets[0]) && !is_folder_asked(run);
     bool casts = sft_conversion_count(run->conversion, SFT_CONVERT_CAST) > 0
                  || sft_conversion_count(run->conversion, SFT_CONVERT_DEQUANTIZE) > 0;
     if (casts || merges || c->import || cli_output_copies(c, run->input)) return false;
-    written.input = written.output = run->input;
     cli_say_written(c, &written);
     return true;
 }
@@ -252,22 +251,6 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
 
 /* ── In another format ── */
 
-/* Tensors as the conversion makes them. */
-static sft_code list_cast(convert_run *run, const sft_part **parts, size_t *count,
-                          sft_error *err) {
-    size_t tensors = sft_set_tensor_count(run->parts.sets[0]);
-    sft_part *list = sfti_arena_array(&run->parts.arena, tensors, sizeof *list);
-    sft_code code = plan_and_warn(run, err);
-    if (code) return code;
-    if (!list) return sfti_fail_memory(err, tensors * sizeof *list);
-    *count = 0;
-    for (size_t i = 0; i < tensors; i++)
-        if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
-            list[(*count)++] = sft_conversion_part(run->conversion, i);
-    *parts = list;
-    return SFT_OK;
-}
-
 static sft_code export_model(convert_run *run, sft_error *err) {
     cli *c = run->c;
     cli_output out;
@@ -280,7 +263,17 @@ static sft_code export_model(convert_run *run, sft_error *err) {
         return code;
     }
     if (c->import && !c->set.dry_run) code = sft_import_verify(c->import, NULL, err);
-    if (!code && run->casts) code = list_cast(run, &parts, &count, err);
+    if (!code && run->casts) code = plan_and_warn(run, err);
+    if (!code && run->casts) { /* tensors as the conversion makes them */
+        size_t tensors = sft_set_tensor_count(run->parts.sets[0]);
+        sft_part *list = sfti_arena_array(&run->parts.arena, tensors, sizeof *list);
+        if (!list) code = sfti_fail_memory(err, tensors * sizeof *list);
+        count = 0;
+        for (size_t i = 0; list && i < tensors; i++)
+            if (sft_conversion_action(run->conversion, i, NULL) != SFT_CONVERT_DROP)
+                list[count++] = sft_conversion_part(run->conversion, i);
+        parts = list;
+    }
     if (!code) code = convert_export(c, &out, parts, count, err);
     if (!code && run->casts) return say_conversion(run, false, out.path, err);
     if (!code) convert_say_file(run, out.path, parts, count);

@@ -35,20 +35,15 @@ static sft_code say_set(convert_run *run, const import_list *list, sft_error *er
     const char *folder = run->c->set.output;
     sfti_arena *arena = &run->parts.arena;
     cli_written_file *files = sfti_arena_array(arena, list->shards, sizeof *files);
-    cli_written written = CLI_WRITTEN_INIT;
     if (!files) return sfti_fail_memory(err, list->shards * sizeof *files);
     for (uint32_t s = 0; s < list->shards; s++) {
         const char *path = cli_output_shard(arena, folder, NULL, s, list->shards);
         if (!path) return sfti_fail_memory(err, strlen(folder));
         files[s] = cli_written_parts(path, list->parts, list->count, list->shard_of, s);
     }
-    written.input = run->input;
-    written.output = folder;
-    written.files = files;
-    written.file_count = list->shards;
-    written.is_set = list->shards > 1;
-    written.more = convert_put_more;
-    written.ctx = run;
+    cli_written written = { .input = run->input, .output = folder, .files = files,
+                            .file_count = list->shards, .is_set = list->shards > 1,
+                            .dtype = SFT_DTYPE_COUNT, .more = convert_put_more, .ctx = run };
     cli_say_written(run->c, &written);
     return SFT_OK;
 }

@@ -91,13 +91,8 @@ void convert_put_more(void *ctx, sfti_json_writer *w) {
 }
 
 void convert_say_file(convert_run *run, const char *path, const sft_part *parts, size_t count) {
-    cli_written written = CLI_WRITTEN_INIT;
     cli_written_file file = cli_written_parts(path, parts, count, NULL, 0);
-    written.input = run->input;
-    written.output = path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = convert_put_more;
-    written.ctx = run;
+    cli_written written = { .input = run->input, .output = path, .files = &file, .file_count = 1,
+                            .dtype = SFT_DTYPE_COUNT, .more = convert_put_more, .ctx = run };
     cli_say_written(run->c, &written);
 }

@@ -101,19 +101,6 @@ static sft_code verb_compact(dataset_run *run) {
 
 /* ── Their results ── */
 
-/* What could not be read is a finding, and no answer: the status is 2. */
-static void tell_unread(dataset_run *run, const sft_node *result) {
-    size_t unread = 0;
-    for (const sft_node *one = cli_first(result, "findings"); one; one = one->next) {
-        sft_span code = sft_node_text(one, "code");
-        unread += code.len > 3 && memcmp(code.data, "io_", 3) == 0;
-    }
-    if (!unread) return;
-    sfti_fail(&run->err, SFT_IO_READ, SFT_NO_OFFSET,
-              "expected to read every shard, found %zu that cannot be read", unread);
-    cli_complain(run->c, run->path, &run->err);
-}
-
 static const struct dataset_verb {
     const char *name;
     sft_code (*result)(dataset_run *run); /* NULL: ls, which has no tree */
@@ -145,7 +132,19 @@ static void run_result(dataset_run *run, const struct dataset_verb *verb) {
     } else {
         verb->print(c, run->path, result);
     }
-    if (result && verb->result == verb_verify) tell_unread(run, result);
+    /* what could not be read is a finding of verify, and no answer: the status is 2 */
+    size_t unread = 0;
+    bool verifies = result && verb->result == verb_verify;
+    const sft_node *one = verifies ? cli_first(result, "findings") : NULL;
+    for (; one; one = one->next) {
+        sft_span found = sft_node_text(one, "code");
+        unread += found.len > 3 && memcmp(found.data, "io_", 3) == 0;
+    }
+    if (unread) {
+        sfti_fail(&run->err, SFT_IO_READ, SFT_NO_OFFSET,
+                  "expected to read every shard, found %zu that cannot be read", unread);
+        cli_complain(c, run->path, &run->err);
+    }
     sft_tree_free(run->tree);
 }
 

@@ -27,20 +27,6 @@ static sft_span kept_span(find_fits *fits, sft_span text) {
     return (sft_span){ kept_bytes(fits, text.data, text.len), text.len };
 }
 
-static const find_hit *kept_hits(find_fits *fits, const find_found *found) {
-    find_hit *hits = sfti_arena_take(&fits->arena, found->hit_count * sizeof *hits + 1);
-    if (!hits) {
-        fits->failed = true;
-        return NULL;
-    }
-    for (size_t i = 0; i < found->hit_count; i++) {
-        hits[i] = found->hits[i]; /* the names of fields are static */
-        hits[i].value = kept_span(fits, hits[i].value);
-        hits[i].source = kept_span(fits, hits[i].source);
-    }
-    return hits;
-}
-
 /* ── Collecting ── */
 
 void find_fits_begin(find_fits *fits, cli *c, const sft_info *with) {
@@ -58,9 +44,16 @@ void find_fits_take(find_fits *fits, const sft_info *info, const find_found *fou
         fits->failed = true;
         return;
     }
+    find_hit *hits = sfti_arena_take(&fits->arena, found->hit_count * sizeof *hits + 1);
+    for (size_t i = 0; hits && i < found->hit_count; i++) {
+        hits[i] = found->hits[i]; /* the names of fields are static */
+        hits[i].value = kept_span(fits, hits[i].value);
+        hits[i].source = kept_span(fits, hits[i].source);
+    }
+    fits->failed = fits->failed || !hits;
     row->found = (find_found){
         kept_bytes(fits, found->path, strlen(found->path)), kept_span(fits, found->name),
-        kept_hits(fits, found), found->hit_count, fit, kept_bytes(fits, reason, strlen(reason))
+        hits, found->hit_count, fit, kept_bytes(fits, reason, strlen(reason))
     };
     row->next = fits->rows;
     fits->rows = row;

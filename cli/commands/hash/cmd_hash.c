@@ -33,21 +33,6 @@ static const char *const no_digest[SFT_HASH_COUNT] = {
                              "tensors are not in the order of the official writer",
 };
 
-static void tell_missing(const hash_run *run, const char *path, const sft_hash_result *result,
-                         uint32_t missing) {
-    sft_error err = SFT_ERROR_INIT;
-    if (result->model_error && missing & SFT_HASH_OF_MODEL) {
-        cli_complain(run->c, path, result->model_error);
-        missing &= ~SFT_HASH_OF_MODEL;
-    }
-    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
-        if (!(missing & SFT_HASH_BIT(i))) continue;
-        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s", sft_hash_name((sft_hash_algo)i),
-                  no_digest[i] ? no_digest[i] : "not known for this file");
-        cli_refuse(run->c, path, &err);
-    }
-}
-
 /* ── Results ── */
 
 static void print_sums(const hash_run *run, const char *path, const sft_hashes *hashes) {
@@ -76,7 +61,19 @@ static void show_result(const hash_run *run, const char *path, const sft_hash_re
             print_sums(run, result->shard_paths[i], &result->shards[i]);
         print_sums(run, path, &result->hashes);
         if (result->shard_count > 0) missing &= SFT_HASH_BIT(SFT_HASH_CONTENT);
-        if (!run->is_all && missing) tell_missing(run, path, result, missing);
+        if (run->is_all) missing = 0;
+        if (result->model_error && missing & SFT_HASH_OF_MODEL) {
+            cli_complain(run->c, path, result->model_error);
+            missing &= ~SFT_HASH_OF_MODEL;
+        }
+        for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+            sft_error err = SFT_ERROR_INIT;
+            if (!(missing & SFT_HASH_BIT(i))) continue;
+            sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s",
+                      sft_hash_name((sft_hash_algo)i),
+                      no_digest[i] ? no_digest[i] : "not known for this file");
+            cli_refuse(run->c, path, &err);
+        }
     }
 }
 
@@ -89,29 +86,22 @@ static bool each_file(void *ctx, const sft_hash_result *result) {
 
 /* ── Standard input ── */
 
-static sft_code read_stdin(cli *c, sft_hasher *hasher, uint64_t *bytes, sft_error *err) {
-    size_t got = 1;
-    char *buffer = sfti_take(&c->alloc, STDIN_PIECE);
-    if (!buffer) return sfti_fail_memory(err, STDIN_PIECE);
-    sft_code code = SFT_OK;
-    while (!code && got > 0) {
-        int error = sfti_os_read(0, buffer, STDIN_PIECE, &got);
-        if (error)
-            code = sfti_io_fail(err, sfti_os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
-                                "read standard input");
-        else sft_hasher_update(hasher, buffer, got);
-        *bytes += error ? 0 : got;
-    }
-    sfti_release(&c->alloc, buffer, STDIN_PIECE);
-    return code;
-}
-
 static void hash_stdin(hash_run *run) {
     sft_error err = SFT_ERROR_INIT, no_model = SFT_ERROR_INIT;
     sft_hash_result result = { .path = "-" };
     sft_hasher *hasher = NULL;
     sft_code code = sft_hasher_new(run->algos, &run->c->alloc, &hasher, &err);
-    if (!code) code = read_stdin(run->c, hasher, &result.bytes, &err);
+    char *buffer = sfti_take(&run->c->alloc, STDIN_PIECE);
+    if (!code && !buffer) code = sfti_fail_memory(&err, STDIN_PIECE);
+    for (size_t got = 1; !code && got > 0;) {
+        int error = sfti_os_read(0, buffer, STDIN_PIECE, &got);
+        if (error)
+            code = sfti_io_fail(&err, sfti_os_stop_signal() ? SFT_CANCELLED : SFT_IO_READ, error,
+                                "read standard input");
+        else sft_hasher_update(hasher, buffer, got);
+        result.bytes += error ? 0 : got;
+    }
+    sfti_release(&run->c->alloc, buffer, STDIN_PIECE);
     if (!code) sft_hasher_result(hasher, &result.hashes);
     if (code) result.error = &err;
     if (run->algos & SFT_HASH_OF_MODEL) {
@@ -203,21 +193,19 @@ static bool is_beyond_drives(const char *path) {
 
 /* A list may come from anybody: what has no end, or waits, is not read; nor is another share than
  * the list's, for Windows tells that computer who the user is. */
-static const char *unread_kind(const char *path, const char *list) {
-    os_info info;
-    sft_span root = { path, sfti_root_len(path) }, own = { list, sfti_root_len(list) };
-    if (is_beyond_drives(path) && sfti_name_compare_folded(root, own) != 0)
-        return "one of a network share, or a device";
-    bool is_read = sfti_os_info_path(path, true, &info) != 0 || info.kind == OS_FILE
-                || info.kind == OS_DIR;
-    return is_read ? NULL : "a pipe, device or socket";
-}
-
 static void leave_out_unread(cli *c, cli_sums *sums) {
     size_t kept = 0;
+    sft_span own = { c->set.sums, sfti_root_len(c->set.sums) };
     for (size_t i = 0; i < sums->path_count; i++) {
-        const char *path = sums->paths[i].ask.path, *found = unread_kind(path, c->set.sums);
+        const char *path = sums->paths[i].ask.path, *found = NULL;
         sft_error err = SFT_ERROR_INIT;
+        os_info info;
+        sft_span root = { path, sfti_root_len(path) };
+        if (is_beyond_drives(path) && sfti_name_compare_folded(root, own) != 0)
+            found = "one of a network share, or a device";
+        else if (sfti_os_info_path(path, true, &info) == 0 && info.kind != OS_FILE
+                 && info.kind != OS_DIR)
+            found = "a pipe, device or socket";
         if (!found) {
             sums->paths[kept++] = sums->paths[i];
             continue;

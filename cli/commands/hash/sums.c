@@ -139,17 +139,6 @@ static bool parse_named(sft_span text, sum_line *out) {
     return is_sum(out->hex, sft_hash_digits((sft_hash_algo)out->algo));
 }
 
-static bool parse_sum(sft_span text, unsigned algo, sum_line *out) {
-    if (text.len > 0 && text.data[text.len - 1] == '\r') text.len--;
-    out->escaped = text.len > 0 && text.data[0] == '\\';
-    if (out->escaped) {
-        text.data++;
-        text.len--;
-    }
-    bool found = text.len > 0 && (parse_named(text, out) || parse_plain(text, algo, out));
-    return found && out->algo < SFT_HASH_COUNT;
-}
-
 /* ── All lines ── */
 
 static void add_sum(cli_sums *sums, const sum_line *line, const char *path) {
@@ -178,7 +167,12 @@ static bool read_line(cli_sums *sums, sft_span line, size_t number, unsigned alg
     bool is_blank = line.len == 0 || (line.len == 1 && line.data[0] == '\r');
     if (is_blank || line.data[0] == '#') return true;
     sums->line_count++;
-    if (!parse_sum(line, algo, &found)) {
+    sft_span text = line;
+    if (text.data[text.len - 1] == '\r') text.len--;
+    found.escaped = text.data[0] == '\\';
+    if (found.escaped) text = (sft_span){ text.data + 1, text.len - 1 };
+    bool fine = text.len > 0 && (parse_named(text, &found) || parse_plain(text, algo, &found));
+    if (!fine || found.algo >= SFT_HASH_COUNT) {
         add_bad(sums, line, number);
         return true;
     }

@@ -20,23 +20,6 @@
 
 /* ── Options ── */
 
-static sft_code site_url(cli_civitai *site, sft_error *err) {
-    const char *url = site->c->set.civitai_url ? site->c->set.civitai_url : CLI_CIVITAI_URL;
-    sfti_url parts;
-    size_t len = strlen(url);
-    while (len > 0 && url[len - 1] == '/') len--;
-    if (!sfti_url_parse(url, &parts) || parts.user.data || len >= CLI_CIVITAI_URL_SIZE / 2
-        || strpbrk(url, "?#"))
-        return cli_usage_error(err, "expected an http or https URL without a user for "
-                                    "--civitai-url, found \"%s\"", url);
-    char *copy = sfti_take(&site->c->alloc, CLI_CIVITAI_URL_SIZE);
-    if (!copy) return sfti_fail_memory(err, CLI_CIVITAI_URL_SIZE);
-    memcpy(copy, url, len);
-    copy[len] = 0;
-    site->url = copy;
-    return SFT_OK;
-}
-
 /* Nothing of the environment is used: what is sent here tells what files there are. */
 static sft_code open_remote(cli_civitai *site, uint64_t connect, uint64_t retries,
                             sft_error *err) {
@@ -64,7 +47,19 @@ bool cli_civitai_open(cli_civitai *site, cli *c, bool only_count) {
                                     &connect, &err);
     if (!code) code = cli_read_number("timeout", set->timeout, 1, CLI_SECONDS_MOST, &total, &err);
     if (!code) code = cli_read_number("retries", set->retries, 0, CLI_RETRIES_MOST, &retries, &err);
-    if (!code) code = site_url(site, &err);
+    const char *url = set->civitai_url ? set->civitai_url : CLI_CIVITAI_URL;
+    sfti_url parts;
+    size_t len = strlen(url);
+    while (len > 0 && url[len - 1] == '/') len--;
+    if (!code && (!sfti_url_parse(url, &parts) || parts.user.data
+                  || len >= CLI_CIVITAI_URL_SIZE / 2 || strpbrk(url, "?#")))
+        code = cli_usage_error(&err, "expected an http or https URL without a user for "
+                                     "--civitai-url, found \"%s\"", url);
+    char *copy = code ? NULL : sfti_take(&c->alloc, CLI_CIVITAI_URL_SIZE);
+    if (!code && !copy) code = sfti_fail_memory(&err, CLI_CIVITAI_URL_SIZE);
+    if (copy) memcpy(copy, url, len);
+    if (copy) copy[len] = 0;
+    site->url = copy;
     site->total_ms = total * 1000;
     if (!code && !only_count) code = open_remote(site, connect, retries, &err);
     if (code) cli_complain(c, NULL, &err);
@@ -261,34 +256,30 @@ static const char *const model_keys[] = {
 };
 
 /* The version with the model's words in its "model", and its "creator". */
-static void write_answer(sfti_json_writer *w, sft_span version, sft_span model) {
-    sft_span own = { "", 0 }, key = { "model", 5 }, value;
-    cli_raw member;
-    bool is_object = cli_raw_member(version, "model", &own) && *own.data == '{';
-    if (!is_object) own.len = 0;
-    sfti_json_open(w, '{');
-    for (cli_raw_begin(&member, version); cli_raw_next(&member);)
-        if (!sft_span_equal(member.key, key)) cli_raw_write(w, member.key, member.value);
-    sfti_json_put_open(w, "model", '{');
-    for (cli_raw_begin(&member, own); own.len > 0 && cli_raw_next(&member);)
-        cli_raw_write(w, member.key, member.value);
-    for (size_t i = 0; i < sizeof model_keys / sizeof *model_keys; i++)
-        if (!cli_raw_member(own, model_keys[i], &value)
-            && cli_raw_member(model, model_keys[i], &value))
-            cli_raw_write(w, sft_span_cstr(model_keys[i]), value);
-    sfti_json_close(w, '}');
-    if (!cli_raw_member(version, "creator", &value) && cli_raw_member(model, "creator", &value))
-        cli_raw_write(w, sft_span_cstr("creator"), value);
-    sfti_json_close(w, '}');
-}
-
 static void compose(cli_civitai *site, cli_ask *ask, sft_span model) {
     sft_buffer text = { .alloc = site->c->alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_error err = SFT_ERROR_INIT;
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, NULL);
-    write_answer(&w, ask->version, model);
+    sft_span own = { "", 0 }, key = { "model", 5 }, version = ask->version, value;
+    cli_raw member;
+    bool is_object = cli_raw_member(version, "model", &own) && *own.data == '{';
+    if (!is_object) own.len = 0;
+    sfti_json_open(&w, '{');
+    for (cli_raw_begin(&member, version); cli_raw_next(&member);)
+        if (!sft_span_equal(member.key, key)) cli_raw_write(&w, member.key, member.value);
+    sfti_json_put_open(&w, "model", '{');
+    for (cli_raw_begin(&member, own); own.len > 0 && cli_raw_next(&member);)
+        cli_raw_write(&w, member.key, member.value);
+    for (size_t i = 0; i < sizeof model_keys / sizeof *model_keys; i++)
+        if (!cli_raw_member(own, model_keys[i], &value)
+            && cli_raw_member(model, model_keys[i], &value))
+            cli_raw_write(&w, sft_span_cstr(model_keys[i]), value);
+    sfti_json_close(&w, '}');
+    if (!cli_raw_member(version, "creator", &value) && cli_raw_member(model, "creator", &value))
+        cli_raw_write(&w, sft_span_cstr("creator"), value);
+    sfti_json_close(&w, '}');
     sft_code code = sfti_json_done(&w);
     bool fits = !code && text.len <= VERSION_MOST;
     char *copy = fits ? keep_copy(site, (sft_span){ text.data, text.len }, &err) : NULL;

@@ -80,23 +80,6 @@ static bool write_preview(cli *c, const cli_model *model, const char *folder, si
     return ok;
 }
 
-/* The whole of a file; false, after a complaint, when it cannot be read. */
-static bool read_picture(cli *c, const char *path, sft_buffer *bytes) {
-    sft_error err = SFT_ERROR_INIT;
-    int fd = -1, error = 0;
-    if (cli_is_remote(c, path)) {
-        sft_code code = cli_remote_read(c, path, PICTURE_MOST, bytes, &err);
-        if (code) cli_complain(c, path, &err);
-        return !code;
-    }
-    error = cli_open_beside(path, &fd);
-    sft_code code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
-                          : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, bytes, &err);
-    if (!error) sfti_os_close(fd);
-    if (code) cli_complain(c, path, &err);
-    return !code;
-}
-
 /* A preview file next to the model exists already; it is copied only if none is embedded. */
 static bool copy_preview(cli *c, const cli_model *model, const char *folder,
                          const sft_preview *preview) {
@@ -107,10 +90,19 @@ static bool copy_preview(cli *c, const cli_model *model, const char *folder,
     if (preview->path.len == 0 || preview->path.len >= sizeof path) return false;
     memcpy(path, preview->path.data, preview->path.len);
     path[preview->path.len] = 0;
-    if (read_picture(c, path, &bytes)) {
-        copy.data = (sft_span){ bytes.data, bytes.len };
-        ok = write_preview(c, model, folder, 1, path, &copy);
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code;
+    if (cli_is_remote(c, path)) {
+        code = cli_remote_read(c, path, PICTURE_MOST, &bytes, &err);
+    } else {
+        int fd, error = cli_open_beside(path, &fd);
+        code = error ? sfti_io_fail(&err, SFT_IO_OPEN, error, "open")
+                     : cli_read_beside(c, fd, SFT_SIZE_UNKNOWN, &bytes, &err);
+        if (!error) sfti_os_close(fd);
     }
+    copy.data = (sft_span){ bytes.data, bytes.len };
+    if (code) cli_complain(c, path, &err);
+    else ok = write_preview(c, model, folder, 1, path, &copy);
     sft_buffer_free(&bytes);
     return ok;
 }

@@ -142,29 +142,23 @@ static void fill_group(cli_list *list, cli_row *row, const cli_model *model,
 
 /* ── Order ── */
 
-/* Unknown values are last in either direction. */
-static int compare_values(const cli *c, const cli_row *a, const cli_row *b) {
-    int way = 0;
-    if (a->is_known != b->is_known) return a->is_known ? -1 : 1;
-    switch ((cli_list_sort)c->set.sort) {
-    case LIST_BY_PATH: break;
-    case LIST_BY_NAME:
-    case LIST_BY_BASE: way = sfti_natural_compare(a->key, b->key); break;
-    case LIST_BY_DATE: way = sfti_bytes_compare(b->key, a->key); break;
-    case LIST_BY_SIZE:
-    case LIST_BY_RANK: way = (a->number < b->number) - (a->number > b->number); break;
-    }
-    return c->set.reverse ? -way : way;
-}
-
 static int compare_rows(const void *ctx, uint32_t a, uint32_t b) {
     const cli_list *list = ctx;
     const cli_row *x = &list->rows[a], *y = &list->rows[b];
     sft_span one = x->group_key, other = y->group_key;
     if (!one.len != !other.len) return one.len ? -1 : 1; /* unknown ones last */
     int way = sfti_natural_compare(one, other);
-    if (!way) way = compare_values(list->c, x, y);
     if (way) return way;
+    if (x->is_known != y->is_known) return x->is_known ? -1 : 1; /* so are unknown values */
+    switch ((cli_list_sort)list->c->set.sort) {
+    case LIST_BY_PATH: break;
+    case LIST_BY_NAME:
+    case LIST_BY_BASE: way = sfti_natural_compare(x->key, y->key); break;
+    case LIST_BY_DATE: way = sfti_bytes_compare(y->key, x->key); break;
+    case LIST_BY_SIZE:
+    case LIST_BY_RANK: way = (x->number < y->number) - (x->number > y->number); break;
+    }
+    if (way) return list->c->set.reverse ? -way : way;
     way = sfti_natural_compare(x->tie, y->tie);
     if (!way) way = a < b ? -1 : a > b;
     return list->c->set.sort == LIST_BY_PATH && list->c->set.reverse ? -way : way;

@@ -175,24 +175,20 @@ static void ask_by_autov3(cli_online *online, cli_model *models, size_t count) {
     show_asking(online, count, count);
 }
 
-static void count_requests(cli_online *online, const cli_model *models, size_t count) {
-    uint64_t asked = 0, known = 0;
-    for (size_t i = 0; i < count; i++) {
-        const cli_lookup *lookup = models[i].found;
-        asked += lookup && !lookup->is_skipped && !lookup->has_ids;
-        known += lookup && lookup->has_ids;
-    }
-    online->posts += (asked + CLI_CIVITAI_HASHES - 1) / CLI_CIVITAI_HASHES;
-    online->gets += asked;
-    online->pages += (asked + known + CLI_CIVITAI_MODELS - 1) / CLI_CIVITAI_MODELS;
-    online->singles += online->c->set.updates ? asked + known : 0;
-}
-
 void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models, size_t count) {
     cli_ask *asks = sfti_arena_array(&online->site.arena, count, sizeof *asks);
     sft_error err = SFT_ERROR_INIT;
     if (online->c->set.dry_run) {
-        count_requests(online, models, count);
+        uint64_t asked = 0, known = 0;
+        for (size_t i = 0; i < count; i++) {
+            const cli_lookup *lookup = models[i].found;
+            asked += lookup && !lookup->is_skipped && !lookup->has_ids;
+            known += lookup && lookup->has_ids;
+        }
+        online->posts += (asked + CLI_CIVITAI_HASHES - 1) / CLI_CIVITAI_HASHES;
+        online->gets += asked;
+        online->pages += (asked + known + CLI_CIVITAI_MODELS - 1) / CLI_CIVITAI_MODELS;
+        online->singles += online->c->set.updates ? asked + known : 0;
     } else if (!asks) {
         sfti_fail_memory(&err, count);
         cli_complain(online->c, NULL, &err);

@@ -148,21 +148,6 @@ static sft_code mark(cli_saving *saving, const cli_sidecar_format *format, save_
     return code ? code : done;
 }
 
-/* What is known over what others wrote over what the program expects, and the mark. */
-static sft_code merge(const cli_saving *saving, const cli_sidecar_format *format,
-                      save_texts *texts, sft_error *err) {
-    sft_buffer all = { .alloc = saving->c->alloc };
-    sft_code code = cli_merge_text(span_of(&texts->defaults), saving->old, format->keep,
-                                   &texts->base, err);
-    if (!code)
-        code = cli_merge_text(span_of(&texts->base), span_of(&texts->known), format->keep, &all,
-                              err);
-    if (!code)
-        code = cli_merge_text(span_of(&texts->marked), span_of(&all), NULL, &texts->merged, err);
-    sft_buffer_free(&all);
-    return code;
-}
-
 /* What is there is added to only if it is of this model and of this program, and if all that it
  * tells is among the facts: then nothing of it is replaced unseen. */
 static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *format,
@@ -239,7 +224,17 @@ static sft_code save_text(cli_saving *saving, const cli_sidecar_format *format,
                     || (there->object.len > 0
                         && cli_raw_covers(there->object, span_of(&texts->known))));
     if (!code && !is_done) code = check_there(saving, format, there, err);
-    if (!code && !is_done) code = merge(saving, format, texts, err);
+    /* what is known over what others wrote over what the program expects, and the mark */
+    sft_buffer all = { .alloc = c->alloc };
+    if (!code && !is_done)
+        code = cli_merge_text(span_of(&texts->defaults), saving->old, format->keep, &texts->base,
+                              err);
+    if (!code && !is_done)
+        code = cli_merge_text(span_of(&texts->base), span_of(&texts->known), format->keep, &all,
+                              err);
+    if (!code && !is_done)
+        code = cli_merge_text(span_of(&texts->marked), span_of(&all), NULL, &texts->merged, err);
+    sft_buffer_free(&all);
     if (!code && !is_done) code = list_changes(saving, texts, there->object, &what, err);
     if (!code && !is_done && !c->set.dry_run)
         code = cli_write_beside(c, saving->model, NULL, there->path, span_of(&texts->merged),
@@ -282,29 +277,25 @@ static sft_code save_sidecar(cli_saving *saving, cli_sidecar *there, sft_error *
 
 /* ── The header ── */
 
-static sft_code set_keys(cli_saving *saving, const cli_spec *spec, sft_error *err) {
-    cli *c = saving->c;
-    sft_edit *edit;
-    sft_edit_report report;
-    sft_code code = cli_edit_open(c, saving->model->path, &edit, err);
-    if (code) return code;
-    for (size_t i = 0; !code && i < spec->count; i++)
-        code = sft_edit_set(edit, spec->pairs[i].key, spec->pairs[i].value, err);
-    if (!code) code = sft_edit_set(edit, sft_span_cstr(SFTI_DERIVED_HEADER), spec->mark, err);
-    sft_edit_limit_mode(edit, cli_output_mode_of_model(saving->model));
-    if (!code) code = cli_edit_finish(c, saving->model->path, edit, &report, err);
-    sft_edit_close(edit);
-    return code;
-}
-
 static sft_code save_header(cli_saving *saving, sft_error *err) {
+    cli *c = saving->c;
     cli_spec spec;
     saving->own = sft_span_cstr("header:modelspec.");
     sft_code code = cli_spec_begin(saving, &spec, err);
     saved what = { .path = saving->model->path, .items = spec.pairs, .count = spec.count,
                    .kept = spec.kept, .kept_count = spec.kept_count };
     if (!code && saving->is_full) code = sfti_fail_memory(err, sizeof spec);
-    if (!code && spec.count > 0) code = set_keys(saving, &spec, err);
+    bool sets = !code && spec.count > 0;
+    sft_edit *edit = NULL;
+    sft_edit_report report;
+    if (sets) code = cli_edit_open(c, what.path, &edit, err);
+    for (size_t i = 0; sets && !code && i < spec.count; i++)
+        code = sft_edit_set(edit, spec.pairs[i].key, spec.pairs[i].value, err);
+    if (sets && !code)
+        code = sft_edit_set(edit, sft_span_cstr(SFTI_DERIVED_HEADER), spec.mark, err);
+    if (edit) sft_edit_limit_mode(edit, cli_output_mode_of_model(saving->model));
+    if (sets && !code) code = cli_edit_finish(c, what.path, edit, &report, err);
+    sft_edit_close(edit);
     if (!code) say_saved(saving, &what);
     return code;
 }

@@ -153,20 +153,6 @@ static void put_use(cli_model *model, uses *out, sft_span use) {
     if (copy) out->items[out->count++] = (sft_span){ copy, use.len };
 }
 
-/* "Sell", "{Image,Sell}" or ["Image", "Sell"]. */
-static void told_uses(cli_model *model, sft_span value, uses *out) {
-    cli_raw one;
-    if (*value.data == '[') {
-        for (cli_raw_begin(&one, value); cli_raw_next(&one);) put_use(model, out, one.value);
-        return;
-    }
-    for (size_t i = 0, from = 0; i <= value.len; i++) {
-        if (i < value.len && value.data[i] != ',') continue;
-        put_use(model, out, (sft_span){ value.data + from, i - from });
-        from = i + 1;
-    }
-}
-
 static bool has_use(const uses *all, sft_span use) {
     for (size_t i = 0; i < all->count; i++)
         if (cli_same_letters(all->items[i], use)) return true;
@@ -190,7 +176,16 @@ static void compare_uses(cli_model *model, cli_update *update, const sft_node *r
     if (*value.data != '[' && *value.data != '"') return;
     for (const sft_node *one = list->first; one; one = one->next)
         put_use(model, &update->was, one->text);
-    told_uses(model, value, &update->now);
+    /* "Sell", "{Image,Sell}" or ["Image", "Sell"] */
+    cli_raw item;
+    bool is_list = *value.data == '[';
+    if (is_list) cli_raw_begin(&item, value);
+    while (is_list && cli_raw_next(&item)) put_use(model, &update->now, item.value);
+    for (size_t i = 0, from = 0; !is_list && i <= value.len; i++) {
+        if (i < value.len && value.data[i] != ',') continue;
+        put_use(model, &update->now, (sft_span){ value.data + from, i - from });
+        from = i + 1;
+    }
     const uses *a = &update->was, *b = &update->now;
     bool same = a->count == b->count;
     for (size_t i = 0; i < a->count; i++) same = same && has_use(b, a->items[i]);
@@ -291,11 +286,20 @@ static void put_permissions(sfti_json_writer *w, const cli_update *update) {
     sfti_json_close(w, ']');
 }
 
-static void put_newer(sfti_json_writer *w, const cli_update *update) {
+static void show_json(cli *c, const cli_model *model, const cli_update *update) {
+    static const cli_update unknown = { .mode = { "", 0 } };
     const sft_span none = { NULL, 0 };
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, c, model->path);
+    const cli_update *it = update ? update : &unknown;
+    sfti_json_put_open(w, "updates", '{');
+    sfti_json_put_cstr(w, "status", status_of(update));
+    sfti_json_put_known(w, "model_id", it->model_id ? it->model_id : UINT64_MAX);
+    sfti_json_put_known(w, "version_id", it->version_id ? it->version_id : UINT64_MAX);
+    sfti_json_put_text(w, "mode", it->mode.len ? it->mode : none);
     sfti_json_put_open(w, "newer", '[');
-    for (size_t i = 0; i < update->kept; i++) {
-        const newer *one = &update->newer[i];
+    for (size_t i = 0; i < it->kept; i++) {
+        const newer *one = &it->newer[i];
         sfti_json_open(w, '{');
         sfti_json_put_uint(w, "version_id", one->id);
         sfti_json_put_text(w, "name", one->name.len ? one->name : none);
@@ -305,20 +309,7 @@ static void put_newer(sfti_json_writer *w, const cli_update *update) {
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
-    sfti_json_put_uint(w, "newer_count", update->total);
-}
-
-static void show_json(cli *c, const cli_model *model, const cli_update *update) {
-    static const cli_update unknown = { .mode = { "", 0 } };
-    cli_object object;
-    sfti_json_writer *w = cli_object_begin(&object, c, model->path);
-    const cli_update *it = update ? update : &unknown;
-    sfti_json_put_open(w, "updates", '{');
-    sfti_json_put_cstr(w, "status", status_of(update));
-    sfti_json_put_known(w, "model_id", it->model_id ? it->model_id : UINT64_MAX);
-    sfti_json_put_known(w, "version_id", it->version_id ? it->version_id : UINT64_MAX);
-    sfti_json_put_text(w, "mode", (sft_span){ it->mode.len ? it->mode.data : NULL, it->mode.len });
-    put_newer(w, it);
+    sfti_json_put_uint(w, "newer_count", it->total);
     put_permissions(w, it);
     sfti_json_close(w, '}');
     cli_object_end(&object);

@@ -87,19 +87,6 @@ static void try_fold(const ls_listing *l, fold_stack *stack, size_t i, size_t fr
         times };
 }
 
-static sft_code take_folds(ls_listing *l, const fold_stack *stack, ls_folds *out,
-                           sft_error *err) {
-    *out = (ls_folds){ (uint32_t)stack->depth, 1, NULL };
-    if (stack->depth == 0) return SFT_OK;
-    out->items = sfti_arena_array(&l->arena, stack->depth, sizeof *out->items);
-    if (!out->items) return sfti_fail_memory(err, stack->depth * sizeof *out->items);
-    for (size_t k = 0; k < stack->depth; k++) {
-        out->items[k] = stack->open[k].fold;
-        out->times *= stack->open[k].times;
-    }
-    return SFT_OK;
-}
-
 sft_code ls_fold_rows(ls_listing *l, sft_error *err) {
     fold_stack stack = { .depth = 0 };
     sft_span before = { NULL, 0 };
@@ -119,7 +106,16 @@ sft_code ls_fold_rows(ls_listing *l, sft_error *err) {
             from = end + 1;
         }
         before = name;
-        code = take_folds(l, &stack, &l->folds[rows], err);
+        ls_folds *folds = &l->folds[rows];
+        *folds = (ls_folds){ (uint32_t)stack.depth, 1, NULL };
+        if (stack.depth > 0) {
+            folds->items = sfti_arena_array(&l->arena, stack.depth, sizeof *folds->items);
+            if (!folds->items) code = sfti_fail_memory(err, stack.depth * sizeof *folds->items);
+        }
+        for (size_t k = 0; !code && k < stack.depth; k++) {
+            folds->items[k] = stack.open[k].fold;
+            folds->times *= stack.open[k].times;
+        }
         l->order[rows++] = l->order[i];
     }
     l->count = rows;

@@ -51,21 +51,6 @@ static bool is_computed(const ls_listing *l, size_t i) {
 
 /* ── Reading ── */
 
-/* Parts in the order of their bytes, whatever the order of rows. */
-static size_t list_parts(ls_listing *l, const sft_source *sources, sft_part *parts) {
-    size_t count = 0;
-    memset(l->part, 0xFF, l->total * sizeof *l->part);
-    for (size_t i = 0; i < l->count; i++) l->part[l->order[i]] = 0;
-    for (size_t i = 0; i < l->total; i++) {
-        if (l->part[i] == UINT32_MAX) continue;
-        l->part[i] = (uint32_t)count;
-        if (is_computed(l, i)) parts[count++] = sft_conversion_part(l->values, i);
-        else parts[count++] = sft_part_of(sft_set_tensor_at(l->set, i),
-                                          &sources[sft_set_tensor_shard(l->set, i)]);
-    }
-    return count;
-}
-
 sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err) {
     sfti_arena work = { .alloc = l->c->alloc };
     size_t shards = sft_set_shard_count(l->set);
@@ -80,7 +65,17 @@ sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err) {
     } else {
         for (size_t s = 0; s < shards; s++)
             sources[s] = sft_file_source(sft_set_shard_at(l->set, s));
-        size_t count = list_parts(l, sources, parts);
+        /* parts in the order of their bytes, whatever the order of rows */
+        size_t count = 0;
+        memset(l->part, 0xFF, l->total * sizeof *l->part);
+        for (size_t i = 0; i < l->count; i++) l->part[l->order[i]] = 0;
+        for (size_t i = 0; i < l->total; i++) {
+            if (l->part[i] == UINT32_MAX) continue;
+            l->part[i] = (uint32_t)count;
+            if (is_computed(l, i)) parts[count++] = sft_conversion_part(l->values, i);
+            else parts[count++] = sft_part_of(sft_set_tensor_at(l->set, i),
+                                              &sources[sft_set_tensor_shard(l->set, i)]);
+        }
         options.histogram = l->c->set.histogram != 0;
         options.alloc = &l->c->alloc;
         sft_job job = cli_progress_begin(&progress, l->c, l->path);

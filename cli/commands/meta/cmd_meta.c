@@ -365,26 +365,23 @@ static void meta_scrub(cli *c, char **operands, size_t count) {
     sfti_arena_free(&change.arena);
 }
 
-static void recover_say(cli *c, const char *path, sft_edit_found found) {
+/* clean: what was not interrupted is told, too. */
+static sft_code recover_file(cli *c, const char *path, bool clean, sft_error *err) {
     static const char *const said[] = { "no edit was interrupted", "as before the edit",
                                         "the edit is done now" };
     static const char *const names[] = { "none", "old", "new" };
     cli_object object;
-    if (!cli_is_json(c)) {
-        cli_path(&c->out, path, ": %s\n", said[found]);
-        return;
-    }
-    sfti_json_put_cstr(cli_object_begin(&object, c, path), "recovered", names[found]);
-    cli_object_end(&object);
-}
-
-/* clean: what was not interrupted is told, too. */
-static sft_code recover_file(cli *c, const char *path, bool clean, sft_error *err) {
     sft_edit_options options = cli_edit_options(c);
     sft_edit_found found = SFT_EDIT_CLEAN;
     sft_code code = sft_edit_recover(path, &options, &found, err);
-    if (!code && (clean || found != SFT_EDIT_CLEAN)) recover_say(c, path, found);
-    return code;
+    if (code || (!clean && found == SFT_EDIT_CLEAN)) return code;
+    if (cli_is_json(c)) {
+        sfti_json_put_cstr(cli_object_begin(&object, c, path), "recovered", names[found]);
+        cli_object_end(&object);
+    } else {
+        cli_path(&c->out, path, ": %s\n", said[found]);
+    }
+    return SFT_OK;
 }
 
 /* One that cannot be recovered does not stop the rest. */
@@ -443,17 +440,6 @@ static const struct meta_verb *verb_without_name(const cli *c, const char *word)
     return c->set.to_json || is_file ? verb_named("list") : NULL;
 }
 
-static void unknown_verb(cli *c, const char *word) {
-    sft_error err = SFT_ERROR_INIT;
-    cli_guess guess = cli_guess_begin(sft_span_cstr(word));
-    for (size_t i = 0; i < sizeof meta_verbs / sizeof *meta_verbs; i++)
-        cli_guess_try(&guess, sft_span_cstr(meta_verbs[i].name));
-    cli_usage_error(&err, "expected list, get, header, set, rm, scrub, recover or a file, found "
-                    "\"%s\"%s", word, cli_guess_text(&guess, "\"", "\""));
-    cli_hint(&err, CLI_HINT_HELP_META);
-    cli_fail_usage(c, &err);
-}
-
 static const char *clash_of(const cli *c, const struct meta_verb *verb) {
     bool lists = verb->run == meta_list || verb->run == meta_get || verb->run == meta_header;
     bool tsv = c->set.format == CLI_TSV;
@@ -488,11 +474,23 @@ static void run_meta(cli *c, char **operands, size_t count) {
     count -= skip;
     const char *clash = verb ? clash_of(c, verb) : NULL;
     sft_error err = SFT_ERROR_INIT;
-    if (!verb) unknown_verb(c, operands[0]);
-    else if (count < verb->least || count > verb->most) usage(c, verb->operands);
-    else if (clash) usage(c, clash + strlen("expected "));
-    else if (take_urls(c, verb, operands + skip, count, &err)) cli_fail_usage(c, &err);
-    else verb->run(c, operands + skip, count);
+    if (!verb) {
+        cli_guess guess = cli_guess_begin(sft_span_cstr(operands[0]));
+        for (size_t i = 0; i < sizeof meta_verbs / sizeof *meta_verbs; i++)
+            cli_guess_try(&guess, sft_span_cstr(meta_verbs[i].name));
+        cli_usage_error(&err, "expected list, get, header, set, rm, scrub, recover or a file, "
+                        "found \"%s\"%s", operands[0], cli_guess_text(&guess, "\"", "\""));
+        cli_hint(&err, CLI_HINT_HELP_META);
+        cli_fail_usage(c, &err);
+    } else if (count < verb->least || count > verb->most) {
+        usage(c, verb->operands);
+    } else if (clash) {
+        usage(c, clash + strlen("expected "));
+    } else if (take_urls(c, verb, operands + skip, count, &err)) {
+        cli_fail_usage(c, &err);
+    } else {
+        verb->run(c, operands + skip, count);
+    }
 }
 
 static const cli_option meta_options[] = {

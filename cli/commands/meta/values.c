@@ -89,24 +89,6 @@ void meta_free(meta_pairs *pairs) {
 
 /* ── Pairs of a JSON object ── */
 
-static sft_code json_value_text(const cli_raw *raw, sfti_arena *arena, sft_span *out,
-                                sft_error *err) {
-    sft_span text = raw->value;
-    bool string = text.data[0] == '"';
-    *out = (sft_span){ NULL, 0 };
-    if (text.data[0] == 'n') return SFT_OK;
-    char *copy = sfti_arena_take(arena, text.len + 1);
-    if (!copy) return sfti_fail_memory(err, text.len);
-    if (string) {
-        out->len = sfti_json_decode((sft_span){ text.data + 1, text.len - 2 }, copy);
-    } else {
-        memcpy(copy, text.data, text.len);
-        out->len = text.len;
-    }
-    out->data = copy;
-    return SFT_OK;
-}
-
 static sft_code json_pairs_of(sft_span text, sfti_arena *arena, meta_json *out,
                               sft_error *err) {
     cli_raw raw;
@@ -120,9 +102,15 @@ static sft_code json_pairs_of(sft_span text, sfti_arena *arena, meta_json *out,
         if (*raw.value.data != '"' && !out->other.data) out->other = raw.value;
         if (!key) return sfti_fail_memory(err, raw.key.len);
         pair->key = (sft_span){ key, sfti_json_decode(raw.key, key) };
-        sft_code code = json_value_text(&raw, arena, &pair->value, err);
-        if (code) return code;
+        pair->value = (sft_span){ NULL, 0 };
         out->count++;
+        if (*raw.value.data == 'n') continue; /* null */
+        char *copy = sfti_arena_take(arena, raw.value.len + 1);
+        if (!copy) return sfti_fail_memory(err, raw.value.len);
+        sft_span inside = { raw.value.data + 1, raw.value.len - 2 };
+        bool string = *raw.value.data == '"';
+        if (!string) memcpy(copy, raw.value.data, raw.value.len);
+        pair->value = (sft_span){ copy, string ? sfti_json_decode(inside, copy) : raw.value.len };
     }
     return SFT_OK;
 }

@@ -152,17 +152,6 @@ static bool add_prefix(rename_run *r, char **name) {
     return true;
 }
 
-static bool apply_rules(rename_run *r, char **name) {
-    const cli_settings *set = &r->c->set;
-    if (set->strip_prefix) {
-        size_t len = strlen(set->strip_prefix);
-        if (strncmp(*name, set->strip_prefix, len) == 0) *name += len;
-    }
-    for (size_t i = 0; i < r->rule_count; i++)
-        if (!apply_rule(r, &r->rules[i], name)) return false;
-    return !set->add_prefix || add_prefix(r, name);
-}
-
 /* --map excludes the other rules; a name with NUL in it is renamed by --map only. */
 static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
     const sft_pair *map = rename_maps_find(&r->maps, old);
@@ -170,7 +159,12 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
     if (!cli_is_matched(&r->c->set, old)) return SFT_OK;
     char *name = sfti_arena_copy(&r->scratch, old.data, old.len);
-    bool fine = name && apply_rules(r, &name);
+    const cli_settings *set = &r->c->set;
+    size_t strip = set->strip_prefix ? strlen(set->strip_prefix) : 0;
+    if (name && strip > 0 && strncmp(name, set->strip_prefix, strip) == 0) name += strip;
+    bool fine = name != NULL;
+    for (size_t i = 0; fine && i < r->rule_count; i++) fine = apply_rule(r, &r->rules[i], &name);
+    fine = fine && (!set->add_prefix || add_prefix(r, &name));
     sft_span made = sft_span_cstr(fine ? name : "");
     if (fine && !sft_span_equal(made, old)) {
         out->data = sfti_arena_copy(&r->named, made.data, made.len);

@@ -66,19 +66,6 @@ static sft_job begin_shards(set_rename *r, const char *shown, bool all) {
 
 /* ── In place ── */
 
-static sft_code take_shards(set_rename *r, sft_error *err) {
-    size_t at = 0;
-    sft_code code = cli_fresh_begin(&r->fresh, r->c, r->index, sft_set_shard_count(r->set), err);
-    if (code) return code;
-    r->shard_of = sfti_arena_array(&r->fresh.arena, r->count, sizeof *r->shard_of);
-    if (!r->shard_of) return sfti_fail_memory(err, r->count * sizeof *r->shard_of);
-    for (size_t i = 0; i < r->count; i++) {
-        (void)sft_set_find(r->set, r->names[i].key, &at);
-        r->shard_of[i] = (uint32_t)at;
-    }
-    return SFT_OK;
-}
-
 static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
                               bool *changed, sft_error *err) {
     sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
@@ -96,8 +83,14 @@ static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
     return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
 }
 
-static sft_code write_fresh(set_rename *r, sft_error *err) {
+static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
+    cli_output out;
     sft_code code = SFT_OK;
+    if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
+    if (!code && !r->c->set.output)
+        code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
+    if (!code) code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
+    if (code || r->c->set.dry_run || !*changed) return code;
     sft_job job = begin_shards(r, r->index, false);
     for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
         if (!is_touched(r, i)) continue;
@@ -109,18 +102,6 @@ static sft_code write_fresh(set_rename *r, sft_error *err) {
         if (!code) code = save_shard(r, i, path, at, &job, err);
     }
     cli_progress_end(&r->progress);
-    return code;
-}
-
-static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
-    cli_output out;
-    sft_code code = SFT_OK;
-    if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
-    if (!code && !r->c->set.output)
-        code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
-    if (!code) code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
-    if (code || r->c->set.dry_run || !*changed) return code;
-    code = write_fresh(r, err);
     if (code) {
         cli_fresh_undo(&r->fresh);
         return code;
@@ -163,7 +144,13 @@ sft_code rename_set(cli *c, const char *index, const sft_set *set, const sft_pai
     set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
     bool changed = count > 0;
     sft_code code = cli_output_no_stream(c, err);
-    if (!code) code = take_shards(&r, err);
+    if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
+    if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);
+    if (!code && !r.shard_of) code = sfti_fail_memory(err, count * sizeof *r.shard_of);
+    for (size_t i = 0, at = 0; !code && i < count; i++) {
+        (void)sft_set_find(set, names[i].key, &at);
+        r.shard_of[i] = (uint32_t)at;
+    }
     if (!code && c->set.output && !c->set.dry_run)
         code = rename_to_folder(&r, c->set.output, err);
     else if (!code)

@@ -31,7 +31,6 @@ static bool is_whole(const cli *c, const sft_repair *repair) {
 static void say_repaired(cli *c, const cli_output *out, const char *input,
                          const sft_repair *repair) {
     repaired r = { input, repair };
-    cli_written written = CLI_WRITTEN_INIT;
     cli_written_file file = cli_repaired_file(out->path, repair);
     bool none = is_whole(c, repair);
     if (!cli_is_json(c) && cli_print_fixes(c, input, repair) == 0) {
@@ -43,13 +42,10 @@ static void say_repaired(cli *c, const cli_output *out, const char *input,
         c->unchanged++;
         return;
     }
-    written.input = input;
-    written.output = out->path;
-    written.files = &file;
-    written.file_count = !none || out->in_place;
     if (!none) c->dropped = sfti_repair_dropped(repair);
-    written.more = put_repaired;
-    written.ctx = &r;
+    cli_written written = { .input = input, .output = out->path, .files = &file,
+                            .file_count = !none || out->in_place, .dtype = SFT_DTYPE_COUNT,
+                            .more = put_repaired, .ctx = &r };
     cli_say_written(c, &written);
 }
 

@@ -126,16 +126,6 @@ static sft_code check_family(repair_model *m, sft_error *err) {
                     : no_family(m, err);
 }
 
-static sft_code read_index(repair_model *m, const char *path, sft_error *err) {
-    sft_set_options options = cli_set_options(m->c);
-    sft_index *read = NULL;
-    sft_code code = sft_index_open(path, &options, &read, err);
-    sft_index_close(read);
-    const char *kept = code ? sfti_arena_copy(m->arena, path, strlen(path)) : NULL;
-    if (kept) *m->path = kept;
-    return code;
-}
-
 static sft_code take_folder(repair_model *m, const char *operand, const cli_inputs *inputs,
                             sft_error *err) {
     m->count = inputs->count;
@@ -149,8 +139,16 @@ static sft_code take_folder(repair_model *m, const char *operand, const cli_inpu
             return err->code;
         }
         if (input->kind == CLI_EMPTY) m->count = 0;
-        sft_code code = input->kind == CLI_INDEX ? read_index(m, input->path, err) : SFT_OK;
-        if (code) return code; /* a broken one, which does not hide its shards */
+        if (input->kind == CLI_INDEX) { /* a broken one does not hide its shards */
+            sft_set_options options = cli_set_options(m->c);
+            sft_index *read = NULL;
+            sft_code code = sft_index_open(input->path, &options, &read, err);
+            sft_index_close(read);
+            const char *kept = code ? sfti_arena_copy(m->arena, input->path, strlen(input->path))
+                                    : NULL;
+            if (kept) *m->path = kept;
+            if (code) return code;
+        }
         if (input->kind != CLI_FILE) return no_family(m, err);
         const char *name = cli_name_of(input->path).data;
         m->names[i] = sfti_arena_copy(m->arena, name, strlen(name));
@@ -326,22 +324,6 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
     cli_printf(out, "): %s\n", done);
 }
 
-static void tell_total(repair_model *m) {
-    const sft_span value = m->found.total_found;
-    m->fixes++;
-    if (m->w) {
-        sft_error found = SFT_ERROR_INIT;
-        sfti_error_text(&found, "expected %" PRIu64 ", found %.*s", m->bytes,
-                        value.len < 40 ? (int)value.len : 40, value.data);
-        cli_put_fix(m->w, m->index, "total_size", &found, "put right in the index");
-        return;
-    }
-    cli_path(&m->c->out, m->index, ": total_size: expected ");
-    cli_printf(&m->c->out, "%" PRIu64 ", found ", m->bytes);
-    cli_escaped_cut(&m->c->out, value, 40);
-    cli_text(&m->c->out, "; put right in the index\n");
-}
-
 static void tell_index_fixes(repair_model *m) {
     const index_fixes *found = &m->found;
     const repair_list *t = &m->tensors;
@@ -355,7 +337,19 @@ static void tell_index_fixes(repair_model *m) {
                " in another shard than the index says", "put right in the index");
     tell_index(m, "not_in_index", found->unnamed, found->first_unnamed,
                " that the index does not name", "added to the index");
-    if (found->total) tell_total(m);
+    if (!found->total) return;
+    const sft_span value = found->total_found;
+    m->fixes++;
+    if (m->w) {
+        sft_error total = SFT_ERROR_INIT;
+        sfti_error_text(&total, "expected %" PRIu64 ", found %.*s", m->bytes,
+                        value.len < 40 ? (int)value.len : 40, value.data);
+        cli_put_fix(m->w, m->index, "total_size", &total, "put right in the index");
+        return;
+    }
+    cli_path(&m->c->out, m->index, ": total_size: expected %" PRIu64 ", found ", m->bytes);
+    cli_escaped_cut(&m->c->out, value, 40);
+    cli_text(&m->c->out, "; put right in the index\n");
 }
 
 /* ── Writing ── */
@@ -427,21 +421,18 @@ static sft_code correct_index(repair_model *m, const char *path, const sft_path_
     return sft_index_rewrite(m->index, &changes, path, options, &changed, err);
 }
 
-/* Where the index goes: under its own name, or that of the shards. */
-static char *index_path(repair_model *m) {
-    char name[512];
-    size_t stem;
-    uint64_t i, n;
-    sft_span folder = sft_span_cstr(m->c->set.output);
-    if (m->index) return cli_join_path(m->arena, folder, cli_name_of(m->index).data);
-    if (!parse_shard_name(m->names[0], &stem, &i, &n) || stem + 28 > sizeof name) return NULL;
-    memcpy(name, m->names[0], stem);
-    memcpy(name + stem, ".safetensors.index.json", 24);
-    return cli_join_path(m->arena, folder, name);
-}
-
 static sft_code write_index(repair_model *m, sft_error *err) {
-    char *path = index_path(m);
+    char name[512], *path = NULL;
+    size_t stem;
+    uint64_t shard, n;
+    sft_span folder = sft_span_cstr(m->c->set.output);
+    if (m->index) { /* under its own name, or that of the shards */
+        path = cli_join_path(m->arena, folder, cli_name_of(m->index).data);
+    } else if (parse_shard_name(m->names[0], &stem, &shard, &n) && stem + 28 <= sizeof name) {
+        memcpy(name, m->names[0], stem);
+        memcpy(name + stem, ".safetensors.index.json", 24);
+        path = cli_join_path(m->arena, folder, name);
+    }
     const char *old = m->index ? m->index : input_path(m, 0);
     sft_path_options options;
     if (!path || !old) return model_memory(err);
@@ -492,7 +483,6 @@ static void put_model_fixes(void *ctx, sfti_json_writer *w) {
 }
 
 static sft_code say_model(repair_model *m, const char *operand, sft_error *err) {
-    cli_written written = CLI_WRITTEN_INIT;
     cli_written_file *files = sfti_arena_array(m->arena, m->count, sizeof *files);
     if (!files) return model_memory(err);
     for (size_t i = 0; i < m->count; i++) {
@@ -508,13 +498,9 @@ static sft_code say_model(repair_model *m, const char *operand, sft_error *err) 
     if (!cli_is_json(m->c)) tell_index_fixes(m);
     if (!cli_is_json(m->c) && m->fixes == 0)
         cli_path(&m->c->out, m->index ? m->index : m->folder, ": nothing to repair\n");
-    written.input = operand;
-    written.output = m->c->set.output;
-    written.files = files;
-    written.file_count = m->count;
-    written.is_set = true;
-    written.more = put_model_fixes;
-    written.ctx = m;
+    cli_written written = { .input = operand, .output = m->c->set.output, .files = files,
+                            .file_count = m->count, .is_set = true, .dtype = SFT_DTYPE_COUNT,
+                            .more = put_model_fixes, .ctx = m };
     cli_say_written(m->c, &written);
     return SFT_OK;
 }

@@ -5,7 +5,7 @@
 #include "support/models.h"
 #include "support/raw.h"
 
-/* ── Sidecars: what is there is merged with what is known, never lost (sidecar.c) ── */
+/* ── Sidecars: what is there is merged with what is known, never lost ── */
 
 typedef struct cli_sidecar {
     char *path;      /* in the caller's arena */
@@ -29,7 +29,7 @@ bool cli_keep_civitai(sft_span key, sft_span value);
 sft_code cli_merge_text(sft_span under, sft_span over, cli_raw_keep *keep,
                         sft_buffer *out, sft_error *err);
 
-/* ── Previews and workflows, under names that cannot leave the folder (export.c) ── */
+/* ── Previews and workflows, under names that cannot leave the folder ── */
 
 /* The pictures of a model into a folder: "<stem>.png", "<stem>.2.png", … Complains about
  * what cannot be written. Returns how many it wrote. */

@@ -1,4 +1,4 @@
-/* What the lines of a label are made of. */
+/* What the lines of a label are made of, and those that the label and -v share. */
 #include "commands/info/label.h"
 
 #include "base/number.h"
@@ -10,6 +10,48 @@
 #define LINES_SHOWN 4
 #define GUESS_TRUST 40 /* and less is no more than a guess */
 #define OTHER_TRUST 10 /* and less is of another file */
+
+/* ── Words ── */
+
+const char *cli_tool_words(sft_span tool) {
+    static const struct tool_name { const char *id, *words; } names[] = {
+        { "sd-scripts", "kohya sd-scripts" }, { "webui", "web UI" },
+        { "onetrainer", "OneTrainer" }, { "simpletuner", "SimpleTuner" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cli_is(tool, names[i].id)) return names[i].words;
+    return NULL;
+}
+
+/* "header:modelspec.description" is "the description", "sidecar:x.json:/id" is "x.json". */
+void cli_source_words(cli_out *out, sft_span source) {
+    static const struct source_name { const char *end, *words; } names[] = {
+        { "description", "the description" }, { "ssmd_source", "the metadata" },
+        { "filename", "the file's name" }, { "online:civitai", "CivitAI itself" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t len = strlen(names[i].end);
+        if (source.len < len) continue;
+        if (memcmp(source.data + source.len - len, names[i].end, len) != 0) continue;
+        cli_text(out, names[i].words);
+        return;
+    }
+    const char *colon = source.len ? memchr(source.data, ':', source.len) : NULL;
+    if (colon) {
+        size_t used = (size_t)(colon - source.data) + 1;
+        source = (sft_span){ source.data + used, source.len - used };
+    }
+    for (size_t i = 0; i + 1 < source.len; i++)
+        if (source.data[i] == ':' && source.data[i + 1] == '/') source.len = i;
+    cli_escaped_cut(out, source, 60);
+}
+
+void cli_label_key(cli *c, const char *text) {
+    size_t len = strlen(text);
+    cli_text(&c->out, "  ");
+    cli_styled(&c->out, CLI_DIM, text);
+    cli_pad(&c->out, len < CLI_LABEL_COLUMNS - 2 ? CLI_LABEL_COLUMNS - 2 - len : 1);
+}
 
 /* ── Wrapped text ── */
 
@@ -135,6 +177,91 @@ void cli_line_guess(cli *c, const sft_node *fact) {
                         : cli_is(source, "folder")   ? " (by folder name)" : " (a guess)");
     }
     cli_style_off(&c->out, CLI_DIM);
+}
+
+/* ── Digests ── */
+
+static const sft_node *next_part(const sft_node *root, const sft_node *part) {
+    return part ? part->next : cli_first(root, "parts");
+}
+
+const char *cli_not_hashed(const cli *c, const sft_node *root) {
+    const sft_node *part = NULL;
+    bool hashed = cli_first(root, "hashes.computed") != NULL;
+    while (!hashed && (part = next_part(root, part)) != NULL)
+        hashed = cli_first(part, "hashes.computed") != NULL;
+    if (hashed) return "";
+    if (c->set.verify) return ", no hash recorded";
+    return ", not hashed (--verify, --hash sha256)";
+}
+
+static bool has_own_mismatch(const sft_node *root) {
+    const sft_node *one = cli_first(root, "hashes.mismatches");
+    while (one && sft_node_text(one, "known").len > 0) one = one->next;
+    return one != NULL;
+}
+
+bool cli_has_mismatch(const sft_node *root) {
+    const sft_node *part = NULL;
+    bool wrong = has_own_mismatch(root);
+    while ((part = next_part(root, part)) != NULL) wrong = wrong || has_own_mismatch(part);
+    return wrong;
+}
+
+static void key_of(cli *c, const char *before, sft_span algo) {
+    char buffer[32];
+    size_t len = strlen(before);
+    memcpy(buffer, before, len);
+    if (algo.len > sizeof buffer - len - 1) algo.len = sizeof buffer - len - 1;
+    memcpy(buffer + len, algo.data, algo.len);
+    buffer[len + algo.len] = 0;
+    cli_label_key(c, buffer);
+}
+
+/* part: path of a component, or NULL. */
+static void digest_lines(cli *c, const sft_node *root, bool in_list, const char *part) {
+    bool shown = !in_list || c->set.hash;
+    const sft_node *one = shown ? cli_first(root, "hashes.computed") : NULL;
+    bool many = sft_node_get(root, "shards") != NULL;
+    for (; one; one = one->next) {
+        bool recorded = false;
+        const sft_node *claim = cli_first(root, "hashes.recorded");
+        for (; claim && !recorded; claim = claim->next)
+            recorded = sft_span_equal(sft_node_text(claim, "algo"), one->key)
+                       && sft_span_equal(sft_node_text(claim, "value"), one->text);
+        cli_pad(&c->out, in_list ? 2 : 0);
+        key_of(c, "", one->key);
+        if (one->type != SFT_NODE_NULL) cli_escaped(&c->out, one->text);
+        else cli_text(&c->out, many ? "of each file: safetensors hash" : "none");
+        if (part) cli_text(&c->out, "  ");
+        if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
+        if (recorded) cli_styled(&c->out, CLI_DIM, "  as recorded");
+        cli_text(&c->out, "\n");
+    }
+    for (one = cli_first(root, "hashes.mismatches"); one; one = one->next) {
+        sft_span known = sft_node_text(one, "known");
+        cli_pad(&c->out, in_list ? 2 : 0);
+        key_of(c, known.len ? "" : "! ", sft_node_text(one, "algo"));
+        cli_fill(&c->out, "% by ", sft_node_text(one, "recorded"));
+        cli_source_words(&c->out, sft_node_text(one, "source"));
+        if (part) cli_text(&c->out, " of ");
+        if (part) cli_escaped_cut(&c->out, sft_span_cstr(part), 40);
+        cli_text(&c->out, known.len ? ": " : ": another file, or changed since");
+        cli_fill(&c->out, "%\n", known);
+    }
+}
+
+void cli_label_digests(cli *c, const sft_node *root, bool in_list) {
+    char buffer[512];
+    const sft_node *part = NULL;
+    digest_lines(c, root, in_list, NULL);
+    while ((part = next_part(root, part)) != NULL) {
+        sft_span path = sft_node_text(part, "path"); /* its end, if it is long */
+        size_t len = path.len < sizeof buffer - 1 ? path.len : sizeof buffer - 1;
+        if (len) memcpy(buffer, path.data + (path.len - len), len);
+        buffer[len] = 0;
+        digest_lines(c, part, in_list, buffer);
+    }
 }
 
 /* ── Shared lines ── */

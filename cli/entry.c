@@ -1,7 +1,8 @@
+/* main() of the command. */
 #include "os/os.h"
 #include "support/cli.h"
 
-/* Of mingw's C library: no patterns are expanded before main, which would do it in quotes, too. */
+/* For mingw's C library: no patterns are expanded before main, which would do it in quotes, too. */
 extern int _CRT_glob;
 int _CRT_glob = 0;
 

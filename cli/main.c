@@ -1,3 +1,4 @@
+/* The command: its table of commands, and the one that is called. */
 #include "commands/commands.h"
 #include "os/os.h"
 #include "safetensors_remote.h"

@@ -1,3 +1,4 @@
+/* check: models in other formats. */
 #include "commands/check/check.h"
 
 #include "base/result.h"

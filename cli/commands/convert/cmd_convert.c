@@ -49,7 +49,7 @@ static void warn_of_scales(const convert_run *run, bool overruled) {
     cli_flush(err);
 }
 
-/* Of a set the shards; tensors keep theirs, and those without any are not written. */
+/* What is written: of a set the shards; tensors keep theirs, and empty ones are left out. */
 static sft_code list_written(convert_run *run, bool folder, const char *path,
                              cli_written *out, sft_error *err) {
     const sft_set *set = run->parts.sets[0];
@@ -97,7 +97,7 @@ static sft_code say_conversion(convert_run *run, bool folder, const char *path, 
 
 /* ── Writing ── */
 
-/* Of the shards that keep tensors, for the others are not written, and of the index. */
+/* Times of the shards that keep tensors, for the others are not written, and of the index. */
 static sft_code set_mtimes(convert_run *run, const int64_t **out, sft_error *err) {
     const sft_set *set = run->parts.sets[0];
     size_t shards = sft_set_shard_count(set), count = 0;

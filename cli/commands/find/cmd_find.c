@@ -71,7 +71,7 @@ static void find_recorded(find_run *run, const sft_node *root) {
         find_recorded(run, one);
 }
 
-/* Of these digests, those that fit. of: path of the file, given if the model has several. */
+/* Keeps those digests that fit. of: path of the file, given if the model has several. */
 static void keep_digests(find_run *run, cli_model *model, const sft_hashes *hashes,
                          const char *how, const char *of) {
     sft_span name = of ? cli_name_of(of) : (sft_span){ "", 0 };

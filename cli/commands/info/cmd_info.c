@@ -45,7 +45,7 @@ static void show_fields(info_run *run, const cli_model *model, const sft_node *r
                                   tsv && c->set.csv_safe);
 }
 
-/* Of a dataset what `dataset info` says. */
+/* A dataset has the label that `dataset info` prints. */
 static void show_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
     if (!model->is_dataset) {
         cli_label(c, model, root, with_path);

@@ -10,8 +10,7 @@
 void cli_label_key(cli *c, const char *text);
 /* The label of a result object (docs/json-info.md). with_path: several models are shown. */
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path);
-/* Digests that were computed (in a list only if asked for), and what does not agree with them
-. */
+/* Digests that were computed (in a list only if asked for), and what does not agree with them. */
 void cli_label_digests(cli *c, const sft_node *root, bool in_list);
 /* ", not hashed (...)", or "" where there is something to show. */
 const char *cli_not_hashed(const cli *c, const sft_node *root);

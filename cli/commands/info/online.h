@@ -46,7 +46,7 @@ void cli_online_count(cli_online *online, const cli_model *model, const char *pa
 void cli_online_learn(cli_model *model, const sft_hashes *hashes);
 /* Look up a batch that is hashed, and add the answers to the facts of its models. */
 void cli_online_ask(cli_online *online, cli_digests *digests, cli_model *models, size_t count);
-/* Of --dry-run. */
+/* What --dry-run tells. */
 void cli_online_summary(const cli_online *online);
 
 /* --save (save.c): the answer as a sidecar, and the first image. */

@@ -184,7 +184,7 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
     return code;
 }
 
-/* Of what is known, and of what the program expects, that which is not there with the same value,
+/* What is known, and what the program expects, that is not there with the same value,
  * or at all. */
 static sft_code list_changes(cli_saving *saving, const save_texts *texts, sft_span there,
                              saved *out, sft_error *err) {

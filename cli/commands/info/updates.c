@@ -25,7 +25,7 @@ typedef struct uses {
     size_t count;
 } uses;
 
-/* Of one permission; told 0 or 1. */
+/* How one permission changed; told 0 or 1. */
 typedef struct change {
     const char *what;
     int was, now;
@@ -78,7 +78,7 @@ static sft_span date_of(sft_span version) {
     return (sft_span){ "", 0 };
 }
 
-/* Of two versions of a model: by their dates, else by their ids, which grow. */
+/* Compares two versions of a model: by their dates, else by their ids, which grow. */
 static bool is_newer(uint64_t id, sft_span date, uint64_t than_id, sft_span than) {
     int order = date.len && than.len ? memcmp(date.data, than.data, SECONDS) : 0;
     return order > 0 || (order == 0 && id > than_id);

@@ -87,7 +87,7 @@ sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err) {
     return code;
 }
 
-/* Of row i; SIZE_MAX: of all. */
+/* The statistics of row i; SIZE_MAX: of all. */
 static const sft_stats *stats_at(const ls_listing *l, size_t i) {
     return i == SIZE_MAX ? sft_statistics_all(l->stats)
                          : sft_statistics_at(l->stats, l->part[l->order[i]]);
@@ -95,7 +95,7 @@ static const sft_stats *stats_at(const ls_listing *l, size_t i) {
 
 /* ── Cells ── */
 
-/* Of integers: extremes are integers, and are in the bits. */
+/* Whether the extremes are integers, and are in the bits. */
 static bool has_bits(const ls_listing *l, size_t i, bool *is_signed) {
     if (i == SIZE_MAX || is_computed(l, l->order[i])) return false;
     sft_kind kind = sft_dtype_describe(ls_listed(l, i)->dtype)->kind;

@@ -452,7 +452,7 @@ static const char *clash_of(const cli *c, const struct meta_verb *verb) {
     return NULL;
 }
 
-/* Of set and rm the models alone: what follows them may look like a URL. */
+/* For set and rm the models alone: what follows them may look like a URL. */
 static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
                           sft_error *err) {
     bool pairs = verb->urls == CLI_URLS_COPY_FIRST;

@@ -36,7 +36,7 @@ typedef struct meta_pairs {
     bool is_json; /* values are JSON text (of an index) */
 } meta_pairs;
 
-/* Of a file its metadata; of an index its own, or with --each-shard all of its files' (of a
+/* The metadata of a file; of an index its own, or with --each-shard all of its files' (of a
  * key in several the first counts). Free with meta_free, also after a failure. */
 sft_code meta_read(cli *c, const cli_input *input, meta_pairs *out, sft_error *err);
 sft_pair meta_pair_at(const meta_pairs *pairs, size_t i);
@@ -92,7 +92,7 @@ void meta_stream(cli *c, const char *operand, const meta_request *ask);
 
 /* ── What info says of a model whose metadata were changed: label.c ── */
 
-/* Of pairs that are set now: each fact of which info shows another value than the pair tells, into
+/* For pairs that are set now: each fact of which info shows another value than the pair tells, into
  * the result, texts in the arena. A file that cannot be looked at has none. */
 void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t count,
                       sfti_arena *arena, cli_edit_result *result);

@@ -31,7 +31,7 @@ static const struct scrub_keys {
       { "*_api_key", "api_key", "*_token", "*password*" } },
 };
 
-/* Of these the names of folders go; the counts stay, and the tags. */
+/* Keys from whose values the names of folders go; the counts stay, and the tags. */
 static const struct scrub_folders {
     const char *key;
     bool whole;

@@ -117,7 +117,7 @@ static bool has_url_key(const scrub_look *l, size_t i) {
     return false;
 }
 
-/* Of this house only: localhost, an address of numbers, a name without a dot, *.local. */
+/* A host of this house only: localhost, an address of numbers, a name without a dot, *.local. */
 static bool is_near_host(const scrub_look *l, size_t i) {
     static const char *const ends[] = { ".local", ".lan", ".internal", ".home", ".localdomain" };
     size_t at = i, letters = 0, dots = 0;

@@ -192,7 +192,7 @@ void meta_get(cli *c, char **operands, size_t count) {
 
 /* ── header ── */
 
-/* Of a model with an index those of all its files. */
+/* The header, for a model with an index those of all its files. */
 static void header_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;

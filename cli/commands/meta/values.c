@@ -131,7 +131,7 @@ sft_code meta_json_read(cli *c, const char *path, sfti_arena *arena, meta_json *
 
 /* ── Pictures ── */
 
-/* Of pictures that programs show as a thumbnail. */
+/* Pictures that programs show as a thumbnail. */
 sft_code meta_thumbnail(cli *c, const char *path, sfti_arena *arena, sft_pair *out,
                         sft_error *err) {
     static const char *const known[] = { "image/jpeg", "image/png", "image/webp", "image/gif" };

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Of many fixes of one kind the first few are shown. */
+/* The first few of many fixes of one kind are shown. */
 #define REPAIR_SHOWN 5
 
 size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair) {

@@ -23,7 +23,8 @@ sft_code cli_sidecar_open(cli *c, const cli_model *model, sfti_arena *arena, con
                           cli_sidecar *out, sft_error *err);
 void cli_sidecar_close(cli_sidecar *sidecar);
 
-/* Whether a member of a .civitai.info stays: what a writer that knew no such model left in it is dropped. */
+/* Whether a member of a .civitai.info stays: what a writer that knew no such model left in it is
+ * dropped. */
 bool cli_keep_civitai(sft_span key, sft_span value);
 /* Members of `over`, then of `under`, as cli_raw_merge writes them. */
 sft_code cli_merge_text(sft_span under, sft_span over, cli_raw_keep *keep,

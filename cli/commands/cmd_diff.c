@@ -73,27 +73,24 @@ static void print_tensor(cli *c, const sft_diff_tensor *t) {
 
 #define DIFF_VALUE_COLUMNS 60
 
-static void print_pair(cli_out *out, sft_diff_pair pair) {
-    cli_styled(out, !pair.a.data ? CLI_GREEN : !pair.b.data ? CLI_RED : CLI_PLAIN,
-               !pair.a.data ? "+ " : !pair.b.data ? "- " : "~ ");
-    cli_text(out, "metadata ");
-    cli_escaped_cut(out, pair.key, DIFF_VALUE_COLUMNS);
-    cli_text(out, ": ");
-    cli_escaped_cut(out, pair.a.data ? pair.a : pair.b, DIFF_VALUE_COLUMNS);
-    if (pair.a.data && pair.b.data) {
-        cli_text(out, " -> ");
-        cli_escaped_cut(out, pair.b, DIFF_VALUE_COLUMNS);
-    }
-    cli_text(out, "\n");
-}
-
 static void print_diff(cli *c, const sft_diff *diff) {
+    cli_out *out = &c->out;
     cli_fit fit;
     cli_fit_begin(&fit, c, 4);
     for (size_t i = 0; i < sft_diff_tensor_count(diff); i++)
         print_tensor(c, sft_diff_tensor_at(diff, i));
-    for (size_t i = 0; i < sft_diff_pair_count(diff); i++)
-        print_pair(&c->out, sft_diff_pair_at(diff, i));
+    for (size_t i = 0; i < sft_diff_pair_count(diff); i++) {
+        sft_diff_pair pair = sft_diff_pair_at(diff, i);
+        cli_styled(out, !pair.a.data ? CLI_GREEN : !pair.b.data ? CLI_RED : CLI_PLAIN,
+                   !pair.a.data ? "+ " : !pair.b.data ? "- " : "~ ");
+        cli_text(out, "metadata ");
+        cli_escaped_cut(out, pair.key, DIFF_VALUE_COLUMNS);
+        cli_text(out, ": ");
+        cli_escaped_cut(out, pair.a.data ? pair.a : pair.b, DIFF_VALUE_COLUMNS);
+        if (pair.a.data && pair.b.data) cli_text(out, " -> ");
+        if (pair.a.data && pair.b.data) cli_escaped_cut(out, pair.b, DIFF_VALUE_COLUMNS);
+        cli_text(out, "\n");
+    }
     uint64_t within = sft_diff_within_tolerance_count(diff);
     if (within > 0 && c->set.verbose)
         cli_printf(&c->out, "%" PRIu64 " tensor%s equal within the tolerance, max abs %.6g, "

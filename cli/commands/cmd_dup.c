@@ -281,21 +281,6 @@ static void add_group(dup_run *run, dup_by by, size_t first, size_t end) {
     run->groups[run->group_count++] = group;
 }
 
-static bool find_groups(dup_run *run) {
-    run->groups = dup_take(run, run->count, sizeof *run->groups);
-    run->members = dup_take(run, 2 * run->count, sizeof *run->members);
-    run->beaten = dup_take(run, run->count, sizeof *run->beaten);
-    if (!run->groups || !run->members || !run->beaten) return false;
-    for (int by = 0; by < DUP_KINDS; by++) {
-        sort_models(run, (dup_by)by);
-        for (size_t first = 0, end; first < run->count; first = end) {
-            end = run_end(run, first);
-            if (*run->models[run->order[first]].key[by]) add_group(run, (dup_by)by, first, end);
-        }
-    }
-    return true;
-}
-
 /* By kind, then as their first models were named. */
 static int compare_groups(const void *ctx, uint32_t a, uint32_t b) {
     const dup_run *run = ctx;
@@ -446,9 +431,20 @@ static void run_dup(cli *c, char **operands, size_t count) {
     c->others = CLI_AND_OTHERS;
     c->counts_unread = true;
     cli_hash_run_begin(&run.hashing, c, "dup");
-    if (cli_list_inputs(c, operands, count, &inputs, &err)) cli_complain(c, NULL, &err);
-    else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run))
-        (void)find_groups(&run);
+    if (cli_list_inputs(c, operands, count, &inputs, &err)) {
+        cli_complain(c, NULL, &err);
+    } else if (run.hashing.usable && look_at_all(&run, &inputs) && hash_candidates(&run)) {
+        run.groups = dup_take(&run, run.count, sizeof *run.groups);
+        run.members = dup_take(&run, 2 * run.count, sizeof *run.members);
+        run.beaten = dup_take(&run, run.count, sizeof *run.beaten);
+    }
+    for (int by = 0; run.groups && run.members && run.beaten && by < DUP_KINDS; by++) {
+        sort_models(&run, (dup_by)by);
+        for (size_t first = 0, end; first < run.count; first = end) {
+            end = run_end(&run, first);
+            if (*run.models[run.order[first]].key[by]) add_group(&run, (dup_by)by, first, end);
+        }
+    }
     tell_groups(&run);
     cli_hash_run_end(&run.hashing);
     cli_input_list_free(&inputs);

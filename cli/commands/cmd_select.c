@@ -43,23 +43,6 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
                      "expected tensors to be left of %zu, found none", all);
 }
 
-/* ── A model in several files stays one ── */
-
-/* The shards that lose tensors are rewritten. */
-static sft_code select_in_place(cli *c, cli_parts *parts, sft_error *err) {
-    const sft_set *set = parts->sets[0];
-    size_t shards = sft_set_shard_count(set);
-    size_t *left = sfti_arena_array(&parts->arena, shards, sizeof *left);
-    bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
-    if (!left || !touched) return sfti_fail_memory(err, shards * sizeof *left);
-    for (size_t s = 0; s < shards; s++) left[s] = sft_file_tensor_count(sft_set_shard_at(set, s));
-    for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
-    for (size_t s = 0; s < shards; s++) touched[s] = left[s] > 0;
-    cli_rewrite how = CLI_REWRITE_INIT;
-    how.touched = touched;
-    return cli_rewrite_set(c, parts, &how, err);
-}
-
 /* ── The command ── */
 
 /* All tensors stay, in as many files: nothing is written, unless a copy is wanted. */
@@ -84,7 +67,20 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
     if (!code) code = select_parts(s, parts, err);
     if (code || is_unchanged(c, parts, input, all)) return code;
     bool several = sft_set_index_path(parts->sets[0]) != NULL;
-    if (several && here) return select_in_place(c, parts, err);
+    if (several && here) { /* the shards that lose tensors are rewritten */
+        const sft_set *set = parts->sets[0];
+        size_t shards = sft_set_shard_count(set);
+        size_t *left = sfti_arena_array(&parts->arena, shards, sizeof *left);
+        bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
+        if (!left || !touched) return sfti_fail_memory(err, shards * sizeof *left);
+        for (size_t k = 0; k < shards; k++)
+            left[k] = sft_file_tensor_count(sft_set_shard_at(set, k));
+        for (size_t i = 0; i < parts->count; i++) left[parts->shard[i]]--;
+        for (size_t k = 0; k < shards; k++) touched[k] = left[k] > 0;
+        cli_rewrite how = CLI_REWRITE_INIT;
+        how.touched = touched;
+        return cli_rewrite_set(c, parts, &how, err);
+    }
     parts->path = c->set.output ? c->set.output : input;
     if (several && c->set.output && !cli_output_is_file(c)) {
         uint32_t used;

@@ -15,20 +15,6 @@ typedef struct import_list {
     uint32_t shards;
 } import_list;
 
-static sft_code list_parts(convert_run *run, import_list *list, sft_error *err) {
-    const sft_import *import = run->c->import;
-    sfti_arena *arena = &run->parts.arena;
-    list->count = sft_import_tensor_count(import);
-    list->parts = sfti_arena_array(arena, list->count, sizeof *list->parts);
-    list->shard_of = sfti_arena_array(arena, list->count, sizeof *list->shard_of);
-    if (!list->parts || !list->shard_of) return sfti_fail_memory(err, list->count);
-    for (size_t i = 0; i < list->count; i++) {
-        list->parts[i] = sft_import_part(import, i);
-        list->shard_of[i] = (uint32_t)sft_import_shard(import, i);
-    }
-    return SFT_OK;
-}
-
 /* ── Into a folder ── */
 
 static sft_code say_set(convert_run *run, const import_list *list, sft_error *err) {
@@ -95,13 +81,21 @@ static sft_code import_file(convert_run *run, const import_list *list, sft_error
 sft_code convert_import(convert_run *run, sft_error *err) {
     const cli *c = run->c;
     import_list list = { .shards = 0 };
-    sft_code code = list_parts(run, &list, err);
-    if (code) return code;
+    sfti_arena *arena = &run->parts.arena;
+    sft_code code = SFT_OK;
+    list.count = sft_import_tensor_count(c->import);
+    list.parts = sfti_arena_array(arena, list.count, sizeof *list.parts);
+    list.shard_of = sfti_arena_array(arena, list.count, sizeof *list.shard_of);
+    if (!list.parts || !list.shard_of) return sfti_fail_memory(err, list.count);
+    for (size_t i = 0; i < list.count; i++) {
+        list.parts[i] = sft_import_part(c->import, i);
+        list.shard_of[i] = (uint32_t)sft_import_shard(c->import, i);
+    }
     size_t shards = sft_import_shard_count(c->import);
     if (shards <= 1 || !c->set.output || cli_output_is_file(c))
         return import_file(run, &list, err);
     /* shards without any tensor (all of them are aliases) are not written */
-    if (!cli_renumber(&run->parts.arena, list.shard_of, list.count, shards, &list.shards))
+    if (!cli_renumber(arena, list.shard_of, list.count, shards, &list.shards))
         code = sfti_fail_memory(err, shards);
     if (!code && !c->set.dry_run) code = save_set(run, &list, err);
     return code ? code : say_set(run, &list, err);

@@ -286,20 +286,6 @@ static void hash_verify(hash_run *run) {
 
 /* ── The command ── */
 
-static sft_code check_usage(const hash_run *run, size_t operands, sft_error *err) {
-    const char *found = NULL;
-    if (!run->c->set.sums && operands == 0) found = "expected PATH..., found 0 operands";
-    bool only_sums = run->c->set.quiet || run->c->set.status_only;
-    if (!run->c->set.sums && only_sums)
-        found = "expected -c FILE with --quiet and --status, found none";
-    if (run->c->set.sums && operands > 0)
-        found = "expected no PATH with -c FILE, whose lines name them, found one";
-    if (run->c->set.sums && run->c->set.algo.count > 0 && !cli_is_one_algo(run->algos))
-        found = "expected one algorithm for -c, that of a bare HEX, found several";
-    if (!found) return SFT_OK;
-    return cli_usage_error(err, "%s", found);
-}
-
 static void run_hash(cli *c, char **operands, size_t count) {
     hash_run run = { .c = c, .algos = c->set.algo.count > 0 ? 0 : SFT_HASH_BIT(SFT_HASH_SHA256) };
     sft_error err = SFT_ERROR_INIT;
@@ -309,7 +295,16 @@ static void run_hash(cli *c, char **operands, size_t count) {
         code = sft_hash_parse(sft_span_cstr(c->set.algo.items[i]), &more, &err);
         run.algos |= more;
     }
-    if (!code) code = check_usage(&run, count, &err);
+    const cli_settings *set = &c->set;
+    const char *found = NULL;
+    if (!set->sums && count == 0) found = "expected PATH..., found 0 operands";
+    if (!set->sums && (set->quiet || set->status_only))
+        found = "expected -c FILE with --quiet and --status, found none";
+    if (set->sums && count > 0)
+        found = "expected no PATH with -c FILE, whose lines name them, found one";
+    if (set->sums && set->algo.count > 0 && !cli_is_one_algo(run.algos))
+        found = "expected one algorithm for -c, that of a bare HEX, found several";
+    if (!code && found) code = cli_usage_error(&err, "%s", found);
     if (code) {
         cli_fail_usage(c, &err);
         return;

@@ -120,23 +120,6 @@ static sft_span full_path(cli_saving *saving, const char *path) {
 
 /* ── CivitAI: a model version as its interface answers ── */
 
-static void put_page(cli_saving *saving, sfti_json_writer *w) {
-    const char *type = cli_civitai_type(saving);
-    sfti_json_put_open(w, "model", '{');
-    put_known(saving, w, "name", "model.name");
-    if (type) sfti_json_put_cstr(w, "type", type);
-    put_raw(w, "nsfw", cli_known_text(saving, "model.nsfw"));
-    put_html(saving, w, "description", "model.description");
-    put_list(w, "tags", cli_known(saving, "model.tags"));
-    const sft_node *may = sft_node_get(cli_known_ids(saving), "permissions");
-    sft_span credit = sft_node_text(may, "credit");
-    if (credit.len > 0) sfti_json_put_bool(w, "allowNoCredit", cli_is(credit, "false"));
-    put_list(w, "allowCommercialUse", sft_node_get(may, "commercial"));
-    put_raw(w, "allowDerivatives", sft_node_text(may, "derivatives"));
-    put_raw(w, "allowDifferentLicense", sft_node_text(may, "relicense"));
-    sfti_json_close(w, '}');
-}
-
 static void put_file(cli_saving *saving, sfti_json_writer *w) {
     char kilobytes[32];
     uint64_t bytes = 0;
@@ -183,7 +166,20 @@ static void put_version(cli_saving *saving, sfti_json_writer *w) {
     put_raw(w, "clipSkip", cli_known_text(saving, "model.clip_skip"));
     if (!has_old(saving, "nsfwLevel"))
         put_raw(w, "nsfwLevel", sft_node_text(saving->root, "model.nsfw_level"));
-    put_page(saving, w);
+    const char *type = cli_civitai_type(saving);
+    sfti_json_put_open(w, "model", '{');
+    put_known(saving, w, "name", "model.name");
+    if (type) sfti_json_put_cstr(w, "type", type);
+    put_raw(w, "nsfw", cli_known_text(saving, "model.nsfw"));
+    put_html(saving, w, "description", "model.description");
+    put_list(w, "tags", cli_known(saving, "model.tags"));
+    const sft_node *may = sft_node_get(ids, "permissions");
+    sft_span credit = sft_node_text(may, "credit");
+    if (credit.len > 0) sfti_json_put_bool(w, "allowNoCredit", cli_is(credit, "false"));
+    put_list(w, "allowCommercialUse", sft_node_get(may, "commercial"));
+    put_raw(w, "allowDerivatives", sft_node_text(may, "derivatives"));
+    put_raw(w, "allowDifferentLicense", sft_node_text(may, "relicense"));
+    sfti_json_close(w, '}');
     if (author.len > 0) {
         sfti_json_put_open(w, "creator", '{');
         sfti_json_put_text(w, "username", author);
@@ -250,20 +246,6 @@ static void put_tips(cli_saving *saving, sfti_json_writer *w) {
     sft_buffer_free(&text);
 }
 
-static void put_preview(cli_saving *saving, sfti_json_writer *w) {
-    sft_preview preview;
-    if (has_old(saving, "preview_url")) return;
-    for (size_t i = 0; sft_info_preview_at(saving->model->info, i, &preview); i++) {
-        char *path = preview.path.len > 0 ? sfti_arena_copy(&saving->arena, preview.path.data,
-                                                            preview.path.len) : NULL;
-        if (!path) continue;
-        sfti_json_put_text(w, "preview_url", full_path(saving, path));
-        if (preview.nsfw_level)
-            sfti_json_put_uint(w, "preview_nsfw_level", preview.nsfw_level);
-        return;
-    }
-}
-
 static void known_manager(cli_saving *saving, sfti_json_writer *w) {
     static const char *const types[] = { "checkpoint", "diffusion_model", "embedding" };
     const sft_node *ids = cli_known_ids(saving);
@@ -275,7 +257,15 @@ static void known_manager(cli_saving *saving, sfti_json_writer *w) {
     put_text(w, "autov3", weights);
     put_text(w, "sha256", sha256);
     if (sha256.len > 0) sfti_json_put_cstr(w, "hash_status", "completed");
-    put_preview(saving, w);
+    sft_preview preview;
+    char *path = NULL; /* of the first that is a file */
+    for (size_t i = 0; !path && !has_old(saving, "preview_url")
+                       && sft_info_preview_at(saving->model->info, i, &preview); i++)
+        if (preview.path.len > 0)
+            path = sfti_arena_copy(&saving->arena, preview.path.data, preview.path.len);
+    if (path) sfti_json_put_text(w, "preview_url", full_path(saving, path));
+    if (path && preview.nsfw_level)
+        sfti_json_put_uint(w, "preview_nsfw_level", preview.nsfw_level);
     if (!has_old(saving, "notes")) put_text(w, "notes", cli_known_notes(saving));
     put_list(w, "tags", cli_known(saving, "model.tags"));
     put_html(saving, w, "modelDescription", "model.description");

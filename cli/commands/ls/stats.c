@@ -109,18 +109,6 @@ static size_t bits_text(uint64_t bits, bool is_signed, char cell[CELL_SIZE]) {
     return (size_t)len;
 }
 
-/* digits 0: as many as give the value back. */
-static size_t number_text(double value, int digits, char cell[CELL_SIZE]) {
-    char text[SFTI_DOUBLE_SIZE];
-    if (value != value) return (size_t)snprintf(cell, CELL_SIZE, "-");
-    if (digits) return (size_t)snprintf(cell, CELL_SIZE, "%.*g", digits, value);
-    size_t len = sfti_double_text(value, text);
-    if (len >= CELL_SIZE) len = CELL_SIZE - 1;
-    memcpy(cell, text, len);
-    cell[len] = 0;
-    return len;
-}
-
 static size_t cell_text(const ls_listing *l, size_t i, stats_column column, int digits,
                         char cell[CELL_SIZE]) {
     const sft_stats *stats = stats_at(l, i);
@@ -131,7 +119,16 @@ static size_t cell_text(const ls_listing *l, size_t i, stats_column column, int 
     if (column <= COLUMN_MAX && stats->values && has_bits(l, i, &is_signed))
         return bits_text(column == COLUMN_MIN ? stats->min_bits : stats->max_bits, is_signed,
                          cell);
-    return number_text(numbers[column], digits, cell);
+    /* digits 0: as many as give the value back */
+    double value = numbers[column];
+    char text[SFTI_DOUBLE_SIZE];
+    if (value != value) return (size_t)snprintf(cell, CELL_SIZE, "-");
+    if (digits) return (size_t)snprintf(cell, CELL_SIZE, "%.*g", digits, value);
+    size_t len = sfti_double_text(value, text);
+    if (len >= CELL_SIZE) len = CELL_SIZE - 1;
+    memcpy(cell, text, len);
+    cell[len] = 0;
+    return len;
 }
 
 void ls_stats_tsv(const ls_listing *l, size_t i) {

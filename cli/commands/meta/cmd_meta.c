@@ -253,22 +253,6 @@ static void change_one(cli *c, const char *operand, void *ctx) {
 
 /* ── Verbs ── */
 
-/* KEY=@FILE: the text of the file. */
-static sft_code take_file(cli *c, const char *word, const char *at, meta_change *change,
-                          sft_error *err) {
-    sft_buffer text;
-    sft_span key = { word, (size_t)(at - word) };
-    change->value_file = at + 2;
-    sft_code code = cli_read_file(c, at + 2, META_VALUE_MOST, &text, err);
-    if (code) return code;
-    change->value_file = NULL;
-    char *copy = sfti_arena_copy(&change->arena, text.data ? text.data : "", text.len);
-    if (!copy) code = sfti_fail_memory(err, text.len);
-    if (!code) change->pairs[change->count++] = (sft_pair){ key, { copy, text.len } };
-    sft_buffer_free(&text);
-    return code;
-}
-
 /* KEY VALUE... and KEY=@FILE of set. */
 static sft_code take_values(cli *c, char **words, size_t count, meta_change *change,
                             sft_error *err) {
@@ -276,7 +260,17 @@ static sft_code take_values(cli *c, char **words, size_t count, meta_change *cha
     for (size_t i = 0; !code && i < count; i++) {
         const char *mark = strstr(words[i], "=@");
         if (mark && mark > words[i] && mark[2]) {
-            code = take_file(c, words[i], mark, change, err);
+            /* KEY=@FILE: the text of the file */
+            sft_buffer text;
+            sft_span key = { words[i], (size_t)(mark - words[i]) };
+            change->value_file = mark + 2;
+            code = cli_read_file(c, mark + 2, META_VALUE_MOST, &text, err);
+            if (code) return code;
+            change->value_file = NULL;
+            char *copy = sfti_arena_copy(&change->arena, text.data ? text.data : "", text.len);
+            if (!copy) code = sfti_fail_memory(err, text.len);
+            if (!code) change->pairs[change->count++] = (sft_pair){ key, { copy, text.len } };
+            sft_buffer_free(&text);
         } else if (i + 1 < count) {
             sft_pair pair = { sft_span_cstr(words[i]), sft_span_cstr(words[i + 1]) };
             change->pairs[change->count++] = pair;
@@ -431,15 +425,6 @@ static const struct meta_verb *verb_named(const char *name) {
     return NULL;
 }
 
-/* No verb: what the options say, or a file, which is listed. */
-static const struct meta_verb *verb_without_name(const cli *c, const char *word) {
-    os_info info;
-    if (c->set.from_json || c->set.thumbnail) return verb_named("set");
-    bool is_file = strcmp(word, "-") == 0 || strpbrk(word, "./\\")
-                || sfti_os_info_path(word, true, &info) == 0;
-    return c->set.to_json || is_file ? verb_named("list") : NULL;
-}
-
 static const char *clash_of(const cli *c, const struct meta_verb *verb) {
     bool lists = verb->run == meta_list || verb->run == meta_get || verb->run == meta_header;
     bool tsv = c->set.format == CLI_TSV;
@@ -470,7 +455,14 @@ static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands,
 static void run_meta(cli *c, char **operands, size_t count) {
     const struct meta_verb *verb = verb_named(operands[0]);
     size_t skip = verb != NULL;
-    if (!verb) verb = verb_without_name(c, operands[0]);
+    if (!verb) { /* what the options say, or a file, which is listed */
+        os_info info;
+        const char *word = operands[0];
+        bool is_file = strcmp(word, "-") == 0 || strpbrk(word, "./\\")
+                    || sfti_os_info_path(word, true, &info) == 0;
+        if (c->set.from_json || c->set.thumbnail) verb = verb_named("set");
+        else if (c->set.to_json || is_file) verb = verb_named("list");
+    }
     count -= skip;
     const char *clash = verb ? clash_of(c, verb) : NULL;
     sft_error err = SFT_ERROR_INIT;

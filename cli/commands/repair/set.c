@@ -278,18 +278,6 @@ static sft_code compare_claims(repair_model *m, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code check_total(repair_model *m, sft_span text, sft_error *err) {
-    sft_span metadata, value = sft_span_cstr("none");
-    uint64_t total = 0;
-    bool there = cli_raw_member(text, "metadata", &metadata)
-                 && cli_raw_member(metadata, "total_size", &value);
-    if (there && cli_raw_uint(metadata, "total_size", &total) && total == m->bytes) return SFT_OK;
-    const char *kept = sfti_arena_copy(m->arena, value.data, value.len);
-    m->found.total = true;
-    m->found.total_found = (sft_span){ kept, value.len };
-    return kept ? SFT_OK : model_memory(err);
-}
-
 /* Before anything is written; the findings are printed afterwards. */
 static sft_code check_index(repair_model *m, sft_error *err) {
     sft_buffer text;
@@ -301,7 +289,17 @@ static sft_code check_index(repair_model *m, sft_error *err) {
     while (whole.len > 0 && memchr(" \t\r\n", *whole.data, 4)) whole.data++, whole.len--;
     if (!code && cli_raw_member(whole, "weight_map", &map)) code = list_claims(m, map, err);
     if (!code) code = compare_claims(m, err);
-    if (!code) code = check_total(m, whole, err);
+    sft_span metadata, value = sft_span_cstr("none");
+    uint64_t total = 0;
+    bool there = cli_raw_member(whole, "metadata", &metadata)
+                 && cli_raw_member(metadata, "total_size", &value);
+    bool right = there && cli_raw_uint(metadata, "total_size", &total) && total == m->bytes;
+    if (!code && !right) {
+        const char *kept = sfti_arena_copy(m->arena, value.data, value.len);
+        m->found.total = true;
+        m->found.total_found = (sft_span){ kept, value.len };
+        if (!kept) code = model_memory(err);
+    }
     sft_buffer_free(&text);
     return code;
 }

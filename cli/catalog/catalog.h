@@ -2,8 +2,8 @@
 #ifndef CATALOG_CATALOG_H
 #define CATALOG_CATALOG_H
 
+#include "catalog/details.h"
 #include "catalog/html.h"
-#include "catalog/more.h"
 #include "catalog/pictures.h"
 #include "catalog/rows.h"
 #include "support/titles.h"
@@ -24,7 +24,7 @@ typedef struct catalog_list {
     catalog_run *run;
     char title[CLI_TITLE_SIZE];
     catalog_rows rows;
-    catalog_more more;
+    catalog_details details;
 } catalog_list;
 
 /* Begin the page. err must outlive the list; free it with catalog_list_free, also after a

@@ -2,7 +2,6 @@
  * a block, the columns at the end. */
 #include "catalog/catalog.h"
 
-#include "catalog/common.h"
 #include "catalog/text.h"
 #include "support/files.h"
 
@@ -41,7 +40,7 @@ sft_code catalog_list_begin(catalog_list *list, catalog_run *run, sft_error *err
     run->pictures.page = &run->page;
     rows_begin(&list->rows, run->c, &run->places);
     html_begin(&run->page, HTML_CATALOG, run->sink, list->title, &run->c->alloc, err);
-    more_begin(&list->more, &run->page, &run->c->alloc, err);
+    details_begin(&list->details, &run->page, &run->c->alloc, err);
     return run->page.code;
 }
 
@@ -56,19 +55,20 @@ sft_code catalog_list_add(catalog_list *list, const cli_model *model, sft_error 
         code = pictures_of(&list->run->pictures, model, &arena, &pictures, &count, err);
     if (!code) code = rows_add(&list->rows, model, pictures, count, err);
     if (!code)
-        code = more_add(&list->more, model, path, pictures, count, rows_last_bytes(&list->rows));
+        code = details_add(&list->details, model, path, pictures, count,
+                           rows_last_bytes(&list->rows));
     sfti_arena_free(&arena);
     return code;
 }
 
 sft_code catalog_list_end(catalog_list *list, sft_error *err) {
     html_page *page = &list->run->page;
-    sft_code code = more_end(&list->more);
-    if (!code) code = rows_write(&list->rows, page, list->title, MORE_MODELS, err);
+    sft_code code = details_end(&list->details);
+    if (!code) code = rows_write(&list->rows, page, list->title, DETAILS_MODELS, err);
     return code ? code : html_end(page);
 }
 
 void catalog_list_free(catalog_list *list) {
     rows_free(&list->rows);
-    more_free(&list->more);
+    details_free(&list->details);
 }

@@ -1,4 +1,4 @@
-#include "catalog/faults.h"
+#include "catalog/rows.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "catalog/page.h"
 #include "safetensors_hash.h"
-#include "support/base64.h"
+#include "support/values.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "catalog/model_norms.h"
+#include "catalog/model_page.h"
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "catalog/common.h"
+#include "catalog/text.h"
 #include "os/os.h"
-#include "support/nodes.h"
+#include "support/models.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,11 @@
 /* A page about one model. */
 #include "base/error.h"
 #include "catalog/catalog.h"
-#include "catalog/common.h"
 #include "catalog/dict.h"
-#include "catalog/model_norms.h"
-#include "catalog/model_stats.h"
+#include "catalog/model_page.h"
 #include "catalog/text.h"
 #include "support/files.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <string.h>

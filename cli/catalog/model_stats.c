@@ -1,10 +1,10 @@
-#include "catalog/model_stats.h"
+#include "catalog/model_page.h"
 
 #include "base/error.h"
-#include "catalog/common.h"
+#include "catalog/text.h"
 #include "safetensors_stats.h"
+#include "support/cli.h"
 #include "support/hash.h"
-#include "support/progress.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "catalog/model_tensors.h"
+#include "catalog/model_page.h"
 
 #include "base/checked.h"
 #include "base/error.h"

@@ -1,10 +1,10 @@
 #include "catalog/pictures.h"
 
 #include "os/os.h"
-#include "support/base64.h"
 #include "support/files.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/remote.h"
+#include "support/values.h"
 #include "support/words.h"
 
 #include <stdio.h>

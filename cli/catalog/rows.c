@@ -4,7 +4,7 @@
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/titles.h"
 #include "support/words.h"
 

@@ -4,9 +4,17 @@
 #define CATALOG_ROWS_H
 
 #include "catalog/dict.h"
-#include "catalog/faults.h"
 #include "catalog/html.h"
 #include "catalog/pictures.h"
+
+/* What a card says of a model that could not be read, in two words. */
+typedef struct catalog_fault {
+    const char *id;    /* an icon's name (page/icons.js) */
+    const char *label;
+} catalog_fault;
+
+/* bytes: of the file, UINT64_MAX if unknown. Static. */
+const catalog_fault *catalog_fault_of(const sft_error *err, uint64_t bytes);
 
 #define ROW_WORDS 3
 #define ROW_TAGS 32

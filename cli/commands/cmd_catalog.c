@@ -4,8 +4,8 @@
 #include "commands/commands.h"
 #include "commands/info/online.h"
 #include "os/io.h"
+#include "support/cli.h"
 #include "support/output.h"
-#include "support/progress.h"
 #include "support/remote.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* diff: compare two models. */
 #include "base/checked.h"
 #include "commands/commands.h"
-#include "support/fit.h"
-#include "support/progress.h"
+#include "support/cli.h"
+#include "support/print.h"
 #include "support/remote.h"
 
 #include <inttypes.h>

@@ -4,9 +4,9 @@
 #include "base/order.h"
 #include "commands/commands.h"
 #include "os/io.h"
-#include "support/fit.h"
 #include "support/hash.h"
-#include "support/import.h"
+#include "support/models.h"
+#include "support/print.h"
 #include "support/remote.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* help: explain the commands. */
 #include "commands/commands.h"
-#include "support/dtypes.h"
 #include "support/hints.h"
 #include "support/manual.h"
+#include "support/values.h"
 
 #include <string.h>
 

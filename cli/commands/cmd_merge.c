@@ -1,7 +1,7 @@
 /* merge: merge shards or several files into one file. */
 #include "commands/commands.h"
-#include "support/group.h"
 #include "support/hints.h"
+#include "support/models.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/remote.h"

@@ -1,11 +1,9 @@
 /* select: a model with fewer tensors. */
 #include "commands/commands.h"
 #include "support/fresh.h"
-#include "support/many.h"
 #include "support/output.h"
 #include "support/remote.h"
 #include "support/words.h"
-#include "support/written.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "support/bad_urls.h"
+#include "support/remote.h"
 
 #include "base/error.h"
 #include "base/files.h"

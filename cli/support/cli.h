@@ -36,7 +36,7 @@ typedef struct cli {
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
     bool no_imports; /* a model in another format is refused: the command changes what is there */
-    struct sft_import *import; /* of the model that was opened last, or NULL (import.h) */
+    struct sft_import *import; /* of the model that was opened last, or NULL (models.h) */
     sft_remote *remote; /* of URLs; NULL until there is one */
     struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
     sft_remote_sums other_requests; /* of other remotes, which are closed */
@@ -144,5 +144,22 @@ void cli_passed_line(const cli *c, cli_out *out);
 
 /* Whether there is no point in going on. */
 bool cli_is_over(const cli *c);
+
+/* ── Progress ── */
+
+typedef struct cli_progress {
+    cli *c;
+    const char *path;
+    uint64_t started, shown; /* sfti_os_now_ns; shown 0 = nothing on the screen yet */
+    /* Of a work of several jobs: bytes of those that are done, and of all; 0 = one job. */
+    uint64_t before, all;
+} cli_progress;
+
+/* A job that ticks p; p must outlive it. */
+sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path);
+/* So many of so many models are done (of: 0 = unknown); no tick is needed. */
+void cli_progress_count(cli_progress *p, size_t count, size_t of);
+/* Wipe the line, if there is one. */
+void cli_progress_end(cli_progress *p);
 
 #endif

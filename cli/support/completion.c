@@ -1,5 +1,5 @@
 #include "safetensors_hash.h"
-#include "support/field_table.h"
+#include "support/fields.h"
 #include "support/manual.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "support/dataset.h"
+#include "support/models.h"
 
 #include "base/result.h"
 #include "base/tree.h"

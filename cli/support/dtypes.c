@@ -1,4 +1,4 @@
-#include "support/dtypes.h"
+#include "support/values.h"
 
 #include "support/hints.h"
 #include "support/options.h"

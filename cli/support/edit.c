@@ -3,10 +3,9 @@
 #include "base/files.h"
 #include "edit/dropped.h"
 #include "os/os.h"
+#include "support/cli.h"
 #include "support/files.h"
 #include "support/output.h"
-#include "support/progress.h"
-#include "support/written.h"
 
 #include <errno.h>
 #include <inttypes.h>

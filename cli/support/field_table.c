@@ -1,4 +1,4 @@
-#include "support/field_table.h"
+#include "support/fields.h"
 
 #include "safetensors_info.h"
 

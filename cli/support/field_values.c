@@ -1,4 +1,4 @@
-#include "support/field_values.h"
+#include "support/fields.h"
 
 #include "safetensors_info.h"
 #include "support/words.h"

@@ -1,7 +1,5 @@
 #include "support/fields.h"
 
-#include "support/field_table.h"
-
 #include <stdlib.h>
 #include <string.h>
 

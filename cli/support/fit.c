@@ -1,9 +1,9 @@
-#include "support/fit.h"
+#include "support/print.h"
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "os/os.h"
-#include "support/widths.h"
+#include "support/cli.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "support/formats.h"
+#include "support/input.h"
 
 #include "base/files.h"
 #include "os/os.h"

@@ -8,8 +8,8 @@
 #ifndef CLI_FRESH_H
 #define CLI_FRESH_H
 
+#include "support/cli.h"
 #include "support/parts.h"
-#include "support/progress.h"
 
 typedef struct cli_fresh {
     cli *c;

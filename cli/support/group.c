@@ -1,4 +1,4 @@
-#include "support/group.h"
+#include "support/models.h"
 
 #include "base/files.h"
 #include "os/os.h"

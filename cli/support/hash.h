@@ -4,7 +4,6 @@
 
 #include "safetensors_hash.h"
 #include "support/cli.h"
-#include "support/progress.h"
 
 /* Every input that the operands name, in order. */
 typedef struct cli_input_list {

@@ -1,9 +1,8 @@
-#include "support/import.h"
+#include "support/models.h"
 
 #include "base/mem.h"
-#include "support/dtypes.h"
 #include "support/remote.h"
-#include "support/sizes.h"
+#include "support/values.h"
 #include "support/words.h"
 
 #include <string.h>

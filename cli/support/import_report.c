@@ -1,4 +1,4 @@
-#include "support/import.h"
+#include "support/models.h"
 
 #include <inttypes.h>
 

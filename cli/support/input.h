@@ -1,10 +1,29 @@
-/* What PATH... names: files, folders, indexes, standard input; one input per model. */
+/* What PATH... names: files, folders, indexes, standard input; one input per model. Models in other
+ * formats (safetensors_import.h) are found in a folder by their names, then by their contents. */
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
 
 #include "base/mem.h"
 #include "safetensors_set.h"
-#include "support/formats.h"
+
+/* ── Other formats by name ── */
+
+/* Ends of their files' names. A single array (.npy) is no model, unless it is named. */
+#define CLI_OTHER_FORMATS 14
+extern const char *const cli_other_formats[CLI_OTHER_FORMATS];
+
+/* The row of a file's name, or CLI_OTHER_FORMATS. */
+size_t cli_other_format(sft_span name);
+/* Whether a file of such a name is a model, or was to be one: what only models are called is told
+ * by its name, however broken, unless it is a sound file of another kind (a pickle or an archive
+ * without tensors); any other name by the contents. open: for its files and limits. */
+bool cli_is_other_model(const char *path, const sft_open_options *open);
+/* Whether the name is one that only models have. */
+bool cli_is_model_name(sft_span name);
+/* A part of a GGUF model after the first, which stands for all where it is there. */
+bool cli_is_later_part(const char *path, const sft_files *files);
+
+/* ── Inputs ── */
 
 typedef enum cli_input_kind {
     CLI_FILE,
@@ -46,7 +65,7 @@ typedef struct cli_inputs {
  * folder with a model_index.json). */
 typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS = 2 } cli_depth;
 
-/* Added to a depth: models in other formats (formats.h) count too, broken ones as well; or sound
+/* Added to a depth: models in other formats count too, broken ones as well; or sound
  * ones, only where no model in safetensors was found. */
 #define CLI_AND_OTHERS 4
 #define CLI_ELSE_OTHERS 8

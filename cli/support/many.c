@@ -1,11 +1,10 @@
-#include "support/many.h"
+#include "support/output.h"
 
 #include "base/portable.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/files.h"
 #include "support/hash.h"
-#include "support/output.h"
 #include "support/remote.h"
 #include "support/words.h"
 

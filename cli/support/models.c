@@ -5,8 +5,6 @@
 #include "os/path.h"
 #include "os/workers.h"
 #include "support/files.h"
-#include "support/dataset.h"
-#include "support/group.h"
 #include "support/remote.h"
 
 #include <errno.h>

@@ -1,11 +1,12 @@
-/* Models as info and find see them: each with its facts, read by several threads, delivered in
- * the order of the inputs. */
+/* Models as commands see them: opened in whatever format, in one file or several, and for info and
+ * find each with its facts, read by several threads, delivered in the order of the inputs. */
 #ifndef CLI_MODELS_H
 #define CLI_MODELS_H
 
+#include "safetensors_import.h"
 #include "safetensors_info.h"
+#include "safetensors_tree.h"
 #include "support/hash.h"
-#include "support/import.h"
 
 typedef struct cli_member {
     const char *path, *name; /* name: of the component's folder */
@@ -94,5 +95,63 @@ void cli_print_model_json(cli *c, cli_model *model);
 
 /* The result object of a model that could not be read, after a complaint. */
 void cli_fail_model(cli *c, const cli_model *model);
+
+/* ── Which inputs are one model ── */
+
+typedef struct cli_models {
+    sfti_arena arena;
+    cli_model *items;
+    size_t count, capacity;
+} cli_models;
+
+/* Append the models of one operand's inputs; found: by looking into a folder, so that
+ * shards and components belong together. A folder without models may be an empty
+ * dataset. False when memory ran out. */
+bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found);
+/* Shards of a model that are not there, by name; false when memory ran out. */
+bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena);
+/* Of model-00002-of-00003.safetensors 2, 3 and "model" with its folder. */
+bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base);
+
+/* ── Datasets ── */
+
+/* The result object of the dataset in a folder (docs/json-info.md, info). */
+sft_code cli_dataset_tree(cli *c, const char *folder, sft_tree **out, sft_error *err);
+
+/* ── Models in other formats ── */
+
+/* The options of convert that say what is imported. */
+extern const cli_option cli_import_options_table[];
+
+/* By the settings; of commands that only read, tensors that cannot be carried are left out.
+ * SFT_BAD_ARGUMENT. */
+sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *err);
+
+/* Open a path: safetensors, or else whatever format it is in. *import is what the set is of, NULL
+ * for safetensors; it lives as long as the set. When it is neither, err says why it is not
+ * safetensors. */
+sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
+                       sft_import **import, sft_error *err);
+
+/* Lines about an import: aliases, what was left out, globals that a pickle loader would have
+ * called. */
+void cli_say_import(cli *c, const char *path, const sft_import *import);
+/* "a, b and 3 more": globals with calls, or nothing; whether there are any. */
+bool cli_say_globals(cli_out *out, const sft_import *import, size_t most);
+/* The member "import" of a result. */
+void cli_put_import(cli *c, sfti_json_writer *w, const char *path, const sft_import *import);
+
+/* ── Trees of facts ── */
+
+/* The first item of the list or object at a path; NULL when there is none. */
+static inline const sft_node *cli_first(const sft_node *root, const char *path) {
+    const sft_node *node = sft_node_find(root, path);
+    return node ? node->first : NULL;
+}
+
+/* Bytes of the files that the model is in, in whatever format. */
+static inline bool cli_model_bytes(const sft_node *root, uint64_t *out) {
+    return sft_node_uint(root, "import.input_bytes", out) || sft_node_uint(root, "file.bytes", out);
+}
 
 #endif

@@ -1,6 +1,6 @@
 #include "base/mem.h"
 #include "support/cli.h"
-#include "support/import.h"
+#include "support/models.h"
 
 #include <string.h>
 

@@ -4,11 +4,10 @@
 #include "base/files.h"
 #include "os/io.h"
 #include "os/path.h"
+#include "support/cli.h"
 #include "support/hints.h"
-#include "support/progress.h"
 #include "support/remote.h"
 #include "support/words.h"
-#include "support/written.h"
 
 #include <errno.h>
 #include <stdio.h>

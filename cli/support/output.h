@@ -7,7 +7,7 @@
 
 #include "support/models.h"
 #include "support/parts.h"
-#include "support/sizes.h"
+#include "support/values.h"
 
 typedef enum cli_target {
     CLI_TARGET_NEW,    /* -o must be given */
@@ -75,5 +75,48 @@ const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]);
 /* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
 char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
                        uint32_t count);
+
+/* ── What is printed when it is done ── */
+
+typedef struct cli_written_file {
+    const char *path;
+    size_t tensors;
+    uint64_t bytes; /* of its tensors */
+} cli_written_file;
+
+typedef struct cli_written {
+    const char *input;  /* NULL: several models */
+    const char *output; /* what is or would be written: a file, a folder, an index */
+    const cli_written_file *files;
+    size_t file_count;
+    bool is_set;        /* in several files, and an index */
+    bool fresh;         /* of a model that is there the files that change, under fresh names */
+    uint32_t dtype;     /* of convert: SFT_DTYPE_COUNT = of another command */
+    uint64_t cast, bytes_before;
+    void (*more)(void *ctx, sfti_json_writer *w); /* further members, or NULL */
+    void *ctx;
+} cli_written;
+
+#define CLI_WRITTEN_INIT { .dtype = SFT_DTYPE_COUNT }
+
+/* Of parts; where shard_of is not NULL of those only that stand in `shard`. */
+cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
+                                   const uint32_t *shard_of, uint32_t shard);
+void cli_say_written(cli *c, const cli_written *written);
+
+/* Of c->dropped: the member "dropped" of a result, and a line on stderr. */
+void cli_put_dropped(const cli *c, sfti_json_writer *w);
+void cli_say_dropped(cli *c, const char *path);
+
+/* ── Many models ── */
+
+typedef void (*cli_write_fn)(cli *c, const char *path, void *ctx);
+
+/* Calls `each` for the operand or, for several operands and with -r, for every model that they
+ * stand for, then prints how many were changed. -o DIR/, or a folder that exists, takes the place
+ * of -o FILE: the results have the names of their inputs (c->set.output is the path of each while
+ * `each` runs). DIR is made if it is not there. A usage error, before anything is written, if
+ * several models would have one name, or -o names a file for several. */
+void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, void *ctx);
 
 #endif

@@ -1,11 +1,10 @@
 #include "base/files.h"
 #include "os/io.h"
+#include "support/cli.h"
 #include "support/files.h"
 #include "support/output.h"
-#include "support/progress.h"
 #include "support/raw.h"
 #include "support/remote.h"
-#include "support/written.h"
 
 #include <string.h>
 

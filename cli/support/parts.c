@@ -1,9 +1,10 @@
+/* The tensors of models as parts to be written. */
 #include "support/parts.h"
 
 #include "keys/digest_keys.h"
 #include "base/order.h"
 #include "support/edit.h"
-#include "support/import.h"
+#include "support/models.h"
 #include "support/remote.h"
 
 #include <inttypes.h>
@@ -153,6 +154,13 @@ static sft_code list_tensors(const cli *c, cli_parts *p, sft_error *err) {
 }
 
 /* ── Metadata ── */
+
+sft_pair cli_parts_pair(const void *parts, size_t i) {
+    const cli_parts *p = parts;
+    if (p->pairs) return p->pairs[i];
+    if (!p->picks) return sft_file_metadata_at(p->files[p->only], i);
+    return sft_file_metadata_at(p->files[p->picks[i].file], p->picks[i].pair);
+}
 
 static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(cli_parts_pair(parts, a).key, cli_parts_pair(parts, b).key);
@@ -318,4 +326,21 @@ bool cli_renumber(sfti_arena *arena, uint32_t *shard_of, size_t count, size_t sh
         if (number[s] == 0) number[s] = (*used)++;
     for (size_t i = 0; number && i < count; i++) shard_of[i] = number[shard_of[i]];
     return number != NULL;
+}
+
+/* ── Writing them ── */
+
+sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts) {
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    plan.has_metadata = parts->has_metadata;
+    plan.level = (sft_level)c->set.level;
+    plan.alloc = &c->alloc;
+    plan.pair_at = cli_parts_pair;
+    plan.pair_ctx = parts;
+    return plan;
+}
+
+uint64_t cli_spec_bytes(const sft_spec *spec) {
+    uint64_t bytes = 0;
+    return sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL) ? 0 : bytes;
 }

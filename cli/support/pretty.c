@@ -1,7 +1,6 @@
-#include "support/pretty.h"
+#include "support/raw.h"
 
 #include "os/os.h"
-#include "support/raw.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "os/path.h"
-#include "support/widths.h"
 
 #include <errno.h>
 #include <inttypes.h>

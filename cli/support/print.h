@@ -7,11 +7,13 @@
 #include "base/error.h"
 #include "safetensors.h"
 
+struct cli;
+
 typedef struct cli_out {
     int fd;
     int error; /* errno of the first failed write, or 0 */
     bool color;
-    bool measured;       /* columns is known: of a terminal, or 0 (fit.h) */
+    bool measured;       /* columns is known: of a terminal, or 0 (cli_columns) */
     size_t columns;
     sft_buffer *capture; /* NULL: to the descriptor */
     bool lost;           /* that is out of memory */
@@ -82,5 +84,26 @@ size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char buffer[CLI_SHAP
 
 /* `[byte N: ][tensor "x": ]message[; hint]`, no newline. */
 void cli_error_text(cli_out *out, const sft_error *err);
+
+/* ── Lines that fit the terminal ── */
+
+/* Columns of the terminal that the output goes to; 0 if it goes anywhere else, which gets lines as
+ * long as they are. */
+size_t cli_columns(cli_out *out);
+
+typedef struct cli_fit {
+    struct cli *c;
+    sft_buffer text;
+    size_t columns, indent;
+} cli_fit;
+
+/* What is printed to c->out from here to cli_fit_end is broken at spaces where a line would be
+ * wider than the terminal, and continues after `indent` spaces. A word that is wider itself is cut
+ * in the middle, with an ellipsis. */
+void cli_fit_begin(cli_fit *fit, struct cli *c, size_t indent);
+void cli_fit_end(cli_fit *fit);
+
+/* Columns of a terminal that a character takes: 0, 1 or 2. */
+size_t cli_code_width(uint32_t code);
 
 #endif

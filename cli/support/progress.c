@@ -1,4 +1,4 @@
-#include "support/progress.h"
+#include "support/cli.h"
 
 #include "os/os.h"
 

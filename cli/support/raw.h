@@ -4,6 +4,7 @@
 #define CLI_RAW_H
 
 #include "base/json.h"
+#include "support/print.h"
 
 /* Whether the text is one JSON value in UTF-8. All else here takes such a text or a part. */
 bool cli_raw_check(sft_span text);
@@ -42,5 +43,14 @@ bool cli_raw_covers(sft_span under, sft_span over);
 
 /* A member as it was found, into an object that is being written. */
 void cli_raw_write(sfti_json_writer *w, sft_span key, sft_span value);
+
+/* ── On indented lines ── */
+
+/* Write a JSON text as it is spelled but for white space: members and elements on lines of their
+ * own, `indent` spaces before the first level; escaped for a terminal. text must be valid
+ * (cli_raw_check). */
+void cli_pretty(cli_out *out, sft_span text, size_t indent);
+/* Whether a text is an object or array worth that. */
+bool cli_is_pretty(sft_span text);
 
 #endif

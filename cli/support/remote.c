@@ -2,7 +2,6 @@
 
 #include "base/files.h"
 #include "os/os.h"
-#include "support/bad_urls.h"
 #include "support/hints.h"
 #include "support/words.h"
 

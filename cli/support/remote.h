@@ -58,4 +58,13 @@ void cli_put_remote(const cli *c, sfti_json_writer *w, const char *path);
 sft_code cli_remote_read(const cli *c, const char *path, uint64_t most, sft_buffer *out,
                          sft_error *err);
 
+/* ── Operands that look like URLs and are none ── */
+
+/* Keep what is wrong with a URL. *name is what may be shown of it, and what it is opened by.
+ * *err is as it was without an error when this succeeds. */
+sft_code cli_bad_url_add(cli *c, const char *url, sft_error *err, const char **name);
+/* These files, and the URLs that were added. */
+const sft_files *cli_bad_urls_files(cli *c, const sft_files *files);
+void cli_bad_urls_free(cli *c);
+
 #endif

@@ -1,7 +1,6 @@
 #include "keys/digest_keys.h"
 #include "support/fresh.h"
 #include "support/output.h"
-#include "support/written.h"
 
 #include <string.h>
 

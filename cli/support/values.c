@@ -1,6 +1,11 @@
+/* Elements and bytes as text, and sizes and counts out of it. */
 #include "support/values.h"
 
+#include "base/checked.h"
+#include "base/error.h"
 #include "base/number.h"
+#include "support/options.h"
+#include "support/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,4 +85,103 @@ size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
         return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%s", bits ? "true" : "false");
     }
     return integer_text(info, bits, buffer);
+}
+
+/* ── Sizes and counts ── */
+
+static sft_code bad_size(const char *text, sft_error *err) {
+    return cli_usage_error(err, "expected a size such as 5GB, 512MiB or 1000, found \"%s\"", text);
+}
+
+/* Digits at *at, which moves past them; false when there are none or too many. */
+static bool take_digits(const char **at, uint64_t *out) {
+    const char *begin = *at;
+    *out = 0;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (!sfti_mul(*out, 10, out) || !sfti_add(*out, (uint64_t)(**at - '0'), out)) return false;
+    }
+    return *at > begin;
+}
+
+static const struct {
+    const char *unit;
+    uint64_t bytes;
+} size_units[] = {
+    { "", 1 },
+    { "B", 1 },
+    { "K", 1000 },
+    { "KB", 1000 },
+    { "KiB", UINT64_C(1) << 10 },
+    { "M", 1000000 },
+    { "MB", 1000000 },
+    { "MiB", UINT64_C(1) << 20 },
+    { "G", 1000000000 },
+    { "GB", 1000000000 },
+    { "GiB", UINT64_C(1) << 30 },
+    { "T", UINT64_C(1000000000000) },
+    { "TB", UINT64_C(1000000000000) },
+    { "TiB", UINT64_C(1) << 40 },
+};
+
+/* whole + part / scale units, a fraction of a byte left out; 0: too many, or none. */
+static uint64_t size_of(uint64_t whole, uint64_t part, uint64_t scale, uint64_t unit) {
+    uint64_t bytes, more;
+    if (!sfti_mul(whole, unit, &bytes) || !sfti_mul(part, unit, &more)) return 0;
+    return sfti_add(bytes, more / scale, &bytes) ? bytes : 0;
+}
+
+sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
+    const char *at = text;
+    uint64_t whole, part = 0, scale = 1;
+    if (!take_digits(&at, &whole)) return bad_size(text, err);
+    if (*at == '.') {
+        const char *begin = ++at;
+        if (!take_digits(&at, &part) || at - begin > 6) return bad_size(text, err);
+        for (ptrdiff_t i = at - begin; i > 0; i--) scale *= 10;
+    }
+    if (*at == ' ') at++;
+    for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++) {
+        if (!cli_same_letters(sft_span_cstr(at), sft_span_cstr(size_units[i].unit))) continue;
+        *out = size_of(whole, part, scale, size_units[i].bytes);
+        return *out > 0 ? SFT_OK : bad_size(text, err);
+    }
+    return bad_size(text, err);
+}
+
+sft_code cli_parse_count(const char *text, const char *what, uint32_t *out, sft_error *err) {
+    uint64_t value;
+    if (cli_parse_number(text, UINT32_MAX, &value) && value > 0) {
+        *out = (uint32_t)value;
+        return SFT_OK;
+    }
+    return cli_usage_error(err, "expected a number of %s, found \"%s\"", what, text);
+}
+
+/* ── Base64 ── */
+
+size_t cli_base64(sft_span bytes, char *out) {
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *at = (const uint8_t *)bytes.data;
+    size_t len = 0;
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t left = bytes.len - i;
+        uint32_t three = (uint32_t)at[i] << 16 | (left > 1 ? (uint32_t)at[i + 1] << 8 : 0) |
+                         (left > 2 ? at[i + 2] : 0u);
+        for (int d = 0; d < 4; d++) out[len++] = digits[three >> (18 - 6 * d) & 63];
+        if (left < 3) out[len - 1] = '=';
+        if (left < 2) out[len - 2] = '=';
+    }
+    return len;
+}
+
+sft_span cli_data_url(const char *media_type, sft_span bytes, sfti_arena *arena) {
+    static const char before[] = "data:", after[] = ";base64,";
+    size_t type = strlen(media_type), head = sizeof before - 1 + type + sizeof after - 1;
+    char *text = sfti_arena_take(arena, head + cli_base64_size(bytes.len));
+    if (!text) return (sft_span){ NULL, 0 };
+    memcpy(text, before, sizeof before - 1);
+    memcpy(text + sizeof before - 1, media_type, type);
+    memcpy(text + head - (sizeof after - 1), after, sizeof after - 1);
+    return (sft_span){ text, head + cli_base64(bytes, text + head) };
 }

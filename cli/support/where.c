@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "safetensors_info.h"
-#include "support/field_values.h"
 #include "support/fields.h"
 #include "support/words.h"
 

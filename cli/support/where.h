@@ -4,7 +4,7 @@
 
 #include "safetensors_tree.h"
 #include "support/cli.h"
-#include "support/field_table.h"
+#include "support/fields.h"
 
 typedef enum cli_where_op {
     CLI_WHERE_EQUAL,

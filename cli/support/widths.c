@@ -1,7 +1,7 @@
 /* Columns of a terminal that a character takes. From Unicode 14: general categories Mn and Me and
  * the Jamo that join a syllable take none, East Asian Width W and F takes two. Ranges reach over
  * code points that are not assigned. */
-#include "support/widths.h"
+#include "support/print.h"
 
 typedef struct code_range {
     uint32_t first, last;

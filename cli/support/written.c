@@ -1,4 +1,4 @@
-#include "support/written.h"
+#include "support/output.h"
 
 #include "keys/digest_keys.h"
 

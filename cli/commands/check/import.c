@@ -2,8 +2,8 @@
 #include "commands/check/check.h"
 
 #include "base/result.h"
-#include "support/import.h"
-#include "support/progress.h"
+#include "support/cli.h"
+#include "support/models.h"
 
 /* A model in another format is valid if all of it can be imported: its table of contents holds
  * together, and with --deep its records have their checksums. */

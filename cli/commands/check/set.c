@@ -1,8 +1,8 @@
 /* Models with an index: each shard, then how they fit together. */
 #include "base/mem.h"
 #include "commands/check/check.h"
+#include "support/cli.h"
 #include "support/files.h"
-#include "support/progress.h"
 
 #include <string.h>
 

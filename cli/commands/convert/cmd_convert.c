@@ -2,14 +2,15 @@
 #include "commands/commands.h"
 #include "commands/convert/convert.h"
 #include "convert/dropped.h"
-#include "support/dtypes.h"
+#include "safetensors_convert.h"
+#include "support/cli.h"
 #include "support/fresh.h"
 #include "support/hash.h"
-#include "support/many.h"
-#include "support/progress.h"
+#include "support/output.h"
+#include "support/parts.h"
 #include "support/remote.h"
+#include "support/values.h"
 #include "support/words.h"
-#include "support/written.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* convert: models written in other formats. */
 #include "commands/convert/convert.h"
 
+#include "support/cli.h"
 #include "support/hints.h"
-#include "support/progress.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* convert: models in other formats, into safetensors without casts. */
 #include "commands/convert/convert.h"
+#include "support/cli.h"
+#include "support/output.h"
 
-#include "support/progress.h"
-#include "support/written.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* convert: what its results say, also of values that casts to fewer bits have lost. */
 #include "commands/convert/convert.h"
+#include "support/output.h"
 
-#include "support/written.h"
 
 #include <inttypes.h>
 

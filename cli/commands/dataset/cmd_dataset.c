@@ -3,10 +3,10 @@
 #include "commands/commands.h"
 #include "commands/dataset/dataset.h"
 #include "os/io.h"
+#include "support/cli.h"
 #include "support/hints.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/output.h"
-#include "support/progress.h"
 #include "support/words.h"
 
 #include <string.h>

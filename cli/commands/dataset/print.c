@@ -1,7 +1,7 @@
 /* dataset: what its verbs say to people. */
 #include "commands/dataset/dataset.h"
-#include "support/fit.h"
-#include "support/nodes.h"
+#include "support/models.h"
+#include "support/print.h"
 #include "support/words.h"
 
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "support/fields.h"
 #include "support/files.h"
 #include "support/models.h"
-#include "support/nodes.h"
 #include "support/remote.h"
 #include "support/titles.h"
 #include "support/where.h"

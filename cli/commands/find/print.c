@@ -1,7 +1,7 @@
 /* find: how what was found is shown. */
 #include "commands/find/find.h"
 #include "support/fields.h"
-#include "support/fit.h"
+#include "support/print.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "base/sink.h"
 #include "os/io.h"
 #include "support/files.h"
+#include "support/models.h"
 #include "support/output.h"
 #include "support/remote.h"
 #include "support/words.h"

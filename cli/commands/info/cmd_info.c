@@ -8,7 +8,7 @@
 #include "commands/info/save_as.h"
 #include "support/cli.h"
 #include "support/fields.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"
 

@@ -2,7 +2,8 @@
 #include "commands/info/facts.h"
 
 #include "base/error.h"
-#include "support/nodes.h"
+#include "support/files.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Which facts are known well enough to be written. */
 #include "commands/info/facts.h"
 
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * that no CivitAI label follows from its tensors. The reverse of src/label/maps.c and declared.c;
  * tests/cli/info/save-as-names.sh reads each row back. */
 #include "commands/info/facts.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "os/os.h"
 #include "support/files.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/raw.h"
 #include "support/remote.h"
 #include "support/words.h"

@@ -3,8 +3,7 @@
 #include "os/path.h"
 
 #include "support/files.h"
-#include "support/group.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/where.h"
 #include "support/words.h"
 

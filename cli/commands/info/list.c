@@ -5,8 +5,8 @@
 #include "commands/info/label.h"
 #include "os/path.h"
 #include "support/files.h"
-#include "support/fit.h"
-#include "support/nodes.h"
+#include "support/models.h"
+#include "support/print.h"
 #include "support/titles.h"
 #include "support/words.h"
 

@@ -5,8 +5,8 @@
 #define CLI_INFO_LIST_H
 
 #include "base/mem.h"
+#include "support/cli.h"
 #include "support/models.h"
-#include "support/progress.h"
 
 #define LIST_SAMPLE 1000
 

@@ -7,7 +7,7 @@
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/hints.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/output.h"
 #include "support/words.h"
 

@@ -5,7 +5,7 @@
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "commands/info/facts.h"
 #include "commands/info/save_as.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <string.h>

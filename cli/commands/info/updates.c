@@ -1,6 +1,6 @@
 /* info --updates: what became of a model on CivitAI since it was downloaded. */
 #include "commands/info/online.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/raw.h"
 #include "support/words.h"
 

@@ -2,7 +2,7 @@
 #include "commands/info/label.h"
 
 #include "support/fields.h"
-#include "support/nodes.h"
+#include "support/models.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "commands/ls/ls.h"
 #include "support/cli.h"
 #include "support/files.h"
-#include "support/fit.h"
+#include "support/print.h"
 #include "support/remote.h"
 #include "support/words.h"
 

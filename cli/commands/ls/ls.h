@@ -5,7 +5,7 @@
 #include "safetensors_convert.h"
 #include "safetensors_stats.h"
 #include "support/cli.h"
-#include "support/dtypes.h"
+#include "support/values.h"
 
 /* A number in the name of a row that stands for several: name[from, to) runs to that of `last`. */
 typedef struct ls_fold {

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "support/fit.h"
-#include "support/progress.h"
+#include "support/cli.h"
+#include "support/print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

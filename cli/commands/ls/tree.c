@@ -1,6 +1,6 @@
 /* ls --tree and --md. */
 #include "commands/ls/ls.h"
-#include "support/fit.h"
+#include "support/print.h"
 
 #include "base/checked.h"
 #include "support/words.h"

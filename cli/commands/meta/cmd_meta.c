@@ -5,7 +5,6 @@
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/hints.h"
-#include "support/many.h"
 #include "support/output.h"
 #include "support/remote.h"
 #include "support/words.h"

@@ -2,7 +2,6 @@
 #include "commands/meta/meta.h"
 
 #include "support/models.h"
-#include "support/nodes.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "support/edit.h"
 #include "support/fields.h"
 #include "support/hints.h"
-#include "support/pretty.h"
+#include "support/raw.h"
 #include "support/remote.h"
 #include "support/words.h"
 

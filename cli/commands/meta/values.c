@@ -2,11 +2,11 @@
 #include "commands/meta/meta.h"
 
 #include "safetensors_info.h"
-#include "support/base64.h"
+#include "support/cli.h"
 #include "support/edit.h"
 #include "support/files.h"
-#include "support/progress.h"
 #include "support/raw.h"
+#include "support/values.h"
 #include "support/words.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "support/files.h"
 #include "support/fresh.h"
 #include "support/output.h"
-#include "support/written.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 #include "commands/repair/repair.h"
 #include "edit/dropped.h"
 #include "os/path.h"
+#include "support/cli.h"
 #include "support/edit.h"
-#include "support/many.h"
-#include "support/progress.h"
+#include "support/output.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #define CLI_REPAIR_H
 
 #include "support/output.h"
-#include "support/written.h"
 
 /* Print each finding; returns how many there were. */
 size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair);

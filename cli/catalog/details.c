@@ -431,8 +431,7 @@ static sft_code end_block(catalog_details *out) {
     snprintf(id, sizeof id, "more-%zu", out->blocks++);
     sfti_json_writer *w = html_block_begin(out->page, id);
     sfti_json_open(w, '{');
-    sfti_json_key(w, "sources");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "sources", '[');
     for (size_t i = 0; i < out->sources.count; i++)
         sfti_json_span(w, out->sources.entries[i].text);
     sfti_json_close(w, ']');

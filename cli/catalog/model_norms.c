@@ -232,8 +232,7 @@ static sft_code put_norms(norm_run *run, sfti_json_writer *w, sft_error *err) {
         if (!code) code = scale_of(run, &pair, &scale, err);
         if (code) break;
         if (done++ == 0) {
-            sfti_json_key(w, "norms");
-            sfti_json_open(w, '[');
+            sfti_json_put_open(w, "norms", '[');
         }
         put_norm(w, &pair, norm * (scale < 0 ? -scale : scale));
     }

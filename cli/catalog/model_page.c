@@ -51,8 +51,7 @@ static sft_code put_fact_member(sfti_json_writer *w, const sft_node *node, sft_b
 
 static void put_info_pictures(const model_page *page, sfti_json_writer *w) {
     if (page->picture_count == 0) return;
-    sfti_json_key(w, "pictures");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "pictures", '[');
     for (size_t i = 0; i < page->picture_count; i++) picture_json(w, &page->pictures[i]);
     sfti_json_close(w, ']');
 }
@@ -105,15 +104,13 @@ static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_
     page_keys keys = { .has_empty = false };
     bool is_cut = false;
     dict_begin(&keys.seen, arena);
-    sfti_json_key(w, "metadata");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "metadata", '{');
     sft_code code = put_page_pairs(set, w, arena, &keys, &is_cut, err);
     dict_free(&keys.seen);
     if (code) return code;
     sfti_json_close(w, '}');
     if (!is_cut) return SFT_OK;
-    sfti_json_key(w, "cut");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "cut", '[');
     sfti_json_cstr(w, "metadata");
     sfti_json_close(w, ']');
     return SFT_OK;
@@ -126,8 +123,7 @@ static sft_code put_info(model_page *page, const cli_model *model, sfti_json_wri
     sft_span path;
     sft_code code = catalog_path(&page->run->places, model->path, arena, &path, page->err);
     if (code) return code;
-    sfti_json_key(w, "info");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "info", '{');
     sfti_json_put_text(w, "path", path);
     const sft_node *one = sft_tree_root(model->tree)->first;
     for (; !code && one; one = one->next) code = put_fact_member(w, one, &text, page->err);

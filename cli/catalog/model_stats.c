@@ -93,8 +93,7 @@ static sft_code read_batch(const model_tensors *all, size_t from, size_t count, 
 
 static sft_code write_columns(stats_columns *columns, sfti_json_writer *w) {
     sft_code code = SFT_OK;
-    sfti_json_key(w, "stats");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "stats", '{');
     for (size_t k = 0; !code && k < COLUMNS; k++) {
         sfti_json_close(&columns->w[k], ']');
         code = sfti_json_done(&columns->w[k]);

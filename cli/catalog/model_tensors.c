@@ -95,12 +95,10 @@ static shared_part shared_at(const model_tensors *all, size_t i) {
 }
 
 static void put_names(const model_tensors *all, sfti_json_writer *w) {
-    sfti_json_key(w, "shared");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "shared", '[');
     for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, shared_at(all, i).units);
     sfti_json_close(w, ']');
-    sfti_json_key(w, "rest");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "rest", '[');
     for (size_t i = 0; i < all->count; i++) {
         sft_span name = all->items[i].name;
         size_t skip = shared_at(all, i).bytes;
@@ -136,16 +134,14 @@ static bool put_coded(const model_tensors *all, sfti_json_writer *w, const char 
     catalog_dict dict;
     bool ok = true;
     dict_begin(&dict, &arena);
-    sfti_json_key(w, column);
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, column, '[');
     for (size_t i = 0; ok && i < all->count; i++) {
         uint32_t number = 0;
         ok = dict_put(&dict, key(all->items[i].tensor, buffer), (sft_span){ "", 0 }, &number);
         sfti_json_uint(w, number);
     }
     sfti_json_close(w, ']');
-    sfti_json_key(w, keys);
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, keys, '[');
     for (size_t i = 0; i < dict.count; i++) {
         sft_span text = dict.entries[i].text;
         sfti_json_span(w, (sft_span){ text.data + skip, text.len - skip });
@@ -160,12 +156,10 @@ static bool put_coded(const model_tensors *all, sfti_json_writer *w, const char 
 
 static void put_files(const model_tensors *all, sfti_json_writer *w) {
     if (all->file_count < 2) return;
-    sfti_json_key(w, "files");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "files", '[');
     for (size_t i = 0; i < all->file_count; i++) sfti_json_span(w, all->files[i].name);
     sfti_json_close(w, ']');
-    sfti_json_key(w, "shard");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "shard", '[');
     for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, all->items[i].file);
     sfti_json_close(w, ']');
 }
@@ -176,13 +170,11 @@ sft_code model_tensors_write(const model_tensors *all, sfti_json_writer *w, sft_
     if (!put_coded(all, w, "dtypes", "dtype", 0, dtype_key)
         || !put_coded(all, w, "shapes", "shape", 1, shape_key))
         return sfti_fail_memory(err, all->count);
-    sfti_json_key(w, "bytes");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "bytes", '[');
     for (size_t i = 0; i < all->count; i++)
         sfti_json_uint(w, all->items[i].tensor->end - all->items[i].tensor->begin);
     sfti_json_close(w, ']');
-    sfti_json_key(w, "offset");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "offset", '[');
     for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, all->items[i].tensor->offset);
     sfti_json_close(w, ']');
     put_files(all, w);

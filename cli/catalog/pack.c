@@ -143,8 +143,7 @@ sft_code pack_keep(json_pack *pack) {
 }
 
 static void put_list(sfti_json_writer *w, const char *key) {
-    sfti_json_key(w, key);
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, key, '[');
 }
 
 /* Pieces of JSON one after the other: no commas between them. */

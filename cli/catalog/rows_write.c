@@ -146,16 +146,14 @@ static const struct dict_column {
 static void put_columns(const row_writer *to) {
     const catalog_rows *rows = to->rows;
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        sfti_json_key(to->w, columns[k].name);
-        sfti_json_open(to->w, '[');
+        sfti_json_put_open(to->w, columns[k].name, '[');
         for (size_t i = 0; i < rows->count; i++) columns[k].put(to, rows->rows[i]);
         sfti_json_close(to->w, ']');
     }
     for (size_t k = 0; k < DICT_COLUMNS; k++) {
         rows_dict which = dict_columns[k].which;
         if (!dict_columns[k].has_column) continue;
-        sfti_json_key(to->w, dict_columns[k].name);
-        sfti_json_open(to->w, '[');
+        sfti_json_put_open(to->w, dict_columns[k].name, '[');
         for (size_t i = 0; i < rows->count; i++)
             put_number(to->w, dict_place(&rows->dicts[which], rows->rows[i]->in[which]));
         sfti_json_close(to->w, ']');
@@ -170,8 +168,7 @@ static sft_span folder_text(sft_span text) {
 
 static void put_dict(const row_writer *to, const struct dict_column *column) {
     const catalog_dict *dict = &to->rows->dicts[column->which];
-    sfti_json_key(to->w, column->name);
-    sfti_json_open(to->w, '[');
+    sfti_json_put_open(to->w, column->name, '[');
     for (size_t i = 0; i < dict->count; i++) {
         const dict_entry *entry = &dict->entries[dict->order[i]];
         if (column->has_labels) sfti_json_open(to->w, '[');
@@ -223,8 +220,7 @@ static void put_newest(const row_writer *to) {
 
 static void put_errors(const row_writer *to) {
     char number[24];
-    sfti_json_key(to->w, "error");
-    sfti_json_open(to->w, '{');
+    sfti_json_put_open(to->w, "error", '{');
     for (size_t i = 0; i < to->rows->count; i++) {
         if (!(to->rows->rows[i]->flags & ROW_BROKEN)) continue;
         snprintf(number, sizeof number, "%zu", i);
@@ -235,14 +231,12 @@ static void put_errors(const row_writer *to) {
 
 static void put_faults(const row_writer *to) {
     char number[24];
-    sfti_json_key(to->w, "fault");
-    sfti_json_open(to->w, '{');
+    sfti_json_put_open(to->w, "fault", '{');
     for (size_t i = 0; i < to->rows->count; i++) {
         const catalog_fault *fault = to->rows->rows[i]->fault;
         if (!fault) continue;
         snprintf(number, sizeof number, "%zu", i);
-        sfti_json_key(to->w, number);
-        sfti_json_open(to->w, '[');
+        sfti_json_put_open(to->w, number, '[');
         sfti_json_cstr(to->w, fault->id);
         sfti_json_cstr(to->w, fault->label);
         sfti_json_close(to->w, ']');
@@ -259,15 +253,13 @@ static sft_code put_rows(const row_writer *to, const char *title, size_t block, 
     sft_code code = catalog_put_id(w, rows->places, title, &rows->c->alloc, err);
     if (code) return code;
     put_newest(to);
-    sfti_json_key(w, "roots");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "roots", '[');
     for (size_t i = 0; i < rows->places->count; i++)
         sfti_json_cstr(w, rows->places->roots[i].given);
     sfti_json_close(w, ']');
     sfti_json_put_uint(w, "count", rows->count);
     sfti_json_put_uint(w, "block", block);
-    sfti_json_key(w, "dict");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "dict", '{');
     for (size_t i = 0; i < DICT_COLUMNS; i++) put_dict(to, &dict_columns[i]);
     sfti_json_close(w, '}');
     put_columns(to);

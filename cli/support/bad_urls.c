@@ -68,20 +68,16 @@ static const sft_files_vtable bad_files_vtable = { sizeof(sft_files_vtable), bad
 
 /* ── All ── */
 
-static cli_bad_urls *bad_urls_of(cli *c) {
-    if (c->bad_urls) return c->bad_urls;
-    cli_bad_urls *all = sfti_take(&c->alloc, sizeof *all);
-    if (!all) return NULL;
-    memset(all, 0, sizeof *all);
-    all->arena.alloc = c->alloc;
-    all->these = (sft_files){ all, &bad_files_vtable };
-    return c->bad_urls = all;
-}
-
 sft_code cli_bad_url_add(cli *c, const char *url, sft_error *err, const char **name) {
     char shown[SHOWN_SIZE];
     sfti_url_show(url, shown, sizeof shown);
-    cli_bad_urls *all = bad_urls_of(c);
+    cli_bad_urls *all = c->bad_urls ? c->bad_urls : sfti_take(&c->alloc, sizeof *all);
+    if (all && !c->bad_urls) {
+        memset(all, 0, sizeof *all);
+        all->arena.alloc = c->alloc;
+        all->these = (sft_files){ all, &bad_files_vtable };
+        c->bad_urls = all;
+    }
     bad_url *added = all ? sfti_arena_take(&all->arena, sizeof *added) : NULL;
     *name = added ? sfti_arena_copy(&all->arena, shown, strlen(shown)) : NULL;
     if (!*name) return sfti_fail_memory(err, strlen(shown));

@@ -59,15 +59,6 @@ void cli_fail_result(cli *c, const char *path, const sft_error *err) {
     error_object(c, path, err);
 }
 
-/* How a path that is not there was quoted: no name on Windows has " or *, few begin with '. */
-static void guess_quotes(const char *path, sft_error *err) {
-    if (sfti_os_path_rule() != SFTI_PATHS_WINDOWS) return;
-    if (strchr(path, '"')) cli_hint(err, CLI_HINT_QUOTE);
-    else if (strchr(path, '*')) cli_hint(err, CLI_HINT_PATTERN);
-    else if (path[0] == '\'' || (path[0] && path[strlen(path) - 1] == '\''))
-        cli_hint(err, CLI_HINT_SINGLE_QUOTE);
-}
-
 bool cli_lacks_extension(const char *path) {
     static const char ending[] = ".safetensors";
     char whole[4096];
@@ -79,17 +70,20 @@ bool cli_lacks_extension(const char *path) {
     return sfti_os_info_path(whole, true, &info) == 0;
 }
 
-static void guess_name(const char *path, sft_error *err) {
-    cli_remote_guess(path, err);
-    if (!err->hint) guess_quotes(path, err);
-    if (!err->hint && cli_lacks_extension(path)) cli_hint(err, CLI_HINT_EXTENSION);
-}
-
 static sft_error with_hint(const cli *c, const char *path, const sft_error *err) {
     sft_error hinted = *err;
     if (err->code == SFT_OUT_OF_ORDER) cli_hint(&hinted, CLI_HINT_FORWARD);
     bool written = c->set.output && path && strcmp(path, c->set.output) == 0;
-    if (err->os_errno == ENOENT && !err->hint && !written && path) guess_name(path, &hinted);
+    if (err->os_errno != ENOENT || err->hint || written || !path) return hinted;
+    cli_remote_guess(path, &hinted);
+    /* How it was quoted: no name on Windows has " or *, few begin with '. */
+    if (!hinted.hint && sfti_os_path_rule() == SFTI_PATHS_WINDOWS) {
+        if (strchr(path, '"')) cli_hint(&hinted, CLI_HINT_QUOTE);
+        else if (strchr(path, '*')) cli_hint(&hinted, CLI_HINT_PATTERN);
+        else if (path[0] == '\'' || (path[0] && path[strlen(path) - 1] == '\''))
+            cli_hint(&hinted, CLI_HINT_SINGLE_QUOTE);
+    }
+    if (!hinted.hint && cli_lacks_extension(path)) cli_hint(&hinted, CLI_HINT_EXTENSION);
     return hinted;
 }
 
@@ -199,22 +193,18 @@ sft_sink cli_result_begin(cli *c) {
     return cli_result_sink(c);
 }
 
-/* What comes before the last brace of a result. */
-static void end_object(cli *c, const char *path) {
+void cli_result_end(cli *c, const char *path, sft_code code, const sft_error *err) {
     sft_sink sink = cli_out_sink(&c->out);
     sfti_json_writer w;
     c->in_result = false;
-    if (!c->held) return;
-    c->held = false;
-    sfti_json_write(&w, &sink, 0, NULL);
-    w.comma = true;
-    cli_put_remote(c, &w, path);
-    (void)sfti_json_done(&w);
-    cli_text(&c->out, "}");
-}
-
-void cli_result_end(cli *c, const char *path, sft_code code, const sft_error *err) {
-    end_object(c, path);
+    if (c->held) { /* what comes before the last brace */
+        c->held = false;
+        sfti_json_write(&w, &sink, 0, NULL);
+        w.comma = true;
+        cli_put_remote(c, &w, path);
+        (void)sfti_json_done(&w);
+        cli_text(&c->out, "}");
+    }
     if (code) cli_complain(c, path, err);
     if (c->set.format != CLI_JSONL) return;
     cli_text(&c->out, "\n");
@@ -272,25 +262,22 @@ void cli_passed_line(const cli *c, cli_out *out) {
     cli_text(out, "\n");
 }
 
-static void each_of_operand(cli *c, const char *operand, cli_each_fn each) {
-    sft_error err = SFT_ERROR_INIT;
+void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
     sft_set_options options = cli_set_options(c);
-    cli_inputs inputs;
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
-    if (cli_inputs_expand(operand, (cli_depth)((int)depth | c->others), &options, &inputs, &err)) {
-        cli_fail_input(c, operand, &err);
-    } else {
-        cli_count_passed(c, &inputs);
-        for (size_t i = 0; i < inputs.count && !cli_is_over(c); i++) {
-            const cli_input *input = inputs.items[i];
+    for (size_t k = 0; k < count && !cli_is_over(c); k++) {
+        sft_error err = SFT_ERROR_INIT;
+        cli_inputs in;
+        if (cli_inputs_expand(operands[k], (cli_depth)((int)depth | c->others), &options, &in, &err))
+            cli_fail_input(c, operands[k], &err);
+        else
+            cli_count_passed(c, &in);
+        for (size_t i = 0; !err.code && i < in.count && !cli_is_over(c); i++) {
+            const cli_input *input = in.items[i];
             c->tried++;
             bool is_model = input->kind != CLI_EMPTY && input->kind != CLI_BLOCKED;
             (is_model ? each : cli_report_input)(c, input);
         }
+        cli_inputs_free(&in);
     }
-    cli_inputs_free(&inputs);
-}
-
-void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
-    for (size_t i = 0; i < count && !cli_is_over(c); i++) each_of_operand(c, operands[i], each);
 }

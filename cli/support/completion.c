@@ -73,10 +73,6 @@ static const value_list *values_of(const cli_option *row) {
     return NULL;
 }
 
-static void choice_words(cli_out *out, const cli_option *row) {
-    put_words(out, sft_span_cstr(row->value));
-}
-
 /* Inside single quotes of a shell; `also` are characters that want a backslash. */
 static void single_quoted(cli_out *out, const char *text, const char *also) {
     for (; *text; text++) {
@@ -110,7 +106,7 @@ static void bash_values(cli_out *out, command_table commands, const cli_command 
         cli_printf(out, "%s,--%s) %swords='", command->name, row->name,
                    list && list->many ? "list=1 " : "");
         if (list) list->words(out);
-        else choice_words(out, row);
+        else put_words(out, sft_span_cstr(row->value));
         cli_text(out, "' ;;\n");
     }
 }
@@ -180,19 +176,12 @@ static void bash_script(cli_out *out, command_table commands) {
 
 /* ── zsh ── */
 
-static void zsh_command(cli_out *out, command_table commands, const cli_command *command) {
-    (void)commands;
-    cli_printf(out, "        '%s:", command->name);
-    single_quoted(out, command->summary, ":");
-    cli_text(out, "'\n");
-}
-
 static void zsh_value(cli_out *out, const cli_option *row) {
     const value_list *list = values_of(row);
     cli_printf(out, ":%s:", row->name);
     if (row->kind == CLI_CHOICE) {
         cli_text(out, "(");
-        choice_words(out, row);
+        put_words(out, sft_span_cstr(row->value));
         cli_text(out, ")");
     } else if (list && list->many) {
         cli_printf(out, "_values -s , %s", row->name);
@@ -263,7 +252,11 @@ static void zsh_script(cli_out *out, command_table commands) {
                   "_safetensors() {\n"
                   "    local -a commands\n"
                   "    commands=(\n");
-    for_commands(out, commands, zsh_command);
+    for (size_t i = 0; commands[i]; i++) {
+        cli_printf(out, "        '%s:", commands[i]->name);
+        single_quoted(out, commands[i]->summary, ":");
+        cli_text(out, "'\n");
+    }
     cli_text(out, "    )\n"
                   "    if (( CURRENT == 2 )); then\n"
                   "        _describe command commands\n"
@@ -284,14 +277,6 @@ static void zsh_script(cli_out *out, command_table commands) {
 
 /* ── fish ── */
 
-static void fish_command(cli_out *out, command_table commands, const cli_command *command) {
-    (void)commands;
-    cli_printf(out, "complete -c safetensors -n __fish_use_subcommand -a %s -d '",
-               command->name);
-    single_quoted(out, command->summary, "");
-    cli_text(out, "'\n");
-}
-
 static void fish_options(cli_out *out, command_table commands, const cli_command *command) {
     const cli_option *row;
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
@@ -307,7 +292,7 @@ static void fish_options(cli_out *out, command_table commands, const cli_command
         } else if (list || row->kind == CLI_CHOICE) {
             cli_text(out, " -x -a '");
             if (list) list->words(out);
-            else choice_words(out, row);
+            else put_words(out, sft_span_cstr(row->value));
             cli_text(out, "'");
         } else if (cli_wants_value(row)) {
             cli_text(out, " -r");
@@ -353,7 +338,12 @@ static void fish_script(cli_out *out, command_table commands) {
                   "    test -f \"$file\" -o -d \"$file\"; or return\n"
                   "    " TENSOR_NAMES_OF("$file") "\n"
                   "end\n");
-    for_commands(out, commands, fish_command);
+    for (size_t i = 0; commands[i]; i++) {
+        cli_printf(out, "complete -c safetensors -n __fish_use_subcommand -a %s -d '",
+                   commands[i]->name);
+        single_quoted(out, commands[i]->summary, "");
+        cli_text(out, "'\n");
+    }
     cli_text(out, "complete -c safetensors -n __fish_use_subcommand -l help -d "
                   "'show an overview'\n"
                   "complete -c safetensors -n __fish_use_subcommand -l version -d "

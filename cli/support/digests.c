@@ -78,16 +78,6 @@ typedef struct digest_batch {
     size_t delivered; /* models */
 } digest_batch;
 
-/* The set of a model without an index has no path: it is read where it is open. */
-static void digest_set(digest_batch *b, cli_model *model, size_t unit) {
-    uint32_t algos = b->digests->wanted(b->digests->ctx, model, unit);
-    sft_hash_result result = { .path = model->path };
-    if (algos == 0) return;
-    sft_code code = sft_hash_set(model->set, algos & SFT_HASH_BIT(SFT_HASH_CONTENT),
-                                 &result.hashes, &b->digests->hashing.job, &model->err);
-    if (!code) b->digests->answer(b->digests->ctx, model, unit, &result);
-}
-
 static bool is_readable(const cli_model *model) {
     return model->info && model->err.code == SFT_OK;
 }
@@ -96,10 +86,16 @@ static bool is_readable(const cli_model *model) {
 static void deliver_up_to(digest_batch *b, size_t end) {
     for (; b->delivered < end; b->delivered++) {
         cli_model *model = &b->models[b->delivered];
-        if (is_list(model) && is_readable(model) && !cli_is_over(b->c))
-            digest_set(b, model, model->count);
+        bool unnamed = is_list(model) && is_readable(model) && !cli_is_over(b->c);
+        uint32_t algos = unnamed ? b->digests->wanted(b->digests->ctx, model, model->count) : 0;
+        /* The set of a model without an index has no path: it is read where it is open. */
+        sft_hash_result result = { .path = model->path };
+        if (algos
+            && !sft_hash_set(model->set, algos & SFT_HASH_BIT(SFT_HASH_CONTENT), &result.hashes,
+                             &b->digests->hashing.job, &model->err))
+            b->digests->answer(b->digests->ctx, model, model->count, &result);
         cli_hash_run_quiet(&b->digests->hashing);
-        b->each(b->ctx, model);
+        if (b->each) b->each(b->ctx, model);
     }
 }
 
@@ -115,33 +111,6 @@ static bool take_answer(void *ctx, const sft_hash_result *result) {
     return !cli_is_over(b->c);
 }
 
-static void ask_for(digest_batch *b, size_t i) {
-    cli_model *model = &b->models[i];
-    for (size_t unit = 0; is_readable(model) && unit < model->count; unit++) {
-        if (unit >= cli_unit_count(model)) break;
-        uint32_t algos = b->digests->wanted(b->digests->ctx, model, unit);
-        if (algos == 0) continue;
-        b->asks[b->ask_count] = (sft_hash_request){ cli_unit_path(model, unit), algos };
-        b->owners[b->ask_count++] = (digest_owner){ i, unit };
-    }
-}
-
-static bool list_asks(digest_batch *b, sfti_arena *arena) {
-    size_t most = 0;
-    for (size_t i = 0; i < b->count; i++) most += b->models[i].count;
-    b->asks = sfti_arena_take(arena, (most + 1) * sizeof *b->asks);
-    b->owners = sfti_arena_take(arena, (most + 1) * sizeof *b->owners);
-    if (!b->asks || !b->owners) return false;
-    for (size_t i = 0; i < b->count; i++) ask_for(b, i);
-    return true;
-}
-
-/* What could not be computed for lack of memory is no answer. */
-static void fail_rest(digest_batch *b, const sft_error *err) {
-    for (size_t i = b->delivered; i < b->count; i++)
-        if (is_readable(&b->models[i])) b->models[i].err = *err;
-}
-
 void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t count,
                        cli_model_fn each, void *ctx) {
     digest_batch b = { .c = c, .digests = digests, .models = models, .count = count,
@@ -154,11 +123,26 @@ void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t c
         uint64_t bytes = unit_bytes(&models[i]);
         digests->after -= bytes < digests->after ? bytes : digests->after;
     }
-    sft_code code = list_asks(&b, &arena) ? SFT_OK : sfti_fail_memory(&err, count);
+    size_t most = 0;
+    for (size_t i = 0; i < count; i++) most += models[i].count;
+    b.asks = sfti_arena_take(&arena, (most + 1) * sizeof *b.asks);
+    b.owners = sfti_arena_take(&arena, (most + 1) * sizeof *b.owners);
+    sft_code code = b.asks && b.owners ? SFT_OK : sfti_fail_memory(&err, count);
+    for (size_t i = 0; !code && i < count; i++) {
+        size_t units = is_readable(&models[i]) ? cli_unit_count(&models[i]) : 0;
+        for (size_t unit = 0; unit < models[i].count && unit < units; unit++) {
+            uint32_t algos = digests->wanted(digests->ctx, &models[i], unit);
+            if (!algos) continue;
+            b.asks[b.ask_count] = (sft_hash_request){ cli_unit_path(&models[i], unit), algos };
+            b.owners[b.ask_count++] = (digest_owner){ i, unit };
+        }
+    }
     if (!code)
         code = sft_hash_paths(b.asks, b.ask_count, &digests->hashing.options, take_answer, &b,
                               &b.job, &err);
-    if (code) fail_rest(&b, &err);
+    /* What could not be computed for lack of memory is no answer. */
+    for (size_t i = b.delivered; code && i < count; i++)
+        if (is_readable(&models[i])) models[i].err = err;
     digests->before += digests->total;
     digests->total = 0;
     deliver_up_to(&b, count);

@@ -54,21 +54,20 @@ static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_rep
     return code;
 }
 
-static sft_code change_file(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
-                            sft_error *err) {
-    cli_progress progress;
-    if (c->set.dry_run) return sft_edit_plan(edit, report, err);
-    sft_job job = cli_progress_begin(&progress, c, path);
-    sft_code code = sft_edit_apply(edit, &job, report, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                          sft_error *err) {
+    cli_progress progress;
+    sft_code code;
     sft_edit_limit_mode(edit, c->read_mode);
-    sft_code code = c->set.output ? save_edit(c, path, edit, report, err)
-                                  : change_file(c, path, edit, report, err);
+    if (c->set.output) {
+        code = save_edit(c, path, edit, report, err);
+    } else if (c->set.dry_run) {
+        code = sft_edit_plan(edit, report, err);
+    } else {
+        sft_job job = cli_progress_begin(&progress, c, path);
+        code = sft_edit_apply(edit, &job, report, err);
+        cli_progress_end(&progress);
+    }
     c->dropped = code ? 0 : sfti_edit_dropped(edit);
     return code;
 }
@@ -99,39 +98,13 @@ static sft_span source_words(sft_span source) {
     return source;
 }
 
-static void say_still(cli *c, const cli_edit_result *r) {
-    for (size_t i = 0; i < r->still_count; i++) {
-        cli_fill(&c->out, "  info still shows % ", r->still[i].field);
-        cli_text(&c->out, "\"");
-        cli_escaped_cut(&c->out, r->still[i].value, 60);
-        cli_fill(&c->out, "\", from %\n", source_words(r->still[i].source));
-    }
-}
-
-static void say_left(cli *c, const cli_edit_result *r) {
-    for (size_t i = 0; i < r->kept_count; i++) {
-        cli_text(&c->out, "kept ");
-        cli_escaped(&c->out, r->kept[i]);
-        cli_printf(&c->out, ": %s\n", r->kept_reasons[i]);
-    }
-    for (size_t i = 0; i < r->beside_count; i++) {
-        cli_text(&c->out, "not touched ");
-        cli_path_text(&c->out, r->beside[i]);
-        cli_text(&c->out, ": beside the file\n");
-    }
-}
-
-static const char *method_words(const cli_edit_result *r) {
-    if (!r->report) return " (index rewritten)";
-    switch (r->report->method) {
-    case SFT_EDIT_REFLINK: return " (file rewritten, data shared by reflink)";
-    case SFT_EDIT_INSERT: return " in place (header grown)";
-    case SFT_EDIT_COPY: return " (file rewritten)";
-    default: return " in place";
-    }
-}
-
 static void say_result(cli *c, const cli_edit_result *r) {
+    static const char *const methods[] = {
+        [SFT_EDIT_REFLINK] = " (file rewritten, data shared by reflink)",
+        [SFT_EDIT_INSERT] = " in place (header grown)", [SFT_EDIT_COPY] = " (file rewritten)",
+    };
+    size_t method = r->report ? (size_t)r->report->method : 0;
+    bool named = method < sizeof methods / sizeof *methods && methods[method];
     const char *path = c->set.output && r->changed ? c->set.output : r->path;
     cli_path_text(&c->out, sft_span_cstr(path));
     if (!r->changed && c->set.output)
@@ -142,7 +115,7 @@ static void say_result(cli *c, const cli_edit_result *r) {
         cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
     else
         cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
-                   method_words(r));
+                   !r->report ? " (index rewritten)" : named ? methods[method] : " in place");
     if (r->renamed_count > 0 && r->changed)
         cli_printf(&c->out, ", %zu tensor%s renamed", r->renamed_count,
                    r->renamed_count == 1 ? "" : "s");
@@ -153,62 +126,11 @@ static void say_result(cli *c, const cli_edit_result *r) {
     if (r->sha256) cli_printf(&c->out, "sha256 %s\n", r->sha256);
 }
 
-static void write_report(sfti_json_writer *w, const sft_edit_report *report) {
-    sfti_json_put_cstr(w, "method", sft_edit_method_name(report->method));
-    sfti_json_put_uint(w, "header_bytes_before", report->header_before);
-    sfti_json_put_uint(w, "header_bytes", report->header_after);
-    sfti_json_put_uint(w, "spare", report->spare);
-    sfti_json_put_uint(w, "bytes", report->file_after);
-}
-
 static void write_keys(sfti_json_writer *w, const char *name, const sft_span *keys,
                        size_t count) {
-    sfti_json_key(w, name);
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, name, '[');
     for (size_t i = 0; i < count; i++) sfti_json_span(w, keys[i]);
     sfti_json_close(w, ']');
-}
-
-static void write_renamed(sfti_json_writer *w, const cli_edit_result *r) {
-    sfti_json_key(w, "renamed");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < r->renamed_count; i++) {
-        sfti_json_open(w, '{');
-        sfti_json_put_text(w, "from", r->renamed[i].key);
-        sfti_json_put_text(w, "to", r->renamed[i].value);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
-static void write_left(sfti_json_writer *w, const cli_edit_result *r) {
-    if (r->still) sfti_json_key(w, "still_shown");
-    if (r->still) sfti_json_open(w, '[');
-    for (size_t i = 0; i < r->still_count; i++) {
-        sfti_json_open(w, '{');
-        sfti_json_put_text(w, "key", r->still[i].key);
-        sfti_json_put_text(w, "field", r->still[i].field);
-        sfti_json_put_text(w, "value", r->still[i].value);
-        sfti_json_put_text(w, "source", r->still[i].source);
-        sfti_json_close(w, '}');
-    }
-    if (r->still) sfti_json_close(w, ']');
-    if (r->kept) write_keys(w, "kept", r->kept, r->kept_count);
-    if (r->beside) write_keys(w, "beside", r->beside, r->beside_count);
-}
-
-static void write_result(cli *c, sfti_json_writer *w, const cli_edit_result *r) {
-    sfti_json_put_cstr(w, "output", r->changed ? c->set.output : NULL);
-    sfti_json_put_bool(w, "changed", r->changed);
-    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
-    if (r->report) write_report(w, r->report);
-    if (r->what) write_keys(w, r->what, r->listed, r->listed_count);
-    if (r->rewritten) write_keys(w, "rewritten", r->rewritten, r->rewritten_count);
-    if (r->renamed) write_renamed(w, r);
-    if (r->sha256) sfti_json_put_cstr(w, "sha256", r->sha256);
-    write_left(w, r);
-    if (c->dropped && r->changed) cli_put_dropped(c, w);
-    c->dropped = 0;
 }
 
 void cli_edit_say(cli *c, const cli_edit_result *result) {
@@ -219,14 +141,65 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
         say_list(c, result->what, result->listed, result->listed_count, result->reasons);
         say_list(c, "rewritten", result->rewritten, result->rewritten_count,
                  result->rewritten_reasons);
-        say_left(c, result);
+        for (size_t i = 0; i < result->kept_count; i++) {
+            cli_fill(&c->out, "kept %", result->kept[i]);
+            cli_printf(&c->out, ": %s\n", result->kept_reasons[i]);
+        }
+        for (size_t i = 0; i < result->beside_count; i++) {
+            cli_text(&c->out, "not touched ");
+            cli_path_text(&c->out, result->beside[i]);
+            cli_text(&c->out, ": beside the file\n");
+        }
         say_result(c, result);
-        say_still(c, result);
+        for (size_t i = 0; i < result->still_count; i++) {
+            const cli_edit_still *still = &result->still[i];
+            cli_fill(&c->out, "  info still shows % ", still->field);
+            cli_text(&c->out, "\"");
+            cli_escaped_cut(&c->out, still->value, 60);
+            cli_fill(&c->out, "\", from %\n", source_words(still->source));
+        }
         if (result->changed) cli_say_dropped(c, c->set.output ? c->set.output : result->path);
         c->dropped = 0;
         return;
     }
-    write_result(c, cli_object_begin(&object, c, result->path), result);
+    sfti_json_writer *w = cli_object_begin(&object, c, result->path);
+    const sft_edit_report *report = result->report;
+    sfti_json_put_cstr(w, "output", result->changed ? c->set.output : NULL);
+    sfti_json_put_bool(w, "changed", result->changed);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+    if (report) {
+        sfti_json_put_cstr(w, "method", sft_edit_method_name(report->method));
+        sfti_json_put_uint(w, "header_bytes_before", report->header_before);
+        sfti_json_put_uint(w, "header_bytes", report->header_after);
+        sfti_json_put_uint(w, "spare", report->spare);
+        sfti_json_put_uint(w, "bytes", report->file_after);
+    }
+    if (result->what) write_keys(w, result->what, result->listed, result->listed_count);
+    if (result->rewritten)
+        write_keys(w, "rewritten", result->rewritten, result->rewritten_count);
+    if (result->renamed) sfti_json_put_open(w, "renamed", '[');
+    for (size_t i = 0; i < result->renamed_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "from", result->renamed[i].key);
+        sfti_json_put_text(w, "to", result->renamed[i].value);
+        sfti_json_close(w, '}');
+    }
+    if (result->renamed) sfti_json_close(w, ']');
+    if (result->sha256) sfti_json_put_cstr(w, "sha256", result->sha256);
+    if (result->still) sfti_json_put_open(w, "still_shown", '[');
+    for (size_t i = 0; i < result->still_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "key", result->still[i].key);
+        sfti_json_put_text(w, "field", result->still[i].field);
+        sfti_json_put_text(w, "value", result->still[i].value);
+        sfti_json_put_text(w, "source", result->still[i].source);
+        sfti_json_close(w, '}');
+    }
+    if (result->still) sfti_json_close(w, ']');
+    if (result->kept) write_keys(w, "kept", result->kept, result->kept_count);
+    if (result->beside) write_keys(w, "beside", result->beside, result->beside_count);
+    if (c->dropped && result->changed) cli_put_dropped(c, w);
+    c->dropped = 0;
     cli_object_end(&object);
 }
 
@@ -247,25 +220,13 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
                              err);
 }
 
-/* Of a failure with -o: the result's path, where it is about that. */
-static const char *blamed(const cli *c, const char *path, sft_code code) {
+void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
+    sft_code code = err->code;
     bool output = code == SFT_EXISTS || code == SFT_IS_LINK || code == SFT_HARD_LINKS ||
                   code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH;
-    return c->set.output && output ? c->set.output : path;
-}
-
-void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
-    cli_fail_input(c, c->blame ? c->blame : blamed(c, path, err->code), err);
+    const char *about = c->set.output && output ? c->set.output : path;
+    cli_fail_input(c, c->blame ? c->blame : about, err);
     c->blame = NULL;
-}
-
-/* Each file is whole, whatever happens; the model of them is not. */
-static void tell_half_done(cli *c, const char *index, size_t done, size_t all) {
-    if (done == 0 || c->set.dry_run) return;
-    cli_text(&c->err, "safetensors: note: ");
-    cli_path(&c->err, index,
-             ": %zu of %zu files were updated before the failure; each is intact, but "
-             "they no longer match\n", done, all);
 }
 
 /* Fails before the first file; a failure of a file is reported here. */
@@ -288,7 +249,13 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
     }
     if (code) {
         cli_edit_fail(c, sft_set_shard_path(set, done), err);
-        tell_half_done(c, path, done, sft_set_shard_count(set));
+        /* Each file is whole, whatever happens; the model of them is not. */
+        if (done > 0 && !c->set.dry_run) {
+            cli_text(&c->err, "safetensors: note: ");
+            cli_path(&c->err, path,
+                     ": %zu of %zu files were updated before the failure; each is intact, but "
+                     "they no longer match\n", done, sft_set_shard_count(set));
+        }
     }
     c->edit_open.beneath = NULL;
     sfti_arena_free(&arena);

@@ -3,6 +3,7 @@
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/remote.h"
+#include "support/words.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,18 +23,10 @@ sft_edit_options cli_edit_options(const cli *c) {
 
 /* ── Operands ── */
 
-static sft_code folder_operand(const cli_inputs *in, sfti_arena *arena, const char **path,
-                               sft_error *err) {
-    const cli_input *one;
-    sft_code code = cli_inputs_one(in, &one, err);
-    if (code) return code;
-    *path = sfti_arena_copy(arena, one->path, strlen(one->path));
-    return *path ? SFT_OK : sfti_fail_memory(err, strlen(one->path));
-}
-
 sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
                           sft_error *err) {
     sft_set_options options = cli_set_options(c);
+    const cli_input *one;
     cli_inputs in;
     os_info info;
     *path = operand;
@@ -44,7 +37,11 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
                       : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     if (!folder) return SFT_OK;
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
-    if (!code) code = folder_operand(&in, arena, path, err);
+    if (!code) code = cli_inputs_one(&in, &one, err);
+    if (!code) {
+        *path = sfti_arena_copy(arena, one->path, strlen(one->path));
+        if (!*path) code = sfti_fail_memory(err, strlen(one->path));
+    }
     cli_inputs_free(&in);
     return code;
 }
@@ -104,9 +101,7 @@ static sft_code recover_shard(cli *c, const char *path, void *ctx, sft_error *er
     sft_code code = recover_file(c, path, ctx, err);
     if (!code || !err) return code;
     size_t at = sfti_path_escape(sft_span_cstr(path), text, shown, &used);
-    size_t len = strlen(err->message);
-    if (len > kept) len = kept;
-    while (len > 0 && ((unsigned char)err->message[len] & 0xC0) == 0x80) len--;
+    size_t len = cli_cut(sft_span_cstr(err->message), kept).len;
     memmove(err->message + at + 2, err->message, len);
     memcpy(err->message, text, at);
     memcpy(err->message + at, ": ", 2);

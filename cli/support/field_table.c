@@ -25,12 +25,6 @@ static const struct field_alias { const char *name, *path; } field_aliases[] = {
     { "vectors", "model.vectors" }, { "negative", "model.negative" }, { "llm", "model.llm" },
 };
 
-static const char *alias_path(sft_span name) {
-    for (size_t i = 0; i < sizeof field_aliases / sizeof *field_aliases; i++)
-        if (cli_is(name, field_aliases[i].name)) return field_aliases[i].path;
-    return NULL;
-}
-
 /* ── The table ── */
 
 /* Members of each type of object. A mark follows the name of what is no text: # a number, % a size
@@ -113,15 +107,6 @@ typedef struct member {
     size_t fact;         /* that it is, or the value of; else SFT_FACT_COUNT */
 } member;
 
-static char fact_mark(size_t fact) {
-    switch (fact) {
-    case SFT_FACT_DATE: return '@';
-    case SFT_FACT_NSFW: return '?';
-    case SFT_FACT_CLIP_SKIP: case SFT_FACT_PREFERRED_WEIGHT: return '#';
-    default: return 0;
-    }
-}
-
 static bool next_member(const char **rest, member *out) {
     const char *at = *rest + strspn(*rest, " ");
     size_t len = strcspn(at, " "), name = *at == '*' ? 1 : strcspn(at, MARKS ": ");
@@ -162,7 +147,9 @@ static bool find_member(member *at, sft_span name) {
     const char *rest = members_of(at->type);
     member one;
     if (fact < SFT_FACT_COUNT) {
-        *at = (member){ name, sft_span_cstr("fact"), fact_mark(fact), false, fact };
+        bool number = fact == SFT_FACT_CLIP_SKIP || fact == SFT_FACT_PREFERRED_WEIGHT;
+        char mark = fact == SFT_FACT_DATE ? '@' : fact == SFT_FACT_NSFW ? '?' : number ? '#' : 0;
+        *at = (member){ name, sft_span_cstr("fact"), mark, false, fact };
         return true;
     }
     while (next_member(&rest, &one)) {
@@ -180,32 +167,22 @@ static sft_span first_part(sft_span path) {
     return (sft_span){ path.data, dot ? (size_t)(dot - path.data) : path.len };
 }
 
-/* What follows the part and its dot; an empty last part ("model.") is kept as a part. */
-static bool drop_part(sft_span *path, sft_span part) {
-    if (part.len == path->len) return false;
-    path->data += part.len + 1;
-    path->len -= part.len + 1;
-    return true;
-}
-
-static bool is_index(sft_span part) {
-    size_t digits = 0;
-    while (digits < part.len && part.data[digits] >= '0' && part.data[digits] <= '9') digits++;
-    return digits > 0 && digits == part.len;
-}
-
 /* Walks the path as far as the table knows it: where it does not, *at and *path say which part
  * of what is unknown. */
 static bool walk(member *at, sft_span *path) {
     for (bool more = true; more;) {
         sft_span part = first_part(*path);
+        size_t digits = 0;
         if (cli_is(at->type, "any")) {
             at->mark = '*';
             return path->len > 0;
         }
-        if (at->is_list && is_index(part)) at->is_list = false;
+        while (digits < part.len && part.data[digits] >= '0' && part.data[digits] <= '9') digits++;
+        if (at->is_list && digits > 0 && digits == part.len) at->is_list = false;
         else if (!find_member(at, part)) return false;
-        more = drop_part(path, part);
+        /* An empty last part ("model.") is kept as a part. */
+        more = part.len < path->len;
+        if (more) *path = (sft_span){ path->data + part.len + 1, path->len - part.len - 1 };
     }
     return true;
 }
@@ -214,18 +191,16 @@ static member whole(const char *type) {
     return (member){ .type = sft_span_cstr(type), .fact = SFT_FACT_COUNT };
 }
 
-static cli_field_type type_of(char mark) {
-    const char *at = mark ? strchr(MARKS, mark) : NULL;
-    return at ? CLI_FIELD_NUMBER + (cli_field_type)(at - MARKS) : CLI_FIELD_TEXT;
-}
-
 bool cli_field_place_of(sft_span name, cli_field_place *out) {
-    const char *alias = alias_path(name);
+    const char *alias = NULL;
+    for (size_t i = 0; !alias && i < sizeof field_aliases / sizeof *field_aliases; i++)
+        if (cli_is(name, field_aliases[i].name)) alias = field_aliases[i].path;
     sft_span path = alias ? sft_span_cstr(alias) : name;
     *out = (cli_field_place){ .path = path, .in_model = !alias && is_fact(first_part(name)) };
     member at = whole(out->in_model ? "model" : "result");
     bool found = walk(&at, &path);
-    out->type = type_of(at.mark);
+    const char *mark = at.mark ? strchr(MARKS, at.mark) : NULL;
+    out->type = mark ? CLI_FIELD_NUMBER + (cli_field_type)(mark - MARKS) : CLI_FIELD_TEXT;
     out->fact = at.fact;
     return found;
 }
@@ -303,16 +278,9 @@ const char *cli_field_guess(cli_guess *guess, sft_span name) {
 
 /* ── All names ── */
 
-/* Whether completion goes on into it: no facts (their names are short), no results in results. */
-static bool is_listed(sft_span type) {
-    static const char *const closed[] = { "any", "result", "fact", "candidate", "dtypes" };
-    bool listed = type.len > 0;
-    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
-        listed = listed && !cli_is(type, closed[i]);
-    return listed;
-}
-
 void cli_field_each(cli_field_fn take, void *ctx) {
+    /* Types that completion does not go on into: facts have short names. */
+    static const char *const closed[] = { "", "any", "result", "fact", "candidate", "dtypes" };
     const char *rest[NAME_PARTS] = { members_of(sft_span_cstr("result")) };
     size_t begins[NAME_PARTS] = { 0 }, depth = 0;
     char name[NAME_BYTES];
@@ -330,7 +298,10 @@ void cli_field_each(cli_field_fn take, void *ctx) {
         memcpy(name + begins[depth], one.name.data, one.name.len);
         name[len] = 0;
         take(ctx, name);
-        if (depth + 1 == NAME_PARTS || !is_listed(one.type)) continue;
+        bool listed = depth + 1 < NAME_PARTS;
+        for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
+            listed = listed && !cli_is(one.type, closed[i]);
+        if (!listed) continue;
         name[len] = '.';
         begins[++depth] = len + 1;
         rest[depth] = members_of(one.type);

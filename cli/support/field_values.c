@@ -80,28 +80,6 @@ static bool see_value(void *ctx, const char *known) {
     return !search->found;
 }
 
-/* Of a field that is no fact. */
-static bool size_values(value_search *search) {
-    (void)(see_value(search, "full") && see_value(search, "pruned"));
-    return true;
-}
-
-static void note_unknown(cli *c, const char *field, sft_span value, const char *guess) {
-    if (!*guess) return;
-    cli_flush(&c->out);
-    cli_printf(&c->err, "safetensors: note: no known %s is called ", field);
-    cli_quoted(&c->err, value);
-    cli_printf(&c->err, "%s\n", guess);
-    cli_flush(&c->err);
-}
-
-static const char *guess_of(value_search *search, const char *field) {
-    const char *meant = meant_by(field, search->value);
-    if (!meant) return cli_guess_text(&search->guess, "\"", "\"");
-    snprintf(search->guess.text, sizeof search->guess.text, ": did you mean \"%s\"?", meant);
-    return search->guess.text;
-}
-
 sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, sft_error *err) {
     value_search search = { .value = value, .guess = cli_guess_begin(value) };
     bool closed = false;
@@ -110,14 +88,23 @@ sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, s
         name = sft_fact_name((sft_fact)place->fact);
         closed = sft_fact_values((sft_fact)place->fact, see_value, &search);
     } else if (cli_is(place->path, "model.size")) {
-        closed = size_values(&search);
+        closed = true;
+        (void)(see_value(&search, "full") && see_value(&search, "pruned"));
     }
-    if (search.found || (search.len == 0 && !meant_by(name, value))) return SFT_OK;
-    const char *guess = guess_of(&search, name);
-    if (!closed) {
-        note_unknown(c, name, value, guess);
-        return SFT_OK;
+    const char *meant = meant_by(name, value);
+    if (search.found || (search.len == 0 && !meant)) return SFT_OK;
+    const char *guess = search.guess.text;
+    if (!meant) guess = cli_guess_text(&search.guess, "\"", "\"");
+    else
+        snprintf(search.guess.text, sizeof search.guess.text, ": did you mean \"%s\"?", meant);
+    if (!closed && *guess) {
+        cli_flush(&c->out);
+        cli_printf(&c->err, "safetensors: note: no known %s is called ", name);
+        cli_quoted(&c->err, value);
+        cli_printf(&c->err, "%s\n", guess);
+        cli_flush(&c->err);
     }
+    if (!closed) return SFT_OK;
     return cli_usage_error(err, "expected %s as value of %s, found \"%.*s\"%s",
                            *guess ? "a known word" : search.list, name, (int)value.len,
                            value.data, guess);

@@ -76,23 +76,6 @@ static const sft_node *member_at(const sft_node *node, sft_span *path) {
     return NULL;
 }
 
-static bool begins_with_index(sft_span path) {
-    size_t len = 0;
-    while (len < path.len && path.data[len] >= '0' && path.data[len] <= '9') len++;
-    return len > 0 && (len == path.len || path.data[len] == '.');
-}
-
-/* Along keys and indices to the end of the path, to a list that is to be entered, or to NULL. */
-static const sft_node *follow(const sft_node *node, sft_span *path) {
-    while (node && path->len > 0) {
-        if (node->type == SFT_NODE_OBJECT) node = member_at(node, path);
-        else if (node->type == SFT_NODE_LIST && begins_with_index(*path))
-            node = item_at(node, path);
-        else return node->type == SFT_NODE_LIST ? node : NULL;
-    }
-    return node;
-}
-
 typedef bool (*node_fn)(void *ctx, const sft_node *node);
 
 /* Nodes at a path. Lists on the way are entered: the path goes on in every item. Lists nested
@@ -101,7 +84,18 @@ static void each_node(const sft_node *node, sft_span path, node_fn take, void *c
     struct { const sft_node *next; sft_span rest; } lists[LISTS_MOST];
     size_t depth = 0;
     for (;;) {
-        node = follow(node, &path);
+        /* Along keys and indices to the end of the path, or to a list that is to be entered. */
+        bool enters = false;
+        while (node && path.len > 0 && !enters) {
+            size_t digits = 0;
+            while (digits < path.len && path.data[digits] >= '0' && path.data[digits] <= '9')
+                digits++;
+            bool is_index = digits > 0 && (digits == path.len || path.data[digits] == '.');
+            if (node->type == SFT_NODE_OBJECT) node = member_at(node, &path);
+            else if (node->type != SFT_NODE_LIST) node = NULL;
+            else if (is_index) node = item_at(node, &path);
+            else enters = true;
+        }
         if (node && path.len > 0) {
             if (depth < LISTS_MOST) {
                 lists[depth].next = node->first;
@@ -226,22 +220,18 @@ static bool put_value(void *ctx, sft_span text) {
     return true;
 }
 
-/* Whether a field is for a prompt. */
-static bool is_pasted(const cli *c, sft_span name) {
-    return c->set.format != CLI_TSV
-        && (cli_is(name, "prompt") || cli_is(name, "a1111") || cli_is(name, "comfy"));
-}
-
 size_t cli_fields_line(cli *c, const sft_node *root, const cli_fields *fields,
                        bool csv_safe) {
     size_t known = 0;
     cli_out *out = &c->out;
     for (size_t i = 0; i < fields->count; i++) {
-        bool prompt = cli_is(fields->names[i], "prompt");
+        sft_span name = fields->names[i];
+        bool prompt = cli_is(name, "prompt");
+        bool pasted = prompt || cli_is(name, "a1111") || cli_is(name, "comfy");
         line_take line = { out, prompt ? ", " : " | ", 0, csv_safe,
-                           is_pasted(c, fields->names[i]) };
+                           pasted && c->set.format != CLI_TSV };
         if (i) cli_text(out, "\t");
-        cli_field_values(c, root, fields->names[i], put_value, &line);
+        cli_field_values(c, root, name, put_value, &line);
         known += line.count > 0;
     }
     cli_text(out, "\n");

@@ -4,6 +4,7 @@
 #include "base/portable.h"
 #include "base/utf8.h"
 #include "os/io.h"
+#include "support/words.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,35 +34,23 @@ char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
 
 /* ── Safe names ── */
 
-static bool safe_byte(char ch) {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
-           (ch && strchr("-_.+ ()", ch));
-}
-
-/* Bytes of a character of more than one byte that can be shown as it is, or 0. */
-static size_t safe_character(const char *at, size_t len) {
-    char shown[16];
-    uint32_t code;
-    const uint8_t *p = (const uint8_t *)at;
-    size_t step = sfti_utf8_decode(p, p + len, &code), used = 0;
-    if (step < 2 || sfti_escape(at, step, shown, sizeof shown, &used) != step) return 0;
-    return memcmp(shown, at, step) == 0 ? step : 0;
-}
-
-/* Letters, digits and what is harmless everywhere; anything else becomes '_'. */
-static void copy_safe(const char *from, size_t len, char *into) {
-    for (size_t i = 0, step; i < len; i += step) {
-        step = safe_character(from + i, len - i);
-        if (step) memcpy(into + i, from + i, step);
-        else into[i] = safe_byte(from[i]) ? from[i] : '_';
-        step = step ? step : 1;
-    }
-}
-
 void cli_safe_name(sft_span name, size_t most, char *buffer) {
-    size_t len = name.len < most ? name.len : most;
-    while (len && len < name.len && ((unsigned char)name.data[len] & 0xC0) == 0x80) len--;
-    copy_safe(name.data, len, buffer);
+    size_t len = cli_cut(name, most).len;
+    for (size_t i = 0, step; i < len; i += step) {
+        /* A character of more than one byte stays if it can be shown as it is. */
+        char shown[16], ch = name.data[i];
+        uint32_t code;
+        const uint8_t *p = (const uint8_t *)name.data + i;
+        size_t used = 0;
+        step = sfti_utf8_decode(p, p + (len - i), &code);
+        bool stays = step > 1 && sfti_escape(name.data + i, step, shown, sizeof shown, &used) == step
+                  && memcmp(shown, name.data + i, step) == 0;
+        bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
+                  || (ch >= '0' && ch <= '9') || (ch && strchr("-_.+ ()", ch));
+        if (!stays) step = 1;
+        if (stays) memcpy(buffer + i, name.data + i, step);
+        else buffer[i] = plain ? ch : '_';
+    }
     if (len == 0 || buffer[0] == '.' || buffer[0] == '-' || buffer[0] == ' ') {
         memmove(buffer + 1, buffer, len < most ? len : --len);
         buffer[0] = '_';
@@ -85,27 +74,19 @@ int cli_open_beside(const char *path, int *fd) {
     return sfti_os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 
-/* Of a source without a size no more than shows that it is too long: a device has no end. */
-static sft_code read_unsized(const sft_source *source, uint64_t most, sft_buffer *out,
-                             sft_error *err) {
-    char piece[8192];
-    size_t got = 1;
-    while (got > 0 && out->len <= most) {
-        sft_code code = sft_source_read(source, out->len, piece, sizeof piece, &got, err);
-        if (code) return code;
-        if (!sfti_buffer_put(out, piece, got)) return sfti_fail_memory(err, out->len + got);
-    }
-    return SFT_OK;
-}
-
 sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
     sft_source source;
     sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
     if (code) return code;
     bool sized = source.size != SFT_SIZE_UNKNOWN, longer = sized && source.size > most;
     out->len = 0;
-    if (!sized) code = read_unsized(&source, most, out, err);
-    else if (!longer)
+    /* Without a size no more than shows that it is too long: a device has no end. */
+    char piece[8192];
+    for (size_t got = 1; !sized && !code && got > 0 && out->len <= most;) {
+        code = sft_source_read(&source, out->len, piece, sizeof piece, &got, err);
+        if (!code && !sfti_buffer_put(out, piece, got)) code = sfti_fail_memory(err, out->len + got);
+    }
+    if (sized && !longer)
         code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
     if (!code && (longer || out->len > most))
         code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,

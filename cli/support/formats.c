@@ -36,14 +36,7 @@ bool cli_is_model_name(sft_span name) {
     return false;
 }
 
-/* Lists of folders, which Python reads there. */
-static bool is_path_file(const char *path) {
-    sft_span folder = sfti_path_name(cli_folder_of(path));
-    return cli_ends_with(sft_span_cstr(path), ".pth")
-        && (cli_is(folder, "site-packages") || cli_is(folder, "dist-packages"));
-}
-
-/* Of what is in no format of import.h: safetensors by another name, a download that failed, or
+/* What is in no format that is imported: safetensors by another name, a download that failed, or
  * for such a name anything but a sound file of another kind. other: of its import. */
 static bool is_lost_model(const char *path, const sft_open_options *open, sft_code other) {
     bool sure = cli_is_model_name(cli_name_of(path));
@@ -73,7 +66,11 @@ bool cli_is_other_model(const char *path, const sft_open_options *open) {
     options.alloc = open->alloc;
     options.files = open->files;
     options.skip = true;
-    if (is_path_file(path)) return false;
+    /* Lists of folders, which Python reads there. */
+    sft_span folder = sfti_path_name(cli_folder_of(path));
+    if (cli_ends_with(sft_span_cstr(path), ".pth")
+        && (cli_is(folder, "site-packages") || cli_is(folder, "dist-packages")))
+        return false;
     if (sft_import_recognise(path, open->files, &format, NULL)) return cli_is_model_name(name);
     if (format != SFT_IMPORT_NONE && format != SFT_IMPORT_PICKLE) return true;
     sft_code code = sft_import_open(path, &options, &import, NULL);

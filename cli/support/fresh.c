@@ -67,18 +67,6 @@ const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path) {
     return shard_path + sfti_folder_len(fresh->index);
 }
 
-static bool is_hex_tail(const char *at) {
-    return at[0] == '-' && strspn(at + 1, "0123456789abcdef") == 8;
-}
-
-static char *concatenated(sfti_arena *arena, sft_span a, const char *b) {
-    char *text = sfti_arena_take(arena, a.len + strlen(b) + 1);
-    if (!text) return NULL;
-    memcpy(text, a.data, a.len);
-    memcpy(text + a.len, b, strlen(b) + 1);
-    return text;
-}
-
 /* NAME-<8 hex>.safetensors; the digits of an earlier time are replaced. */
 static char *fresh_shard_name(cli_fresh *f, const char *name) {
     uint32_t bits;
@@ -86,11 +74,12 @@ static char *fresh_shard_name(cli_fresh *f, const char *name) {
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
     size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - name) : strlen(name);
     if (sfti_os_random(&bits, sizeof bits)) return NULL;
-    if (stem > 9 && is_hex_tail(name + stem - 9)) stem -= 9;
+    if (stem > 9 && name[stem - 9] == '-' && strspn(name + stem - 8, "0123456789abcdef") == 8)
+        stem -= 9;
     tail[0] = '-';
     sfti_hex_text(bits, 8, tail + 1);
     memcpy(tail + 9, ".safetensors", 13);
-    return concatenated(&f->arena, (sft_span){ name, stem }, tail);
+    return sfti_arena_join(&f->arena, (sft_span){ name, stem }, sft_span_cstr(tail));
 }
 
 char *cli_fresh_next(cli_fresh *fresh, const char *name) {
@@ -166,22 +155,21 @@ typedef struct name_search {
     sft_error *err;
 } name_search;
 
-/* A name may lead to the shard by a link, of its own or of a folder in it. */
-static bool leads_to(const name_search *n, const char *name) {
-    os_info info;
-    if (strcmp(name, n->shard) == 0) return true;
-    const char *path = n->file ? cli_join_path(&n->f->arena, fresh_folder_of(n->f), name) : NULL;
-    return path && sfti_os_info_path(path, true, &info) == 0 && info.device == n->file->device
-           && info.inode == n->file->inode;
-}
-
 static sft_code index_names_shard(name_search *n, const char *path) {
     sft_set_options options = cli_set_options(n->f->c);
     sft_index *names = NULL;
     sft_code code = sft_index_open(path, &options, &names, n->err);
     if (code) return code;
-    for (size_t i = 0; !n->named && i < sft_index_shard_count(names); i++)
-        n->named = leads_to(n, sft_index_shard_at(names, i));
+    for (size_t i = 0; !n->named && i < sft_index_shard_count(names); i++) {
+        /* A name may lead to the shard by a link, of its own or of a folder in it. */
+        const char *name = sft_index_shard_at(names, i);
+        os_info info;
+        n->named = strcmp(name, n->shard) == 0;
+        if (n->named || !n->file) continue;
+        name = cli_join_path(&n->f->arena, fresh_folder_of(n->f), name);
+        n->named = name && sfti_os_info_path(name, true, &info) == 0
+                && info.device == n->file->device && info.inode == n->file->inode;
+    }
     sft_index_close(names);
     return SFT_OK;
 }
@@ -211,34 +199,26 @@ static sft_code remove_old_shard(cli_fresh *f, const char *folder, const char *s
                  : SFT_OK;
 }
 
-static void remove_old(cli_fresh *f) {
-    const char *folder = *f->folder ? f->folder : "./";
-    for (size_t i = 0; i < f->count; i++) {
-        sft_error err = SFT_ERROR_INIT;
-        const char *shard = f->names[i].key.data;
-        sft_code code = remove_old_shard(f, folder, shard, &err);
-        if (code) cli_complain(f->c, shard, &err);
-    }
-}
-
 void cli_fresh_undo(const cli_fresh *fresh) {
     for (size_t i = 0; i < fresh->written_count; i++) (void)sfti_os_unlink(fresh->written[i]);
     for (fresh_folder *f = fresh->made; f; f = f->before) (void)sfti_os_remove_folder(f->path);
 }
 
-/* After a failure: whether the new index is there, only not synced. It may be the old one
- * tomorrow, so that all shards stay. */
-static bool is_published(cli_fresh *f, sft_code code) {
-    const char *after = NULL;
-    for (size_t i = 0; !after && i < f->count; i++) after = f->names[i].value.data;
-    if (code != SFT_IO_SYNC || !after) return false;
-    name_search n = { .f = f, .shard = after };
-    return index_names_shard(&n, f->index) || n.named;
-}
-
 void cli_fresh_settle(cli_fresh *fresh, sft_code code) {
-    if (!code) remove_old(fresh);
-    else if (!is_published(fresh, code)) cli_fresh_undo(fresh);
+    const char *folder = *fresh->folder ? fresh->folder : "./", *after = NULL;
+    for (size_t i = 0; !code && i < fresh->count; i++) {
+        sft_error err = SFT_ERROR_INIT;
+        const char *shard = fresh->names[i].key.data;
+        if (remove_old_shard(fresh, folder, shard, &err)) cli_complain(fresh->c, shard, &err);
+    }
+    if (!code) return;
+    /* The new index may be there, only not synced: it may be the old one tomorrow, so that all
+     * shards stay. */
+    for (size_t i = 0; !after && i < fresh->count; i++) after = fresh->names[i].value.data;
+    name_search n = { .f = fresh, .shard = after };
+    bool published = code == SFT_IO_SYNC && after
+                  && (index_names_shard(&n, fresh->index) || n.named);
+    if (!published) cli_fresh_undo(fresh);
 }
 
 /* ── A new folder ── */

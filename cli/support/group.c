@@ -57,10 +57,6 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
     return true;
 }
 
-static bool same_shards(const shard_name *a, const shard_name *b) {
-    return a->of == b->of && sft_span_equal(a->base, b->base) && sft_span_equal(a->end, b->end);
-}
-
 /* Shards of the model that input i is one of, from i on, in order; list can hold all
  * that follow. Names that only begin alike may lie between. */
 static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
@@ -73,7 +69,9 @@ static size_t shards_from(const cli_inputs *inputs, size_t i, bool *taken,
         const cli_input *input = inputs->items[k];
         if (strncmp(input->path, first.base.data, first.base.len) != 0) break;
         if (taken[k] || input->kind != CLI_FILE || !parse_shard(input->path, &next)) continue;
-        if (!same_shards(&first, &next)) continue;
+        if (first.of != next.of || !sft_span_equal(first.base, next.base)
+            || !sft_span_equal(first.end, next.end))
+            continue;
         taken[k] = true;
         list[n++] = input;
     }
@@ -138,16 +136,6 @@ static cli_model *add_model(cli_models *models, const cli_input *input) {
     model->path = input->path;
     model->count = 1;
     return model;
-}
-
-static bool add_shards(cli_models *models, const cli_input *const *shards, size_t n) {
-    cli_model *model = add_model(models, shards[0]);
-    const cli_input **list = sfti_arena_take(&models->arena, n * sizeof *list);
-    if (!model || !list) return false;
-    memcpy(list, shards, n * sizeof *list);
-    model->inputs = list;
-    model->count = n;
-    return true;
 }
 
 /* The model is the folder. */
@@ -224,7 +212,13 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
                                            &folder)) {
             ok = add_dataset(models, inputs, i, taken, folder);
         } else if (found && (shards = shards_from(inputs, i, taken, list)) > 0) {
-            ok = add_shards(models, list, shards);
+            cli_model *model = add_model(models, list[0]);
+            const cli_input **own = sfti_arena_take(&models->arena, shards * sizeof *own);
+            ok = model && own;
+            if (!ok) return false;
+            memcpy(own, list, shards * sizeof *own);
+            model->inputs = own;
+            model->count = shards;
         } else {
             ok = add_model(models, input) != NULL;
         }
@@ -235,13 +229,6 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
 
 /* ── What is not there ── */
 
-/* A file that may not be read is there. */
-static bool is_shard_there(const char *folder, const char *name) {
-    int fd, error = sfti_os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
-    if (!error) sfti_os_close(fd);
-    return !error || error == EACCES;
-}
-
 static bool missing_of_index(cli_model *model, const sft_set_options *options,
                              const char **names, sfti_arena *arena) {
     sft_index *index = NULL;
@@ -250,8 +237,10 @@ static bool missing_of_index(cli_model *model, const sft_set_options *options,
     if (sfti_files_claim(options->open->files, model->input->path)) return true;
     if (sft_index_open(model->input->path, options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
-        const char *name = sft_index_shard_at(index, i);
-        if (is_shard_there(sft_index_folder(index), name)) continue;
+        const char *name = sft_index_shard_at(index, i), *folder = sft_index_folder(index);
+        int fd, error = sfti_os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
+        if (!error) sfti_os_close(fd);
+        if (!error || error == EACCES) continue; /* a file that may not be read is there */
         char *kept = cli_join_path(arena, sft_span_cstr(""), cli_name_of(name).data);
         ok = kept != NULL;
         if (ok) names[model->missing_count++] = kept;

@@ -7,13 +7,6 @@
 #define HELP_COLUMNS 79
 #define HELP_LEAST 40
 
-/* Narrower on a terminal that is. */
-static size_t help_columns(const cli_out *out) {
-    size_t columns = sfti_os_is_terminal(out->fd) ? sfti_os_terminal_columns(out->fd) : 0;
-    if (columns == 0 || columns > HELP_COLUMNS) return HELP_COLUMNS;
-    return columns < HELP_LEAST ? HELP_LEAST : columns;
-}
-
 const cli_command *cli_command_named(const cli_command *const *commands, const char *name) {
     while (*commands && strcmp((*commands)->name, name) != 0) commands++;
     return *commands;
@@ -59,7 +52,10 @@ const char *cli_command_guess(const cli_command *const *commands, const char *na
 
 /* Words of text from column `indent` on; the cursor stands at column `at`. */
 static void wrap_text(cli_out *out, const char *text, size_t at, size_t indent) {
-    size_t column = at, columns = help_columns(out);
+    size_t seen = sfti_os_is_terminal(out->fd) ? sfti_os_terminal_columns(out->fd) : 0;
+    size_t column = at, columns = seen == 0 || seen > HELP_COLUMNS ? HELP_COLUMNS
+                                : seen < HELP_LEAST                ? HELP_LEAST
+                                                                   : seen;
     bool first = true;
     while (*text) {
         size_t len = strcspn(text, " ");
@@ -124,26 +120,9 @@ static size_t option_left(const cli_option *row, char buffer[80]) {
     return used;
 }
 
-static void options_text(cli_out *out, const cli_command *command) {
+void cli_command_help(cli_out *out, const cli_command *command) {
     const cli_option *row;
     char buffer[80];
-    heading(out, "Options:");
-    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
-        two_columns(out, buffer, option_left(row, buffer), row->help, 28);
-    }
-}
-
-static void exits_text(cli_out *out, const cli_command *command) {
-    char status[1];
-    heading(out, "Exit status:");
-    for (int i = 0; i < 3; i++) {
-        if (!command->exits[i]) continue;
-        status[0] = (char)('0' + i);
-        two_columns(out, status, 1, command->exits[i], 4);
-    }
-}
-
-void cli_command_help(cli_out *out, const cli_command *command) {
     size_t len = strlen(command->name);
     cli_printf(out, "safetensors %s: ", command->name);
     wrap_text(out, command->summary, 14 + len, 2);
@@ -159,8 +138,14 @@ void cli_command_help(cli_out *out, const cli_command *command) {
         wrap_text(out, paragraph, 0, 0);
         at += len + (at[len] != 0);
     }
-    options_text(out, command);
-    exits_text(out, command);
+    heading(out, "Options:");
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++)
+        two_columns(out, buffer, option_left(row, buffer), row->help, 28);
+    heading(out, "Exit status:");
+    for (int i = 0; i < 3; i++) {
+        char status = (char)('0' + i);
+        if (command->exits[i]) two_columns(out, &status, 1, command->exits[i], 4);
+    }
 }
 
 const char cli_overview_summary[] =

@@ -77,13 +77,6 @@ static sft_code check_as(const cli *c, sft_error *err) {
     return SFT_OK;
 }
 
-/* Blocks are computed to what convert is to write, or to what holds all that it may. */
-static sft_dtype dequantised_for(const cli *c) {
-    sft_dtype dtype;
-    if (!c->set.dtype || cli_dtype_read(sft_span_cstr(c->set.dtype), &dtype, NULL)) return SFT_F16;
-    return dtype == SFT_F16 || dtype == SFT_BF16 ? dtype : SFT_F32;
-}
-
 sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *err) {
     *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
     out->alloc = &c->alloc;
@@ -99,7 +92,11 @@ sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *er
     out->scalars = c->set.scalars != 0;
     out->strip_prefix = c->set.strip_prefix;
     out->separator = c->set.separator;
-    out->dequantised = dequantised_for(c);
+    /* Blocks are computed to what convert is to write, or to what holds all that it may. */
+    sft_dtype dtype = SFT_F16;
+    bool told = c->set.dtype && !cli_dtype_read(sft_span_cstr(c->set.dtype), &dtype, NULL);
+    if (!told) dtype = SFT_F16;
+    out->dequantised = dtype == SFT_F16 || dtype == SFT_BF16 ? dtype : SFT_F32;
     if (c->set.as_dtypes.count > 0) {
         out->as = dtype_as;
         out->as_ctx = (void *)(uintptr_t)&c->set;
@@ -112,14 +109,6 @@ sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *er
 
 /* ── Opening ── */
 
-/* What may be another format: the errors of something that is not safetensors. */
-static bool may_be_foreign(sft_code code) {
-    return (code >= SFT_HEADER_TOO_SMALL && code <= SFT_JSON_TRAILING)
-           || (code >= SFT_FOUND_GIT_LFS && code <= SFT_FOUND_INDEX)
-           || code == SFT_HEADER_NOT_OBJECT || code == SFT_INDEX_TYPE || code == SFT_IO_NOT_FILE
-           || code == SFT_INDEX_SHARD_MISSING || code == SFT_INDEX_PATH;
-}
-
 static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import **import,
                             sft_error *err) {
     sft_import_options options;
@@ -131,23 +120,24 @@ static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import 
     return code;
 }
 
-/* What is remote is tried first as what its name says: each opening is a request. */
-static bool is_named_other(const cli *c, const char *path) {
-    bool named = false;
-    for (size_t i = 0; cli_is_remote(c, path) && i < CLI_OTHER_FORMATS; i++)
-        named |= cli_ends_with(sft_span_cstr(path), cli_other_formats[i]);
-    return named;
-}
-
 sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
                        sft_import **import, sft_error *err) {
     sft_import_format format = SFT_IMPORT_NONE;
     sft_error other = SFT_ERROR_INIT;
     *import = NULL;
     if (c->no_imports) return sft_set_open(path, options, out, err);
-    if (is_named_other(c, path) && !open_import(c, path, out, import, NULL)) return SFT_OK;
+    /* What is remote is tried first as what its name says: each opening is a request. */
+    bool named = cli_is_remote(c, path)
+              && cli_other_format(sft_span_cstr(path)) < CLI_OTHER_FORMATS;
+    if (named && !open_import(c, path, out, import, NULL)) return SFT_OK;
     sft_code code = sft_set_open(path, options, out, err), told = SFT_OK;
-    if (!code || !may_be_foreign(code) || sft_path_is_index(path)) return code;
+    /* The errors of something that is not safetensors. */
+    bool foreign = (code >= SFT_HEADER_TOO_SMALL && code <= SFT_JSON_TRAILING)
+                || (code >= SFT_FOUND_GIT_LFS && code <= SFT_FOUND_INDEX)
+                || code == SFT_HEADER_NOT_OBJECT || code == SFT_INDEX_TYPE
+                || code == SFT_IO_NOT_FILE || code == SFT_INDEX_SHARD_MISSING
+                || code == SFT_INDEX_PATH;
+    if (!foreign || sft_path_is_index(path)) return code;
     /* opening tells more of a zip archive, and recognising reads as much of it */
     bool is_zip = code == SFT_FOUND_ZIP || code == SFT_FOUND_TORCH;
     if (!is_zip) told = sft_import_recognise(path, c->open.files, &format, &other);

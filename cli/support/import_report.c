@@ -15,12 +15,6 @@ static void say_more(cli *c, size_t count, size_t shown, const char *what) {
 
 /* ── Globals ── */
 
-static void say_global(cli_out *out, const sft_import_global *global) {
-    cli_escaped(out, global->module);
-    cli_text(out, ".");
-    cli_escaped(out, global->name);
-}
-
 bool cli_say_globals(cli_out *out, const sft_import *import, size_t most) {
     size_t count = 0, shown = 0;
     const sft_import_global *global;
@@ -28,7 +22,7 @@ bool cli_say_globals(cli_out *out, const sft_import *import, size_t most) {
         if (global->calls == 0) continue;
         if (++count > most) continue;
         cli_text(out, shown++ ? ", " : "");
-        say_global(out, global);
+        cli_fill(out, "%.%", global->module, global->name);
         if (global->calls > 1) cli_printf(out, " (%" PRIu64 " times)", global->calls);
     }
     if (count > shown) cli_printf(out, " and %zu more", count - shown);

@@ -83,10 +83,8 @@ static bool block_input(walk *w, cli_input *input, const sft_error *err) {
     return true;
 }
 
-static bool add_blocked_folder(walk *w, const char *path, int os_errno) {
-    sft_error err = SFT_ERROR_INIT;
-    sfti_io_fail(&err, SFT_IO_OPEN, os_errno, "list the folder");
-    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
+static bool add_blocked(walk *w, const char *path, const sft_error *err) {
+    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, err);
 }
 
 static bool add_folder(walk *w, folder *parent, const char *path) {
@@ -102,20 +100,16 @@ static bool add_no_file(walk *w, const char *path, os_kind kind) {
     sft_error err = SFT_ERROR_INIT;
     sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
               kind == OS_PIPE ? "a pipe" : "a device or socket");
-    return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
-}
-
-/* Windows opens a device for such a name ("con.sft"), which a folder of other systems may list. */
-static bool may_be_device(const char *name, os_kind kind) {
-    const char *why;
-    return kind == OS_FILE && sfti_os_path_rule() == SFTI_PATHS_WINDOWS
-        && !sfti_name_portable(sft_span_cstr(name), &why);
+    return add_blocked(w, path, &err);
 }
 
 /* A link counts as what it leads to; a dangling one is kept, to be reported. */
 static os_kind kind_behind(const char *path, const char *name, os_kind kind) {
     os_info info;
-    bool device = may_be_device(name, kind);
+    const char *why;
+    /* Windows opens a device for such a name ("con.sft"), which a folder of other systems may list. */
+    bool device = kind == OS_FILE && sfti_os_path_rule() == SFTI_PATHS_WINDOWS
+               && !sfti_name_portable(sft_span_cstr(name), &why);
     if (kind != OS_LINK && !device) return kind;
     if (sfti_os_info_path(path, true, &info) != 0) return device ? OS_OTHER : kind;
     return info.kind;
@@ -184,11 +178,6 @@ static bool is_loop(folder *f) {
         if (up->device == f->device && up->inode == f->inode && f->inode) return true;
     }
     return !f->inode && depth >= DEPTH_UNKNOWN;
-}
-
-static bool is_except(const walk *w, const folder *f) {
-    return w->has_except && f->parent && f->device == w->except.device
-        && f->inode == w->except.inode;
 }
 
 /* ── What a folder is ── */
@@ -275,7 +264,7 @@ static bool walk_remote(walk *w) {
     sft_code code = sfti_files_list(w->files, path, keep_entry, &l, &err);
     if (l.full || code == SFT_OUT_OF_MEMORY) return false;
     if (code == SFT_IO_NOT_FILE && !w->now->parent) return add_found(w, CLI_FILE, path);
-    if (code) return add_found(w, CLI_FILE, path) && block_input(w, &w->first->input, &err);
+    if (code) return add_blocked(w, path, &err);
     w->out->listed = listed;
     w->enter = is_entered(w);
     for (remote_entry *e = l.first; e; e = e->next)
@@ -291,21 +280,18 @@ static bool walk_folders(walk *w) {
             if (!walk_remote(w)) return false;
             continue;
         }
-        if (is_loop(w->now) || is_except(w, w->now)) continue;
+        if (is_loop(w->now)) continue;
+        if (w->has_except && w->now->parent && w->now->device == w->except.device
+            && w->now->inode == w->except.inode)
+            continue;
         w->enter = is_entered(w);
         int error = sfti_os_list(w->now->path, visit_entry, w);
         if (error == ENOMEM) return false;
-        if (error && !add_blocked_folder(w, w->now->path, error)) return false;
+        sft_error err = SFT_ERROR_INIT;
+        if (error) sfti_io_fail(&err, SFT_IO_OPEN, error, "list the folder");
+        if (error && !add_blocked(w, w->now->path, &err)) return false;
     }
     return true;
-}
-
-/* A folder that is a model in another format as a whole: a SavedModel. */
-static bool is_folder_model(const walk *w, const char *path) {
-    sft_import_format format;
-    const cli_listed *listed = listed_folder(w->out, sft_span_cstr(path));
-    if (!w->others || (listed && !listed->is_saved_model)) return false;
-    return sft_import_recognise(path, w->files, &format, NULL) == SFT_OK && format;
 }
 
 /* Others count where there is nothing else. */
@@ -330,28 +316,17 @@ static void expect_files(const walk *w, const char *const *paths, size_t count) 
     sfti_files_expect(w->files, paths, count < EXPECTED_MOST ? count : EXPECTED_MOST, NULL);
 }
 
-/* Shards of PyTorch models, whose index speaks for them. */
-static bool is_torch_shard(const found *f) {
-    sft_span name = cli_name_of(f->input.path);
-    for (size_t i = 0; i + 4 < name.len; i++)
-        if (memcmp(name.data + i, "-of-", 4) == 0) return true;
-    return false;
-}
-
-static bool has_torch_index(const walk *w) {
-    const found *f = w->first;
-    while (f && !cli_ends_with(sft_span_cstr(f->input.path), TORCH_INDEX)) f = f->next;
-    return f != NULL;
-}
-
 /* Guesses by names become what their contents say; they are fetched together. */
 static bool settle_guesses(walk *w) {
     const char **paths = sfti_arena_take(w->arena, (w->count + 1) * sizeof *paths);
-    bool indexed = has_torch_index(w);
+    bool indexed = false;
     size_t count = 0;
     if (!paths) return false;
+    for (const found *f = w->first; f && !indexed; f = f->next)
+        indexed = cli_ends_with(sft_span_cstr(f->input.path), TORCH_INDEX);
     for (found *f = w->first; f; f = f->next) {
-        if (f->is_guess && indexed && is_torch_shard(f)) f->is_guess = false;
+        /* The index speaks for shards of PyTorch models. */
+        if (indexed && strstr(cli_name_of(f->input.path).data, "-of-")) f->is_guess = false;
         if (f->is_guess) paths[count++] = f->input.path;
     }
     expect_files(w, paths, count);
@@ -370,14 +345,10 @@ static bool settle_guesses(walk *w) {
 
 /* ── Order, and shards that their index speaks for ── */
 
-typedef struct path_order {
-    found **items;
-} path_order;
-
 static int compare_paths(const void *ctx, uint32_t a, uint32_t b) {
-    const path_order *s = ctx;
-    return sfti_natural_compare(sft_span_cstr(s->items[a]->input.path),
-                                sft_span_cstr(s->items[b]->input.path));
+    found *const *items = ctx;
+    return sfti_natural_compare(sft_span_cstr(items[a]->input.path),
+                                sft_span_cstr(items[b]->input.path));
 }
 
 static found **sorted_found(walk *w) {
@@ -385,15 +356,12 @@ static found **sorted_found(walk *w) {
     if (n > UINT32_MAX / 32) return NULL;
     found **listed = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
     found **sorted = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
-    uint32_t *order = sfti_arena_take(w->arena, (2 * n + 1) * sizeof(uint32_t));
-    path_order s = { listed };
     size_t i = 0;
-    if (!listed || !sorted || !order) return NULL;
+    if (!listed || !sorted) return NULL;
     for (found *f = w->first; f; f = f->next) listed[i++] = f;
-    for (i = 0; i < n; i++) order[i] = (uint32_t)i;
-    sfti_sort(order, order + n, n, compare_paths, &s);
-    for (i = 0; i < n; i++) sorted[i] = listed[order[i]];
-    return sorted;
+    uint32_t *order = sfti_arena_sorted(w->arena, n, compare_paths, listed);
+    for (i = 0; order && i < n; i++) sorted[i] = listed[order[i]];
+    return order ? sorted : NULL;
 }
 
 static found *find_path(found **sorted, size_t count, const char *path) {
@@ -486,17 +454,6 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
     return true;
 }
 
-/* What a remote folder gave is opened next. */
-static bool expect_models(walk *w, const cli_inputs *out) {
-    size_t count = 0;
-    if (!out->listed) return true;
-    const char **paths = sfti_arena_take(w->arena, (out->count + 1) * sizeof *paths);
-    for (size_t i = 0; paths && i < out->count; i++)
-        if (out->items[i]->kind == CLI_FILE) paths[count++] = out->items[i]->path;
-    if (paths && count > 1) expect_files(w, paths, count);
-    return paths != NULL;
-}
-
 /* In a repository a name without extension is more likely a folder's than a file's, and listing it
  * tells. */
 bool cli_is_folder_url(const char *name) {
@@ -505,31 +462,17 @@ bool cli_is_folder_url(const char *name) {
     return sft_remote_is_folder(name) || (hub && !memchr(last.data, '.', last.len));
 }
 
-static bool is_folder_operand(const walk *w, const char *operand) {
-    os_info info;
-    if (sfti_files_claim(w->files, operand)) return cli_is_folder_url(operand);
-    return sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
-}
-
-static bool expand_operand(const char *operand, const sft_set_options *options, walk *w,
-                           cli_inputs *out) {
-    bool ok;
-    if (strcmp(operand, "-") == 0) {
-        ok = add_found(w, CLI_STDIN, operand);
-    } else if (is_folder_operand(w, operand)) {
-        ok = add_folder(w, NULL, operand) && walk_folders(w);
-        drop_others(w);
-        ok = ok && settle_guesses(w);
-        if (ok && w->count == 0 && is_folder_model(w, operand))
-            ok = add_found(w, CLI_FILE, operand);
-        if (ok && w->count == 0) ok = add_found(w, CLI_EMPTY, operand);
-    } else {
-        ok = add_found(w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
-    }
-    ok = ok && keep_models(w, options, out);
-    for (size_t i = 0; ok && i < out->count; i++)
-        out->items[i]->is_found = out->items[i]->path != operand;
-    return ok && expect_models(w, out);
+/* The models in a folder, which may be one as a whole in another format: a SavedModel. */
+static bool walk_operand(walk *w, const char *operand) {
+    sft_import_format format;
+    bool ok = add_folder(w, NULL, operand) && walk_folders(w);
+    drop_others(w);
+    ok = ok && settle_guesses(w);
+    if (!ok || w->count > 0) return ok;
+    const cli_listed *listed = listed_folder(w->out, sft_span_cstr(operand));
+    bool may = w->others && (!listed || listed->is_saved_model);
+    bool one = may && !sft_import_recognise(operand, w->files, &format, NULL) && format;
+    return add_found(w, one ? CLI_FILE : CLI_EMPTY, operand);
 }
 
 sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
@@ -548,8 +491,32 @@ sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char 
     w.open = options->open;
     w.files = out->files = w.open->files;
     w.passed = out->passed;
-    if (expand_operand(operand, options, &w, out)) return SFT_OK;
-    return sfti_fail_memory(err, sizeof(found));
+    os_info info;
+    bool is_folder = sfti_files_claim(w.files, operand)
+                         ? cli_is_folder_url(operand)
+                         : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
+    bool ok;
+    if (strcmp(operand, "-") == 0) {
+        ok = add_found(&w, CLI_STDIN, operand);
+    } else if (is_folder) {
+        ok = walk_operand(&w, operand);
+    } else {
+        ok = add_found(&w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
+    }
+    ok = ok && keep_models(&w, options, out);
+    for (size_t i = 0; ok && i < out->count; i++)
+        out->items[i]->is_found = out->items[i]->path != operand;
+    /* What a remote folder gave is opened next. */
+    const char **paths = NULL;
+    size_t count = 0;
+    if (ok && out->listed) {
+        paths = sfti_arena_take(w.arena, (out->count + 1) * sizeof *paths);
+        ok = paths != NULL;
+    }
+    for (size_t i = 0; paths && i < out->count; i++)
+        if (out->items[i]->kind == CLI_FILE) paths[count++] = out->items[i]->path;
+    if (count > 1) expect_files(&w, paths, count);
+    return ok ? SFT_OK : sfti_fail_memory(err, sizeof(found));
 }
 
 void cli_inputs_free(cli_inputs *inputs) {

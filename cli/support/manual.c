@@ -27,19 +27,6 @@ static void roff(cli_out *out, const char *text) {
     (void)roff_put(out, text, strlen(text), true);
 }
 
-/* A line of a macro, never broken. */
-static void roff_macro(cli_out *out, const char *text) {
-    roff(out, text);
-    cli_text(out, "\n");
-}
-
-/* The columns that a word takes. */
-static size_t roff_width(const char *text, size_t len) {
-    size_t columns = len + 2;
-    for (size_t i = 0; i < len; i++) columns += text[i] == '\\' || text[i] == '-';
-    return columns;
-}
-
 /* A paragraph, broken between words. */
 static void roff_words(cli_out *out, const char *text, size_t len) {
     size_t column = 0, next;
@@ -47,7 +34,9 @@ static void roff_words(cli_out *out, const char *text, size_t len) {
         const char *space = memchr(text + at, ' ', len - at);
         size_t word = space ? (size_t)(space - text) - at : len - at;
         next = word + (space != NULL);
-        if (column && column + 1 + roff_width(text + at, word) > ROFF_COLUMNS) {
+        size_t width = word + 2; /* the columns that it takes */
+        for (size_t i = at; i < at + word; i++) width += text[i] == '\\' || text[i] == '-';
+        if (column && column + 1 + width > ROFF_COLUMNS) {
             cli_text(out, "\n");
             column = 0;
         } else if (column) {
@@ -77,15 +66,6 @@ static void roff_title(cli_out *out, const char *name, const char *summary) {
     roff_line(out, summary);
 }
 
-static void roff_examples(cli_out *out, const cli_example *examples) {
-    cli_text(out, ".SH EXAMPLES\n");
-    for (; examples->line; examples++) {
-        cli_text(out, ".TP\n.B ");
-        roff_macro(out, examples->line);
-        roff_line(out, examples->says);
-    }
-}
-
 static void roff_option(cli_out *out, const cli_option *row) {
     cli_text(out, ".TP\n");
     if (row->letter) cli_printf(out, "\\fB\\-%c\\fR, ", row->letter);
@@ -101,25 +81,6 @@ static void roff_option(cli_out *out, const cli_option *row) {
     roff_line(out, row->help);
 }
 
-static void roff_exits(cli_out *out, const cli_command *command) {
-    cli_text(out, ".SH EXIT STATUS\n");
-    for (int i = 0; i < 3; i++) {
-        if (!command->exits[i]) continue;
-        cli_printf(out, ".TP\n.B %d\n", i);
-        roff_line(out, command->exits[i]);
-    }
-    cli_text(out, ".TP\n.B 128+\\fIn\\fR\n");
-    cli_text(out, "signal\n.I n\nended the command.\n");
-}
-
-/* Whether a command reads URLs, that is, has their options. */
-static bool reads_urls(const cli_command *command) {
-    const cli_option *row;
-    for (size_t i = 0; command && (row = cli_option_at(command, i)) != NULL; i++)
-        if (strcmp(row->name, "no-sign-request") == 0) return true;
-    return false;
-}
-
 static void roff_environment(cli_out *out, const cli_command *command) {
     static const char *const of_urls[] = {
         "HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE, HF_HUB_OFFLINE",
@@ -129,8 +90,12 @@ static void roff_environment(cli_out *out, const cli_command *command) {
         "https_proxy, http_proxy, no_proxy, CURL_CA_BUNDLE, SSL_CERT_FILE",
         "proxies and certificate authorities for all URLs. docs/remote.md lists every variable.",
     };
+    const cli_option *row;
+    bool reads_urls = false; /* has the options of commands that do */
+    for (size_t i = 0; command && !reads_urls && (row = cli_option_at(command, i)) != NULL; i++)
+        reads_urls = strcmp(row->name, "no-sign-request") == 0;
     cli_text(out, ".SH ENVIRONMENT\n");
-    for (size_t i = 0; reads_urls(command) && i < sizeof of_urls / sizeof *of_urls; i += 2) {
+    for (size_t i = 0; reads_urls && i < sizeof of_urls / sizeof *of_urls; i += 2) {
         cli_printf(out, ".TP\n.B %s\n", of_urls[i]);
         roff_line(out, of_urls[i + 1]);
     }
@@ -161,10 +126,22 @@ static void command_page(cli_out *out, const cli_command *command) {
     roff_line(out, command->operands);
     cli_text(out, ".SH DESCRIPTION\n");
     roff_paragraphs(out, command->about);
-    roff_examples(out, command->examples);
+    cli_text(out, ".SH EXAMPLES\n");
+    for (const cli_example *one = command->examples; one->line; one++) {
+        cli_text(out, ".TP\n.B ");
+        roff(out, one->line);
+        cli_text(out, "\n");
+        roff_line(out, one->says);
+    }
     cli_text(out, ".SH OPTIONS\n");
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) roff_option(out, row);
-    roff_exits(out, command);
+    cli_text(out, ".SH EXIT STATUS\n");
+    for (int i = 0; i < 3; i++) {
+        if (!command->exits[i]) continue;
+        cli_printf(out, ".TP\n.B %d\n", i);
+        roff_line(out, command->exits[i]);
+    }
+    cli_text(out, ".TP\n.B 128+\\fIn\\fR\nsignal\n.I n\nended the command.\n");
     roff_environment(out, command);
     cli_text(out, ".SH SEE ALSO\n.BR safetensors (1),\n.BR safetensors (5)\n");
 }

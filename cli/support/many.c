@@ -131,34 +131,6 @@ static sft_code make_folder(const many *m, sft_error *err) {
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder") : SFT_OK;
 }
 
-static void write_one(many *m, size_t i, cli_write_fn each, void *ctx) {
-    cli *c = m->c;
-    const cli_input *input = m->items[i];
-    c->dropped = 0;
-    if (m->outputs) c->set.output = m->outputs[i];
-    if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
-    else cli_report_input(c, input);
-}
-
-static void say_counts(const many *m, size_t changed, size_t unchanged) {
-    cli_out *out = &m->c->out;
-    size_t count = m->count;
-    if (cli_is_json(m->c)) return;
-    cli_printf(out, "%zu model%s: %zu %s", count, count == 1 ? "" : "s", changed,
-               m->c->set.dry_run ? "would be written" : "written");
-    if (unchanged) cli_printf(out, ", %zu unchanged", unchanged);
-    if (changed + unchanged < count)
-        cli_printf(out, ", %zu failed", count - changed - unchanged);
-    cli_text(out, "\n");
-}
-
-static sft_code list_tree(many *m, char **operands, size_t count, sft_error *err) {
-    sft_code code = cli_list_inputs(m->c, operands, count, &m->inputs, err);
-    m->items = m->inputs.items;
-    m->count = m->inputs.count;
-    return code;
-}
-
 /* A folder without -r stays what the command makes of it. */
 static sft_code list_operands(many *m, char **operands, size_t count, sft_error *err) {
     cli_input *inputs = sfti_arena_array(&m->arena, count, sizeof *inputs);
@@ -173,22 +145,23 @@ static sft_code list_operands(many *m, char **operands, size_t count, sft_error 
     return SFT_OK;
 }
 
-static sft_code prepare(many *m, char **operands, size_t count, sft_error *err) {
-    cli *c = m->c;
-    if (c->set.output && !m->folder)
-        return cli_usage_error(err, "expected a folder (DIR/) for -o with several models, found "
-                               "%s", c->set.output);
-    sft_code code = c->set.recursive ? list_tree(m, operands, count, err)
-                                     : list_operands(m, operands, count, err);
-    return code || !m->folder ? code : name_outputs(m, err);
-}
-
 static void each_of_many(many *m, char **operands, size_t count, cli_write_fn each, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     cli *c = m->c;
     size_t changed = c->changed, unchanged = c->unchanged;
+    sft_code code = SFT_OK;
     c->several = true;
-    sft_code code = prepare(m, operands, count, &err);
+    if (c->set.output && !m->folder) {
+        code = cli_usage_error(&err, "expected a folder (DIR/) for -o with several models, found "
+                               "%s", c->set.output);
+    } else if (c->set.recursive) {
+        code = cli_list_inputs(c, operands, count, &m->inputs, &err);
+        m->items = m->inputs.items;
+        m->count = m->inputs.count;
+    } else {
+        code = list_operands(m, operands, count, &err);
+    }
+    if (!code && m->folder) code = name_outputs(m, &err);
     if (code) {
         cli_fail_usage(c, &err);
         return;
@@ -197,8 +170,22 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
         cli_fail_input(c, m->folder, &err);
         return;
     }
-    for (size_t i = 0; i < m->count && !cli_is_over(c); i++) write_one(m, i, each, ctx);
-    if (!cli_is_over(c)) say_counts(m, c->changed - changed, c->unchanged - unchanged);
+    for (size_t i = 0; i < m->count && !cli_is_over(c); i++) {
+        const cli_input *input = m->items[i];
+        c->dropped = 0;
+        if (m->outputs) c->set.output = m->outputs[i];
+        if (cli_input_is_path(input) || input->kind == CLI_STDIN) each(c, input->path, ctx);
+        else cli_report_input(c, input);
+    }
+    if (cli_is_over(c) || cli_is_json(c)) return;
+    changed = c->changed - changed;
+    unchanged = c->unchanged - unchanged;
+    cli_printf(&c->out, "%zu model%s: %zu %s", m->count, m->count == 1 ? "" : "s", changed,
+               c->set.dry_run ? "would be written" : "written");
+    if (unchanged) cli_printf(&c->out, ", %zu unchanged", unchanged);
+    if (changed + unchanged < m->count)
+        cli_printf(&c->out, ", %zu failed", m->count - changed - unchanged);
+    cli_text(&c->out, "\n");
 }
 
 /* A folder for a model in one file: its name stays. One in several files fills the folder. */

@@ -43,16 +43,6 @@ static sft_code take_claim(cli *c, cli_model *model, const char *path, sft_info_
     return SFT_OK;
 }
 
-/* sft_info_open lists no remote folder itself. */
-static sft_code list_member(cli *c, cli_member *member, sft_error *err) {
-    char folder[4096];
-    sft_span path = cli_folder_of(member->path);
-    if (!cli_is_remote(c, member->path) || path.len >= sizeof folder) return SFT_OK;
-    memcpy(folder, path.data, path.len);
-    folder[path.len] = '\0';
-    return sft_info_folder_open(folder, c->open.files, &c->alloc, &member->folder, err);
-}
-
 static sft_code open_members(cli *c, cli_model *model) {
     size_t n = model->count;
     model->members = sfti_take(&c->alloc, n * sizeof *model->members);
@@ -74,7 +64,15 @@ static sft_code open_members(cli *c, cli_model *model) {
         sft_code code = cli_open_path(c, model->inputs[i]->path, &how, &member->set, &import,
                                       &model->err);
         if (!code) code = take_claim(c, model, member->path, &options);
-        if (!code) code = list_member(c, member, &model->err);
+        /* sft_info_open lists no remote folder itself. */
+        char folder[4096];
+        sft_span above = cli_folder_of(member->path);
+        if (!code && cli_is_remote(c, member->path) && above.len < sizeof folder) {
+            memcpy(folder, above.data, above.len);
+            folder[above.len] = '\0';
+            code = sft_info_folder_open(folder, c->open.files, &c->alloc, &member->folder,
+                                        &model->err);
+        }
         if (!code)
             code = sft_info_open(member->set, member->path, member->folder, &options,
                                  &member->info,
@@ -113,16 +111,6 @@ static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *
     return code;
 }
 
-static sft_code open_shards(cli *c, cli_model *model) {
-    sft_set_options options = cli_set_options(c);
-    const char **paths = sfti_take(&c->alloc, model->count * sizeof *paths);
-    if (!paths) return sfti_fail_memory(&model->err, model->count * sizeof *paths);
-    for (size_t i = 0; i < model->count; i++) paths[i] = model->inputs[i]->path;
-    sft_code code = sft_set_open_list(paths, model->count, &options, &model->set, &model->err);
-    sfti_release(&c->alloc, paths, model->count * sizeof *paths);
-    return code;
-}
-
 /* The listing of its folder spares a look for the journal of an edit. */
 static sft_code open_single(cli *c, cli_model *model) {
     sft_set_options options = cli_set_options(c);
@@ -141,21 +129,23 @@ static sft_code open_model(cli *c, cli_model *model) {
     sft_info_options options = info_options(c, piped ? NULL : model->path);
     options.header_only = piped;
     if (model->is_pipeline) return open_pipeline(c, model, &options);
-    sft_code code = model->inputs ? open_shards(c, model)
-                                  : open_single(c, model);
+    sft_code code;
+    if (model->inputs) {
+        sft_set_options how = cli_set_options(c);
+        const char **paths = sfti_take(&c->alloc, model->count * sizeof *paths);
+        if (!paths) return sfti_fail_memory(&model->err, model->count * sizeof *paths);
+        for (size_t i = 0; i < model->count; i++) paths[i] = model->inputs[i]->path;
+        code = sft_set_open_list(paths, model->count, &how, &model->set, &model->err);
+        sfti_release(&c->alloc, paths, model->count * sizeof *paths);
+    } else {
+        code = open_single(c, model);
+    }
     bool is_file = model->input->kind == CLI_FILE && !model->inputs;
     if (!code && is_file) code = take_claim(c, model, model->path, &options);
     if (code) return code;
     options.import = model->import;
     return sft_info_open(model->set, piped ? NULL : model->path, model->folder, &options,
                          &model->info, &model->err);
-}
-
-static void shards_missing(cli_model *model) {
-    sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
-              "expected %zu shards, found %zu: %s is missing%s",
-              model->count + model->missing_count, model->count, model->missing[0],
-              model->missing_count > 1 ? ", and others" : "");
 }
 
 static sft_code add_remote(cli *c, cli_model *model) {
@@ -203,27 +193,22 @@ void cli_told_close(cli_told *label) {
     memset(label, 0, sizeof *label);
 }
 
-static sft_code label_json(cli *c, cli_model *model, sft_sink *sink) {
-    return sft_info_json(model->info, model->path, c->set.full != 0, sink, &model->err);
-}
-
-/* A pipeline has little metadata, and may run out of memory with half of it written. */
-static sft_code pipeline_json(cli *c, cli_model *model) {
-    sft_buffer text = { .alloc = c->alloc };
-    sft_sink sink = sft_sink_memory(&text);
-    sft_code code = label_json(c, model, &sink);
-    if (!code) cli_put(&c->out, text.data, text.len);
-    sft_buffer_free(&text);
-    return code;
-}
-
 /* Memory is taken before the first byte is written: what fails has printed nothing. */
 void cli_print_model_json(cli *c, cli_model *model) {
     sft_sink out = cli_result_sink(c);
     const sft_node *root = sft_tree_root(model->tree);
-    sft_code code = model->is_dataset  ? sft_node_json(root, NULL, NULL, &out, 0, NULL, &model->err)
-                  : model->is_pipeline ? pipeline_json(c, model)
-                                       : label_json(c, model, &out);
+    /* A pipeline has little metadata, and may run out of memory with half of it written. */
+    sft_buffer text = { .alloc = c->alloc };
+    sft_sink memory = sft_sink_memory(&text);
+    bool whole = c->set.full != 0;
+    sft_code code;
+    if (model->is_dataset)
+        code = sft_node_json(root, NULL, NULL, &out, 0, NULL, &model->err);
+    else
+        code = sft_info_json(model->info, model->path, whole, model->is_pipeline ? &memory : &out,
+                             &model->err);
+    if (!code && model->is_pipeline) cli_put(&c->out, text.data, text.len);
+    sft_buffer_free(&text);
     if (code) cli_fail_result(c, model->path, &model->err);
 }
 
@@ -237,7 +222,10 @@ static void prepare_model(cli *c, cli_model *model) {
     }
     if (!is_model || sfti_os_stop_signal()) return;
     if (model->missing_count > 0) {
-        shards_missing(model);
+        sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+                  "expected %zu shards, found %zu: %s is missing%s",
+                  model->count + model->missing_count, model->count, model->missing[0],
+                  model->missing_count > 1 ? ", and others" : "");
         return;
     }
     if (open_model(c, model)) return;
@@ -295,11 +283,6 @@ static void prepare_models(cli *c, cli_model *models, size_t count, size_t threa
 
 /* ── All ── */
 
-/* A folder's models have longer paths than it has. */
-static bool was_folder(const char *operand, const cli_inputs *inputs) {
-    return inputs->count > 0 && strcmp(inputs->items[0]->path, operand) != 0;
-}
-
 typedef struct listed_folder {
     struct listed_folder *next;
     sft_span path;
@@ -313,19 +296,16 @@ typedef struct operand_models {
     listed_folder *folders;
 } operand_models;
 
-/* A file that was named alone stands alone: its folder is not asked for. */
-static bool is_alone(const operand_models *all, sft_span folder) {
-    for (size_t i = 0; i < all->operand_count; i++)
-        if (cli_was_listed(&all->inputs[i], folder)) return false;
-    return true;
-}
-
 /* The listing of a model's folder, made once; NULL when there is none. */
 static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const cli_model *model) {
     bool remote = cli_is_remote(c, model->path);
     sft_span path = model->is_pipeline ? sft_span_cstr(model->path) : cli_folder_of(model->path);
     if (model->input->kind > CLI_INDEX || model->is_dataset) return NULL;
-    if (remote ? is_alone(all, path) : model->is_pipeline) return NULL;
+    /* A file that was named alone stands alone: its folder is not asked for. */
+    bool listed = false;
+    for (size_t i = 0; remote && i < all->operand_count; i++)
+        listed = listed || cli_was_listed(&all->inputs[i], path);
+    if (remote ? !listed : model->is_pipeline) return NULL;
     for (listed_folder *f = all->folders; f; f = f->next) {
         if (sft_span_equal(f->path, path)) return f->folder;
     }
@@ -349,7 +329,9 @@ static bool list_operand(cli *c, operand_models *all, const char *operand) {
     if (cli_inputs_expand(operand, (cli_depth)(depth | CLI_AND_OTHERS), &options, inputs, &err))
         return false;
     cli_count_passed(c, inputs);
-    return cli_group_inputs(&all->models, inputs, was_folder(operand, inputs));
+    /* A folder's models have longer paths than it has. */
+    bool found = inputs->count > 0 && strcmp(inputs->items[0]->path, operand) != 0;
+    return cli_group_inputs(&all->models, inputs, found);
 }
 
 static bool list_models(cli *c, operand_models *all, char **operands, size_t count) {
@@ -368,17 +350,6 @@ static bool list_models(cli *c, operand_models *all, char **operands, size_t cou
     return true;
 }
 
-static void free_models(operand_models *all) {
-    for (listed_folder *f = all->folders; f; f = f->next) sft_info_folder_close(f->folder);
-    for (size_t i = 0; i < all->operand_count; i++) cli_inputs_free(&all->inputs[i]);
-    sfti_arena_free(&all->models.arena);
-}
-
-static void list_folders(cli *c, operand_models *all, size_t from, size_t count) {
-    for (size_t i = from; i < from + count; i++)
-        all->models.items[i].folder = folder_of_model(c, all, &all->models.items[i]);
-}
-
 typedef struct delivery {
     cli *c;
     operand_models *all;
@@ -394,16 +365,6 @@ static void deliver_model(void *ctx, cli_model *model) {
     hand->c->tried++;
     if (!cli_is_over(hand->c)) hand->each(hand->ctx, model);
     release_model(hand->c, model);
-}
-
-static void keep_model(void *ctx, cli_model *model) {
-    (void)ctx, (void)model;
-}
-
-static size_t threads_of(const cli_digests *digests) {
-    size_t asked = digests ? digests->hashing.job.threads : 0;
-    size_t threads = asked ? asked : sfti_os_cpu_count();
-    return threads < THREADS_MOST ? threads : THREADS_MOST;
 }
 
 /* Models of a batch that can be open together, leaving descriptors for as many files more: the
@@ -424,26 +385,25 @@ static size_t fit_batch(cli *c, cli_model *models, size_t count) {
     return 1;
 }
 
-static size_t batch_most(const cli_digests *digests, size_t threads) {
-    return digests && digests->wanted ? BATCH_HASHED_MOST : threads * EACH_MOST;
-}
-
 /* By batches that grow: the first answers come at once. */
 static void deliver_models(cli *c, operand_models *all, cli_digests *digests, cli_model_fn each,
                     void *ctx) {
     delivery hand = { c, all, each, ctx };
     bool together = digests && digests->batch;
-    size_t threads = threads_of(digests), done = 0;
-    size_t batch = together ? digests->batch_size : threads, most = batch_most(digests, threads);
+    size_t threads = digests ? digests->hashing.job.threads : 0, done = 0;
+    if (!threads) threads = sfti_os_cpu_count();
+    if (threads > THREADS_MOST) threads = THREADS_MOST;
+    size_t batch = together ? digests->batch_size : threads;
+    size_t most = digests && digests->wanted ? BATCH_HASHED_MOST : threads * EACH_MOST;
     while (done < all->models.count && !cli_is_over(c)) {
         size_t left = all->models.count - done, count = batch < left ? batch : left;
         cli_model *models = &all->models.items[done];
-        list_folders(c, all, done, count);
+        for (size_t i = 0; i < count; i++) models[i].folder = folder_of_model(c, all, &models[i]);
         prepare_models(c, models, count, threads);
         size_t fit = fit_batch(c, models, count);
         if (fit < count) most = batch = count = fit;
         if (together) {
-            cli_digest_models(c, digests, models, count, keep_model, NULL);
+            cli_digest_models(c, digests, models, count, NULL, NULL);
             if (!cli_is_over(c)) digests->batch(digests->ctx, models, count);
         }
         if (digests && digests->wanted && !together)
@@ -469,7 +429,9 @@ void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count
         sfti_fail_memory(&err, sizeof(cli_model));
         cli_complain(c, NULL, &err);
     }
-    free_models(&all);
+    for (listed_folder *f = all.folders; f; f = f->next) sft_info_folder_close(f->folder);
+    for (size_t i = 0; i < all.operand_count; i++) cli_inputs_free(&all.inputs[i]);
+    sfti_arena_free(&all.models.arena);
 }
 
 /* ── Failures ── */
@@ -482,8 +444,7 @@ static void error_with_missing(cli *c, const cli_model *model) {
     (void)!sft_sink_write(&out, 0, buffer.data, buffer.len - 1, NULL);
     sfti_json_write(&w, &out, buffer.len - 1, NULL);
     w.comma = true;
-    sfti_json_key(&w, "missing");
-    sfti_json_open(&w, '[');
+    sfti_json_put_open(&w, "missing", '[');
     for (size_t i = 0; i < model->missing_count; i++) sfti_json_cstr(&w, model->missing[i]);
     sfti_json_close(&w, ']');
     (void)sfti_json_done(&w);

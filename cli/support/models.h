@@ -83,8 +83,8 @@ void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count
 
 /* All models that will be delivered, for the progress. */
 void cli_digests_count(cli_digests *digests, const cli_model *models, size_t count);
-/* Compute what is wanted of these models, then call each() for all of them, in order
- * (digests.c). */
+/* Compute what is wanted of these models, then call each() for all of them, in order, unless it is
+ * NULL (digests.c). */
 void cli_digest_models(cli *c, cli_digests *digests, cli_model *models, size_t count,
                        cli_model_fn each, void *ctx);
 

@@ -165,31 +165,8 @@ static const cli_option *option_lettered(const cli_command *command, char letter
     return NULL;
 }
 
-static sft_code unknown_option(parse *p, sft_span name) {
-    const cli_option *row;
-    cli_guess guess = cli_guess_begin(name);
-    for (size_t i = 0; (row = cli_option_at(p->command, i)) != NULL; i++)
-        cli_guess_try(&guess, sft_span_cstr(row->name));
-    return cli_usage_error(p->err, "unknown option --%.*s%s", (int)name.len, name.data,
-                           cli_guess_text(&guess, "--", ""));
-}
-
-static sft_code bad_choice(parse *p, const cli_option *row, sft_span word) {
-    return cli_usage_error(p->err, "expected --%s %s, found \"%.*s\"", row->name, row->value,
-                           (int)word.len, word.data);
-}
-
 static int *int_field(cli_settings *settings, const cli_option *row) {
     return (int *)(void *)((char *)settings + row->field);
-}
-
-static sft_code store_one_more(parse *p, const cli_option *row, cli_words *words,
-                               const char *value) {
-    if (words->count == CLI_WORDS_MOST) {
-        return parse_fail(p, "expected --", sft_span_cstr(row->name), " at most 64 times");
-    }
-    words->items[words->count++] = value;
-    return SFT_OK;
 }
 
 static sft_code store_word(parse *p, const cli_option *row, const char *value) {
@@ -205,13 +182,20 @@ static sft_code store_value(parse *p, const cli_option *row, char *value) {
     sft_span word, given = sft_span_cstr(value);
     void *field = (char *)p->settings + row->field;
     if (row->kind == CLI_WORD) return store_word(p, row, value);
-    if (row->kind == CLI_MANY) return store_one_more(p, row, field, value);
+    if (row->kind == CLI_MANY) {
+        cli_words *words = field;
+        if (words->count == CLI_WORDS_MOST)
+            return parse_fail(p, "expected --", sft_span_cstr(row->name), " at most 64 times");
+        words->items[words->count++] = value;
+        return SFT_OK;
+    }
     for (size_t i = 0; cli_choice_at(row, i, &word); i++) {
         if (!sft_span_equal(word, given)) continue;
         *int_field(p->settings, row) = row->set + (int)i;
         return SFT_OK;
     }
-    return bad_choice(p, row, given);
+    return cli_usage_error(p->err, "expected --%s %s, found \"%.*s\"", row->name, row->value,
+                           (int)given.len, given.data);
 }
 
 /* The value stands behind `=` (or the letter), or is the next argument. */
@@ -228,21 +212,17 @@ static sft_code parse_long(parse *p, char *text) {
     char *equals = strchr(text, '=');
     sft_span name = { text, equals ? (size_t)(equals - text) : strlen(text) };
     const cli_option *row = option_named(p->command, name);
-    if (!row) return unknown_option(p, name);
+    cli_guess guess = cli_guess_begin(name);
+    const cli_option *known;
+    for (size_t i = 0; !row && (known = cli_option_at(p->command, i)) != NULL; i++)
+        cli_guess_try(&guess, sft_span_cstr(known->name));
+    if (!row)
+        return cli_usage_error(p->err, "unknown option --%.*s%s", (int)name.len, name.data,
+                               cli_guess_text(&guess, "--", ""));
     if (cli_wants_value(row)) return take_value(p, row, equals ? equals + 1 : NULL);
     if (row->kind == CLI_MAYBE) return store_word(p, row, equals ? equals + 1 : "");
     if (equals) return parse_fail(p, "expected no value after --", name, "");
     *int_field(p->settings, row) = row->set;
-    return SFT_OK;
-}
-
-static sft_code parse_letters(parse *p, char *text) {
-    for (; *text; text++) {
-        const cli_option *row = option_lettered(p->command, *text);
-        if (!row) return parse_fail(p, "unknown option -", (sft_span){ text, 1 }, "");
-        if (cli_wants_value(row)) return take_value(p, row, text[1] ? text + 1 : NULL);
-        *int_field(p->settings, row) = row->set;
-    }
     return SFT_OK;
 }
 
@@ -254,14 +234,22 @@ sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
     for (; p.at < argc; p.at++) {
         char *arg = argv[p.at];
         sft_code code = SFT_OK;
+        bool letters = !only_operands && arg[0] == '-' && arg[1] && arg[1] != '-';
         if (only_operands || arg[0] != '-' || arg[1] == 0) {
             argv[(*operands)++] = arg;
         } else if (strcmp(arg, "--") == 0) {
             only_operands = true;
         } else if (arg[1] == '-') {
             code = parse_long(&p, arg + 2);
-        } else {
-            code = parse_letters(&p, arg + 1);
+        }
+        for (char *at = arg + 1; letters && !code && *at; at++) {
+            const cli_option *row = option_lettered(command, *at);
+            if (!row) return parse_fail(&p, "unknown option -", (sft_span){ at, 1 }, "");
+            if (cli_wants_value(row)) {
+                code = take_value(&p, row, at[1] ? at + 1 : NULL);
+                break;
+            }
+            *int_field(settings, row) = row->set;
         }
         if (code) return code;
     }

@@ -15,32 +15,17 @@
 
 /* ── What stands there ── */
 
-/* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
- * digest: changing one makes its name a lie. */
-static bool is_hub_blob(const char *real) {
-    sft_span folder = sfti_path_name(sfti_path_above(sft_span_cstr(real)));
-    return folder.len == 5 && memcmp(folder.data, "blobs", 5) == 0;
-}
-
 static sft_code refuse_link(const char *path, sft_error *err) {
     char real[CLI_REAL_SIZE];
     int error = sfti_os_real_path(path, real, sizeof real);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
               "expected a file, found a symbolic link to %s", real);
-    if (is_hub_blob(real)) sfti_hint(err, SFT_HINT_HUB_CACHE);
+    /* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
+     * digest: changing one makes its name a lie. */
+    if (cli_is(sfti_path_name(sfti_path_above(sft_span_cstr(real))), "blobs"))
+        sfti_hint(err, SFT_HINT_HUB_CACHE);
     return SFT_IS_LINK;
-}
-
-static sft_code refuse_names(uint32_t links, sft_error *err) {
-    sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
-              "expected a file with one name, found %u hard links", (unsigned)links);
-    cli_hint(err, CLI_HINT_ONE_NAME);
-    return SFT_HARD_LINKS;
-}
-
-static sft_code refuse_existing(sft_error *err) {
-    return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
 }
 
 /* Whether what is there may be replaced; *there says whether there is anything, *mode what a
@@ -60,13 +45,18 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
         return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
                          "expected a file, found a pipe, device or socket");
     }
-    if (!in_place && !c->set.force) return refuse_existing(err);
+    if (!in_place && !c->set.force)
+        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
     if (info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     if (info.kind == OS_FILE) *mode = info.mode & 0777;
     bool shared = info.kind == OS_FILE && info.links > 1;
-    return shared && !c->set.force ? refuse_names(info.links, err) : SFT_OK;
+    if (!shared || c->set.force) return SFT_OK;
+    sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
+              "expected a file with one name, found %u hard links", (unsigned)info.links);
+    cli_hint(err, CLI_HINT_ONE_NAME);
+    return SFT_HARD_LINKS;
 }
 
 /* ── Mode and time ── */
@@ -106,11 +96,6 @@ static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
     return SFT_OK;
 }
 
-static sft_code no_output(cli_target target, sft_error *err) {
-    return cli_usage_error(err, "expected -o OUT%s, found none",
-                           target == CLI_TARGET_EITHER ? " or --in-place" : "");
-}
-
 /* ── Standard output ── */
 
 bool cli_output_is_stream(const cli *c) {
@@ -121,16 +106,6 @@ sft_code cli_output_no_stream(const cli *c, sft_error *err) {
     if (!cli_output_is_stream(c)) return SFT_OK;
     cli_usage_error(err, "expected a path for -o, found - (standard output)");
     cli_hint(err, CLI_HINT_DASH_FILE);
-    return SFT_BAD_ARGUMENT;
-}
-
-static sft_code begin_stream(cli_output *out, cli *c, sft_error *err) {
-    out->stream = true;
-    out->options = (sft_path_options)SFT_PATH_OPTIONS_INIT;
-    out->options.alloc = &c->alloc;
-    if (c->set.terminal || c->set.dry_run || !sfti_os_is_terminal(1)) return SFT_OK;
-    cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
-    cli_hint(err, CLI_HINT_REDIRECT);
     return SFT_BAD_ARGUMENT;
 }
 
@@ -183,13 +158,22 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     sft_code code = cli_output_agrees(c, err);
     if (code) return code;
     bool asked = c->set.in_place || target == CLI_TARGET_EDIT;
-    if (!out->path || (out->in_place && !asked)) return no_output(target, err);
-    if (cli_output_is_stream(c)) return begin_stream(out, c, err);
+    if (!out->path || (out->in_place && !asked))
+        return cli_usage_error(err, "expected -o OUT%s, found none",
+                               target == CLI_TARGET_EITHER ? " or --in-place" : "");
+    options.alloc = &c->alloc;
+    if (cli_output_is_stream(c)) {
+        out->stream = true;
+        out->options = options;
+        if (c->set.terminal || c->set.dry_run || !sfti_os_is_terminal(1)) return SFT_OK;
+        cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
+        cli_hint(err, CLI_HINT_REDIRECT);
+        return SFT_BAD_ARGUMENT;
+    }
     if (out->in_place && strcmp(out->path, "-") == 0)
         return cli_usage_error(err, "expected a file to be changed, found standard input");
     code = check_target(c, out->path, out->in_place, &there, &old_mode, err);
     if (code) return code;
-    options.alloc = &c->alloc;
     options.no_sync = c->set.no_sync != 0;
     options.in_place_unsafe = c->set.in_place_unsafe != 0;
     options.no_clobber = !there;
@@ -208,16 +192,6 @@ sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) 
     return code;
 }
 
-static void say_file(cli *c, const cli_output *out, const cli_parts *parts) {
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out->path, parts->parts, parts->count, NULL, 0);
-    written.input = out->input;
-    written.output = out->path;
-    written.files = &file;
-    written.file_count = 1;
-    cli_say_written(c, &written);
-}
-
 sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_error *err) {
     cli_progress progress;
     sft_sink sink;
@@ -231,6 +205,13 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
                               sink, &job, err);
         cli_progress_end(&progress);
     }
-    if (!code && !parts->untold) say_file(c, out, parts);
-    return code;
+    if (code || parts->untold) return code;
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_written_parts(out->path, parts->parts, parts->count, NULL, 0);
+    written.input = out->input;
+    written.output = out->path;
+    written.files = &file;
+    written.file_count = 1;
+    cli_say_written(c, &written);
+    return SFT_OK;
 }

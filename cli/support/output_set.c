@@ -20,14 +20,10 @@ typedef struct set_output {
 } set_output;
 
 bool cli_output_is_file(const cli *c) {
-    static const char *const ends[] = { ".safetensors", ".sft" };
-    size_t len = c->set.output ? strlen(c->set.output) : 0;
-    if (cli_output_is_stream(c)) return true;
-    for (size_t i = 0; i < 2; i++) {
-        size_t tail = strlen(ends[i]);
-        if (len > tail && strcmp(c->set.output + len - tail, ends[i]) == 0) return true;
-    }
-    return false;
+    sft_span out = sft_span_cstr(c->set.output ? c->set.output : "");
+    const char *dot = out.len > 1 ? strrchr(out.data + 1, '.') : NULL;
+    return cli_output_is_stream(c)
+        || (dot && (strcmp(dot, ".safetensors") == 0 || strcmp(dot, ".sft") == 0));
 }
 
 const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]) {
@@ -119,11 +115,6 @@ static sft_code take_index_metadata(set_output *o, sft_error *err) {
 
 /* ── Writing ── */
 
-static const char *set_path(const sft_set *set) {
-    const char *index = sft_set_index_path(set);
-    return index ? index : sft_set_shard_path(set, 0);
-}
-
 char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
                        uint32_t count) {
     char name[CLI_STEM_SIZE + 64];
@@ -143,7 +134,8 @@ static sft_code say_shards(const set_output *o, sft_error *err) {
         if (!path) return sfti_fail_memory(err, strlen(folder));
         files[s] = cli_written_parts(path, p->parts, p->count, p->shard, s);
     }
-    if (p->set_count == 1) written.input = set_path(p->sets[0]);
+    const char *index = p->set_count == 1 ? sft_set_index_path(p->sets[0]) : NULL;
+    written.input = index || p->set_count != 1 ? index : sft_set_shard_path(p->sets[0], 0);
     written.output = folder;
     written.files = files;
     written.file_count = o->shards;
@@ -152,43 +144,29 @@ static sft_code say_shards(const set_output *o, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code write_shards(set_output *o, sft_error *err) {
-    cli *c = o->c;
-    const cli_parts *p = o->parts;
-    cli_progress progress;
-    sft_job job = cli_progress_begin(&progress, c, c->set.output);
-    sft_code code = sft_save_set(c->set.output, p->parts, p->shard, p->count, o->shards,
-                                 NULL, p->metadata_count, &o->options, &job, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
-static void set_options(set_output *o) {
-    const cli *c = o->c;
-    const char *index = o->parts->set_count == 1 ? sft_set_index_path(o->parts->sets[0]) : NULL;
-    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
-    options.stem = c->set.stem ? c->set.stem : cli_index_stem(index, o->stem);
-    options.no_sync = c->set.no_sync != 0;
-    options.in_place_unsafe = c->set.in_place_unsafe != 0;
-    options.mode = parts_mode(o->parts);
-    o->plan = cli_parts_plan(c, o->parts);
-    options.plan = &o->plan;
-    o->options = options;
-}
-
 sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *err) {
     set_output o = { .c = c, .parts = parts, .shards = shards, .kept = { .alloc = c->alloc } };
-    sft_code code = SFT_OK;
-    set_options(&o);
-    if (!c->set.output) {
-        return cli_usage_error(err, "expected -o DIR, found none");
-    }
-    code = cli_parts_drop_digests(c, parts, shards == 1, err);
+    cli_progress progress;
+    if (!c->set.output) return cli_usage_error(err, "expected -o DIR, found none");
+    const char *index = parts->set_count == 1 ? sft_set_index_path(parts->sets[0]) : NULL;
+    o.options = (sft_save_set_options)SFT_SAVE_SET_OPTIONS_INIT;
+    o.options.stem = c->set.stem ? c->set.stem : cli_index_stem(index, o.stem);
+    o.options.no_sync = c->set.no_sync != 0;
+    o.options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    o.options.mode = parts_mode(parts);
+    o.plan = cli_parts_plan(c, parts);
+    o.options.plan = &o.plan;
+    sft_code code = cli_parts_drop_digests(c, parts, shards == 1, err);
     if (code) return code;
     if (c->set.dry_run) return parts->untold ? SFT_OK : say_shards(&o, err);
     if (parts->set_count == 1) code = take_index_metadata(&o, err);
     if (!code && c->set.keep_mtime) code = take_mtimes(&o, err);
-    if (!code) code = write_shards(&o, err);
+    if (!code) {
+        sft_job job = cli_progress_begin(&progress, c, c->set.output);
+        code = sft_save_set(c->set.output, parts->parts, parts->shard, parts->count, shards, NULL,
+                            parts->metadata_count, &o.options, &job, err);
+        cli_progress_end(&progress);
+    }
     if (!code && !parts->untold) code = say_shards(&o, err);
     sft_buffer_free(&o.kept);
     return code;

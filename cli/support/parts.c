@@ -12,16 +12,6 @@
 
 /* ── Models ── */
 
-static sft_code no_model(const cli_input *input, sft_error *err) {
-    if (input->err) {
-        *err = *input->err;
-        return err->code;
-    }
-    return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                     "expected models (*.safetensors, *.sft or an index) in this folder, found "
-                     "none");
-}
-
 static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
     if (p->set_count == p->set_capacity) {
         size_t capacity = 2 * p->set_capacity + 8;
@@ -44,7 +34,12 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     p->path = sfti_arena_copy(&p->arena, input->path, strlen(input->path));
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = cli_input_is_path(input) || input->kind == CLI_STDIN;
-    if (!model) return no_model(input, err);
+    if (!model && !input->err)
+        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+                         "expected models (*.safetensors, *.sft or an index) in this folder, found "
+                         "none");
+    if (!model) *err = *input->err;
+    if (!model) return err->code;
     sft_code code = cli_open_model(c, input, &set, err);
     return code ? code : take_set(p, set, err);
 }
@@ -88,26 +83,21 @@ static const sft_source_vtable named_source_vtable = {
     .size = sizeof(sft_source_vtable), .read = named_read, .expect = named_expect
 };
 
-static sft_code name_source(cli_parts *p, const char *path, sft_source *source, sft_error *err) {
-    named_source *named = sfti_arena_take(&p->arena, sizeof *named);
-    if (!named) return sfti_fail_memory(err, sizeof *named);
-    *named = (named_source){ *source, path, p };
-    *source = (sft_source){ named, &named_source_vtable, source->size, NULL, true };
-    return SFT_OK;
-}
-
 static sft_code list_shards(const cli *c, cli_parts *p, const sft_set *set, sft_source **out,
                             sft_error *err) {
     size_t count = sft_set_shard_count(set);
-    sft_code code = SFT_OK;
     *out = sfti_arena_array(&p->arena, count, sizeof **out);
     if (!*out) return sfti_fail_memory(err, count * sizeof **out);
-    for (size_t i = 0; !code && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *path = sft_set_shard_path(set, i);
         (*out)[i] = sft_file_source(sft_set_shard_at(set, i));
-        if (cli_is_remote(c, path)) code = name_source(p, path, &(*out)[i], err);
+        if (!cli_is_remote(c, path)) continue;
+        named_source *named = sfti_arena_take(&p->arena, sizeof *named);
+        if (!named) return sfti_fail_memory(err, sizeof *named);
+        *named = (named_source){ (*out)[i], path, p };
+        (*out)[i] = (sft_source){ named, &named_source_vtable, named->inner.size, NULL, true };
     }
-    return code;
+    return SFT_OK;
 }
 
 /* file: how many files the models before it have. */
@@ -256,33 +246,26 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     return code ? code : list_metadata(out, err);
 }
 
-/* What cannot be found fails when it is opened. */
-static sft_code recover_operand(cli *c, const char *operand, sft_error *err) {
-    sfti_arena arena = { .alloc = c->alloc };
-    const char *path;
-    sft_code code = cli_edit_operand(c, &arena, operand, &path, NULL);
-    if (!code) code = cli_edit_recover(c, path, err);
-    else code = SFT_OK;
-    sfti_arena_free(&arena);
-    return code;
-}
-
-/* A file of another format is never replaced: it would no longer be what its name says. */
-static sft_code refuse_format(const sft_import *import, sft_error *err) {
-    sfti_fail(err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
-              "expected a safetensors file to change, found another format: %s",
-              sft_import_format_describe(sft_import_format_of(import))->title);
-    sfti_hint(err, SFT_HINT_USE_GGUF);
-    return SFT_FOREIGN_KIND;
-}
-
 sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_parts *out,
                             sft_error *err) {
     memset(out, 0, sizeof *out);
     out->path = operand;
-    sft_code code = in_place ? recover_operand(c, operand, err) : SFT_OK;
+    sfti_arena arena = { .alloc = c->alloc };
+    const char *path;
+    sft_code code = SFT_OK;
+    /* What cannot be found fails when it is opened. */
+    if (in_place && !cli_edit_operand(c, &arena, operand, &path, NULL))
+        code = cli_edit_recover(c, path, err);
+    sfti_arena_free(&arena);
     if (!code) code = cli_parts_open(c, &operand, 1, out, err);
-    if (!code && in_place && c->import) return refuse_format(c->import, err);
+    /* A file of another format is never replaced: it would no longer be what its name says. */
+    if (!code && in_place && c->import) {
+        sfti_fail(err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+                  "expected a safetensors file to change, found another format: %s",
+                  sft_import_format_describe(sft_import_format_of(c->import))->title);
+        sfti_hint(err, SFT_HINT_USE_GGUF);
+        return SFT_FOREIGN_KIND;
+    }
     if (code || out->set_count == 1) return code;
     out->path = operand;
     return cli_not_one(out->set_count, err);

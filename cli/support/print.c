@@ -23,21 +23,14 @@ void cli_out_begin(cli_out *out, int fd) {
     out->bytes = out->buffer;
 }
 
-static bool env_is_set(const char *name) {
-    const char *value = sfti_os_env(name);
-    return value && value[0];
-}
-
-static bool color_wanted(int fd) {
-    const char *force = sfti_os_env("CLICOLOR_FORCE"), *term = sfti_os_env("TERM");
-    if (env_is_set("NO_COLOR")) return false;
-    if (force && force[0] && strcmp(force, "0") != 0) return true;
-    if (term && strcmp(term, "dumb") == 0) return false;
-    return sfti_os_terminal_escapes(fd);
-}
-
 void cli_out_color(cli_out *out, int when) {
-    out->color = when == 0 ? color_wanted(out->fd) : when == 1;
+    const char *none = sfti_os_env("NO_COLOR"), *force = sfti_os_env("CLICOLOR_FORCE");
+    const char *term = sfti_os_env("TERM");
+    out->color = when == 1;
+    if (when != 0 || (none && none[0])) return;
+    bool forced = force && force[0] && strcmp(force, "0") != 0;
+    bool dumb = term && strcmp(term, "dumb") == 0;
+    out->color = forced || (!dumb && sfti_os_terminal_escapes(out->fd));
 }
 
 static void write_all(cli_out *out, const char *bytes, size_t len) {

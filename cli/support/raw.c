@@ -126,21 +126,6 @@ static void enter(merge_level *level, sft_span under, sft_span over) {
     cli_raw_begin(&level->at, over);
 }
 
-static bool next_over(merge_level *level) {
-    if (!cli_raw_next(&level->at)) return false;
-    if (level->count < KEYS_MOST) level->keys[level->count] = level->at.key;
-    level->count++;
-    return true;
-}
-
-static bool is_in_over(const merge_level *level, sft_span key) {
-    sft_span value;
-    if (level->count > KEYS_MOST) return cli_raw_find(level->over, key, &value);
-    for (size_t i = 0; i < level->count; i++)
-        if (sft_span_equal(level->keys[i], key)) return true;
-    return false;
-}
-
 void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_keep *keep) {
     merge_level levels[CLI_RAW_LEVELS];
     size_t depth = 1;
@@ -154,13 +139,23 @@ void cli_raw_merge(sfti_json_writer *w, sft_span under, sft_span over, cli_raw_k
             if (!cli_raw_next(at)) {
                 sfti_json_close(w, '}');
                 depth--;
-            } else if (!is_in_over(level, at->key) && (!keep || keep(at->key, at->value))) {
-                cli_raw_write(w, at->key, at->value);
+                continue;
             }
-        } else if (!next_over(level)) {
+            bool known = level->count > KEYS_MOST && cli_raw_find(level->over, at->key, &was);
+            for (size_t i = 0; level->count <= KEYS_MOST && i < level->count; i++)
+                known = known || sft_span_equal(level->keys[i], at->key);
+            if (!known && (!keep || keep(at->key, at->value)))
+                cli_raw_write(w, at->key, at->value);
+            continue;
+        }
+        if (!cli_raw_next(at)) {
             level->is_rest = true;
             cli_raw_begin(at, level->under);
-        } else if (depth < CLI_RAW_LEVELS && cli_raw_find(level->under, at->key, &was)
+            continue;
+        }
+        if (level->count < KEYS_MOST) level->keys[level->count] = at->key;
+        level->count++;
+        if (depth < CLI_RAW_LEVELS && cli_raw_find(level->under, at->key, &was)
                    && are_objects(was, at->value)) {
             write_key(w, at->key);
             sfti_json_open(w, '{');

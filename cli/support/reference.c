@@ -13,14 +13,6 @@ static void plain(cli_out *out, const char *text, size_t len) {
 
 static void cell(cli_out *out, const char *text) { plain(out, text, strlen(text)); }
 
-/* Code inside a row of a table: bars are escaped there. */
-static void code(cli_out *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '|') cli_text(out, "\\");
-        cli_put(out, text, 1);
-    }
-}
-
 static void paragraphs(cli_out *out, const char *text) {
     while (*text) {
         size_t len = strcspn(text, "\n");
@@ -36,17 +28,13 @@ static void option_row(cli_out *out, const cli_option *row) {
     if (row->letter) cli_printf(out, "`-%c` ", row->letter);
     bool maybe = row->kind == CLI_MAYBE;
     cli_printf(out, "`--%s%s", row->name, !row->value ? "" : maybe ? "[=" : " ");
-    if (row->value) code(out, row->value);
+    for (const char *at = row->value ? row->value : ""; *at; at++) {
+        if (*at == '|') cli_text(out, "\\"); /* bars are escaped inside a row of a table */
+        cli_put(out, at, 1);
+    }
     cli_text(out, maybe ? "]` | " : "` | ");
     cell(out, row->help);
     cli_text(out, " |\n");
-}
-
-/* Options that every command has stand once, at the end of the page. */
-static bool is_common(const cli_option *row) {
-    for (const cli_option *one = cli_common_options; one->name; one++)
-        if (one == row) return true;
-    return false;
 }
 
 static void command_section(cli_out *out, const cli_command *command) {
@@ -59,8 +47,13 @@ static void command_section(cli_out *out, const cli_command *command) {
     for (const cli_example *one = command->examples; one->line; one++)
         cli_printf(out, "%s    # %s\n", one->line, one->says);
     cli_text(out, "```\n\n| option | meaning |\n| --- | --- |\n");
-    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++)
-        if (!is_common(row)) option_row(out, row);
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
+        /* Options that every command has stand once, at the end of the page. */
+        bool common = false;
+        for (const cli_option *one = cli_common_options; one->name; one++)
+            common = common || one == row;
+        if (!common) option_row(out, row);
+    }
     cli_text(out, "\nExit status:");
     for (int i = 0, told = 0; i < 3; i++) {
         if (!command->exits[i]) continue;

@@ -49,20 +49,16 @@ const cli_option cli_network_options[] = {
 
 /* ── Which words are URLs ── */
 
-/* "word://", as RFC 3986 has schemes. */
-static bool has_scheme(const char *word) {
+bool cli_is_url(const char *word) {
+    os_info info;
     const char *at = word;
-    bool letter = (*at | 32) >= 'a' && (*at | 32) <= 'z';
+    if (sft_remote_is_url(word)) return true;
+    if ((*at | 32) < 'a' || (*at | 32) > 'z') return false;
+    /* "word://", as RFC 3986 has schemes. */
     while (((*at | 32) >= 'a' && (*at | 32) <= 'z') || (*at >= '0' && *at <= '9')
            || (*at && strchr("+-.", *at)))
         at++;
-    return letter && strncmp(at, "://", 3) == 0;
-}
-
-bool cli_is_url(const char *word) {
-    os_info info;
-    if (sft_remote_is_url(word)) return true;
-    return has_scheme(word) && sfti_os_info_path(word, false, &info) != 0;
+    return strncmp(at, "://", 3) == 0 && sfti_os_info_path(word, false, &info) != 0;
 }
 
 static bool begins(const char *text, const char *with) {
@@ -83,8 +79,7 @@ static bool is_repository(const char *path) {
     bool file = !*name || name[strspn(name, letters)];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         file |= cli_ends_with(sft_span_cstr(name), files[i]);
-    for (size_t i = 0; i < CLI_OTHER_FORMATS; i++)
-        file |= cli_ends_with(sft_span_cstr(name), cli_other_formats[i]);
+    file |= cli_other_format(sft_span_cstr(name)) < CLI_OTHER_FORMATS;
     memcpy(owner, path, len);
     owner[len] = '\0';
     return !file && sfti_os_info_path(owner, true, &info) != 0;
@@ -241,19 +236,17 @@ sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const
     return SFT_BAD_ARGUMENT;
 }
 
-static sft_code check_output(const cli *c, sft_error *err) {
-    if (!c->set.output || !cli_is_url(c->set.output)) return SFT_OK;
-    cli_usage_error(err, "expected a path for -o, found a URL");
-    cli_hint(err, CLI_HINT_URL_UPLOAD);
-    return SFT_BAD_ARGUMENT;
-}
-
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err) {
     const cli_command *command = c->command;
-    sft_code code = check_output(c, err);
+    if (c->set.output && cli_is_url(c->set.output)) {
+        cli_usage_error(err, "expected a path for -o, found a URL");
+        cli_hint(err, CLI_HINT_URL_UPLOAD);
+        return SFT_BAD_ARGUMENT;
+    }
+    sft_code code = SFT_OK;
     size_t paths = command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST
                        ? (count > 0) : count;
-    if (code || command->urls == CLI_URLS_OWN) return code;
+    if (command->urls == CLI_URLS_OWN) return SFT_OK;
     if (command->urls == CLI_URLS_NONE)
         return cli_remote_refuse(operands, count, command->name, err);
     if (command->urls >= CLI_URLS_COPY)
@@ -274,21 +267,15 @@ bool cli_remote_claim(const cli *c, const char *path, sft_remote_claim *out) {
         && sft_remote_claims(c->remote, path, out);
 }
 
-static void put_known(sfti_json_writer *w, const char *key, const char *text) {
-    sfti_json_put_cstr(w, key, *text ? text : NULL);
-}
-
 void cli_put_remote(const cli *c, sfti_json_writer *w, const char *path) {
     sft_remote_claim claim;
     if (!cli_remote_claim(c, path, &claim)) return;
-    sfti_json_key(w, "remote");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "remote", '{');
     sfti_json_put_cstr(w, "url", path);
-    if (claim.bytes == SFT_SIZE_UNKNOWN) sfti_json_put_null(w, "bytes");
-    else sfti_json_put_uint(w, "bytes", claim.bytes);
-    put_known(w, "sha256", claim.sha256);
-    put_known(w, "commit", claim.commit);
-    put_known(w, "etag", claim.etag);
+    sfti_json_put_known(w, "bytes", claim.bytes);
+    sfti_json_put_cstr(w, "sha256", *claim.sha256 ? claim.sha256 : NULL);
+    sfti_json_put_cstr(w, "commit", *claim.commit ? claim.commit : NULL);
+    sfti_json_put_cstr(w, "etag", *claim.etag ? claim.etag : NULL);
     sfti_json_put_bool(w, "local", claim.local);
     if (c->tells_reading) sfti_json_put_bool(w, "data_read", c->set.deep != 0);
     sfti_json_close(w, '}');

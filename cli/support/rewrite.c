@@ -28,13 +28,6 @@ static uint64_t parts_bytes(const set_rewrite *r, bool all) {
 
 /* ── Shards ── */
 
-static size_t collect_shard(const set_rewrite *r, size_t shard) {
-    size_t count = 0;
-    for (size_t i = 0; i < r->parts->count; i++)
-        if (r->parts->shard[i] == shard) r->some[count++] = r->parts->parts[i];
-    return count;
-}
-
 /* The collected parts, with the shard's metadata. */
 static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_sink sink,
                               const sft_job *job, sft_error *err) {
@@ -74,7 +67,9 @@ static sft_code write_shard(set_rewrite *r, size_t shard, char *path, size_t cou
 static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
                               sft_error *err) {
     const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, shard));
-    size_t count = collect_shard(r, shard);
+    size_t count = 0;
+    for (size_t i = 0; i < r->parts->count; i++)
+        if (r->parts->shard[i] == shard) r->some[count++] = r->parts->parts[i];
     if (count == 0) {
         cli_fresh_drop(&r->fresh, name);
         return SFT_OK;
@@ -86,16 +81,6 @@ static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
     for (size_t i = 0; i < count; i++)
         r->places[r->place_count++] = (sft_pair){ r->some[i].spec.name, after };
     return write_shard(r, shard, path, count, job, err);
-}
-
-static sft_code rewrite_shards(set_rewrite *r, sft_error *err) {
-    sft_code code = SFT_OK;
-    sft_job job = cli_progress_begin(&r->progress, r->c, r->fresh.index);
-    r->progress.all = parts_bytes(r, false);
-    for (size_t s = 0; !code && s < sft_set_shard_count(r->set); s++)
-        if (r->how->touched[s]) code = rewrite_shard(r, s, &job, err);
-    cli_progress_end(&r->progress);
-    return code;
 }
 
 /* ── The index ── */
@@ -165,22 +150,6 @@ static sft_code print_rewrite(set_rewrite *r, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code run_rewrite(set_rewrite *r, sft_error *err) {
-    bool any = false;
-    for (size_t s = 0; s < sft_set_shard_count(r->set); s++) any = any || r->how->touched[s];
-    sft_code code = take_places(r, err);
-    if (code) return code;
-    if (!any || r->c->set.dry_run) return print_rewrite(r, err);
-    code = rewrite_shards(r, err);
-    if (code) {
-        cli_fresh_undo(&r->fresh);
-        return code;
-    }
-    code = rewrite_index_of(r, err);
-    cli_fresh_settle(&r->fresh, code);
-    return code ? code : print_rewrite(r, err);
-}
-
 sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_error *err) {
     const sft_set *set = parts->sets[0];
     set_rewrite r = { .c = c, .parts = parts, .set = set, .how = how };
@@ -189,7 +158,24 @@ sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_e
     if (!code) code = cli_output_begin(&out, c, sft_set_index_path(set), CLI_TARGET_EDIT, err);
     if (code) return code; /* before anything is written */
     code = cli_fresh_begin(&r.fresh, c, sft_set_index_path(set), sft_set_shard_count(set), err);
-    if (!code) code = run_rewrite(&r, err);
+    if (!code) code = take_places(&r, err);
+    size_t shards = sft_set_shard_count(set), any = 0;
+    for (size_t s = 0; s < shards; s++) any += how->touched[s];
+    bool writes = !code && any > 0 && !c->set.dry_run;
+    if (writes) {
+        sft_job job = cli_progress_begin(&r.progress, c, r.fresh.index);
+        r.progress.all = parts_bytes(&r, false);
+        for (size_t s = 0; !code && s < shards; s++)
+            if (how->touched[s]) code = rewrite_shard(&r, s, &job, err);
+        cli_progress_end(&r.progress);
+    }
+    if (writes && code) {
+        cli_fresh_undo(&r.fresh);
+    } else if (writes) {
+        code = rewrite_index_of(&r, err);
+        cli_fresh_settle(&r.fresh, code);
+    }
+    if (!code) code = print_rewrite(&r, err);
     cli_fresh_end(&r.fresh);
     return code;
 }

@@ -208,48 +208,23 @@ static void put_words(char buffer[CLI_TITLE_SIZE], size_t *used, const char *bef
     }
 }
 
-/* The next id between `+`. */
-static bool next_variant(sft_span *rest, sft_span *id) {
-    const char *plus = rest->len ? memchr(rest->data, '+', rest->len) : NULL;
-    if (rest->len == 0) return false;
-    *id = (sft_span){ rest->data, plus ? (size_t)(plus - rest->data) : rest->len };
-    size_t step = plus ? id->len + 1 : id->len;
-    *rest = (sft_span){ rest->data + step, rest->len - step };
-    return true;
-}
-
-static bool has_variant(sft_span variant, const char *id) {
-    sft_span one;
-    while (next_variant(&variant, &one))
-        if (cli_is(one, id)) return true;
-    return false;
-}
-
-static bool is_named_variant(sft_span id) {
-    for (size_t i = 0; i < sizeof variant_names / sizeof *variant_names; i++)
-        if (cli_is(id, variant_names[i].id)) return true;
-    return false;
-}
-
 sft_span cli_variant_words(sft_span variant, char buffer[CLI_TITLE_SIZE]) {
     size_t used = 0;
-    sft_span one, rest = variant;
-    for (size_t i = 0; i < sizeof variant_names / sizeof *variant_names; i++) {
+    size_t count = sizeof variant_names / sizeof *variant_names;
+    sft_span one, rest;
+    for (size_t i = 0; i < count; i++) {
         const struct variant_name *row = &variant_names[i];
-        if (has_variant(variant, row->id))
-            put_words(buffer, &used, row->apart ? ", " : " ", sft_span_cstr(row->words));
+        bool has = false;
+        for (rest = variant; !has && rest.len && cli_next_part(&rest, '+', &one);)
+            has = cli_is(one, row->id);
+        if (has) put_words(buffer, &used, row->apart ? ", " : " ", sft_span_cstr(row->words));
     }
-    while (next_variant(&rest, &one))
-        if (!is_named_variant(one)) put_words(buffer, &used, " ", one);
+    for (rest = variant; rest.len && cli_next_part(&rest, '+', &one);) {
+        size_t i = 0;
+        while (i < count && !cli_is(one, variant_names[i].id)) i++;
+        if (i == count) put_words(buffer, &used, " ", one);
+    }
     return (sft_span){ buffer, used };
-}
-
-static void put_capitals(char buffer[CLI_TITLE_SIZE], size_t *used, sft_span words) {
-    for (size_t i = 0; i < words.len; i++) {
-        char c = words.data[i];
-        if (c >= 'a' && c <= 'z') c = (char)(c - 'a' + 'A');
-        put_words(buffer, used, "", (sft_span){ &c, 1 });
-    }
 }
 
 sft_span cli_quantization_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
@@ -267,7 +242,10 @@ sft_span cli_quantization_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
             put_words(buffer, &used, "", rest);
             put_words(buffer, &used, "-", sft_span_cstr("bit"));
         } else {
-            put_capitals(buffer, &used, rest);
+            for (size_t k = 0; k < rest.len; k++) {
+                char c = cli_upper(rest.data[k]);
+                put_words(buffer, &used, "", (sft_span){ &c, 1 });
+            }
         }
         return (sft_span){ buffer, used };
     }

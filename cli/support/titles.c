@@ -20,22 +20,8 @@ typedef struct title {
     size_t len;
 } title;
 
-/* As much as fits, whole characters, with an ellipsis if that is not all. */
-static sft_span clipped(sft_span text, size_t most) {
-    size_t len = 0;
-    if (text.len <= most) return text;
-    while (len < most) {
-        const uint8_t *at = (const uint8_t *)text.data + len;
-        uint32_t code;
-        size_t step = sfti_utf8_decode(at, at + (text.len - len), &code);
-        if (len + (step ? step : 1) > most) break;
-        len += step ? step : 1;
-    }
-    return (sft_span){ text.data, len };
-}
-
 static void put(title *t, sft_span text) {
-    text = clipped(text, CLI_TITLE_SIZE - t->len);
+    text = cli_cut(text, CLI_TITLE_SIZE - t->len);
     if (text.len) memcpy(t->text + t->len, text.data, text.len);
     t->len += text.len;
 }
@@ -46,7 +32,7 @@ static void say(title *t, const char *words) {
 
 /* What a file says, in as many bytes as a title has for it. */
 static void put_label(title *t, sft_span label) {
-    sft_span some = clipped(label, LABEL_BYTES);
+    sft_span some = cli_cut(label, LABEL_BYTES);
     put(t, some);
     if (some.len < label.len) say(t, "\xE2\x80\xA6");
 }
@@ -81,24 +67,22 @@ static bool next_word(sft_span *rest, sft_span *word) {
     return word->len > 0;
 }
 
-/* "1" is also said by "1.5". */
-static bool says_word(sft_span text, sft_span word) {
-    sft_span one;
-    while (next_word(&text, &one)) {
-        bool longer = one.len > word.len && one.data[word.len] == '.';
-        if (longer && is_digit(word.data[0])) one.len = word.len;
-        if (cli_same_letters(one, word)) return true;
-    }
-    return false;
-}
-
 /* Whether every word of it stands in text, of which SAID_BYTES are looked at. */
 static bool says(sft_span text, sft_span words) {
     sft_span one;
     if (words.len > SAID_BYTES) return false;
     if (text.len > SAID_BYTES) text.len = SAID_BYTES;
-    while (next_word(&words, &one))
-        if (!says_word(text, one)) return false;
+    while (next_word(&words, &one)) {
+        sft_span rest = text, word;
+        bool said = false;
+        while (!said && next_word(&rest, &word)) {
+            /* "1" is also said by "1.5". */
+            bool longer = word.len > one.len && word.data[one.len] == '.';
+            if (longer && is_digit(one.data[0])) word.len = one.len;
+            said = cli_same_letters(word, one);
+        }
+        if (!said) return false;
+    }
     return true;
 }
 
@@ -323,19 +307,18 @@ static void extent_piece(title *t, sft_span kind, sft_span architecture) {
     if (cli_is(kind, "pipeline")) say(t, ", pipeline");
 }
 
-static void family_title(title *t, const sft_node *root, sft_span kind) {
-    sft_span words = cli_family_words(sft_node_text(root, "model.family"));
-    put(t, words);
-    if (words.len) doubt(t, root, "model.family");
-    piece(t, " ", cli_kind_words(kind));
-    doubt(t, root, "model.kind");
-    if (is_language(root, kind)) size_piece(t, root);
-}
-
 static void itself_title(title *t, const sft_node *root, sft_span kind, sft_span base) {
     sft_span architecture = sft_node_text(root, "model.architecture");
-    if (!architecture.len) family_title(t, root, kind);
-    else subject(t, root, kind, true, &base);
+    if (architecture.len) {
+        subject(t, root, kind, true, &base);
+    } else {
+        sft_span words = cli_family_words(sft_node_text(root, "model.family"));
+        put(t, words);
+        if (words.len) doubt(t, root, "model.family");
+        piece(t, " ", cli_kind_words(kind));
+        doubt(t, root, "model.kind");
+        if (is_language(root, kind)) size_piece(t, root);
+    }
     prediction_piece(t, root);
     if (architecture.len) extent_piece(t, kind, architecture);
     quantization_piece(t, root);
@@ -360,20 +343,16 @@ static void of_title(title *t, const sft_node *root, sft_span kind, sft_span bas
     quantization_piece(t, root);
 }
 
-/* "PyTorch" of "PyTorch checkpoint". */
-static sft_span format_word(sft_span words) {
-    const char *blank = words.len ? memchr(words.data, ' ', words.len) : NULL;
-    if (blank) words.len = (size_t)(blank - words.data);
-    return words;
-}
-
 /* Of a model in another format: what kind it is comes first. */
 static void format_piece(title *t, const sft_node *root, bool known) {
     sft_span format = sft_node_text(root, "import.title");
     if (!format.len) return;
+    const char *blank = memchr(format.data, ' ', format.len);
     if (!known) t->len = 0;
     else say(t, " (");
-    put(t, known ? format_word(format) : format);
+    /* "PyTorch" of "PyTorch checkpoint". */
+    if (known && blank) format.len = (size_t)(blank - format.data);
+    put(t, format);
     say(t, known ? ")" : ", unknown kind");
 }
 
@@ -394,27 +373,16 @@ sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     }
     form how = form_of(kind);
     if (how == FORM_FOR) for_title(&t, root, kind, base);
-    else if (how == FORM_ITSELF) itself_title(&t, root, kind, base);
-    else of_title(&t, root, kind, base);
+    else if (how == FORM_OF) of_title(&t, root, kind, base);
+    else itself_title(&t, root, kind, base);
     format_piece(&t, root, true);
     return written(&t);
 }
 
-/* Of what stands for itself (a text encoder, an upscaler) the architecture is no base. */
-static bool has_base(sft_span kind) {
-    return form_of(kind) != FORM_OF || cli_is(kind, "vae") || !kind.len;
-}
-
-/* A name that every trainer's base checkpoint may have tells nothing of it. */
-static bool is_any_base(sft_span stem) {
-    static const char *const names[] = { "model", "base", "base_model", "checkpoint",
-                                         "pytorch_model", "diffusion_pytorch_model" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (cli_same_letters(stem, sft_span_cstr(names[i]))) return true;
-    return false;
-}
-
 sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
+    /* A name that every trainer's base checkpoint may have tells nothing of it. */
+    static const char *const any[] = { "model", "base", "base_model", "checkpoint",
+                                       "pytorch_model", "diffusion_pytorch_model" };
     static const char *const declared[] = { "model.base_model", "model.base_checkpoint" };
     title t = { buffer, 0 };
     sft_span kind = sft_node_text(root, "model.kind");
@@ -422,11 +390,16 @@ sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     for (size_t i = 0; i < sizeof declared / sizeof *declared && t.len == 0; i++) {
         sft_span value = sft_node_text(root, declared[i]);
         if (!value.len || cli_is(value, "Other")) continue;
-        if (is_any_base(cli_base_label_words(value))) continue;
-        put_label(&t, cli_base_label_words(value));
+        sft_span label = cli_base_label_words(value);
+        size_t k = 0;
+        while (k < sizeof any / sizeof *any && !cli_same_letters(label, sft_span_cstr(any[k]))) k++;
+        if (k < sizeof any / sizeof *any) continue;
+        put_label(&t, label);
         doubt(&t, root, declared[i]);
     }
-    if (t.len || !has_base(kind)) return written(&t);
+    /* The architecture of what stands for itself (a text encoder, an upscaler) is no base. */
+    bool has_base = form_of(kind) != FORM_OF || cli_is(kind, "vae") || !kind.len;
+    if (t.len || !has_base) return written(&t);
     put(&t, cli_is(kind, "vae") ? vae_words(architecture) : cli_architecture_words(architecture));
     doubt(&t, root, "model.architecture");
     return written(&t);

@@ -14,23 +14,15 @@
 
 /* ── Numbers to text ── */
 
-static size_t special_text(double value, bool json, char *buffer) {
-    const char *text = value != value ? "nan" : value > 0 ? "inf" : "-inf";
-    if (json) {
-        text = value != value ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
-    }
-    return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%s", text);
-}
-
-static bool is_finite(double value) {
-    return value - value == 0;
-}
-
 static size_t float_text(double value, bool single, bool json, char *buffer) {
     double least = single ? 0x1p-126 : 0x1p-1022;
     bool subnormal = value < least && value > -least;
     int digits = subnormal ? 1 : single ? 6 : 15, most = single ? 9 : 17;
-    if (!is_finite(value)) return special_text(value, json, buffer);
+    if (value - value != 0) {
+        const char *text = value != value ? "nan" : value > 0 ? "inf" : "-inf";
+        if (json) text = value != value ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+        return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%s", text);
+    }
     for (;; digits++) {
         int len = snprintf(buffer, CLI_VALUE_SIZE / 2, "%.*g", digits, value);
         bool same = single ? (double)strtof(buffer, NULL) == value : strtod(buffer, NULL) == value;
@@ -54,21 +46,6 @@ static size_t complex_text(double real, double imaginary, bool json, char *buffe
     return n;
 }
 
-static uint64_t sign_extended(uint64_t value, uint32_t bits) {
-    uint64_t sign = UINT64_C(1) << (bits - 1);
-    return (value ^ sign) - sign;
-}
-
-static size_t integer_text(const sft_dtype_info *info, uint64_t value, char *buffer) {
-    if (info->kind == SFT_KIND_UINT) {
-        return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%" PRIu64, value);
-    }
-    value = sign_extended(value, info->bits);
-    bool minus = value >> 63;
-    return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%s%" PRIu64, minus ? "-" : "",
-                            minus ? 0 - value : value);
-}
-
 size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
                       char buffer[CLI_VALUE_SIZE]) {
     const sft_dtype_info *info = sft_dtype_describe(dtype);
@@ -84,7 +61,10 @@ size_t cli_value_text(sft_dtype dtype, const void *bytes, uint64_t i, bool json,
     if (info->kind == SFT_KIND_BOOL) {
         return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%s", bits ? "true" : "false");
     }
-    return integer_text(info, bits, buffer);
+    uint64_t sign = UINT64_C(1) << (info->bits - 1);
+    bool minus = info->kind != SFT_KIND_UINT && (bits & sign);
+    return (size_t)snprintf(buffer, CLI_VALUE_SIZE, "%s%" PRIu64, minus ? "-" : "",
+                            minus ? 0 - ((bits ^ sign) - sign) : bits);
 }
 
 /* ── Sizes and counts ── */
@@ -123,13 +103,6 @@ static const struct {
     { "TiB", UINT64_C(1) << 40 },
 };
 
-/* whole + part / scale units, a fraction of a byte left out; 0: too many, or none. */
-static uint64_t size_of(uint64_t whole, uint64_t part, uint64_t scale, uint64_t unit) {
-    uint64_t bytes, more;
-    if (!sfti_mul(whole, unit, &bytes) || !sfti_mul(part, unit, &more)) return 0;
-    return sfti_add(bytes, more / scale, &bytes) ? bytes : 0;
-}
-
 sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
     const char *at = text;
     uint64_t whole, part = 0, scale = 1;
@@ -142,8 +115,11 @@ sft_code cli_parse_size(const char *text, uint64_t *out, sft_error *err) {
     if (*at == ' ') at++;
     for (size_t i = 0; i < sizeof size_units / sizeof *size_units; i++) {
         if (!cli_same_letters(sft_span_cstr(at), sft_span_cstr(size_units[i].unit))) continue;
-        *out = size_of(whole, part, scale, size_units[i].bytes);
-        return *out > 0 ? SFT_OK : bad_size(text, err);
+        /* whole + part / scale units, a fraction of a byte left out */
+        uint64_t unit = size_units[i].bytes, more;
+        bool fits = sfti_mul(whole, unit, out) && sfti_mul(part, unit, &more)
+                 && sfti_add(*out, more / scale, out);
+        return fits && *out > 0 ? SFT_OK : bad_size(text, err);
     }
     return bad_size(text, err);
 }

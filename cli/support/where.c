@@ -23,23 +23,13 @@ static sft_span trimmed(sft_span text) {
     return text;
 }
 
-/* The next word of a text of words with '+' between; false at the end. */
-static bool next_joined(sft_span *rest, sft_span *word) {
-    if (!rest->data) return false;
-    const char *plus = rest->len ? memchr(rest->data, '+', rest->len) : NULL;
-    size_t len = plus ? (size_t)(plus - rest->data) : rest->len;
-    *word = (sft_span){ rest->data, len };
-    *rest = plus ? (sft_span){ plus + 1, rest->len - len - 1 } : (sft_span){ NULL, 0 };
-    return true;
-}
-
 /* "i2v" and "14b+i2v" are in "14b+i2v". */
 static bool has_joined(sft_span all, sft_span words) {
     sft_span want, have;
-    while (next_joined(&words, &want)) {
+    while (cli_next_part(&words, '+', &want)) {
         sft_span rest = all;
         bool found = false;
-        while (!found && next_joined(&rest, &have)) found = cli_same_letters(have, want);
+        while (!found && cli_next_part(&rest, '+', &have)) found = cli_same_letters(have, want);
         if (!found) return false;
     }
     return true;
@@ -57,14 +47,6 @@ static const struct where_unit { const char *name; double factor; bool bytes; } 
     { "Ti", 0x1p40, true }, { "TiB", 0x1p40, true }, { "Pi", 0x1p50, true },
     { "PiB", 0x1p50, true }, { "EiB", 0x1p60, true },
 };
-
-static double unit_of(sft_span text, bool bytes) {
-    for (size_t i = 0; i < sizeof where_units / sizeof *where_units; i++)
-        if (where_units[i].bytes == bytes
-            && cli_same_letters(text, sft_span_cstr(where_units[i].name)))
-            return where_units[i].factor;
-    return 0;
-}
 
 static size_t digits_at(sft_span text, size_t i) {
     size_t n = 0;
@@ -109,7 +91,11 @@ static bool read_number(cli_where *where, bool bytes) {
     double number;
     if (!plain_number((sft_span){ text.data, len }, &number)) return false;
     sft_span unit = trimmed((sft_span){ text.data + len, text.len - len });
-    double factor = unit.len ? unit_of(unit, bytes) : 1;
+    double factor = unit.len ? 0 : 1;
+    for (size_t i = 0; factor == 0 && i < sizeof where_units / sizeof *where_units; i++)
+        if (where_units[i].bytes == bytes
+            && cli_same_letters(unit, sft_span_cstr(where_units[i].name)))
+            factor = where_units[i].factor;
     where->number = number * factor;
     if (unit.len && factor > 1) {
         where->half = factor / 2;
@@ -175,16 +161,13 @@ static where_order compare_number(sft_span text, const cli_where *where) {
     return order_of((value > where->number) - (value < where->number));
 }
 
-static bool rounds_to(sft_span text, const cli_where *where) {
-    double value;
-    return where->half > 0 && plain_number(text, &value)
-        && value >= where->number - where->half && value < where->number + where->half;
-}
-
 static bool is_equal(const cli_where *where, sft_span text) {
+    double value;
     switch (where->type) {
     case CLI_FIELD_NUMBER: case CLI_FIELD_BYTES:
-        return compare_number(text, where) == WHERE_EQUAL || rounds_to(text, where);
+        if (compare_number(text, where) == WHERE_EQUAL) return true;
+        return where->half > 0 && plain_number(text, &value)
+            && value >= where->number - where->half && value < where->number + where->half;
     case CLI_FIELD_DATE: return compare_date(text, where->value) == WHERE_EQUAL;
     case CLI_FIELD_TEXT: case CLI_FIELD_BOOL: case CLI_FIELD_ANY: break;
     }
@@ -216,14 +199,6 @@ static const struct where_op { const char *text; cli_where_op op; } where_ops[] 
     { "==", CLI_WHERE_EQUAL }, { "=", CLI_WHERE_EQUAL }, { "~", CLI_WHERE_HAS },
     { "<", CLI_WHERE_LESS }, { ">", CLI_WHERE_MORE },
 };
-
-static const struct where_op *find_op(const char *text, size_t *at) {
-    for (*at = 0; text[*at]; ++*at)
-        for (size_t i = 0; i < sizeof where_ops / sizeof *where_ops; i++)
-            if (strncmp(text + *at, where_ops[i].text, strlen(where_ops[i].text)) == 0)
-                return &where_ops[i];
-    return NULL;
-}
 
 static bool is_order(cli_where_op op) {
     return op >= CLI_WHERE_LESS;
@@ -258,31 +233,18 @@ static bool read_bool(cli_where *where) {
     return false;
 }
 
-/* What each value says itself is taken for what is asked: a number, a date, else text. */
-static void settle_type(cli_where *where) {
-    if (where->type != CLI_FIELD_ANY) return;
-    if (where->op == CLI_WHERE_HAS) where->type = CLI_FIELD_TEXT;
-    else if (read_number(where, false)) where->type = CLI_FIELD_NUMBER;
-    else where->type = read_date(where) ? CLI_FIELD_DATE : CLI_FIELD_TEXT;
-}
-
-/* No field of a result has a greater number. */
-static bool is_absurd(const cli_where *where) {
-    return where->number > 0x1p64 || where->number < -0x1p64;
-}
-
-static sft_code check_number(cli_where *where, sft_error *err) {
-    bool bytes = where->type == CLI_FIELD_BYTES;
-    if (!read_number(where, bytes))
-        return refuse_value(where, bytes ? "a size such as 500MB or 1.5GiB"
-                                         : "a number such as 12, 1.5K or 7B", err);
-    return is_absurd(where) ? refuse_value(where, "a number below 2^64", err) : SFT_OK;
-}
-
 static sft_code check_value(cli *c, cli_where *where, const cli_field_place *place,
                             sft_error *err) {
+    bool bytes = where->type == CLI_FIELD_BYTES;
     switch (where->type) {
-    case CLI_FIELD_NUMBER: case CLI_FIELD_BYTES: return check_number(where, err);
+    case CLI_FIELD_NUMBER: case CLI_FIELD_BYTES:
+        if (!read_number(where, bytes))
+            return refuse_value(where, bytes ? "a size such as 500MB or 1.5GiB"
+                                             : "a number such as 12, 1.5K or 7B", err);
+        /* No field of a result has a greater number. */
+        if (where->number > 0x1p64 || where->number < -0x1p64)
+            return refuse_value(where, "a number below 2^64", err);
+        return SFT_OK;
     case CLI_FIELD_DATE:
         if (read_date(where)) return SFT_OK;
         return refuse_value(where, "a date such as 2024, 2024-05 or 2024-05-31", err);
@@ -296,7 +258,12 @@ static sft_code check_value(cli *c, cli_where *where, const cli_field_place *pla
 static sft_code check_where(cli *c, cli_where *where, const cli_field_place *place,
                             const char *op, sft_error *err) {
     bool empty = where->value.len == 0;
-    settle_type(where);
+    /* What each value says itself is taken for what is asked: a number, a date, else text. */
+    if (where->type == CLI_FIELD_ANY) {
+        if (where->op == CLI_WHERE_HAS) where->type = CLI_FIELD_TEXT;
+        else if (read_number(where, false)) where->type = CLI_FIELD_NUMBER;
+        else where->type = read_date(where) ? CLI_FIELD_DATE : CLI_FIELD_TEXT;
+    }
     bool text = where->type == CLI_FIELD_TEXT, logic = where->type == CLI_FIELD_BOOL;
     bool number = where->type == CLI_FIELD_NUMBER || where->type == CLI_FIELD_BYTES;
     if (is_order(where->op) ? text || logic : where->op == CLI_WHERE_HAS && (number || logic))
@@ -308,8 +275,14 @@ static sft_code check_where(cli *c, cli_where *where, const cli_field_place *pla
 }
 
 static sft_code parse_where(cli *c, const char *text, cli_where *out, sft_error *err) {
-    size_t at;
-    const struct where_op *op = find_op(text, &at);
+    const struct where_op *op = NULL;
+    size_t at = 0;
+    for (; text[at]; at++) {
+        for (size_t i = 0; !op && i < sizeof where_ops / sizeof *where_ops; i++)
+            if (strncmp(text + at, where_ops[i].text, strlen(where_ops[i].text)) == 0)
+                op = &where_ops[i];
+        if (op) break;
+    }
     sft_span field = trimmed((sft_span){ text, at });
     cli_field_place place;
     bool known = cli_field_place_of(field, &place);

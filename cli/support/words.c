@@ -10,19 +10,22 @@
 
 /* ── Parts between dots ── */
 
-static sft_span next_part(sft_span *rest) {
-    const char *dot = rest->len ? memchr(rest->data, '.', rest->len) : NULL;
-    sft_span part = { rest->data, dot ? (size_t)(dot - rest->data) : rest->len };
-    size_t step = dot ? part.len + 1 : part.len;
-    if (step) rest->data += step;
-    rest->len -= step;
-    return part;
+bool cli_next_part(sft_span *rest, char separator, sft_span *part) {
+    if (!rest->data) return false;
+    const char *at = rest->len ? memchr(rest->data, separator, rest->len) : NULL;
+    size_t len = at ? (size_t)(at - rest->data) : rest->len;
+    *part = (sft_span){ rest->data, len };
+    *rest = at ? (sft_span){ at + 1, rest->len - len - 1 } : (sft_span){ NULL, 0 };
+    return true;
 }
 
 int cli_dotted_compare(sft_span a, sft_span b) {
     sft_span whole_a = a, whole_b = b;
     while (a.len && b.len) {
-        int way = sfti_natural_compare(next_part(&a), next_part(&b));
+        sft_span first, second;
+        (void)cli_next_part(&a, '.', &first);
+        (void)cli_next_part(&b, '.', &second);
+        int way = sfti_natural_compare(first, second);
         if (way) return way;
     }
     if (a.len != b.len) return a.len ? 1 : -1;
@@ -33,6 +36,10 @@ int cli_dotted_compare(sft_span a, sft_span b) {
 
 char cli_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+char cli_upper(char c) {
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
 bool cli_same_letters(sft_span a, sft_span b) {
@@ -55,16 +62,13 @@ bool cli_parse_number(const char *text, uint64_t most, uint64_t *out) {
     return at > text && !*at && *out <= most;
 }
 
-/* ── Globs ── */
-
-/* Position behind the `]` of the set that begins at pattern[at], or 0 if none closes it. */
-static size_t set_end(sft_span pattern, size_t at) {
-    size_t i = at + 1;
-    if (i < pattern.len && (pattern.data[i] == '!' || pattern.data[i] == '^')) i++;
-    if (i < pattern.len && pattern.data[i] == ']') i++;
-    while (i < pattern.len && pattern.data[i] != ']') i++;
-    return i < pattern.len ? i + 1 : 0;
+sft_span cli_cut(sft_span text, size_t most) {
+    if (text.len <= most) return text;
+    while (most > 0 && ((unsigned char)text.data[most] & 0xC0) == 0x80) most--;
+    return (sft_span){ text.data, most };
 }
+
+/* ── Globs ── */
 
 static bool set_holds(sft_span pattern, size_t at, size_t end, unsigned char c) {
     size_t i = at + 1;
@@ -80,20 +84,21 @@ static bool set_holds(sft_span pattern, size_t at, size_t end, unsigned char c) 
     return found != negated;
 }
 
-static size_t character_end(sft_span text, size_t at) {
-    for (at++; at < text.len && ((unsigned char)text.data[at] & 0xC0) == 0x80;) at++;
-    return at;
-}
-
 /* One step of the pattern that is not `*`; moves both cursors when it fits. */
 static bool glob_step(sft_span pattern, size_t *p, sft_span text, size_t *t) {
     if (*p >= pattern.len || *t >= text.len) return false;
     char c = pattern.data[*p];
-    size_t end = c == '[' ? set_end(pattern, *p) : 0;
+    size_t end = c == '[' ? *p + 1 : 0;
     if (c == '?') {
-        *t = character_end(text, *t);
+        for (++*t; *t < text.len && ((unsigned char)text.data[*t] & 0xC0) == 0x80;) ++*t;
         *p += 1;
         return true;
+    }
+    if (end) { /* behind the `]` of the set, or 0 if none closes it */
+        if (end < pattern.len && (pattern.data[end] == '!' || pattern.data[end] == '^')) end++;
+        if (end < pattern.len && pattern.data[end] == ']') end++;
+        while (end < pattern.len && pattern.data[end] != ']') end++;
+        end = end < pattern.len ? end + 1 : 0;
     }
     if (end) {
         if (!set_holds(pattern, *p, end, (unsigned char)text.data[*t])) return false;
@@ -162,11 +167,6 @@ bool cli_loose_has(sft_span text, sft_span word) {
 
 /* ── Nearest spelling ── */
 
-static size_t least_of(size_t a, size_t b, size_t c) {
-    size_t least = a < b ? a : b;
-    return least < c ? least : c;
-}
-
 /* SIZE_MAX when either is longer than WORD_MAX bytes. */
 static size_t edit_distance(sft_span a, sft_span b) {
     size_t row[3][WORD_MAX + 1];
@@ -177,7 +177,9 @@ static size_t edit_distance(sft_span a, sft_span b) {
         now[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
             size_t differs = a.data[i - 1] != b.data[j - 1];
-            now[j] = least_of(before[j] + 1, now[j - 1] + 1, before[j - 1] + differs);
+            now[j] = before[j - 1] + differs;
+            if (before[j] + 1 < now[j]) now[j] = before[j] + 1;
+            if (now[j - 1] + 1 < now[j]) now[j] = now[j - 1] + 1;
             bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
                            a.data[i - 2] == b.data[j - 1];
             if (swapped && earlier[j - 2] + 1 < now[j]) now[j] = earlier[j - 2] + 1;

@@ -12,8 +12,14 @@ static inline bool cli_is(sft_span text, const char *word) {
     return sft_span_equal(text, sft_span_cstr(word));
 }
 
-/* ASCII letters: the small one, equality and suffixes without regard to case. */
+/* The next part of a text with separators between; false at the end, where rest->data is NULL. */
+bool cli_next_part(sft_span *rest, char separator, sft_span *part);
+/* At most `most` bytes of a text in UTF-8, no character cut in two. */
+sft_span cli_cut(sft_span text, size_t most);
+
+/* ASCII letters: the small one and the capital, equality and suffixes without regard to case. */
 char cli_lower(char c);
+char cli_upper(char c);
 bool cli_same_letters(sft_span a, sft_span b);
 bool cli_ends_with(sft_span text, const char *suffix);
 

@@ -36,14 +36,6 @@ static void say_size(cli *c, const cli_written_file *file) {
                cli_size_text(file->bytes, buffer));
 }
 
-static void say_cast(cli *c, const cli_written *w, const cli_written_file *sum) {
-    char before[CLI_NUMBER_SIZE], after[CLI_NUMBER_SIZE];
-    cli_printf(&c->out, "%" PRIu64 " of %zu tensor%s cast to %s, %s instead of %s\n", w->cast,
-               sum->tensors, sum->tensors == 1 ? "" : "s",
-               sft_dtype_describe((sft_dtype)w->dtype)->name, cli_size_text(sum->bytes, after),
-               cli_size_text(w->bytes_before, before));
-}
-
 /* What --dry-run says of each file. */
 static void say_files(cli *c, const cli_written *w) {
     for (size_t i = 0; i < w->file_count; i++) {
@@ -57,17 +49,6 @@ static void say_files(cli *c, const cli_written *w) {
                                          : "would be written");
         say_size(c, file);
     }
-}
-
-/* False when no tensors are left to report. */
-static bool say_fresh(cli *c, const cli_written *w) {
-    size_t gone = 0;
-    for (size_t i = 0; i < w->file_count; i++) gone += w->files[i].tensors == 0;
-    size_t kept = w->file_count - gone;
-    if (kept > 0) cli_printf(&c->out, "%zu file%s rewritten, ", kept, kept == 1 ? "" : "s");
-    if (gone > 0 && kept > 0) cli_printf(&c->out, "%zu removed, ", gone);
-    if (kept == 0) cli_printf(&c->out, "%zu file%s removed\n", gone, gone == 1 ? "" : "s");
-    return kept > 0;
 }
 
 static void say_human(cli *c, const cli_written *w) {
@@ -84,50 +65,27 @@ static void say_human(cli *c, const cli_written *w) {
     }
     if (dry) say_line(c, w->output, w->fresh ? "would be updated" : "would be written");
     else say_line(c, w->output, w->fresh ? "updated" : "written");
-    if (w->fresh && !say_fresh(c, w)) return;
+    if (w->fresh) {
+        size_t kept = 0;
+        for (size_t i = 0; i < w->file_count; i++) kept += w->files[i].tensors > 0;
+        size_t gone = w->file_count - kept;
+        if (kept > 0) cli_printf(&c->out, "%zu file%s rewritten, ", kept, kept == 1 ? "" : "s");
+        if (gone > 0 && kept > 0) cli_printf(&c->out, "%zu removed, ", gone);
+        if (kept == 0) cli_printf(&c->out, "%zu file%s removed\n", gone, gone == 1 ? "" : "s");
+        if (kept == 0) return;
+    }
     if (w->is_set && !w->fresh)
         cli_printf(&c->out, "%zu file%s and an index, ", w->file_count,
                    w->file_count == 1 ? "" : "s");
-    if (converts) say_cast(c, w, &sum);
-    else say_size(c, &sum);
-}
-
-/* ── A result object ── */
-
-static void put_files(sfti_json_writer *w, const cli_written *written) {
-    sfti_json_key(w, "files");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < written->file_count; i++) {
-        if (written->fresh && written->files[i].tensors == 0) continue;
-        sfti_json_open(w, '{');
-        sfti_json_path(w, written->files[i].path);
-        sfti_json_put_uint(w, "tensors", written->files[i].tensors);
-        sfti_json_put_uint(w, "bytes", written->files[i].bytes);
-        sfti_json_close(w, '}');
+    if (!converts) {
+        say_size(c, &sum);
+        return;
     }
-    sfti_json_close(w, ']');
-    if (!written->fresh) return;
-    sfti_json_key(w, "removed");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < written->file_count; i++)
-        if (written->files[i].tensors == 0) sfti_json_cstr(w, written->files[i].path);
-    sfti_json_close(w, ']');
-}
-
-static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) {
-    cli_written_file sum = sum_files(written);
-    sfti_json_put_cstr(w, "output", written->output);
-    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
-    sfti_json_put_uint(w, "tensors", sum.tensors);
-    sfti_json_put_uint(w, "bytes", sum.bytes);
-    put_files(w, written);
-    if (written->dtype < SFT_DTYPE_COUNT) {
-        sfti_json_put_cstr(w, "dtype", sft_dtype_describe((sft_dtype)written->dtype)->name);
-        sfti_json_put_uint(w, "cast", written->cast);
-        sfti_json_put_uint(w, "bytes_before", written->bytes_before);
-    }
-    if (c->dropped) cli_put_dropped(c, w);
-    if (written->more) written->more(written->ctx, w);
+    char before[CLI_NUMBER_SIZE], after[CLI_NUMBER_SIZE];
+    cli_printf(&c->out, "%" PRIu64 " of %zu tensor%s cast to %s, %s instead of %s\n", w->cast,
+               sum.tensors, sum.tensors == 1 ? "" : "s",
+               sft_dtype_describe((sft_dtype)w->dtype)->name, cli_size_text(sum.bytes, after),
+               cli_size_text(w->bytes_before, before));
 }
 
 /* ── Digests of what was ── */
@@ -135,8 +93,7 @@ static void put_result(cli *c, sfti_json_writer *w, const cli_written *written) 
 void cli_put_dropped(const cli *c, sfti_json_writer *w) {
     const char *key;
     unsigned bit;
-    sfti_json_key(w, "dropped");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "dropped", '[');
     for (size_t i = 0; (key = sfti_digest_key_at(i, &bit)) != NULL; i++)
         if (c->dropped & bit) sfti_json_cstr(w, key);
     sfti_json_close(w, ']');
@@ -168,7 +125,33 @@ void cli_say_written(cli *c, const cli_written *written) {
         c->dropped = 0;
         return;
     }
-    put_result(c, cli_object_begin(&object, c, written->input), written);
+    cli_written_file sum = sum_files(written);
+    sfti_json_writer *w = cli_object_begin(&object, c, written->input);
+    sfti_json_put_cstr(w, "output", written->output);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+    sfti_json_put_uint(w, "tensors", sum.tensors);
+    sfti_json_put_uint(w, "bytes", sum.bytes);
+    sfti_json_put_open(w, "files", '[');
+    for (size_t i = 0; i < written->file_count; i++) {
+        if (written->fresh && written->files[i].tensors == 0) continue;
+        sfti_json_open(w, '{');
+        sfti_json_path(w, written->files[i].path);
+        sfti_json_put_uint(w, "tensors", written->files[i].tensors);
+        sfti_json_put_uint(w, "bytes", written->files[i].bytes);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+    if (written->fresh) sfti_json_put_open(w, "removed", '[');
+    for (size_t i = 0; written->fresh && i < written->file_count; i++)
+        if (written->files[i].tensors == 0) sfti_json_cstr(w, written->files[i].path);
+    if (written->fresh) sfti_json_close(w, ']');
+    if (written->dtype < SFT_DTYPE_COUNT) {
+        sfti_json_put_cstr(w, "dtype", sft_dtype_describe((sft_dtype)written->dtype)->name);
+        sfti_json_put_uint(w, "cast", written->cast);
+        sfti_json_put_uint(w, "bytes_before", written->bytes_before);
+    }
+    if (c->dropped) cli_put_dropped(c, w);
+    if (written->more) written->more(written->ctx, w);
     cli_object_end(&object);
     c->dropped = 0;
 }

@@ -1,3 +1,4 @@
+/* Details of models, bounded: members of the result object, shorter where they are many. */
 #include "catalog/details.h"
 
 #include "catalog/text.h"
@@ -121,13 +122,6 @@ static detail_bounds bounds_of(const catalog_details *out, const detail_section 
     return bounds;
 }
 
-/* A word or tag that is empty: an item of a list, whose first member is its text. */
-static bool is_blank_item(const sft_node *node) {
-    const sft_node *first = node->type == SFT_NODE_OBJECT ? node->first : NULL;
-    return first && node->parent->type == SFT_NODE_LIST && !has_content(first)
-        && (cli_is(first->key, "text") || cli_is(first->key, "tag"));
-}
-
 static bool is_fact(const sft_node *node) {
     return node->type == SFT_NODE_OBJECT && sft_node_get(node, "value")
         && sft_node_get(node, "trust");
@@ -157,7 +151,12 @@ static bool has_few(const sft_node *top, const detail_bounds *bounds) {
 static bool is_kept(catalog_details *out, const sft_node *node, const detail_bounds *bounds,
                     size_t before, size_t depth) {
     bool is_member = node->parent->type == SFT_NODE_OBJECT;
-    if (!has_content(node) || is_blank_item(node)) return false;
+    /* A word or tag that is empty: an item of a list, whose first member is its text. */
+    const sft_node *first = node->type == SFT_NODE_OBJECT && !is_member ? node->first : NULL;
+    if (!has_content(node)) return false;
+    if (first && node->parent->type == SFT_NODE_LIST && !has_content(first)
+        && (cli_is(first->key, "text") || cli_is(first->key, "tag")))
+        return false;
     if (is_member && is_word_of(bounds->section->without, node->key)) return false;
     bool minor = is_member && out->level > 1 && is_word_of(bounds->section->minor, node->key);
     bool fits = before < (is_member ? MEMBERS_MOST : bounds->items) && !minor
@@ -302,18 +301,7 @@ static void put_fact(catalog_details *out, const sft_node *fact, const detail_bo
     pack_close(&out->pack);
 }
 
-static void put_member(catalog_details *out, const sft_node *node, const detail_section *section) {
-    detail_bounds bounds = bounds_of(out, section, node->key);
-    if (is_fact(node)) put_fact(out, node, &bounds);
-    else put_value(out, node, &bounds);
-}
-
 /* ── Sections ── */
-
-static const sft_node *section_of(const sft_node *root, size_t i) {
-    const sft_node *node = sft_node_get(root, sections[i].key);
-    return node && has_content(node) ? node : NULL;
-}
 
 /* Members of an object have bounds of their own, and may be facts. */
 static void put_section(catalog_details *out, const sft_node *node, const detail_section *section) {
@@ -328,7 +316,9 @@ static void put_section(catalog_details *out, const sft_node *node, const detail
     open_container(out, node, &bounds, 0);
     for (const sft_node *one = node->first; one; one = one->next) {
         if (!is_kept(out, one, &bounds, kept, 1)) continue;
-        put_member(out, one, section);
+        detail_bounds own = bounds_of(out, section, one->key);
+        if (is_fact(one)) put_fact(out, one, &own);
+        else put_value(out, one, &own);
         kept++;
     }
     pack_close(&out->pack);
@@ -344,31 +334,6 @@ static void put_metadata_keys(catalog_details *out, const sft_file *file) {
     pack_close(&out->pack);
     pack_shared_end(&out->pack);
     if (count > most) note_cut(out, sft_span_cstr(name));
-}
-
-/* As plain objects, which are not unpacked. Rows have the first. */
-static void put_pictures(catalog_details *out, const catalog_picture *pictures, size_t count) {
-    pack_list(&out->pack);
-    for (size_t i = 0; i < count; i++) picture_json(&out->pack.w, &pictures[i]);
-    pack_close(&out->pack);
-}
-
-static void put_error(catalog_details *out, const sft_error *err) {
-    sfti_json_writer *w = &out->pack.w;
-    const char *hint = sft_hint_text(err->hint);
-    sfti_json_open(w, '{');
-    sfti_json_put_cstr(w, "code", sft_code_describe(err->code)->name);
-    sfti_json_put_cstr(w, "message", err->message);
-    if (hint) sfti_json_put_cstr(w, "hint", hint);
-    sfti_json_close(w, '}');
-}
-
-static void put_cuts(catalog_details *out) {
-    pack_shared_begin(&out->pack);
-    pack_list(&out->pack);
-    for (size_t i = 0; i < out->cut_count; i++) pack_text(&out->pack, out->cuts[i]);
-    pack_close(&out->pack);
-    pack_shared_end(&out->pack);
 }
 
 /* ── One model ── */
@@ -390,7 +355,10 @@ static detail_model model_of(const cli_model *model, sft_span path,
     const sft_node *root = broken ? NULL : sft_tree_root(model->tree);
     const sft_file *file = model->set ? sft_set_shard_at(model->set, 0) : NULL;
     if (broken) found.err = &model->err;
-    for (size_t i = 0; root && i < SECTIONS; i++) found.sections[i] = section_of(root, i);
+    for (size_t i = 0; root && i < SECTIONS; i++) {
+        const sft_node *node = sft_node_get(root, sections[i].key);
+        found.sections[i] = node && has_content(node) ? node : NULL;
+    }
     if (root && file && sft_file_metadata_count(file)) found.file = file;
     found.files = model->set ? sft_set_shard_count(model->set) : model->count;
     return found;
@@ -410,17 +378,33 @@ static void put_keys(catalog_details *out, const detail_model *model) {
 }
 
 static void put_model(catalog_details *out, const detail_model *model) {
-    pack_one(&out->pack);
+    sfti_json_writer *w = pack_one(&out->pack);
     out->cut_count = 0;
     put_keys(out, model);
     pack_text(&out->pack, model->path);
     for (size_t i = 0; i < SECTIONS; i++)
         if (model->sections[i]) put_section(out, model->sections[i], &sections[i]);
-    if (model->err) put_error(out, model->err);
+    if (model->err) {
+        const char *hint = sft_hint_text(model->err->hint);
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "code", sft_code_describe(model->err->code)->name);
+        sfti_json_put_cstr(w, "message", model->err->message);
+        if (hint) sfti_json_put_cstr(w, "hint", hint);
+        sfti_json_close(w, '}');
+    }
     if (model->file) put_metadata_keys(out, model->file);
     if (model->files > 1) sfti_json_uint(&out->pack.w, model->files);
-    if (model->picture_count > 1) put_pictures(out, model->pictures, model->picture_count);
-    put_cuts(out);
+    if (model->picture_count > 1) {
+        /* As plain objects, which are not unpacked. Rows have the first. */
+        pack_list(&out->pack);
+        for (size_t i = 0; i < model->picture_count; i++) picture_json(w, &model->pictures[i]);
+        pack_close(&out->pack);
+    }
+    pack_shared_begin(&out->pack);
+    pack_list(&out->pack);
+    for (size_t i = 0; i < out->cut_count; i++) pack_text(&out->pack, out->cuts[i]);
+    pack_close(&out->pack);
+    pack_shared_end(&out->pack);
     pack_close(&out->pack);
 }
 
@@ -439,14 +423,6 @@ static sft_code end_block(catalog_details *out) {
     sfti_json_close(w, '}');
     html_block_end(out->page);
     return code ? code : out->page->code;
-}
-
-static void begin_block(catalog_details *out) {
-    sft_allocator alloc = out->arena.alloc;
-    dict_free(&out->sources);
-    sfti_arena_free(&out->arena);
-    out->arena = (sfti_arena){ .alloc = alloc };
-    dict_begin(&out->sources, &out->arena);
 }
 
 void details_begin(catalog_details *out, html_page *page, const sft_allocator *alloc,
@@ -478,7 +454,11 @@ sft_code details_add(catalog_details *out, const cli_model *model, sft_span path
     sft_code code = pack_keep(&out->pack);
     if (code || out->pack.count < DETAILS_MODELS) return code;
     code = end_block(out);
-    begin_block(out);
+    sft_allocator alloc = out->arena.alloc;
+    dict_free(&out->sources);
+    sfti_arena_free(&out->arena);
+    out->arena = (sfti_arena){ .alloc = alloc };
+    dict_begin(&out->sources, &out->arena);
     return code;
 }
 

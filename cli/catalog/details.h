@@ -19,7 +19,7 @@ typedef struct catalog_details {
     size_t blocks;        /* before this one */
     uint64_t budget;      /* bytes that models so far have left */
     sft_error *err;
-    /* Of the model that is written: */
+    /* About the model that is written: */
     sft_span stem;
     int level;            /* how short it is: 0 is as long as possible */
     sft_span cuts[DETAILS_CUTS];

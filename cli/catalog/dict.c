@@ -1,3 +1,4 @@
+/* Texts that many models share, numbered, and their orders. */
 #include "catalog/dict.h"
 
 #include "base/order.h"

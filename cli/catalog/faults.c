@@ -1,3 +1,4 @@
+/* What a card says of a model that could not be read. */
 #include "catalog/rows.h"
 
 #include <errno.h>

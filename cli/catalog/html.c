@@ -1,3 +1,4 @@
+/* The shell of a page, its policy, and blocks of JSON in which nothing can end the block. */
 #include "catalog/html.h"
 
 #include "base/json_lex.h"
@@ -95,39 +96,31 @@ static page_text script_of(html_kind kind) {
     return kind == HTML_CATALOG ? page_catalog : page_model;
 }
 
-static page_text style_of(html_kind kind) {
-    return kind == HTML_CATALOG ? page_style_catalog : page_style_model;
-}
-
-/* Before anything that it is about. */
-static void put_policy(html_page *page) {
-    html_markup(page, "<meta http-equiv=\"Content-Security-Policy\" content=\""
-                      "default-src 'none'; script-src ");
-    put_digest(page, page_shared, script_of(page->kind));
-    html_markup(page, "; style-src ");
-    put_digest(page, page_style, style_of(page->kind));
-    html_markup(page, "; img-src 'self' file: data:; media-src 'self' file: data:; "
-                      "base-uri 'none'; form-action 'none'; "
-                      "require-trusted-types-for 'script'; trusted-types 'none'\">\n");
-}
-
 /* ── The shell ── */
 
 void html_begin(html_page *page, html_kind kind, sft_sink sink, const char *title,
                 const sft_allocator *alloc, sft_error *err) {
+    page_text style = kind == HTML_CATALOG ? page_style_catalog : page_style_model;
     memset(page, 0, sizeof *page);
     page->kind = kind;
     page->sink = sink;
     page->alloc = alloc;
     page->err = err;
     html_markup(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    put_policy(page);
+    /* The policy, before anything that it is about. */
+    html_markup(page, "<meta http-equiv=\"Content-Security-Policy\" content=\""
+                      "default-src 'none'; script-src ");
+    put_digest(page, page_shared, script_of(page->kind));
+    html_markup(page, "; style-src ");
+    put_digest(page, page_style, style);
+    html_markup(page, "; img-src 'self' file: data:; media-src 'self' file: data:; "
+                      "base-uri 'none'; form-action 'none'; "
+                      "require-trusted-types-for 'script'; trusted-types 'none'\">\n");
     html_markup(page, "<meta name=\"referrer\" content=\"no-referrer\">\n"
                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                       "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     html_text(page, sft_span_cstr(title));
     html_markup(page, "</title>\n<style>");
-    page_text style = style_of(kind);
     put(page, page_style.bytes, page_style.len);
     put(page, style.bytes, style.len);
     html_markup(page, "</style>\n</head>\n<body>\n");
@@ -145,19 +138,15 @@ sft_code html_end(html_page *page) {
 
 /* ── Blocks ── */
 
-/* In JSON these are inside of strings only. */
-static const char *json_escape(char c) {
-    return c == '<' ? "\\u003c" : c == '>' ? "\\u003e" : c == '&' ? "\\u0026" : NULL;
-}
-
 static sft_code write_block(void *ctx, uint64_t offset, const void *bytes, size_t len,
                             sft_error *err) {
     html_page *page = ctx;
     const char *at = bytes, *end = at + len, *from = at;
     (void)offset, (void)err;
     for (; at < end; at++) {
-        const char *escape = json_escape(*at);
-        if (!escape) continue;
+        /* In JSON these are inside of strings only. */
+        const char *escape = *at == '<' ? "\\u003c" : *at == '>' ? "\\u003e" : "\\u0026";
+        if (*at != '<' && *at != '>' && *at != '&') continue;
         put(page, from, (size_t)(at - from));
         html_markup(page, escape);
         from = at + 1;

@@ -1,3 +1,4 @@
+/* Norms of the modules of a LoRA, of the product of each pair of matrices. */
 #include "catalog/model_page.h"
 
 #include "base/checked.h"
@@ -108,13 +109,6 @@ static sft_code read_values(norm_run *run, const sft_file *file, const sft_tenso
     return code;
 }
 
-/* Adds to gram the products of columns of `rows` rows of rank values each. */
-static void add_rows(double *gram, const double *values, size_t rows, size_t rank) {
-    for (size_t row = 0; row < rows; row++, values += rank)
-        for (size_t i = 0; i < rank; i++)
-            for (size_t j = 0; j <= i; j++) gram[i * rank + j] += values[i] * values[j];
-}
-
 /* up' up. */
 static sft_code gram_of_up(norm_run *run, const lora_pair *pair, sft_error *err) {
     size_t rank = (size_t)pair->rank;
@@ -124,7 +118,11 @@ static sft_code gram_of_up(norm_run *run, const lora_pair *pair, sft_error *err)
         size_t rows = (size_t)(pair->out - row < step ? pair->out - row : step);
         code = read_values(run, pair->up_file, pair->up, row * rank, rows * rank, run->values,
                            err);
-        if (!code) add_rows(run->grams[0], run->values, rows, rank);
+        const double *values = run->values;
+        for (size_t k = 0; !code && k < rows; k++, values += rank)
+            for (size_t i = 0; i < rank; i++)
+                for (size_t j = 0; j <= i; j++)
+                    run->grams[0][i * rank + j] += values[i] * values[j];
     }
     return code;
 }
@@ -211,15 +209,6 @@ static sft_code scale_of(norm_run *run, const lora_pair *pair, double *scale, sf
 
 /* ── All ── */
 
-static void put_norm(sfti_json_writer *w, const lora_pair *pair, double norm) {
-    sfti_json_open(w, '{');
-    sfti_json_put_text(w, "module", pair->module);
-    sfti_json_key(w, "norm");
-    catalog_double(w, norm);
-    sfti_json_put_uint(w, "rank", pair->rank);
-    sfti_json_close(w, '}');
-}
-
 static sft_code put_norms(norm_run *run, sfti_json_writer *w, sft_error *err) {
     size_t count = sft_set_tensor_count(run->set), done = 0;
     sft_code code = SFT_OK;
@@ -231,10 +220,13 @@ static sft_code put_norms(norm_run *run, sfti_json_writer *w, sft_error *err) {
         code = product_norm(run, &pair, &norm, err);
         if (!code) code = scale_of(run, &pair, &scale, err);
         if (code) break;
-        if (done++ == 0) {
-            sfti_json_put_open(w, "norms", '[');
-        }
-        put_norm(w, &pair, norm * (scale < 0 ? -scale : scale));
+        if (done++ == 0) sfti_json_put_open(w, "norms", '[');
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "module", pair.module);
+        sfti_json_key(w, "norm");
+        catalog_double(w, norm * (scale < 0 ? -scale : scale));
+        sfti_json_put_uint(w, "rank", pair.rank);
+        sfti_json_close(w, '}');
     }
     if (done) sfti_json_close(w, ']');
     return code ? code : w->code;

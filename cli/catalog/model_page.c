@@ -49,64 +49,43 @@ static sft_code put_fact_member(sfti_json_writer *w, const sft_node *node, sft_b
     return SFT_OK;
 }
 
-static void put_info_pictures(const model_page *page, sfti_json_writer *w) {
-    if (page->picture_count == 0) return;
-    sfti_json_put_open(w, "pictures", '[');
-    for (size_t i = 0; i < page->picture_count; i++) picture_json(w, &page->pictures[i]);
-    sfti_json_close(w, ']');
-}
-
-/* The keys of the shards so far. */
-typedef struct page_keys {
-    catalog_dict seen;
-    bool has_empty;
-} page_keys;
-
-/* Whether a key is there already: the first value counts. False when out of memory. */
-static bool take_page_key(page_keys *keys, sft_span key, bool *again) {
-    uint32_t number;
-    *again = key.len == 0 && keys->has_empty;
-    keys->has_empty = keys->has_empty || key.len == 0;
-    if (key.len == 0) return true;
-    if (!dict_put(&keys->seen, key, (sft_span){ "", 0 }, &number)) return false;
-    *again = keys->seen.entries[number].uses > 1;
-    return true;
-}
-
-/* The pairs of all shards: in a tree they would take many times the memory of the header. */
-static sft_code put_page_pairs(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
-                          page_keys *keys, bool *is_cut, sft_error *err) {
+/* The pairs of all shards: in a tree they would take many times the memory of the header. Of keys
+ * that are there again the first value counts. */
+static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
+                                  sft_error *err) {
     size_t shards = sft_set_shard_count(set);
+    catalog_dict seen;
+    bool has_empty = false, is_cut = false;
     char *buffer = NULL;
+    sft_code code = SFT_OK;
+    dict_begin(&seen, arena);
+    sfti_json_put_open(w, "metadata", '{');
     for (size_t s = 0; s < shards; s++) {
         const sft_file *file = sft_set_shard_at(set, s);
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+        for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
             sft_pair pair = sft_file_metadata_at(file, i);
-            bool again = false;
-            if (shards > 1 && !take_page_key(keys, pair.key, &again))
-                return sfti_fail_memory(err, pair.key.len);
-            if (again) continue;
+            uint32_t number;
+            bool again = shards > 1 && pair.key.len == 0 && has_empty;
+            has_empty = has_empty || pair.key.len == 0;
+            if (shards > 1 && pair.key.len > 0) {
+                if (!dict_put(&seen, pair.key, (sft_span){ "", 0 }, &number))
+                    code = sfti_fail_memory(err, pair.key.len);
+                else
+                    again = seen.entries[number].uses > 1;
+            }
+            if (code || again) continue;
             if (pair.value.len > VALUE_MOST) {
                 if (!buffer) buffer = sfti_arena_take(arena, VALUE_MOST);
-                if (!buffer) return sfti_fail_memory(err, VALUE_MOST);
+                if (!buffer) code = sfti_fail_memory(err, VALUE_MOST);
+                if (code) break;
                 pair.value = text_cut(pair.value, VALUE_MOST, buffer);
-                *is_cut = true;
+                is_cut = true;
             }
             sfti_json_key_span(w, pair.key);
             sfti_json_span(w, pair.value);
         }
     }
-    return SFT_OK;
-}
-
-static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
-                                  sft_error *err) {
-    page_keys keys = { .has_empty = false };
-    bool is_cut = false;
-    dict_begin(&keys.seen, arena);
-    sfti_json_put_open(w, "metadata", '{');
-    sft_code code = put_page_pairs(set, w, arena, &keys, &is_cut, err);
-    dict_free(&keys.seen);
+    dict_free(&seen);
     if (code) return code;
     sfti_json_close(w, '}');
     if (!is_cut) return SFT_OK;
@@ -128,7 +107,11 @@ static sft_code put_info(model_page *page, const cli_model *model, sfti_json_wri
     const sft_node *one = sft_tree_root(model->tree)->first;
     for (; !code && one; one = one->next) code = put_fact_member(w, one, &text, page->err);
     if (!code && model->set) code = put_page_metadata(model->set, w, arena, page->err);
-    if (!code) put_info_pictures(page, w);
+    if (page->picture_count > 0 && !code) {
+        sfti_json_put_open(w, "pictures", '[');
+        for (size_t i = 0; i < page->picture_count; i++) picture_json(w, &page->pictures[i]);
+        sfti_json_close(w, ']');
+    }
     sfti_json_close(w, '}');
     sft_buffer_free(&text);
     return code;
@@ -136,44 +119,37 @@ static sft_code put_info(model_page *page, const cli_model *model, sfti_json_wri
 
 /* ── The page ── */
 
-static void choose_page_title(model_page *page, const cli_model *model) {
+static sft_code write_model(model_page *page, const cli_model *model) {
+    html_page *html = &page->run->page;
+    cli *c = page->run->c;
+    const sft_allocator *alloc = &c->alloc;
     char cut[CLI_TITLE_SIZE];
+    model_tensors tensors;
+    page->arena.alloc = *alloc;
+    page->run->pictures.page = html;
     sft_span title = text_stem(cli_name_of(model->path));
     if (page->run->title) title = sft_span_cstr(page->run->title);
     else (void)sft_info_fact(model->info, SFT_FACT_NAME, &title, NULL, NULL);
     title = text_cut(title, sizeof page->title - 1, cut);
     memcpy(page->title, title.data, title.len);
     page->title[title.len] = 0;
-}
-
-static sft_code put_page(model_page *page, const cli_model *model, const model_tensors *tensors,
-                         sfti_json_writer *w) {
-    cli *c = page->run->c;
-    sfti_json_open(w, '{');
-    sfti_json_put_uint(w, "format", 1);
-    sfti_json_put_cstr(w, "title", page->title);
-    sft_code code = catalog_put_id(w, &page->run->places, page->title, &c->alloc, page->err);
-    if (!code) code = put_info(page, model, w);
-    if (!code) code = model_tensors_write(tensors, w, page->err);
-    if (!code && c->set.deep) code = model_stats_write(tensors, c, model->path, w, page->err);
-    if (!code && c->set.deep) code = model_norms_write(model, c, w, page->err);
-    sfti_json_close(w, '}');
-    return code;
-}
-
-static sft_code write_model(model_page *page, const cli_model *model) {
-    html_page *html = &page->run->page;
-    const sft_allocator *alloc = &page->run->c->alloc;
-    model_tensors tensors;
-    page->arena.alloc = *alloc;
-    page->run->pictures.page = html;
-    choose_page_title(page, model);
     html_begin(html, HTML_MODEL, page->run->sink, page->title, alloc, page->err);
     sft_code code = model_tensors_list(&tensors, model, alloc, page->err);
     if (!code)
         code = pictures_of(&page->run->pictures, model, &page->arena, &page->pictures,
                            &page->picture_count, page->err);
-    if (!code) code = put_page(page, model, &tensors, html_block_begin(html, "model"));
+    if (!code) {
+        sfti_json_writer *w = html_block_begin(html, "model");
+        sfti_json_open(w, '{');
+        sfti_json_put_uint(w, "format", 1);
+        sfti_json_put_cstr(w, "title", page->title);
+        code = catalog_put_id(w, &page->run->places, page->title, alloc, page->err);
+        if (!code) code = put_info(page, model, w);
+        if (!code) code = model_tensors_write(&tensors, w, page->err);
+        if (!code && c->set.deep) code = model_stats_write(&tensors, c, model->path, w, page->err);
+        if (!code && c->set.deep) code = model_norms_write(model, c, w, page->err);
+        sfti_json_close(w, '}');
+    }
     if (!code) {
         html_block_end(html);
         html_markup(html, "<noscript><p>This page needs JavaScript.</p></noscript>\n");

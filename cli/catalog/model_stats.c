@@ -1,3 +1,4 @@
+/* Statistics of the tensors of a model, in columns. */
 #include "catalog/model_page.h"
 
 #include "base/error.h"
@@ -22,15 +23,6 @@ typedef struct stats_columns {
     sft_sink sinks[COLUMNS];
     sft_buffer text[COLUMNS];
 } stats_columns;
-
-static void begin_columns(stats_columns *columns, const sft_allocator *alloc, sft_error *err) {
-    for (size_t k = 0; k < COLUMNS; k++) {
-        columns->text[k] = (sft_buffer){ .alloc = *alloc };
-        columns->sinks[k] = sft_sink_memory(&columns->text[k]);
-        sfti_json_write(&columns->w[k], &columns->sinks[k], 0, err);
-        sfti_json_open(&columns->w[k], '[');
-    }
-}
 
 static void put_value(sfti_json_writer *w, const sft_stats *stats, double value) {
     if (stats->values) catalog_double(w, value);
@@ -91,20 +83,6 @@ static sft_code read_batch(const model_tensors *all, size_t from, size_t count, 
     return code;
 }
 
-static sft_code write_columns(stats_columns *columns, sfti_json_writer *w) {
-    sft_code code = SFT_OK;
-    sfti_json_put_open(w, "stats", '{');
-    for (size_t k = 0; !code && k < COLUMNS; k++) {
-        sfti_json_close(&columns->w[k], ']');
-        code = sfti_json_done(&columns->w[k]);
-        if (code) break;
-        sfti_json_key(w, column_names[k]);
-        sfti_json_raw(w, (sft_span){ columns->text[k].data, columns->text[k].len });
-    }
-    sfti_json_close(w, '}');
-    return code ? code : w->code;
-}
-
 sft_code model_stats_write(const model_tensors *all, cli *c, const char *path,
                            sfti_json_writer *w, sft_error *err) {
     sfti_arena work = { .alloc = c->alloc };
@@ -119,7 +97,12 @@ sft_code model_stats_write(const model_tensors *all, cli *c, const char *path,
         code = sfti_fail_memory(err, most * sizeof *parts);
         goto done;
     }
-    begin_columns(columns, &c->alloc, err);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        columns->text[k] = (sft_buffer){ .alloc = c->alloc };
+        columns->sinks[k] = sft_sink_memory(&columns->text[k]);
+        sfti_json_write(&columns->w[k], &columns->sinks[k], 0, err);
+        sfti_json_open(&columns->w[k], '[');
+    }
     for (size_t i = 0; i < all->file_count; i++) sources[i] = sft_file_source(all->files[i].file);
     if (!cli_parse_threads(c, &job.threads)) code = err->code = SFT_BAD_ARGUMENT;
     progress.all = bytes_of(all, 0, all->count);
@@ -128,7 +111,17 @@ sft_code model_stats_write(const model_tensors *all, cli *c, const char *path,
         code = read_batch(all, from, count, parts, sources, &job, columns, err);
         progress.before += bytes_of(all, from, count);
     }
-    if (!code) code = write_columns(columns, w);
+    bool read = !code;
+    if (read) sfti_json_put_open(w, "stats", '{');
+    for (size_t k = 0; !code && k < COLUMNS; k++) {
+        sfti_json_close(&columns->w[k], ']');
+        code = sfti_json_done(&columns->w[k]);
+        if (code) break;
+        sfti_json_key(w, column_names[k]);
+        sfti_json_raw(w, (sft_span){ columns->text[k].data, columns->text[k].len });
+    }
+    if (read) sfti_json_close(w, '}');
+    if (!code) code = w->code;
     for (size_t k = 0; k < COLUMNS; k++) sft_buffer_free(&columns->text[k]);
 done:
     cli_progress_end(&progress);

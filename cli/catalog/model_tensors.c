@@ -1,3 +1,4 @@
+/* The tensors of a model in columns. */
 #include "catalog/model_page.h"
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* JSON of many similar objects, packed: shapes and shared texts are written once a block. */
 #include "catalog/pack.h"
 
 #include "support/cli.h"

@@ -1,3 +1,4 @@
+/* Previews of models: links to files below the folders that were given, or data: URLs. */
 #include "catalog/pictures.h"
 
 #include "os/os.h"
@@ -77,14 +78,6 @@ static sft_code embed_file(catalog_pictures *all, const char *path, sfti_arena *
 
 /* ── One picture ── */
 
-static sft_code take_data(catalog_pictures *all, sft_span data, sfti_arena *arena,
-                          catalog_picture *picture, sft_error *err) {
-    bool fits = data.len <= all->most && !is_too_large(picture);
-    picture->why = fits ? "unknown format" : "too large";
-    if (!fits) return SFT_OK;
-    return embed(all, data, arena, picture, err);
-}
-
 /* What a sidecar says of a path is not looked at: info lists what is in the model's folder. */
 static sft_code take_file(catalog_pictures *all, const char *path, sfti_arena *arena,
                           catalog_picture *picture, sft_error *err) {
@@ -104,16 +97,6 @@ static sft_code take_file(catalog_pictures *all, const char *path, sfti_arena *a
     return embed_file(all, real, arena, picture, err);
 }
 
-static void read_facts(const sft_node *node, catalog_picture *picture) {
-    sft_span type = sft_node_text(node, "media_type");
-    memset(picture, 0, sizeof *picture);
-    picture->is_video = type.len > 6 && memcmp(type.data, "video/", 6) == 0;
-    (void)sft_node_uint(node, "bytes", &picture->bytes);
-    (void)sft_node_uint(node, "width", &picture->width);
-    (void)sft_node_uint(node, "height", &picture->height);
-    (void)sft_node_uint(node, "nsfw_level", &picture->level);
-}
-
 sft_code pictures_of(catalog_pictures *all, const cli_model *model, sfti_arena *arena,
                      catalog_picture **out, size_t *count, sft_error *err) {
     const sft_node *list = sft_node_get(sft_tree_root(model->tree), "previews"), *node;
@@ -128,12 +111,20 @@ sft_code pictures_of(catalog_pictures *all, const cli_model *model, sfti_arena *
         catalog_picture *picture = &(*out)[*count];
         sft_preview preview;
         if (!sft_info_preview_at(model->info, i, &preview)) break;
-        read_facts(node, picture);
+        sft_span type = sft_node_text(node, "media_type");
+        memset(picture, 0, sizeof *picture);
+        picture->is_video = type.len > 6 && memcmp(type.data, "video/", 6) == 0;
+        (void)sft_node_uint(node, "bytes", &picture->bytes);
+        (void)sft_node_uint(node, "width", &picture->width);
+        (void)sft_node_uint(node, "height", &picture->height);
+        (void)sft_node_uint(node, "nsfw_level", &picture->level);
         char *path = preview.path.len ? sfti_arena_copy(arena, preview.path.data,
                                                         preview.path.len) : NULL;
         if (preview.path.len && !path) return sfti_fail_memory(err, preview.path.len);
-        code = path ? take_file(all, path, arena, picture, err)
-                    : take_data(all, preview.data, arena, picture, err);
+        bool fits = preview.data.len <= all->most && !is_too_large(picture);
+        if (!path) picture->why = fits ? "unknown format" : "too large";
+        if (path) code = take_file(all, path, arena, picture, err);
+        else if (fits) code = embed(all, preview.data, arena, picture, err);
         ++*count;
     }
     return code;
@@ -141,20 +132,16 @@ sft_code pictures_of(catalog_pictures *all, const cli_model *model, sfti_arena *
 
 /* ── JSON ── */
 
-static void put_known(sfti_json_writer *w, const char *key, uint64_t value) {
-    if (value) sfti_json_put_uint(w, key, value);
-}
-
 void picture_json(sfti_json_writer *w, const catalog_picture *picture) {
     sfti_json_open(w, '{');
     if (picture->why) sfti_json_put_cstr(w, "href", "");
     else if (picture->href) sfti_json_put_cstr(w, "href", picture->href);
     else sfti_json_put_uint(w, "href", picture->number);
     if (picture->is_video) sfti_json_put_bool(w, "video", true);
-    put_known(w, "width", picture->width);
-    put_known(w, "height", picture->height);
-    put_known(w, "level", picture->level);
-    put_known(w, "bytes", picture->bytes);
+    if (picture->width) sfti_json_put_uint(w, "width", picture->width);
+    if (picture->height) sfti_json_put_uint(w, "height", picture->height);
+    if (picture->level) sfti_json_put_uint(w, "level", picture->level);
+    if (picture->bytes) sfti_json_put_uint(w, "bytes", picture->bytes);
     if (picture->why) sfti_json_put_cstr(w, "why", picture->why);
     sfti_json_close(w, '}');
 }

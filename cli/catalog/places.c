@@ -1,3 +1,4 @@
+/* Folders that were given, real paths, and paths from the page on. */
 #include "catalog/places.h"
 
 #include "os/os.h"

@@ -1,3 +1,4 @@
+/* Columns of a catalogue, collected model by model. */
 #include "catalog/rows.h"
 
 #include "catalog/text.h"
@@ -61,21 +62,6 @@ static bool put_in(catalog_rows *rows, catalog_row *row, rows_dict which, sft_sp
                      text_cut(label, NAME_BYTES, other), &row->in[which]);
 }
 
-/* Without the mark of doubt. */
-static sft_span sure_words(sft_span words) {
-    if (words.len && words.data[words.len - 1] == '?') words.len--;
-    return words;
-}
-
-/* What it was made for: its file is a checkpoint among many, where its architecture is known. */
-static sft_span base_of(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
-    sft_span architecture = sft_node_text(root, "model.architecture");
-    bool is_file = !sft_node_text(root, "model.base_model").len
-                && sft_node_text(root, "model.base_checkpoint").len;
-    if (is_file && architecture.len) return cli_architecture_words(architecture);
-    return sure_words(cli_base_words(root, buffer));
-}
-
 /* "FP16" for "fp16". */
 static sft_span precision_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
     bool has_digit = false;
@@ -83,7 +69,7 @@ static sft_span precision_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
     for (size_t i = 0; i < id.len; i++) {
         char c = id.data[i];
         has_digit = has_digit || (c >= '0' && c <= '9');
-        buffer[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+        buffer[i] = cli_upper(c);
     }
     return has_digit ? (sft_span){ buffer, id.len } : id;
 }
@@ -118,7 +104,7 @@ static void take_time(catalog_row *row, const char *path) {
     if (row->flags & ROW_BROKEN) row->bytes = info.size;
 }
 
-/* Of its newest file. */
+/* Takes the time of its newest file. */
 static void take_times(catalog_rows *rows, catalog_row *row, const cli_model *model) {
     size_t shards = model->set ? sft_set_shard_count(model->set) : 0;
     row->modified = -1;
@@ -184,7 +170,13 @@ static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *roo
     char base[CLI_TITLE_SIZE], title[CLI_TITLE_SIZE], precision[CLI_TITLE_SIZE];
     sft_span none = { "", 0 };
     sft_span architecture = sft_node_text(root, "model.architecture");
-    sft_span words = base_of(root, base);
+    bool is_file = !sft_node_text(root, "model.base_model").len
+                && sft_node_text(root, "model.base_checkpoint").len;
+    /* What it was made for: its file is a checkpoint among many, where its architecture is known.
+     * Without the mark of doubt. */
+    bool by_file = is_file && architecture.len;
+    sft_span words = by_file ? cli_architecture_words(architecture) : cli_base_words(root, base);
+    if (!by_file && words.len && words.data[words.len - 1] == '?') words.len--;
     sft_span exact = sft_node_text(root, "model.precision");
     return take_kind(rows, row, root)
         && put_in(rows, row, ROWS_BASE, words, words)
@@ -196,16 +188,6 @@ static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *roo
         && put_in(rows, row, ROWS_WHAT, cli_title(root, title), none);
 }
 
-/* A recorded digest whose size matches, or else that is said to be of the tensors. */
-static sft_span recorded_digest(const sft_node *root, const cli_model *model, const char *algo) {
-    sft_span value = { "", 0 };
-    if (model->info && sft_info_sized_hash(model->info, algo, &value)) return value;
-    if (strcmp(algo, "autov3") != 0) return (sft_span){ "", 0 };
-    for (const sft_node *one = cli_first(root, "hashes.recorded"); one; one = one->next)
-        if (cli_is(sft_node_text(one, "algo"), algo)) return sft_node_text(one, "value");
-    return (sft_span){ "", 0 };
-}
-
 static bool take_digests(catalog_rows *rows, catalog_row *row, const cli_model *model,
                          const sft_node *root) {
     static const char *const algos[2] = { "sha256", "autov3" };
@@ -213,29 +195,19 @@ static bool take_digests(catalog_rows *rows, catalog_row *row, const cli_model *
     sft_span sha256 = { "", 0 }, content = sft_node_text(computed, "content");
     for (size_t i = 0; i < 2; i++) {
         sft_span digest = sft_node_text(computed, algos[i]);
-        if (!digest.len) digest = recorded_digest(root, model, algos[i]);
+        /* A recorded one whose size matches, or else that is said to be of the tensors. */
+        bool sized = !digest.len && model->info
+                  && sft_info_sized_hash(model->info, algos[i], &digest);
+        const sft_node *one = digest.len || sized || i == 0 ? NULL
+                                                            : cli_first(root, "hashes.recorded");
+        while (one && !cli_is(sft_node_text(one, "algo"), algos[i])) one = one->next;
+        if (one) digest = sft_node_text(one, "value");
         size_t len = digest.len < 12 ? digest.len : 12;
         if (len) memcpy(row->hash[i], digest.data, len);
         if (i == 0) sha256 = digest;
     }
     if (sha256.len) row->flags |= ROW_HASHED;
     return put_in(rows, row, ROWS_WEIGHTS, content.len ? content : sha256, (sft_span){ "", 0 });
-}
-
-static bool differs(const sft_node *root) {
-    for (const sft_node *one = cli_first(root, "hashes.mismatches"); one; one = one->next)
-        if (sft_node_text(one, "known").len == 0) return true;
-    return false;
-}
-
-static void take_flags(catalog_row *row, const cli_model *model, const sft_node *root) {
-    const sft_import_global *global = model->import ? sft_import_global_at(model->import, 0)
-                                                    : NULL;
-    if (sft_node_count(sft_node_get(root, "conflicts"))) row->flags |= ROW_CONFLICTS;
-    if (sft_node_text(root, "civitai.model_id").len) row->flags |= ROW_ON_CIVITAI;
-    if (differs(root)) row->flags |= ROW_DIFFERS;
-    if (model->import) row->flags |= ROW_OTHER_FORMAT;
-    if (global && global->calls > 0) row->flags |= ROW_RUNS_CODE;
 }
 
 static bool take_facts(catalog_rows *rows, catalog_row *row, const cli_model *model) {
@@ -247,7 +219,15 @@ static bool take_facts(catalog_rows *rows, catalog_row *row, const cli_model *mo
     if (!cli_model_bytes(root, &row->bytes)) row->bytes = UINT64_MAX;
     if (!sft_node_uint(root, "model.parameters", &row->parameters)) row->parameters = UINT64_MAX;
     if (!sft_node_uint(root, "adapter.rank.max", &row->rank)) row->rank = UINT64_MAX;
-    take_flags(row, model, root);
+    const sft_import_global *global = model->import ? sft_import_global_at(model->import, 0)
+                                                    : NULL;
+    const sft_node *mismatch = cli_first(root, "hashes.mismatches");
+    while (mismatch && sft_node_text(mismatch, "known").len > 0) mismatch = mismatch->next;
+    if (sft_node_count(sft_node_get(root, "conflicts"))) row->flags |= ROW_CONFLICTS;
+    if (sft_node_text(root, "civitai.model_id").len) row->flags |= ROW_ON_CIVITAI;
+    if (mismatch) row->flags |= ROW_DIFFERS;
+    if (model->import) row->flags |= ROW_OTHER_FORMAT;
+    if (global && global->calls > 0) row->flags |= ROW_RUNS_CODE;
     return keep_text(rows, name, NAME_BYTES, &row->name)
         && keep_text(rows, date, NAME_BYTES, &row->date) && take_dicts(rows, row, root)
         && take_words(rows, row, root) && take_tags(rows, row, root)
@@ -263,16 +243,6 @@ static bool take_failure(catalog_rows *rows, catalog_row *row, const cli_model *
         && keep_text(rows, sft_span_cstr(model->err.message), ERROR_BYTES, &row->error);
 }
 
-static bool take_preview(catalog_rows *rows, catalog_row *row, const catalog_picture *pictures,
-                         size_t count) {
-    row->picture_count = (uint32_t)count;
-    if (count == 0) return true;
-    row->preview = *pictures;
-    const char *href = pictures->href;
-    if (href) row->preview.href = sfti_arena_copy(&rows->arena, href, strlen(href));
-    return !href || row->preview.href;
-}
-
 sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_picture *pictures,
                   size_t count, sft_error *err) {
     bool broken = !model->tree || model->err.code;
@@ -284,8 +254,13 @@ sft_code rows_add(catalog_rows *rows, const cli_model *model, const catalog_pict
     memset(row, 0, sizeof *row);
     rows->entry_bytes = 0;
     if (!take_place(rows, row, model)
-        || !(broken ? take_failure : take_facts)(rows, row, model)
-        || !take_preview(rows, row, pictures, count)) return sfti_fail_memory(err, sizeof *row);
+        || !(broken ? take_failure : take_facts)(rows, row, model))
+        return sfti_fail_memory(err, sizeof *row);
+    row->picture_count = (uint32_t)count;
+    if (count > 0) row->preview = *pictures;
+    const char *href = row->preview.href;
+    if (href) row->preview.href = sfti_arena_copy(&rows->arena, href, strlen(href));
+    if (href && !row->preview.href) return sfti_fail_memory(err, sizeof *row);
     take_times(rows, row, model);
     if (broken) row->fault = catalog_fault_of(&model->err, row->bytes);
     row->number = (uint32_t)rows->count;

@@ -28,105 +28,65 @@ static void put_known(sfti_json_writer *w, uint64_t number) {
 
 /* ── Columns ── */
 
-static void put_name(const row_writer *to, const catalog_row *row) {
-    sfti_json_span(to->w, row->name);
-}
+/* In the order in which they are written. */
+typedef enum row_column {
+    COLUMN_NAME, COLUMN_FILE, COLUMN_WHAT, COLUMN_BYTES, COLUMN_RANK, COLUMN_PARAMETERS,
+    COLUMN_DATE, COLUMN_MODIFIED, COLUMN_WORDS, COLUMN_WORD_COUNT, COLUMN_TAGS, COLUMN_HASH,
+    COLUMN_COPIES, COLUMN_FLAGS, COLUMN_PREVIEW, COLUMN_PICTURE_COUNT
+} row_column;
 
-static void put_file(const row_writer *to, const catalog_row *row) {
-    sfti_json_span(to->w, row->file);
-}
+static const char *const columns[] = {
+    "name", "file", "what", "bytes", "rank", "parameters", "date", "modified", "words",
+    "word_count", "tags", "hash", "copies", "flags", "preview", "picture_count",
+};
 
-/* Words that a row before has: the number of that row. */
-static void put_what(const row_writer *to, const catalog_row *row) {
-    uint32_t number = row->in[ROWS_WHAT];
-    sft_span none = { "", 0 };
-    if (number == DICT_NONE) {
-        sfti_json_span(to->w, none);
-    } else if (to->first[number] != row->number) {
-        sfti_json_uint(to->w, to->first[number]);
-    } else {
-        sfti_json_span(to->w, to->rows->dicts[ROWS_WHAT].entries[number].text);
+static void put_column(const row_writer *to, row_column column, const catalog_row *row) {
+    sfti_json_writer *w = to->w;
+    const catalog_dict *dicts = to->rows->dicts;
+    uint32_t what = row->in[ROWS_WHAT], digest = row->in[ROWS_WEIGHTS];
+    bool both = row->hash[0][0] && row->hash[1][0];
+    char text[32];
+    switch (column) {
+    case COLUMN_NAME: sfti_json_span(w, row->name); break;
+    case COLUMN_FILE: sfti_json_span(w, row->file); break;
+    case COLUMN_WHAT: /* words that a row before has: the number of that row */
+        if (what == DICT_NONE) sfti_json_cstr(w, "");
+        else if (to->first[what] != row->number) sfti_json_uint(w, to->first[what]);
+        else sfti_json_span(w, dicts[ROWS_WHAT].entries[what].text);
+        break;
+    case COLUMN_BYTES: put_known(w, row->bytes); break;
+    case COLUMN_RANK: put_known(w, row->rank); break;
+    case COLUMN_PARAMETERS: put_known(w, row->parameters); break;
+    case COLUMN_DATE: sfti_json_span(w, row->date); break;
+    case COLUMN_MODIFIED: put_number(w, row->modified); break;
+    case COLUMN_WORDS:
+        sfti_json_open(w, '[');
+        for (size_t i = 0; i < row->word_count && i < ROW_WORDS; i++)
+            sfti_json_span(w, row->words[i]);
+        sfti_json_close(w, ']');
+        break;
+    case COLUMN_WORD_COUNT: sfti_json_uint(w, row->word_count); break;
+    case COLUMN_TAGS:
+        sfti_json_open(w, '[');
+        for (size_t i = 0; i < row->tag_count; i++)
+            put_number(w, dict_place(&dicts[ROWS_TAG], row->tags[i]));
+        sfti_json_close(w, ']');
+        break;
+    case COLUMN_HASH:
+        snprintf(text, sizeof text, "%s%s%s", row->hash[0], both ? " " : "", row->hash[1]);
+        sfti_json_cstr(w, text);
+        break;
+    case COLUMN_COPIES: put_number(w, digest == DICT_NONE ? -1 : to->copies[digest]); break;
+    case COLUMN_FLAGS: sfti_json_uint(w, row->flags); break;
+    case COLUMN_PREVIEW:
+        if (row->picture_count) picture_json(w, &row->preview);
+        else sfti_json_uint(w, 0);
+        break;
+    case COLUMN_PICTURE_COUNT: sfti_json_uint(w, row->picture_count); break;
     }
 }
 
-static void put_bytes(const row_writer *to, const catalog_row *row) {
-    put_known(to->w, row->bytes);
-}
-
-static void put_parameters(const row_writer *to, const catalog_row *row) {
-    put_known(to->w, row->parameters);
-}
-
-static void put_rank(const row_writer *to, const catalog_row *row) {
-    put_known(to->w, row->rank);
-}
-
-static void put_date(const row_writer *to, const catalog_row *row) {
-    sfti_json_span(to->w, row->date);
-}
-
-static void put_modified(const row_writer *to, const catalog_row *row) {
-    put_number(to->w, row->modified);
-}
-
-static void put_words(const row_writer *to, const catalog_row *row) {
-    sfti_json_open(to->w, '[');
-    for (size_t i = 0; i < row->word_count && i < ROW_WORDS; i++)
-        sfti_json_span(to->w, row->words[i]);
-    sfti_json_close(to->w, ']');
-}
-
-static void put_word_count(const row_writer *to, const catalog_row *row) {
-    sfti_json_uint(to->w, row->word_count);
-}
-
-static void put_tags(const row_writer *to, const catalog_row *row) {
-    sfti_json_open(to->w, '[');
-    for (size_t i = 0; i < row->tag_count; i++)
-        put_number(to->w, dict_place(&to->rows->dicts[ROWS_TAG], row->tags[i]));
-    sfti_json_close(to->w, ']');
-}
-
-static void put_hash(const row_writer *to, const catalog_row *row) {
-    char text[32];
-    bool both = row->hash[0][0] && row->hash[1][0];
-    snprintf(text, sizeof text, "%s%s%s", row->hash[0], both ? " " : "", row->hash[1]);
-    sfti_json_cstr(to->w, text);
-}
-
-static void put_copies(const row_writer *to, const catalog_row *row) {
-    uint32_t digest = row->in[ROWS_WEIGHTS];
-    put_number(to->w, digest == DICT_NONE ? -1 : to->copies[digest]);
-}
-
-static void put_flags(const row_writer *to, const catalog_row *row) {
-    sfti_json_uint(to->w, row->flags);
-}
-
-static void put_preview(const row_writer *to, const catalog_row *row) {
-    if (row->picture_count) picture_json(to->w, &row->preview);
-    else sfti_json_uint(to->w, 0);
-}
-
-static void put_picture_count(const row_writer *to, const catalog_row *row) {
-    sfti_json_uint(to->w, row->picture_count);
-}
-
-static const struct row_column {
-    const char *name;
-    void (*put)(const row_writer *to, const catalog_row *row);
-} columns[] = {
-    { "name", put_name },         { "file", put_file },
-    { "what", put_what },         { "bytes", put_bytes },
-    { "rank", put_rank },         { "parameters", put_parameters },
-    { "date", put_date },         { "modified", put_modified },
-    { "words", put_words },       { "word_count", put_word_count },
-    { "tags", put_tags },         { "hash", put_hash },
-    { "copies", put_copies },     { "flags", put_flags },
-    { "preview", put_preview },   { "picture_count", put_picture_count },
-};
-
-/* Of dictionaries; entries are [id, label], or texts. */
+/* Columns of numbers in dictionaries, whose entries are [id, label], or texts. */
 static const struct dict_column {
     const char *name; /* of the dictionary */
     rows_dict which;
@@ -146,8 +106,8 @@ static const struct dict_column {
 static void put_columns(const row_writer *to) {
     const catalog_rows *rows = to->rows;
     for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        sfti_json_put_open(to->w, columns[k].name, '[');
-        for (size_t i = 0; i < rows->count; i++) columns[k].put(to, rows->rows[i]);
+        sfti_json_put_open(to->w, columns[k], '[');
+        for (size_t i = 0; i < rows->count; i++) put_column(to, (row_column)k, rows->rows[i]);
         sfti_json_close(to->w, ']');
     }
     for (size_t k = 0; k < DICT_COLUMNS; k++) {
@@ -180,43 +140,7 @@ static void put_dict(const row_writer *to, const struct dict_column *column) {
     sfti_json_close(to->w, ']');
 }
 
-static bool sort_dicts(catalog_rows *rows) {
-    for (int i = 0; i < ROWS_DICTS; i++)
-        if (!dict_sort(&rows->dicts[i], i == ROWS_FOLDER)) return false;
-    return true;
-}
-
-/* Copies are numbered in the order of the first of them. */
-static int64_t *number_copies(catalog_rows *rows) {
-    const catalog_dict *dict = &rows->dicts[ROWS_WEIGHTS];
-    int64_t *copies = sfti_arena_array(&rows->arena, dict->count, sizeof *copies), next = 0;
-    for (size_t i = 0; copies && i < dict->count; i++)
-        copies[i] = dict->entries[i].uses > 1 ? next++ : -1;
-    return copies;
-}
-
-static uint32_t *find_first(catalog_rows *rows) {
-    const catalog_dict *dict = &rows->dicts[ROWS_WHAT];
-    uint32_t *first = sfti_arena_array(&rows->arena, dict->count, sizeof *first);
-    for (size_t i = rows->count; first && i-- > 0;) {
-        uint32_t number = rows->rows[i]->in[ROWS_WHAT];
-        if (number != DICT_NONE) first[number] = rows->rows[i]->number;
-    }
-    return first;
-}
-
 /* ── All ── */
-
-static void put_newest(const row_writer *to) {
-    char text[48] = "";
-    int64_t year;
-    unsigned month, day;
-    if (to->rows->newest >= 0) {
-        sfti_date_of_days(to->rows->newest, &year, &month, &day);
-        snprintf(text, sizeof text, "%04" PRId64 "-%02u-%02u", year, month, day);
-    }
-    sfti_json_put_cstr(to->w, "newest", text);
-}
 
 static void put_errors(const row_writer *to) {
     char number[24];
@@ -252,7 +176,14 @@ static sft_code put_rows(const row_writer *to, const char *title, size_t block, 
     sfti_json_put_cstr(w, "title", title);
     sft_code code = catalog_put_id(w, rows->places, title, &rows->c->alloc, err);
     if (code) return code;
-    put_newest(to);
+    char newest[48] = "";
+    int64_t year;
+    unsigned month, day;
+    if (rows->newest >= 0) {
+        sfti_date_of_days(rows->newest, &year, &month, &day);
+        snprintf(newest, sizeof newest, "%04" PRId64 "-%02u-%02u", year, month, day);
+    }
+    sfti_json_put_cstr(w, "newest", newest);
     sfti_json_put_open(w, "roots", '[');
     for (size_t i = 0; i < rows->places->count; i++)
         sfti_json_cstr(w, rows->places->roots[i].given);
@@ -313,11 +244,21 @@ static void put_table(const catalog_rows *rows, html_page *page) {
 
 sft_code rows_write(catalog_rows *rows, html_page *page, const char *title, size_t block,
                     sft_error *err) {
-    row_writer to = { .rows = rows };
-    if (!sort_dicts(rows)) return sfti_fail_memory(err, rows->count);
-    to.copies = number_copies(rows);
-    to.first = find_first(rows);
-    if (!to.copies || !to.first) return sfti_fail_memory(err, rows->count);
+    const catalog_dict *weights = &rows->dicts[ROWS_WEIGHTS], *words = &rows->dicts[ROWS_WHAT];
+    int64_t *copies = sfti_arena_array(&rows->arena, weights->count, sizeof *copies), next = 0;
+    uint32_t *first = sfti_arena_array(&rows->arena, words->count, sizeof *first);
+    row_writer to = { .rows = rows, .copies = copies, .first = first };
+    for (int i = 0; i < ROWS_DICTS; i++)
+        if (!dict_sort(&rows->dicts[i], i == ROWS_FOLDER))
+            return sfti_fail_memory(err, rows->count);
+    if (!copies || !first) return sfti_fail_memory(err, rows->count);
+    /* Copies are numbered in the order of the first of them. */
+    for (size_t i = 0; i < weights->count; i++)
+        copies[i] = weights->entries[i].uses > 1 ? next++ : -1;
+    for (size_t i = rows->count; i-- > 0;) {
+        uint32_t number = rows->rows[i]->in[ROWS_WHAT];
+        if (number != DICT_NONE) first[number] = rows->rows[i]->number;
+    }
     put_table(rows, page);
     to.w = html_block_begin(page, "rows");
     sft_code code = put_rows(&to, title, block, err);

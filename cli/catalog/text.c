@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "safetensors_hash.h"
+#include "support/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +11,11 @@
 #define ELLIPSIS "\xE2\x80\xA6"
 
 sft_span text_cut(sft_span text, size_t most, char *buffer) {
-    size_t len = most - (sizeof ELLIPSIS - 1);
     if (text.len <= most) return text;
-    while (len > 0 && ((unsigned char)text.data[len] & 0xC0) == 0x80) len--;
-    memmove(buffer, text.data, len);
-    memcpy(buffer + len, ELLIPSIS, sizeof ELLIPSIS - 1);
-    return (sft_span){ buffer, len + sizeof ELLIPSIS - 1 };
+    text = cli_cut(text, most - (sizeof ELLIPSIS - 1));
+    memmove(buffer, text.data, text.len);
+    memcpy(buffer + text.len, ELLIPSIS, sizeof ELLIPSIS - 1);
+    return (sft_span){ buffer, text.len + sizeof ELLIPSIS - 1 };
 }
 
 sft_span text_stem(sft_span name) {

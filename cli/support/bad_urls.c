@@ -1,3 +1,4 @@
+/* Operands that look like URLs and are none that is read: each fails when it is opened. */
 #include "support/remote.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* Messages, results as JSON, and the inputs that the operands name. */
 #include "support/cli.h"
 
 #include "os/os.h"
@@ -268,7 +269,8 @@ void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
     for (size_t k = 0; k < count && !cli_is_over(c); k++) {
         sft_error err = SFT_ERROR_INIT;
         cli_inputs in;
-        if (cli_inputs_expand(operands[k], (cli_depth)((int)depth | c->others), &options, &in, &err))
+        cli_depth how = (cli_depth)((int)depth | c->others);
+        if (cli_inputs_expand(operands[k], how, &options, &in, &err))
             cli_fail_input(c, operands[k], &err);
         else
             cli_count_passed(c, &in);

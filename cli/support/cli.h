@@ -151,7 +151,7 @@ typedef struct cli_progress {
     cli *c;
     const char *path;
     uint64_t started, shown; /* sfti_os_now_ns; shown 0 = nothing on the screen yet */
-    /* Of a work of several jobs: bytes of those that are done, and of all; 0 = one job. */
+    /* Where the work has several jobs: bytes of those that are done, and of all; 0 = one job. */
     uint64_t before, all;
 } cli_progress;
 

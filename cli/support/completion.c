@@ -1,3 +1,4 @@
+/* Completion scripts for bash, zsh and fish, made of the tables of options. */
 #include "safetensors_hash.h"
 #include "support/fields.h"
 #include "support/manual.h"

@@ -1,3 +1,4 @@
+/* The result object of a dataset: its facts under `dataset`, told as those of a model are. */
 #include "support/models.h"
 
 #include "base/result.h"

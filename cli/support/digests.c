@@ -1,3 +1,4 @@
+/* Digests of models that go by: what is wanted of a batch is computed at once. */
 #include "os/os.h"
 #include "support/models.h"
 
@@ -47,7 +48,7 @@ void cli_digests_count(cli_digests *digests, const cli_model *models, size_t cou
     for (size_t i = 0; i < count; i++) digests->after += unit_bytes(&models[i]);
 }
 
-/* Of all batches, as far as it is known. */
+/* Tells the progress of all batches, as far as it is known. */
 static bool tick_batch(void *ctx, uint64_t done, uint64_t total) {
     cli_digests *digests = ctx;
     const sft_job *job = &digests->hashing.job;
@@ -79,7 +80,7 @@ typedef struct digest_batch {
 } digest_batch;
 
 static bool is_readable(const cli_model *model) {
-    return model->info && model->err.code == SFT_OK;
+    return model->info && !model->err.code;
 }
 
 /* All models up to this one. */
@@ -105,7 +106,7 @@ static bool take_answer(void *ctx, const sft_hash_result *result) {
     cli_model *model = &b->models[owner->model];
     bool last = result->index + 1 == b->ask_count
              || b->owners[result->index + 1].model != owner->model;
-    if (result->error && model->err.code == SFT_OK) model->err = *result->error;
+    if (result->error && !model->err.code) model->err = *result->error;
     if (!result->error) b->digests->answer(b->digests->ctx, model, owner->unit, result);
     if (last) deliver_up_to(b, owner->model + 1);
     return !cli_is_over(b->c);

@@ -1,3 +1,4 @@
+/* Names of dtypes: those of the format and what other tools call them. */
 #include "support/values.h"
 
 #include "support/hints.h"

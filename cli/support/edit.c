@@ -1,3 +1,4 @@
+/* Edits of a file in place or with -o, and what is printed of them. */
 #include "support/edit.h"
 
 #include "base/files.h"
@@ -245,7 +246,7 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
     }
     while (!code && done < sft_set_shard_count(set)) {
         code = each(c, sft_set_shard_path(set, done), ctx, err);
-        done += code == SFT_OK;
+        done += !code;
     }
     if (code) {
         cli_edit_fail(c, sft_set_shard_path(set, done), err);

@@ -61,7 +61,7 @@ sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *chang
 /* cli_fail_input, of the input or of -o. */
 void cli_edit_fail(cli *c, const char *path, const sft_error *err);
 
-/* Of a folder the one model in it, else the operand itself; the path is in the arena. */
+/* The path of the one model in a folder, else the operand itself; the path is in the arena. */
 sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
                           sft_error *err);
 /* Before a command changes a model in place: recover an interrupted edit of one of its files. Not

@@ -1,3 +1,4 @@
+/* The table of fields of a result of `info`, and the nearest name of one that is unknown. */
 #include "support/fields.h"
 
 #include "safetensors_info.h"

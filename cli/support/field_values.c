@@ -1,3 +1,4 @@
+/* Known values of fields, and what people mean by other words. */
 #include "support/fields.h"
 
 #include "safetensors_info.h"

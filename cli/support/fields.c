@@ -1,3 +1,4 @@
+/* Values of fields out of trees of facts: as lines, and as JSON. */
 #include "support/fields.h"
 
 #include <stdlib.h>

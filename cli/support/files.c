@@ -1,3 +1,4 @@
+/* Paths in parts, names that any file system takes, and small files read whole. */
 #include "support/files.h"
 
 #include "base/files.h"
@@ -43,7 +44,8 @@ void cli_safe_name(sft_span name, size_t most, char *buffer) {
         const uint8_t *p = (const uint8_t *)name.data + i;
         size_t used = 0;
         step = sfti_utf8_decode(p, p + (len - i), &code);
-        bool stays = step > 1 && sfti_escape(name.data + i, step, shown, sizeof shown, &used) == step
+        bool stays = step > 1
+                  && sfti_escape(name.data + i, step, shown, sizeof shown, &used) == step
                   && memcmp(shown, name.data + i, step) == 0;
         bool plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')
                   || (ch >= '0' && ch <= '9') || (ch && strchr("-_.+ ()", ch));
@@ -84,7 +86,8 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
     char piece[8192];
     for (size_t got = 1; !sized && !code && got > 0 && out->len <= most;) {
         code = sft_source_read(&source, out->len, piece, sizeof piece, &got, err);
-        if (!code && !sfti_buffer_put(out, piece, got)) code = sfti_fail_memory(err, out->len + got);
+        if (!code && !sfti_buffer_put(out, piece, got))
+            code = sfti_fail_memory(err, out->len + got);
     }
     if (sized && !longer)
         code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);

@@ -1,3 +1,4 @@
+/* Lines that fit the terminal. */
 #include "support/print.h"
 
 #include "base/error.h"

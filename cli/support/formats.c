@@ -1,3 +1,4 @@
+/* Files of other formats in a folder: which are models, by their names and contents. */
 #include "support/input.h"
 
 #include "base/files.h"

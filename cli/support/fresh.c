@@ -1,3 +1,4 @@
+/* New shards beside the old ones of a model with an index, and new folders. */
 #include "support/fresh.h"
 
 #include "base/number.h"

@@ -1,3 +1,4 @@
+/* Which inputs are one model: shards without an index, components, shards of a dataset. */
 #include "support/models.h"
 
 #include "base/files.h"

@@ -1,3 +1,4 @@
+/* All inputs of the command line in one list, and the options of hashing. */
 #include "support/hash.h"
 
 #include "base/checked.h"

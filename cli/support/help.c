@@ -1,3 +1,4 @@
+/* Help texts, made of the tables of options; commands by the names that other programs use. */
 #include "support/manual.h"
 
 #include "os/os.h"

@@ -1,12 +1,12 @@
+/* What to try next, in the words of the command; hints without a row have the library's. */
 #include "support/hints.h"
 
 typedef struct hint_row {
     int hint;
-    const char *words; /* NULL: the library's */
+    const char *words;
 } hint_row;
 
 static const hint_row hint_table[] = {
-    { SFT_HINT_DOWNLOAD_AGAIN, NULL },
     { SFT_HINT_BROKEN_WRITER, "the program that wrote this file is at fault; \"safetensors check "
                               "--explain\" shows the rule" },
     { SFT_HINT_REPAIR, "\"safetensors repair\" writes a valid copy" },
@@ -16,16 +16,9 @@ static const hint_row hint_table[] = {
     { SFT_HINT_LEVEL_STRICT, "only --level strict refuses this" },
     { SFT_HINT_LEGACY, "--legacy reads it" },
     { SFT_HINT_HEADER_LIMIT, "this is probably not a safetensors file" },
-    { SFT_HINT_NEWER_VERSION, NULL },
-    { SFT_HINT_DO_NOT_TRUST, NULL },
-    { SFT_HINT_DOWNLOAD_SHARD, NULL },
-    { SFT_HINT_VERSIONS_DIFFER, NULL },
-    { SFT_HINT_READ_AS_TEXT, NULL },
     { SFT_HINT_GIT_LFS, "run \"git lfs pull\"" },
     { SFT_HINT_XET, "fetch the file with a client that knows Xet, or run \"git xet install\" and "
                     "pull again" },
-    { SFT_HINT_WEB_PAGE, NULL },
-    { SFT_HINT_UNPACK, NULL },
     { SFT_HINT_CONVERT_CHECKPOINT,
       "\"safetensors convert\" makes it safetensors and runs nothing of it" },
     { SFT_HINT_PICKLE, "\"safetensors convert\" makes it safetensors if it holds arrays; "
@@ -35,29 +28,18 @@ static const hint_row hint_table[] = {
     { SFT_HINT_GUNZIP, "run \"gunzip\" first" },
     { SFT_HINT_UNZSTD, "run \"unzstd\" first" },
     { SFT_HINT_USE_NUMPY, "\"safetensors convert\" makes it safetensors; numpy.load reads it" },
-    { SFT_HINT_NAME_INDEX, NULL },
-    { SFT_HINT_BUILD_64_BIT, NULL },
-    { SFT_HINT_READ_NOT_MAP, NULL },
-    { SFT_HINT_FILE_CHANGES, NULL },
     { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit (ulimit -n) above the "
                            "number of shards" },
-    { SFT_HINT_LINK_LEAVES, NULL },
-    { SFT_HINT_LINK_NAMED, NULL },
     { SFT_HINT_LIST_TENSORS, "\"safetensors ls\" lists the names" },
-    { SFT_HINT_BORROW_OR_COPY, NULL },
-    { SFT_HINT_SLICE_EXAMPLE, NULL },
-    { SFT_HINT_SLICE_BYTES, NULL },
     { SFT_HINT_CHOOSE_TENSORS, "--match chooses tensors" },
     { SFT_HINT_SATURATE, "--saturate takes the nearest value there is" },
     { SFT_HINT_REPLACE, "--force replaces it" },
-    { SFT_HINT_NEW_FOLDER, NULL },
     { SFT_HINT_FOLLOW_LINK, "give the path it leads to, or --follow" },
     { SFT_HINT_HUB_CACHE, "this is the Hugging Face cache, whose files are named by their digests: "
                           "write a copy with -o" },
     { SFT_HINT_HARD_LINKS, "--force changes it all the same" },
     { SFT_HINT_OBJECT_STORE, "if this is a mounted object store, write to a local disk and copy "
                              "the file, or let it be written over with --in-place-unsafe" },
-    { SFT_HINT_TRY_LATER, NULL },
     { SFT_HINT_RECOVER, "\"safetensors meta recover FILE\" recovers it" },
     { SFT_HINT_RECOVER_COPY, "\"safetensors meta recover --force FILE\" recovers a copy" },
     { SFT_HINT_RECOVER_OR_REMOVE,
@@ -68,25 +50,13 @@ static const hint_row hint_table[] = {
     { SFT_HINT_RECOVER_HOLE,
       "keep a copy of file and journal, take the hole out with \"fallocate --collapse-range\" (or, "
       "at the end, with \"truncate\"), then \"safetensors meta recover FILE\"" },
-    { SFT_HINT_JOURNAL_REMOVE, NULL },
     { SFT_HINT_JOURNAL_OWNER,
       "this journal is not followed: ask whose file .NAME.sft-journal is, and have it removed if "
       "it is not the trace of an edit; -o OUT writes a changed copy" },
-    { SFT_HINT_CACHE_OTHER_FILE, NULL },
-    { SFT_HINT_CACHE_OWNER, NULL },
-    { SFT_HINT_CACHE_MODE, NULL },
-    { SFT_HINT_CACHE_KEPT, NULL },
     { SFT_HINT_NO_MANIFEST, "an unfinished job has none; \"safetensors ls\" reads its files one by "
                             "one" },
     { SFT_HINT_VERIFY_DATASET, "\"safetensors dataset verify\" checks all shards" },
-    { SFT_HINT_LAST_WINS, NULL },
-    { SFT_HINT_DATASET_EXISTS, NULL },
-    { SFT_HINT_OVERWRITE_DATASET, NULL },
-    { SFT_HINT_DATASET_BEGIN, NULL },
-    { SFT_HINT_DATASET_LINKS, NULL },
-    { SFT_HINT_ADOPT, NULL },
     { SFT_HINT_SINGLE_WRITER, "copy the dataset to a local disk first" },
-    { SFT_HINT_BEGIN_AGAIN, NULL },
     { SFT_HINT_IMPORT_SKIP, "--skip leaves it out" },
     { SFT_HINT_IMPORT_SHARED, "--shared alias keeps one name, --shared copy copies "
                             "the bytes for each" },
@@ -103,25 +73,15 @@ static const hint_row hint_table[] = {
       "name may be misspelt" },
     { SFT_HINT_REMOTE_BAD_TOKEN,
       "renew the token; --no-sign-request reads what is public without one" },
-    { SFT_HINT_REMOTE_GATED, NULL },
     { SFT_HINT_REMOTE_CREDENTIALS,
       "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE and AWS_REGION; "
       "--no-sign-request reads public objects" },
-    { SFT_HINT_REMOTE_CLOCK, NULL },
-    { SFT_HINT_REMOTE_PROXY, NULL },
-    { SFT_HINT_REMOTE_CA, NULL },
     { SFT_HINT_REMOTE_DOWNLOAD, "download the file, or read it whole with --whole" },
-    { SFT_HINT_REMOTE_AGAIN, NULL },
-    { SFT_HINT_REMOTE_WAIT, NULL },
     { SFT_HINT_REMOTE_OFFLINE,
       "leave out --offline (and HF_HUB_OFFLINE), or download the file first" },
     { SFT_HINT_REMOTE_CURL, "install libcurl (Debian: apt-get install libcurl4; Windows: "
                             "libcurl-x64.dll beside safetensors.exe)" },
     { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
-    { SFT_HINT_REMOTE_NAME, NULL },
-    { SFT_HINT_REMOTE_SIGNED, NULL },
-    { SFT_HINT_REMOTE_LOGIN, NULL },
-    { SFT_HINT_REMOTE_LIMIT, NULL },
     { SFT_HINT_LOSSY, "--dtype BF16 or F16 keeps its values; --lossy casts it all the same" },
 
     { CLI_HINT_RECURSIVE, "-r looks into its folders too" },

@@ -1,3 +1,4 @@
+/* Models in other formats, opened as sets. */
 #include "support/models.h"
 
 #include "base/mem.h"
@@ -59,7 +60,7 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     for (size_t i = set->as_dtypes.count; i-- > 0;) {
         sft_span glob, name;
         if (!split_as(set->as_dtypes.items[i], &glob, &name)) continue;
-        if (cli_glob_match(glob, spec->name)) return cli_dtype_read(name, dtype, NULL) == SFT_OK;
+        if (cli_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
     }
     return false;
 }

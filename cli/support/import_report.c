@@ -1,3 +1,4 @@
+/* What is told of a model in another format: globals, aliases, what was left out. */
 #include "support/models.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Operands as inputs: folders are walked, and shards that an index names left out. */
 #include "support/input.h"
 
 #include "base/error.h"
@@ -107,7 +108,8 @@ static bool add_no_file(walk *w, const char *path, os_kind kind) {
 static os_kind kind_behind(const char *path, const char *name, os_kind kind) {
     os_info info;
     const char *why;
-    /* Windows opens a device for such a name ("con.sft"), which a folder of other systems may list. */
+    /* Windows opens a device for such a name ("con.sft"), which a folder of other systems may
+     * list. */
     bool device = kind == OS_FILE && sfti_os_path_rule() == SFTI_PATHS_WINDOWS
                && !sfti_name_portable(sft_span_cstr(name), &why);
     if (kind != OS_LINK && !device) return kind;

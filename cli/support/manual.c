@@ -1,3 +1,4 @@
+/* Manual pages in roff, made of the tables of options. */
 #include "support/manual.h"
 
 #include <string.h>
@@ -55,7 +56,7 @@ static void roff_line(cli_out *out, const char *text) {
 static void roff_title(cli_out *out, const char *name, const char *summary) {
     cli_text(out, ".TH \"");
     for (const char *at = name; *at; at++) {
-        char upper = *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+        char upper = cli_upper(*at);
         cli_put(out, &upper, 1);
     }
     cli_printf(out, "\" \"1\" \"" MANUAL_DATE "\" \"safetensors %s\" \"User Commands\"\n",

@@ -1,3 +1,4 @@
+/* Commands that write, over many models: the name of each result. */
 #include "support/output.h"
 
 #include "base/portable.h"
@@ -41,7 +42,8 @@ static sft_span name_of(const char *path, bool is_set) {
     return none ? sft_span_cstr("model") : name;
 }
 
-/* Of a model in another format the extension, and what PyTorch calls models, give way. */
+/* The name of what a model in another format becomes: the extension, and what PyTorch calls models,
+ * give way. */
 static const char *imported_name(many *m, sft_span name) {
     static const char end[] = ".safetensors", torch[] = "pytorch_model";
     size_t len = name.len;
@@ -58,7 +60,8 @@ static const char *imported_name(many *m, sft_span name) {
     return out;
 }
 
-/* Of a URL what every file system takes: a server chooses no folder, and no hidden file. */
+/* Makes the name of a URL one that every file system takes: a server chooses no folder, and no
+ * hidden file. */
 static bool make_safe(many *m, sft_span *name) {
     const char *query = memchr(name->data, '?', name->len);
     size_t len = query ? (size_t)(query - name->data) : name->len;
@@ -76,7 +79,7 @@ static bool is_renamed(const many *m, const char *path, sft_span name) {
     return may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
 }
 
-/* Of what was found in a folder of this system, what every other one takes, too: no device
+/* The path of a result: a name found on this system becomes what every other one takes: no device
  * ("nul.ckpt"), no stream ("x:y"). Names that are portable stay. */
 static const char *join(many *m, sft_span name) {
     char safe[256];

@@ -1,3 +1,4 @@
+/* Models with their facts: opened by several threads, delivered in order. */
 #include "support/models.h"
 
 #include "base/tree.h"
@@ -19,7 +20,7 @@
 
 /* ── One model ── */
 
-/* Of what is remote no data are read unasked: each alpha would be a request. */
+/* Remote data are not read unasked: each alpha would be a request. */
 static sft_info_options info_options(const cli *c, const char *path) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     options.deep = c->set.deep != 0;
@@ -216,7 +217,7 @@ static void prepare_model(cli *c, cli_model *model) {
     bool is_model = model->input->kind <= CLI_STDIN;
     model->arena.alloc = c->alloc;
     if (model->is_dataset && !sfti_os_stop_signal()) {
-        if (cli_dataset_tree(c, model->path, &model->tree, &model->err) == SFT_OK)
+        if (!cli_dataset_tree(c, model->path, &model->tree, &model->err))
             model->err.code = SFT_OK;
         return;
     }
@@ -229,7 +230,7 @@ static void prepare_model(cli *c, cli_model *model) {
         return;
     }
     if (open_model(c, model)) return;
-    if (cli_render_model(c, model) == SFT_OK) model->err.code = SFT_OK;
+    if (!cli_render_model(c, model)) model->err.code = SFT_OK;
 }
 
 static void release_model(cli *c, cli_model *model) {

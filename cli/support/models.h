@@ -110,7 +110,7 @@ typedef struct cli_models {
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found);
 /* Shards of a model that are not there, by name; false when memory ran out. */
 bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena);
-/* Of model-00002-of-00003.safetensors 2, 3 and "model" with its folder. */
+/* Takes model-00002-of-00003.safetensors apart: 2, 3 and "model" with its folder. */
 bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base);
 
 /* ── Datasets ── */

@@ -1,3 +1,4 @@
+/* One model opened: standard input with its first bytes kept, anything else by its path. */
 #include "base/mem.h"
 #include "support/cli.h"
 #include "support/models.h"

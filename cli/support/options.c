@@ -1,3 +1,4 @@
+/* Options: the tables that commands share, and parsing by them. */
 #include "support/options.h"
 
 #include "base/error.h"

@@ -9,7 +9,7 @@ typedef enum cli_format { CLI_HUMAN = 0, CLI_JSON, CLI_JSONL, CLI_TSV, CLI_MARKD
 typedef enum cli_sort_key { CLI_SORT_OFFSET = 0, CLI_SORT_NAME, CLI_SORT_SIZE } cli_sort_key;
 typedef enum cli_as { CLI_AS_TEXT = 0, CLI_AS_RAW, CLI_AS_NPY, CLI_AS_JSON } cli_as;
 
-/* Of an option that may be given again and again. */
+/* The values of an option that may be given again and again. */
 #define CLI_WORDS_MOST 64
 typedef struct cli_words {
     size_t count;

@@ -1,3 +1,4 @@
+/* Where the result of a command that writes goes, and whether it may go there. */
 #include "support/output.h"
 
 #include "base/checked.h"

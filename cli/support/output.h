@@ -69,7 +69,7 @@ sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *ou
 uint32_t cli_output_mode_of(const char *path);
 /* Those common to all files that were read for what is known of a model, readable or not. */
 uint32_t cli_output_mode_of_model(const cli_model *model);
-/* Of an index by its path: how its name begins, or NULL. */
+/* How the name of an index begins, by its path; or NULL. */
 #define CLI_STEM_SIZE 256
 const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]);
 /* Path of one of the shards in a folder, in the arena; NULL when out of memory. */
@@ -99,12 +99,12 @@ typedef struct cli_written {
 
 #define CLI_WRITTEN_INIT { .dtype = SFT_DTYPE_COUNT }
 
-/* Of parts; where shard_of is not NULL of those only that stand in `shard`. */
+/* Sums up parts; where shard_of is not NULL those only that stand in `shard`. */
 cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
                                    const uint32_t *shard_of, uint32_t shard);
 void cli_say_written(cli *c, const cli_written *written);
 
-/* Of c->dropped: the member "dropped" of a result, and a line on stderr. */
+/* What c->dropped holds: as the member "dropped" of a result, and as a line on stderr. */
 void cli_put_dropped(const cli *c, sfti_json_writer *w);
 void cli_say_dropped(cli *c, const char *path);
 

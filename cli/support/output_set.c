@@ -1,3 +1,4 @@
+/* The result of a command that writes, as several files with an index. */
 #include "base/files.h"
 #include "os/io.h"
 #include "support/cli.h"

@@ -156,7 +156,7 @@ static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
     return sfti_bytes_compare(cli_parts_pair(parts, a).key, cli_parts_pair(parts, b).key);
 }
 
-/* Of each key the first pick. */
+/* Keeps the first pick of each key. */
 static sft_code settle_picks(cli_parts *p, sft_error *err) {
     size_t count = p->metadata_count;
     sfti_arena work = { .alloc = p->arena.alloc };

@@ -25,7 +25,7 @@ typedef struct cli_parts {
     const sft_file **files;
     size_t path_count;
     size_t count;
-    /* Of all files; of a key in several the first counts. NULL: those of the only file that
+    /* Pairs of all files; of a key in several the first counts. NULL: those of the only file that
      * has any, number `only`. */
     cli_pick *picks;
     size_t only;

@@ -1,3 +1,4 @@
+/* JSON on indented lines. */
 #include "support/raw.h"
 
 #include "os/os.h"

@@ -1,3 +1,4 @@
+/* Output: buffered bytes, escaped text and its width, numbers for people. */
 #include "support/print.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* How far a long job is, on a terminal. */
 #include "support/cli.h"
 
 #include "os/os.h"

@@ -1,3 +1,4 @@
+/* JSON text looked at in place: members by their keys, objects merged. */
 #include "support/raw.h"
 
 #include "base/utf8.h"

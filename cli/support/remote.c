@@ -1,3 +1,4 @@
+/* URLs as operands: options, names, the remote that they are read through. */
 #include "support/remote.h"
 
 #include "base/files.h"

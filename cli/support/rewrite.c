@@ -1,3 +1,4 @@
+/* A model with an index written back to where it is: new shards, then the index. */
 #include "keys/digest_keys.h"
 #include "support/fresh.h"
 #include "support/output.h"

@@ -1,3 +1,4 @@
+/* What a model is, in a line for people, made of the ids of its facts. */
 #include "support/titles.h"
 
 #include "base/utf8.h"
@@ -343,7 +344,7 @@ static void of_title(title *t, const sft_node *root, sft_span kind, sft_span bas
     quantization_piece(t, root);
 }
 
-/* Of a model in another format: what kind it is comes first. */
+/* The format of a model in another one: what kind it is comes first. */
 static void format_piece(title *t, const sft_node *root, bool known) {
     sft_span format = sft_node_text(root, "import.title");
     if (!format.len) return;

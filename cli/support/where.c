@@ -1,3 +1,4 @@
+/* --where: conditions read, and compared with the fields of a model. */
 #include "support/where.h"
 
 #include "base/error.h"

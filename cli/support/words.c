@@ -1,3 +1,4 @@
+/* Letters, parts, globs, words as people write them, and the nearest spelling. */
 #include "support/words.h"
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* What is printed of models that were written, or with --dry-run would be. */
 #include "support/output.h"
 
 #include "keys/digest_keys.h"

@@ -20,23 +20,19 @@ static void add_title(catalog_list *list, sft_span text) {
     list->title[used + text.len] = 0;
 }
 
-/* --title, or the names of the folders. */
-static void choose_title(catalog_list *list) {
-    const catalog_places *places = &list->run->places;
-    if (list->run->title) add_title(list, sft_span_cstr(list->run->title));
-    for (size_t i = 0; !list->run->title && i < places->labels && i < TITLE_ROOTS; i++) {
-        if (i) add_title(list, sft_span_cstr(", "));
-        add_title(list, places_label(places, i));
-    }
-    if (!list->run->title && places->labels > TITLE_ROOTS)
-        add_title(list, sft_span_cstr(", \xE2\x80\xA6"));
-    if (!*list->title) add_title(list, sft_span_cstr("Models"));
-}
-
 sft_code catalog_list_begin(catalog_list *list, catalog_run *run, sft_error *err) {
     memset(list, 0, sizeof *list);
     list->run = run;
-    choose_title(list);
+    /* --title, or the names of the folders. */
+    const catalog_places *places = &run->places;
+    if (run->title) add_title(list, sft_span_cstr(run->title));
+    for (size_t i = 0; !run->title && i < places->labels && i < TITLE_ROOTS; i++) {
+        if (i) add_title(list, sft_span_cstr(", "));
+        add_title(list, places_label(places, i));
+    }
+    if (!run->title && places->labels > TITLE_ROOTS)
+        add_title(list, sft_span_cstr(", \xE2\x80\xA6"));
+    if (!*list->title) add_title(list, sft_span_cstr("Models"));
     run->pictures.page = &run->page;
     rows_begin(&list->rows, run->c, &run->places);
     html_begin(&run->page, HTML_CATALOG, run->sink, list->title, &run->c->alloc, err);

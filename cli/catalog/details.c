@@ -364,7 +364,9 @@ static detail_model model_of(const cli_model *model, sft_span path,
     return found;
 }
 
-static void put_keys(catalog_details *out, const detail_model *model) {
+static void put_model(catalog_details *out, const detail_model *model) {
+    sfti_json_writer *w = pack_one(&out->pack);
+    out->cut_count = 0;
     begin_keys(out);
     add_key(out, sft_span_cstr("path"));
     for (size_t i = 0; i < SECTIONS; i++)
@@ -375,12 +377,6 @@ static void put_keys(catalog_details *out, const detail_model *model) {
     if (model->picture_count > 1) add_key(out, sft_span_cstr("pictures"));
     add_key(out, sft_span_cstr("cut"));
     open_object(out);
-}
-
-static void put_model(catalog_details *out, const detail_model *model) {
-    sfti_json_writer *w = pack_one(&out->pack);
-    out->cut_count = 0;
-    put_keys(out, model);
     pack_text(&out->pack, model->path);
     for (size_t i = 0; i < SECTIONS; i++)
         if (model->sections[i]) put_section(out, model->sections[i], &sections[i]);

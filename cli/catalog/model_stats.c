@@ -24,11 +24,6 @@ typedef struct stats_columns {
     sft_buffer text[COLUMNS];
 } stats_columns;
 
-static void put_value(sfti_json_writer *w, const sft_stats *stats, double value) {
-    if (stats->values) catalog_double(w, value);
-    else sfti_json_null(w);
-}
-
 static uint64_t bin_of(const sft_histogram *h, size_t i) { return h->negative[i] + h->positive[i]; }
 
 /* [exponent of the first bin that is not empty, counts up to the last one]. */
@@ -44,17 +39,6 @@ static void put_histogram(sfti_json_writer *w, const sft_histogram *h) {
     }
     for (size_t i = first; i < end; i++) sfti_json_uint(w, bin_of(h, i));
     sfti_json_close(w, ']');
-}
-
-static void put_stats(stats_columns *columns, const sft_stats *stats) {
-    put_value(&columns->w[MIN], stats, stats->min);
-    put_value(&columns->w[MAX], stats, stats->max);
-    put_value(&columns->w[MEAN], stats, stats->mean);
-    put_value(&columns->w[STD], stats, stats->std);
-    sfti_json_uint(&columns->w[ZEROS], stats->zeros);
-    sfti_json_uint(&columns->w[NANS], stats->nan);
-    sfti_json_uint(&columns->w[INFS], stats->inf);
-    put_histogram(&columns->w[HISTOGRAM], stats->histogram);
 }
 
 static uint64_t bytes_of(const model_tensors *all, size_t from, size_t count) {
@@ -77,8 +61,18 @@ static sft_code read_batch(const model_tensors *all, size_t from, size_t count, 
         parts[i] = sft_part_of(item->tensor, &sources[item->file]);
     }
     sft_code code = sft_statistics_new(parts, count, &options, job, &statistics, err);
-    for (size_t i = 0; !code && i < count; i++)
-        put_stats(columns, sft_statistics_at(statistics, i));
+    for (size_t i = 0; !code && i < count; i++) {
+        const sft_stats *stats = sft_statistics_at(statistics, i);
+        const double values[] = { stats->min, stats->max, stats->mean, stats->std };
+        for (size_t k = MIN; k <= STD; k++) {
+            if (stats->values) catalog_double(&columns->w[k], values[k]);
+            else sfti_json_null(&columns->w[k]);
+        }
+        sfti_json_uint(&columns->w[ZEROS], stats->zeros);
+        sfti_json_uint(&columns->w[NANS], stats->nan);
+        sfti_json_uint(&columns->w[INFS], stats->inf);
+        put_histogram(&columns->w[HISTOGRAM], stats->histogram);
+    }
     sft_statistics_free(statistics);
     return code;
 }

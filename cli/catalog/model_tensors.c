@@ -95,19 +95,6 @@ static shared_part shared_at(const model_tensors *all, size_t i) {
     return shared_of(i ? all->items[i - 1].name : (sft_span){ "", 0 }, all->items[i].name);
 }
 
-static void put_names(const model_tensors *all, sfti_json_writer *w) {
-    sfti_json_put_open(w, "shared", '[');
-    for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, shared_at(all, i).units);
-    sfti_json_close(w, ']');
-    sfti_json_put_open(w, "rest", '[');
-    for (size_t i = 0; i < all->count; i++) {
-        sft_span name = all->items[i].name;
-        size_t skip = shared_at(all, i).bytes;
-        sfti_json_span(w, (sft_span){ name.data + skip, name.len - skip });
-    }
-    sfti_json_close(w, ']');
-}
-
 /* ── Dictionaries ── */
 
 /* A text that stands for the shape: a comma before each dimension, or one for a scalar. */
@@ -155,19 +142,18 @@ static bool put_coded(const model_tensors *all, sfti_json_writer *w, const char 
 
 /* ── Columns ── */
 
-static void put_files(const model_tensors *all, sfti_json_writer *w) {
-    if (all->file_count < 2) return;
-    sfti_json_put_open(w, "files", '[');
-    for (size_t i = 0; i < all->file_count; i++) sfti_json_span(w, all->files[i].name);
-    sfti_json_close(w, ']');
-    sfti_json_put_open(w, "shard", '[');
-    for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, all->items[i].file);
-    sfti_json_close(w, ']');
-}
-
 sft_code model_tensors_write(const model_tensors *all, sfti_json_writer *w, sft_error *err) {
     sfti_json_put_uint(w, "count", all->count);
-    put_names(all, w);
+    sfti_json_put_open(w, "shared", '[');
+    for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, shared_at(all, i).units);
+    sfti_json_close(w, ']');
+    sfti_json_put_open(w, "rest", '[');
+    for (size_t i = 0; i < all->count; i++) {
+        sft_span name = all->items[i].name;
+        size_t skip = shared_at(all, i).bytes;
+        sfti_json_span(w, (sft_span){ name.data + skip, name.len - skip });
+    }
+    sfti_json_close(w, ']');
     if (!put_coded(all, w, "dtypes", "dtype", 0, dtype_key)
         || !put_coded(all, w, "shapes", "shape", 1, shape_key))
         return sfti_fail_memory(err, all->count);
@@ -178,6 +164,12 @@ sft_code model_tensors_write(const model_tensors *all, sfti_json_writer *w, sft_
     sfti_json_put_open(w, "offset", '[');
     for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, all->items[i].tensor->offset);
     sfti_json_close(w, ']');
-    put_files(all, w);
+    if (all->file_count < 2) return w->code;
+    sfti_json_put_open(w, "files", '[');
+    for (size_t i = 0; i < all->file_count; i++) sfti_json_span(w, all->files[i].name);
+    sfti_json_close(w, ']');
+    sfti_json_put_open(w, "shard", '[');
+    for (size_t i = 0; i < all->count; i++) sfti_json_uint(w, all->items[i].file);
+    sfti_json_close(w, ']');
     return w->code;
 }

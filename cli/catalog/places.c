@@ -44,22 +44,6 @@ sft_span places_label(const catalog_places *places, size_t i) {
         if (!is_again(places, at) && i-- == 0) return places->roots[at].label;
 }
 
-/* Different folders of one name are told apart by what was given. */
-static void tell_apart(catalog_places *places) {
-    for (size_t i = 0; i < places->count; i++) {
-        catalog_root *root = &places->roots[i];
-        for (size_t k = 0; k < i; k++) {
-            catalog_root *other = &places->roots[k];
-            if (strcmp(root->real, other->real) == 0) {
-                root->label = other->label;
-            } else if (sft_span_equal(root->label, other->label)) {
-                root->label = root->folder;
-            }
-        }
-        places->labels += !is_again(places, i);
-    }
-}
-
 sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t count,
                       const char *output, sft_error *err) {
     char folder[CLI_REAL_SIZE], real[CLI_REAL_SIZE];
@@ -72,7 +56,16 @@ sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t co
         if (!add_root(places, operands[i]))
             return sfti_fail_memory(err, CLI_REAL_SIZE);
     }
-    tell_apart(places);
+    /* Different folders of one name are told apart by what was given. */
+    for (size_t i = 0; i < places->count; i++) {
+        catalog_root *root = &places->roots[i];
+        for (size_t k = 0; k < i; k++) {
+            catalog_root *other = &places->roots[k];
+            if (strcmp(root->real, other->real) == 0) root->label = other->label;
+            else if (sft_span_equal(root->label, other->label)) root->label = root->folder;
+        }
+        places->labels += !is_again(places, i);
+    }
     if (!sfti_folder_copy(output, folder, sizeof folder)
         || sfti_os_real_path(folder, real, sizeof real)) return SFT_OK;
     places->page = sfti_arena_copy(&places->arena, real, strlen(real));

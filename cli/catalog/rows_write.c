@@ -103,23 +103,6 @@ static const struct dict_column {
 };
 #define DICT_COLUMNS (sizeof dict_columns / sizeof *dict_columns)
 
-static void put_columns(const row_writer *to) {
-    const catalog_rows *rows = to->rows;
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-        sfti_json_put_open(to->w, columns[k], '[');
-        for (size_t i = 0; i < rows->count; i++) put_column(to, (row_column)k, rows->rows[i]);
-        sfti_json_close(to->w, ']');
-    }
-    for (size_t k = 0; k < DICT_COLUMNS; k++) {
-        rows_dict which = dict_columns[k].which;
-        if (!dict_columns[k].has_column) continue;
-        sfti_json_put_open(to->w, dict_columns[k].name, '[');
-        for (size_t i = 0; i < rows->count; i++)
-            put_number(to->w, dict_place(&rows->dicts[which], rows->rows[i]->in[which]));
-        sfti_json_close(to->w, ']');
-    }
-}
-
 /* ── Dictionaries ── */
 
 static sft_span folder_text(sft_span text) {
@@ -141,32 +124,6 @@ static void put_dict(const row_writer *to, const struct dict_column *column) {
 }
 
 /* ── All ── */
-
-static void put_errors(const row_writer *to) {
-    char number[24];
-    sfti_json_put_open(to->w, "error", '{');
-    for (size_t i = 0; i < to->rows->count; i++) {
-        if (!(to->rows->rows[i]->flags & ROW_BROKEN)) continue;
-        snprintf(number, sizeof number, "%zu", i);
-        sfti_json_put_text(to->w, number, to->rows->rows[i]->error);
-    }
-    sfti_json_close(to->w, '}');
-}
-
-static void put_faults(const row_writer *to) {
-    char number[24];
-    sfti_json_put_open(to->w, "fault", '{');
-    for (size_t i = 0; i < to->rows->count; i++) {
-        const catalog_fault *fault = to->rows->rows[i]->fault;
-        if (!fault) continue;
-        snprintf(number, sizeof number, "%zu", i);
-        sfti_json_put_open(to->w, number, '[');
-        sfti_json_cstr(to->w, fault->id);
-        sfti_json_cstr(to->w, fault->label);
-        sfti_json_close(to->w, ']');
-    }
-    sfti_json_close(to->w, '}');
-}
 
 static sft_code put_rows(const row_writer *to, const char *title, size_t block, sft_error *err) {
     const catalog_rows *rows = to->rows;
@@ -193,9 +150,38 @@ static sft_code put_rows(const row_writer *to, const char *title, size_t block, 
     sfti_json_put_open(w, "dict", '{');
     for (size_t i = 0; i < DICT_COLUMNS; i++) put_dict(to, &dict_columns[i]);
     sfti_json_close(w, '}');
-    put_columns(to);
-    put_errors(to);
-    put_faults(to);
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        sfti_json_put_open(w, columns[k], '[');
+        for (size_t i = 0; i < rows->count; i++) put_column(to, (row_column)k, rows->rows[i]);
+        sfti_json_close(w, ']');
+    }
+    for (size_t k = 0; k < DICT_COLUMNS; k++) {
+        rows_dict which = dict_columns[k].which;
+        if (!dict_columns[k].has_column) continue;
+        sfti_json_put_open(w, dict_columns[k].name, '[');
+        for (size_t i = 0; i < rows->count; i++)
+            put_number(w, dict_place(&rows->dicts[which], rows->rows[i]->in[which]));
+        sfti_json_close(w, ']');
+    }
+    char number[24];
+    sfti_json_put_open(w, "error", '{');
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!(rows->rows[i]->flags & ROW_BROKEN)) continue;
+        snprintf(number, sizeof number, "%zu", i);
+        sfti_json_put_text(w, number, rows->rows[i]->error);
+    }
+    sfti_json_close(w, '}');
+    sfti_json_put_open(w, "fault", '{');
+    for (size_t i = 0; i < rows->count; i++) {
+        const catalog_fault *fault = rows->rows[i]->fault;
+        if (!fault) continue;
+        snprintf(number, sizeof number, "%zu", i);
+        sfti_json_put_open(w, number, '[');
+        sfti_json_cstr(w, fault->id);
+        sfti_json_cstr(w, fault->label);
+        sfti_json_close(w, ']');
+    }
+    sfti_json_close(w, '}');
     sfti_json_close(w, '}');
     return SFT_OK;
 }
@@ -230,18 +216,6 @@ static void put_table_row(const catalog_rows *rows, html_page *page, const catal
     html_markup(page, "\n");
 }
 
-static void put_table(const catalog_rows *rows, html_page *page) {
-    char text[96];
-    size_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
-    html_markup(page, "<noscript>\n<table>\n<caption>");
-    snprintf(text, sizeof text, "%zu of %zu models; the rest of this page needs JavaScript", count,
-             rows->count);
-    html_markup(page, text);
-    html_markup(page, "</caption>\n<tr><th>Name<th>File<th>Base model<th>Trigger words\n");
-    for (size_t i = 0; i < count; i++) put_table_row(rows, page, rows->rows[i]);
-    html_markup(page, "</table>\n</noscript>\n");
-}
-
 sft_code rows_write(catalog_rows *rows, html_page *page, const char *title, size_t block,
                     sft_error *err) {
     const catalog_dict *weights = &rows->dicts[ROWS_WEIGHTS], *words = &rows->dicts[ROWS_WHAT];
@@ -259,7 +233,15 @@ sft_code rows_write(catalog_rows *rows, html_page *page, const char *title, size
         uint32_t number = rows->rows[i]->in[ROWS_WHAT];
         if (number != DICT_NONE) first[number] = rows->rows[i]->number;
     }
-    put_table(rows, page);
+    char text[96];
+    size_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
+    html_markup(page, "<noscript>\n<table>\n<caption>");
+    snprintf(text, sizeof text, "%zu of %zu models; the rest of this page needs JavaScript", count,
+             rows->count);
+    html_markup(page, text);
+    html_markup(page, "</caption>\n<tr><th>Name<th>File<th>Base model<th>Trigger words\n");
+    for (size_t i = 0; i < count; i++) put_table_row(rows, page, rows->rows[i]);
+    html_markup(page, "</table>\n</noscript>\n");
     to.w = html_block_begin(page, "rows");
     sft_code code = put_rows(&to, title, block, err);
     html_block_end(page);

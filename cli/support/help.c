@@ -169,26 +169,19 @@ static const struct {
     { "rm-tensor", NULL, NULL },
 };
 
-/* A row of the short overview. False: the command is in another's. */
-static bool short_row(const cli_command *command, const char **names, const char **summary) {
-    *names = command->name;
-    *summary = command->summary;
-    for (size_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++) {
-        if (strcmp(short_rows[i].first, command->name) != 0) continue;
-        *names = short_rows[i].names;
-        *summary = short_rows[i].summary;
-    }
-    return *names != NULL;
-}
-
 static void group_text(cli_out *out, const cli_group *group, bool all) {
-    const char *names, *summary;
     if (all) heading(out, group->title);
     for (size_t i = 0; group->commands[i]; i++) {
         const cli_command *command = group->commands[i];
+        const char *names = command->name, *summary = command->summary;
+        for (size_t k = 0; !all && k < sizeof short_rows / sizeof *short_rows; k++) {
+            if (strcmp(short_rows[k].first, command->name) != 0) continue;
+            names = short_rows[k].names; /* NULL: the command is in another's row */
+            summary = short_rows[k].summary;
+        }
         if (all) {
             two_columns(out, command->name, strlen(command->name), command->summary, 11);
-        } else if (short_row(command, &names, &summary)) {
+        } else if (names) {
             const char *title = i ? "" : group->title;
             size_t len = strlen(names);
             cli_styled(out, CLI_BOLD, title);

@@ -8,37 +8,36 @@
 
 #include <string.h>
 
+#define AT(member) offsetof(cli_settings, member)
+
 const cli_option cli_import_options_table[] = {
-    { 0, "list", NULL, CLI_FLAG, 1, offsetof(cli_settings, list_branches),
+    { 0, "list", NULL, CLI_FLAG, 1, AT(list_branches),
       "of another format: list the branches of IN that hold tensors, and write nothing" },
-    { 0, "root", "BRANCH", CLI_WORD, 0, offsetof(cli_settings, root),
+    { 0, "root", "BRANCH", CLI_WORD, 0, AT(root),
       "of another format: take the tensors of this branch" },
-    { 0, "all", NULL, CLI_FLAG, 1, offsetof(cli_settings, all),
+    { 0, "all", NULL, CLI_FLAG, 1, AT(all),
       "of another format: take every branch (optimizer, EMA, ...), under its whole path" },
-    { 0, "shared", "alias|copy|refuse", CLI_CHOICE, SFT_IMPORT_ALIAS,
-      offsetof(cli_settings, shared),
+    { 0, "shared", "alias|copy|refuse", CLI_CHOICE, SFT_IMPORT_ALIAS, AT(shared),
       "of another format: of names that share one tensor, write the first and record the others, "
       "write all, or refuse; default alias" },
-    { 0, "as", "GLOB=DTYPE", CLI_MANY, 0, offsetof(cli_settings, as_dtypes),
+    { 0, "as", "GLOB=DTYPE", CLI_MANY, 0, AT(as_dtypes),
       "of another format: read the elements of these tensors as DTYPE of the same width; may be "
       "repeated" },
-    { 0, "skip", NULL, CLI_FLAG, 1, offsetof(cli_settings, skip),
+    { 0, "skip", NULL, CLI_FLAG, 1, AT(skip),
       "of another format: leave out what has no counterpart in safetensors, rather than fail" },
-    { 0, "quantised", "refuse|parts|values", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
-      offsetof(cli_settings, quantised),
+    { 0, "quantised", "refuse|parts|values", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE, AT(quantised),
       "of quantised tensors of PyTorch write integers and scales, or the values; default refuse" },
-    { 0, "sparse", "refuse|parts|dense", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE,
-      offsetof(cli_settings, sparse),
+    { 0, "sparse", "refuse|parts|dense", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE, AT(sparse),
       "of sparse tensors write indices and values, or dense tensors; default refuse" },
-    { 0, "scalars", NULL, CLI_FLAG, 1, offsetof(cli_settings, scalars),
+    { 0, "scalars", NULL, CLI_FLAG, 1, AT(scalars),
       "of another format: write numbers as tensors, too" },
-    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, offsetof(cli_settings, strip_prefix),
+    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, AT(strip_prefix),
       "of another format: take TEXT off the names that begin with it" },
-    { 0, "separator", "TEXT", CLI_WORD, 0, offsetof(cli_settings, separator),
+    { 0, "separator", "TEXT", CLI_WORD, 0, AT(separator),
       "of another format: what stands between the levels of nested names; default \".\"" },
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
       "of another format: list all that was left out" },
-    { 0, "max-output", "SIZE", CLI_WORD, 0, offsetof(cli_settings, max_output),
+    { 0, "max-output", "SIZE", CLI_WORD, 0, AT(max_output),
       "of another format: write up to SIZE; default 1 GiB or 8 times the input, whichever is "
       "more" },
     { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
@@ -65,19 +64,6 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     return false;
 }
 
-static sft_code check_as(const cli *c, sft_error *err) {
-    for (size_t i = 0; i < c->set.as_dtypes.count; i++) {
-        sft_span glob, name;
-        sft_dtype dtype;
-        if (!split_as(c->set.as_dtypes.items[i], &glob, &name))
-            return cli_usage_error(err, "expected GLOB=DTYPE for --as, found %s",
-                                   c->set.as_dtypes.items[i]);
-        sft_code code = cli_dtype_read(name, &dtype, err);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
-
 sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *err) {
     *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
     out->alloc = &c->alloc;
@@ -102,10 +88,15 @@ sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *er
         out->as = dtype_as;
         out->as_ctx = (void *)(uintptr_t)&c->set;
     }
-    sft_code code = check_as(c, err);
-    if (!code && c->set.max_output)
-        code = cli_parse_size(c->set.max_output, &out->max_output, err);
-    return code;
+    for (size_t i = 0; i < c->set.as_dtypes.count; i++) {
+        sft_span glob, name;
+        if (!split_as(c->set.as_dtypes.items[i], &glob, &name))
+            return cli_usage_error(err, "expected GLOB=DTYPE for --as, found %s",
+                                   c->set.as_dtypes.items[i]);
+        sft_code code = cli_dtype_read(name, &dtype, err);
+        if (code) return code;
+    }
+    return c->set.max_output ? cli_parse_size(c->set.max_output, &out->max_output, err) : SFT_OK;
 }
 
 /* ── Opening ── */

@@ -30,17 +30,6 @@ bool cli_say_globals(cli_out *out, const sft_import *import, size_t most) {
     return count > 0;
 }
 
-static void say_calls(cli *c, const char *path, const sft_import *import) {
-    const sft_import_global *first = sft_import_global_at(import, 0);
-    bool calls = false;
-    for (size_t i = 0; first && !calls; i++, first = sft_import_global_at(import, i))
-        calls = first->calls > 0;
-    if (!calls) return;
-    cli_path(&c->out, path, ": not run: ");
-    (void)cli_say_globals(&c->out, import, most_lines(c));
-    cli_text(&c->out, ", which a pickle loader would have called\n");
-}
-
 /* ── Branches, aliases, what was left out ── */
 
 static void say_left(cli *c, const char *path, const sft_import *import) {
@@ -83,7 +72,13 @@ static void say_aliases(cli *c, const char *path, const sft_import *import) {
 }
 
 void cli_say_import(cli *c, const char *path, const sft_import *import) {
-    say_calls(c, path, import);
+    const sft_import_global *one = sft_import_global_at(import, 0);
+    for (size_t i = 1; one && one->calls == 0; i++) one = sft_import_global_at(import, i);
+    if (one) {
+        cli_path(&c->out, path, ": not run: ");
+        (void)cli_say_globals(&c->out, import, most_lines(c));
+        cli_text(&c->out, ", which a pickle loader would have called\n");
+    }
     say_left(c, path, import);
     say_aliases(c, path, import);
 }

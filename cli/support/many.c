@@ -96,19 +96,6 @@ static int compare_paths(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The result of one would replace that of another. */
-static sft_code check_names(many *m, size_t count, sft_error *err) {
-    const char **sorted = sfti_arena_array(&m->arena, count, sizeof *sorted);
-    if (!sorted) return sfti_fail_memory(err, count);
-    memcpy(sorted, m->outputs, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_paths);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            return cli_usage_error(err, "expected models of different names for -o %s, found two "
-                                   "results %s", m->folder, sorted[i]);
-    return SFT_OK;
-}
-
 static sft_code name_outputs(many *m, sft_error *err) {
     size_t count = m->count;
     m->outputs = sfti_arena_array(&m->arena, count + 1, sizeof *m->outputs);
@@ -124,7 +111,16 @@ static sft_code name_outputs(many *m, sft_error *err) {
         m->outputs[i] = renamed && !text ? NULL : join(m, name);
         if (!m->outputs[i]) return sfti_fail_memory(err, strlen(input->path));
     }
-    return check_names(m, count, err);
+    /* The result of one would replace that of another. */
+    const char **sorted = sfti_arena_array(&m->arena, count, sizeof *sorted);
+    if (!sorted) return sfti_fail_memory(err, count);
+    memcpy(sorted, m->outputs, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_paths);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            return cli_usage_error(err, "expected models of different names for -o %s, found two "
+                                   "results %s", m->folder, sorted[i]);
+    return SFT_OK;
 }
 
 static sft_code make_folder(const many *m, sft_error *err) {

@@ -83,25 +83,21 @@ static sft_code open_members(cli *c, cli_model *model) {
     return SFT_OK;
 }
 
-/* The name of the folder a member lies in; it lives in the member's own path. */
-static sft_code name_members(cli *c, cli_model *model) {
-    for (size_t i = 0; i < model->count; i++) {
+static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *options) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_code code = open_members(c, model);
+    for (size_t i = 0; !code && i < model->count; i++) {
+        /* The name of the folder a member lies in; it lives in the member's own path. */
         cli_member *member = &model->members[i];
         sft_span folder = sfti_path_name(cli_folder_of(member->path));
         char *name = sfti_take(&c->alloc, folder.len + 1);
-        if (!name) return sfti_fail_memory(&model->err, folder.len);
+        if (!name) code = sfti_fail_memory(&model->err, folder.len);
+        if (!name) break;
         memcpy(name, folder.data, folder.len);
         name[folder.len] = 0;
         member->name = name;
         model->parts[i] = (sft_info_component){ name, member->set, member->info, member->path };
     }
-    return SFT_OK;
-}
-
-static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *options) {
-    sfti_arena arena = { .alloc = c->alloc };
-    sft_code code = open_members(c, model);
-    if (!code) code = name_members(c, model);
     if (!code) {
         char *path = cli_join_path(&arena, sft_span_cstr(model->path), "model_index.json");
         code = path ? sft_info_open_components(model->parts, model->count, path, model->folder,
@@ -149,17 +145,6 @@ static sft_code open_model(cli *c, cli_model *model) {
                          &model->info, &model->err);
 }
 
-static sft_code add_remote(cli *c, cli_model *model) {
-    sfti_json_writer w;
-    sft_remote_claim claim;
-    if (!cli_remote_claim(c, model->path, &claim)) return SFT_OK;
-    sfti_tree_reopen(model->tree);
-    sfti_json_write_tree(&w, model->tree, &model->err);
-    cli_put_remote(c, &w, model->path);
-    sfti_tree_close(model->tree);
-    return sfti_json_done(&w);
-}
-
 sft_code cli_render_model(cli *c, cli_model *model) {
     uint64_t cut = !c->wants_metadata ? SFT_NO_METADATA : c->set.full ? SFT_SIZE_UNKNOWN
                                                                       : METADATA_CUT;
@@ -167,7 +152,15 @@ sft_code cli_render_model(cli *c, cli_model *model) {
     sft_code code = sft_tree_new(&c->alloc, &model->tree, &model->err);
     if (!code)
         code = sft_info_tree(model->info, model->path, cut, model->tree, &model->err);
-    if (!code) code = add_remote(c, model);
+    sft_remote_claim claim;
+    if (!code && cli_remote_claim(c, model->path, &claim)) {
+        sfti_json_writer w;
+        sfti_tree_reopen(model->tree);
+        sfti_json_write_tree(&w, model->tree, &model->err);
+        cli_put_remote(c, &w, model->path);
+        sfti_tree_close(model->tree);
+        code = sfti_json_done(&w);
+    }
     if (!code) return SFT_OK;
     sft_tree_free(model->tree);
     model->tree = NULL;
@@ -322,25 +315,20 @@ static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const
     return f->folder;
 }
 
-static bool list_operand(cli *c, operand_models *all, const char *operand) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_set_options options = cli_set_options(c);
-    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
-    cli_inputs *inputs = &all->inputs[all->operand_count++];
-    if (cli_inputs_expand(operand, (cli_depth)(depth | CLI_AND_OTHERS), &options, inputs, &err))
-        return false;
-    cli_count_passed(c, inputs);
-    /* A folder's models have longer paths than it has. */
-    bool found = inputs->count > 0 && strcmp(inputs->items[0]->path, operand) != 0;
-    return cli_group_inputs(&all->models, inputs, found);
-}
-
 static bool list_models(cli *c, operand_models *all, char **operands, size_t count) {
     sft_set_options options = cli_set_options(c);
     all->inputs = sfti_arena_take(&all->models.arena, count * sizeof *all->inputs);
     if (!all->inputs) return false;
-    for (size_t i = 0; i < count; i++)
-        if (!list_operand(c, all, operands[i])) return false;
+    cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
+    for (size_t i = 0; i < count; i++) {
+        cli_inputs *in = &all->inputs[all->operand_count++];
+        if (cli_inputs_expand(operands[i], (cli_depth)(depth | CLI_AND_OTHERS), &options, in, NULL))
+            return false;
+        cli_count_passed(c, in);
+        /* A folder's models have longer paths than it has. */
+        bool found = in->count > 0 && strcmp(in->items[0]->path, operands[i]) != 0;
+        if (!cli_group_inputs(&all->models, in, found)) return false;
+    }
     for (size_t i = 0; i < all->models.count; i++) {
         cli_model *model = &all->models.items[i];
         model->err = (sft_error)SFT_ERROR_INIT;

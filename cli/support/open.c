@@ -33,24 +33,17 @@ static void kept_close(void *ctx) {
     sfti_release(&alloc, k, sizeof *k);
 }
 
-/* Read on until `want` bytes of the head are there, or the pipe ends. */
-static sft_code fill_head(kept_input *k, size_t want, sft_error *err) {
-    while (k->have < want && !k->ended) {
-        size_t got = 0;
-        sft_code code = sft_source_read(&k->inner, k->have, k->head + k->have,
-                                        want - k->have, &got, err);
-        if (code) return code;
-        k->have += got;
-        k->ended = got == 0;
-    }
-    return SFT_OK;
-}
-
 static sft_code head_read(kept_input *k, size_t at, void *into, size_t len, size_t *got,
                           sft_error *err) {
     size_t end = len < KEPT_HEAD - at ? at + len : KEPT_HEAD;
-    sft_code code = fill_head(k, end, err);
-    if (code) return code;
+    while (k->have < end && !k->ended) { /* read on until they are there, or the pipe ends */
+        size_t more = 0;
+        sft_code code = sft_source_read(&k->inner, k->have, k->head + k->have, end - k->have, &more,
+                                        err);
+        if (code) return code;
+        k->have += more;
+        k->ended = more == 0;
+    }
     if (end > k->have) end = k->have;
     *got = end > at ? end - at : 0;
     if (*got) memcpy(into, k->head + at, *got);
@@ -82,30 +75,22 @@ static const sft_source_vtable kept_source_vtable = {
     sizeof(sft_source_vtable), kept_read_at, kept_close, NULL, kept_mode
 };
 
-/* A source over standard input with one user; the caller is the second. */
-static sft_code stdin_source(cli *c, sft_source *out, sft_error *err) {
+static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
+    sft_file *file = NULL;
     kept_input *k = sfti_take(&c->alloc, sizeof *k);
     if (!k) return sfti_fail_memory(err, sizeof *k);
     memset(k, 0, sizeof *k);
     k->alloc = c->alloc;
-    k->users = 2;
+    k->users = 2; /* the file, and this function */
     sft_code code = sft_source_fd(0, &c->alloc, &k->inner, err);
     if (code) {
         sfti_release(&c->alloc, k, sizeof *k);
         return code;
     }
-    *out = (sft_source){ k, &kept_source_vtable, k->inner.size, NULL, false };
-    return SFT_OK;
-}
-
-static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
-    sft_source source;
-    sft_file *file = NULL;
-    sft_code code = stdin_source(c, &source, err);
-    if (code) return code;
+    sft_source source = { k, &kept_source_vtable, k->inner.size, NULL, false };
     code = sft_open_source(source, &c->open, &file, err);
     if (code >= 100 && code < 180) sft_diagnose(&source, err);
-    kept_close(source.ctx);
+    kept_close(k);
     return file ? sft_set_from_file(file, "-", out, err) : err->code;
 }
 

@@ -44,19 +44,6 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     return code ? code : take_set(p, set, err);
 }
 
-static sft_code open_operand(cli *c, cli_parts *p, const char *operand, sft_error *err) {
-    sft_set_options options = cli_set_options(c);
-    cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
-    p->path = operand;
-    sft_code code = cli_inputs_expand(operand, depth, &options, &p->inputs, err);
-    for (size_t i = 0; !code && i < p->inputs.count; i++) {
-        code = open_input(c, p, p->inputs.items[i], err);
-    }
-    cli_inputs_free(&p->inputs);
-    memset(&p->inputs, 0, sizeof p->inputs);
-    return code;
-}
-
 /* ── Tensors ── */
 
 /* A remote file: its error does not say which one of several failed. */
@@ -239,7 +226,16 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
-    for (size_t i = 0; !code && i < count; i++) code = open_operand(c, out, operands[i], err);
+    sft_set_options options = cli_set_options(c);
+    cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
+    for (size_t i = 0; !code && i < count; i++) {
+        out->path = operands[i];
+        code = cli_inputs_expand(operands[i], depth, &options, &out->inputs, err);
+        for (size_t k = 0; !code && k < out->inputs.count; k++)
+            code = open_input(c, out, out->inputs.items[k], err);
+        cli_inputs_free(&out->inputs);
+        memset(&out->inputs, 0, sizeof out->inputs);
+    }
     if (code) return code;
     if (out->set_count > 1) out->path = NULL;
     code = list_tensors(c, out, err);

@@ -63,23 +63,19 @@ static void command_section(cli_out *out, const cli_command *command) {
     cli_text(out, ".\n");
 }
 
-static void contents(cli_out *out, const cli_group *groups) {
-    cli_text(out, "\n| for | commands |\n| --- | --- |\n");
-    for (; groups->title; groups++) {
-        cli_printf(out, "| %s |", groups->title);
-        for (size_t i = 0; groups->commands[i]; i++)
-            cli_printf(out, " [`%s`](#safetensors-%s)", groups->commands[i]->name,
-                       groups->commands[i]->name);
-        cli_text(out, " |\n");
-    }
-}
-
 void cli_reference(cli_out *out, const cli_group *groups) {
     cli_text(out, "# The command\n\n<!-- Made by `safetensors __reference cli`; tests/docs.py "
                   "compares. -->\n\nFor users of the command: every command, its options, examples "
                   "and exit statuses. [cookbook.md](cookbook.md) is organised by task.\n");
     paragraphs(out, cli_overview_about);
-    contents(out, groups);
+    cli_text(out, "\n| for | commands |\n| --- | --- |\n");
+    for (const cli_group *group = groups; group->title; group++) {
+        cli_printf(out, "| %s |", group->title);
+        for (size_t i = 0; group->commands[i]; i++)
+            cli_printf(out, " [`%s`](#safetensors-%s)", group->commands[i]->name,
+                       group->commands[i]->name);
+        cli_text(out, " |\n");
+    }
     for (const cli_group *group = groups; group->title; group++) {
         cli_printf(out, "\n## %s\n", group->title);
         for (size_t i = 0; group->commands[i]; i++) command_section(out, group->commands[i]);

@@ -121,19 +121,6 @@ static bool stated_size(sft_span name, uint64_t parameters, sft_span *out) {
     return false;
 }
 
-/* "8.2B", "14B", "732M" */
-static void put_rounded(title *t, uint64_t parameters) {
-    char buffer[CLI_NUMBER_SIZE];
-    uint64_t unit = parameters >= 999500000 ? 1000000000 : 1000000;
-    uint64_t tenths = parameters / (unit / 10) + (parameters % (unit / 10) >= unit / 20);
-    if (tenths >= 100 || tenths % 10 == 0)
-        snprintf(buffer, sizeof buffer, "%" PRIu64, (tenths + 5) / 10);
-    else
-        snprintf(buffer, sizeof buffer, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
-    say(t, buffer);
-    say(t, unit == 1000000 ? "M" : "B");
-}
-
 /* " 8B": as its name or path states it, else rounded. */
 static void size_piece(title *t, const sft_node *root) {
     uint64_t parameters;
@@ -144,9 +131,18 @@ static void size_piece(title *t, const sft_node *root) {
         || stated_size(cli_base_label_words(sft_node_text(root, "path")), parameters, &size)) {
         put(t, size);
         say(t, "B");
-    } else {
-        put_rounded(t, parameters);
+        return;
     }
+    /* "8.2B", "14B", "732M" */
+    char buffer[CLI_NUMBER_SIZE];
+    uint64_t unit = parameters >= 999500000 ? 1000000000 : 1000000;
+    uint64_t tenths = parameters / (unit / 10) + (parameters % (unit / 10) >= unit / 20);
+    if (tenths >= 100 || tenths % 10 == 0)
+        snprintf(buffer, sizeof buffer, "%" PRIu64, (tenths + 5) / 10);
+    else
+        snprintf(buffer, sizeof buffer, "%" PRIu64 ".%" PRIu64, tenths / 10, tenths % 10);
+    say(t, buffer);
+    say(t, unit == 1000000 ? "M" : "B");
 }
 
 static bool is_language(const sft_node *root, sft_span kind) {

@@ -27,36 +27,26 @@ static cli_written_file sum_files(const cli_written *w) {
 
 /* ── A line ── */
 
-static void say_line(cli *c, const char *path, const char *what) {
-    cli_path(&c->out, path, ": %s, ", what);
-}
-
 static void say_size(cli *c, const cli_written_file *file) {
     char buffer[CLI_NUMBER_SIZE];
     cli_printf(&c->out, "%zu tensor%s, %s\n", file->tensors, file->tensors == 1 ? "" : "s",
                cli_size_text(file->bytes, buffer));
 }
 
-/* What --dry-run says of each file. */
-static void say_files(cli *c, const cli_written *w) {
-    for (size_t i = 0; i < w->file_count; i++) {
-        const cli_written_file *file = &w->files[i];
-        if (w->fresh && file->tensors == 0) {
-            say_line(c, file->path, "would be removed");
-            cli_text(&c->out, "no tensors left\n");
-            continue;
-        }
-        say_line(c, file->path, w->fresh ? "would be rewritten under a new name"
-                                         : "would be written");
-        say_size(c, file);
-    }
-}
-
 static void say_human(cli *c, const cli_written *w) {
     cli_written_file sum = sum_files(w);
     bool dry = c->set.dry_run != 0, converts = w->dtype < SFT_DTYPE_COUNT;
     if (dry && w->is_set && !converts) {
-        say_files(c, w);
+        for (size_t i = 0; i < w->file_count; i++) {
+            const cli_written_file *file = &w->files[i];
+            bool gone = w->fresh && file->tensors == 0;
+            cli_path(&c->out, file->path, ": %s, ",
+                     gone       ? "would be removed"
+                     : w->fresh ? "would be rewritten under a new name"
+                                : "would be written");
+            if (gone) cli_text(&c->out, "no tensors left\n");
+            else say_size(c, file);
+        }
         return;
     }
     if (w->file_count == 0) {
@@ -64,8 +54,8 @@ static void say_human(cli *c, const cli_written *w) {
                  c->set.output ? ", not written (--copy writes it all the same)" : "");
         return;
     }
-    if (dry) say_line(c, w->output, w->fresh ? "would be updated" : "would be written");
-    else say_line(c, w->output, w->fresh ? "updated" : "written");
+    cli_path(&c->out, w->output, ": %s%s, ", dry ? "would be " : "",
+             w->fresh ? "updated" : "written");
     if (w->fresh) {
         size_t kept = 0;
         for (size_t i = 0; i < w->file_count; i++) kept += w->files[i].tensors > 0;

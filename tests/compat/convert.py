@@ -12,6 +12,7 @@ Floats to integers and integers to integers are compared with exact arithmetic; 
 of range must be refused alone, and take the nearest limit when saturated.
 """
 import argparse
+import functools
 import os
 import shlex
 import subprocess
@@ -47,7 +48,7 @@ class Float:
         if exponent:
             mantissa += 1 << self.mantissa
         power = max(exponent, 1) - self.bias - self.mantissa
-        return Fraction(mantissa) * Fraction(2) ** power
+        return Fraction(mantissa << power) if power >= 0 else Fraction(mantissa, 1 << -power)
 
     def is_nan(self, codes):
         codes = codes.astype(np.uint64)
@@ -60,53 +61,53 @@ class Float:
             return codes == 255
         return (codes & np.uint64(sign - 1)) > self.top + (self.over == "inf")
 
-    def round(self, value, negative, saturate):
-        """Code of an exact value (not NaN); None stands for an infinity."""
-        sign = (1 << (self.bits - 1)) if negative else 0
+    def round(self, value, negative):
+        """Codes of an exact value (not NaN), as it is and saturated; None: an infinity."""
         if self.nan == "e8m0":
-            return self.round_power(value, negative, saturate)
-        if value is None:
-            if self.over == "inf":
-                return sign | self.top + 1
-            return sign | self.top if saturate or self.nan == "none" else self.lost(sign)
-        code = self.nearest(abs(value))
+            return self.round_power(value, negative)
+        sign = (1 << (self.bits - 1)) if negative else 0
+        code = self.top + 1 if value is None else self.nearest(abs(value))
         if code > self.top:
-            if saturate or self.nan == "none":
-                code = self.top
-            elif self.over == "inf":
-                code = self.top + 1
-            else:
-                return self.lost(sign)
-        return 0 if code == 0 and self.nan == "fnuz" else sign | code
+            most = sign | self.top
+            if self.nan == "none":
+                return most, most
+            if self.over == "inf":
+                infinity = sign | self.top + 1
+                return infinity, infinity if value is None else most
+            return self.lost(sign), most
+        code = 0 if code == 0 and self.nan == "fnuz" else sign | code
+        return code, code
 
     def lost(self, sign):
         return 1 << (self.bits - 1) if self.nan == "fnuz" else sign | self.top + 1
 
     def nearest(self, value):
-        if value == 0:
+        over, under = value.numerator, value.denominator
+        if over == 0:
             return 0
-        power = value.numerator.bit_length() - value.denominator.bit_length()
-        if Fraction(2) ** power > value:
+        power = over.bit_length() - under.bit_length()
+        if over << max(-power, 0) < under << max(power, 0):
             power -= 1
         power = max(power, 1 - self.bias)
-        units = value / Fraction(2) ** (power - self.mantissa)
-        whole = units.numerator // units.denominator
-        rest = units - whole
-        whole += rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole & 1)
+        shift = power - self.mantissa
+        whole, rest = divmod(over << max(-shift, 0), under << max(shift, 0))
+        whole += 2 * rest > under << max(shift, 0) or (
+            2 * rest == under << max(shift, 0) and whole & 1)
         return whole + ((power - 1 + self.bias) << self.mantissa)
 
-    def round_power(self, value, negative, saturate):
+    def round_power(self, value, negative):
         if value is None:
-            return 254 if saturate and not negative else 255
+            return 255, 255 if negative else 254
         if negative or value == 0:
-            return 255
+            return 255, 255
         power = value.numerator.bit_length() - value.denominator.bit_length()
         if Fraction(2) ** power > value:
             power -= 1
         if power == -127 and value > Fraction(2) ** power:  # as ml_dtypes and torch
-            return 1
+            return 1, 1
         power += value >= Fraction(2) ** power * Fraction(3, 2)
-        return max(power + 127, 0) if power <= 127 else (254 if saturate else 255)
+        code = max(power + 127, 0)
+        return (code, code) if power <= 127 else (255, 254)
 
 
 class Int:
@@ -278,6 +279,7 @@ def compare(what, codes, got, want, mask=None):
                             if len(where) else (0, 0, 0))))
 
 
+@functools.cache
 def exact_value(name, code):
     """(value or None for an infinity or "nan", whether it is negative)."""
     form = ALL[name]
@@ -285,7 +287,6 @@ def exact_value(name, code):
         value = int(np.array([code], form.word).view(form.dtype)[0]) \
             if name != "BOOL" else int(code != 0)
         return Fraction(value), value < 0
-    code = int(code)
     if form.is_nan(np.array([code], np.uint64))[0]:
         return "nan", code >> (form.bits - 1)
     if form.nan == "e8m0":
@@ -364,13 +365,12 @@ def to_float(name, to):
     compare("%s to %s, peer" % (name, to), codes, got, peer(name, to, codes), once)
     check_nan(name, to, codes, got, nan)
     step = 1 if source.bits > 16 or len(codes) <= 256 else 7
+    some, kept = codes[:chosen:step], ~nan[:chosen:step]
+    exact = [target.round(*exact_value(name, int(code))) for code in some[kept]]
     for saturate in (False, True):
-        some, kept = codes[:chosen:step], ~nan[:chosen:step]
         got, said = cast(name, to, some, saturate)
         want = got.copy()
-        for k in np.flatnonzero(kept):
-            value, negative = exact_value(name, some[k])
-            want[k] = target.round(value, negative, saturate)
+        want[kept] = [pair[saturate] for pair in exact]
         compare("%s to %s, exact%s" % (name, to, " saturated" * saturate), some, got, want, kept)
 
 
@@ -380,7 +380,7 @@ def to_int(name, to):
     codes = codes[:chosen] if source.bits > 16 else codes
     fits, want, limit = [], [], []
     for code in codes:
-        value, negative = exact_value(name, code)
+        value, negative = exact_value(name, int(code))
         if to == "BOOL":
             value = Fraction(value != 0)
         whole = 0

@@ -13,6 +13,7 @@
   messages            one condition, one text: those of one code do not differ in small words only
   docs/design.md      names what tools/bundle.py puts together
   tests/README.md     names every suite of tests/run.py; the programs of its cases can be run
+  tests/functions.md  names tests for every public function
 """
 import fnmatch
 import glob
@@ -26,11 +27,12 @@ import tempfile
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-for _folder in ("corpus", "examples"):
-    sys.path.insert(0, os.path.join(ROOT, "tests", _folder))
+for _folder in ("tests/corpus", "tests/examples", "tools"):
+    sys.path.insert(0, os.path.join(ROOT, _folder))
 import driver
 import make
 import sessions
+import tested
 
 LEVEL_WORDS = {"0": "every level", "1": "default and strict", "2": "strict"}
 CLASSES = ["none", "invalid", "unsupported", "limit", "io", "usage", "state", "cancelled"]
@@ -552,6 +554,11 @@ def check_suites():
                "tests/README.md: %s cannot be run" % cell)
 
 
+def check_tested():
+    for what in tested.problems():
+        demand(False, what)
+
+
 def main():
     rows = driver.codes()
     files = make.build().files
@@ -572,6 +579,7 @@ def main():
     check_pictures()
     check_messages()
     check_suites()
+    check_tested()
     check_bundle()
     check_summary()
     for what in problems:

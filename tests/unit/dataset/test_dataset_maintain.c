@@ -29,6 +29,14 @@ static void shown(void **state) {
     has(shard[1]);
     has("\"dtype\":\"F32\",\"shape\":[2],\"bytes\":8,\"begin\":");
     has_not("a__v");
+    sft_dataset_replaced *replaced;
+    size_t count = 0;
+    assert_int_equal(sft_dataset_find_replaced(d, NULL, &replaced, &err), SFT_OK);
+    for (size_t i = 0; i < sft_dataset_shard_count(d); i++)
+        for (size_t tensor = 0; tensor < sft_dataset_shard_at(d, i)->tensors; tensor++)
+            count += sft_dataset_is_replaced(replaced, i, tensor);
+    assert_int_equal(count, 1);
+    sft_dataset_replaced_free(replaced);
     sft_dataset_close(d);
     make_batch();
     d = ds_open();

@@ -29,6 +29,16 @@ static const char plain[] =
     "U\1b\x87R(K\1K\2\x85" "cnumpy\ndtype\nU\2i2K\0K\1\x87R(K\3U\1<NNNJ\xff\xff\xff\xff"
     "J\xff\xff\xff\xffK\0tb\x89U\4\1\0\2\0tbs.";
 
+/* The same tensor under two names, beside another branch. */
+static const char twice[] =
+    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+    "\x80\x02M\xe9\x03."
+    "\x80\x02}."
+    "\x80\x02}(X\1\0\0\0w" TENSOR("K\2K\2\x86") "X\1\0\0\0v" TENSOR("K\2K\2\x86") "u."
+    "\x80\x02](X\1\0\0\0" "0e."
+    "\4\0\0\0\0\0\0\0"
+    "\0\0\0\0\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40";
+
 typedef struct failing {
     size_t left;
     int64_t held;
@@ -86,7 +96,59 @@ static void a_legacy_file_is_read(void **state) {
     }
     assert_int_equal(branches, 1);
     assert_int_equal(records, 1);
+    const sft_import_branch *branch;
+    size_t chosen = 0, n = 0;
+    for (; (branch = sft_import_branch_at(import, n)) != NULL; n++)
+        chosen += branch->chosen && branch->tensors == 1 && branch->bytes == 16;
+    assert_int_equal(n, sft_import_branch_count(import));
+    assert_int_equal(chosen, 1);
     sft_import_close(import);
+}
+
+static void a_second_name_is_told(void **state) {
+    (void)state;
+    sft_import *import = open_bytes(twice, sizeof twice - 1);
+    assert_int_equal(sft_import_alias_count(import), 1);
+    sft_import_alias alias = sft_import_alias_at(import, 0);
+    assert_int_equal(alias.name.len, 1);
+    assert_int_equal(alias.of.len, 1);
+    assert_true(alias.name.data[0] != alias.of.data[0]);
+    assert_false(alias.partial);
+    assert_null(sft_import_alias_at(import, 1).name.data);
+    sft_import_close(import);
+}
+
+static void formats_are_described(void **state) {
+    (void)state;
+    const sft_import_format_info *row = sft_import_format_describe(SFT_IMPORT_TORCH_LEGACY);
+    assert_int_equal(row->format, SFT_IMPORT_TORCH_LEGACY);
+    assert_true(row->is_pickle);
+    assert_false(sft_import_format_describe(SFT_IMPORT_GGUF)->is_pickle);
+    assert_null(sft_import_format_describe(SFT_IMPORT_NONE));
+    assert_null(sft_import_format_describe((sft_import_format)1000));
+}
+
+/* The report as JSON is what its tree says. */
+static void the_report_is_a_tree(void **state) {
+    (void)state;
+    sft_import *import = open_bytes(twice, sizeof twice - 1);
+    sft_buffer json = { 0 }, again = { 0 };
+    sft_sink sink = sft_sink_memory(&json), second = sft_sink_memory(&again);
+    sft_tree *tree;
+    assert_int_equal(sft_import_json(import, "m.pt", &sink, NULL), SFT_OK);
+    assert_int_equal(sft_sink_finish(&sink, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    assert_int_equal(sft_import_tree(import, "m.pt", tree, NULL), SFT_OK);
+    sft_import_close(import); /* the tree does not refer to it */
+    assert_int_equal(sft_node_json(sft_tree_root(tree), NULL, NULL, &second, 0, NULL, NULL),
+                     SFT_OK);
+    assert_int_equal(sft_sink_finish(&second, NULL), SFT_OK);
+    assert_true(is_span(sft_node_text(sft_tree_root(tree), "path"), "m.pt"));
+    assert_int_equal(json.len, again.len);
+    assert_memory_equal(json.data, again.data, json.len);
+    sft_tree_free(tree);
+    sft_buffer_free(&json);
+    sft_buffer_free(&again);
 }
 
 static void a_pickle_of_python_2_is_read(void **state) {
@@ -132,6 +194,9 @@ static void allocations_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_legacy_file_is_read),
+        cmocka_unit_test(a_second_name_is_told),
+        cmocka_unit_test(formats_are_described),
+        cmocka_unit_test(the_report_is_a_tree),
         cmocka_unit_test(a_pickle_of_python_2_is_read),
         cmocka_unit_test(allocations_may_fail),
     };

@@ -33,6 +33,26 @@ static bool best_is(sft_fact field, const char *value, const char *source, int t
         && sft_span_equal(fact->source, sft_span_cstr(source)) && fact->trust == trust;
 }
 
+/* ── Vocabularies ── */
+
+static bool count_value(void *ctx, const char *value) {
+    size_t *left = ctx;
+    assert_true(value[0] != 0);
+    return --*left > 0;
+}
+
+static void values_of_facts(void **state) {
+    size_t left = 1000;
+    (void)state;
+    assert_true(sft_fact_values(SFT_FACT_KIND, count_value, &left)); /* there are no others */
+    assert_true(left < 1000);
+    left = 1;
+    (void)sft_fact_values(SFT_FACT_KIND, count_value, &left);
+    assert_int_equal(left, 0); /* one, and no more were asked for */
+    assert_false(sft_fact_values(SFT_FACT_NAME, count_value, &left));
+    assert_int_equal(left, 0);
+}
+
 /* ── Order ── */
 
 static void best_first_and_stable(void **state) {
@@ -224,7 +244,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_first_and_stable), cmocka_unit_test(variants_join),
         cmocka_unit_test(what_is_a_conflict),    cmocka_unit_test(ranks),
-        cmocka_unit_test(ids),
+        cmocka_unit_test(ids),                   cmocka_unit_test(values_of_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,6 +136,13 @@ static void example_b(void **state) {
     assert_string_equal(preview->media_type, "image/jpeg");
     assert_int_equal(preview->bytes, 10);
     SAME(preview->source, "header:modelspec.thumbnail");
+    sft_preview shown;
+    assert_int_equal(sft_info_preview_count(&m.info), 1);
+    assert_true(sft_info_preview_at(&m.info, 0, &shown));
+    assert_string_equal(shown.media_type, "image/jpeg");
+    SAME(shown.source, "header:modelspec.thumbnail");
+    assert_int_equal(shown.data.len, 10);
+    assert_false(sft_info_preview_at(&m.info, 1, &shown));
     sfti_info_civitai_links(&m.info);
     const sfti_civitai *ids = m.info.civitai.first;
     assert_int_equal(m.info.civitai.count, 1);

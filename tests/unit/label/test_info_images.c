@@ -72,6 +72,7 @@ static void types(void **state) {
             || (type && strcmp(type, images[i].type) != 0) || width != images[i].width
             || height != images[i].height)
             fail_msg("image %zu: %s %u x %u", i, type ? type : "(none)", width, height);
+        assert_ptr_equal(sft_info_image_type((sft_span){ fit, images[i].len }, NULL, NULL), type);
         free(fit);
     }
 }

@@ -270,6 +270,13 @@ static void equal_words_are_one(void **state) {
     assert_int_equal(info.ordered[0]->others->next->trust, 70);
     assert_null(info.ordered[0]->others->next->next);
     assert_null(info.ordered[2]->others);
+    sft_trigger_word word;
+    assert_int_equal(sft_info_trigger_count(&info), 3);
+    assert_true(sft_info_trigger_at(&info, 0, &word));
+    assert_true(sft_span_equal(word.text, span("neon city")));
+    assert_true(sft_span_equal(word.source, span("sidecar:b")));
+    assert_int_equal(word.trust, 95);
+    assert_false(sft_info_trigger_at(&info, 3, &word));
     close_all();
 }
 

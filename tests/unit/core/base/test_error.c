@@ -7,6 +7,11 @@
 
 #include <cmocka.h>
 
+static void version_is_that_of_the_header(void **state) {
+    (void)state;
+    assert_string_equal(sft_version(), SFT_VERSION_STRING);
+}
+
 static void codes_are_described_once(void **state) {
     (void)state;
     for (size_t i = 0; sft_code_at(i); i++) {
@@ -169,6 +174,7 @@ static void hints_of_files_need_a_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(version_is_that_of_the_header),
         cmocka_unit_test(codes_are_described_once),
         cmocka_unit_test(text_is_escaped_and_cut),
         cmocka_unit_test(tensor_is_cut_between_characters),

@@ -676,6 +676,30 @@ static void saves_a_shard(void **unused) {
     free_file(&f);
 }
 
+/* A tensor is read as it would be written, without saving. */
+static void parts_are_read(void **unused) {
+    static const uint8_t f32[] = { 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0 }; /* 1, -2 */
+    test_file f = make_file("{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
+                            f32, 8);
+    sft_set *set = set_of(&f);
+    sft_conversion *conversion;
+    uint8_t values[4];
+    size_t got;
+    (void)unused;
+    assert_int_equal(sft_conversion_new(set, SFT_F16, NULL, &conversion, NULL), SFT_OK);
+    assert_int_equal(sft_conversion_bytes(conversion, 0), 4);
+    assert_int_equal(sft_conversion_bytes(conversion, 1), 0);
+    sft_part part = sft_conversion_part(conversion, 0);
+    assert_int_equal(part.spec.dtype, SFT_F16);
+    assert_int_equal(sft_source_read(part.source, part.begin, values, 4, &got, NULL), SFT_OK);
+    assert_int_equal(got, 4);
+    assert_memory_equal(values, "\0\x3c\0\xc0", 4);
+    assert_null(sft_conversion_part(conversion, 1).source);
+    sft_conversion_free(conversion);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 /* ── Dtypes without stages ── */
 
 /* The next number of the enum is the one that a new dtype gets. */
@@ -722,6 +746,7 @@ int main(void) {
         cmocka_unit_test(threads_only_where_they_gain),
         cmocka_unit_test(streams_the_same),     cmocka_unit_test(names_tensor_and_element),
         cmocka_unit_test(decides_before_writing), cmocka_unit_test(saves_a_shard),
+        cmocka_unit_test(parts_are_read),
         cmocka_unit_test(new_dtypes_are_refused),
         cmocka_unit_test(casts_end_at_their_target),
         cmocka_unit_test(counts_what_is_lost),

@@ -405,6 +405,29 @@ static void test_grow(void **state) {
     if (method == SFT_EDIT_INSERT) print_message("this file system takes blocks in\n");
 }
 
+static void test_method_names(void **state) {
+    static const char *const names[] = { "none", "in place", "reflink", "insert", "copy" };
+    (void)state;
+    for (int method = SFT_EDIT_NONE; method <= SFT_EDIT_COPY; method++)
+        assert_string_equal(sft_edit_method_name((sft_edit_method)method), names[method]);
+    assert_string_equal(sft_edit_method_name((sft_edit_method)-1), "unknown");
+    assert_string_equal(sft_edit_method_name((sft_edit_method)5), "unknown");
+}
+
+/* The file of an edit stays as it was opened, whatever is requested. */
+static void test_file_before(void **state) {
+    sft_span value;
+    (void)state;
+    put_file("{\"__metadata__\":{\"k\":\"old\"}," A_B "}", 8);
+    sft_edit *edit = open_edit(NULL);
+    set(edit, "k", "new");
+    const sft_file *before = sft_edit_file(edit);
+    assert_int_equal(sft_file_tensor_count(before), 2);
+    assert_true(sft_file_metadata_get(before, sft_span_cstr("k"), &value));
+    assert_true(sft_span_equal(value, sft_span_cstr("old")));
+    sft_edit_close(edit);
+}
+
 /* Somebody has it open: blocks do not come in. */
 static void test_grow_open(void **state) {
     sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
@@ -711,7 +734,8 @@ int main(void) {
         IN_DIR(test_grow_open),   IN_DIR(test_safe_in_place), IN_DIR(test_mtime),
         IN_DIR(test_save),        IN_DIR(test_cancelled),     IN_DIR(test_changed_since),
         IN_DIR(test_locked),      IN_DIR(test_saved_mode),    IN_DIR(test_recover),
-        IN_DIR(test_not_recovered),
+        IN_DIR(test_not_recovered), IN_DIR(test_file_before),
+        cmocka_unit_test(test_method_names),
         IN_DIR(test_recover_insert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

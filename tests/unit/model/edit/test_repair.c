@@ -23,6 +23,20 @@ typedef struct outcome {
     sft_file *file; /* what was written, at level strict; NULL on failure */
 } outcome;
 
+/* The repair tells what is in the file that it wrote. */
+static void tensors_are_told(const sft_repair *repair, const sft_file *file) {
+    assert_int_equal(sft_repair_tensor_count(repair), sft_file_tensor_count(file));
+    for (size_t i = 0; i < sft_repair_tensor_count(repair); i++) {
+        sft_spec told = sft_repair_tensor_at(repair, i);
+        const sft_tensor *tensor = sft_file_find(file, told.name);
+        assert_non_null(tensor);
+        assert_int_equal(tensor->dtype, told.dtype);
+        assert_int_equal(tensor->rank, told.rank);
+        for (uint32_t d = 0; d < told.rank; d++)
+            assert_int_equal(tensor->shape[d], told.shape[d]);
+    }
+}
+
 static outcome repair_path(const char *path, sft_level level) {
     outcome o = { .err = SFT_ERROR_INIT };
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
@@ -42,9 +56,10 @@ static outcome repair_path(const char *path, sft_level level) {
     }
     assert_null(sft_repair_fix_at(repair, o.fixes));
     assert_int_equal(sft_repair_write(repair, sft_sink_memory(&o.out), NULL, &o.err), SFT_OK);
-    sft_repair_close(repair);
     options.level = SFT_LEVEL_STRICT;
     assert_int_equal(sft_open_memory(o.out.data, o.out.len, &options, &o.file, &o.err), SFT_OK);
+    tensors_are_told(repair, o.file);
+    sft_repair_close(repair);
     return o;
 }
 

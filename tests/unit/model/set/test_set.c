@@ -430,6 +430,9 @@ static void reads_the_names_only(void **state) {
     assert_string_equal(sft_index_shard_at(names, 1), "s9");
     assert_string_equal(sft_index_shard_at(names, 2), "s10");
     assert_null(sft_index_shard_at(names, 3));
+    size_t len = strlen(path) - strlen("n.safetensors.index.json");
+    assert_int_equal(strlen(sft_index_folder(names)), len);
+    assert_memory_equal(sft_index_folder(names), path, len);
     sft_index_close(names);
     sft_index_close(NULL);
     path = temp_text(&temp, "o.safetensors.index.json", "{\"weight_map\":{\"a\":\"../s\"}}");

@@ -224,6 +224,8 @@ def case_injection_detail(world):
             assert (
                 parts >= 8 or len(text) > 200 or not text.strip(SPACE)
             ), f"{text!r} is shown {parts} times"
+            if step % 2 and world.short:
+                return
             view.forget()
             view.press("c", settle=False)
             same(view.wait_clipboard(joined(text)), joined(text), f"words of {text!r}")

@@ -35,6 +35,9 @@ SHOTS = os.path.join(pages.ROOT, "build", "page-shots")
 class World:
     """The browser and the pages, each made when a case first asks for it."""
 
+    # make test leaves to make test-browsers what differs from the rest by a colour or a string.
+    short = os.environ.get("SFT_TARGET") == "test"
+
     def __init__(self, firefox):
         self.folder = os.path.join(BUILD, "page-cases" + ("-firefox" if firefox else ""))
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -132,7 +132,7 @@ def seen(tmp_path, model, start, method, way, *flags, **more):
 
 def long_where_torch_is_started(start, method, way):
     """All but one start of torch's children, each of which takes seconds."""
-    alike = start in ("loader", "torch_spawn") and (method, way) != ("spawn", "dropin")
+    alike = start == "torch_spawn" or start == "loader" and (method, way) != ("spawn", "dropin")
     return pytest.param(start, method, way, marks=[pytest.mark.long] if alike else [])
 
 

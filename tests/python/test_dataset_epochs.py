@@ -86,11 +86,12 @@ def test_one_that_is_left_early_counts(path, want, kind, options):
     assert numbers(loader, 2) == want[3][:2]
 
 
-def test_workers_of_other_start_methods(path, want):
-    for method, lasting in (("spawn", False), ("forkserver", True)):
-        loader = plain(batches(path), num_workers=2, multiprocessing_context=method,
-                       persistent_workers=lasting)
-        assert [numbers(loader) for _ in range(2)] == want[:2]
+@pytest.mark.parametrize("method, lasting", [
+    ("spawn", False), pytest.param("forkserver", True, marks=pytest.mark.long)])
+def test_workers_of_other_start_methods(path, want, method, lasting):
+    loader = plain(batches(path), num_workers=2, multiprocessing_context=method,
+                   persistent_workers=lasting)
+    assert [numbers(loader) for _ in range(2)] == want[:2]
 
 
 def test_ranks_agree(path, want):

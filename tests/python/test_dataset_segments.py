@@ -145,11 +145,12 @@ while True:
 """
 
 
-def test_killed_while_appending(tmp_path):
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.long)])
+def test_killed_while_appending(tmp_path, times):
     """What was reported is there, at most one append more, and gc finds the rest."""
     choose = random.Random(7)
     dataset.write(pa.table({"x": [0]}), tmp_path, batch_size=1, manifest="segments")
-    for _ in range(3):
+    for _ in range(times):
         there = numbers(tmp_path)
         assert there == list(range(len(there)))
         running = subprocess.Popen([sys.executable, "-c", APPENDS, tmp_path, str(len(there))],

@@ -105,17 +105,21 @@ def test_any_number_of_workers_delivers_the_same(path, shuffle, ends):
         want = found
 
 
-def test_workers_of_all_kinds(path):
+@pytest.mark.parametrize("options", [
+    pytest.param({"persistent_workers": True}, id="kept"),
+    pytest.param({"multiprocessing_context": "forkserver", "persistent_workers": True},
+                 id="forkserver-kept"),
+    # Each of its iterations starts Python anew.
+    pytest.param({"multiprocessing_context": "spawn"}, id="spawn", marks=pytest.mark.long)])
+def test_workers_of_all_kinds(path, options):
     want = numbers(batches(path))
     plain = torch.utils.data.DataLoader(batches(path), batch_size=None, num_workers=2)
     assert numbers(plain) == want
-    for options in ({"persistent_workers": True}, {"multiprocessing_context": "spawn"},
-                    {"multiprocessing_context": "forkserver", "persistent_workers": True}):
-        loader = batches(path).loader(num_workers=2, **options)
-        assert numbers(loader) == want
-        assert numbers(loader) != want and loader.epoch == 2
-        loader.set_epoch(0)
-        assert numbers(loader) == want
+    loader = batches(path).loader(num_workers=2, **options)
+    assert numbers(loader) == want
+    assert numbers(loader) != want and loader.epoch == 2
+    loader.set_epoch(0)
+    assert numbers(loader) == want
 
 
 @pytest.mark.parametrize("first", [0, 1, 3])

@@ -22,7 +22,14 @@ pa = pytest.importorskip("pyarrow")
 HERE = pathlib.Path(__file__).parent
 WRITERS = 4
 SECONDS = float(os.environ.get("SFT_WRITERS_S", "1.5")) / 6  # there are three kinds, two forms
-forms = pytest.mark.parametrize("form", ["whole", "segments"])
+
+
+def forms(usual):
+    """Both forms of manifests; make test has the usual one."""
+    return pytest.mark.parametrize("form", [
+        pytest.param(form, marks=[] if form == usual else pytest.mark.long)
+        for form in ("whole", "segments")])
+
 
 WRITER = """
 import json, os, subprocess, sys, time
@@ -91,7 +98,7 @@ def whole(url, storage, told):
     assert dataset.info(url, **storage)["version"] == len(told)
 
 
-@forms
+@forms("whole")
 def test_with_locks(tmp_path, form):
     whole(str(tmp_path), {}, run(str(tmp_path), {"sync": False, "manifest": form}))
     assert not list(tmp_path.glob(".dataset_manifest.commit-*"))
@@ -107,7 +114,7 @@ def lockless(tmp_path_factory):
     return str(library)
 
 
-@forms
+@forms("segments")
 def test_without_locks(tmp_path, lockless, form):
     """Which file systems tell in different words."""
     told = run(str(tmp_path), {"sync": False, "manifest": form}, {"LD_PRELOAD": lockless},
@@ -138,7 +145,7 @@ def server():
         running.wait()
 
 
-@forms
+@forms("segments")
 def test_in_s3(form):
     pytest.importorskip("moto.server")
     fs = pytest.importorskip("pyarrow.fs")

@@ -48,6 +48,7 @@ def paths(tmp_path):
     return [tmp_path / "one", tmp_path / "two"]
 
 
+@pytest.mark.long
 def test_two_ranks(tmp_path, paths):
     run(tmp_path, 2, "whole", *paths)
 

@@ -159,7 +159,7 @@ def test_collecting_at_every_step(path):
     try:
         for way in ("auto", "read", "bytes", "lent", "bytearray", "fileobj", "read_at"):
             file = opened(way, path, aligned(PLAIN))
-            kept = [file["a"][i % 4:, ::-1] for i in range(50)]
+            kept = [file["a"][i % 4:, ::-1] for i in range(20)]
             arrays = [tensor.numpy() for tensor in kept] + list(file.numpy().values())
             file.close()
             gc.collect()

@@ -12,6 +12,13 @@ from frames import PARTS, ROWS, SCHEMA, WIDE, read, wide, write
 from faults import killing, ran
 
 
+# Each mode and each side of the task once; make test-long has the other two.
+KILLED = pytest.mark.parametrize("mode, who", [
+    ("overwrite", "writer"), ("append", "reader"),
+    pytest.param("overwrite", "reader", marks=pytest.mark.long),
+    pytest.param("append", "writer", marks=pytest.mark.long)])
+
+
 def check(path, rows=ROWS, start=0):
     assert np.array_equal(holding.stacked(path)["x"], frames.xs(rows, start, WIDE))
 
@@ -48,8 +55,7 @@ def test_a_failing_row_names_column_and_both_lengths(spark, old, mode):
 
 @pytest.mark.source  # a function computes some rows first, and the fault would happen there
 @pytest.mark.local
-@pytest.mark.parametrize("who", ["reader", "writer"])
-@pytest.mark.parametrize("mode", ["overwrite", "append"])
+@KILLED
 def test_a_killed_task_ends_the_job(spark, old, flags, mode, who):
     """local[2] tries each task once."""
     before = holding.snapshot(old)
@@ -63,8 +69,7 @@ def test_a_killed_task_ends_the_job(spark, old, flags, mode, who):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("who", ["reader", "writer"])
-@pytest.mark.parametrize("mode", ["overwrite", "append"])
+@KILLED
 def test_a_killed_task_is_tried_again(spark, old, flags, mode, who):
     rows = wide(spark).mapInArrow(killing(who, old, flags, partition=1), SCHEMA)
     write(rows, old, mode, batch_size=2, columns="x")
@@ -95,7 +100,7 @@ def test_a_task_that_is_killed_each_time(spark, old, flags):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("mode", ["overwrite", "append"])
+@pytest.mark.parametrize("mode", [pytest.param("overwrite", marks=pytest.mark.long), "append"])
 def test_a_killed_executor(spark, old, flags, mode):
     rows = wide(spark).mapInArrow(killing("executor", old, flags, partition=1), SCHEMA)
     write(rows, old, mode, batch_size=2, columns="x")

@@ -2,7 +2,6 @@
 #ifndef SFTI_DATASET_COMMIT_H
 #define SFTI_DATASET_COMMIT_H
 
-#include "dataset/commit/segments.h"
 #include "dataset/commit/swap.h"
 #include "dataset/read/merge.h"
 

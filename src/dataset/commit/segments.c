@@ -1,4 +1,4 @@
-#include "dataset/commit/segments.h"
+#include "dataset/commit/swap.h"
 
 #include "base/checked.h"
 #include "base/endian.h"

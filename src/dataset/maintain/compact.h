@@ -4,7 +4,6 @@
 #ifndef SFTI_DATASET_COMPACT_H
 #define SFTI_DATASET_COMPACT_H
 
-#include "dataset/commit/segments.h"
 #include "dataset/commit/swap.h"
 #include "dataset/write/sink.h"
 

@@ -1,6 +1,7 @@
 /* Tensors as PyTorch saves a state dict: a pickle that calls nothing but what weights_only allows,
  * and a record of bytes for each tensor. */
 #include "base/endian.h"
+#include "formats/pickle/globals.h"
 #include "formats/zip/zip_write.h"
 
 #include <inttypes.h>
@@ -8,26 +9,6 @@
 #include <string.h>
 
 #define PT_FOLDER "archive/"
-
-/* The storage class of a dtype; of dtypes without one, torch's name of the dtype. */
-typedef struct pt_type {
-    const char *storage, *dtype;
-} pt_type;
-
-static const pt_type pt_types[] = {
-    [SFT_BOOL] = { "BoolStorage", NULL },   [SFT_U8] = { "ByteStorage", NULL },
-    [SFT_I8] = { "CharStorage", NULL },     [SFT_I16] = { "ShortStorage", NULL },
-    [SFT_I32] = { "IntStorage", NULL },     [SFT_I64] = { "LongStorage", NULL },
-    [SFT_F16] = { "HalfStorage", NULL },    [SFT_BF16] = { "BFloat16Storage", NULL },
-    [SFT_F32] = { "FloatStorage", NULL },   [SFT_F64] = { "DoubleStorage", NULL },
-    [SFT_C64] = { "ComplexFloatStorage", NULL },
-    [SFT_U16] = { NULL, "uint16" },         [SFT_U32] = { NULL, "uint32" },
-    [SFT_U64] = { NULL, "uint64" },         [SFT_F8_E4M3] = { NULL, "float8_e4m3fn" },
-    [SFT_F8_E5M2] = { NULL, "float8_e5m2" },
-    [SFT_F8_E4M3FNUZ] = { NULL, "float8_e4m3fnuz" },
-    [SFT_F8_E5M2FNUZ] = { NULL, "float8_e5m2fnuz" },
-    [SFT_F8_E8M0] = { NULL, "float8_e8m0fnu" },
-};
 
 /* What a pickle of ours says more than once: pushed by name the first time, later from the memo,
  * where it has the number of its row. */
@@ -44,7 +25,7 @@ static const char *const pt_words[PT_WORDS] = {
 typedef struct pt_pickle {
     sft_buffer bytes;
     bool failed; /* out of memory */
-    bool known[PT_WORDS + (unsigned)SFT_U64 + 1];
+    bool known[PT_WORDS + SFT_DTYPE_COUNT];
 } pt_pickle;
 
 /* ── Opcodes ── */
@@ -118,22 +99,23 @@ static void pt_say(pt_pickle *p, pt_word word) {
     pt_memorise(p, word);
 }
 
-/* torch.NAME, of the dtype's row. */
-static void pt_torch(pt_pickle *p, sft_dtype dtype) {
-    const pt_type *type = &pt_types[dtype];
-    if (pt_remember(p, PT_DTYPES + (unsigned)dtype)) return;
+/* torch.NAME, of the dtype's row: its storage class, or itself where it has none. */
+static void pt_torch(pt_pickle *p, const sfti_torch_dtype *type) {
+    unsigned word = PT_DTYPES + (unsigned)type->dtype;
+    if (pt_remember(p, word)) return;
     pt_op(p, "ctorch\n");
-    pt_op(p, type->storage ? type->storage : type->dtype);
+    pt_op(p, type->storage ? type->storage : type->name);
     pt_op(p, "\n");
-    pt_memorise(p, PT_DTYPES + (unsigned)dtype);
+    pt_memorise(p, word);
 }
 
 /* ── The state dict ── */
 
 /* name, _rebuild_tensor(storage, 0, sizes, strides, False, OrderedDict()[, dtype]) */
-static void pt_tensor(pt_pickle *p, const sft_spec *spec, const char *key) {
+static void pt_tensor(pt_pickle *p, const sft_spec *spec, const sfti_torch_dtype *type,
+                      const char *key) {
     uint64_t strides[SFT_MAX_RANK], elements = 1, stride = 1;
-    bool typed = pt_types[spec->dtype].storage != NULL;
+    bool typed = type->storage != NULL;
     for (uint32_t d = spec->rank; d-- > 0;) {
         strides[d] = stride;
         stride *= spec->shape[d] > 0 ? spec->shape[d] : 1;
@@ -143,11 +125,11 @@ static void pt_tensor(pt_pickle *p, const sft_spec *spec, const char *key) {
     pt_say(p, typed ? PT_REBUILD_V2 : PT_REBUILD_V3);
     pt_op(p, "((");
     pt_say(p, PT_STORAGE);
-    if (typed) pt_torch(p, spec->dtype);
+    if (typed) pt_torch(p, type);
     else pt_say(p, PT_UNTYPED);
     pt_text(p, sft_span_cstr(key));
     pt_say(p, PT_CPU);
-    pt_number(p, typed ? elements : elements * (sft_dtype_describe(spec->dtype)->bits / 8));
+    pt_number(p, typed ? elements : elements * type->size);
     pt_op(p, "tQ"); /* BINPERSID */
     pt_number(p, 0);
     pt_tuple(p, spec->shape, spec->rank);
@@ -155,7 +137,7 @@ static void pt_tensor(pt_pickle *p, const sft_spec *spec, const char *key) {
     pt_op(p, "\x89"); /* NEWFALSE */
     pt_say(p, PT_DICT);
     pt_op(p, ")R");
-    if (!typed) pt_torch(p, spec->dtype);
+    if (!typed) pt_torch(p, type);
     pt_op(p, "tR");
 }
 
@@ -175,13 +157,11 @@ static sft_code pt_members(sfti_export *x, pt_pickle *p, const sft_part *parts, 
     pt_op(p, ")R");
     if (count > 0) pt_op(p, "(");
     for (size_t i = 0; !code && i < count; i++) {
-        unsigned dtype = parts[i].spec.dtype;
-        const pt_type *type = dtype < sizeof pt_types / sizeof *pt_types ? &pt_types[dtype] : NULL;
-        if (!type || (!type->storage && !type->dtype))
-            return sfti_export_refuse(x, &parts[i], "PyTorch");
+        const sfti_torch_dtype *type = sfti_torch_dtype_of(parts[i].spec.dtype);
+        if (!type) return sfti_export_refuse(x, &parts[i], "PyTorch");
         (void)snprintf(key, sizeof key, "%zu", i);
         code = sfti_export_add(x, PT_FOLDER "data/", sft_span_cstr(key), "", none, &parts[i]);
-        if (!code) pt_tensor(p, &parts[i].spec, key);
+        if (!code) pt_tensor(p, &parts[i].spec, type, key);
     }
     pt_op(p, count > 0 ? "u." : "."); /* SETITEMS, STOP */
     if (!code && p->failed) code = sfti_fail_memory(x->err, p->bytes.len);

@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "formats/flax/msgpack.h"
 #include "formats/parts/roots.h"
+#include "formats/pickle/globals.h"
 
 #include <string.h>
 
@@ -43,19 +44,6 @@ static sft_code flax_value(flax_read *r, sfti_value_kind kind, uint64_t at, sfti
 }
 
 /* ── Arrays ── */
-
-static const struct flax_dtype {
-    const char *name;
-    sft_dtype dtype;
-} flax_dtypes[] = {
-    { "float32", SFT_F32 }, { "bfloat16", SFT_BF16 }, { "float16", SFT_F16 },
-    { "float64", SFT_F64 }, { "int8", SFT_I8 }, { "int16", SFT_I16 }, { "int32", SFT_I32 },
-    { "int64", SFT_I64 }, { "uint8", SFT_U8 }, { "uint16", SFT_U16 }, { "uint32", SFT_U32 },
-    { "uint64", SFT_U64 }, { "bool", SFT_BOOL }, { "complex64", SFT_C64 },
-    { "float8_e4m3fn", SFT_F8_E4M3 }, { "float8_e5m2", SFT_F8_E5M2 },
-    { "float8_e4m3fnuz", SFT_F8_E4M3FNUZ }, { "float8_e5m2fnuz", SFT_F8_E5M2FNUZ },
-    { "float8_e8m0fnu", SFT_F8_E8M0 },
-};
 
 static sft_code array_fail(const flax_read *r, uint64_t at) {
     return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
@@ -104,9 +92,9 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
     item->begin = part.begin;
     item->stored = part.len;
     uint64_t need;
-    for (size_t i = 0; i < sizeof flax_dtypes / sizeof *flax_dtypes; i++) {
-        if (!sft_span_equal(dtype, sft_span_cstr(flax_dtypes[i].name))) continue;
-        item->dtype = flax_dtypes[i].dtype;
+    const sfti_torch_dtype *row = sfti_torch_dtype_named(dtype); /* JAX's names are the same */
+    if (row && row->kind == SFTI_TORCH_PLAIN) {
+        item->dtype = row->dtype;
         if (!sft_shape_size(item->dtype, item->shape, item->rank, NULL, &need, NULL)
             && need < part.len)
             return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, ext->at,

@@ -1,7 +1,6 @@
 #include "formats/gguf/gguf.h"
 
 #include "base/endian.h"
-#include "formats/gguf/gguf_pairs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -74,4 +74,42 @@ extern const uint16_t sfti_gguf_iq1_grid[2048];
 extern const int8_t sfti_gguf_iq1_values[8], sfti_gguf_iq2_values[8];
 extern const int8_t sfti_gguf_iq3_xxs_values[8], sfti_gguf_iq3_s_values[8];
 
+/* ── gguf_cursor.c: a file read from front to back, a window at a time ── */
+
+#define SFTI_GGUF_WINDOW ((size_t)1 << 16)
+
+typedef struct sfti_gguf_cursor {
+    sfti_import *im;
+    const sft_source *source;
+    uint64_t at;     /* the next byte */
+    uint64_t begin;  /* window holds [begin, begin + filled) */
+    size_t filled;
+    uint8_t *window; /* SFTI_GGUF_WINDOW bytes */
+    bool big_endian;
+} sfti_gguf_cursor;
+
+sft_code sfti_gguf_begin(sfti_gguf_cursor *c, sfti_import *im, const sft_source *source);
+/* The next len bytes, at most a window, valid until the next call. SFT_FOREIGN_TRUNCATED. */
+sft_code sfti_gguf_take(sfti_gguf_cursor *c, size_t len, const uint8_t **out);
+sft_code sfti_gguf_skip(sfti_gguf_cursor *c, uint64_t len);
+/* A number of 1, 2, 4 or 8 bytes in the file's byte order. */
+sft_code sfti_gguf_number(sfti_gguf_cursor *c, size_t bytes, uint64_t *out);
+sft_code sfti_gguf_u32(sfti_gguf_cursor *c, uint32_t *out);
+/* A string of at most `most` bytes in the arena; a longer one is skipped: *out has no data. */
+sft_code sfti_gguf_string(sfti_gguf_cursor *c, uint64_t most, sft_span *out);
+
+/* ── gguf_pairs.c: the key-value pairs of a file ── */
+
+/* What the reader itself needs of them. */
+typedef struct sfti_gguf_pairs {
+    uint64_t alignment; /* of tensors' bytes, a power of two */
+    bool is_model;      /* it names an architecture */
+    /* Of a model in several files; 1, 0 and UINT64_MAX if the pairs do not tell. */
+    uint64_t split_count, split_number, split_tensors;
+} sfti_gguf_pairs;
+
+/* Read `count` pairs. report: scalars become metadata, and what is left out is listed. */
+sft_code sfti_gguf_read_pairs(sfti_gguf_cursor *c, uint64_t count, bool report,
+                              sfti_gguf_pairs *out);
+
 #endif

@@ -1,4 +1,4 @@
-#include "formats/gguf/gguf_cursor.h"
+#include "formats/gguf/gguf.h"
 
 #include "base/endian.h"
 

@@ -1,4 +1,4 @@
-#include "formats/gguf/gguf_pairs.h"
+#include "formats/gguf/gguf.h"
 
 #include "base/number.h"
 #include "base/order.h"

@@ -1,4 +1,4 @@
-#include "formats/objects/dequantise.h"
+#include "formats/objects/rebuild_parts.h"
 
 #include "base/endian.h"
 #include "base/number.h"

@@ -1,4 +1,4 @@
-#include "formats/objects/paddle.h"
+#include "formats/objects/rebuild.h"
 
 #include "formats/pickle/globals.h"
 

@@ -1,4 +1,3 @@
-#include "formats/objects/paddle.h"
 #include "formats/objects/rebuild.h"
 #include "formats/parts/roots.h"
 

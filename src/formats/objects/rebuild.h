@@ -4,6 +4,7 @@
 
 #include "formats/pickle/pickle.h"
 #include "formats/objects/storages.h"
+#include "formats/parts/value.h"
 
 typedef struct sfti_rebuild {
     sfti_import *im;
@@ -21,5 +22,11 @@ typedef struct sfti_rebuild {
  * becomes SFTI_VALUE_REFUSED, and fails only where it is wanted; a pickle that contradicts itself
  * fails at once. Cost: linear. */
 sft_code sfti_rebuild_all(sfti_rebuild *r, sfti_pickle *pickle);
+
+/* ── paddle.c: arrays that Paddle cuts into slices ── */
+
+/* Put the slices of a map of arrays together, if it says that it has some. SFT_FOREIGN_SYNTAX: what
+ * it says does not fit its arrays. */
+sft_code sfti_paddle_join(sfti_import *im, sfti_value *root);
 
 #endif

@@ -4,6 +4,7 @@
 #define SFTI_REBUILD_PARTS_H
 
 #include "formats/objects/rebuild.h"
+#include "formats/parts/state.h"
 
 /* Argument i of an object; NULL past the last. */
 static inline sfti_value *sfti_object_arg(const sfti_value *object, uint32_t i) {
@@ -47,5 +48,38 @@ sft_code sfti_rebuild_torch(sfti_rebuild *r, sfti_value *value, const sfti_value
                             uint8_t meaning);
 sft_code sfti_rebuild_quantised(sfti_rebuild *r, sfti_value *value, const sfti_value *args);
 sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_value *args);
+
+/* ── dequantise.c: integers with a scale and a zero point ── */
+
+typedef struct sfti_dequantise {
+    const sft_source *from;
+    uint64_t begin, elements;
+    sft_dtype dtype; /* one that sfti_dequantise_takes */
+    uint8_t swap;
+    /* Of element i, those of channel i / inner % channels. */
+    double *scales, *zeros;
+    uint64_t channels, inner;
+} sfti_dequantise;
+
+/* Whether the dtype is one of quantised integers: U8, I8, I32. */
+bool sfti_dequantise_takes(sft_dtype dtype);
+/* A source of elements * 4 bytes, F32: (integer - zero) * scale. What *how points to lives as
+ * long as the import. */
+sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
+                                const sft_source **out);
+
+/* ── sparse.c: sparse tensors in coordinates as dense ones ── */
+
+/* Row i of the values is row places[i] of the tensor, and all else is 0; places ascend. It lives in
+ * the import's arena. */
+typedef struct sfti_sparse {
+    const sft_source *from; /* of the values */
+    uint64_t begin, rows, row_bytes;
+    const uint64_t *places;
+} sfti_sparse;
+
+/* The tensor, of so many bytes, put together where it is read: zeros take no memory. */
+sft_code sfti_sparse_source(sfti_import *im, const sfti_sparse *sparse, uint64_t bytes,
+                            const sft_source **out);
 
 #endif

@@ -1,8 +1,6 @@
 #include "base/endian.h"
 #include "base/number.h"
-#include "formats/objects/dequantise.h"
 #include "formats/objects/rebuild_parts.h"
-#include "formats/objects/sparse.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "formats/objects/sparse.h"
+#include "formats/objects/rebuild_parts.h"
 
 #include "formats/parts/state.h"
 

@@ -1,7 +1,7 @@
 #include "formats/parts/roots.h"
 
 #include "base/endian.h"
-#include "formats/parts/roots_choose.h"
+#include "formats/parts/roots_sum.h"
 
 #include <stdio.h>
 #include <string.h>

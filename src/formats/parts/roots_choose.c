@@ -1,4 +1,4 @@
-#include "formats/parts/roots_choose.h"
+#include "formats/parts/roots_sum.h"
 
 #include "base/number.h"
 

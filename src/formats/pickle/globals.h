@@ -2,8 +2,8 @@
 #ifndef SFTI_GLOBALS_H
 #define SFTI_GLOBALS_H
 
-#include "formats/pickle/torch_dtype.h"
 #include "formats/parts/value.h"
+#include "safetensors.h"
 
 typedef enum sfti_meaning {
     SFTI_FOREIGN = 0, /* none: the report names it */
@@ -53,5 +53,30 @@ static inline uint8_t sfti_value_meaning(const sfti_value *value) {
     if (value->kind == SFTI_VALUE_OBJECT) value = value->u.object->callee;
     return value->kind == SFTI_VALUE_GLOBAL ? value->u.global->meaning : SFTI_FOREIGN;
 }
+
+/* ── torch_dtype.c: element types of PyTorch ── */
+
+typedef enum sfti_torch_kind {
+    SFTI_TORCH_PLAIN = 0,
+    SFTI_TORCH_PAIRS,     /* two elements a byte, which PyTorch counts as one */
+    SFTI_TORCH_QUANTISED, /* integers with a scale; dtype is that of the integers */
+    SFTI_TORCH_UNTYPED,   /* a storage of bytes, of any dtype */
+    SFTI_TORCH_NONE       /* no dtype of safetensors */
+} sfti_torch_kind;
+
+typedef struct sfti_torch_dtype {
+    const char *name;    /* "float32" */
+    const char *storage; /* "FloatStorage"; NULL: it has none of its own */
+    uint8_t kind;        /* sfti_torch_kind */
+    uint8_t size;        /* bytes of an element */
+    uint8_t swap;        /* bytes that a big-endian file has in reverse; 0: none */
+    sft_dtype dtype;
+} sfti_torch_dtype;
+
+/* By "float32" or "FloatStorage"; NULL: none. */
+const sfti_torch_dtype *sfti_torch_dtype_named(sft_span name);
+const sfti_torch_dtype *sfti_torch_dtype_of_storage(sft_span name);
+/* Whose elements are those of a dtype of safetensors; NULL: none. */
+const sfti_torch_dtype *sfti_torch_dtype_of(sft_dtype dtype);
 
 #endif

@@ -1,7 +1,7 @@
 #include "formats/pickle/pickle.h"
 
 #include "base/endian.h"
-#include "formats/pickle/pickle_ops.h"
+#include "formats/pickle/pickle_stack.h"
 #include "os/io.h"
 
 #include <string.h>

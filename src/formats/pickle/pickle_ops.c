@@ -1,8 +1,7 @@
-#include "formats/pickle/pickle_ops.h"
 
 #include "base/endian.h"
 #include "formats/pickle/globals.h"
-#include "formats/pickle/pickle_text.h"
+#include "formats/pickle/pickle_stack.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #define SFTI_PICKLE_STACK_H
 
 #include "formats/pickle/pickle_scan.h"
+#include "formats/parts/value.h"
 
 /* Limits: SFT_FOREIGN_TABLE beyond them. */
 #define SFTI_PICKLE_STACK ((size_t)10000000)
@@ -90,5 +91,24 @@ sft_code sfti_machine_append(sfti_machine *m, sfti_value *to, sfti_value *const 
                              size_t count);
 /* The value of a global, one for all mentions. */
 sft_code sfti_machine_global(sfti_machine *m, sft_span module, sft_span name);
+
+/* ── pickle_text.c: arguments of opcodes that are lines of text ── */
+
+/* "12", "-3", "12L": 1 if the value is in *out, 0 if it is wider than 64 bits, -1 if it is no
+ * integer. */
+int sfti_pickle_decimal(sft_span text, int64_t *out);
+/* Two's complement, little-endian, of any length: false if it is wider than 64 bits. */
+bool sfti_pickle_long(const uint8_t *bytes, size_t len, int64_t *out);
+/* 'text' or "text" with Python's escapes, into as many bytes at most; false if it is neither. */
+bool sfti_pickle_quoted(sft_span text, char *into, size_t *len);
+/* Text with \uXXXX and \UXXXXXXXX, and bytes that are Latin-1. into has room for twice as many
+ * bytes. False: an escape that is none. */
+bool sfti_pickle_unicode(sft_span text, char *into, size_t *len);
+
+/* ── pickle_ops.c: the opcodes, by their byte ── */
+
+extern const sfti_opcode sfti_opcodes[256];
+/* The byte of STOP, which ends the machine. */
+#define SFTI_STOP 0x2e
 
 #endif

@@ -1,4 +1,4 @@
-#include "formats/pickle/pickle_text.h"
+#include "formats/pickle/pickle_stack.h"
 
 #include "base/utf8.h"
 

@@ -1,4 +1,4 @@
-#include "formats/pickle/torch_dtype.h"
+#include "formats/pickle/globals.h"
 
 #define NO_DTYPE SFT_U8
 
@@ -61,6 +61,13 @@ const sfti_torch_dtype *sfti_torch_dtype_named(sft_span name) {
 const sfti_torch_dtype *sfti_torch_dtype_of_storage(sft_span name) {
     for (size_t i = 0; i < sizeof torch_dtypes / sizeof *torch_dtypes; i++)
         if (torch_dtypes[i].storage && sft_span_equal(name, sft_span_cstr(torch_dtypes[i].storage)))
+            return &torch_dtypes[i];
+    return NULL;
+}
+
+const sfti_torch_dtype *sfti_torch_dtype_of(sft_dtype dtype) {
+    for (size_t i = 0; i < sizeof torch_dtypes / sizeof *torch_dtypes; i++)
+        if (torch_dtypes[i].kind == SFTI_TORCH_PLAIN && torch_dtypes[i].dtype == dtype)
             return &torch_dtypes[i];
     return NULL;
 }

@@ -1,4 +1,4 @@
-#include "formats/zip/inflate.h"
+#include "formats/zip/zip.h"
 
 #include "base/crc32.h"
 #include "os/os.h"

@@ -1,6 +1,6 @@
 /* Manifests of segments: the files, the rule of merging, commits, conversions, damage. */
 #define _GNU_SOURCE
-#include "dataset/commit/segments.h"
+#include "dataset/commit/swap.h"
 #include "unit/dataset_case.h"
 #include "unit/make_file.h"
 #include "unit/storage_table.h"

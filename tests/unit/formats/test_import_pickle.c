@@ -1,5 +1,5 @@
 #include "formats/pickle/pickle.h"
-#include "formats/pickle/pickle_text.h"
+#include "formats/pickle/pickle_stack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "base/crc32.h"
 #include "base/endian.h"
-#include "formats/zip/inflate.h"
 #include "formats/parts/state.h"
 #include "formats/zip/zip.h"
 #include "os/os.h"

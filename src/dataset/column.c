@@ -1,3 +1,4 @@
+/* Columns of a dataset: compared, joined and as JSON. */
 #include "base/error.h"
 #include "base/result.h"
 #include "dataset/dataset.h"

@@ -115,7 +115,7 @@ void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
 /* "columns": an object with one of these for each. */
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
 
-/* ── names.c ── */
+/* ── file_names.c ── */
 
 /* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
 void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,

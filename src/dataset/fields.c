@@ -1,3 +1,4 @@
+/* JSON objects are read by tables of their members. */
 #include "dataset/fields.h"
 
 #include "base/error.h"

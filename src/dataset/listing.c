@@ -1,3 +1,4 @@
+/* Names out of a listing, kept until it has ended. */
 #include "base/error.h"
 #include "dataset/dataset.h"
 

@@ -1,12 +1,11 @@
+/* What commits, compactions, aborts and gc remove is decided here, on any storage. A listing only
+ * proposes names, and so does a manifest, which anybody may have written. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* What commits, compactions, aborts and gc remove is decided here, on any storage. A listing only
- * proposes names, and so does a manifest, which anybody may have written. */
 
 /* ── Whose a file is ── */
 

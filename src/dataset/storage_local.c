@@ -1,3 +1,4 @@
+/* A folder of this computer as storage. Tests: test_dataset_whole.c. */
 #include "base/error.h"
 #include "base/portable.h"
 #include "bytes/source.h"

@@ -1,3 +1,4 @@
+/* Small conveniences over a storage. */
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* An import as a set: the file that saving would write, as a source. */
 #include "base/announce.h"
 #include "base/options.h"
 #include "formats/parts/state.h"

@@ -1,3 +1,4 @@
+/* The report of an import, as a tree and as JSON. */
 #include "base/result.h"
 #include "base/tree.h"
 #include "formats/parts/state.h"

@@ -1,3 +1,5 @@
+/* Records and their checksums. A part that is a whole record is compared while it is copied; other
+ * records of which parts are made are read once before. */
 #include "base/announce.h"
 #include "base/crc32.h"
 #include "base/job.h"
@@ -6,9 +8,6 @@
 #include "formats/parts/state.h"
 
 #include <string.h>
-
-/* Records and their checksums. A part that is a whole record is compared while it is copied; other
- * records of which parts are made are read once before. */
 
 #define VERIFY_BYTES ((size_t)1 << 20)
 
@@ -135,7 +134,7 @@ static sft_code verify_part(saving *s, size_t i, bool copying, const sft_job *jo
     return crc == record->crc ? SFT_OK : fail_checksum(record, part->spec.name, crc, err);
 }
 
-/* Of records that are read for their checksum alone. */
+/* Announces records that are read for their checksum alone. */
 static void announce_records(const saving *s) {
     sfti_announcement all = { .count = 0 };
     size_t last = SIZE_MAX;

@@ -1,3 +1,4 @@
+/* Which columns of an Arrow schema are written, and as what. Tests: test_dataset_columns.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -121,7 +122,7 @@ static sft_code resolve_selection(const column_resolver *s, size_t key, bool *ch
 /* ── One column ── */
 
 static bool resolve_product(const uint64_t *shape, uint32_t rank, uint64_t *out) {
-    return sft_shape_size(SFT_U8, shape, rank, out, NULL, NULL) == SFT_OK;
+    return !sft_shape_size(SFT_U8, shape, rank, out, NULL, NULL);
 }
 
 /* A requested shape has as many elements as the type's own; rows of TENSOR must have it. */

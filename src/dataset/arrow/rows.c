@@ -1,3 +1,4 @@
+/* Elements of rows out of Arrow's arrays. Tests: test_dataset_arrow.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/arrow/arrow.h"

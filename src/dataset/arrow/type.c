@@ -1,3 +1,4 @@
+/* Arrow's types: read from formats, and told to people. Tests: test_dataset_arrow.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"

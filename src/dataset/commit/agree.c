@@ -1,3 +1,4 @@
+/* Whether options and columns fit the existing dataset. Tests: test_dataset_commit.c. */
 #include "base/error.h"
 #include "dataset/commit/commit.h"
 

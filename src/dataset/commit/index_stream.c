@@ -1,3 +1,4 @@
+/* The index of tensors as a stream of Arrow batches. Tests: test_dataset_index.c. */
 #include "base/error.h"
 #include "dataset/commit/commit.h"
 

@@ -1,3 +1,4 @@
+/* The manifest of a commit: totals, schema, segments. Tests: test_dataset_manifest.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/sink.h"

@@ -1,3 +1,4 @@
+/* A manifest as JSON. Tests: test_dataset_manifest.c. */
 #include "base/result.h"
 #include "dataset/read/manifest.h"
 

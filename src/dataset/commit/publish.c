@@ -1,3 +1,4 @@
+/* A prepared commit is published or given up. Tests: test_dataset_commit.c. */
 #include "base/error.h"
 #include "base/job.h"
 #include "base/options.h"

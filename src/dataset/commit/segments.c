@@ -1,3 +1,4 @@
+/* Segments of a manifest are made and put. Tests: test_dataset_segments.c. */
 #include "dataset/commit/swap.h"
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* One manifest replaces another, unless a third came first. Tests: test_dataset_swap.c. */
 #include "base/error.h"
 #include "dataset/commit/swap.h"
 #include "dataset/read/segment.h"

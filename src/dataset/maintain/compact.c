@@ -1,3 +1,4 @@
+/* Compaction as a commit. Tests: test_dataset_compact.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/options.h"

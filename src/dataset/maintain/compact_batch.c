@@ -1,3 +1,4 @@
+/* Batches of a group of shards are divided anew. Tests: test_dataset_compact.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"

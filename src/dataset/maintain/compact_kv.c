@@ -1,3 +1,4 @@
+/* Keyed tensors of a group of shards become one shard. Tests: test_dataset_compact.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-/* Of a group's headers: a file's may have 100 MB, and the order of rows takes some. */
+/* Bytes of a group's headers: a file's may have 100 MB, and the order of rows takes some. */
 #define COMPACT_HEADER (UINT64_C(88) << 20)
 
 /* ── Which shards are rewritten ── */

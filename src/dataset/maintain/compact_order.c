@@ -1,3 +1,4 @@
+/* The order of rows in a compacted shard. Tests: test_dataset_compact.c. */
 #include "base/error.h"
 #include "base/number.h"
 #include "base/order.h"

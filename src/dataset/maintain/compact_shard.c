@@ -1,3 +1,4 @@
+/* One new shard of a compaction. Tests: test_dataset_compact.c. */
 #include "base/error.h"
 #include "dataset/maintain/compact.h"
 

@@ -1,3 +1,4 @@
+/* Garbage is found and removed. Tests: test_dataset_maintain.c, test_dataset_alive.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/maintain/results.h"

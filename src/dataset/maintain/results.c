@@ -1,3 +1,4 @@
+/* Facts and tensors of a dataset as JSON. Tests: test_dataset_maintain.c. */
 #include "base/error.h"
 #include "base/options.h"
 #include "dataset/maintain/results.h"

@@ -1,3 +1,4 @@
+/* An open dataset: its facts and its shards. Tests: test_dataset_whole.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"

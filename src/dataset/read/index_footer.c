@@ -1,3 +1,5 @@
+/* The footer of a Parquet file: a struct in Thrift's compact protocol, its length, "PAR1". Only the
+ * facts of sfti_ds_index are taken from it; no data is read. */
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/order.h"
@@ -5,9 +7,6 @@
 #include "dataset/read/manifest.h"
 
 #include <string.h>
-
-/* The footer of a Parquet file: a struct in Thrift's compact protocol, its length, "PAR1". Only the
- * facts of sfti_ds_index are taken from it; no data is read. */
 
 #define FOOTER_MOST (UINT32_C(64) << 20)
 #define FOOTER_DEPTH 16

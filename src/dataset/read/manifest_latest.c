@@ -1,3 +1,4 @@
+/* Which manifest is in force. Tests: test_dataset_swap.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/read/segment.h"

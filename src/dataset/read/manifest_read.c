@@ -1,3 +1,4 @@
+/* A manifest out of JSON, and its sums. Tests: test_dataset_manifest.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"

@@ -1,3 +1,4 @@
+/* Headers of all shards as one list in the order of keys. Tests: test_dataset_merge.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/job.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-/* Of a run, but all runs together have about WINDOWS if none has less than WINDOW_LEAST. */
+/* Bytes of a run, but all runs together have about WINDOWS if none has less than WINDOW_LEAST. */
 #define WINDOW (UINT64_C(1) << 16)
 #define WINDOW_LEAST (UINT64_C(1) << 12)
 #define WINDOWS (UINT64_C(1) << 28)

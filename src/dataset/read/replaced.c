@@ -1,3 +1,4 @@
+/* Which tensors a later shard replaces. */
 #include "base/error.h"
 #include "base/options.h"
 #include "base/order.h"

@@ -1,3 +1,4 @@
+/* Segments of a manifest are read. Tests: test_dataset_segments.c. */
 #include "dataset/read/segment.h"
 
 #include "base/checked.h"

@@ -1,3 +1,4 @@
+/* Shards of a manifest one by one, and the set of their names. */
 #include "dataset/read/stream.h"
 
 #include "base/endian.h"
@@ -70,8 +71,8 @@ static void names_hex(const char *text, char out[16]) {
     }
 }
 
-/* Of our own names the uuid, and FNV-1a of the numbers before it: enough to tell names apart that
- * were not made to be alike. Of others half of a SHA-256. */
+/* The uuid of our own names, and FNV-1a of the numbers before it: enough to tell names apart that
+ * were not made to be alike. Half of a SHA-256 of other names. */
 static sft_code names_digest(const sfti_ds_names *names, const char *name, char out[16],
                              sft_error *err) {
     char digest[65];

@@ -1,3 +1,4 @@
+/* Rows gathered into batches, each a file. Tests: test_dataset_shards.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/write/writer.h"

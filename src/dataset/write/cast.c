@@ -1,3 +1,4 @@
+/* Casts that lose no value unnoticed. Tests: test_dataset_shards.c. */
 #include "base/endian.h"
 #include "base/error.h"
 #include "dataset/write/writer.h"

@@ -1,3 +1,4 @@
+/* Rows as keyed tensors, gathered into files. Tests: test_dataset_keys.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/splice.h"

@@ -1,3 +1,4 @@
+/* Batches of Arrow that are kept, and pieces of their memory. */
 #include "base/error.h"
 #include "dataset/write/writer.h"
 

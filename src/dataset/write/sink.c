@@ -1,3 +1,4 @@
+/* A sink that hashes what it forwards, and may be finished later. */
 #include "base/error.h"
 #include "dataset/write/sink.h"
 #include "os/os.h"

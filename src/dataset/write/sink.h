@@ -16,7 +16,7 @@ typedef struct sfti_finish_queue {
 sft_code sfti_finish_queue_run(sfti_finish_queue *queue, size_t most, sft_error *err);
 void sfti_finish_queue_abandon(sfti_finish_queue *queue);
 
-/* Of a whole file. */
+/* Digest and size of a whole file. */
 typedef struct sfti_shard_sum {
     char sha256[65];
     uint64_t bytes;

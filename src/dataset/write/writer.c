@@ -1,3 +1,4 @@
+/* The shard writer, from its schema to its receipts. Tests: test_dataset_shards.c. */
 #include "dataset/write/writer.h"
 
 #include "base/checked.h"

@@ -1,6 +1,6 @@
-/* The shard writer: writer.c hands rows to batch.c or kv.c, which read them from Arrow (value.c),
- * gather them as pieces of Arrow's memory (pieces.c) and write them to files (file.c), cast if
- * needed (cast.c), through a sink that hashes (sink.c). */
+/* The shard writer: writer.c hands rows to batch.c or kv.c, which read them from Arrow
+ * (row_values.c), gather them as pieces of Arrow's memory (pieces.c) and write them to files
+ * (shard_file.c), cast if needed (cast.c), through a sink that hashes (sink.c). */
 #ifndef SFTI_DATASET_SHARD_WRITER_H
 #define SFTI_DATASET_SHARD_WRITER_H
 
@@ -139,7 +139,7 @@ void sfti_shard_release(sft_shard_writer *w, const shard_held *but);
 /* Release the memory of a batch with nothing left to write; it stays in the list. */
 void sfti_shard_release_one(shard_held *held);
 
-/* ── value.c ── */
+/* ── row_values.c ── */
 
 /* "column "x", row 3: " and the inner message. */
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
@@ -156,7 +156,7 @@ sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank
 /* Check a batch before its first row is read. */
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err);
 
-/* ── file.c ── */
+/* ── shard_file.c ── */
 
 #define SHARD_CAST_CHUNK 16384 /* elements; a multiple of 8, so that any dtype ends with a byte */
 #define SHARD_CAST_BYTES ((size_t)2 * 8 * SHARD_CAST_CHUNK)

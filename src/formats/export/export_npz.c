@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of dtypes that NumPy does not have: how it saves ml_dtypes' arrays. */
+/* Codes of dtypes that NumPy does not have: how it saves ml_dtypes' arrays. */
 static const char *opaque_code(sft_dtype dtype) {
     const sft_dtype_info *info = sft_dtype_describe(dtype);
     unsigned bits = info ? info->bits : 0;

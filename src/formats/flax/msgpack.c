@@ -1,3 +1,4 @@
+/* Values of MessagePack are read one by one. */
 #include "formats/flax/msgpack.h"
 
 /* Codes from c0 on: what they begin, and the bytes of the number behind them (a length, or the
@@ -45,7 +46,7 @@ static sft_code take_big(sfti_wire *wire, sfti_msgpack *out, uint8_t bytes) {
     return SFT_OK;
 }
 
-/* Of less than a byte's code the value or length is part. */
+/* Codes that have their value or length in them. */
 static void take_short(uint8_t code, sfti_msgpack *out) {
     out->kind = code < 0x80   ? SFTI_MSGPACK_INT
                 : code < 0x90 ? SFTI_MSGPACK_MAP

@@ -1,12 +1,12 @@
+/* GGUF, versions 2 and 3: header, key-value pairs, a row for each tensor, then their bytes, each
+ * at the next multiple of the alignment behind the one before: no gap, no overlap, in order.
+ * Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
 #include "base/endian.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* GGUF, versions 2 and 3: header, key-value pairs, a row for each tensor, then their bytes, each
- * at the next multiple of the alignment behind the one before: no gap, no overlap, in order. */
 
 #define SFTI_GGUF_MOST_DIMENSION (UINT64_C(1) << 63)
 

@@ -104,7 +104,7 @@ sft_code sfti_gguf_string(sfti_gguf_cursor *c, uint64_t most, sft_span *out);
 typedef struct sfti_gguf_pairs {
     uint64_t alignment; /* of tensors' bytes, a power of two */
     bool is_model;      /* it names an architecture */
-    /* Of a model in several files; 1, 0 and UINT64_MAX if the pairs do not tell. */
+    /* For a model in several files; 1, 0 and UINT64_MAX if the pairs do not tell. */
     uint64_t split_count, split_number, split_tensors;
 } sfti_gguf_pairs;
 

@@ -1,3 +1,4 @@
+/* Blocks of GGUF unpacked by AVX2. Tests: test_import_blocks.c. */
 #include "base/cpu.h"
 #include "formats/gguf/gguf.h"
 

@@ -1,3 +1,4 @@
+/* Blocks of GGUF unpacked in portable C. Tests: test_import_blocks.c. */
 #include "base/endian.h"
 #include "formats/gguf/gguf.h"
 

@@ -1,3 +1,4 @@
+/* Numbers and strings of a GGUF file. Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
 #include "base/endian.h"

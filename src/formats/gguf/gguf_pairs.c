@@ -1,3 +1,4 @@
+/* Key-value pairs of a GGUF file. Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
 #include "base/number.h"

@@ -1,3 +1,4 @@
+/* The table of GGUF's types. Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
 #define PLAIN(name, bytes, dtype) { { name, 1, bytes, NULL }, dtype, NULL }

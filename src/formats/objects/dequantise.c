@@ -1,3 +1,4 @@
+/* Quantised integers as numbers, computed when they are read. */
 #include "formats/objects/rebuild_parts.h"
 
 #include "base/endian.h"

@@ -1,3 +1,4 @@
+/* Arrays that Paddle cut into slices are put together. */
 #include "formats/objects/rebuild.h"
 
 #include "formats/pickle/globals.h"

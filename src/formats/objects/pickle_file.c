@@ -1,3 +1,4 @@
+/* Files that are one pickle of arrays. Tests: test_import_pickle.c. */
 #include "formats/objects/rebuild.h"
 #include "formats/parts/roots.h"
 

@@ -1,3 +1,4 @@
+/* What a pickle's objects stand for. Tests: test_import_pickle.c. */
 #include "formats/objects/rebuild_parts.h"
 
 #include <string.h>

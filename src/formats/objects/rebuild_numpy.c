@@ -1,3 +1,4 @@
+/* NumPy's arrays and scalars in a pickle. Tests: test_import_pickle.c. */
 #include "formats/objects/rebuild_parts.h"
 
 #include <string.h>
@@ -179,7 +180,7 @@ sft_code sfti_rebuild_array(sfti_rebuild *r, sfti_value *value) {
     return array_make(r, value, items[1], items[2], fortran, items[4]);
 }
 
-/* Of protocol 5: (bytes, dtype, shape, order). */
+/* An array of protocol 5: (bytes, dtype, shape, order). */
 sft_code sfti_rebuild_buffer(sfti_rebuild *r, sfti_value *value) {
     const sfti_value *args = value->u.object->args;
     if (args->count != 4) return SFT_OK;

@@ -1,3 +1,4 @@
+/* What values become: tensors, refusals, maps. Tests: test_import_pickle.c. */
 #include "formats/objects/rebuild_parts.h"
 
 #include <stdio.h>

@@ -56,7 +56,7 @@ typedef struct sfti_dequantise {
     uint64_t begin, elements;
     sft_dtype dtype; /* one that sfti_dequantise_takes */
     uint8_t swap;
-    /* Of element i, those of channel i / inner % channels. */
+    /* Element i has those of channel i / inner % channels. */
     double *scales, *zeros;
     uint64_t channels, inner;
 } sfti_dequantise;

@@ -1,3 +1,4 @@
+/* PyTorch's plain tensors in a pickle. Tests: test_import_torch.c. */
 #include "formats/objects/rebuild_parts.h"
 
 /* Arguments of _rebuild_tensor and its successors. */

@@ -1,3 +1,4 @@
+/* PyTorch's quantised and sparse tensors. Tests: test_import_torch.c. */
 #include "base/endian.h"
 #include "base/number.h"
 #include "formats/objects/rebuild_parts.h"

@@ -1,3 +1,4 @@
+/* What PyTorch's functions make of tensors. Tests: test_import_torch.c. */
 #include "formats/objects/rebuild_parts.h"
 
 /* The value becomes what its argument has become. */

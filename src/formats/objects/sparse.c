@@ -1,3 +1,4 @@
+/* Sparse tensors in coordinates, dense where they are read. */
 #include "formats/objects/rebuild_parts.h"
 
 #include "formats/parts/state.h"

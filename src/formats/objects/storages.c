@@ -1,3 +1,4 @@
+/* PyTorch's storages by their keys. Tests: test_import_torch.c. */
 #include "formats/objects/storages.h"
 
 #include "os/io.h"

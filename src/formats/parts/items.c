@@ -1,3 +1,4 @@
+/* What readers add to an import: tensors, notes, names, checksums. */
 #include "base/names.h"
 #include "base/utf8.h"
 #include "formats/parts/state.h"

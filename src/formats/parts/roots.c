@@ -1,3 +1,4 @@
+/* A tree of values becomes tensors, and a report of the rest. */
 #include "formats/parts/roots.h"
 
 #include "base/endian.h"

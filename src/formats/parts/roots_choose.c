@@ -1,3 +1,4 @@
+/* Which branch of a tree of values is the model's. */
 #include "formats/parts/roots_sum.h"
 
 #include "base/number.h"

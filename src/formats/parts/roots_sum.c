@@ -1,3 +1,4 @@
+/* What hangs beneath each value of a tree. */
 #include "formats/parts/roots_sum.h"
 
 #include "base/names.h"

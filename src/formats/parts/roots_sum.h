@@ -39,7 +39,7 @@ bool sfti_value_child(const sfti_value *value, uint64_t i, sfti_child *out);
 sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_t *looked);
 /* Count all that hangs beneath a value. SFT_FOREIGN_AMBIGUOUS: a map has a key twice. */
 sft_code sfti_subtrees_count(sfti_subtrees *sums, sfti_value *root);
-/* Of any value that was reached then. */
+/* The sums of any value that was reached then. */
 sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value);
 /* Whether a child may be entered from its container: not if it contains that in turn. */
 bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,

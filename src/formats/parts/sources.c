@@ -1,3 +1,4 @@
+/* Bytes of an import: the input, other files, pieces, the workspace. */
 #include "base/announce.h"
 #include "base/files.h"
 #include "base/portable.h"

@@ -1,3 +1,4 @@
+/* Names of kinds of values. */
 #include "formats/parts/value.h"
 
 const char *sfti_value_kind_name(uint8_t kind) {

@@ -1,3 +1,4 @@
+/* Fields of protocol buffers are read one by one. */
 #include "formats/parts/wire.h"
 
 sft_code sfti_wire_open(sfti_import *im, const sft_source *source, uint64_t begin, uint64_t end,

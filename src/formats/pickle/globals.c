@@ -1,3 +1,4 @@
+/* What names of Python mean. Tests: test_import_pickle.c. */
 #include "formats/pickle/globals.h"
 
 #include <string.h>

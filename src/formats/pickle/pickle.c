@@ -1,3 +1,4 @@
+/* A pickle is run, opcode by opcode. Tests: test_import_pickle.c. */
 #include "formats/pickle/pickle.h"
 
 #include "base/endian.h"

@@ -1,3 +1,4 @@
+/* Bytes of a pickle, read forward. Tests: test_import_pickle.c. */
 #include "formats/pickle/pickle_scan.h"
 
 #include <string.h>

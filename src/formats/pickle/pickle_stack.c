@@ -1,3 +1,4 @@
+/* The pickle machine's stack, memo and globals. Tests: test_import_pickle.c. */
 #include "formats/pickle/pickle_stack.h"
 
 #include "base/names.h"

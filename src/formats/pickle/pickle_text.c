@@ -1,3 +1,4 @@
+/* Numbers and escapes in lines of a pickle. Tests: test_import_pickle.c. */
 #include "formats/pickle/pickle_stack.h"
 
 #include "base/utf8.h"

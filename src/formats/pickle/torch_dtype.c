@@ -1,3 +1,4 @@
+/* The table of PyTorch's element types. */
 #include "formats/pickle/globals.h"
 
 #define NO_DTYPE SFT_U8

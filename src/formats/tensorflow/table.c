@@ -1,3 +1,4 @@
+/* Sorted tables of LevelDB are read. */
 #include "formats/tensorflow/table.h"
 
 #include "base/crc32.h"

@@ -1,3 +1,4 @@
+/* Tensors out of a pickle of PyTorch. */
 #include "formats/torch/torch.h"
 
 #include "formats/parts/roots.h"

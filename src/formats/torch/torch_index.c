@@ -1,3 +1,5 @@
+/* pytorch_model.bin.index.json: {"metadata": …, "weight_map": {tensor: shard}}. Each tensor must
+ * be in the shard that the map says, and in no other. */
 #include "base/json.h"
 #include "base/names.h"
 #include "base/order.h"
@@ -5,9 +7,6 @@
 #include "os/io.h"
 
 #include <string.h>
-
-/* pytorch_model.bin.index.json: {"metadata": …, "weight_map": {tensor: shard}}. Each tensor must
- * be in the shard that the map says, and in no other. */
 
 #define MOST_INDEX_BYTES (UINT64_C(256) << 20)
 

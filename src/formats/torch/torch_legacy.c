@@ -1,3 +1,4 @@
+/* PyTorch before 1.6: pickles, then storages. Tests: test_import_torch.c. */
 #include "base/announce.h"
 #include "base/endian.h"
 #include "formats/torch/torch.h"

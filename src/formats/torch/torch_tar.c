@@ -1,15 +1,16 @@
+/* PyTorch before 0.1.10: a tar archive of three members that matter.
+ *   storages  a pickled count; for each (key, location, type) pickled, an i64 of elements and
+ *             their bytes; then a pickled list of (key, key of the whole, first element, elements)
+ *   tensors   a pickled count; for each (key, key of its storage, type) pickled, i32 dimensions,
+ *             4 bytes, i64 sizes, i64 strides, i64 offset
+ *   pickle    the object, whose persistent ids are keys of tensors and storages
+ * Tests: test_import_torch.c. */
 #include "base/endian.h"
 #include "formats/torch/torch.h"
 #include "os/io.h"
 
 #include <string.h>
 
-/* PyTorch before 0.1.10: a tar archive of three members that matter.
- *   storages  a pickled count; for each (key, location, type) pickled, an i64 of elements and
- *             their bytes; then a pickled list of (key, key of the whole, first element, elements)
- *   tensors   a pickled count; for each (key, key of its storage, type) pickled, i32 dimensions,
- *             4 bytes, i64 sizes, i64 strides, i64 offset
- *   pickle    the object, whose persistent ids are keys of tensors and storages */
 #define TAR_BLOCK 512
 #define TAR_MOST 262144 /* storages and tensors */
 

@@ -1,3 +1,4 @@
+/* PyTorch from 1.6 on: a zip archive. Tests: test_import_torch.c. */
 #include "base/announce.h"
 #include "formats/torch/torch.h"
 #include "formats/zip/zip.h"

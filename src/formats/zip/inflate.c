@@ -1,3 +1,4 @@
+/* Deflated entries as sources. Tests: test_import_zip.c. */
 #include "formats/zip/zip.h"
 
 #include "base/crc32.h"

@@ -1,3 +1,4 @@
+/* A zip archive's directory and local headers. Tests: test_import_zip.c. */
 #include "formats/zip/zip.h"
 
 #include "base/announce.h"
@@ -9,7 +10,7 @@
 
 #include <string.h>
 
-/* Of the archive's bytes; local headers that are near one another come in one read. */
+/* The archive's bytes; local headers that are near one another come in one read. */
 #define ZIP_WINDOW ((size_t)192 << 10)
 #define ZIP_WINDOW_FEW ((size_t)512)
 

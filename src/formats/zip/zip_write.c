@@ -1,3 +1,4 @@
+/* A zip archive of tensors is written. Tests: test_export.c. */
 #include "formats/zip/zip_write.h"
 
 #include "base/crc32.h"

@@ -1,3 +1,6 @@
+/* Values of blocks, computed as they are read: F32 first, then rounded once. Any range can be
+ * read; what is computed at once is a piece of a few thousand elements, which stays in a core's
+ * cache. Tests: test_import_blocks.c. */
 #include "base/announce.h"
 #include "base/endian.h"
 #include "formats/parts/state.h"
@@ -5,10 +8,6 @@
 #include "safetensors_convert.h"
 
 #include <string.h>
-
-/* Values of blocks, computed as they are read: F32 first, then rounded once. Any range can be
- * read; what is computed at once is a piece of a few thousand elements, which stays in a core's
- * cache. */
 
 #define PIECE_ELEMENTS ((size_t)4096)
 

@@ -1,3 +1,4 @@
+/* What callers ask of an import that is open. */
 #include "formats/parts/state.h"
 
 sft_import_format sft_import_format_of(const sft_import *import) {

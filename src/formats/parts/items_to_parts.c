@@ -1,10 +1,3 @@
-#include "base/names.h"
-#include "base/order.h"
-#include "formats/parts/state.h"
-#include "os/io.h"
-
-#include <string.h>
-
 /* Items become tensors of the result, in this order:
  *   1. names: the prefix is taken off; dtypes: options.as is asked
  *   2. names are compared: two of one name are SFT_FOREIGN_NAME, also if they share bytes
@@ -12,6 +5,12 @@
  *   4. the result's size is limited, before anything is computed
  *   5. each gets its source
  *   6. metadata: of two values of a key the first counts */
+#include "base/names.h"
+#include "base/order.h"
+#include "formats/parts/state.h"
+#include "os/io.h"
+
+#include <string.h>
 
 /* ── 1 ── */
 

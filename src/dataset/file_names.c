@@ -1,3 +1,4 @@
+/* Names of files and folders of a dataset: made and recognised. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "dataset/dataset.h"

@@ -1,14 +1,14 @@
-#include "base/announce.h"
-#include "formats/parts/state.h"
-
-#include <string.h>
-
 /* Tensors whose elements stand at strides, big-endian, or are to be conjugated or negated: blocks
  * of up to SFTI_WORK_BYTES are put together in the workspace and served from there.
  *
  * A block is a box of the tensor: one index of each outer dimension, `rows` of dimension `split`,
  * and all of the inner ones. Its elements are read in the order in which they are stored (runs of
- * the dimension with the least stride) into work.in, and put in row-major order into work.out. */
+ * the dimension with the least stride) into work.in, and put in row-major order into work.out.
+ * Tests: test_import_view.c. */
+#include "base/announce.h"
+#include "formats/parts/state.h"
+
+#include <string.h>
 
 #define GAP_BYTES 512 /* elements nearer than this are read with what stands between them */
 
@@ -254,7 +254,7 @@ static sft_code read_view(void *ctx, uint64_t offset, void *into, size_t len, si
     return code;
 }
 
-/* Of a tensor that is read whole: from its first element to its last, unless most of that is
+/* A tensor that is read whole: from its first element to its last, unless most of that is
  * none of it. */
 static void expect_view(void *ctx, const sft_run *runs, size_t count) {
     const view_source *v = ctx;

@@ -1,3 +1,4 @@
+/* One file of a shard writer, from its plan to its receipt. Tests: test_dataset_shards.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/job.h"

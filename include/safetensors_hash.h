@@ -156,7 +156,7 @@ SFT_API void sft_hash_cache_close(sft_hash_cache *cache);
 
 /* ── Files ───────────────────────────────────────────────────────────────── */
 
-/* Opens a file of another format as a set: sft_import_open_set of safetensors_import.h.
+/* Opens a file of another format as a set, as sft_import_open_set (safetensors_import.h) does.
  * @since 0.2 */
 typedef sft_code (*sft_open_other_fn)(const char *path, const sft_open_options *options,
                                       sft_set **out, sft_error *err);

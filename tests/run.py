@@ -73,7 +73,7 @@ SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
             "tools/browser_env.sh", BROWSER}
 # So do these, for the two to end at the same time.
-SECOND = {"convert", "import-hostile", "mutate"}
+SECOND = {"convert", "import-hostile", "mutate", "schema"}
 SAYING = threading.Lock()
 RUNNING = set()
 
@@ -176,6 +176,8 @@ SUITES = [
     ("page-unit", "test", 300, [BROWSER, "tests/page/unit.py"], BROWSER),
     ("page", "test", 900, [BROWSER, "tests/page/run.py"], BROWSER),
     ("official", "test", 900, [VENV, "tests/compat/official_suite.py"],
+     "tests/compat/official_suite.py"),
+    ("official-set", "long", 300, [VENV, "tests/compat/official_suite.py", "--official"],
      "tests/compat/official_suite.py"),
     ("mutate", "test", 900, [PY, "tests/mutate.py"], "tests/mutate.py"),
     ("asan", "test", 2700, [PY, "tests/run.py", "asan-short"], "tests/run.py"),

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """The test suite of the official package, run on ours.
 
-    official_suite.py [--required FILE]
+    official_suite.py [--official | --update]
 
 The suite comes from the source package of the official release, which is pinned by its digest
-and cached outside the clone; nothing of it is kept in the project. It runs three times, each
-time in a fresh temporary copy, because it writes to its working directory:
+and cached outside the clone; nothing of it is kept in the project but the names of the tests that
+pass with the official binary, in official_required.txt. It runs twice, each time in a fresh
+temporary copy, because it writes to its working directory:
 
-  official    with the official binary: what passes here is the required set
   extension   the official Python files over our extension
   package     our whole package under the name safetensors (bindings/python/standin)
 
-Every test of the required set must pass in the second and third run. Run it by a Python that
+Every required test must pass in both runs. --official runs it with the official binary alone,
+where the same tests must pass; --update writes their names anew. Run it by a Python that
 has libsafetensors, the official package, numpy, torch and pytest.
 """
 import argparse
@@ -27,7 +28,7 @@ import time
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+REQUIRED = os.path.join(ROOT, "tests", "compat", "official_required.txt")
 STANDIN = os.path.join(ROOT, "bindings", "python", "standin")
 
 VERSION = "0.8.0"
@@ -193,8 +194,8 @@ def passed(rows):
     return good - {row["id"] for row in rows if row.get("outcome") == "failed"}
 
 
-def required_set(rows, target):
-    """The tests that must pass; written to target, one a line."""
+def passing(rows):
+    """The tests that pass with the official binary."""
     seen = {row["id"] for row in rows if "id" in row}
     if len(seen) < FEWEST:
         raise Broken("only %d tests were collected, expected %d or more" % (len(seen), FEWEST))
@@ -204,11 +205,18 @@ def required_set(rows, target):
         elif row["outcome"] == "failed":
             print("official_suite: fails with the official package too: %s" % row["id"])
     need = passed(rows)
-    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-    with open(target, "w") as out:
-        out.write("".join("%s\n" % name for name in sorted(need)))
-    print("official_suite: %d of %d tests are required: %s" % (len(need), len(seen), target))
+    print("official_suite: %d of %d tests pass" % (len(need), len(seen)))
+    if len(need) < FEWEST:
+        raise Broken("only %d tests pass with the official package" % len(need))
     return need
+
+
+def compare(found, need):
+    """(passed, failed) of the list; prints what differs."""
+    for name in sorted(found ^ need):
+        print("official_suite: %s %s" % (name, "passes, and is not listed" if name in found
+                                         else "is listed, and does not pass"))
+    return len(found & need), len(found ^ need)
 
 
 def judge(kind, rows, need):
@@ -222,18 +230,26 @@ def judge(kind, rows, need):
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("--required", default=os.path.join(BUILD, "official", "required.txt"))
+    options.add_argument("--official", action="store_true")
+    options.add_argument("--update", action="store_true")
     options = options.parse_args()
     good = bad = 0
+    with open(REQUIRED, encoding="utf-8") as names:
+        need = set(names.read().split())
     try:
         with tempfile.TemporaryDirectory(prefix="official-") as work:
             tests, python = unpack(archive(), work)
-            need = required_set(run("official", tests, python), options.required)
-            if len(need) < FEWEST:
-                raise Broken("only %d tests pass with the official package" % len(need))
-            for kind in ("extension", "package"):
-                ok, failed = judge(kind, run(kind, tests, python), need)
-                good, bad = good + ok, bad + failed
+            if options.official or options.update:
+                found = passing(run("official", tests, python))
+                if options.update:
+                    need = found
+                    with open(REQUIRED, "w", encoding="utf-8") as out:
+                        out.write("".join("%s\n" % name for name in sorted(found)))
+                good, bad = compare(found, need)
+            else:
+                for kind in ("extension", "package"):
+                    ok, failed = judge(kind, run(kind, tests, python), need)
+                    good, bad = good + ok, bad + failed
     except (Broken, OSError, subprocess.TimeoutExpired) as error:
         print("official_suite: %s" % error)
         bad += 1

@@ -92,16 +92,16 @@ def test_tails(spark, out, strategy, sizes):
 # ── KV mode ──
 
 def test_shard_sizes(spark, out):
-    """10 MiB, and no key is lost."""
-    df = spark.range(0, 26, 1, 1).selectExpr(
+    """50 MiB, and no key is lost."""
+    df = spark.range(0, 130, 1, 1).selectExpr(
         "concat('k', id) k", "transform(sequence(0, 262143), i -> cast(id as float)) x")
-    write(df, out, name_col="k", dtype="F32", target_shard_size_mb=10)
+    write(df, out, name_col="k", dtype="F32", target_shard_size_mb=50)
     told = holding.whole(out)
     assert len(told["shards"]) == 3
-    assert all(one["bytes"] <= 1.2 * 10 * 2 ** 20 for one in told["shards"])
+    assert all(one["bytes"] <= 1.2 * 50 * 2 ** 20 for one in told["shards"])
     got = holding.keyed(out)
-    assert sorted(got) == sorted("k%d__x" % i for i in range(26))
-    assert all((got["k%d__x" % i] == i).all() for i in range(26))
+    assert sorted(got) == sorted("k%d__x" % i for i in range(130))
+    assert all((got["k%d__x" % i] == i).all() for i in range(130))
 
 
 def test_names(spark, out):

@@ -364,7 +364,7 @@ assert mine.sums["requests"] == 0
 # Forks while another thread reads, and so while the pool has work that the child's never ends.
 FORKED_MEANWHILE = """
 import os, signal, sys, threading, time, warnings
-import libsafetensors
+import libsafetensors, numpy
 warnings.simplefilter("ignore")
 file = libsafetensors.open(sys.argv[1])
 threading.Thread(target=file.numpy, daemon=True).start()

@@ -28,16 +28,6 @@ typedef struct catalog_command {
 
 /* ── The page ── */
 
-/* What a link out of the folders leads to is not quoted in the page, as messages do. */
-static void hide_quotes(catalog_command *run, cli_model *model) {
-    char real[CLI_REAL_SIZE];
-    catalog_places *places = &run->run.places;
-    if (cli_is_remote(run->run.c, model->path) || !places_real(places, model->path, real)
-        || places_has(places, real)) return;
-    (void)sfti_fail(&model->err, model->err.code, SFT_NO_OFFSET, "%s",
-                    sft_code_describe(model->err.code)->sentence);
-}
-
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
 static void add_model(void *ctx, cli_model *model) {
     catalog_command *run = ctx;
@@ -61,7 +51,12 @@ static void add_model(void *ctx, cli_model *model) {
         cli_progress_end(&run->progress);
         if (model->input->is_found) cli_fail_found(c, model->input, model->path, &model->err);
         else cli_refuse(c, model->path, &model->err);
-        hide_quotes(run, model);
+        /* what a link out of the folders leads to is not quoted in the page, as messages do */
+        char real[CLI_REAL_SIZE];
+        if (!cli_is_remote(c, model->path) && places_real(&run->run.places, model->path, real)
+            && !places_has(&run->run.places, real))
+            (void)sfti_fail(&model->err, model->err.code, SFT_NO_OFFSET, "%s",
+                            sft_code_describe(model->err.code)->sentence);
         run->broken++;
     }
     if (whole || !run->compute.where.count)

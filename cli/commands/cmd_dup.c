@@ -312,18 +312,6 @@ static void print_group(dup_run *run, const dup_group *group) {
     cli_fit_end(&fit);
 }
 
-/* A row for each model. */
-static void tsv_group(dup_run *run, const dup_group *group, size_t number) {
-    cli *c = run->c;
-    if (number == 1) cli_text(&c->out, "group\tby\tbytes_wasted\tpath\n");
-    for (size_t i = 0; i < group->count; i++) {
-        cli_printf(&c->out, "%zu\t%s\t%" PRIu64 "\t", number, dup_names[group->by],
-                   group->wasted);
-        cli_cell(c, sft_span_cstr(run->models[run->members[group->first + i]].path));
-        cli_text(&c->out, "\n");
-    }
-}
-
 static void json_group(dup_run *run, const dup_group *group) {
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink = cli_result_sink(run->c);
@@ -355,8 +343,14 @@ static void tell_groups(dup_run *run) {
         wasted += group->wasted;
         if (run->c->set.format == CLI_JSON) cli_text(out, i ? ",\n" : "\n");
         if (cli_is_json(run->c)) json_group(run, group);
-        else if (run->c->set.format == CLI_TSV) tsv_group(run, group, i + 1);
-        else print_group(run, group);
+        else if (run->c->set.format != CLI_TSV) print_group(run, group);
+        if (i == 0 && run->c->set.format == CLI_TSV)
+            cli_text(out, "group\tby\tbytes_wasted\tpath\n");
+        for (size_t k = 0; run->c->set.format == CLI_TSV && k < group->count; k++) {
+            cli_printf(out, "%zu\t%s\t%" PRIu64 "\t", i + 1, dup_names[group->by], group->wasted);
+            cli_cell(run->c, sft_span_cstr(run->models[run->members[group->first + k]].path));
+            cli_text(out, "\n");
+        }
         if (run->c->set.format == CLI_JSONL) cli_text(out, "\n");
     }
     if (run->c->set.format == CLI_JSON)

@@ -34,23 +34,6 @@ static sft_code say_set(convert_run *run, const import_list *list, sft_error *er
     return SFT_OK;
 }
 
-static sft_code save_set(convert_run *run, const import_list *list, sft_error *err) {
-    cli_progress progress;
-    const cli *c = run->c;
-    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
-    options.no_sync = c->set.no_sync != 0;
-    options.in_place_unsafe = c->set.in_place_unsafe != 0;
-    options.mode = sft_set_output_mode(run->parts.sets[0], NULL);
-    sft_job job = cli_progress_begin(&progress, run->c, c->set.output);
-    sft_code code = sft_import_verify(c->import, &job, err);
-    if (!code)
-        code = sft_save_set(c->set.output, list->parts, list->shard_of, list->count, list->shards,
-                            sft_import_metadata(c->import), sft_import_metadata_count(c->import),
-                            &options, &job, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
 /* ── Into one file ── */
 
 static sft_code import_file(convert_run *run, const import_list *list, sft_error *err) {
@@ -97,7 +80,20 @@ sft_code convert_import(convert_run *run, sft_error *err) {
     /* shards without any tensor (all of them are aliases) are not written */
     if (!cli_renumber(arena, list.shard_of, list.count, shards, &list.shards))
         code = sfti_fail_memory(err, shards);
-    if (!code && !c->set.dry_run) code = save_set(run, &list, err);
+    if (!code && !c->set.dry_run) {
+        cli_progress progress;
+        sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+        options.no_sync = c->set.no_sync != 0;
+        options.in_place_unsafe = c->set.in_place_unsafe != 0;
+        options.mode = sft_set_output_mode(run->parts.sets[0], NULL);
+        sft_job job = cli_progress_begin(&progress, run->c, c->set.output);
+        code = sft_import_verify(c->import, &job, err);
+        if (!code)
+            code = sft_save_set(c->set.output, list.parts, list.shard_of, list.count, list.shards,
+                                sft_import_metadata(c->import),
+                                sft_import_metadata_count(c->import), &options, &job, err);
+        cli_progress_end(&progress);
+    }
     return code ? code : say_set(run, &list, err);
 }
 

@@ -72,30 +72,6 @@ static void info_how(cli_out *out, const sft_node *result) {
     }
 }
 
-static void info_shards(cli_out *out, const sft_node *result) {
-    uint64_t shadowed = number_of(result, "shadowed");
-    put_label(out, "shards");
-    cli_printf(out, "%" PRIu64 ", ", number_of(result, "shards"));
-    size_of(out, number_of(result, "bytes"));
-    cli_text(out, "\n");
-    if (sft_node_text(result, "tensors").len == 0) return;
-    put_label(out, "tensors");
-    cli_printf(out, "%" PRIu64, number_of(result, "tensors"));
-    if (shadowed) cli_printf(out, ", %" PRIu64 " of them shadowed by later ones", shadowed);
-    cli_text(out, "\n");
-}
-
-static void info_origin(cli_out *out, const sft_node *result) {
-    sft_span generator = sft_node_text(result, "generator"), index = sft_node_text(result, "index");
-    put_label(out, "index");
-    if (index.len) cli_escaped(out, index);
-    else cli_text(out, generator.len ? "none" : "not told");
-    cli_text(out, "\n");
-    if (!generator.len) return;
-    put_label(out, "written by");
-    cli_fill(out, "%, commit %\n", generator, sft_node_text(result, "commit"));
-}
-
 void dataset_label(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
     sft_span mode = sft_node_text(result, "mode");
@@ -110,7 +86,17 @@ void dataset_label(cli *c, const char *path, const sft_node *result) {
     if (padded) cli_printf(out, ", %" PRIu64 " of them padding", padded);
     if (dropped) cli_printf(out, "; %" PRIu64 " dropped by tail_strategy", dropped);
     cli_text(out, "\n");
-    info_shards(out, result);
+    uint64_t shadowed = number_of(result, "shadowed");
+    put_label(out, "shards");
+    cli_printf(out, "%" PRIu64 ", ", number_of(result, "shards"));
+    size_of(out, number_of(result, "bytes"));
+    cli_text(out, "\n");
+    if (sft_node_text(result, "tensors").len > 0) {
+        put_label(out, "tensors");
+        cli_printf(out, "%" PRIu64, number_of(result, "tensors"));
+        if (shadowed) cli_printf(out, ", %" PRIu64 " of them shadowed by later ones", shadowed);
+        cli_text(out, "\n");
+    }
     info_how(out, result);
     const sft_node *columns = cli_first(result, "columns");
     for (const sft_node *one = columns; one; one = one->next)
@@ -120,7 +106,14 @@ void dataset_label(cli *c, const char *path, const sft_node *result) {
         count_of(out, number_of(result, "segments"), "segment");
         cli_text(out, "\n");
     }
-    info_origin(out, result);
+    sft_span generator = sft_node_text(result, "generator"), index = sft_node_text(result, "index");
+    put_label(out, "index");
+    if (index.len) cli_escaped(out, index);
+    else cli_text(out, generator.len ? "none" : "not told");
+    cli_text(out, "\n");
+    if (!generator.len) return;
+    put_label(out, "written by");
+    cli_fill(out, "%, commit %\n", generator, sft_node_text(result, "commit"));
 }
 
 void dataset_print_info(cli *c, const char *path, const sft_node *result) {

@@ -148,23 +148,6 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
 
 /* ── -c: what a list says ── */
 
-static void print_claim(hash_run *run, const sft_hash_result *result,
-                        const sft_hash_claim *claim, bool named) {
-    cli_out *out = &run->c->out;
-    bool agrees = sft_hash_agrees(&result->hashes, claim);
-    if (run->c->set.status_only || (agrees && run->c->set.quiet)) return;
-    const char *found = sft_hashes_get(&result->hashes, claim->algo);
-    cli_path(out, result->path, ": ");
-    if (named) cli_printf(out, "%s ", sft_hash_name(claim->algo));
-    if (agrees) {
-        cli_text(out, "OK\n");
-        return;
-    }
-    cli_styled(out, CLI_RED, "FAILED");
-    cli_fill(out, ", expected %", claim->text);
-    cli_printf(out, ", found %s\n", found ? found : "none");
-}
-
 static bool each_claimed(void *ctx, const sft_hash_result *result) {
     hash_run *run = ctx;
     const cli_sums_of *of = &run->sums->paths[run->offset + result->index];
@@ -175,8 +158,19 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
         return !cli_is_over(run->c);
     }
     for (size_t i = 0; i < of->count; i++) {
-        if (!cli_is_json(run->c)) print_claim(run, result, &claims[i], of->count > 1);
-        run->differ += !sft_hash_agrees(&result->hashes, &claims[i]);
+        cli_out *out = &run->c->out;
+        bool agrees = sft_hash_agrees(&result->hashes, &claims[i]);
+        run->differ += !agrees;
+        if (cli_is_json(run->c) || run->c->set.status_only) continue;
+        if (agrees && run->c->set.quiet) continue;
+        const char *found = sft_hashes_get(&result->hashes, claims[i].algo);
+        cli_path(out, result->path, ": ");
+        if (of->count > 1) cli_printf(out, "%s ", sft_hash_name(claims[i].algo));
+        if (agrees) cli_text(out, "OK\n");
+        if (agrees) continue;
+        cli_styled(out, CLI_RED, "FAILED");
+        cli_fill(out, ", expected %", claims[i].text);
+        cli_printf(out, ", found %s\n", found ? found : "none");
     }
     if (cli_is_json(run->c)) json_result(run->c, result->path, result, claims, of->count);
     return !cli_is_over(run->c);

@@ -23,38 +23,11 @@ static sft_span copied(cli_list *list, sft_span text) {
     return copy ? (sft_span){ copy, text.len } : (sft_span){ "", 0 };
 }
 
-/* The same, of a long text both ends. */
-static sft_span kept(cli_list *list, sft_span text) {
-    char buffer[CELL_BYTES + 3];
-    size_t head = CELL_BYTES * 2 / 3, tail = CELL_BYTES - head;
-    if (text.len <= CELL_BYTES) return copied(list, text);
-    while (head > 0 && ((unsigned char)text.data[head] & 0xC0) == 0x80) head--;
-    while (tail > 0 && ((unsigned char)text.data[text.len - tail] & 0xC0) == 0x80) tail--;
-    memcpy(buffer, text.data, head);
-    memcpy(buffer + head, "\xE2\x80\xA6", 3);
-    memcpy(buffer + head + 3, text.data + text.len - tail, tail);
-    return copied(list, (sft_span){ buffer, head + 3 + tail });
-}
-
 static sft_span small_letters(cli_list *list, sft_span text) {
     char *copy = text.len ? sfti_arena_copy(&list->arena, text.data, text.len) : NULL;
     list->failed = list->failed || (text.len && !copy);
     for (size_t i = 0; copy && i < text.len; i++) copy[i] = cli_lower(copy[i]);
     return copy ? (sft_span){ copy, text.len } : (sft_span){ "", 0 };
-}
-
-static sft_span trigger_words(cli_list *list, const sft_node *root) {
-    char buffer[CELL_BYTES];
-    size_t used = 0;
-    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
-        sft_span text = sft_node_text(one, "text");
-        size_t gap = used ? 2 : 0;
-        if (used + gap + text.len > sizeof buffer) break;
-        memcpy(buffer + used, ", ", gap);
-        if (text.len) memcpy(buffer + used + gap, text.data, text.len);
-        used += gap + text.len;
-    }
-    return copied(list, (sft_span){ buffer, used });
 }
 
 static sft_span date_of(const sft_node *root) {
@@ -71,6 +44,7 @@ static sft_span sure_base(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
 
 static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
                        const sft_node *root) {
+    char cell[CELL_BYTES + 3];
     char buffer[CLI_TITLE_SIZE], size[CLI_NUMBER_SIZE];
     sft_span path = sft_span_cstr(model->path), below;
     bool sized = cli_model_bytes(root, &row->bytes);
@@ -79,10 +53,28 @@ static void fill_cells(cli_list *list, cli_row *row, const cli_model *model,
     sft_span name = sft_node_text(root, "model.name");
     if (!name.len) name = cli_name_of(model->path);
     row->needs_path = !cli_name_tells(name, model->path);
-    row->cells[LIST_NAME] = kept(list, name);
+    if (name.len > CELL_BYTES) { /* both ends of a long one */
+        size_t head = CELL_BYTES * 2 / 3, tail = CELL_BYTES - head;
+        while (head > 0 && ((unsigned char)name.data[head] & 0xC0) == 0x80) head--;
+        while (tail > 0 && ((unsigned char)name.data[name.len - tail] & 0xC0) == 0x80) tail--;
+        memcpy(cell, name.data, head);
+        memcpy(cell + head, "\xE2\x80\xA6", 3);
+        memcpy(cell + head + 3, name.data + name.len - tail, tail);
+        name = (sft_span){ cell, head + 3 + tail };
+    }
+    row->cells[LIST_NAME] = copied(list, name);
     row->cells[LIST_WHAT] = copied(list, cli_title(root, buffer));
     row->cells[LIST_BASE] = copied(list, cli_base_words(root, buffer));
-    row->cells[LIST_WORDS] = trigger_words(list, root);
+    size_t used = 0;
+    for (const sft_node *one = cli_first(root, "trigger_words"); one; one = one->next) {
+        sft_span text = sft_node_text(one, "text");
+        size_t gap = used ? 2 : 0;
+        if (used + gap + text.len > CELL_BYTES) break;
+        memcpy(cell + used, ", ", gap);
+        if (text.len) memcpy(cell + used + gap, text.data, text.len);
+        used += gap + text.len;
+    }
+    row->cells[LIST_WORDS] = copied(list, (sft_span){ cell, used });
     row->cells[LIST_DATE] = copied(list, day);
     /* on a terminal without the folder that was given, or that stands above the group */
     if (list->columns && list->c->set.group_by == LIST_GROUP_FOLDER)

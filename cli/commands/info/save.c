@@ -33,21 +33,6 @@ static bool save_info(cli *c, const cli_model *model, sfti_arena *arena, sft_spa
 
 /* ── The first picture ── */
 
-/* Its URL into buffer; false when the answer has none that may be one. */
-static bool first_picture(sft_span answer, char buffer[CLI_CIVITAI_URL_SIZE]) {
-    sft_span images, url, type;
-    cli_raw image;
-    if (!cli_raw_member(answer, "images", &images)) return false;
-    for (cli_raw_begin(&image, images); cli_raw_next(&image);) {
-        if (!cli_raw_string(image.value, "url", &url) || url.len >= CLI_CIVITAI_URL_SIZE) continue;
-        if (cli_raw_string(image.value, "type", &type) && !cli_is(type, "image")) continue;
-        memcpy(buffer, url.data, url.len);
-        buffer[url.len] = 0;
-        return true;
-    }
-    return false;
-}
-
 static void write_picture(cli *c, const cli_model *model, sft_span bytes, const char *url) {
     sfti_arena arena = { .alloc = c->alloc };
     sft_error err = SFT_ERROR_INIT;
@@ -74,7 +59,17 @@ void cli_save_answer(cli_online *online, const cli_model *model, sft_span answer
     bool wanted = save_info(online->c, model, &arena, answer);
     for (size_t i = 0; !online->c->set.force && sft_info_preview_at(model->info, i, &preview); i++)
         wanted = wanted && preview.path.len == 0; /* a picture file is there */
-    if (wanted && first_picture(answer, url) && cli_civitai_picture(&online->site, url, &bytes)) {
+    sft_span images, found, type;
+    cli_raw image;
+    bool any = false; /* the first picture of the answer, if it has one */
+    if (wanted && cli_raw_member(answer, "images", &images)) {
+        for (cli_raw_begin(&image, images); !any && cli_raw_next(&image);)
+            any = cli_raw_string(image.value, "url", &found) && found.len < sizeof url
+                  && (!cli_raw_string(image.value, "type", &type) || cli_is(type, "image"));
+        if (any) memcpy(url, found.data, found.len);
+        if (any) url[found.len] = 0;
+    }
+    if (any && cli_civitai_picture(&online->site, url, &bytes)) {
         write_picture(online->c, model, (sft_span){ bytes.data, bytes.len }, url);
         sft_buffer_free(&bytes);
     }

@@ -95,19 +95,6 @@ static sft_span copy_text(cli_model *model, sft_span version, const char *key) {
     return copy ? (sft_span){ copy, text.len } : (sft_span){ "", 0 };
 }
 
-/* Among the newest, which stay in order. */
-static void keep_newer(cli_update *update, uint64_t id, sft_span version) {
-    sft_span date = date_of(version);
-    size_t at = update->kept;
-    update->total++;
-    while (at > 0 && is_newer(id, date, update->newer[at - 1].id, update->newer[at - 1].date))
-        at--;
-    if (at == NEWER_MOST) return;
-    size_t last = update->kept < NEWER_MOST ? update->kept++ : NEWER_MOST - 1;
-    memmove(&update->newer[at + 1], &update->newer[at], (last - at) * sizeof *update->newer);
-    update->newer[at] = (newer){ .id = id, .date = date, .entry = version };
-}
-
 static void find_newer(cli_online *online, cli_model *model, cli_update *update, sft_span told) {
     sft_span own, versions, date = { "", 0 }, base = { "", 0 };
     cli_raw one;
@@ -127,9 +114,19 @@ static void find_newer(cli_online *online, cli_model *model, cli_update *update,
         bool same_base = !online->c->set.same_base || base.len == 0
                          || !cli_raw_string(one.value, "baseModel", &other)
                          || cli_same_letters(other, base);
-        if (cli_raw_uint(one.value, "id", &id) && id != update->version_id && published
-            && same_base && is_newer(id, date_of(one.value), update->version_id, date))
-            keep_newer(update, id, one.value);
+        sft_span day = date_of(one.value);
+        if (!cli_raw_uint(one.value, "id", &id) || id == update->version_id || !published
+            || !same_base || !is_newer(id, day, update->version_id, date))
+            continue;
+        /* among the newest, which stay in order */
+        newer *list = update->newer;
+        size_t at = update->kept;
+        update->total++;
+        while (at > 0 && is_newer(id, day, list[at - 1].id, list[at - 1].date)) at--;
+        if (at == NEWER_MOST) continue;
+        size_t last = update->kept < NEWER_MOST ? update->kept++ : NEWER_MOST - 1;
+        memmove(&list[at + 1], &list[at], (last - at) * sizeof *list);
+        list[at] = (newer){ .id = id, .date = day, .entry = one.value };
     }
     for (size_t i = 0; i < update->kept; i++) {
         newer *kept = &update->newer[i];

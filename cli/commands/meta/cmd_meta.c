@@ -424,18 +424,6 @@ static const struct meta_verb *verb_named(const char *name) {
     return NULL;
 }
 
-static const char *clash_of(const cli *c, const struct meta_verb *verb) {
-    bool lists = verb->run == meta_list || verb->run == meta_get || verb->run == meta_header;
-    bool tsv = c->set.format == CLI_TSV;
-    if (c->set.pretty && !lists) return "expected --pretty with list, get and header only";
-    if (tsv && verb->run != meta_list) return "expected --tsv with list only";
-    if (tsv && (c->set.pretty || c->set.to_json))
-        return "expected --tsv without --pretty and --to-json, found both";
-    if (c->set.dry_run && verb->run == meta_recover)
-        return "expected recover without --dry-run, found both";
-    return NULL;
-}
-
 /* For set and rm the models alone: what follows them may look like a URL. */
 static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
                           sft_error *err) {
@@ -463,7 +451,17 @@ static void run_meta(cli *c, char **operands, size_t count) {
         else if (c->set.to_json || is_file) verb = verb_named("list");
     }
     count -= skip;
-    const char *clash = verb ? clash_of(c, verb) : NULL;
+    const char *clash = NULL;
+    if (verb) {
+        bool lists = verb->run == meta_list || verb->run == meta_get || verb->run == meta_header;
+        bool tsv = c->set.format == CLI_TSV;
+        if (c->set.dry_run && verb->run == meta_recover)
+            clash = "recover without --dry-run, found both";
+        if (tsv && (c->set.pretty || c->set.to_json))
+            clash = "--tsv without --pretty and --to-json, found both";
+        if (tsv && verb->run != meta_list) clash = "--tsv with list only";
+        if (c->set.pretty && !lists) clash = "--pretty with list, get and header only";
+    }
     sft_error err = SFT_ERROR_INIT;
     if (!verb) {
         cli_guess guess = cli_guess_begin(sft_span_cstr(operands[0]));
@@ -476,7 +474,7 @@ static void run_meta(cli *c, char **operands, size_t count) {
     } else if (count < verb->least || count > verb->most) {
         usage(c, verb->operands);
     } else if (clash) {
-        usage(c, clash + strlen("expected "));
+        usage(c, clash);
     } else if (take_urls(c, verb, operands + skip, count, &err)) {
         cli_fail_usage(c, &err);
     } else {

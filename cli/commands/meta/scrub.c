@@ -42,17 +42,6 @@ static const struct scrub_folders {
     { "ss_datasets", false },
 };
 
-static const char *key_reason(sft_span key) {
-    char lower[128];
-    size_t len = key.len < sizeof lower ? key.len : sizeof lower;
-    for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
-    for (size_t i = 0; i < sizeof scrub_keys / sizeof *scrub_keys; i++)
-        for (const char *const *glob = scrub_keys[i].globs; *glob; glob++)
-            if (cli_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
-                return scrub_keys[i].reason;
-    return cli_scrub_text(key);
-}
-
 bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *out) {
     static const char picture[] = "data:image/";
     const struct scrub_folders *row = NULL;
@@ -69,7 +58,14 @@ bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *ou
         if (!more) out->value = left;
         return true;
     }
-    out->reason = key_reason(key);
+    char lower[128];
+    size_t len = key.len < sizeof lower ? key.len : sizeof lower;
+    for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
+    for (size_t i = 0; !out->reason && i < sizeof scrub_keys / sizeof *scrub_keys; i++)
+        for (const char *const *glob = scrub_keys[i].globs; *glob && !out->reason; glob++)
+            if (cli_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
+                out->reason = scrub_keys[i].reason;
+    if (!out->reason) out->reason = cli_scrub_text(key);
     if (out->reason) return true;
     if (value.len >= sizeof picture - 1 && memcmp(value.data, picture, sizeof picture - 1) == 0) {
         if (!cli_scrub_picture(value, arena, &found)) return false;

@@ -3,7 +3,6 @@
 #include "catalog/catalog.h"
 
 #include "catalog/text.h"
-#include "support/files.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "catalog/html.h"
 
 #include "base/json_lex.h"
-#include "base/mem.h"
 #include "base/utf8.h"
 #include "catalog/page.h"
 #include "safetensors_hash.h"

@@ -8,7 +8,6 @@
 #include "support/hash.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define BATCH 4096 /* tensors whose histograms are in memory */
 

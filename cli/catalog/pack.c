@@ -143,10 +143,6 @@ sft_code pack_keep(json_pack *pack) {
     return SFT_OK;
 }
 
-static void put_list(sfti_json_writer *w, const char *key) {
-    sfti_json_put_open(w, key, '[');
-}
-
 /* Pieces of JSON one after the other: no commas between them. */
 static void put_piece(sfti_json_writer *w, sft_span piece) {
     w->comma = false;
@@ -156,7 +152,7 @@ static void put_piece(sfti_json_writer *w, sft_span piece) {
 static void put_kept(json_pack *pack, sfti_json_writer *w, const uint32_t *places) {
     sft_span before, value, rest = { pack->kept.data, pack->kept.len };
     char reference[24];
-    put_list(w, "models");
+    sfti_json_put_open(w, "models", '[');
     while ((value = next_marked(&rest, &before)).data) {
         uint32_t number = dict_find(&pack->values, value);
         put_piece(w, before);
@@ -174,10 +170,10 @@ sft_code pack_write(json_pack *pack, sfti_json_writer *w) {
     const catalog_dict *values = &pack->values;
     uint32_t *places = sfti_arena_array(&pack->arena, values->count, sizeof *places), next = 0;
     if (!places) return sfti_fail_memory(pack->err, values->count * sizeof *places);
-    put_list(w, "shapes");
+    sfti_json_put_open(w, "shapes", '[');
     for (size_t i = 0; i < pack->shapes.count; i++) sfti_json_raw(w, pack->shapes.entries[i].text);
     sfti_json_close(w, ']');
-    put_list(w, "shared");
+    sfti_json_put_open(w, "shared", '[');
     for (size_t i = 0; i < values->count; i++) {
         places[i] = values->entries[i].uses > 1 ? next++ : DICT_NONE;
         if (places[i] != DICT_NONE) sfti_json_raw(w, values->entries[i].text);

@@ -7,8 +7,6 @@
 #include "safetensors_dataset.h"
 #include "support/words.h"
 
-#include <string.h>
-
 static void put_fact(sfti_json_writer *w, const char *key, sft_span value, uint64_t trust) {
     sfti_json_put_open(w, key, '{');
     sfti_json_put_text(w, "value", value);

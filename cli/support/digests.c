@@ -2,8 +2,6 @@
 #include "os/os.h"
 #include "support/models.h"
 
-#include <string.h>
-
 /* ── Units ── */
 
 static bool is_list(const cli_model *model) {

@@ -3,12 +3,9 @@
 
 #include "base/files.h"
 #include "edit/dropped.h"
-#include "os/os.h"
 #include "support/cli.h"
-#include "support/files.h"
 #include "support/output.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

@@ -177,15 +177,16 @@ void cli_field_values(cli *c, const sft_node *root, sft_span name, cli_value_fn 
 
 /* ── Lines ── */
 
-void cli_field_text(cli_out *out, sft_span text) {
-    static const char plain[] = "\t\n\r\\", letters[] = "tnr\\";
+/* Escaped, but these characters as a backslash and a letter; letters NULL: as they are. */
+static void put_marked(cli_out *out, sft_span text, const char *marks, const char *letters) {
     while (text.len) {
         size_t len = 0;
-        while (len < text.len && !(text.data[len] && strchr(plain, text.data[len]))) len++;
+        while (len < text.len && !(text.data[len] && strchr(marks, text.data[len]))) len++;
         cli_escaped(out, (sft_span){ text.data, len });
         if (len < text.len) {
-            char pair[2] = { '\\', letters[strchr(plain, text.data[len]) - plain] };
-            cli_put(out, pair, 2);
+            if (letters) cli_text(out, "\\");
+            const char *at = strchr(marks, text.data[len]);
+            cli_put(out, letters ? letters + (at - marks) : at, 1);
             len++;
         }
         text.data += len;
@@ -193,17 +194,11 @@ void cli_field_text(cli_out *out, sft_span text) {
     }
 }
 
-void cli_pasted(cli_out *out, sft_span text) {
-    while (text.len) {
-        const char *slash = memchr(text.data, '\\', text.len);
-        size_t len = slash ? (size_t)(slash - text.data) : text.len;
-        cli_escaped(out, (sft_span){ text.data, len });
-        if (slash) cli_put(out, slash, 1);
-        len += slash != NULL;
-        text.data += len;
-        text.len -= len;
-    }
+void cli_field_text(cli_out *out, sft_span text) {
+    put_marked(out, text, "\t\n\r\\", "tnr\\");
 }
+
+void cli_pasted(cli_out *out, sft_span text) { put_marked(out, text, "\\", NULL); }
 
 typedef struct line_take {
     cli_out *out;

@@ -1,7 +1,6 @@
 /* All inputs of the command line in one list, and the options of hashing. */
 #include "support/hash.h"
 
-#include "base/checked.h"
 #include "safetensors_import.h"
 #include "support/words.h"
 
@@ -10,17 +9,6 @@
 #define THREADS_MOST 1000000
 
 /* ── Inputs ── */
-
-static sft_code join_lists(cli_input_list *g, sft_error *err) {
-    size_t at = 0;
-    for (size_t i = 0; i < g->expanded_count; i++) g->count += g->expanded[i].count;
-    g->items = sfti_arena_take(&g->arena, (g->count + 1) * sizeof *g->items);
-    if (!g->items) return sfti_fail_memory(err, g->count);
-    for (size_t i = 0; i < g->expanded_count; i++)
-        for (size_t j = 0; j < g->expanded[i].count; j++)
-            g->items[at++] = g->expanded[i].items[j];
-    return SFT_OK;
-}
 
 sft_code cli_list_inputs(cli *c, char **operands, size_t count, cli_input_list *out,
                          sft_error *err) {
@@ -35,7 +23,13 @@ sft_code cli_list_inputs(cli *c, char **operands, size_t count, cli_input_list *
                                               &out->expanded[out->expanded_count++], err);
         if (code) return code;
     }
-    return join_lists(out, err);
+    for (size_t i = 0; i < count; i++) out->count += out->expanded[i].count;
+    out->items = sfti_arena_take(&out->arena, (out->count + 1) * sizeof *out->items);
+    if (!out->items) return sfti_fail_memory(err, out->count);
+    for (size_t i = 0, at = 0; i < count; i++)
+        for (size_t j = 0; j < out->expanded[i].count; j++)
+            out->items[at++] = out->expanded[i].items[j];
+    return SFT_OK;
 }
 
 void cli_input_list_free(cli_input_list *list) {

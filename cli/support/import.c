@@ -1,7 +1,6 @@
 /* Models in other formats, opened as sets. */
 #include "support/models.h"
 
-#include "base/mem.h"
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"

@@ -296,18 +296,16 @@ static bool walk_folders(walk *w) {
     return true;
 }
 
-/* Others count where there is nothing else. */
-static void drop_others(walk *w) {
-    bool has_models = false;
-    for (found *f = w->first; f; f = f->next) has_models |= !f->is_other;
-    if (w->others != CLI_ELSE_OTHERS || !has_models) return;
+/* Takes out others that do not count: all, or guesses that their contents prove wrong. */
+static void drop_others(walk *w, bool all) {
     for (found **at = &w->first; *at;) {
-        if (!(*at)->is_other) {
-            at = &(*at)->next;
+        found *f = *at;
+        if (all ? !f->is_other : !f->is_guess || is_other(w, f->input.path)) {
+            at = &f->next;
             continue;
         }
-        count_passed(w, (*at)->input.path);
-        *at = (*at)->next;
+        count_passed(w, f->input.path);
+        *at = f->next;
         w->count--;
     }
 }
@@ -332,16 +330,7 @@ static bool settle_guesses(walk *w) {
         if (f->is_guess) paths[count++] = f->input.path;
     }
     expect_files(w, paths, count);
-    for (found **at = &w->first; *at;) {
-        found *f = *at;
-        if (f->is_guess && !is_other(w, f->input.path)) {
-            count_passed(w, cli_name_of(f->input.path).data);
-            *at = f->next;
-            w->count--;
-        } else {
-            at = &f->next;
-        }
-    }
+    drop_others(w, false);
     return true;
 }
 
@@ -467,8 +456,10 @@ bool cli_is_folder_url(const char *name) {
 /* The models in a folder, which may be one as a whole in another format: a SavedModel. */
 static bool walk_operand(walk *w, const char *operand) {
     sft_import_format format;
-    bool ok = add_folder(w, NULL, operand) && walk_folders(w);
-    drop_others(w);
+    bool ok = add_folder(w, NULL, operand) && walk_folders(w), has_models = false;
+    /* Others count where there is nothing else. */
+    for (const found *f = w->first; f; f = f->next) has_models |= !f->is_other;
+    if (w->others == CLI_ELSE_OTHERS && has_models) drop_others(w, true);
     ok = ok && settle_guesses(w);
     if (!ok || w->count > 0) return ok;
     const cli_listed *listed = listed_folder(w->out, sft_span_cstr(operand));

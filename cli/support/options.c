@@ -27,9 +27,9 @@ const cli_option cli_reading_options[] = {
 };
 
 const cli_option cli_unread_options[] = {
-    { 'v', "verbose", NULL, CLI_FLAG, 1, offsetof(cli_settings, verbose),
+    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
       "list models in folders that cannot be read" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+    END,
 };
 
 const cli_option cli_input_options[] = {

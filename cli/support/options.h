@@ -133,6 +133,10 @@ typedef struct cli_group {
 /* Fail because of how the command was called: a format and its arguments. */
 #define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, __VA_ARGS__)
 
+/* The same with a hint (hints.h). */
+#define cli_usage_hint(err, hint, ...)                                                           \
+    (cli_usage_error(err, __VA_ARGS__), cli_hint(err, hint), SFT_BAD_ARGUMENT)
+
 #define CLI_CSV_SAFE_HELP                                                                   \
     "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \
     "that begin with = + - @ or a double quote)"

@@ -1,7 +1,6 @@
 /* Where the result of a command that writes goes, and whether it may go there. */
 #include "support/output.h"
 
-#include "base/checked.h"
 #include "base/files.h"
 #include "os/io.h"
 #include "os/path.h"
@@ -105,9 +104,8 @@ bool cli_output_is_stream(const cli *c) {
 
 sft_code cli_output_no_stream(const cli *c, sft_error *err) {
     if (!cli_output_is_stream(c)) return SFT_OK;
-    cli_usage_error(err, "expected a path for -o, found - (standard output)");
-    cli_hint(err, CLI_HINT_DASH_FILE);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_hint(err, CLI_HINT_DASH_FILE,
+                          "expected a path for -o, found - (standard output)");
 }
 
 /* Forward from where the descriptor is: behind what the shell has put there. */
@@ -167,9 +165,8 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
         out->stream = true;
         out->options = options;
         if (c->set.terminal || c->set.dry_run || !sfti_os_is_terminal(1)) return SFT_OK;
-        cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
-        cli_hint(err, CLI_HINT_REDIRECT);
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_hint(err, CLI_HINT_REDIRECT,
+                              "expected a file or a pipe for binary output, found a terminal");
     }
     if (out->in_place && strcmp(out->path, "-") == 0)
         return cli_usage_error(err, "expected a file to be changed, found standard input");

@@ -7,7 +7,6 @@
 #include "support/models.h"
 #include "support/remote.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* ── Models ── */

@@ -2,7 +2,6 @@
 #include "support/raw.h"
 
 #include "base/utf8.h"
-#include "support/words.h"
 
 #include <string.h>
 
@@ -39,14 +38,8 @@ bool cli_raw_next(cli_raw *raw) {
 }
 
 bool cli_raw_member(sft_span object, const char *key, sft_span *value) {
-    cli_raw raw;
-    if (object.len == 0 || *object.data != '{') return false;
-    for (cli_raw_begin(&raw, object); cli_raw_next(&raw);) {
-        if (!cli_is(raw.key, key)) continue;
-        *value = raw.value;
-        return true;
-    }
-    return false;
+    return object.len > 0 && *object.data == '{'
+        && cli_raw_find(object, sft_span_cstr(key), value);
 }
 
 bool cli_raw_uint(sft_span object, const char *key, uint64_t *value) {

@@ -7,7 +7,6 @@
 #include "support/words.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define AT(member) offsetof(cli_settings, member)
@@ -222,27 +221,23 @@ static bool any_url(char **operands, size_t count) {
 
 sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err) {
     if (!any_url(operands, count)) return SFT_OK;
-    cli_usage_error(err, "expected a file of this machine for %s, found a URL", what);
-    cli_hint(err, CLI_HINT_URL_READ_ONLY);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_hint(err, CLI_HINT_URL_READ_ONLY,
+                          "expected a file of this machine for %s, found a URL", what);
 }
 
 sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
                               sft_error *err) {
     if ((c->set.output && !c->set.in_place) || c->set.list_branches) return SFT_OK;
     if (!any_url(operands, count)) return SFT_OK;
-    cli_usage_error(err, "expected -o OUT for %s of a URL, found %s", what,
-                    c->set.in_place ? "--in-place" : "none");
-    cli_hint(err, CLI_HINT_URL_COPY);
-    return SFT_BAD_ARGUMENT;
+    return cli_usage_hint(err, CLI_HINT_URL_COPY,
+                          "expected -o OUT for %s of a URL, found %s", what,
+                          c->set.in_place ? "--in-place" : "none");
 }
 
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err) {
     const cli_command *command = c->command;
     if (c->set.output && cli_is_url(c->set.output)) {
-        cli_usage_error(err, "expected a path for -o, found a URL");
-        cli_hint(err, CLI_HINT_URL_UPLOAD);
-        return SFT_BAD_ARGUMENT;
+        return cli_usage_hint(err, CLI_HINT_URL_UPLOAD, "expected a path for -o, found a URL");
     }
     sft_code code = SFT_OK;
     size_t paths = command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST

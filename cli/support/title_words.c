@@ -2,7 +2,6 @@
 #include "support/titles.h"
 #include "support/words.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct id_words {

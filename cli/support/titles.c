@@ -1,7 +1,6 @@
 /* What a model is, in a line for people, made of the ids of its facts. */
 #include "support/titles.h"
 
-#include "base/utf8.h"
 #include "support/print.h"
 #include "support/words.h"
 

@@ -113,6 +113,8 @@ SUITES = [
      "tests/dataset/run.py"),
     ("examples", "check test asan coverage", 300, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
+    ("cpp", "test", 120, [PY, "tests/cpp/run.py"], "tests/cpp/run.py"),
+    ("cpp-long", "long", 300, [PY, "tests/cpp/run.py", "--all"], "tests/cpp/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),
     ("packaging", "test", 180, [PY, "tests/packaging/run.py"], "tests/packaging/run.py"),
     ("warnings", "long", 900, [PY, "tests/no_warnings.py"], "tests/no_warnings.py"),

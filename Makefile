@@ -2,7 +2,7 @@
 #   make demo [MODEL=path]   build, then info, ls, check of example models (or yours), catalogue
 #   make build               build/safetensors, build/libsafetensors.{a,so}
 #   make check               the working loop: 90 seconds, no network once set up
-#   make test                all suites, the longest in part: at most 30 minutes
+#   make test                all suites, the longest in part: at most 28 minutes
 #   make test-long           what make test leaves out of imports, Ray Data and Daft, Spark, Python
 #                            and a failing system, also under ASan
 #   make python              the package, built into build/venv with what its tests need

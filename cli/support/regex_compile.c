@@ -91,7 +91,7 @@ static bool rx_begin_atom(rx_parse *x) {
 
 typedef struct rx_class { const char *name; const char *ranges; } rx_class;
 
-/* Of ASCII: pairs of first and last. */
+/* Classes by name, in ASCII: pairs of first and last. */
 static const rx_class rx_classes[] = {
     { "alnum", "09AZaz" }, { "alpha", "AZaz" }, { "blank", "\t\t  " }, { "cntrl", "\1\37\177\177" },
     { "digit", "09" }, { "graph", "!~" }, { "lower", "az" }, { "print", " ~" },

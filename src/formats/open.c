@@ -1,3 +1,5 @@
+/* sft_import_open: which format a file has, and the reader that opens it. Tests:
+ * test_import_files.c. */
 #include "base/files.h"
 #include "base/options.h"
 #include "bytes/source.h"
@@ -317,7 +319,7 @@ sft_code sft_import_open(const char *path, const sft_import_options *options, sf
     return code;
 }
 
-/* Of an archive that breaks a rule, what opening it would complain about. */
+/* The format of an archive; of one that breaks a rule, what opening it would complain about. */
 static sft_import_format zip_format(sft_import *im) {
     sfti_zip zip;
     im->err = NULL;

@@ -25,7 +25,7 @@ typedef struct cli_ask {
     sft_span version;  /* the server's answer, JSON; lives in the server's arena */
     sft_span answer;   /* the same with what the model says of itself */
     uint64_t model_id, version_id; /* 0: not given */
-    /* Of cli_civitai_models and cli_civitai_confirm: */
+    /* What cli_civitai_models and cli_civitai_confirm fill: */
     sft_span model;       /* what the server says of the model, JSON, likewise; or empty */
     bool is_answered;     /* the server was asked for the model, and answered */
     bool is_model_gone, is_version_gone; /* it does not know them */

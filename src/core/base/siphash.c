@@ -1,3 +1,4 @@
+/* SipHash-2-4. Tests: test_edit_journal.c. */
 #include "base/siphash.h"
 
 #include "base/endian.h"

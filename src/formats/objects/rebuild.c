@@ -32,7 +32,7 @@ static bool is_sequence(const sfti_value *value) {
 }
 
 /* The value becomes a list, tuple or set of the items of its argument, and what was appended.
- * Of a dict a loader would take the keys: then it stays an object. */
+ * A loader would take a dict's keys: then it stays an object. */
 static sft_code become_items(sfti_rebuild *r, sfti_value *value, sfti_value_kind kind) {
     const sfti_object *object = value->u.object;
     const sfti_value *from = sfti_value_item(object->args, 0);

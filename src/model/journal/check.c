@@ -50,7 +50,7 @@ static sft_code check_sound(journal_query *q, bool ours, sft_error *err) {
     sfti_journal_verdict v;
     bool same;
     sft_code code = compare_with_file(q, &v, &same, err);
-    if (code != SFT_OK || !same) return code;
+    if (code || !same) return code;
     bool whole = v.came_in || q->journal.word[SFTI_JW_GROWN] == 0 ? v.is_new : false;
     if (!v.came_in) whole = whole || v.is_old;
     if (whole || (!ours && !v.is_either)) return SFT_OK;
@@ -69,7 +69,7 @@ static sft_code check_journal(journal_query *q, sft_error *err) {
     bool fits = now == size || now - size == j->word[SFTI_JW_GROWN];
     if (j->state == SFTI_JOURNAL_SOUND && !ours && !fits) return SFT_OK;
     sft_code code = sfti_journal_verify(j, false, err);
-    if (code != SFT_OK) return code;
+    if (code) return code;
     if (j->state == SFTI_JOURNAL_SOUND) return check_sound(q, ours, err);
     return ours || q->is_broken ? sfti_journal_refuse(j, err) : SFT_OK;
 }

@@ -167,8 +167,7 @@ static void take_model(void *ctx, cli_model *model) {
     if (page->models != 1 || is_empty) {
         page->code = cli_not_one(is_empty ? 0 : page->models, page->err);
     } else if (model->is_dataset) {
-        page->code = sfti_fail(page->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                               "expected a model, found a dataset");
+        page->code = sfti_misuse(page->err, "expected a model, found a dataset");
     } else if (model->err.code || !model->info) {
         *page->err = model->input->err ? *model->input->err : model->err;
         page->code = page->err->code;

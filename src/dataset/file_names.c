@@ -113,9 +113,8 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     bool good = text.len > UUID_LEN + 1 && name_uuid(text.data) && text.data[UUID_LEN] == ':';
     if (good) rest = (sft_span){ text.data + UUID_LEN + 1, text.len - UUID_LEN - 1 };
     if (!good || !sfti_ds_digits(&rest, 1, &first) || (rest.len && rest.data[0] != ':'))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected the text of sft_commit_job, found \"%.*s\"",
-                         SFTI_CLIP(text, 60));
+        return sfti_misuse(err, "expected the text of sft_commit_job, found \"%.*s\"",
+                           SFTI_CLIP(text, 60));
     memcpy(out->uuid, text.data, UUID_LEN);
     out->uuid[UUID_LEN] = '\0';
     out->first = first;

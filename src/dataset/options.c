@@ -418,8 +418,7 @@ sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
                                  const sft_allocator *alloc, sft_dataset_options **out,
                                  sft_error *err) {
     if (!out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the options, found NULL");
+        return sfti_misuse(err, "expected a place for the options, found NULL");
     *out = NULL;
     sft_allocator own = sfti_allocator(alloc);
     sft_dataset_options *o = sfti_take(&own, sizeof *o);

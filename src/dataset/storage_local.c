@@ -93,8 +93,7 @@ static char *local_join(const local_store *s, const char *folder, const char *na
 /* "" is the folder itself. */
 static sft_code local_path(const local_store *s, const char *name, char **out, sft_error *err) {
     if (*name && !local_name_good(name))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a name inside the dataset's folder, found \"%s\"", name);
+        return sfti_misuse(err, "expected a name inside the dataset's folder, found \"%s\"", name);
     const char *slash = strrchr(name, '/');
     sft_code code = local_no_links(s, name, slash ? (size_t)(slash - name) : 0, err);
     if (code) return code;
@@ -406,8 +405,7 @@ void sft_storage_close(sft_storage *storage) {
 sft_code sft_storage_local(const char *folder, bool no_sync, const sft_allocator *alloc,
                            sft_storage *out, sft_error *err) {
     if (!folder || !*folder || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a folder and a place for the storage, found none");
+        return sfti_misuse(err, "expected a folder and a place for the storage, found none");
     sft_allocator own = sfti_allocator(alloc);
     size_t len = sfti_path_trimmed(sft_span_cstr(folder)).len;
     size_t cap = sizeof(local_store) + len + 1;

@@ -15,9 +15,8 @@ sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
     if (storage && sfti_can(storage, create) && sfti_can(storage, open) && sfti_can(storage, list)
         && sfti_can(storage, remove))
         return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a storage with create, open, list and remove, found %s",
-                     storage ? "one without" : "NULL");
+    return sfti_misuse(err, "expected a storage with create, open, list and remove, found %s",
+                       storage ? "one without" : "NULL");
 }
 
 sft_code sfti_ds_overflow(const char *what, sft_error *err) {

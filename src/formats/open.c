@@ -311,7 +311,7 @@ sft_code sft_import_open(const char *path, const sft_import_options *options, sf
     sft_import *im;
     *out = NULL;
     if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+        return sfti_misuse(err, "expected a path, found NULL");
     sft_code code = import_new(options, &im, err);
     if (!code) code = open_path(im, path);
     if (!code) code = open_input(im, out);

@@ -195,8 +195,7 @@ sft_code sft_info_set_computed(sft_info *info, uint32_t asked, const sft_hashes 
 
 sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
     if (info->part_count > 0 || !info->set)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected one model, found a folder of components");
+        return sfti_misuse(err, "expected one model, found a folder of components");
     return collect_again(info, &info->computed, answer, err);
 }
 
@@ -260,7 +259,7 @@ sft_code sft_info_open_components(const sft_info_component *parts, size_t count,
                                   sft_info **out, sft_error *err) {
     *out = NULL;
     if (count == 0)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected parts, found none");
+        return sfti_misuse(err, "expected parts, found none");
     const sft_info_component *first = main_part(parts, count);
     sft_info *info = NULL;
     sft_code code = new_info(first->set, options, &info, err);

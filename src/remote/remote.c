@@ -27,15 +27,13 @@ static const sfti_scheme *const all_schemes[SFTI_SCHEME_COUNT] = {
 static sft_code options_check(sft_remote_options *options, sft_error *err) {
     const sft_transport *transport = options->transport;
     if (options->connections > SFTI_CONNECTIONS_MOST)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected at most %u connections, found %u",
-                         (unsigned)SFTI_CONNECTIONS_MOST, (unsigned)options->connections);
+        return sfti_misuse(err, "expected at most %u connections, found %u",
+                           (unsigned)SFTI_CONNECTIONS_MOST, (unsigned)options->connections);
     if (options->public_only && options->proxy && *options->proxy)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected no proxy where only public addresses are allowed, found one");
+        return sfti_misuse(err, "expected no proxy where only public addresses are allowed, found "
+                           "one");
     if (transport && !SFTI_CAN(transport, sft_transport_vtable, send))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a transport with send, found none");
+        return sfti_misuse(err, "expected a transport with send, found none");
     if (options->connections == 0) options->connections = DEFAULT_CONNECTIONS;
     if (options->connect_ms == 0) options->connect_ms = DEFAULT_CONNECT_MS;
     if (options->stall_ms == 0) options->stall_ms = DEFAULT_STALL_MS;
@@ -137,8 +135,7 @@ static sft_code remote_begin(sft_remote *remote, sft_error *err) {
 sft_code sft_remote_open(const sft_remote_options *options, sft_remote **out, sft_error *err) {
     sft_remote_options taken;
     if (!out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the remote, found NULL");
+        return sfti_misuse(err, "expected a place for the remote, found NULL");
     *out = NULL;
     sft_code code = remote_take_options(options, &taken, err);
     if (code) return code;

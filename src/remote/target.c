@@ -81,9 +81,8 @@ void sfti_remote_target_free(sfti_target *target) {
 
 sft_code sfti_remote_check_process(const sft_remote *remote, sft_error *err) {
     if (remote->process == sfti_os_process()) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a file or a remote that this process opened, found its parent's: "
-                     "open it again after fork");
+    return sfti_misuse(err, "expected a file or a remote that this process opened, found its "
+                       "parent's: open it again after fork");
 }
 
 /* ── Headers ── */

@@ -154,8 +154,7 @@ static sft_code web_authorize(sfti_target *target, const char *url, uint64_t now
     else if (own->civitai && !own->has_token && sfti_url_same_origin(url, CIVITAI_ORIGIN))
         value = state->civitai;
     if (value && !sfti_headers_add(headers, "authorization", sft_span_cstr(value)))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "the token cannot be sent: expected plain text");
+        return sfti_misuse(err, "the token cannot be sent: expected plain text");
     return SFT_OK;
 }
 

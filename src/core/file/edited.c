@@ -88,7 +88,7 @@ sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error 
     sft_allocator own = sfti_allocator(alloc);
     os_info info;
     if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+        return sfti_misuse(err, "expected a path, found NULL");
     int error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (info.kind != OS_FILE) return SFT_OK;

@@ -44,8 +44,7 @@ static sft_code resolve_names(column_resolver *s) {
     for (size_t i = 0; i < s->n; i++) {
         const struct ArrowSchema *child = s->schema->children[i];
         if (!child || !child->name || !child->format)
-            return sfti_fail(s->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "expected columns with names and types, found one without");
+            return sfti_misuse(s->err, "expected columns with names and types, found one without");
         sft_span name = sft_span_cstr(child->name);
         if (sfti_utf8_check(name.data, name.len) != name.len)
             return resolve_type_fail(s->err, name, "expected a name in UTF-8");
@@ -223,7 +222,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     column_resolver s = { options, schema, arena, 0, NULL, err };
     *out = (sfti_ds_columns){ options->mode, 0, NULL, 0 };
     if (!schema || !schema->release)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a schema, found none");
+        return sfti_misuse(err, "expected a schema, found none");
     sft_code code = resolve_names(&s);
     for (size_t i = 0; !code && i < options->override_count; i++) {
         const sfti_ds_override *override = &options->overrides[i];
@@ -279,7 +278,7 @@ sft_code sft_dataset_check_schema(const sft_dataset_options *options,
                                   sft_error *err) {
     sfti_ds_columns columns;
     if (!options)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected options, found NULL");
+        return sfti_misuse(err, "expected options, found NULL");
     sfti_arena arena = { .alloc = options->alloc };
     sft_code code = sfti_ds_columns_resolve(options, schema, &arena, &columns, err);
     if (!code && sink) code = schema_write(options, schema, &columns, sink, err);

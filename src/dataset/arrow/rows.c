@@ -12,8 +12,7 @@ static uint64_t rows_place(const struct ArrowArray *array, uint64_t i) {
 }
 
 static sft_code rows_broken(sft_error *err, const char *what) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected an array that keeps Arrow's rules, found %s", what);
+    return sfti_misuse(err, "expected an array that keeps Arrow's rules, found %s", what);
 }
 
 static sft_code rows_null(sft_error *err) {

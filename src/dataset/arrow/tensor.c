@@ -55,9 +55,8 @@ sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct Arr
         if (good) code = sfti_arrow_check(types[i], array->children[places[i]], err);
     }
     if (good) return code;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected an array that keeps Arrow's rules, found a struct without its "
-                     "children");
+    return sfti_misuse(err, "expected an array that keeps Arrow's rules, found a struct without "
+                       "its children");
 }
 
 /* ── A row ── */

@@ -156,8 +156,7 @@ sft_code sft_commit_open(const sft_dataset_options *options, const sft_storage *
     sft_commit_options own_how;
     sft_open_options open;
     if (!options || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected options and a place for the commit, found NULL");
+        return sfti_misuse(err, "expected options and a place for the commit, found NULL");
     *out = NULL;
     sft_code code = sfti_ds_storage_check(storage, err);
     if (!code) code = commit_how_take(how, &own_how, err);

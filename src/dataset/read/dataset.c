@@ -56,8 +56,7 @@ static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *wa
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
                           sft_warn_fn warn, void *warn_ctx, sft_dataset **out, sft_error *err) {
     if (!out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the dataset, found NULL");
+        return sfti_misuse(err, "expected a place for the dataset, found NULL");
     *out = NULL;
     sft_code code = sfti_ds_storage_check(storage, err);
     if (code) return code;
@@ -149,7 +148,6 @@ sft_code sft_dataset_shard_open(const sft_dataset *d, size_t i, const sft_open_o
                                 sft_file **out, sft_error *err) {
     const sft_dataset_shard *s = sft_dataset_shard_at(d, i);
     if (!s || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a shard of the dataset, found number %zu", i);
+        return sfti_misuse(err, "expected a shard of the dataset, found number %zu", i);
     return sfti_ds_shard_open(d->storage, &d->manifest, s, options, out, err);
 }

@@ -78,8 +78,7 @@ sft_code sft_dataset_find_replaced(const sft_dataset *dataset, const sft_open_op
     sft_allocator alloc = sfti_allocator(NULL);
     sft_open_options own;
     if (!dataset || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a dataset and a place for the result, found NULL");
+        return sfti_misuse(err, "expected a dataset and a place for the result, found NULL");
     *out = NULL;
     sft_code code = sfti_take_open(open, &own, err);
     if (code) return code;

@@ -32,9 +32,8 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
                 (batch->n_buffers <= 0 || batch->buffers);
     for (size_t i = 0; good && i < w->children; i++) good = sfti_arrow_has_child(batch, i);
     if (!good)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a struct array of the schema's %llu columns, found another",
-                         (unsigned long long)w->children);
+        return sfti_misuse(err, "expected a struct array of the schema's %llu columns, found "
+                           "another", (unsigned long long)w->children);
     for (uint64_t i = 0; batch->null_count && i < (uint64_t)batch->length; i++)
         if (sfti_arrow_null(batch, i))
             return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET,

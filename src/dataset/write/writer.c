@@ -48,9 +48,8 @@ static sft_code open_job(sft_shard_writer *w, sft_span job, sft_error *err) {
     sft_code code = sfti_ds_job_parse(w->job_text, &w->job, err);
     if (code) return code;
     if (!sfti_add(w->job.first, w->partition, &w->file))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected numbers of partitions within 64 bits, found %llu",
-                         (unsigned long long)w->partition);
+        return sfti_misuse(err, "expected numbers of partitions within 64 bits, found %llu",
+                           (unsigned long long)w->partition);
     return sfti_ds_uuid(w->uuid, err);
 }
 
@@ -107,8 +106,7 @@ sft_code sft_shard_writer_begin(const sft_dataset_options *options, const sft_st
                                 sft_shard_writer **out, sft_error *err) {
     if (out) *out = NULL;
     if (!options || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected options and a place for the writer, found NULL");
+        return sfti_misuse(err, "expected options and a place for the writer, found NULL");
     sft_code code = sfti_ds_storage_check(storage, err);
     if (code) return code;
     sft_shard_writer *w = shard_new(options, storage, partition, alloc);
@@ -140,8 +138,7 @@ static sft_code shard_take(sft_shard_writer *w, struct ArrowArray *batch, const 
 sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *batch,
                                  const sft_job *job, sft_error *err) {
     if (!batch || !batch->release)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a batch of rows, found none");
+        return sfti_misuse(err, "expected a batch of rows, found none");
     sft_job own;
     sft_code code = writer->failed;
     if (code)
@@ -187,8 +184,7 @@ sft_code sft_shard_writer_finish(sft_shard_writer *writer, sft_buffer *receipts,
     sft_code code = sfti_take_job(job, &own, err);
     if (!code) code = close_all(writer, &text, &own, err);
     if (!code && !receipts)
-        code = sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a place for the receipts, found NULL");
+        code = sfti_misuse(err, "expected a place for the receipts, found NULL");
     if (!code) {
         *receipts = text;
         shard_free(writer);

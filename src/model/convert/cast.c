@@ -276,9 +276,8 @@ static sft_code check_call(sft_dtype from, const void *in, sft_dtype to, const v
                            uint64_t count, sft_error *err) {
     uint64_t bytes[2];
     if (!is_dtype(from) || !is_dtype(to) || (count > 0 && (!in || !out)))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected two dtypes and memory, found %s",
-                         is_dtype(from) && is_dtype(to) ? "NULL" : "another number");
+        return sfti_misuse(err, "expected two dtypes and memory, found %s",
+                           is_dtype(from) && is_dtype(to) ? "NULL" : "another number");
     if (!sft_cast_exists(from, to))
         return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
                          "expected dtypes with a cast between them, found %s and %s",

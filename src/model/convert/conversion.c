@@ -295,9 +295,8 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     sft_code code = conversion_take(options, &own, err);
     if (code) return code;
     if (own.dequantize && sft_dtype_describe(to)->kind != SFT_KIND_FLOAT)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a floating-point dtype for values of quantised tensors, found "
-                         "%s", sft_dtype_describe(to)->name);
+        return sfti_misuse(err, "expected a floating-point dtype for values of quantised tensors, "
+                           "found %s", sft_dtype_describe(to)->name);
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_conversion *c = sfti_take(&alloc, sizeof *c);
     if (!c) return sfti_fail_memory(err, sizeof *c);
@@ -517,8 +516,7 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
     const sft_file *file = sft_set_shard_at(conversion->set, shard);
     if (!file) {
         sft_sink_abandon(&sink);
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a shard of the set, found a higher number");
+        return sfti_misuse(err, "expected a shard of the set, found a higher number");
     }
     sfti_arena work = { .alloc = conversion->alloc };
     shard_pairs pairs = { .value = NULL };

@@ -16,8 +16,7 @@ static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
 
 static sft_code begin_apply(sft_edit *edit, sft_error *err) {
     if (edit->applied)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected an edit that was not applied yet, found one that was");
+        return sfti_misuse(err, "expected an edit that was not applied yet, found one that was");
     if (edit->info.links > 1 && !edit->options.force && !edit->is_link)
         return sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
                          "expected a file with one name, found %u hard links",
@@ -63,8 +62,7 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
     sft_path_options own;
     sft_job own_job;
     if (edit->applied || edit->fd < 0 || !path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path, and an edit that was not applied yet");
+        return sfti_misuse(err, "expected a path, and an edit that was not applied yet");
     sft_code code = sfti_take_path(options, &own, err);
     if (!code) code = sfti_take_job(job, &own_job, err);
     if (code) return code;

@@ -24,8 +24,7 @@ static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *o
                             sfti_open *how, sft_error *err) {
     sft_code code = edit_take(options, own, err);
     if (!code && (unsigned)own->link > SFT_LINK_REFUSE)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a link policy up to 2, found %d", (int)own->link);
+        return sfti_misuse(err, "expected a link policy up to 2, found %d", (int)own->link);
     sft_open_options open;
     if (!code) code = sfti_take_open(own->open, &open, err);
     own->open = NULL;
@@ -48,9 +47,8 @@ static sft_code edit_take_path(const char *path, const sft_open_options *open,
                                char buffer[4096], sft_error *err) {
     size_t len = strlen(path);
     if (sfti_files_claim(open->files, path))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a file of the system's folders to change, found a path that "
-                         "is only read");
+        return sfti_misuse(err, "expected a file of the system's folders to change, found a path "
+                           "that is only read");
     if (len >= 4096)
         return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
                          "expected a path of at most 4095 bytes, found %zu", len);
@@ -181,8 +179,7 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
     sfti_open how;
     if (out) *out = NULL;
     if (!out || !path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path and a place for the edit, found NULL");
+        return sfti_misuse(err, "expected a path and a place for the edit, found NULL");
     sft_code code = edit_settle(options, &own, &how, err);
     if (code) return code;
     sft_edit *edit = sfti_take(&how.alloc, sizeof *edit);
@@ -252,7 +249,7 @@ static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft
 static sft_code request_check(sft_span text, const char *what, sft_error *err) {
     if (text.len == 0) return SFT_OK;
     if (!text.data)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected %s, found NULL", what);
+        return sfti_misuse(err, "expected %s, found NULL", what);
     size_t good = sfti_utf8_check(text.data, text.len);
     if (good == text.len) return SFT_OK;
     return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
@@ -306,7 +303,7 @@ sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
     sfti_open how;
     if (found) *found = SFT_EDIT_CLEAN;
     if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+        return sfti_misuse(err, "expected a path, found NULL");
     sft_code code = edit_settle(options, &own, &how, err);
     const char *beneath = how.options.beneath;
     if (!code && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;

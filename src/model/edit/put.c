@@ -11,8 +11,7 @@
 sft_code sft_edit_put(sft_edit *edit, sft_span tensor, const sft_source *source,
                       sft_error *err) {
     if (!source || !sfti_source_usable(source))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a source with read, found NULL");
+        return sfti_misuse(err, "expected a source with read, found NULL");
     const sft_tensor *t = sft_file_find(edit->file, tensor);
     if (!t)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, tensor,

@@ -257,8 +257,7 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
 sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_repair **out,
                          sft_error *err) {
     if (!path || !out) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a path and a place for the repair, found NULL");
+        return sfti_misuse(err, "expected a path and a place for the repair, found NULL");
     }
     sfti_open how;
     *out = NULL;

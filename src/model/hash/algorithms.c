@@ -63,11 +63,10 @@ static sft_code algo_word(sft_span word, uint32_t *algos, sft_error *err) {
         *algos |= i < SFT_HASH_COUNT ? SFT_HASH_BIT(i) : SFT_HASH_ALL;
         return SFT_OK;
     }
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected algorithms (sha256, autov1, autov1_civitai, autov2, autov3, "
-                     "sshs_model, sshs_legacy, crc32, crc32_civitai, blake3, content, all), "
-                     "found \"%.*s\"", word.len < 64 ? (int)word.len : 64,
-                     word.len > 0 ? word.data : "");
+    return sfti_misuse(err, "expected algorithms (sha256, autov1, autov1_civitai, autov2, autov3, "
+                       "sshs_model, sshs_legacy, crc32, crc32_civitai, blake3, content, all), "
+                       "found \"%.*s\"", word.len < 64 ? (int)word.len : 64,
+                       word.len > 0 ? word.data : "");
 }
 
 sft_code sft_hash_parse(sft_span list, uint32_t *algos, sft_error *err) {

@@ -327,8 +327,7 @@ static sft_code batch_run(batch *b) {
 }
 
 static sft_code batch_bad_call(sft_error *err, const char *found) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected paths, bits of algorithms and a function, found %s", found);
+    return sfti_misuse(err, "expected paths, bits of algorithms and a function, found %s", found);
 }
 
 sft_code sft_hash_paths(const sft_hash_request *requests, size_t count,

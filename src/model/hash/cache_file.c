@@ -236,7 +236,7 @@ sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
     sft_allocator own = sfti_allocator(alloc);
     *out = NULL;
     if (!path)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+        return sfti_misuse(err, "expected a path, found NULL");
     sft_hash_cache *cache = sfti_take(&own, sizeof *cache);
     if (!cache) return sfti_fail_memory(err, sizeof *cache);
     memset(cache, 0, sizeof *cache);

@@ -18,8 +18,7 @@ sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc, sft_hasher *
     sft_hasher *hasher = NULL;
     *out = NULL;
     if (algos & ~SFT_HASH_ALL)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected bits of algorithms, found 0x%x", (unsigned)algos);
+        return sfti_misuse(err, "expected bits of algorithms, found 0x%x", (unsigned)algos);
     hasher = sfti_take(&own, sizeof *hasher);
     if (!hasher) return sfti_fail_memory(err, sizeof *hasher);
     hasher->alloc = own;

@@ -37,12 +37,10 @@ static sft_code plan_options_check(sft_read_plan_options *o, sft_error *err) {
     if (o->max_gap == 0) o->max_gap = GAP_DEFAULT;
     if (o->max_over_read == 0) o->max_over_read = OVER_READ_DEFAULT;
     if (o->max_over_read < 100)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected max_over_read of at least 100, found %u",
-                         (unsigned)o->max_over_read);
+        return sfti_misuse(err, "expected max_over_read of at least 100, found %u",
+                           (unsigned)o->max_over_read);
     if ((unsigned)o->direct > SFT_READ_DIRECT_ALWAYS)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a known value of direct, found %u", (unsigned)o->direct);
+        return sfti_misuse(err, "expected a known value of direct, found %u", (unsigned)o->direct);
     bool fits = o->slot_bytes >= SLOT_LEAST && o->slot_bytes % SFTI_READ_PAGE == 0
                 && sfti_fits_size(o->slot_bytes);
     if (o->slot_bytes == 0 || fits) return SFT_OK;
@@ -54,18 +52,15 @@ static sft_code plan_options_check(sft_read_plan_options *o, sft_error *err) {
 static sft_code plan_check(const sft_read_part *parts, size_t count, const sft_read_block *blocks,
                            size_t block_count, sft_error *err) {
     if (count >= SFTI_READ_NONE || block_count >= SFTI_READ_NONE) /* indexed by 32 bits here */
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected fewer than 2^32 - 1 %s, found more",
-                         count >= SFTI_READ_NONE ? "parts" : "blocks");
+        return sfti_misuse(err, "expected fewer than 2^32 - 1 %s, found more",
+                           count >= SFTI_READ_NONE ? "parts" : "blocks");
     for (size_t i = 0; i < block_count; i++)
         if (blocks[i].base && !sfti_fits_size(blocks[i].bytes))
-            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "expected a block that this host can address, found %llu bytes",
-                             (unsigned long long)blocks[i].bytes);
+            return sfti_misuse(err, "expected a block that this host can address, found %llu bytes",
+                               (unsigned long long)blocks[i].bytes);
     for (size_t i = 0; i < count; i++)
         if (!parts[i].file || !parts[i].tensor)
-            return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                             "part %zu: expected a file and a tensor, found NULL", i);
+            return sfti_misuse(err, "part %zu: expected a file and a tensor, found NULL", i);
     return SFT_OK;
 }
 
@@ -270,8 +265,7 @@ sft_code sft_read_plan_new(const sft_read_part *parts, size_t count, const sft_r
     sft_read_plan_options own;
     if (out) *out = NULL;
     if (!out || (!parts && count) || (!blocks && block_count))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected parts, blocks and a place for the plan, found NULL");
+        return sfti_misuse(err, "expected parts, blocks and a place for the plan, found NULL");
     sft_code code = read_plan_take(options, &own, err);
     if (!code) code = plan_options_check(&own, err);
     if (!code) code = plan_check(parts, count, blocks, block_count, err);

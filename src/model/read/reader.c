@@ -212,9 +212,8 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
                           sft_error *err) {
     if (out) *out = NULL;
     if (!plan || !out || plan->based > 0)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a plan of blocks without a base and a place for the reader, "
-                         "found %s", plan && out ? "a block with one" : "NULL");
+        return sfti_misuse(err, "expected a plan of blocks without a base and a place for the "
+                           "reader, found %s", plan && out ? "a block with one" : "NULL");
     const sft_allocator *alloc = &plan->arena.alloc;
     sft_reader *r = sfti_take(alloc, sizeof *r);
     if (!r) return sfti_fail_memory(err, sizeof *r);
@@ -252,15 +251,14 @@ sft_code sft_reader_start(const sft_read_plan *plan, uint32_t threads, sft_reade
 /* ── Slots ───────────────────────────────────────────────────────────────── */
 
 static sft_code reader_fail_forked(sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a reader that this process started, found one from before fork()");
+    return sfti_misuse(err, "expected a reader that this process started, found one from before "
+                       "fork()");
 }
 
 sft_code sft_reader_add(sft_reader *reader, void *memory, sft_error *err) {
     if (!reader || !memory || (uintptr_t)memory % SFTI_READ_PAGE)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a reader and memory at a multiple of 4096, found %s",
-                         reader && memory ? "other memory" : "NULL");
+        return sfti_misuse(err, "expected a reader and memory at a multiple of 4096, found %s",
+                           reader && memory ? "other memory" : "NULL");
     if (reader_forked(reader)) return reader_fail_forked(err);
     size_t bytes = reader->plan->most_copies * sizeof(sft_read_copy);
     read_slot slot = { .memory = memory };
@@ -342,8 +340,7 @@ sft_code sft_reader_next(sft_reader *reader, int32_t milliseconds, sft_filled *o
                          sft_error *err) {
     if (out) *out = (sft_filled){ NULL, SFT_SLOT_NONE, NULL, 0 };
     if (!reader || !out)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a reader and a place for the slot, found NULL");
+        return sfti_misuse(err, "expected a reader and a place for the slot, found NULL");
     if (reader_forked(reader)) return reader_fail_forked(err);
     uint64_t begin = milliseconds > 0 ? sfti_os_now_ns() : 0;
     sft_code code = SFT_OK;

@@ -38,9 +38,8 @@ sft_code sft_read_plan_run(const sft_read_plan *plan, const sft_job *job, sft_er
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;
     if (!plan || !plan->in_memory)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a plan of blocks with a base, found %s",
-                         plan ? "one without" : "NULL");
+        return sfti_misuse(err, "expected a plan of blocks with a base, found %s",
+                           plan ? "one without" : "NULL");
     if (plan->task_count == 0) return SFT_OK;
     const sft_allocator *alloc = &plan->arena.alloc;
     code = sfti_read_access_begin(&run.access, plan, err);

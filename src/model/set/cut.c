@@ -58,9 +58,8 @@ sft_code sft_cut_parts(const sft_part *parts, size_t count, uint64_t max_bytes,
     sft_code code = cut_check(parts, count, &total, err);
     if (code) return code;
     if (max_bytes == 0 && (asked == 0 || asked > (count > 0 ? count : 1))) {
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected 1 to %llu shards, one tensor or more in each, found %u",
-                         (unsigned long long)(count > 0 ? count : 1), (unsigned)asked);
+        return sfti_misuse(err, "expected 1 to %llu shards, one tensor or more in each, found %u",
+                           (unsigned long long)(count > 0 ? count : 1), (unsigned)asked);
     }
     if (asked > 0) { /* the least that gives at most so many shards */
         uint64_t low = 0;

@@ -267,8 +267,7 @@ sft_code sft_diff_new(const sft_set *a, const sft_set *b, const sft_diff_options
     sft_allocator alloc = sfti_set_allocator(own.alloc);
     sfti_arena work = { .alloc = alloc };
     if (own.atol < 0 || own.rtol < 0 || own.atol != own.atol || own.rtol != own.rtol)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected tolerances of 0 or more, found a negative one");
+        return sfti_misuse(err, "expected tolerances of 0 or more, found a negative one");
     sft_diff *diff = sfti_take(&alloc, sizeof *diff);
     if (!diff) return sfti_fail_memory(err, sizeof *diff);
     memset(diff, 0, sizeof *diff);

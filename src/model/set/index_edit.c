@@ -225,8 +225,7 @@ sft_code sft_index_rewrite(const char *path, const sft_index_changes *changes, c
     if (!code) code = sfti_take_path(options, &own, err);
     if (code) return code;
     if (e.changes.place_count > 0 && (e.changes.tensor_count > 0 || e.changes.shard_count > 0))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected places or other names, found both");
+        return sfti_misuse(err, "expected places or other names, found both");
     code = edit_run(&e, path, to, &own, changed);
     sfti_index_release(&e.index);
     return code;

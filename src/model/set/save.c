@@ -303,8 +303,7 @@ static sft_code save_check(const set_save *s, sft_error *err) {
     bool fits = s->folder && s->shards > 0 && (s->count == 0 || (s->parts && s->shard_of));
     for (size_t i = 0; fits && i < s->count; i++) fits = s->shard_of[i] < s->shards;
     if (!fits || s->count >= UINT32_MAX)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a folder and parts with their shards, found none");
+        return sfti_misuse(err, "expected a folder and parts with their shards, found none");
     size_t stem = strlen(s->stem);
     if (stem == 0 || strchr(s->stem, '/') || sfti_utf8_check(s->stem, stem) < stem)
         return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, /* an index is JSON */
@@ -316,12 +315,10 @@ static sft_code save_check(const set_save *s, sft_error *err) {
     const char *why;
     (void)sft_shard_name(s->stem, s->shards > 1 ? s->shards : 0, s->shards, name, sizeof name);
     if (!sfti_name_portable(sft_span_cstr(name), &why))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a file name that every system takes, found \"%s\": %s", name,
-                         why);
+        return sfti_misuse(err, "expected a file name that every system takes, found \"%s\": %s",
+                           name, why);
     if (strlen(s->folder) + 1 + len + 32 < SAVE_PATH) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                     "expected a path of at most %d bytes, found a longer one", SAVE_PATH);
+    return sfti_misuse(err, "expected a path of at most %d bytes, found a longer one", SAVE_PATH);
 }
 
 static SFTI_OPTIONS_TAKE(save_set_take, sft_save_set_options, SFT_SAVE_SET_OPTIONS_INIT, plan)

@@ -194,9 +194,8 @@ sft_code sft_set_open_list(const char *const *paths, size_t count,
     sft_code code = sfti_set_settle(options, &all, err);
     if (code) return code;
     if (count == 0 || count > all.max_shards)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected 1 to %llu shards, found %llu",
-                         (unsigned long long)all.max_shards, (unsigned long long)count);
+        return sfti_misuse(err, "expected 1 to %llu shards, found %llu",
+                           (unsigned long long)all.max_shards, (unsigned long long)count);
     code = set_new(all.open.alloc, count, &set, err);
     if (code) return code;
     for (size_t i = 0; !code && i < count; i++) code = set_keep_path(set, i, paths[i], err);

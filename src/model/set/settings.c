@@ -18,7 +18,7 @@ sft_code sfti_set_settle(const sft_set_options *from, sfti_set_how *out, sft_err
 }
 
 sft_code sfti_set_path_fail(sft_error *err) {
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, "expected a path, found NULL");
+    return sfti_misuse(err, "expected a path, found NULL");
 }
 
 sft_allocator sfti_set_allocator(const sft_allocator *alloc) {

@@ -94,8 +94,7 @@ sft_code sft_remote_fetch(sft_remote *remote, const sft_remote_request *given, i
     const char *accept = request.accept ? request.accept : "";
     while (*accept >= ' ' && *accept <= '~') accept++;
     if (*accept)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                         "expected a media type of printable characters, found others");
+        return sfti_misuse(err, "expected a media type of printable characters, found others");
     sfti_ask ask = {
         .url = request.url, .accept = request.accept, .body = request.body,
         .most = request.most ? request.most : ANSWER_MOST, .total_ms = request.total_ms,

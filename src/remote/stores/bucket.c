@@ -275,8 +275,8 @@ sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t no
     if (!is_signed_for(own, url)) return SFT_OK;
     if (store->bearer)
         return sfti_headers_add(headers, "authorization", sft_span_cstr(store->bearer))
-                   ? SFT_OK : sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                                        "the access token cannot be sent: expected plain text");
+                   ? SFT_OK : sfti_misuse(err, "the access token cannot be sent: expected plain "
+                                          "text");
     if (!store->keys.id) return SFT_OK;
     sfti_os_mutex_lock(&target->remote->mutex);
     int64_t skew = store->skew_s;

@@ -212,9 +212,8 @@ static void sign_text(signer *s, const sfti_url *url, uint8_t signature[SIGN_SUM
 
 static void sign_add(signer *s, sfti_headers *headers, const char *name, sft_span value) {
     if (!s->code && !sfti_headers_add(headers, name, value))
-        s->code = sfti_fail(s->err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
-                            "the keys to sign with cannot be sent: expected plain text in %s",
-                            name);
+        s->code = sfti_misuse(s->err, "the keys to sign with cannot be sent: expected plain text "
+                              "in %s", name);
 }
 
 sft_code sfti_sign(const sfti_sign_request *request, sfti_headers *headers, sft_error *err) {

@@ -494,8 +494,8 @@ def check_pictures():
 
 # ── Messages ──
 
-FAIL = re.compile(r'\b(?:sfti_fail(?:_tensor)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
-                  r'|cli_usage_error\(\s*&?[\w>.-]+,\s*)((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
+FAIL = re.compile(r'\b(?:sfti_fail(?:_tensor|_byte)?\(\s*&?[\w>.-]+,\s*(SFT_\w+),\s*[^"();]*?'
+                  r'|(?:cli_usage_error|sfti_misuse)\(\s*&?[\w>.-]+,\s*)((?:"(?:\\.|[^"\\])*"\s*(?:PRI\w+\s*)?)+)')
 SMALL = set("a an the this that of its own one for to in there is was but".split())
 
 

@@ -216,7 +216,7 @@ static sft_code put_norms(norm_run *run, sfti_json_writer *w, sft_error *err) {
     for (size_t i = 0; !code && i < count; i++) {
         double norm = 0, scale = 1;
         if (!find_pair(run, i, &pair)) continue;
-        if (sfti_os_stop_signal()) return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled");
+        if (sfti_os_stop_signal()) return sfti_fail(err, SFT_CANCELLED, "cancelled");
         code = product_norm(run, &pair, &norm, err);
         if (!code) code = scale_of(run, &pair, &scale, err);
         if (code) break;

@@ -189,7 +189,7 @@ sft_code catalog_write_model(catalog_run *run, const char *path, sft_error *err)
     cli_each_model(run->c, &operand, 1, &page->models, NULL, take_model, page);
     sft_code code = page->code;
     if (!code && run->page.at == 0)
-        code = sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled");
+        code = sfti_fail(err, SFT_CANCELLED, "cancelled");
     sfti_release(&run->c->alloc, page, sizeof *page);
     return code;
 }

@@ -39,12 +39,11 @@ static sft_code npy_open(cli *c, const char *path, cli_npy *out, sft_error *err)
     if (sfti_os_info_path(path, true, &info) == 0) out->mode = info.mode & 0777;
     sft_import_format format = sft_import_format_of(out->import);
     if (format != SFT_IMPORT_NPY)
-        return sfti_fail(err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
-                         "expected a .npy file of one array, found a %s",
+        return sfti_fail(err, SFT_FOREIGN_KIND, "expected a .npy file of one array, found a %s",
                          sft_import_format_describe(format)->title);
     const sft_import_left *left = sft_import_left_at(out->import, 0);
     if (left)
-        return sfti_fail(err, SFT_FOREIGN_SIZE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_FOREIGN_SIZE,
                          "expected the array to end the file, found %llu more byte%s",
                          (unsigned long long)left->bytes, left->bytes == 1 ? "" : "s");
     out->part = sft_import_part(out->import, 0);

@@ -55,7 +55,7 @@ static void add_model(void *ctx, cli_model *model) {
         char real[CLI_REAL_SIZE];
         if (!cli_is_remote(c, model->path) && places_real(&run->run.places, model->path, real)
             && !places_has(&run->run.places, real))
-            (void)sfti_fail(&model->err, model->err.code, SFT_NO_OFFSET, "%s",
+            (void)sfti_fail(&model->err, model->err.code, "%s",
                             sft_code_describe(model->err.code)->sentence);
         run->broken++;
     }
@@ -73,11 +73,10 @@ static sft_code write_list(catalog_command *run, char **operands, size_t count) 
         cli_each_model(c, operands, count, &run->models, &run->compute.digests, add_model, run);
     cli_progress_end(&run->progress);
     if (!run->code && cli_is_over(c))
-        run->code = sfti_fail(&run->err, SFT_CANCELLED, SFT_NO_OFFSET, "cancelled");
+        run->code = sfti_fail(&run->err, SFT_CANCELLED, "cancelled");
     if (!run->code && run->list.rows.count == 0) {
         run->is_empty = true;
-        run->code = sfti_fail(&run->err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                              "expected models%s, found none",
+        run->code = sfti_fail(&run->err, SFT_NOT_FOUND, "expected models%s, found none",
                               run->compute.where.count ? " that match --where" : "");
     }
     if (!run->code) run->code = catalog_list_end(&run->list, &run->err);

@@ -408,8 +408,7 @@ static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
         } else if (cli_input_is_path(input)) {
             run->count += look_at(run, &run->models[run->count], input);
         } else if (input->kind == CLI_STDIN) {
-            sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                      "expected a file, found standard input");
+            sfti_fail(&err, SFT_IO_NOT_FILE, "expected a file, found standard input");
             cli_fail_input(run->c, input->path, &err);
         } else {
             cli_report_input(run->c, input);

@@ -37,8 +37,8 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
     size_t all = parts->count;
     parts->count = kept;
     if (kept > 0) return SFT_OK;
-    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-                     "expected tensors to be left of %zu, found none", all);
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors to be left of %zu, found none",
+                     all);
 }
 
 /* ── The command ── */

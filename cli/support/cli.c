@@ -242,7 +242,7 @@ void cli_cell(cli *c, sft_span text) {
 
 void cli_report_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+    sfti_fail(&err, SFT_NOT_FOUND,
               "expected models (*.safetensors, *.sft or an index) in this folder, found none");
     if (!c->set.recursive) cli_hint(&err, CLI_HINT_RECURSIVE);
     cli_fail_found(c, input, input->path, input->err ? input->err : &err);

@@ -92,8 +92,8 @@ sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *
     if (sized && !longer)
         code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
     if (!code && (longer || out->len > most))
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                         "expected at most %llu bytes, found more", (unsigned long long)most);
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, "expected at most %llu bytes, found more",
+                         (unsigned long long)most);
     sft_source_close(&source);
     return code;
 }
@@ -103,7 +103,7 @@ sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_err
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_FILE) return cli_read_fd(c, fd, most, out, err);
-    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+    return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s",
                      info.kind == OS_DIR    ? "a folder"
                      : info.kind == OS_PIPE ? "a pipe"
                                             : "a device or socket");

@@ -46,7 +46,7 @@ sft_code cli_fresh_own_index(const char *index, sft_error *err) {
     size_t where = sfti_folder_len(real);
     if (where > 1) where--; /* its slash */
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
-    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_IS_LINK,
               "expected an index in the folder of its shards, found a symbolic link to %s", real);
     cli_hint(err, CLI_HINT_NEW_FOLDER);
     return SFT_IS_LINK;
@@ -94,7 +94,7 @@ char *cli_fresh_next(cli_fresh *fresh, const char *name) {
 static sft_code fresh_no_folder(int error, sft_error *err) {
     if (error != ELOOP && error != EXDEV)
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard");
-    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_IS_LINK,
               "expected a folder for the shard, found a symbolic link in its path");
     sfti_hint(err, SFT_HINT_LINK_NAMED);
     return SFT_IS_LINK;
@@ -237,8 +237,7 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     if (error == EEXIST) error = sfti_os_list(path, any_entry, &taken) == 1 || taken ? EEXIST : 0;
     if (!error) return SFT_OK;
     if (error == EEXIST) {
-        sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                  "expected a new or empty folder, found files in it");
+        sfti_fail(err, SFT_EXISTS, "expected a new or empty folder, found files in it");
         sfti_hint(err, SFT_HINT_NEW_FOLDER);
         return SFT_EXISTS;
     }

@@ -99,7 +99,7 @@ static bool add_folder(walk *w, folder *parent, const char *path) {
 /* What is not a file is reported, never opened: opening a pipe would block. */
 static bool add_no_file(walk *w, const char *path, os_kind kind) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+    sfti_fail(&err, SFT_IO_NOT_FILE, "expected a file, found %s",
               kind == OS_PIPE ? "a pipe" : "a device or socket");
     return add_blocked(w, path, &err);
 }

@@ -216,7 +216,7 @@ static void prepare_model(cli *c, cli_model *model) {
     }
     if (!is_model || sfti_os_stop_signal()) return;
     if (model->missing_count > 0) {
-        sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+        sfti_fail(&model->err, SFT_INDEX_SHARD_MISSING,
                   "expected %zu shards, found %zu: %s is missing%s",
                   model->count + model->missing_count, model->count, model->missing[0],
                   model->missing_count > 1 ? ", and others" : "");

@@ -109,9 +109,9 @@ bool cli_is_matching(const cli_settings *settings) {
 sft_code cli_no_match(const cli_settings *settings, sft_error *err) {
     const char *match = settings->match.count == 1 ? settings->match.items[0] : NULL;
     if (match && settings->exclude.count == 0)
-        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected tensors that match \"%s\", found none", match);
-    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                      "expected tensors that match --match and not --exclude, found none");
 }
 

@@ -131,7 +131,7 @@ typedef struct cli_group {
 } cli_group;
 
 /* Fail because of how the command was called: a format and its arguments. */
-#define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, __VA_ARGS__)
+#define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, __VA_ARGS__)
 
 /* The same with a hint (hints.h). */
 #define cli_usage_hint(err, hint, ...)                                                           \

@@ -19,8 +19,7 @@ static sft_code refuse_link(const char *path, sft_error *err) {
     char real[CLI_REAL_SIZE];
     int error = sfti_os_real_path(path, real, sizeof real);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-              "expected a file, found a symbolic link to %s", real);
+    sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s", real);
     /* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
      * digest: changing one makes its name a lie. */
     if (cli_is(sfti_path_name(sfti_path_above(sft_span_cstr(real))), "blobs"))
@@ -38,23 +37,21 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     if (error == ENOENT && !in_place) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind == OS_DIR) {
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file, found a folder");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a folder");
     }
     if (info.kind != OS_FILE && info.kind != OS_LINK) {
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file, found a pipe, device or socket");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a pipe, device or socket");
     }
     if (!in_place && !c->set.force)
-        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
+        return sfti_fail(err, SFT_EXISTS, "already exists");
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
     if (info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     if (info.kind == OS_FILE) *mode = info.mode & 0777;
     bool shared = info.kind == OS_FILE && info.links > 1;
     if (!shared || c->set.force) return SFT_OK;
-    sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
-              "expected a file with one name, found %u hard links", (unsigned)info.links);
+    sfti_fail(err, SFT_HARD_LINKS, "expected a file with one name, found %u hard links",
+              (unsigned)info.links);
     cli_hint(err, CLI_HINT_ONE_NAME);
     return SFT_HARD_LINKS;
 }

@@ -34,9 +34,8 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = cli_input_is_path(input) || input->kind == CLI_STDIN;
     if (!model && !input->err)
-        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                         "expected models (*.safetensors, *.sft or an index) in this folder, found "
-                         "none");
+        return sfti_fail(err, SFT_NOT_FOUND, "expected models (*.safetensors, *.sft or an index) "
+                         "in this folder, found none");
     if (!model) *err = *input->err;
     if (!model) return err->code;
     sft_code code = cli_open_model(c, input, &set, err);
@@ -255,7 +254,7 @@ sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_part
     if (!code) code = cli_parts_open(c, &operand, 1, out, err);
     /* A file of another format is never replaced: it would no longer be what its name says. */
     if (!code && in_place && c->import) {
-        sfti_fail(err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_FOREIGN_KIND,
                   "expected a safetensors file to change, found another format: %s",
                   sft_import_format_describe(sft_import_format_of(c->import))->title);
         sfti_hint(err, SFT_HINT_USE_GGUF);
@@ -283,7 +282,7 @@ void cli_parts_free(cli_parts *parts) {
 
 sft_code cli_parts_tell(cli *c, const cli_parts *parts, sft_error *err) {
     if (parts->two_declared)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
                          "), found different ones in the files: without its own, a layer would be "
                          "read wrong; convert --dequantize the files first");

@@ -286,7 +286,7 @@ sft_code cli_remote_read(const cli *c, const char *path, uint64_t most, sft_buff
     sft_code code = sft_source_path(path, &c->open, &source, err);
     if (code) return code;
     if (source.size > most)
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE,
                          "expected at most %" PRIu64 " bytes, found %" PRIu64, most, source.size);
     else code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
     sft_source_close(&source);

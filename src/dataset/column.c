@@ -61,7 +61,7 @@ bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t) {
 /* ── Whether rows fit the existing dataset ── */
 
 sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there) {
-    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_DISAGREES,
                      there ? "expected the column %.*s as in the dataset, found none"
                            : "expected only columns of the dataset, found %.*s",
                      (int)name.len, name.data);
@@ -71,15 +71,15 @@ sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *w
                                sft_error *err) {
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
     if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
-        return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
-                         "column %.*s: expected %s as in the dataset, found %s",
-                         (int)is->name.len, is->name.data, sft_dtype_describe(was->dtype)->name,
+        return sfti_fail(err, SFT_DATASET_DISAGREES,
+                         "column %.*s: expected %s as in the dataset, found %s", (int)is->name.len,
+                         is->name.data, sft_dtype_describe(was->dtype)->name,
                          sft_dtype_describe(is->dtype)->name);
     if (!is->has_shape || !was->has_shape) return SFT_OK;
     if (sfti_ds_shape_same(is->shape, is->rank, was->shape, was->rank)) return SFT_OK;
     sfti_ds_shape_text(was->shape, was->rank, want);
     sfti_ds_shape_text(is->shape, is->rank, have);
-    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_DISAGREES,
                      "column %.*s: expected samples of shape %s as in the dataset, found %s",
                      (int)is->name.len, is->name.data, want, have);
 }

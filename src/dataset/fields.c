@@ -9,8 +9,8 @@
 sft_code sfti_fields_begin(sfti_fields *r, sft_span text) {
     size_t bad = sfti_utf8_check(text.data, text.len);
     if (bad != text.len)
-        return sfti_fail(r->err, r->code, bad, "expected UTF-8, found the byte 0x%02x",
-                         (unsigned)(uint8_t)text.data[bad]);
+        return sfti_fail_byte(r->err, r->code, bad, "expected UTF-8, found the byte 0x%02x",
+                              (unsigned)(uint8_t)text.data[bad]);
     sfti_json_begin(&r->json, text.data, text.len);
     return SFT_OK;
 }
@@ -96,8 +96,8 @@ sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, 
     if (r->json.type != SFTI_JSON_OBJECT_END) return sfti_fields_wrong(r, "',' or '}'");
     for (size_t i = 0; i < count; i++)
         if (rows[i].required && !(found >> i & 1))
-            return sfti_fail(r->err, r->code, r->json.start,
-                             "expected the field \"%s\", found none", rows[i].name);
+            return sfti_fail_byte(r->err, r->code, r->json.start,
+                                  "expected the field \"%s\", found none", rows[i].name);
     if (seen) *seen = found;
     return SFT_OK;
 }

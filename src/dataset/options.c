@@ -26,9 +26,8 @@ typedef struct option_reader {
 typedef sft_code (*option_take)(option_reader *r);
 
 static sft_code option_wrong(const option_reader *r, const char *expected) {
-    return sfti_fail(r->err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
-                     "option %.*s: expected %s, found \"%.*s\"", (int)r->name.len, r->name.data,
-                     expected, SFTI_CLIP(r->value, 100));
+    return sfti_fail(r->err, SFT_OPTION_VALUE, "option %.*s: expected %s, found \"%.*s\"",
+                     (int)r->name.len, r->name.data, expected, SFTI_CLIP(r->value, 100));
 }
 
 static char option_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
@@ -369,11 +368,10 @@ static sft_code option_unknown(sft_span name, sft_error *err) {
         if (far < best) best = far, nearest = option_table[i].shown.name;
     }
     if (nearest)
-        return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET,
-                         "there is no option \"%.*s\"; did you mean \"%s\"?",
-                         SFTI_CLIP(name, 100), nearest);
-    return sfti_fail(err, SFT_OPTION_UNKNOWN, SFT_NO_OFFSET, "there is no option \"%.*s\"",
-                     SFTI_CLIP(name, 100));
+        return sfti_fail(err, SFT_OPTION_UNKNOWN,
+                         "there is no option \"%.*s\"; did you mean \"%s\"?", SFTI_CLIP(name, 100),
+                         nearest);
+    return sfti_fail(err, SFT_OPTION_UNKNOWN, "there is no option \"%.*s\"", SFTI_CLIP(name, 100));
 }
 
 /* ── All of them ── */
@@ -407,7 +405,7 @@ static sft_code options_mode(sft_dataset_options *o, const sft_pair *pairs, size
         keyed = keyed || (option_is(pairs[i].key, "name_col") && pairs[i].value.len);
     }
     if (batch == keyed)
-        return sfti_fail(err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_OPTION_VALUE,
                          "expected one of the options batch_size and name_col, found %s",
                          batch ? "both" : "neither");
     o->mode = batch ? SFT_DATASET_BATCH : SFT_DATASET_KV;

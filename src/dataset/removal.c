@@ -86,10 +86,9 @@ void sfti_ds_removal_index(const sfti_ds_removal *r, const char *name) {
 void sfti_ds_removal_end(const sfti_ds_removal *r) {
     sft_error what = SFT_ERROR_INIT;
     if (!r->kept) return;
-    (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "%zu files that the replaced manifest named are no shards of libsafetensors by "
-                    "name and header, and stay: first %s",
-                    r->kept, r->first);
+    (void)sfti_fail(&what, SFT_DATASET_SHARD, "%zu files that the replaced manifest named are no "
+                    "shards of libsafetensors by name and header, and stay: first %s", r->kept,
+                    r->first);
     r->warn(r->warn_ctx, &what);
 }
 

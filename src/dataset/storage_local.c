@@ -53,7 +53,7 @@ static void local_path_free(const local_store *s, char *path) {
 static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, const char *what) {
     if (failed != EXDEV && failed != ELOOP) return local_fail(err, code, failed, what);
     code = failed == EXDEV ? SFT_INDEX_PATH : SFT_IS_LINK;
-    sfti_fail(err, code, SFT_NO_OFFSET, "expected a file of the dataset's folder, found %s",
+    sfti_fail(err, code, "expected a file of the dataset's folder, found %s",
               failed == EXDEV ? "a link that leads out of it" : "a symbolic link in its path");
     if (err) err->os_errno = failed;
     sfti_hint(err, SFT_HINT_DATASET_LINKS);
@@ -187,7 +187,7 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     code = sfti_source_open(path, &how, out, NULL, &info, err);
     if (code) goto done;
     if (local_foreign_commit(s, name, &info))
-        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_NOT_FOUND,
                          "expected a commit of the dataset's owner, found another user's");
     else if (sfti_ds_ends(sft_span_cstr(path), ".safetensors"))
         code = sft_edit_check(path, &s->alloc, err); /* no interrupted edit */
@@ -220,9 +220,8 @@ static sft_code local_move_new(void *ctx, const char *from, const char *to, sft_
     if (failed != EPERM && failed != ENOSYS && failed != EOPNOTSUPP && failed != EINVAL &&
         failed != ENOTSUP)
         return code;
-    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                     "expected a file system with locks, or with renaming that never replaces, "
-                     "found one with neither");
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, "expected a file system with locks, or with "
+                     "renaming that never replaces, found one with neither");
 }
 
 static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
@@ -345,7 +344,7 @@ static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
     if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
     sfti_os_close(*fd);
     if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the dataset's lock");
-    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_IO_NOT_FILE,
                      "expected the dataset's lock to be a file, found something else");
 }
 
@@ -366,10 +365,10 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     }
     sfti_os_close(fd);
     if (failed == EOPNOTSUPP || failed == ENOLCK)
-        return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_DATASET_UNGUARDED,
                          "expected a file system with locks, found one without");
     if (failed != EAGAIN) return local_fail(err, SFT_IO_OPEN, failed, "lock the dataset");
-    return sfti_fail(err, SFT_DATASET_BUSY, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_BUSY,
                      "another commit to the dataset has been in progress for %llu s",
                      (unsigned long long)(wait_ms / 1000));
 }

@@ -20,8 +20,7 @@ sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
 }
 
 sft_code sfti_ds_overflow(const char *what, sft_error *err) {
-    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
-                     "expected %s within 64 bits, found more", what);
+    return sfti_fail(err, SFT_SIZE_OVERFLOW, "expected %s within 64 bits, found more", what);
 }
 
 sft_code sfti_ds_settle(const sft_storage *storage, sft_error *err) {
@@ -55,9 +54,8 @@ sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t
     sft_code code = sfti_call(storage, open, name, &source, err);
     if (code) return code;
     if (source.size > most || !sfti_fits_size(source.size))
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                         "%s: expected at most %llu bytes, found %llu", name,
-                         (unsigned long long)most, (unsigned long long)source.size);
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE, "%s: expected at most %llu bytes, found %llu",
+                         name, (unsigned long long)most, (unsigned long long)source.size);
     if (!code) {
         text = sfti_arena_take(arena, (size_t)source.size + 1);
         code = text ? sfti_source_all(&source, 0, text, (size_t)source.size, err)

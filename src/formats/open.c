@@ -111,7 +111,7 @@ static sft_code check_import_options(sft_import_options *own, sft_error *err) {
     if (own->dequantised == SFT_BOOL) own->dequantised = SFT_F16;
     if (own->dequantised == SFT_F16 || own->dequantised == SFT_BF16 || own->dequantised == SFT_F32)
         return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_BAD_ARGUMENT,
                      "expected F16, BF16 or F32 for what is dequantised, found another dtype");
 }
 
@@ -160,7 +160,7 @@ static sft_code take_input(sft_import *im, sft_source source) {
     im->input_bytes = im->input->size;
     sfti_import_allow(im);
     if (im->input->size != SFT_SIZE_UNKNOWN) return SFT_OK;
-    return sfti_fail(im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+    return sfti_fail(im->err, SFT_FOREIGN_KIND,
                      "expected a file, whose end can be read first, found a pipe");
 }
 
@@ -169,8 +169,8 @@ static sft_code read_input(sft_import *im) {
     sft_code code = recognise(im, &format);
     if (code) return code;
     if (!format)
-        return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
-                         "expected a format of tensors that is read here, found something else");
+        return sfti_fail_byte(im->err, SFT_FOREIGN_KIND, 0, "expected a format of tensors that is "
+                              "read here, found something else");
     im->format = format->info.format;
     return format->read(im);
 }
@@ -181,8 +181,8 @@ static sft_code read_shard(sfti_import *im) {
     sft_code code = recognise(im, &format);
     if (code) return code;
     if (format && format->info.format != SFT_IMPORT_TORCH_INDEX) return format->read(im);
-    return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
-                     "expected a PyTorch checkpoint as shard, found something else");
+    return sfti_fail_byte(im->err, SFT_FOREIGN_KIND, 0,
+                          "expected a PyTorch checkpoint as shard, found something else");
 }
 
 static sft_code read_torch_index(sfti_import *im) {
@@ -196,11 +196,9 @@ static sft_code open_input(sft_import *im, sft_import **out) {
     sft_code code = read_input(im);
     if (!code) code = sfti_import_settle(im);
     if (code == SFT_OUT_OF_MEMORY && im->budget.is_full)
-        code = sfti_fail(im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
-                         "expected a table of contents that needs at most %llu bytes of memory, "
-                         "for %llu of input, found one that needs more",
-                         (unsigned long long)im->budget.most,
-                         (unsigned long long)im->input_bytes);
+        code = sfti_fail(im->err, SFT_FOREIGN_TABLE, "expected a table of contents that needs at "
+                         "most %llu bytes of memory, for %llu of input, found one that needs more",
+                         (unsigned long long)im->budget.most, (unsigned long long)im->input_bytes);
     im->err = NULL;
     im->budget.most = 0;
     if (!code) *out = im;
@@ -240,9 +238,8 @@ static const char *join(sft_import *im, const char *folder, const char *name) {
 }
 
 static sft_code fail_folder(const sft_import *im) {
-    return sfti_fail(im->err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                     "expected a file, or a folder with a SavedModel or an index of PyTorch "
-                     "shards, found another folder");
+    return sfti_fail(im->err, SFT_IO_NOT_FILE, "expected a file, or a folder with a SavedModel or "
+                     "an index of PyTorch shards, found another folder");
 }
 
 /* *path becomes the file that stands for a folder. */

@@ -136,13 +136,13 @@ static sft_code read_torch(sfti_import *im, const sfti_zip *zip) {
     const sfti_zip_entry *pickle = find_data_pkl(zip);
     sft_span name = pickle->name;
     if (zip->folder.len == 0)
-        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
+        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS,
                          "expected all entries in one folder, as \"%.*s\" is, found others",
                          SFTI_CLIP(name, 200));
     if (memcmp(name.data + zip->folder.len, "/data.pkl", 9) != 0)
-        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, pickle->begin,
-                         "expected \"%.*s/data.pkl\", found \"%.*s\", which only some readers "
-                         "take for it", SFTI_CLIP(zip->folder, 100), SFTI_CLIP(name, 100));
+        return sfti_fail_byte(im->err, SFT_FOREIGN_AMBIGUOUS, pickle->begin, "expected "
+                              "\"%.*s/data.pkl\", found \"%.*s\", which only some readers take for "
+                              "it", SFTI_CLIP(zip->folder, 100), SFTI_CLIP(name, 100));
     return sfti_read_torch_zip(im, zip);
 }
 
@@ -153,7 +153,7 @@ sft_code sfti_read_zip(sfti_import *im) {
     if (code) return code;
     sft_import_format format = sfti_zip_tell(&zip, &what);
     if (format == SFT_IMPORT_NONE)
-        return sfti_fail(im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+        return sfti_fail(im->err, SFT_FOREIGN_KIND,
                          "expected a PyTorch checkpoint or NumPy arrays, found %s", what);
     im->format = format;
     if (zip.unused > 0) {

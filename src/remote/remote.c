@@ -98,10 +98,10 @@ static sft_code files_list(void *ctx, const char *folder, sft_listed_fn each, vo
     sft_code code = sfti_remote_check_process(remote, err);
     if (code) return code;
     if (!sfti_scheme_of(folder, &id))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL, found another path");
+        return sfti_fail(err, SFT_REMOTE_URL, "expected a URL, found another path");
     const sfti_scheme *scheme = remote->schemes[id];
     if (scheme->list) return scheme->list(remote, folder, each, each_ctx, err);
-    return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_NOT_FOUND,
                      "expected a folder, found a URL of a server that lists none");
 }
 

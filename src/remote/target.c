@@ -68,7 +68,7 @@ sft_code sfti_remote_target_open(sft_remote *remote, const char *name, sfti_targ
     out->remote = remote;
     out->arena.alloc = remote->alloc;
     if (!sfti_scheme_of(name, &id))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL, found another path");
+        return sfti_fail(err, SFT_REMOTE_URL, "expected a URL, found another path");
     out->scheme = remote->schemes[id];
     out->name = sfti_arena_copy(&out->arena, name, strlen(name));
     if (!out->name) return sfti_fail_memory(err, strlen(name) + 1);

@@ -74,7 +74,7 @@ static sft_code resolve_civitai(sfti_target *target, const sfti_url *url, sft_er
     if (!is_civitai_page(url->path)) return SFT_OK;
     sft_span version = parameter(url->query, "modelVersionId");
     if (!is_number(version))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_URL,
                          "the page of a model, which may have several versions: expected "
                          CIVITAI_ORIGIN CIVITAI_DOWNLOAD "VERSION, or the page of a version "
                          "(?modelVersionId=VERSION)");
@@ -113,7 +113,7 @@ static sft_code take_user(sfti_target *target, const sfti_url *url, sft_error *e
         goto done;
     }
     if (!sfti_url_decode(&plain, url->user)) {
-        code = sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_URL,
                          "expected USER:PASSWORD before the @ of the URL, encoded as %%XX");
         goto done;
     }
@@ -136,7 +136,7 @@ static sft_code web_resolve(sfti_target *target, sft_error *err) {
     target->own = own;
     target->url = text;
     if (!sfti_url_parse(text, &url))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected https://HOST/FILE");
+        return sfti_fail(err, SFT_REMOTE_URL, "expected https://HOST/FILE");
     sft_code code = url.user.data ? take_user(target, &url, err) : SFT_OK;
     if (code) return code;
     for (size_t i = 0; i < sizeof civitai_hosts / sizeof *civitai_hosts; i++)
@@ -159,7 +159,7 @@ static sft_code web_authorize(sfti_target *target, const char *url, uint64_t now
 }
 
 static sft_code say(sft_error *err, sft_code code, sft_hint hint, const char *text) {
-    (void)sfti_fail(err, code, SFT_NO_OFFSET, "%s", text);
+    (void)sfti_fail(err, code, "%s", text);
     sfti_hint(err, hint);
     return code;
 }

@@ -99,7 +99,7 @@ static inline sft_code play_step(void *ctx, const sft_http_request *request,
     assert_true(i <= STEPS);
     note_request(s, i, request);
     if (i == s->fail_at)
-        return sfti_fail(err, SFT_REMOTE_TRANSPORT, SFT_NO_OFFSET, "the script says so");
+        return sfti_fail(err, SFT_REMOTE_TRANSPORT, "the script says so");
     assert_true(i < s->count);
     const step *now = &s->steps[i];
     if (now->url) assert_string_equal(request->url, now->url);
@@ -116,7 +116,7 @@ static inline sft_code play_step(void *ctx, const sft_http_request *request,
             return SFT_OK;
         }
     }
-    return now->code ? sfti_fail(err, now->code, SFT_NO_OFFSET, "lost") : SFT_OK;
+    return now->code ? sfti_fail(err, now->code, "lost") : SFT_OK;
 }
 
 static inline void close_nothing(void *ctx) { (void)ctx; }

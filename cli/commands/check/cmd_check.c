@@ -13,7 +13,7 @@ static sft_code scan_input(cli *c, const cli_input *input, sft_scan **scan, sft_
     if (code) return code;
     if (c->set.deep && source.size == SFT_SIZE_UNKNOWN) {
         sft_source_close(&source);
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_IO_NOT_FILE,
                          "expected a file for --deep, which reads it twice, found a pipe");
     }
     return sft_scan_open_source(source, &c->open, scan, err);

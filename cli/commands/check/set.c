@@ -79,7 +79,7 @@ static void judge_shard(verdict *v, const char *folder, const char *path) {
         return;
     }
     if (err.code == SFT_NOT_FOUND)
-        sfti_fail(&err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+        sfti_fail(&err, SFT_INDEX_SHARD_MISSING,
                   "expected this shard of the index, found no such file");
     if (cli_is_json(v->c)) shard_json(v, path, NULL, &err);
     tell(v, path, &err);

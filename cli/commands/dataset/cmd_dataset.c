@@ -141,7 +141,7 @@ static void run_result(dataset_run *run, const struct dataset_verb *verb) {
         unread += found.len > 3 && memcmp(found.data, "io_", 3) == 0;
     }
     if (unread) {
-        sfti_fail(&run->err, SFT_IO_READ, SFT_NO_OFFSET,
+        sfti_fail(&run->err, SFT_IO_READ,
                   "expected to read every shard, found %zu that cannot be read", unread);
         cli_complain(c, run->path, &run->err);
     }
@@ -201,7 +201,7 @@ static void run_folder(cli *c, const char *path, const struct dataset_verb *verb
     int error = sfti_os_info_path(path, true, &info);
     sft_code code = error ? sfti_io_fail(&run.err, SFT_IO_OPEN, error, "open") : SFT_OK;
     if (!error && info.kind != OS_DIR)
-        code = sfti_fail(&run.err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+        code = sfti_fail(&run.err, SFT_IO_NOT_FILE,
                          "expected the folder of a dataset, found a file");
     if (!code)
         code = sft_storage_local(path, c->set.no_sync != 0, &c->alloc, &run.storage, &run.err);

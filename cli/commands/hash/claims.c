@@ -33,8 +33,7 @@ static void show_claims(cli *c, const char *path, uint32_t algos, bool is_all) {
             if (algo == SFT_HASH_AUTOV2) digest[AUTOV2_DIGITS] = '\0';
             cli_sum_line(c, path, algo, digest, !cli_is_one_algo(algos));
         } else if (!known && (!is_all || algo == SFT_HASH_SHA256)) {
-            sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: the server claims none",
-                      sft_hash_name(algo));
+            sfti_fail(&err, SFT_NOT_FOUND, "no %s: the server claims none", sft_hash_name(algo));
             cli_hint(&err, CLI_HINT_URL_READ);
             cli_status(c, CLI_NO);
             cli_warn(c, path, &err);

@@ -69,8 +69,7 @@ static void show_result(const hash_run *run, const char *path, const sft_hash_re
         for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
             sft_error err = SFT_ERROR_INIT;
             if (!(missing & SFT_HASH_BIT(i))) continue;
-            sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no %s: %s",
-                      sft_hash_name((sft_hash_algo)i),
+            sfti_fail(&err, SFT_NOT_FOUND, "no %s: %s", sft_hash_name((sft_hash_algo)i),
                       no_digest[i] ? no_digest[i] : "not known for this file");
             cli_refuse(run->c, path, &err);
         }
@@ -105,8 +104,7 @@ static void hash_stdin(hash_run *run) {
     if (!code) sft_hasher_result(hasher, &result.hashes);
     if (code) result.error = &err;
     if (run->algos & SFT_HASH_OF_MODEL) {
-        sfti_fail(&no_model, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                  "expected a file, found standard input");
+        sfti_fail(&no_model, SFT_IO_NOT_FILE, "expected a file, found standard input");
         result.model_error = &no_model;
     }
     show_result(run, "-", &result);
@@ -204,7 +202,7 @@ static void leave_out_unread(cli *c, cli_sums *sums) {
             sums->paths[kept++] = sums->paths[i];
             continue;
         }
-        sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s", found);
+        sfti_fail(&err, SFT_IO_NOT_FILE, "expected a file, found %s", found);
         cli_fail_input(c, path, &err);
     }
     sums->path_count = kept;

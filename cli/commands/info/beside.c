@@ -188,8 +188,7 @@ bool cli_export_workflow(cli *c, const cli_model *model, const char *path) {
         for (size_t i = 0; model->set && i < sft_set_shard_count(model->set); i++)
             if (sft_file_metadata_get_cstr(sft_set_shard_at(model->set, i), keys[k], &text))
                 return cli_write_file(c, model, NULL, path, text);
-    sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-              "expected a workflow or prompt in the metadata, found none");
+    sfti_fail(&err, SFT_NOT_FOUND, "expected a workflow or prompt in the metadata, found none");
     cli_refuse(c, model->path, &err);
     return false;
 }

@@ -75,7 +75,7 @@ void cli_civitai_forget(cli_civitai *site) {
 
 static char *keep_copy(cli_civitai *site, sft_span text, sft_error *err) {
     if (text.len > KEPT_MOST - site->kept) {
-        sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_FILE_TOO_LARGE,
                   "expected at most %" PRIu64 " bytes in all answers about %d files, found more",
                   KEPT_MOST, CLI_CIVITAI_HASHES);
         return NULL;
@@ -141,9 +141,8 @@ static bool ask_json(cli_civitai *site, const char *url, sft_span body, char bra
         char *copy = NULL;
         done = found.len > 0 && *found.data == bracket && cli_raw_check(found);
         if (!done)
-            sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
-                      "expected a JSON answer that begins with %c, found something else",
-                      bracket);
+            sfti_fail(&err, SFT_IO_READ,
+                      "expected a JSON answer that begins with %c, found something else", bracket);
         else
             done = (copy = keep_copy(site, found, &err)) != NULL;
         if (done) *text = (sft_span){ copy, found.len };
@@ -407,7 +406,7 @@ bool cli_civitai_picture(cli_civitai *site, const char *url, sft_buffer *out) {
     request.accept = "image/*";
     request.most = PICTURE_MOST;
     if (!sfti_url_same_site(site->url, url)) {
-        sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET,
+        sfti_fail(&err, SFT_IO_READ,
                   "expected an image on the site's hosts, found another host: not fetched");
         cli_complain(site->c, url, &err);
         return false;

@@ -244,9 +244,8 @@ static void run_info(cli *c, char **operands, size_t count) {
     if (c->set.fields && run.shown > 0 && run.known == 0) cli_status(c, CLI_NO);
     if (c->set.fields && run.shown > 0 && run.known == 0 && c->set.format == CLI_HUMAN) {
         /* an empty line is no answer */
-        sfti_fail(&err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                  "expected a value of %s, found none in %zu model%s", c->set.fields, run.shown,
-                  run.shown == 1 ? "" : "s");
+        sfti_fail(&err, SFT_NOT_FOUND, "expected a value of %s, found none in %zu model%s",
+                  c->set.fields, run.shown, run.shown == 1 ? "" : "s");
         cli_refuse(c, NULL, &err);
     }
     if (c->set.verify && run.mismatches > 0) cli_status(c, CLI_NO);

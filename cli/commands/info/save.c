@@ -45,7 +45,7 @@ static void write_picture(cli *c, const cli_model *model, sft_span bytes, const 
         path = cli_path_beside(model, &arena, suffix);
         if (path) (void)cli_write_file(c, model, NULL, path, bytes);
     } else {
-        sfti_fail(&err, SFT_IO_READ, SFT_NO_OFFSET, "expected an image, found something else");
+        sfti_fail(&err, SFT_IO_READ, "expected an image, found something else");
         cli_complain(c, url, &err);
     }
     sfti_arena_free(&arena);

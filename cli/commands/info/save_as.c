@@ -165,20 +165,19 @@ static sft_code check_there(const cli_saving *saving, const cli_sidecar_format *
     bool is_other = there->object.len > 0 && !is_empty && entry
                  && !cli_is(sft_node_text(entry, "kind"), format->kind);
     if (is_other || cli_raw_member(there->object, "modelVersions", &versions)) {
-        code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "expected a sidecar of %s, found a file of another kind",
+        code = sfti_fail(err, SFT_EXISTS, "expected a sidecar of %s, found a file of another kind",
                          format->program);
         cli_hint(err, CLI_HINT_MOVE_AWAY);
     } else if (there->object.data == saving->old.data
                && cli_is(sft_node_text(entry, "match"), "differs")) {
-        code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_EXISTS,
                          "expected a sidecar of this model, found another model's digest in it");
         cli_hint(err, CLI_HINT_MOVE_AWAY);
     } else if (there->object.len > 0 && !is_empty && !is_read) {
-        code = sfti_fail(err, SFT_IO_READ, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_IO_READ,
                          "expected a sidecar that was read, found one that could not be");
     } else if (!saving->c->set.force) {
-        code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
+        code = sfti_fail(err, SFT_EXISTS, "already exists");
         cli_hint(err, CLI_HINT_MERGE);
     }
     return code;
@@ -312,7 +311,7 @@ void cli_save_model(cli *c, const cli_model *model, uint64_t least) {
     bool is_one_file = model->input->kind == CLI_FILE && !model->inputs && model->set
                        && sft_set_shard_count(model->set) == 1;
     if (!is_one_file)
-        code = sfti_fail(&err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+        code = sfti_fail(&err, SFT_BAD_ARGUMENT,
                          "expected a model in one file for --save-as, found several files");
     else if (c->set.save_as == CLI_SAVE_MODELSPEC) code = save_header(&saving, &err);
     else code = save_sidecar(&saving, &there, &err);

@@ -251,7 +251,7 @@ static void ls_input(cli *c, const cli_input *input) {
     uint64_t threads = 0;
     if (c->set.threads && !cli_parse_number(c->set.threads, UINT32_MAX, &threads)) threads = 0;
     if (!code && stats && input->kind == CLI_STDIN)
-        code = sfti_fail(&err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+        code = sfti_fail(&err, SFT_IO_NOT_FILE,
                          "expected a file for --stats, found standard input");
     else if (!code && stats)
         code = ls_stats_read(&l, (uint32_t)threads, &err);

@@ -121,8 +121,8 @@ static void show_value(cli *c, sft_span value, bool pretty) {
 
 static void fail_no_key(sft_span key, cli_guess *guess, sft_error *err) {
     const char *near = cli_guess_text(guess, "\"", "\"");
-    sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "no such key: \"%.*s\"%s",
-              key.len < 160 ? (int)key.len : 160, key.data, near);
+    sfti_fail(err, SFT_NOT_FOUND, "no such key: \"%.*s\"%s", key.len < 160 ? (int)key.len : 160,
+              key.data, near);
     if (!*near) cli_hint(err, CLI_HINT_LIST_KEYS);
 }
 

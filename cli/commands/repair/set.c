@@ -117,11 +117,11 @@ static sft_code check_family(repair_model *m, sft_error *err) {
         if (next != stem || count != n || memcmp(m->names[f], m->names[0], stem) != 0)
             return no_family(m, err);
         if (i == f + 1) continue;
-        return sfti_fail(err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_INDEX_SHARD_MISSING,
                          "expected shard %zu of %" PRIu64 ", found %s", f + 1, n, m->names[f]);
     }
     if (m->count == n) return SFT_OK;
-    return m->count ? sfti_fail(err, SFT_INDEX_SHARD_MISSING, SFT_NO_OFFSET,
+    return m->count ? sfti_fail(err, SFT_INDEX_SHARD_MISSING,
                                 "expected %" PRIu64 " shards, found %zu", n, m->count)
                     : no_family(m, err);
 }

@@ -377,7 +377,18 @@ static void fill_code(sft_error *err, sft_code code, uint64_t offset) {
     if (of_file && offset == SFT_NO_OFFSET) err->hint = SFT_HINT_NONE;
 }
 
-sft_code sfti_fail(sft_error *err, sft_code code, uint64_t offset, const char *format, ...) {
+sft_code sfti_fail(sft_error *err, sft_code code, const char *format, ...) {
+    va_list args;
+    if (!err) return code;
+    fill_code(err, code, SFT_NO_OFFSET);
+    va_start(args, format);
+    fill_text(err, format, args);
+    va_end(args);
+    return code;
+}
+
+sft_code sfti_fail_byte(sft_error *err, sft_code code, uint64_t offset, const char *format,
+                        ...) {
     va_list args;
     if (!err) return code;
     fill_code(err, code, offset);
@@ -410,8 +421,7 @@ sft_code sfti_misuse(sft_error *err, const char *format, ...) {
 }
 
 sft_code sfti_fail_cancelled(sft_error *err) {
-    return sfti_fail(err, SFT_CANCELLED, SFT_NO_OFFSET, "%s",
-                     sft_code_describe(SFT_CANCELLED)->sentence);
+    return sfti_fail(err, SFT_CANCELLED, "%s", sft_code_describe(SFT_CANCELLED)->sentence);
 }
 
 sft_code sfti_fail_as(sft_error *err, sft_code code, const sft_error *what) {
@@ -438,27 +448,27 @@ sft_code sfti_fail_at(sft_error *err, sft_code code, uint64_t base, sft_span tex
                       const char *expected) {
     sft_span rest = { text.data + at, text.len - at };
     if (rest.len == 0)
-        return sfti_fail(err, code, base + at, "expected %s, found the end of the text",
-                         expected);
+        return sfti_fail_byte(err, code, base + at, "expected %s, found the end of the text",
+                              expected);
     char c = rest.data[0];
     bool white = c == ' ' || c == '\t' || c == '\r' || c == '\n';
     const char *kind = c == '{' ? "an object" : c == '[' ? "an array"
                        : white ? "white space" : c == '\0' ? "a NUL byte" : NULL;
     if (kind)
-        return sfti_fail(err, code, base + at, "expected %s, found %s", expected, kind);
+        return sfti_fail_byte(err, code, base + at, "expected %s, found %s", expected, kind);
     size_t token = token_length(rest), shown = sfti_utf8_cut(rest, EXCERPT);
     if (shown > token) shown = token;
-    return sfti_fail(err, code, base + at, "expected %s, found %.*s%s", expected, (int)shown,
-                     rest.data, shown < token ? "..." : "");
+    return sfti_fail_byte(err, code, base + at, "expected %s, found %.*s%s", expected, (int)shown,
+                          rest.data, shown < token ? "..." : "");
 }
 
 sft_code sfti_fail_memory(sft_error *err, uint64_t bytes) {
-    return sfti_fail(err, SFT_OUT_OF_MEMORY, SFT_NO_OFFSET,
-                     "expected %llu bytes of memory, found none", (unsigned long long)bytes);
+    return sfti_fail(err, SFT_OUT_OF_MEMORY, "expected %llu bytes of memory, found none",
+                     (unsigned long long)bytes);
 }
 
 sft_code sft_error_set(sft_error *err, sft_code code, int32_t os_errno, const char *text) {
-    sfti_fail(err, code, SFT_NO_OFFSET, "%s", text ? text : sft_code_describe(code)->sentence);
+    sfti_fail(err, code, "%s", text ? text : sft_code_describe(code)->sentence);
     if (err) err->os_errno = os_errno;
     return code;
 }

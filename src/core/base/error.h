@@ -23,8 +23,11 @@
 
 /* Fill err (if not NULL) and return code. The text is escaped and cut to fit; the
  * hint is the code's own. "%.*s" may print raw bytes of a file. */
-SFTI_COLD sft_code sfti_fail(sft_error *err, sft_code code, uint64_t offset,
-                             const char *format, ...) SFTI_FORMAT(4, 5);
+SFTI_COLD sft_code sfti_fail(sft_error *err, sft_code code, const char *format, ...)
+    SFTI_FORMAT(3, 4);
+/* The same, about a byte of a file; offset may be SFT_NO_OFFSET. */
+SFTI_COLD sft_code sfti_fail_byte(sft_error *err, sft_code code, uint64_t offset,
+                                  const char *format, ...) SFTI_FORMAT(4, 5);
 
 /* The same, about a tensor. */
 SFTI_COLD sft_code sfti_fail_tensor(sft_error *err, sft_code code, uint64_t offset,

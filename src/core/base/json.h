@@ -89,10 +89,7 @@ void sfti_json_close(sfti_json_writer *w, char bracket); /* '}' or ']' */
 void sfti_json_key(sfti_json_writer *w, const char *key);
 void sfti_json_key_span(sfti_json_writer *w, sft_span key);
 /* A key, and the object or array that is its value, open. */
-static inline void sfti_json_put_open(sfti_json_writer *w, const char *key, char bracket) {
-    sfti_json_key(w, key);
-    sfti_json_open(w, bracket);
-}
+void sfti_json_put_open(sfti_json_writer *w, const char *key, char bracket);
 /* Escapes by JSON's rules, and what sfti_utf8_unsafe tells of as \uXXXX; bytes that are not
  * UTF-8 become U+FFFD. */
 void sfti_json_span(sfti_json_writer *w, sft_span text);

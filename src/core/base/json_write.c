@@ -229,6 +229,11 @@ void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *s
     sfti_json_close(w, ']');
 }
 
+void sfti_json_put_open(sfti_json_writer *w, const char *key, char bracket) {
+    sfti_json_key(w, key);
+    sfti_json_open(w, bracket);
+}
+
 /* ── Writer: paths ── */
 
 /* Byte as it stands in a percent-encoded path: at most 3 bytes to out. */

@@ -54,7 +54,7 @@ size_t sfti_old_find(const char *path, char out[SFTI_OLD_PATH]) {
 bool sfti_old_fail(const char *path, sft_error *err) {
     char old[SFTI_OLD_PATH];
     if (sfti_old_find(path, old) == 0) return false;
-    sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_NOT_FOUND,
               "expected a file, found none: its replacement was interrupted and left it as %s",
               old + sfti_folder_len(old));
     if (err) err->os_errno = ENOENT;

@@ -18,9 +18,9 @@ static sft_code no_place(sft_error *err) {
 }
 
 static sft_code out_of_order(uint64_t expected, uint64_t offset, sft_error *err) {
-    return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
-                     "expected the byte at offset %llu next, found offset %llu",
-                     (unsigned long long)expected, (unsigned long long)offset);
+    return sfti_fail_byte(err, SFT_OUT_OF_ORDER, offset,
+                          "expected the byte at offset %llu next, found offset %llu",
+                          (unsigned long long)expected, (unsigned long long)offset);
 }
 
 /* ── Calls ── */
@@ -182,8 +182,7 @@ sft_code sft_sink_fd(int fd, const sft_allocator *alloc, sft_sink *out, sft_erro
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     if (info.kind == OS_DIR)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file, found a folder");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a folder");
     sft_allocator a = sfti_allocator(alloc);
     fd_sink *state = sfti_take(&a, sizeof *state);
     if (!state) return sfti_fail_memory(err, sizeof *state);

@@ -187,9 +187,8 @@ static sft_code write_direct(void *ctx, uint64_t offset, const void *bytes, size
     path_sink *s = ctx;
     if (offset != s->end) {
         s->failed = true;
-        return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
-                         "expected bytes for offset %llu next, for they go to the disk in order",
-                         (unsigned long long)s->end);
+        return sfti_fail_byte(err, SFT_OUT_OF_ORDER, offset, "expected bytes for offset %llu next, "
+                              "for they go to the disk in order", (unsigned long long)s->end);
     }
     int error = sfti_direct_write(&s->direct, bytes, len);
     s->end += len;
@@ -206,15 +205,14 @@ static bool no_renaming(int error) {
 static sft_code publish_failed(int error, sft_error *err) {
     sft_code code;
     if (error == EEXIST) {
-        code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "already exists");
+        code = sfti_fail(err, SFT_EXISTS, "already exists");
     } else if (!no_renaming(error)) {
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
     } else {
         char buffer[128];
-        code = sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
-                         "expected a file system that lets a file take another's name, found one "
-                         "that does not: %s", sfti_os_error_text(error, buffer, sizeof buffer));
+        code = sfti_fail(err, SFT_IO_PUBLISH, "expected a file system that lets a file take "
+                         "another's name, found one that does not: %s",
+                         sfti_os_error_text(error, buffer, sizeof buffer));
         sfti_hint(err, SFT_HINT_OBJECT_STORE);
     }
     if (err) err->os_errno = error;
@@ -304,7 +302,7 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     if (error == EEXIST && !gone) return publish_failed(error, err);
     if (!gone) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "write over the file");
     s->named = false; /* it stays */
-    sfti_fail(err, SFT_IO_PUBLISH, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_IO_PUBLISH,
               "cannot write over the file: %s; what it should be is whole in %s beside it",
               sfti_os_error_text(error, text, sizeof text), s->temp + sfti_folder_len(s->temp));
     if (err) err->os_errno = error;
@@ -315,7 +313,7 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
 static sft_code settle_path(path_sink *s, sft_error *err) {
     int error = 0;
     if (s->failed)
-        return sfti_fail(err, SFT_WRITER_FAILED, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_WRITER_FAILED,
                          "expected all bytes to be written, found that a write had failed");
     if (s->direct.in_use) error = sfti_direct_end(&s->direct);
     if (error) return direct_failed(s, error, err);
@@ -367,8 +365,7 @@ static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
     *mode = info.mode & 0777;
     if (info.kind == OS_FILE) return SFT_OK;
-    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                     "expected a file or nothing at the path, found %s",
+    return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file or nothing at the path, found %s",
                      info.kind == OS_DIR ? "a folder" : "something that is no regular file");
 }
 
@@ -383,8 +380,7 @@ static sft_code resolve_link(const char *path, sft_link_policy policy, char *buf
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
     error = sfti_os_real_path(path, buffer, len);
     if (policy == SFT_LINK_REFUSE)
-        return sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-                         "expected a file, found a symbolic link to %s",
+        return sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s",
                          error ? "what cannot be reached" : buffer);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     *target = buffer;

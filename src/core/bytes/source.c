@@ -44,10 +44,10 @@ sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, 
     size_t got = 0;
     sft_code code = sft_source_read(source, offset, into, len, &got, err);
     if (code || got == len) return code;
-    return sfti_fail(err, SFT_IO_SHRUNK, offset + got,
-                     "expected %llu bytes at offset %llu, found only %llu",
-                     (unsigned long long)len, (unsigned long long)offset,
-                     (unsigned long long)got);
+    return sfti_fail_byte(err, SFT_IO_SHRUNK, offset + got,
+                          "expected %llu bytes at offset %llu, found only %llu",
+                          (unsigned long long)len, (unsigned long long)offset,
+                          (unsigned long long)got);
 }
 
 void sft_source_expect(const sft_source *source, const sft_run *runs, size_t count) {
@@ -155,7 +155,7 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t 
                          const sft_allocator *alloc, sft_source *out, sft_error *err) {
     memset(out, 0, sizeof *out);
     if (!sfti_fits_size(size))
-        return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_ADDRESS_SPACE,
                          "expected a file this host can address, found %llu bytes",
                          (unsigned long long)size);
     if (size == 0) {
@@ -252,10 +252,9 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
     char skipped[8192];
     *got = 0;
     if (offset < s->position)
-        return sfti_fail(err, SFT_OUT_OF_ORDER, offset,
-                         "expected a read at offset %llu or later of what is read forward, "
-                         "found offset %llu",
-                         (unsigned long long)s->position, (unsigned long long)offset);
+        return sfti_fail_byte(err, SFT_OUT_OF_ORDER, offset, "expected a read at offset %llu or "
+                              "later of what is read forward, found offset %llu",
+                              (unsigned long long)s->position, (unsigned long long)offset);
     while (s->position < offset) {
         uint64_t left = offset - s->position;
         size_t piece = left < sizeof skipped ? (size_t)left : sizeof skipped;
@@ -277,8 +276,7 @@ static void close_fd_source(void *ctx) {
 
 static sft_code not_a_file(os_kind kind, sft_error *err) {
     static const char *const found[] = { "a file", "a folder", "a link", "a pipe", "a device" };
-    return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
-                     found[kind]);
+    return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s", found[kind]);
 }
 
 static uint32_t mode_fd_source(void *ctx) {
@@ -396,11 +394,10 @@ sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_
 static sft_code beneath_fail(int error, sft_error *err) {
     bool leads_out = error == EXDEV;
     if (leads_out)
-        sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_INDEX_PATH,
                   "expected a file beneath the folder, found a link that leads out of it");
     else
-        sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-                  "expected a file, found a symbolic link in its path");
+        sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link in its path");
     if (!err) return leads_out ? SFT_INDEX_PATH : SFT_IS_LINK;
     err->os_errno = error;
     err->hint = leads_out ? SFT_HINT_LINK_LEAVES : SFT_HINT_LINK_NAMED;

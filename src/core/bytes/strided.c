@@ -109,7 +109,7 @@ static sft_code check_strided(sft_dtype dtype, const uint64_t *shape, uint32_t r
         fits = sfti_mul(shape[d] - 1, step, &far) && sfti_add(reach, far, &reach);
     }
     if (fits && sfti_fits_size(reach)) return SFT_OK;
-    return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_ADDRESS_SPACE,
                      "expected strides within the address space, found larger ones");
 }
 

@@ -128,14 +128,16 @@ static void say_foreign(const sfti_evidence *e, const struct foreign_row *row,
     }
     unsigned long long whole = elsewhere / step, tenth = unit ? elsewhere % step / (step / 10) : 0;
     if (elsewhere == 0)
-        sfti_fail(error, row->code, 0, "expected a header length, found %s: %s", row->found,
-                  what);
+        sfti_fail_byte(error, row->code, 0, "expected a header length, found %s: %s", row->found,
+                       what);
     else if (elsewhere < 1000)
-        sfti_fail(error, row->code, 0, "expected a header length, found %s: %s (%llu bytes "
-                  "elsewhere)", row->found, what, whole);
+        sfti_fail_byte(error, row->code, 0,
+                       "expected a header length, found %s: %s (%llu bytes elsewhere)", row->found,
+                       what, whole);
     else
-        sfti_fail(error, row->code, 0, "expected a header length, found %s: %s (%llu.%llu %s "
-                  "elsewhere)", row->found, what, whole, tenth, units[unit]);
+        sfti_fail_byte(error, row->code, 0,
+                       "expected a header length, found %s: %s (%llu.%llu %s elsewhere)",
+                       row->found, what, whole, tenth, units[unit]);
 }
 
 /* Nothing known: still say what kind of bytes these are. The code stays. */

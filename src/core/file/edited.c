@@ -65,7 +65,7 @@ static sft_code check_at_path(const char *path, const os_info *fd_info, sft_span
     if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
     if (sfti_hook_journal)
         return sfti_hook_journal(path, fd_info, header, is_broken, alloc, foreign, err);
-    return sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_EDIT_INTERRUPTED,
                      "expected a file without the journal of an edit beside it, found one");
 }
 

@@ -36,9 +36,8 @@ sft_code sfti_open_mode(const char *path, const sfti_open *how, sft_error *err) 
     if (o->mode == SFT_READ || o->mode == SFT_AUTO
         || !sfti_files_claim_beneath(o->files, path, o->beneath))
         return SFT_OK;
-    return sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
-                     "expected mode SFT_READ or SFT_AUTO for a path that is not the system's, "
-                     "found %u", (unsigned)o->mode);
+    return sfti_fail(err, SFT_IO_MAP, "expected mode SFT_READ or SFT_AUTO for a path that is not "
+                     "the system's, found %u", (unsigned)o->mode);
 }
 
 /* ── Header ──────────────────────────────────────────────────────────────── */
@@ -85,9 +84,9 @@ sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
         if (code) break;
         out->len += got; /* not before: a scan's source answers from here */
         if (got < want)
-            return sfti_fail(err, SFT_HEADER_TRUNCATED, at + got,
-                             "expected a header of %zu bytes, found %zu before the end", n,
-                             out->len);
+            return sfti_fail_byte(err, SFT_HEADER_TRUNCATED, at + got,
+                                  "expected a header of %zu bytes, found %zu before the end", n,
+                                  out->len);
     }
     if (!code) return SFT_OK;
     sfti_release(alloc, out->data, out->cap);
@@ -108,8 +107,7 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     (void)sfti_source_streamed(&file->source);
     sft_code code;
     if (size == SFT_SIZE_UNKNOWN) {
-        code = sfti_fail(err, SFT_IO_MAP, SFT_NO_OFFSET,
-                         "expected a regular file to map, found a pipe or device");
+        code = sfti_fail(err, SFT_IO_MAP, "expected a regular file to map, found a pipe or device");
     } else {
         code = sfti_source_map(fd, size, cow, sft_source_mode(&file->source), &file->alloc, &map,
                                err);
@@ -119,8 +117,8 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     if (error)
         code = sfti_io_fail(err, SFT_IO_MAP, error, "look at the mapped file");
     else if (now.size < size)
-        code = sfti_fail(err, SFT_IO_SHRUNK, now.size, "expected %llu bytes, found %llu",
-                         (unsigned long long)size, (unsigned long long)now.size);
+        code = sfti_fail_byte(err, SFT_IO_SHRUNK, now.size, "expected %llu bytes, found %llu",
+                              (unsigned long long)size, (unsigned long long)now.size);
     if (code) {
         sft_source_close(&map);
         return mode == SFT_AUTO ? SFT_OK : code;

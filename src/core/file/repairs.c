@@ -56,13 +56,13 @@ sft_code sfti_repair_check(const sfti_model *model, uint64_t size, const sft_ten
     uint64_t bytes, end;
     sft_code code = sft_shape_size(t->dtype, t->shape, t->rank, NULL, &bytes, err);
     if (!code && (t->end < t->begin || t->end - t->begin != bytes))
-        code = sfti_fail(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_SIZE_MISMATCH,
                          "expected %llu bytes by dtype and shape, found offsets %llu to %llu",
                          (unsigned long long)bytes, (unsigned long long)t->begin,
                          (unsigned long long)t->end);
     if (!code && (!sfti_add(model->data_offset, t->end, &end) || end > size))
-        code = sfti_fail(err, SFT_DATA_TRUNCATED, size,
-                         "expected the tensor's data to be there, found the end of the file");
+        code = sfti_fail_byte(err, SFT_DATA_TRUNCATED, size,
+                              "expected the tensor's data to be there, found the end of the file");
     if (code) sfti_error_tensor(err, t->name);
     return code;
 }

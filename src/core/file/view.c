@@ -133,13 +133,12 @@ sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t
     uint64_t end;
     if (!file || (!dst && len)) return sfti_view_bad_call(err);
     if (!sfti_add(offset, len, &end))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, offset,
-                         "expected an end of at most 2^64 - 1, found more");
+        return sfti_fail_byte(err, SFT_BAD_ARGUMENT, offset,
+                              "expected an end of at most 2^64 - 1, found more");
     if (file->source.size != SFT_SIZE_UNKNOWN && end > file->source.size)
-        return sfti_fail(err, SFT_IO_SHRUNK, file->source.size,
-                         "expected %zu bytes at offset %llu, found the end of the file at %llu",
-                         len, (unsigned long long)offset,
-                         (unsigned long long)file->source.size);
+        return sfti_fail_byte(err, SFT_IO_SHRUNK, file->source.size, "expected %zu bytes at offset "
+                              "%llu, found the end of the file at %llu", len,
+                              (unsigned long long)offset, (unsigned long long)file->source.size);
     return sfti_file_read(file, NULL, offset, dst, len, err);
 }
 
@@ -221,7 +220,7 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
         code = read_usable(reads[i].tensor, reads[i].dst, reads[i].len, err);
         if (code) return code;
         if (!sfti_add(total, reads[i].len, &total))
-            return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+            return sfti_fail(err, SFT_SIZE_OVERFLOW,
                              "expected at most 2^64 - 1 bytes in all reads, found more");
     }
     if (count == 0) return SFT_OK;

@@ -100,9 +100,8 @@ sft_code sft_writer_begin_unplanned(const sft_writer_options *options, sft_sink 
     if (!out)
         code = sfti_misuse(err, "expected a place for the writer, found NULL");
     else if (!sink.seekable)
-        code = sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
-                         "expected a sink that can seek, for the header is written last, found "
-                         "one that cannot");
+        code = sfti_fail(err, SFT_OUT_OF_ORDER, "expected a sink that can seek, for the header is "
+                         "written last, found one that cannot");
     else
         code = added_open(options, sink, out, err);
     if (code) sft_sink_abandon(&sink);

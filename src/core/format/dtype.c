@@ -68,11 +68,10 @@ sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
     for (uint32_t d = 0; d < rank && fits && count > 0; d++)
         fits = sfti_mul(count, shape[d], &count);
     if (!fits || !sfti_mul(count, info->bits, &bits))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_SIZE_OVERFLOW,
                          "expected a shape of at most 2^64 - 1 bits, found more");
     if (bits % 8 != 0)
-        return sfti_fail(err, SFT_SIZE_PARTIAL_BYTE, SFT_NO_OFFSET,
-                         "expected whole bytes, found %llu bits of %s",
+        return sfti_fail(err, SFT_SIZE_PARTIAL_BYTE, "expected whole bytes, found %llu bits of %s",
                          (unsigned long long)bits, info->name);
     if (elements) *elements = count;
     if (bytes) *bytes = bits / 8;

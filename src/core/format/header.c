@@ -193,8 +193,8 @@ sft_code sfti_header_read(sfti_parser *r) {
     bool strict = r->limits->level == SFT_LEVEL_STRICT;
     if (bad < len) {
         sft_error error;
-        sfti_fail(&error, SFT_HEADER_UTF8, SFTI_PREFIX + bad, "expected UTF-8, found byte 0x%02x",
-                  (unsigned char)text[bad]);
+        sfti_fail_byte(&error, SFT_HEADER_UTF8, SFTI_PREFIX + bad,
+                       "expected UTF-8, found byte 0x%02x", (unsigned char)text[bad]);
         sfti_report(r, &error);
         return r->first;
     }

@@ -18,18 +18,18 @@ sft_code sfti_frame(const uint8_t prefix[SFTI_PREFIX], uint64_t size, const sfti
     if (most > SFTI_MOST_HEADER) most = SFTI_MOST_HEADER;
     *header_bytes = 0;
     if (size < SFTI_PREFIX)
-        return sfti_fail(err, SFT_HEADER_TOO_SMALL, 0,
-                         size == 0 ? "expected a header length, found an empty file"
-                                   : "expected the 8 bytes of a header length, found %llu",
-                         (unsigned long long)size);
+        return sfti_fail_byte(err, SFT_HEADER_TOO_SMALL, 0,
+                              size == 0 ? "expected a header length, found an empty file"
+                                        : "expected the 8 bytes of a header length, found %llu",
+                              (unsigned long long)size);
     if (n > most)
-        return sfti_fail(err, SFT_HEADER_TOO_LARGE, 0,
-                         "expected a header of at most %llu bytes, found %llu",
-                         (unsigned long long)most, (unsigned long long)n);
+        return sfti_fail_byte(err, SFT_HEADER_TOO_LARGE, 0,
+                              "expected a header of at most %llu bytes, found %llu",
+                              (unsigned long long)most, (unsigned long long)n);
     if (size != SFT_SIZE_UNKNOWN && n > size - SFTI_PREFIX)
-        return sfti_fail(err, SFT_HEADER_TRUNCATED, size,
-                         "expected a header of %llu bytes, found %llu before the end",
-                         (unsigned long long)n, (unsigned long long)(size - SFTI_PREFIX));
+        return sfti_fail_byte(err, SFT_HEADER_TRUNCATED, size,
+                              "expected a header of %llu bytes, found %llu before the end",
+                              (unsigned long long)n, (unsigned long long)(size - SFTI_PREFIX));
     *header_bytes = n;
     return SFT_OK;
 }
@@ -149,9 +149,9 @@ static bool index_keys(sfti_parser *r) {
                 kept++;
             } else if (r->limits->level >= SFT_LEVEL_DEFAULT) {
                 sft_error error;
-                sfti_fail(&error, SFT_METADATA_KEY_DUPLICATE, name_offset(r, key),
-                          "expected each metadata key once, found \"%.*s\" twice",
-                          key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
+                sfti_fail_byte(&error, SFT_METADATA_KEY_DUPLICATE, name_offset(r, key),
+                               "expected each metadata key once, found \"%.*s\" twice",
+                               key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
                 if (!sfti_report(r, &error)) return false;
             }
         }
@@ -246,9 +246,9 @@ static bool check_tensors(sfti_parser *r, uint64_t size, size_t dead) {
 
     sft_error error;
     bool cut = size - data < before;
-    sfti_fail(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : data + before,
-              "expected %llu bytes of tensor data, found %llu", (unsigned long long)before,
-              (unsigned long long)(size - data));
+    sfti_fail_byte(&error, cut ? SFT_DATA_TRUNCATED : SFT_DATA_TRAILING, cut ? size : data + before,
+                   "expected %llu bytes of tensor data, found %llu", (unsigned long long)before,
+                   (unsigned long long)(size - data));
     if (cut) (void)sfti_add(data, before, &error.needed);
     return sfti_report(r, &error);
 }

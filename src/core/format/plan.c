@@ -102,7 +102,7 @@ static sft_code check_pairs(planner *p, sft_error *err) {
             return sfti_misuse(err, "expected metadata of keys and values, found NULL");
         }
         if (is_utf8(key) && is_utf8(value)) continue;
-        return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_HEADER_UTF8,
                          "expected metadata in UTF-8, found other bytes in the %s of \"%.*s\"",
                          is_utf8(key) ? "value" : "key", key.len < 128 ? (int)key.len : 128,
                          key.len > 0 ? key.data : "");
@@ -160,7 +160,7 @@ static sft_code order_pairs(planner *p, sft_error *err) {
     for (size_t i = 1; i < p->pair_count; i++) {
         sft_span key = pair_of(p, p->pair_order[i]).key;
         if (!sft_span_equal(pair_of(p, p->pair_order[i - 1]).key, key)) continue;
-        return sfti_fail(err, SFT_METADATA_KEY_DUPLICATE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_METADATA_KEY_DUPLICATE,
                          "expected each metadata key once, found \"%.*s\" twice",
                          key.len < 128 ? (int)key.len : 128, key.len > 0 ? key.data : "");
     }
@@ -291,7 +291,7 @@ static sft_code measure_head(const planner *p, uint64_t *text, uint64_t *padded,
     (void)sfti_align_up(start + SFTI_PREFIX, o->align, &start); /* start is under 2^31 */
     *padded = start - SFTI_PREFIX;
     if (fits && *padded <= o->max_header_bytes) return SFT_OK;
-    return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_HEADER_TOO_LARGE,
                      "expected a header of at most %llu bytes, found %s%llu",
                      (unsigned long long)o->max_header_bytes,
                      !fits || count.len > count.most ? "at least " : "",
@@ -311,7 +311,7 @@ static sft_code write_head(planner *p, sft_error *err) {
     if (code) return code;
     plan->head_len = (size_t)padded + SFTI_PREFIX;
     if (!sfti_add(plan->data_bytes, plan->head_len, &total))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_SIZE_OVERFLOW,
                          "expected a file of at most 2^64 - 1 bytes, found more");
     plan->head = sfti_arena_take(&plan->arena, plan->head_len);
     if (!plan->head) return sfti_fail_memory(err, plan->head_len);
@@ -335,7 +335,7 @@ static sft_code plan_new(planner *p, const sft_plan_options *options, sft_plan *
     if ((p->count > 0 && !p->specs) || (p->pair_count > 0 && !p->pairs && !p->options.pair_at))
         return sfti_misuse(err, "expected arrays of tensors and of metadata, found NULL");
     if (p->count >= UINT32_MAX || p->pair_count >= UINT32_MAX)
-        return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_TOO_MANY_TENSORS,
                          "expected fewer than 2^32 - 1 tensors and pairs, found more");
     p->work.alloc = sfti_allocator(p->options.alloc);
     p->plan = sfti_take(&p->work.alloc, sizeof *p->plan);

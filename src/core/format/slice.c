@@ -32,8 +32,8 @@ static sft_code resolve_range(const sft_slice_part *part, uint32_t d, uint64_t d
                               sft_range *out, sft_error *err) {
     out->step = part->has_step ? part->step : 1;
     if (out->step == 0)
-        return sfti_fail(err, SFT_SLICE_STEP, SFT_NO_OFFSET,
-                         "expected a step other than 0 in dimension %u", (unsigned)d);
+        return sfti_fail(err, SFT_SLICE_STEP, "expected a step other than 0 in dimension %u",
+                         (unsigned)d);
     bool forward = out->step > 0;
     uint64_t start = forward ? 0 : dim, stop = forward ? dim : 0;
     if (part->has_start)
@@ -50,7 +50,7 @@ static sft_code resolve_int(const sft_slice_part *part, uint32_t d, uint64_t dim
                             sft_range *out, sft_error *err) {
     uint64_t size = magnitude(part->value);
     if (part->value < 0 ? size > dim : size >= dim)
-        return sfti_fail(err, SFT_SLICE_BOUNDS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_SLICE_BOUNDS,
                          "expected an index inside dimension %u of %llu elements, found %lld",
                          (unsigned)d, (unsigned long long)dim, (long long)part->value);
     out->start = part->value < 0 ? dim - size : size;
@@ -74,10 +74,10 @@ static sft_code count_parts(const sft_slice_part *parts, size_t count, uint32_t 
         ellipses += parts[i].kind == SFT_SLICE_PART_ELLIPSIS;
     }
     if (ellipses > 1)
-        return sfti_fail(err, SFT_SLICE_SYNTAX, SFT_NO_OFFSET,
-                         "expected at most one ellipsis, found %zu", ellipses);
+        return sfti_fail(err, SFT_SLICE_SYNTAX, "expected at most one ellipsis, found %zu",
+                         ellipses);
     if (count - ellipses > rank)
-        return sfti_fail(err, SFT_SLICE_RANK, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_SLICE_RANK,
                          "expected at most %u indexes, one for each dimension, found %zu",
                          (unsigned)rank, count - ellipses);
     *given = (uint32_t)(count - ellipses);
@@ -86,8 +86,7 @@ static sft_code count_parts(const sft_slice_part *parts, size_t count, uint32_t 
 
 static sft_code check_rank(uint32_t rank, sft_error *err) {
     if (rank <= SFT_MAX_RANK) return SFT_OK;
-    return sfti_fail(err, SFT_SLICE_RANK, SFT_NO_OFFSET,
-                     "expected at most %u dimensions in a slice, found %u",
+    return sfti_fail(err, SFT_SLICE_RANK, "expected at most %u dimensions in a slice, found %u",
                      (unsigned)SFT_MAX_RANK, (unsigned)rank);
 }
 
@@ -155,10 +154,10 @@ static bool slice_take(slice_text *t, char c) {
 static sft_code slice_syntax(slice_text *t, const char *expected) {
     (void)slice_peek(t);
     if (t->at == t->end)
-        return sfti_fail(t->err, SFT_SLICE_SYNTAX, t->at, "expected %s, found the end",
-                         expected);
-    return sfti_fail(t->err, SFT_SLICE_SYNTAX, t->at, "expected %s, found '%.*s'", expected, 1,
-                     t->text + t->at);
+        return sfti_fail_byte(t->err, SFT_SLICE_SYNTAX, t->at, "expected %s, found the end",
+                              expected);
+    return sfti_fail_byte(t->err, SFT_SLICE_SYNTAX, t->at, "expected %s, found '%.*s'", expected, 1,
+                          t->text + t->at);
 }
 
 static bool slice_digit(char c) {
@@ -216,8 +215,8 @@ static sft_code slice_int_or_range(slice_text *t, sft_slice_part *out) {
     }
     out->kind = SFT_SLICE_PART_INDEX;
     if (!cut) return SFT_OK;
-    return sfti_fail(t->err, SFT_SLICE_BOUNDS, at, "expected an index inside its dimension, "
-                     "found a number beyond 2^63");
+    return sfti_fail_byte(t->err, SFT_SLICE_BOUNDS, at,
+                          "expected an index inside its dimension, found a number beyond 2^63");
 }
 
 /* Strips the brackets if there are both. */
@@ -238,9 +237,9 @@ static sft_code slice_parts(slice_text *t, uint32_t rank, sft_slice_part *parts,
         (void)slice_peek(t);
         if (*count && t->at == t->end) break; /* a trailing comma, as in Python */
         if (*count == PARTS_MAX)
-            return sfti_fail(t->err, SFT_SLICE_RANK, t->at,
-                             "expected at most %u indexes, one for each dimension, found more",
-                             (unsigned)rank);
+            return sfti_fail_byte(t->err, SFT_SLICE_RANK, t->at,
+                                  "expected at most %u indexes, one for each dimension, found more",
+                                  (unsigned)rank);
         sft_slice_part *part = &parts[(*count)++];
         size_t at = t->at;
         sft_code code = SFT_OK;
@@ -291,15 +290,14 @@ uint32_t sft_slice_shape(const sft_slice *slice, uint64_t *out) {
 }
 
 static sft_code slice_overflow(sft_error *err) {
-    return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_SIZE_OVERFLOW,
                      "expected a slice of at most 2^64 - 1 bits, found more");
 }
 
 static sft_code slice_partial(const sft_dtype_info *info, sft_error *err) {
-    return sfti_fail(err, SFT_SLICE_PARTIAL_BYTE, SFT_NO_OFFSET,
-                     "expected runs of whole bytes, found a run of %s (%u bits an element) "
-                     "that begins or ends inside a byte",
-                     info->name, (unsigned)info->bits);
+    return sfti_fail(err, SFT_SLICE_PARTIAL_BYTE, "expected runs of whole bytes, found a run of %s "
+                     "(%u bits an element) that begins or ends inside a byte", info->name,
+                     (unsigned)info->bits);
 }
 
 static const sft_dtype_info *slice_dtype(sft_dtype dtype, sft_error *err) {

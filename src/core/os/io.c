@@ -9,7 +9,7 @@ sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *w
     char buffer[128];
     if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
     if (code == SFT_IO_OPEN && os_errno == ENOMEM) code = SFT_OUT_OF_MEMORY;
-    sfti_fail(err, code, SFT_NO_OFFSET, "cannot %s: %s", what,
+    sfti_fail(err, code, "cannot %s: %s", what,
               sfti_os_error_text(os_errno, buffer, sizeof buffer));
     if (err) err->os_errno = os_errno;
     return code;

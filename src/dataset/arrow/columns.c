@@ -30,14 +30,13 @@ static int resolve_order(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 static sft_code resolve_type_fail(sft_error *err, sft_span name, const char *what) {
-    return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "column \"%.*s\": %s",
-                     SFTI_CLIP(name, 100), what);
+    return sfti_fail(err, SFT_COLUMN_TYPE, "column \"%.*s\": %s", SFTI_CLIP(name, 100), what);
 }
 
 static sft_code resolve_names(column_resolver *s) {
     if (!s->schema->format || strcmp(s->schema->format, "+s") != 0 || s->schema->n_children < 0 ||
         s->schema->n_children >= UINT32_MAX / 2)
-        return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(s->err, SFT_COLUMN_TYPE,
                          "expected a struct of columns, found Arrow format \"%s\"",
                          s->schema->format ? s->schema->format : "");
     s->n = (size_t)s->schema->n_children;
@@ -86,7 +85,7 @@ static sft_code resolve_unknown(const column_resolver *s, const char *option, sf
             break;
         }
     }
-    return sfti_fail(s->err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
+    return sfti_fail(s->err, SFT_COLUMN_UNKNOWN,
                      "option %s: expected one of the columns (%s), found \"%.*s\"", option, list,
                      SFTI_CLIP(name, 60));
 }
@@ -101,7 +100,7 @@ static sft_code resolve_key(const column_resolver *s, size_t *child) {
     const struct ArrowSchema *schema = s->schema->children[*child];
     if (sfti_arrow_has_format(schema, texts)) return SFT_OK;
     sfti_arrow_type_text(schema, type);
-    return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
+    return sfti_fail(s->err, SFT_COLUMN_TYPE,
                      "column \"%.*s\": expected strings for name_col, found %s",
                      SFTI_CLIP(s->options->name_col, 100), type);
 }
@@ -131,10 +130,10 @@ static sft_code resolve_override_shape(const column_resolver *s, const sfti_ds_o
     if (!resolve_product(override->shape, override->rank, &want))
         return resolve_type_fail(s->err, c->name, "expected a shape within 64 bits, found more");
     if (c->has_shape && resolve_product(c->shape, c->rank, &have) && have != want)
-        return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(s->err, SFT_COLUMN_TYPE,
                          "column \"%.*s\": expected a shape of %llu elements, found one of %llu",
-                         SFTI_CLIP(c->name, 100),
-                         (unsigned long long)have, (unsigned long long)want);
+                         SFTI_CLIP(c->name, 100), (unsigned long long)have,
+                         (unsigned long long)want);
     c->has_shape = true;
     c->rank = override->rank;
     c->shape = override->shape;
@@ -154,10 +153,8 @@ static sft_code resolve_override(const column_resolver *s, const struct ArrowSch
     }
     if (c->form == SFTI_FORM_TENSOR || sft_cast_exists(c->from, c->dtype)) return SFT_OK;
     sfti_arrow_type_text(child, type);
-    return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
-                     "column \"%.*s\": there is no cast from %s to %s",
-                     SFTI_CLIP(c->name, 100), type,
-                     sft_dtype_describe(c->dtype)->name);
+    return sfti_fail(s->err, SFT_COLUMN_TYPE, "column \"%.*s\": there is no cast from %s to %s",
+                     SFTI_CLIP(c->name, 100), type, sft_dtype_describe(c->dtype)->name);
 }
 
 static sft_code resolve_form(const column_resolver *s, const struct ArrowSchema *child,
@@ -170,7 +167,7 @@ static sft_code resolve_form(const column_resolver *s, const struct ArrowSchema 
     sft_code code = sfti_arrow_type_read(child, s->arena, &type, err);
     if (code) return code;
     if (type.leaf == SFTI_LEAF_BYTES)
-        return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_COLUMN_TYPE,
                          "text and bytes have no dtype (the option columns leaves them out)");
     c->form = type.depth ? SFTI_FORM_ARRAY : SFTI_FORM_PLAIN;
     c->has_dtype = true;
@@ -210,7 +207,7 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
     if (!code) return resolve_override(s, child, c);
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(s->err, 0);
     sfti_arrow_type_text(child, type);
-    return sfti_fail(s->err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "column \"%.*s\" (%s): %s",
+    return sfti_fail(s->err, SFT_COLUMN_TYPE, "column \"%.*s\" (%s): %s",
                      (int)(c->name.len < 100 ? c->name.len : 100), name, type, inner.message);
 }
 
@@ -241,8 +238,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     for (size_t i = 0; !code && i < s.n; i++)
         if (chosen[i]) code = resolve_column(&s, i, &out->column[out->count++]);
     if (!code && out->count == 0)
-        code = sfti_fail(err, SFT_COLUMN_UNKNOWN, SFT_NO_OFFSET,
-                         "expected a column to write, found none");
+        code = sfti_fail(err, SFT_COLUMN_UNKNOWN, "expected a column to write, found none");
     return code;
 }
 

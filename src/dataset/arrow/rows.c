@@ -16,7 +16,7 @@ static sft_code rows_broken(sft_error *err, const char *what) {
 }
 
 static sft_code rows_null(sft_error *err) {
-    return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET, "expected a value, found null");
+    return sfti_fail(err, SFT_ROW_NULL, "expected a value, found null");
 }
 
 /* ── Nulls ── */
@@ -205,8 +205,7 @@ static sft_code list_first(const sfti_arrow_list *list, const struct ArrowArray 
 }
 
 static sft_code list_ragged(uint64_t expected, uint64_t found, sft_error *err) {
-    return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
-                     "expected lists of one length (%llu), found %llu",
+    return sfti_fail(err, SFT_ROW_SHAPE, "expected lists of one length (%llu), found %llu",
                      (unsigned long long)expected, (unsigned long long)found);
 }
 

@@ -9,9 +9,8 @@
 /* ── The type ── */
 
 static sft_code tensor_refused(sft_error *err) {
-    return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET,
-                     "expected struct<data: binary, shape: list<int32>, dtype: string>, or "
-                     "numbers or lists of them");
+    return sfti_fail(err, SFT_COLUMN_TYPE, "expected struct<data: binary, shape: list<int32>, "
+                     "dtype: string>, or numbers or lists of them");
 }
 
 static sft_code tensor_child(const struct ArrowSchema *schema, const char *name, size_t *at,
@@ -62,7 +61,7 @@ sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct Arr
 /* ── A row ── */
 
 static sft_code tensor_null(sft_error *err, const char *what) {
-    return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET, "expected %s, found null", what);
+    return sfti_fail(err, SFT_ROW_NULL, "expected %s, found null", what);
 }
 
 static sft_code tensor_dims(const sfti_arrow_tensor *type, const struct ArrowArray *array,
@@ -75,15 +74,14 @@ static sft_code tensor_dims(const sfti_arrow_tensor *type, const struct ArrowArr
         sfti_arrow_elements(&type->shape_type, array, i, 1, scratch, &dims, err);
     if (code) return code;
     if (dims.elements >= SFT_MAX_RANK)
-        return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
-                         "expected at most %d dimensions, found %llu", SFT_MAX_RANK - 1,
-                         (unsigned long long)dims.elements);
+        return sfti_fail(err, SFT_ROW_SHAPE, "expected at most %d dimensions, found %llu",
+                         SFT_MAX_RANK - 1, (unsigned long long)dims.elements);
     out->rank = (uint32_t)dims.elements;
     const char *at = dims.bytes ? dims.bytes : scratch->data + dims.at;
     for (uint32_t d = 0; d < out->rank; d++) {
         out->shape[d] = wide ? sfti_get_u64(at + 8 * d) : sfti_get_u32(at + 4 * d);
         if (out->shape[d] > (wide ? INT64_MAX : INT32_MAX))
-            return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
+            return sfti_fail(err, SFT_ROW_SHAPE,
                              "expected dimensions from 0 on, found a negative one");
     }
     return SFT_OK;
@@ -96,7 +94,7 @@ static sft_code tensor_measure(sft_span data, sft_dtype dtype, sfti_arrow_rows *
         sft_shape_size(dtype, out->shape, out->rank, &out->elements, &bytes, err);
     if (code) return SFT_ROW_SHAPE;
     if (bytes != data.len)
-        return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_ROW_SHAPE,
                          "expected %llu bytes of data by its shape and %s, found %llu",
                          (unsigned long long)bytes, sft_dtype_describe(dtype)->name,
                          (unsigned long long)data.len);
@@ -116,8 +114,7 @@ sft_code sfti_arrow_tensor_row(const sfti_arrow_tensor *type, const struct Arrow
     if (!sfti_arrow_bytes(&type->dtype_type, array->children[type->dtype], at, &name))
         return tensor_null(err, "a dtype");
     if (!sft_dtype_parse(name, dtype))
-        return sfti_fail(err, SFT_ROW_VALUE, SFT_NO_OFFSET,
-                         "expected the name of a dtype, found \"%.*s\"",
+        return sfti_fail(err, SFT_ROW_VALUE, "expected the name of a dtype, found \"%.*s\"",
                          SFTI_CLIP(name, 40));
     sft_code code = tensor_dims(type, array->children[type->shape], at, scratch, out, err);
     return code ? code : tensor_measure(data, *dtype, out, err);

@@ -75,7 +75,7 @@ static const struct format_leaf *leaf_find(const char *format) {
 }
 
 static sft_code type_refused(const struct ArrowSchema *schema, const char *why, sft_error *err) {
-    return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "%s (Arrow format \"%s\")", why,
+    return sfti_fail(err, SFT_COLUMN_TYPE, "%s (Arrow format \"%s\")", why,
                      schema->format ? schema->format : "");
 }
 

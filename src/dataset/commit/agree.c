@@ -8,9 +8,9 @@
 
 static sft_code agree_fail(sft_error *err, const char *what, sft_span name, const char *want,
                            const char *have) {
-    return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
-                     "%s%s%.*s: expected %s as in the dataset, found %s", what,
-                     name.len ? " " : "", (int)name.len, name.data, want, have);
+    return sfti_fail(err, SFT_DATASET_DISAGREES,
+                     "%s%s%.*s: expected %s as in the dataset, found %s", what, name.len ? " " : "",
+                     (int)name.len, name.data, want, have);
 }
 
 static const char *agree_text(sft_span text) { return text.data ? text.data : "none"; }

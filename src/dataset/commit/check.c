@@ -57,10 +57,9 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
         const sfti_ds_receipt *last = *count ? sorted[*count - 1] : NULL;
         if (last && last->partition == one->partition && last->shard == one->shard) {
             if (sft_span_equal(last->stored, one->stored)) continue;
-            return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
+            return sfti_fail(err, SFT_DATASET_RECEIPT,
                              "expected one attempt of partition %llu, found %s and %s",
-                             (unsigned long long)one->partition, last->name.data,
-                             one->name.data);
+                             (unsigned long long)one->partition, last->name.data, one->name.data);
         }
         sorted[(*count)++] = one;
     }
@@ -87,10 +86,9 @@ static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **rece
         if (!(same && header == r->header_bytes) && missing++ == 0) first = r;
     }
     if (!first) return SFT_OK;
-    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     "%zu of %zu shards are missing or not as they were written, first %s: is the "
-                     "folder shared between hosts?",
-                     missing, count, first->stored.data);
+    return sfti_fail(err, SFT_DATASET_SHARD, "%zu of %zu shards are missing or not as they were "
+                     "written, first %s: is the folder shared between hosts?", missing, count,
+                     first->stored.data);
 }
 
 /* ── A connector's shards ── */
@@ -139,15 +137,14 @@ static sft_code adopt_facts(const sft_commit *c, const sft_file *file, sft_datas
     if (adopted_number(file, "samples", &facts->samples)) facts->valid_samples = facts->samples;
     (void)adopted_number(file, "valid_samples", &facts->valid_samples);
     if (facts->valid_samples > facts->samples)
-        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                         "%s: expected at most %llu valid samples, found %llu",
-                         facts->name, (unsigned long long)facts->samples,
+        return sfti_fail(err, SFT_DATASET_SHARD,
+                         "%s: expected at most %llu valid samples, found %llu", facts->name,
+                         (unsigned long long)facts->samples,
                          (unsigned long long)facts->valid_samples);
     bool locks = c->swap.guard == SFTI_GUARD_LOCK && sfti_can(c->storage, move);
     if (c->swap.single || locks) return SFT_OK;
-    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                     "%s: expected a shard that an append did not name, found one that may belong "
-                     "to a commit in progress", facts->name);
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, "%s: expected a shard that an append did not "
+                     "name, found one that may belong to a commit in progress", facts->name);
 }
 
 static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft_error *err) {
@@ -157,7 +154,7 @@ static sft_code adopt_shard(sft_commit *c, sfti_ds_shard *s, bool forgotten, sft
     if (code) return code;
     uint64_t size = sft_file_size(file);
     if (!forgotten && size != s->facts.bytes)
-        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_DATASET_SHARD,
                          "%s: expected %llu bytes by the manifest, found %llu", s->facts.name,
                          (unsigned long long)s->facts.bytes, (unsigned long long)size);
     if (!code) code = adopt_columns(c, file, s->facts.name, err);
@@ -200,7 +197,7 @@ static sft_code adopt_all(sft_commit *c, forgotten_list *l, sft_error *err) {
     code = sfti_call(c->storage, list, "", forgotten_one, l, err);
     if (l->failed) return sfti_fail_memory(err, l->cap * sizeof *l->shards);
     if (!code && l->count && !c->how.adopt_listing) {
-        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_DATASET_SHARD,
                          "the manifest does not name %zu of the shards in the folder, first %s",
                          l->count, l->shards[0].facts.name);
         sfti_hint(err, SFT_HINT_ADOPT);
@@ -264,9 +261,8 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
         name = renamed;
     }
     if (strcmp(c->base.commit, c->job.uuid) == 0 || sfti_ds_manifest_names(&c->base, name))
-        return sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                         "%s: expected a shard that the dataset lacks: this job was committed "
-                         "before", name);
+        return sfti_fail(err, SFT_EXISTS, "%s: expected a shard that the dataset lacks: this job "
+                         "was committed before", name);
     const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
                                       *samples, r->tensors, 0,          r->sha256 };
     c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };
@@ -283,7 +279,7 @@ static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, 
         for (size_t k = 0; same && k < r->column_count; k++)
             same = sft_span_equal(r->columns[k].name, receipts[0]->columns[k].name);
         if (!same)
-            return sfti_fail(err, SFT_DATASET_DISAGREES, SFT_NO_OFFSET,
+            return sfti_fail(err, SFT_DATASET_DISAGREES,
                              "expected the same columns in all shards, found others in %s and %s",
                              receipts[0]->name.data, r->name.data);
         sft_code code = SFT_OK;

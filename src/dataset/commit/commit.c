@@ -28,8 +28,8 @@
 /* ── Shards without a manifest ── */
 
 static sft_code commit_exists(sft_error *err, const char *what) {
-    sft_code code = sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET,
-                              "expected a folder without a dataset, found %s", what);
+    sft_code code = sfti_fail(err, SFT_EXISTS, "expected a folder without a dataset, found %s",
+                              what);
     sfti_hint(err, SFT_HINT_DATASET_EXISTS);
     return code;
 }
@@ -47,7 +47,7 @@ static sft_code orphans_found(const sft_commit *c, bool *found, sft_error *err) 
 
 static sft_code orphans_fail(sft_error *err) {
     sft_code code =
-        sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_MANIFEST_MISSING,
                   "expected " SFTI_DATASET_MANIFEST " next to the shards, found none: nothing can "
                   "be appended");
     sfti_hint(err, SFT_HINT_DATASET_BEGIN);
@@ -210,8 +210,7 @@ static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_
     if (!sfti_add(c->job.first, r->partition, &number))
         return sfti_ds_overflow("numbers of files", err);
     if (file == number && shard == r->shard) return SFT_OK;
-    return sfti_fail(err, SFT_DATASET_RECEIPT, SFT_NO_OFFSET,
-                     "expected file %llu, shard %llu, found %s",
+    return sfti_fail(err, SFT_DATASET_RECEIPT, "expected file %llu, shard %llu, found %s",
                      (unsigned long long)number, (unsigned long long)r->shard, r->name.data);
 }
 
@@ -231,8 +230,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
     sfti_ds_receipt *all = NULL;
     size_t count = 0;
     if (c->state != COMMIT_BEGUN)
-        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
-                         "expected receipts before the commit is prepared");
+        return sfti_fail(err, SFT_OUT_OF_ORDER, "expected receipts before the commit is prepared");
     sft_code code = sfti_ds_receipts_read(receipts, sft_commit_job(c), &c->arena, &all, &count,
                                           err);
     if (code || count == 0) return code;
@@ -289,9 +287,8 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
         return code || !orphans ? code : orphans_fail(err);
     }
     if (!text.data == !c->began_text.data && sft_span_equal(text, c->began_text)) return SFT_OK;
-    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
-                     "expected the dataset as it was at the start (version %llu), found version "
-                     "%llu: another job has committed since",
+    return sfti_fail(err, SFT_DATASET_CHANGED, "expected the dataset as it was at the start "
+                     "(version %llu), found version %llu: another job has committed since",
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
@@ -336,8 +333,7 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
 /* Step 4. Without a lock another commit may remove segments while this one reads them. */
 sft_code sft_commit_prepare(sft_commit *c, const sft_job *job, sft_error *err) {
     if (c->state != COMMIT_BEGUN)
-        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
-                         "expected a commit that was not prepared");
+        return sfti_fail(err, SFT_OUT_OF_ORDER, "expected a commit that was not prepared");
     sft_job own;
     sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_take_job(job, &own, err);

@@ -231,8 +231,7 @@ static void stream_release(struct ArrowArrayStream *stream) {
 
 sft_code sft_commit_index(sft_commit *c, struct ArrowArrayStream *out, sft_error *err) {
     if (c->state != COMMIT_PREPARED)
-        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
-                         "expected a commit that is prepared");
+        return sfti_fail(err, SFT_OUT_OF_ORDER, "expected a commit that is prepared");
     index_stream *s = sfti_take(&c->alloc, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
     memset(s, 0, sizeof *s);

@@ -183,7 +183,7 @@ sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
 
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     if (!next_totals(c))
-        return sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_SIZE_OVERFLOW,
                          "expected samples below 2^63 and totals within 64 bits, found more");
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);

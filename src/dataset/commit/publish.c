@@ -142,8 +142,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     const sfti_ds_steps steps = { &p, publish_index, publish_after, warn, warn_ctx };
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     if (c->state != COMMIT_PREPARED)
-        return sfti_fail(err, SFT_OUT_OF_ORDER, SFT_NO_OFFSET,
-                         "expected a commit that is prepared");
+        return sfti_fail(err, SFT_OUT_OF_ORDER, "expected a commit that is prepared");
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
     if (code) return code;

@@ -95,9 +95,8 @@ static sft_code segment_measure(segment_writer *s, const sfti_ds_segments *all) 
     for (size_t i = 0; i < s->count; i++) {
         size_t len = strlen(s->shards[i].facts.name);
         if (len > SFTI_SEGMENT_NAME)
-            return sfti_fail(s->err, SFT_OPTION_VALUE, SFT_NO_OFFSET,
-                             "option manifest: expected names of at most %d bytes in segments, "
-                             "found %zu", SFTI_SEGMENT_NAME, len);
+            return sfti_fail(s->err, SFT_OPTION_VALUE, "option manifest: expected names of at most "
+                             "%d bytes in segments, found %zu", SFTI_SEGMENT_NAME, len);
         s->names += len + 1;
     }
     size_t most = SFTI_SEGMENT_DIGEST * s->count + s->names;

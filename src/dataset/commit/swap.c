@@ -50,9 +50,8 @@
 static bool guard_by_tag(const sft_storage *s) { return sfti_can(s, fetch) && sfti_can(s, put_if); }
 
 static sft_code guard_none(sft_error *err) {
-    return sfti_fail(err, SFT_DATASET_UNGUARDED, SFT_NO_OFFSET,
-                     "expected a storage with locks or conditional writes, without which a commit "
-                     "can undo another's, found one with neither");
+    return sfti_fail(err, SFT_DATASET_UNGUARDED, "expected a storage with locks or conditional "
+                     "writes, without which a commit can undo another's, found one with neither");
 }
 
 sft_code sfti_ds_guard_check(const sft_storage *s, bool single, sft_error *err) {
@@ -144,7 +143,7 @@ bool sfti_ds_swap_is_last(const sfti_ds_swap *w) {
 /* ── The claim ── */
 
 static sft_code swap_changed(sft_error *err) {
-    return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_CHANGED,
                      "expected the dataset as it was read, found another commit");
 }
 

@@ -53,7 +53,7 @@ static sft_code compact_sums(compaction *c) {
         s->first_sample = m->sums.rows;
         s->shadowed = 0;
         if (!sfti_ds_sums_add(&m->sums, s))
-            return sfti_fail(c->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+            return sfti_fail(c->err, SFT_SIZE_OVERFLOW,
                              "expected samples below 2^63 and totals within 64 bits, found more");
     }
     sfti_ds_manifest_total(m);
@@ -179,9 +179,8 @@ static sft_code compact_begin(compaction *c) {
     if (code) return code;
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     if (!m->ours)
-        return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected a dataset that libsafetensors wrote, found another program's; "
-                         "an append adopts it");
+        return sfti_fail(c->err, SFT_MANIFEST_TYPE, "expected a dataset that libsafetensors wrote, "
+                         "found another program's; an append adopts it");
     return SFT_OK;
 }
 

@@ -126,7 +126,7 @@ static void rebatch_close(rebatch_rows *b, size_t slot) {
 
 static sft_code rebatch_shard_wrong(const rebatch_rows *b, size_t i, sft_span column,
                                   sft_error *err) {
-    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_DATASET_SHARD,
                      "%s: expected the column %.*s as in the manifest, found another",
                      sft_dataset_shard_at(b->c->dataset, i)->name, (int)column.len,
                      column.data ? column.data : "");

@@ -89,7 +89,7 @@ sft_code sfti_compact_order_add(compact_order *o, const sft_file *file,
         code = rows_sort(o, first);
         if (code) return code;
         if (!rows_numbers(o, first, text))
-            return sfti_fail(o->err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+            return sfti_fail(o->err, SFT_DATASET_SHARD,
                              "expected " SFTI_DATASET_ORDER " of the %u rows of the shard, "
                              "found %zu digits",
                              (unsigned)(o->count - first), text.len);

@@ -30,7 +30,7 @@ sft_code sfti_compact_name(compaction *c, const sft_dataset_shard *first, char *
                            char stored[SFTI_STORED_NAME]) {
     uint64_t file = 0, shard = 0;
     if (!sfti_ds_shard_parse(sft_span_cstr(first->name), &file, &shard))
-        return sfti_fail(c->err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(c->err, SFT_MANIFEST_TYPE,
                          "expected names of shards as docs/dataset.md defines them, found %s",
                          first->name);
     *name = sfti_arena_take(&c->arena, SFTI_DATASET_NAME);

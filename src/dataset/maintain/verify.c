@@ -83,8 +83,7 @@ static void verify_numbers(verification *v, const char *shard, const char *what,
                            uint64_t found) {
     sft_error e = SFT_ERROR_INIT;
     if (expected == found) return;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "%s: expected %llu by the manifest, found %llu", what,
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s: expected %llu by the manifest, found %llu", what,
                     (unsigned long long)expected, (unsigned long long)found);
     verify_find(v, shard, &e);
 }
@@ -136,8 +135,8 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     if (digest_shard(v, s, &found, &e)) {
         verify_find(v, s->name, &e);
     } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
-        (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "sha256: expected %s, found %s",
-                        s->sha256, sft_hashes_get(&found, SFT_HASH_SHA256));
+        (void)sfti_fail(&e, SFT_DATASET_SHARD, "sha256: expected %s, found %s", s->sha256,
+                        sft_hashes_get(&found, SFT_HASH_SHA256));
         verify_find(v, s->name, &e);
     }
 }
@@ -171,8 +170,8 @@ static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_
     if (sft_file_metadata_get_cstr(file, "samples", &samples) &&
         sft_span_equal(samples, sft_span_cstr(number)))
         return;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "samples in its metadata: expected %s by the manifest", number);
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "samples in its metadata: expected %s by the manifest",
+                    number);
     verify_find(v, s->name, &e);
 }
 
@@ -213,8 +212,7 @@ static void verify_unlisted(verification *v, sft_code code, const sft_error *wha
         v->code = code;
         if (v->err) *v->err = *what;
     } else if (sfti_ds_manifest_changed(v->storage, &v->alloc, v->m->text)) {
-        (void)sfti_fail(&e, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
-                        "replaced by another commit while reading");
+        (void)sfti_fail(&e, SFT_DATASET_CHANGED, "replaced by another commit while reading");
         verify_find(v, SFTI_DATASET_MANIFEST, &e);
     } else {
         verify_find(v, SFTI_DATASET_MANIFEST, what);
@@ -301,7 +299,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     bool stale = index && v->m->ours && !v->m->index.data;
     if (!part && !segment && !stale && !(object->folder && sfti_ds_is_job(name))) return true;
     sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "%s",
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s",
                     part ? "the manifest does not name this shard"
                     : segment ? "the manifest does not name this segment"
                     : stale ? "the manifest names no index" : "a job's folder");
@@ -319,14 +317,13 @@ static void index_note(verification *v, const sft_error *what) {
 
 static void index_stale(verification *v, const char *whose) {
     sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "an index of %s; readers ignore it", whose);
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "an index of %s; readers ignore it", whose);
     index_note(v, &e);
 }
 
 static void index_unlike(verification *v, const char *expected) {
     sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected %s, found %s", expected,
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "expected %s, found %s", expected,
                     v->index ? "others" : "none");
     verify_find(v, SFTI_DATASET_INDEX, &e);
 }
@@ -389,8 +386,7 @@ static void verify_index(verification *v) {
                                 : index_file(v, SFTI_DATASET_INDEX, &rows);
     if (!good || !v->opened_all || rows == v->tensors || v->code) return;
     sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                    "expected a row for each of %llu tensors, found %llu",
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "expected a row for each of %llu tensors, found %llu",
                     (unsigned long long)v->tensors, (unsigned long long)rows);
     if (v->m->ours) verify_find(v, SFTI_DATASET_INDEX, &e);
     else index_stale(v, "other shards");

@@ -42,10 +42,8 @@ static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *wa
     sft_code code = sfti_call(d->storage, list, "", orphan_each, &l, err);
     if (code) return code;
     if (l.strangers) {
-        (void)sfti_fail(&what, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                        "the manifest does not name %zu of the shards in the folder, first %s; "
-                        "they are ignored",
-                        l.strangers, l.first);
+        (void)sfti_fail(&what, SFT_DATASET_SHARD, "the manifest does not name %zu of the shards in "
+                        "the folder, first %s; they are ignored", l.strangers, l.first);
         warn(warn_ctx, &what);
     }
     return SFT_OK;
@@ -119,15 +117,14 @@ static sft_code shard_wrong(const sft_storage *storage, const sfti_ds_manifest *
     uint64_t version = !code ? now.version : 0;
     sfti_arena_free(&arena);
     if (other)
-        return sfti_fail(err, SFT_DATASET_CHANGED, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_DATASET_CHANGED,
                          "%s: replaced (version %llu to %llu) while reading", s->name,
                          (unsigned long long)m->version, (unsigned long long)version);
     if (found == SFT_SIZE_UNKNOWN)
-        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_DATASET_SHARD,
                          "%s: expected the shard that the manifest names, found none", s->name);
-    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     "%s: expected %llu bytes by the manifest, found %llu", s->name,
-                     (unsigned long long)s->bytes, (unsigned long long)found);
+    return sfti_fail(err, SFT_DATASET_SHARD, "%s: expected %llu bytes by the manifest, found %llu",
+                     s->name, (unsigned long long)s->bytes, (unsigned long long)found);
 }
 
 sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *m,

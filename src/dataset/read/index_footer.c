@@ -170,8 +170,7 @@ static void footer_step(footer_walk *w) {
 /* ── The file ── */
 
 static sft_code footer_fail(sft_error *err, const char *found) {
-    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected a Parquet file, found %s",
-                     found);
+    return sfti_fail(err, SFT_DATASET_SHARD, "expected a Parquet file, found %s", found);
 }
 
 static sft_code footer_read(const sft_source *source, sfti_arena *arena, sft_span *out,

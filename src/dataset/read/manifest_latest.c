@@ -103,7 +103,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
         if (more || found) return more;
     }
     if (code == SFT_NOT_FOUND)
-        return sfti_fail(err, SFT_MANIFEST_MISSING, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_MANIFEST_MISSING,
                          "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
     return code ? sfti_fail_as(err, code, &first) : SFT_OK;
 }

@@ -113,17 +113,15 @@ static sft_code manifest_segmented(sfti_ds_manifest *m, sfti_arena *arena, sft_e
     if (!order) return sfti_fail_memory(err, m->segment_count * sizeof *order);
     for (size_t i = 1; i < m->segment_count; i++)
         if (segment_order(m->segments, order[i - 1], order[i]) == 0)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "expected each segment once, found %s again",
+            return sfti_fail(err, SFT_MANIFEST_TYPE, "expected each segment once, found %s again",
                              m->segments[order[i]].sha256);
     for (size_t i = 0; i < m->segment_count; i++) sfti_total_add(&shards, m->segments[i].shards);
     if (m->sums.padding > m->sums.rows)
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_MANIFEST_TYPE,
                          "expected at most %llu rows of padding, found %llu",
                          (unsigned long long)m->sums.rows, (unsigned long long)m->sums.padding);
     if (shards == m->sums.shards) return SFT_OK;
-    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                     "expected %llu shards in the segments, found %llu",
+    return sfti_fail(err, SFT_MANIFEST_TYPE, "expected %llu shards in the segments, found %llu",
                      (unsigned long long)m->sums.shards, (unsigned long long)shards);
 }
 
@@ -343,17 +341,17 @@ void sfti_ds_manifest_total(sfti_ds_manifest *m) {
 
 sft_code sfti_ds_shard_check(sfti_ds_sums *sums, const sft_dataset_shard *s, sft_error *err) {
     if (s->valid_samples > s->samples)
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_MANIFEST_TYPE,
                          "%s: expected at most %llu valid samples, found %llu", s->name,
                          (unsigned long long)s->samples, (unsigned long long)s->valid_samples);
     uint64_t end;
     if (!sfti_add(s->first_sample, s->samples, &end) || end > INT64_MAX
         || !sfti_add(sums->rows, s->samples, &end) || end > INT64_MAX)
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_MANIFEST_TYPE,
                          "%s: expected a samples_count that ends before sample 2^63, found %llu",
                          s->name, (unsigned long long)s->samples);
     if (sfti_ds_sums_add(sums, s)) return SFT_OK;
-    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_MANIFEST_TYPE,
                      "expected sums of samples, bytes and tensors within 64 bits, found more in %s",
                      s->name);
 }
@@ -363,24 +361,24 @@ sft_code sfti_ds_sums_check(const sfti_ds_sums *found, const sfti_ds_sums *told,
         found->padding == told->padding && found->tensors == told->tensors &&
         found->shadowed == told->shadowed)
         return SFT_OK;
-    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_MANIFEST_TYPE,
                      "expected totals of the segments' shards, found others");
 }
 
 sft_code sfti_ds_order_fail(const char *name, sft_error *err) {
-    return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_MANIFEST_TYPE,
                      "expected shards in the order of samples, found %s after a later one", name);
 }
 
 sft_code sfti_ds_manifest_take(sfti_ds_manifest *m, sfti_ds_shard *shards, size_t n,
                                sfti_arena *arena, sft_error *err) {
     if (n > UINT32_MAX / 2)
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET, "expected fewer shards");
+        return sfti_fail(err, SFT_MANIFEST_TYPE, "expected fewer shards");
     sft_code code = sfti_ds_manifest_sort(m, shards, n, arena, err);
     for (size_t i = 1; !code && i < n; i++)
         if (strcmp(m->shards[i - 1].facts.name, m->shards[i].facts.name) == 0)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "expected each shard once, found %s again", m->shards[i].facts.name);
+            return sfti_fail(err, SFT_MANIFEST_TYPE, "expected each shard once, found %s again",
+                             m->shards[i].facts.name);
 
     if (code) return code;
     /* A connector's shards have no first_sample: their samples are in the order of names. */
@@ -400,15 +398,13 @@ static sft_code manifest_form(sfti_ds_manifest *m, uint32_t seen, sft_error *err
     const int wanted = m->segmented ? MANIFEST_SEGMENTS : MANIFEST_SHARDS;
     const int other = m->segmented ? MANIFEST_SHARDS : MANIFEST_SEGMENTS;
     if (!(seen >> wanted & 1))
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected the field \"%s\", found none", fields[m->segmented]);
+        return sfti_fail(err, SFT_MANIFEST_TYPE, "expected the field \"%s\", found none",
+                         fields[m->segmented]);
     if (seen >> other & 1)
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected no field \"%s\" in format_version %s", fields[!m->segmented],
-                         m->segmented ? "2.0" : "1.0");
+        return sfti_fail(err, SFT_MANIFEST_TYPE, "expected no field \"%s\" in format_version %s",
+                         fields[!m->segmented], m->segmented ? "2.0" : "1.0");
     if (m->segmented && !(seen >> MANIFEST_COMMIT & 1))
-        return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                         "expected the field \"commit\", found none");
+        return sfti_fail(err, SFT_MANIFEST_TYPE, "expected the field \"commit\", found none");
     return SFT_OK;
 }
 
@@ -420,9 +416,8 @@ static sft_code manifest_counts(const sfti_ds_manifest *m, sft_error *err) {
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].count > INT64_MAX)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
-                             "%s: expected a number below 2^63, found %llu", all[i].name,
-                             (unsigned long long)all[i].count);
+            return sfti_fail(err, SFT_MANIFEST_TYPE, "%s: expected a number below 2^63, found %llu",
+                             all[i].name, (unsigned long long)all[i].count);
     return SFT_OK;
 }
 

@@ -104,8 +104,8 @@ static const char *merge_entry(merge_run *run, sft_span *key, bool *escaped) {
 /* ── The window ── */
 
 static sft_code merge_changed(const sfti_ds_merge *m, const merge_run *run, sft_error *err) {
-    return sfti_fail(err, SFT_DATASET_SHARD, run->at, "%s changed while it was read",
-                     m->sources[run->source].name);
+    return sfti_fail_byte(err, SFT_DATASET_SHARD, run->at, "%s changed while it was read",
+                          m->sources[run->source].name);
 }
 
 /* Reads more of the run after what is left of the window, which doubles when it is full. */
@@ -370,7 +370,7 @@ sft_code sfti_ds_merge_open(const sft_storage *storage, const sfti_ds_source *so
     sft_allocator own = sfti_allocator(alloc);
     *out = NULL;
     if (count > UINT32_MAX / 2)
-        return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET, "expected fewer shards");
+        return sfti_fail(err, SFT_DATASET_SHARD, "expected fewer shards");
     sfti_ds_merge *m = sfti_take(&own, sizeof *m);
     if (!m) return sfti_fail_memory(err, sizeof *m);
     *m = (sfti_ds_merge){ .alloc = own, .storage = storage, .sources = sources,

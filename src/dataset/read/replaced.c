@@ -27,7 +27,7 @@ static sft_code replaced_names(sft_dataset_replaced *r, const sft_dataset *datas
     sft_code code = sft_dataset_shard_open(dataset, shard, open, &file, err);
     if (!code) count = sft_file_tensor_count(file);
     if (!code && facts->tensors != count)
-        code = sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_DATASET_SHARD,
                          "%s: tensors: expected %llu by the manifest, found %zu", facts->name,
                          (unsigned long long)facts->tensors, count);
     if (!code && count >= UINT32_MAX / 4 - first) code = sfti_fail_memory(err, SIZE_MAX);

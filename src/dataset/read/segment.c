@@ -29,9 +29,8 @@ typedef struct segment_reader {
 
 static sft_code segment_wrong(const sfti_ds_segment *segment, const char *expected,
                               const char *found, sft_error *err) {
-    return sfti_fail(err, SFT_DATASET_SHARD, SFT_NO_OFFSET,
-                     SFTI_SEGMENT_FILE "%s: expected %s, found %s", segment->sha256, expected,
-                     found);
+    return sfti_fail(err, SFT_DATASET_SHARD, SFTI_SEGMENT_FILE "%s: expected %s, found %s",
+                     segment->sha256, expected, found);
 }
 
 /* ── The file ── */

@@ -113,7 +113,7 @@ sft_code sfti_ds_names_sort(sfti_ds_names *names, sft_error *err) {
     sfti_sort(names->order, names->order + n, n, names_order, names->digests);
     for (size_t i = 1; i < n; i++)
         if (names_order(names->digests, names->order[i - 1], names->order[i]) == 0)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, SFT_NO_OFFSET,
+            return sfti_fail(err, SFT_MANIFEST_TYPE,
                              "expected each shard once, found number %lu again",
                              (unsigned long)names->order[i]);
     return SFT_OK;

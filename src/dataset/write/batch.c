@@ -14,8 +14,7 @@ static sft_code batch_differs(const shard_column *c, const shard_value *v, uint6
     sft_error inner;
     sfti_ds_shape_text(c->shape + 1, c->rank, want);
     sfti_ds_shape_text(v->shape, v->rank, have);
-    (void)sfti_fail(&inner, SFT_ROW_SHAPE, SFT_NO_OFFSET,
-                    "expected %s %s as in the rows before it, found %s %s",
+    (void)sfti_fail(&inner, SFT_ROW_SHAPE, "expected %s %s as in the rows before it, found %s %s",
                     sft_dtype_describe(c->from)->name, want, sft_dtype_describe(v->from)->name,
                     have);
     return sfti_shard_row_fail(err, SFT_ROW_SHAPE, c->asked->name, row, &inner);

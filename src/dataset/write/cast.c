@@ -96,9 +96,8 @@ static sft_code fits_fail(uint64_t bits, sft_dtype from, const sft_dtype_info *t
     const char *what = to->kind == SFT_KIND_BOOL    ? "0 or 1"
                        : to->kind == SFT_KIND_FLOAT ? "numbers within its range"
                                                     : "whole numbers";
-    return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
-                     "expected %s to convert to %s, found %s in element %llu", what, to->name,
-                     text, (unsigned long long)element);
+    return sfti_fail(err, SFT_CAST_VALUE, "expected %s to convert to %s, found %s in element %llu",
+                     what, to->name, text, (unsigned long long)element);
 }
 
 static sft_code block_fits(sft_dtype from, const void *in, sft_dtype to, const void *out,

@@ -51,9 +51,8 @@ static sft_dtype kv_dtype(const shard_column *c, const shard_value *v) {
 static sft_code kv_key_fail(const sft_shard_writer *w, const kv_row *r, const char *what,
                             sft_error *err) {
     sft_span name = w->options->name_col;
-    return sfti_fail(err, SFT_ROW_KEY, SFT_NO_OFFSET, "column \"%.*s\", row %llu: expected %s",
-                     SFTI_CLIP(name, 100),
-                     (unsigned long long)r->row, what);
+    return sfti_fail(err, SFT_ROW_KEY, "column \"%.*s\", row %llu: expected %s",
+                     SFTI_CLIP(name, 100), (unsigned long long)r->row, what);
 }
 
 /* Whether name, separator and column would be "__metadata__". */
@@ -173,9 +172,9 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
                                  r->held, v->bytes, v->from, false };
     uint32_t before = sfti_names_put(&kv->names, name, hash, (uint32_t)n);
     if (before != n && !w->options->last_win)
-        return sfti_fail(err, SFT_DATASET_DUPLICATE, SFT_NO_OFFSET,
-                         "expected each tensor's name once, found \"%.*s\" in row %llu and row "
-                         "%llu", SFTI_CLIP(kv->entries[before].spec.name, 200),
+        return sfti_fail(err, SFT_DATASET_DUPLICATE, "expected each tensor's name once, found "
+                         "\"%.*s\" in row %llu and row %llu",
+                         SFTI_CLIP(kv->entries[before].spec.name, 200),
                          (unsigned long long)(kv->first_row + before / w->columns.count),
                          (unsigned long long)r->row);
     if (before != n) {

@@ -11,8 +11,7 @@
 
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner) {
-    return sfti_fail(err, code, SFT_NO_OFFSET, "column \"%.*s\", row %llu: %s",
-                     SFTI_CLIP(column, 100),
+    return sfti_fail(err, code, "column \"%.*s\", row %llu: %s", SFTI_CLIP(column, 100),
                      (unsigned long long)row, inner->message);
 }
 
@@ -36,8 +35,7 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
                            "another", (unsigned long long)w->children);
     for (uint64_t i = 0; batch->null_count && i < (uint64_t)batch->length; i++)
         if (sfti_arrow_null(batch, i))
-            return sfti_fail(err, SFT_ROW_NULL, SFT_NO_OFFSET,
-                             "row %llu: expected a row, found null",
+            return sfti_fail(err, SFT_ROW_NULL, "row %llu: expected a row, found null",
                              (unsigned long long)(w->rows + i));
     sft_code code = SFT_OK;
     for (size_t k = 0; !code && k < w->columns.count; k++) {
@@ -66,7 +64,7 @@ static sft_code value_shape_fail(const shard_value *v, const sfti_ds_column *ask
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
     sfti_ds_shape_text(asked->shape, asked->rank, want);
     sfti_ds_shape_text(v->shape, v->rank, have);
-    return sfti_fail(err, SFT_ROW_SHAPE, SFT_NO_OFFSET, "expected shape %s, found %s", want, have);
+    return sfti_fail(err, SFT_ROW_SHAPE, "expected shape %s, found %s", want, have);
 }
 
 static sft_code value_array(const shard_column *c, const struct ArrowArray *array, uint64_t i,
@@ -101,9 +99,8 @@ static sft_code value_tensor(const shard_column *c, const struct ArrowArray *arr
         !sfti_ds_shape_same(v->shape, v->rank, c->asked->shape, c->asked->rank))
         return value_shape_fail(v, c->asked, err);
     if (!c->asked->has_dtype || sft_cast_exists(v->from, c->asked->dtype)) return SFT_OK;
-    return sfti_fail(err, SFT_COLUMN_TYPE, SFT_NO_OFFSET, "there is no cast from %s to %s",
-                     sft_dtype_describe(v->from)->name,
-                     sft_dtype_describe(c->asked->dtype)->name);
+    return sfti_fail(err, SFT_COLUMN_TYPE, "there is no cast from %s to %s",
+                     sft_dtype_describe(v->from)->name, sft_dtype_describe(c->asked->dtype)->name);
 }
 
 sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,

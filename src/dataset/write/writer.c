@@ -142,7 +142,7 @@ sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *ba
     sft_job own;
     sft_code code = writer->failed;
     if (code)
-        sfti_fail(err, code, SFT_NO_OFFSET, "the writer failed before; it can only be abandoned");
+        sfti_fail(err, code, "the writer failed before; it can only be abandoned");
     else code = sfti_take_job(job, &own, err);
     if (!code) code = shard_take(writer, batch, &own, err);
     if (batch->release) batch->release(batch);
@@ -156,8 +156,7 @@ sft_code sft_shard_writer_append(sft_shard_writer *writer, struct ArrowArray *ba
 static sft_code close_all(sft_shard_writer *w, sft_buffer *out, const sft_job *job,
                           sft_error *err) {
     if (w->failed)
-        return sfti_fail(err, w->failed, SFT_NO_OFFSET,
-                         "the writer failed before; nothing it wrote was kept");
+        return sfti_fail(err, w->failed, "the writer failed before; nothing it wrote was kept");
     sft_code code = w->columns.mode == SFT_DATASET_KV ? sfti_kv_end(w, job, err)
                                                       : sfti_batch_end(w, job, err);
     if (!code) code = sfti_finish_queue_run(&w->unfinished, 0, err);

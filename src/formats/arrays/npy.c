@@ -215,20 +215,21 @@ static sft_code npy_load(sfti_import *im, const npy_place *p, uint8_t *head, con
     sft_code code = sfti_import_read(im, p->source, p->begin, head, len);
     if (code) return code;
     if (memcmp(head, "\x93NUMPY", 6) != 0)
-        return sfti_fail(err, SFT_FOREIGN_SYNTAX, p->begin, "expected an array that begins with "
-                         "\\x93NUMPY, found other bytes");
+        return sfti_fail_byte(err, SFT_FOREIGN_SYNTAX, p->begin,
+                              "expected an array that begins with \\x93NUMPY, found other bytes");
     if (head[6] < 1 || head[6] > 3)
-        return sfti_fail(err, SFT_FOREIGN_KIND, p->begin + 6, "expected version 1, 2 or 3 of the "
-                         ".npy format, found %u", head[6]);
+        return sfti_fail_byte(err, SFT_FOREIGN_KIND, p->begin + 6,
+                              "expected version 1, 2 or 3 of the .npy format, found %u", head[6]);
     *text = head[6] == 1 ? 10 : 12;
     *data = *text + (head[6] == 1 ? sfti_get_u16(head + 8) : sfti_get_u32(head + 8));
     if (*data > p->len)
-        return sfti_fail(err, SFT_FOREIGN_TRUNCATED, p->begin + p->len, "expected a header of %llu "
-                         "bytes, found the end after %llu", (unsigned long long)*data,
-                         (unsigned long long)p->len);
+        return sfti_fail_byte(err, SFT_FOREIGN_TRUNCATED, p->begin + p->len,
+                              "expected a header of %llu bytes, found the end after %llu",
+                              (unsigned long long)*data, (unsigned long long)p->len);
     if (*data > NPY_HEADER_MOST)
-        return sfti_fail(err, SFT_FOREIGN_TABLE, p->begin + 8, "expected a header of at most 64 "
-                         "KiB, found %llu bytes", (unsigned long long)*data);
+        return sfti_fail_byte(err, SFT_FOREIGN_TABLE, p->begin + 8,
+                              "expected a header of at most 64 KiB, found %llu bytes",
+                              (unsigned long long)*data);
     *out = head;
     if (*data <= NPY_HEAD) return SFT_OK;
     uint8_t *whole;

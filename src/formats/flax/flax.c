@@ -33,8 +33,8 @@ typedef struct flax_read {
 
 static sft_code flax_value(flax_read *r, sfti_value_kind kind, uint64_t at, sfti_value **out) {
     if (r->values++ == VALUES_MOST)
-        return sfti_fail(r->im->err, SFT_FOREIGN_TABLE, at,
-                         "expected at most %d values, found more", VALUES_MOST);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_TABLE, at,
+                              "expected at most %d values, found more", VALUES_MOST);
     sfti_value *value = *out = sfti_arena_take(r->arena, sizeof *value);
     if (!value) return sfti_fail_memory(r->im->err, sizeof *value);
     memset(value, 0, sizeof *value);
@@ -46,8 +46,8 @@ static sft_code flax_value(flax_read *r, sfti_value_kind kind, uint64_t at, sfti
 /* ── Arrays ── */
 
 static sft_code array_fail(const flax_read *r, uint64_t at) {
-    return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
-                     "expected an array as shape, dtype and bytes, found another form");
+    return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
+                          "expected an array as shape, dtype and bytes, found another form");
 }
 
 static sft_code flax_shape(flax_read *r, sfti_wire *wire, sfti_item *item, uint64_t at) {
@@ -97,9 +97,9 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
         item->dtype = row->dtype;
         if (!sft_shape_size(item->dtype, item->shape, item->rank, NULL, &need, NULL)
             && need < part.len)
-            return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, ext->at,
-                             "expected %llu bytes for this shape, found %llu",
-                             (unsigned long long)need, (unsigned long long)part.len);
+            return sfti_fail_byte(r->im->err, SFT_FOREIGN_SIZE, ext->at,
+                                  "expected %llu bytes for this shape, found %llu",
+                                  (unsigned long long)need, (unsigned long long)part.len);
         value->kind = SFTI_VALUE_TENSOR;
         value->u.item = item;
         return SFT_OK;
@@ -137,8 +137,8 @@ static sfti_value *numbered(const sfti_value *map, uint32_t i) {
 }
 
 static sft_code chunks_fail(const flax_read *r, const sfti_value *map) {
-    return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, map->at,
-                     "expected an array in chunks, all of one dtype, found another form");
+    return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, map->at,
+                          "expected an array in chunks, all of one dtype, found another form");
 }
 
 static sft_code join_chunks(flax_read *r, sfti_value *map) {
@@ -188,9 +188,9 @@ static sft_code flax_text(flax_read *r, const sfti_msgpack *part, sfti_value *va
     uint8_t *text;
     value->at = part->begin;
     if (part->len > TEXT_MOST)
-        return sfti_fail(r->im->err, SFT_FOREIGN_TABLE, part->at,
-                         "expected text of at most 1 MiB, found %llu bytes",
-                         (unsigned long long)part->len);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_TABLE, part->at,
+                              "expected text of at most 1 MiB, found %llu bytes",
+                              (unsigned long long)part->len);
     sft_code code = sfti_import_load(r->im, r->wire.source, part->begin, part->len, &text);
     value->count = (uint32_t)part->len;
     value->u.text = (const char *)text;
@@ -242,12 +242,12 @@ static sft_code put_value(flax_read *r, sfti_value *value) {
 
 static sft_code open_frame(flax_read *r, sfti_value *value, uint64_t items) {
     if (items > r->wire.end - r->wire.at)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, value->at,
-                         "expected %llu values before the end of the file, found fewer bytes",
-                         (unsigned long long)items);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, value->at,
+                              "expected %llu values before the end of the file, found fewer bytes",
+                              (unsigned long long)items);
     if (r->depth == DEPTH_MOST)
-        return sfti_fail(r->im->err, SFT_FOREIGN_NESTING, value->at,
-                         "expected at most %d levels, found more", DEPTH_MOST);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_NESTING, value->at,
+                              "expected at most %d levels, found more", DEPTH_MOST);
     r->frames[r->depth++] = (flax_frame){ value, items };
     r->lists += value->kind == SFTI_VALUE_LIST;
     return SFT_OK;
@@ -258,9 +258,9 @@ static sft_code check_key_kinds(flax_read *r, const sfti_value *map) {
     for (uint32_t i = 0; i < map->count; i += 2) {
         const sfti_value *key = map->u.items[i];
         if (key->kind != SFTI_VALUE_TEXT && key->kind != SFTI_VALUE_INT)
-            return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
-                             "expected text or a whole number as key, found %s",
-                             sfti_value_kind_name(key->kind));
+            return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
+                                  "expected text or a whole number as key, found %s",
+                                  sfti_value_kind_name(key->kind));
     }
     return SFT_OK;
 }
@@ -302,8 +302,8 @@ sft_code sfti_read_msgpack(sfti_import *im) {
     while (!code && r->depth > 0) code = flax_read_value(r);
     if (code) return code;
     if (r->wire.at < r->wire.end)
-        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, r->wire.at,
-                         "expected the end of the file behind the value, found more");
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, r->wire.at,
+                              "expected the end of the file behind the value, found more");
     return sfti_roots_import(im, r->root, NULL);
 }
 

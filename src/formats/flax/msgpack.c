@@ -26,8 +26,8 @@ static const struct msgpack_code {
 };
 
 static sft_code msgpack_fail(const sfti_wire *wire, uint64_t at, const char *expected) {
-    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, at,
-                     "expected %s, found something else", expected);
+    return sfti_fail_byte(wire->im->err, SFT_FOREIGN_SYNTAX, at,
+                          "expected %s, found something else", expected);
 }
 
 static sft_code take_byte(sfti_wire *wire, uint64_t at, uint8_t *out) {

@@ -57,9 +57,9 @@ static sft_code read_version(gguf_file *f) {
         version = version >> 24 | (version >> 8 & 0xff00);
     }
     if (version == 2 || version == 3) return SFT_OK;
-    return sfti_fail(f->im->err, SFT_FOREIGN_KIND, 4,
-                     "expected GGUF of version 2 or 3, found version %u%s", version,
-                     version == 1 ? ", which ggml has dropped" : "");
+    return sfti_fail_byte(f->im->err, SFT_FOREIGN_KIND, 4,
+                          "expected GGUF of version 2 or 3, found version %u%s", version,
+                          version == 1 ? ", which ggml has dropped" : "");
 }
 
 /* ── Rows ── */
@@ -184,8 +184,8 @@ static sft_code add_row(gguf_file *f, const gguf_row *row, uint64_t data) {
 static sft_code add_rows(gguf_file *f) {
     uint64_t data, end;
     if (!sfti_align_up(f->cursor.at, f->pairs.alignment, &data) || !sfti_add(data, f->end, &end))
-        return sfti_fail(f->im->err, SFT_SIZE_OVERFLOW, f->cursor.at,
-                         "expected data of less than 2^64 bytes, found more");
+        return sfti_fail_byte(f->im->err, SFT_SIZE_OVERFLOW, f->cursor.at,
+                              "expected data of less than 2^64 bytes, found more");
     for (size_t i = 0; i < f->count; i++) {
         sft_code code = add_row(f, &f->rows[i], data);
         if (code) return code;
@@ -223,7 +223,7 @@ static sft_code name_split(gguf_model *model, const sfti_gguf_pairs *first, uint
     size_t len = sizeof PART_SUFFIX - 1;
     (void)snprintf(suffix, sizeof suffix, "-00001-of-%05u.gguf", (unsigned)first->split_count);
     if (name.len < len || memcmp(name.data + name.len - len, suffix, len) != 0)
-        return sfti_fail(model->im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
+        return sfti_fail(model->im->err, SFT_FOREIGN_KIND,
                          "expected a path that ends in %s, to find the other parts by, found %.*s",
                          suffix, SFTI_CLIP(name, 200));
     char *part = sfti_arena_copy(&model->im->arena, name.data, name.len);
@@ -252,7 +252,7 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
         return code;
     }
     if (pairs.split_number == number && pairs.split_count == first->split_count) return SFT_OK;
-    return sfti_fail(model->im->err, SFT_FOREIGN_AMBIGUOUS, SFT_NO_OFFSET,
+    return sfti_fail(model->im->err, SFT_FOREIGN_AMBIGUOUS,
                      "expected part %llu of %llu in %.*s, found part %llu of %llu",
                      (unsigned long long)number + 1, (unsigned long long)first->split_count,
                      SFTI_CLIP(name, 200), (unsigned long long)pairs.split_number + 1,
@@ -262,15 +262,15 @@ static sft_code read_part(gguf_model *model, const sfti_gguf_pairs *first, uint6
 static sft_code read_parts(gguf_model *model, const sfti_gguf_pairs *first) {
     sft_code code = SFT_OK;
     if (first->split_number != 0 || first->split_count > 99999)
-        return sfti_fail(model->im->err, SFT_FOREIGN_KIND, SFT_NO_OFFSET,
-                         "expected part 1 of at most 99999, which names the others, found part "
-                         "%llu of %llu", (unsigned long long)first->split_number + 1,
+        return sfti_fail(model->im->err, SFT_FOREIGN_KIND, "expected part 1 of at most 99999, "
+                         "which names the others, found part %llu of %llu",
+                         (unsigned long long)first->split_number + 1,
                          (unsigned long long)first->split_count);
     for (uint64_t number = 1; !code && number < first->split_count; number++)
         code = read_part(model, first, number);
     if (code || first->split_tensors == UINT64_MAX || first->split_tensors == model->tensors)
         return code;
-    return sfti_fail(model->im->err, SFT_FOREIGN_SYNTAX, SFT_NO_OFFSET,
+    return sfti_fail(model->im->err, SFT_FOREIGN_SYNTAX,
                      "expected %llu tensors in all parts (split.tensors.count), found %llu",
                      (unsigned long long)first->split_tensors, (unsigned long long)model->tensors);
 }

@@ -14,9 +14,9 @@ sft_code sfti_gguf_begin(sfti_gguf_cursor *c, sfti_import *im, const sft_source 
 static sft_code check_left(const sfti_gguf_cursor *c, uint64_t len) {
     uint64_t left = c->source->size - c->at;
     if (len <= left) return SFT_OK;
-    return sfti_fail(c->im->err, SFT_FOREIGN_TRUNCATED, c->at,
-                     "expected %llu bytes, found the end of the file after %llu",
-                     (unsigned long long)len, (unsigned long long)left);
+    return sfti_fail_byte(c->im->err, SFT_FOREIGN_TRUNCATED, c->at,
+                          "expected %llu bytes, found the end of the file after %llu",
+                          (unsigned long long)len, (unsigned long long)left);
 }
 
 /* A window begins with what the last one has of it, or with the few bytes that were skipped: reads

@@ -50,8 +50,8 @@ static sft_code read_type(pair_reader *r, const value_type **out) {
     sft_code code = sfti_gguf_u32(r->c, &number);
     if (code) return code;
     if (number >= VALUE_TYPES)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
-                         "expected a type of value from 0 to 12, found %u", number);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
+                              "expected a type of value from 0 to 12, found %u", number);
     *out = &value_types[number];
     return SFT_OK;
 }
@@ -80,12 +80,12 @@ static sft_code note_scalar(pair_reader *r, sft_span key, const value_type *type
         out->split_tensors = value;
     if (!sft_span_equal(key, sft_span_cstr("general.alignment"))) return SFT_OK;
     if (type->kind != VALUE_UNSIGNED || type->bytes != 4)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
-                         "expected general.alignment as u32, found %s", type->name);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
+                              "expected general.alignment as u32, found %s", type->name);
     if (value == 0 || (value & (value - 1)) != 0)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
-                         "expected a power of two as general.alignment, found %llu",
-                         (unsigned long long)value);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
+                              "expected a power of two as general.alignment, found %llu",
+                              (unsigned long long)value);
     out->alignment = value;
     return SFT_OK;
 }
@@ -96,8 +96,8 @@ static sft_code read_scalar(pair_reader *r, sft_span key, const value_type *type
     sft_code code = sfti_gguf_number(r->c, type->bytes, &value);
     if (code) return code;
     if (type->kind == VALUE_BOOL && value > 1)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, at,
-                         "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, at,
+                              "expected 0 or 1 as bool, found %llu", (unsigned long long)value);
     code = note_scalar(r, key, type, value, at);
     if (code || !r->report) return code;
     uint64_t sign = UINT64_C(1) << (8 * type->bytes - 1);
@@ -158,9 +158,9 @@ static sft_code skip_array(pair_reader *r, const value_type **type, uint64_t *co
             while (!code && n--) code = sfti_gguf_string(r->c, 0, &none);
         } else if (of->kind == VALUE_ARRAY) {
             if (++depth == MOST_NESTING)
-                return sfti_fail(r->im->err, SFT_FOREIGN_NESTING, at,
-                                 "expected arrays nested less than %d deep, found more",
-                                 MOST_NESTING);
+                return sfti_fail_byte(r->im->err, SFT_FOREIGN_NESTING, at,
+                                      "expected arrays nested less than %d deep, found more",
+                                      MOST_NESTING);
             left[depth] = n;
         } else {
             code = sfti_gguf_skip(r->c, sfti_mul(n, of->bytes, &bytes) ? bytes : UINT64_MAX);
@@ -182,8 +182,8 @@ static sft_code read_key(pair_reader *r, gguf_key *key) {
     else if (memchr(name.data, '\0', name.len)) wrong = "one with a NUL";
     else if (sfti_utf8_check(name.data, name.len) < name.len) wrong = "bytes that are not UTF-8";
     if (!wrong) return SFT_OK;
-    return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
-                     "expected a key of 1 to %d bytes, found %s", MOST_KEY, wrong);
+    return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
+                          "expected a key of 1 to %d bytes, found %s", MOST_KEY, wrong);
 }
 
 static sft_code read_pair(pair_reader *r, gguf_key *key) {
@@ -193,8 +193,8 @@ static sft_code read_pair(pair_reader *r, gguf_key *key) {
     if (code) return code;
     if (type->kind == VALUE_STRING || type->kind == VALUE_ARRAY) {
         if (sft_span_equal(key->name, sft_span_cstr("general.alignment")))
-            return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
-                             "expected general.alignment as u32, found %s", type->name);
+            return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, key->at,
+                                  "expected general.alignment as u32, found %s", type->name);
     }
     if (type->kind == VALUE_STRING) return read_string(r, key->name);
     if (type->kind != VALUE_ARRAY) return read_scalar(r, key->name, type);
@@ -217,8 +217,9 @@ static sft_code check_unique(pair_reader *r, size_t count) {
     for (size_t i = 1; i < count; i++) {
         const gguf_key *key = &r->keys[order[i]];
         if (!sft_span_equal(key->name, r->keys[order[i - 1]].name)) continue;
-        return sfti_fail(r->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
-                         "expected each key once, found \"%.*s\" twice", SFTI_CLIP(key->name, 200));
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
+                              "expected each key once, found \"%.*s\" twice",
+                              SFTI_CLIP(key->name, 200));
     }
     return SFT_OK;
 }
@@ -229,9 +230,9 @@ sft_code sfti_gguf_read_pairs(sfti_gguf_cursor *c, uint64_t count, bool report,
     size_t cap = 0;
     *out = (sfti_gguf_pairs){ .alignment = 32, .split_count = 1, .split_tensors = UINT64_MAX };
     if (count > MOST_PAIRS)
-        return sfti_fail(c->im->err, SFT_FOREIGN_TABLE, c->at - 8,
-                         "expected at most %d key-value pairs, found %llu", MOST_PAIRS,
-                         (unsigned long long)count);
+        return sfti_fail_byte(c->im->err, SFT_FOREIGN_TABLE, c->at - 8,
+                              "expected at most %d key-value pairs, found %llu", MOST_PAIRS,
+                              (unsigned long long)count);
     for (size_t i = 0; i < count; i++) {
         gguf_key *keys = sfti_arena_grow(&c->im->arena, r.keys, i, 1, &cap, sizeof *keys);
         if (!keys) return sfti_fail_memory(c->im->err, sizeof *keys);

@@ -17,8 +17,8 @@ static sft_code numbers(const sfti_dequantise *how, uint64_t first, size_t count
     sft_code code = sft_source_read(how->from, how->begin + first * size, stored, count * size,
                                     &got, err);
     if (!code && got < count * size)
-        code = sfti_fail(err, SFT_FOREIGN_TRUNCATED, how->begin + first * size,
-                         "expected %zu bytes, found the end of the file", count * size);
+        code = sfti_fail_byte(err, SFT_FOREIGN_TRUNCATED, how->begin + first * size,
+                              "expected %zu bytes, found the end of the file", count * size);
     if (code) return code;
     for (size_t i = 0; how->swap && size == 4 && i < count; i++) {
         uint8_t *at = stored + 4 * i, turned[4] = { at[3], at[2], at[1], at[0] };

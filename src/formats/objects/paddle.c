@@ -13,9 +13,9 @@ typedef struct paddle_join {
 } paddle_join;
 
 static sft_code join_fail(const paddle_join *p, const sfti_value *at) {
-    return sfti_fail(p->im->err, SFT_FOREIGN_SYNTAX, at->at,
-                     "expected {name: {\"OriginShape\": shape, \"slices\": names}} of arrays in "
-                     "slices, found something else");
+    return sfti_fail_byte(p->im->err, SFT_FOREIGN_SYNTAX, at->at, "expected {name: "
+                          "{\"OriginShape\": shape, \"slices\": names}} of arrays in slices, found "
+                          "something else");
 }
 
 /* The place of a key's value in a map; NULL: it has none. */
@@ -64,8 +64,8 @@ static sft_code join_one(paddle_join *p, sfti_value *name, const sfti_value *fac
         return join_fail(p, facts);
     p->slices += (*slices)->count;
     if ((*slices)->count > MOST_SLICES || p->slices > MOST_SLICES)
-        return sfti_fail(p->im->err, SFT_FOREIGN_TABLE, facts->at,
-                         "expected at most %d slices, found more", MOST_SLICES);
+        return sfti_fail_byte(p->im->err, SFT_FOREIGN_TABLE, facts->at,
+                              "expected at most %d slices, found more", MOST_SLICES);
     uint64_t *sizes = sfti_arena_array(&p->im->arena, (*shape)->count, sizeof *sizes);
     if (!sizes) return sfti_fail_memory(p->im->err, (*shape)->count);
     for (uint32_t d = 0; d < (*shape)->count; d++) {

@@ -43,8 +43,8 @@ sft_code sfti_read_pickle(sfti_import *im) {
                      (meaning >= SFTI_MEANS_TENSOR && meaning <= SFTI_MEANS_NO_BYTES);
     }
     if (!has_arrays) {
-        code = sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
-                         "expected a pickle of arrays or tensors, found one without");
+        code = sfti_fail_byte(im->err, SFT_FOREIGN_KIND, 0,
+                              "expected a pickle of arrays or tensors, found one without");
         goto done;
     }
     if (pickle.end != source->size)

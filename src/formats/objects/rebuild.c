@@ -219,9 +219,10 @@ static sft_code check_set(sfti_rebuild *r, sfti_value *value, const sfti_object 
     bool sets = object->pairs && value->kind != SFTI_VALUE_MAP;
     bool appends = object->list && value->kind != SFTI_VALUE_LIST;
     if ((tensor || items) && (sets || appends))
-        return sfti_fail(r->im->err, SFT_FOREIGN_OPCODE, value->at,
-                         "expected %s, found one in which the pickle %s",
-                         sfti_value_kind_name(value->kind), sets ? "sets items" : "appends items");
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_OPCODE, value->at,
+                              "expected %s, found one in which the pickle %s",
+                              sfti_value_kind_name(value->kind),
+                              sets ? "sets items" : "appends items");
     const sfti_value *state = object->state;
     if (!state || value->kind == SFTI_VALUE_OBJECT) return SFT_OK;
     bool plain = meaning == SFTI_MEANS_PARAMETER && state->kind == SFTI_VALUE_TUPLE &&

@@ -7,9 +7,9 @@
 sft_code sfti_rebuild_copy(sfti_rebuild *r, const sfti_value *value, uint64_t count) {
     sfti_total_add(&r->copied, count);
     if (r->copied <= r->most) return SFT_OK;
-    return sfti_fail(r->im->err, SFT_FOREIGN_TABLE, value->at,
-                     "expected at most %llu values in copies of what the pickle has once, found "
-                     "more", (unsigned long long)r->most);
+    return sfti_fail_byte(r->im->err, SFT_FOREIGN_TABLE, value->at, "expected at most %llu values "
+                          "in copies of what the pickle has once, found more",
+                          (unsigned long long)r->most);
 }
 
 sfti_item *sfti_rebuild_tensor(sfti_rebuild *r, sfti_value *value) {

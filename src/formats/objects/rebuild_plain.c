@@ -103,10 +103,9 @@ sft_code sfti_rebuild_plain(sfti_rebuild *r, sfti_value *value, const sfti_value
                                    "expected rows of pairs of F4, found them strided");
     if (elements == 0) skip = 0;
     else if (!sfti_mul(t.offset, t.dtype->size, &skip) || skip > storage->bytes)
-        return sfti_fail(r->im->err, SFT_FOREIGN_SIZE, value->at,
-                         "expected a tensor within storage %.*s of %llu bytes, found one that "
-                         "begins beyond", SFTI_CLIP(storage->key, 40),
-                         (unsigned long long)storage->bytes);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_SIZE, value->at, "expected a tensor within "
+                              "storage %.*s of %llu bytes, found one that begins beyond",
+                              SFTI_CLIP(storage->key, 40), (unsigned long long)storage->bytes);
     sfti_item *item = sfti_rebuild_tensor(r, value);
     if (!item) return SFT_OUT_OF_MEMORY;
     *item = (sfti_item){

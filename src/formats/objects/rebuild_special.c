@@ -172,9 +172,8 @@ static sft_code sparse_places(sfti_rebuild *r, const sfti_value *value, const do
             if (within) at = at * shape[d] + (uint64_t)index;
         }
         if (!within || (row > 0 && at <= places[row - 1]))
-            return sfti_fail(r->im->err, SFT_FOREIGN_SYNTAX, value->at,
-                             "expected indices of a sparse tensor within its shape and in "
-                             "order, found others");
+            return sfti_fail_byte(r->im->err, SFT_FOREIGN_SYNTAX, value->at, "expected indices of "
+                                  "a sparse tensor within its shape and in order, found others");
         places[row] = at;
     }
     return SFT_OK;
@@ -199,9 +198,9 @@ static sft_code sparse_values(sfti_rebuild *r, sfti_value *value, sfti_value **i
     bool fits = !sft_shape_size(what->dtype, shape, rank, NULL, &bytes, NULL);
     if (fits) sfti_total_add(&r->dense, bytes);
     if (!fits || r->dense > limit)
-        return sfti_fail(r->im->err, SFT_FOREIGN_OUTPUT, value->at,
-                         "expected sparse tensors that are at most %llu bytes if dense, found "
-                         "larger ones", (unsigned long long)limit);
+        return sfti_fail_byte(r->im->err, SFT_FOREIGN_OUTPUT, value->at, "expected sparse tensors "
+                              "that are at most %llu bytes if dense, found larger ones",
+                              (unsigned long long)limit);
     if (sft_shape_size(what->dtype, what->shape, what->rank, NULL, &size, NULL) ||
         size > what->stored)
         return SFT_OK;

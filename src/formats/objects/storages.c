@@ -21,9 +21,8 @@ sft_code sfti_storages_begin(sfti_storages *storages, sfti_import *im, uint64_t 
 }
 
 static sft_code bad_id(const sfti_storages *storages, const sfti_value *id, const char *found) {
-    return sfti_fail(storages->im->err, SFT_FOREIGN_SYNTAX, id->at,
-                     "expected a persistent id (\"storage\", type, key, location, elements), "
-                     "found %s", found);
+    return sfti_fail_byte(storages->im->err, SFT_FOREIGN_SYNTAX, id->at, "expected a persistent id "
+                          "(\"storage\", type, key, location, elements), found %s", found);
 }
 
 /* The members of an id, in a storage that is not yet located. */
@@ -65,12 +64,12 @@ sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
         code = storages->locate(storages, storage);
         if (code) return code;
     } else if (storage->dtype != parsed->dtype || storage->bytes != parsed->bytes) {
-        return sfti_fail(storages->im->err, SFT_FOREIGN_AMBIGUOUS, id->at,
-                         "expected storage %.*s to be %llu bytes of %s as at byte %llu, found "
-                         "%llu of %s", SFTI_CLIP(storage->key, 40),
-                         (unsigned long long)storage->bytes, storage->dtype->name,
-                         (unsigned long long)storage->at, (unsigned long long)parsed->bytes,
-                         parsed->dtype->name);
+        return sfti_fail_byte(storages->im->err, SFT_FOREIGN_AMBIGUOUS, id->at,
+                              "expected storage %.*s to be %llu bytes of %s as at byte %llu, found "
+                              "%llu of %s", SFTI_CLIP(storage->key, 40),
+                              (unsigned long long)storage->bytes, storage->dtype->name,
+                              (unsigned long long)storage->at, (unsigned long long)parsed->bytes,
+                              parsed->dtype->name);
     }
     *out = storage;
     const sfti_value *view = sfti_value_item(id, 5);
@@ -88,8 +87,8 @@ sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
         !sfti_mul((uint64_t)count->u.integer, storage->dtype->size, &bytes))
         return bad_id(storages, view, "a view of another form");
     if (offset > storage->bytes || bytes > storage->bytes - offset)
-        return sfti_fail(storages->im->err, SFT_FOREIGN_SIZE, view->at,
-                         "expected a view within its storage, found one that goes beyond");
+        return sfti_fail_byte(storages->im->err, SFT_FOREIGN_SIZE, view->at,
+                              "expected a view within its storage, found one that goes beyond");
     *part = *storage;
     part->begin += offset;
     part->bytes = bytes;

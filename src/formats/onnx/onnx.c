@@ -71,8 +71,8 @@ static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     if ((frame->kind == ONNX_MODEL && number == MODEL_GRAPH)
         || (attribute && (number == ATTRIBUTE_TENSOR || number == ATTRIBUTE_GRAPH))) {
         if (frame->seen >> number & 1)
-            return sfti_fail(w->im->err, SFT_FOREIGN_AMBIGUOUS, field->at,
-                             "expected a graph or tensor once, found it again");
+            return sfti_fail_byte(w->im->err, SFT_FOREIGN_AMBIGUOUS, field->at,
+                                  "expected a graph or tensor once, found it again");
         frame->seen |= UINT32_C(1) << number;
     }
 
@@ -101,8 +101,8 @@ static sft_code take_field(onnx_walk *w, const sfti_wire_field *field) {
     while (i < INSIDES && (insides[i].in != frame->kind || insides[i].number != number)) i++;
     if (i == INSIDES) return SFT_OK;
     if (w->depth == ONNX_DEPTH)
-        return sfti_fail(w->im->err, SFT_FOREIGN_NESTING, field->at,
-                         "expected at most %d levels of messages, found more", ONNX_DEPTH);
+        return sfti_fail_byte(w->im->err, SFT_FOREIGN_NESTING, field->at,
+                              "expected at most %d levels of messages, found more", ONNX_DEPTH);
     w->frames[w->depth++] =
         (onnx_frame){ .kind = insides[i].kind, .at = field->begin, .end = field->end };
     return SFT_OK;

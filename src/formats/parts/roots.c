@@ -42,7 +42,7 @@ static sft_code name_append(roots_walk *w, sft_span text) {
     const sft_allocator *alloc = &w->im->arena.alloc;
     if (text.len == 0) return SFT_OK;
     if (text.len > NAME_BYTES - w->name_len)
-        return sfti_fail(w->im->err, SFT_NAME_TOO_LONG, SFT_NO_OFFSET,
+        return sfti_fail(w->im->err, SFT_NAME_TOO_LONG,
                          "expected names of at most %zu bytes, found a longer one", NAME_BYTES);
     char *grown = sfti_grow(alloc, w->name, w->name_len, text.len, &w->name_cap, 1);
     if (!grown) return sfti_fail_memory(w->im->err, text.len);
@@ -92,7 +92,7 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
     }
     w->names += w->name_len;
     if (w->names > ALL_NAME_BYTES)
-        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
+        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE,
                          "expected names of at most 100 MiB together, found more");
     sft_span name = { sfti_arena_copy(&w->im->arena, w->name, w->name_len), w->name_len };
     if (!name.data) return sfti_fail_memory(w->im->err, w->name_len);
@@ -114,9 +114,9 @@ static sft_code add_leaf(roots_walk *w, const sfti_value *value) {
 static sft_code enter_container(roots_walk *w, sfti_value *value) {
     const sft_allocator *alloc = &w->im->arena.alloc;
     if (++w->entered > ENTERED)
-        return sfti_fail(w->im->err, SFT_FOREIGN_TABLE, value->at,
-                         "expected at most %llu nested containers, found more",
-                         (unsigned long long)ENTERED);
+        return sfti_fail_byte(w->im->err, SFT_FOREIGN_TABLE, value->at,
+                              "expected at most %llu nested containers, found more",
+                              (unsigned long long)ENTERED);
     roots_frame *frames = sfti_grow(alloc, w->at, w->depth, 1, &w->cap, sizeof *frames);
     if (!frames) return sfti_fail_memory(w->im->err, sizeof *frames);
     w->at = frames;
@@ -293,9 +293,9 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
     if (!code) code = sfti_roots_choose(&w.sums, root, &w.choice);
     uint64_t tensors = code ? 0 : sfti_subtree_of(&w.sums, w.choice.root).tensors;
     if (tensors > MOST_TENSORS)
-        code = sfti_fail(im->err, SFT_TOO_MANY_TENSORS, w.choice.root->at,
-                         "expected at most %llu tensors, found %llu",
-                         (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
+        code = sfti_fail_byte(im->err, SFT_TOO_MANY_TENSORS, w.choice.root->at,
+                              "expected at most %llu tensors, found %llu",
+                              (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
     if (!code && w.choice.root->sum != 0) {
         code = walk_tensors(&w);
     } else if (!code) { /* the chosen branch is a tensor itself: it has the name of its key */

@@ -133,7 +133,7 @@ static sft_code choose_named(sfti_subtrees *sums, const char *name, sfti_choice 
         bool found = find_step(out->root, rest, &child, &rest);
         if (!found || !sfti_subtree_enters(sums, out->root, child.value) ||
             sfti_subtree_of(sums, child.value).tensors == 0)
-            return sfti_fail(sums->im->err, SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
+            return sfti_fail(sums->im->err, SFT_FOREIGN_BRANCH,
                              "expected a branch with tensors, found none at \"%.*s\"",
                              SFTI_CLIP(sft_span_cstr(name), 200));
         code = choice_enter(sums, out, &child);

@@ -145,10 +145,10 @@ static sft_code check_keys(sfti_subtrees *sums, const sfti_value *map) {
         size_t slot = key_hash(sums, key) & (slots - 1);
         for (; table[slot] != 0 && !code; slot = (slot + 1) & (slots - 1))
             if (same_key(map->u.items[2 * (size_t)(table[slot] - 1)], key))
-                code = sfti_fail(sums->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
-                                 "expected every key of a dict once, found \"%.*s\" twice",
-                                 text ? (int)(key->count < 200 ? key->count : 200) : 11,
-                                 text ? key->u.text : "of a number");
+                code = sfti_fail_byte(sums->im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
+                                      "expected every key of a dict once, found \"%.*s\" twice",
+                                      text ? (int)(key->count < 200 ? key->count : 200) : 11,
+                                      text ? key->u.text : "of a number");
         table[slot] = i + 1;
     }
     if (table != few) sfti_release(alloc, table, slots * sizeof *table);
@@ -200,9 +200,9 @@ sft_code sfti_subtree_look(sfti_import *im, const sfti_value *container, uint64_
     sfti_total_add(&most, im->input->size);
     if (most > SFTI_SUBTREE_CHILDREN) most = SFTI_SUBTREE_CHILDREN;
     if (++*looked <= most) return SFT_OK;
-    return sfti_fail(im->err, SFT_FOREIGN_TABLE, container->at,
-                     "expected at most %llu values in containers, found more",
-                     (unsigned long long)most);
+    return sfti_fail_byte(im->err, SFT_FOREIGN_TABLE, container->at,
+                          "expected at most %llu values in containers, found more",
+                          (unsigned long long)most);
 }
 
 /* Depth first. A container whose parts are being counted already contains itself: it adds

@@ -17,9 +17,9 @@ sft_code sfti_import_exact(const sft_source *source, uint64_t offset, void *into
         sft_code code = sft_source_read(source, offset, into, len, &got, err);
         if (code || got == len) return code;
     }
-    return sfti_fail(err, SFT_FOREIGN_TRUNCATED, offset,
-                     "expected %zu bytes, found the end of the file at byte %llu", len,
-                     (unsigned long long)source->size);
+    return sfti_fail_byte(err, SFT_FOREIGN_TRUNCATED, offset,
+                          "expected %zu bytes, found the end of the file at byte %llu", len,
+                          (unsigned long long)source->size);
 }
 
 sft_code sfti_import_read(sfti_import *im, const sft_source *source, uint64_t offset, void *into,
@@ -31,9 +31,9 @@ sft_code sfti_import_load(sfti_import *im, const sft_source *source, uint64_t of
                           uint8_t **out) {
     *out = NULL;
     if (offset > source->size || len > source->size - offset)
-        return sfti_fail(im->err, SFT_FOREIGN_TRUNCATED, offset,
-                         "expected %llu bytes, found the end of the file at byte %llu",
-                         (unsigned long long)len, (unsigned long long)source->size);
+        return sfti_fail_byte(im->err, SFT_FOREIGN_TRUNCATED, offset,
+                              "expected %llu bytes, found the end of the file at byte %llu",
+                              (unsigned long long)len, (unsigned long long)source->size);
     if (!sfti_fits_size(len)) return sfti_fail_memory(im->err, len);
     uint8_t *bytes = sfti_arena_take(&im->arena, (size_t)len);
     if (!bytes) return sfti_fail_memory(im->err, len);
@@ -123,7 +123,7 @@ static bool is_name_inside(sft_span name) {
 }
 
 static sft_code fail_outside(sfti_import *im, sft_span name, const char *found) {
-    return sfti_fail(im->err, SFT_FOREIGN_PATH, SFT_NO_OFFSET,
+    return sfti_fail(im->err, SFT_FOREIGN_PATH,
                      "expected a file beneath the model's folder, found %s: %.*s", found,
                      SFTI_CLIP(name, 200));
 }
@@ -155,8 +155,7 @@ static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
     if (code == SFT_INDEX_PATH) return fail_outside(im, name, "a link that leads out of it");
     if (code == SFT_NOT_FOUND && im->err) {
         int error = im->err->os_errno;
-        (void)sfti_fail(im->err, code, SFT_NO_OFFSET,
-                        "expected a file that the model names, found none: %.*s",
+        (void)sfti_fail(im->err, code, "expected a file that the model names, found none: %.*s",
                         SFTI_CLIP(name, 200));
         im->err->os_errno = error;
     }
@@ -174,7 +173,7 @@ sft_code sfti_import_file(sfti_import *im, sft_span name, const sft_source **out
     if (!is_name_inside(name) || (im->is_claimed && !sfti_files_name_fits(name)))
         return fail_outside(im, name, "a path that is not");
     if (!im->folder)
-        return sfti_fail(im->err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+        return sfti_fail(im->err, SFT_NOT_FOUND,
                          "expected a path, beside which to find %.*s, found bytes alone",
                          SFTI_CLIP(name, 200));
     sft_code code = open_named(im, name, &opened);
@@ -273,8 +272,8 @@ sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t co
     for (size_t i = 0; i < count; i++) {
         kept[i] = pieces[i];
         if (!sfti_add(end, pieces[i].len, &end))
-            return sfti_fail(im->err, SFT_SIZE_OVERFLOW, pieces[i].begin,
-                             "expected pieces of less than 2^64 bytes, found more");
+            return sfti_fail_byte(im->err, SFT_SIZE_OVERFLOW, pieces[i].begin,
+                                  "expected pieces of less than 2^64 bytes, found more");
         ends[i] = end;
     }
     *j = (joined_pieces){ count, ends, kept };

@@ -34,9 +34,9 @@ sft_code sfti_wire_byte(sfti_wire *wire, uint8_t *out) {
 }
 
 static sft_code wire_short(sfti_wire *wire, uint64_t at, const char *expected) {
-    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, at,
-                     "expected %s, found the end of what it is in at byte %llu", expected,
-                     (unsigned long long)wire->end);
+    return sfti_fail_byte(wire->im->err, SFT_FOREIGN_SYNTAX, at,
+                          "expected %s, found the end of what it is in at byte %llu", expected,
+                          (unsigned long long)wire->end);
 }
 
 sft_code sfti_wire_varint(sfti_wire *wire, uint64_t *out) {
@@ -48,8 +48,8 @@ sft_code sfti_wire_varint(sfti_wire *wire, uint64_t *out) {
         sft_code code = sfti_wire_byte(wire, &byte);
         if (code) return code;
         if (shift > 63 || (shift == 63 && (byte & 0x7f) > 1))
-            return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, begin,
-                             "expected a number of at most 64 bits, found a longer one");
+            return sfti_fail_byte(wire->im->err, SFT_FOREIGN_SYNTAX, begin,
+                                  "expected a number of at most 64 bits, found a longer one");
         *out |= (uint64_t)(byte & 0x7f) << shift;
     }
     return SFT_OK;
@@ -78,8 +78,8 @@ static sft_code wire_varint32(sfti_wire *wire, uint64_t *out) {
     uint64_t begin = wire->at;
     sft_code code = sfti_wire_varint(wire, out);
     if (code || wire->at - begin <= 5) return code;
-    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, begin,
-                     "expected a tag or length of at most 5 bytes, found a longer one");
+    return sfti_fail_byte(wire->im->err, SFT_FOREIGN_SYNTAX, begin,
+                          "expected a tag or length of at most 5 bytes, found a longer one");
 }
 
 sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more) {
@@ -104,9 +104,9 @@ sft_code sfti_wire_next(sfti_wire *wire, sfti_wire_field *out, bool *more) {
         out->end = wire->at += out->value;
         return SFT_OK;
     }
-    return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, out->at,
-                     "expected a field of a protocol buffer, found tag %llu",
-                     (unsigned long long)tag);
+    return sfti_fail_byte(wire->im->err, SFT_FOREIGN_SYNTAX, out->at,
+                          "expected a field of a protocol buffer, found tag %llu",
+                          (unsigned long long)tag);
 }
 
 sft_code sfti_wire_text(sfti_wire *wire, const sfti_wire_field *field, uint64_t most,
@@ -114,9 +114,9 @@ sft_code sfti_wire_text(sfti_wire *wire, const sfti_wire_field *field, uint64_t 
     uint8_t *bytes;
     uint64_t len = field->end - field->begin;
     if (field->type != SFTI_WIRE_BYTES || len > most)
-        return sfti_fail(wire->im->err, SFT_FOREIGN_SYNTAX, field->at,
-                         "expected text of at most %llu bytes, found %llu",
-                         (unsigned long long)most, (unsigned long long)len);
+        return sfti_fail_byte(wire->im->err, SFT_FOREIGN_SYNTAX, field->at,
+                              "expected text of at most %llu bytes, found %llu",
+                              (unsigned long long)most, (unsigned long long)len);
     sft_code code = sfti_import_load(wire->im, wire->source, field->begin, len, &bytes);
     if (!code) *out = (sft_span){ (const char *)bytes, (size_t)len };
     return code;

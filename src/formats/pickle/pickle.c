@@ -75,10 +75,11 @@ static sft_code step(sfti_machine *m) {
     m->op = &sfti_opcodes[*byte];
     if (!m->op->run) {
         if (m->op->name)
-            return sfti_fail(m->err, SFT_FOREIGN_OPCODE, m->op_at,
-                             "expected an opcode that checkpoints have, found %s", m->op->name);
-        return sfti_fail(m->err, SFT_FOREIGN_OPCODE, m->op_at,
-                         "expected an opcode, found byte 0x%02x", *byte);
+            return sfti_fail_byte(m->err, SFT_FOREIGN_OPCODE, m->op_at,
+                                  "expected an opcode that checkpoints have, found %s",
+                                  m->op->name);
+        return sfti_fail_byte(m->err, SFT_FOREIGN_OPCODE, m->op_at,
+                              "expected an opcode, found byte 0x%02x", *byte);
     }
     sft_code code = argument(m);
     return code ? code : m->op->run(m);

@@ -21,8 +21,8 @@ void sfti_scan_end(sfti_scan *scan) {
 }
 
 static sft_code scan_truncated(sfti_scan *scan) {
-    return sfti_fail(scan->err, SFT_FOREIGN_TRUNCATED, scan->input.end,
-                     "expected more of a pickle, found its end: no STOP");
+    return sfti_fail_byte(scan->err, SFT_FOREIGN_TRUNCATED, scan->input.end,
+                          "expected more of a pickle, found its end: no STOP");
 }
 
 /* Move the rest to the window's begin and fill it. */
@@ -40,8 +40,8 @@ static sft_code scan_fill(sfti_scan *scan) {
                               : sft_source_read(scan->input.source, from, scan->window + rest,
                                                 want, &got, scan->err);
     if (!code && got < want)
-        code = sfti_fail(scan->err, SFT_FOREIGN_TRUNCATED, from + got,
-                         "expected %zu more bytes, found the end of the file", want - got);
+        code = sfti_fail_byte(scan->err, SFT_FOREIGN_TRUNCATED, from + got,
+                              "expected %zu more bytes, found the end of the file", want - got);
     if (!code) scan->len += got;
     return code;
 }
@@ -60,9 +60,9 @@ sft_code sfti_scan_skip(sfti_scan *scan, uint64_t n, const char **kept) {
     uint64_t here = sfti_scan_offset(scan);
     if (kept) *kept = NULL;
     if (n > scan->input.end - here)
-        return sfti_fail(scan->err, SFT_FOREIGN_TRUNCATED, here,
-                         "expected %llu bytes, found %llu before the end",
-                         (unsigned long long)n, (unsigned long long)(scan->input.end - here));
+        return sfti_fail_byte(scan->err, SFT_FOREIGN_TRUNCATED, here,
+                              "expected %llu bytes, found %llu before the end",
+                              (unsigned long long)n, (unsigned long long)(scan->input.end - here));
     if (!scan->window) {
         if (kept) *kept = (const char *)scan->bytes + scan->at;
         scan->at += (size_t)n;
@@ -96,9 +96,9 @@ sft_code sfti_scan_line(sfti_scan *scan, sft_span *out) {
     }
     if (!end && (!scan->window || rest < SFTI_SCAN_WINDOW)) return scan_truncated(scan);
     if (!end)
-        return sfti_fail(scan->err, SFT_FOREIGN_TABLE, sfti_scan_offset(scan),
-                         "expected a line of at most %zu bytes, found a longer one",
-                         SFTI_SCAN_WINDOW);
+        return sfti_fail_byte(scan->err, SFT_FOREIGN_TABLE, sfti_scan_offset(scan),
+                              "expected a line of at most %zu bytes, found a longer one",
+                              SFTI_SCAN_WINDOW);
     size_t len = (size_t)(end - line);
     scan->at += len + 1;
     *out = (sft_span){ (const char *)line, len };

@@ -9,8 +9,8 @@
 
 sft_code sfti_machine_fail(sfti_machine *m, sft_code code, const char *expected,
                            const char *found) {
-    return sfti_fail(m->err, code, m->op_at, "%s: expected %s, found %s",
-                     m->op->name ? m->op->name : "pickle", expected, found);
+    return sfti_fail_byte(m->err, code, m->op_at, "%s: expected %s, found %s",
+                          m->op->name ? m->op->name : "pickle", expected, found);
 }
 
 sfti_value *sfti_machine_value(sfti_machine *m, sfti_value_kind kind) {

@@ -125,9 +125,9 @@ static sft_code bundle_header(bundle *b, uint64_t begin, uint64_t end) {
         if (field.number == 2) b->big_endian = field.value == 1;
     }
     if (b->shards > 0 && b->shards <= SHARDS_MOST) return SFT_OK;
-    return sfti_fail(b->im->err, SFT_FOREIGN_SYNTAX, begin,
-                     "expected 1 to %d files of data, found %llu", SHARDS_MOST,
-                     (unsigned long long)b->shards);
+    return sfti_fail_byte(b->im->err, SFT_FOREIGN_SYNTAX, begin,
+                          "expected 1 to %d files of data, found %llu", SHARDS_MOST,
+                          (unsigned long long)b->shards);
 }
 
 /* ── Entries ── */
@@ -143,9 +143,9 @@ static sft_code entry_source(bundle *b, const bundle_entry *entry, uint64_t at,
                              const sft_source **out) {
     char name[600];
     if (entry->shard >= b->shards)
-        return sfti_fail(b->im->err, SFT_FOREIGN_SIZE, at,
-                         "expected one of %llu files of data, found number %llu",
-                         (unsigned long long)b->shards, (unsigned long long)entry->shard);
+        return sfti_fail_byte(b->im->err, SFT_FOREIGN_SIZE, at,
+                              "expected one of %llu files of data, found number %llu",
+                              (unsigned long long)b->shards, (unsigned long long)entry->shard);
     (void)snprintf(name, sizeof name, "%s.data-%05llu-of-%05llu", b->prefix,
                    (unsigned long long)entry->shard, (unsigned long long)b->shards);
     return sfti_import_file(b->im, sft_span_cstr(name), out);
@@ -204,9 +204,9 @@ static sft_code bundle_pair(void *ctx, sft_span key, sft_span value, uint64_t at
     bundle_entry entry;
     if (key.len == 0) return bundle_header(b, at, at + value.len);
     if (!b->has_header)
-        return sfti_fail(b->im->err, SFT_FOREIGN_KIND, at,
-                         "expected a checkpoint's table, which begins with an empty key, found "
-                         "\"%.*s\"", SFTI_CLIP(key, 100));
+        return sfti_fail_byte(b->im->err, SFT_FOREIGN_KIND, at, "expected a checkpoint's table, "
+                              "which begins with an empty key, found \"%.*s\"",
+                              SFTI_CLIP(key, 100));
     sft_code code = bundle_entry_read(b, at, at + value.len, &entry);
     return code ? code : take_variable(b, key, &entry, at);
 }
@@ -223,9 +223,8 @@ static sft_code choose_branch(bundle *b) {
         b->chosen = i;
         return SFT_OK;
     }
-    return sfti_fail(b->im->err, SFT_FOREIGN_BRANCH, SFT_NO_OFFSET,
-                     "expected one of the branches model, optimizer, metrics and counters, found "
-                     "%s", options->root);
+    return sfti_fail(b->im->err, SFT_FOREIGN_BRANCH, "expected one of the branches model, "
+                     "optimizer, metrics and counters, found %s", options->root);
 }
 
 /* ── The format ── */
@@ -243,7 +242,7 @@ sft_code sfti_read_tf_bundle(sfti_import *im) {
     b->im = im;
     if (name.len >= 6 && memcmp(name.data + name.len - 6, ".index", 6) == 0) name.len -= 6;
     if (name.len >= sizeof b->prefix)
-        return sfti_fail(b->im->err, SFT_FOREIGN_NAME, SFT_NO_OFFSET,
+        return sfti_fail(b->im->err, SFT_FOREIGN_NAME,
                          "expected a file name of less than %zu bytes, found a longer one",
                          sizeof b->prefix);
     if (name.len) memcpy(b->prefix, name.data, name.len);

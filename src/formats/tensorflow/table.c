@@ -40,8 +40,8 @@ typedef struct handle {
 } handle;
 
 static sft_code table_syntax(const table *t, uint64_t at, const char *expected) {
-    return sfti_fail(t->im->err, SFT_FOREIGN_SYNTAX, at,
-                     "expected %s, found other bytes", expected);
+    return sfti_fail_byte(t->im->err, SFT_FOREIGN_SYNTAX, at, "expected %s, found other bytes",
+                          expected);
 }
 
 /* A number of 7 bits a byte; false if it is cut or longer than 64 bits. */
@@ -66,21 +66,21 @@ static sft_code check_block(const table *t, const handle *h, const uint8_t *byte
     uint32_t found = sfti_crc32_add(&t->crc, 0, bytes, (size_t)h->size + 1);
     uint32_t wanted = sfti_crc32c_unmask(sfti_get_u32(bytes + h->size + 1));
     if (found != wanted)
-        return sfti_fail(t->im->err, SFT_FOREIGN_CHECKSUM, h->offset,
-                         "expected a block with the recorded CRC-32C %08x, found %08x", wanted,
-                         found);
+        return sfti_fail_byte(t->im->err, SFT_FOREIGN_CHECKSUM, h->offset,
+                              "expected a block with the recorded CRC-32C %08x, found %08x", wanted,
+                              found);
     if (bytes[h->size] == 0) return SFT_OK;
-    return sfti_fail(t->im->err, SFT_FOREIGN_KIND, h->offset + h->size,
-                     "expected a block that is not compressed, found compression %u",
-                     bytes[h->size]);
+    return sfti_fail_byte(t->im->err, SFT_FOREIGN_KIND, h->offset + h->size,
+                          "expected a block that is not compressed, found compression %u",
+                          bytes[h->size]);
 }
 
 static sft_code load_block(const table *t, const handle *h, table_block *out) {
     uint8_t *bytes;
     if (h->size > BLOCK_MOST)
-        return sfti_fail(t->im->err, SFT_FOREIGN_TABLE, h->offset,
-                         "expected a block of at most 64 MiB, found %llu bytes",
-                         (unsigned long long)h->size);
+        return sfti_fail_byte(t->im->err, SFT_FOREIGN_TABLE, h->offset,
+                              "expected a block of at most 64 MiB, found %llu bytes",
+                              (unsigned long long)h->size);
     sft_code code = sfti_import_load(t->im, t->source, h->offset, h->size + TRAILER, &bytes);
     if (!code) code = check_block(t, h, bytes);
     if (code) return code;
@@ -105,8 +105,8 @@ static sft_code next_entry(table *t, table_block *b, sft_span *value) {
     t->key_len = (size_t)(shared + rest);
     t->keys += t->key_len;
     if (t->keys > ALL_KEYS_MOST)
-        return sfti_fail(t->im->err, SFT_FOREIGN_TABLE, at,
-                         "expected keys of at most 100 MiB together, found more");
+        return sfti_fail_byte(t->im->err, SFT_FOREIGN_TABLE, at,
+                              "expected keys of at most 100 MiB together, found more");
     b->at += (size_t)rest;
     *value = (sft_span){ (const char *)b->bytes + b->at, (size_t)len };
     b->at += (size_t)len;
@@ -125,9 +125,9 @@ static sft_code read_block(table *t, const handle *h, char *last) {
         /* Keys ascend, over all blocks. */
         sft_span key = { t->key, t->key_len }, before = { last, last_len };
         if (!code && t->has_key && sfti_bytes_compare(before, key) >= 0)
-            code = sfti_fail(t->im->err, SFT_FOREIGN_AMBIGUOUS, at,
-                             "expected keys in ascending order, found \"%.*s\" after \"%.*s\"",
-                             SFTI_CLIP(key, 150), SFTI_CLIP(before, 150));
+            code = sfti_fail_byte(t->im->err, SFT_FOREIGN_AMBIGUOUS, at,
+                                  "expected keys in ascending order, found \"%.*s\" after \"%.*s\"",
+                                  SFTI_CLIP(key, 150), SFTI_CLIP(before, 150));
         if (!code)
             code = t->each(t->ctx, key, value,
                            block.begin + (uint64_t)((const uint8_t *)value.data - block.bytes));
@@ -178,9 +178,9 @@ static sft_code read_blocks(table *t, const handle *index, char *last, char *key
         if (!take_handle((const uint8_t *)value.data, value.len, &at, &h))
             return table_syntax(t, begin, "where a block is");
         if (h.offset < t->next || h.size > index->offset || h.offset > index->offset - h.size)
-            return sfti_fail(t->im->err, SFT_FOREIGN_AMBIGUOUS, begin,
-                             "expected a block between the last one and the index, found one at "
-                             "byte %llu", (unsigned long long)h.offset);
+            return sfti_fail_byte(t->im->err, SFT_FOREIGN_AMBIGUOUS, begin, "expected a block "
+                                  "between the last one and the index, found one at byte %llu",
+                                  (unsigned long long)h.offset);
         t->next = h.offset + h.size;
         code = read_block(t, &h, last);
     }

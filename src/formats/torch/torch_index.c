@@ -23,8 +23,8 @@ typedef struct shard_map {
 } shard_map;
 
 static sft_code index_syntax(shard_map *m, const sfti_json *json, const char *expected) {
-    return sfti_fail(m->im->err, SFT_INDEX_TYPE, json->start, "expected %s, found something else",
-                     expected);
+    return sfti_fail_byte(m->im->err, SFT_INDEX_TYPE, json->start,
+                          "expected %s, found something else", expected);
 }
 
 static sft_code read_map_entry(shard_map *m, sfti_json *json) {
@@ -57,7 +57,7 @@ static sft_code load_index(shard_map *m) {
     sfti_json json;
     uint8_t *text;
     if (input->size > MOST_INDEX_BYTES)
-        return sfti_fail(m->im->err, SFT_FOREIGN_TABLE, SFT_NO_OFFSET,
+        return sfti_fail(m->im->err, SFT_FOREIGN_TABLE,
                          "expected an index of at most %llu bytes, found %llu",
                          (unsigned long long)MOST_INDEX_BYTES, (unsigned long long)input->size);
     sft_code code = sfti_import_load(m->im, input, 0, input->size, &text);

@@ -46,27 +46,27 @@ static sft_code place_storage(sfti_storages *storages, const sfti_value *key, bo
                                             (sft_span){ key->u.text, key->count })
                           : SFTI_NO_NAME;
     if (entry == SFTI_NO_NAME)
-        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, key->at,
-                         "expected the key of a storage that the pickle names, found another");
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, key->at,
+                              "expected the key of a storage that the pickle names, found another");
     if (placed[entry])
-        return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
-                         "expected every storage once, found \"%.*s\" twice",
-                         SFTI_CLIP(storages->all[entry].key, 40));
+        return sfti_fail_byte(im->err, SFT_FOREIGN_AMBIGUOUS, key->at,
+                              "expected every storage once, found \"%.*s\" twice",
+                              SFTI_CLIP(storages->all[entry].key, 40));
     placed[entry] = true;
     sfti_storage *storage = &storages->all[entry];
     sft_code code = sfti_import_read(im, input, *at, count, sizeof count);
     if (code) return code;
     uint64_t elements = sfti_get_u64(count), bytes;
     if (!sfti_mul(elements, storage->dtype->size, &bytes) || bytes != storage->bytes)
-        return sfti_fail(im->err, SFT_FOREIGN_SIZE, *at,
-                         "expected storage \"%.*s\" to have %llu elements, found %llu",
-                         SFTI_CLIP(storage->key, 40),
-                         (unsigned long long)(storage->bytes / storage->dtype->size),
-                         (unsigned long long)elements);
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SIZE, *at,
+                              "expected storage \"%.*s\" to have %llu elements, found %llu",
+                              SFTI_CLIP(storage->key, 40),
+                              (unsigned long long)(storage->bytes / storage->dtype->size),
+                              (unsigned long long)elements);
     if (bytes > input->size - *at - 8)
-        return sfti_fail(im->err, SFT_FOREIGN_TRUNCATED, *at + 8,
-                         "expected %llu bytes of data, found the end of the file at byte %llu",
-                         (unsigned long long)bytes, (unsigned long long)input->size);
+        return sfti_fail_byte(im->err, SFT_FOREIGN_TRUNCATED, *at + 8,
+                              "expected %llu bytes of data, found the end of the file at byte %llu",
+                              (unsigned long long)bytes, (unsigned long long)input->size);
     storage->begin = *at + 8;
     *at += 8 + bytes;
     return SFT_OK;
@@ -93,8 +93,9 @@ static void announce_counts(const sfti_storages *storages, const sfti_value *key
 static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint64_t at) {
     sfti_import *im = storages->im;
     if (keys->kind != SFTI_VALUE_LIST)
-        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, at, "expected a list of storages, found %s",
-                         sfti_value_kind_name(keys->kind));
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, at,
+                              "expected a list of storages, found %s",
+                              sfti_value_kind_name(keys->kind));
     bool *placed = sfti_arena_array(&im->arena, storages->count, sizeof *placed);
     if (!placed) return sfti_fail_memory(im->err, storages->count);
     memset(placed, 0, storages->count * sizeof *placed);
@@ -105,9 +106,9 @@ static sft_code place_all(sfti_storages *storages, const sfti_value *keys, uint6
     if (code) return code;
     for (size_t i = 0; i < storages->count; i++)
         if (!placed[i] && storages->all[i].bytes > 0)
-            return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, storages->all[i].at,
-                             "expected storage \"%.*s\" in the list of storages, found it missing",
-                             SFTI_CLIP(storages->all[i].key, 40));
+            return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, storages->all[i].at,
+                                  "expected storage \"%.*s\" in the list of storages, found it "
+                                  "missing", SFTI_CLIP(storages->all[i].key, 40));
     uint64_t rest = im->input->size - at;
     return rest == 0 ? SFT_OK
                      : sfti_import_leave(im, SFT_IMPORT_LEFT_RECORD, (sft_span){ "", 0 }, 1, rest,
@@ -135,8 +136,8 @@ sft_code sfti_read_torch_legacy(sfti_import *im) {
     sft_code code = next_pickle(im, &values, &at, &magic);
     if (!code) code = next_pickle(im, &values, &at, &version);
     if (!code && (version.root->kind != SFTI_VALUE_INT || version.root->u.integer != 1001))
-        code = sfti_fail(im->err, SFT_FOREIGN_KIND, magic.end,
-                         "expected version 1001 of the format, found another");
+        code = sfti_fail_byte(im->err, SFT_FOREIGN_KIND, magic.end,
+                              "expected version 1001 of the format, found another");
     if (!code) code = next_pickle(im, &values, &at, &facts);
     if (!code) code = next_pickle(im, &values, &at, &object);
     if (!code) code = next_pickle(im, &values, &at, &keys);

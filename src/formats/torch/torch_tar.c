@@ -76,13 +76,13 @@ static sft_code tar_members(sfti_import *im, tar_member members[3]) {
         if (code) return code;
         if (block[0] == '\0') break;
         if (!tar_header(block, &size) || size > input->size - at - TAR_BLOCK)
-            return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, at,
-                             "expected the header of a member of a tar archive, found other bytes");
+            return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, at, "expected the header of a "
+                                  "member of a tar archive, found other bytes");
         for (size_t i = 0; i < 3; i++) {
             if (strcmp((const char *)block, member_names[i]) != 0) continue;
             if (members[i].end > 0)
-                return sfti_fail(im->err, SFT_FOREIGN_AMBIGUOUS, at,
-                                 "expected one member \"%s\", found two", member_names[i]);
+                return sfti_fail_byte(im->err, SFT_FOREIGN_AMBIGUOUS, at,
+                                      "expected one member \"%s\", found two", member_names[i]);
             members[i] = (tar_member){ at + TAR_BLOCK, at + TAR_BLOCK + size };
         }
         if (!sfti_align_up(size, TAR_BLOCK, &size) || size > input->size - at - TAR_BLOCK) break;
@@ -90,16 +90,16 @@ static sft_code tar_members(sfti_import *im, tar_member members[3]) {
     }
     for (size_t i = 0; i < 3; i++)
         if (members[i].end == 0)
-            return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, at,
-                             "expected a member \"%s\", found none", member_names[i]);
+            return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, at,
+                                  "expected a member \"%s\", found none", member_names[i]);
     return SFT_OK;
 }
 
 /* ── Its members ── */
 
 static sft_code tar_fail(const tar_reader *t, const char *expected) {
-    return sfti_fail(t->im->err, SFT_FOREIGN_SYNTAX, t->at,
-                     "expected %s, found something else", expected);
+    return sfti_fail_byte(t->im->err, SFT_FOREIGN_SYNTAX, t->at,
+                          "expected %s, found something else", expected);
 }
 
 static sft_code tar_pickle(tar_reader *t, sfti_pickle *out) {
@@ -160,15 +160,15 @@ static sft_code tar_add(tar_reader *t, const sfti_value *key, tar_entry entry) {
     sft_error *err = t->im->err;
     if (!tar_key(key, entry.key)) return tar_fail(t, "a number as key");
     if (t->count == TAR_MOST)
-        return sfti_fail(err, SFT_FOREIGN_TABLE, t->at,
-                         "expected at most %d storages and tensors, found more", TAR_MOST);
+        return sfti_fail_byte(err, SFT_FOREIGN_TABLE, t->at,
+                              "expected at most %d storages and tensors, found more", TAR_MOST);
     t->all[t->count] = entry;
     sft_span name = tar_name(t, (uint32_t)t->count);
     uint32_t now = sfti_names_put(&t->names, name, sfti_names_hash(name, t->names.seed),
                                   (uint32_t)t->count);
     if (now == t->count++) return SFT_OK;
-    return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, key->at,
-                     "expected every key once, found one twice");
+    return sfti_fail_byte(err, SFT_FOREIGN_AMBIGUOUS, key->at,
+                          "expected every key once, found one twice");
 }
 
 static sft_code tar_storage(tar_reader *t) {
@@ -289,13 +289,13 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
         if (value->u.outside->kind == SFTI_VALUE_TUPLE) continue; /* a class */
         const tar_entry *entry = tar_find(&t, value->u.outside);
         if (!entry)
-            return sfti_fail(t.im->err, SFT_FOREIGN_SYNTAX, value->at,
-                             "expected the key of a tensor or storage, found another");
+            return sfti_fail_byte(t.im->err, SFT_FOREIGN_SYNTAX, value->at,
+                                  "expected the key of a tensor or storage, found another");
         if (!entry->item) continue;
         if (entry->dtype->kind != SFTI_TORCH_PLAIN)
-            return sfti_fail(t.im->err, SFT_FOREIGN_DTYPE, value->at,
-                             "expected elements that have a dtype, found torch.%s",
-                             entry->dtype->name);
+            return sfti_fail_byte(t.im->err, SFT_FOREIGN_DTYPE, value->at,
+                                  "expected elements that have a dtype, found torch.%s",
+                                  entry->dtype->name);
         value->kind = SFTI_VALUE_TENSOR;
         value->u.item = entry->item;
     }

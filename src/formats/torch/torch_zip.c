@@ -33,9 +33,9 @@ static const sfti_zip_entry *torch_record(const sfti_zip *zip, const char *name)
 static sft_code torch_text(sfti_import *im, const sfti_zip_entry *entry, sft_span *out) {
     uint8_t *bytes;
     if (entry->size > 64)
-        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, entry->begin,
-                         "expected at most 64 bytes of %.*s, found %llu",
-                         SFTI_CLIP(entry->name, 100), (unsigned long long)entry->size);
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, entry->begin,
+                              "expected at most 64 bytes of %.*s, found %llu",
+                              SFTI_CLIP(entry->name, 100), (unsigned long long)entry->size);
     sft_code code = sfti_zip_load(im, im->input, entry, &bytes);
     if (code) return code;
     *out = (sft_span){ (const char *)bytes, (size_t)entry->size };
@@ -47,8 +47,8 @@ static sft_code check_version(sfti_import *im, const sfti_zip *zip) {
     const sfti_zip_entry *entry = torch_record(zip, "version");
     sft_span text = { "", 0 };
     if (!entry)
-        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, 0,
-                         "expected a record \"version\", found none");
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, 0,
+                              "expected a record \"version\", found none");
     sft_code code = torch_text(im, entry, &text);
     if (code) return code;
     unsigned version = 0;
@@ -58,8 +58,9 @@ static sft_code check_version(sfti_import *im, const sfti_zip *zip) {
         version = digit > 9 || version > 1000 ? 10000 : version * 10 + digit;
     }
     if (version >= 1 && version <= 10) return SFT_OK;
-    return sfti_fail(im->err, SFT_FOREIGN_KIND, entry->begin,
-                     "expected version 1 to 10 of the format, found \"%.*s\"", SFTI_CLIP(text, 20));
+    return sfti_fail_byte(im->err, SFT_FOREIGN_KIND, entry->begin,
+                          "expected version 1 to 10 of the format, found \"%.*s\"",
+                          SFTI_CLIP(text, 20));
 }
 
 static sft_code read_byteorder(sfti_import *im, const sfti_zip *zip, bool *big) {
@@ -69,9 +70,9 @@ static sft_code read_byteorder(sfti_import *im, const sfti_zip *zip, bool *big) 
     if (code) return code;
     *big = sfti_span_is(text, "big");
     if (*big || sfti_span_is(text, "little")) return SFT_OK;
-    return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, entry->begin,
-                     "expected \"little\" or \"big\" as byte order, found \"%.*s\"",
-                     SFTI_CLIP(text, 20));
+    return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, entry->begin,
+                          "expected \"little\" or \"big\" as byte order, found \"%.*s\"",
+                          SFTI_CLIP(text, 20));
 }
 
 /* ── Records ── */
@@ -89,14 +90,14 @@ static sft_code locate_record(sfti_storages *storages, sfti_storage *storage) {
     storage->source = im->input;
     if (!entry && storage->bytes == 0) return SFT_OK;
     if (!entry)
-        return sfti_fail(im->err, SFT_FOREIGN_SYNTAX, storage->at,
-                         "expected a record \"data/%.*s\", found none",
-                         SFTI_CLIP(storage->key, 100));
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SYNTAX, storage->at,
+                              "expected a record \"data/%.*s\", found none",
+                              SFTI_CLIP(storage->key, 100));
     if (entry->size != storage->bytes)
-        return sfti_fail(im->err, SFT_FOREIGN_SIZE, entry->begin,
-                         "expected %llu bytes in \"%.*s\", found %llu",
-                         (unsigned long long)storage->bytes, SFTI_CLIP(entry->name, 100),
-                         (unsigned long long)entry->size);
+        return sfti_fail_byte(im->err, SFT_FOREIGN_SIZE, entry->begin,
+                              "expected %llu bytes in \"%.*s\", found %llu",
+                              (unsigned long long)storage->bytes, SFTI_CLIP(entry->name, 100),
+                              (unsigned long long)entry->size);
     archive->used++;
     archive->used_bytes += entry->size;
     sft_code code = sfti_zip_source(im, im->input, entry, &storage->source, &storage->begin);
@@ -137,10 +138,9 @@ static sft_code read_pickle_entry(sfti_import *im, const sfti_zip_entry *entry,
     uint8_t *bytes;
     if (entry->deflated && entry->size > INFLATED_BYTES
         && entry->size / INFLATED_TIMES > entry->stored)
-        return sfti_fail(im->err, SFT_FOREIGN_TABLE, entry->begin,
-                         "expected a data.pkl of at most %d times its %llu deflated bytes, found "
-                         "%llu", INFLATED_TIMES, (unsigned long long)entry->stored,
-                         (unsigned long long)entry->size);
+        return sfti_fail_byte(im->err, SFT_FOREIGN_TABLE, entry->begin, "expected a data.pkl of at "
+                              "most %d times its %llu deflated bytes, found %llu", INFLATED_TIMES,
+                              (unsigned long long)entry->stored, (unsigned long long)entry->size);
     sft_code code = sfti_zip_load(im, im->input, entry, &bytes);
     if (!code) code = sfti_zip_source(im, im->input, entry, source, &input.begin);
     if (code) return code;
@@ -166,8 +166,8 @@ sft_code sfti_read_torch_zip(sfti_import *im, const sfti_zip *zip) {
     torch_archive archive = { .zip = zip };
     sfti_storages storages = { .locate = locate_record, .ctx = &archive };
     if (!entry)
-        return sfti_fail(im->err, SFT_FOREIGN_KIND, 0,
-                         "expected a record \"data.pkl\", found none");
+        return sfti_fail_byte(im->err, SFT_FOREIGN_KIND, 0,
+                              "expected a record \"data.pkl\", found none");
     if (torch_record(zip, "constants.pkl")) im->format = SFT_IMPORT_TORCHSCRIPT;
     static const char *const names[] = { "version", "byteorder", "data.pkl" };
     sfti_announcement all = { .count = 0 }; /* the small records, which are read at once */

@@ -97,15 +97,15 @@ static sft_code inflate_fill(sfti_inflater *by, inflate_slot *slot, sft_error *e
     uint64_t left = bytes->stored - slot->taken;
     size_t len = left < INFLATE_IN ? (size_t)left : INFLATE_IN, got = 0;
     if (len == 0)
-        return sfti_fail(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected %llu inflated "
-                         "bytes, found the end of the deflated ones after %llu",
-                         (unsigned long long)bytes->size, (unsigned long long)slot->at);
+        return sfti_fail_byte(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected %llu inflated "
+                              "bytes, found the end of the deflated ones after %llu",
+                              (unsigned long long)bytes->size, (unsigned long long)slot->at);
     sft_code code = sft_source_read(by->archive, bytes->begin + slot->taken, slot->in, len, &got,
                                     err);
     if (code) return code;
     if (got < len)
-        return sfti_fail(err, SFT_FOREIGN_TRUNCATED, bytes->begin + slot->taken + got,
-                         "expected %zu bytes, found the end of the file", len - got);
+        return sfti_fail_byte(err, SFT_FOREIGN_TRUNCATED, bytes->begin + slot->taken + got,
+                              "expected %zu bytes, found the end of the file", len - got);
     slot->taken += len;
     slot->stream.next_in = slot->in;
     slot->stream.avail_in = (uInt)len;
@@ -119,9 +119,9 @@ static sft_code inflate_run(sfti_inflater *by, inflate_slot *slot, bool *ended, 
     if (status == Z_OK || *ended) return SFT_OK;
     if (status == Z_BUF_ERROR) return inflate_fill(by, slot, err);
     if (status == Z_MEM_ERROR) return sfti_fail_memory(err, (uint64_t)1 << MAX_WBITS);
-    return sfti_fail(err, SFT_FOREIGN_SYNTAX, inflate_offset(slot),
-                     "expected deflated data, found %s",
-                     slot->stream.msg ? slot->stream.msg : "others");
+    return sfti_fail_byte(err, SFT_FOREIGN_SYNTAX, inflate_offset(slot),
+                          "expected deflated data, found %s",
+                          slot->stream.msg ? slot->stream.msg : "others");
 }
 
 /* The next len bytes, at least one, into `into`. */
@@ -134,9 +134,10 @@ static sft_code inflate_step(sfti_inflater *by, inflate_slot *slot, void *into, 
         sft_code code = inflate_run(by, slot, &ended, err);
         if (code) return code;
         if (ended && slot->stream.avail_out > 0)
-            return sfti_fail(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected %llu inflated "
-                             "bytes, found %llu", (unsigned long long)slot->of->bytes.size,
-                             (unsigned long long)(slot->at + len - slot->stream.avail_out));
+            return sfti_fail_byte(err, SFT_FOREIGN_SIZE, inflate_offset(slot),
+                                  "expected %llu inflated bytes, found %llu",
+                                  (unsigned long long)slot->of->bytes.size,
+                                  (unsigned long long)(slot->at + len - slot->stream.avail_out));
     }
     slot->at += len;
     slot->crc = sfti_crc32_add(&by->table, slot->crc, into, len);
@@ -155,12 +156,13 @@ static sft_code inflate_finish(sfti_inflater *by, inflate_slot *slot, sft_error 
         if (code) return code;
     }
     if (slot->stream.avail_out == 0 || slot->stream.avail_in > 0 || slot->taken < bytes->stored)
-        return sfti_fail(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected the deflated data "
-                         "to end with %llu inflated bytes, found more",
-                         (unsigned long long)bytes->size);
+        return sfti_fail_byte(err, SFT_FOREIGN_SIZE, inflate_offset(slot), "expected the deflated "
+                              "data to end with %llu inflated bytes, found more",
+                              (unsigned long long)bytes->size);
     if (slot->crc == bytes->crc32) return SFT_OK;
-    return sfti_fail(err, SFT_FOREIGN_CHECKSUM, bytes->begin, "expected bytes of CRC-32 %08x, "
-                     "found %08x", (unsigned)bytes->crc32, (unsigned)slot->crc);
+    return sfti_fail_byte(err, SFT_FOREIGN_CHECKSUM, bytes->begin,
+                          "expected bytes of CRC-32 %08x, found %08x", (unsigned)bytes->crc32,
+                          (unsigned)slot->crc);
 }
 
 /* ── The source ── */
@@ -290,9 +292,9 @@ sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_infl
 sft_code sfti_inflate_source(sfti_import *im, sfti_inflater *inflater, const sfti_deflated *bytes,
                              const sft_source **out) {
     (void)inflater, (void)out;
-    return sfti_fail(im->err, SFT_FOREIGN_KIND, bytes->begin,
-                     "expected bytes that are stored as they are, found deflated ones, and this "
-                     "build has no zlib to inflate them");
+    return sfti_fail_byte(im->err, SFT_FOREIGN_KIND, bytes->begin, "expected bytes that are stored "
+                          "as they are, found deflated ones, and this build has no zlib to inflate "
+                          "them");
 }
 
 #endif

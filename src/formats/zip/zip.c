@@ -37,8 +37,8 @@ static uint64_t zip_row_at(const zip_reader *z, const sfti_zip_entry *e) {
 
 SFTI_COLD static sft_code zip_fail(zip_reader *z, sft_code code, uint64_t at,
                                    const sfti_zip_entry *e, const char *rule) {
-    return sfti_fail(z->im->err, code, at, "%s, in the zip entry \"%.*s\"", rule,
-                     SFTI_CLIP(e->name, 200));
+    return sfti_fail_byte(z->im->err, code, at, "%s, in the zip entry \"%.*s\"", rule,
+                          SFTI_CLIP(e->name, 200));
 }
 
 /* ── The directory ── */
@@ -119,13 +119,13 @@ static sft_code zip_check_method(zip_reader *z, const sfti_zip_entry *e, uint16_
         return zip_fail(z, SFT_FOREIGN_KIND, at + 8, e, "expected bytes as they are, found them "
                         "encrypted");
     if (flags & ~ZIP_FLAGS)
-        return sfti_fail(err, SFT_FOREIGN_SYNTAX, at + 8, "expected no flags but those of APPNOTE "
-                         "bits 1, 2, 3 and 11, found 0x%04x, in the zip entry \"%.*s\"", flags,
-                         SFTI_CLIP(e->name, 200));
+        return sfti_fail_byte(err, SFT_FOREIGN_SYNTAX, at + 8,
+                              "expected no flags but those of APPNOTE bits 1, 2, 3 and 11, found "
+                              "0x%04x, in the zip entry \"%.*s\"", flags, SFTI_CLIP(e->name, 200));
     if (method == 0 || method == 8) return SFT_OK;
-    return sfti_fail(err, SFT_FOREIGN_KIND, at + 10, "expected an entry that is stored or "
-                     "deflated, found it %s (method %u), in the zip entry \"%.*s\"",
-                     method_name(method), method, SFTI_CLIP(e->name, 200));
+    return sfti_fail_byte(err, SFT_FOREIGN_KIND, at + 10, "expected an entry that is stored or "
+                          "deflated, found it %s (method %u), in the zip entry \"%.*s\"",
+                          method_name(method), method, SFTI_CLIP(e->name, 200));
 }
 
 static bool is_folder(sft_span name) {
@@ -154,14 +154,15 @@ static sft_code zip_read_row(zip_reader *z, size_t *offset, sfti_zip_entry *e) {
     sft_error *err = z->im->err;
     *e = (sfti_zip_entry){ .name = { "", 0 } }; /* which the caller sees on failure, too */
     if (left < ZIP_CENTRAL_LEN || sfti_get_u32(row) != ZIP_CENTRAL)
-        return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, at, "expected %llu entries in the zip "
-                         "archive's directory, found fewer", (unsigned long long)z->dir.count);
+        return sfti_fail_byte(err, SFT_FOREIGN_AMBIGUOUS, at,
+                              "expected %llu entries in the zip archive's directory, found fewer",
+                              (unsigned long long)z->dir.count);
     uint16_t flags = sfti_get_u16(row + 8), method = sfti_get_u16(row + 10);
     size_t name = sfti_get_u16(row + 28), extra = sfti_get_u16(row + 30);
     size_t whole = ZIP_CENTRAL_LEN + name + extra + sfti_get_u16(row + 32);
     if (left < whole)
-        return sfti_fail(err, SFT_FOREIGN_SYNTAX, at, "expected an entry of %zu bytes in the zip "
-                         "archive's directory, found %zu", whole, left);
+        return sfti_fail_byte(err, SFT_FOREIGN_SYNTAX, at, "expected an entry of %zu bytes in the "
+                              "zip archive's directory, found %zu", whole, left);
     *e = (sfti_zip_entry){ .name = { (const char *)row + ZIP_CENTRAL_LEN, name },
                            .crc32 = sfti_get_u32(row + 16), .deflated = method == 8 };
     zip_wide wide;
@@ -191,15 +192,15 @@ static int zip_compare_begin(const void *ctx, uint32_t a, uint32_t b) {
 static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
     sft_error *err = z->im->err;
     if (z->dir.count > SFTI_ZIP_MOST_ENTRIES || z->dir.size > SFTI_ZIP_MOST_BYTES)
-        return sfti_fail(err, SFT_FOREIGN_TABLE, z->dir.at, "expected a directory of at most %llu "
-                         "entries and %llu bytes, found %llu and %llu",
-                         (unsigned long long)SFTI_ZIP_MOST_ENTRIES,
-                         (unsigned long long)SFTI_ZIP_MOST_BYTES, (unsigned long long)z->dir.count,
-                         (unsigned long long)z->dir.size);
+        return sfti_fail_byte(err, SFT_FOREIGN_TABLE, z->dir.at, "expected a directory of at most "
+                              "%llu entries and %llu bytes, found %llu and %llu",
+                              (unsigned long long)SFTI_ZIP_MOST_ENTRIES,
+                              (unsigned long long)SFTI_ZIP_MOST_BYTES,
+                              (unsigned long long)z->dir.count, (unsigned long long)z->dir.size);
     if (z->dir.size / ZIP_CENTRAL_LEN < z->dir.count)
-        return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at, "expected a directory of %llu "
-                         "entries, found only %llu bytes", (unsigned long long)z->dir.count,
-                         (unsigned long long)z->dir.size);
+        return sfti_fail_byte(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at,
+                              "expected a directory of %llu entries, found only %llu bytes",
+                              (unsigned long long)z->dir.count, (unsigned long long)z->dir.size);
     sft_code code = sfti_import_expect(z->im, z->dir.count);
     if (code) return code;
     zip->entries = sfti_arena_array(&z->im->arena, z->dir.count, sizeof *zip->entries);
@@ -219,9 +220,9 @@ static sft_code zip_read_rows(zip_reader *z, sfti_zip *zip) {
     }
     if (code) return code;
     if (offset != z->dir.size)
-        return sfti_fail(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at + offset, "expected %llu entries in "
-                         "the zip archive's directory, found more bytes behind them",
-                         (unsigned long long)z->dir.count);
+        return sfti_fail_byte(err, SFT_FOREIGN_AMBIGUOUS, z->dir.at + offset,
+                              "expected %llu entries in the zip archive's directory, found more "
+                              "bytes behind them", (unsigned long long)z->dir.count);
     if (z->ascending) return SFT_OK;
     /* Entries in the order of their bytes. */
     sfti_zip_entry *sorted = sfti_arena_array(&z->im->arena, z->dir.count, sizeof *sorted);
@@ -400,9 +401,9 @@ static sft_span entry_name(const void *ctx, uint32_t i) {
 }
 
 static sft_code fail_twice(zip_reader *z, const sfti_zip_entry *e, const sfti_zip_entry *other) {
-    return sfti_fail(z->im->err, SFT_FOREIGN_AMBIGUOUS, zip_row_at(z, e) + ZIP_CENTRAL_LEN,
-                     "expected each name once in the zip " "archive, found \"%.*s\" and \"%.*s\"",
-                     SFTI_CLIP(other->name, 100), SFTI_CLIP(e->name, 100));
+    return sfti_fail_byte(z->im->err, SFT_FOREIGN_AMBIGUOUS, zip_row_at(z, e) + ZIP_CENTRAL_LEN,
+                          "expected each name once in the zip archive, found \"%.*s\" and \"%.*s\"",
+                          SFTI_CLIP(other->name, 100), SFTI_CLIP(e->name, 100));
 }
 
 static sft_code zip_index_names(zip_reader *z, sfti_zip *zip) {

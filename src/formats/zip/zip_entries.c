@@ -27,9 +27,9 @@ static sft_code load_stored(sfti_import *im, const sft_source *archive,
     sfti_crc32_begin(&table);
     uint32_t found = sfti_crc32_add(&table, 0, *out, (size_t)entry->size);
     if (found == entry->crc32) return SFT_OK;
-    return sfti_fail(im->err, SFT_FOREIGN_CHECKSUM, entry->begin,
-                     "expected bytes of CRC-32 %08x, found %08x, in the zip entry \"%.*s\"",
-                     (unsigned)entry->crc32, (unsigned)found, SFTI_CLIP(entry->name, 200));
+    return sfti_fail_byte(im->err, SFT_FOREIGN_CHECKSUM, entry->begin,
+                          "expected bytes of CRC-32 %08x, found %08x, in the zip entry \"%.*s\"",
+                          (unsigned)entry->crc32, (unsigned)found, SFTI_CLIP(entry->name, 200));
 }
 
 sft_code sfti_zip_load(sfti_import *im, const sft_source *archive, const sfti_zip_entry *entry,

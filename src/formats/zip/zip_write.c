@@ -187,7 +187,7 @@ static sft_code out_plan(zip_out *z, sfti_zip_member *members, size_t count) {
         if (!sfti_add(m->head.len, m->bytes, &m->size)
             || !sfti_add(at, ZIP_LOCAL_MOST + (uint64_t)sizeof room, &at)
             || !sfti_add(at, m->size, &at))
-            return sfti_fail(z->err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+            return sfti_fail(z->err, SFT_SIZE_OVERFLOW,
                              "expected tensors of less than 2^64 bytes, found more");
         m->described = z->torch ? m->size > 0 : m->size > ZIP_BUFFER && !z->sink->seekable;
         at = m->at + make_local(z, m) + m->size;

@@ -219,17 +219,17 @@ static sft_code refuse_number(const sfti_cast *cast, const char *value, uint64_t
     const sft_dtype_info *to = sft_dtype_describe(cast->to);
     uint64_t all = UINT64_MAX >> (64 - to->bits);
     if (to->kind == SFT_KIND_FLOAT) {
-        sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
-                  "expected numbers, for %s has no NaN, found %s in element %llu", to->name,
-                  value, (unsigned long long)element);
+        sfti_fail(err, SFT_CAST_VALUE,
+                  "expected numbers, for %s has no NaN, found %s in element %llu", to->name, value,
+                  (unsigned long long)element);
         sfti_hint(err, SFT_HINT_NONE);
         return SFT_CAST_VALUE;
     }
     if (to->kind == SFT_KIND_UINT)
-        return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_CAST_VALUE,
                          "expected values of %s (0 to %llu), found %s in element %llu", to->name,
                          (unsigned long long)all, value, (unsigned long long)element);
-    return sfti_fail(err, SFT_CAST_VALUE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_CAST_VALUE,
                      "expected values of %s (-%llu to %llu), found %s in element %llu", to->name,
                      (unsigned long long)(all >> 1) + 1, (unsigned long long)(all >> 1), value,
                      (unsigned long long)element);
@@ -279,13 +279,13 @@ static sft_code check_call(sft_dtype from, const void *in, sft_dtype to, const v
         return sfti_misuse(err, "expected two dtypes and memory, found %s",
                            is_dtype(from) && is_dtype(to) ? "NULL" : "another number");
     if (!sft_cast_exists(from, to))
-        return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_CAST_DTYPE,
                          "expected dtypes with a cast between them, found %s and %s",
                          sft_dtype_describe(from)->name, sft_dtype_describe(to)->name);
     sft_code code = sft_shape_size(from, &count, 1, NULL, &bytes[0], err);
     if (!code) code = sft_shape_size(to, &count, 1, NULL, &bytes[1], err);
     if (code || (sfti_fits_size(bytes[0]) && sfti_fits_size(bytes[1]))) return code;
-    return sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_ADDRESS_SPACE,
                      "expected elements that fit the memory of this host, found %llu",
                      (unsigned long long)count);
 }

@@ -275,9 +275,8 @@ static sft_code check_lossy(const sft_conversion *c, sft_error *err) {
     sft_code code = SFT_OK;
     if (sfti_hook_adapter) code = sfti_hook_adapter(c->set, &c->alloc, &is_adapter, err);
     if (code || !is_adapter) return code;
-    sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
-              "expected a dtype of at least 16 bits for an adapter, whose values are small, "
-              "found %s, in which many of them become zero", to->name);
+    sfti_fail(err, SFT_CAST_DTYPE, "expected a dtype of at least 16 bits for an adapter, whose "
+              "values are small, found %s, in which many of them become zero", to->name);
     sfti_hint(err, SFT_HINT_LOSSY);
     return SFT_CAST_DTYPE;
 }
@@ -289,7 +288,7 @@ sft_code sft_conversion_new(const sft_set *set, sft_dtype to, const sft_convert_
     sft_convert_options own;
     if (out) *out = NULL;
     if (!set || !out || !sft_dtype_describe(to))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected a model, a dtype and a place for the conversion, found %s",
                          set && out ? "another number" : "NULL");
     sft_code code = conversion_take(options, &own, err);
@@ -415,7 +414,7 @@ static sft_code converted_parts(const sft_conversion *c, size_t shard, sfti_aren
                                       : sft_file_tensor_count(sft_set_shard_at(c->set, shard));
     *count = 0;
     if (shard == ALL_SHARDS && c->two_declared)
-        return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_CAST_DTYPE,
                          "expected one declaration of quantised layers (" SFTI_DECLARED_KEY
                          ") in all shards, found different ones: without its own, a layer would be "
                          "read wrong");

@@ -217,7 +217,7 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
         layer->format = format;
     }
     if ((walk.json.type == SFTI_JSON_END && walk.open) || !values) return SFT_OK;
-    return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_CAST_DTYPE,
                      "expected layers in JSON in the metadata's " SFTI_DECLARED_KEY
                      ", found another text");
 }

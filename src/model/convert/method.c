@@ -46,13 +46,13 @@ typedef struct quant_object {
 } quant_object;
 
 static sft_code fail_config(const char *where, const char *key, sft_span found, sft_error *err) {
-    return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
-                     "expected a %s that is known in the quantization_config of %s, found "
-                     "\"%.*s\"", key, where, SFTI_CLIP(found, 200));
+    return sfti_fail(err, SFT_CAST_DTYPE,
+                     "expected a %s that is known in the quantization_config of %s, found \"%.*s\"",
+                     key, where, SFTI_CLIP(found, 200));
 }
 
 static sft_code fail_json(const char *where, sft_error *err) {
-    return sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_CAST_DTYPE,
                      "expected a quantization_config in JSON in %s, found another text", where);
 }
 
@@ -160,13 +160,11 @@ static sft_code read_beside(const char *folder, const char *name, const sft_file
     sft_code code = sft_source_path(path, &how, &source, NULL);
     if (code == SFT_NOT_FOUND || code == SFT_IO_NOT_FILE) return SFT_OK;
     if (code)
-        return sfti_fail(err, code, SFT_NO_OFFSET,
-                         "expected to read %s beside the model, which may say how it is "
+        return sfti_fail(err, code, "expected to read %s beside the model, which may say how it is "
                          "quantised, found a file that cannot be", name);
     char *text = NULL;
     if (source.size > CONFIG_MOST)
-        code = sfti_fail(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
-                         "expected %s of at most %llu bytes, found more", name,
+        code = sfti_fail(err, SFT_CAST_DTYPE, "expected %s of at most %llu bytes, found more", name,
                          (unsigned long long)CONFIG_MOST);
     else if (!(text = sfti_arena_take(arena, (size_t)source.size)))
         code = sfti_fail_memory(err, source.size);

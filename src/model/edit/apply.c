@@ -18,8 +18,7 @@ static sft_code begin_apply(sft_edit *edit, sft_error *err) {
     if (edit->applied)
         return sfti_misuse(err, "expected an edit that was not applied yet, found one that was");
     if (edit->info.links > 1 && !edit->options.force && !edit->is_link)
-        return sfti_fail(err, SFT_HARD_LINKS, SFT_NO_OFFSET,
-                         "expected a file with one name, found %u hard links",
+        return sfti_fail(err, SFT_HARD_LINKS, "expected a file with one name, found %u hard links",
                          (unsigned)edit->info.links);
     return sfti_edit_patches(edit, err);
 }

@@ -50,8 +50,7 @@ static sft_code edit_take_path(const char *path, const sft_open_options *open,
         return sfti_misuse(err, "expected a file of the system's folders to change, found a path "
                            "that is only read");
     if (len >= 4096)
-        return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
-                         "expected a path of at most 4095 bytes, found %zu", len);
+        return sfti_fail(err, SFT_IO_OPEN, "expected a path of at most 4095 bytes, found %zu", len);
     memcpy(buffer, path, len + 1);
     return SFT_OK;
 }
@@ -108,8 +107,7 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
     error = sfti_os_real_path(path, real, sizeof real);
     if (!follows) {
         const char *target = error ? "what cannot be reached" : real;
-        sfti_fail(err, SFT_IS_LINK, SFT_NO_OFFSET,
-                  "expected a file, found a symbolic link to %s", target);
+        sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s", target);
         if (is_cache_blob(target)) sfti_hint(err, SFT_HINT_HUB_CACHE);
         return SFT_IS_LINK;
     }
@@ -135,7 +133,7 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     }
     if (code) return code;
     if (edit->info.kind != OS_FILE)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found %s",
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s",
                          edit->info.kind == OS_DIR ? "a folder" : "a pipe or device");
     code = sft_open_fd(edit->fd, &edit->open, &edit->file, err);
     if (code && (code < 100 || code >= 300)) return code;
@@ -166,8 +164,7 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
         int error = sfti_os_lock(edit->fd);
         edit_shut(edit);
         if (error != EAGAIN) continue;
-        sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-                  "expected no other program to change the file, found one");
+        sfti_fail(err, SFT_EDIT_BUSY, "expected no other program to change the file, found one");
         if (err) err->os_errno = error;
         return SFT_EDIT_BUSY;
     }
@@ -252,7 +249,7 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
         return sfti_misuse(err, "expected %s, found NULL", what);
     size_t good = sfti_utf8_check(text.data, text.len);
     if (good == text.len) return SFT_OK;
-    return sfti_fail(err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_HEADER_UTF8,
                      "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
 }
 

@@ -162,7 +162,7 @@ static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err
             head->grown = grown_with(edit, text - h->old.len, 0);
     }
     if (!sfti_add(h->old.len, head->grown, &len) || len > most) {
-        return sfti_fail(err, SFT_HEADER_TOO_LARGE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_HEADER_TOO_LARGE,
                          "expected a header of at most %llu bytes, found %llu and whole blocks",
                          (unsigned long long)most, (unsigned long long)text);
     }

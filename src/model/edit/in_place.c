@@ -132,8 +132,7 @@ static sft_code place_open(overwrite *p, sft_error *err) {
     if (!code)
         code = sfti_journal_open(p->edit->path, &p->edit->info, &p->edit->alloc, &p->journal, err);
     if (!code && p->journal.foreign)
-        code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-                         "expected the journal that was just written, found %s",
+        code = sfti_fail(err, SFT_EDIT_BUSY, "expected the journal that was just written, found %s",
                          p->journal.foreign);
     if (!code && p->journal.state != SFTI_JOURNAL_SOUND)
         code = sfti_io_fail(err, SFT_IO_READ, p->journal.state == SFTI_JOURNAL_NONE ? ENOENT : EIO,

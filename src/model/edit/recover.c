@@ -20,9 +20,8 @@ typedef struct recovery {
 } recovery;
 
 static sft_code recovery_refuse(const char *what, sft_error *err) {
-    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
-              "expected the file that the journal of an interrupted edit tells of, found %s; "
-              "both are left alone", what);
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, "expected the file that the journal of an interrupted "
+              "edit tells of, found %s; both are left alone", what);
     sfti_hint(err, SFT_HINT_JOURNAL_REMOVE);
     return SFT_EDIT_INTERRUPTED;
 }
@@ -32,11 +31,10 @@ static sft_code refuse_half_inserted(const recovery *m, sft_error *err) {
     uint64_t hole = size;
     (void)sfti_os_find_hole(m->fd, 0, &hole);
     if (hole > size) hole = size;
-    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
-              "expected %llu bytes inserted before the header, found the header in its place "
-              "and a hole of %llu bytes at byte %llu of a file of %llu bytes",
-              (unsigned long long)grown, (unsigned long long)grown, (unsigned long long)hole,
-              (unsigned long long)size);
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, "expected %llu bytes inserted before the header, found "
+              "the header in its place and a hole of %llu bytes at byte %llu of a file of %llu "
+              "bytes", (unsigned long long)grown, (unsigned long long)grown,
+              (unsigned long long)hole, (unsigned long long)size);
     sfti_hint(err, SFT_HINT_RECOVER_HOLE);
     return SFT_EDIT_INTERRUPTED;
 }
@@ -82,7 +80,7 @@ static sft_code recovery_lock(recovery *m, sft_error *err) {
     bool held = error == EAGAIN;
     m->gone = !held && sfti_journal_is_gone(&m->journal);
     if (error == 0 || m->gone || (!held && m->force)) return SFT_OK;
-    sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_EDIT_BUSY,
               held ? "expected no other program to change the file, found one"
                    : "expected an interrupted edit, found the journal of one that may go on: the "
                      "file system has no locks to tell");
@@ -152,9 +150,8 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
 /* ── A replacement that was interrupted ── */
 
 static sft_code replaced_refuse(const char *old, const char *found, sft_error *err) {
-    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
-              "expected one file of yours that an interrupted replacement left, found %s; %s is "
-              "left alone", found, old + sfti_folder_len(old));
+    sfti_fail(err, SFT_EDIT_INTERRUPTED, "expected one file of yours that an interrupted "
+              "replacement left, found %s; %s is left alone", found, old + sfti_folder_len(old));
     sfti_hint(err, SFT_HINT_NONE);
     return SFT_EDIT_INTERRUPTED;
 }

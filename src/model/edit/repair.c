@@ -230,7 +230,7 @@ static sft_code repair_open(sft_repair *r, const char *path, const sft_open_opti
     sft_code code = sfti_source_open(path, taken, &r->source, NULL, &info, err);
     if (code) return code;
     if (r->source.size == SFT_SIZE_UNKNOWN) {
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a pipe");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a pipe");
     }
     sft_open_options own;
     sft_source borrowed = r->source;

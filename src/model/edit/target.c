@@ -6,7 +6,7 @@
 #include <string.h>
 
 static sft_code open_swapped(const char *found, sft_error *err) {
-    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_EDIT_BUSY,
                      "expected the file that the path led to a moment ago, found %s", found);
 }
 
@@ -32,8 +32,7 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
 /* ── The file to be changed ── */
 
 static sft_code edit_busy(const char *found, sft_error *err) {
-    return sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
-                     "expected the file as it was opened, found %s", found);
+    return sfti_fail(err, SFT_EDIT_BUSY, "expected the file as it was opened, found %s", found);
 }
 
 static bool is_as_opened(const sft_edit *edit, const os_info *now) {

@@ -69,9 +69,9 @@ static void slot_step(batch_slot *slot, sfti_sha_queue *queue, uint8_t *buffer, 
         }
         if (!slot->ended && got < len && !is_stream) {
             slot->ended = true;
-            sfti_fail(&slot->error, SFT_IO_SHRUNK, at + got,
-                      "expected %llu bytes, found %llu: the file was cut while it was read",
-                      (unsigned long long)slot->unit->size, (unsigned long long)(at + got));
+            sfti_fail_byte(&slot->error, SFT_IO_SHRUNK, at + got,
+                           "expected %llu bytes, found %llu: the file was cut while it was read",
+                           (unsigned long long)slot->unit->size, (unsigned long long)(at + got));
         }
         if (slot->ended) return;
     }

@@ -132,9 +132,8 @@ static void read_cache_text(sft_hash_cache *cache, sft_span text, uint64_t offse
         if (skip > 0 && end) skip--;
         else if (!end || !read_cache_line(cache, line)) {
             sfti_cache_drop(cache);
-            sfti_fail(&cache->note, SFT_JSON_SYNTAX, offset + at,
-                      "expected a cache of digests, found a damaged line: it is ignored, and "
-                      "written anew");
+            sfti_fail_byte(&cache->note, SFT_JSON_SYNTAX, offset + at, "expected a cache of "
+                           "digests, found a damaged line: it is ignored, and written anew");
             cache->note.hint = SFT_HINT_NONE;
             return;
         }
@@ -152,8 +151,7 @@ static sft_code cache_read_bytes(int fd, uint64_t offset, char *bytes, size_t *l
 
 static sft_code cache_refuse(sft_error *err, sft_code code, const char *found,
                              sft_hint hint) {
-    sfti_fail(err, code, SFT_NO_OFFSET,
-              "expected a cache of digests, or nothing, at this path, found %s", found);
+    sfti_fail(err, code, "expected a cache of digests, or nothing, at this path, found %s", found);
     sfti_hint(err, hint);
     return code;
 }

@@ -92,7 +92,7 @@ static void model_open_header(sfti_hash_model *model, const sfti_hash_how *how) 
     options.header_only = false;
     options.alloc = how->alloc;
     if (model->source.size == SFT_SIZE_UNKNOWN) {
-        sfti_fail(&model->model_error, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
+        sfti_fail(&model->model_error, SFT_IO_NOT_FILE,
                   "expected a file, found a pipe, which can be read once only");
         return;
     }
@@ -250,8 +250,7 @@ static void model_open_file(sfti_hash_model *model, const sfti_hash_how *how) {
         return;
     }
     if (info.kind == OS_DIR) {
-        sfti_fail(&model->error, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                  "expected a file, found a folder");
+        sfti_fail(&model->error, SFT_IO_NOT_FILE, "expected a file, found a folder");
         return;
     }
     model->bytes = info.size;
@@ -302,7 +301,7 @@ static bool set_add_sizes(sfti_hash_model *model) {
         const sft_file *file = sft_set_shard_at(model->set, i);
         if (!sft_file_complete(file)
             || !sfti_add(model->bytes, sft_file_size(file), &model->bytes)) {
-            sfti_fail(&model->error, SFT_INCOMPLETE, SFT_NO_OFFSET,
+            sfti_fail(&model->error, SFT_INCOMPLETE,
                       "expected files of known size with all their data, found another");
             return false;
         }

@@ -20,7 +20,7 @@ typedef struct journal_query {
 
 static sft_code report_interrupted(const journal_query *q, bool ours, sft_error *err) {
     if (q->journal.foreign) return sfti_journal_refuse(&q->journal, err);
-    sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_EDIT_INTERRUPTED,
               ours ? "expected a file as before or after a change of it, found an edit that was "
                      "interrupted and has left its journal"
                    : "expected a file as before or after a change of it, found the copy of one "

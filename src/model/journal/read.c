@@ -246,13 +246,13 @@ sft_code sfti_journal_verify(sfti_journal_file *j, bool to_apply, sft_error *err
 
 sft_code sfti_journal_refuse(const sfti_journal_file *j, sft_error *err) {
     if (j->foreign) { /* only its owner knows whether it is a journal */
-        sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET,
-                  "expected a journal of an edit by this user or the file's owner, found %s (user "
-                  "%u); it is left alone", j->foreign, (unsigned)j->owner);
+        sfti_fail(err, SFT_EDIT_INTERRUPTED, "expected a journal of an edit by this user or the "
+                  "file's owner, found %s (user %u); it is left alone", j->foreign,
+                  (unsigned)j->owner);
         sfti_hint(err, SFT_HINT_JOURNAL_OWNER);
     } else {
-        sfti_fail(err, SFT_EDIT_INTERRUPTED, SFT_NO_OFFSET, "expected the journal of an edit, "
-                  "found %s; it is left alone", j->wrong);
+        sfti_fail(err, SFT_EDIT_INTERRUPTED,
+                  "expected the journal of an edit, found %s; it is left alone", j->wrong);
         sfti_hint(err, SFT_HINT_JOURNAL_REMOVE);
     }
     return SFT_EDIT_INTERRUPTED;

@@ -102,7 +102,7 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_sink sink;
     if (!sfti_journal_path(path, name)) {
-        return sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_IO_OPEN,
                          "expected a path with room for the name of a journal, found %zu bytes",
                          strlen(path));
     }
@@ -123,7 +123,7 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     code = sft_sink_finish(&sink, err);
     if (code != SFT_EXISTS) return code;
     int32_t os_errno = err ? err->os_errno : 0;
-    code = sfti_fail(err, SFT_EDIT_BUSY, SFT_NO_OFFSET,
+    code = sfti_fail(err, SFT_EDIT_BUSY,
                      "expected no other change of the file, found the journal of one");
     if (err) err->os_errno = os_errno;
     return code;

@@ -44,7 +44,7 @@ static sft_code plan_options_check(sft_read_plan_options *o, sft_error *err) {
     bool fits = o->slot_bytes >= SLOT_LEAST && o->slot_bytes % SFTI_READ_PAGE == 0
                 && sfti_fits_size(o->slot_bytes);
     if (o->slot_bytes == 0 || fits) return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_BAD_ARGUMENT,
                      "expected slots of a multiple of 4096 bytes, at least 65536, found %llu",
                      (unsigned long long)o->slot_bytes);
 }

@@ -32,7 +32,7 @@ static uint32_t cut_at(const sft_part *parts, size_t count, uint64_t most, uint3
 static sft_code cut_check(const sft_part *parts, size_t count, uint64_t *total, sft_error *err) {
     *total = 0;
     if (count >= UINT32_MAX) {
-        return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_TOO_MANY_TENSORS,
                          "expected fewer than 4294967295 tensors, found %llu",
                          (unsigned long long)count);
     }
@@ -42,7 +42,7 @@ static sft_code cut_check(const sft_part *parts, size_t count, uint64_t *total, 
         sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
         if (!code && sfti_add(*total, bytes, total)) continue;
         if (!code) {
-            code = sfti_fail(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET,
+            code = sfti_fail(err, SFT_SIZE_OVERFLOW,
                              "expected tensors of at most 2^64 - 1 bytes, found more");
         }
         sfti_error_tensor(err, spec->name);

@@ -180,7 +180,7 @@ static sft_code diff_gather(sft_diff *diff, int side, sfti_arena *arena, diff_pa
         first[s] = (uint32_t)count;
         count += sft_file_metadata_count(sft_set_shard_at(diff->sides[side].set, s));
         if (count >= UINT32_MAX)
-            return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
+            return sfti_fail(err, SFT_TOO_MANY_METADATA,
                              "expected fewer than 4294967295 pairs, found %llu",
                              (unsigned long long)count);
     }

@@ -26,14 +26,13 @@ static sft_code index_text(const char *path, const sfti_set_how *how, sfti_arena
     if (code) return code;
     uint64_t size = source.size, most = how->max_index_bytes;
     if (size == SFT_SIZE_UNKNOWN)
-        code = sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected an index file, found a pipe");
+        code = sfti_fail(err, SFT_IO_NOT_FILE, "expected an index file, found a pipe");
     else if (size > most)
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE,
                          "expected an index of at most %llu bytes, found %llu",
                          (unsigned long long)most, (unsigned long long)size);
     else if (!sfti_fits_size(size))
-        code = sfti_fail(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_ADDRESS_SPACE,
                          "expected an index that fits into memory, found %llu bytes",
                          (unsigned long long)size);
     if (code) goto done;
@@ -41,8 +40,8 @@ static sft_code index_text(const char *path, const sfti_set_how *how, sfti_arena
     if (text) code = sft_source_read(&source, 0, text, (size_t)size, &got, err);
     else code = sfti_fail_memory(err, size);
     if (!code && got < size)
-        code = sfti_fail(err, SFT_IO_SHRUNK, got, "expected %llu bytes, found %llu",
-                         (unsigned long long)size, (unsigned long long)got);
+        code = sfti_fail_byte(err, SFT_IO_SHRUNK, got, "expected %llu bytes, found %llu",
+                              (unsigned long long)size, (unsigned long long)got);
 done:
     sft_source_close(&source);
     *out = (sft_span){ text, (size_t)size };
@@ -68,8 +67,8 @@ static sft_code index_wrong(const index_reader *r, const sfti_json *json, const 
 
 static sft_code index_once(const index_reader *r, bool *seen, const char *key) {
     if (*seen)
-        return sfti_fail(r->err, SFT_INDEX_TYPE, r->json.start,
-                         "expected \"%s\" once, found it again", key);
+        return sfti_fail_byte(r->err, SFT_INDEX_TYPE, r->json.start,
+                              "expected \"%s\" once, found it again", key);
     *seen = true;
     return SFT_OK;
 }
@@ -100,8 +99,7 @@ static sft_code index_top(index_reader *r) {
     if (!code && json->type == SFTI_JSON_OBJECT_END) sfti_json_next(json);
     if (json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, r->err);
     if (!code && !r->has_map)
-        return sfti_fail(r->err, SFT_INDEX_TYPE, SFT_NO_OFFSET,
-                         "expected the key \"weight_map\", found none");
+        return sfti_fail(r->err, SFT_INDEX_TYPE, "expected the key \"weight_map\", found none");
     return code;
 }
 
@@ -115,8 +113,8 @@ static bool is_portable_wanted(const index_reader *r) {
 
 static sft_code shard_fail(const index_reader *r, uint64_t at, const char *expected, sft_span name,
                            const char *why) {
-    sfti_fail(r->err, SFT_INDEX_PATH, at, "expected %s, found '%.*s'%s%s", expected,
-              (int)(name.len < 200 ? name.len : 200), name.data, *why ? ": " : "", why);
+    sfti_fail_byte(r->err, SFT_INDEX_PATH, at, "expected %s, found '%.*s'%s%s", expected,
+                   (int)(name.len < 200 ? name.len : 200), name.data, *why ? ": " : "", why);
     if (*why && sfti_os_path_rule() != SFTI_PATHS_WINDOWS) sfti_hint(r->err, SFT_HINT_LEVEL_STRICT);
     return SFT_INDEX_PATH;
 }
@@ -142,9 +140,9 @@ static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span
     if (is_portable_wanted(r) && !sfti_name_portable(name, &why))
         return shard_fail(r, at, "a name that every system takes", name, why);
     if (shards->count == shards->cap)
-        return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, at,
-                         "expected at most %llu shards, found more",
-                         (unsigned long long)r->options->max_shards);
+        return sfti_fail_byte(r->err, SFT_TOO_MANY_TENSORS, at,
+                              "expected at most %llu shards, found more",
+                              (unsigned long long)r->options->max_shards);
     char *copy = sfti_arena_copy(&r->index->arena, name.data, name.len);
     if (!copy) return sfti_fail_memory(r->err, name.len + 1);
     shards->list[shards->count] = (sft_span){ copy, name.len };
@@ -230,11 +228,11 @@ static sft_code map_count(const index_reader *r) {
         count++;
     }
     if (count >= SFTI_NO_NAME)
-        return sfti_fail(r->err, SFT_TOO_MANY_TENSORS, r->map.start,
-                         "expected fewer than 4294967295 tensors, found %zu", count);
+        return sfti_fail_byte(r->err, SFT_TOO_MANY_TENSORS, r->map.start,
+                              "expected fewer than 4294967295 tensors, found %zu", count);
     if (count == 0)
-        return sfti_fail(r->err, SFT_INDEX_TYPE, r->map.start,
-                         "expected \"weight_map\" to name tensors, found none");
+        return sfti_fail_byte(r->err, SFT_INDEX_TYPE, r->map.start,
+                              "expected \"weight_map\" to name tensors, found none");
     r->index->count = count;
     return SFT_OK;
 }
@@ -301,8 +299,8 @@ sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_ind
     if (code) return code;
     size_t bad = sfti_utf8_check(text.data, text.len);
     if (bad < text.len)
-        return sfti_fail(err, SFT_JSON_STRING, bad, "expected UTF-8, found the byte 0x%02x",
-                         (unsigned)(uint8_t)text.data[bad]);
+        return sfti_fail_byte(err, SFT_JSON_STRING, bad, "expected UTF-8, found the byte 0x%02x",
+                              (unsigned)(uint8_t)text.data[bad]);
     out->text = text;
     sfti_json_begin(&r.json, text.data, text.len);
     code = index_top(&r);

@@ -38,7 +38,7 @@ static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
     for (size_t i = 0; i < 2 * count; i++) {
         sft_span text = i % 2 ? pairs[i / 2].value : pairs[i / 2].key;
         if (text.len > 0 && sfti_utf8_check(text.data, text.len) < text.len)
-            return sfti_fail(e->err, SFT_HEADER_UTF8, SFT_NO_OFFSET,
+            return sfti_fail(e->err, SFT_HEADER_UTF8,
                              "expected changes in UTF-8, found other bytes");
     }
     if (!items) return edit_memory(e);
@@ -99,7 +99,7 @@ static sft_code edit_check_shard(const index_edit *e, sft_span name) {
             why = "a shard's name differs from it by case alone";
     }
     if (!why && sfti_name_portable(name, &why)) return SFT_OK;
-    return sfti_fail(e->err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+    return sfti_fail(e->err, SFT_INDEX_PATH,
                      "expected a file name that every system takes, found \"%.*s\": %s",
                      (int)(name.len < 200 ? name.len : 200), name.data, why);
 }

@@ -120,7 +120,7 @@ static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena 
     uint64_t bytes = (count + 1) * sizeof *all->pairs;
     all->count = 0;
     if (count >= SFTI_NO_NAME)
-        return sfti_fail(err, SFT_TOO_MANY_METADATA, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_TOO_MANY_METADATA,
                          "expected fewer than 4294967295 pairs, found %llu",
                          (unsigned long long)count);
     all->pairs = sfti_arena_take(arena, (size_t)bytes);

@@ -252,7 +252,7 @@ static sft_code save_begin(set_save *s, sft_error *err) {
     if (error != EEXIST) return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder");
     error = sfti_os_list(s->folder, save_any_entry, &found);
     if (found || error == ENOTDIR) {
-        sfti_fail(err, SFT_EXISTS, SFT_NO_OFFSET, "expected a new or empty folder, found %s",
+        sfti_fail(err, SFT_EXISTS, "expected a new or empty folder, found %s",
                   found ? "files in it" : "a file");
         sfti_hint(err, SFT_HINT_NEW_FOLDER);
         return SFT_EXISTS;
@@ -306,7 +306,7 @@ static sft_code save_check(const set_save *s, sft_error *err) {
         return sfti_misuse(err, "expected a folder and parts with their shards, found none");
     size_t stem = strlen(s->stem);
     if (stem == 0 || strchr(s->stem, '/') || sfti_utf8_check(s->stem, stem) < stem)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, /* an index is JSON */
+        return sfti_fail(err, SFT_BAD_ARGUMENT, /* an index is JSON */
                          "expected the beginning of file names, in UTF-8 and without \"/\", "
                          "found \"%s\"", s->stem);
     size_t len = sft_shard_name(s->stem, s->shards, s->shards, none, 0);

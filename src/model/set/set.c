@@ -98,7 +98,7 @@ static sft_code set_join_names(sft_set *set, sft_error *err) {
     set->count = (size_t)count;
     if (set->shard_count == 1) return SFT_OK;
     if (count >= SFTI_NO_NAME)
-        return sfti_fail(err, SFT_TOO_MANY_TENSORS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_TOO_MANY_TENSORS,
                          "expected fewer than 4294967295 tensors, found %llu",
                          (unsigned long long)count);
     bytes = (count + 1) * sizeof *set->tensors;

@@ -42,16 +42,16 @@ static sft_code ask_end(void *ctx, sft_error *err) {
     const ask_taker *t = ctx;
     if (t->no_memory) return sfti_fail_memory(err, t->body->len);
     if (*t->answer->encoding)
-        return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_STATUS,
                          "expected an answer without Content-Encoding, found \"%s\"",
                          t->answer->encoding);
     if (t->too_large)
-        return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_FILE_TOO_LARGE,
                          "expected an answer of at most %" PRIu64 " bytes, found more",
                          t->ask->most);
     uint64_t length = t->answer->length;
     if (length != SFT_SIZE_UNKNOWN && t->body->len < length)
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_NETWORK,
                          "the answer was cut off after %zu of %" PRIu64 " bytes", t->body->len,
                          length);
     return SFT_OK;
@@ -90,7 +90,7 @@ sft_code sft_remote_fetch(sft_remote *remote, const sft_remote_request *given, i
     sft_code code = take_request(given, &request, err);
     if (code) return code;
     if (!request.url)
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL, found none");
+        return sfti_fail(err, SFT_REMOTE_URL, "expected a URL, found none");
     const char *accept = request.accept ? request.accept : "";
     while (*accept >= ' ' && *accept <= '~') accept++;
     if (*accept)

@@ -306,13 +306,13 @@ static sft_code end_exchange(curl_exchange *x, int code, const char *text, sft_e
     /* libcurl has a limit for one line, too, and calls it memory at first (then "too large"). */
     if (x->too_large || (x->status && !x->has_head
                          && (code == CURLE_OUT_OF_MEMORY || code == CURL_TOO_LARGE)))
-        return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_STATUS,
                          "expected HTTP headers of at most %zu bytes, found more", HEADERS_MOST);
     if (x->private && code == CURLE_COULDNT_CONNECT) {
         sfti_url url = { .host = { "", 0 } };
         (void)sfti_url_parse(x->request->url, &url);
-        return sfti_fail(err, SFT_REMOTE_PRIVATE, SFT_NO_OFFSET,
-                         "%.*s has an address that is not public", SFTI_CLIP(url.host, 255));
+        return sfti_fail(err, SFT_REMOTE_PRIVATE, "%.*s has an address that is not public",
+                         SFTI_CLIP(url.host, 255));
     }
     sfti_curl_failure failure = { .request = x->request, .code = code, .text = text,
                                   .strerror = x->lib->easy_strerror(code),
@@ -371,7 +371,7 @@ sft_code sft_transport_curl(const sft_allocator *given, sft_transport *out, sft_
     const sfti_curl *lib = sfti_curl_load();
     *out = (sft_transport){ NULL, NULL };
     if (!lib)
-        return sfti_fail(err, SFT_REMOTE_TRANSPORT, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_TRANSPORT,
                          "expected libcurl for requests, found none that works on this machine");
     curl_pool *pool = sfti_take(&alloc, sizeof *pool);
     if (!pool) return sfti_fail_memory(err, sizeof *pool);

@@ -55,12 +55,12 @@ static bool curl_says(const char *text, const char *word) {
 
 static sft_code fail_tls(const sfti_curl_failure *f, const char *place, sft_error *err) {
     if (f->code == CURLE_SSL_CACERT_BADFILE)
-        return sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_TLS,
                          "expected certificate authorities in \"%s\", found none that can be read",
                          f->request->ca_file ? f->request->ca_file : "the system's file");
     if (f->code == CURLE_SSL_CONNECT_ERROR || f->code == CURLE_SSL_CIPHER
         || f->code == CURLE_SSL_CERTPROBLEM) {
-        sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "no agreement on TLS with %s%s", place,
+        sfti_fail(err, SFT_REMOTE_TLS, "no agreement on TLS with %s%s", place,
                   curl_says(f->text, "wrong version") || curl_says(f->text, "unexpected tls packet")
                       ? " (expected https there, found something else)" : "");
         sfti_hint(err, SFT_HINT_NONE);
@@ -72,7 +72,7 @@ static sft_code fail_tls(const sfti_curl_failure *f, const char *place, sft_erro
         if (tls_rows[i].verified == f->verified) problem = tls_rows[i].meaning;
     for (size_t i = 0; !problem && i < count; i++)
         if (curl_says(f->text, tls_rows[i].word)) problem = tls_rows[i].meaning;
-    return sfti_fail(err, SFT_REMOTE_TLS, SFT_NO_OFFSET, "the certificate of %s %s", place,
+    return sfti_fail(err, SFT_REMOTE_TLS, "the certificate of %s %s", place,
                      problem ? problem : "is not accepted");
 }
 
@@ -101,15 +101,13 @@ static uint64_t seconds_of(uint64_t ms) {
 static sft_code fail_timeout(const sfti_curl_failure *f, const char *place, sft_error *err) {
     const sft_http_request *request = f->request;
     if (f->stalled)
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "the connection to %s stalled for %" PRIu64 " s, after %" PRIu64
-                         " bytes",
+        return sfti_fail(err, SFT_REMOTE_NETWORK,
+                         "the connection to %s stalled for %" PRIu64 " s, after %" PRIu64 " bytes",
                          place, seconds_of(request->stall_ms), f->received);
     if (!f->connected)
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "no connection to %s within %" PRIu64 " s", place,
+        return sfti_fail(err, SFT_REMOTE_NETWORK, "no connection to %s within %" PRIu64 " s", place,
                          seconds_of(request->connect_ms));
-    return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_REMOTE_NETWORK,
                      "no complete answer of %s within %" PRIu64 " s, but %" PRIu64 " bytes", place,
                      seconds_of(request->total_ms), f->received);
 }
@@ -119,8 +117,8 @@ static sft_code fail_tunnel(const sfti_curl_failure *f, sft_error *err) {
     char proxy[SERVER_PLACE_SIZE];
     sft_code code = f->connect_status >= 500 ? SFT_REMOTE_NETWORK : SFT_REMOTE_STATUS;
     sfti_url_show(f->request->proxy, proxy, sizeof proxy);
-    sfti_fail(err, code, SFT_NO_OFFSET, "the proxy %s refused the connection with status %ld%s",
-              proxy, f->connect_status,
+    sfti_fail(err, code, "the proxy %s refused the connection with status %ld%s", proxy,
+              f->connect_status,
               f->connect_status == 407 ? " (it wants a user and a password)" : "");
     sfti_hint(err, SFT_HINT_REMOTE_PROXY);
     return code;
@@ -140,35 +138,31 @@ sft_code sfti_curl_fail(const sfti_curl_failure *f, sft_error *err) {
     if (is_tls(f)) return fail_tls(f, place, err);
     switch (f->code) {
     case CURLE_COULDNT_RESOLVE_PROXY:
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "the name of the proxy %s is not known", proxy);
+        return sfti_fail(err, SFT_REMOTE_NETWORK, "the name of the proxy %s is not known", proxy);
     case CURLE_COULDNT_RESOLVE_HOST:
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "the name of the host %s is not known", place);
+        return sfti_fail(err, SFT_REMOTE_NETWORK, "the name of the host %s is not known", place);
     case CURLE_COULDNT_CONNECT:
         if (f->os_error > 0) reason = sfti_os_error_text((int)f->os_error, text, sizeof text);
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET, "no connection to %s%s%s%s%.125s",
-                         place, *proxy ? " by the proxy " : "", proxy, *reason ? ": " : "", reason);
+        return sfti_fail(err, SFT_REMOTE_NETWORK, "no connection to %s%s%s%s%.125s", place,
+                         *proxy ? " by the proxy " : "", proxy, *reason ? ": " : "", reason);
     case CURLE_URL_MALFORMAT:
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                         "libcurl does not take the URL of %s", place);
+        return sfti_fail(err, SFT_REMOTE_URL, "libcurl does not take the URL of %s", place);
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
-        return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_STATUS,
                          "expected an answer of HTTP from %s, found something else", place);
     case CURLE_GOT_NOTHING:
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "%s closed the connection without an answer", place);
+        return sfti_fail(err, SFT_REMOTE_NETWORK, "%s closed the connection without an answer",
+                         place);
     case CURLE_PARTIAL_FILE:
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
     case CURLE_SSL_CONNECT_ERROR: /* cut off */
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_NETWORK,
                          "the connection to %s was lost after %" PRIu64 " bytes", place,
                          f->received);
     default:
-        return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
-                         "no answer of %s: %s (libcurl %d)", place,
+        return sfti_fail(err, SFT_REMOTE_NETWORK, "no answer of %s: %s (libcurl %d)", place,
                          f->strerror, f->code);
     }
 }

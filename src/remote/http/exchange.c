@@ -61,9 +61,8 @@ sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err) {
     char host[SFTI_HOST_SIZE];
     sfti_url url;
     while (row->status && row->status != answer->status) row++;
-    sfti_fail(err, row->code, SFT_NO_OFFSET, "%sstatus %d%s%s%s%s", sfti_exchange_host(x, host),
-              answer->status, row->meaning ? ", " : "", row->meaning ? row->meaning : "",
-              *said ? ": " : "", said);
+    sfti_fail(err, row->code, "%sstatus %d%s%s%s%s", sfti_exchange_host(x, host), answer->status,
+              row->meaning ? ", " : "", row->meaning ? row->meaning : "", *said ? ": " : "", said);
     sft_hint hint = row->hint;
     if (row->code == SFT_REMOTE_DENIED && x->authorized) hint = SFT_HINT_REMOTE_BAD_TOKEN;
     else if (row->code == SFT_REMOTE_DENIED && sfti_url_parse(x->at, &url) && url.query.data)
@@ -78,7 +77,7 @@ static sft_code fail_redirect(const sfti_exchange *x, const char *to, const char
                               sft_error *err) {
     char host[SFTI_HOST_SIZE], shown[SHOWN_URL_SIZE];
     sfti_exchange_show(x, to, true, shown, sizeof shown);
-    return sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET, "%sredirected to %s: %s",
+    return sfti_fail(err, SFT_REMOTE_REDIRECT, "%sredirected to %s: %s",
                      sfti_exchange_host(x, host), shown, why);
 }
 
@@ -166,7 +165,7 @@ static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks
         code = sfti_fail_as(err, found.code, &found);
     } else if (asks) {
         uint64_t minutes = ((uint64_t)x->answer->wait_s + 59) / 60;
-        code = sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_BUSY,
                          "%sstatus %d, and the server asks to come back in %" PRIu64 " minute%s",
                          sfti_exchange_host(x, host), x->answer->status, minutes,
                          minutes == 1 ? "" : "s");

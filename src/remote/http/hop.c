@@ -39,16 +39,15 @@ static bool add_headers(const sfti_exchange *x, sfti_headers *headers) {
 static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err) {
     char shown[SHOWN_SIZE];
     if (x->remote->options.offline)
-        return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
-                         "not fetched: the network is not to be used");
+        return sfti_fail(err, SFT_REMOTE_OFFLINE, "not fetched: the network is not to be used");
     if (!sfti_url_parse(x->at, out) || out->user.data) {
         sfti_url_show(x->at, shown, sizeof shown);
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_URL,
                          "expected a URL of http or https without a user, found \"%s\"", shown);
     }
     if (x->remote->options.public_only && !sfti_host_is_public(out->host))
-        return sfti_fail(err, SFT_REMOTE_PRIVATE, SFT_NO_OFFSET,
-                         "expected a public host, found \"%.*s\"", SFTI_CLIP(out->host, 255));
+        return sfti_fail(err, SFT_REMOTE_PRIVATE, "expected a public host, found \"%.*s\"",
+                         SFTI_CLIP(out->host, 255));
     return SFT_OK;
 }
 

@@ -32,12 +32,10 @@ static SFTI_COLD bool refuse(range_taker *t, sft_code code, const char *found) {
     const sfti_fetch *fetch = t->fetch;
     (void)sfti_exchange_host(t->x, host);
     if (code == SFT_REMOTE_CHANGED)
-        t->code = sfti_fail(&t->err, code, SFT_NO_OFFSET,
-                            "%sthe file changed while it was read: %s", host, found);
+        t->code = sfti_fail(&t->err, code, "%sthe file changed while it was read: %s", host, found);
     else
-        t->code = sfti_fail(&t->err, code, SFT_NO_OFFSET,
-                            "%sexpected bytes %" PRIu64 "-%" PRIu64 ", found %s", host,
-                            fetch->begin + fetch->got, fetch->end - 1, found);
+        t->code = sfti_fail(&t->err, code, "%sexpected bytes %" PRIu64 "-%" PRIu64 ", found %s",
+                            host, fetch->begin + fetch->got, fetch->end - 1, found);
     return false;
 }
 
@@ -168,7 +166,7 @@ static sft_code range_end(void *ctx, sft_error *err) {
     /* A whole body without a length ends where the file does. */
     if (t->body_end == SFT_SIZE_UNKNOWN) fetch->total = t->body_end = t->at;
     if (t->at == t->body_end) return SFT_OK;
-    return sfti_fail(err, SFT_REMOTE_NETWORK, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_REMOTE_NETWORK,
                      "the answer was cut off at byte %" PRIu64 ", before byte %" PRIu64, t->at,
                      t->body_end);
 }

@@ -41,9 +41,8 @@ static sft_code ask_listing(sfti_target *target, const sfti_hub_listing *listing
     if (entry && entry->sha256) memcpy(target->sha256, entry->sha256, sizeof target->sha256);
     if (entry) return SFT_OK;
     if (sfti_hub_has_folder(listing, path))
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a folder");
-    return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                     "the repository has no file \"%.200s\"", path);
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a folder");
+    return sfti_fail(err, SFT_NOT_FOUND, "the repository has no file \"%.200s\"", path);
 }
 
 /* Read the target's name into what it owns. */
@@ -57,7 +56,7 @@ static sft_code own_name(sfti_target *target, hub_target **out, sft_error *err) 
     sft_code code = sfti_hub_read_name(target->name, &target->arena, &own->name, err);
     if (code || hub->offline) return code;
     if (!hub->endpoint)
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_URL,
                          "expected a URL in HF_ENDPOINT, http or https, without user and query");
     own->repo = sfti_hub_repo_of(remote, &own->name);
     return own->repo ? SFT_OK : sfti_fail_memory(err, sizeof *own->repo);
@@ -72,8 +71,7 @@ static sft_code hub_resolve(sfti_target *target, sft_error *err) {
     sft_code code = own_name(target, &own, err);
     if (code) return code;
     if (!*own->name.path)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected a file, found a repository");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a repository");
     if (hub->offline) {
         code = sfti_hub_cached_file(hub, &own->name, &target->arena, &cached, err);
         if (!code) take_cached(target, &cached);
@@ -102,7 +100,7 @@ static sft_code hub_authorize(sfti_target *target, const char *url, uint64_t now
     const char *bad = hub->token; /* a header holds no blanks, controls and other letters of it */
     while (*bad > ' ' && *bad <= '~') bad++;
     if (*bad) {
-        sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_REMOTE_DENIED,
                   "expected a token of printable characters in %.300s, found others",
                   hub->token_at);
         sfti_hint(err, SFT_HINT_REMOTE_BAD_TOKEN);
@@ -222,19 +220,18 @@ static void fail_denied(const sfti_target *target, const char *repo, hub_failure
     sft_hint hint = SFT_HINT_REMOTE_TOKEN;
     if (failure == HUB_GATED) {
         hint = SFT_HINT_REMOTE_GATED;
-        sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
-                  "the repository \"%.200s\" is open only to those who accepted its terms, at "
-                  "%.150s/%.200s", repo, hub->endpoint, repo);
+        sfti_fail(err, SFT_REMOTE_DENIED, "the repository \"%.200s\" is open only to those who "
+                  "accepted its terms, at %.150s/%.200s", repo, hub->endpoint, repo);
     } else if (failure == HUB_DISABLED) {
         hint = SFT_HINT_NONE;
-        sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_REMOTE_DENIED,
                   "the Hub has disabled access to the repository \"%.200s\"", repo);
     } else if (failure == HUB_BAD_TOKEN && hub->token) {
         hint = SFT_HINT_REMOTE_BAD_TOKEN;
-        sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
-                  "the Hub does not accept the token of %.300s", hub->token_at);
+        sfti_fail(err, SFT_REMOTE_DENIED, "the Hub does not accept the token of %.300s",
+                  hub->token_at);
     } else {
-        sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_REMOTE_DENIED,
                   "the Hub does not let \"%.200s\" be read %s%.100s: %.150s", repo,
                   hub->token ? "with the token of " : "without a token",
                   hub->token ? hub->token_at : "", *why ? why : "it does not say why");
@@ -258,23 +255,22 @@ static bool hub_explain(sfti_target *target, const char *url, const sfti_answer 
     const sfti_hub *hub = sfti_hub_of(target->remote);
     switch (failure) {
     case HUB_NO_REPO:
-        sfti_fail(err, answer->status == 404 ? SFT_NOT_FOUND : SFT_REMOTE_DENIED, SFT_NO_OFFSET,
+        sfti_fail(err, answer->status == 404 ? SFT_NOT_FOUND : SFT_REMOTE_DENIED,
                   "the Hub has no repository \"%.200s\", or none that may be read %s%.150s", shown,
                   hub->token ? "with the token of " : "without a token",
                   hub->token ? hub->token_at : "");
         sfti_hint(err, SFT_HINT_REMOTE_TOKEN);
         break;
     case HUB_NO_REVISION:
-        sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                  "the repository \"%.200s\" has no revision \"%.200s\"", shown, revision);
+        sfti_fail(err, SFT_NOT_FOUND, "the repository \"%.200s\" has no revision \"%.200s\"", shown,
+                  revision);
         break;
     case HUB_NO_FILE:
-        sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                  "the repository \"%.150s\" has no \"%.150s\" at \"%.100s\"", shown,
-                  own->name.path, revision);
+        sfti_fail(err, SFT_NOT_FOUND, "the repository \"%.150s\" has no \"%.150s\" at \"%.100s\"",
+                  shown, own->name.path, revision);
         break;
     case HUB_BUSY:
-        sfti_fail(err, SFT_REMOTE_BUSY, SFT_NO_OFFSET,
+        sfti_fail(err, SFT_REMOTE_BUSY,
                   "the limit of requests to the Hub is reached, for %llu %s more",
                   (unsigned long long)minutes, minutes == 1 ? "minute" : "minutes");
         sfti_hint(err, SFT_HINT_REMOTE_LIMIT);

@@ -91,7 +91,7 @@ bool sfti_hub_cached_at(const sfti_hub *hub, const sfti_hub_name *name, const ch
 static const char no_revision[] = "there is no such revision";
 
 static sft_code fail_uncached(sft_error *err, const sfti_hub_name *name, const char *why) {
-    return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_REMOTE_OFFLINE,
                      "%.100s%s%.100s%s%.150s is not in the Hub's cache: %s", name->id,
                      name->revision ? "@" : "", name->revision ? name->revision : "",
                      *name->path ? "/" : "", name->path, why);
@@ -132,7 +132,7 @@ static sft_code fail_blob(const sfti_hub_name *name, const char *snapshot, int e
     if (error == EXDEV || error == ELOOP)
         return fail_uncached(err, name, "its link leads elsewhere");
     if (error == EISDIR)
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a file, found a folder");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a folder");
     if (error != ENOENT && error != ENOTDIR) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     bool broken = sfti_os_info_path(link, false, &info) == 0 && info.kind == OS_LINK;
     return fail_uncached(err, name, broken ? "its blob is missing"
@@ -148,7 +148,7 @@ sft_code sfti_hub_cached_file(const sfti_hub *hub, const sfti_hub_name *name, sf
     const char *absent = SFTI_JOIN(arena, repo.folder, "/.no_exist/", repo.commit, "/", name->path);
     if (!absent) return sfti_fail_memory(err, strlen(repo.folder));
     if (is_kind(absent, OS_FILE))
-        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_NOT_FOUND,
                          "the repository has no such file, as the Hub's cache recorded");
     if (!is_snapshot(repo.folder, repo.snapshot)) return fail_uncached(err, name, no_revision);
     int error = find_blob(repo.snapshot, name->path, arena, out);
@@ -211,7 +211,7 @@ sft_code sfti_hub_cached_list(const sfti_hub *hub, const sfti_hub_name *name, sf
     const char *path = SFTI_JOIN(arena, repo.snapshot, *name->path ? "/" : "", name->path);
     if (!path) return sfti_fail_memory(err, strlen(repo.snapshot));
     if (is_kind(path, OS_FILE))
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a folder, found a file");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a folder, found a file");
     if (sfti_os_open_beneath(repo.snapshot, name->path, OS_BENEATH_FOLDER, &fd))
         return fail_uncached(err, name, "there is no such folder of this revision");
     (void)sfti_os_close(fd);

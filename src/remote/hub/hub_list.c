@@ -42,7 +42,7 @@ static void take_size(sfti_json *json, uint64_t *out) {
 }
 
 static sft_code fail_answer(const sfti_json *json, sft_error *err) {
-    return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_REMOTE_STATUS,
                      "expected the Hub's list of files, found JSON without %s at byte %llu",
                      json->why ? json->why : "a list of objects",
                      (unsigned long long)json->error_at);
@@ -210,10 +210,10 @@ static sft_code ask_page(sfti_target *target, sfti_hub_repo *repo, hub_pages *pa
     if (!room)
         code = sfti_fail_memory(err, SFTI_URL_MOST);
     else if (!target->url)
-        code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_STATUS,
                          "expected the URL of the next page of files, found another Link");
     else if (!sfti_hub_is_origin(sfti_hub_of(target->remote), target->url))
-        code = sfti_fail(err, SFT_REMOTE_REDIRECT, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_REDIRECT,
                          "expected the next page of files on the Hub, found another server");
 done:
     sfti_answer_free(&answer);
@@ -236,7 +236,7 @@ sft_code sfti_hub_list(sfti_target *target, sfti_hub_repo *repo, const sfti_hub_
     for (size_t n = 0; !code && target->url && n < HUB_PAGES_MOST; n++)
         code = ask_page(target, repo, &pages, err);
     if (!code && target->url)
-        code = sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_FILE_TOO_LARGE,
                          "expected at most %d pages and %llu MiB of file names, found more",
                          HUB_PAGES_MOST, (unsigned long long)(HUB_BYTES_MOST >> 20));
     if (pinned) memcpy(pages.listing.commit, commit, sizeof commit);

@@ -95,7 +95,7 @@ static bool has_plain_parts(sft_span text) {
 }
 
 static sft_code hub_refuse(sft_error *err, const char *expected, sft_span found) {
-    return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected %s, found \"%.*s\"", expected,
+    return sfti_fail(err, SFT_REMOTE_URL, "expected %s, found \"%.*s\"", expected,
                      SFTI_CLIP(found, 200));
 }
 
@@ -204,7 +204,7 @@ static sft_code read_hub_body(sft_span body, sfti_arena *arena, sfti_hub_name *o
     sft_span first = span_until(body, '/');
     size_t type = hub_type_of(first, 0), singular = hub_type_of(first, 1);
     if (singular < HUB_TYPES)
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected \"%s/\", found \"%.*s/\"",
+        return sfti_fail(err, SFT_REMOTE_URL, "expected \"%s/\", found \"%.*s/\"",
                          hub_types[singular], SFTI_CLIP(first, 200));
     *out = (sfti_hub_name){ .type = SFTI_HUB_MODEL };
     if (type < HUB_TYPES) {

@@ -125,10 +125,10 @@ sft_code sfti_hub_tell(const sfti_hub_listing *listing, const char *folder, sft_
     size_t at = base.len ? seek_path(listing, base, '/') : 0, skip = base.len + (base.len > 0);
     sfti_arena names = { .alloc = listing->arena.alloc };
     if (base.len > 0 && sfti_hub_find(listing, folder))
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET, "expected a folder, found a file");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a folder, found a file");
     if (base.len > 0 && !is_beneath(listing, at, base))
-        return sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET,
-                         "the repository has no folder \"%.*s\"", SFTI_CLIP(base, 200));
+        return sfti_fail(err, SFT_NOT_FOUND, "the repository has no folder \"%.*s\"",
+                         SFTI_CLIP(base, 200));
     sft_code code = SFT_OK;
     for (bool more = true; more && is_beneath(listing, at, base);) {
         const sfti_hub_entry *entry = &listing->entries[at];

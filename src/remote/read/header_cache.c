@@ -28,7 +28,7 @@ static const char head_magic[] = "safetensors head 1\n";
 /* ── The folder ── */
 
 static sft_code head_folder_refuse(sft_error *err, const char *found) {
-    sfti_fail(err, SFT_IO_OPEN, SFT_NO_OFFSET,
+    sfti_fail(err, SFT_IO_OPEN,
               "expected a folder for cached headers that only you can write to, found %s", found);
     sfti_hint(err, SFT_HINT_NONE);
     return SFT_IO_OPEN;

@@ -103,7 +103,7 @@ static sft_code opened_check_beneath(const char *name, const char *beneath, sft_
     }
     for (const char *at = rest; !bad && *at; at++) bad = (unsigned char)*at < ' ';
     if (!bad) return SFT_OK;
-    return sfti_fail(err, SFT_INDEX_PATH, SFT_NO_OFFSET,
+    return sfti_fail(err, SFT_INDEX_PATH,
                      "expected the plain name of a file in the same folder, found another");
 }
 

@@ -67,8 +67,8 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     *target.sha256 = *target.commit = '\0';
     target.arena = (sfti_arena){ .alloc = s->remote->alloc };
     if (is_offline(s))
-        return sfti_fail(err, SFT_REMOTE_OFFLINE, fetch->begin,
-                         "expected these bytes in a cache, found only the file's beginning");
+        return sfti_fail_byte(err, SFT_REMOTE_OFFLINE, fetch->begin,
+                              "expected these bytes in a cache, found only the file's beginning");
     sft_code code = sfti_pool_connect(pool, err);
     if (code) return code;
     code = sfti_http_range(&target, fetch, err);
@@ -80,18 +80,18 @@ static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) 
     if (!code && target.local) code = fetch_local(s, target.local, fetch, err);
     else if (!code && fetch->same_url && !same
              && !sfti_url_same_origin(fetch->same_url, fetch->final_url))
-        code = sfti_fail(err, SFT_REMOTE_CHANGED, fetch->begin,
-                         "expected the file that was opened, found one elsewhere of which nothing "
-                         "tells whether it is the same");
+        code = sfti_fail_byte(err, SFT_REMOTE_CHANGED, fetch->begin, "expected the file that was "
+                              "opened, found one elsewhere of which nothing tells whether it is "
+                              "the same");
     sfti_arena_free(&target.arena);
     return code;
 }
 
 static sft_code fetch_check(const remote_source *s, const sfti_fetch *fetch, sft_error *err) {
     if (fetch->got == fetch->end - fetch->begin && fetch->total == s->total) return SFT_OK;
-    return sfti_fail(err, SFT_REMOTE_CHANGED, fetch->begin + fetch->got,
-                     "expected a file of %llu bytes, as it was when it was opened, found %llu",
-                     (unsigned long long)s->total, (unsigned long long)fetch->total);
+    return sfti_fail_byte(err, SFT_REMOTE_CHANGED, fetch->begin + fetch->got,
+                          "expected a file of %llu bytes, as it was when it was opened, found %llu",
+                          (unsigned long long)s->total, (unsigned long long)fetch->total);
 }
 
 /* With the mutex held: remember where a range was found, which changes when a signed URL has
@@ -139,10 +139,9 @@ static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into
 static sft_code whole_refuse(const remote_source *s, sft_error *err) {
     uint64_t most = s->remote->options.whole ? WHOLE_MOST : WHOLE_SMALL;
     if (s->total <= most) return SFT_OK;
-    sfti_fail(err, SFT_REMOTE_RANGE, s->head_len,
-              "the server sends files whole, whatever range is asked for: expected at most %llu "
-              "bytes to read them so, found %llu",
-              (unsigned long long)most, (unsigned long long)s->total);
+    sfti_fail_byte(err, SFT_REMOTE_RANGE, s->head_len, "the server sends files whole, whatever "
+                   "range is asked for: expected at most %llu bytes to read them so, found %llu",
+                   (unsigned long long)most, (unsigned long long)s->total);
     sfti_hint(err, SFT_HINT_REMOTE_DOWNLOAD);
     return SFT_REMOTE_RANGE;
 }
@@ -268,8 +267,7 @@ static sft_code open_take_first(remote_source *s, sfti_fetch *fetch, char *bytes
     if (s->total == SFT_SIZE_UNKNOWN && fetch->got < cap) s->total = fetch->got;
     if (fetch->got > s->total) {
         sfti_release(alloc, bytes, cap);
-        return sfti_fail(err, SFT_REMOTE_RANGE, SFT_NO_OFFSET,
-                         "expected a file of %llu bytes, found more",
+        return sfti_fail(err, SFT_REMOTE_RANGE, "expected a file of %llu bytes, found more",
                          (unsigned long long)s->total);
     }
     s->no_ranges = fetch->no_ranges;
@@ -326,7 +324,7 @@ static sft_code open_sent(remote_source *s, const sfti_fetch *fetch, sft_error *
         code = open_first(s, fetch, whole, err);
     }
     if (!code && !s->target.local && s->total == SFT_SIZE_UNKNOWN)
-        code = sfti_fail(err, SFT_REMOTE_RANGE, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_RANGE,
                          "expected the file's size in the answer, found none");
     if (code || s->target.local || !s->remote->options.cache) return code;
     s->keep_header = header_len(s->head, s->head_len, &header) && header > s->head_len
@@ -392,8 +390,7 @@ static sft_code open_head(remote_source *s, const char *name, sfti_fetch fetch, 
     }
     if (offline) return code;
     if (remote->options.offline)
-        return sfti_fail(err, SFT_REMOTE_OFFLINE, SFT_NO_OFFSET,
-                         "expected the file in a cache, found none");
+        return sfti_fail(err, SFT_REMOTE_OFFLINE, "expected the file in a cache, found none");
     return open_sent(s, &fetch, err);
 }
 

@@ -117,8 +117,8 @@ bool sft_remote_is_url(const char *text) {
 }
 
 static sft_code name_refuse(sft_error *err, const char *found) {
-    return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                     "expected a URL of https, http, hf, s3 or gs, found %s", found);
+    return sfti_fail(err, SFT_REMOTE_URL, "expected a URL of https, http, hf, s3 or gs, found %s",
+                     found);
 }
 
 /* The URL without user, query and fragment, and its name with the number `nth` if it has a query or
@@ -197,9 +197,8 @@ static sft_code name_find_or_add(sft_remote *remote, sfti_scheme_id id, const ch
     if (named) return SFT_OK;
     if (web && !sfti_url_parse(url, &parts)) {
         sfti_url_show(url, shown, sizeof shown);
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                         "expected a URL with a host, a port from 1 to 65535 or none, and no "
-                         "blanks, found %s", shown);
+        return sfti_fail(err, SFT_REMOTE_URL, "expected a URL with a host, a port from 1 to 65535 "
+                         "or none, and no blanks, found %s", shown);
     }
     sft_code code = web ? name_hub_page(remote, url, name, err) : SFT_OK;
     if (code || *name) return code;

@@ -214,7 +214,7 @@ bool sfti_store_at(sft_remote *remote, sfti_store *store, const char *url) {
 static sft_code open_object(sfti_target *target, bool folder, sft_error *err) {
     sfti_store *store = target->remote->state[target->scheme->id];
     if (store->problem) {
-        (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "%s", store->problem);
+        (void)sfti_fail(err, SFT_REMOTE_DENIED, "%s", store->problem);
         sfti_hint(err, store->denied);
         return SFT_REMOTE_DENIED;
     }
@@ -223,16 +223,13 @@ static sft_code open_object(sfti_target *target, bool folder, sft_error *err) {
     *own = (object){ .store = store, .folder = folder };
     target->own = own;
     if (!split_object(target->name, &own->bucket, &own->key))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected %s://BUCKET/KEY",
-                         store->scheme->name);
+        return sfti_fail(err, SFT_REMOTE_URL, "expected %s://BUCKET/KEY", store->scheme->name);
     if (!folder && sfti_object_is_folder(target->name))
-        return sfti_fail(err, SFT_IO_NOT_FILE, SFT_NO_OFFSET,
-                         "expected an object, found the name of a folder");
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected an object, found the name of a folder");
     own->region = region_of(target->remote, own);
     if (!store->endpoint && own->region && !is_region(own->region))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET,
-                         "expected the name of a region in AWS_REGION or the profile, such as "
-                         "eu-west-1, found \"%.80s\"", own->region);
+        return sfti_fail(err, SFT_REMOTE_URL, "expected the name of a region in AWS_REGION or the "
+                         "profile, such as eu-west-1, found \"%.80s\"", own->region);
     return SFT_OK;
 }
 
@@ -339,9 +336,8 @@ static void explain_clock(sfti_target *target, const sfti_answer *answer, bool *
         sfti_os_mutex_unlock(&target->remote->mutex);
         *again = true;
     }
-    (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET,
-                    "the time of the signature is too far from the server's "
-                    "(RequestTimeTooSkewed)");
+    (void)sfti_fail(err, SFT_REMOTE_DENIED, "the time of the signature is too far from the "
+                    "server's (RequestTimeTooSkewed)");
     sfti_hint(err, SFT_HINT_REMOTE_CLOCK);
 }
 
@@ -351,8 +347,7 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
     const sfti_store *store = own->store;
     if (move_region(target, answer)) {
         *again = true;
-        (void)sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET, "the bucket is in region %s",
-                        own->region);
+        (void)sfti_fail(err, SFT_REMOTE_STATUS, "the bucket is in region %s", own->region);
         return true;
     }
     if (!is_signed_for(own, url)) return false;
@@ -369,15 +364,15 @@ bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer
         bool advised = row->hinted && store->advice;
         const char *more = advised ? store->advice : row->code == SFT_NOT_FOUND && bare
                                ? "the name of a folder ends in a slash" : NULL;
-        (void)sfti_fail(err, row->code, SFT_NO_OFFSET, "%s (%s)%s%s", row->text, row->word,
-                        more ? "; " : "", more ? more : "");
+        (void)sfti_fail(err, row->code, "%s (%s)%s%s", row->text, row->word, more ? "; " : "",
+                        more ? more : "");
         sfti_hint(err, row->hinted ? store->denied : SFT_HINT_NONE);
         return true;
     }
     if (answer->status != 401 && answer->status != 403) return false;
     bool asked = store->keys.id || store->bearer;
     size_t word = strcspn(answer->line, ":");
-    (void)sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "access denied%s (%s%.*s)%s%s",
+    (void)sfti_fail(err, SFT_REMOTE_DENIED, "access denied%s (%s%.*s)%s%s",
                     asked ? "" : " to requests without credentials", word ? "" : "status 403",
                     word < 60 ? (int)word : 60, answer->line, store->advice ? "; " : "",
                     store->advice ? store->advice : "");

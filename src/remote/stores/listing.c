@@ -86,12 +86,12 @@ static sft_code page_read(list_page *page, sft_span body, sft_error *err) {
     bool memory = true;
     sfti_xml_begin(xml, body);
     if (sfti_xml_next(xml) == SFTI_XML_OPEN && !sfti_text_is(xml->name, "ListBucketResult"))
-        return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
-                         "expected the list of a bucket, found <%.*s>", SFTI_CLIP(xml->name, 60));
+        return sfti_fail(err, SFT_REMOTE_STATUS, "expected the list of a bucket, found <%.*s>",
+                         SFTI_CLIP(xml->name, 60));
     while (memory && sfti_xml_next(xml) != SFTI_XML_ERROR && xml->type != SFTI_XML_END)
         if (xml->type == SFTI_XML_OPEN) memory = page_take_element(page);
     if (xml->type == SFTI_XML_ERROR)
-        return sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        return sfti_fail(err, SFT_REMOTE_STATUS,
                          "the list of the bucket is not XML: expected %s at byte %zu", xml->why,
                          xml->error_at);
     return memory ? SFT_OK : sfti_fail_memory(err, body.len);
@@ -111,7 +111,7 @@ static sft_code decode_key(list_page *page, sft_span *key, sft_error *err) {
     for (size_t i = 0; i < key->len; i++)
         if (copy[i] == '+') copy[i] = ' ';
     if (!sfti_url_decode(&plain, (sft_span){ copy, key->len }))
-        code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_STATUS,
                          "expected URL-encoded keys in the list, found another one");
     key->len = plain.len;
     if (plain.len > 0) memcpy(copy, plain.data, plain.len);
@@ -128,9 +128,8 @@ static bool is_entry(sft_span name) {
 }
 
 static sft_code fail_too_many(sft_error *err) {
-    return sfti_fail(err, SFT_FILE_TOO_LARGE, SFT_NO_OFFSET,
-                     "expected a folder of at most %d pages with %zu objects and %llu MiB of "
-                     "names, found more", PAGES_MOST, ENTRIES_MOST,
+    return sfti_fail(err, SFT_FILE_TOO_LARGE, "expected a folder of at most %d pages with %zu "
+                     "objects and %llu MiB of names, found more", PAGES_MOST, ENTRIES_MOST,
                      (unsigned long long)(KEYS_MOST >> 20));
 }
 
@@ -176,7 +175,7 @@ static sft_code list_one(sfti_target *target, sft_listed_fn each, void *each_ctx
     *go_on = *go_on && page.truncated;
     if (code || !*go_on) goto done;
     if (page.token.len == 0)
-        code = sfti_fail(err, SFT_REMOTE_STATUS, SFT_NO_OFFSET,
+        code = sfti_fail(err, SFT_REMOTE_STATUS,
                          "the list of the bucket is truncated, but has no continuation token");
     else if (!sfti_folder_continue(target, page.token))
         code = sfti_fail_memory(err, page.token.len);
@@ -200,7 +199,7 @@ sft_code sfti_store_list(sft_remote *remote, const char *folder, sft_listed_fn e
         code = list_one(&target, each, each_ctx, &sums, &go_on, err);
     if (!code && go_on) code = fail_too_many(err);
     if (!code && sums.entries == 0 && sfti_folder_prefix(&target).len > 0)
-        code = sfti_fail(err, SFT_NOT_FOUND, SFT_NO_OFFSET, "this folder has no objects");
+        code = sfti_fail(err, SFT_NOT_FOUND, "this folder has no objects");
     sfti_arena_free(&target.arena);
     return code;
 }

@@ -225,7 +225,7 @@ sft_code sfti_sign(const sfti_sign_request *request, sfti_headers *headers, sft_
                          ? "host;x-amz-content-sha256;x-amz-date;x-amz-security-token"
                          : "host;x-amz-content-sha256;x-amz-date";
     if (!sfti_url_parse(request->url, &url))
-        return sfti_fail(err, SFT_REMOTE_URL, SFT_NO_OFFSET, "expected a URL to sign");
+        return sfti_fail(err, SFT_REMOTE_URL, "expected a URL to sign");
     sign_date(&s);
     sign_text(&s, &url, signature);
     s.text.len = 0;

@@ -119,7 +119,7 @@ static bool explain_403(sfti_target *target, const char *url, const sfti_answer 
     if (answer->status != 403) return answer->status == 429;
     *again = explained < 9;
     target->url = "https://region.example/f";
-    sfti_fail(err, SFT_REMOTE_DENIED, SFT_NO_OFFSET, "gated: %s", answer->line);
+    sfti_fail(err, SFT_REMOTE_DENIED, "gated: %s", answer->line);
     return true;
 }
 

@@ -162,13 +162,13 @@ static void hints_of_files_need_a_file(void **state) {
                                       SFT_HEADER_TOO_LARGE, SFT_DTYPE_UNKNOWN };
     sft_error err;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        (void)sfti_fail(&err, codes[i], SFT_NO_OFFSET, "expected x, found y");
+        (void)sfti_fail(&err, codes[i], "expected x, found y");
         assert_int_equal(err.hint, SFT_HINT_NONE);
-        (void)sfti_fail(&err, codes[i], 8, "expected x, found y");
+        (void)sfti_fail_byte(&err, codes[i], 8, "expected x, found y");
         assert_int_not_equal(err.hint, SFT_HINT_NONE);
         assert_int_equal(err.hint, sft_code_describe(codes[i])->hint);
     }
-    (void)sfti_fail(&err, SFT_EXISTS, SFT_NO_OFFSET, "already exists");
+    (void)sfti_fail(&err, SFT_EXISTS, "already exists");
     assert_int_equal(err.hint, SFT_HINT_REPLACE);
 }
 

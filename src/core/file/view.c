@@ -235,7 +235,7 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
     sfti_announcement all = { .count = 0 };
     bool forward = file->source.size == SFT_SIZE_UNKNOWN;
     size_t most = forward ? 1 : SFTI_WORKERS_MOST;
-    size_t threads = sfti_workers_count(job, most, total / PIECE_LEAST + 1);
+    size_t threads = sfti_workers_count(&settled, most, total / PIECE_LEAST + 1);
     uint64_t share = PIECE_MOST / threads;
     q.piece = share > PIECE_LEAST ? share : PIECE_LEAST;
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;

@@ -67,7 +67,7 @@ RULES = {
     "fuzz": ({"base/", "format/", "label/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
-# The parts of the library: which others each needs, besides the core. CMakeLists.txt has the same
+# The parts of the library: which others each needs, besides the core. cmake/parts.cmake has the same
 # as options, one for each.
 PARTS = {
     "src/core": set(),

@@ -1,4 +1,5 @@
-/* All threads of a program at once (Pike, after Thompson): a text is read once, and at each
+/* Runs a compiled regular expression on a text: all threads of the program at once (Pike, after
+ * Thompson). A text is read once, and at each
  * character a step has one thread at most, that of the highest rank. */
 #include "support/regex.h"
 #include "base/error.h"

@@ -1,4 +1,5 @@
-/* Records and their checksums. A part that is a whole record is compared while it is copied; other
+/* Writes the tensors of an import, and compares the checksums that an archive states for its
+ * records. A part that is a whole record is compared while it is copied; other
  * records of which parts are made are read once before. */
 #include "base/announce.h"
 #include "base/crc32.h"

@@ -411,7 +411,7 @@ sft_span sfti_from(sft_span text, size_t n);
 bool sfti_skip(sft_span *text, const char *prefix);
 /* The last part of a path, after either slash ("a/b.safetensors"). */
 sft_span sfti_leaf_name(sft_span text);
-/* HTML to plain text as model-info.md says. */
+/* HTML to plain text: its lines and paragraphs, without marks, scripts and styles. */
 sft_span sfti_plain_text(sft_info *info, sft_span html);
 
 /* ── The parts ── */
@@ -427,7 +427,7 @@ void sfti_info_claims(sft_info *info);  /* those of the options */
 bool sfti_is_given_claim(const sft_info *info, const sfti_claim *claim);
 void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
 /* Match the sidecars again, now that digests are computed, and lower or restore the trust of what
- * they told (model-info.md §1.4). sfti_info_resolve must follow. */
+ * they told. sfti_info_resolve must follow. */
 void sfti_info_match_sidecars(sft_info *info, const sfti_digests *digests);
 /* The same, if the trust of all that sidecars told stays; else false, and nothing is done. */
 bool sfti_info_match_again(sft_info *info, const sfti_digests *digests);

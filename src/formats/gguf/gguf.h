@@ -1,4 +1,5 @@
-/* Types of GGUF's tensors: ggml's, by number. */
+/* GGUF: the types of its tensors (ggml's, by number), the functions that unpack their blocks, and
+ * the cursor that reads its keys. */
 #ifndef SFTI_IMPORT_GGUF_H
 #define SFTI_IMPORT_GGUF_H
 

@@ -1,4 +1,5 @@
-/* The table of GGUF's types. Tests: test_import_gguf.c. */
+/* The table of GGUF's types. Tests: test_import_gguf.c,
+ * test_import_blocks.c. */
 #include "formats/gguf/gguf.h"
 
 #define PLAIN(name, bytes, dtype) { { name, 1, bytes, NULL }, dtype, NULL }

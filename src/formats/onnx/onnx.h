@@ -1,3 +1,4 @@
+/* What the readers of ONNX share: a TensorProto, and the numbers that stand in its fields. */
 #ifndef SFTI_ONNX_H
 #define SFTI_ONNX_H
 

@@ -1,4 +1,4 @@
-/* Conventions of __metadata__ as tables: one row a key (info/cursor.h), one table a family of
+/* Conventions of __metadata__ as tables: one row a key (label/cursor.h), one table a family of
  * producers. Inside src/label only. */
 #ifndef SFTI_INFO_HEADER_H
 #define SFTI_INFO_HEADER_H

@@ -105,7 +105,6 @@ static sft_code plan_image(sfti_import *im, image *m, sft_error *err) {
 sft_code sft_import_set(sft_import *import, const char *path, sft_set **out, sft_error *err) {
     sft_file *file;
     *out = NULL;
-    import->foreign.report = sft_import_json;
     image *m = sfti_arena_take(&import->arena, sizeof *m);
     sft_code code = m ? SFT_OK : sfti_fail_memory(err, sizeof *m);
     if (!code) *m = (image){ .im = import };

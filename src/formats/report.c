@@ -36,7 +36,7 @@ static void put_globals(sfti_json_writer *w, const sft_import *im) {
 }
 
 static void report_all(sfti_json_writer *w, const sft_import *im, const char *path) {
-    const sft_import_format_info *format = sft_import_format_describe(im->format);
+    const sft_import_format_info *format = im->describe(im->format);
     uint64_t bytes = 0;
     for (size_t i = 0; i < im->parts.count; i++) {
         const sft_spec *spec = &im->parts.at[i].spec;

@@ -8,7 +8,7 @@
 struct sft_import;
 
 typedef struct sfti_foreign {
-    /* sft_import_json, once a set was made of the import. */
+    /* sft_import_json. */
     sft_code (*report)(const struct sft_import *import, const char *path, sft_sink *sink,
                        sft_error *err);
 } sfti_foreign;

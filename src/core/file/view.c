@@ -197,7 +197,8 @@ static bool read_step(sfti_workers *workers, size_t thread, uint64_t *done, sft_
     sfti_workers_unlock(workers);
     *done = piece.len;
     if (piece.len > 0)
-        (void)sfti_file_read(q->file, piece.tensor, piece.offset, piece.dst, piece.len, err);
+        err->code =
+            sfti_file_read(q->file, piece.tensor, piece.offset, piece.dst, piece.len, err);
     return piece.len > 0;
 }
 

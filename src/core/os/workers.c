@@ -34,6 +34,8 @@ static void workers_loop(sfti_workers *w, bool ticks) {
     sfti_workers_unlock(w);
     bool more = !ticks || workers_tick(w, 0);
     for (uint64_t done = 0; more && w->step(w, thread, &done, &error); done = 0) {
+        if (error.code && !error.message[0])
+            (void)sft_error_set(&error, error.code, error.os_errno, NULL);
         uint64_t all = workers_report(w, done, &error);
         more = !ticks || workers_tick(w, all);
         error = none;

@@ -9,8 +9,9 @@
 
 typedef struct sfti_workers {
     /* Takes the next piece of ctx's work, with the lock held where threads share something, and
-     * does it. thread: 0, 1, ... of those that run. *done: how much that was, for the progress;
-     * *err, which is clear: why it failed. False: no piece was left. */
+     * does it. thread: 0, 1, ... of those that run. *done: how much that was, for the progress.
+     * *err is clear, and gets why it failed; its code is to be set to what the work returned, for
+     * a source may fail without a word in it. False: no piece was left. */
     bool (*step)(struct sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err);
     void *ctx;
     const sft_job *job; /* ticked by the calling thread alone, of total; NULL: none */

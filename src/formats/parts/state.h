@@ -103,6 +103,7 @@ struct sft_import {
     bool is_claimed;    /* its path is not the system's, and may be a URL */
     sft_error *err;     /* the caller's, while it is opened; set by whatever fails */
     sft_import_format format;
+    const sft_import_format_info *(*describe)(sft_import_format format);
     const sft_source *input;
     uint64_t input_bytes; /* of all files */
     sfti_held *held;

@@ -25,7 +25,8 @@ static bool run_step(sfti_workers *workers, size_t thread, uint64_t *done, sft_e
     if (!some) return false;
     sfti_read_fresh_task(&run->fresh, plan, task);
     char *scratch = sfti_read_scratch_of(&run->scratch, thread);
-    if (sfti_read_task(&run->access, task, NULL, scratch, err)) return true;
+    err->code = sfti_read_task(&run->access, task, NULL, scratch, err);
+    if (err->code) return true;
     sfti_read_walk walk = sfti_read_walk_begin(plan, task);
     sfti_read_piece piece;
     while (sfti_read_walk_next(&walk, &piece)) *done += piece.len;

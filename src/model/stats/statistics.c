@@ -142,7 +142,9 @@ static bool stats_step(sfti_workers *workers, size_t thread, uint64_t *done, sft
     sfti_workers_lock(workers);
     bool more = !workers->error.code && stats_claim(run, &piece);
     sfti_workers_unlock(workers);
-    if (!more || stats_sum(run, worker, &piece, err)) return more;
+    if (!more) return false;
+    err->code = stats_sum(run, worker, &piece, err);
+    if (err->code) return true;
     uint64_t bits = sft_dtype_describe(run->parts[piece.of->part].spec.dtype)->bits;
     *done = piece.count * bits / 8;
     sfti_workers_lock(workers);

@@ -126,7 +126,6 @@ static void each_info(void *ctx, cli_model *model) {
     count_mismatches(run, root);
     if (c->set.save_as) cli_save_model(c, model, run->least);
     else if (c->set.updates) cli_update_show(&run->compute.online, model, &run->updates);
-    else if (c->set.updates) cli_update_show(&run->compute.online, model, &run->updates);
     else show_model(run, model, root);
     if (model->is_dataset) return;
     if (c->set.preview_folder) cli_export_previews(c, model, c->set.preview_folder);

@@ -269,7 +269,9 @@ void ls_stats_table(const ls_listing *l) {
         size_t len = cli_shape_text(t->shape, t->rank, shape);
         size_t most = whole ? SIZE_MAX / 64 : w.name;
         ls_pad(out, cli_escaped_ends(out, t->name, most, w.name / 2), w.name);
-        cli_printf(out, "%-*s  ", (int)w.dtype, sft_dtype_describe(t->dtype)->name);
+        const char *dtype = sft_dtype_describe(t->dtype)->name;
+        cli_text(out, dtype);
+        ls_pad(out, strlen(dtype), w.dtype);
         most = whole ? SIZE_MAX / 64 : w.shape;
         if (w.shape) ls_pad(out, cli_escaped_cut(out, (sft_span){ shape, len }, most), w.shape);
         stats_cells(l, &w, i);

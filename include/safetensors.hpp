@@ -173,10 +173,6 @@ inline std::string_view view_of(sft_span text) noexcept {
 
 inline sft_span span_of(std::string_view text) noexcept { return { text.data(), text.size() }; }
 
-inline error failed(const sft_error &details, std::string_view path) {
-    return error(details, path);
-}
-
 inline error refused(sft_code code, const sft_tensor *tensor, const char *why,
                      std::string_view path) {
     sft_error details = SFT_ERROR_INIT;
@@ -239,7 +235,7 @@ public:
         if (std::optional<error> wrong = mismatch<T>()) return *std::move(wrong);
         sft_error e = SFT_ERROR_INIT;
         const void *data;
-        if (sft_view(file_->file, row_, &data, &e)) return detail::failed(e, file_->path);
+        if (sft_view(file_->file, row_, &data, &e)) return error(e, file_->path);
         if (reinterpret_cast<std::uintptr_t>(data) % alignof(T))
             return detail::refused(SFT_BAD_ARGUMENT, row_,
                                    "expected data aligned for its type, found an odd offset: "
@@ -264,7 +260,7 @@ public:
         sft_error e = SFT_ERROR_INIT;
         unsigned char none;
         if (sft_read_into(file_->file, row_, len || into ? into : &none, len, &e))
-            return detail::failed(e, file_->path);
+            return error(e, file_->path);
         return done();
     }
 #if SFT_CPP_EXCEPTIONS
@@ -345,7 +341,7 @@ public:
                                  const sft_open_options &options = defaults()) {
         file made(new detail::opened(path));
         sft_error e = SFT_ERROR_INIT;
-        if (sft_open(path.c_str(), &options, &made.of_->file, &e)) return detail::failed(e, path);
+        if (sft_open(path.c_str(), &options, &made.of_->file, &e)) return error(e, path);
         return made;
     }
     /* Over memory, which must stay as it is until the file is closed. */
@@ -354,7 +350,7 @@ public:
         file made(new detail::opened(""));
         sft_error e = SFT_ERROR_INIT;
         if (sft_open_memory(bytes, len, &options, &made.of_->file, &e))
-            return detail::failed(e, "");
+            return error(e, "");
         return made;
     }
 #if SFT_CPP_EXCEPTIONS
@@ -467,7 +463,7 @@ inline result<done> try_save(const std::string &path, const std::vector<array> &
         std::uint64_t bytes = 0;
         if (sft_shape_size(a.dtype_, a.shape_.data(), static_cast<std::uint32_t>(a.shape_.size()),
                            nullptr, &bytes, &e))
-            return detail::failed(e, path);
+            return error(e, path);
         if (bytes != a.bytes_)
             return detail::refused(SFT_BUFFER_SIZE, &named,
                                    (std::string("expected ") + std::to_string(bytes) +
@@ -485,10 +481,10 @@ inline result<done> try_save(const std::string &path, const std::vector<array> &
     for (const auto &[key, value] : metadata)
         told.push_back({ detail::span_of(key), detail::span_of(value) });
     sft_sink sink;
-    if (sft_sink_path(path.c_str(), options, &sink, &e)) return detail::failed(e, path);
+    if (sft_sink_path(path.c_str(), options, &sink, &e)) return error(e, path);
     if (sft_save_parts(parts.data(), parts.size(), told.data(), told.size(), nullptr, sink, nullptr,
                        &e))
-        return detail::failed(e, path);
+        return error(e, path);
     return done();
 }
 

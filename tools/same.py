@@ -3,6 +3,9 @@
 command and compares what they print and write.
 
     tools/same.py OLD NEW [WORD]     WORD: only tasks whose words contain it
+
+A command that succeeds on no file at all compares only its errors; it is named, and counts as a
+difference. "@" is a copy of the file, for what changes it in place.
 """
 import collections
 import glob
@@ -17,21 +20,22 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.environ.get("SFT_SHARED_FOLDER", os.path.join(os.path.dirname(ROOT), "shared"))
 EACH = [["ls"], ["ls", "--json"], ["ls", "-l"], ["ls", "--stats"], ["info"], ["info", "-v"],
         ["info", "--json"], ["check"], ["check", "--json"], ["check", "--level", "strict"],
-        ["check", "--level", "compat"], ["meta", "show"], ["meta", "show", "--json"], ["hash"],
-        ["hash", "--json"], ["diff", "{}", "{}"], ["repair", "--dry-run"], ["find", "lora"]]
+        ["check", "--level", "compat"], ["meta"], ["meta", "--json"], ["hash"],
+        ["hash", "--json"], ["diff", "{}", "{}"], ["find", "a"]]
 WRITES = [["convert", "{}", "-o", "out.safetensors", "--dtype", "bf16"],
           ["convert", "{}", "-o", "out.safetensors"],
           ["convert", "{}", "-o", "out.pt"], ["convert", "{}", "-o", "out.npz"],
           ["convert", "--dequantize", "{}", "-o", "out.safetensors"],
-          ["split", "{}", "-o", "parts", "--max-shard-size", "1KB"],
-          ["select", "{}", "*0*", "-o", "out.safetensors"],
-          ["merge", "{}", "-o", "out.safetensors"], ["meta", "set", "{}", "a", "b", "-o", "x.safetensors"],
+          ["split", "{}", "-o", "parts", "--count", "2"],
+          ["select", "{}", "-o", "out.safetensors", "--keep", "*e*"],
+          ["merge", "{}", "-o", "out.safetensors"],
+          ["meta", "set", "{}", "a", "b", "-o", "x.safetensors"], ["meta", "set", "@", "a", "b"],
+          ["meta", "rm", "@", "*"], ["meta", "scrub", "@"],
           ["meta", "scrub", "{}", "-o", "x.safetensors"], ["repair", "{}", "-o", "x.safetensors"],
-          ["rename", "{}", "0", "zero", "-o", "x.safetensors"], ["put", "{}", "x", "y"],
-          ["cat", "{}", "x"], ["add", "{}", "x", "y"], ["rm-tensor", "{}", "x"],
+          ["rename", "@", "s/e/EE/"], ["rename", "@", "--strip-prefix", "lora_"],
           ["catalog", "{}", "-o", "page.html"]]
 FOLDERS = [["ls", "-r"], ["check", "-r"], ["info", "-r"], ["info", "-r", "--json"], ["dup", "-r"],
-           ["hash", "-r"], ["find", "-r"]]
+           ["hash", "-r"], ["find", "lora", "-r"]]
 
 
 def inputs():
@@ -74,31 +78,40 @@ def main():
     only = sys.argv[3] if len(sys.argv) > 3 else ""
     made = tempfile.mkdtemp()
     files = [*inputs(), *crafted(made)]
-    tasks = [[*t, f] if "{}" not in t else [w.replace("{}", f) for w in t]
-             for f in files for t in EACH + WRITES]
-    tasks += [[*t, os.path.join(SHARED, "samples")] for t in FOLDERS]
-    tasks += [[], ["help", "-a"], ["--help"]]
+    each = [t if {"{}", "@"} & set(t) else [*t, "{}"] for t in EACH + WRITES]
+    tasks = [(t, f) for f in files for t in each]
+    tasks += [([*t, "{}"], os.path.join(SHARED, "samples")) for t in FOLDERS]
+    tasks += [(t, "") for t in ([], ["help", "-a"], ["--help"])]
+    succeeded = collections.Counter()
     differ = count = 0
     folder = os.path.join(made, "work")
-    for words in tasks:
+    for task, path in tasks:
+        copy = "in-" + os.path.basename(path)
+        words = [{"{}": path, "@": copy}.get(w, w) for w in task]
         if only not in " ".join(words):
             continue
         count += 1
         results = []
         for program in (old, new):
             os.mkdir(folder)
+            if "@" in task:
+                shutil.copyfile(path, os.path.join(folder, copy))
             rc = run(program, words, folder)
             tree = {}
-            for path in glob.glob(folder + "/**/*", recursive=True):
-                if os.path.isfile(path):
-                    with open(path, "rb") as file:
-                        tree[os.path.relpath(path, folder)] = file.read()
+            for name in glob.glob(folder + "/**/*", recursive=True):
+                if os.path.isfile(name):
+                    with open(name, "rb") as file:
+                        tree[os.path.relpath(name, folder)] = file.read()
             results.append((rc, tree))
             shutil.rmtree(folder)
+        succeeded[" ".join(task)] += results[0][0][0] == 0
         if results[0] != results[1]:
             differ += 1
             print("DIFFER", " ".join(words))
     shutil.rmtree(made)
+    for task in [t for t, times in succeeded.items() if not times and t and os.path.exists(SHARED)]:
+        differ += 1
+        print("NEVER SUCCEEDED", task)
     print(f"{count - differ} the same, {differ} differ")
     return 1 if differ else 0
 

@@ -12,7 +12,6 @@ how deep they were nested.
 """
 import argparse
 import collections
-import glob
 import http.server
 import os
 import re
@@ -21,6 +20,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "tests"))
+import layers  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PARTS = {"src": "src", "cli": "cli", "bindings": "bindings", "page": "page", "include": "include"}
@@ -38,16 +42,6 @@ def sources(*folders):
     names = subprocess.run(["git", "-C", ROOT, "ls-files", *folders], capture_output=True, text=True,
                            check=True).stdout.split()
     return [n for n in names if n.endswith(KINDS) and os.path.exists(os.path.join(ROOT, n))]
-
-
-def bare(text):
-    """The text without comments and with empty strings, line for line."""
-    def blank(match):
-        found = match.group()
-        return found if found[0] not in "/\"'" else "\n" * found.count("\n") + found[0] * 2 * (
-            found[0] != "/")
-    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", blank, text,
-                  flags=re.S)
 
 
 def functions(text):
@@ -68,7 +62,7 @@ def functions(text):
 
 
 def short_ones(path):
-    text = bare(read(path))
+    text = layers.bare(read(path))
     for name, static, line, lines in functions(text):
         calls = len(re.findall(rf"\b{name}\(", text)) - 1
         if static and lines - 2 < SHORT and calls == len(re.findall(rf"\b{name}\b", text)) - 1 == 1:
@@ -86,7 +80,7 @@ def report_static(listed):
     for path in sources("src", "cli", "bindings"):
         if path.endswith(".c"):
             folder = os.path.dirname(path)
-            found = [lines for *_, lines in functions(bare(read(path)))]
+            found = [lines for *_, lines in functions(layers.bare(read(path)))]
             sizes += found
             folders[folder] += len(found)
             for _, line, name, lines in short_ones(path):
@@ -261,7 +255,7 @@ def report_calls():
         f"-DCMAKE_C_FLAGS={flags} -fno-pie", f"-DCMAKE_EXE_LINKER_FLAGS=-no-pie {build}/counter.o",
         "-DBUILD_SHARED_LIBS=OFF", stdout=subprocess.DEVNULL)
     run("cmake", "--build", build, "--target", "safetensors_command", stdout=subprocess.DEVNULL)
-    library = next(iter(glob.glob(os.path.join(build, "libsafetensors.a"))))
+    library = os.path.join(build, "libsafetensors.a")
     with open(os.path.join(build, "safetensors.pc")) as file:
         needed = re.search(r"^Libs.private:(.*)$", file.read(), re.M)[1].split()
     for name in "opener", "ranger", "committer":

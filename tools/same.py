@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.environ.get("SFT_SHARED_FOLDER", os.path.join(os.path.dirname(ROOT), "shared"))
-EACH = [["ls"], ["ls", "--json"], ["ls", "-l"], ["ls", "--stats"], ["info"], ["info", "-v"],
+EACH = [["ls"], ["ls", "--json"], ["ls", "-v"], ["ls", "--stats"], ["info"], ["info", "-v"],
         ["info", "--json"], ["check"], ["check", "--json"], ["check", "--level", "strict"],
         ["check", "--level", "compat"], ["meta"], ["meta", "--json"], ["hash"],
         ["hash", "--json"], ["diff", "{}", "{}"], ["find", "a"]]
@@ -32,7 +32,7 @@ WRITES = [["convert", "{}", "-o", "out.safetensors", "--dtype", "bf16"],
           ["meta", "set", "{}", "a", "b", "-o", "x.safetensors"], ["meta", "set", "@", "a", "b"],
           ["meta", "rm", "@", "*"], ["meta", "scrub", "@"],
           ["meta", "scrub", "{}", "-o", "x.safetensors"], ["repair", "{}", "-o", "x.safetensors"],
-          ["rename", "@", "s/e/EE/"], ["rename", "@", "--strip-prefix", "lora_"],
+          ["rename", "@", "--regex", "s/e/EE/"], ["rename", "@", "--strip-prefix", "lora_"],
           ["catalog", "{}", "-o", "page.html"]]
 FOLDERS = [["ls", "-r"], ["check", "-r"], ["info", "-r"], ["info", "-r", "--json"], ["dup", "-r"],
            ["hash", "-r"], ["find", "lora", "-r"]]
@@ -104,7 +104,8 @@ def main():
                         tree[os.path.relpath(name, folder)] = file.read()
             results.append((rc, tree))
             shutil.rmtree(folder)
-        succeeded[" ".join(task)] += results[0][0][0] == 0
+        if task not in [[*t, "{}"] for t in FOLDERS]:  # of which one bad file is enough
+            succeeded[" ".join(task)] += results[0][0][0] == 0
         if results[0] != results[1]:
             differ += 1
             print("DIFFER", " ".join(words))

@@ -13,7 +13,7 @@
 static sft_error err;
 
 static void older(const char *path) {
-    const struct utimbuf times = { time(NULL) - 2 * DAY, time(NULL) - 2 * DAY };
+    struct utimbuf times = { time(NULL) - 2 * DAY, time(NULL) - 2 * DAY };
     if (utime(path, &times)) fail_msg("%s", path);
 }
 

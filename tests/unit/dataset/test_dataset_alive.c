@@ -4,8 +4,8 @@
 
 #include "unit/storage_table.h"
 
+#include <sys/time.h>
 #include <time.h>
-#include <utime.h>
 
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, ds_make, ds_remove)
 #define DAY (24 * 60 * 60)
@@ -13,8 +13,8 @@
 static sft_error err;
 
 static void older(const char *path) {
-    struct utimbuf times = { time(NULL) - 2 * DAY, time(NULL) - 2 * DAY };
-    if (utime(path, &times)) fail_msg("%s", path);
+    const struct timeval then = { .tv_sec = time(NULL) - 2 * DAY }, times[2] = { then, then };
+    if (utimes(path, times)) fail_msg("%s", path);
 }
 
 static int older_one(const char *path, const struct stat *st, int flag, struct FTW *at) {

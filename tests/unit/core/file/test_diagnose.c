@@ -12,6 +12,7 @@
 
 #include "safetensors_set.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,8 @@ static void by_path_and_descriptor(void **state) {
         int fd = mkstemp(path);
         assert_true(fd >= 0);
         assert_int_equal(write(fd, rows[i].bytes, strlen(rows[i].bytes)), strlen(rows[i].bytes));
+        assert_int_equal(close(fd), 0); /* Windows' mkstemp shares with nobody */
+        fd = open(path, O_RDONLY);
         assert_int_equal(sft_open(path, NULL, &file, &err[0]), rows[i].code);
         assert_int_equal(sft_open_fd(fd, NULL, &file, &err[1]), rows[i].code);
         assert_int_equal(sft_edit_open(path, NULL, &edit, &err[2]), rows[i].code);

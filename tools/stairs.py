@@ -4,6 +4,8 @@
     tools/stairs.py                 lines of each part; functions; those with one caller by folder
     tools/stairs.py --list FOLDER   the short static functions of a folder that have one caller
     tools/stairs.py --calls         functions entered by whole tasks, built at -O0 in build/stairs
+    tools/stairs.py --calls --names the same, and each function by folder, in the order in which
+                                    they were entered first, with its depth then
 
 A short one-caller function is static, has under 8 lines between its braces, and is called at one
 place; what stands in a table has no caller. A task's functions are counted by
@@ -98,15 +100,15 @@ COUNTER = r"""
 #include <stdlib.h>
 #define SEEN 65536
 #define QUIET __attribute__((no_instrument_function))
-static void *seen[SEEN];
-static int count, deepest, started;
+static void *seen[SEEN], *order[SEEN];
+static int depths[SEEN], count, deepest, started;
 static _Thread_local int depth;
 QUIET static void told(void) {
     const char *path = getenv("STAIRS_OUT");
     FILE *file = path ? fopen(path, "w") : NULL;
     if (!file) return;
     fprintf(file, "%d %d\n", count, deepest);
-    for (int i = 0; i < SEEN; i++) if (seen[i]) fprintf(file, "%p\n", seen[i]);
+    for (int i = 0; i < count; i++) fprintf(file, "%p %d\n", order[i], depths[i]);
     fclose(file);
 }
 QUIET void stairs_begin(void) { started = 1; depth = 0; atexit(told); }
@@ -117,7 +119,9 @@ QUIET void __cyg_profile_func_enter(void *at, void *from) {
     if (++depth > deepest) deepest = depth;
     size_t slot = ((size_t)at >> 2) % SEEN;
     while (seen[slot] && seen[slot] != at) slot = (slot + 1) % SEEN;
-    if (!seen[slot]) { seen[slot] = at; count++; }
+    if (seen[slot]) return;
+    order[count] = seen[slot] = at;
+    depths[count++] = depth;
 }
 QUIET void __cyg_profile_func_exit(void *at, void *from) { (void)at; (void)from; depth--; }
 QUIET void stairs_end(void) { started = 2; }
@@ -230,19 +234,34 @@ def run(*words, **more):
 
 
 def entered(program, words, whole, folder):
+    """What a run enters: {function: (file, line, depth)} in order, and how deep it went."""
     out = os.path.join(folder, "out")
     env = dict(os.environ, STAIRS_OUT=out, **({"STAIRS_ALL": "1"} if whole else {}))
     subprocess.run([program, *words], env=env, cwd=folder, stdout=subprocess.DEVNULL, check=True)
     with open(out) as file:
         deepest = int(file.readline().split()[1])
-        places = file.read().split()
-    found = subprocess.run(["addr2line", "-f", "-e", program], input="\n".join(places),
+        places = [line.split() for line in file]
+    found = subprocess.run(["addr2line", "-f", "-e", program],
+                           input="\n".join(place for place, _ in places),
                            capture_output=True, text=True, check=True).stdout.split("\n")
-    files = {line.split(":")[0] for line in found[1::2] if line}
-    return len(set(found[0:-1:2])), len(files), deepest
+    functions = {}
+    for name, at, (_, depth) in zip(found[0::2], found[1::2], places):
+        path, line = at.split(" ")[0].rsplit(":", 1)
+        functions.setdefault(name, (os.path.relpath(path, ROOT), line, int(depth)))
+    return functions, deepest
 
 
-def report_calls():
+def print_names(functions):
+    folders = {}
+    for name, (path, line, depth) in functions.items():
+        folders.setdefault(os.path.dirname(path), []).append((depth, name, path, line))
+    for folder, rows in folders.items():
+        print(f"  {folder}: {len(rows)}")
+        for depth, name, path, line in rows:
+            print(f"    {depth:2}  {name}  {os.path.basename(path)}:{line}")
+
+
+def report_calls(names):
     build = os.path.join(ROOT, "build", "stairs")
     os.makedirs(build, exist_ok=True)
     for name, text in (("counter.c", COUNTER), ("opener.c", OPENER), ("ranger.c", RANGER),
@@ -279,17 +298,22 @@ def report_calls():
                  [f"http://127.0.0.1:{server.server_port}/file"], False),
                 ("a dataset's commit", committer, [os.path.join(folder, "dataset")], False)]
         for what, program, words, whole in rows:
+            functions, deepest = entered(program, words, whole, folder)
+            files = {path for path, *_ in functions.values()}
             print("%-28s %4d functions in %3d files, %2d deep" % (
-                what, *entered(program, words, whole, folder)))
+                what, len(functions), len(files), deepest))
+            if names:
+                print_names(functions)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--list", metavar="FOLDER")
     parser.add_argument("--calls", action="store_true")
+    parser.add_argument("--names", action="store_true")
     args = parser.parse_args()
     if args.calls:
-        report_calls()
+        report_calls(args.names)
     else:
         report_static(args.list)
     return 0

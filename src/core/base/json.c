@@ -123,8 +123,7 @@ void sfti_json_begin(sfti_json *json, const char *text, size_t len) {
 sfti_json_type sfti_json_next(sfti_json *json) {
     if (json->state == JSON_STOPPED) return json->type;
     sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
-    sfti_lex_space(&lex);
-    char c = sfti_lex_peek(&lex);
+    char c = sfti_lex_space(&lex);
     bool object = json->state == JSON_AT_OBJECT;
     switch (json->state) {
     case JSON_AT_COLON:
@@ -195,8 +194,7 @@ static bool pass_key(sfti_lex *lex) {
     if (sfti_lex_peek(lex) != '"')
         return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "a key in quotes");
     if (!pass_string(lex)) return false;
-    sfti_lex_space(lex);
-    if (sfti_lex_peek(lex) != ':') return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "':'");
+    if (sfti_lex_space(lex) != ':') return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "':'");
     lex->at++;
     sfti_lex_space(lex);
     return true;
@@ -207,8 +205,8 @@ static bool pass_container(sfti_json *json, sfti_lex *lex) {
     uint32_t outside = json->depth - 1;
     bool object = json_in_object(json), fresh = true;
     for (;;) {
-        sfti_lex_space(lex);
-        if (sfti_lex_peek(lex) == (object ? '}' : ']')) {
+        char c = sfti_lex_space(lex);
+        if (c == (object ? '}' : ']')) {
             lex->at++;
             if (--json->depth == outside) return true;
             object = json_in_object(json);
@@ -216,14 +214,14 @@ static bool pass_container(sfti_json *json, sfti_lex *lex) {
             continue;
         }
         if (!fresh) {
-            if (sfti_lex_peek(lex) != ',')
+            if (c != ',')
                 return sfti_lex_fail(lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
             lex->at++;
             sfti_lex_space(lex);
         }
         if (object && !pass_key(lex)) return false;
         if (!object) (void)sfti_lex_integers(lex, NULL, 0);
-        char c = sfti_lex_peek(lex);
+        c = sfti_lex_peek(lex);
         fresh = c == '{' || c == '[';
         if (fresh) object = c == '{';
         if (fresh ? !json_push(json, lex, object) : !pass_scalar(lex, c)) return false;

@@ -29,15 +29,16 @@ static inline bool sfti_lex_fail(sfti_lex *lex, sft_code code, const char *why) 
 
 static inline bool sfti_lex_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-static inline void sfti_lex_space(sfti_lex *lex) {
-    while (lex->at < lex->end) {
+/* Past white space: the byte there, or 0 at the end (0 is no JSON, so it fails alike). */
+static inline char sfti_lex_space(sfti_lex *lex) {
+    for (; lex->at < lex->end; lex->at++) {
         char c = *lex->at;
-        if (c != ' ' && c != '\n' && c != '\t' && c != '\r') break;
-        lex->at++;
+        if (c != ' ' && c != '\n' && c != '\t' && c != '\r') return c;
     }
+    return '\0';
 }
 
-/* The byte at the cursor, or 0 at the end (0 is no JSON, so it fails alike). */
+/* The byte at the cursor, or 0 at the end. */
 static inline char sfti_lex_peek(const sfti_lex *lex) {
     return lex->at < lex->end ? *lex->at : '\0';
 }

@@ -266,7 +266,7 @@ bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw) {
     e.r = r;
     e.name = name;
     e.at = r->lex.at;
-    sfti_value_begin(r, &e.json);
+    sfti_value_begin(r, 1, &e.json);
     sfti_json_type type = sfti_json_next(&e.json);
     bool fine = type == SFTI_JSON_OBJECT  ? read_entry_object(&e)
                 : type == SFTI_JSON_ARRAY ? read_entry_array(&e)

@@ -1,5 +1,5 @@
-/* Reads a header's text: the official spelling directly, the rest through entry.c. Tests:
- * test_header.c. */
+/* Reads a header's text: its top level and __metadata__, entries in the official spelling directly,
+ * others through entry.c. Tests: test_header.c. */
 #include "format/header.h"
 
 #include "base/checked.h"
@@ -103,7 +103,7 @@ static bool plain_entry(sfti_parser *r, uint64_t *dims, sft_tensor *t) {
     return true;
 }
 
-/* ── The top level ── */
+/* ── Members of an object ── */
 
 /* SFT_OK: the lexer has said what is wrong. Always false. */
 static bool lex_failed(sfti_parser *r, sft_code code, const char *expected) {
@@ -113,23 +113,154 @@ static bool lex_failed(sfti_parser *r, sft_code code, const char *expected) {
     return false;
 }
 
-static bool check_name(sfti_parser *r, sft_span name, const char *at) {
-    uint64_t most = r->limits->max_name_bytes;
-    if (most && name.len > most)
-        return sfti_report_at(r, SFT_NAME_TOO_LONG, at, &name, "a shorter name");
-    if (r->limits->level < SFT_LEVEL_STRICT && !r->watch) return true;
-    if (!sfti_utf8_has_control(name)) return true;
-    if (r->limits->level == SFT_LEVEL_STRICT)
-        return sfti_report_at(r, SFT_STRICT_NAME, at, &name,
-                              "a name without control characters");
-    sfti_remark(r, "name_control", at, &name, "the name holds control characters");
+/* What an object has under a name. */
+typedef struct object_member {
+    sft_span name; /* as spelled */
+    bool escaped;
+    char value; /* first byte of the value, on which the cursor is; 0 at the end of the text */
+} object_member;
+
+/* From behind an opening brace, or behind a member, to the next one. False: the object has ended,
+ * or reading has (r->fatal). */
+static bool next_member(sfti_parser *r, const char *const expected[2], object_member *out) {
+    sfti_lex *lex = &r->lex;
+    bool first = lex->at[-1] == '{'; /* no value ends so */
+    char c = sfti_lex_space(lex);
+    if (c == '}') {
+        lex->at++;
+        return false;
+    }
+    if (!first) {
+        if (c != ',') return lex_failed(r, SFT_JSON_SYNTAX, "',' or '}'");
+        lex->at++;
+        c = sfti_lex_space(lex);
+    }
+    if (c != '"') return lex_failed(r, SFT_JSON_SYNTAX, expected[0]);
+    if (!sfti_lex_string(lex, &out->name, &out->escaped)) return lex_failed(r, SFT_OK, NULL);
+    if (sfti_lex_space(lex) != ':') return lex_failed(r, SFT_JSON_SYNTAX, expected[1]);
+    lex->at++;
+    out->value = sfti_lex_space(lex);
     return true;
 }
 
+/* ── __metadata__ ── */
+
+/* The value at the cursor, which is of no use: told with a code, unless that is SFT_OK, and passed.
+ * depth: objects that are open there. */
+static bool pass_value(sfti_parser *r, uint32_t depth, sft_code code, const char *expected) {
+    sfti_json json;
+    sft_error error;
+    sfti_value_begin(r, depth, &json);
+    bool sound = sfti_json_next(&json) != SFTI_JSON_ERROR;
+    if (sound && code) sfti_report_at(r, code, json.begin + json.start, NULL, expected);
+    if (r->fatal) return false;
+    sound = sound && sfti_json_skip(&json) != SFTI_JSON_ERROR;
+    r->lex.at = json.at;
+    if (sound) return true;
+    sfti_json_fail(&json, SFTI_PREFIX, &error);
+    sfti_report(r, &error);
+    r->fatal = true;
+    return false;
+}
+
+/* What the first walk over the pairs counts, and where the second puts them. */
+typedef struct pair_walk {
+    sfti_pair *pairs; /* NULL: only count */
+    char *decoded;
+    size_t count, decoded_bytes;
+} pair_walk;
+
+/* The place of a string, decoded if it has escapes. An escape is longer than what it stands for, so
+ * that places of decoded strings stay below 2^31, lengths and all. */
+static uint32_t place_string(const sfti_parser *r, sft_span text, bool escaped, pair_walk *walk) {
+    if (!escaped) return (uint32_t)(text.data - r->text.data);
+    uint32_t place = (uint32_t)walk->decoded_bytes, len = (uint32_t)text.len;
+    if (walk->decoded) {
+        char *at = walk->decoded + place;
+        len = (uint32_t)sfti_json_decode(text, at + sizeof len);
+        memcpy(at, &len, sizeof len);
+    }
+    walk->decoded_bytes += sizeof len + len;
+    return place | SFTI_DECODED;
+}
+
+/* Pairs up to the closing brace. A value that is no string is told once, by the counting walk; the
+ * second walk fails nowhere. */
+static bool read_pairs(sfti_parser *r) {
+    static const char *const expected[] = { "a key in quotes", "':'" };
+    uint64_t most = r->limits->max_metadata ? r->limits->max_metadata : UINT32_MAX - 1;
+    const char *begin = r->lex.at;
+    pair_walk walk = { NULL, NULL, 0, 0 };
+    object_member m;
+    for (;;) {
+        while (next_member(r, expected, &m)) {
+            sft_span value;
+            sfti_pair pair = { .key = place_string(r, m.name, m.escaped, &walk) };
+            if (m.value != '"') {
+                if (!pass_value(r, 2, walk.pairs ? SFT_OK : SFT_METADATA_VALUE, "a string"))
+                    return false;
+                continue;
+            }
+            if (!sfti_lex_string(&r->lex, &value, &m.escaped))
+                return lex_failed(r, SFT_OK, NULL);
+            pair.value = place_string(r, value, m.escaped, &walk);
+            if (walk.pairs) walk.pairs[walk.count] = pair;
+            walk.count++;
+        }
+        if (r->fatal) return false;
+        if (walk.pairs) break;
+        if (walk.count > most)
+            return sfti_report_at(r, SFT_TOO_MANY_METADATA, r->lex.at - 1, NULL, "fewer pairs");
+        walk.pairs = sfti_arena_array(r->arena, walk.count, sizeof *walk.pairs);
+        if (!walk.pairs) return sfti_report_memory(r, walk.count * sizeof *walk.pairs);
+        walk.decoded = sfti_arena_array(r->arena, walk.decoded_bytes, 1);
+        if (!walk.decoded) return sfti_report_memory(r, walk.decoded_bytes);
+        walk.count = walk.decoded_bytes = 0;
+        r->lex.at = begin;
+    }
+    r->model->has_metadata = true;
+    r->model->metadata = walk.pairs;
+    r->model->decoded = walk.decoded;
+    r->model->metadata_count = walk.count;
+    return true;
+}
+
+/* first: byte of the value. */
+static bool read_metadata(sfti_parser *r, char first) {
+    const char *at = r->lex.at;
+    if (r->seen_metadata)
+        return sfti_report_at(r, SFT_METADATA_DUPLICATE, at, NULL, "one __metadata__")
+            && pass_value(r, 1, SFT_OK, NULL);
+    r->seen_metadata = true;
+    if (first == '{') {
+        r->lex.at++;
+        return read_pairs(r);
+    }
+    if (first != 'n') return pass_value(r, 1, SFT_METADATA_TYPE, "an object");
+    if (r->limits->level == SFT_LEVEL_STRICT)
+        return pass_value(r, 1, SFT_STRICT_METADATA, "an object");
+    if (!pass_value(r, 1, SFT_OK, NULL)) return false;
+    sfti_remark(r, "metadata_null", at, NULL, "__metadata__ is null");
+    return true;
+}
+
+/* ── The top level ── */
+
 static bool read_tensor(sfti_parser *r, sft_span name, sft_span raw) {
-    uint64_t dims[SFT_MAX_RANK];
+    uint64_t dims[SFT_MAX_RANK], most = r->limits->max_name_bytes;
     sft_tensor plain;
-    if (!check_name(r, name, raw.data - 1)) return false;
+    bool strict = r->limits->level == SFT_LEVEL_STRICT;
+    const char *at = raw.data - 1;
+    if (most && name.len > most) {
+        if (!sfti_report_at(r, SFT_NAME_TOO_LONG, at, &name, "a shorter name")) return false;
+    } else if ((strict || r->watch) && sfti_utf8_has_control(name)) {
+        if (strict && !sfti_report_at(r, SFT_STRICT_NAME, at, &name,
+                                      "a name without control characters"))
+            return false;
+        if (!strict)
+            sfti_remark(r, "name_control", at, &name, "the name holds control characters");
+    }
+
     if (r->watch || r->limits->slow || !plain_entry(r, dims, &plain))
         return sfti_entry_read(r, name, raw);
     size_t bytes = plain.rank * sizeof *dims;
@@ -140,63 +271,41 @@ static bool read_tensor(sfti_parser *r, sft_span name, sft_span raw) {
     return sfti_keep(r, &plain, name);
 }
 
-/* Members until the closing brace, the cursor after the opening one. */
-static bool read_members(sfti_parser *r) {
-    sfti_lex *lex = &r->lex;
-    sft_span raw, name;
-    bool escaped;
-    sfti_lex_space(lex);
-    if (sfti_lex_peek(lex) == '}') {
-        lex->at++;
-        return true;
-    }
-    for (;;) {
-        if (sfti_lex_peek(lex) != '"') return lex_failed(r, SFT_JSON_SYNTAX, "a name in quotes");
-        if (!sfti_lex_string(lex, &raw, &escaped)) return lex_failed(r, SFT_OK, NULL);
-        name = escaped ? sfti_decoded(r, raw) : raw;
-        if (!name.data) return false;
-        sfti_lex_space(lex);
-        if (sfti_lex_peek(lex) != ':')
-            return lex_failed(r, SFT_JSON_SYNTAX, "':' after a name");
-        lex->at++;
-        sfti_lex_space(lex);
-        bool is_metadata = name.len == 12 && memcmp(name.data, "__metadata__", 12) == 0;
-        bool fine = is_metadata ? sfti_metadata_read(r) : read_tensor(r, name, raw);
-        if (!fine && r->fatal) return false;
-        sfti_lex_space(lex);
-        char c = sfti_lex_peek(lex);
-        if (c != ',' && c != '}') return lex_failed(r, SFT_JSON_SYNTAX, "',' or '}'");
-        lex->at++;
-        if (c == '}') return true;
-        sfti_lex_space(lex);
-    }
-}
-
-/* NULs and white space alone are what a repair takes for padding. */
-static bool report_trailing(sfti_parser *r) {
-    const char *p = r->lex.at, *end = r->lex.end;
+/* What stands behind the object: white space, in strict spaces alone. NULs besides are what a
+ * repair takes for padding. */
+static void read_rest(sfti_parser *r) {
+    const char *rest = r->lex.at, *p = rest, *end = r->lex.end;
     sft_error error;
+    sfti_lex_space(&r->lex);
+    if (r->lex.at == end) {
+        while (p < end && *p == ' ') p++;
+        if (p < end && r->limits->level == SFT_LEVEL_STRICT)
+            sfti_report_at(r, SFT_STRICT_PADDING, rest, NULL, "spaces only");
+        return;
+    }
+    p = r->lex.at;
     sfti_fail_at(&error, SFT_JSON_TRAILING, SFTI_PREFIX, r->text, (size_t)(p - r->text.data),
                  "the end of the header");
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n' || *p == '\0')) p++;
     if (p == end) error.hint = SFT_HINT_REPAIR_PADDING;
-    return sfti_report(r, &error);
+    sfti_report(r, &error);
 }
 
 /* `"":["U8",[],[0,0]],` is the shortest entry there is. */
 #define SHORTEST_ENTRY 19
 
-sft_code sfti_header_read(sfti_parser *r) {
+void sfti_header_read(sfti_parser *r) {
+    static const char *const expected[] = { "a name in quotes", "':' after a name" };
     sfti_lex *lex = &r->lex;
+    object_member m;
     const char *text = r->text.data;
     size_t len = r->text.len, bad = sfti_utf8_check(text, len);
-    bool strict = r->limits->level == SFT_LEVEL_STRICT;
     if (bad < len) {
         sft_error error;
         sfti_fail_byte(&error, SFT_HEADER_UTF8, SFTI_PREFIX + bad,
                        "expected UTF-8, found byte 0x%02x", (unsigned char)text[bad]);
         sfti_report(r, &error);
-        return r->first;
+        return;
     }
 
     /* The official spelling is read without a bound at each digit: none is read past the last
@@ -212,31 +321,30 @@ sft_code sfti_header_read(sfti_parser *r) {
     r->model->tensors.chunk = sfti_arena_array(r->arena, chunks, sizeof(sft_tensor *));
     if (!r->model->tensors.chunk) {
         sfti_report_memory(r, chunks * sizeof(sft_tensor *));
-        return r->first;
+        return;
     }
 
     lex->at = text;
     lex->end = text + len;
-    sfti_lex_space(lex);
-    if (lex->at > text && strict && !sfti_report_at(r, SFT_STRICT_FIRST_BYTE, text, NULL, "'{'"))
-        return r->first;
-    char c = sfti_lex_peek(lex);
+    char c = sfti_lex_space(lex);
+    if (lex->at > text && r->limits->level == SFT_LEVEL_STRICT
+        && !sfti_report_at(r, SFT_STRICT_FIRST_BYTE, text, NULL, "'{'"))
+        return;
     if (c != '{') {
         /* Another JSON value is the wrong thing; anything else is no JSON. */
         bool value = c == '[' || c == '"' || c == '-' || sfti_lex_digit(c) || c == 't'
                      || c == 'f' || c == 'n';
         sfti_report_at(r, value ? SFT_HEADER_NOT_OBJECT : SFT_JSON_SYNTAX, lex->at, NULL,
                        "a JSON object");
-        return r->first;
+        return;
     }
     lex->at++;
-    if (!read_members(r)) return r->first;
-
-    const char *rest = lex->at, *p = rest;
-    sfti_lex_space(lex);
-    while (p < lex->end && *p == ' ') p++;
-    if (lex->at < lex->end) report_trailing(r);
-    else if (strict && p < lex->end)
-        sfti_report_at(r, SFT_STRICT_PADDING, rest, NULL, "spaces only");
-    return r->first;
+    while (next_member(r, expected, &m)) {
+        sft_span name = m.escaped ? sfti_decoded(r, m.name) : m.name;
+        if (!name.data) return;
+        bool is_metadata = name.len == 12 && memcmp(name.data, "__metadata__", 12) == 0;
+        bool fine = is_metadata ? read_metadata(r, m.value) : read_tensor(r, name, m.name);
+        if (!fine && r->fatal) return;
+    }
+    if (!r->fatal) read_rest(r);
 }

@@ -43,9 +43,6 @@ bool sfti_report_memory(sfti_parser *r, uint64_t bytes);
 void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_span *name,
                  const char *text);
 
-/* A record at the end of the tensors, or NULL (reported). */
-sft_tensor *sfti_new_tensor(sfti_parser *r);
-
 /* Whether shape and dtype ask for the bytes there are, for dtypes of whole bytes; false
  * also for what only the general check can tell. */
 static inline bool sfti_plain_size(const sft_tensor *t) {
@@ -57,34 +54,19 @@ static inline bool sfti_plain_size(const sft_tensor *t) {
 
 /* Put a record whose dtype, shape and offsets are set at the end of the tensors; false:
  * reported. */
-static inline bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name) {
-    sft_tensor *t = sfti_new_tensor(r);
-    if (!t) return false;
-    *t = *tensor;
-    t->name = name;
-    t->offset = sfti_names_hash(name, r->seed);
-    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
-        r->unsorted = true;
-    if (t->begin != r->before.end || t->end < t->begin || !sfti_plain_size(t)) r->apart = true;
-    r->before.begin = t->begin;
-    r->before.end = t->end;
-    return true;
-}
+bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name);
 
 /* A key with escapes, decoded into the arena. data NULL: reported. */
 sft_span sfti_decoded(sfti_parser *r, sft_span text);
 
-/* A reader of the value at the cursor, one level deep. */
-void sfti_value_begin(const sfti_parser *r, sfti_json *json);
+/* A reader of the value at the cursor, in one or two open objects. */
+void sfti_value_begin(const sfti_parser *r, uint32_t depth, sfti_json *json);
 
 /* The value of one tensor entry, by the general path: any order, white space, escapes.
  * The cursor moves past it. False: reported; the cursor is past it if r->fatal is not set. */
 bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw_name);
 
-/* The value of __metadata__. As above. */
-bool sfti_metadata_read(sfti_parser *r);
-
 /* The whole text. */
-sft_code sfti_header_read(sfti_parser *r);
+void sfti_header_read(sfti_parser *r);
 
 #endif

@@ -52,14 +52,14 @@ void sfti_remark(sfti_parser *r, const char *note, const char *at, const sft_spa
 
 #define RESERVE_FROM ((size_t)1 << 20) /* bytes of a header */
 
-sft_tensor *sfti_new_tensor(sfti_parser *r) {
+bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name) {
     sfti_tensors *all = &r->model->tensors;
     uint64_t most = r->limits->max_tensors ? r->limits->max_tensors : UINT32_MAX - 1;
     /* cap counts entries of the shortest possible length */
     if (all->count >= most || sfti_never(all->count >= r->cap)) {
         sfti_report_at(r, SFT_TOO_MANY_TENSORS, r->lex.at, NULL, "no more tensors");
         r->fatal = true;
-        return NULL;
+        return false;
     }
     if (all->count % SFTI_CHUNK == 0) {
         /* Records, shapes and names of real headers take six to seven tenths of their text: large
@@ -68,13 +68,19 @@ sft_tensor *sfti_new_tensor(sfti_parser *r) {
             (void)sfti_arena_reserve(r->arena, r->text.len / 8 * 5);
         size_t left = r->cap - all->count, size = left < SFTI_CHUNK ? left : SFTI_CHUNK;
         sft_tensor *chunk = sfti_arena_array(r->arena, size, sizeof *chunk);
-        if (!chunk) {
-            sfti_report_memory(r, size * sizeof *chunk);
-            return NULL;
-        }
+        if (!chunk) return sfti_report_memory(r, size * sizeof *chunk);
         all->chunk[all->count / SFTI_CHUNK] = chunk;
     }
-    return sfti_tensor_at(all, all->count++);
+    sft_tensor *t = sfti_tensor_at(all, all->count++);
+    *t = *tensor;
+    t->name = name;
+    t->offset = sfti_names_hash(name, r->seed);
+    if (t->begin < r->before.begin || (t->begin == r->before.begin && t->end < r->before.end))
+        r->unsorted = true;
+    if (t->begin != r->before.end || t->end < t->begin || !sfti_plain_size(t)) r->apart = true;
+    r->before.begin = t->begin;
+    r->before.end = t->end;
+    return true;
 }
 
 sft_span sfti_decoded(sfti_parser *r, sft_span text) {
@@ -89,9 +95,9 @@ sft_span sfti_decoded(sfti_parser *r, sft_span text) {
     return text;
 }
 
-void sfti_value_begin(const sfti_parser *r, sfti_json *json) {
+void sfti_value_begin(const sfti_parser *r, uint32_t depth, sfti_json *json) {
     sfti_json_begin(json, r->text.data, r->text.len);
     json->at = r->lex.at;
-    json->depth = 1;
-    json->stack[0] = 1;
+    json->depth = depth;
+    json->stack[0] = 3;
 }

@@ -53,7 +53,7 @@ static sft_code check_operands(const cli_command *command, char **operands, size
 
 /* Help as programs of Windows are asked for it; no file there has such a name. */
 static bool asks_for_help(char **words, size_t count) {
-    return count == 1 && sfti_os_path_rule() == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
+    return count == 1 && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
 }
 
 static void run_command(cli *c, const cli_command *command, int argc, char **argv) {

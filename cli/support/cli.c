@@ -78,7 +78,7 @@ static sft_error with_hint(const cli *c, const char *path, const sft_error *err)
     if (err->os_errno != ENOENT || err->hint || written || !path) return hinted;
     cli_remote_guess(path, &hinted);
     /* How it was quoted: no name on Windows has " or *, few begin with '. */
-    if (!hinted.hint && sfti_os_path_rule() == SFTI_PATHS_WINDOWS) {
+    if (!hinted.hint && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS) {
         if (strchr(path, '"')) cli_hint(&hinted, CLI_HINT_QUOTE);
         else if (strchr(path, '*')) cli_hint(&hinted, CLI_HINT_PATTERN);
         else if (path[0] == '\'' || (path[0] && path[strlen(path) - 1] == '\''))

@@ -110,7 +110,7 @@ static os_kind kind_behind(const char *path, const char *name, os_kind kind) {
     const char *why;
     /* Windows opens a device for such a name ("con.sft"), which a folder of other systems may
      * list. */
-    bool device = kind == OS_FILE && sfti_os_path_rule() == SFTI_PATHS_WINDOWS
+    bool device = kind == OS_FILE && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS
                && !sfti_name_portable(sft_span_cstr(name), &why);
     if (kind != OS_LINK && !device) return kind;
     if (sfti_os_info_path(path, true, &info) != 0) return device ? OS_OTHER : kind;

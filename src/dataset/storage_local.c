@@ -41,7 +41,7 @@ static bool local_name_good(const char *name) {
         if (!slash) break;
         at = slash;
     }
-    return sfti_os_path_rule() != SFTI_PATHS_WINDOWS ||
+    return SFTI_OS_PATHS != SFTI_PATHS_WINDOWS ||
            sfti_name_portable(sft_span_cstr(name), &why);
 }
 

@@ -522,10 +522,6 @@ void sfti_os_cond_free(os_cond *cond) {
     fake.mutexes--;
 }
 
-sfti_path_rule sfti_os_path_rule(void) {
-    return SFTI_PATHS_POSIX;
-}
-
 void sfti_os_watch_signals(void) {}
 
 void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {

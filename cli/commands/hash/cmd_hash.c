@@ -176,7 +176,7 @@ static bool each_claimed(void *ctx, const sft_hash_result *result) {
 
 /* "\\host\share", "\\.\pipe\x", "\??\UNC\host": beyond this computer's files. "\\?\C:" is not. */
 static bool is_beyond_drives(const char *path) {
-    if (sfti_os_path_rule() != SFTI_PATHS_WINDOWS || !sfti_is_separator(path[0])) return false;
+    if (SFTI_OS_PATHS != SFTI_PATHS_WINDOWS || !sfti_is_separator(path[0])) return false;
     bool share = sfti_is_separator(path[1]), system = strncmp(path + 1, "??", 2) == 0;
     bool drive = share && path[2] == '?' && sfti_is_separator(path[3]) && path[4]
               && path[5] == ':';

@@ -29,21 +29,15 @@ struct sfti_block {
 #define ARENA_FIRST 4096
 #define ARENA_MOST ((size_t)1 << 20)
 
-static sfti_block *arena_block(sfti_arena *arena, size_t payload) {
-    uint64_t size;
-    if (!sfti_add(payload, sizeof(sfti_block), &size) || !sfti_fits_size(size)) return NULL;
-    sfti_block *block = sfti_take(&arena->alloc, (size_t)size);
-    if (!block) return NULL;
-    block->size = (size_t)size;
+bool sfti_arena_reserve(sfti_arena *arena, size_t size) {
+    uint64_t whole;
+    if (!sfti_add(size, sizeof(sfti_block), &whole) || !sfti_fits_size(whole)) return false;
+    sfti_block *block = sfti_take(&arena->alloc, (size_t)whole);
+    if (!block) return false;
+    block->size = (size_t)whole;
     block->before = arena->last;
     arena->last = block;
-    arena->bytes += size;
-    return block;
-}
-
-bool sfti_arena_reserve(sfti_arena *arena, size_t size) {
-    sfti_block *block = arena_block(arena, size);
-    if (!block) return false;
+    arena->bytes += whole;
     arena->at = (char *)(block + 1);
     arena->end = arena->at + size;
     return true;
@@ -53,20 +47,21 @@ void *sfti_arena_take_more(sfti_arena *arena, size_t size) {
     if (size > SIZE_MAX - 7) return NULL;
     if (size == 0) size = 1;
     size = (size + 7) & ~(size_t)7;
-    if (size > (size_t)(arena->end - arena->at)) {
-        /* Blocks grow with the arena, an eighth at a time, so that little is ever left over. */
-        uint64_t eighth = arena->bytes / 8;
-        size_t block = eighth < ARENA_MOST ? (size_t)eighth & ~(size_t)7 : ARENA_MOST;
-        if (block < ARENA_FIRST) block = ARENA_FIRST;
-        if (size > block / 2) { /* its own block; the current one stays in use */
-            sfti_block *own = arena_block(arena, size);
-            return own ? own + 1 : NULL;
-        }
-        if (!sfti_arena_reserve(arena, block)) return NULL;
+    char *at = arena->at, *end = arena->end;
+    if (size <= (size_t)(end - at)) {
+        arena->at += size;
+        return at;
     }
-    void *at = arena->at;
-    arena->at += size;
-    return at;
+    /* Blocks grow with the arena, an eighth at a time, so that little is ever left over. */
+    uint64_t eighth = arena->bytes / 8;
+    size_t block = eighth < ARENA_MOST ? (size_t)eighth & ~(size_t)7 : ARENA_MOST;
+    if (block < ARENA_FIRST) block = ARENA_FIRST;
+    bool own = size > block / 2; /* its own block; the current one stays in use */
+    if (!sfti_arena_reserve(arena, own ? size : block)) return NULL;
+    char *fresh = arena->at;
+    arena->at = own ? at : fresh + size;
+    if (own) arena->end = end;
+    return fresh;
 }
 
 void *sfti_arena_array(sfti_arena *arena, uint64_t count, size_t each) {

@@ -409,9 +409,8 @@ static sft_code not_beneath(sft_error *err) {
                        "found another");
 }
 
-/* info, if given, becomes what was opened. */
-static sft_code open_and_look(const char *path, const char *beneath, os_beneath how, int *fd,
-                              os_info *info, sft_error *err) {
+sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
+                           os_info *info, sft_error *err) {
     size_t len = beneath ? strlen(beneath) : 0;
     int error;
     *fd = -1;
@@ -442,11 +441,6 @@ static sft_code open_and_look(const char *path, const char *beneath, os_beneath 
     /* An index may name many files: whoever opens them looks for such a file once. */
     if (error == ENOENT && !beneath && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-}
-
-sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
-                           sft_error *err) {
-    return open_and_look(path, beneath, how, fd, NULL, err);
 }
 
 /* The file of sft_files, whose table is the program's: what it opens is checked. */
@@ -483,7 +477,7 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         if (info) *info = here;
         return code;
     }
-    sft_code code = open_and_look(path, how->beneath, OS_BENEATH_READ, &opened, &here, err);
+    sft_code code = sfti_open_beneath(path, how->beneath, OS_BENEATH_READ, &opened, &here, err);
     if (code) return code;
     code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, out, &here, err);
     if (code) {

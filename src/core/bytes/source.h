@@ -8,9 +8,9 @@
 /* A descriptor of a path. beneath NULL: sfti_os_open_read or, unless `how` follows links,
  * sfti_os_open_no_link. Else the path
  * begins with that folder, and the rest is opened beneath it: SFT_INDEX_PATH or, of a link
- * that `how` does not follow, SFT_IS_LINK. */
+ * that `how` does not follow, SFT_IS_LINK. info, if given, becomes what was opened. */
 sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how, int *fd,
-                           sft_error *err);
+                           os_info *info, sft_error *err);
 
 /* Reads of a path's file begin apart, as sfti_os_read_apart has it: a header and what is picked by
  * it are read exactly. From a long read on, or several that follow one another, the system reads

@@ -47,40 +47,33 @@ int sfti_journal_there(const char *path, os_info *there) {
     return sfti_journal_path(path, name) ? sfti_os_info_path(name, false, there) : ENOENT;
 }
 
-/* Without permission to look for the journal the file cannot be opened either, and a journal's name
- * is never too long. */
-static bool is_none(int error) {
-    static const int errors[] = { ENOENT, ENOTDIR, ENAMETOOLONG, EACCES, EPERM };
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
-        if (error == errors[i]) return true;
-    return false;
-}
-
-static sft_code check_at_path(const char *path, const os_info *fd_info, sft_span header,
-                              bool is_broken, const sft_allocator *alloc, bool *foreign,
-                              sft_error *err) {
-    os_info there;
-    int error = sfti_journal_there(path, &there);
-    if (error && is_none(error)) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
-    if (sfti_hook_journal)
-        return sfti_hook_journal(path, fd_info, header, is_broken, alloc, foreign, err);
-    return sfti_fail(err, SFT_EDIT_INTERRUPTED,
-                     "expected a file without the journal of an edit beside it, found one");
-}
-
 /* Usually there is no journal, and nothing else is done than to look for it next to the path and,
  * if the path is a link, next to its target. */
 sft_code sfti_file_edited(const char *path, const os_info *fd_info, sft_span header,
                           bool is_broken, const sft_allocator *alloc, bool *foreign,
                           sft_error *err) {
     char real[4096];
-    os_info name;
-    sft_code code = check_at_path(path, fd_info, header, is_broken, alloc, foreign, err);
-    if (code || fd_info->is_no_link) return code;
-    if (sfti_os_info_path(path, false, &name) || name.kind != OS_LINK) return SFT_OK;
-    if (sfti_os_real_path(path, real, sizeof real)) return SFT_OK;
-    return check_at_path(real, fd_info, header, is_broken, alloc, foreign, err);
+    os_info there;
+    for (const char *at = path;; at = real) {
+        sft_code code = SFT_OK;
+        int error = sfti_journal_there(at, &there);
+        switch (error) {
+        case 0:
+            if (sfti_hook_journal)
+                code = sfti_hook_journal(at, fd_info, header, is_broken, alloc, foreign, err);
+            else
+                code = sfti_fail(err, SFT_EDIT_INTERRUPTED, "expected a file without the journal "
+                                 "of an edit beside it, found one");
+            break;
+        /* Without permission to look for the journal the file cannot be opened either, and a
+         * journal's name is never too long. */
+        case ENOENT: case ENOTDIR: case ENAMETOOLONG: case EACCES: case EPERM: break;
+        default: return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
+        }
+        if (code || fd_info->is_no_link || at == real) return code;
+        if (sfti_os_info_path(path, false, &there) || there.kind != OS_LINK) return SFT_OK;
+        if (sfti_os_real_path(path, real, sizeof real)) return SFT_OK;
+    }
 }
 
 sft_code sft_edit_check(const char *path, const sft_allocator *alloc, sft_error *err) {

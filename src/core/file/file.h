@@ -19,16 +19,15 @@ struct sft_file {
 
 /* Options with defaults filled in. */
 typedef struct sfti_open {
-    sft_open_options options; /* alloc is not used; see below */
+    sft_open_options options; /* alloc is the one below: not to be copied */
     sft_allocator alloc;
     sfti_limits limits;
 } sfti_open;
 
-/* SFT_BAD_ARGUMENT for a size or an enum that makes no sense. */
-sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err);
-
-/* SFT_IO_MAP if what options.files claims is to be mapped. */
-sft_code sfti_open_mode(const char *path, const sfti_open *how, sft_error *err);
+/* SFT_BAD_ARGUMENT for a size or an enum that makes no sense; SFT_IO_MAP if the path (or NULL) is
+ * one that options.files claims, and is to be mapped. */
+sft_code sfti_open_settle(const char *path, const sft_open_options *options, sfti_open *out,
+                          sft_error *err);
 
 /* Private memory of a header, or part of it. */
 typedef struct sfti_header {
@@ -36,14 +35,10 @@ typedef struct sfti_header {
     size_t len, cap;
 } sfti_header;
 
-/* Step 1: the 8 length bytes, framed. prefix is zeroed past what was found, *found. */
-sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
-                           uint8_t prefix[SFTI_PREFIX], size_t *found, uint64_t *header_bytes,
-                           sft_error *err);
-
-/* Step 2: n bytes after the prefix. Memory is taken as bytes arrive where the source's size
- * is unknown. On failure nothing is held, but for SFT_HEADER_TRUNCATED: what was there. */
-sft_code sfti_header_load(const sft_source *source, uint64_t n, const sft_allocator *alloc,
+/* The 8 length bytes, framed, and the text behind them; in_place: only how long it is. Memory is
+ * taken as bytes arrive where the source's size is unknown. On failure nothing is held, but for
+ * SFT_HEADER_TRUNCATED: what was there. */
+sft_code sfti_header_load(const sft_source *source, const sfti_open *how, bool in_place,
                           sfti_header *out, sft_error *err);
 
 /* Whether the file of a path, as it was scanned, is in the middle of an edit

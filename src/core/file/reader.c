@@ -9,7 +9,8 @@
 
 /* ── Options ─────────────────────────────────────────────────────────────── */
 
-sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_error *err) {
+sft_code sfti_open_settle(const char *path, const sft_open_options *options, sfti_open *out,
+                          sft_error *err) {
     sft_open_options *o = &out->options;
     memset(out, 0, sizeof *out);
     sft_code code = sfti_take_open(options, o, err);
@@ -20,7 +21,12 @@ sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_e
     if ((unsigned)o->mode > SFT_AUTO)
         return sfti_misuse(err, "expected a mode from 0 to 3 in the open options, found %u",
                            (unsigned)o->mode);
+    if (path && o->mode != SFT_READ && o->mode != SFT_AUTO
+        && sfti_files_claim_beneath(o->files, path, o->beneath))
+        return sfti_fail(err, SFT_IO_MAP, "expected mode SFT_READ or SFT_AUTO for a path that is "
+                         "not the system's, found %u", (unsigned)o->mode);
     out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ sfti_os_resize, NULL };
+    o->alloc = &out->alloc;
     out->limits.level = o->level;
     out->limits.legacy = o->legacy;
     out->limits.max_header_bytes =
@@ -31,37 +37,25 @@ sft_code sfti_open_settle(const sft_open_options *options, sfti_open *out, sft_e
     return SFT_OK;
 }
 
-sft_code sfti_open_mode(const char *path, const sfti_open *how, sft_error *err) {
-    const sft_open_options *o = &how->options;
-    if (o->mode == SFT_READ || o->mode == SFT_AUTO
-        || !sfti_files_claim_beneath(o->files, path, o->beneath))
-        return SFT_OK;
-    return sfti_fail(err, SFT_IO_MAP, "expected mode SFT_READ or SFT_AUTO for a path that is not "
-                     "the system's, found %u", (unsigned)o->mode);
-}
-
 /* ── Header ──────────────────────────────────────────────────────────────── */
 
 #define HEADER_FIRST ((size_t)64 << 10) /* of a header whose end is not known to be there */
 
-sft_code sfti_header_frame(const sft_source *source, const sfti_limits *limits,
-                           uint8_t prefix[SFTI_PREFIX], size_t *found, uint64_t *header_bytes,
-                           sft_error *err) {
-    size_t want = source->size < SFTI_PREFIX ? (size_t)source->size : SFTI_PREFIX;
-    memset(prefix, 0, SFTI_PREFIX);
-    *header_bytes = 0;
-    sft_code code = sft_source_read(source, 0, prefix, want, found, err);
-    if (code) return code;
-    uint64_t size = *found < SFTI_PREFIX ? *found : source->size;
-    return sfti_frame(prefix, size, limits, header_bytes, err);
-}
-
-sft_code sfti_header_load(const sft_source *source, uint64_t header_bytes,
-                          const sft_allocator *alloc, sfti_header *out, sft_error *err) {
+sft_code sfti_header_load(const sft_source *source, const sfti_open *how, bool in_place,
+                          sfti_header *out, sft_error *err) {
+    const sft_allocator *alloc = &how->alloc;
     bool known = source->size != SFT_SIZE_UNKNOWN;
-    size_t n = (size_t)header_bytes;
-    sft_code code = SFT_OK;
+    uint8_t prefix[SFTI_PREFIX] = { 0 };
+    size_t least = source->size < SFTI_PREFIX ? (size_t)source->size : SFTI_PREFIX, found;
+    uint64_t header_bytes;
     memset(out, 0, sizeof *out);
+    sft_code code = sft_source_read(source, 0, prefix, least, &found, err);
+    if (code) return code;
+    code = sfti_frame(prefix, found < SFTI_PREFIX ? found : source->size, &how->limits,
+                      &header_bytes, err);
+    if (code) return code;
+    size_t n = (size_t)header_bytes;
+    if (in_place) out->len = n;
     while (out->len < n) {
         if (out->len == out->cap) {
             /* For all n bytes if they are known to be there; else half as much again as has
@@ -158,20 +152,13 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     file->source = source;
     file->level = how->limits.level;
 
-    uint8_t prefix[SFTI_PREFIX];
-    size_t found;
-    uint64_t n, seed[2];
-    sft_code code = sfti_header_frame(&file->source, &how->limits, prefix, &found, &n, err);
-    sft_span text = { "", code ? 0 : (size_t)n };
-    if (!code && in_place) {
-        text.data = (const char *)source.base + SFTI_PREFIX;
-    } else if (!code) {
-        sfti_header header;
-        code = sfti_header_load(&file->source, n, &file->alloc, &header, err);
-        file->header = header.data;
-        file->header_cap = header.cap;
-        if (header.data) text.data = header.data;
-    }
+    sfti_header header;
+    uint64_t seed[2];
+    sft_code code = sfti_header_load(&file->source, how, in_place, &header, err);
+    file->header = header.data;
+    file->header_cap = header.cap;
+    sft_span text = { header.data ? header.data : "", header.len };
+    if (!code && in_place) text.data = (const char *)source.base + SFTI_PREFIX;
     if (!code) {
         bool covered = source.size != SFT_SIZE_UNKNOWN && !how->options.header_only;
         sfti_seed_draw(file, seed);
@@ -196,11 +183,11 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     return code;
 }
 
-static sft_code open_begin(const sft_open_options *options, sfti_open *how, sft_file **out,
-                           sft_error *err) {
+static sft_code open_begin(const char *path, const sft_open_options *options, sfti_open *how,
+                           sft_file **out, sft_error *err) {
     if (!out) return sfti_misuse(err, "expected a place for the file, found NULL");
     *out = NULL;
-    return sfti_open_settle(options, how, err);
+    return sfti_open_settle(path, options, how, err);
 }
 
 /* Whether what was opened, or failed to, is in the middle of an edit. */
@@ -209,7 +196,7 @@ static sft_code file_unedited(const char *path, const os_info *info, const sfti_
     sft_span text = { NULL, 0 };
     if (code && (code < 100 || code >= 300)) return code;
     if (info->kind != OS_FILE || (!code && file_is_quiet(info, how))) return code;
-    if (*file) text = sft_file_header(*file);
+    if (*file) text = (*file)->model.text;
     sft_error own = SFT_ERROR_INIT;
     sft_code edited = sfti_file_edited(path, info, text, !*file, &how->alloc, NULL, &own);
     if (!edited) return code;
@@ -222,11 +209,9 @@ static sft_code file_unedited(const char *path, const os_info *info, const sfti_
 sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
                   sft_error *err) {
     sfti_open how;
-    sft_code code = open_begin(options, &how, out, err);
+    sft_code code = open_begin(path, options, &how, out, err);
     if (code) return code;
     if (!path) return sfti_misuse(err, "expected a path, found NULL");
-    code = sfti_open_mode(path, &how, err);
-    if (code) return code;
     for (int tries = 0; tries < 2; tries++) {
         sft_source source;
         os_info info;
@@ -245,7 +230,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
 sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sft_error *err) {
     sfti_open how;
     sft_source source;
-    sft_code code = open_begin(options, &how, out, err);
+    sft_code code = open_begin(NULL, options, &how, out, err);
     if (!code) code = sft_source_fd(fd, &how.alloc, &source, err);
     return code ? code : file_open(source, fd, false, &how, NULL, out, err);
 }
@@ -253,7 +238,7 @@ sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sf
 sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *options,
                          sft_file **out, sft_error *err) {
     sfti_open how;
-    sft_code code = open_begin(options, &how, out, err);
+    sft_code code = open_begin(NULL, options, &how, out, err);
     if (code) return code;
     if (!bytes && len) return sfti_misuse(err, "expected %zu bytes of memory, found NULL", len);
     if (how.options.mode == SFT_MAP_COW)
@@ -264,7 +249,7 @@ sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *
 sft_code sft_open_source(sft_source source, const sft_open_options *options, sft_file **out,
                          sft_error *err) {
     sfti_open how;
-    sft_code code = open_begin(options, &how, out, err);
+    sft_code code = open_begin(NULL, options, &how, out, err);
     if (!code && !sfti_source_usable(&source))
         code = sfti_misuse(err, "expected a source with read, found NULL");
     if (!code && how.options.mode != SFT_READ && how.options.mode != SFT_AUTO)

@@ -242,13 +242,8 @@ static void note_polyglots(sft_scan *scan, const scan_bytes *b, const scan_tail 
  * and the code SFT_OK. */
 static sft_code scan_header(sft_scan *scan, sft_source *source, const sfti_open *how,
                             bool *framed, sft_error *err) {
-    uint8_t prefix[SFTI_PREFIX];
-    size_t found;
-    uint64_t n;
     sft_error *verdict = &scan->error;
-    sft_code code =
-        sfti_header_frame(source, &how->limits, prefix, &found, &n, verdict);
-    if (!code) code = sfti_header_load(source, n, &scan->alloc, &scan->header, verdict);
+    sft_code code = sfti_header_load(source, how, false, &scan->header, verdict);
     if (code == SFT_HEADER_TRUNCATED && source->size == SFT_SIZE_UNKNOWN)
         source->size = SFTI_PREFIX + scan->header.len;
     *framed = !code;
@@ -452,9 +447,7 @@ sft_code sft_scan_open(const char *path, const sft_open_options *options, sft_sc
     if (!path || !out)
         return sfti_misuse(err, "expected a path and a place for the scan, found NULL");
     *out = NULL;
-    sft_code code = sfti_open_settle(options, &how, err);
-    if (code) return code;
-    code = sfti_open_mode(path, &how, err);
+    sft_code code = sfti_open_settle(path, options, &how, err);
     if (!code) code = sfti_source_open(path, &how.options, &source, NULL, &info, err);
     if (code) return code;
     code = scan_settled(source, &how, out, err);
@@ -468,7 +461,7 @@ sft_code sft_scan_open_source(sft_source source, const sft_open_options *options
     if (out) *out = NULL;
     if (!out || !sfti_source_usable(&source))
         code = sfti_misuse(err, "expected a source and a place for the scan, found NULL");
-    if (!code) code = sfti_open_settle(options, &how, err);
+    if (!code) code = sfti_open_settle(NULL, options, &how, err);
     if (!code) return scan_settled(source, &how, out, err);
     sft_source_close(&source);
     return code;

@@ -77,7 +77,7 @@ bool sfti_args_split(sfti_args *args, const char *line) {
 
 static bool wild_same(char a, char b) {
     sft_span one = { &a, 1 }, other = { &b, 1 };
-    return sfti_os_path_rule() == SFTI_PATHS_WINDOWS ? !sfti_name_compare_folded(one, other)
+    return SFTI_OS_PATHS == SFTI_PATHS_WINDOWS ? !sfti_name_compare_folded(one, other)
                                                      : a == b;
 }
 

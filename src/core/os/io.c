@@ -43,7 +43,7 @@ bool sfti_no_folder_sync(int error) {
 int sfti_sync_parent(const char *path) {
     char folder[4608];
     sft_span whole = sfti_path_trimmed(sft_span_cstr(path));
-    size_t len = sfti_rule_folder(sfti_os_path_rule(), whole);
+    size_t len = sfti_rule_folder(SFTI_OS_PATHS, whole);
     if (len == 0) path = "./", len = 2;
     if (len >= sizeof folder) return 0;
     memcpy(folder, path, len);
@@ -60,7 +60,7 @@ void sfti_seed_draw(const void *here, uint64_t seed[2]) {
 
 size_t sfti_path_escape(sft_span path, char *into, size_t cap, size_t *used) {
     size_t put = 0, read = 0;
-    bool whole = sfti_os_path_rule() != SFTI_PATHS_WINDOWS;
+    bool whole = SFTI_OS_PATHS != SFTI_PATHS_WINDOWS;
     for (*used = 0; *used < path.len && put < cap; *used += read) {
         sft_span rest = { path.data + *used, path.len - *used };
         const char *slash = whole ? NULL : memchr(rest.data, '\\', rest.len);

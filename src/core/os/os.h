@@ -19,7 +19,11 @@
 
 /* How paths are taken apart. What this host itself makes of them, as in sfti_os_real_path, has '/'
  * on every system. */
-sfti_path_rule sfti_os_path_rule(void);
+#if defined(_WIN32)
+#define SFTI_OS_PATHS SFTI_PATHS_WINDOWS
+#else
+#define SFTI_OS_PATHS SFTI_PATHS_POSIX
+#endif
 
 typedef enum os_kind { OS_FILE, OS_DIR, OS_LINK, OS_PIPE, OS_OTHER } os_kind;
 

@@ -10,13 +10,11 @@
 /* A smaller one would fill less than three quarters of a huge page. */
 #define LARGE_BLOCK ((size_t)3 << 19)
 
-static bool is_large(size_t size) {
-    return size >= LARGE_BLOCK && size <= SIZE_MAX / 2;
-}
-
 /* Bytes mapped for a large block: whole huge pages if the last is at least half full,
- * else small pages at the end. Depends on the size alone, for resizing knows no more. */
+ * else small pages at the end; 0: it is none. Depends on the size alone, for resizing knows no
+ * more. */
 static size_t large_length(size_t size) {
+    if (size < LARGE_BLOCK || size > SIZE_MAX / 2) return 0;
     size_t tail = size % OS_HUGE_PAGE;
     size_t unit = tail >= OS_HUGE_PAGE / 2 ? OS_HUGE_PAGE : 4096 * 16;
     return (size + unit - 1) / unit * unit;
@@ -109,8 +107,7 @@ bool sfti_os_huge_quick(char *at) {
     return thread_ns() - begin < HUGE_SLOW_NS;
 }
 
-static void *large_take(size_t size) {
-    size_t len = large_length(size);
+static void *large_take(size_t len) {
     char *again = kept_take(len);
     if (again) return again;
     size_t cap = len + OS_HUGE_PAGE;
@@ -126,32 +123,25 @@ static void *large_take(size_t size) {
     return at + before;
 }
 
-static void block_release(void *ptr, size_t size) {
-    if (is_large(size)) {
-        kept_put(ptr, large_length(size));
-    } else {
-        free(ptr);
-    }
-}
-
 void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     (void)ctx;
-    bool was_large = ptr && is_large(old_size), large = is_large(new_size);
-    if (new_size == 0) {
-        if (ptr) block_release(ptr, old_size);
+    if (!ptr) old_size = 0;
+    if (old_size < LARGE_BLOCK && new_size < LARGE_BLOCK) {
+        if (new_size > 0) return realloc(ptr, new_size);
+        free(ptr);
         return NULL;
     }
-    if (!was_large && !large) return realloc(ptr, new_size);
-    if (was_large && large) {
+    size_t have = large_length(old_size), want = large_length(new_size);
+    if (have && want) {
         /* A large block keeps its place when it shrinks within its map's length or gives up its
          * end. */
-        size_t have = large_length(old_size), want = large_length(new_size);
         if (want < have) (void)munmap((char *)ptr + want, have - want);
         if (want <= have) return ptr;
     }
-    void *fresh = large ? large_take(new_size) : malloc(new_size);
-    if (!fresh || !ptr) return fresh;
-    memcpy(fresh, ptr, old_size < new_size ? old_size : new_size);
-    block_release(ptr, old_size);
+    void *fresh = want ? large_take(want) : new_size > 0 ? malloc(new_size) : NULL;
+    if (!ptr || (!fresh && new_size > 0)) return fresh;
+    if (fresh) memcpy(fresh, ptr, old_size < new_size ? old_size : new_size);
+    if (have) kept_put(ptr, have);
+    else free(ptr);
     return fresh;
 }

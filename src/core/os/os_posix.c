@@ -17,10 +17,6 @@
 
 /* ── Looking ── */
 
-sfti_path_rule sfti_os_path_rule(void) {
-    return SFTI_PATHS_POSIX;
-}
-
 static void info_of_stat(const struct stat *st, os_info *out) {
     memset(out, 0, sizeof *out);
     out->kind = S_ISREG(st->st_mode)    ? OS_FILE
@@ -82,23 +78,21 @@ int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd) {
 }
 
 /* O_NONBLOCK so that a FIFO without a writer, or a device, does not hold up the open: not even
- * one that takes a leased file's name while we wait for that. */
-static int open_unheld(const char *path, int flags, int *fd) {
+ * one that takes a leased file's name while we wait for that. info, if given, becomes what was
+ * opened, whose reads then wait. */
+static int open_unheld(const char *path, int flags, int *fd, os_info *info) {
     uint32_t ms = 0;
     struct stat st;
+    int error;
     for (;;) {
-        int error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
-        if (error != EWOULDBLOCK && error != EAGAIN) return error;
+        error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+        if (error != EWOULDBLOCK && error != EAGAIN) break;
         /* What O_NONBLOCK tells of a regular file is a lease, which the open has asked its holder
          * to give back (the kernel sees to it after a while). */
         if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return error;
         if (!sfti_os_wait_more(&ms)) return EINTR;
     }
-}
-
-static int open_read(const char *path, int flags, int *fd, os_info *info) {
-    int error = open_unheld(path, O_RDONLY | flags, fd);
-    if (error) return error;
+    if (error || !info) return error;
     error = sfti_os_info_fd(*fd, info);
     if (!error && info->kind != OS_FILE) {
         int now = fcntl(*fd, F_GETFL);
@@ -110,20 +104,20 @@ static int open_read(const char *path, int flags, int *fd, os_info *info) {
 }
 
 int sfti_os_open_look(const char *path, int *fd, os_info *info) {
-    int error = open_read(path, O_NOFOLLOW, fd, info);
+    int error = open_unheld(path, O_RDONLY | O_NOFOLLOW, fd, info);
     info->is_no_link = !error;
-    return error == ELOOP ? open_read(path, 0, fd, info) : error;
+    return error == ELOOP ? open_unheld(path, O_RDONLY, fd, info) : error;
 }
 
 int sfti_os_open_read(const char *path, int *fd) {
-    os_info info = { .kind = OS_FILE };
-    return open_read(path, 0, fd, &info);
+    os_info info;
+    return open_unheld(path, O_RDONLY, fd, &info);
 }
 
 int sfti_os_open_no_link(const char *path, bool writable, int *fd) {
-    os_info info = { .kind = OS_FILE };
-    return writable ? open_unheld(path, O_RDWR | O_NOFOLLOW, fd)
-                    : open_read(path, O_NOFOLLOW, fd, &info);
+    os_info info;
+    return open_unheld(path, (writable ? O_RDWR : O_RDONLY) | O_NOFOLLOW, fd,
+                       writable ? NULL : &info);
 }
 
 /* Linux has freed the descriptor even when it was interrupted. */
@@ -209,7 +203,7 @@ int sfti_os_open_new(const char *path, uint32_t mode, int *fd) {
 }
 
 int sfti_os_open_write(const char *path, int *fd) {
-    return open_unheld(path, O_RDWR, fd);
+    return open_unheld(path, O_RDWR, fd, NULL);
 }
 
 int sfti_os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {

@@ -268,10 +268,6 @@ int sfti_os_win_path(const char *path, wchar_t **out) {
     return error;
 }
 
-sfti_path_rule sfti_os_path_rule(void) {
-    return SFTI_PATHS_WINDOWS;
-}
-
 int sfti_os_win_path_text(const wchar_t *wide, size_t count, char *out, size_t cap) {
     size_t skip = 0, len;
     bool unc = count >= 8 && wcsncmp(wide, long_unc, 8) == 0;

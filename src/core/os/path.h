@@ -6,17 +6,17 @@
 #include "os/os.h"
 
 static inline bool sfti_is_separator(char c) {
-    return sfti_rule_separates(sfti_os_path_rule(), c);
+    return sfti_rule_separates(SFTI_OS_PATHS, c);
 }
 
 static inline size_t sfti_root_len(const char *path) {
-    return sfti_rule_root(sfti_os_path_rule(), sft_span_cstr(path));
+    return sfti_rule_root(SFTI_OS_PATHS, sft_span_cstr(path));
 }
 
 /* Bytes of the folder that a path names, with the separator behind it; 0: it names none. The
  * file's name follows them. */
 static inline size_t sfti_folder_len(const char *path) {
-    return sfti_rule_folder(sfti_os_path_rule(), sft_span_cstr(path));
+    return sfti_rule_folder(SFTI_OS_PATHS, sft_span_cstr(path));
 }
 
 /* That folder, "." if it names none, with a NUL; false if it does not fit. */
@@ -31,33 +31,33 @@ static inline bool sfti_folder_copy(const char *path, char *out, size_t cap) {
 
 /* The last part; empty behind a separator. */
 static inline sft_span sfti_path_name(sft_span path) {
-    size_t folder = sfti_rule_folder(sfti_os_path_rule(), path);
+    size_t folder = sfti_rule_folder(SFTI_OS_PATHS, path);
     if (folder == 0) return path; /* which may be NULL */
     return (sft_span){ path.data + folder, path.len - folder };
 }
 
 /* Without the separators at its end, the root's but for. */
 static inline sft_span sfti_path_trimmed(sft_span path) {
-    return (sft_span){ path.data, sfti_rule_trimmed(sfti_os_path_rule(), path) };
+    return (sft_span){ path.data, sfti_rule_trimmed(SFTI_OS_PATHS, path) };
 }
 
 /* The folder that a path lies in, without the separator behind it: "" of "a", "a" of "a/b", "/" of
  * "/a". */
 static inline sft_span sfti_path_above(sft_span path) {
-    path.len = sfti_rule_folder(sfti_os_path_rule(), path);
+    path.len = sfti_rule_folder(SFTI_OS_PATHS, path);
     return sfti_path_trimmed(path);
 }
 
 /* What is put between a folder and a name; 0: nothing. */
 static inline char sfti_path_joint(sft_span folder) {
-    return sfti_rule_joint(sfti_os_path_rule(), folder);
+    return sfti_rule_joint(SFTI_OS_PATHS, folder);
 }
 
 /* Whether a path is folder/…; *rest is what is behind the separator. */
 static inline bool sfti_path_below(sft_span path, sft_span folder, sft_span *rest) {
     size_t at = folder.len;
     if (path.len < at || memcmp(path.data, folder.data, at) != 0) return false;
-    if (at == 0 && sfti_rule_root(sfti_os_path_rule(), path) > 0) return false;
+    if (at == 0 && sfti_rule_root(SFTI_OS_PATHS, path) > 0) return false;
     bool apart = sfti_path_joint(folder) != 0;
     if (apart && (at == path.len || !sfti_is_separator(path.data[at]))) return false;
     while (at < path.len && sfti_is_separator(path.data[at])) at++;

@@ -105,7 +105,7 @@ void sfti_work_end(sfti_import *im) {
 
 /* As sfti_name_inside, but parts may be empty or "." here, as ONNX writes "./weights". */
 static bool is_name_inside(sft_span name) {
-    const bool windows = sfti_os_path_rule() == SFTI_PATHS_WINDOWS;
+    const bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
     const char *why;
     if (name.len == 0 || name.data[0] == '/' || memchr(name.data, '\0', name.len)
         || memchr(name.data, '\\', name.len) || (name.len > 1 && name.data[1] == ':'))

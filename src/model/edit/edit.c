@@ -31,7 +31,7 @@ static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *o
     if (code) return code;
     open.mode = SFT_READ;
     open.header_only = false;
-    return sfti_open_settle(&open, how, err);
+    return sfti_open_settle(NULL, &open, how, err);
 }
 
 /* Where the Hugging Face cache keeps files under names that are their digests. */
@@ -63,7 +63,7 @@ static sft_code edit_open_folder(const char *path, const char *beneath, int *fd,
     folder[len] = '\0';
     if (beneath && len > strlen(beneath)) {
         folder[len - 1] = '\0';
-        return sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, fd, err);
+        return sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, fd, NULL, err);
     }
     int error = sfti_os_open_beneath(folder, "", OS_BENEATH_FOLDER, fd);
     return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : SFT_OK;
@@ -125,7 +125,7 @@ static sft_code edit_open_model(sft_edit *edit, sft_error *err) {
     sft_code code;
     if (edit->is_link) { /* what it leads to is read only, for a file of its own */
         const char *beneath = edit->open.beneath, *path = beneath ? edit->named : edit->path;
-        code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, &edit->fd, err);
+        code = sfti_open_beneath(path, beneath, OS_BENEATH_READ, &edit->fd, NULL, err);
         int error = code ? 0 : sfti_os_info_fd(edit->fd, &edit->info);
         if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     } else {

@@ -261,7 +261,7 @@ sft_code sft_repair_open(const char *path, const sft_open_options *options, sft_
     }
     sfti_open how;
     *out = NULL;
-    sft_code code = sfti_open_settle(options, &how, err);
+    sft_code code = sfti_open_settle(NULL, options, &how, err);
     if (code) return code;
     sft_repair *r = sfti_take(&how.alloc, sizeof *r);
     if (!r) return sfti_fail_memory(err, sizeof *r);

@@ -18,7 +18,7 @@ sft_code sfti_edit_open_file(const char *path, const char *beneath, bool writabl
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (seen.kind == OS_LINK) return open_swapped("a symbolic link", err);
     os_beneath how = writable ? OS_BENEATH_WRITE : OS_BENEATH_OWN;
-    sft_code code = sfti_open_beneath(path, beneath, how, fd, err);
+    sft_code code = sfti_open_beneath(path, beneath, how, fd, NULL, err);
     if (!code && (error = sfti_os_info_fd(*fd, info)) != 0)
         code = sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (!code && (seen.inode != info->inode || seen.device != info->device))

@@ -107,7 +107,7 @@ static sft_code index_top(index_reader *r) {
 
 /* Whether a name is to be one that every system takes. */
 static bool is_portable_wanted(const index_reader *r) {
-    bool here = !r->is_claimed && sfti_os_path_rule() == SFTI_PATHS_WINDOWS;
+    bool here = !r->is_claimed && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
     return here || r->options->open.level == SFT_LEVEL_STRICT;
 }
 
@@ -115,7 +115,7 @@ static sft_code shard_fail(const index_reader *r, uint64_t at, const char *expec
                            const char *why) {
     sfti_fail_byte(r->err, SFT_INDEX_PATH, at, "expected %s, found '%.*s'%s%s", expected,
                    (int)(name.len < 200 ? name.len : 200), name.data, *why ? ": " : "", why);
-    if (*why && sfti_os_path_rule() != SFTI_PATHS_WINDOWS) sfti_hint(r->err, SFT_HINT_LEVEL_STRICT);
+    if (*why && SFTI_OS_PATHS != SFTI_PATHS_WINDOWS) sfti_hint(r->err, SFT_HINT_LEVEL_STRICT);
     return SFT_INDEX_PATH;
 }
 

@@ -257,7 +257,7 @@ static void set_options(curl_exchange *x, void *headers, char *text) {
     if (request->ca_file) {
         lib->easy_setopt(easy, CURLOPT_CAINFO, request->ca_file);
         lib->easy_setopt(easy, CURLOPT_CAPATH, (const char *)NULL);
-    } else if (sfti_os_path_rule() == SFTI_PATHS_WINDOWS) { /* OpenSSL has no file there */
+    } else if (SFTI_OS_PATHS == SFTI_PATHS_WINDOWS) { /* OpenSSL has no file there */
         lib->easy_setopt(easy, CURLOPT_SSL_OPTIONS, CURL_NATIVE_CA);
     }
     if (strcmp(request->method, "POST") == 0) {

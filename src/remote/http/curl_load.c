@@ -45,7 +45,7 @@ static void load_curl(void) {
     };
     bool found = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++) {
-        found = rows[i].host == sfti_os_path_rule();
+        found = rows[i].host == SFTI_OS_PATHS;
         for (size_t k = 0; found && k < sizeof curl_symbols / sizeof *curl_symbols; k++) {
             os_function function =
                 sfti_os_library_function(rows[i].library, curl_symbols[k].name);

@@ -27,14 +27,15 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "corpus"))
 import driver
 import make
 
-# Where checks are made, and calls that report a failure: what they return when there is none.
+# Where checks are made, and calls that report a failure: what they return when there is none; None:
+# the same call with SFT_OK for the code.
 FILES = ["src/core/format/header.c", "src/core/format/parser.c", "src/core/format/entry.c",
          "src/core/format/model.c", "src/core/format/dtype.c", "src/core/base/json_lex.h", "src/core/base/json.c"]
 # What the driver runs of them: the sources in which macros and inline functions are mutated, too.
 REACHED = ["src/core", "src/model/set"]
 CALLS = {"sfti_fail": "SFT_OK", "sfti_fail_byte": "SFT_OK", "sfti_fail_at": "SFT_OK",
          "sfti_fail_tensor": "SFT_OK", "sfti_report_at": "true", "lex_failed": "true", "sfti_lex_fail": "true",
-         "entry_fail": "true", "entry_from_level": "true", "metadata_fail": "true",
+         "entry_fail": "true", "entry_from_level": "true", "pass_value": None,
          "report_tensor": "true", "json_wrong": "SFTI_JSON_NULL"}
 RULES = {"SFT_" + code.upper() for code in make.RULES.values() if not code.startswith("index_")}
 
@@ -163,7 +164,11 @@ def mutate(path, text, first):
         lonely = not bare[start:begin].strip()
         if not condition and lonely:
             condition = block_condition(bare, begin)
-        if condition and not choice:
+        if CALLS[name] is None:
+            instead = re.sub(r"\b(?:%s)\b" % "|".join(codes), "SFT_OK", text[begin:end])
+            edits.append((begin, "(%s ? %s : " % (on, instead)))
+            edits.append((end, ")"))
+        elif condition and not choice:
             edits.append((condition[0], "!%s && (" % on))
             edits.append((condition[1], ")"))
         elif lonely:

@@ -52,29 +52,6 @@ static inline bool sfti_lex_literal(sfti_lex *lex, const char *word, size_t len)
 
 /* ── Strings ── */
 
-/* Whether a byte ends a plain stretch of a string. */
-static inline bool sfti_lex_stop(char c) {
-    return c == '"' || c == '\\' || (unsigned char)c < 0x20;
-}
-
-/* First byte of interest at or after p: quote, backslash, control character or end. */
-static inline const char *sfti_lex_plain(const char *p, const char *end) {
-#if defined(__SSE2__)
-    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
-    const __m128i control = _mm_set1_epi8(0x1F);
-    for (; end - p >= 16; p += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(text, control), text);
-        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(text, quote));
-        stop = _mm_or_si128(stop, _mm_cmpeq_epi8(text, slash));
-        int mask = _mm_movemask_epi8(stop);
-        if (mask) return p + __builtin_ctz((unsigned)mask);
-    }
-#endif
-    while (p < end && !sfti_lex_stop(*p)) p++;
-    return p;
-}
-
 static inline int sfti_lex_hex_digit(char c) {
     if (sfti_lex_digit(c)) return c - '0';
     char lower = (char)(c | 0x20);
@@ -125,12 +102,24 @@ static inline bool sfti_lex_escape(sfti_lex *lex) {
 
 /* Cursor on the opening quote: text becomes what stands between the quotes. */
 static inline bool sfti_lex_string(sfti_lex *lex, sft_span *text, bool *escaped) {
-    const char *begin = ++lex->at;
+    const char *begin = ++lex->at, *p, *end = lex->end;
     *escaped = false;
     for (;;) {
-        lex->at = sfti_lex_plain(lex->at, lex->end);
-        if (lex->at >= lex->end)
-            return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "the end of a string");
+        /* To the next quote, backslash or control character. */
+        p = lex->at;
+#if defined(__SSE2__)
+        const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
+        const __m128i control = _mm_set1_epi8(0x1F);
+        for (int mask = 0; !mask && end - p >= 16; p += mask ? __builtin_ctz((unsigned)mask) : 16) {
+            __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
+            __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(text, control), text);
+            stop = _mm_or_si128(stop, _mm_cmpeq_epi8(text, quote));
+            mask = _mm_movemask_epi8(_mm_or_si128(stop, _mm_cmpeq_epi8(text, slash)));
+        }
+#endif
+        while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20) p++;
+        lex->at = p;
+        if (p >= end) return sfti_lex_fail(lex, SFT_JSON_SYNTAX, "the end of a string");
         if (*lex->at == '"') break;
         if (*lex->at != '\\')
             return sfti_lex_fail(lex, SFT_JSON_STRING, "an escaped control character");

@@ -310,15 +310,14 @@ void sfti_source_apart(const sft_source *source) {
 }
 
 /* A descriptor of the caller's keeps what he told the system of his reads. */
-static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *alloc,
+static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a,
                         sft_source *out, const os_info *info, sft_error *err) {
     /* A device named by a path may never end; a pipe that a file names may never begin. */
     bool endless = (owned && info->kind == OS_OTHER) || (beneath && info->kind != OS_FILE);
     if (info->kind == OS_DIR || endless) return not_a_file(info->kind, err);
-    sft_allocator a = sfti_allocator(alloc);
-    fd_source *s = sfti_take(&a, sizeof *s);
+    fd_source *s = sfti_take(a, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
-    s->alloc = a;
+    s->alloc = *a;
     bool regular = info->kind == OS_FILE;
     s->fd = regular && !owned ? sfti_os_positioned(fd) : fd;
     s->owned = owned || s->fd != fd;
@@ -386,7 +385,8 @@ sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_
     memset(out, 0, sizeof *out);
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
-    return wrap_fd(fd, false, false, alloc, out, &info, err);
+    sft_allocator own = sfti_allocator(alloc);
+    return wrap_fd(fd, false, false, &own, out, &info, err);
 }
 
 /* ── Paths ── */
@@ -465,10 +465,8 @@ static sft_code open_claimed(const char *path, const sft_open_options *how, sft_
 
 sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
                           os_info *info, sft_error *err) {
-    static const sft_open_options none = SFT_OPEN_OPTIONS_INIT;
     os_info here = { .kind = OS_OTHER };
     int opened = -1;
-    if (!how) how = &none;
     memset(out, 0, sizeof *out);
     if (fd) *fd = -1;
     if (sfti_files_claim_beneath(how->files, path, how->beneath)) {
@@ -496,5 +494,7 @@ sft_code sft_source_path(const char *path, const sft_open_options *options, sft_
     if (!path || !out)
         return sfti_misuse(err, "expected a path and a place for the source, found NULL");
     sft_code code = sfti_take_open(options, &own, err);
+    sft_allocator alloc = sfti_allocator(own.alloc);
+    own.alloc = &alloc;
     return code ? code : sfti_source_open(path, &own, out, NULL, NULL, err);
 }

@@ -21,7 +21,7 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
 void sfti_source_apart(const sft_source *source);
 
 /* Open a path as a source that owns its descriptor (close closes it and frees), by the alloc,
- * beneath and files of how; NULL: the system's file.
+ * which is not NULL, beneath and files of how.
  *   regular file              positioned reads, size known, safe for many threads
  *   pipe, character device    forward reads, SFT_SIZE_UNKNOWN; beneath: SFT_IO_NOT_FILE
  *   folder                    SFT_IO_NOT_FILE
@@ -29,7 +29,7 @@ void sfti_source_apart(const sft_source *source);
  *   anything else the system refuses: SFT_IO_OPEN
  *   claimed by files          as files opens it; of *info only kind OS_OTHER and size are set
  * *fd is the descriptor, for mapping, or -1; it stays the source's. *info is what it is.
- * Either may be NULL. alloc is copied; NULL = libc. On failure *out is zeroed. */
+ * Either may be NULL. alloc is copied. On failure *out is zeroed. */
 sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
                           os_info *info, sft_error *err);
 

@@ -30,7 +30,8 @@ static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIG
 
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
     static const char tail[] = ".sft-journal";
-    size_t folder = sfti_folder_len(path), name = strlen(path + folder), more = 0;
+    sft_span whole = sft_span_cstr(path);
+    size_t folder = sfti_rule_folder(SFTI_OS_PATHS, whole), name = whole.len - folder, more = 0;
     char digest[JOURNAL_DIGEST];
     if (name > JOURNAL_NAME_MOST) more = journal_digest(path + folder, &name, digest);
     if (folder + 1 + name + more + sizeof tail > SFTI_JOURNAL_PATH) return false;
@@ -42,21 +43,16 @@ bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
     return true;
 }
 
-int sfti_journal_there(const char *path, os_info *there) {
-    char name[SFTI_JOURNAL_PATH];
-    return sfti_journal_path(path, name) ? sfti_os_info_path(name, false, there) : ENOENT;
-}
-
 /* Usually there is no journal, and nothing else is done than to look for it next to the path and,
  * if the path is a link, next to its target. */
 sft_code sfti_file_edited(const char *path, const os_info *fd_info, sft_span header,
                           bool is_broken, const sft_allocator *alloc, bool *foreign,
                           sft_error *err) {
-    char real[4096];
+    char real[4096], name[SFTI_JOURNAL_PATH];
     os_info there;
     for (const char *at = path;; at = real) {
         sft_code code = SFT_OK;
-        int error = sfti_journal_there(at, &there);
+        int error = sfti_journal_path(at, name) ? sfti_os_info_path(name, false, &there) : ENOENT;
         switch (error) {
         case 0:
             if (sfti_hook_journal)

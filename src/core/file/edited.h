@@ -10,8 +10,6 @@
 /* Path of a file's journal into out; false if it does not fit. A long NAME is cut, and a hash of
  * all of it put behind. */
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]);
-/* What stands there; the errno. */
-int sfti_journal_there(const char *path, os_info *there);
 
 /* Whether a file that was just opened (as fd_info says) is in the middle of an edit: then
  * SFT_EDIT_INTERRUPTED. header is its text as read, or of data NULL: the file's own, which is

@@ -123,20 +123,10 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
     return SFT_OK;
 }
 
-/* No edit has written to the file since the folder was listed without its journal: whoever
- * writes makes it younger, and makes it old again only when all is written. A day, for clocks
- * that do not agree. */
-static bool file_is_quiet(const os_info *info, const sfti_open *how) {
-    const uint64_t day = 86400;
-    int64_t seconds = info->mtime_ns / 1000000000;
-    if (how->options.listed_s <= day || seconds < 0) return false;
-    return (uint64_t)seconds < how->options.listed_s - day;
-}
-
 /* Takes the source, whatever comes of it. fd: to map, or -1. in_place: the header is validated and
  * kept where base has it, for memory which the caller promised not to change; a map can change
- * under our eyes, so it is copied. info, if given and wanted, becomes that of after the header was
- * read. */
+ * under our eyes, so it is copied. info, if given, becomes that of after the header was read, if the
+ * file is younger then. */
 static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_open *how,
                           os_info *info, sft_file **out, sft_error *err) {
     sft_file *file = sfti_take(&how->alloc, sizeof *file);
@@ -166,8 +156,11 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
                                NULL, &file->arena, &file->model, err);
         file->complete = !code && covered;
     }
-    if (!code && info && fd >= 0 && file_is_quiet(info, how) && sfti_os_info_fd(fd, info))
-        info->mtime_ns = INT64_MAX;
+    os_info now;
+    if (!code && info && fd >= 0) {
+        if (sfti_os_info_fd(fd, &now)) info->mtime_ns = INT64_MAX;
+        else if (now.mtime_ns > info->mtime_ns) *info = now;
+    }
     if (!code && fd >= 0 && how->options.mode != SFT_READ)
         code = file_map(file, fd, how->options.mode, err);
     if (!code) {
@@ -190,21 +183,7 @@ static sft_code open_begin(const char *path, const sft_open_options *options, sf
     return sfti_open_settle(path, options, how, err);
 }
 
-/* Whether what was opened, or failed to, is in the middle of an edit. */
-static sft_code file_unedited(const char *path, const os_info *info, const sfti_open *how,
-                              sft_code code, sft_file **file, sft_error *err) {
-    sft_span text = { NULL, 0 };
-    if (code && (code < 100 || code >= 300)) return code;
-    if (info->kind != OS_FILE || (!code && file_is_quiet(info, how))) return code;
-    if (*file) text = (*file)->model.text;
-    sft_error own = SFT_ERROR_INIT;
-    sft_code edited = sfti_file_edited(path, info, text, !*file, &how->alloc, NULL, &own);
-    if (!edited) return code;
-    if (err) *err = own;
-    sft_close(*file);
-    *file = NULL;
-    return edited;
-}
+#define A_DAY 86400 /* in seconds, for clocks that do not agree */
 
 sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
                   sft_error *err) {
@@ -212,19 +191,34 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     sft_code code = open_begin(path, options, &how, out, err);
     if (code) return code;
     if (!path) return sfti_misuse(err, "expected a path, found NULL");
+    bool is_listed = how.options.listed_s > A_DAY;
+    os_info info;
     for (int tries = 0; tries < 2; tries++) {
         sft_source source;
-        os_info info;
         int fd = -1;
         code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
-        if (!code) {
-            code = file_open(source, fd, false, &how, &info, out, err);
-            code = file_unedited(path, &info, &how, code, out, err);
-        }
+        if (code) return code;
+        code = file_open(source, fd, false, &how, is_listed ? &info : NULL, out, err);
         /* The header came in two answers, the second of another file: nothing was given out yet. */
         if (code != SFT_REMOTE_CHANGED) break;
     }
-    return code;
+
+    /* Is what was opened, or failed to, in the middle of an edit? */
+    if ((code && (code < 100 || code >= 300)) || info.kind != OS_FILE) return code;
+    /* No edit has written to the file since the folder was listed without its journal: whoever
+     * writes makes it younger, and makes it old again only when all is written. */
+    int64_t changed_s = info.mtime_ns / 1000000000;
+    if (!code && is_listed && changed_s >= 0
+        && (uint64_t)changed_s < how.options.listed_s - A_DAY)
+        return SFT_OK;
+    sft_span text = code ? (sft_span){ NULL, 0 } : (*out)->model.text;
+    sft_error own = SFT_ERROR_INIT;
+    sft_code edited = sfti_file_edited(path, &info, text, code != SFT_OK, &how.alloc, NULL, &own);
+    if (!edited) return code;
+    if (err) *err = own;
+    sft_close(*out);
+    *out = NULL;
+    return edited;
 }
 
 sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sft_error *err) {

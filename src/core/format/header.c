@@ -184,15 +184,28 @@ static uint32_t place_string(const sfti_parser *r, sft_span text, bool escaped, 
     return place | SFTI_DECODED;
 }
 
-/* Pairs up to the closing brace. A value that is no string is told once, by the counting walk; the
- * second walk fails nowhere. */
-static bool read_pairs(sfti_parser *r) {
+/* A value that is no string is told once, by the walk that counts; the second walk fails nowhere.
+ * first: byte of the value. */
+static bool read_metadata(sfti_parser *r, char first) {
     static const char *const expected[] = { "a key in quotes", "':'" };
     uint64_t most = r->limits->max_metadata ? r->limits->max_metadata : UINT32_MAX - 1;
-    const char *begin = r->lex.at;
+    const char *at = r->lex.at;
     pair_walk walk = { NULL, NULL, 0, 0 };
     object_member m;
+    if (r->seen_metadata)
+        return sfti_report_at(r, SFT_METADATA_DUPLICATE, at, NULL, "one __metadata__")
+            && pass_value(r, 1, SFT_OK, NULL);
+    r->seen_metadata = true;
+    if (first == 'n' && r->limits->level == SFT_LEVEL_STRICT)
+        return pass_value(r, 1, SFT_STRICT_METADATA, "an object");
+    if (first == 'n') {
+        if (!pass_value(r, 1, SFT_OK, NULL)) return false;
+        sfti_remark(r, "metadata_null", at, NULL, "__metadata__ is null");
+        return true;
+    }
+    if (first != '{') return pass_value(r, 1, SFT_METADATA_TYPE, "an object");
     for (;;) {
+        r->lex.at = at + 1;
         while (next_member(r, expected, &m)) {
             sft_span value;
             sfti_pair pair = { .key = place_string(r, m.name, m.escaped, &walk) };
@@ -216,31 +229,11 @@ static bool read_pairs(sfti_parser *r) {
         walk.decoded = sfti_arena_array(r->arena, walk.decoded_bytes, 1);
         if (!walk.decoded) return sfti_report_memory(r, walk.decoded_bytes);
         walk.count = walk.decoded_bytes = 0;
-        r->lex.at = begin;
     }
     r->model->has_metadata = true;
     r->model->metadata = walk.pairs;
     r->model->decoded = walk.decoded;
     r->model->metadata_count = walk.count;
-    return true;
-}
-
-/* first: byte of the value. */
-static bool read_metadata(sfti_parser *r, char first) {
-    const char *at = r->lex.at;
-    if (r->seen_metadata)
-        return sfti_report_at(r, SFT_METADATA_DUPLICATE, at, NULL, "one __metadata__")
-            && pass_value(r, 1, SFT_OK, NULL);
-    r->seen_metadata = true;
-    if (first == '{') {
-        r->lex.at++;
-        return read_pairs(r);
-    }
-    if (first != 'n') return pass_value(r, 1, SFT_METADATA_TYPE, "an object");
-    if (r->limits->level == SFT_LEVEL_STRICT)
-        return pass_value(r, 1, SFT_STRICT_METADATA, "an object");
-    if (!pass_value(r, 1, SFT_OK, NULL)) return false;
-    sfti_remark(r, "metadata_null", at, NULL, "__metadata__ is null");
     return true;
 }
 

@@ -124,7 +124,8 @@ sft_code sfti_journal_recover(const char *path, const char *beneath, bool force,
     sft_edit_found state = SFT_EDIT_CLEAN;
     os_info there;
     recovery m = { .path = path, .fd = -1, .force = force, .no_sync = no_sync };
-    int error = sfti_journal_there(path, &there);
+    char name[SFTI_JOURNAL_PATH];
+    int error = sfti_journal_path(path, name) ? sfti_os_info_path(name, false, &there) : ENOENT;
     if (error && error != ENOENT)
         return sfti_io_fail(err, SFT_IO_READ, error, "look for the journal of an edit");
     if (found) *found = state;

@@ -53,6 +53,9 @@ static void test_memory(void **state) {
     sft_source_close(NULL);
 }
 
+static const sft_allocator plain = { sfti_os_resize, NULL };
+static const sft_open_options plain_how = { .size = sizeof plain_how, .alloc = &plain };
+
 static void test_file(void **state) {
     sft_error err = SFT_ERROR_INIT;
     sft_source source;
@@ -63,7 +66,7 @@ static void test_file(void **state) {
     (void)state;
     temp_write("file", "0123456789", 10);
     const char *path = temp_path("file");
-    assert_int_equal(sfti_source_open(path, NULL, &source, &fd, &info, &err), SFT_OK);
+    assert_int_equal(sfti_source_open(path, &plain_how, &source, &fd, &info, &err), SFT_OK);
     assert_true(fd >= 0);
     assert_int_equal(info.kind, OS_FILE);
     assert_int_equal(source.size, 10);
@@ -87,16 +90,16 @@ static void test_not_a_file(void **state) {
     sft_source source;
     (void)state;
     memset(&source, 1, sizeof source);
-    assert_int_equal(sfti_source_open(temp_path("none"), NULL, &source, NULL, NULL, &err),
+    assert_int_equal(sfti_source_open(temp_path("none"), &plain_how, &source, NULL, NULL, &err),
                      SFT_NOT_FOUND);
     assert_int_equal(err.code, SFT_NOT_FOUND);
     assert_int_equal(err.os_errno, ENOENT);
     assert_null(source.vtable);
-    assert_int_equal(sfti_source_open(temp_dir, NULL, &source, NULL, NULL, &err),
+    assert_int_equal(sfti_source_open(temp_dir, &plain_how, &source, NULL, NULL, &err),
                      SFT_IO_NOT_FILE);
     assert_string_equal(err.message, "expected a file, found a folder");
     temp_write("file", "", 0);
-    assert_int_equal(sfti_source_open(temp_path("file/x"), NULL, &source, NULL, NULL, &err),
+    assert_int_equal(sfti_source_open(temp_path("file/x"), &plain_how, &source, NULL, NULL, &err),
                      SFT_IO_OPEN);
     assert_int_equal(err.os_errno, ENOTDIR);
     assert_int_equal(sft_source_fd(-1, NULL, &source, &err), SFT_IO_OPEN);

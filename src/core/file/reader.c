@@ -125,8 +125,8 @@ static sft_code file_map(sft_file *file, int fd, sft_mode mode, sft_error *err) 
 
 /* Takes the source, whatever comes of it. fd: to map, or -1. in_place: the header is validated and
  * kept where base has it, for memory which the caller promised not to change; a map can change
- * under our eyes, so it is copied. info, if given, becomes that of after the header was read, if the
- * file is younger then. */
+ * under our eyes, so it is copied. info, if given, becomes that of after the header was read, if
+ * the file is younger then. */
 static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_open *how,
                           os_info *info, sft_file **out, sft_error *err) {
     sft_file *file = sfti_take(&how->alloc, sizeof *file);

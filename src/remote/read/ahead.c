@@ -22,7 +22,7 @@ static void ahead_run(void *ctx) {
     sfti_block_fetch(block, is_stream_open, stream);
     blocks->under_way--;
     if (block->state == SFTI_BLOCK_FAILED) {
-        sfti_stream_unplan(stream);
+        sfti_stream_unplan(stream, 0, UINT64_MAX);
         sfti_spans_clear(&stream->plan);
     }
     sfti_block_unref(block);
@@ -50,7 +50,7 @@ static bool ahead_cut(sfti_stream *stream, uint64_t *begin, uint64_t *end) {
         sfti_block *block = sfti_block_find(stream, span.begin, NULL, &gap_end);
         if (block) {
             block->spent = false;
-            sfti_spans_remove(&stream->plan, block->begin, block->end);
+            sfti_stream_unplan(stream, block->begin, block->end);
             continue;
         }
         if (span.end > gap_end) span.end = gap_end;
@@ -67,7 +67,7 @@ static bool ahead_add(sfti_stream *stream) {
     if (!ahead_cut(stream, &begin, &end)) return true;
     sfti_block *block = sfti_block_add(stream, begin, end, false);
     if (!block) return false;
-    sfti_spans_remove(&stream->plan, begin, end);
+    sfti_stream_unplan(stream, begin, end);
     block->task.run = ahead_run;
     block->task.ctx = block;
     blocks->under_way++;
@@ -77,10 +77,6 @@ static bool ahead_add(sfti_stream *stream) {
 
 void sfti_ahead_schedule(sfti_blocks *blocks) {
     bool added = true;
-    while (added && blocks->under_way < blocks->pool->connections) {
-        sfti_stream *stream = ahead_choose(blocks);
-        if (!stream) break;
-        added = ahead_add(stream);
-        if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
-    }
+    while (added && blocks->planned && blocks->under_way < blocks->pool->connections)
+        added = ahead_add(ahead_choose(blocks));
 }

@@ -42,10 +42,12 @@ void sfti_stream_plan(sfti_stream *stream) {
     blocks->planned_last = stream;
 }
 
-void sfti_stream_unplan(sfti_stream *stream) {
+void sfti_stream_unplan(sfti_stream *stream, uint64_t begin, uint64_t end) {
     sfti_blocks *blocks = stream->blocks;
     sfti_stream *before = NULL;
-    if (!stream->is_planned) return;
+    if (!stream->is_planned) return; /* there is nothing to fetch */
+    sfti_spans_remove(&stream->plan, begin, end);
+    if (sfti_spans_any(&stream->plan)) return;
     for (sfti_stream *at = blocks->planned; at != stream; at = at->next_planned) before = at;
     if (before) before->next_planned = stream->next_planned;
     else blocks->planned = stream->next_planned;

@@ -133,9 +133,10 @@ void sfti_block_drop(sfti_block *block);
 void sfti_block_unref(sfti_block *block);
 /* Fetch it on this thread, with the mutex given up meanwhile. */
 void sfti_block_fetch(sfti_block *block, bool (*go_on)(void *ctx), void *go_on_ctx);
-/* Put a stream into the list of those with spans to fetch. */
+/* Put a stream to whose plan spans were added into the list of those with spans to fetch; take what
+ * lies in [begin, end) out of its plan, and if nothing is left, out of that list. */
 void sfti_stream_plan(sfti_stream *stream);
-void sfti_stream_unplan(sfti_stream *stream);
+void sfti_stream_unplan(sfti_stream *stream, uint64_t begin, uint64_t end);
 /* Whether it was read lately. */
 bool sfti_stream_is_active(const sfti_stream *stream);
 

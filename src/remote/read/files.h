@@ -32,6 +32,11 @@ sft_code sfti_remote_source(sft_remote *remote, const char *name, bool (*go_on)(
                             void *go_on_ctx, sft_source *out, sft_remote_claim *claim,
                             sft_error *err);
 
+/* Who may keep a source of it when it is closed, once, if no more than its beginning was read and
+ * nothing failed: true, and the source is his. */
+void sfti_source_on_close(const sft_source *source, bool (*keep)(void *ctx, sft_source source),
+                          void *ctx);
+
 /* ── opened.c ── */
 
 sft_code sfti_opened_new(sft_remote *remote, sft_error *err);

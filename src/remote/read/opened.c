@@ -3,12 +3,10 @@
 
 #include "remote/read/pool.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #define OPENED_SLOTS 1024
 #define OPENED_AHEAD 256 /* sources that were opened ahead, and not taken */
-#define KEPT_HEAD ((uint64_t)128 << 10)
 #define KEPT_NS UINT64_C(1000000000)
 
 typedef enum ahead_state {
@@ -206,26 +204,6 @@ static sft_code opened_take(opened_file *file, bool *taken, sft_source *out, sft
 
 /* ── Closing ── */
 
-/* A source that its user has; the file lives as long as the remote. */
-typedef struct user_source {
-    opened_file *file;
-    sft_source inner;
-    atomic_bool used; /* read past its head, or it failed: it is not kept */
-} user_source;
-
-static sft_code user_source_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
-                          sft_error *err) {
-    user_source *given = ctx;
-    sft_code code = sft_source_read(&given->inner, offset, into, len, got, err);
-    if (code || offset > KEPT_HEAD || len > KEPT_HEAD - offset) atomic_store(&given->used, true);
-    return code;
-}
-
-static void user_source_expect(void *ctx, const sft_run *runs, size_t count) {
-    user_source *given = ctx;
-    sft_source_expect(&given->inner, runs, count);
-}
-
 /* With the mutex held: what was kept longer than a second is no longer. */
 static sft_source opened_drop_kept(struct sfti_opened *opened, bool all) {
     sft_source old = { NULL, NULL, 0, NULL, false };
@@ -238,51 +216,28 @@ static sft_source opened_drop_kept(struct sfti_opened *opened, bool all) {
     return old;
 }
 
-static void user_source_close(void *ctx) {
-    user_source *given = ctx;
-    opened_file *file = given->file;
+/* A source that its user closes, for who opens the file again. The file lives as long as the
+ * remote. */
+static bool opened_keep(void *ctx, sft_source source) {
+    opened_file *file = ctx;
     struct sfti_opened *opened = file->opened;
     sft_source old = { NULL, NULL, 0, NULL, false };
+    bool kept = false;
     sfti_os_mutex_lock(opened_mutex(opened));
-    if (!atomic_load(&given->used) && !opened->closing) {
+    if (!opened->closing) {
         old = opened_drop_kept(opened, true);
-        if (file->ahead == AHEAD_NONE) {
-            file->ahead = AHEAD_READY;
-            file->source = given->inner;
-            given->inner = (sft_source){ NULL, NULL, 0, NULL, false };
-            opened->kept = file;
-            opened->kept_ns = sfti_os_now_ns();
-            opened->ahead++;
-        }
+        kept = file->ahead == AHEAD_NONE;
+    }
+    if (kept) {
+        file->ahead = AHEAD_READY;
+        file->source = source;
+        opened->kept = file;
+        opened->kept_ns = sfti_os_now_ns();
+        opened->ahead++;
     }
     sfti_os_mutex_unlock(opened_mutex(opened));
     sft_source_close(&old);
-    sft_source_close(&given->inner);
-    sfti_release(&opened->remote->alloc, given, sizeof *given);
-}
-
-static uint32_t user_source_mode(void *ctx) {
-    return sft_source_mode(&((const user_source *)ctx)->inner);
-}
-
-static const sft_source_vtable user_source_vtable = {
-    sizeof(sft_source_vtable), user_source_read, user_source_close, user_source_expect,
-    user_source_mode
-};
-
-/* Takes the source, also on failure. */
-static sft_code give_source(opened_file *file, sft_source *source, sft_error *err) {
-    const sft_allocator *alloc = &file->opened->remote->alloc;
-    user_source *given = sfti_take(alloc, sizeof *given);
-    if (!given) {
-        sft_source_close(source);
-        return sfti_fail_memory(err, sizeof *given);
-    }
-    given->file = file;
-    given->inner = *source;
-    atomic_init(&given->used, false);
-    *source = (sft_source){ given, &user_source_vtable, given->inner.size, NULL, false };
-    return SFT_OK;
+    return kept;
 }
 
 /* ── Opening ── */
@@ -303,14 +258,16 @@ sft_code sfti_opened_open(sft_remote *remote, const char *name, const char *bene
     sft_source_close(&old);
     sfti_pool_start(remote->pool);
     if (code) return code;
-    if (taken) return file->claim.local ? SFT_OK : give_source(file, out, err);
-    code = sfti_remote_source(remote, name, NULL, NULL, out, &claim, err);
-    if (code) return code;
-    sfti_os_mutex_lock(opened_mutex(opened));
-    file->claim = claim;
-    file->known = true;
-    sfti_os_mutex_unlock(opened_mutex(opened));
-    return claim.local ? SFT_OK : give_source(file, out, err);
+    if (!taken) {
+        code = sfti_remote_source(remote, name, NULL, NULL, out, &claim, err);
+        if (code) return code;
+        sfti_os_mutex_lock(opened_mutex(opened));
+        file->claim = claim;
+        file->known = true;
+        sfti_os_mutex_unlock(opened_mutex(opened));
+    }
+    if (!file->claim.local) sfti_source_on_close(out, opened_keep, file);
+    return SFT_OK;
 }
 
 bool sft_remote_claims(sft_remote *remote, const char *name, sft_remote_claim *out) {

@@ -49,7 +49,7 @@ void sfti_block_copy(sfti_block *block, uint64_t begin, uint64_t end, char *into
     block->used = block->stream->blocks->tick;
     if (end == block->end && !block->page) block->spent = true;
     /* It may have been announced more than once, and is read once. */
-    sfti_spans_remove(&block->stream->plan, begin, end);
+    sfti_stream_unplan(block->stream, begin, end);
 }
 
 /* ── Pieces ── */
@@ -200,8 +200,7 @@ sft_code sfti_pieces_read(sfti_stream *stream, uint64_t *at, uint64_t end, char 
     all.into = into;
     all.base = *at;
     end = pieces_divide(&all, *at, end);
-    sfti_spans_remove(&stream->plan, *at, end);
-    if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
+    sfti_stream_unplan(stream, *at, end);
     pieces_share(&all);
     if (all.task_count > 0) {
         sfti_os_mutex_unlock(&pool->mutex);

@@ -7,6 +7,7 @@
 
 #include "base/endian.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define HEAD_FIRST ((size_t)128 << 10) /* asked for first: holds 97 of 100 headers */
@@ -16,6 +17,10 @@
 
 typedef struct remote_source {
     sft_remote *remote;
+    bool (*keep)(void *ctx, sft_source source); /* when it is closed; NULL: nobody keeps it */
+    void *keep_ctx;
+    atomic_bool used;   /* read past HEAD_FIRST, or it failed: it is not kept */
+    bool offline;       /* a scheme that has a switch of its own for it gives no URL */
     sfti_target target; /* requests get copies of it */
     uint64_t total;
     char *head; /* the file's beginning */
@@ -31,11 +36,6 @@ typedef struct remote_source {
     bool whole_busy;       /* a thread reads it */
     sfti_arena urls;
 } remote_source;
-
-/* A scheme that has a switch of its own for it gives no URL. */
-static bool is_offline(const remote_source *s) {
-    return s->remote->options.offline || !s->target.url;
-}
 
 /* ── Ranges ── */
 
@@ -59,41 +59,6 @@ static sft_code fetch_local(const remote_source *s, const char *path, sfti_fetch
     return code;
 }
 
-/* One exchange, with a copy of the target whose arena is this request's. `fetch` is freed by the
- * caller. */
-static sft_code fetch_once(remote_source *s, sfti_fetch *fetch, sft_error *err) {
-    sfti_pool *pool = s->remote->pool;
-    sfti_target target = s->target;
-    *target.sha256 = *target.commit = '\0';
-    target.arena = (sfti_arena){ .alloc = s->remote->alloc };
-    if (is_offline(s))
-        return sfti_fail_byte(err, SFT_REMOTE_OFFLINE, fetch->begin,
-                              "expected these bytes in a cache, found only the file's beginning");
-    sft_code code = sfti_pool_connect(pool, err);
-    if (code) return code;
-    code = sfti_http_range(&target, fetch, err);
-    sfti_pool_disconnect(pool);
-    /* What was found at another host is this file by what the redirect says of it. */
-    const char *sha256 = s->target.sha256, *commit = s->target.commit;
-    bool same = *sha256 ? strcmp(sha256, target.sha256) == 0
-                        : *commit && strcmp(commit, target.commit) == 0;
-    if (!code && target.local) code = fetch_local(s, target.local, fetch, err);
-    else if (!code && fetch->same_url && !same
-             && !sfti_url_same_origin(fetch->same_url, fetch->final_url))
-        code = sfti_fail_byte(err, SFT_REMOTE_CHANGED, fetch->begin, "expected the file that was "
-                              "opened, found one elsewhere of which nothing tells whether it is "
-                              "the same");
-    sfti_arena_free(&target.arena);
-    return code;
-}
-
-static sft_code fetch_check(const remote_source *s, const sfti_fetch *fetch, sft_error *err) {
-    if (fetch->got == fetch->end - fetch->begin && fetch->total == s->total) return SFT_OK;
-    return sfti_fail_byte(err, SFT_REMOTE_CHANGED, fetch->begin + fetch->got,
-                          "expected a file of %llu bytes, as it was when it was opened, found %llu",
-                          (unsigned long long)s->total, (unsigned long long)fetch->total);
-}
-
 /* With the mutex held: remember where a range was found, which changes when a signed URL has
  * expired, and what is to be compared with there. False: no memory, and what was known stays. */
 static bool source_learn(remote_source *s, sfti_fetch *fetch) {
@@ -110,26 +75,51 @@ static bool source_learn(remote_source *s, sfti_fetch *fetch) {
     return true;
 }
 
-/* A range, at the URL where the last one was found; if that has expired, by the file's own. */
+/* A range, at the URL where the last one was found; if that has expired, by the file's own. A
+ * server without ranges is asked for all there is, by the file's own. The target is copied: its
+ * arena is this request's. */
 static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into,
                              bool (*go_on)(void *ctx), void *go_on_ctx, sft_error *err) {
     remote_source *s = ctx;
+    sfti_pool *pool = s->remote->pool;
+    sfti_target target = s->target;
     sfti_answer same;
     sfti_fetch fetch = { .begin = begin, .end = end, .into = into, .same = &same,
-                         .go_on = go_on, .go_on_ctx = go_on_ctx };
-    os_mutex *mutex = &s->remote->pool->mutex;
-    sfti_os_mutex_lock(mutex);
+                         .first = s->no_ranges, .go_on = go_on, .go_on_ctx = go_on_ctx };
+    *target.sha256 = *target.commit = '\0';
+    target.arena = (sfti_arena){ .alloc = s->remote->alloc };
+    if (s->offline)
+        return sfti_fail_byte(err, SFT_REMOTE_OFFLINE, begin,
+                              "expected these bytes in a cache, found only the file's beginning");
+    sft_code code = sfti_pool_connect(pool, err);
+    if (code) return code;
+    sfti_os_mutex_lock(&pool->mutex);
     same = s->first;
-    fetch.same_url = s->first_url;
-    fetch.url = s->final_url;
-    sfti_os_mutex_unlock(mutex);
-    sft_code code = fetch_once(s, &fetch, err);
-    if (!code) code = fetch_check(s, &fetch, err);
-    if (!code) {
-        sfti_os_mutex_lock(mutex);
+    fetch.same_url = s->no_ranges ? NULL : s->first_url;
+    fetch.url = s->no_ranges ? NULL : s->final_url;
+    sfti_os_mutex_unlock(&pool->mutex);
+    code = sfti_http_range(&target, &fetch, err);
+    sfti_pool_disconnect(pool);
+
+    /* What was found at another host is this file by what the redirect says of it. */
+    const char *sha256 = s->target.sha256, *commit = s->target.commit;
+    bool is_same = *sha256 ? strcmp(sha256, target.sha256) == 0
+                           : *commit && strcmp(commit, target.commit) == 0;
+    if (!code && target.local) code = fetch_local(s, target.local, &fetch, err);
+    else if (!code && fetch.same_url && !is_same
+             && !sfti_url_same_origin(fetch.same_url, fetch.final_url))
+        code = sfti_fail_byte(err, SFT_REMOTE_CHANGED, begin, "expected the file that was opened, "
+                              "found one elsewhere of which nothing tells whether it is the same");
+    if (!code && (fetch.got != end - begin || fetch.total != s->total))
+        code = sfti_fail_byte(err, SFT_REMOTE_CHANGED, begin + fetch.got, "expected a file of %llu "
+                              "bytes, as it was when it was opened, found %llu",
+                              (unsigned long long)s->total, (unsigned long long)fetch.total);
+    if (!code && !s->no_ranges) {
+        sfti_os_mutex_lock(&pool->mutex);
         (void)source_learn(s, &fetch);
-        sfti_os_mutex_unlock(mutex);
+        sfti_os_mutex_unlock(&pool->mutex);
     }
+    sfti_arena_free(&target.arena);
     sfti_fetch_free(&fetch);
     return code;
 }
@@ -146,19 +136,6 @@ static sft_code whole_refuse(const remote_source *s, sft_error *err) {
     return SFT_REMOTE_RANGE;
 }
 
-static sft_code whole_fetch(remote_source *s, char **out, sft_error *err) {
-    sfti_fetch fetch = { .end = s->total, .same = &s->first, .first = true };
-    char *bytes = sfti_take(&s->remote->alloc, (size_t)s->total);
-    if (!bytes) return sfti_fail_memory(err, s->total);
-    fetch.into = bytes;
-    sft_code code = fetch_once(s, &fetch, err);
-    if (!code) code = fetch_check(s, &fetch, err);
-    sfti_fetch_free(&fetch);
-    if (code) sfti_release(&s->remote->alloc, bytes, (size_t)s->total);
-    else *out = bytes;
-    return code;
-}
-
 /* Read it whole, once; s->whole then stays. Other readers wait for the one that does. */
 static sft_code whole_read(remote_source *s, sft_error *err) {
     sfti_pool *pool = s->remote->pool;
@@ -171,7 +148,11 @@ static sft_code whole_read(remote_source *s, sft_error *err) {
     if (!code && !s->whole) {
         s->whole_busy = true;
         sfti_os_mutex_unlock(&pool->mutex);
-        code = whole_fetch(s, &whole, err);
+        whole = sfti_take(&s->remote->alloc, (size_t)s->total);
+        code = whole ? source_fetch(s, 0, s->total, whole, NULL, NULL, err)
+                     : sfti_fail_memory(err, s->total);
+        if (code) sfti_release(&s->remote->alloc, whole, (size_t)s->total);
+        if (code) whole = NULL;
         sfti_os_mutex_lock(&pool->mutex);
         s->whole = whole;
         s->whole_busy = false;
@@ -206,6 +187,7 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
     remote_source *s = ctx;
     uint64_t header;
     sft_code code = sfti_remote_check_process(s->remote, err);
+    if (code || offset > HEAD_FIRST || len > HEAD_FIRST - offset) atomic_store(&s->used, true);
     *got = 0;
     if (code || offset >= s->total) return code;
     if (len > s->total - offset) len = (size_t)(s->total - offset);
@@ -220,7 +202,10 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
         code = whole_read(s, err);
         if (!code) memcpy(rest, s->whole + from, (size_t)(end - from));
     }
-    if (code) return code;
+    if (code) {
+        atomic_store(&s->used, true);
+        return code;
+    }
     *got = len;
     if (!s->keep_header || from != s->head_len || from == end
         || !header_len(s->head, s->head_len, &header) || header != end)
@@ -238,12 +223,18 @@ static sft_code source_read(void *ctx, uint64_t offset, void *into, size_t len, 
 static void source_expect(void *ctx, const sft_run *runs, size_t count) {
     remote_source *s = ctx;
     bool here = !sfti_remote_check_process(s->remote, NULL);
-    if (here && !s->no_ranges && !is_offline(s)) sfti_stream_expect(&s->stream, runs, count);
+    if (here && !s->no_ranges && !s->offline) sfti_stream_expect(&s->stream, runs, count);
 }
+
+static const sft_source_vtable remote_source_vtable;
 
 static void source_close(void *ctx) {
     remote_source *s = ctx;
     sft_allocator alloc = s->remote->alloc;
+    bool (*keep)(void *ctx, sft_source source) = s->keep;
+    sft_source own = { s, &remote_source_vtable, s->total, NULL, false };
+    s->keep = NULL;
+    if (keep && !atomic_load(&s->used) && keep(s->keep_ctx, own)) return;
     if (s->stream.blocks) sfti_stream_end(&s->stream);
     sfti_release(&alloc, s->head, s->head_len);
     sfti_release(&alloc, s->whole, (size_t)s->total);
@@ -256,6 +247,13 @@ static void source_close(void *ctx) {
 static const sft_source_vtable remote_source_vtable = {
     sizeof(sft_source_vtable), source_read, source_close, source_expect, NULL
 };
+
+void sfti_source_on_close(const sft_source *source, bool (*keep)(void *ctx, sft_source source),
+                          void *ctx) {
+    remote_source *s = source->ctx;
+    s->keep = keep;
+    s->keep_ctx = ctx;
+}
 
 /* ── Opening ── */
 
@@ -358,7 +356,7 @@ static sft_code open_cached(remote_source *s, sfti_fetch fetch, bool *taken, sft
     if (!url) return sfti_fail_memory(err, strlen(s->target.name));
     bool found = sfti_header_cache_get(remote, url, &cached) && cached.len > 0;
     sft_code code = SFT_OK;
-    if (found && !is_offline(s)) code = open_compare(s, &fetch, &cached, &found, err);
+    if (found && !s->offline) code = open_compare(s, &fetch, &cached, &found, err);
     if (found) {
         s->total = cached.answer.total;
         s->head = cached.data;
@@ -384,6 +382,7 @@ static sft_code open_head(remote_source *s, const char *name, sfti_fetch fetch, 
     bool offline = code == SFT_REMOTE_OFFLINE && s->target.name;
     if (code && !offline) return code;
     if (s->target.local) return SFT_OK;
+    s->offline = remote->options.offline || !s->target.url;
     if (remote->options.cache) {
         sft_code cached = open_cached(s, fetch, &taken, err);
         if (cached || taken || s->target.local) return cached;

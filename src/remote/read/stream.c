@@ -38,7 +38,7 @@ void sfti_stream_end(sfti_stream *stream) {
     sfti_pool *pool = blocks->pool;
     sfti_os_mutex_lock(&pool->mutex);
     stream->closing = true;
-    sfti_stream_unplan(stream);
+    sfti_stream_unplan(stream, 0, UINT64_MAX);
     sfti_spans_clear(&stream->plan);
     while (stream->first) {
         sfti_block *block = stream->first;
@@ -56,21 +56,16 @@ void sfti_stream_end(sfti_stream *stream) {
 
 /* ── Reads in a row ── */
 
-static sfti_tail *tail_of(sfti_stream *stream, uint64_t begin) {
-    sfti_tail *oldest = stream->tails;
-    for (size_t i = 0; i < SFTI_TAILS; i++) {
-        sfti_tail *tail = &stream->tails[i];
-        if (tail->reads > 0 && tail->end == begin) return tail;
-        if (tail->used < oldest->used) oldest = tail;
-    }
-    memset(oldest, 0, sizeof *oldest);
-    return oldest;
-}
-
 /* With the mutex held, before [begin, end) is read: plan what will probably be read next. */
 static void tail_follow(sfti_stream *stream, uint64_t begin, uint64_t end) {
-    sfti_tail *tail = tail_of(stream, begin);
+    sfti_tail *tail = stream->tails, *oldest = tail, *behind = tail + SFTI_TAILS;
     uint64_t len = end - begin;
+    for (; tail < behind && (tail->reads == 0 || tail->end != begin); tail++)
+        if (tail->used < oldest->used) oldest = tail;
+    if (tail == behind) {
+        tail = oldest;
+        memset(tail, 0, sizeof *tail);
+    }
     tail->end = end;
     tail->used = stream->blocks->tick;
     if (++tail->reads < TAIL_READS || len >= STREAM_PIECES) return;
@@ -126,8 +121,7 @@ static sfti_block *stream_add_cut(sfti_stream *stream, uint64_t at, uint64_t rea
     if (reach - at > most + most / 2) reach = at + most;
     sfti_block *block = sfti_block_add(stream, at, reach, true);
     if (!block) return NULL;
-    sfti_spans_remove(&stream->plan, at, reach);
-    if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
+    sfti_stream_unplan(stream, at, reach);
     return block;
 }
 
@@ -164,8 +158,7 @@ static sft_code stream_step(sfti_stream *stream, uint64_t *at, uint64_t end, cha
     }
     if (!block) { /* no block holds any of them: straight into the reader's memory */
         if (end > gap_end) end = gap_end;
-        sfti_spans_remove(&stream->plan, *at, end);
-        if (!sfti_spans_any(&stream->plan)) sfti_stream_unplan(stream);
+        sfti_stream_unplan(stream, *at, end);
         sfti_os_mutex_unlock(&pool->mutex);
         sft_code failed = stream->fetch(stream->ctx, *at, end, into, NULL, NULL, err);
         sfti_os_mutex_lock(&pool->mutex);

@@ -8,14 +8,15 @@
 
 #define SFTI_HEADERS_MOST 16
 
-/* Headers of one request; texts are of the arena. */
+/* Headers of one request. Texts are not copied: they live as long as the exchange, as what is put
+ * into the arena does. */
 typedef struct sfti_headers {
     sfti_arena *arena;
     sft_pair at[SFTI_HEADERS_MOST];
     size_t count;
 } sfti_headers;
-/* name: static, in lower case. Values with controls are refused. False: full, or no memory. */
-bool sfti_headers_add(sfti_headers *headers, const char *name, sft_span value);
+/* name: static, in lower case. False: full, or the value has controls. */
+bool sfti_headers_add(sfti_headers *headers, const char *name, const char *value);
 
 typedef struct sfti_scheme sfti_scheme;
 
@@ -58,8 +59,8 @@ struct sfti_scheme {
     sft_code (*resolve)(sfti_target *target, sft_error *err);
     /* Add what proves who asks to a request, if its URL may have it: called for each hop. May be
      * NULL. */
-    sft_code (*authorize)(sfti_target *target, const char *url, uint64_t now_s,
-                          sfti_headers *headers, sft_error *err);
+    sft_code (*authorize)(sfti_target *target, const char *url, sfti_headers *headers,
+                          sft_error *err);
     /* Look at the answer of a hop, redirects included, while others may do so for other targets.
      * True: go no further, target->local has been set. May be NULL. */
     bool (*learn)(sfti_target *target, const char *url, const sfti_answer *answer);

@@ -87,10 +87,9 @@ sft_code sfti_remote_check_process(const sft_remote *remote, sft_error *err) {
 
 /* ── Headers ── */
 
-bool sfti_headers_add(sfti_headers *headers, const char *name, sft_span value) {
-    if (headers->count == SFTI_HEADERS_MOST || sfti_text_has_control(value)) return false;
-    char *copy = sfti_arena_copy(headers->arena, value.data, value.len);
-    if (!copy) return false;
-    headers->at[headers->count++] = (sft_pair){ sft_span_cstr(name), { copy, value.len } };
+bool sfti_headers_add(sfti_headers *headers, const char *name, const char *value) {
+    sft_span text = sft_span_cstr(value);
+    if (headers->count == SFTI_HEADERS_MOST || sfti_text_has_control(text)) return false;
+    headers->at[headers->count++] = (sft_pair){ sft_span_cstr(name), text };
     return true;
 }

@@ -144,16 +144,15 @@ static sft_code web_resolve(sfti_target *target, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code web_authorize(sfti_target *target, const char *url, uint64_t now_s,
-                              sfti_headers *headers, sft_error *err) {
+static sft_code web_authorize(sfti_target *target, const char *url, sfti_headers *headers,
+                              sft_error *err) {
     const web_target *own = target->own;
     const web_state *state = target->remote->state[SFTI_SCHEME_WEB];
     const char *value = NULL;
-    (void)now_s;
     if (own->basic && sfti_url_same_origin(url, target->url)) value = own->basic;
     else if (own->civitai && !own->has_token && sfti_url_same_origin(url, CIVITAI_ORIGIN))
         value = state->civitai;
-    if (value && !sfti_headers_add(headers, "authorization", sft_span_cstr(value)))
+    if (value && !sfti_headers_add(headers, "authorization", value))
         return sfti_misuse(err, "the token cannot be sent: expected plain text");
     return SFT_OK;
 }

@@ -13,20 +13,18 @@
 
 /* ── Texts ── */
 
-/* Controls become blanks. False: it was cut. */
-static bool copy_shown(sft_span value, char *out, size_t cap) {
+/* Controls become blanks, and what does not fit is cut. exact: what is compared or sent again is
+ * taken whole and as it is, or not at all. */
+static void copy_value(sft_span value, bool exact, char *out, size_t cap) {
     size_t len = value.len < cap ? value.len : cap - 1;
+    bool changed = len < value.len;
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)value.data[i];
-        out[i] = c < ' ' || c == 0x7f ? ' ' : (char)c;
+        bool control = c < ' ' || c == 0x7f;
+        out[i] = control ? ' ' : (char)c;
+        changed = changed || control;
     }
-    out[len] = '\0';
-    return len == value.len;
-}
-
-/* What is compared or sent again is taken whole or not at all. */
-static void copy_exact(sft_span value, char *out, size_t cap) {
-    if (!copy_shown(value, out, cap) || !sft_span_equal(value, sft_span_cstr(out))) *out = '\0';
+    out[exact && changed ? 0 : len] = '\0';
 }
 
 /* ── One header each ── */
@@ -40,44 +38,34 @@ typedef struct header_reader {
 } header_reader;
 
 /* "bytes a-b/total", "bytes a-b/ *" or "bytes * /total", without those blanks. */
-static bool parse_content_range(sft_span value, sfti_answer *out) {
-    uint64_t begin, last, total = SFT_SIZE_UNKNOWN;
-    if (!sfti_text_begins(value, "bytes") || value.len < 6) return false;
-    if (value.data[5] != ' ' && value.data[5] != '\t') return false;
-    value = sfti_text_trim(sfti_span_from(value, 5));
-    size_t slash = sfti_text_find(value, '/');
-    if (slash == value.len) return false;
-    sft_span range = sfti_text_trim((sft_span){ value.data, slash });
-    sft_span size = sfti_text_trim(sfti_span_from(value, slash + 1));
-    bool open = sfti_text_is(size, "*");
-    if (!open && (!sfti_text_uint(size, &total) || total == SFT_SIZE_UNKNOWN)) return false;
-    if (sfti_text_is(range, "*")) {
-        out->total = total;
-        return !open;
-    }
-    size_t dash = sfti_text_find(range, '-');
-    if (dash == range.len || !sfti_text_uint((sft_span){ range.data, dash }, &begin)
-        || !sfti_text_uint(sfti_span_from(range, dash + 1), &last)
-        || begin > last || last >= total)
-        return false;
-    out->has_range = true;
-    out->begin = begin;
-    out->end = last + 1;
-    out->total = total;
-    return true;
-}
-
 static void read_content_range(header_reader *r, sft_span value) {
-    sfti_answer *answer = r->answer, one = { .total = SFT_SIZE_UNKNOWN };
-    bool ok = parse_content_range(value, &one);
-    bool same = one.has_range == answer->has_range && one.begin == answer->begin
-             && one.end == answer->end && one.total == answer->total;
+    sfti_answer *answer = r->answer;
+    uint64_t begin = 0, last = 0, total = SFT_SIZE_UNKNOWN;
+    bool ok = sfti_text_begins(value, "bytes") && value.len > 5
+           && (value.data[5] == ' ' || value.data[5] == '\t');
+    value = sfti_text_trim(sfti_span_from(value, ok ? 5 : 0));
+    size_t slash = sfti_text_find(value, '/'), dash = sfti_text_find(value, '-');
+    sft_span range = sfti_text_trim((sft_span){ value.data, slash });
+    sft_span size = sfti_text_trim(sfti_span_from(value, slash + (slash < value.len)));
+    bool open = sfti_text_is(size, "*"), stretch = !sfti_text_is(range, "*");
+    ok = ok && slash < value.len && (open ? stretch : sfti_text_uint(size, &total))
+      && (open || total != SFT_SIZE_UNKNOWN);
+    if (stretch)
+        ok = ok && dash < range.len && sfti_text_uint((sft_span){ range.data, dash }, &begin)
+          && sfti_text_uint(sfti_span_from(range, dash + 1), &last) && begin <= last
+          && last < total;
+    bool has_range = ok && stretch;
+    if (!ok) total = SFT_SIZE_UNKNOWN;
+    if (!has_range) begin = 0;
+    uint64_t end = has_range ? last + 1 : 0;
+    bool same = has_range == answer->has_range && begin == answer->begin && end == answer->end
+             && total == answer->total;
     if (!ok || (r->has_content_range && !same)) answer->bad_range = true;
     r->has_content_range = true;
-    answer->has_range = one.has_range;
-    answer->begin = one.begin;
-    answer->end = one.end;
-    answer->total = one.total;
+    answer->has_range = has_range;
+    answer->begin = begin;
+    answer->end = end;
+    answer->total = total;
 }
 
 /* "5, 5" is what an intermediary makes of two that are equal. */
@@ -95,13 +83,13 @@ static void read_length(header_reader *r, sft_span value) {
 
 static void read_encoding(header_reader *r, sft_span value) {
     if (value.len > 0 && !sfti_text_is(value, "identity"))
-        (void)copy_shown(value, r->answer->encoding, sizeof r->answer->encoding);
+        copy_value(value, false, r->answer->encoding, sizeof r->answer->encoding);
 }
 
 static void read_media_type(header_reader *r, sft_span value) {
     sfti_answer *answer = r->answer;
     sft_span type = sfti_text_trim((sft_span){ value.data, sfti_text_find(value, ';') });
-    (void)copy_shown(type, answer->type, sizeof answer->type);
+    copy_value(type, false, answer->type, sizeof answer->type);
     for (char *p = answer->type; *p; p++) *p = sfti_lower(*p);
     answer->multipart = strcmp(answer->type, "multipart/byteranges") == 0;
 }
@@ -115,7 +103,7 @@ static void read_redirect(header_reader *r, sft_span value) {
         r->no_memory = true;
         return;
     }
-    (void)copy_shown(value, answer->location, value.len + 1);
+    copy_value(value, false, answer->location, value.len + 1);
 }
 
 static void read_retry_after(header_reader *r, sft_span value) {
@@ -137,7 +125,7 @@ static void read_reset(header_reader *r, sft_span value) {
 
 static void read_commit(header_reader *r, sft_span value) {
     char *commit = r->answer->commit;
-    copy_exact(value, commit, sizeof r->answer->commit);
+    copy_value(value, true, commit, sizeof r->answer->commit);
     for (char *p = commit; *p; p++) {
         *p = sfti_lower(*p);
         if (sfti_hex_digit(*p) < 0) *commit = '\0';
@@ -148,7 +136,7 @@ static void read_linked_etag(header_reader *r, sft_span value) {
     if (value.len >= 2 && memcmp(value.data, "W/", 2) == 0) value = sfti_span_from(value, 2);
     if (value.len >= 2 && value.data[0] == '"' && value.data[value.len - 1] == '"')
         value = (sft_span){ value.data + 1, value.len - 2 };
-    copy_exact(value, r->answer->linked_etag, sizeof r->answer->linked_etag);
+    copy_value(value, true, r->answer->linked_etag, sizeof r->answer->linked_etag);
 }
 
 static void read_linked_size(header_reader *r, sft_span value) {
@@ -159,7 +147,7 @@ static void read_linked_size(header_reader *r, sft_span value) {
 static void read_link(header_reader *r, sft_span value) {
     sft_span next = sfti_link_next(value);
     if (next.data && !*r->answer->next)
-        copy_exact(next, r->answer->next, sizeof r->answer->next);
+        copy_value(next, true, r->answer->next, sizeof r->answer->next);
 }
 
 static void read_disposition(header_reader *r, sft_span value) {
@@ -229,22 +217,6 @@ static int64_t seconds_until(const sfti_answer *answer, uint64_t value, bool abs
     return value < RESET_MOST_S ? (int64_t)value : RESET_MOST_S;
 }
 
-static int64_t wait_asked_for(const header_reader *r) {
-    uint64_t seconds;
-    int64_t at, wait = r->limit_s, other = -1;
-    if (r->retry_after.data && sfti_text_uint(r->retry_after, &seconds))
-        other = seconds_until(r->answer, seconds, false);
-    else if (r->retry_after.data && sfti_http_date(r->retry_after, &at))
-        other = seconds_until(r->answer, (uint64_t)at, true);
-    if (other > wait) wait = other;
-    if (r->remaining == 0 && r->reset != UINT64_MAX) {
-        /* Some tell a time of the calendar. */
-        other = seconds_until(r->answer, r->reset, r->reset > RESET_MOST_S) + 1;
-        if (other > wait) wait = other;
-    }
-    return wait;
-}
-
 bool sfti_answer_read(sfti_answer *answer, int status, const sft_pair *headers, size_t count) {
     header_reader r = { .answer = answer, .limit_s = -1, .remaining = UINT64_MAX,
                         .reset = UINT64_MAX };
@@ -260,10 +232,20 @@ bool sfti_answer_read(sfti_answer *answer, int status, const sft_pair *headers, 
         sft_span value = sfti_text_trim(headers[i].value);
         char *out = (char *)answer + row->at;
         if (row->read) row->read(&r, value);
-        else if (row->exact) copy_exact(value, out, row->size);
-        else (void)copy_shown(value, out, row->size);
+        else copy_value(value, row->exact, out, row->size);
     }
-    answer->wait_s = wait_asked_for(&r);
+
+    /* How long the server asks to wait: the longest time it tells. */
+    uint64_t seconds;
+    int64_t at, waits[3] = { r.limit_s, -1, -1 };
+    if (r.retry_after.data && sfti_text_uint(r.retry_after, &seconds))
+        waits[1] = seconds_until(answer, seconds, false);
+    else if (r.retry_after.data && sfti_http_date(r.retry_after, &at))
+        waits[1] = seconds_until(answer, (uint64_t)at, true);
+    if (r.remaining == 0 && r.reset != UINT64_MAX) /* some tell a time of the calendar */
+        waits[2] = seconds_until(answer, r.reset, r.reset > RESET_MOST_S) + 1;
+    for (int i = 0; i < 3; i++)
+        if (waits[i] > answer->wait_s) answer->wait_s = waits[i];
     return !r.no_memory;
 }
 
@@ -325,17 +307,13 @@ void sfti_answer_body(sfti_answer *answer, sft_span body) {
 
 /* ── Whether two are of one state ── */
 
-static bool is_strong(const char *etag) {
-    return *etag && strncmp(etag, "W/", 2) != 0;
-}
-
 bool sfti_answer_same(const sfti_answer *a, const sfti_answer *b) {
     bool both_known = a->total != SFT_SIZE_UNKNOWN && b->total != SFT_SIZE_UNKNOWN;
     if (both_known && a->total != b->total) return false;
-    if (is_strong(a->etag) && is_strong(b->etag)) return strcmp(a->etag, b->etag) == 0;
+    bool weak_a = strncmp(a->etag, "W/", 2) == 0, weak_b = strncmp(b->etag, "W/", 2) == 0;
+    if (*a->etag && !weak_a && *b->etag && !weak_b) return strcmp(a->etag, b->etag) == 0;
     /* Weak ones tell more than nothing where there are no dates. */
     if (!*a->modified && !*b->modified && *a->etag && *b->etag)
-        return strcmp(a->etag + (is_strong(a->etag) ? 0 : 2),
-                      b->etag + (is_strong(b->etag) ? 0 : 2)) == 0;
+        return strcmp(a->etag + (weak_a ? 2 : 0), b->etag + (weak_b ? 2 : 0)) == 0;
     return strcmp(a->modified, b->modified) == 0;
 }

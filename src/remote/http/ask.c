@@ -17,14 +17,11 @@ typedef struct ask_taker {
     bool too_large, no_memory;
 } ask_taker;
 
-static bool ask_accepts(void *ctx, const sfti_answer *answer) {
-    const ask_taker *t = ctx;
-    return (answer->status >= 200 && answer->status < 300)
-        || (answer->status == 404 && t->ask->missing_ok);
-}
-
-static bool ask_head(void *ctx, const sfti_answer *answer) {
+static bool ask_head(void *ctx, const sfti_answer *answer, bool *accepted) {
     ask_taker *t = ctx;
+    *accepted = (answer->status >= 200 && answer->status < 300)
+             || (answer->status == 404 && t->ask->missing_ok);
+    if (!*accepted) return false;
     t->body->len = 0;
     t->answer = answer;
     t->too_large = answer->length != SFT_SIZE_UNKNOWN && answer->length > t->ask->most;
@@ -65,7 +62,7 @@ static sft_code ask_of(sft_remote *remote, sfti_target *target, const sfti_ask *
         .remote = remote, .target = target, .url = ask->url ? ask->url : target->url,
         .accept = ask->accept, .post = ask->body, .total_ms = ask->total_ms,
         .same_host = ask->same_host, .answer = answer,
-        .taker = { &taker, ask_accepts, ask_head, ask_body, ask_end },
+        .taker = { &taker, ask_head, ask_body, ask_end },
     };
     sfti_answer_begin(answer, &remote->alloc);
     body->len = 0;

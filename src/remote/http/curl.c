@@ -34,17 +34,12 @@ typedef struct curl_pool {
     uint64_t process;
 } curl_pool;
 
-static bool knows_origin(const curl_session *session, uint64_t origin) {
-    for (size_t i = 0; i < ORIGINS; i++)
-        if (session->origins[i] == origin) return true;
-    return false;
-}
-
 /* An idle one, if possible one that has been at the request's origin; else a new one. */
 static curl_session *take_session(curl_pool *pool, const sft_http_request *request) {
     curl_session **found = NULL;
     sfti_url url;
     uint64_t origin = 0;
+    bool known = false; /* that origin, to the one that was found */
     if (sfti_url_parse(request->url, &url)) {
         origin = UINT64_C(14695981039346656037);
         for (size_t i = 0; i < url.host.len; i++)
@@ -56,12 +51,10 @@ static curl_session *take_session(curl_pool *pool, const sft_http_request *reque
     /* A child of fork() must not touch the connections of its parent, not even to close them. */
     if (pool->process != sfti_os_process()) pool->idle = NULL;
     pool->process = sfti_os_process();
-    for (curl_session **at = &pool->idle; *at; at = &(*at)->next) {
+    for (curl_session **at = &pool->idle; *at && !known; at = &(*at)->next) {
         if ((*at)->public_only != request->public_only) continue;
-        if (!found) found = at;
-        if (!knows_origin(*at, origin)) continue;
-        found = at;
-        break;
+        for (size_t i = 0; i < ORIGINS && !known; i++) known = (*at)->origins[i] == origin;
+        if (known || !found) found = at;
     }
     curl_session *session = found ? *found : NULL;
     if (found) *found = session->next;
@@ -77,7 +70,7 @@ static curl_session *take_session(curl_pool *pool, const sft_http_request *reque
             return NULL;
         }
     }
-    if (!knows_origin(session, origin)) {
+    if (!known) {
         memmove(session->origins + 1, session->origins, (ORIGINS - 1) * sizeof *session->origins);
         session->origins[0] = origin;
     }
@@ -92,6 +85,7 @@ typedef struct curl_exchange {
     const sft_http_request *request;
     const sft_http_receiver *receiver;
     sft_buffer lines;      /* of the head that is arriving, ends of lines as '\n' */
+    size_t line_count;
     size_t header_bytes;   /* of all heads, those of 1xx too */
     int status;            /* of that head */
     uint64_t received;     /* bytes of the body */
@@ -105,30 +99,26 @@ typedef struct curl_exchange {
 /* The end of a head: false ends the transfer. The receiver gets the name and value of each line; a
  * line that continues another is left out. */
 static bool end_head(curl_exchange *x) {
-    sfti_arena arena = { .alloc = x->lines.alloc };
-    sft_pair *pairs = NULL;
-    size_t count = 0, cap = 0;
+    sft_buffer pairs = { .alloc = x->lines.alloc };
+    size_t count = 0;
     if (x->status < 200 && x->status != 101) return true; /* more is to come */
     if (x->skip_tunnel) {
         x->skip_tunnel = false;
         return true;
     }
     x->has_head = true;
+    x->no_memory = !sfti_buffer_reserve(&pairs, x->line_count * sizeof(sft_pair));
+    sft_pair *at = (sft_pair *)(void *)pairs.data;
     for (sft_span rest = { x->lines.data, x->lines.len }; !x->no_memory && rest.len > 0;) {
         sft_span line = { rest.data, sfti_text_find(rest, '\n') };
         size_t colon = sfti_text_find(line, ':');
         rest = sfti_span_from(rest, line.len + (line.len < rest.len));
         if (colon == line.len || colon == 0 || *line.data == ' ' || *line.data == '\t') continue;
-        sft_pair *more = sfti_arena_grow(&arena, pairs, count, 1, &cap, sizeof *pairs);
-        x->no_memory = !more;
-        if (!more) break;
-        pairs = more;
-        pairs[count++] = (sft_pair){ { line.data, colon },
-                                     sfti_text_trim(sfti_span_from(line, colon + 1)) };
+        at[count++] = (sft_pair){ { line.data, colon },
+                                  sfti_text_trim(sfti_span_from(line, colon + 1)) };
     }
-    x->unwanted = !x->no_memory
-               && !x->receiver->head(x->receiver->ctx, x->status, pairs, count);
-    sfti_arena_free(&arena);
+    x->unwanted = !x->no_memory && !x->receiver->head(x->receiver->ctx, x->status, at, count);
+    sft_buffer_free(&pairs);
     return !x->no_memory && !x->unwanted;
 }
 
@@ -151,9 +141,10 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
         line = sfti_text_trim(sfti_span_from(line, sfti_text_find(line, ' ')));
         line.len = sfti_text_find(line, ' ');
         x->status = line.len == 3 && sfti_text_uint(line, &status) ? (int)status : 0;
-        x->lines.len = 0;
+        x->lines.len = x->line_count = 0;
         return all;
     }
+    x->line_count++;
     x->no_memory = !sfti_buffer_put(&x->lines, line.data, line.len)
                 || !sfti_buffer_put(&x->lines, "\n", 1);
     return x->no_memory ? 0 : all;
@@ -269,29 +260,28 @@ static void set_options(curl_exchange *x, void *headers, char *text) {
 
 /* ── Headers that are sent ── */
 
-static bool add_line(const sfti_curl *lib, void **list, const char *line) {
-    void *more = lib->slist_append(*list, line);
-    if (more) *list = more;
-    return more != NULL;
-}
-
 /* libcurl adds some of its own unless they are given without a value. */
 static void *make_headers(const sfti_curl *lib, const sft_http_request *request,
                           const sft_allocator *alloc) {
+    static const sft_pair expect = { { "expect", 6 }, { "", 0 } };
+    static const sft_pair any = { { "accept", 6 }, { "", 0 } };
     sft_buffer line = { .alloc = *alloc };
     void *list = NULL;
-    bool accept = false, ok = add_line(lib, &list, "expect:");
-    for (size_t i = 0; ok && i < request->header_count; i++) {
-        sft_pair header = request->headers[i];
-        bool empty = header.value.len == 0;
-        accept = accept || sfti_text_is(header.key, "accept");
+    bool accept = false, ok = true;
+    for (size_t i = 0; ok && i < request->header_count + 2 - accept; i++) {
+        bool given = i > 0 && i <= request->header_count;
+        sft_pair header = given ? request->headers[i - 1] : i > 0 ? any : expect;
+        const char *between = header.value.len > 0 ? ": " : given ? ";" : ":";
+        accept = accept || (given && sfti_text_is(header.key, "accept"));
         line.len = 0;
         ok = sfti_buffer_put(&line, header.key.data, header.key.len)
-          && sfti_buffer_put(&line, empty ? ";" : ": ", empty ? 1 : 2)
+          && sfti_put_word(&line, between)
           && sfti_buffer_put(&line, header.value.data, header.value.len)
-          && sfti_buffer_put(&line, "", 1) && add_line(lib, &list, line.data);
+          && sfti_buffer_put(&line, "", 1);
+        void *more = ok ? lib->slist_append(list, line.data) : NULL;
+        ok = more != NULL;
+        if (ok) list = more;
     }
-    ok = ok && (accept || add_line(lib, &list, "accept:"));
     sft_buffer_free(&line);
     if (!ok && list) lib->slist_free_all(list);
     return ok ? list : NULL;
@@ -299,8 +289,7 @@ static void *make_headers(const sfti_curl *lib, const sft_http_request *request,
 
 /* ── Sending ── */
 
-static sft_code end_exchange(curl_exchange *x, int code, const char *text, sft_error *err) {
-    if (code == CURLE_OK || x->unwanted) return SFT_OK;
+static sft_code transfer_failed(curl_exchange *x, int code, const char *text, sft_error *err) {
     if (x->cancelled || sfti_os_wait_over()) return sfti_fail_cancelled(err);
     if (x->no_memory) return sfti_fail_memory(err, x->lines.len);
     /* libcurl has a limit for one line, too, and calls it memory at first (then "too large"). */
@@ -336,7 +325,8 @@ static sft_code send_by_curl(void *ctx, const sft_http_request *request,
     sft_code code = SFT_OUT_OF_MEMORY;
     if (headers) {
         set_options(&x, headers, text);
-        code = end_exchange(&x, pool->lib->easy_perform(session->easy), text, err);
+        int ended = pool->lib->easy_perform(session->easy);
+        code = ended == CURLE_OK || x.unwanted ? SFT_OK : transfer_failed(&x, ended, text, err);
         pool->lib->slist_free_all(headers);
     } else {
         sfti_fail_memory(err, sizeof text);

@@ -106,12 +106,6 @@ static sft_code follow_redirect(sfti_exchange *x, sft_error *err) {
     return SFT_OK;
 }
 
-static void begin_again(sfti_exchange *x, const char *url) {
-    x->at = url;
-    x->hop_count = 0;
-    x->asked_before = false;
-}
-
 /* ── Retries ── */
 
 /* What the scheme knows of an answer; false: nothing. */
@@ -206,20 +200,20 @@ static const char *url_of_expired(const sfti_exchange *x) {
     return NULL;
 }
 
-/* What an answer means that is neither wanted nor a redirect. SFT_OK: x->at is to be asked. */
-static sft_code explain_failure(sfti_exchange *x, sft_error *err) {
+/* What an answer means that is neither wanted nor a redirect. SFT_OK: all is to begin again at a
+ * URL. */
+static sft_code explain_failure(sfti_exchange *x, const char **begin_at, sft_error *err) {
     sft_error found;
     bool again;
-    const char *fresh = url_of_expired(x);
-    if (fresh) {
+    *begin_at = url_of_expired(x);
+    if (*begin_at) {
         x->restarted = true;
-        begin_again(x, fresh);
         return SFT_OK;
     }
     bool explained = ask_scheme(x, &again, &found);
     if (again && !x->explained_again) {
         x->explained_again = true;
-        begin_again(x, x->target->url);
+        *begin_at = x->target->url;
         return SFT_OK;
     }
     return explained ? sfti_fail_as(err, found.code, &found) : sfti_exchange_fail(x, err);
@@ -233,10 +227,16 @@ static bool is_busy(int status) {
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
     x->arena.alloc = x->failure.alloc = x->remote->alloc;
     x->began_ns = sfti_os_now_ns();
-    begin_again(x, x->url);
+    const char *begin_at = x->url;
     for (;;) {
         sft_error found = SFT_ERROR_INIT;
         const uint64_t begin = x->begin;
+        if (begin_at) {
+            x->at = begin_at;
+            x->hop_count = 0;
+            x->asked_before = false;
+            begin_at = NULL;
+        }
         sft_code code = sfti_exchange_hop(x, &found);
         if (x->begin > begin && x->begin - begin >= PROGRESS) x->tries = 0;
         if (!code && (x->local || x->use == SFTI_BODY_TAKEN)) return SFT_OK;
@@ -244,7 +244,7 @@ sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
         else if (code) return sfti_fail_as(err, code, &found);
         else if (x->use == SFTI_BODY_REDIRECT) code = follow_redirect(x, err);
         else if (is_busy(x->answer->status)) code = wait_to_retry(x, NULL, err);
-        else code = explain_failure(x, err);
+        else code = explain_failure(x, &begin_at, err);
         if (code) return code;
     }
 }

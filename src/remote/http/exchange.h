@@ -7,11 +7,10 @@
 /* Who takes the answer that is wanted. */
 typedef struct sfti_taker {
     void *ctx;
-    /* Whether this answer is the one, rather than a failure; it is no redirect. */
-    bool (*accepts)(void *ctx, const sfti_answer *answer);
-    /* Its body begins, from the exchange's begin on, and may begin again after a failure. False: it
-     * is not wanted. */
-    bool (*head)(void *ctx, const sfti_answer *answer);
+    /* *accepted: this answer is the one, rather than a failure; it is no redirect. Its body
+     * begins, from the exchange's begin on, and may begin again after a failure. False: it is not
+     * wanted. */
+    bool (*head)(void *ctx, const sfti_answer *answer, bool *accepted);
     bool (*body)(void *ctx, const void *bytes, size_t len);
     /* The transport is done with it. SFT_REMOTE_NETWORK: incomplete, try again. */
     sft_code (*end)(void *ctx, sft_error *err);
@@ -42,7 +41,7 @@ typedef struct sfti_exchange {
     sfti_answer *answer;     /* of the last hop */
 
     /* of the exchange; zero at first */
-    sfti_arena arena;        /* of its URLs */
+    sfti_arena arena;        /* of its URLs, and of what authorizes its requests */
     const char *at;          /* URL of this hop: in the end of the last one */
     const char *hops[8];     /* those before it since the beginning */
     unsigned hop_count;
@@ -50,7 +49,7 @@ typedef struct sfti_exchange {
     unsigned tries;          /* that failed one after the other */
     bool is_retry, restarted, explained_again;
     bool asked_before;       /* this hop's URL, before a wait: what signed it may have expired */
-    sfti_headers secrets;    /* what all hops proved their rights with, of the arena */
+    sfti_headers secrets;    /* what all hops proved their rights with */
     /* of this hop */
     sfti_body_use use;
     uint64_t bytes;          /* of its body */

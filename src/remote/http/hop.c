@@ -17,38 +17,18 @@
 
 /* ── What is sent ── */
 
-static bool add_text(sfti_headers *headers, const char *name, const char *text) {
-    return sfti_headers_add(headers, name, sft_span_cstr(text));
-}
-
-static bool add_headers(const sfti_exchange *x, sfti_headers *headers) {
+/* range: of at least 64 bytes, as the headers refer to it. */
+static bool add_headers(const sfti_exchange *x, char *range, size_t cap, sfti_headers *headers) {
     const sfti_scheme *scheme = x->target ? x->target->scheme : NULL;
-    char range[64];
-    if (x->end)
-        (void)snprintf(range, sizeof range, "bytes=%" PRIu64 "-%" PRIu64, x->begin, x->end - 1);
+    (void)snprintf(range, cap, "bytes=%" PRIu64 "-%" PRIu64, x->begin, x->end - 1);
     /* A weak tag is no condition. */
     bool condition = scheme && scheme->if_match && x->same && x->same->etag[0] == '"';
-    return add_text(headers, "user-agent", USER_AGENT)
-        && add_text(headers, "accept-encoding", "identity")
-        && (!x->accept || add_text(headers, "accept", x->accept))
-        && (!x->post.data || add_text(headers, "content-type", "application/json"))
-        && (!x->end || add_text(headers, "range", range))
-        && (!condition || add_text(headers, "if-match", x->same->etag));
-}
-
-static sft_code check_url(const sfti_exchange *x, sfti_url *out, sft_error *err) {
-    char shown[SHOWN_SIZE];
-    if (x->remote->options.offline)
-        return sfti_fail(err, SFT_REMOTE_OFFLINE, "not fetched: the network is not to be used");
-    if (!sfti_url_parse(x->at, out) || out->user.data) {
-        sfti_url_show(x->at, shown, sizeof shown);
-        return sfti_fail(err, SFT_REMOTE_URL,
-                         "expected a URL of http or https without a user, found \"%s\"", shown);
-    }
-    if (x->remote->options.public_only && !sfti_host_is_public(out->host))
-        return sfti_fail(err, SFT_REMOTE_PRIVATE, "expected a public host, found \"%.*s\"",
-                         SFTI_CLIP(out->host, 255));
-    return SFT_OK;
+    return sfti_headers_add(headers, "user-agent", USER_AGENT)
+        && sfti_headers_add(headers, "accept-encoding", "identity")
+        && (!x->accept || sfti_headers_add(headers, "accept", x->accept))
+        && (!x->post.data || sfti_headers_add(headers, "content-type", "application/json"))
+        && (!x->end || sfti_headers_add(headers, "range", range))
+        && (!condition || sfti_headers_add(headers, "if-match", x->same->etag));
 }
 
 /* ── What arrives ── */
@@ -73,8 +53,9 @@ static bool take_head(void *ctx, int status, const sft_pair *headers, size_t cou
         x->use = SFTI_BODY_REDIRECT;
         return true;
     }
-    x->use = x->taker.accepts(x->taker.ctx, x->answer) ? SFTI_BODY_TAKEN : SFTI_BODY_FAILURE;
-    return x->use == SFTI_BODY_FAILURE || x->taker.head(x->taker.ctx, x->answer);
+    bool accepted = false, wanted = x->taker.head(x->taker.ctx, x->answer, &accepted);
+    x->use = accepted ? SFTI_BODY_TAKEN : SFTI_BODY_FAILURE;
+    return wanted || !accepted;
 }
 
 static bool take_bytes(void *ctx, const void *bytes, size_t len) {
@@ -145,44 +126,45 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
     return told.code;
 }
 
-/* Remember what a request is authorized by; of many, the last ones. False: no memory. */
-static bool keep_secret(sfti_exchange *x, sft_span value) {
-    sfti_headers *kept = &x->secrets;
+/* Remember what a request is authorized by; of many, the last ones. */
+static void keep_secret(sfti_headers *kept, sft_pair header) {
     for (size_t i = 0; i < kept->count; i++)
-        if (sft_span_equal(kept->at[i].value, value)) return true;
-    kept->arena = &x->arena;
+        if (sft_span_equal(kept->at[i].value, header.value)) return;
     if (kept->count == SFTI_HEADERS_MOST)
         memmove(kept->at, kept->at + 1, --kept->count * sizeof *kept->at);
-    return sfti_headers_add(kept, "secret", value);
-}
-
-static sft_code authorize(sfti_exchange *x, sfti_headers *headers, sft_error *err) {
-    sfti_target *target = x->target;
-    const size_t before = headers->count;
-    if (!target || !target->scheme || !target->scheme->authorize) return SFT_OK;
-    sft_code code = target->scheme->authorize(target, x->at, sfti_os_time_s(), headers, err);
-    x->authorized = headers->count > before;
-    for (size_t i = before; !code && i < headers->count; i++)
-        if (!keep_secret(x, headers->at[i].value)) code = sfti_fail_memory(err, 0);
-    return code;
+    kept->at[kept->count++] = header;
 }
 
 sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
-    sfti_arena arena = { .alloc = x->remote->alloc };
-    sfti_headers headers = { .arena = &arena };
+    const sft_remote_options *options = &x->remote->options;
+    sfti_target *target = x->target;
+    sfti_headers headers = { .arena = &x->arena };
+    char shown[SHOWN_SIZE], range[64];
+    sft_code code = SFT_OK;
     sfti_url url;
     x->use = SFTI_BODY_NONE;
     x->bytes = 0;
     x->authorized = x->no_memory = false;
     (void)sfti_answer_read(x->answer, 0, NULL, 0);
-    sft_code code = check_url(x, &url, err);
-    if (code) goto done;
-    if (!add_headers(x, &headers)) {
-        code = sfti_fail_memory(err, 0);
-        goto done;
+
+    if (options->offline)
+        return sfti_fail(err, SFT_REMOTE_OFFLINE, "not fetched: the network is not to be used");
+    if (!sfti_url_parse(x->at, &url) || url.user.data) {
+        sfti_url_show(x->at, shown, sizeof shown);
+        return sfti_fail(err, SFT_REMOTE_URL,
+                         "expected a URL of http or https without a user, found \"%s\"", shown);
     }
-    code = authorize(x, &headers, err);
-    if (code) goto done;
+    if (options->public_only && !sfti_host_is_public(url.host))
+        return sfti_fail(err, SFT_REMOTE_PRIVATE, "expected a public host, found \"%.*s\"",
+                         SFTI_CLIP(url.host, 255));
+
+    if (!add_headers(x, range, sizeof range, &headers)) return sfti_fail_memory(err, 0);
+    const size_t before = headers.count;
+    if (target && target->scheme && target->scheme->authorize)
+        code = target->scheme->authorize(target, x->at, &headers, err);
+    x->authorized = headers.count > before;
+    for (size_t i = before; i < headers.count; i++) keep_secret(&x->secrets, headers.at[i]);
+    if (code) return code;
     code = send_request(x, &url, &headers, err);
     x->is_retry = false;
     if (x->no_memory) {
@@ -198,7 +180,5 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
         x->failure.len = sfti_redact(x, x->failure.data, x->failure.len);
         sfti_answer_body(x->answer, (sft_span){ x->failure.data, x->failure.len });
     }
-done:
-    sfti_arena_free(&arena);
     return code;
 }

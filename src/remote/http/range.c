@@ -41,34 +41,7 @@ static SFTI_COLD bool refuse(range_taker *t, sft_code code, const char *found) {
 
 /* ── Which answers are taken ── */
 
-static bool range_accepts(void *ctx, const sfti_answer *answer) {
-    (void)ctx;
-    return answer->status == 200 || answer->status == 206
-        || (answer->status == 416 && answer->total != SFT_SIZE_UNKNOWN);
-}
-
 static const char other_state[] = "its ETag, date or size is another one";
-
-/* The same state of the file as before. A fetch of which nobody has seen a byte begins again. */
-static bool is_same_state(range_taker *t, const sfti_answer *answer) {
-    sfti_fetch *fetch = t->fetch;
-    if (fetch->same) {
-        bool elsewhere = fetch->same_url && !sfti_url_same_origin(fetch->same_url, t->x->at);
-        bool same = elsewhere ? fetch->same->total == answer->total
-                              : sfti_answer_same(fetch->same, answer);
-        return same || refuse(t, SFT_REMOTE_CHANGED, other_state);
-    }
-    if (!t->has_state) {
-        t->state = *answer;
-        t->state.location = NULL;
-        t->has_state = true;
-        t->x->same = &t->state;
-        return true;
-    }
-    if (sfti_answer_same(&t->state, answer)) return true;
-    t->again = !t->restarted;
-    return refuse(t, SFT_REMOTE_CHANGED, other_state);
-}
 
 /* The file ends before the first byte that was asked for; such answers have no ETag. */
 static bool take_no_range(range_taker *t, const sfti_answer *answer) {
@@ -114,9 +87,13 @@ static bool take_whole_file(range_taker *t, const sfti_answer *answer) {
     return true;
 }
 
-static bool range_head(void *ctx, const sfti_answer *answer) {
+static bool range_head(void *ctx, const sfti_answer *answer, bool *accepted) {
     range_taker *t = ctx;
-    sfti_answer sized = *answer; /* with the size that a whole file's length tells */
+    const sfti_fetch *fetch = t->fetch;
+    bool same = true;
+    *accepted = answer->status == 200 || answer->status == 206
+             || (answer->status == 416 && answer->total != SFT_SIZE_UNKNOWN);
+    if (!*accepted) return false;
     t->code = SFT_OK;
     t->enough = false;
     if (*answer->encoding) {
@@ -129,9 +106,26 @@ static bool range_head(void *ctx, const sfti_answer *answer) {
         return refuse(t, SFT_REMOTE_RANGE, "a Content-Range or Content-Length without sense");
     if (answer->status == 206 && !answer->has_range)
         return refuse(t, SFT_REMOTE_RANGE, "status 206 without Content-Range");
-    if (answer->status == 200 && !answer->has_range) sized.total = answer->length;
     if (answer->status == 416) return take_no_range(t, answer);
-    if (!is_same_state(t, &sized)) return false;
+
+    /* The same state of the file as before? A fetch of which nobody has seen a byte begins
+     * again. */
+    sfti_answer sized = *answer; /* with the size that a whole file's length tells */
+    if (answer->status == 200 && !answer->has_range) sized.total = answer->length;
+    if (fetch->same) {
+        bool elsewhere = fetch->same_url && !sfti_url_same_origin(fetch->same_url, t->x->at);
+        same = elsewhere ? fetch->same->total == sized.total
+                         : sfti_answer_same(fetch->same, &sized);
+    } else if (t->has_state) {
+        same = sfti_answer_same(&t->state, &sized);
+        t->again = !same && !t->restarted;
+    } else {
+        t->state = sized;
+        t->state.location = NULL;
+        t->has_state = true;
+        t->x->same = &t->state;
+    }
+    if (!same) return refuse(t, SFT_REMOTE_CHANGED, other_state);
     return answer->has_range ? take_stretch(t, answer) : take_whole_file(t, answer);
 }
 
@@ -180,7 +174,7 @@ sft_code sfti_http_range(sfti_target *target, sfti_fetch *fetch, sft_error *err)
         .go_on = fetch->go_on, .go_on_ctx = fetch->go_on_ctx,
     };
     range_taker taker = { .fetch = fetch, .x = &x };
-    x.taker = (sfti_taker){ &taker, range_accepts, range_head, range_body, range_end };
+    x.taker = (sfti_taker){ &taker, range_head, range_body, range_end };
     if (fetch->url && strcmp(fetch->url, target->url) != 0) x.fresh_url = target->url;
     sfti_answer_begin(&fetch->answer, &target->remote->alloc);
     fetch->got = 0;

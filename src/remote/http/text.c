@@ -42,10 +42,11 @@ size_t sfti_text_find(sft_span text, char c) {
 
 bool sfti_text_uint(sft_span text, uint64_t *out) {
     uint64_t value = 0;
-    for (size_t i = 0; i < text.len; i++)
-        if (!sfti_is_digit(text.data[i]) || !sfti_mul(value, 10, &value)
-            || !sfti_add(value, (uint64_t)(text.data[i] - '0'), &value))
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned digit = (unsigned char)text.data[i] - (unsigned)'0';
+        if (digit > 9 || !sfti_mul(value, 10, &value) || !sfti_add(value, digit, &value))
             return false;
+    }
     if (text.len == 0) return false;
     *out = value;
     return true;

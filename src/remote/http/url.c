@@ -10,28 +10,14 @@
 /* ── Parts ── */
 
 static size_t host_len(const char *at) {
-    size_t len = 0;
-    for (; *at != '['; len++) {
-        char c = at[len];
-        if (!sfti_is_letter(c) && !sfti_is_digit(c) && c != '-' && c != '.' && c != '_') return len;
-    }
-    for (len = 1; sfti_hex_digit(at[len]) >= 0 || at[len] == ':' || at[len] == '.';) len++;
+    if (*at != '[')
+        return strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._");
+    size_t len = 1 + strspn(at + 1, "0123456789ABCDEFabcdef:.");
     return at[len] == ']' && len > 1 ? len + 1 : 0;
 }
 
-/* The colon and the digits of a port; 0: none, out->port stays. False: malformed. */
-static bool take_port(const char *at, sfti_url *out, size_t *len) {
-    uint64_t port;
-    *len = 0;
-    if (*at != ':') return true;
-    for (*len = 1; sfti_is_digit(at[*len]);) ++*len;
-    if (*len > 6 || !sfti_text_uint((sft_span){ at + 1, *len - 1 }, &port)) return false;
-    out->port = (uint32_t)port;
-    return port >= 1 && port <= UINT16_MAX;
-}
-
 bool sfti_url_parse(const char *url, sfti_url *out) {
-    size_t len;
+    uint64_t port;
     *out = (sfti_url){ .port = 80 };
     if (!url || strpbrk(url, " \\")) return false;
     sft_span text = sft_span_cstr(url);
@@ -47,8 +33,14 @@ bool sfti_url_parse(const char *url, sfti_url *out) {
     }
     out->host = (sft_span){ at, host_len(at) };
     at += out->host.len;
-    if (out->host.len == 0 || out->host.len > HOST_MOST || !take_port(at, out, &len)) return false;
-    at += len;
+    if (out->host.len == 0 || out->host.len > HOST_MOST) return false;
+    if (*at == ':') {
+        sft_span digits = { at + 1, strspn(at + 1, "0123456789") };
+        if (digits.len > 5 || !sfti_text_uint(digits, &port)) return false;
+        if (port < 1 || port > UINT16_MAX) return false;
+        out->port = (uint32_t)port;
+        at += 1 + digits.len;
+    }
     if (*at && !strchr("/?#", *at)) return false;
     if (!out->user.data) out->origin = (sft_span){ url, (size_t)(at - url) };
     out->path = (sft_span){ at, strcspn(at, "?#") };
@@ -57,13 +49,10 @@ bool sfti_url_parse(const char *url, sfti_url *out) {
     return true;
 }
 
-static bool is_one_origin(const sfti_url *a, const sfti_url *b) {
-    return a->https == b->https && a->port == b->port && sfti_text_same(a->host, b->host);
-}
-
 bool sfti_url_same_origin(const char *a, const char *b) {
     sfti_url x, y;
-    return sfti_url_parse(a, &x) && sfti_url_parse(b, &y) && is_one_origin(&x, &y);
+    return sfti_url_parse(a, &x) && sfti_url_parse(b, &y) && x.https == y.https
+        && x.port == y.port && sfti_text_same(x.host, y.host);
 }
 
 /* The last two labels of a host that ends with a letter; else empty. */
@@ -77,8 +66,8 @@ static sft_span domain_of(sft_span host) {
 
 bool sfti_url_same_site(const char *site, const char *url) {
     sfti_url x, y;
+    if (sfti_url_same_origin(site, url)) return true;
     if (!sfti_url_parse(site, &x) || !sfti_url_parse(url, &y)) return false;
-    if (is_one_origin(&x, &y)) return true;
     sft_span domain = domain_of(x.host);
     return y.https && y.port == 443 && domain.len > 0 && sfti_text_same(domain, domain_of(y.host));
 }

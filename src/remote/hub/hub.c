@@ -92,10 +92,9 @@ static sft_code hub_resolve(sfti_target *target, sft_error *err) {
 
 /* ── Who asks ── */
 
-static sft_code hub_authorize(sfti_target *target, const char *url, uint64_t now_s,
-                              sfti_headers *headers, sft_error *err) {
+static sft_code hub_authorize(sfti_target *target, const char *url, sfti_headers *headers,
+                              sft_error *err) {
     const sfti_hub *hub = sfti_hub_of(target->remote);
-    (void)now_s;
     if (!hub->token || !sfti_hub_is_origin(hub, url)) return SFT_OK;
     const char *bad = hub->token; /* a header holds no blanks, controls and other letters of it */
     while (*bad > ' ' && *bad <= '~') bad++;
@@ -107,7 +106,7 @@ static sft_code hub_authorize(sfti_target *target, const char *url, uint64_t now
         return SFT_REMOTE_DENIED;
     }
     const char *value = SFTI_JOIN(headers->arena, "Bearer ", hub->token);
-    if (value && sfti_headers_add(headers, "authorization", sft_span_cstr(value))) return SFT_OK;
+    if (value && sfti_headers_add(headers, "authorization", value)) return SFT_OK;
     return sfti_fail_memory(err, strlen(hub->token));
 }
 

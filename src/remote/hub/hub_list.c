@@ -176,7 +176,6 @@ static sft_code ask_commit(sfti_target *target, sfti_hub_repo *repo, sft_error *
     sft_code code = set_url(target, repo, "revision", repo->name.revision, "?expand%5B%5D=sha",
                             err);
     if (code) return code;
-    sfti_answer_begin(&answer, &target->remote->alloc);
     code = sfti_http_ask(target, &ask, &body, &answer, err);
     sft_span text = { (const char *)body.data, body.len };
     if (!code && answer.status != 404 && !take_sha(text, &target->arena, commit))
@@ -193,7 +192,6 @@ static sft_code ask_page(sfti_target *target, sfti_hub_repo *repo, hub_pages *pa
     sft_buffer body = { .alloc = target->remote->alloc };
     sfti_ask ask = { .most = HUB_BYTES_MOST - pages->bytes };
     sfti_answer answer;
-    sfti_answer_begin(&answer, &target->remote->alloc);
     sft_code code = sfti_http_ask(target, &ask, &body, &answer, err);
     if (code) goto done;
     pages->bytes += body.len;

@@ -265,13 +265,13 @@ bool sfti_folder_continue(sfti_target *target, sft_span token) {
 
 /* ── Requests ── */
 
-sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t now_s,
-                               sfti_headers *headers, sft_error *err) {
+sft_code sfti_object_authorize(sfti_target *target, const char *url, sfti_headers *headers,
+                               sft_error *err) {
     const object *own = target->own;
     const sfti_store *store = own->store;
     if (!is_signed_for(own, url)) return SFT_OK;
     if (store->bearer)
-        return sfti_headers_add(headers, "authorization", sft_span_cstr(store->bearer))
+        return sfti_headers_add(headers, "authorization", store->bearer)
                    ? SFT_OK : sfti_misuse(err, "the access token cannot be sent: expected plain "
                                           "text");
     if (!store->keys.id) return SFT_OK;
@@ -279,7 +279,7 @@ sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t no
     int64_t skew = store->skew_s;
     sfti_os_mutex_unlock(&target->remote->mutex);
     sfti_sign_request request = { store->keys, own->region ? own->region : "us-east-1", "s3",
-                                  "GET", url, now_s + (uint64_t)skew };
+                                  "GET", url, sfti_os_time_s() + (uint64_t)skew };
     return sfti_sign(&request, headers, err);
 }
 

@@ -28,8 +28,8 @@ bool sfti_store_at(sft_remote *remote, sfti_store *store, const char *url);
 
 /* The functions of sfti_scheme. */
 sft_code sfti_object_resolve(sfti_target *target, sft_error *err);
-sft_code sfti_object_authorize(sfti_target *target, const char *url, uint64_t now_s,
-                               sfti_headers *headers, sft_error *err);
+sft_code sfti_object_authorize(sfti_target *target, const char *url, sfti_headers *headers,
+                               sft_error *err);
 bool sfti_object_learn(sfti_target *target, const char *url, const sfti_answer *answer);
 bool sfti_object_explain(sfti_target *target, const char *url, const sfti_answer *answer,
                          bool *again, sft_error *err);

@@ -211,7 +211,8 @@ static void sign_text(signer *s, const sfti_url *url, uint8_t signature[SIGN_SUM
 }
 
 static void sign_add(signer *s, sfti_headers *headers, const char *name, sft_span value) {
-    if (!s->code && !sfti_headers_add(headers, name, value))
+    const char *copy = s->code ? NULL : sfti_arena_copy(headers->arena, value.data, value.len);
+    if (!s->code && (!copy || !sfti_headers_add(headers, name, copy)))
         s->code = sfti_misuse(s->err, "the keys to sign with cannot be sent: expected plain text "
                               "in %s", name);
 }

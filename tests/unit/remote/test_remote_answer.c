@@ -349,26 +349,20 @@ static void test_no_memory(void **state) {
     assert_false(sfti_answer_read(&a, 302, &pair, 1));
     assert_true(sfti_answer_read(&a, 302, NULL, 0));
     sfti_answer_free(&a);
-    sfti_arena arena = { .alloc = alloc };
-    sfti_headers headers = { .arena = &arena };
-    assert_false(sfti_headers_add(&headers, "a", sft_span_cstr("b")));
 }
 
 static void test_headers(void **state) {
     (void)state;
-    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
-    sfti_headers headers = { .arena = &arena };
+    sfti_headers headers = { .arena = NULL };
     static const char *const bad[] = { "a\nb", "a\rb", "\x01", "\x7f", "a\tb" };
     for (size_t i = 0; i < COUNT(bad); i++)
-        assert_false(sfti_headers_add(&headers, "range", sft_span_cstr(bad[i])));
-    assert_false(sfti_headers_add(&headers, "range", (sft_span){ "a\0b", 3 }));
+        assert_false(sfti_headers_add(&headers, "range", bad[i]));
     for (size_t i = 0; i < SFTI_HEADERS_MOST; i++)
-        assert_true(sfti_headers_add(&headers, "range", sft_span_cstr("bytes=0-1")));
-    assert_false(sfti_headers_add(&headers, "range", sft_span_cstr("bytes=0-1")));
+        assert_true(sfti_headers_add(&headers, "range", "bytes=0-1"));
+    assert_false(sfti_headers_add(&headers, "range", "bytes=0-1"));
     assert_int_equal(headers.count, SFTI_HEADERS_MOST);
     assert_string_equal(headers.at[3].key.data, "range");
     assert_string_equal(headers.at[3].value.data, "bytes=0-1");
-    sfti_arena_free(&arena);
 }
 
 int main(void) {

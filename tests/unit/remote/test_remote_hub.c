@@ -269,7 +269,7 @@ static void token_goes_to_the_hub_alone(void **state) {
         remote_begin(&remote, variables);
         assert_int_equal(target_begin(&remote, "hf://o/n/x", &target, &err), SFT_OK);
         sfti_headers headers = { .arena = &target.arena };
-        assert_int_equal(sfti_hub_scheme.authorize(&target, origins[i].url, 0, &headers, &err),
+        assert_int_equal(sfti_hub_scheme.authorize(&target, origins[i].url, &headers, &err),
                          SFT_OK);
         if (headers.count != origins[i].token) fail_msg("%s", origins[i].url);
         if (headers.count) {
@@ -291,7 +291,7 @@ static void odd_tokens_are_not_sent(void **state) {
     remote_begin(&remote, variables);
     assert_int_equal(target_begin(&remote, "hf://o/n/x", &target, &err), SFT_OK);
     sfti_headers headers = { .arena = &target.arena };
-    assert_int_equal(sfti_hub_scheme.authorize(&target, target.url, 0, &headers, &err),
+    assert_int_equal(sfti_hub_scheme.authorize(&target, target.url, &headers, &err),
                      SFT_REMOTE_DENIED);
     assert_int_equal(err.hint, SFT_HINT_REMOTE_BAD_TOKEN);
     assert_non_null(strstr(err.message, "HF_TOKEN"));

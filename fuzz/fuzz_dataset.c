@@ -131,9 +131,10 @@ static void check_receipt(const sfti_ds_receipt *r) {
 
 static void read_receipts(sft_span text, sfti_arena *arena) {
     sft_error err = SFT_ERROR_INIT;
-    sfti_ds_receipt *all;
-    size_t count;
-    sft_code code = sfti_ds_receipts_read(text, sft_span_cstr(JOB), arena, &all, &count, &err);
+    sfti_ds_receipt *all = NULL;
+    size_t count = 0, cap = 0;
+    sft_code code = sfti_ds_receipts_read(text, sft_span_cstr(JOB), arena, &all, &count, &cap,
+                                          &err);
     FUZZ_CHECK(code == err.code && (!code || err.message[0]));
     for (size_t i = 0; !code && i < count; i++) check_receipt(&all[i]);
 }

@@ -32,24 +32,21 @@ const sfti_ds_column *sfti_ds_column_find(const sfti_ds_column *columns, size_t 
     return NULL;
 }
 
-static bool column_dtype_same(const sfti_ds_column *a, const sfti_ds_column *b) {
-    return a->has_dtype == b->has_dtype && (!a->has_dtype || a->dtype == b->dtype);
-}
-
-static bool column_shape_same(const sfti_ds_column *a, const sfti_ds_column *b) {
-    return a->has_shape == b->has_shape &&
-           (!a->has_shape || sfti_ds_shape_same(a->shape, a->rank, b->shape, b->rank));
-}
-
 bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (!column_dtype_same(&a[i], &b[i]) || !column_shape_same(&a[i], &b[i])) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (a[i].has_dtype != b[i].has_dtype || a[i].has_shape != b[i].has_shape) return false;
+        if (a[i].has_dtype && a[i].dtype != b[i].dtype) return false;
+        if (a[i].has_shape &&
+            !sfti_ds_shape_same(a[i].shape, a[i].rank, b[i].shape, b[i].rank))
+            return false;
+    }
     return true;
 }
 
 void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other) {
-    to->has_dtype = to->has_dtype && column_dtype_same(to, other);
-    to->has_shape = to->has_shape && column_shape_same(to, other);
+    to->has_dtype = to->has_dtype && other->has_dtype && to->dtype == other->dtype;
+    to->has_shape = to->has_shape && other->has_shape &&
+                    sfti_ds_shape_same(to->shape, to->rank, other->shape, other->rank);
 }
 
 bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t) {

@@ -187,9 +187,11 @@ sft_code sfti_ds_columns_write(const sfti_ds_column *columns, size_t count, sft_
                                sft_error *err);
 sft_code sfti_ds_columns_read(sft_span text, sfti_arena *arena, const sfti_ds_column **out,
                               size_t *count, sft_error *err);
-/* An array of receipts; SFT_DATASET_RECEIPT unless all are of the given job. */
+/* An array of receipts, put after the `*count` that *all has, which grows in the arena;
+ * SFT_DATASET_RECEIPT unless all are of the given job. */
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
-                               sfti_ds_receipt **out, size_t *count, sft_error *err);
+                               sfti_ds_receipt **all, size_t *count, size_t *cap,
+                               sft_error *err);
 
 /* ── store.c: small conveniences over sft_storage ── */
 

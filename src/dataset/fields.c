@@ -39,16 +39,9 @@ sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out) {
     return SFT_OK;
 }
 
-sft_code sfti_fields_sha256(sfti_fields *r, bool or_null, sft_span *out) {
-    sft_code code = sfti_fields_text(r, or_null, out);
-    if (code || !out->data || out->len == 64) return code;
-    return sfti_fields_wrong(r, or_null ? "64 hexadecimal digits or null"
-                                        : "64 hexadecimal digits");
-}
-
 static sft_code field_value(sfti_fields *r, const sfti_field *row, void *at) {
-    const bool or_null = row->kind == SFTI_FIELD_UINT_NULL || row->kind == SFTI_FIELD_TEXT_NULL;
-    const bool uuid = row->kind == SFTI_FIELD_UUID;
+    const bool or_null = row->kind == SFTI_FIELD_UINT_NULL || row->kind == SFTI_FIELD_TEXT_NULL ||
+                         row->kind == SFTI_FIELD_SHA256_NULL;
     sft_span text;
     switch (row->kind) {
     case SFTI_FIELD_TAKEN: return SFT_OK;
@@ -62,12 +55,17 @@ static sft_code field_value(sfti_fields *r, const sfti_field *row, void *at) {
     case SFTI_FIELD_TEXT:
     case SFTI_FIELD_TEXT_NULL: return sfti_fields_text(r, or_null, at);
     case SFTI_FIELD_UUID:
-    case SFTI_FIELD_SHA256: break;
+    case SFTI_FIELD_SHA256:
+    case SFTI_FIELD_SHA256_NULL: break;
     }
-    sft_code code = uuid ? sfti_fields_text(r, false, &text) : sfti_fields_sha256(r, false, &text);
+    sft_code code = sfti_fields_text(r, or_null, &text);
     if (code) return code;
-    if (uuid && text.len != 36) return sfti_fields_wrong(r, "a uuid");
-    memcpy(at, text.data, text.len + 1);
+    if (row->kind == SFTI_FIELD_UUID && text.len != 36) return sfti_fields_wrong(r, "a uuid");
+    if (row->kind != SFTI_FIELD_UUID && text.data && text.len != 64)
+        return sfti_fields_wrong(r, or_null ? "64 hexadecimal digits or null"
+                                            : "64 hexadecimal digits");
+    if (or_null) *(const char **)at = text.data;
+    else memcpy(at, text.data, text.len + 1);
     return SFT_OK;
 }
 

@@ -21,7 +21,8 @@ typedef enum sfti_field_kind {
     SFTI_FIELD_TEXT,      /* sft_span, with a NUL after it */
     SFTI_FIELD_TEXT_NULL, /* the same; null gives data NULL */
     SFTI_FIELD_UUID,      /* char[37] */
-    SFTI_FIELD_SHA256     /* char[65] */
+    SFTI_FIELD_SHA256,    /* char[65] */
+    SFTI_FIELD_SHA256_NULL /* const char *; null gives NULL */
 } sfti_field_kind;
 
 typedef struct sfti_field {
@@ -45,7 +46,6 @@ sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, 
                           uint32_t *seen);
 /* Values for `take`, from the next event. */
 sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out);
-sft_code sfti_fields_sha256(sfti_fields *r, bool or_null, sft_span *out);
 /* After OBJECT: {name, dtype, shape} of a column. Null or absent: data or shape is NULL. */
 sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out);
 /* The same with a parsed dtype. */

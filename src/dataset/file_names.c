@@ -19,18 +19,18 @@ void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                    (unsigned long long)file, (unsigned long long)shard, uuid, ENDING);
 }
 
-static bool name_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+static const char HEX[] = "0123456789abcdef";
 
 static bool name_all_hex(sft_span text) {
     size_t i = 0;
-    while (i < text.len && name_hex(text.data[i])) i++;
+    while (i < text.len && memchr(HEX, text.data[i], 16)) i++;
     return i == text.len;
 }
 
 static bool name_uuid(const char *text) {
     for (size_t i = 0; i < UUID_LEN; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? text[i] != '-' : !name_hex(text[i])) return false;
+        if (dash ? text[i] != '-' : !memchr(HEX, text[i], 16)) return false;
     }
     return true;
 }
@@ -55,14 +55,10 @@ static bool name_starts(sft_span *text, const char *with) {
     return true;
 }
 
-/* Digits and a dash. */
-static bool name_digits(sft_span *text, size_t least, uint64_t *out) {
-    return sfti_ds_digits(text, least, out) && name_starts(text, "-");
-}
-
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && name_digits(&name, 5, file) &&
-           name_digits(&name, 4, shard) && name.len == UUID_LEN + sizeof ENDING - 1 &&
+    return name_starts(&name, PART) && sfti_ds_digits(&name, 5, file) &&
+           name_starts(&name, "-") && sfti_ds_digits(&name, 4, shard) &&
+           name_starts(&name, "-") && name.len == UUID_LEN + sizeof ENDING - 1 &&
            name_uuid(name.data) && sfti_ds_ends(name, ENDING);
 }
 
@@ -138,7 +134,9 @@ bool sfti_ds_is_bare(sft_span name) {
 }
 
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
-    if (!name_starts(&name, SFTI_COMMIT_FILE) || !name_digits(&name, 1, number)) return false;
+    if (!name_starts(&name, SFTI_COMMIT_FILE) || !sfti_ds_digits(&name, 1, number) ||
+        !name_starts(&name, "-"))
+        return false;
     if (sft_span_equal(name, sft_span_cstr("none"))) return true; /* else a digest's first digits */
     return name.len == SFTI_COMMIT_DIGITS && name_all_hex(name);
 }

@@ -77,52 +77,57 @@ sft_code sfti_ds_receipt_write(const sfti_ds_receipt *r, sft_span job, sft_buffe
 
 /* ── Reading ── */
 
-static size_t receipt_count(const sfti_json *at) {
-    sfti_json json = *at;
-    size_t count = 0;
-    while (sfti_json_next(&json) == SFTI_JSON_OBJECT) {
-        sfti_json_skip(&json);
-        count++;
-    }
-    return count;
-}
-
-static sft_code receipt_take_columns(sfti_fields *r, const sfti_ds_column **out, size_t *of) {
-    if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
-    size_t count = receipt_count(&r->json);
-    sfti_ds_column *all = sfti_arena_array(r->arena, count, sizeof *all);
-    if (!all) return sfti_fail_memory(r->err, count * sizeof *all);
-    for (size_t i = 0; i < count; i++) {
-        sfti_ds_entry entry;
-        sfti_json_next(&r->json);
-        sft_code code = sfti_fields_entry(r, &entry);
-        if (!code) code = sfti_fields_column(r, &entry, &all[i]);
-        if (code) return code;
-    }
-    *out = all;
-    *of = count;
-    return sfti_json_next(&r->json) == SFTI_JSON_ARRAY_END ? SFT_OK : sfti_fields_wrong(r, "']'");
-}
+/* The ctx of sfti_fields. */
+typedef struct receipt_reader {
+    sft_span job;
+    sfti_ds_column *columns; /* of any receipt while they are read */
+    size_t cap;
+} receipt_reader;
 
 static sft_code receipt_columns(sfti_fields *r, void *out) {
     sfti_ds_receipt *receipt = out;
-    return receipt_take_columns(r, &receipt->columns, &receipt->column_count);
+    receipt_reader *reader = r->ctx;
+    size_t count = 0;
+    if (sfti_json_next(&r->json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(r, "an array");
+    while (sfti_json_next(&r->json) == SFTI_JSON_OBJECT) {
+        sfti_ds_entry entry;
+        sfti_ds_column *all = sfti_arena_grow(r->arena, reader->columns, count, 1, &reader->cap,
+                                              sizeof *all);
+        if (!all) return sfti_fail_memory(r->err, sizeof *all);
+        reader->columns = all;
+        sft_code code = sfti_fields_entry(r, &entry);
+        if (!code) code = sfti_fields_column(r, &entry, &all[count++]);
+        if (code) return code;
+    }
+    if (r->json.type != SFTI_JSON_ARRAY_END) return sfti_fields_wrong(r, "']'");
+    sfti_ds_column *columns = sfti_arena_array(r->arena, count, sizeof *columns);
+    if (!columns) return sfti_fail_memory(r->err, count * sizeof *columns);
+    if (count) memcpy(columns, reader->columns, count * sizeof *columns);
+    receipt->columns = columns;
+    receipt->column_count = count;
+    return SFT_OK;
 }
 
 sft_code sfti_ds_columns_read(sft_span text, sfti_arena *arena, const sfti_ds_column **out,
                               size_t *count, sft_error *err) {
-    sfti_fields r = { .arena = arena, .code = SFT_BAD_ARGUMENT, .strict = true, .err = err };
+    receipt_reader reader = { .cap = 0 };
+    sfti_ds_receipt read = { .column_count = 0 };
+    sfti_fields r = { .arena = arena, .code = SFT_BAD_ARGUMENT, .strict = true, .ctx = &reader,
+                      .err = err };
     sft_code code = sfti_fields_begin(&r, text);
-    if (!code) code = receipt_take_columns(&r, out, count);
+    if (!code) code = receipt_columns(&r, &read);
+    *out = read.columns;
+    *count = read.column_count;
     if (code || sfti_json_next(&r.json) == SFTI_JSON_END) return code;
     return sfti_fields_wrong(&r, "the end of the columns");
 }
 
 static sft_code receipt_job(sfti_fields *r, void *out) {
+    const receipt_reader *reader = r->ctx;
     sft_span job;
     sft_code code = sfti_fields_text(r, false, &job);
     (void)out;
-    if (code || sft_span_equal(job, *(const sft_span *)r->ctx)) return code;
+    if (code || sft_span_equal(job, reader->job)) return code;
     return sfti_fields_wrong(r, "a receipt of this job");
 }
 
@@ -158,26 +163,29 @@ static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
 }
 
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
-                               sfti_ds_receipt **out, size_t *count, sft_error *err) {
+                               sfti_ds_receipt **all, size_t *count, size_t *cap,
+                               sft_error *err) {
     sfti_ds_job of;
-    sfti_fields r = { .arena = arena, .code = SFT_DATASET_RECEIPT, .strict = true, .ctx = &of.id,
+    receipt_reader reader = { .cap = 0 };
+    sfti_fields r = { .arena = arena, .code = SFT_DATASET_RECEIPT, .strict = true, .ctx = &reader,
                       .err = err };
     sft_code code = sfti_ds_job_parse(job, &of, err);
     if (!code) code = sfti_fields_begin(&r, text);
     if (code) return code;
+    reader.job = of.id;
     if (sfti_json_next(&r.json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(&r, "an array");
-    *count = receipt_count(&r.json);
-    *out = sfti_arena_array(arena, *count, sizeof **out);
-    if (!*out) return sfti_fail_memory(err, *count * sizeof **out);
-    for (size_t i = 0; i < *count; i++) {
-        sfti_ds_receipt *one = &(*out)[i];
+    while (sfti_json_next(&r.json) == SFTI_JSON_OBJECT) {
+        sfti_ds_receipt *grown = sfti_arena_grow(arena, *all, *count, 1, cap, sizeof *grown);
+        if (!grown) return sfti_fail_memory(err, sizeof *grown);
+        *all = grown;
+        sfti_ds_receipt *one = &grown[*count];
         memset(one, 0, sizeof *one);
-        sfti_json_next(&r.json);
         code = sfti_fields_read(&r, SFTI_FIELDS(receipt_rows), one, NULL);
         if (code) return code;
         if (!receipt_names_good(one, job)) return sfti_fields_wrong(&r, "a shard of this job");
+        ++*count;
     }
-    if (sfti_json_next(&r.json) != SFTI_JSON_ARRAY_END || sfti_json_next(&r.json) != SFTI_JSON_END)
+    if (r.json.type != SFTI_JSON_ARRAY_END || sfti_json_next(&r.json) != SFTI_JSON_END)
         return sfti_fields_wrong(&r, "the end of the receipts");
     return SFT_OK;
 }

@@ -83,8 +83,9 @@ static inline void close_writer(const sft_job *job) {
     writer = NULL;
     if (code) fail_msg("%s", err.message);
     sft_span span = { text.data, text.len };
+    size_t cap = receipt_count = 0;
     code = sfti_ds_receipts_read(span, sft_span_cstr(JOB_TEXT), &arena, &receipts,
-                                 &receipt_count, &err);
+                                 &receipt_count, &cap, &err);
     if (code) fail_msg("%s\n%.*s", err.message, (int)text.len, text.data);
     sft_buffer_free(&text);
     assert_int_equal(am_given, am_released);

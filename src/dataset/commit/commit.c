@@ -204,18 +204,8 @@ sft_code sft_commit_renew(const sft_storage *storage, sft_span job, sft_error *e
 
 /* ── Receipts ── */
 
-static sft_code commit_place(const sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
-    uint64_t file, shard, number;
-    (void)sfti_ds_shard_parse(r->name, &file, &shard);
-    if (!sfti_add(c->job.first, r->partition, &number))
-        return sfti_ds_overflow("numbers of files", err);
-    if (file == number && shard == r->shard) return SFT_OK;
-    return sfti_fail(err, SFT_DATASET_RECEIPT, "expected file %llu, shard %llu, found %s",
-                     (unsigned long long)number, (unsigned long long)r->shard, r->name.data);
-}
-
 /* A task that dropped all its rows; its receipt may come twice. */
-static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
+static sft_code add_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_error *err) {
     for (const commit_drop *d = c->drops; d; d = d->next)
         if (d->partition == r->partition) return SFT_OK;
     commit_drop *drop = sfti_arena_take(&c->arena, sizeof *drop);
@@ -227,24 +217,26 @@ static sft_code commit_dropped(sft_commit *c, const sfti_ds_receipt *r, sft_erro
 
 /* Step 3. */
 sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
-    sfti_ds_receipt *all = NULL;
-    size_t count = 0;
+    size_t i = c->receipt_count, count = i;
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, "expected receipts before the commit is prepared");
-    sft_code code = sfti_ds_receipts_read(receipts, sft_commit_job(c), &c->arena, &all, &count,
-                                          err);
-    if (code || count == 0) return code;
-    sfti_ds_receipt *grown = sfti_grow(&c->alloc, c->receipts, c->receipt_count, count,
-                                      &c->receipt_cap, sizeof *grown);
-    if (!grown) return sfti_fail_memory(err, count * sizeof *grown);
-    c->receipts = grown;
-    for (size_t i = 0; !code && i < count; i++) {
-        if (!all[i].name.data) {
-            code = commit_dropped(c, &all[i], err);
-        } else {
-            code = commit_place(c, &all[i], err);
-            if (!code) c->receipts[c->receipt_count++] = all[i];
+    const sft_span job = { c->job_text.data, c->job_text.len };
+    sft_code code = sfti_ds_receipts_read(receipts, job, &c->arena, &c->receipts, &count,
+                                          &c->receipt_cap, err);
+    for (; !code && i < count; i++) {
+        const sfti_ds_receipt r = c->receipts[i];
+        uint64_t file, shard, number;
+        if (!r.name.data) {
+            code = add_dropped(c, &r, err);
+            continue;
         }
+        (void)sfti_ds_shard_parse(r.name, &file, &shard);
+        if (!sfti_add(c->job.first, r.partition, &number))
+            return sfti_ds_overflow("numbers of files", err);
+        if (file != number || shard != r.shard)
+            return sfti_fail(err, SFT_DATASET_RECEIPT, "expected file %llu, shard %llu, found %s",
+                             (unsigned long long)number, (unsigned long long)r.shard, r.name.data);
+        c->receipts[c->receipt_count++] = r;
     }
     return code;
 }
@@ -362,6 +354,5 @@ void sft_commit_close(sft_commit *c) {
     sfti_arena_free(&c->arena);
     sft_buffer_free(&c->text);
     sft_buffer_free(&c->job_text);
-    sfti_release(&alloc, c->receipts, c->receipt_cap * sizeof *c->receipts);
     sfti_release(&alloc, c, sizeof *c);
 }

@@ -44,7 +44,7 @@ struct sft_commit {
     sft_span began_text;
     uint64_t began_version;
     sfti_ds_columns columns; /* of the schema; count 0 without one */
-    sfti_ds_receipt *receipts;
+    sfti_ds_receipt *receipts; /* in the arena */
     size_t receipt_count, receipt_cap;
     commit_drop *drops;
     /* set by each prepare */

@@ -25,14 +25,6 @@ static sft_code shard_path(sfti_fields *r, void *out) {
     return SFT_OK;
 }
 
-static sft_code shard_digest(sfti_fields *r, void *out) {
-    sfti_ds_shard *s = out;
-    sft_span text;
-    sft_code code = sfti_fields_sha256(r, true, &text);
-    s->facts.sha256 = text.data;
-    return code;
-}
-
 #define OF_SHARD(member) SFTI_FIELD_UINT, offsetof(sfti_ds_shard, facts.member)
 enum { SHARD_TENSORS, SHARD_VALID };
 static const sfti_field shard_rows[] = {
@@ -41,7 +33,7 @@ static const sfti_field shard_rows[] = {
     { "shard_path", SFTI_FIELD_TAKEN, 0, true, shard_path },
     { "samples_count", OF_SHARD(samples), true, NULL },
     { "bytes", OF_SHARD(bytes), true, NULL },
-    { "sha256", SFTI_FIELD_TAKEN, 0, false, shard_digest },
+    { "sha256", SFTI_FIELD_SHA256_NULL, offsetof(sfti_ds_shard, facts.sha256), false, NULL },
     { "first_sample", OF_SHARD(first_sample), false, NULL },
     { "shadowed", OF_SHARD(shadowed), false, NULL },
 };

@@ -280,8 +280,9 @@ static void names(void **state) {
 #define NAME "part-00003-0001-" UUID ".safetensors"
 
 static sft_code read_receipts(const char *text, sfti_ds_receipt **all, size_t *count) {
+    size_t cap = *count = 0;
     return sfti_ds_receipts_read(sft_span_cstr(text), sft_span_cstr(JOB), &arena, all, count,
-                                 &err);
+                                 &cap, &err);
 }
 
 static void receipts(void **state) {
@@ -298,7 +299,7 @@ static void receipts(void **state) {
                           .column_count = 2, .columns = columns };
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sfti_ds_receipt *all;
-    size_t count;
+    size_t count, cap;
     (void)state;
     memset(r.sha256, 'a', 64);
     assert_true(sfti_buffer_put(&text, "[", 1));
@@ -326,8 +327,10 @@ static void receipts(void **state) {
     assert_false(all[0].columns[1].has_dtype || all[0].columns[1].has_shape);
     assert_true(span_is(all[1].stored, all[1].name.data));
     /* Of another job; and of a folder that is another's. */
+    count = cap = 0;
     assert_int_equal(sfti_ds_receipts_read((sft_span){ text.data, text.len - 1 },
-                                           sft_span_cstr(UUID ":1"), &arena, &all, &count, &err),
+                                           sft_span_cstr(UUID ":1"), &arena, &all, &count, &cap,
+                                           &err),
                      SFT_DATASET_RECEIPT);
     text.data[strlen("[{\"job\":\"" JOB "\",\"name\":\"" NAME "\",\"stored\":\"_job-")] = '9';
     assert_int_equal(read_receipts(text.data, &all, &count), SFT_DATASET_RECEIPT);

@@ -104,8 +104,7 @@ void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
 }
 
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {
-    sfti_json_key(w, "columns");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "columns", '{');
     for (size_t i = 0; i < count; i++) {
         sfti_json_key_span(w, columns[i].name);
         sfti_json_open(w, '{');

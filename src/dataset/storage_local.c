@@ -30,21 +30,6 @@ static sft_code local_fail(sft_error *err, sft_code code, int failed, const char
     return sfti_io_fail(err, code, failed, what);
 }
 
-/* No part is empty, "." or "..": a name never leaves the folder. */
-static bool local_name_good(const char *name) {
-    const char *why;
-    for (const char *at = name;; at++) {
-        const char *slash = strchr(at, '/');
-        size_t len = slash ? (size_t)(slash - at) : strlen(at);
-        if (len == 0 || (at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.'))))
-            return false;
-        if (!slash) break;
-        at = slash;
-    }
-    return SFTI_OS_PATHS != SFTI_PATHS_WINDOWS ||
-           sfti_name_portable(sft_span_cstr(name), &why);
-}
-
 static void local_path_free(const local_store *s, char *path) {
     if (path) sfti_release(&s->alloc, path, strlen(path) + 1);
 }
@@ -90,11 +75,20 @@ static char *local_join(const local_store *s, const char *folder, const char *na
     return path;
 }
 
-/* "" is the folder itself. */
+/* "" is the folder itself. No part is empty, "." or "..": a name never leaves the folder. */
 static sft_code local_path(const local_store *s, const char *name, char **out, sft_error *err) {
-    if (*name && !local_name_good(name))
+    const char *why, *slash;
+    bool good = SFTI_OS_PATHS != SFTI_PATHS_WINDOWS || !*name ||
+                sfti_name_portable(sft_span_cstr(name), &why);
+    for (const char *at = name; good && *name; at = slash + 1) {
+        slash = strchr(at, '/');
+        size_t len = slash ? (size_t)(slash - at) : strlen(at);
+        good = len > 0 && !(at[0] == '.' && (len == 1 || (len == 2 && at[1] == '.')));
+        if (!slash) break;
+    }
+    if (!good)
         return sfti_misuse(err, "expected a name inside the dataset's folder, found \"%s\"", name);
-    const char *slash = strrchr(name, '/');
+    slash = strrchr(name, '/');
     sft_code code = local_no_links(s, name, slash ? (size_t)(slash - name) : 0, err);
     if (code) return code;
     *out = local_join(s, s->folder, name);
@@ -123,18 +117,6 @@ static int local_make_folders(const local_store *s, char *path) {
 
 /* ── Objects ── */
 
-/* What tells of the dataset is for no more people than its manifest. */
-static sft_code local_limit(const local_store *s, const char *name, const sft_sink *sink,
-                            sft_error *err) {
-    os_info manifest;
-    if (sfti_ds_ends(sft_span_cstr(name), ".safetensors")) return SFT_OK;
-    char *path = local_join(s, s->folder, SFTI_DATASET_MANIFEST);
-    if (!path) return sfti_fail_memory(err, strlen(s->folder));
-    int failed = sfti_os_info_path(path, true, &manifest);
-    local_path_free(s, path);
-    return failed ? SFT_OK : sft_sink_limit_mode(sink, manifest.mode & 0777, err);
-}
-
 static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink *out,
                              sft_error *err) {
     const local_store *s = ctx;
@@ -151,8 +133,15 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
     if (!code) code = sft_sink_path(path, &options, out, err);
     local_path_free(s, path);
-    if (code) return code;
-    code = local_limit(s, name, out, err);
+    if (code || sfti_ds_ends(sft_span_cstr(name), ".safetensors")) return code;
+
+    /* What tells of the dataset is for no more people than its manifest. */
+    os_info manifest;
+    path = local_join(s, s->folder, SFTI_DATASET_MANIFEST);
+    if (!path) code = sfti_fail_memory(err, strlen(s->folder));
+    else if (sfti_os_info_path(path, true, &manifest) == 0)
+        code = sft_sink_limit_mode(out, manifest.mode & 0777, err);
+    local_path_free(s, path);
     if (code) sft_sink_abandon(out);
     return code;
 }
@@ -326,34 +315,31 @@ static sft_code local_remove(void *ctx, const char *name, bool folder, sft_error
 
 /* ── Lock ── */
 
-static sft_code local_lock_open(const local_store *s, int *fd, sft_error *err) {
+static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
+    local_store *s = ctx;
     os_info info;
+    int fd = -1;
     char *path = NULL;
     sft_code code = local_path(s, LOCK_NAME, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
-    if (failed == 0) failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
+    if (failed == 0) failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, &fd);
     if (failed == ENOENT) {
-        failed = sfti_os_open_new(path, 0666, fd);
+        failed = sfti_os_open_new(path, 0666, &fd);
         if (failed == EEXIST)
-            failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, fd);
+            failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, &fd);
     }
     local_path_free(s, path);
     if (failed) return local_beneath_fail(err, SFT_IO_OPEN, failed, "open the dataset's lock");
-    failed = sfti_os_info_fd(*fd, &info);
-    if (failed == 0 && info.kind == OS_FILE) return SFT_OK;
-    sfti_os_close(*fd);
-    if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the dataset's lock");
-    return sfti_fail(err, SFT_IO_NOT_FILE,
-                     "expected the dataset's lock to be a file, found something else");
-}
+    failed = sfti_os_info_fd(fd, &info);
+    if (failed || info.kind != OS_FILE) {
+        sfti_os_close(fd);
+        if (failed) return local_fail(err, SFT_IO_OPEN, failed, "look at the dataset's lock");
+        return sfti_fail(err, SFT_IO_NOT_FILE,
+                         "expected the dataset's lock to be a file, found something else");
+    }
 
-static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
-    local_store *s = ctx;
-    int fd = -1;
-    sft_code code = local_lock_open(s, &fd, err);
-    if (code) return code;
-    int failed = sfti_os_lock(fd);
+    failed = sfti_os_lock(fd);
     for (uint64_t waited = 0; failed == EAGAIN && waited < wait_ms; waited += LOCK_PAUSE_MS) {
         sfti_os_sleep_ms(LOCK_PAUSE_MS);
         failed = sfti_os_lock(fd);

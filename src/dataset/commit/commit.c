@@ -243,23 +243,6 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 
 /* ── Preparing ── */
 
-/* The shards in segments. They need not be read where nothing that is checked or written depends on
- * them. An overwrite leaves those of a damaged segment to gc. */
-static sft_code prepare_load(sft_commit *c, sft_error *err) {
-    sft_error what = SFT_ERROR_INIT;
-    const sft_dataset_options *o = c->options;
-    bool append = c->how.mode == SFT_COMMIT_APPEND;
-    c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
-                        (o->form == SFT_FORM_SAME && c->base.segmented && append);
-    c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&
-               o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data;
-    if (c->apart) return SFT_OK;
-    sft_code code = sfti_ds_manifest_load(c->storage, &c->work, &c->base, &what);
-    bool broken = code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE;
-    if (!code || (broken && c->how.mode == SFT_COMMIT_OVERWRITE)) return SFT_OK;
-    return sfti_fail_as(err, code, &what);
-}
-
 /* Reads the manifest that is in force now and checks that the commit may replace it. */
 static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_error other = SFT_ERROR_INIT;
@@ -312,7 +295,23 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
 
     sft_code code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
     if (!code) code = prepare_wait(c, err);
-    if (!code) code = prepare_load(c, err);
+
+    const sft_dataset_options *o = c->options;
+    bool append = c->how.mode == SFT_COMMIT_APPEND;
+    c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
+                        (o->form == SFT_FORM_SAME && c->base.segmented && append);
+    c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&
+               o->mode == SFT_DATASET_BATCH && !o->index && !c->base.index.data;
+    /* Shards in segments need not be read where nothing that is checked or written depends on
+     * them. An overwrite leaves those of a damaged segment to gc. */
+    if (!code && c->base.segmented && !c->apart) {
+        sft_error what = SFT_ERROR_INIT;
+        code = sfti_ds_manifest_load(c->storage, &c->work, &c->base, &what);
+        bool broken = code == SFT_DATASET_SHARD || code == SFT_MANIFEST_TYPE;
+        if (broken && c->how.mode == SFT_COMMIT_OVERWRITE) code = SFT_OK;
+        else if (code) code = sfti_fail_as(err, code, &what);
+    }
+
     if (!code) code = sfti_commit_columns(c, err);
     if (!code) code = sfti_commit_gather(c, err);
     if (!code) code = sfti_commit_count(c, job, err);

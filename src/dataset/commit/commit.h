@@ -90,6 +90,5 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err);
 /* manifest.c: shadowed tensors, totals, schema, segments, text. */
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err);
 sft_code sfti_commit_render(sft_commit *c, sft_error *err);
-sft_code sfti_commit_render_text(sft_commit *c, sft_error *err); /* of c->next */
 
 #endif

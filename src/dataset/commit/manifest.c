@@ -1,7 +1,6 @@
 /* The manifest of a commit: totals, schema, segments. Tests: test_dataset_manifest.c. */
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/sink.h"
 #include "dataset/commit/commit.h"
 #include "os/os.h"
 
@@ -175,12 +174,6 @@ static bool next_totals(sft_commit *c) {
     return true;
 }
 
-sft_code sfti_commit_render_text(sft_commit *c, sft_error *err) {
-    sft_sink sink = sft_sink_memory(&c->text);
-    sft_code code = sfti_ds_manifest_write(&c->next, &sink, err);
-    return sfti_sink_end(&sink, code, err);
-}
-
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     if (!next_totals(c))
         return sfti_fail(err, SFT_SIZE_OVERFLOW,
@@ -219,5 +212,5 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     }
     if (c->indexed) m->index = sft_span_cstr(SFTI_DATASET_INDEX);
 
-    return sfti_commit_render_text(c, err);
+    return sfti_ds_manifest_write(m, &c->text, err);
 }

@@ -1,50 +1,13 @@
 /* A manifest as JSON. Tests: test_dataset_manifest.c. */
-#include "base/result.h"
+#include "base/sink.h"
 #include "dataset/read/manifest.h"
 
-static void write_schema(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_key(w, "schema");
-    sfti_json_open(w, '{');
-    for (size_t i = 0; i < m->entry_count; i++) {
-        const sfti_ds_entry *e = &m->entries[i];
-        sfti_json_key_span(w, e->key);
-        sfti_json_open(w, '{');
-        sfti_json_put_text(w, "dtype", e->dtype);
-        sfti_json_put_shape(w, "shape", e->shape, e->rank);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, '}');
-}
-
-/* What a commit needs to know of shards that it does not read. */
-static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    if (m->numbered) sfti_json_put_bool(w, "numbered_commits", true);
-    sfti_json_put_uint(w, "total_shards", m->sums.shards);
-    sfti_json_put_uint(w, "total_rows", m->sums.rows);
-    sfti_json_put_uint(w, "total_padding", m->sums.padding);
-    sfti_json_put_uint(w, "total_tensors", m->sums.tensors);
-    sfti_json_put_uint(w, "total_shadowed", m->sums.shadowed);
-    sfti_json_put_uint(w, "largest_shard", m->sums.largest);
-    sfti_json_put_uint(w, "next_file", m->sums.next_file);
-    sfti_json_key(w, "segments");
-    sfti_json_open(w, '[');
-    for (size_t i = 0; i < m->segment_count; i++) {
-        sfti_json_open(w, '{');
-        sfti_json_put_cstr(w, "sha256", m->segments[i].sha256);
-        sfti_json_put_uint(w, "bytes", m->segments[i].bytes);
-        sfti_json_put_uint(w, "shards", m->segments[i].shards);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 static void write_shards(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_key(w, "shards");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "shards", '[');
     for (size_t i = 0; i < m->shard_count; i++) {
         const sft_dataset_shard *s = &m->shards[i].facts;
         sfti_json_open(w, '{');
-        sfti_json_put_text(w, "shard_path", sft_span_cstr(s->name));
+        sfti_json_put_cstr(w, "shard_path", s->name);
         sfti_json_put_uint(w, "samples_count", s->samples);
         sfti_json_put_uint(w, "bytes", s->bytes);
         sfti_json_put_cstr(w, "sha256", s->sha256);
@@ -57,19 +20,42 @@ static void write_shards(sfti_json_writer *w, const sfti_ds_manifest *m) {
     sfti_json_close(w, ']');
 }
 
-sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_error *err) {
+/* What a commit needs to know of shards that it does not read. */
+static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    if (m->numbered) sfti_json_put_bool(w, "numbered_commits", true);
+    sfti_json_put_uint(w, "total_shards", m->sums.shards);
+    sfti_json_put_uint(w, "total_rows", m->sums.rows);
+    sfti_json_put_uint(w, "total_padding", m->sums.padding);
+    sfti_json_put_uint(w, "total_tensors", m->sums.tensors);
+    sfti_json_put_uint(w, "total_shadowed", m->sums.shadowed);
+    sfti_json_put_uint(w, "largest_shard", m->sums.largest);
+    sfti_json_put_uint(w, "next_file", m->sums.next_file);
+    sfti_json_put_open(w, "segments", '[');
+    for (size_t i = 0; i < m->segment_count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "sha256", m->segments[i].sha256);
+        sfti_json_put_uint(w, "bytes", m->segments[i].bytes);
+        sfti_json_put_uint(w, "shards", m->segments[i].shards);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+}
+
+sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft_error *err) {
+    sft_sink sink = sft_sink_memory(text);
     sfti_json_writer w;
-    sfti_json_write(&w, sink, 0, err);
+    sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
     sfti_json_put_cstr(&w, "format_version", m->segmented ? "2.0" : "1.0");
-    sfti_json_put_text(&w, "safetensors_version", sft_span_cstr("1.0"));
+    sfti_json_put_cstr(&w, "safetensors_version", "1.0");
 
     sfti_json_put_text(&w, "generator", m->generator);
-    sfti_json_put_text(&w, "commit", sft_span_cstr(m->commit));
-    if (*m->row_order) sfti_json_put_text(&w, "row_order", sft_span_cstr(m->row_order));
+    sfti_json_put_cstr(&w, "commit", m->commit);
+    if (*m->row_order) sfti_json_put_cstr(&w, "row_order", m->row_order);
     sfti_json_put_uint(&w, "version", m->version);
     if (m->mode) sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(m->mode));
-    sfti_json_put_known(&w, "batch_size", m->batch_size ? m->batch_size : UINT64_MAX);
+    if (m->batch_size) sfti_json_put_uint(&w, "batch_size", m->batch_size);
+    else sfti_json_put_null(&w, "batch_size");
     sfti_json_put_text(&w, "name_col", m->name_col);
     sfti_json_put_text(&w, "kv_separator", m->separator);
     sfti_json_put_text(&w, "tail_strategy", m->tail);
@@ -81,8 +67,20 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_sink *sink, sft_e
     sfti_json_put_uint(&w, "total_valid_samples", m->total_valid);
     sfti_json_put_uint(&w, "total_bytes", m->total_bytes);
     sfti_ds_put_columns(&w, m->columns, m->column_count);
-    if (m->has_schema) write_schema(&w, m);
+    if (m->has_schema) {
+        sfti_json_put_open(&w, "schema", '{');
+        for (size_t i = 0; i < m->entry_count; i++) {
+            const sfti_ds_entry *e = &m->entries[i];
+            sfti_json_key_span(&w, e->key);
+            sfti_json_open(&w, '{');
+            sfti_json_put_text(&w, "dtype", e->dtype);
+            sfti_json_put_shape(&w, "shape", e->shape, e->rank);
+            sfti_json_close(&w, '}');
+        }
+        sfti_json_close(&w, '}');
+    }
     if (m->segmented) write_segments(&w, m);
     else write_shards(&w, m);
-    return sfti_result_end(&w);
+    sfti_json_close(&w, '}');
+    return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }

@@ -39,8 +39,6 @@ typedef struct publication {
     char old_name[80];
 } publication;
 
-/* ── Step 5: nothing fails ── */
-
 /* ── Steps 1 and 3 ── */
 
 static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
@@ -116,12 +114,9 @@ static void publish_after(void *ctx) {
     sfti_ds_removal_end(&r);
 }
 
-/* The commit's state after an outcome. */
-static void publish_state(sft_commit *c, sfti_ds_outcome outcome) {
-    c->state = outcome == SFTI_SWAP_DONE      ? COMMIT_PUBLISHED
-               : outcome == SFTI_SWAP_UNKNOWN ? COMMIT_UNKNOWN
-                                              : COMMIT_FAILED;
-}
+static const commit_state state_after[] = { [SFTI_SWAP_FAILED] = COMMIT_FAILED,
+                                            [SFTI_SWAP_DONE] = COMMIT_PUBLISHED,
+                                            [SFTI_SWAP_UNKNOWN] = COMMIT_UNKNOWN };
 
 /* An append that lost to another commit can be prepared again: its shards go back to where their
  * receipts say they are. */
@@ -148,7 +143,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     if (code) return code;
     if (!index && c->next.index.data) { /* a manifest without an index says so */
         c->next.index = (sft_span){ NULL, 0 };
-        code = sfti_commit_render_text(c, err);
+        code = sfti_ds_manifest_write(&c->next, &c->text, err);
     }
     if (!code) code = publish_shards(c, &own, err);
     if (!code) code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
@@ -164,7 +159,7 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
             if (c->shards[i].receipt) w->shard = c->shards[i].shard.facts.name;
         code = sfti_ds_swap_run(w, &steps, &outcome, err);
     }
-    publish_state(c, outcome);
+    c->state = state_after[outcome];
     if (c->state == COMMIT_FAILED) {
         const sft_storage *s = c->storage;
         sft_error ignored;
@@ -215,7 +210,7 @@ sft_code sft_commit_abort(sft_commit *c, sft_error *err) {
     sfti_arena arena = { .alloc = c->alloc };
     sfti_ds_manifest now;
     sft_error ignored;
-    if (c->state == COMMIT_UNKNOWN) publish_state(c, sfti_ds_swap_check(&c->swap, SFT_OK));
+    if (c->state == COMMIT_UNKNOWN) c->state = state_after[sfti_ds_swap_check(&c->swap, SFT_OK)];
     if (c->state == COMMIT_PUBLISHED || c->state == COMMIT_UNKNOWN) return SFT_OK;
     memset(&now, 0, sizeof now);
     sft_code code = sfti_ds_manifest_read_all(c->storage, &arena, &now, &ignored);

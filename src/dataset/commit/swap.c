@@ -295,7 +295,6 @@ static bool old_each(void *ctx, const sft_stored *object) {
 /* Step 6. */
 static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
     old_commits o = { .files = { .arena = { .alloc = w->alloc } }, .version = w->old_version + 1 };
-    if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
     sft_code code = sfti_ds_listing_fill(&o.files, w->storage, "", old_each, &o, err);
     for (const sfti_ds_listed *one = o.files.first; one && !code; one = one->next)
         if (o.newest_s - one->mtime_s > SFTI_COMMIT_FILE_S)
@@ -331,6 +330,6 @@ sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_o
      * SFTI_DATASET_MANIFEST, or a power failure may bring it back. */
     if (code) return SFT_OK;
     steps->after(steps->ctx);
-    swap_warn(steps, swap_clean(w, &what), &what);
+    if (w->guard == SFTI_GUARD_NUMBER) swap_warn(steps, swap_clean(w, &what), &what);
     return SFT_OK;
 }

@@ -148,13 +148,11 @@ static sft_code compact_publish(compaction *c) {
                                   c->options.warn_ctx };
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
     sft_buffer text = { .alloc = c->alloc };
-    sft_sink sink = sft_sink_memory(&text);
     sft_code code = sfti_ds_guard_take(&c->swap, COMPACT_WAIT_MS, c->err);
     if (!code)
         code = sfti_ds_guard_settle(&c->swap, sfti_ds_manifest_of(c->dataset), c->err);
     c->next.numbered = c->next.numbered || c->swap.guard == SFTI_GUARD_NUMBER;
-    if (!code) code = sfti_ds_manifest_write(&c->next, &sink, c->err);
-    code = sfti_sink_end(&sink, code, c->err);
+    if (!code) code = sfti_ds_manifest_write(&c->next, &text, c->err);
     sfti_ds_swap *w = &c->swap;
     w->old = sft_dataset_manifest(c->dataset);
     w->old_version = sfti_ds_manifest_of(c->dataset)->version;

@@ -60,7 +60,8 @@ typedef struct sfti_ds_manifest {
  * load segments. */
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err);
-sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_sink *sink,
+/* The text replaces what is in the buffer; freed on failure. */
+sft_code sfti_ds_manifest_write(const sfti_ds_manifest *manifest, sft_buffer *text,
                                 sft_error *err);
 
 /* Give the manifest these shards, sorted by name: the array itself if it is sorted. */

@@ -60,34 +60,10 @@ static sft_code latest_object(const sft_storage *storage, sfti_arena *arena,
     return code;
 }
 
-static bool latest_is(const sfti_ds_manifest *m, const char *commit) {
-    return commit && strcmp(m->commit, commit) == 0;
-}
-
-/* Follows the chain of commit files after a manifest to its end. */
-static sft_code latest_follow(const sft_storage *storage, sfti_arena *arena, const char *commit,
-                              sfti_ds_manifest *out, bool *found, bool *seen, sft_error *err) {
-    for (*found = false, *seen = latest_is(out, commit);; *seen |= latest_is(out, commit)) {
-        char name[SFTI_COMMIT_FILE_NAME];
-        sfti_ds_manifest next;
-        sft_error what = SFT_ERROR_INIT;
-        if (out->version == UINT64_MAX) return SFT_OK;
-        sft_code code = sfti_ds_commit_file(out->text, out->version, &arena->alloc, name, err);
-        if (code) return code;
-        code = sfti_ds_commit_read(storage, name, arena, &next, &what);
-        if (code == SFT_NOT_FOUND) return SFT_OK;
-        if (code) return sfti_fail_as(err, code, &what);
-        next.ahead = out->ahead + 1;
-        *out = next;
-        *found = true;
-    }
-}
-
 sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                const char *commit, sfti_ds_manifest *out, bool *seen,
                                sft_error *err) {
     sft_error first = SFT_ERROR_INIT;
-    bool found = false;
     sft_code code = sfti_can(storage, move)
                         ? sfti_ds_commit_read(storage, SFTI_DATASET_MANIFEST, arena, out, &first)
                         : latest_object(storage, arena, out, &first);
@@ -97,10 +73,21 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
         memset(out, 0, sizeof *out);
         out->text = text;
     }
-    *seen = !code && latest_is(out, commit);
-    if (known && sfti_can(storage, move_new)) {
-        sft_code more = latest_follow(storage, arena, commit, out, &found, seen, err);
-        if (more || found) return more;
+    *seen = !code && commit && strcmp(out->commit, commit) == 0;
+    /* The chain of commit files after it. */
+    while (known && sfti_can(storage, move_new) && out->version < UINT64_MAX) {
+        char name[SFTI_COMMIT_FILE_NAME];
+        sfti_ds_manifest next;
+        sft_error what = SFT_ERROR_INIT;
+        sft_code more = sfti_ds_commit_file(out->text, out->version, &arena->alloc, name, err);
+        if (more) return more;
+        more = sfti_ds_commit_read(storage, name, arena, &next, &what);
+        if (more == SFT_NOT_FOUND) break;
+        if (more) return sfti_fail_as(err, more, &what);
+        next.ahead = out->ahead + 1;
+        *out = next;
+        *seen = *seen || (commit && strcmp(out->commit, commit) == 0);
+        code = SFT_OK;
     }
     if (code == SFT_NOT_FOUND)
         return sfti_fail(err, SFT_MANIFEST_MISSING,

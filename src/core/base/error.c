@@ -327,9 +327,8 @@ const sft_code_info *sft_code_at(size_t i) {
 }
 
 const sft_code_info *sft_code_describe(sft_code code) {
-    const sft_code_info *row;
-    for (size_t i = 0; (row = sft_code_at(i)) != NULL; i++)
-        if (row->code == code) return row;
+    for (size_t i = 0; i < sizeof code_table / sizeof *code_table; i++)
+        if (code_table[i].code == code) return &code_table[i];
     return &unknown_code;
 }
 

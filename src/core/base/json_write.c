@@ -51,10 +51,6 @@ static void json_put(sfti_json_writer *w, const char *bytes, size_t len) {
     }
 }
 
-static void json_put_char(sfti_json_writer *w, char c) {
-    json_put(w, &c, 1);
-}
-
 /* ── Writer: strings ── */
 
 static void json_unit(uint32_t unit, char out[6]) {
@@ -77,8 +73,8 @@ static void json_put_special(sfti_json_writer *w, uint32_t c, const char *bytes,
     static const char named[] = "\b\t\n\f\r\"\\", letter[] = "btnfr\"\\";
     const char *at = c && c < 0x80 ? strchr(named, (int)c) : NULL;
     if (at) {
-        json_put_char(w, '\\');
-        json_put_char(w, letter[at - named]);
+        json_put(w, "\\", 1);
+        json_put(w, &letter[at - named], 1);
     } else if (sfti_utf8_unsafe(c)) {
         json_put_hex(w, c);
     } else {
@@ -88,7 +84,7 @@ static void json_put_special(sfti_json_writer *w, uint32_t c, const char *bytes,
 
 static void json_put_string(sfti_json_writer *w, sft_span text) {
     const char *p = text.len ? text.data : "", *end = p + text.len;
-    json_put_char(w, '"');
+    json_put(w, "\"", 1);
     while (p < end && !w->code) {
         const char *run = p;
         while (p < end && (uint8_t)*p >= 0x20 && (uint8_t)*p < 0x7F && *p != '"' && *p != '\\') p++;
@@ -100,13 +96,13 @@ static void json_put_string(sfti_json_writer *w, sft_span text) {
         else json_put(w, "\xEF\xBF\xBD", 3);
         p += len ? len : 1;
     }
-    json_put_char(w, '"');
+    json_put(w, "\"", 1);
 }
 
 /* ── Writer: values ── */
 
 static void json_before(sfti_json_writer *w) {
-    if (w->comma) json_put_char(w, ',');
+    if (w->comma) json_put(w, ",", 1);
     w->comma = true;
 }
 
@@ -116,7 +112,7 @@ void sfti_json_open(sfti_json_writer *w, char bracket) {
         return;
     }
     json_before(w);
-    json_put_char(w, bracket);
+    json_put(w, &bracket, 1);
     w->depth++;
     w->comma = false;
 }
@@ -126,7 +122,7 @@ void sfti_json_close(sfti_json_writer *w, char bracket) {
         if (!w->code) sfti_tree_close(w->tree);
         return;
     }
-    json_put_char(w, bracket);
+    json_put(w, &bracket, 1);
     w->depth--;
     w->comma = true;
 }
@@ -138,7 +134,7 @@ void sfti_json_key_span(sfti_json_writer *w, sft_span key) {
     }
     json_before(w);
     json_put_string(w, key);
-    json_put_char(w, ':');
+    json_put(w, ":", 1);
     w->comma = false;
 }
 
@@ -191,8 +187,7 @@ void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
 }
 
 void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) {
-    sfti_json_key(w, key);
-    sfti_json_cstr(w, text);
+    sfti_json_put_text(w, key, sft_span_cstr(text));
 }
 
 void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
@@ -257,9 +252,9 @@ void sfti_json_path(sfti_json_writer *w, const char *path) {
     if (!w->tree) {
         char piece[3];
         json_before(w);
-        json_put_char(w, '"');
+        json_put(w, "\"", 1);
         for (; *path; path++) json_put(w, piece, json_percent((uint8_t)*path, piece));
-        json_put_char(w, '"');
+        json_put(w, "\"", 1);
     } else if (!w->code) {
         size_t cap = strlen(path), len = 0;
         char *text = cap < SIZE_MAX / 3 ? sfti_arena_take(&w->tree->arena, 3 * cap) : NULL;

@@ -7,12 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-static sft_code finish_nothing(void *ctx, sft_error *err) {
-    (void)ctx;
-    (void)err;
-    return SFT_OK;
-}
-
 static sft_code no_place(sft_error *err) {
     return sfti_misuse(err, "expected a place for the sink, found NULL");
 }
@@ -95,7 +89,7 @@ static void abandon_memory(void *ctx) {
 }
 
 static const sft_sink_vtable memory_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_memory, write_memory, finish_nothing, abandon_memory, NULL
+    sizeof(sft_sink_vtable), expect_memory, write_memory, NULL, abandon_memory, NULL
 };
 
 sft_sink sft_sink_memory(sft_buffer *buffer) {

@@ -161,22 +161,6 @@ void sfti_os_unmap(void *at, uint64_t len) {
 
 /* ── Folders ── */
 
-static os_kind kind_of_entry(DIR *folder, const struct dirent *entry) {
-    struct stat st;
-    os_info info;
-    switch (entry->d_type) {
-    case DT_REG: return OS_FILE;
-    case DT_DIR: return OS_DIR;
-    case DT_LNK: return OS_LINK;
-    case DT_FIFO: return OS_PIPE;
-    case DT_UNKNOWN: break;
-    default: return OS_OTHER;
-    }
-    if (fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) return OS_OTHER;
-    info_of_stat(&st, &info);
-    return info.kind;
-}
-
 int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
                  void *ctx) {
     int result = 0;
@@ -190,7 +174,18 @@ int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_k
             break;
         }
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        result = each(ctx, entry->d_name, kind_of_entry(folder, entry));
+        struct stat st;
+        os_info info = { .kind = OS_OTHER };
+        switch (entry->d_type) {
+        case DT_REG: info.kind = OS_FILE; break;
+        case DT_DIR: info.kind = OS_DIR; break;
+        case DT_LNK: info.kind = OS_LINK; break;
+        case DT_FIFO: info.kind = OS_PIPE; break;
+        case DT_UNKNOWN:
+            if (fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+                info_of_stat(&st, &info);
+        }
+        result = each(ctx, entry->d_name, info.kind);
     }
     (void)closedir(folder);
     return result;

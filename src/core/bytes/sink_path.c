@@ -351,42 +351,6 @@ done:
 
 /* ── Beginning ── */
 
-/* What stands at the target: *mode is its permission bits, or NO_MODE. */
-static sft_code look_at_target(const char *path, bool *replaces, uint32_t *mode,
-                               sft_error *err) {
-    os_info info;
-    *replaces = false;
-    *mode = NO_MODE;
-    int error = sfti_os_info_path(path, false, &info);
-    if (error == ENOENT) return SFT_OK;
-    *replaces = error == 0;
-    if (!error && info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
-    if (error == ENOENT || error == ELOOP) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
-    *mode = info.mode & 0777;
-    if (info.kind == OS_FILE) return SFT_OK;
-    return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file or nothing at the path, found %s",
-                     info.kind == OS_DIR ? "a folder" : "something that is no regular file");
-}
-
-/* Where the bytes are to appear, by the link policy: *target is path or buffer. */
-static sft_code resolve_link(const char *path, sft_link_policy policy, char *buffer, size_t len,
-                             const char **target, sft_error *err) {
-    os_info info;
-    *target = path;
-    if (policy == SFT_LINK_REPLACE) return SFT_OK;
-    int error = sfti_os_info_path(path, false, &info);
-    if (error == ENOENT || (!error && info.kind != OS_LINK)) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
-    error = sfti_os_real_path(path, buffer, len);
-    if (policy == SFT_LINK_REFUSE)
-        return sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s",
-                         error ? "what cannot be reached" : buffer);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    *target = buffer;
-    return SFT_OK;
-}
-
 static const sft_sink_vtable direct_sink_vtable = {
     sizeof(sft_sink_vtable), expect_path, write_direct, finish_path, abandon_path, limit_path
 };
@@ -416,10 +380,15 @@ bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin
 static sft_code begin_path(const char *target, const sft_path_options *options, sft_sink *out,
                            sft_error *err) {
     sft_allocator alloc = sfti_allocator(options->alloc);
-    bool replaces;
-    uint32_t old_mode;
-    sft_code code = look_at_target(target, &replaces, &old_mode, err);
-    if (code) return code;
+    os_info old;
+    int error = sfti_os_info_path(target, false, &old);
+    bool replaces = !error;
+    if (!error && old.kind == OS_LINK) error = sfti_os_info_path(target, true, &old);
+    if (error && error != ENOENT && error != ELOOP)
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
+    if (!error && old.kind != OS_FILE)
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file or nothing at the path, found %s",
+                         old.kind == OS_DIR ? "a folder" : "something that is no regular file");
     path_sink *s = path_sink_new(target, &alloc);
     if (!s) return sfti_fail_memory(err, sizeof *s + 3 * (uint64_t)strlen(target));
     s->options = *options;
@@ -427,9 +396,9 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     s->limit = 0777;
 
     /* Step 1. At no time may more people open the new file than could open the old one. */
-    uint32_t mode = options->mode != 0 ? options->mode : old_mode;
+    uint32_t mode = options->mode != 0 ? options->mode : error ? NO_MODE : old.mode & 0777;
     uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
-    int error = EOPNOTSUPP;
+    error = EOPNOTSUPP;
     if (!options->in_place_unsafe) error = sfti_os_open_unnamed(s->folder, first, &s->fd);
     if (error == EOPNOTSUPP) error = temp_make(s, false, first);
     if (!error && mode != NO_MODE) error = sfti_os_set_mode(s->fd, mode);
@@ -456,7 +425,7 @@ sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_si
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789+-.";
     char buffer[4096];
-    const char *target;
+    os_info info;
     sft_path_options own;
     if (out) memset(out, 0, sizeof *out);
     sft_code code = sfti_take_path(options, &own, err);
@@ -473,6 +442,16 @@ sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_si
                            "expected the path of a file, found a URL: what is there is only read");
     if (!path[sfti_folder_len(path)])
         return sfti_misuse(err, "expected the path of a file, found \"%s\"", path);
-    code = resolve_link(path, own.link, buffer, sizeof buffer, &target, err);
-    return code ? code : begin_path(target, &own, out, err);
+    if (own.link == SFT_LINK_REPLACE) return begin_path(path, &own, out, err);
+    int error = sfti_os_info_path(path, false, &info);
+    if (error && error != ENOENT)
+        return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
+    if (error || info.kind != OS_LINK) return begin_path(path, &own, out, err);
+    /* The bytes are to appear where the link leads. */
+    error = sfti_os_real_path(path, buffer, sizeof buffer);
+    if (own.link == SFT_LINK_REFUSE)
+        return sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s",
+                         error ? "what cannot be reached" : buffer);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+    return begin_path(buffer, &own, out, err);
 }

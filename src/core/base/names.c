@@ -90,6 +90,10 @@ uint32_t sfti_names_put(sfti_names *names, sft_span name, uint64_t hash, uint32_
     return slot->entry - 1;
 }
 
+uint32_t sfti_names_add(sfti_names *names, sft_span name, uint32_t entry) {
+    return sfti_names_put(names, name, sfti_names_hash(name, names->seed), entry);
+}
+
 void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry) {
     find_slot(names, name, sfti_names_hash(name, names->seed))->entry = entry + 1;
 }

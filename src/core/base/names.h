@@ -31,6 +31,8 @@ uint64_t sfti_names_hash(sft_span name, const uint64_t seed[2]);
 void sfti_names_prefetch(const sfti_names *names, uint64_t hash);
 /* Put an entry; the entry now under that name: this one, or an earlier one that stays. */
 uint32_t sfti_names_put(sfti_names *names, sft_span name, uint64_t hash, uint32_t entry);
+/* The same, with the name's hash computed. */
+uint32_t sfti_names_add(sfti_names *names, sft_span name, uint32_t entry);
 /* Put in place of the entry under that name, which must be there. */
 void sfti_names_replace(sfti_names *names, sft_span name, uint32_t entry);
 /* SFTI_NO_NAME when there is none. */

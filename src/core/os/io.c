@@ -76,3 +76,11 @@ size_t sfti_path_escape(sft_span path, char *into, size_t cap, size_t *used) {
     }
     return put;
 }
+
+bool sfti_names_draw(sfti_names *names, uint64_t count, sfti_name_fn name, const void *ctx,
+                     sfti_arena *arena) {
+    uint64_t seed[2];
+    sfti_seed_draw(names, seed);
+    return count < SFTI_NO_NAME &&
+           sfti_names_begin(names, (size_t)count, seed, name, ctx, arena);
+}

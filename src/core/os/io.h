@@ -3,6 +3,7 @@
 #define SFTI_IO_H
 
 #include "base/error.h"
+#include "base/names.h"
 #include "os/os.h"
 #include "safetensors.h"
 
@@ -25,5 +26,8 @@ bool sfti_no_folder_sync(int error);
 /* Keys of tables of names: from the system, or where it has none from the clock and the address
  * of something. */
 void sfti_seed_draw(const void *here, uint64_t seed[2]);
+/* sfti_names_begin with a key of its own; false also for more names than a table can have. */
+bool sfti_names_draw(sfti_names *names, uint64_t count, sfti_name_fn name, const void *ctx,
+                     sfti_arena *arena);
 
 #endif

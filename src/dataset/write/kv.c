@@ -107,7 +107,7 @@ static bool kv_names_grow(shard_kv *kv, const sft_allocator *alloc) {
     for (size_t i = 0; i < kv->count; i++) {
         sft_span name = kv->entries[i].spec.name;
         if (!kv->entries[i].dead)
-            (void)sfti_names_put(&names, name, sfti_names_hash(name, kv->seed), (uint32_t)i);
+            (void)sfti_names_add(&names, name, (uint32_t)i);
     }
     sfti_arena_free(&kv->names_arena);
     kv->names_arena = arena;
@@ -167,10 +167,9 @@ static sft_code kv_put(sft_shard_writer *w, const kv_row *r, size_t k, sft_error
     if (!kv_name(w, r, k, &name) || !kv_shape(kv, k, v))
         return sfti_fail_memory(err, sizeof *kv->entries);
     sft_dtype dtype = kv_dtype(&w->column[k], v);
-    uint64_t hash = sfti_names_hash(name, kv->seed);
     kv->entries[n] = (kv_entry){ { name, dtype, v->rank, kv->shapes[k] }, v->piece,
                                  r->held, v->bytes, v->from, false };
-    uint32_t before = sfti_names_put(&kv->names, name, hash, (uint32_t)n);
+    uint32_t before = sfti_names_add(&kv->names, name, (uint32_t)n);
     if (before != n && !w->options->last_win)
         return sfti_fail(err, SFT_DATASET_DUPLICATE, "expected each tensor's name once, found "
                          "\"%.*s\" in row %llu and row %llu",

@@ -27,11 +27,7 @@ sft_code sfti_export_begin(sfti_export *x, const sft_part *parts, size_t count, 
     if (code) return code;
     x->members = sfti_arena_array(&x->arena, (uint64_t)count + more, sizeof *x->members);
     if (!x->members) return sfti_fail_memory(err, count * sizeof *x->members);
-
-    uint64_t seed[2];
-    sfti_seed_draw(x, seed);
-    if (count >= SFTI_NO_NAME
-        || !sfti_names_begin(&x->names, count, seed, name_of_part, parts, &x->arena))
+    if (!sfti_names_draw(&x->names, count, name_of_part, parts, &x->arena))
         return sfti_fail_memory(x->err, count * sizeof(sfti_slot));
     for (uint32_t i = 0; i < count; i++) {
         sft_span name = parts[i].spec.name;
@@ -45,7 +41,7 @@ sft_code sfti_export_begin(sfti_export *x, const sft_part *parts, size_t count, 
             return sfti_fail_tensor(x->err, SFT_RANK_TOO_LARGE, SFT_NO_OFFSET, name,
                                     "expected at most %d dimensions, found %u", SFT_MAX_RANK,
                                     parts[i].spec.rank);
-        if (sfti_names_put(&x->names, name, sfti_names_hash(name, seed), i) != i)
+        if (sfti_names_add(&x->names, name, i) != i)
             return sfti_fail_tensor(x->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                                     "expected each name once, found it twice");
     }

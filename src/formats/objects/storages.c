@@ -8,14 +8,10 @@ static sft_span storage_key(const void *ctx, uint32_t entry) {
 }
 
 sft_code sfti_storages_begin(sfti_storages *storages, sfti_import *im, uint64_t most) {
-    uint64_t seed[2];
-    sfti_seed_draw(storages, seed);
     storages->im = im;
-    sfti_arena *arena = &im->arena;
-    bool has = sfti_fits_size(most) && most < UINT32_MAX - 1 &&
-               sfti_names_begin(&storages->names, (size_t)most + 1, seed, storage_key, storages,
-                               arena);
-    if (has) storages->all = sfti_arena_array(arena, most + 1, sizeof *storages->all);
+    bool has = most < UINT32_MAX - 1 &&
+               sfti_names_draw(&storages->names, most + 1, storage_key, storages, &im->arena);
+    if (has) storages->all = sfti_arena_array(&im->arena, most + 1, sizeof *storages->all);
     if (has && storages->all) return sfti_import_expect(im, most);
     return sfti_fail_memory(im->err, most);
 }
@@ -55,9 +51,7 @@ sft_code sfti_storages_get(sfti_storages *storages, const sfti_value *id,
     *parsed = (sfti_storage){ .id = (uint32_t)storages->count + 1 };
     sft_code code = storage_parse(storages, id, parsed);
     if (code) return code;
-    uint64_t hash = sfti_names_hash(parsed->key, storages->names.seed);
-    uint32_t entry = sfti_names_put(&storages->names, parsed->key, hash,
-                                    (uint32_t)storages->count);
+    uint32_t entry = sfti_names_add(&storages->names, parsed->key, (uint32_t)storages->count);
     sfti_storage *storage = &storages->all[entry];
     if (storage == parsed) {
         storages->count++;

@@ -61,15 +61,10 @@ static sft_span name_of_item(const void *ctx, uint32_t entry) {
 static sft_code compare_names(sfti_import *im) {
     sfti_item *items = im->items.at;
     sfti_names names;
-    uint64_t seed[2];
-    sfti_seed_draw(im, seed);
-    if (im->items.count >= SFTI_NO_NAME
-        || !sfti_names_begin(&names, im->items.count, seed, name_of_item, items, &im->arena))
+    if (!sfti_names_draw(&names, im->items.count, name_of_item, items, &im->arena))
         return sfti_fail_memory(im->err, im->items.count);
     for (uint32_t i = 0; i < im->items.count; i++) {
-        if (items[i].dropped) continue;
-        uint64_t hash = sfti_names_hash(items[i].name, seed);
-        if (sfti_names_put(&names, items[i].name, hash, i) == i) continue;
+        if (items[i].dropped || sfti_names_add(&names, items[i].name, i) == i) continue;
         sft_code code = refuse_item(im, &items[i], SFT_FOREIGN_NAME,
                                     "expected a name of its own, found that of another tensor");
         if (code) return code;

@@ -80,14 +80,11 @@ static sft_span mapped_name(const void *ctx, uint32_t entry) {
 }
 
 static sft_code name_mapped(shard_map *m) {
-    uint64_t seed[2];
-    sfti_seed_draw(m, seed);
-    if (m->count >= SFTI_NO_NAME
-        || !sfti_names_begin(&m->names, m->count, seed, mapped_name, m, &m->im->arena))
+    if (!sfti_names_draw(&m->names, m->count, mapped_name, m, &m->im->arena))
         return sfti_fail_memory(m->im->err, m->count);
     for (uint32_t i = 0; i < m->count; i++) {
         sft_span name = m->rows[i].tensor;
-        if (sfti_names_put(&m->names, name, sfti_names_hash(name, seed), i) != i)
+        if (sfti_names_add(&m->names, name, i) != i)
             return sfti_fail_tensor(m->im->err, SFT_INDEX_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
                                     "expected each tensor once in weight_map, found it twice");
     }

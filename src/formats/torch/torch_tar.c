@@ -164,8 +164,7 @@ static sft_code tar_add(tar_reader *t, const sfti_value *key, tar_entry entry) {
                               "expected at most %d storages and tensors, found more", TAR_MOST);
     t->all[t->count] = entry;
     sft_span name = tar_name(t, (uint32_t)t->count);
-    uint32_t now = sfti_names_put(&t->names, name, sfti_names_hash(name, t->names.seed),
-                                  (uint32_t)t->count);
+    uint32_t now = sfti_names_add(&t->names, name, (uint32_t)t->count);
     if (now == t->count++) return SFT_OK;
     return sfti_fail_byte(err, SFT_FOREIGN_AMBIGUOUS, key->at,
                           "expected every key once, found one twice");
@@ -264,12 +263,11 @@ sft_code sfti_read_torch_tar(sfti_import *im) {
     tar_member members[3] = { { 0, 0 } };
     tar_reader t = { .im = im };
     sfti_pickle pickle;
-    uint64_t count = 0, seed[2];
+    uint64_t count = 0;
     sft_code code = tar_members(im, members);
     if (code) return code;
-    sfti_seed_draw(&t, seed);
     t.all = sfti_arena_array(&im->arena, TAR_MOST, sizeof *t.all);
-    if (!t.all || !sfti_names_begin(&t.names, TAR_MOST, seed, tar_name, &t, &im->arena))
+    if (!t.all || !sfti_names_draw(&t.names, TAR_MOST, tar_name, &t, &im->arena))
         return sfti_fail_memory(im->err, TAR_MOST * sizeof *t.all);
     t.at = members[0].begin;
     t.end = members[0].end;

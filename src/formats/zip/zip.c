@@ -407,13 +407,10 @@ static sft_code fail_twice(zip_reader *z, const sfti_zip_entry *e, const sfti_zi
 }
 
 static sft_code zip_index_names(zip_reader *z, sfti_zip *zip) {
-    uint64_t seed[2];
-    sfti_seed_draw(z, seed);
-    if (!sfti_names_begin(&zip->names, zip->count, seed, entry_name, zip->entries, &z->im->arena))
+    if (!sfti_names_draw(&zip->names, zip->count, entry_name, zip->entries, &z->im->arena))
         return sfti_fail_memory(z->im->err, zip->count * sizeof(sfti_slot));
     for (uint32_t i = 0; i < zip->count; i++) {
-        sft_span name = zip->entries[i].name;
-        uint32_t first = sfti_names_put(&zip->names, name, sfti_names_hash(name, seed), i);
+        uint32_t first = sfti_names_add(&zip->names, zip->entries[i].name, i);
         if (first != i) return fail_twice(z, &zip->entries[i], &zip->entries[first]);
     }
     return SFT_OK;
@@ -441,8 +438,7 @@ static sft_code check_folded(zip_reader *z, const sfti_zip *zip) {
         }
         folded[i] = (sft_span){ text, name.len };
         text += name.len;
-        uint32_t first = sfti_names_put(&names, folded[i],
-                                        sfti_names_hash(folded[i], names.seed), i);
+        uint32_t first = sfti_names_add(&names, folded[i], i);
         if (first != i) code = fail_twice(z, &zip->entries[i], &zip->entries[first]);
     }
     sfti_arena_free(&arena);

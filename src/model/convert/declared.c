@@ -114,7 +114,7 @@ static sft_span name_of_layer(const void *ctx, uint32_t entry) {
 static sfti_declared_layer *put_layer(sfti_declared *d, sft_span name) {
     uint32_t at = (uint32_t)d->count;
     d->layers[at] = (sfti_declared_layer){ .name = name };
-    uint32_t found = sfti_names_put(&d->names, name, sfti_names_hash(name, d->names.seed), at);
+    uint32_t found = sfti_names_add(&d->names, name, at);
     d->count += found == at;
     return &d->layers[found];
 }
@@ -256,7 +256,6 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
                             sfti_arena *arena, sfti_declared *out, sft_error *err) {
     size_t most = 0, tensors = sft_set_tensor_count(set);
     sft_span value;
-    uint64_t seed[2];
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < tensors; i++) most += marks_layer(sft_set_tensor_at(set, i)->name);
@@ -266,10 +265,8 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
             sfti_json_begin(&walk.json, value.data, value.len);
             while (next_layer(&walk, arena)) most++;
         }
-    sfti_seed_draw(out, seed);
     out->layers = sfti_arena_array(arena, (uint64_t)most + 1, sizeof *out->layers);
-    if (!out->layers || most >= SFTI_NO_NAME
-        || !sfti_names_begin(&out->names, most, seed, name_of_layer, out, arena))
+    if (!out->layers || !sfti_names_draw(&out->names, most, name_of_layer, out, arena))
         return sfti_fail_memory(err, most * sizeof *out->layers);
     for (size_t i = 0; i < tensors; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);

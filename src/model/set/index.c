@@ -146,7 +146,7 @@ static sft_code shards_new(index_shards *shards, const index_reader *r, sft_span
     char *copy = sfti_arena_copy(&r->index->arena, name.data, name.len);
     if (!copy) return sfti_fail_memory(r->err, name.len + 1);
     shards->list[shards->count] = (sft_span){ copy, name.len };
-    sfti_set_names_put(&shards->names, shards->list[shards->count], (uint32_t)shards->count);
+    sfti_names_add(&shards->names, shards->list[shards->count], (uint32_t)shards->count);
     shards->count++;
     return SFT_OK;
 }
@@ -251,7 +251,7 @@ static sft_code map_fill(const index_reader *r, sfti_names *names, index_shards 
         entry->tensor = sfti_json_string(&json, &index->arena);
         if (!entry->tensor.data) return sfti_fail_memory(r->err, json.text.len);
         sfti_json_next(&json);
-        if (sfti_set_names_put(names, entry->tensor, i) != i)
+        if (sfti_names_add(names, entry->tensor, i) != i)
             return sfti_fail_tensor(r->err, SFT_INDEX_TYPE, entry->at, entry->tensor,
                                     "expected each tensor once in \"weight_map\", "
                                     "found one again");

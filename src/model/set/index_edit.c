@@ -80,7 +80,7 @@ static sft_code edit_collisions(index_edit *e) {
     for (uint32_t i = 0; !code && i < index->count; i++) {
         uint32_t found = sfti_names_find(&to.names, index->entries[i].tensor);
         now[i] = found == SFTI_NO_NAME ? index->entries[i].tensor : items[found].value;
-        if (sfti_set_names_put(&names, now[i], i) == i) continue;
+        if (sfti_names_add(&names, now[i], i) == i) continue;
         code = sfti_fail_tensor(e->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, now[i],
                                 "expected a free name, found that two tensors would have it");
     }

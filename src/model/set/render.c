@@ -131,7 +131,7 @@ static sft_code union_begin(metadata_union *all, const sft_set *set, sfti_arena 
             sft_pair pair = sft_file_metadata_at(set->files[s], i);
             uint32_t entry = all->count;
             all->pairs[entry] = pair;
-            all->count += sfti_set_names_put(&all->names, pair.key, entry) == entry;
+            all->count += sfti_names_add(&all->names, pair.key, entry) == entry;
         }
     return code;
 }

@@ -112,7 +112,7 @@ static sft_code set_join_names(sft_set *set, sft_error *err) {
             const sft_tensor *tensor = sft_file_tensor_at(set->files[s], i);
             set->tensors[at] = tensor;
             set->shard_of[at] = (uint32_t)s;
-            uint32_t found = sfti_set_names_put(&set->names, tensor->name, at);
+            uint32_t found = sfti_names_add(&set->names, tensor->name, at);
             if (found == at) continue;
             code = sfti_fail_tensor(err, SFT_INDEX_TENSOR_DUPLICATE, SFT_NO_OFFSET, tensor->name,
                                     "expected each tensor in one shard, found this one in %s "

@@ -26,8 +26,6 @@ sft_allocator sfti_set_allocator(const sft_allocator *alloc);
 /* A table of names as sfti_names_begin makes it, under a seed of its own. */
 sft_code sfti_set_names(sfti_names *names, size_t count, sfti_name_fn name, const void *ctx,
                         sfti_arena *arena, sft_error *err);
-/* The entry already there under this name, else puts this one and returns it. */
-uint32_t sfti_set_names_put(sfti_names *names, sft_span name, uint32_t entry);
 /* Bytes of a part's data; 0 if its dtype and shape have no size. */
 uint64_t sfti_part_bytes(const sft_part *part);
 

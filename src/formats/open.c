@@ -107,14 +107,6 @@ static sft_code recognise(sfti_import *im, const sfti_format **out) {
 
 static SFTI_OPTIONS_TAKE(take_import, sft_import_options, SFT_IMPORT_OPTIONS_INIT, alloc)
 
-static sft_code check_import_options(sft_import_options *own, sft_error *err) {
-    if (own->dequantised == SFT_BOOL) own->dequantised = SFT_F16;
-    if (own->dequantised == SFT_F16 || own->dequantised == SFT_BF16 || own->dequantised == SFT_F32)
-        return SFT_OK;
-    return sfti_fail(err, SFT_BAD_ARGUMENT,
-                     "expected F16, BF16 or F32 for what is dequantised, found another dtype");
-}
-
 static void *budget_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     sfti_budget *b = ctx;
     const sft_allocator *own = &b->own;
@@ -133,8 +125,11 @@ static sft_code import_new(const sft_import_options *options, sft_import **out, 
     sft_import_options own;
     *out = NULL;
     sft_code code = take_import(options, &own, err);
-    if (!code) code = check_import_options(&own, err);
     if (code) return code;
+    if (own.dequantised == SFT_BOOL) own.dequantised = SFT_F16;
+    if (own.dequantised != SFT_F16 && own.dequantised != SFT_BF16 && own.dequantised != SFT_F32)
+        return sfti_fail(err, SFT_BAD_ARGUMENT,
+                         "expected F16, BF16 or F32 for what is dequantised, found another dtype");
     sft_allocator alloc = sfti_allocator(own.alloc);
     sft_import *im = sfti_take(&alloc, sizeof *im);
     if (!im) return sfti_fail_memory(err, sizeof *im);

@@ -5,8 +5,7 @@
 
 static void put_left(sfti_json_writer *w, const sft_import *im) {
     static const char *const reasons[] = { "branch", "skipped", "value", "record", "note" };
-    sfti_json_key(w, "left_out");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "left_out", '[');
     for (size_t i = 0; i < im->left.count; i++) {
         const sft_import_left *left = &im->left.at[i];
         sfti_json_open(w, '{');
@@ -21,8 +20,7 @@ static void put_left(sfti_json_writer *w, const sft_import *im) {
 }
 
 static void put_globals(sfti_json_writer *w, const sft_import *im) {
-    sfti_json_key(w, "globals");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "globals", '[');
     for (size_t i = 0; i < im->globals.count; i++) {
         const sft_import_global *global = &im->globals.at[i];
         sfti_json_open(w, '{');
@@ -52,8 +50,7 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
     sfti_json_put_uint(w, "bytes", bytes);
     sfti_json_put_uint(w, "input_bytes", im->input_bytes);
 
-    sfti_json_key(w, "branches");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "branches", '[');
     for (size_t i = 0; i < im->branches.count; i++) {
         const sft_import_branch *branch = &im->branches.at[i];
         sfti_json_open(w, '{');
@@ -65,8 +62,7 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
     }
     sfti_json_close(w, ']');
 
-    sfti_json_key(w, "aliases");
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, "aliases", '[');
     for (size_t i = 0; i < im->aliases.count; i++) {
         const sft_import_alias *alias = &im->aliases.at[i];
         sfti_json_open(w, '{');
@@ -80,8 +76,7 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
 
     put_left(w, im);
     put_globals(w, im);
-    sfti_json_key(w, "metadata");
-    sfti_json_open(w, '{');
+    sfti_json_put_open(w, "metadata", '{');
     for (size_t i = 0; i < im->metadata.count; i++) {
         sfti_json_key_span(w, im->metadata.at[i].key);
         sfti_json_span(w, im->metadata.at[i].value);

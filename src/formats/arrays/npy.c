@@ -2,6 +2,7 @@
 #include "base/announce.h"
 #include "base/crc32.h"
 #include "base/endian.h"
+#include "formats/arrays/npy_head.h"
 #include "formats/zip/zip.h"
 
 #include <string.h>
@@ -89,22 +90,6 @@ static sft_code npy_shape(npy_text *t, npy_array *out) {
 
 /* ── The type: a byte order, a kind and a width ── */
 
-typedef struct npy_type {
-    const char *code; /* without the byte order */
-    sft_dtype dtype;
-    uint8_t swap; /* bytes of what has an order */
-    bool opaque;  /* of ml_dtypes, whose types numpy saves as bytes without a name */
-} npy_type;
-
-static const npy_type npy_types[] = {
-    { "b1", SFT_BOOL, 0, false }, { "i1", SFT_I8, 0, false },  { "u1", SFT_U8, 0, false },
-    { "i2", SFT_I16, 2, false },  { "u2", SFT_U16, 2, false }, { "i4", SFT_I32, 4, false },
-    { "u4", SFT_U32, 4, false },  { "i8", SFT_I64, 8, false }, { "u8", SFT_U64, 8, false },
-    { "f2", SFT_F16, 2, false },  { "f4", SFT_F32, 4, false }, { "f8", SFT_F64, 8, false },
-    { "c8", SFT_C64, 4, false },  { "V1", SFT_U8, 0, true },   { "V2", SFT_U16, 2, true },
-    { "f1", SFT_U8, 0, true }, /* its float8_e5m2 */
-};
-
 typedef struct npy_refusal {
     char kind;
     sft_code code;
@@ -131,9 +116,10 @@ static void npy_dtype(sft_span descr, npy_array *out) {
     npy_refuse(out, SFT_FOREIGN_DTYPE, "elements of another type");
     if (descr.len < 2 || !memchr("<>=|", descr.data[0], 4)) return;
     sft_span code = { descr.data + 1, descr.len - 1 };
-    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++) {
-        const npy_type *type = &npy_types[i];
-        if (code.len != 2 || memcmp(code.data, type->code, 2) != 0) continue;
+    /* "f1" is float8_e5m2 of ml_dtypes. */
+    bool f1 = sft_span_equal(code, sft_span_cstr("f1"));
+    const sfti_npy_type *type = sfti_npy_type_named(f1 ? sft_span_cstr("V1") : code);
+    if (type) {
         bool big = descr.data[0] == '>' && type->swap > 0;
         if (big && type->opaque) return;
         out->dtype = type->dtype;
@@ -284,7 +270,7 @@ static sft_code npy_add(sfti_import *im, const npy_place *p, sft_span name) {
         /* The checksum of the data follows from that of the whole and that of what precedes it. */
         uint32_t before = sfti_crc32_add(p->table, 0, head, (size_t)data);
         code = sfti_import_crc32(im, p->source, item.begin, item.stored,
-                                 *p->crc32 ^ sfti_crc32_shift(before, item.stored));
+                                 *p->crc32 ^ sfti_crc32_shift(before, item.stored), false);
     }
     if (!code) code = sfti_import_add(im, &item);
     if (code || sft_shape_size(item.dtype, item.shape, item.rank, NULL, &bytes, NULL)) return code;

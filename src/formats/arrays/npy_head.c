@@ -8,14 +8,24 @@
 #define NPY_ALIGN 64
 #define NPY_GROWTH 21 /* digits of the first size, for which numpy leaves space */
 
+static const sfti_npy_type npy_types[] = {
+    { "|b1", SFT_BOOL, 0, false }, { "|i1", SFT_I8, 0, false },  { "|u1", SFT_U8, 0, false },
+    { "<i2", SFT_I16, 2, false },  { "<u2", SFT_U16, 2, false }, { "<i4", SFT_I32, 4, false },
+    { "<u4", SFT_U32, 4, false },  { "<i8", SFT_I64, 8, false }, { "<u8", SFT_U64, 8, false },
+    { "<f2", SFT_F16, 2, false },  { "<f4", SFT_F32, 4, false }, { "<f8", SFT_F64, 8, false },
+    { "<c8", SFT_C64, 4, false },  { "|V1", SFT_U8, 0, true },   { "<V2", SFT_U16, 2, true },
+};
+
+const sfti_npy_type *sfti_npy_type_named(sft_span code) {
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
+        if (sft_span_equal(code, sft_span_cstr(npy_types[i].code + 1))) return &npy_types[i];
+    return NULL;
+}
+
 const char *sfti_npy_code(sft_dtype dtype) {
-    static const char *const codes[SFT_DTYPE_COUNT] = {
-        [SFT_BOOL] = "|b1", [SFT_U8] = "|u1",  [SFT_I8] = "|i1",  [SFT_I16] = "<i2",
-        [SFT_U16] = "<u2",  [SFT_F16] = "<f2", [SFT_I32] = "<i4", [SFT_U32] = "<u4",
-        [SFT_F32] = "<f4",  [SFT_C64] = "<c8", [SFT_F64] = "<f8", [SFT_I64] = "<i8",
-        [SFT_U64] = "<u8",
-    };
-    return (unsigned)dtype < SFT_DTYPE_COUNT ? codes[dtype] : NULL;
+    for (size_t i = 0; i < sizeof npy_types / sizeof *npy_types; i++)
+        if (npy_types[i].dtype == dtype && !npy_types[i].opaque) return npy_types[i].code;
+    return NULL;
 }
 
 static char *npy_put(char *at, const char *text) {

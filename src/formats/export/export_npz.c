@@ -5,18 +5,14 @@
 
 #include <string.h>
 
-/* Codes of dtypes that NumPy does not have: how it saves ml_dtypes' arrays. */
-static const char *opaque_code(sft_dtype dtype) {
-    const sft_dtype_info *info = sft_dtype_describe(dtype);
-    unsigned bits = info ? info->bits : 0;
-    return bits == 16 ? "<V2" : bits == 8 ? "<V1" : NULL;
-}
-
 static sft_code npz_head(sfti_export *x, const sft_part *part, sft_span *out) {
     const sft_spec *spec = &part->spec;
+    const sft_dtype_info *info = sft_dtype_describe(spec->dtype);
     const char *code = sfti_npy_code(spec->dtype);
     char head[SFTI_NPY_SIZE];
-    if (!code && x->options.opaque) code = opaque_code(spec->dtype);
+    /* Of dtypes that NumPy does not have: how it saves ml_dtypes' arrays. */
+    if (!code && x->options.opaque && info)
+        code = info->bits == 16 ? "<V2" : info->bits == 8 ? "<V1" : NULL;
     if (!code) return sfti_export_refuse(x, part, "NumPy");
     size_t len = sfti_npy_head(code, spec->shape, spec->rank, head);
     *out = (sft_span){ sfti_arena_copy(&x->arena, head, len), len };

@@ -1,47 +1,31 @@
 /* NumPy's arrays and scalars in a pickle. Tests: test_import_pickle.c. */
 #include "formats/objects/rebuild_parts.h"
 
+#include "formats/arrays/npy_head.h"
+
 #include <string.h>
 
 typedef struct numpy_dtype {
     sft_dtype dtype;
-    uint8_t size, swap;
+    uint8_t swap;
     bool opaque;
     sft_span refused; /* what has no dtype; empty: none */
 } numpy_dtype;
-
-/* numpy.dtype(text, …): without its byte order, which is in the state. */
-static const struct {
-    const char *text;
-    sft_dtype dtype;
-    uint8_t size, part;
-    bool opaque;
-} numpy_codes[] = {
-    { "f4", SFT_F32, 4, 4, false }, { "f2", SFT_F16, 2, 2, false },
-    { "f8", SFT_F64, 8, 8, false }, { "i8", SFT_I64, 8, 8, false },
-    { "i4", SFT_I32, 4, 4, false }, { "i2", SFT_I16, 2, 2, false },
-    { "i1", SFT_I8, 1, 0, false },  { "u8", SFT_U64, 8, 8, false },
-    { "u4", SFT_U32, 4, 4, false }, { "u2", SFT_U16, 2, 2, false },
-    { "u1", SFT_U8, 1, 0, false },  { "b1", SFT_BOOL, 1, 0, false },
-    { "c8", SFT_C64, 8, 4, false }, { "V1", SFT_U8, 1, 0, true },
-    { "V2", SFT_U16, 2, 2, true },
-};
 
 /* False: no description of a dtype. */
 static bool dtype_named(const sfti_value *name, numpy_dtype *out) {
     if (sfti_value_meaning(name) == SFTI_MEANS_TORCH_DTYPE && name->kind == SFTI_VALUE_GLOBAL) {
         const sfti_torch_dtype *dtype = name->u.global->dtype;
-        *out = (numpy_dtype){ dtype->dtype, dtype->size, dtype->swap, false, { NULL, 0 } };
+        *out = (numpy_dtype){ dtype->dtype, dtype->swap, false, { NULL, 0 } };
         return true;
     }
     if (name->kind != SFTI_VALUE_TEXT || !name->u.text) return false;
     sft_span text = { name->u.text, name->count };
     if (text.len > 1 && text.data[0] && strchr("<>|=", text.data[0])) text.data++, text.len--;
-    *out = (numpy_dtype){ .refused = text };
-    for (size_t i = 0; i < sizeof numpy_codes / sizeof *numpy_codes; i++)
-        if (sfti_span_is(text, numpy_codes[i].text))
-            *out = (numpy_dtype){ numpy_codes[i].dtype, numpy_codes[i].size, numpy_codes[i].part,
-                                  numpy_codes[i].opaque, { NULL, 0 } };
+    /* Without its byte order, which is in the state. */
+    const sfti_npy_type *type = sfti_npy_type_named(text);
+    if (type) *out = (numpy_dtype){ type->dtype, type->swap, type->opaque, { NULL, 0 } };
+    else *out = (numpy_dtype){ .refused = text };
     return true;
 }
 

@@ -157,7 +157,7 @@ static sft_span global_key(const void *ctx, uint32_t entry) {
     return (sft_span){ global->module.data, global->module.len + 1 + global->name.len };
 }
 
-static sft_code global_add(sfti_import *im, sft_span key, sft_span module, uint64_t hash) {
+static sft_code global_add(sfti_import *im, sft_span key, sft_span module) {
     if (im->globals.count == SFTI_MOST_GLOBALS) {
         im->more_globals++;
         return SFT_OK;
@@ -168,7 +168,7 @@ static sft_code global_add(sfti_import *im, sft_span key, sft_span module, uint6
     *global = (sft_import_global){
         module, { key.data + module.len + 1, key.len - module.len - 1 }, 0, 0
     };
-    (void)sfti_names_put(&im->global_names, key, hash, (uint32_t)im->globals.count - 1);
+    (void)sfti_names_add(&im->global_names, key, (uint32_t)im->globals.count - 1);
     return SFT_OK;
 }
 
@@ -176,13 +176,9 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uin
                             uint64_t calls) {
     char buffer[512];
     sft_span key = { buffer, module.len + 1 + name.len };
-    if (!im->global_names.slots) {
-        uint64_t seed[2];
-        sfti_seed_draw(im, seed);
-        if (!sfti_names_begin(&im->global_names, SFTI_MOST_GLOBALS, seed, global_key, im,
-                              &im->arena))
-            return sfti_fail_memory(im->err, SFTI_MOST_GLOBALS);
-    }
+    if (!im->global_names.slots &&
+        !sfti_names_draw(&im->global_names, SFTI_MOST_GLOBALS, global_key, im, &im->arena))
+        return sfti_fail_memory(im->err, SFTI_MOST_GLOBALS);
     if (module.len > 200) module.len = 200;
     if (name.len > 200) name.len = 200;
     key.len = module.len + 1 + name.len;
@@ -191,10 +187,9 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uin
     memcpy(buffer + module.len + 1, name.data, name.len);
     uint32_t entry = sfti_names_find(&im->global_names, key);
     if (entry == SFTI_NO_NAME) {
-        uint64_t hash = sfti_names_hash(key, im->global_names.seed);
         if (!keep_span(im, &key)) return SFT_OUT_OF_MEMORY;
         entry = (uint32_t)im->globals.count;
-        sft_code code = global_add(im, key, module, hash);
+        sft_code code = global_add(im, key, module);
         if (code || entry == SFTI_MOST_GLOBALS) return code;
     }
     im->globals.at[entry].named += named;
@@ -228,19 +223,10 @@ sft_code sfti_import_meta(sfti_import *im, const char *key, sft_span value) {
     return SFT_OK;
 }
 
-static sft_code add_record(sfti_import *im, sfti_record record) {
-    sfti_record *kept = sfti_list_more(im, &im->records, sizeof *kept);
-    if (!kept) return SFT_OUT_OF_MEMORY;
-    *kept = record;
-    return SFT_OK;
-}
-
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
-                           uint64_t len, uint32_t crc32) {
-    return add_record(im, (sfti_record){ source, begin, len, crc32, false });
-}
-
-sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
-                            uint64_t len, uint32_t crc32c) {
-    return add_record(im, (sfti_record){ source, begin, len, crc32c, true });
+                           uint64_t len, uint32_t crc32, bool castagnoli) {
+    sfti_record *record = sfti_list_more(im, &im->records, sizeof *record);
+    if (!record) return SFT_OUT_OF_MEMORY;
+    *record = (sfti_record){ source, begin, len, crc32, castagnoli };
+    return SFT_OK;
 }

@@ -153,12 +153,9 @@ sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t co
 /* A source of the reader's own; the import closes it. */
 sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_source **out);
 /* When bytes [begin, begin + len) of a source are copied as a whole, their CRC-32 must be this,
- * else SFT_FOREIGN_CHECKSUM. */
+ * else SFT_FOREIGN_CHECKSUM. castagnoli: their CRC-32C, not masked. */
 sft_code sfti_import_crc32(sfti_import *im, const sft_source *source, uint64_t begin,
-                           uint64_t len, uint32_t crc32);
-/* The same with a CRC-32C, not masked. */
-sft_code sfti_import_crc32c(sfti_import *im, const sft_source *source, uint64_t begin,
-                            uint64_t len, uint32_t crc32c);
+                           uint64_t len, uint32_t crc32, bool castagnoli);
 
 /* About that many tensors, and records with a checksum, will be added: their tables need not
  * grow. */

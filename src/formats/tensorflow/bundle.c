@@ -194,8 +194,8 @@ static sft_code take_variable(bundle *b, sft_span key, const bundle_entry *entry
     item.name = (sft_span){ kept, name.len };
     sft_code code = entry_source(b, entry, at, &item.source);
     if (!code && entry->has_crc && entry->size > 0)
-        code = sfti_import_crc32c(b->im, item.source, entry->offset, entry->size,
-                                  sfti_crc32c_unmask((uint32_t)entry->crc));
+        code = sfti_import_crc32(b->im, item.source, entry->offset, entry->size,
+                                 sfti_crc32c_unmask((uint32_t)entry->crc), true);
     return code ? code : sfti_import_add(b->im, &item);
 }
 

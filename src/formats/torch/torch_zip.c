@@ -100,9 +100,7 @@ static sft_code locate_record(sfti_storages *storages, sfti_storage *storage) {
                               (unsigned long long)entry->size);
     archive->used++;
     archive->used_bytes += entry->size;
-    sft_code code = sfti_zip_source(im, im->input, entry, &storage->source, &storage->begin);
-    if (code || entry->deflated) return code;
-    return sfti_import_crc32(im, storage->source, storage->begin, entry->size, entry->crc32);
+    return sfti_zip_source(im, im->input, entry, &storage->source, &storage->begin);
 }
 
 static bool is_under(const sfti_zip *zip, const sfti_zip_entry *entry, const char *folder) {

@@ -16,7 +16,7 @@ sft_code sfti_zip_source(sfti_import *im, const sft_source *archive, const sfti_
     }
     *out = archive;
     *begin = entry->begin;
-    return sfti_import_crc32(im, archive, entry->begin, entry->size, entry->crc32);
+    return sfti_import_crc32(im, archive, entry->begin, entry->size, entry->crc32, false);
 }
 
 static sft_code load_stored(sfti_import *im, const sft_source *archive,

@@ -244,19 +244,25 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
 
 /* ── What a schema becomes, as JSON ── */
 
-static sft_code schema_write(const sft_dataset_options *options, const struct ArrowSchema *schema,
-                             const sfti_ds_columns *columns, sft_sink *sink, sft_error *err) {
+sft_code sft_dataset_check_schema(const sft_dataset_options *options,
+                                  const struct ArrowSchema *schema, sft_sink *sink,
+                                  sft_error *err) {
+    static const sft_span none = { NULL, 0 };
+    sfti_ds_columns columns;
     sfti_json_writer w;
-    bool keyed = columns->mode == SFT_DATASET_KV;
     char type[SFTI_ARROW_TEXT];
+    if (!options)
+        return sfti_misuse(err, "expected options, found NULL");
+    sfti_arena arena = { .alloc = options->alloc };
+    sft_code code = sfti_ds_columns_resolve(options, schema, &arena, &columns, err);
+    if (code || !sink) goto done;
     sfti_json_write(&w, sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(columns->mode));
-    sfti_json_put_text(&w, "name_col", keyed ? options->name_col : (sft_span){ NULL, 0 });
-    sfti_json_key(&w, "columns");
-    sfti_json_open(&w, '[');
-    for (size_t i = 0; i < columns->count; i++) {
-        const sfti_ds_column *c = &columns->column[i];
+    sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(columns.mode));
+    sfti_json_put_text(&w, "name_col", columns.mode == SFT_DATASET_KV ? options->name_col : none);
+    sfti_json_put_open(&w, "columns", '[');
+    for (size_t i = 0; i < columns.count; i++) {
+        const sfti_ds_column *c = &columns.column[i];
         sfti_arrow_type_text(schema->children[c->child], type);
         sfti_json_open(&w, '{');
         sfti_json_put_text(&w, "name", c->name);
@@ -266,18 +272,8 @@ static sft_code schema_write(const sft_dataset_options *options, const struct Ar
     }
     sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
-    return sfti_json_done(&w);
-}
-
-sft_code sft_dataset_check_schema(const sft_dataset_options *options,
-                                  const struct ArrowSchema *schema, sft_sink *sink,
-                                  sft_error *err) {
-    sfti_ds_columns columns;
-    if (!options)
-        return sfti_misuse(err, "expected options, found NULL");
-    sfti_arena arena = { .alloc = options->alloc };
-    sft_code code = sfti_ds_columns_resolve(options, schema, &arena, &columns, err);
-    if (!code && sink) code = schema_write(options, schema, &columns, sink, err);
+    code = sfti_json_done(&w);
+done:
     sfti_arena_free(&arena);
     return code;
 }

@@ -161,18 +161,6 @@ static sft_code swap_fetch(sfti_ds_swap *w, sft_error *err) {
     return same ? SFT_OK : swap_changed(err);
 }
 
-static sft_code swap_reread(const sfti_ds_swap *w, sft_error *err) {
-    sfti_arena arena = { .alloc = w->alloc };
-    sfti_ds_manifest now;
-    sft_error other = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
-    bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
-    bool same = known && swap_is_old(w, now.text);
-    sfti_arena_free(&arena);
-    if (!known && err) *err = other;
-    return !known ? code : same ? SFT_OK : swap_changed(err);
-}
-
 /* Step 4. Another commit may follow this one already: only a writer that found it in force makes
  * such a file. */
 static sft_code swap_confirm(const sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
@@ -233,8 +221,16 @@ sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
         if (code != SFT_DATASET_UNGUARDED || !w->single) return code;
         w->guard = SFTI_GUARD_NOTHING;
     }
-    code = swap_reread(w, err);
-    if (code || w->guard != SFTI_GUARD_NUMBER) return code;
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest now;
+    sft_error other = SFT_ERROR_INIT;
+    code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
+    bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
+    bool same = known && swap_is_old(w, now.text);
+    sfti_arena_free(&arena);
+    if (!known) return sfti_fail_as(err, code, &other);
+    if (!same) return swap_changed(err);
+    if (w->guard != SFTI_GUARD_NUMBER) return SFT_OK;
     code = swap_number(w, outcome, err);
     if (code != SFT_DATASET_UNGUARDED || !(w->single || w->locked)) return code;
     w->guard = w->locked ? SFTI_GUARD_LOCK : SFTI_GUARD_NOTHING;

@@ -45,8 +45,16 @@ static sft_code compact_shards(compaction *c) {
     return SFT_OK;
 }
 
-static sft_code compact_sums(compaction *c) {
+/* Whether the next manifest has segments. */
+static bool compact_segmented(const compaction *c) {
+    if (c->options.form == SFT_FORM_SAME) return sfti_ds_manifest_of(c->dataset)->segmented;
+    return c->options.form == SFT_FORM_SEGMENTS;
+}
+
+static sft_code compact_manifest(compaction *c) {
     sfti_ds_manifest *m = &c->next;
+    sft_code code = SFT_OK;
+    *m = *sfti_ds_manifest_of(c->dataset);
     m->sums = (sfti_ds_sums){ .next_file = m->sums.next_file };
     for (size_t i = 0; i < c->count; i++) {
         sft_dataset_shard *s = &c->shards[i].facts;
@@ -57,20 +65,7 @@ static sft_code compact_sums(compaction *c) {
                              "expected samples below 2^63 and totals within 64 bits, found more");
     }
     sfti_ds_manifest_total(m);
-    return SFT_OK;
-}
-
-/* Whether the next manifest has segments. */
-static bool compact_segmented(const compaction *c) {
-    if (c->options.form == SFT_FORM_SAME) return sfti_ds_manifest_of(c->dataset)->segmented;
-    return c->options.form == SFT_FORM_SEGMENTS;
-}
-
-static sft_code compact_manifest(compaction *c) {
-    sfti_ds_manifest *m = &c->next;
-    *m = *sfti_ds_manifest_of(c->dataset);
-    sft_code code = compact_sums(c);
-    if (!code && m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
+    if (m->mode == SFT_DATASET_BATCH) code = sfti_compact_batch_schema(c);
     m->segmented = compact_segmented(c);
     if (!code && m->segmented) { /* as few segments as hold all shards */
         c->segments =
@@ -239,13 +234,11 @@ static sft_code compact_result(const compaction *c, const char *path, sft_tree *
     sfti_json_put_known(&w, "segments_after", compact_segmented(c) ? segments : UINT64_MAX);
     sfti_json_put_cstr(&w, "left", c->why);
 
-    sfti_json_key(&w, "groups");
-    sfti_json_open(&w, '[');
+    sfti_json_put_open(&w, "groups", '[');
     for (size_t i = 0; i < c->group_count; i++) {
         const compact_group *g = &c->groups[i];
         sfti_json_open(&w, '{');
-        sfti_json_key(&w, "shards");
-        sfti_json_open(&w, '[');
+        sfti_json_put_open(&w, "shards", '[');
         for (size_t k = g->first; k < g->end; k++)
             sfti_json_cstr(&w, sft_dataset_shard_at(c->dataset, k)->name);
         sfti_json_close(&w, ']');

@@ -74,27 +74,23 @@ static sft_code plan_group(compaction *c, size_t i, size_t *end) {
     return code;
 }
 
-/* The group becomes one shard, or none if all its tensors are shadowed. */
-static void plan_add(compaction *c, size_t first, size_t end) {
-    uint64_t tensors = 0, shadowed = 0;
-    for (size_t i = first; i < end; i++) {
-        tensors += sft_dataset_shard_at(c->dataset, i)->tensors;
-        shadowed += c->shadowed[i].count;
-    }
-    if (end == first + 1 && !shadowed) return;
-    c->groups[c->group_count++] =
-        (compact_group){ .first = first, .end = end, .into = tensors > shadowed };
-    c->dropped += shadowed;
-}
-
 sft_code sfti_compact_kv_plan(compaction *c) {
     size_t n = sft_dataset_shard_count(c->dataset), end = 0;
     sft_code code = kv_find_shadowed(c);
     if (code) return code;
     for (size_t i = 0; i < n; i = end) {
+        uint64_t tensors = 0, shadowed = 0;
         code = plan_group(c, i, &end);
         if (code) return code;
-        plan_add(c, i, end);
+        for (size_t k = i; k < end; k++) {
+            tensors += sft_dataset_shard_at(c->dataset, k)->tensors;
+            shadowed += c->shadowed[k].count;
+        }
+        if (end == i + 1 && !shadowed) continue;
+        /* It becomes one shard, or none if all its tensors are shadowed. */
+        c->groups[c->group_count++] =
+            (compact_group){ .first = i, .end = end, .into = tensors > shadowed };
+        c->dropped += shadowed;
     }
     return SFT_OK;
 }
@@ -122,24 +118,9 @@ static bool shadowed_has(const void *ctx, sft_span key) {
     return false;
 }
 
-static sft_code open_parts(compaction *c, const compact_group *g, compact_open *o,
-                           sfti_arena *arena) {
-    size_t most = 0;
-    for (size_t i = 0; i < o->files_count; i++) most += sft_file_tensor_count(o->files[i]);
-    o->parts = sfti_arena_array(arena, most, sizeof *o->parts);
-    if (!o->parts) return sfti_fail_memory(c->err, most * sizeof *o->parts);
-    for (size_t i = 0; i < o->files_count; i++)
-        for (size_t k = 0; k < sft_file_tensor_count(o->files[i]); k++) {
-            const sft_tensor *t = sft_file_tensor_at(o->files[i], k);
-            if (!shadowed_has(&c->shadowed[g->first + i], t->name))
-                o->parts[o->part_count++] = sft_part_of(t, &o->sources[i]);
-        }
-    return SFT_OK;
-}
-
 static sft_code open_group(compaction *c, const compact_group *g, compact_open *o,
                            sfti_arena *arena) {
-    size_t n = g->end - g->first;
+    size_t n = g->end - g->first, most = 0;
     o->files = sfti_arena_array(arena, n, sizeof *o->files);
     o->sources = sfti_arena_array(arena, n, sizeof *o->sources);
     if (!o->files || !o->sources) return sfti_fail_memory(c->err, n * sizeof *o->sources);
@@ -149,21 +130,26 @@ static sft_code open_group(compaction *c, const compact_group *g, compact_open *
         if (code) return code;
         o->sources[i] = sft_file_source(o->files[i]);
         o->files_count++;
+        most += sft_file_tensor_count(o->files[i]);
     }
-    sft_code code = open_parts(c, g, o, arena);
+    o->parts = sfti_arena_array(arena, most, sizeof *o->parts);
+    if (!o->parts) return sfti_fail_memory(c->err, most * sizeof *o->parts);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < sft_file_tensor_count(o->files[i]); k++) {
+            const sft_tensor *t = sft_file_tensor_at(o->files[i], k);
+            if (!shadowed_has(&c->shadowed[g->first + i], t->name))
+                o->parts[o->part_count++] = sft_part_of(t, &o->sources[i]);
+        }
 
-    if (code) return code;
     /* Rows stay in the order in which readers number them. */
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
     sft_span column = m->column_count ? m->columns[0].name : (sft_span){ NULL, 0 };
     size_t len = m->separator.len + column.len;
-    char *suffix = sfti_arena_take(arena, len + 1);
+    const char *suffix = sfti_arena_join(arena, m->separator, column);
     if (!suffix) return sfti_fail_memory(c->err, len + 1);
-    if (m->separator.len) memcpy(suffix, m->separator.data, m->separator.len);
-    if (column.len) memcpy(suffix + m->separator.len, column.data, column.len);
     o->order = (compact_order){ .alloc = c->alloc, .suffix = { suffix, len }, .err = c->err };
-    code = SFT_OK;
-    for (size_t i = 0; !code && i < o->files_count; i++)
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < n; i++)
         code = sfti_compact_order_add(&o->order, o->files[i], shadowed_has,
                                       &c->shadowed[g->first + i]);
     return code ? code : sfti_compact_order_end(&o->order);

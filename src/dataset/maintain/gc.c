@@ -236,8 +236,7 @@ static sft_code gc_result(const gc_work *g, const char *path, sft_tree *tree, sf
     sfti_json_writer w;
     uint64_t bytes = 0;
     sfti_ds_result_begin(&w, tree, path, true, err);
-    sfti_json_key(&w, "garbage");
-    sfti_json_open(&w, '[');
+    sfti_json_put_open(&w, "garbage", '[');
     for (const gc_item *item = g->first; item; item = item->next) {
         if (item->skipped) continue;
         if (!item->young) sfti_total_add(&bytes, item->bytes);

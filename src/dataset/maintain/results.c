@@ -76,21 +76,6 @@ typedef struct ls_call {
     void *ctx;
 } ls_call;
 
-static void ls_tensor(sfti_json_writer *w, const sft_tensor *t, const char *shard,
-                      const sft_dataset_replaced *replaced, bool is_replaced) {
-    sfti_json_open(w, '{');
-    sfti_json_put_text(w, "name", t->name);
-    sfti_json_put_cstr(w, "shard", shard);
-    sfti_json_put_cstr(w, "dtype", sft_dtype_describe(t->dtype)->name);
-    sfti_json_put_shape(w, "shape", t->shape, t->rank);
-    sfti_json_put_uint(w, "bytes", t->end - t->begin);
-    sfti_json_put_uint(w, "begin", t->offset);
-    sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));
-    if (replaced) sfti_json_put_bool(w, "replaced", is_replaced);
-    else sfti_json_put_null(w, "replaced");
-    sfti_json_close(w, '}');
-}
-
 static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft_error *err) {
     sft_file *file = NULL;
     const sft_dataset_shard *shard = sft_dataset_shard_at(call->dataset, i);
@@ -98,9 +83,19 @@ static sft_code ls_shard(sfti_json_writer *w, const ls_call *call, size_t i, sft
     if (code) return code;
     for (size_t k = 0; k < sft_file_tensor_count(file) && !w->code; k++) {
         const sft_tensor *t = sft_file_tensor_at(file, k);
-        if (!call->match || call->match(call->ctx, t))
-            ls_tensor(w, t, shard->name, call->replaced,
-                      sft_dataset_is_replaced(call->replaced, i, k));
+        if (call->match && !call->match(call->ctx, t)) continue;
+        bool replaced = sft_dataset_is_replaced(call->replaced, i, k);
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "name", t->name);
+        sfti_json_put_cstr(w, "shard", shard->name);
+        sfti_json_put_cstr(w, "dtype", sft_dtype_describe(t->dtype)->name);
+        sfti_json_put_shape(w, "shape", t->shape, t->rank);
+        sfti_json_put_uint(w, "bytes", t->end - t->begin);
+        sfti_json_put_uint(w, "begin", t->offset);
+        sfti_json_put_uint(w, "end", t->offset + (t->end - t->begin));
+        if (call->replaced) sfti_json_put_bool(w, "replaced", replaced);
+        else sfti_json_put_null(w, "replaced");
+        sfti_json_close(w, '}');
     }
     sft_close(file);
     return SFT_OK;
@@ -119,8 +114,7 @@ sft_code sft_dataset_ls_json(const sft_dataset *dataset, const sft_open_options 
     sft_code unknown = sft_dataset_find_replaced(dataset, &call.open, &call.replaced, &late);
     sfti_json_write(&w, sink, 0, err);
     sfti_result_begin(&w, path);
-    sfti_json_key(&w, "tensors");
-    sfti_json_open(&w, '[');
+    sfti_json_put_open(&w, "tensors", '[');
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && !w.code; i++)
         code = ls_shard(&w, &call, i, &what);
     if (!code && unknown) {

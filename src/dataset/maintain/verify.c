@@ -95,20 +95,6 @@ static sft_code verify_tick(verification *v, uint64_t bytes, sft_error *err) {
     return sfti_job_tick(v->job, v->done, v->total, err);
 }
 
-static sft_code digest_bytes(verification *v, const sft_source *source, sft_hasher *hasher,
-                             char *buffer, sft_error *err) {
-    for (uint64_t at = 0; at < source->size;) {
-        uint64_t left = source->size - at;
-        size_t want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
-        sft_code code = sfti_source_all(source, at, buffer, want, err);
-        if (!code) code = verify_tick(v, want, err);
-        if (code) return code;
-        sft_hasher_update(hasher, buffer, want);
-        at += want;
-    }
-    return SFT_OK;
-}
-
 static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_hashes *out,
                              sft_error *err) {
     sft_source source;
@@ -118,7 +104,14 @@ static sft_code digest_shard(verification *v, const sft_dataset_shard *s, sft_ha
     sft_code code = sfti_call(v->storage, open, s->name, &source, err);
     if (!code) {
         code = sft_hasher_new(SFT_HASH_BIT(SFT_HASH_SHA256), &v->alloc, &hasher, err);
-        if (!code) code = digest_bytes(v, &source, hasher, buffer, err);
+        size_t want;
+        for (uint64_t at = 0; !code && at < source.size; at += want) {
+            uint64_t left = source.size - at;
+            want = (size_t)(left < READ_BYTES ? left : READ_BYTES);
+            code = sfti_source_all(&source, at, buffer, want, err);
+            if (!code) code = verify_tick(v, want, err);
+            if (!code) sft_hasher_update(hasher, buffer, want);
+        }
         if (!code) sft_hasher_result(hasher, out);
         sft_hasher_free(hasher);
         sft_source_close(&source);

@@ -400,19 +400,6 @@ static sft_code manifest_form(sfti_ds_manifest *m, uint32_t seen, sft_error *err
     return SFT_OK;
 }
 
-/* Rows are numbered by signed numbers in other languages. */
-static sft_code manifest_counts(const sfti_ds_manifest *m, sft_error *err) {
-    const struct { const char *name; uint64_t count; } all[] = {
-        { "total_samples", m->total_samples }, { "total_valid_samples", m->total_valid },
-        { "total_rows", m->sums.rows },
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].count > INT64_MAX)
-            return sfti_fail(err, SFT_MANIFEST_TYPE, "%s: expected a number below 2^63, found %llu",
-                             all[i].name, (unsigned long long)all[i].count);
-    return SFT_OK;
-}
-
 sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manifest *out,
                                 sft_error *err) {
     manifest_caps caps = { 0, 0, 0, 0, NULL };
@@ -428,8 +415,16 @@ sft_code sfti_ds_manifest_parse(sft_span text, sfti_arena *arena, sfti_ds_manife
     if (sfti_json_next(&r.json) != SFTI_JSON_END)
         return sfti_fields_wrong(&r, "the end of the manifest");
     if (!(seen >> MANIFEST_VALID & 1)) out->total_valid = out->total_samples;
-    code = manifest_counts(out, err);
-    if (!code) code = manifest_form(out, seen, err);
+    /* Rows are numbered by signed numbers in other languages. */
+    const struct { const char *name; uint64_t count; } counts[] = {
+        { "total_samples", out->total_samples }, { "total_valid_samples", out->total_valid },
+        { "total_rows", out->sums.rows },
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].count > INT64_MAX)
+            return sfti_fail(err, SFT_MANIFEST_TYPE, "%s: expected a number below 2^63, found %llu",
+                             counts[i].name, (unsigned long long)counts[i].count);
+    code = manifest_form(out, seen, err);
     if (code) return code;
     if (!out->segmented)
         return sfti_ds_manifest_take(out, out->shards, out->shard_count, arena, err);

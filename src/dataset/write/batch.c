@@ -133,24 +133,17 @@ static sft_code batch_write(sft_shard_writer *w, uint64_t samples, const sft_job
 
 /* ── All rows of a batch ── */
 
-static sft_code batch_take(sft_shard_writer *w, shard_held *held, uint64_t row, uint64_t count,
-                           sft_error *err) {
-    if (w->gathered == 0) w->file_row = w->rows + row;
-    for (size_t k = 0; k < w->columns.count; k++) {
-        sft_code code = batch_column(w, k, held, row, count, err);
-        if (code) return code;
-    }
-    w->gathered += count;
-    return SFT_OK;
-}
-
 sft_code sfti_batch_append(sft_shard_writer *w, shard_held *held, const sft_job *job,
                            sft_error *err) {
     uint64_t length = (uint64_t)held->array.length, size = w->options->batch_size;
     for (uint64_t row = 0; row < length;) {
         uint64_t left = size - w->gathered;
         uint64_t count = length - row < left ? length - row : left;
-        sft_code code = batch_take(w, held, row, count, err);
+        sft_code code = SFT_OK;
+        if (w->gathered == 0) w->file_row = w->rows + row;
+        for (size_t k = 0; !code && k < w->columns.count; k++)
+            code = batch_column(w, k, held, row, count, err);
+        if (!code) w->gathered += count;
         row += count;
         if (!code && w->gathered == size) {
             code = batch_write(w, size, job, err);

@@ -54,21 +54,10 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
     return SFT_OK;
 }
 
-static sft_code file_create(shard_file *f, sft_error *err) {
-    const sft_storage *storage = f->w->storage;
-    sft_sink sink;
-    f->w->pending = f->receipt.stored.data;
-    sft_code code =
-        sfti_call(storage, create, f->receipt.stored.data, false, &sink, err);
-    if (code) return code;
-    code = sfti_sum_sink(sink, &f->sum, &f->w->unfinished, f->job.threads, &f->w->alloc, &sink,
-                         err);
-    return code ? code : sft_writer_begin(f->plan, sink, &f->out, err);
-}
-
 sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_t count,
                                uint64_t samples, uint64_t valid, const sft_job *job,
                                shard_file *file, sft_error *err) {
+    sft_sink sink;
     memset(file, 0, sizeof *file);
     file->w = w;
     file->receipt.samples = samples;
@@ -76,7 +65,13 @@ sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_
     file->job = *job;
     sft_code code = file_names(file, err);
     if (!code) code = file_plan(file, specs, count, err);
-    if (!code) code = file_create(file, err);
+    if (!code) {
+        w->pending = file->receipt.stored.data;
+        code = sfti_call(w->storage, create, w->pending, false, &sink, err);
+    }
+    if (!code)
+        code = sfti_sum_sink(sink, &file->sum, &w->unfinished, job->threads, &w->alloc, &sink, err);
+    if (!code) code = sft_writer_begin(file->plan, sink, &file->out, err);
     if (code) sfti_shard_file_abandon(file);
     return code;
 }

@@ -79,12 +79,18 @@ static void shard_free(sft_shard_writer *w) {
     sfti_release(&alloc, w, sizeof *w);
 }
 
-static sft_shard_writer *shard_new(const sft_dataset_options *options,
-                                   const sft_storage *storage, uint64_t partition,
-                                   const sft_allocator *alloc) {
+sft_code sft_shard_writer_begin(const sft_dataset_options *options, const sft_storage *storage,
+                                sft_span job, uint64_t partition,
+                                const struct ArrowSchema *schema, const sft_allocator *alloc,
+                                sft_shard_writer **out, sft_error *err) {
+    if (out) *out = NULL;
+    if (!options || !out)
+        return sfti_misuse(err, "expected options and a place for the writer, found NULL");
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (code) return code;
     sft_allocator own = sfti_allocator(alloc);
     sft_shard_writer *w = sfti_take(&own, sizeof *w);
-    if (!w) return NULL;
+    if (!w) return sfti_fail_memory(err, sizeof *w);
     memset(w, 0, sizeof *w);
     w->alloc = own;
     w->options = options;
@@ -97,20 +103,6 @@ static sft_shard_writer *shard_new(const sft_dataset_options *options,
     w->unfinished.most = sfti_can(storage, move) ? SFTI_UNFINISHED : 0;
     w->partition = partition;
     w->held_end = &w->held;
-    return w;
-}
-
-sft_code sft_shard_writer_begin(const sft_dataset_options *options, const sft_storage *storage,
-                                sft_span job, uint64_t partition,
-                                const struct ArrowSchema *schema, const sft_allocator *alloc,
-                                sft_shard_writer **out, sft_error *err) {
-    if (out) *out = NULL;
-    if (!options || !out)
-        return sfti_misuse(err, "expected options and a place for the writer, found NULL");
-    sft_code code = sfti_ds_storage_check(storage, err);
-    if (code) return code;
-    sft_shard_writer *w = shard_new(options, storage, partition, alloc);
-    if (!w) return sfti_fail_memory(err, sizeof *w);
     code = open_job(w, job, err);
     if (!code) code = open_columns(w, schema, err);
     if (!code) code = open_agrees(w, err);

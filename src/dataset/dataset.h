@@ -120,10 +120,6 @@ void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, siz
 /* "part-00003-0001-<uuid>.safetensors"; uuid: 36 characters. */
 void sfti_ds_shard_name(uint64_t file, uint64_t shard, const char *uuid,
                         char out[SFTI_DATASET_NAME]);
-/* A text's leading digits, at least `least` of them: their value, and the rest of the text. */
-bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out);
-/* Whether a text is all digits, and their value. */
-bool sfti_ds_number(sft_span text, uint64_t *out);
 bool sfti_ds_ends(sft_span name, const char *with);
 /* "kv", "batch", or NULL for 0. */
 const char *sfti_ds_mode_name(sft_dataset_mode mode);

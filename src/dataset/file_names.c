@@ -1,6 +1,6 @@
 /* Names of files and folders of a dataset: made and recognised. */
-#include "base/checked.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "dataset/dataset.h"
 #include "os/io.h"
 
@@ -35,19 +35,6 @@ static bool name_uuid(const char *text) {
     return true;
 }
 
-bool sfti_ds_digits(sft_span *text, size_t least, uint64_t *out) {
-    uint64_t value = 0;
-    size_t i = 0;
-    for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++)
-        if (!sfti_mul(value, 10, &value) ||
-            !sfti_add(value, (uint64_t)(text->data[i] - '0'), &value))
-            return false;
-    if (i < least) return false;
-    *out = value;
-    *text = (sft_span){ text->data + i, text->len - i };
-    return true;
-}
-
 static bool name_starts(sft_span *text, const char *with) {
     size_t len = strlen(with);
     if (text->len < len || memcmp(text->data, with, len) != 0) return false;
@@ -56,8 +43,8 @@ static bool name_starts(sft_span *text, const char *with) {
 }
 
 bool sfti_ds_shard_parse(sft_span name, uint64_t *file, uint64_t *shard) {
-    return name_starts(&name, PART) && sfti_ds_digits(&name, 5, file) &&
-           name_starts(&name, "-") && sfti_ds_digits(&name, 4, shard) &&
+    return name_starts(&name, PART) && sfti_text_digits(&name, 5, file) &&
+           name_starts(&name, "-") && sfti_text_digits(&name, 4, shard) &&
            name_starts(&name, "-") && name.len == UUID_LEN + sizeof ENDING - 1 &&
            name_uuid(name.data) && sfti_ds_ends(name, ENDING);
 }
@@ -79,10 +66,6 @@ sft_code sfti_ds_uuid(char out[37], sft_error *err) {
                    b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
                    b[13], b[14], b[15]);
     return SFT_OK;
-}
-
-bool sfti_ds_number(sft_span text, uint64_t *out) {
-    return sfti_ds_digits(&text, 1, out) && text.len == 0;
 }
 
 bool sfti_ds_ends(sft_span name, const char *with) {
@@ -108,7 +91,7 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
     sft_span rest = { NULL, 0 };
     bool good = text.len > UUID_LEN + 1 && name_uuid(text.data) && text.data[UUID_LEN] == ':';
     if (good) rest = (sft_span){ text.data + UUID_LEN + 1, text.len - UUID_LEN - 1 };
-    if (!good || !sfti_ds_digits(&rest, 1, &first) || (rest.len && rest.data[0] != ':'))
+    if (!good || !sfti_text_digits(&rest, 1, &first) || (rest.len && rest.data[0] != ':'))
         return sfti_misuse(err, "expected the text of sft_commit_job, found \"%.*s\"",
                            SFTI_CLIP(text, 60));
     memcpy(out->uuid, text.data, UUID_LEN);
@@ -134,7 +117,7 @@ bool sfti_ds_is_bare(sft_span name) {
 }
 
 bool sfti_ds_is_commit_file(sft_span name, uint64_t *number) {
-    if (!name_starts(&name, SFTI_COMMIT_FILE) || !sfti_ds_digits(&name, 1, number) ||
+    if (!name_starts(&name, SFTI_COMMIT_FILE) || !sfti_text_digits(&name, 1, number) ||
         !name_starts(&name, "-"))
         return false;
     if (sft_span_equal(name, sft_span_cstr("none"))) return true; /* else a digest's first digits */

@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "dataset/dataset.h"
 
@@ -63,7 +64,7 @@ static sft_span option_trim(sft_span text) {
 }
 
 static sft_code option_batch_size(option_reader *r) {
-    if (!sfti_ds_number(r->value, &r->out->batch_size) || r->out->batch_size == 0 ||
+    if (!sfti_text_uint(r->value, &r->out->batch_size) || r->out->batch_size == 0 ||
         r->out->batch_size > INT64_MAX)
         return option_wrong(r, "a number of rows from 1 on");
     return SFT_OK;
@@ -130,7 +131,7 @@ static sft_code option_index(option_reader *r) { return option_flag(r, &r->out->
 
 static sft_code option_shard_size(option_reader *r) {
     uint64_t mib = 0;
-    if (!sfti_ds_number(r->value, &mib) || mib < 50 || mib > 1000)
+    if (!sfti_text_uint(r->value, &mib) || mib < 50 || mib > 1000)
         return option_wrong(r, "MiB from 50 to 1000");
     r->out->shard_bytes = mib * MIB;
     return SFT_OK;
@@ -153,7 +154,7 @@ static sft_code option_rounding(option_reader *r) {
 }
 
 static sft_code option_keep_old(option_reader *r) {
-    if (!sfti_ds_number(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
+    if (!sfti_text_uint(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
     return SFT_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Elements as numbers, and numbers as text. Tests: test_stats.c. */
 #include "base/number.h"
 
+#include "base/checked.h"
 #include "base/endian.h"
 
 #include <stdio.h>
@@ -182,6 +183,26 @@ size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE])
     if (len < width) len = width < SFTI_UINT_SIZE ? width : SFTI_UINT_SIZE;
     for (size_t at = len; at > 0; value /= 10) buffer[--at] = (char)('0' + value % 10);
     return len;
+}
+
+bool sfti_text_digits(sft_span *text, size_t least, uint64_t *out) {
+    uint64_t value = 0;
+    size_t i = 0;
+    for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++)
+        if (!sfti_mul(value, 10, &value) ||
+            !sfti_add(value, (uint64_t)(text->data[i] - '0'), &value))
+            return false;
+    if (i < least) return false;
+    *out = value;
+    *text = (sft_span){ text->data + i, text->len - i };
+    return true;
+}
+
+bool sfti_text_uint(sft_span text, uint64_t *out) {
+    uint64_t value;
+    if (!sfti_text_digits(&text, 1, &value) || text.len > 0) return false;
+    *out = value;
+    return true;
 }
 
 void sfti_hex_text(uint64_t value, size_t digits, char *out) {

@@ -45,6 +45,12 @@ double sfti_root(double value);
 #define SFTI_UINT_SIZE 20
 size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE]);
 
+/* A text's leading decimal digits, at least `least` of them: their value, and the rest of the
+ * text. False also past 64 bits. */
+bool sfti_text_digits(sft_span *text, size_t least, uint64_t *out);
+/* Whether a text is all digits, at least one, and their value. */
+bool sfti_text_uint(sft_span text, uint64_t *out);
+
 /* The lowest `digits` hexadecimal digits, in lower case; no NUL. */
 void sfti_hex_text(uint64_t value, size_t digits, char *out);
 

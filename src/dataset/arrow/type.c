@@ -83,7 +83,7 @@ static bool list_read(const char *format, sfti_arrow_list *out) {
     *out = (sfti_arrow_list){ false, false, false, 0 };
     if (strncmp(format, "+w:", 3) == 0) {
         out->fixed = true;
-        return sfti_ds_number(sft_span_cstr(format + 3), &out->length) &&
+        return sfti_text_uint(sft_span_cstr(format + 3), &out->length) &&
                out->length <= INT32_MAX;
     }
     out->view = format[0] == '+' && format[1] == 'v';

@@ -2,6 +2,7 @@
  * test_dataset_commit.c, test_dataset_hostile.c. */
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/order.h"
 #include "dataset/commit/commit.h"
 
@@ -115,7 +116,7 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
 
 static bool adopted_number(const sft_file *file, const char *key, uint64_t *out) {
     sft_span text;
-    return sft_file_metadata_get_cstr(file, key, &text) && sfti_ds_number(text, out);
+    return sft_file_metadata_get_cstr(file, key, &text) && sfti_text_uint(text, out);
 }
 
 /* The facts of a shard that no manifest names. One that we wrote may belong to a commit in

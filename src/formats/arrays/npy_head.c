@@ -34,21 +34,18 @@ static char *npy_put(char *at, const char *text) {
     return at + len;
 }
 
-static char *npy_dictionary(char *at, const char *code, const uint64_t *shape, uint32_t rank) {
-    at = npy_put(at, "{'descr': '");
+size_t sfti_npy_head(const char *code, const uint64_t *shape, uint32_t rank,
+                     char out[SFTI_NPY_SIZE]) {
+    char digits[SFTI_UINT_SIZE];
+    char *at = npy_put(out + 10, "{'descr': '");
     at = npy_put(at, code);
     at = npy_put(at, "', 'fortran_order': False, 'shape': (");
     for (uint32_t d = 0; d < rank; d++) {
         at += sfti_uint_text(shape[d], 0, at);
         at = npy_put(at, d + 1 < rank ? ", " : rank == 1 ? "," : "");
     }
-    return npy_put(at, "), }");
-}
-
-size_t sfti_npy_head(const char *code, const uint64_t *shape, uint32_t rank,
-                     char out[SFTI_NPY_SIZE]) {
-    char digits[SFTI_UINT_SIZE];
-    size_t n = (size_t)(npy_dictionary(out + 10, code, shape, rank) - out);
+    at = npy_put(at, "), }");
+    size_t n = (size_t)(at - out);
     size_t spaces = rank > 0 ? NPY_GROWTH - sfti_uint_text(shape[0], 0, digits) : 0;
     spaces += NPY_ALIGN - (n + spaces + 1) % NPY_ALIGN;
     memset(out + n, ' ', spaces);

@@ -1,7 +1,6 @@
 /* Flax checkpoints: MessagePack maps whose leaves are arrays, as flax.serialization writes them. */
 #include "base/number.h"
 #include "formats/flax/msgpack.h"
-#include "formats/parts/roots.h"
 #include "formats/pickle/globals.h"
 
 #include <string.h>

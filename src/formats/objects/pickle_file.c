@@ -1,6 +1,5 @@
 /* Files that are one pickle of arrays. Tests: test_import_pickle.c. */
 #include "formats/objects/rebuild.h"
-#include "formats/parts/roots.h"
 
 #include <string.h>
 

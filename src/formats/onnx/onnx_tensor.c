@@ -1,7 +1,7 @@
 /* A TensorProto: where its elements are, of the three places in which they may be. */
 #include "formats/onnx/onnx.h"
 
-#include "base/endian.h"
+#include "base/number.h"
 
 #include <string.h>
 
@@ -216,13 +216,8 @@ static sft_code onnx_read(onnx_tensor *t) {
 
 /* A decimal number of external_data, 0 if it is not given. */
 static sft_code onnx_digits(onnx_tensor *t, sft_span text, uint64_t *out) {
-    bool good = text.len > 0 || !text.data;
     *out = 0;
-    for (size_t i = 0; good && i < text.len; i++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        good = digit <= 9 && sfti_mul(*out, 10, out) && sfti_add(*out, digit, out);
-    }
-    if (good) return SFT_OK;
+    if (!text.data || sfti_text_uint(text, out)) return SFT_OK;
     return sfti_fail_tensor(t->im->err, SFT_FOREIGN_SYNTAX, t->at, t->name,
                             "expected digits for the offset and length of external data, found "
                             "\"%.*s\"", SFTI_CLIP(text, 40));

@@ -157,21 +157,6 @@ static sft_span global_key(const void *ctx, uint32_t entry) {
     return (sft_span){ global->module.data, global->module.len + 1 + global->name.len };
 }
 
-static sft_code global_add(sfti_import *im, sft_span key, sft_span module) {
-    if (im->globals.count == SFTI_MOST_GLOBALS) {
-        im->more_globals++;
-        return SFT_OK;
-    }
-    sft_import_global *global = sfti_list_more(im, &im->globals, sizeof *global);
-    if (!global) return SFT_OUT_OF_MEMORY;
-    module.data = key.data;
-    *global = (sft_import_global){
-        module, { key.data + module.len + 1, key.len - module.len - 1 }, 0, 0
-    };
-    (void)sfti_names_add(&im->global_names, key, (uint32_t)im->globals.count - 1);
-    return SFT_OK;
-}
-
 sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uint64_t named,
                             uint64_t calls) {
     char buffer[512];
@@ -187,10 +172,17 @@ sft_code sfti_import_global(sfti_import *im, sft_span module, sft_span name, uin
     memcpy(buffer + module.len + 1, name.data, name.len);
     uint32_t entry = sfti_names_find(&im->global_names, key);
     if (entry == SFTI_NO_NAME) {
-        if (!keep_span(im, &key)) return SFT_OUT_OF_MEMORY;
+        if (im->globals.count == SFTI_MOST_GLOBALS) {
+            im->more_globals++;
+            return SFT_OK;
+        }
         entry = (uint32_t)im->globals.count;
-        sft_code code = global_add(im, key, module);
-        if (code || entry == SFTI_MOST_GLOBALS) return code;
+        sft_import_global *global =
+            keep_span(im, &key) ? sfti_list_more(im, &im->globals, sizeof *global) : NULL;
+        if (!global) return SFT_OUT_OF_MEMORY;
+        *global = (sft_import_global){ { key.data, module.len },
+                                       { key.data + module.len + 1, name.len }, 0, 0 };
+        (void)sfti_names_add(&im->global_names, key, entry);
     }
     im->globals.at[entry].named += named;
     im->globals.at[entry].calls += calls;

@@ -1,6 +1,4 @@
 /* A tree of values becomes tensors, and a report of the rest. */
-#include "formats/parts/roots.h"
-
 #include "base/endian.h"
 #include "formats/parts/roots_sum.h"
 
@@ -154,21 +152,6 @@ static sft_code visit(roots_walk *w, const sfti_value *from, const sfti_child *c
     return child->value->sum == 0 ? add_leaf(w, child->value) : enter_container(w, child->value);
 }
 
-static sft_code walk_tensors(roots_walk *w) {
-    sft_code code = enter_container(w, w->choice.root);
-    while (w->depth > 0 && !code) {
-        roots_frame *frame = &w->at[w->depth - 1];
-        sfti_child child;
-        w->name_len = frame->name_len;
-        code = sfti_subtree_look(w->im, frame->value, &w->looked);
-        if (code) return code;
-        if (sfti_value_child(frame->value, frame->next++, &child))
-            code = visit(w, frame->value, &child);
-        else w->depth--;
-    }
-    return code;
-}
-
 /* ── The report ── */
 
 static sft_span report_path(sfti_import *im, sft_span above, const sfti_child *child) {
@@ -297,7 +280,17 @@ sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden
                               "expected at most %llu tensors, found %llu",
                               (unsigned long long)MOST_TENSORS, (unsigned long long)tensors);
     if (!code && w.choice.root->sum != 0) {
-        code = walk_tensors(&w);
+        code = enter_container(&w, w.choice.root);
+        while (w.depth > 0 && !code) {
+            roots_frame *frame = &w.at[w.depth - 1];
+            sfti_child child;
+            w.name_len = frame->name_len;
+            code = sfti_subtree_look(im, frame->value, &w.looked);
+            if (code) break;
+            if (sfti_value_child(frame->value, frame->next++, &child))
+                code = visit(&w, frame->value, &child);
+            else w.depth--;
+        }
     } else if (!code) { /* the chosen branch is a tensor itself: it has the name of its key */
         sfti_child child = { w.choice.key, 0, w.choice.root, false };
         char digits[SFTI_KEY_DIGITS];

@@ -137,19 +137,9 @@ sft_code sfti_import_path(sfti_import *im, const char *path, const char *beneath
     return sft_source_path(path, &how, out, im->err);
 }
 
-/* A name that a file gave, in that file's folder. NULL: no memory. */
-static char *join_named(sfti_import *im, sft_span name) {
-    size_t folder = strlen(im->folder);
-    char *path = sfti_arena_array(&im->arena, folder + name.len + 1, 1);
-    if (!path) return NULL;
-    memcpy(path, im->folder, folder);
-    memcpy(path + folder, name.data, name.len);
-    path[folder + name.len] = '\0';
-    return path;
-}
-
+/* A name that a file gave, in that file's folder. */
 static sft_code open_named(sfti_import *im, sft_span name, sft_source *out) {
-    char *path = join_named(im, name);
+    const char *path = sfti_arena_join(&im->arena, sft_span_cstr(im->folder), name);
     if (!path) return sfti_fail_memory(im->err, name.len + 1);
     sft_code code = sfti_import_path(im, path, im->folder, out);
     if (code == SFT_INDEX_PATH) return fail_outside(im, name, "a link that leads out of it");
@@ -194,7 +184,8 @@ void sfti_import_announce(sfti_import *im, const sft_span *names, size_t count) 
     size_t kept = 0;
     for (size_t i = 0; paths && i < count; i++) {
         bool there = is_name_inside(names[i]) && sfti_files_name_fits(names[i]);
-        const char *path = there ? join_named(im, names[i]) : NULL;
+        const char *path =
+            there ? sfti_arena_join(&im->arena, sft_span_cstr(im->folder), names[i]) : NULL;
         if (path) paths[kept++] = path;
     }
     if (kept > 1) sfti_files_expect(im->options.files, paths, kept, im->folder);

@@ -100,4 +100,14 @@ static inline sfti_value *sfti_value_item(const sfti_value *list, uint32_t i) {
 /* What a kind of value is called in messages: "a list". */
 const char *sfti_value_kind_name(uint8_t kind);
 
+/* ── roots.c: which branch is imported, under which names, and what is left out ── */
+
+/* Add the tensors of a tree to the import, and report its branches and all else. The values need
+ * not be a tree: what stands in many places is imported from each, and from within itself not at
+ * all. Tensors beneath `hidden` (NULL: none), which no name leads to, are only reported.
+ * SFT_FOREIGN_BRANCH: options.root names none; SFT_FOREIGN_NAME: keys that cannot be part of
+ * a name; SFT_FOREIGN_AMBIGUOUS: a key twice in a map, tensors in a set; SFT_TOO_MANY_TENSORS.
+ * Cost: linear in values and in the names' bytes. */
+sft_code sfti_roots_import(sfti_import *im, sfti_value *root, sfti_value *hidden);
+
 #endif

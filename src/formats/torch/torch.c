@@ -1,7 +1,6 @@
 /* Tensors out of a pickle of PyTorch. */
 #include "formats/torch/torch.h"
 
-#include "formats/parts/roots.h"
 
 sft_code sfti_torch_import(sfti_import *im, sfti_pickle *pickle, const sft_source *source,
                            sfti_storages *storages) {

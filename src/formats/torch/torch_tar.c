@@ -6,6 +6,7 @@
  *   pickle    the object, whose persistent ids are keys of tensors and storages
  * Tests: test_import_torch.c. */
 #include "base/endian.h"
+#include "base/number.h"
 #include "formats/torch/torch.h"
 #include "os/io.h"
 
@@ -135,12 +136,8 @@ static bool tar_key(const sfti_value *value, uint8_t key[8]) {
         sfti_put_u64(key, (uint64_t)value->u.integer);
         return true;
     }
-    if (value->kind != SFTI_VALUE_TEXT || !value->u.text || value->count == 0) return false;
-    for (uint32_t i = 0; i < value->count; i++) {
-        unsigned digit = (unsigned char)value->u.text[i] - (unsigned)'0';
-        if (digit > 9 || !sfti_mul(number, 10, &number) || !sfti_add(number, digit, &number))
-            return false;
-    }
+    if (value->kind != SFTI_VALUE_TEXT || !value->u.text) return false;
+    if (!sfti_text_uint((sft_span){ value->u.text, value->count }, &number)) return false;
     sfti_put_u64(key, number);
     return true;
 }

@@ -1,7 +1,6 @@
 /* Texts of protocols: compared, cut, joined. Tests: test_remote_url.c. */
 #include "remote/http/text.h"
 
-#include "base/checked.h"
 
 #include <string.h>
 
@@ -38,18 +37,6 @@ sft_span sfti_text_trim(sft_span text) {
 size_t sfti_text_find(sft_span text, char c) {
     const char *found = text.len > 0 ? memchr(text.data, c, text.len) : NULL;
     return found ? (size_t)(found - text.data) : text.len;
-}
-
-bool sfti_text_uint(sft_span text, uint64_t *out) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        unsigned digit = (unsigned char)text.data[i] - (unsigned)'0';
-        if (digit > 9 || !sfti_mul(value, 10, &value) || !sfti_add(value, digit, &value))
-            return false;
-    }
-    if (text.len == 0) return false;
-    *out = value;
-    return true;
 }
 
 bool sfti_text_split(sft_span *rest, char by, sft_span *out) {

@@ -3,6 +3,7 @@
 #define SFTI_REMOTE_TEXT_H
 
 #include "base/mem.h"
+#include "base/number.h"
 
 static inline bool sfti_is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -46,8 +47,6 @@ bool sfti_text_has_control(sft_span text);
 sft_span sfti_text_trim(sft_span text);
 /* Position of c, or the length. */
 size_t sfti_text_find(sft_span text, char c);
-/* The whole text as a decimal number; false: empty, something else than digits, or too large. */
-bool sfti_text_uint(sft_span text, uint64_t *out);
 /* Take the text before the next `by`, trimmed, off the front of *rest; false: *rest is used up
  * (its data is NULL then). */
 bool sfti_text_split(sft_span *rest, char by, sft_span *out);

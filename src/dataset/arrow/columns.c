@@ -208,7 +208,7 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(s->err, 0);
     sfti_arrow_type_text(child, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, "column \"%.*s\" (%s): %s",
-                     (int)(c->name.len < 100 ? c->name.len : 100), name, type, inner.message);
+                     SFTI_CLIP(c->name, 100), type, inner.message);
 }
 
 /* ── All ── */

@@ -16,34 +16,24 @@
 static sft_code rebatch_why(compaction *c, const char *what, sft_span column, const char *rest) {
     char *text = sfti_arena_take(&c->arena, WHY_LEN);
     if (!text) return sfti_fail_memory(c->err, WHY_LEN);
-    int shown = (int)(column.len < 80 ? column.len : 80);
-    (void)snprintf(text, WHY_LEN, "%s%.*s%s", what, shown, column.data ? column.data : "", rest);
+    (void)snprintf(text, WHY_LEN, "%s%.*s%s", what, SFTI_CLIP(column, 80), rest);
     c->why = text;
     return SFT_OK;
-}
-
-static bool rebatch_row_bits(const sfti_ds_column *column, uint64_t *out) {
-    uint64_t bits = sft_dtype_describe(column->dtype)->bits;
-    for (uint32_t i = 0; i < column->rank; i++)
-        if (!sfti_mul(bits, column->shape[i], &bits)) return false;
-    *out = bits;
-    return true;
 }
 
 /* Whether rows of different shards can be in one tensor; c->why if not. */
 static sft_code rebatch_layout(compaction *c) {
     const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    const sft_span none = { NULL, 0 };
+    const sft_span none = { "", 0 };
     if (!c->options.target_bytes) return rebatch_why(c, "no target size was given", none, "");
     if (m->mode != SFT_DATASET_BATCH || !m->batch_size || !m->column_count)
         return rebatch_why(c, "the manifest has no batch_size or columns", none, "");
     for (size_t i = 0; i < m->column_count; i++) {
         const sfti_ds_column *column = &m->columns[i];
-        uint64_t bits = 0;
         if (!column->has_dtype || !column->has_shape)
             return rebatch_why(c, "dtype or shape of the column ", column->name,
                                " varies from batch to batch");
-        if (!rebatch_row_bits(column, &bits) || bits % 8)
+        if (sft_shape_size(column->dtype, column->shape, column->rank, NULL, NULL, NULL))
             return rebatch_why(c, "a row of the column ", column->name,
                                " is not a whole number of bytes");
     }
@@ -92,7 +82,7 @@ sft_code sfti_compact_batch_plan(compaction *c) {
     if (c->group_count) return SFT_OK;
     return rebatch_why(c, small ? "neighbouring shards are full, or merging them saves none"
                               : "no shard is smaller than the target",
-                     (sft_span){ NULL, 0 }, "");
+                     (sft_span){ "", 0 }, "");
 }
 
 /* ── Rows of a group as one ── */
@@ -249,16 +239,18 @@ static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) 
     rebatch_rows *b = o->rows;
     for (size_t k = 0; k < b->column_count; k++) {
         const sfti_ds_column *column = &b->columns[k];
-        uint64_t *shape = o->shapes + k * (SFT_MAX_RANK + 1), bits = 0, end = 0;
-        (void)rebatch_row_bits(column, &bits);
+        uint64_t *shape = o->shapes + k * (SFT_MAX_RANK + 1), each = 0, end = 0;
+        sft_code code = sft_shape_size(column->dtype, column->shape, column->rank, NULL, &each,
+                                       b->c->err);
+        if (code) return code;
         shape[0] = samples;
         if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
-        o->columns[k] = (rebatch_column){ b, k, bits / 8 };
-        if (!sfti_add(first, samples, &end) || !sfti_mul(end, bits / 8, &end))
+        o->columns[k] = (rebatch_column){ b, k, each };
+        if (!sfti_add(first, samples, &end) || !sfti_mul(end, each, &end))
             return sfti_ds_overflow("a batch", b->c->err);
         o->sources[k] = (sft_source){ &o->columns[k], &rebatch_source_vtable, end, NULL, false };
         o->parts[k] = (sft_part){ { column->name, column->dtype, column->rank + 1, shape },
-                                  &o->sources[k], first * (bits / 8) };
+                                  &o->sources[k], first * each };
     }
     return SFT_OK;
 }

@@ -418,8 +418,7 @@ static void verify_all(verification *v) {
 /* ── The result ── */
 
 static void verify_array(sfti_json_writer *w, const char *key, const verify_finding *one) {
-    sfti_json_key(w, key);
-    sfti_json_open(w, '[');
+    sfti_json_put_open(w, key, '[');
     for (; one; one = one->next) {
         sfti_json_open(w, '{');
         sfti_json_put_cstr(w, "code", sft_code_describe(one->code)->name);

@@ -57,14 +57,10 @@ bool sfti_dequantise_takes(sft_dtype dtype) {
     return dtype == SFT_U8 || dtype == SFT_I8 || dtype == SFT_I32;
 }
 
-static uint32_t dequantise_mode(void *ctx) {
-    return sft_source_mode(((const sfti_dequantise *)ctx)->from);
-}
-
 sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
                                 const sft_source **out) {
     static const sft_source_vtable table = { sizeof table, dequantise_read, NULL, NULL,
-                                             dequantise_mode };
+                                             sfti_mode_inner };
     sfti_dequantise *kept = sfti_arena_take(&im->arena, sizeof *kept);
     if (!kept) return sfti_fail_memory(im->err, sizeof *kept);
     *kept = *how;

@@ -52,7 +52,7 @@ sft_code sfti_rebuild_sparse(sfti_rebuild *r, sfti_value *value, const sfti_valu
 /* ── dequantise.c: integers with a scale and a zero point ── */
 
 typedef struct sfti_dequantise {
-    const sft_source *from;
+    const sft_source *from; /* first: see sfti_mode_inner */
     uint64_t begin, elements;
     sft_dtype dtype; /* one that sfti_dequantise_takes */
     uint8_t swap;
@@ -73,7 +73,7 @@ sft_code sfti_dequantise_source(sfti_import *im, const sfti_dequantise *how,
 /* Row i of the values is row places[i] of the tensor, and all else is 0; places ascend. It lives in
  * the import's arena. */
 typedef struct sfti_sparse {
-    const sft_source *from; /* of the values */
+    const sft_source *from; /* of the values; first: see sfti_mode_inner */
     uint64_t begin, rows, row_bytes;
     const uint64_t *places;
 } sfti_sparse;

@@ -43,12 +43,8 @@ static sft_code read_sparse(void *ctx, uint64_t offset, void *into, size_t len, 
     return SFT_OK;
 }
 
-static uint32_t sparse_mode(void *ctx) {
-    return sft_source_mode(((const sfti_sparse *)ctx)->from);
-}
-
 static const sft_source_vtable sparse_source_vtable = {
-    sizeof(sft_source_vtable), read_sparse, NULL, NULL, sparse_mode
+    sizeof(sft_source_vtable), read_sparse, NULL, NULL, sfti_mode_inner
 };
 
 sft_code sfti_sparse_source(sfti_import *im, const sfti_sparse *sparse, uint64_t bytes,

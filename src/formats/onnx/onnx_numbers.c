@@ -13,8 +13,8 @@ typedef struct onnx_place {
 } onnx_place;
 
 typedef struct onnx_numbers {
+    const sft_source *from; /* first: see sfti_mode_inner */
     sfti_import *im;
-    const sft_source *from;
     uint64_t end; /* of the message */
     uint64_t field;
     sfti_wire_type type;
@@ -77,12 +77,8 @@ static sft_code read_numbers(void *ctx, uint64_t offset, void *into, size_t len,
     return code;
 }
 
-static uint32_t mode_numbers(void *ctx) {
-    return sft_source_mode(((const onnx_numbers *)ctx)->from);
-}
-
 static const sft_source_vtable onnx_numbers_vtable = {
-    sizeof(sft_source_vtable), read_numbers, NULL, NULL, mode_numbers
+    sizeof(sft_source_vtable), read_numbers, NULL, NULL, sfti_mode_inner
 };
 
 sft_code sfti_onnx_numbers(sfti_import *im, const sfti_wire *message, uint64_t field,
@@ -96,7 +92,7 @@ sft_code sfti_onnx_numbers(sfti_import *im, const sfti_wire *message, uint64_t f
     bool more = true;
     sft_code code = SFT_OK;
     if (!n) return sfti_fail_memory(im->err, sizeof *n);
-    *n = (onnx_numbers){ im, message->source, message->end, field, type, width,
+    *n = (onnx_numbers){ message->source, im, message->end, field, type, width,
                          sfti_arena_array(arena, steps, sizeof *n->places) };
     if (!n->places) return sfti_fail_memory(im->err, steps);
     for (*count = 0;; ++*count) {

@@ -12,9 +12,9 @@
 #define PIECE_ELEMENTS ((size_t)4096)
 
 typedef struct codec_source {
+    const sft_source *from; /* first: see sfti_mode_inner */
     sfti_import *im;
     const sfti_codec *codec;
-    const sft_source *from;
     uint64_t begin, elements;
     sft_dtype to;
     size_t width; /* bytes of an element of `to` */
@@ -113,12 +113,8 @@ static void expect_codec(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
-static uint32_t mode_codec(void *ctx) {
-    return sft_source_mode(((const codec_source *)ctx)->from);
-}
-
 static const sft_source_vtable codec_source_vtable = {
-    sizeof(sft_source_vtable), read_codec, NULL, expect_codec, mode_codec
+    sizeof(sft_source_vtable), read_codec, NULL, expect_codec, sfti_mode_inner
 };
 
 sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
@@ -128,7 +124,7 @@ sft_code sfti_codec_source(sfti_import *im, const sfti_item *item, sft_dtype to,
     if (!s) return sfti_fail_memory(im->err, sizeof *s);
     sft_code code = sft_shape_size(to, item->shape, item->rank, &elements, &bytes, im->err);
     if (code) return code;
-    *s = (codec_source){ im, item->codec, item->source, item->begin, elements, to,
+    *s = (codec_source){ item->source, im, item->codec, item->begin, elements, to,
                          sft_dtype_describe(to)->bits / 8, item->name };
     sft_source source = { s, &codec_source_vtable, bytes, NULL, false };
     return sfti_import_own(im, &source, out);

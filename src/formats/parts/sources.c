@@ -49,6 +49,8 @@ uint32_t sfti_import_mode(const sft_import *im) {
     return mode;
 }
 
+uint32_t sfti_mode_inner(void *ctx) { return sft_source_mode(*(const sft_source *const *)ctx); }
+
 /* ── Sources that the import holds ── */
 
 void sfti_import_allow(sfti_import *im) {

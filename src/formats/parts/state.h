@@ -150,6 +150,8 @@ typedef struct sfti_piece {
 } sfti_piece;
 sft_code sfti_import_joined(sfti_import *im, const sfti_piece *pieces, size_t count,
                             const sft_source **out);
+/* For tables of sources whose ctx begins with the source that they read: its mode. */
+uint32_t sfti_mode_inner(void *ctx);
 /* A source of the reader's own; the import closes it. */
 sft_code sfti_import_own(sfti_import *im, const sft_source *made, const sft_source **out);
 /* When bytes [begin, begin + len) of a source are copied as a whole, their CRC-32 must be this,

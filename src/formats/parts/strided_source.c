@@ -13,8 +13,8 @@
 #define GAP_BYTES 512 /* elements nearer than this are read with what stands between them */
 
 typedef struct view_source {
+    const sft_source *from; /* first: see sfti_mode_inner */
     sfti_import *im;
-    const sft_source *from;
     uint64_t begin;
     uint32_t rank;          /* of dimensions larger than 1 */
     uint64_t *count, *stride; /* elements */
@@ -270,12 +270,8 @@ static void expect_view(void *ctx, const sft_run *runs, size_t count) {
     sfti_announce_end(&all);
 }
 
-static uint32_t mode_view(void *ctx) {
-    return sft_source_mode(((const view_source *)ctx)->from);
-}
-
 static const sft_source_vtable view_source_vtable = {
-    sizeof(sft_source_vtable), read_view, NULL, expect_view, mode_view
+    sizeof(sft_source_vtable), read_view, NULL, expect_view, sfti_mode_inner
 };
 
 /* Dimensions of one element are none; a tensor of one element has one dimension. */

@@ -45,15 +45,16 @@ static uint32_t zip_narrow(uint64_t value, uint64_t most) {
 
 /* ── Layout ── */
 
-/* The ZIP64 field of PyTorch's headers: the sizes, the offset, or both, in local headers, too. */
-static size_t torch_wide(const sfti_zip_member *m, uint8_t *out) {
+/* The ZIP64 field: the sizes, the offset, or both, as far as they are over `most`. PyTorch has it
+ * in local headers, too. */
+static size_t put_wide(const sfti_zip_member *m, uint64_t most, uint8_t *out) {
     size_t len = 4;
-    if (m->size >= ZIP_WIDE) {
+    if (m->size > most) {
         sfti_put_u64(out + len, m->size);
         sfti_put_u64(out + len + 8, m->size);
         len += 16;
     }
-    if (m->at >= ZIP_WIDE) {
+    if (m->at > most) {
         sfti_put_u64(out + len, m->at);
         len += 8;
     }
@@ -83,7 +84,7 @@ static size_t make_local(zip_out *z, const sfti_zip_member *m) {
     sfti_put_u32(h + 22, z->torch ? 0 : ZIP_WIDE);
     size_t len = 20;
     if (z->torch) {
-        len = torch_wide(m, extra);
+        len = put_wide(m, ZIP_WIDE - 1, extra);
         uint64_t start = m->at + ZIP_LOCAL_LEN + m->name.len + len + 4;
         size_t padding = (size_t)(-start % ZIP_ALIGN); /* up to the next multiple of 64 */
         memcpy(extra + len, "FB", 2);
@@ -120,7 +121,6 @@ static size_t make_descriptor(const zip_out *z, const sfti_zip_member *m, uint8_
 static size_t make_central(zip_out *z, const sfti_zip_member *m) {
     uint8_t *h = z->header, *extra = h + ZIP_CENTRAL_LEN + m->name.len;
     uint64_t most = z->torch ? ZIP_WIDE - 1 : ZIP_NARROW;
-    size_t wide = 4;
     memset(h, 0, ZIP_CENTRAL_LEN);
     sfti_put_u32(h, ZIP_CENTRAL);
     put_u16(h + 4, z->torch ? 0 : 0x032d);
@@ -132,18 +132,7 @@ static size_t make_central(zip_out *z, const sfti_zip_member *m) {
     if (!z->torch) sfti_put_u32(h + 38, UINT32_C(0600) << 16);
     sfti_put_u32(h + 42, zip_narrow(m->at, most));
     memcpy(h + ZIP_CENTRAL_LEN, m->name.data, m->name.len);
-    if (m->size > most) {
-        sfti_put_u64(extra + wide, m->size);
-        sfti_put_u64(extra + wide + 8, m->size);
-        wide += 16;
-    }
-    if (m->at > most) {
-        sfti_put_u64(extra + wide, m->at);
-        wide += 8;
-    }
-    put_u16(extra, 1);
-    put_u16(extra + 2, wide - 4);
-    if (wide == 4) wide = 0;
+    size_t wide = put_wide(m, most, extra);
     put_u16(h + 30, wide);
     return ZIP_CENTRAL_LEN + m->name.len + wide;
 }

@@ -56,10 +56,11 @@ RULES = {
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
-                      "keys/", "label/derived.h", "formats/arrays/npy_head.h",
+                      "keys/", "label/derived.h", "label/reads.h", "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
-             "keys/", "label/derived.h", "formats/arrays/npy_head.h", "remote/http/url.h", "base/", "os/"}
+             "keys/", "label/derived.h", "label/reads.h", "formats/arrays/npy_head.h",
+             "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one

@@ -1,6 +1,7 @@
 /* What info says of a model whose metadata meta changed. */
 #include "commands/meta/meta.h"
 
+#include "label/reads.h"
 #include "support/models.h"
 #include "support/words.h"
 
@@ -51,7 +52,10 @@ void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t co
     cli_edit_still *list = sfti_arena_array(arena, STILL_MOST, sizeof *list);
     cli_told label = { NULL, NULL, NULL };
     size_t found = 0;
-    if (list) cli_told_open(c, path, &label);
+    bool reads = false;
+    for (size_t i = 0; i < count; i++)
+        reads = reads || (pairs[i].value.data && sfti_header_reads(pairs[i].key));
+    if (list && reads) cli_told_open(c, path, &label);
     const sft_node *fact = label.tree ? cli_first(sft_tree_root(label.tree), "model") : NULL;
     for (; fact; fact = fact->next) {
         const sft_node *value = sft_node_get(fact, "value"), *other = cli_first(fact, "others");

@@ -1,11 +1,17 @@
 /* Each pair of __metadata__ goes to the tables of rows that know its key. Tests:
  * test_info_header.c. */
 #include "label/header/header.h"
+#include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 
 #include <string.h>
 
 /* ── A pair and its rows ── */
+
+static const sfti_key_table *const families[] = {
+    &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys, &sfti_merge_keys,
+    &sfti_graph_keys, &sfti_gguf_keys, &sfti_bare_keys, &sfti_generic_keys,
+};
 
 /* Whether a row's key, which ends at ':' or the end, is the pair's without the prefix. */
 static bool key_fits(const sfti_key_table *family, const char *pattern, sft_span name) {
@@ -69,11 +75,6 @@ static bool is_derived_pair(sft_info *info, const sfti_derived *derived, sft_pai
 }
 
 static void header_pairs(sft_info *info, const sft_file *file) {
-    const sfti_key_table *families[] = {
-        &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
-        &sfti_merge_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_bare_keys,
-        &sfti_generic_keys,
-    };
     sfti_cursor pair;
     sfti_derived derived;
     sft_span version;
@@ -94,6 +95,18 @@ static void header_pairs(sft_info *info, const sft_file *file) {
         for (size_t f = 0; f < SFTI_COUNT(families); f++)
             if ((families[f] != &sfti_bare_keys || spec) && take_pair(&pair, families[f])) break;
     }
+}
+
+bool sfti_header_reads(sft_span key) {
+    for (size_t f = 0; f < SFTI_COUNT(families); f++) {
+        const sfti_key_table *family = families[f];
+        if (!sfti_begins(key, family->prefix)) continue;
+        sft_span name = sfti_from(key, strlen(family->prefix));
+        for (size_t i = 0; i < family->count; i++)
+            if (key_fits(family, family->rows[i].pattern, name)) return true;
+    }
+    /* A learned word; and what sources may spell like a place in the value of another key. */
+    return sfti_begins(key, "<") || (key.len > 0 && memchr(key.data, ':', key.len));
 }
 
 void sfti_info_header(sft_info *info) {

@@ -65,8 +65,7 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         c->out.fd = 2; /* standard output takes the model alone */
         c->set.copy = 1;
     }
-    cli_out_color(&c->out, c->set.color);
-    cli_out_color(&c->err, c->set.color);
+    c->out.color = c->err.color = c->set.color;
     if (!code && (c->set.help || asks_for_help(argv, count))) {
         cli_command_help(&c->out, command);
         return;
@@ -127,20 +126,16 @@ static bool generate(cli *c, const char *what, const char *name) {
     return true;
 }
 
-/* The command in argv, behind options of its own at most, which then follow it. */
-static const cli_command *take_command(cli *c, int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
-        const cli_command *command = cli_command_called(c->commands, argv[i]);
-        if (!command || cli_leading_options(command, argc - 1, argv + 1) != i - 1) continue;
-        for (int at = i; at > 1; at--) argv[at] = argv[at - 1];
-        return command;
-    }
-    return NULL;
-}
-
 static void dispatch(cli *c, int argc, char **argv) {
     const char *word = argc < 2 ? "" : argv[1];
-    const cli_command *command = take_command(c, argc, argv);
+    const cli_command *command = NULL;
+    /* The command stands behind options of its own at most, which then follow it. */
+    for (int i = 1; !command && i < argc; i++) {
+        command = cli_command_called(c->commands, argv[i]);
+        if (i == 1 || !command) continue;
+        if (cli_leading_options(command, argc - 1, argv + 1) != i - 1) command = NULL;
+        for (int at = i; command && at > 1; at--) argv[at] = argv[at - 1];
+    }
     if (argc < 2) {
         cli_overview(&c->err, c->groups, false);
         cli_status(c, CLI_FAILED);

@@ -56,7 +56,7 @@ sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_repo
                          sft_error *err) {
     cli_progress progress;
     sft_code code;
-    sft_edit_limit_mode(edit, c->read_mode);
+    if (c->read_mode) sft_edit_limit_mode(edit, c->read_mode);
     if (c->set.output) {
         code = save_edit(c, path, edit, report, err);
     } else if (c->set.dry_run) {
@@ -156,7 +156,8 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
             cli_escaped_cut(&c->out, still->value, 60);
             cli_fill(&c->out, "\", from %\n", source_words(still->source));
         }
-        if (result->changed) cli_say_dropped(c, c->set.output ? c->set.output : result->path);
+        if (c->dropped && result->changed)
+            cli_say_dropped(c, c->set.output ? c->set.output : result->path);
         c->dropped = 0;
         return;
     }

@@ -25,7 +25,6 @@ sft_edit_options cli_edit_options(const cli *c) {
 
 sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const char **path,
                           sft_error *err) {
-    sft_set_options options = cli_set_options(c);
     const cli_input *one;
     cli_inputs in;
     os_info info;
@@ -36,6 +35,7 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
                       ? cli_is_remote_folder(c, operand)
                       : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     if (!folder) return SFT_OK;
+    sft_set_options options = cli_set_options(c);
     sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
     if (!code) code = cli_inputs_one(&in, &one, err);
     if (!code) {

@@ -189,8 +189,8 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
 
 /* A folder for a model in one file: its name stays. One in several files fills the folder. */
 static sft_code name_one(many *m, const char *operand, sft_error *err) {
-    bool is_set = sft_path_is_index(operand) || is_folder(m->c, operand);
-    if (!m->folder || is_set || strcmp(operand, "-") == 0) return SFT_OK;
+    if (!m->folder || strcmp(operand, "-") == 0) return SFT_OK;
+    if (sft_path_is_index(operand) || is_folder(m->c, operand)) return SFT_OK;
     sft_code code = make_folder(m, err);
     if (code) return code;
     sft_span name = name_of(operand, false);

@@ -16,22 +16,12 @@
 void cli_out_begin(cli_out *out, int fd) {
     out->fd = fd;
     out->error = 0;
-    out->color = false;
+    out->color = 2;
     out->capture = NULL;
     out->lost = false;
     out->used = 0;
     out->size = sizeof out->buffer;
     out->bytes = out->buffer;
-}
-
-void cli_out_color(cli_out *out, int when) {
-    const char *none = sfti_os_env("NO_COLOR"), *force = sfti_os_env("CLICOLOR_FORCE");
-    const char *term = sfti_os_env("TERM");
-    out->color = when == 1;
-    if (when != 0 || (none && none[0])) return;
-    bool forced = force && force[0] && strcmp(force, "0") != 0;
-    bool dumb = term && strcmp(term, "dumb") == 0;
-    out->color = forced || (!dumb && sfti_os_terminal_escapes(out->fd));
 }
 
 static void write_all(cli_out *out, const char *bytes, size_t len) {
@@ -321,12 +311,25 @@ void cli_quoted(cli_out *out, sft_span text) {
 
 static const char *const style_codes[] = { "", "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[32m" };
 
+/* What auto comes to is asked for once, when something is to be coloured. */
+static bool has_color(cli_out *out) {
+    if (out->color == 0) {
+        const char *none = sfti_os_env("NO_COLOR"), *force = sfti_os_env("CLICOLOR_FORCE");
+        const char *term = sfti_os_env("TERM");
+        bool forced = force && force[0] && strcmp(force, "0") != 0;
+        bool dumb = term && strcmp(term, "dumb") == 0;
+        bool colored = forced || (!dumb && sfti_os_terminal_escapes(out->fd));
+        out->color = colored && !(none && none[0]) ? 1 : 2;
+    }
+    return out->color == 1;
+}
+
 void cli_style_on(cli_out *out, cli_style style) {
-    if (out->color && style) cli_text(out, style_codes[style]);
+    if (style && has_color(out)) cli_text(out, style_codes[style]);
 }
 
 void cli_style_off(cli_out *out, cli_style style) {
-    if (out->color && style) cli_text(out, "\x1b[0m");
+    if (style && has_color(out)) cli_text(out, "\x1b[0m");
 }
 
 void cli_styled(cli_out *out, cli_style style, const char *text) {

@@ -12,7 +12,7 @@ struct cli;
 typedef struct cli_out {
     int fd;
     int error; /* errno of the first failed write, or 0 */
-    bool color;
+    int color; /* 0 auto (by the environment and the terminal), 1 always, 2 never */
     bool measured;       /* columns is known: of a terminal, or 0 (cli_columns) */
     size_t columns;
     sft_buffer *capture; /* NULL: to the descriptor */
@@ -25,8 +25,6 @@ typedef struct cli_out {
 typedef enum cli_style { CLI_PLAIN = 0, CLI_BOLD, CLI_DIM, CLI_RED, CLI_GREEN } cli_style;
 
 void cli_out_begin(cli_out *out, int fd);
-/* when: 0 auto (a terminal, NO_COLOR, CLICOLOR_FORCE, TERM=dumb), 1 always, 2 never. */
-void cli_out_color(cli_out *out, int when);
 /* Everything to the descriptor; 0 or the errno of the first failure ever. */
 int cli_flush(cli_out *out);
 

@@ -93,7 +93,6 @@ void cli_put_dropped(const cli *c, sfti_json_writer *w) {
 void cli_say_dropped(cli *c, const char *path) {
     const char *key, *comma = "";
     unsigned bit;
-    if (!c->dropped) return;
     cli_flush(&c->out);
     cli_text(&c->err, "safetensors: note: ");
     cli_path(&c->err, path, c->set.dry_run ? ": would leave out " : ": left out ");
@@ -112,7 +111,7 @@ void cli_say_written(cli *c, const cli_written *written) {
     else c->unchanged++;
     if (!cli_is_json(c)) {
         say_human(c, written);
-        cli_say_dropped(c, written->output);
+        if (c->dropped) cli_say_dropped(c, written->output);
         c->dropped = 0;
         return;
     }

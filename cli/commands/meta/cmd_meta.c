@@ -282,28 +282,6 @@ static sft_code take_values(cli *c, char **words, size_t count, meta_change *cha
     return code;
 }
 
-static sft_code take_pairs(cli *c, char **words, size_t count, meta_change *change,
-                           sft_error *err) {
-    meta_json json = { .text = { .alloc = c->alloc } };
-    sft_pair thumbnail;
-    bool picture = c->set.thumbnail != NULL;
-    sft_code code = SFT_OK;
-    if (c->set.from_json) code = meta_json_read(c, c->set.from_json, &change->arena, &json, err);
-    if (!code && picture)
-        code = meta_thumbnail(c, c->set.thumbnail, &change->arena, &thumbnail, err);
-    sft_buffer_free(&json.text);
-    if (code) return code;
-    size_t most = count + json.count + picture;
-    change->pairs = sfti_arena_array(&change->arena, most, sizeof *change->pairs);
-    if (!change->pairs) return sfti_fail_memory(err, most);
-    for (size_t i = 0; i < json.count; i++) change->pairs[change->count++] = json.pairs[i];
-    if (picture) change->pairs[change->count++] = thumbnail;
-    if (!change->is_rm) return take_values(c, words, count, change, err);
-    for (size_t i = 0; i < count; i++)
-        change->pairs[change->count++] = (sft_pair){ sft_span_cstr(words[i]), { NULL, 0 } };
-    return SFT_OK;
-}
-
 static void usage(cli *c, const char *expected) {
     sft_error err = SFT_ERROR_INIT;
     cli_usage_error(&err, "expected %s", expected);
@@ -325,17 +303,35 @@ static size_t count_models(char **operands, size_t count) {
     return i;
 }
 
-/* set FILE... KEY VALUE..., rm FILE... KEY... */
+/* set FILE... KEY VALUE..., rm FILE... KEY...: those behind the models. */
 static void change_pairs(cli *c, char **operands, size_t models, size_t count, bool is_rm) {
     sft_error err = SFT_ERROR_INIT;
     meta_change change = { .arena.alloc = c->alloc, .is_rm = is_rm };
-    sft_code code = take_pairs(c, operands + models, count - models, &change, &err);
-    const char *blame = change.value_file ? change.value_file
-                      : c->set.from_json ? c->set.from_json : c->set.thumbnail;
+    meta_json json = { .text = { .alloc = c->alloc } };
+    sft_pair thumbnail;
+    const char *from_json = c->set.from_json, *picture = c->set.thumbnail;
+    sft_code code = SFT_OK;
+    if (from_json) {
+        code = meta_json_read(c, from_json, &change.arena, &json, &err);
+        sft_buffer_free(&json.text);
+    }
+    if (!code && picture) code = meta_thumbnail(c, picture, &change.arena, &thumbnail, &err);
+    size_t most = count - models + json.count + (picture != NULL);
+    if (!code) {
+        change.pairs = sfti_arena_array(&change.arena, most, sizeof *change.pairs);
+        if (!change.pairs) code = sfti_fail_memory(&err, most);
+    }
+    for (size_t i = 0; !code && i < json.count; i++)
+        change.pairs[change.count++] = json.pairs[i];
+    if (!code && picture) change.pairs[change.count++] = thumbnail;
+    if (!code && !is_rm)
+        code = take_values(c, operands + models, count - models, &change, &err);
+    for (size_t i = models; !code && is_rm && i < count; i++)
+        change.pairs[change.count++] = (sft_pair){ sft_span_cstr(operands[i]), { NULL, 0 } };
+    const char *blame = change.value_file ? change.value_file : from_json ? from_json : picture;
     if (code == SFT_BAD_ARGUMENT && !blame) cli_fail_usage(c, &err);
     else if (code) cli_complain(c, blame, &err);
-    else
-        cli_write_each(c, operands, models, change_one, &change);
+    else cli_write_each(c, operands, models, change_one, &change);
     sfti_arena_free(&change.arena);
 }
 

@@ -51,18 +51,12 @@ sft_span sfti_spell_in(sft_span text, sfti_arena *arena) {
 
 /* ── Cuts ── */
 
-void sfti_cuts_begin(sfti_cuts *cuts, sfti_arena *arena) {
-    cuts->arena = arena;
-    cuts->first = NULL;
-    cuts->last = &cuts->first;
-}
-
 bool sfti_cuts_put(sfti_cuts *cuts, size_t begin, size_t end, sft_span text) {
     sfti_cut *cut = sfti_arena_take(cuts->arena, sizeof *cut);
     if (!cut) return false;
     *cut = (sfti_cut){ begin, end, text, NULL };
-    *cuts->last = cut;
-    cuts->last = &cut->next;
+    *(cuts->last ? &cuts->last->next : &cuts->first) = cut;
+    cuts->last = cut;
     return true;
 }
 

@@ -23,13 +23,12 @@ typedef struct sfti_cut {
     struct sfti_cut *next;
 } sfti_cut;
 
-/* In ascending order, without overlap. last points to where the next one goes. */
+/* In ascending order, without overlap. Zeroed but for the arena there are none. */
 typedef struct sfti_cuts {
     sfti_arena *arena;
-    sfti_cut *first, **last;
+    sfti_cut *first, *last;
 } sfti_cuts;
 
-void sfti_cuts_begin(sfti_cuts *cuts, sfti_arena *arena);
 /* False when out of memory. */
 bool sfti_cuts_put(sfti_cuts *cuts, size_t begin, size_t end, sft_span text);
 /* Length of text once it is cut. */

@@ -20,18 +20,30 @@ const char *sft_edit_method_name(sft_edit_method method) {
 
 static SFTI_OPTIONS_TAKE(edit_take, sft_edit_options, SFT_EDIT_OPTIONS_INIT, open)
 
-static sft_code edit_settle(const sft_edit_options *options, sft_edit_options *own,
-                            sfti_open *how, sft_error *err) {
-    sft_code code = edit_take(options, own, err);
-    if (!code && (unsigned)own->link > SFT_LINK_REFUSE)
-        return sfti_misuse(err, "expected a link policy up to 2, found %d", (int)own->link);
+/* Options and path of an edit that is empty otherwise; nothing of it is opened yet. */
+static sft_code edit_settle(const char *path, const sft_edit_options *options, sft_edit *out,
+                            sft_error *err) {
+    sfti_open how;
     sft_open_options open;
-    if (!code) code = sfti_take_open(own->open, &open, err);
-    own->open = NULL;
+    memset(out, 0, sizeof *out);
+    out->fd = out->folder = -1;
+    out->named = path;
+    sft_code code = edit_take(options, &out->options, err);
+    if (!code && (unsigned)out->options.link > SFT_LINK_REFUSE)
+        return sfti_misuse(err, "expected a link policy up to 2, found %d",
+                           (int)out->options.link);
+    if (!code) code = sfti_take_open(out->options.open, &open, err);
+    out->options.open = NULL;
     if (code) return code;
     open.mode = SFT_READ;
     open.header_only = false;
-    return sfti_open_settle(NULL, &open, how, err);
+    code = sfti_open_settle(NULL, &open, &how, err);
+    if (code) return code;
+    out->alloc = how.alloc;
+    out->open = how.options;
+    out->limits = how.limits;
+    out->beneath = how.options.beneath;
+    return SFT_OK;
 }
 
 /* Where the Hugging Face cache keeps files under names that are their digests. */
@@ -43,67 +55,56 @@ static bool is_cache_blob(const char *path) {
     return sft_span_equal(sfti_path_name(sfti_path_above(whole)), sft_span_cstr("blobs"));
 }
 
-static sft_code edit_take_path(const char *path, const sft_open_options *open,
-                               char buffer[4096], sft_error *err) {
-    size_t len = strlen(path);
-    if (sfti_files_claim(open->files, path))
-        return sfti_misuse(err, "expected a file of the system's folders to change, found a path "
-                           "that is only read");
-    if (len >= 4096)
-        return sfti_fail(err, SFT_IO_OPEN, "expected a path of at most 4095 bytes, found %zu", len);
-    memcpy(buffer, path, len + 1);
-    return SFT_OK;
-}
-
-/* The folder that path lies in. Of what was named by a file, no part of it is a link. */
-static sft_code edit_open_folder(const char *path, const char *beneath, int *fd, sft_error *err) {
-    char folder[4096];
-    size_t len = sfti_folder_len(path);
-    memcpy(folder, path, len);
+/* The folder that the file lies in is opened: whoever renames it or one above it, what is looked
+ * at, changed, replaced and removed is all in there. Of what was named by a file, no part of it is
+ * a link. Where the system cannot name a file so, path and beneath stay. */
+static sft_code edit_hold(sft_edit *edit, sft_error *err) {
+    char folder[4096], held[4096];
+    const char *beneath = edit->beneath;
+    size_t len = sfti_folder_len(edit->path);
+    memcpy(folder, edit->path, len);
     folder[len] = '\0';
     if (beneath && len > strlen(beneath)) {
         folder[len - 1] = '\0';
-        return sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, fd, NULL, err);
-    }
-    int error = sfti_os_open_beneath(folder, "", OS_BENEATH_FOLDER, fd);
-    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "open") : SFT_OK;
-}
-
-/* A file whose folder stays the same one, whoever renames it or one above it: what is looked at,
- * changed, replaced and removed is all in there. Where the system cannot name a file so, path and
- * beneath stay. */
-static sft_code edit_hold(char path[4096], const char **beneath, int *folder, sft_error *err) {
-    char held[4096];
-    sft_code code = edit_open_folder(path, *beneath, folder, err);
-    if (code) return code;
-    if (sfti_os_path_in(*folder, path + sfti_folder_len(path), held, sizeof held) == 0) {
-        memcpy(path, held, strlen(held) + 1);
-        *beneath = NULL;
+        sft_code code = sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, &edit->folder, NULL, err);
+        if (code) return code;
     } else {
-        (void)sfti_os_close(*folder);
-        *folder = -1;
+        int error = sfti_os_open_beneath(folder, "", OS_BENEATH_FOLDER, &edit->folder);
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    }
+    if (sfti_os_path_in(edit->folder, edit->path + len, held, sizeof held) == 0) {
+        memcpy(edit->path, held, strlen(held) + 1);
+        edit->beneath = NULL;
+    } else {
+        (void)sfti_os_close(edit->folder);
+        edit->folder = -1;
     }
     return SFT_OK;
 }
 
-/* path, as the caller named it, becomes that of what is to be changed. With state, for recovery: a
- * file that a replacement has left under another name gets its own back; an edit refuses instead,
- * for the file may have been removed since. */
-static sft_code edit_resolve(char path[4096], const char **beneath, const sft_edit_options *o,
-                             int *folder, bool *is_link, sft_edit_found *state, sft_error *err) {
-    char real[4096];
+/* The path, as the caller named it, becomes that of what is to be changed. With state, for
+ * recovery: a file that a replacement has left under another name gets its own back; an edit
+ * refuses instead, for the file may have been removed since. */
+static sft_code edit_resolve(sft_edit *edit, sft_edit_found *state, sft_error *err) {
+    char real[4096], *path = edit->path;
     os_info info;
-    bool follows = o->link == SFT_LINK_FOLLOW && !*beneath;
-    *is_link = false;
-    sft_code code = edit_hold(path, beneath, folder, err);
-    if (!code && state) code = sfti_replaced_recover(path, o->no_sync, state, err);
+    size_t len = strlen(edit->named);
+    bool follows = edit->options.link == SFT_LINK_FOLLOW && !edit->beneath;
+    if (sfti_files_claim(edit->open.files, edit->named))
+        return sfti_misuse(err, "expected a file of the system's folders to change, found a path "
+                           "that is only read");
+    if (len >= sizeof edit->path)
+        return sfti_fail(err, SFT_IO_OPEN, "expected a path of at most 4095 bytes, found %zu", len);
+    memcpy(path, edit->named, len + 1);
+    sft_code code = edit_hold(edit, err);
+    if (!code && state) code = sfti_replaced_recover(path, edit->options.no_sync, state, err);
     if (code) return code;
     int error = sfti_os_info_path(path, false, &info);
     if (error == ENOENT && sfti_old_fail(path, err)) return SFT_NOT_FOUND;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_LINK) return SFT_OK;
-    *is_link = o->link == SFT_LINK_REPLACE;
-    if (*is_link) return SFT_OK;
+    edit->is_link = edit->options.link == SFT_LINK_REPLACE;
+    if (edit->is_link) return SFT_OK;
     error = sfti_os_real_path(path, real, sizeof real);
     if (!follows) {
         const char *target = error ? "what cannot be reached" : real;
@@ -113,9 +114,9 @@ static sft_code edit_resolve(char path[4096], const char **beneath, const sft_ed
     }
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     memcpy(path, real, strlen(real) + 1);
-    if (*folder >= 0) (void)sfti_os_close(*folder);
-    *folder = -1;
-    return edit_hold(path, beneath, folder, err);
+    if (edit->folder >= 0) (void)sfti_os_close(edit->folder);
+    edit->folder = -1;
+    return edit_hold(edit, err);
 }
 
 /* ── Opening ── */
@@ -172,34 +173,24 @@ static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
 
 sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
                        sft_error *err) {
-    sft_edit_options own;
-    sfti_open how;
+    sft_edit own, *edit;
     if (out) *out = NULL;
     if (!out || !path)
         return sfti_misuse(err, "expected a path and a place for the edit, found NULL");
-    sft_code code = edit_settle(options, &own, &how, err);
+    sft_code code = edit_settle(path, options, &own, err);
     if (code) return code;
-    sft_edit *edit = sfti_take(&how.alloc, sizeof *edit);
+    edit = sfti_take(&own.alloc, sizeof *edit);
     if (!edit) return sfti_fail_memory(err, sizeof *edit);
-    memset(edit, 0, sizeof *edit);
-    edit->alloc = edit->arena.alloc = how.alloc;
-    edit->options = own;
-    edit->open = how.options;
+    *edit = own;
+    edit->arena.alloc = edit->alloc;
     edit->open.alloc = &edit->alloc;
-    edit->limits = how.limits;
     edit->metadata.last = &edit->metadata.first;
     edit->names.last = &edit->names.first;
-    edit->fd = edit->folder = -1;
     sfti_seed_draw(edit, edit->seed);
-    edit->named = path;
-    edit->beneath = edit->open.beneath;
-    code = edit_take_path(path, &edit->open, edit->path, err);
+    code = edit_resolve(edit, NULL, err);
     if (!code)
-        code = edit_resolve(edit->path, &edit->beneath, &own, &edit->folder, &edit->is_link, NULL,
-                            err);
-    if (!code)
-        code = own.no_recover || edit->is_link ? edit_open_model(edit, err)
-                                               : edit_open_whole(edit, err);
+        code = edit->options.no_recover || edit->is_link ? edit_open_model(edit, err)
+                                                         : edit_open_whole(edit, err);
     if (!code) *out = edit;
     else sft_edit_close(edit);
     return code;
@@ -220,23 +211,13 @@ const sft_file *sft_edit_file(const sft_edit *edit) {
 
 /* ── Asking ── */
 
-static bool request_copy(sft_edit *edit, sft_span from, sft_span *to) {
-    *to = from;
-    if (!from.data) return true;
-    char *copy = sfti_arena_take(&edit->arena, from.len);
-    if (!copy) return false;
-    if (from.len > 0) memcpy(copy, from.data, from.len);
-    to->data = copy;
-    return true;
-}
-
 static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft_span value,
                             sft_error *err) {
     sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
-    if (!request || !request_copy(edit, value, &request->value))
-        return sfti_fail_memory(err, value.len);
-    request->key = key;
-    request->next = NULL;
+    char *copy = value.data ? sfti_arena_copy(&edit->arena, value.data, value.len) : NULL;
+    if (!request || (value.data && !copy)) return sfti_fail_memory(err, value.len);
+    value.data = copy;
+    *request = (sfti_request){ NULL, key, value };
     *to->last = request;
     to->last = &request->next;
     to->count++;
@@ -253,26 +234,23 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
                      "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
 }
 
+/* A value of data NULL removes the key. */
 static sft_code request_pair(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
-    sft_span copy;
-    if (!key.data) key.data = "";
-    if (!request_copy(edit, key, &copy)) return sfti_fail_memory(err, key.len);
-    return request_add(edit, &edit->metadata, copy, value, err);
-}
-
-sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
     sft_code code = request_check(key, "a metadata key", err);
     if (!code) code = request_check(value, "a metadata value", err);
     if (code) return code;
-    if (!value.data) value.data = ""; /* an empty value is not a missing one */
+    key.data = sfti_arena_copy(&edit->arena, key.data, key.len);
+    if (!key.data) return sfti_fail_memory(err, key.len);
+    return request_add(edit, &edit->metadata, key, value, err);
+}
+
+sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
+    if (!value.data && value.len == 0) value.data = ""; /* an empty value is not a missing one */
     return request_pair(edit, key, value, err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
-    static const sft_span none = { NULL, 0 };
-    sft_code code = request_check(key, "a metadata key", err);
-    if (code) return code;
-    return request_pair(edit, key, none, err);
+    return request_pair(edit, key, (sft_span){ NULL, 0 }, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -293,26 +271,20 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
 
 sft_code sft_edit_recover(const char *path, const sft_edit_options *options,
                           sft_edit_found *found, sft_error *err) {
-    char own_path[4096];
-    bool is_link = false;
-    int folder = -1;
-    sft_edit_options own;
-    sfti_open how;
+    sft_edit edit;
+    sft_edit_found state = SFT_EDIT_CLEAN;
     if (found) *found = SFT_EDIT_CLEAN;
     if (!path)
         return sfti_misuse(err, "expected a path, found NULL");
-    sft_code code = edit_settle(options, &own, &how, err);
-    const char *beneath = how.options.beneath;
-    if (!code && own.link == SFT_LINK_REPLACE && !beneath) own.link = SFT_LINK_FOLLOW;
-    if (!code) code = edit_take_path(path, &how.options, own_path, err);
-    sft_edit_found state = SFT_EDIT_CLEAN;
-    if (!code)
-        code = edit_resolve(own_path, &beneath, &own, &folder, &is_link, &state, err);
+    sft_code code = edit_settle(path, options, &edit, err);
+    if (!code && edit.options.link == SFT_LINK_REPLACE && !edit.beneath)
+        edit.options.link = SFT_LINK_FOLLOW;
+    if (!code) code = edit_resolve(&edit, &state, err);
     if (!code && found) *found = state;
     if (state == SFT_EDIT_OLD) found = NULL; /* told */
-    if (!code && !is_link) /* no edit of it went through a link */
-        code = sfti_journal_recover(own_path, beneath, own.force, own.no_sync, &how.alloc, found,
-                                    err);
-    if (folder >= 0) (void)sfti_os_close(folder);
+    if (!code && !edit.is_link) /* no edit of it went through a link */
+        code = sfti_journal_recover(edit.path, edit.beneath, edit.options.force,
+                                    edit.options.no_sync, &edit.alloc, found, err);
+    if (edit.folder >= 0) (void)sfti_os_close(edit.folder);
     return code;
 }

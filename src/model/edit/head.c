@@ -189,10 +189,11 @@ sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     header_rewrite h = { .edit = edit, .old = sft_file_header(edit->file) };
     memset(out, 0, sizeof *out);
     h.arena.alloc = h.tables.alloc = edit->alloc;
-    sfti_cuts_begin(&h.cuts, &h.arena);
+    h.cuts.arena = &h.arena;
     bool ok = request_table(&h, &edit->metadata, &h.metadata_items, &h.metadata) &&
               request_table(&h, &edit->names, &h.name_items, &h.names) && drop_stale(&h);
-    sft_code code = ok ? check_collisions(&h, err) : rewrite_memory(err);
+    sft_code code = ok ? SFT_OK : rewrite_memory(err);
+    if (!code && h.names.count > 0) code = check_collisions(&h, err);
     if (!code && !(spell_table(&h, h.metadata_items, h.metadata.count) &&
                    spell_table(&h, h.name_items, h.names.count)))
         code = rewrite_memory(err);

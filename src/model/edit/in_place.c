@@ -75,25 +75,6 @@ static void place_undo(const overwrite *p, sft_error *err) {
     }
 }
 
-/* Steps 4 to 6. */
-static sft_code place_head(const overwrite *p, sft_error *err) {
-    sft_code code = SFT_IO_WRITE;
-    const char *what = p->edit->patch_count > 0 ? "write the tensor" : "write the header";
-    int error = place_bytes(p, false);
-    if (!error && (error = place_time(p)) != 0) what = "keep the time of the last change";
-    if (!error && (error = place_sync(p)) != 0) {
-        code = SFT_IO_SYNC;
-        what = "sync the file";
-    }
-    if (!error) {
-        (void)sfti_journal_remove(p->edit->path);
-        return SFT_OK;
-    }
-    code = sfti_io_fail(err, code, error, what);
-    place_undo(p, err);
-    return code;
-}
-
 /* Step 3. *unable: the file system inserts no blocks; the file is unchanged, the journal removed,
  * and the caller may replace the file instead. */
 static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
@@ -124,10 +105,9 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
     return code;
 }
 
-/* Step 2. The patches' bytes are taken from the journal, for a source is read only once. Reading it
- * may have taken long, so the file is checked again before its first byte changes. */
+/* Step 2, of patches. Their bytes are taken from the journal, for a source is read only once.
+ * Reading it may have taken long, so the file is checked again before its first byte changes. */
 static sft_code place_open(overwrite *p, sft_error *err) {
-    if (p->edit->patch_count == 0) return SFT_OK;
     sft_code code = sfti_edit_same(p->edit, err);
     if (!code)
         code = sfti_journal_open(p->edit->path, &p->edit->info, &p->edit->alloc, &p->journal, err);
@@ -157,9 +137,24 @@ sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
         return sfti_io_fail(err, SFT_IO_WRITE, error, "make the file as private as what it gets");
     sft_code code = sfti_journal_write(edit->path, &journal, mode, edit->options.no_sync,
                                        &edit->alloc, job, err);
-    if (!code) code = place_open(&p, err);
+    if (!code && edit->patch_count > 0) code = place_open(&p, err);
     if (!code && head->grown) code = place_insert(&p, unable, err);
-    if (!code) code = place_head(&p, err);
-    sfti_journal_close(&p.journal);
+    if (!code) { /* steps 4 to 6 */
+        sft_code failed = SFT_IO_WRITE;
+        const char *what = edit->patch_count > 0 ? "write the tensor" : "write the header";
+        error = place_bytes(&p, false);
+        if (!error && (error = place_time(&p)) != 0) what = "keep the time of the last change";
+        if (!error && (error = place_sync(&p)) != 0) {
+            failed = SFT_IO_SYNC;
+            what = "sync the file";
+        }
+        if (error) {
+            code = sfti_io_fail(err, failed, error, what);
+            place_undo(&p, err);
+        } else {
+            (void)sfti_journal_remove(edit->path);
+        }
+    }
+    if (edit->patch_count > 0) sfti_journal_close(&p.journal);
     return code;
 }

@@ -48,20 +48,6 @@ sft_code sfti_edit_same(const sft_edit *edit, sft_error *err) {
     return is_as_opened(edit, &now) ? SFT_OK : edit_busy("that it was changed since", err);
 }
 
-static sft_code target_head(sfti_target *target, sft_error *err) {
-    char piece[4096];
-    for (size_t at = 0; at < target->old_len;) {
-        size_t got = 0, left = target->old_len - at;
-        size_t want = left < sizeof piece ? left : sizeof piece;
-        int error = sfti_os_pread(target->fd, piece, want, at, &got);
-        if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the header again");
-        if (got == 0 || memcmp(piece, target->old_head + at, got) != 0)
-            return edit_busy("another header", err);
-        at += got;
-    }
-    return SFT_OK;
-}
-
 void sfti_target_close(sft_edit *edit, sfti_target *target) {
     if (target->fd >= 0) sfti_os_unlock(target->fd);
     if (target->fd >= 0) (void)sfti_os_close(target->fd);
@@ -69,6 +55,7 @@ void sfti_target_close(sft_edit *edit, sfti_target *target) {
 }
 
 sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
+    char piece[4096];
     target->old_len = SFTI_PREFIX + (size_t)sft_file_header_bytes(edit->file);
     target->fd = -1;
     target->old_head = sfti_take(&edit->alloc, target->old_len);
@@ -97,5 +84,16 @@ sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
     if (!is_as_opened(edit, &now)) return edit_busy("that it was changed since", err);
     sft_code code = sfti_edit_same(edit, err);
-    return code ? code : target_head(target, err);
+    if (code) return code;
+    /* the header that was read is still there */
+    for (size_t at = 0; at < target->old_len;) {
+        size_t got = 0, left = target->old_len - at;
+        size_t want = left < sizeof piece ? left : sizeof piece;
+        error = sfti_os_pread(target->fd, piece, want, at, &got);
+        if (error) return sfti_io_fail(err, SFT_IO_READ, error, "read the header again");
+        if (got == 0 || memcmp(piece, target->old_head + at, got) != 0)
+            return edit_busy("another header", err);
+        at += got;
+    }
+    return SFT_OK;
 }

@@ -56,7 +56,6 @@ static sft_code out_data(const sfti_journal *j, journal_out *out, const sft_allo
     sft_sink sink = { out, &out_sink_vtable, false };
     sft_source file;
     sfti_stages stages;
-    if (j->patch_count == 0) return SFT_OK;
     sft_code code = sft_source_fd(j->fd, alloc, &file, err);
     if (code) return code;
     sfti_stages_begin(&stages, job, 2 * j->patch_bytes);
@@ -83,10 +82,10 @@ static sft_code journal_pieces(const sfti_journal *j, const sft_sink *sink,
     for (size_t i = 0; i < SFTI_JW_COUNT; i++) sfti_put_u64(fixed + 8 * i, words[i]);
     memcpy(fixed, sfti_journal_magic, sizeof sfti_journal_magic);
     sft_code code = out_put(&out, fixed, sizeof fixed, err);
-    if (!code) code = out_ranges(j, &out, err);
+    if (!code && j->patch_count > 0) code = out_ranges(j, &out, err);
     if (!code) code = out_put(&out, j->before.data, j->before.len, err);
     if (!code) code = out_put(&out, j->after.data, j->after.len, err);
-    if (!code) code = out_data(j, &out, alloc, job, err);
+    if (!code && j->patch_count > 0) code = out_data(j, &out, alloc, job, err);
     sfti_put_u64(sum, out.sum);
     return code ? code : out_put(&out, sum, sizeof sum, err);
 }

@@ -192,7 +192,7 @@ static sft_code edit_run(index_edit *e, const char *path, const char *to,
     all.open.alloc = options->alloc;
     if (!code) code = sfti_index_load(path, &all, &e->index, e->err);
     if (code) return code;
-    sfti_cuts_begin(&e->cuts, &e->index.arena);
+    e->cuts.arena = &e->index.arena;
     code = edit_tables(e);
     if (!code) code = edit_index_text(e);
     bool any = !code && e->cuts.first != NULL;

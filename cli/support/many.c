@@ -189,7 +189,7 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
 
 /* A folder for a model in one file: its name stays. One in several files fills the folder. */
 static sft_code name_one(many *m, const char *operand, sft_error *err) {
-    if (!m->folder || strcmp(operand, "-") == 0) return SFT_OK;
+    if (strcmp(operand, "-") == 0) return SFT_OK;
     if (sft_path_is_index(operand) || is_folder(m->c, operand)) return SFT_OK;
     sft_code code = make_folder(m, err);
     if (code) return code;
@@ -206,10 +206,14 @@ void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, vo
     const char *output = c->set.output;
     many m = { .c = c, .arena.alloc = c->alloc };
     if (output && is_folder(c, output)) m.folder = output;
-    if (count > 1 || c->set.recursive) each_of_many(&m, operands, count, each, ctx);
-    else if (name_one(&m, operands[0], &err)) cli_fail_input(c, output, &err);
-    else each(c, operands[0], ctx);
+    if (count > 1 || c->set.recursive) {
+        each_of_many(&m, operands, count, each, ctx);
+        cli_input_list_free(&m.inputs);
+    } else if (m.folder && name_one(&m, operands[0], &err)) {
+        cli_fail_input(c, output, &err);
+    } else {
+        each(c, operands[0], ctx);
+    }
     c->set.output = output;
-    cli_input_list_free(&m.inputs);
     sfti_arena_free(&m.arena);
 }

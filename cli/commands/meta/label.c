@@ -49,13 +49,16 @@ static sft_span value_text(sfti_arena *arena, const sft_node *value) {
 
 void meta_still_shown(cli *c, const char *path, const sft_pair *pairs, size_t count,
                       sfti_arena *arena, cli_edit_result *result) {
-    cli_edit_still *list = sfti_arena_array(arena, STILL_MOST, sizeof *list);
-    cli_told label = { NULL, NULL, NULL };
+    static const cli_edit_still none[1];
+    cli_told label;
     size_t found = 0;
     bool reads = false;
+    result->still = none;
     for (size_t i = 0; i < count; i++)
         reads = reads || (pairs[i].value.data && sfti_header_reads(pairs[i].key));
-    if (list && reads) cli_told_open(c, path, &label);
+    cli_edit_still *list = reads ? sfti_arena_array(arena, STILL_MOST, sizeof *list) : NULL;
+    if (!list) return;
+    cli_told_open(c, path, &label);
     const sft_node *fact = label.tree ? cli_first(sft_tree_root(label.tree), "model") : NULL;
     for (; fact; fact = fact->next) {
         const sft_node *value = sft_node_get(fact, "value"), *other = cli_first(fact, "others");

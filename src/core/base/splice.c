@@ -95,14 +95,10 @@ bool sfti_changes_begin(sfti_changes *changes, sfti_change *items, size_t count,
     for (size_t i = 0; i < count; i++) {
         sfti_change one = items[i];
         uint32_t next = (uint32_t)changes->count;
-        uint32_t found = sfti_names_find(names, one.key);
-        if (found != SFTI_NO_NAME) {
-            items[found].value = one.value;
-            continue;
-        }
         items[next] = one;
-        (void)sfti_names_put(names, one.key, sfti_names_hash(one.key, seed), next);
-        changes->count++;
+        uint32_t at = sfti_names_put(names, one.key, sfti_names_hash(one.key, seed), next);
+        if (at == next) changes->count++;
+        else items[at].value = one.value;
     }
     return true;
 }

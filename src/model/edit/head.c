@@ -53,7 +53,7 @@ static bool drop_stale(header_rewrite *h) {
         if (changes) stale |= SFTI_DIGESTS_OF_NAMES;
     }
     h->edit->dropped = 0;
-    for (size_t i = 0; i < pairs; i++)
+    for (size_t i = 0; stale && i < pairs; i++)
         most += (sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale) != 0;
     if (most == count) return true;
     sfti_change *items = sfti_arena_array(&h->tables, most, sizeof *items);
@@ -123,6 +123,7 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
         if (sft_span_equal(name, metadata)) {
             h->met_metadata = true;
             code = sfti_splice_value(&json, &h->metadata, &h->cuts, err);
+            if (h->names.count == 0) break; /* tensors stay */
             continue;
         }
         uint32_t found = sfti_names_find(&h->names.names, name);
@@ -134,7 +135,7 @@ static sft_code head_cuts(header_rewrite *h, sft_error *err) {
     }
     if (!code && json.type == SFTI_JSON_ERROR) return sfti_json_fail(&json, 8, err);
     if (code) return code;
-    h->end = (size_t)(json.at - json.begin);
+    for (h->end = h->old.len; h->old.data[h->end - 1] != '}';) h->end--;
     if (h->met_metadata || !sfti_changes_set(&h->metadata)) return SFT_OK;
     bool alone = sft_file_tensor_count(h->edit->file) == 0;
     return sfti_splice_first("\"__metadata__\":{", &h->metadata, open, alone, &h->cuts, err);

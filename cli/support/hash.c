@@ -51,9 +51,9 @@ const cli_option cli_hash_run_options[] = {
 
 bool cli_parse_threads(cli *c, uint32_t *out) {
     sft_error err = SFT_ERROR_INIT;
-    const char *text = c->set.threads ? c->set.threads : "0";
-    uint64_t value;
-    bool fine = cli_parse_number(text, THREADS_MOST, &value);
+    const char *text = c->set.threads;
+    uint64_t value = 0;
+    bool fine = !text || cli_parse_number(text, THREADS_MOST, &value);
     *out = fine ? (uint32_t)value : 0;
     if (fine) return true;
     cli_usage_error(&err, "expected a number for --threads, found \"%s\"", text);
@@ -72,7 +72,6 @@ unsigned cli_algo_named(sft_span name) {
 
 static bool open_cache(cli *c, sft_hash_cache **out) {
     sft_error err = SFT_ERROR_INIT;
-    if (!c->set.cache) return true;
     if (sft_hash_cache_open(c->set.cache, &c->alloc, out, &err)) {
         cli_complain(c, c->set.cache, &err);
         return false;
@@ -90,7 +89,8 @@ void cli_hash_run_begin(cli_hash_run *h, cli *c, const char *path) {
     h->options.open = &c->open;
     h->options.open_other = sft_import_open_set;
     h->job = cli_progress_begin(&h->progress, c, path);
-    h->usable = cli_parse_threads(c, &h->job.threads) && open_cache(c, &h->cache);
+    h->usable = cli_parse_threads(c, &h->job.threads)
+             && (!c->set.cache || open_cache(c, &h->cache));
     bool verifies = c->set.sums || c->set.verify;
     h->options.cache = verifies ? NULL : h->cache;
 }
@@ -102,8 +102,8 @@ void cli_hash_run_quiet(cli_hash_run *h) {
 
 void cli_hash_run_end(cli_hash_run *h) {
     sft_error err = SFT_ERROR_INIT;
-    cli_hash_run_quiet(h);
-    if (h->cache && sft_hash_cache_save(h->cache, &err))
-        cli_complain(h->c, h->c->set.cache, &err);
+    cli_progress_end(&h->progress);
+    if (!h->cache) return;
+    if (sft_hash_cache_save(h->cache, &err)) cli_complain(h->c, h->c->set.cache, &err);
     sft_hash_cache_close(h->cache);
 }

@@ -350,6 +350,7 @@ static found **sorted_found(walk *w) {
     size_t i = 0;
     if (!listed || !sorted) return NULL;
     for (found *f = w->first; f; f = f->next) listed[i++] = f;
+    if (n < 2) return listed;
     uint32_t *order = sfti_arena_sorted(w->arena, n, compare_paths, listed);
     for (i = 0; order && i < n; i++) sorted[i] = listed[order[i]];
     return order ? sorted : NULL;

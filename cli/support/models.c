@@ -108,36 +108,31 @@ static sft_code open_pipeline(cli *c, cli_model *model, const sft_info_options *
     return code;
 }
 
-/* The listing of its folder spares a look for the journal of an edit. */
-static sft_code open_single(cli *c, cli_model *model) {
-    sft_set_options options = cli_set_options(c);
-    sft_open_options open = c->open;
-    if (model->input->kind == CLI_STDIN)
-        return cli_open_model(c, model->input, &model->set, &model->err);
-    if (model->input->kind == CLI_FILE && model->folder)
-        open.listed_s = sft_info_folder_listed(model->folder, model->input->path);
-    options.open = &open;
-    return cli_open_path(c, model->input->path, &options, &model->set, &model->import,
-                         &model->err);
-}
-
 static sft_code open_model(cli *c, cli_model *model) {
     bool piped = model->input->kind == CLI_STDIN;
     sft_info_options options = info_options(c, piped ? NULL : model->path);
     options.header_only = piped;
     if (model->is_pipeline) return open_pipeline(c, model, &options);
+    sft_set_options how = cli_set_options(c);
+    sft_open_options open = c->open;
+    bool is_file = model->input->kind == CLI_FILE && !model->inputs;
     sft_code code;
     if (model->inputs) {
-        sft_set_options how = cli_set_options(c);
         const char **paths = sfti_take(&c->alloc, model->count * sizeof *paths);
         if (!paths) return sfti_fail_memory(&model->err, model->count * sizeof *paths);
         for (size_t i = 0; i < model->count; i++) paths[i] = model->inputs[i]->path;
         code = sft_set_open_list(paths, model->count, &how, &model->set, &model->err);
         sfti_release(&c->alloc, paths, model->count * sizeof *paths);
+    } else if (piped) {
+        code = cli_open_model(c, model->input, &model->set, &model->err);
     } else {
-        code = open_single(c, model);
+        /* The listing of its folder spares a look for the journal of an edit. */
+        if (is_file && model->folder)
+            open.listed_s = sft_info_folder_listed(model->folder, model->input->path);
+        how.open = &open;
+        code = cli_open_path(c, model->input->path, &how, &model->set, &model->import,
+                             &model->err);
     }
-    bool is_file = model->input->kind == CLI_FILE && !model->inputs;
     if (!code && is_file) code = take_claim(c, model, model->path, &options);
     if (code) return code;
     options.import = model->import;
@@ -272,7 +267,8 @@ static bool prepare_step(sfti_workers *workers, size_t thread, uint64_t *done, s
 static void prepare_models(cli *c, cli_model *models, size_t count, size_t threads) {
     model_queue all = { c, models, 0, count };
     sfti_workers workers = { .step = prepare_step, .ctx = &all };
-    (void)sfti_workers_run(&workers, threads < count ? threads : count, NULL);
+    if (count == 1) prepare_model(c, models);
+    else (void)sfti_workers_run(&workers, threads < count ? threads : count, NULL);
 }
 
 /* ── All ── */

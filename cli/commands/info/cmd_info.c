@@ -115,6 +115,14 @@ static void count_mismatches(info_run *run, const sft_node *root) {
 static void each_info(void *ctx, cli_model *model) {
     info_run *run = ctx;
     cli *c = run->c;
+    if (c->set.workflow_file && run->models > 1) {
+        sft_error err = SFT_ERROR_INIT;
+        if (run->refused) return;
+        run->refused = true;
+        cli_usage_error(&err, "expected one model for --export-workflow, found %zu", run->models);
+        cli_fail_usage(c, &err);
+        return;
+    }
     if (!cli_compute_has_tree(&run->compute, model)) {
         run->unreadable++;
         cli_fail_model(c, model);
@@ -203,19 +211,6 @@ static void total_line(const info_run *run) {
     if (set->format == CLI_HUMAN && run->fields.count == 0) cli_passed_line(c, &c->out);
 }
 
-static void check_info(void *ctx, cli_model *model) {
-    info_run *run = ctx;
-    if (run->c->set.workflow_file && run->models > 1) {
-        sft_error err = SFT_ERROR_INIT;
-        if (run->refused) return;
-        run->refused = true;
-        cli_usage_error(&err, "expected one model for --export-workflow, found %zu", run->models);
-        cli_fail_usage(run->c, &err);
-        return;
-    }
-    each_info(run, model);
-}
-
 static void run_info(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     info_run run = { .c = c };
@@ -233,7 +228,7 @@ static void run_info(cli *c, char **operands, size_t count) {
     bool counts = cli_compute_only_counts(c);
     cli_list_begin(&run.list, c, operands, count);
     if (usable)
-        cli_each_model(c, operands, count, &run.models, &run.compute.digests, check_info, &run);
+        cli_each_model(c, operands, count, &run.models, &run.compute.digests, each_info, &run);
     cli_list_end(&run.list);
     if (usable && !c->set.save_as && !c->set.updates && !counts) total_line(&run);
     if (usable && c->set.updates && !counts) cli_update_total(c, &run.updates);

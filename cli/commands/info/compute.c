@@ -110,6 +110,6 @@ bool cli_compute_has_tree(const cli_compute *run, cli_model *model) {
 }
 
 void cli_compute_end(cli_compute *run) {
-    cli_online_close(&run->online);
+    if (run->c->set.online) cli_online_close(&run->online);
     cli_hash_run_end(&run->digests.hashing);
 }

@@ -272,5 +272,5 @@ void cli_list_end(cli_list *list) {
         if (order) print_sorted(list, order);
         else complain_of_memory(list);
     }
-    forget_rows(list);
+    sfti_arena_free(&list->arena);
 }

@@ -153,7 +153,7 @@ void sfti_json_raw(sfti_json_writer *w, sft_span text) {
 
 void sfti_json_span(sfti_json_writer *w, sft_span text) {
     if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_text(w->tree, text));
+        if (!w->code) json_noted(w, sfti_tree_put(w->tree, SFT_NODE_TEXT, text));
         return;
     }
     json_before(w);
@@ -165,17 +165,27 @@ void sfti_json_cstr(sfti_json_writer *w, const char *text) {
     else sfti_json_null(w);
 }
 
+/* A value whose spelling is known. */
+static void json_plain(sfti_json_writer *w, sft_node_type type, sft_span text) {
+    if (w->tree) {
+        if (!w->code) json_noted(w, sfti_tree_put(w->tree, type, text));
+        return;
+    }
+    json_before(w);
+    json_put(w, text.data, text.len);
+}
+
 void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
     char digits[SFTI_UINT_SIZE];
-    sfti_json_raw(w, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
+    json_plain(w, SFT_NODE_NUMBER, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
 }
 
 void sfti_json_bool(sfti_json_writer *w, bool value) {
-    sfti_json_raw(w, sft_span_cstr(value ? "true" : "false"));
+    json_plain(w, SFT_NODE_BOOL, sft_span_cstr(value ? "true" : "false"));
 }
 
 void sfti_json_null(sfti_json_writer *w) {
-    sfti_json_raw(w, sft_span_cstr("null"));
+    json_plain(w, SFT_NODE_NULL, sft_span_cstr("null"));
 }
 
 /* ── Writer: a key and its value ── */
@@ -259,7 +269,7 @@ void sfti_json_path(sfti_json_writer *w, const char *path) {
         size_t cap = strlen(path), len = 0;
         char *text = cap < SIZE_MAX / 3 ? sfti_arena_take(&w->tree->arena, 3 * cap) : NULL;
         for (; text && *path; path++) len += json_percent((uint8_t)*path, text + len);
-        json_noted(w, text && sfti_tree_text(w->tree, (sft_span){ text, len }));
+        json_noted(w, text && sfti_tree_put(w->tree, SFT_NODE_TEXT, (sft_span){ text, len }));
     }
 }
 

@@ -71,17 +71,13 @@ bool sfti_tree_key(sft_tree *tree, sft_span key) {
     return tree_copy(tree, key, &tree->key);
 }
 
-bool sfti_tree_text(sft_tree *tree, sft_span text) {
-    return tree_copy(tree, text, &text) && tree_add(tree, SFT_NODE_TEXT, text);
-}
-
-static bool tree_scalar(sft_tree *tree, sft_node_type type, sft_span text) {
+bool sfti_tree_put(sft_tree *tree, sft_node_type type, sft_span text) {
+    if (type == SFT_NODE_NULL) return tree_add(tree, type, (sft_span){ "", 0 });
     return tree_copy(tree, text, &text) && tree_add(tree, type, text);
 }
 
 /* One event of a JSON text. */
 static bool tree_event(sft_tree *tree, const sfti_json *json) {
-    sft_span none = { "", 0 };
     switch (json->type) {
     case SFTI_JSON_OBJECT: return sfti_tree_open(tree, true);
     case SFTI_JSON_ARRAY: return sfti_tree_open(tree, false);
@@ -92,13 +88,13 @@ static bool tree_event(sft_tree *tree, const sfti_json *json) {
         return tree->key.data && tree_copy(tree, tree->key, &tree->key);
     case SFTI_JSON_STRING: {
         sft_span text = sfti_json_string(json, &tree->arena);
-        return text.data && sfti_tree_text(tree, text);
+        return text.data && sfti_tree_put(tree, SFT_NODE_TEXT, text);
     }
     case SFTI_JSON_UINT:
-    case SFTI_JSON_NUMBER: return tree_scalar(tree, SFT_NODE_NUMBER, json->text);
+    case SFTI_JSON_NUMBER: return sfti_tree_put(tree, SFT_NODE_NUMBER, json->text);
     case SFTI_JSON_TRUE:
-    case SFTI_JSON_FALSE: return tree_scalar(tree, SFT_NODE_BOOL, json->text);
-    default: return tree_add(tree, SFT_NODE_NULL, none) != NULL;
+    case SFTI_JSON_FALSE: return sfti_tree_put(tree, SFT_NODE_BOOL, json->text);
+    default: return sfti_tree_put(tree, SFT_NODE_NULL, json->text);
     }
 }
 

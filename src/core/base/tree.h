@@ -20,7 +20,8 @@ void sfti_tree_reopen(sft_tree *tree);
 bool sfti_tree_open(sft_tree *tree, bool object);
 void sfti_tree_close(sft_tree *tree);
 bool sfti_tree_key(sft_tree *tree, sft_span key);
-bool sfti_tree_text(sft_tree *tree, sft_span text);
+/* A text, or a number, true or false as JSON spells it; of null the text does not count. */
+bool sfti_tree_put(sft_tree *tree, sft_node_type type, sft_span text);
 /* Any JSON text: becomes as many nodes as it has values. */
 bool sfti_tree_raw(sft_tree *tree, sft_span json);
 

@@ -331,7 +331,7 @@ static sft_code finish_path(void *ctx, sft_error *err) {
     sft_code code = settle_path(s, err);
     if (code) goto done;
     int error = publish_renamed(s);
-    if (no_renaming(error) && s->options.in_place_unsafe) {
+    if (s->options.in_place_unsafe && no_renaming(error)) {
         code = publish_over(s, err);
         error = 0;
     }

@@ -15,34 +15,30 @@ static void begin_result(sfti_json_writer *w, const char *path, bool ok) {
     sfti_json_put_bool(w, "ok", ok);
 }
 
-static bool set_is_complete(const sft_set *set) {
-    for (size_t i = 0; i < set->shard_count; i++)
-        if (!sft_file_complete(set->files[i])) return false;
-    return true;
-}
-
-static void put_complete(sfti_json_writer *w, const sft_set *set) {
-    sfti_json_put_bool(w, "complete", set_is_complete(set));
-}
-
 /* ── info ── */
 
 /* Totals of one set or several. */
 typedef struct set_sums {
     uint64_t bytes, header_bytes, data_bytes, tensors, parameters, unaligned;
     uint32_t alignment;
+    bool incomplete;
     sft_dtype_sum dtypes[SFT_DTYPE_COUNT]; /* by place in the order */
 } set_sums;
 
 static void sums_add(set_sums *sums, const sft_set *set) {
     sft_dtype_sum dtypes[SFT_DTYPE_COUNT];
     size_t count = sft_set_dtypes(set, dtypes, SFT_DTYPE_COUNT);
-    sfti_total_add(&sums->bytes, sft_set_file_bytes(set));
-    sfti_total_add(&sums->header_bytes, sft_set_header_bytes(set));
-    sfti_total_add(&sums->data_bytes, sft_set_data_bytes(set));
-    sfti_total_add(&sums->tensors, sft_set_tensor_count(set));
+    for (size_t i = 0; i < set->shard_count; i++) {
+        const sft_file *file = set->files[i];
+        uint32_t alignment = sft_file_alignment(file);
+        sfti_total_add(&sums->bytes, sft_file_size(file));
+        sfti_total_add(&sums->header_bytes, sft_file_header_bytes(file));
+        sfti_total_add(&sums->data_bytes, sft_file_data_bytes(file));
+        if (alignment < sums->alignment) sums->alignment = alignment;
+        sums->incomplete = sums->incomplete || !sft_file_complete(file);
+    }
+    sfti_total_add(&sums->tensors, set->count);
     sfti_total_add(&sums->unaligned, sft_set_unaligned_count(set));
-    if (sft_set_alignment(set) < sums->alignment) sums->alignment = sft_set_alignment(set);
     for (size_t i = 0; i < count; i++) {
         sft_dtype_sum *sum = &sums->dtypes[sft_dtype_describe(dtypes[i].dtype)->order];
         sum->dtype = dtypes[i].dtype;
@@ -54,6 +50,7 @@ static void sums_add(set_sums *sums, const sft_set *set) {
 }
 
 static void put_file(sfti_json_writer *w, const set_sums *sums, uint64_t data_offset) {
+    sfti_json_put_bool(w, "complete", !sums->incomplete);
     sfti_json_put_open(w, "file", '{');
     sfti_json_put_known(w, "bytes", sums->bytes);
     sfti_json_put_uint(w, "header_bytes", sums->header_bytes);
@@ -173,7 +170,6 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
     if (!code) {
         sums_add(&sums, set);
         begin_result(w, path, true);
-        put_complete(w, set);
         put_file(w, &sums,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
         if (cut != SFT_NO_METADATA) put_metadata(w, set, &all, cut);
@@ -203,13 +199,8 @@ sft_code sft_set_json(const sft_set *set, const char *path, uint64_t cut, sft_si
 static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, size_t count,
                                const char *path) {
     set_sums sums = { .alignment = UINT32_MAX };
-    bool complete = true;
-    for (size_t i = 0; i < count; i++) {
-        complete = complete && set_is_complete(sets[i]);
-        sums_add(&sums, sets[i]);
-    }
+    for (size_t i = 0; i < count; i++) sums_add(&sums, sets[i]);
     begin_result(w, path, true);
-    sfti_json_put_bool(w, "complete", complete);
     put_file(w, &sums, UINT64_MAX);
     sfti_json_put_open(w, "metadata", '{');
     sfti_json_close(w, '}');
@@ -239,6 +230,7 @@ sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, 
                      void *ctx, sft_sink *sink, sft_error *err) {
     sfti_json_writer w;
     uint32_t *places = NULL;
+    bool complete = true;
     sft_code code = SFT_OK;
     if (order != SFT_ORDER_OFFSET && set->count > 0) {
         places = sfti_take(&set->arena.alloc, set->count * sizeof *places);
@@ -248,7 +240,9 @@ sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, 
     if (!code) {
         sfti_json_write(&w, sink, 0, err);
         begin_result(&w, path, true);
-        put_complete(&w, set);
+        for (size_t i = 0; i < set->shard_count; i++)
+            complete = complete && sft_file_complete(set->files[i]);
+        sfti_json_put_bool(&w, "complete", complete);
         sfti_json_put_open(&w, "tensors", '[');
         for (size_t i = 0; i < set->count && !w.code; i++) {
             size_t at = places ? places[i] : i, shard = sft_set_tensor_shard(set, at);

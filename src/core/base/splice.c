@@ -170,25 +170,6 @@ static uint64_t fresh_text(const sfti_changes *changes, const bool *met, bool fi
     return len;
 }
 
-sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
-                            sft_error *err) {
-    splicer s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
-    bool ok = true;
-    s.met = sfti_arena_take(cuts->arena, changes->count + 1);
-    if (!s.met) return splice_memory(err);
-    memset(s.met, 0, changes->count + 1);
-    while (ok && sfti_json_next(json) == SFTI_JSON_KEY) ok = splice_member(&s, json);
-    if (ok && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, err);
-    if (!ok || !splice_pending(&s, s.end)) return splice_memory(err);
-    uint64_t len = fresh_text(changes, s.met, s.kept == 0, NULL);
-    if (len == 0) return SFT_OK;
-    char *text = sfti_arena_array(cuts->arena, len, 1);
-    if (!text) return splice_memory(err);
-    (void)fresh_text(changes, s.met, s.kept == 0, text);
-    ok = sfti_cuts_put(cuts, s.end, s.end, (sft_span){ text, (size_t)len });
-    return ok ? SFT_OK : splice_memory(err);
-}
-
 /* A new object with the changes that are no removals, behind `begin` and before `end`. */
 static sft_span splice_fresh(const sfti_changes *changes, const char *begin, const char *end,
                              sfti_arena *arena) {
@@ -210,14 +191,30 @@ bool sfti_changes_set(const sfti_changes *changes) {
 
 sft_code sfti_splice_value(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
                            sft_error *err) {
-    if (sfti_json_next(json) == SFTI_JSON_OBJECT)
-        return sfti_splice_object(json, changes, cuts, err);
-    size_t begin = json->start;
-    (void)sfti_json_skip(json);
-    if (!sfti_changes_set(changes)) return SFT_OK;
-    sft_span fresh = splice_fresh(changes, "{", "}", cuts->arena);
-    size_t end = (size_t)(json->at - json->begin);
-    return fresh.data && sfti_cuts_put(cuts, begin, end, fresh) ? SFT_OK : splice_memory(err);
+    if (sfti_json_next(json) != SFTI_JSON_OBJECT) {
+        size_t begin = json->start;
+        (void)sfti_json_skip(json);
+        if (!sfti_changes_set(changes)) return SFT_OK;
+        sft_span fresh = splice_fresh(changes, "{", "}", cuts->arena);
+        size_t end = (size_t)(json->at - json->begin);
+        bool put = fresh.data && sfti_cuts_put(cuts, begin, end, fresh);
+        return put ? SFT_OK : splice_memory(err);
+    }
+    splicer s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
+    bool ok = true;
+    s.met = sfti_arena_take(cuts->arena, changes->count + 1);
+    if (!s.met) return splice_memory(err);
+    memset(s.met, 0, changes->count + 1);
+    while (ok && sfti_json_next(json) == SFTI_JSON_KEY) ok = splice_member(&s, json);
+    if (ok && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, err);
+    if (!ok || !splice_pending(&s, s.end)) return splice_memory(err);
+    uint64_t len = fresh_text(changes, s.met, s.kept == 0, NULL);
+    if (len == 0) return SFT_OK;
+    char *text = sfti_arena_array(cuts->arena, len, 1);
+    if (!text) return splice_memory(err);
+    (void)fresh_text(changes, s.met, s.kept == 0, text);
+    ok = sfti_cuts_put(cuts, s.end, s.end, (sft_span){ text, (size_t)len });
+    return ok ? SFT_OK : splice_memory(err);
 }
 
 sft_code sfti_splice_first(const char *name, const sfti_changes *changes, size_t at, bool alone,

@@ -56,14 +56,11 @@ typedef struct sfti_changes {
 bool sfti_changes_begin(sfti_changes *changes, sfti_change *items, size_t count,
                         const uint64_t seed[2], sfti_arena *arena);
 
-/* json has just given the event SFTI_JSON_OBJECT: cut its members to the changes; new ones go
- * behind the last, in their order. Afterwards the object's end is the last event. */
-sft_code sfti_splice_object(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
-                            sft_error *err);
 /* Whether there is one that is no removal. */
 bool sfti_changes_set(const sfti_changes *changes);
-/* json has just given a KEY: its value is cut as by sfti_splice_object or, where it is no object
- * and something is to be set, gives way to a new object. */
+/* json has just given a KEY, whose value is an object: its members are cut to the changes; new ones
+ * go behind the last, in their order. A value that is no object gives way to a new one if something
+ * is to be set. Afterwards the value's end is the last event. */
 sft_code sfti_splice_value(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
                            sft_error *err);
 /* A member of that name, whose value is a new object, comes first in the object whose bracket ends

@@ -8,10 +8,14 @@
 
 /* ── Applying ── */
 
-static bool fits_in_place(const sft_edit *edit, const sfti_new_head *head) {
+/* NONE if nothing changes; PLACE if the change fits; else COPY, or what is better than that. */
+static sft_edit_method method_of(const sft_edit *edit, const sfti_new_head *head) {
     uint64_t asked = edit->options.max_place_bytes, most = asked ? asked : SFTI_EDIT_PLACE_MOST;
-    if (head->grown > 0 || edit->options.safe || edit->is_link) return false;
-    return edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
+    if (head->grown == 0 && head->first >= head->last && edit->patch_count == 0)
+        return SFT_EDIT_NONE;
+    if (head->grown > 0 || edit->options.safe || edit->is_link) return SFT_EDIT_COPY;
+    bool fits = edit->patch_bytes <= most && edit->patch_count <= SFTI_JOURNAL_RANGES;
+    return fits ? SFT_EDIT_PLACE : SFT_EDIT_COPY;
 }
 
 static sft_code begin_apply(sft_edit *edit, sft_error *err) {
@@ -23,26 +27,21 @@ static sft_code begin_apply(sft_edit *edit, sft_error *err) {
     return sfti_edit_patches(edit, err);
 }
 
-static bool changes_nothing(const sft_edit *edit, const sfti_new_head *head) {
-    return head->grown == 0 && head->first >= head->last && edit->patch_count == 0;
-}
-
 sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *report,
                         sft_error *err) {
     sfti_new_head head;
-    sft_edit_method method = SFT_EDIT_NONE;
     sft_job own;
     sft_code code = sfti_take_job(job, &own, err);
     if (!code) code = begin_apply(edit, err);
     if (!code) code = sfti_edit_head(edit, &head, err);
     if (code) return code;
-    if (!changes_nothing(edit, &head)) {
+    sft_edit_method method = method_of(edit, &head);
+    if (method != SFT_EDIT_NONE) {
         sfti_target target;
         bool unable;
         edit->applied = true;
         code = sfti_target_open(edit, &target, err);
-        if (!code && fits_in_place(edit, &head)) {
-            method = SFT_EDIT_PLACE;
+        if (!code && method == SFT_EDIT_PLACE) {
             code = sfti_edit_journalled(edit, &target, &head, &own, &unable, err);
         } else if (!code) {
             code = sfti_edit_grow(edit, &target, &head, &own, &method, err);
@@ -104,12 +103,11 @@ static sft_edit_method probe_methods(const sft_edit *edit) {
 
 sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *out, sft_error *err) {
     sfti_new_head head;
-    sft_edit_method method = SFT_EDIT_NONE;
     sft_code code = begin_apply(edit, err);
     if (!code) code = sfti_edit_head(edit, &head, err);
     if (code) return code;
-    bool in_place = fits_in_place(edit, &head);
-    if (!changes_nothing(edit, &head)) method = in_place ? SFT_EDIT_PLACE : probe_methods(edit);
+    sft_edit_method method = method_of(edit, &head);
+    if (method == SFT_EDIT_COPY) method = probe_methods(edit);
     sfti_edit_tell(edit, &head, method, out);
     sfti_edit_head_free(edit, &head);
     return SFT_OK;

@@ -71,35 +71,19 @@ static sft_code out_data(const sfti_journal *j, journal_out *out, const sft_allo
     return code;
 }
 
-static sft_code journal_pieces(const sfti_journal *j, const sft_sink *sink,
-                               const sft_allocator *alloc, const sft_job *job, sft_error *err) {
-    const uint64_t words[SFTI_JW_COUNT] = {
-        0, SFTI_JOURNAL_VERSION, j->method, j->device, j->inode, j->size, j->grown,
-        j->before.len, j->after.len, j->patch_count, j->patch_bytes };
-    char fixed[SFTI_JOURNAL_FIXED], sum[8];
-    journal_out out = { .inner = *sink };
-    sfti_crc32_begin(&out.table);
-    for (size_t i = 0; i < SFTI_JW_COUNT; i++) sfti_put_u64(fixed + 8 * i, words[i]);
-    memcpy(fixed, sfti_journal_magic, sizeof sfti_journal_magic);
-    sft_code code = out_put(&out, fixed, sizeof fixed, err);
-    if (!code && j->patch_count > 0) code = out_ranges(j, &out, err);
-    if (!code) code = out_put(&out, j->before.data, j->before.len, err);
-    if (!code) code = out_put(&out, j->after.data, j->after.len, err);
-    if (!code && j->patch_count > 0) code = out_data(j, &out, alloc, job, err);
-    sfti_put_u64(sum, out.sum);
-    return code ? code : out_put(&out, sum, sizeof sum, err);
-}
-
 /*  1  the journal is written to a temporary file beside the model and synced: a crash leaves the
  *     old file, and at most a temporary
  *  2  it takes its name, unless that is taken: then another program is editing the file, or was
  *     interrupted. A crash leaves the old file and a journal whose old bytes match it */
-sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint32_t mode,
+sft_code sfti_journal_write(const char *path, const sfti_journal *j, uint32_t mode,
                             bool no_sync, const sft_allocator *alloc, const sft_job *job,
                             sft_error *err) {
-    char name[SFTI_JOURNAL_PATH];
+    const uint64_t words[SFTI_JW_COUNT] = {
+        0, SFTI_JOURNAL_VERSION, j->method, j->device, j->inode, j->size, j->grown,
+        j->before.len, j->after.len, j->patch_count, j->patch_bytes };
+    char name[SFTI_JOURNAL_PATH], fixed[SFTI_JOURNAL_FIXED], sum[8];
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    sft_sink sink;
+    journal_out out = { .at = 0 };
     if (!sfti_journal_path(path, name)) {
         return sfti_fail(err, SFT_IO_OPEN,
                          "expected a path with room for the name of a journal, found %zu bytes",
@@ -109,17 +93,26 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *journal, uint3
     options.no_clobber = true;
     options.mode = (mode & 02 ? mode & 0777 : mode & 0755) | 0600;
     options.alloc = alloc;
-    sft_code code = sft_sink_path(name, &options, &sink, err);
+    sft_code code = sft_sink_path(name, &options, &out.inner, err);
     if (code) return code;
-    code = journal_pieces(journal, &sink, alloc, job, err);
+    sfti_crc32_begin(&out.table);
+    for (size_t i = 0; i < SFTI_JW_COUNT; i++) sfti_put_u64(fixed + 8 * i, words[i]);
+    memcpy(fixed, sfti_journal_magic, sizeof sfti_journal_magic);
+    code = out_put(&out, fixed, sizeof fixed, err);
+    if (!code && j->patch_count > 0) code = out_ranges(j, &out, err);
+    if (!code) code = out_put(&out, j->before.data, j->before.len, err);
+    if (!code) code = out_put(&out, j->after.data, j->after.len, err);
+    if (!code && j->patch_count > 0) code = out_data(j, &out, alloc, job, err);
+    sfti_put_u64(sum, out.sum);
+    if (!code) code = out_put(&out, sum, sizeof sum, err);
     if (code) {
-        sft_sink_abandon(&sink);
+        sft_sink_abandon(&out.inner);
         /* Offsets in the journal mean nothing to the caller, who asked for a change of the file. */
         if (code == SFT_IO_WRITE && err)
             return sfti_io_fail(err, code, err->os_errno, "write the journal of the edit");
         return code;
     }
-    code = sft_sink_finish(&sink, err);
+    code = sft_sink_finish(&out.inner, err);
     if (code != SFT_EXISTS) return code;
     int32_t os_errno = err ? err->os_errno : 0;
     code = sfti_fail(err, SFT_EDIT_BUSY,

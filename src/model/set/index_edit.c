@@ -151,8 +151,8 @@ static sft_code edit_string(index_edit *e, const sfti_json *json, const sfti_cha
 
 static sft_code edit_map(index_edit *e, sfti_json *json) {
     sft_code code = SFT_OK;
+    if (e->places.count > 0) return sfti_splice_value(json, &e->places, &e->cuts, e->err);
     (void)sfti_json_next(json);
-    if (e->places.count > 0) return sfti_splice_object(json, &e->places, &e->cuts, e->err);
     while (!code && sfti_json_next(json) == SFTI_JSON_KEY) {
         code = edit_string(e, json, &e->tensors);
         (void)sfti_json_next(json);

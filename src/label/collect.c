@@ -116,21 +116,15 @@ bool sfti_is_placeholder(sft_span text) {
 
 /* ── Facts ── */
 
-/* The link the next candidate hangs on; NULL when it is there already or there are enough. */
-static sfti_fact **place_for(sft_info *info, sft_fact field, const sfti_value *value,
-                             sft_span source) {
+/* NULL when it is there already or there are enough. */
+static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *value,
+                           sft_span source, int trust) {
     sfti_fact **link = &info->facts[field];
     for (size_t count = 0; *link; link = &(*link)->next)
         if (++count == COLLECT_CANDIDATES
             || (same_value(&(*link)->value, value) && sft_span_equal((*link)->source, source)))
             return NULL;
-    return link;
-}
-
-static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *value,
-                           sft_span source, int trust) {
-    sfti_fact **link = place_for(info, field, value, source);
-    sfti_fact *fact = link ? sfti_info_take(info, sizeof *fact) : NULL;
+    sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return NULL;
     *fact = (sfti_fact){ *value, source, trust, NULL, false, false };
     *link = fact;

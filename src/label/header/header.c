@@ -58,17 +58,7 @@ static bool is_header_origin(void *ctx, sft_span origin) {
     return info->listed && sfti_folder_at(info->listed, origin);
 }
 
-/* Keys that --save-as modelspec wrote, of what is still told where it is from. */
-static void derived_pairs(sft_info *info, sfti_derived *derived) {
-    sft_span origins;
-    derived->count = 0;
-    if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
-        && !sfti_derived_read(origins, &info->arena, is_header_origin, info, derived))
-        info->code = SFT_OUT_OF_MEMORY;
-}
-
 static bool is_derived_pair(sft_info *info, const sfti_derived *derived, sft_pair pair) {
-    if (derived->count == 0) return false;
     sft_span pointer = sfti_info_join(info, "/", pair.key);
     return !info->code
         && sfti_derived_has(derived, sfti_derived_digest(pointer, SFTI_JSON_STRING, pair.value));
@@ -76,11 +66,14 @@ static bool is_derived_pair(sft_info *info, const sfti_derived *derived, sft_pai
 
 static void header_pairs(sft_info *info, const sft_file *file) {
     sfti_cursor pair;
-    sfti_derived derived;
-    sft_span version;
+    sfti_derived derived = { .count = 0 };
+    sft_span version, origins;
     bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
     size_t pairs = sft_file_metadata_count(file);
-    derived_pairs(info, &derived);
+    /* Keys that --save-as modelspec wrote, of what is still told where it is from. */
+    if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
+        && !sfti_derived_read(origins, &info->arena, is_header_origin, info, &derived))
+        info->code = SFT_OUT_OF_MEMORY;
     memset(&pair, 0, sizeof pair);
     pair.info = info;
     pair.json.type = SFTI_JSON_STRING;
@@ -90,7 +83,7 @@ static void header_pairs(sft_info *info, const sft_file *file) {
         pair.text = one.value;
         if (sfti_is_placeholder(one.value)) continue;
         sfti_private_paths(&pair);
-        if (is_derived_pair(info, &derived, one)) continue;
+        if (derived.count > 0 && is_derived_pair(info, &derived, one)) continue;
         learned_word(&pair);
         for (size_t f = 0; f < SFTI_COUNT(families); f++)
             if ((families[f] != &sfti_bare_keys || spec) && take_pair(&pair, families[f])) break;

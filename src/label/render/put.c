@@ -13,10 +13,9 @@ static void put_whole(sfti_json_writer *w, const char *key, sfti_put_as as, int 
 }
 
 static void put_span(sfti_json_writer *w, const char *key, sfti_put_as as, sft_span text) {
-    sfti_value number = sfti_number_value(text);
     sfti_json_key(w, key);
     if (text.len == 0 && as != AS_SPAN) sfti_json_null(w);
-    else if (as == AS_NUMBER) sfti_put_value(w, &number);
+    else if (as == AS_NUMBER && sfti_is_number(text)) sfti_json_raw(w, text);
     else sfti_json_span(w, text);
 }
 

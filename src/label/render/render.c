@@ -36,23 +36,13 @@ static sft_code open_end_write(void *ctx, uint64_t offset, const void *bytes, si
     return code;
 }
 
-/* A shard that was opened alone. */
-static void put_set(sfti_json_writer *w, const sft_info *info) {
-    if (info->shard_of == 0) return;
-    (void)sfti_put_open(w, "set", '{', true);
-    sfti_put_text(w, "index", info->shard_index);
-    sfti_json_put_uint(w, "shard", info->shard);
-    sfti_json_put_uint(w, "of", info->shard_of);
-    sfti_json_close(w, '}');
-}
-
 /* The report of sft_import_json, which begins with path and ok; a tree takes its text as well. */
 static void put_import(sfti_json_writer *w, const sft_info *info) {
     sft_buffer text = { .alloc = info->arena.alloc };
     sft_sink sink = sft_sink_memory(&text);
     sft_span path = info->path;
     const sfti_foreign *import = (const void *)info->options.import;
-    if (!import || !import->report || w->code) return;
+    if (!import->report || w->code) return;
     char *name = sfti_take(&text.alloc, path.len + 1);
     w->code = name ? SFT_OK : sfti_fail_memory(w->err, path.len);
     if (name && path.len) memcpy(name, path.data, path.len);
@@ -65,9 +55,15 @@ static void put_import(sfti_json_writer *w, const sft_info *info) {
 }
 
 static void put_label(sfti_json_writer *w, const sft_info *info) {
-    put_set(w, info);
+    if (info->shard_of > 0) { /* a shard that was opened alone */
+        (void)sfti_put_open(w, "set", '{', true);
+        sfti_put_text(w, "index", info->shard_index);
+        sfti_json_put_uint(w, "shard", info->shard);
+        sfti_json_put_uint(w, "of", info->shard_of);
+        sfti_json_close(w, '}');
+    }
     sfti_render_sections(w, info);
-    put_import(w, info);
+    if (info->options.import) put_import(w, info);
 }
 
 /* Files, sums and metadata: of the model's set, or the sums of its parts'. Into the tree, or,

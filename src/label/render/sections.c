@@ -396,14 +396,6 @@ static sft_span digest_of(const sft_info *info, const char *algo) {
     return (sft_span){ "", 0 };
 }
 
-static void put_digests(sfti_json_writer *w, const sfti_digests *computed) {
-    (void)sfti_put_open(w, "computed", '{', true);
-    for (size_t i = 0; i < SFT_HASH_COUNT; i++)
-        if (computed->asked & SFT_HASH_BIT(i))
-            sfti_put_text(w, sft_hash_name((sft_hash_algo)i), computed->text[i]);
-    sfti_json_close(w, '}');
-}
-
 static const sfti_member recorded_members[] = {
     { "algo", AS_CSTR, offsetof(sfti_claim, algo) },
     { "value", AS_TEXT, offsetof(sfti_claim, value) },
@@ -449,7 +441,11 @@ static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     if (fits) memcpy(url + len, hash.data, hash.len);
     (void)sfti_put_open(w, "hashes", '{', true);
     sfti_put_list(w, "recorded", &info->claims, MEMBERS(recorded_members));
-    put_digests(w, &info->computed);
+    (void)sfti_put_open(w, "computed", '{', true);
+    for (size_t i = 0; i < SFT_HASH_COUNT; i++)
+        if (info->computed.asked & SFT_HASH_BIT(i))
+            sfti_put_text(w, sft_hash_name((sft_hash_algo)i), info->computed.text[i]);
+    sfti_json_close(w, '}');
     put_mismatches(w, info);
     sfti_put_text(w, "lookup_url", (sft_span){ url, fits ? len + hash.len : 0 });
     sfti_json_close(w, '}');

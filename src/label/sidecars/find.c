@@ -45,18 +45,6 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     info->derived.count = 0;
 }
 
-static void read_named_by_model(sft_info *info, const sidecar_folder *place,
-                                found_files *found) {
-    for (size_t i = 0; i < sfti_sidecar_row_count; i++) {
-        const sfti_sidecar_row *row = &sfti_sidecar_rows[i];
-        const sfti_entry *entry = NULL;
-        if (!found->sidecars[i]) entry = sfti_folder_find(place->folder, place->stem, row->suffix);
-        if (!entry || info->code) continue;
-        found->sidecars[i] = true;
-        read_sidecar(info, place, row, entry->name);
-    }
-}
-
 static bool hub_kind_found(const found_files *found, const char *kind) {
     for (size_t i = 0; i < sfti_hub_row_count; i++)
         if (found->hub[i] && strcmp(sfti_hub_rows[i].kind, kind) == 0) return true;
@@ -75,18 +63,6 @@ static sft_span hub_name(sft_info *info, const sidecar_folder *place, const sfti
     const sfti_entry *entry = sfti_folder_find(place->folder, sft_span_cstr(row->stem),
                                                row->suffix);
     return entry ? entry->name : none;
-}
-
-static void read_named_by_itself(sft_info *info, const sidecar_folder *place,
-                                 found_files *found) {
-    for (size_t i = 0; i < sfti_hub_row_count && place->speaks; i++) {
-        const sfti_sidecar_row *row = &sfti_hub_rows[i];
-        if (info->code || hub_kind_found(found, row->kind)) continue;
-        sft_span name = hub_name(info, place, row);
-        if (!name.data || info->code) continue;
-        found->hub[i] = true;
-        read_sidecar(info, place, row, name);
-    }
 }
 
 /* Files that are not the system's are fetched together. */
@@ -114,9 +90,23 @@ static void announce_place(sft_info *info, const sidecar_folder *place) {
 }
 
 static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
-    announce_place(info, place);
-    read_named_by_model(info, place, found);
-    read_named_by_itself(info, place, found);
+    if (info->options.files) announce_place(info, place);
+    for (size_t i = 0; i < sfti_sidecar_row_count; i++) { /* named as the model */
+        const sfti_sidecar_row *row = &sfti_sidecar_rows[i];
+        const sfti_entry *entry = NULL;
+        if (!found->sidecars[i]) entry = sfti_folder_find(place->folder, place->stem, row->suffix);
+        if (!entry || info->code) continue;
+        found->sidecars[i] = true;
+        read_sidecar(info, place, row, entry->name);
+    }
+    for (size_t i = 0; i < sfti_hub_row_count && place->speaks; i++) { /* by names of their own */
+        const sfti_sidecar_row *row = &sfti_hub_rows[i];
+        if (info->code || hub_kind_found(found, row->kind)) continue;
+        sft_span name = hub_name(info, place, row);
+        if (!name.data || info->code) continue;
+        found->hub[i] = true;
+        read_sidecar(info, place, row, name);
+    }
     sfti_info_previews(info, place->folder, place->path, place->stem, &found->previews);
 }
 

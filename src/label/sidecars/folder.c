@@ -105,18 +105,6 @@ static int compare_folded_entries(const void *ctx, uint32_t a, uint32_t b) {
     return order != 0 ? order : sfti_bytes_compare(entries[a].name, entries[b].name);
 }
 
-static bool sort_entries(sft_info_folder *folder, const folder_listing *listing) {
-    const uint32_t *order = sfti_arena_sorted(
-        &folder->arena, listing->count, folder->folds ? compare_folded_entries : compare_entries,
-        listing->entries);
-    sfti_entry *sorted = sfti_arena_array(&folder->arena, listing->count, sizeof *sorted);
-    if (!order || !sorted) return false;
-    for (size_t i = 0; i < listing->count; i++) sorted[i] = listing->entries[order[i]];
-    folder->entries = sorted;
-    folder->count = listing->count;
-    return true;
-}
-
 /* SVDQuant's old way: one model in two files and a config. */
 static bool nunchaku_pair(const sft_info_folder *folder) {
     static const char *const names[] = { "comfy_config.json", "transformer_blocks.safetensors",
@@ -124,18 +112,6 @@ static bool nunchaku_pair(const sft_info_folder *folder) {
     for (size_t i = 0; i < SFTI_COUNT(names); i++)
         if (!sfti_folder_at(folder, sft_span_cstr(names[i]))) return false;
     return folder->files == 2;
-}
-
-static void count_models(sft_info_folder *folder) {
-    const sfti_entry *first = NULL;
-    for (size_t i = 0; i < folder->count; i++) {
-        const sfti_entry *entry = &folder->entries[i];
-        if (entry->kind == OS_DIR || !folder_model_name(entry->name)) continue;
-        folder->files++;
-        if (!first) first = entry;
-        else if (!same_model(first->name, entry->name)) folder->many = true;
-    }
-    if (nunchaku_pair(folder)) folder->many = false;
 }
 
 /* ── Hub caches ── */
@@ -194,32 +170,43 @@ static bool is_inner(sft_span path) {
     return both && path.len > 0 && !sfti_ends(name, "@refs");
 }
 
-static bool folder_names(sft_info_folder *folder, const char *path) {
+/* ── Opening ── */
+
+static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listing,
+                            sft_error *err) {
+    const uint32_t *order = sfti_arena_sorted(
+        &folder->arena, listing->count, folder->folds ? compare_folded_entries : compare_entries,
+        listing->entries);
+    sfti_entry *sorted = sfti_arena_array(&folder->arena, listing->count, sizeof *sorted);
+    if (listing->full || !order || !sorted) return sfti_fail_memory(err, folder->arena.bytes);
+    for (size_t i = 0; i < listing->count; i++) sorted[i] = listing->entries[order[i]];
+    folder->entries = sorted;
+    folder->count = listing->count;
+
+    const sfti_entry *first = NULL;
+    for (size_t i = 0; i < folder->count; i++) {
+        const sfti_entry *entry = &folder->entries[i];
+        if (entry->kind == OS_DIR || !folder_model_name(entry->name)) continue;
+        folder->files++;
+        if (!first) first = entry;
+        else if (!same_model(first->name, entry->name)) folder->many = true;
+    }
+    if (nunchaku_pair(folder)) folder->many = false;
+    return SFT_OK;
+}
+
+static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
     char buffer[FOLDER_PATH_SIZE];
+    folder_listing listing = { .arena = &folder->arena };
+    uint64_t now = sfti_os_time_s();
+    int error = sfti_os_list(path, keep_listed, &listing);
+    if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     sft_span real = sft_span_cstr(sfti_os_real_path(path, buffer, sizeof buffer) ? path : buffer);
     sft_span name = sfti_path_name(real);
     folder->repo = hub_repo(&folder->arena, real);
     if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
-    return folder->name.data != NULL;
-}
-
-/* ── Opening ── */
-
-static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listing,
-                            sft_error *err) {
-    if (listing->full || !sort_entries(folder, listing))
-        return sfti_fail_memory(err, folder->arena.bytes);
-    count_models(folder);
-    return SFT_OK;
-}
-
-static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
-    folder_listing listing = { .arena = &folder->arena };
-    uint64_t now = sfti_os_time_s();
-    int error = sfti_os_list(path, keep_listed, &listing);
-    if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
-    if (!folder_names(folder, path)) return sfti_fail_memory(err, folder->arena.bytes);
+    if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);
     folder->listed_s = listing.journals ? 0 : now;
     folder->folds = sfti_os_folds_case(path);
     return folder_keep(folder, &listing, err);
@@ -332,13 +319,6 @@ sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info) {
     return entry ? sfti_stem(entry->name) : info->stem;
 }
 
-/* 2: named stem + suffix exactly, 1: but for the suffix's case, 0: not. */
-static int suffix_fits(const sfti_entry *entry, sft_span stem, const char *suffix, size_t len) {
-    if (entry->kind == OS_DIR || entry->name.len != stem.len + len) return 0;
-    if (!sfti_ends_with(entry->name, suffix)) return 0;
-    return memcmp(entry->name.data + stem.len, suffix, len) == 0 ? 2 : 1;
-}
-
 const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
                                    const char *suffix) {
     const sfti_entry *found = NULL;
@@ -346,9 +326,10 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
     for (; i < folder->count; i++) {
         const sfti_entry *entry = &folder->entries[i];
         if (compare_begin(folder, entry->name, stem, *suffix) != 0) break;
-        int fits = suffix_fits(entry, stem, suffix, len);
-        if (fits == 2) return entry;
-        if (fits == 1 && !found) found = entry;
+        if (entry->kind == OS_DIR || entry->name.len != stem.len + len) continue;
+        if (!sfti_ends_with(entry->name, suffix)) continue;
+        if (memcmp(entry->name.data + stem.len, suffix, len) == 0) return entry;
+        if (!found) found = entry; /* but for the suffix's case */
     }
     return found;
 }

@@ -34,8 +34,14 @@ bool sfti_cpu_has(unsigned wanted) {
     static _Atomic unsigned cpu_answer;
     unsigned answer = cpu_answer, words[3] = { 0 }, state = 0, high, found = CPU_ASKED, a, b, c, d;
     if (answer) return (answer & wanted) == wanted;
-    if (__get_cpuid(1, &a, &b, &c, &d)) words[0] = c;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+    __cpuid(0, a, b, c, d);
+    unsigned leaves = a;
+    if (leaves >= 1) {
+        __cpuid(1, a, b, c, d);
+        words[0] = c;
+    }
+    if (leaves >= 7) {
+        __cpuid_count(7, 0, a, b, c, d);
         words[1] = b;
         words[2] = c;
     }

@@ -1,6 +1,7 @@
 /* CRC-32 and CRC-32C by tables of eight bytes. Tests: test_job.c. */
 #include "base/crc32.h"
 
+#include "base/cpu.h"
 #include "base/endian.h"
 
 #define CRC_POLYNOMIAL UINT32_C(0xedb88320)
@@ -20,7 +21,7 @@ static void crc_fill(sfti_crc32_table *table, uint32_t polynomial) {
 
 void sfti_crc32_begin(sfti_crc32_table *table) {
     crc_fill(table, CRC_POLYNOMIAL);
-    table->folds = sfti_crc32_has_clmul();
+    table->folds = sfti_cpu_has(SFTI_CPU_PCLMUL | SFTI_CPU_SSE41);
     table->words = sfti_crc32_words();
 }
 

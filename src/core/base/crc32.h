@@ -22,9 +22,8 @@ void sfti_crc32c_begin(sfti_crc32_table *table);
 /* The sum of what crc is the sum of (0: of nothing) and these bytes. */
 uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
                         size_t len);
-/* Whether this processor folds, and the folding of len bytes (a multiple of 64, at least 64) into
- * the 16 that have the same remainder. */
-bool sfti_crc32_has_clmul(void);
+/* Where this processor folds: len bytes (a multiple of 64, at least 64) into the 16 that have the
+ * same remainder. */
 void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len, uint8_t out[16]);
 /* NULL if the processor has no instructions for these sums. */
 sfti_crc32_words_fn sfti_crc32_words(void);

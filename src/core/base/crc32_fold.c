@@ -1,5 +1,4 @@
 /* CRC-32 by carry-less multiplication on x86-64. Tests: test_job.c. */
-#include "base/cpu.h"
 #include "base/crc32.h"
 
 #include <string.h>
@@ -10,10 +9,6 @@
 #include <immintrin.h>
 
 #define CLMUL_TARGET __attribute__((target("pclmul,sse4.1")))
-
-bool sfti_crc32_has_clmul(void) {
-    return sfti_cpu_has(SFTI_CPU_PCLMUL | SFTI_CPU_SSE41);
-}
 
 /* x moved by as many bits as by's powers of x say, plus y. */
 CLMUL_TARGET static inline __m128i crc_fold(__m128i x, __m128i by, __m128i y) {
@@ -37,10 +32,6 @@ CLMUL_TARGET void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len,
 }
 
 #else
-
-bool sfti_crc32_has_clmul(void) {
-    return false;
-}
 
 void sfti_crc32_fold(uint32_t crc, const uint8_t *data, size_t len, uint8_t out[16]) {
     (void)crc;

@@ -35,30 +35,15 @@ static void show_version(cli *c) {
                curl ? curl : "not found");
 }
 
-static sft_code check_operands(const cli_command *command, char **operands, size_t count,
-                               sft_error *err) {
-    static const char *const paths[] = { "PATH...", "IN...", "A B" };
-    size_t found = 0;
-    bool any = false;
-    if (count < command->least || count > command->most)
-        return cli_usage_error(err, "expected %s, found %zu operand%s", command->operands, count,
-                               count == 1 ? "" : "s");
-    /* where every operand is a path, standard input is one of them: it can be read once */
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        any = any || strncmp(command->operands, paths[i], strlen(paths[i])) == 0;
-    for (size_t i = 0; any && i < count; i++) found += strcmp(operands[i], "-") == 0;
-    if (found < 2) return SFT_OK;
-    return cli_usage_error(err, "expected - (standard input) once, found it %zu times", found);
-}
-
 /* Help as programs of Windows are asked for it; no file there has such a name. */
 static bool asks_for_help(char **words, size_t count) {
     return count == 1 && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
 }
 
 static void run_command(cli *c, const cli_command *command, int argc, char **argv) {
+    static const char *const paths[] = { "PATH...", "IN...", "A B" };
     sft_error err = SFT_ERROR_INIT;
-    size_t count = 0;
+    size_t count = 0, inputs = 0;
     c->command = command;
     sft_code code = cli_parse_options(command, argc, argv, &c->set, &count, &err);
     if (c->set.output && strcmp(c->set.output, "-") == 0) {
@@ -74,7 +59,16 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         show_version(c);
         return;
     }
-    if (!code) code = check_operands(command, argv, count, &err);
+    if (!code && (count < command->least || count > command->most))
+        code = cli_usage_error(&err, "expected %s, found %zu operand%s", command->operands, count,
+                               count == 1 ? "" : "s");
+    /* where every operand is a path, standard input is one of them: it can be read once */
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (strncmp(command->operands, paths[i], strlen(paths[i])) == 0)
+            for (size_t k = 0; k < count; k++) inputs += strcmp(argv[k], "-") == 0;
+    if (!code && inputs > 1)
+        code = cli_usage_error(&err, "expected - (standard input) once, found it %zu times",
+                               inputs);
     if (!code && c->set.csv_safe && c->set.format != CLI_TSV)
         code = cli_usage_error(&err, "expected --tsv with --csv-safe, found none");
     if (code) {
@@ -90,8 +84,8 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         return;
     }
     command->run(c, argv, count);
-    cli_tell_unread(c);
-    cli_results_end(c);
+    if (c->unread) cli_tell_unread(c);
+    if (c->set.format == CLI_JSON && !c->no_results) cli_results_end(c);
 }
 
 /* ── Which command ── */
@@ -167,7 +161,7 @@ int sft_cli_main(int argc, char **argv) {
     c.out.size = sizeof result;
     cli_out_begin(&c.err, 2);
     dispatch(&c, argc, argv);
-    cli_remote_close(&c);
+    if (c.remote) cli_remote_close(&c);
     /* was everything said? */
     char buffer[128];
     int error = cli_flush(&c.out);

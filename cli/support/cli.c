@@ -115,10 +115,10 @@ void cli_fail_found(cli *c, const cli_input *input, const char *path, const sft_
 }
 
 void cli_tell_unread(cli *c) {
-    if (c->unread && c->unread >= c->tried) cli_status(c, CLI_FAILED);
+    if (c->unread >= c->tried) cli_status(c, CLI_FAILED);
     if (c->unread == 1 && c->unread_path && !cli_is_over(c)) {
         cli_warn(c, c->unread_path, &c->unread_err);
-    } else if (c->unread && !c->set.verbose && !cli_is_over(c)) {
+    } else if (!c->set.verbose && !cli_is_over(c)) {
         cli_flush(&c->out);
         cli_styled(&c->err, CLI_RED, "safetensors:");
         cli_printf(&c->err, " %zu of %zu model%s could not be read (-v lists them)\n", c->unread,
@@ -181,7 +181,6 @@ void cli_results_begin(cli *c) {
 }
 
 void cli_results_end(cli *c) {
-    if (c->set.format != CLI_JSON || c->no_results) return;
     cli_results_begin(c);
     cli_text(&c->out, c->results ? "\n]}\n" : "]}\n");
 }

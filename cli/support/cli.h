@@ -74,8 +74,8 @@ void cli_fail_input(cli *c, const char *path, const sft_error *err);
 void cli_fail_found(cli *c, const cli_input *input, const char *path, const sft_error *err);
 /* Without the result object. */
 void cli_complain_found(cli *c, const cli_input *input, const char *path, const sft_error *err);
-/* At the end, in a line: how many there were, of one its error. The status becomes 2 if no model
- * could be read. */
+/* At the end, if there were any, in a line: how many, of one its error. The status becomes 2 if no
+ * model could be read. */
 void cli_tell_unread(cli *c);
 /* Whether a file has this name with .safetensors at its end. */
 bool cli_lacks_extension(const char *path);
@@ -89,8 +89,8 @@ void cli_refuse_usage(cli *c, const sft_error *err);
 /* ── Results as JSON ── */
 
 bool cli_is_json(const cli *c);
-/* Before the first result and after the last; nothing when the format is not JSON. The first
- * result begins them and main.c ends them, so that commands need not. */
+/* Before the first result, nothing when the format is not JSON; and after the last one of JSON. The
+ * first result begins them and main.c ends them, so that commands need not. */
 void cli_results_begin(cli *c);
 void cli_results_end(cli *c);
 

@@ -176,7 +176,6 @@ void cli_remote_add(cli *c, sft_remote_sums sums) {
 }
 
 void cli_remote_close(cli *c) {
-    if (!c->remote) return;
     cli_remote_add(c, sft_remote_sums_of(c->remote));
     sft_remote_sums sums = c->other_requests;
     char buffer[CLI_NUMBER_SIZE];

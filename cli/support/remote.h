@@ -32,7 +32,7 @@ sft_code cli_remote_open(cli *c, sft_error *err);
 void cli_remote_log(void *ctx, const sft_exchange *exchange);
 /* Requests of another remote, which is closed now: they count below. */
 void cli_remote_add(cli *c, sft_remote_sums sums);
-/* What was received, with --verbose and --log-requests; and c->remote is closed. */
+/* What was received, with --verbose and --log-requests; and c->remote, which is open, is closed. */
 void cli_remote_close(cli *c);
 
 /* Make operands that are URLs their names, and open files so from now on. What is wrong with a URL

@@ -196,11 +196,20 @@ void cli_remote_close(cli *c) {
 
 /* ── Operands ── */
 
-sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err) {
+sft_code cli_remote_take(cli *c, char **operands, size_t count, cli_urls urls, const char *what,
+                         sft_error *err) {
+    bool copies = (c->set.output && !c->set.in_place) || c->set.list_branches;
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < count; i++) {
         const char *name;
         if (!cli_is_url(operands[i])) continue;
+        if (urls == CLI_URLS_NONE)
+            return cli_usage_hint(err, CLI_HINT_URL_READ_ONLY,
+                                  "expected a file of this machine for %s, found a URL", what);
+        if (urls >= CLI_URLS_COPY && !copies)
+            return cli_usage_hint(err, CLI_HINT_URL_COPY,
+                                  "expected -o OUT for %s of a URL, found %s", what,
+                                  c->set.in_place ? "--in-place" : "none");
         code = cli_remote_open(c, err);
         if (!code) code = sft_remote_name(c->remote, operands[i], &name, err);
         if (code == SFT_REMOTE_URL) code = cli_bad_url_add(c, operands[i], err, &name);
@@ -212,41 +221,15 @@ sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err) 
     return code;
 }
 
-static bool any_url(char **operands, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (cli_is_url(operands[i])) return true;
-    return false;
-}
-
-sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err) {
-    if (!any_url(operands, count)) return SFT_OK;
-    return cli_usage_hint(err, CLI_HINT_URL_READ_ONLY,
-                          "expected a file of this machine for %s, found a URL", what);
-}
-
-sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
-                              sft_error *err) {
-    if ((c->set.output && !c->set.in_place) || c->set.list_branches) return SFT_OK;
-    if (!any_url(operands, count)) return SFT_OK;
-    return cli_usage_hint(err, CLI_HINT_URL_COPY,
-                          "expected -o OUT for %s of a URL, found %s", what,
-                          c->set.in_place ? "--in-place" : "none");
-}
-
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err) {
     const cli_command *command = c->command;
     if (c->set.output && cli_is_url(c->set.output)) {
         return cli_usage_hint(err, CLI_HINT_URL_UPLOAD, "expected a path for -o, found a URL");
     }
-    sft_code code = SFT_OK;
-    size_t paths = command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST
-                       ? (count > 0) : count;
     if (command->urls == CLI_URLS_OWN) return SFT_OK;
-    if (command->urls == CLI_URLS_NONE)
-        return cli_remote_refuse(operands, count, command->name, err);
-    if (command->urls >= CLI_URLS_COPY)
-        code = cli_remote_copy_only(c, operands, paths, command->name, err);
-    return code ? code : cli_remote_take(c, operands, paths, err);
+    if (command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST)
+        count = count > 0;
+    return cli_remote_take(c, operands, count, command->urls, command->name, err);
 }
 
 /* ── Failures ── */

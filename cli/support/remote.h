@@ -36,15 +36,12 @@ void cli_remote_add(cli *c, sft_remote_sums sums);
 void cli_remote_close(cli *c);
 
 /* Make operands that are URLs their names, and open files so from now on. What is wrong with a URL
- * is the failure of opening it. */
-sft_code cli_remote_take(cli *c, char **operands, size_t count, sft_error *err);
-/* The same by what the command does with URLs (cli_urls); it fails for URLs that it cannot take. */
+ * is the failure of opening it. Fails if `what` ("meta recover") takes none, or only for a copy
+ * that is written with -o. */
+sft_code cli_remote_take(cli *c, char **operands, size_t count, cli_urls urls, const char *what,
+                         sft_error *err);
+/* The same of all operands, by what the command does with URLs. */
 sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err);
-/* Fail if one of the operands is a URL, for `what` ("meta recover") is of files alone. */
-sft_code cli_remote_refuse(char **operands, size_t count, const char *what, sft_error *err);
-/* The same where a changed copy can be written with -o. */
-sft_code cli_remote_copy_only(const cli *c, char **operands, size_t count, const char *what,
-                              sft_error *err);
 
 /* Whether a failure is a server's, and so about what is read, not about what is written. */
 bool cli_is_remote_error(sft_code code);

@@ -289,8 +289,8 @@ static void run_find(cli *c, char **operands, size_t count) {
     run.paths = operands + first;
     run.path_count = count - first;
     char *with = (char *)(uintptr_t)c->set.fits;
-    sft_code code = cli_remote_take(c, run.paths, run.path_count, &err);
-    if (!code && with) code = cli_remote_take(c, &with, 1, &err);
+    sft_code code = cli_remote_take(c, run.paths, run.path_count, CLI_URLS_ALL, "find", &err);
+    if (!code && with) code = cli_remote_take(c, &with, 1, CLI_URLS_ALL, "find", &err);
     if (code) {
         cli_fail_usage(c, &err);
         return;

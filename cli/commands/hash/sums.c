@@ -211,7 +211,7 @@ sft_code cli_sums_read(cli *c, const char *path, unsigned algo, cli_sums *out, s
     memset(out, 0, sizeof *out);
     out->arena.alloc = c->alloc;
     char *list = (char *)(uintptr_t)path;
-    sft_code code = cli_remote_refuse(&list, 1, "-c", err);
+    sft_code code = cli_remote_take(c, &list, 1, CLI_URLS_NONE, "-c", err);
     if (!code) code = cli_read_file(c, path, SUMS_MOST, &out->text, err);
     if (code) return code;
     sft_span text = cli_read_text(&out->text);

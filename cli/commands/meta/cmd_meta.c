@@ -423,16 +423,11 @@ static const struct meta_verb *verb_named(const char *name) {
 /* For set and rm the models alone: what follows them may look like a URL. */
 static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
                           sft_error *err) {
-    bool pairs = verb->urls == CLI_URLS_COPY_FIRST;
-    size_t models = pairs                           ? count_models(operands, count)
-                  : verb->urls == CLI_URLS_FIRST ? 1
-                                                 : count;
     char what[32];
     snprintf(what, sizeof what, "meta %s", verb->name);
-    if (verb->urls == CLI_URLS_NONE) return cli_remote_refuse(operands, count, what, err);
-    sft_code code = verb->urls >= CLI_URLS_COPY
-                        ? cli_remote_copy_only(c, operands, models, what, err) : SFT_OK;
-    return code ? code : cli_remote_take(c, operands, models, err);
+    if (verb->urls == CLI_URLS_COPY_FIRST) count = count_models(operands, count);
+    if (verb->urls == CLI_URLS_FIRST) count = 1;
+    return cli_remote_take(c, operands, count, verb->urls, what, err);
 }
 
 static void run_meta(cli *c, char **operands, size_t count) {

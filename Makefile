@@ -32,7 +32,7 @@
 #   make abi-baseline        renew that promise, where docs/abi.md allows it
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make windows             build/windows: command, DLL and libraries for Windows, as a zip, too
-#   make bundle [WITH=edit,set,convert,read,stats] [ALL_HOSTS=1]
+#   make bundle [WITH=edit,set,convert,read,stats] [ALL_HOSTS=1] [NAME=safetensors]
 #                            build/bundle/safetensors.{h,c}: the library, or more of it, as two files
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
@@ -54,6 +54,7 @@ PREFIX ?= /usr/local
 # Not every shell expands a ~ in an argument.
 override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 DESTDIR ?=
+BUNDLE := $(if $(filter command line,$(origin NAME)),$(NAME),safetensors)
 SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),600)
 
 .PHONY: windows all demo screenshots build check test python tsan-python bench-python bench-eager bench-dataset bench-loaders asan msan tsan m32 s390x aarch64 conformance kill \
@@ -200,9 +201,10 @@ windows: setup-build
 	@tools/windows.sh
 
 bundle: setup-build
-	@python3 tools/bundle.py build/bundle $(if $(WITH),--with $(WITH)) $(if $(ALL_HOSTS),--all-hosts)
-	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/safetensors.c -o build/bundle/safetensors.o
-	@echo "build/bundle/safetensors.h build/bundle/safetensors.c"
+	@python3 tools/bundle.py build/bundle $(if $(WITH),--with $(WITH)) $(if $(ALL_HOSTS),--all-hosts) \
+	    --name $(BUNDLE)
+	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/$(BUNDLE).c -o build/bundle/$(BUNDLE).o
+	@echo "build/bundle/$(BUNDLE).h build/bundle/$(BUNDLE).c"
 
 deb: setup-build
 	@tools/setup.sh deb

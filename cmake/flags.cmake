@@ -1,6 +1,9 @@
 # Flags of every target, in one interface library.
 add_library(sft_flags INTERFACE)
 
+if(SFT_PREFIX)
+    target_compile_definitions(sft_flags INTERFACE SFT_PREFIX=${SFT_PREFIX})
+endif()
 if(WIN32)
     # printf as the C standard has it, also over msvcrt.dll.
     target_compile_definitions(sft_flags INTERFACE __USE_MINGW_ANSI_STDIO=1)

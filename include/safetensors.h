@@ -32,27 +32,40 @@
  *     a scan and a repair. A writer, a sink, a source, an edit and a run iterator belong to one
  *     thread at a time, unless its comment says otherwise.
  *   - Accessors cost O(1). Sizes and offsets are bytes, in uint64_t on every host. */
-#ifndef SAFETENSORS_H
-#define SAFETENSORS_H
+#ifndef SFT_SAFETENSORS_H
+#define SFT_SAFETENSORS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef SFT_PREFIX
+#include "safetensors_prefix.h"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(_WIN32) && defined(SFT_SHARED)
-#ifdef SFT_BUILDING
+/* What stands before every function. A program may define it itself. SFT_SHARED: the library is a
+ * shared one. SFT_STATIC_API: every function is local to the file that includes the two-file
+ * form's safetensors.c. SFT_PREFIX: sft_open is called SFT_PREFIX followed by sft_open, and so is
+ * every other function; library and program are compiled with the same prefix. docs/install.md
+ * says which of them a vendored copy needs. */
+#ifndef SFT_API
+#if defined(SFT_STATIC_API)
+#define SFT_API static
+#elif !defined(SFT_SHARED)
+#define SFT_API
+#elif defined(_WIN32) && defined(SFT_BUILDING)
 #define SFT_API __declspec(dllexport)
-#else
+#elif defined(_WIN32)
 #define SFT_API __declspec(dllimport)
-#endif
-#elif defined(__GNUC__) && !defined(_WIN32)
+#elif defined(__GNUC__)
 #define SFT_API __attribute__((visibility("default")))
 #else
 #define SFT_API
+#endif
 #endif
 
 #if defined(__GNUC__)

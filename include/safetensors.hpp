@@ -18,14 +18,17 @@
  *
  *     std::vector<float> w(6);
  *     safetensors::save("out.safetensors", { { "w", { 2, 3 }, w } }, { { "format", "pt" } }); */
-#ifndef SAFETENSORS_CPP_HPP
-#define SAFETENSORS_CPP_HPP
+#ifndef SFT_SAFETENSORS_HPP
+#define SFT_SAFETENSORS_HPP
 
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 201703L : __cplusplus < 201703L
 #error "safetensors.hpp needs C++17"
 #endif
 
 #include <safetensors.h>
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 
 #include <complex>
 #include <cstddef>

@@ -17,10 +17,13 @@
  * nibble of a byte, F6 is a little-endian stream of bits.
  *
  * STABLE (docs/abi.md). Conventions as in safetensors.h. */
-#ifndef SAFETENSORS_CONVERT_H
-#define SAFETENSORS_CONVERT_H
+#ifndef SFT_SAFETENSORS_CONVERT_H
+#define SFT_SAFETENSORS_CONVERT_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 #include "safetensors_set.h"
 
 #ifdef __cplusplus

@@ -13,10 +13,13 @@
  * is defined while that is so.
  *
  * Conventions as in safetensors.h. */
-#ifndef SAFETENSORS_DATASET_H
-#define SAFETENSORS_DATASET_H
+#ifndef SFT_SAFETENSORS_DATASET_H
+#define SFT_SAFETENSORS_DATASET_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 #include "safetensors_set.h"
 #include "safetensors_tree.h"
 

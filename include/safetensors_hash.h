@@ -31,10 +31,13 @@
  *
  * Conventions as in safetensors.h.
  */
-#ifndef SAFETENSORS_HASH_H
-#define SAFETENSORS_HASH_H
+#ifndef SFT_SAFETENSORS_HASH_H
+#define SFT_SAFETENSORS_HASH_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 #include "safetensors_set.h"
 
 #ifdef __cplusplus

@@ -15,10 +15,13 @@
  *
  * Conventions as in safetensors.h. An import is immutable once open; its sources may be read by
  * any number of threads. */
-#ifndef SAFETENSORS_IMPORT_H
-#define SAFETENSORS_IMPORT_H
+#ifndef SFT_SAFETENSORS_IMPORT_H
+#define SFT_SAFETENSORS_IMPORT_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 #include "safetensors_set.h"
 #include "safetensors_tree.h"
 

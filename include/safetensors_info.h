@@ -7,10 +7,13 @@
  *
  * Conventions as in safetensors.h.
  */
-#ifndef SAFETENSORS_INFO_H
-#define SAFETENSORS_INFO_H
+#ifndef SFT_SAFETENSORS_INFO_H
+#define SFT_SAFETENSORS_INFO_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 #include "safetensors_set.h"
 #include "safetensors_tree.h"
 

@@ -17,10 +17,13 @@
  * Conventions as in safetensors.h. A remote and its files may be used by any number of threads, but
  * not by a child of fork(), which opens a remote of its own and leaves its parent's as it is:
  * opening and reading through that one are SFT_BAD_ARGUMENT there. */
-#ifndef SAFETENSORS_REMOTE_H
-#define SAFETENSORS_REMOTE_H
+#ifndef SFT_SAFETENSORS_REMOTE_H
+#define SFT_SAFETENSORS_REMOTE_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,10 +4,13 @@
  *
  * STABLE (docs/abi.md). Conventions as in safetensors.h. A set, an index and a comparison are
  * immutable once open: any number of threads may use them at once. */
-#ifndef SAFETENSORS_SET_H
-#define SAFETENSORS_SET_H
+#ifndef SFT_SAFETENSORS_SET_H
+#define SFT_SAFETENSORS_SET_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,10 +12,13 @@
  * defined while that is so.
  *
  * Conventions as in safetensors.h. */
-#ifndef SAFETENSORS_STATS_H
-#define SAFETENSORS_STATS_H
+#ifndef SFT_SAFETENSORS_STATS_H
+#define SFT_SAFETENSORS_STATS_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

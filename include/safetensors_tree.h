@@ -6,10 +6,13 @@
  * defined while that is so.
  *
  * Conventions as in safetensors.h. A tree that has been filled is immutable. */
-#ifndef SAFETENSORS_TREE_H
-#define SAFETENSORS_TREE_H
+#ifndef SFT_SAFETENSORS_TREE_H
+#define SFT_SAFETENSORS_TREE_H
 
 #include "safetensors.h"
+#ifndef SFT_SAFETENSORS_H
+#error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

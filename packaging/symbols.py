@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write debian's symbols file from what the headers declare.
+"""Write debian's symbols file and include/safetensors_prefix.h from what the headers declare.
 
-usage: packaging/symbols.py [--check]     --check: only say whether the file is up to date
+usage: packaging/symbols.py [--check]     --check: only say whether both are up to date
 
 A stable function carries the version that introduced it: docs/abi.md promises that it stays as
 long as the soname. A program that calls an experimental function (dependency template 1) depends
@@ -19,6 +19,20 @@ import exports
 import source_archive
 
 NODE = "SAFETENSORS_0"
+PREFIX = os.path.join(ROOT, "include", "safetensors_prefix.h")
+PREFIX_HEAD = """/* Another name for every function: safetensors.h includes this if SFT_PREFIX is defined. With
+ * -DSFT_PREFIX=mine_ a program goes on writing sft_open, and what is compiled and linked is
+ * mine_sft_open. For two versions of the library in one program; see docs/install.md.
+ *
+ * STABLE (docs/abi.md). packaging/symbols.py writes this file. */
+#ifndef SFT_SAFETENSORS_PREFIX_H
+#define SFT_SAFETENSORS_PREFIX_H
+
+#define SFT_PREFIX_JOINED(prefix, name) prefix##name
+#define SFT_PREFIX_JOIN(prefix, name) SFT_PREFIX_JOINED(prefix, name)
+#define SFT_PREFIXED(name) SFT_PREFIX_JOIN(SFT_PREFIX, name)
+
+"""
 
 
 def soname():
@@ -29,9 +43,9 @@ def path():
     return os.path.join(ROOT, "packaging", "debian", f"libsafetensors{soname()}.symbols")
 
 
-def read():
+def read(name):
     try:
-        with open(path(), encoding="utf-8") as file:
+        with open(name, encoding="utf-8") as file:
             return file.read()
     except FileNotFoundError:
         return ""
@@ -51,7 +65,7 @@ def next_patch(version):
 def wanted():
     """The symbols file as it should be."""
     version, package = source_archive.version(), f"libsafetensors{soname()}"
-    stable, known = set(exports.declared(stable=True)), rows(read())
+    stable, known = set(exports.declared(stable=True)), rows(read(path()))
     out = [f"libsafetensors.so.{soname()} {package} #MINVER#\n",
            f"| {package} (>= {version}), {package} (<< {next_patch(version)}~)\n",
            "* Build-Depends-Package: libsafetensors-dev\n"]
@@ -62,15 +76,24 @@ def wanted():
     return "".join(out)
 
 
+def prefixed():
+    """The header that gives every function another name."""
+    return PREFIX_HEAD + "".join(f"#define {name} SFT_PREFIXED({name})\n"
+                                 for name in sorted(exports.declared())) + "\n#endif\n"
+
+
 def main():
-    if sys.argv[1:] == ["--check"]:
-        if read() != wanted():
-            sys.exit("symbols: packaging/debian is out of date: run packaging/symbols.py")
-    elif sys.argv[1:]:
+    files = {path(): wanted, PREFIX: prefixed}
+    if sys.argv[1:] not in ([], ["--check"]):
         raise SystemExit(__doc__)
-    else:
-        with open(path(), "w", encoding="utf-8") as file:
-            file.write(wanted())
+    for name, text in files.items():
+        if read(name) == text():
+            continue
+        if sys.argv[1:]:
+            sys.exit(f"symbols: {os.path.relpath(name, ROOT)} is out of date: run "
+                     "packaging/symbols.py")
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
-PREFIXES = ("sft_", "sfti_", "os_")
+PREFIXES = ("sft_", "sfti_")
 
 
 def declared(stable=False):
@@ -24,6 +24,12 @@ def declared(stable=False):
         for statement in re.findall(r"\bSFT_API\b([^;{]*)", text):
             names.append(re.search(r"\b(\w+)\s*\(", statement).group(1))
     return names
+
+
+def prefixed():
+    """Names of safetensors_prefix.h."""
+    with open(os.path.join(ROOT, "include", "safetensors_prefix.h"), encoding="utf-8") as file:
+        return re.findall(r"^#define (sft_\w+) SFT_PREFIXED\(\1\)$", file.read(), re.M)
 
 
 def symbols(*command):
@@ -56,6 +62,8 @@ def main():
     bad = [f"declared twice: {n}" for n in sorted(set(n for n in names if names.count(n) > 1))]
     bad += [f"declared, not exported: {n}" for n in sorted(set(names) - exported)]
     bad += [f"exported, not declared: {n}" for n in sorted(exported - set(names))]
+    bad += [f"safetensors_prefix.h: run packaging/symbols.py for {n}"
+            for n in sorted(set(names) ^ set(prefixed()))]
     bad += [f"not sft_: {n}" for n in sorted(n for n in names if not n.startswith("sft_"))]
 
     library = os.path.join(BUILD, "libsafetensors.a")

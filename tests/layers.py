@@ -16,6 +16,7 @@ CORE, SET, TREE = "safetensors.h", "safetensors_set.h", "safetensors_tree.h"
 PUBLIC = {CORE, SET, TREE, "safetensors_info.h", "safetensors_hash.h", "safetensors_convert.h",
           "safetensors_dataset.h", "safetensors_stats.h", "safetensors_import.h",
           "safetensors_read.h", "safetensors_remote.h", "safetensors.hpp"}
+PREFIX = "safetensors_prefix.h"  # which safetensors.h alone includes
 
 # Headers are included from these, so that a layer is called as its folder in them.
 ROOTS = ("src/core/", "src/model/", "src/", "include/")
@@ -106,7 +107,7 @@ FOLDED = ["src/formats"]  # and their sub-folders, too
 HOSTS = [("posix", "linux"), ("posix", "macos"), ("win32",)]
 HOST_FILE = re.compile(r"/os_([a-z0-9]+)[a-z0-9_]*\.[ch]$")
 CIRCLES = set()  # folders that still have circles: none
-HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h"}}
+HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h", PREFIX}}
 
 BANNED = {
     "": r"strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atoll|strtok|alloca|setjmp|longjmp",
@@ -175,7 +176,7 @@ def check_includes():
                     check(system is None or name in system, path, f"may not include <{name}>")
     for path in find("include/*.h"):
         name = os.path.basename(path)
-        allowed = HEADERS.get(name, HEADERS[CORE] | {CORE, SET, TREE})
+        allowed = HEADERS.get(name, HEADERS[CORE] - {PREFIX} | {CORE, SET, TREE})
         for _, other in includes(read(path)):
             check(other in allowed and other != name, path, f"may not include {other}")
 
@@ -401,7 +402,7 @@ def check_public():
     for path in find("include/*.h"):
         code = bare(read(path))
         for name in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code, re.M):
-            check(name.startswith(("SFT_", "SAFETENSORS_", "ARROW_")), path,
+            check(name.startswith(("SFT_", "ARROW_")) or path.endswith(PREFIX), path,
                   f"macro {name} has no prefix")
         for name in re.findall(r"^\}\s*(\w+)\s*;|^(?:struct|enum|union)\s+(\w+)", code, re.M):
             name = name[0] or name[1]

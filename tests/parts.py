@@ -84,7 +84,7 @@ def test_sizes(work, model):
     if not prefix:
         return
     found = headers(prefix)
-    check(found == ["", ".hpp", "hash", "info", "set", "tree"], f"small: installs {found}")
+    check(found == ["", ".hpp", "hash", "info", "prefix", "set", "tree"], f"small: installs {found}")
     for parts, limit in LIMITS:
         name = " + ".join(["open", *parts]).lower()
         program = os.path.join(work, "program")
@@ -106,7 +106,7 @@ def test_core(work, model):
     if not prefix:
         return
     found = headers(prefix)
-    check(found == ["", ".hpp", "tree"], f"core: installs {found}")
+    check(found == ["", ".hpp", "prefix", "tree"], f"core: installs {found}")
     program = os.path.join(work, "program")
     code, text = link(prefix, [], program)
     if not check(not code, "core: does not link", text):

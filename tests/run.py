@@ -113,6 +113,7 @@ SUITES = [
      "tests/dataset/run.py"),
     ("examples", "check test asan coverage", 300, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
+    ("vendoring", "test", 600, [PY, "tests/vendoring/run.py"], "tests/vendoring/run.py"),
     ("cpp", "test", 120, [PY, "tests/cpp/run.py"], "tests/cpp/run.py"),
     ("cpp-long", "long", 300, [PY, "tests/cpp/run.py", "--all"], "tests/cpp/run.py"),
     ("install", "test", 600, [PY, "tests/install/run.py"], "tests/install/run.py"),

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Make the two-file form: safetensors.h and safetensors.c.
 
-usage: tools/bundle.py FOLDER [--with PART,PART…] [--all-hosts] [--whole]
+usage: tools/bundle.py FOLDER [--with PART,PART…] [--name NAME] [--all-hosts] [--whole]
 
 By itself it opens, checks, reads and writes files. --with adds parts: edit (repair, too), set,
 convert, read, stats. --all-hosts adds the platform's files of Linux, macOS and Windows; without it
-there are those of the system that it is made on. --whole (for tests) puts in every file of these
-folders, not only what the functions of the header need.
+there are those of the system that it is made on. --name names the files other than safetensors.
+--whole (for tests) puts in every file of these folders, not only what the functions of the header
+need, and leaves internal functions global.
 
 The header holds the public headers one after another, without the sections of parts that are not
 there; the source holds every internal header where it is first included, then every source.
-Nothing is rewritten, so names that are local to a file must be unique among all of them
-(tests/layers.py)."""
+Names that are local to a file must be unique among all of them (tests/layers.py). What files
+share becomes static: the compiled form defines the functions of its header and nothing else."""
 import argparse
 import functools
 import glob
@@ -35,7 +36,7 @@ PARTS = {
 WITHOUT = {"edit": "without/edit.c", "set": "without/remote.c"}
 ALWAYS_WITHOUT = {"convert": "without/label.c"}
 SECTIONS = {"edit": ("Repair: an invalid file rewritten", "Editing")}  # of safetensors.h
-PUBLIC = ["safetensors.h", "safetensors_tree.h", "safetensors_set.h", "safetensors_convert.h",
+PUBLIC = ["safetensors_prefix.h", "safetensors.h", "safetensors_tree.h", "safetensors_set.h", "safetensors_convert.h",
           "safetensors_read.h", "safetensors_stats.h"]
 # Files of one host only: the condition of each, and the systems that build them.
 HOSTS = {"src/core/os/os_posix": ("!defined(_WIN32)", ("linux", "darwin")),
@@ -45,6 +46,10 @@ HOSTS = {"src/core/os/os_posix": ("!defined(_WIN32)", ("linux", "darwin")),
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>).*$')
 FEATURE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(_[A-Z_]*(?:SOURCE|BITS))\b(.*)$", re.M)
 WORD = re.compile(r"\bsfti?_\w+")
+SHARED_FUNCTION = re.compile(r"^(?!static\b|typedef\b|extern\b|return\b|else\b)"
+                             r"(?=[A-Za-z_][^;{}()=]*\bsfti_\w+\()", re.M)
+SHARED_DATA = re.compile(r"^(?:extern )?(?=const [^;{}()=]*\bsfti_\w+(?:\[[^\]]*\])*(?:;| =)"
+                         r"|\w+ \*const sfti_hook_\w+(?:;| =))", re.M)
 
 
 def read(path):
@@ -57,14 +62,15 @@ def banner(path):
 
 
 class Bundle:
-    def __init__(self, parts, all_hosts, whole):
+    def __init__(self, parts, all_hosts, whole, name):
         for part in list(parts):
             parts |= set(PARTS[part][2])
         self.parts = [part for part in PARTS if part in parts]
         self.all_hosts = all_hosts
         self.whole = whole
+        self.name = name
         self.trees = "set" in parts
-        wanted = {"safetensors.h"} | {h for part in parts for h in PARTS[part][1]}
+        wanted = {"safetensors_prefix.h", "safetensors.h"} | {h for part in parts for h in PARTS[part][1]}
         if self.trees:
             wanted.add("safetensors_tree.h")
         self.headers = [name for name in PUBLIC if name in wanted]
@@ -88,10 +94,20 @@ class Bundle:
     def public_header(self):
         out = [self.licence()]
         for name in self.headers:
-            lines = (line for line in self.public(name).splitlines(keepends=True)
-                     if not (INCLUDE.match(line) and INCLUDE.match(line).group(1) in PUBLIC))
-            out += [banner("include/" + name), *lines]
+            text = re.sub(r'#include "safetensors\w*\.h"\n(#ifndef.*?#endif\n)?', "",
+                          self.public(name), flags=re.S)
+            if name == "safetensors_prefix.h":
+                text = f"#ifdef SFT_PREFIX\n{self.prefixed(text)}#endif\n"
+            out += [banner("include/" + name), text]
         return "".join(out)
+
+    def prefixed(self, text):
+        """safetensors_prefix.h, of which only the names that are announced stay."""
+        announced = {found for name in self.headers
+                     for found in WORD.findall(layers.bare(self.public(name)))
+                     if name != "safetensors_prefix.h"}
+        return "".join(line for line in text.splitlines(keepends=True)
+                       if not line.startswith("#define sft_") or line.split()[1] in announced)
 
     def candidates(self):
         """The sources of the parts, in the order in which they stand; of one host only those
@@ -145,20 +161,58 @@ class Bundle:
                    '#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"\n#endif\n')
         # Nor are all functions of headers used.
         out.append("#ifdef __clang__\n"
-                   '#pragma clang diagnostic ignored "-Wunused-function"\n#endif\n')
-        out.append('#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n'
-                   '#include "safetensors.h"\n')
+                   '#pragma clang diagnostic ignored "-Wunused-function"\n'
+                   "#elif defined(__GNUC__)\n"
+                   '#pragma GCC diagnostic ignored "-Wunused-function"\n#endif\n')
+        # A shared library that this file is a part of exports none of these functions.
+        out.append("#ifndef SFT_BUILDING\n#define SFT_BUILDING\n#endif\n"
+                   "#if !defined(SFT_API) && !defined(SFT_SHARED) && !defined(SFT_STATIC_API) && "
+                   "\\\n    defined(__GNUC__) && !defined(_WIN32)\n"
+                   '#define SFT_API __attribute__((visibility("hidden")))\n#endif\n'
+                   f'#include "{self.name}.h"\n')
         seen = set()
         for path in files:
             if not host_condition(path):
-                paste(path, seen, out)
+                self.paste(path, seen, out)
                 continue
             # Its headers come first, each where it belongs, whichever file includes them first.
             for target in ours(path):
                 if target not in seen:
-                    paste_for_host(target, seen, out)
-            paste_for_host(path, seen, out)
+                    self.paste_for_host(target, seen, out)
+            self.paste_for_host(path, seen, out)
         return "".join(out)
+
+    def text_of(self, path):
+        """A file whose shared functions and data are static."""
+        text = read(path)
+        if self.whole:
+            return text
+        if path.endswith(".h"):  # a definition is as static as its first declaration
+            text = SHARED_FUNCTION.sub("static ", text)
+        return SHARED_DATA.sub("static ", text)
+
+    def paste(self, path, seen, out):
+        """Text of a file, its includes replaced by what they name, once each."""
+        seen.add(path)
+        out.append(banner(path))
+        for line in self.text_of(path).splitlines(keepends=True):
+            found = INCLUDE.match(line)
+            if FEATURE.match(line):
+                continue
+            if not found or found.group(2) and found.group(2) not in PUBLIC:
+                out.append(line)
+                continue
+            target = resolve(found.group(1) or found.group(2), os.path.dirname(path))
+            if not is_public(target) and target not in seen:
+                self.paste(target, seen, out)
+
+    def paste_for_host(self, path, seen, out):
+        condition = host_condition(path)
+        if condition:
+            out.append(f"#if {condition}\n")
+        self.paste(path, seen, out)
+        if condition:
+            out.append("#endif\n")
 
 
 def owners_of(code, owners):
@@ -206,33 +260,8 @@ def inline_code(path):
     return "\n".join(out)
 
 
-def paste(path, seen, out):
-    """Text of a file, its includes replaced by what they name, once each."""
-    seen.add(path)
-    out.append(banner(path))
-    for line in read(path).splitlines(keepends=True):
-        found = INCLUDE.match(line)
-        if FEATURE.match(line):
-            continue
-        if not found or found.group(2) and found.group(2) not in PUBLIC:
-            out.append(line)
-            continue
-        target = resolve(found.group(1) or found.group(2), os.path.dirname(path))
-        if not is_public(target) and target not in seen:
-            paste(target, seen, out)
-
-
 def host_condition(path):
     return next((row[0] for name, row in HOSTS.items() if path.startswith(name)), None)
-
-
-def paste_for_host(path, seen, out):
-    condition = host_condition(path)
-    if condition:
-        out.append(f"#if {condition}\n")
-    paste(path, seen, out)
-    if condition:
-        out.append("#endif\n")
 
 
 def main():
@@ -240,6 +269,7 @@ def main():
                                      .split("\n")[0])
     parser.add_argument("folder")
     parser.add_argument("--with", dest="parts", default="")
+    parser.add_argument("--name", default="safetensors")
     parser.add_argument("--all-hosts", action="store_true")
     parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
@@ -247,11 +277,10 @@ def main():
     if parts - set(PARTS):
         raise SystemExit(f"bundle: --with takes {', '.join(PARTS)}, "
                          f"not {', '.join(sorted(parts - set(PARTS)))}")
-    bundle = Bundle(parts, given.all_hosts, given.whole)
+    bundle = Bundle(parts, given.all_hosts, given.whole, given.name)
     os.makedirs(given.folder, exist_ok=True)
-    for name, text in (("safetensors.h", bundle.public_header()),
-                       ("safetensors.c", bundle.source())):
-        with open(os.path.join(given.folder, name), "w", encoding="utf-8") as file:
+    for name, text in ((".h", bundle.public_header()), (".c", bundle.source())):
+        with open(os.path.join(given.folder, given.name + name), "w", encoding="utf-8") as file:
             file.write(text)
 
 

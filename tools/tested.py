@@ -82,6 +82,8 @@ def page():
     if without:
         lines += ["No test of the library names %s.\n" % ", ".join("`%s`" % n for n in without)]
     for header, names in headers.items():
+        if not names:
+            continue
         lines += ["## %s\n" % os.path.basename(header),
                   "| function | %s |" % " | ".join(title for title, _ in KINDS),
                   "|---|%s" % ("---|" * len(KINDS))]

@@ -108,12 +108,13 @@ def everything_said(prefix, overview):
 
 def check_subproject(work):
     """Part of another build, by FetchContent: as the static library alone, which then has both
-    names and, installed, is found under them; zlib by find_package, as package managers have it."""
+    names and is not installed unless that is asked for; then it is found under both. zlib by
+    find_package, as package managers have it."""
     sub, prefix = os.path.join(work, "sub"), os.path.join(work, "static alone")
     os.mkdir(sub)
     with open(os.path.join(sub, "CMakeLists.txt"), "w", encoding="utf-8") as file:
         file.write("cmake_minimum_required(VERSION 3.22)\nproject(sub C)\n"
-                   "set(SFT_COMMAND OFF)\nset(SFT_SHARED OFF)\nset(SFT_ZLIB_PACKAGE ON)\n"
+                   "set(SFT_ZLIB_PACKAGE ON)\n"
                    "include(FetchContent)\n"
                    f"FetchContent_Declare(safetensors SOURCE_DIR {ROOT})\n"
                    "FetchContent_MakeAvailable(safetensors)\n"
@@ -122,9 +123,12 @@ def check_subproject(work):
     try_program("FetchContent", f"cmake -S '{sub}' -B '{sub}/build' -G Ninja && "
                 f"cmake --build '{sub}/build' --target consumer && '{sub}/build/consumer'")
     ok, text = sh(f"cmake --install '{sub}/build' --prefix '{prefix}'")
+    check(ok and not os.path.exists(prefix), "a part of another build installs nothing", text)
+    ok, text = sh(f"cmake -DSFT_INSTALL=ON '{sub}/build' && cmake --build '{sub}/build' && "
+                  f"cmake --install '{sub}/build' --prefix '{prefix}'")
     libraries = [name for name in installed(prefix) if "libsafetensors" in name]
     check(ok and [os.path.basename(name) for name in libraries] == ["libsafetensors.a"],
-          "SFT_SHARED=OFF installs the static library alone", text + str(libraries))
+          "SFT_INSTALL=ON installs the static library alone", text + str(libraries))
     build = (f"cmake -S '{HERE}' -B '{work}/alone' -G Ninja -DCMAKE_PREFIX_PATH='{prefix}' && "
              f"cmake --build '{work}/alone' && ")
     for kind in ("shared", "static"):

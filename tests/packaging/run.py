@@ -80,8 +80,8 @@ def check_debian():
 def check_symbols():
     """The symbols file is what the headers declare, what the library exports, and, where a symbol
     is stable, what the baseline of the ABI promises."""
-    rows = symbols.rows(symbols.read())
-    check(symbols.read() == symbols.wanted(), "symbols file: run packaging/symbols.py")
+    rows = symbols.rows(symbols.read(symbols.path()))
+    check(symbols.read(symbols.path()) == symbols.wanted(), "symbols: run packaging/symbols.py")
     exported = {name for name in exports.symbols(
         "nm", "-D", "--defined-only", os.path.join(exports.BUILD, "libsafetensors.so"))}
     check(set(rows) == exported, "symbols file and libsafetensors.so",

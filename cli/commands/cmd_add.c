@@ -135,18 +135,6 @@ static void run_add(cli *c, char **operands, size_t count) {
     cli_parts_free(&a.parts);
 }
 
-static const cli_option add_options[] = {
-    CLI_ON(0, "replace", replace, "replace tensors that exist"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example add_examples[] = {
-    { "safetensors add model.safetensors scale=scale.npy", "add a tensor named scale" },
-    { "safetensors add model.safetensors -o more.safetensors a=a.npy b=b.npy",
-      "FILE itself is not changed" },
-    { NULL, NULL },
-};
-
 const cli_command cli_add_command = {
     "add", "FILE NAME=x.npy...", "add tensors from NumPy files",
     "Rewrites the model with the arrays as additional tensors (of a dtype that safetensors has, "
@@ -158,8 +146,12 @@ const cli_command cli_add_command = {
     "theirs: the shard is written under a new name, then the index, then the old shard is "
     "removed unless another index in the folder names it. With -o the whole model becomes one "
     "file.",
-    add_examples,
-    { add_options, cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
+    CLI_EXAMPLES(
+        { "safetensors add model.safetensors scale=scale.npy", "add a tensor named scale" },
+        { "safetensors add model.safetensors -o more.safetensors a=a.npy b=b.npy",
+          "FILE itself is not changed" }),
+    { CLI_OPTIONS(CLI_ON(0, "replace", replace, "replace tensors that exist")),
+      cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "the tensors were added", NULL,
       "FILE or an array could not be read, the result could not be written, or a usage error" },

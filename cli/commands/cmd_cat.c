@@ -328,23 +328,6 @@ static void run_cat(cli *c, char **operands, size_t count) {
     cli_inputs_free(&inputs);
 }
 
-static const cli_option cat_options[] = {
-    { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
-      "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
-    CLI_ON(0, "to-terminal", terminal, "write binary output even to a terminal"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example cat_examples[] = {
-    { "safetensors cat model.safetensors lm_head.weight", "all values" },
-    { "safetensors cat model.safetensors \"w[0, :8]\"", "eight values of the first row" },
-    { "safetensors cat model.safetensors \"w[::-1, ..., -1]\"", "NumPy slice syntax" },
-    { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
-    { "safetensors cat hf://openai-community/gpt2/model.safetensors \"wte.weight[0]\"",
-      "of a URL, only the bytes asked for" },
-    { NULL, NULL },
-};
-
 const cli_command cli_cat_command = {
     "cat", "FILE TENSOR[SLICE]", "print a tensor, or a slice of it",
     "Reads only the bytes asked for. SLICE has the syntax of NumPy: integers, start:stop:step, "
@@ -353,9 +336,18 @@ const cli_command cli_cat_command = {
     "Text prints the last dimension on one line and a blank line between matrices. JSON gives "
     "nested arrays under \"values\" ([] if there are no elements), NaN and infinities as "
     "strings, complex numbers as pairs. Use --as raw for dtypes NumPy lacks.",
-    cat_examples,
-    { cat_options, cli_reading_options, cli_remote_options, cli_network_options,
-      cli_common_options },
+    CLI_EXAMPLES(
+        { "safetensors cat model.safetensors lm_head.weight", "all values" },
+        { "safetensors cat model.safetensors \"w[0, :8]\"", "eight values of the first row" },
+        { "safetensors cat model.safetensors \"w[::-1, ..., -1]\"", "NumPy slice syntax" },
+        { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
+        { "safetensors cat hf://openai-community/gpt2/model.safetensors \"wte.weight[0]\"",
+          "of a URL, only the bytes asked for" }),
+    { CLI_OPTIONS(
+        { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
+          "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
+        CLI_ON(0, "to-terminal", terminal, "write binary output even to a terminal")),
+      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
     { "the values were written", "no tensor has this name",
       "the model could not be read, or a usage error" },
     2, 2, run_cat, CLI_URLS_FIRST,

@@ -296,37 +296,6 @@ static void run_catalog(cli *c, char **operands, size_t count) {
     sfti_release(&c->alloc, run, sizeof *run);
 }
 
-static const cli_option catalog_options[] = {
-    CLI_ON('r', "recursive", recursive, "has no effect: folders are always searched recursively"),
-    CLI_TAKES(0, "title", "TITLE", title,
-      "title of the page; default: the names of the folders, or of the model"),
-    { 0, "embed", "KB", CLI_MAYBE, 0, offsetof(cli_settings, embed),
-      "put pictures of up to KB kilobytes (of 1024; default 64) into the page, which can then be "
-      "sent away; larger ones stay links" },
-    CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
-    CLI_TAKES(0, "hash", "LIST", hash,
-      "compute these digests, by which copies are found: names as for hash --algo, separated by "
-      "commas, or all"),
-    CLI_TAKES(0, "model", "FILE", model,
-      "a page about one model instead: its tensors as a tree and as a map"),
-    CLI_ON(0, "deep", deep,
-      "with --model: read all data, for statistics of each tensor and norms of LoRA modules"),
-    CLI_ON(0, "force", force, "overwrite an existing file"),
-    CLI_ON(0, "follow", follow, "replace the target of a symbolic link"),
-    CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example catalog_examples[] = {
-    { "safetensors catalog ~/models -o catalogue.html", "a page of all models in a tree" },
-    { "safetensors catalog ~/models -o catalogue.html --force", "bring the page up to date" },
-    { "safetensors catalog loras --embed -o loras.html", "with small pictures in the page" },
-    { "safetensors catalog ~/models --where kind=adapter --title LoRAs -o loras.html",
-      "only adapters" },
-    { "safetensors catalog --model model.safetensors -o model.html", "the tensors of one model" },
-    { NULL, NULL },
-};
-
 const cli_command cli_catalog_command = {
     "catalog", "[PATH...] -o OUT.html", "write a folder of models as one page for a browser",
     "Writes one HTML file that shows the models below folders as cards: previews, trigger words to "
@@ -347,10 +316,36 @@ const cli_command cli_catalog_command = {
     "--model writes a page about one model instead: tensors as a tree with their sizes and as a "
     "map, and with --deep the statistics of each, and for modules of a LoRA the Frobenius norm of "
     "their product times alpha / rank.",
-    catalog_examples,
-    { catalog_options, cli_unread_options, cli_output_options, cli_hash_run_options,
-      cli_online_options, cli_json_options, cli_reading_options, cli_remote_options,
-      cli_network_options, cli_common_options },
+    CLI_EXAMPLES(
+        { "safetensors catalog ~/models -o catalogue.html", "a page of all models in a tree" },
+        { "safetensors catalog ~/models -o catalogue.html --force", "bring the page up to date" },
+        { "safetensors catalog loras --embed -o loras.html", "with small pictures in the page" },
+        { "safetensors catalog ~/models --where kind=adapter --title LoRAs -o loras.html",
+          "only adapters" },
+        { "safetensors catalog --model model.safetensors -o model.html",
+          "the tensors of one model" }),
+    { CLI_OPTIONS(
+        CLI_ON('r', "recursive", recursive,
+          "has no effect: folders are always searched recursively"),
+        CLI_TAKES(0, "title", "TITLE", title,
+          "title of the page; default: the names of the folders, or of the model"),
+        { 0, "embed", "KB", CLI_MAYBE, 0, offsetof(cli_settings, embed),
+          "put pictures of up to KB kilobytes (of 1024; default 64) into the page, which can then "
+          "be sent away; larger ones stay links" },
+        CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+        CLI_TAKES(0, "hash", "LIST", hash,
+          "compute these digests, by which copies are found: names as for hash --algo, separated "
+          "by commas, or all"),
+        CLI_TAKES(0, "model", "FILE", model,
+          "a page about one model instead: its tensors as a tree and as a map"),
+        CLI_ON(0, "deep", deep,
+          "with --model: read all data, for statistics of each tensor and norms of LoRA modules"),
+        CLI_ON(0, "force", force, "overwrite an existing file"),
+        CLI_ON(0, "follow", follow, "replace the target of a symbolic link"),
+        CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result")),
+      cli_unread_options, cli_output_options, cli_hash_run_options, cli_online_options,
+      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "the page was written", "it was written, but a model that was named could not be read; no "
       "model matches --where", "the page was not written, or no model could be read, the server "
       "did not answer, or a usage error" },

@@ -212,32 +212,6 @@ static void run_diff(cli *c, char **operands, size_t count) {
     }
 }
 
-static const cli_option diff_options[] = {
-    CLI_TAKES(0, "atol", "NUMBER", atol,
-      "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes"),
-    CLI_TAKES(0, "rtol", "NUMBER", rtol, "see --atol"),
-    CLI_ON(0, "header", header_only, "names, dtypes, shapes and metadata only; reads no data"),
-    CLI_ON(0, "no-metadata", no_metadata, "ignore metadata"),
-    CLI_ON('v', "verbose", verbose,
-      "also report tensors that are equal within the tolerance, and the summary if nothing "
-      "differs"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example diff_examples[] = {
-    { "safetensors diff old.safetensors new.safetensors",
-      "silent, and exit status 0, if nothing differs" },
-    { "safetensors diff model.safetensors model.safetensors.index.json",
-      "is the merged file the same model as the shards?" },
-    { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
-      "ignore small differences" },
-    { "safetensors diff a.safetensors b.safetensors --match \"*.bias\"", "only the biases" },
-    { "safetensors diff --tsv a.safetensors b.safetensors | sort -t$'\\t' -gk12",
-      "the greatest differences last" },
-    { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" },
-    { NULL, NULL },
-};
-
 const cli_command cli_diff_command = {
     "diff", "A B", "compare two models",
     "Prints one line for each tensor that only B has (+), that only A has (-), or that differs "
@@ -256,8 +230,27 @@ const cli_command cli_diff_command = {
     "--tsv prints a row for each tensor that differs, then for each metadata key: the columns "
     "what (tensor or metadata), change (added, removed or changed), name, dtype and shape in A "
     "and in B, and the numbers named in the first paragraph, empty if values were not compared.",
-    diff_examples,
-    { diff_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
+    CLI_EXAMPLES(
+        { "safetensors diff old.safetensors new.safetensors",
+          "silent, and exit status 0, if nothing differs" },
+        { "safetensors diff model.safetensors model.safetensors.index.json",
+          "is the merged file the same model as the shards?" },
+        { "safetensors diff a.safetensors b.safetensors --atol 1e-6 --rtol 1e-3",
+          "ignore small differences" },
+        { "safetensors diff a.safetensors b.safetensors --match \"*.bias\"", "only the biases" },
+        { "safetensors diff --tsv a.safetensors b.safetensors | sort -t$'\\t' -gk12",
+          "the greatest differences last" },
+        { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" }),
+    { CLI_OPTIONS(
+        CLI_TAKES(0, "atol", "NUMBER", atol,
+          "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes"),
+        CLI_TAKES(0, "rtol", "NUMBER", rtol, "see --atol"),
+        CLI_ON(0, "header", header_only, "names, dtypes, shapes and metadata only; reads no data"),
+        CLI_ON(0, "no-metadata", no_metadata, "ignore metadata"),
+        CLI_ON('v', "verbose", verbose,
+          "also report tensors that are equal within the tolerance, and the summary if nothing "
+          "differs")),
+      cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "nothing differs (beyond the tolerance)", "something differs",
       "a model could not be read, or a usage error" },

@@ -444,13 +444,6 @@ static void run_dup(cli *c, char **operands, size_t count) {
     sfti_arena_free(&run.arena);
 }
 
-static const cli_example dup_examples[] = {
-    { "safetensors dup -r ~/models", "all duplicates in a tree" },
-    { "safetensors dup --json --cache ~/.hashes -r ~/models ~/downloads",
-      "for programs; fast the second time" },
-    { NULL, NULL },
-};
-
 const cli_command cli_dup_command = {
     "dup", "PATH...", "find duplicate models, even with different metadata",
     "Lists groups of models that are the same file, that have the same weights with different "
@@ -460,7 +453,10 @@ const cli_command cli_dup_command = {
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
     "compared as a file. Nothing is changed.",
-    dup_examples,
+    CLI_EXAMPLES(
+        { "safetensors dup -r ~/models", "all duplicates in a tree" },
+        { "safetensors dup --json --cache ~/.hashes -r ~/models ~/downloads",
+          "for programs; fast the second time" }),
     { cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },

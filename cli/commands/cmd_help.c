@@ -28,24 +28,16 @@ static void run_help(cli *c, char **operands, size_t count) {
     cli_fail_usage(c, &err);
 }
 
-static const cli_option help_options[] = {
-    CLI_ON('a', "all", longer, "list every command, with examples"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example help_examples[] = {
-    { "safetensors help", "the commands, by what they are for" },
-    { "safetensors help ls", "one command: examples, options, exit status" },
-    { "safetensors help dtypes", "the dtypes, and what other tools call them" },
-    { NULL, NULL },
-};
-
 const cli_command cli_help_command = {
     "help", "[COMMAND|dtypes]", "explain the commands",
     "Without a command, lists them. Prints the same text as COMMAND --help. help dtypes lists what "
     "--dtype takes.",
-    help_examples,
-    { cli_common_options, help_options, NULL },
+    CLI_EXAMPLES(
+        { "safetensors help", "the commands, by what they are for" },
+        { "safetensors help ls", "one command: examples, options, exit status" },
+        { "safetensors help dtypes", "the dtypes, and what other tools call them" }),
+    { cli_common_options,
+      CLI_OPTIONS(CLI_ON('a', "all", longer, "list every command, with examples")) },
     { "the text was printed", NULL, "there is no such command" },
     0, 1, run_help, CLI_URLS_OWN,
 };

@@ -63,14 +63,6 @@ static void run_merge(cli *c, char **operands, size_t count) {
     cli_parts_free(&parts);
 }
 
-static const cli_example merge_examples[] = {
-    { "safetensors merge model.safetensors.index.json -o model.safetensors",
-      "the shards of a model, in one file" },
-    { "safetensors merge unet.safetensors vae.safetensors -o all.safetensors",
-      "the tensors of both" },
-    { NULL, NULL },
-};
-
 const cli_command cli_merge_command = {
     "merge", "IN... -o OUT", "merge shards or several files into one file",
     "Writes all tensors of all inputs to one file, byte for byte, in the order of the official "
@@ -80,7 +72,11 @@ const cli_command cli_merge_command = {
     "layers (_quantization_metadata) are an error. Digests of the old data "
     "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "OUT is written atomically.",
-    merge_examples,
+    CLI_EXAMPLES(
+        { "safetensors merge model.safetensors.index.json -o model.safetensors",
+          "the shards of a model, in one file" },
+        { "safetensors merge unet.safetensors vae.safetensors -o all.safetensors",
+          "the tensors of both" }),
     { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written", NULL,

@@ -70,22 +70,6 @@ static void run_put(cli *c, char **operands, size_t count) {
     sfti_arena_free(&arena);
 }
 
-static const cli_example put_examples[] = {
-    { "safetensors put model.safetensors bias < bias.bin",
-      "the exact number of bytes of the tensor" },
-    { "safetensors put --safe model.safetensors bias < bias.bin",
-      "readers with the file open keep the old one" },
-    { "safetensors cat --as raw a.safetensors w | safetensors put b.safetensors w",
-      "copy a tensor from one model to another" },
-    { NULL, NULL },
-};
-
-static const cli_option put_options[] = {
-    CLI_ON(0, "safe", safe,
-      "write a new file and rename it over the old one, even if the bytes would fit in place"),
-    CLI_OPTIONS_END,
-};
-
 const cli_command cli_put_command = {
     "put", "FILE TENSOR", "replace a tensor's bytes from standard input",
     "Reads exactly as many bytes as the tensor has, as stored: packed, little-endian. Fewer or "
@@ -98,9 +82,18 @@ const cli_command cli_put_command = {
     "For a model with an index, only the file that holds the tensor is written. The header, mode "
     "and all other bytes are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
     "modelspec.hash_*) are dropped from the metadata.",
-    put_examples,
-    { put_options, cli_output_path_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_common_options, NULL },
+    CLI_EXAMPLES(
+        { "safetensors put model.safetensors bias < bias.bin",
+          "the exact number of bytes of the tensor" },
+        { "safetensors put --safe model.safetensors bias < bias.bin",
+          "readers with the file open keep the old one" },
+        { "safetensors cat --as raw a.safetensors w | safetensors put b.safetensors w",
+          "copy a tensor from one model to another" }),
+    { CLI_OPTIONS(
+        CLI_ON(0, "safe", safe,
+          "write a new file and rename it over the old one, even if the bytes would fit in place")),
+      cli_output_path_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_common_options },
     { "the bytes were replaced", "no tensor has this name",
       "FILE could not be read or written, or a usage error" },
     2, 2, run_put, CLI_URLS_NONE,

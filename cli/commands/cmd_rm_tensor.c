@@ -2,14 +2,6 @@
 #include "commands/commands.h"
 #include "support/remote.h"
 
-static const cli_example rm_tensor_examples[] = {
-    { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",
-      "remove two tensors" },
-    { "safetensors rm-tensor model.safetensors -o lean.safetensors \"extra[0]\"",
-      "FILE itself is not changed; names are literal" },
-    { NULL, NULL },
-};
-
 const cli_command cli_rm_tensor_command = {
     "rm-tensor", "FILE TENSOR...", "remove tensors from a model",
     "Tensors are given by their whole names; if one of them does not exist, nothing is done. "
@@ -20,7 +12,11 @@ const cli_command cli_rm_tensor_command = {
     "the index, then the old shards are removed unless another index in the folder names them. "
     "With -o, OUT is one file if it ends in .safetensors or .sft; otherwise a new or empty "
     "folder.",
-    rm_tensor_examples,
+    CLI_EXAMPLES(
+        { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",
+          "remove two tensors" },
+        { "safetensors rm-tensor model.safetensors -o lean.safetensors \"extra[0]\"",
+          "FILE itself is not changed; names are literal" }),
     { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "the tensors were removed",

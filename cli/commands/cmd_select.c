@@ -115,24 +115,6 @@ void cli_select_without(cli *c, char **operands, size_t count) {
     cli_write_each(c, operands, 1, run_selection, &s);
 }
 
-static const cli_option select_options[] = {
-    CLI_TAKES_MANY('k', "keep", "GLOB", keep, "only tensors whose name matches; may be repeated"),
-    CLI_TAKES_MANY('d', "drop", "GLOB", drop, "no tensors whose name matches; may be repeated"),
-    CLI_ON(0, "copy", copy, "with -o: write OUT even if all tensors stay"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example select_examples[] = {
-    { "safetensors select model.safetensors -o text.safetensors --keep \"text_model.*\"",
-      "only the text encoder" },
-    { "safetensors select model.safetensors --in-place --drop \"vae.*\"", "remove the VAE" },
-    { "safetensors select model.safetensors -o lean.safetensors --drop \"*.ema\" --drop \"*_ema\"",
-      "without weights that only training needs" },
-    { "safetensors select hf://Qwen/Qwen3-4B -o layer0.safetensors --keep \"model.layers.0.*\"",
-      "one layer of a repository; nothing else is downloaded" },
-    { NULL, NULL },
-};
-
 const cli_command cli_select_command = {
     "select", "IN... -o OUT|--in-place", "keep or drop some of the tensors of a model",
     "A tensor is kept if its name matches one of --keep (all match if there is none) and none of "
@@ -145,10 +127,23 @@ const cli_command cli_select_command = {
     "removed unless another index in the folder names them.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A model that keeps all its tensors is not written unless --copy is given or IN is a URL.",
-    select_examples,
-    { select_options, cli_input_options, cli_in_place_options, cli_output_options,
-      cli_writing_options, cli_json_options, cli_reading_options, cli_remote_options,
-      cli_network_options, cli_common_options },
+    CLI_EXAMPLES(
+        { "safetensors select model.safetensors -o text.safetensors --keep \"text_model.*\"",
+          "only the text encoder" },
+        { "safetensors select model.safetensors --in-place --drop \"vae.*\"", "remove the VAE" },
+        { "safetensors select model.safetensors -o lean.safetensors --drop \"*.ema\" --drop "
+          "\"*_ema\"",
+          "without weights that only training needs" },
+        { "safetensors select hf://Qwen/Qwen3-4B -o layer0.safetensors --keep \"model.layers.0.*\"",
+          "one layer of a repository; nothing else is downloaded" }),
+    { CLI_OPTIONS(
+        CLI_TAKES_MANY('k', "keep", "GLOB", keep,
+          "only tensors whose name matches; may be repeated"),
+        CLI_TAKES_MANY('d', "drop", "GLOB", drop, "no tensors whose name matches; may be repeated"),
+        CLI_ON(0, "copy", copy, "with -o: write OUT even if all tensors stay")),
+      cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,
+      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "OUT was written", "no tensor is left; nothing was written",
       "IN could not be read, OUT could not be written, or a usage error" },
     1, SIZE_MAX, run_select, CLI_URLS_COPY,

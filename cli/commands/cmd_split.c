@@ -37,35 +37,6 @@ static void run_split(cli *c, char **operands, size_t count) {
     cli_parts_free(&parts);
 }
 
-static const cli_option split_options[] = {
-    CLI_TAKES(0, "max-size", "SIZE", max_size,
-      "maximum bytes of tensors in a shard: 5GB (the default), 500MiB; a larger tensor gets a "
-      "shard of its own"),
-    CLI_TAKES(0, "count", "N", count, "write this many shards of about equal size instead"),
-    CLI_TAKES(0, "name", "STEM", stem, "how the file names begin (default: model)"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_option split_writing[] = {
-    CLI_TAKES('o', "output", "DIR", output, "the folder for shards and index, new or empty"),
-    CLI_ON(0, "dry-run", dry_run, "print what would be done; write nothing"),
-    CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
-    CLI_ON(0, "keep-mtime", keep_mtime,
-      "give each file the modification time of the file its tensors come from"),
-    CLI_ON(0, "in-place-unsafe", in_place_unsafe,
-      "for file systems that cannot rename (mounted object stores): write each file under its "
-      "final name; a crash may leave a partial one"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example split_examples[] = {
-    { "safetensors split model.safetensors -o model", "shards of at most 5 GB" },
-    { "safetensors split model.safetensors -o model --count 4", "four shards" },
-    { "safetensors split model.safetensors -o model --max-size 500MB --dry-run",
-      "which files would be written?" },
-    { NULL, NULL },
-};
-
 const cli_command cli_split_command = {
     "split", "IN -o DIR", "split a model into shards with an index",
     "Writes shards and their index into DIR, with the names that transformers uses: "
@@ -76,9 +47,27 @@ const cli_command cli_split_command = {
     "model.safetensors without an index. IN may itself be an index.\n"
     "DIR must be new or empty. The index is written last: if it exists, all shards do. After a "
     "failure or an interruption nothing is left.",
-    split_examples,
-    { split_options, split_writing, cli_json_options, cli_reading_options, cli_remote_options,
-      cli_network_options, cli_common_options },
+    CLI_EXAMPLES(
+        { "safetensors split model.safetensors -o model", "shards of at most 5 GB" },
+        { "safetensors split model.safetensors -o model --count 4", "four shards" },
+        { "safetensors split model.safetensors -o model --max-size 500MB --dry-run",
+          "which files would be written?" }),
+    { CLI_OPTIONS(
+        CLI_TAKES(0, "max-size", "SIZE", max_size,
+          "maximum bytes of tensors in a shard: 5GB (the default), 500MiB; a larger tensor gets a "
+          "shard of its own"),
+        CLI_TAKES(0, "count", "N", count, "write this many shards of about equal size instead"),
+        CLI_TAKES(0, "name", "STEM", stem, "how the file names begin (default: model)"),
+        CLI_TAKES('o', "output", "DIR", output, "the folder for shards and index, new or empty"),
+        CLI_ON(0, "dry-run", dry_run, "print what would be done; write nothing"),
+        CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
+        CLI_ON(0, "keep-mtime", keep_mtime,
+          "give each file the modification time of the file its tensors come from"),
+        CLI_ON(0, "in-place-unsafe", in_place_unsafe,
+          "for file systems that cannot rename (mounted object stores): write each file under its "
+          "final name; a crash may leave a partial one")),
+      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "shards and index were written", NULL,
       "IN could not be read, DIR could not be written, or a usage error" },
     1, 1, run_split, CLI_URLS_COPY,

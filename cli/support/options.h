@@ -92,12 +92,16 @@ typedef struct cli_option {
 #define CLI_TAKES_MANY(letter, name, value, field, help)                                         \
     { letter, name, value, CLI_MANY, 0, offsetof(cli_settings, field), help }
 #define CLI_OPTIONS_END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
+/* A table of rows where the command names it. */
+#define CLI_OPTIONS(...) (const cli_option[]){ __VA_ARGS__, CLI_OPTIONS_END }
 
 #define CLI_TABLES_MOST 12
 
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */
 } cli_example;
+
+#define CLI_EXAMPLES(...) (const cli_example[]){ __VA_ARGS__, { NULL, NULL } }
 
 struct cli;
 

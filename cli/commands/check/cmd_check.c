@@ -81,24 +81,6 @@ static void run_check(cli *c, char **operands, size_t count) {
     cli_passed_line(c, &c->err);
 }
 
-static const cli_option check_options[] = {
-    CLI_ON(0, "deep", deep, "also read every value and count NaN and infinities"),
-    CLI_ON(0, "explain", explain,
-      "print for each file every finding, the rule it breaks and what to do, with notes on "
-      "alignment, order and other formats hidden inside"),
-    CLI_ON('v', "verbose", verbose, "of another format: list all that would be left out"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example check_examples[] = {
-    { "safetensors check model.safetensors", "silent if valid" },
-    { "safetensors check -r ~/models", "one line per invalid file in a tree" },
-    { "safetensors check --explain model.safetensors", "every finding, with its rule" },
-    { "safetensors check --level strict *.safetensors", "by the letter of the specification" },
-    { "safetensors check --deep model.safetensors", "NaN and infinities too" },
-    { NULL, NULL },
-};
-
 const cli_command cli_check_command = {
     "check", "PATH...", "check that models are valid; silent if they are",
     "Checks every rule of the format that a reader relies on: the lengths, the header's JSON, "
@@ -119,8 +101,19 @@ const cli_command cli_check_command = {
     "that no data was read. With --deep it is, all of it.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
-    check_examples,
-    { check_options, cli_input_options, cli_json_options, cli_reading_options, cli_remote_options,
+    CLI_EXAMPLES(
+        { "safetensors check model.safetensors", "silent if valid" },
+        { "safetensors check -r ~/models", "one line per invalid file in a tree" },
+        { "safetensors check --explain model.safetensors", "every finding, with its rule" },
+        { "safetensors check --level strict *.safetensors", "by the letter of the specification" },
+        { "safetensors check --deep model.safetensors", "NaN and infinities too" }),
+    { CLI_OPTIONS(
+        CLI_ON(0, "deep", deep, "also read every value and count NaN and infinities"),
+        CLI_ON(0, "explain", explain,
+          "print for each file every finding, the rule it breaks and what to do, with notes on "
+          "alignment, order and other formats hidden inside"),
+        CLI_ON('v', "verbose", verbose, "of another format: list all that would be left out")),
+      cli_input_options, cli_json_options, cli_reading_options, cli_remote_options,
       cli_network_options, cli_common_options },
     { "every model is valid", "a model is not valid, or --deep found NaN or infinities",
       "a model could not be read, or a usage error" },

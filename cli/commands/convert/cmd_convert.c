@@ -377,48 +377,6 @@ static void run_convert(cli *c, char **operands, size_t count) {
     cli_write_each(c, operands, count, convert_one, &run);
 }
 
-static const cli_option convert_options[] = {
-    CLI_TAKES('d', "dtype", "DTYPE", dtype,
-      "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP),
-    CLI_ON(0, "dequantize", dequantize,
-      "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by default "
-      "as BF16; drop their scales and declarations and leave all other tensors alone"),
-    CLI_ON(0, "cast-scaled", cast_scaled,
-      "cast tensors with a scale, and the scales, too: their values then mean nothing"),
-    CLI_ON(0, "lossy", lossy,
-      "cast an adapter to 8 bits or fewer, too, in which many of its values become zero; with "
-      "--match also scalars"),
-    CLI_ON(0, "saturate", saturate,
-      "clamp values that are too large to the greatest value; NaN becomes 0 in integers"),
-    CLI_TAKES(0, "threads", "N", threads,
-      "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
-      "one per processor"),
-    CLI_ON(0, "copy", copy, "with -o: write OUT even if no tensor is cast"),
-    CLI_ON(0, "opaque", opaque,
-      "to .npz: write BF16 and 8-bit floats, which NumPy lacks, as bytes without a type, as it "
-      "saves arrays of ml_dtypes"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example convert_examples[] = {
-    { "safetensors convert model.ckpt -o model.safetensors",
-      "from PyTorch, GGUF, ONNX, NumPy, Flax, Paddle or TensorFlow; nothing of it is run" },
-    { "safetensors convert training.ckpt --list", "which branches does it have?" },
-    { "safetensors convert model.safetensors -o half.safetensors --dtype BF16", "half the bytes" },
-    { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
-      "\"*.mlp.*.weight\"",
-      "some tensors only" },
-    { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
-      "values instead of scaled F8, MXFP4, GPTQ or AWQ" },
-    { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
-      "a sharded model, into a new folder" },
-    { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
-    { "safetensors convert model.safetensors -o model.npz", "for numpy.load; or -o model.pt" },
-    { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
-      "how large would it be?" },
-    { NULL, NULL },
-};
-
 const cli_command cli_convert_command = {
     "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
     "convert a model to another dtype or format",
@@ -454,10 +412,46 @@ const cli_command cli_convert_command = {
     "which '_' takes the place of what cannot stand in names on every system (nul, x:y). "
     "A model in which no tensor is cast is not written unless --copy is given "
     "or IN is a URL.",
-    convert_examples,
-    { convert_options, cli_import_options_table, cli_match_options, cli_input_options,
-      cli_in_place_options, cli_output_options, cli_writing_options, cli_json_options,
-      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
+    CLI_EXAMPLES(
+        { "safetensors convert model.ckpt -o model.safetensors",
+          "from PyTorch, GGUF, ONNX, NumPy, Flax, Paddle or TensorFlow; nothing of it is run" },
+        { "safetensors convert training.ckpt --list", "which branches does it have?" },
+        { "safetensors convert model.safetensors -o half.safetensors --dtype BF16",
+          "half the bytes" },
+        { "safetensors convert model.safetensors -o small.safetensors --dtype F8_E4M3 --match "
+          "\"*.mlp.*.weight\"",
+          "some tensors only" },
+        { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
+          "values instead of scaled F8, MXFP4, GPTQ or AWQ" },
+        { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
+          "a sharded model, into a new folder" },
+        { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
+        { "safetensors convert model.safetensors -o model.npz", "for numpy.load; or -o model.pt" },
+        { "safetensors convert model.safetensors -o half.safetensors --dtype F16 --dry-run",
+          "how large would it be?" }),
+    { CLI_OPTIONS(
+        CLI_TAKES('d', "dtype", "DTYPE", dtype,
+          "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP),
+        CLI_ON(0, "dequantize", dequantize,
+          "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by "
+          "default as BF16; drop their scales and declarations and leave all other tensors alone"),
+        CLI_ON(0, "cast-scaled", cast_scaled,
+          "cast tensors with a scale, and the scales, too: their values then mean nothing"),
+        CLI_ON(0, "lossy", lossy,
+          "cast an adapter to 8 bits or fewer, too, in which many of its values become zero; with "
+          "--match also scalars"),
+        CLI_ON(0, "saturate", saturate,
+          "clamp values that are too large to the greatest value; NaN becomes 0 in integers"),
+        CLI_TAKES(0, "threads", "N", threads,
+          "threads that read and convert while one writes, which is seldom faster; default 1, 0: "
+          "one per processor"),
+        CLI_ON(0, "copy", copy, "with -o: write OUT even if no tensor is cast"),
+        CLI_ON(0, "opaque", opaque,
+          "to .npz: write BF16 and 8-bit floats, which NumPy lacks, as bytes without a type, as it "
+          "saves arrays of ml_dtypes")),
+      cli_import_options_table, cli_match_options, cli_input_options, cli_in_place_options,
+      cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
+      cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
       "--match found no tensor, a model in another format breaks a rule of it or holds what "
       "safetensors does not, the format of OUT lacks a dtype, or the values of a quantised tensor "

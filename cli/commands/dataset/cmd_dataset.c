@@ -235,33 +235,6 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     if (!verb->result && cli_is_matching(&c->set) && c->matched == 0) cli_status(c, CLI_NO);
 }
 
-static const cli_option dataset_options[] = {
-    CLI_ON(0, "deep", deep, "verify: read every byte and compare the digests"),
-    CLI_ON(0, "delete", remove, "gc: remove what is listed"),
-    CLI_TAKES(0, "grace", "AGE", grace,
-      "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)"),
-    CLI_TAKES(0, "target", "SIZE", target,
-      "compact: merge neighbouring shards smaller than this (300MB, 1GiB)"),
-    CLI_TAKES(0, "manifest", "FORM", manifest,
-      "compact: store the list of shards whole or in segments (default: as it is)"),
-    CLI_ON(0, "dry-run", dry_run, "compact: print what would be done; write nothing"),
-    CLI_ON(0, "no-sync", no_sync,
-      "compact: do not fsync; a power failure may then lose the result"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example dataset_examples[] = {
-    { "safetensors dataset info out/", "samples, shards, columns" },
-    { "safetensors dataset verify --deep out/", "is every byte as written?" },
-    { "safetensors dataset ls --match \"user_42__*\" out/", "which shard holds a tensor" },
-    { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
-    { "safetensors dataset compact --target 300MB --dry-run out/",
-      "which shards would be merged?" },
-    { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
-    { "safetensors dataset compact --manifest segments out/", "for frequent appends" },
-    { NULL, NULL },
-};
-
 const cli_command cli_dataset_command = {
     "dataset", "info|verify|ls|gc|compact DIR...",
     "inspect and maintain a dataset: shards with a manifest",
@@ -279,9 +252,29 @@ const cli_command cli_dataset_command = {
     "is then left out. It also merges the segments of a manifest; --manifest segments stores the "
     "list of shards in segments, so that an append need not rewrite it, and --manifest whole as "
     "one list, which the Scala connector reads.",
-    dataset_examples,
-    { dataset_options, cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
-      cli_common_options, NULL },
+    CLI_EXAMPLES(
+        { "safetensors dataset info out/", "samples, shards, columns" },
+        { "safetensors dataset verify --deep out/", "is every byte as written?" },
+        { "safetensors dataset ls --match \"user_42__*\" out/", "which shard holds a tensor" },
+        { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
+        { "safetensors dataset compact --target 300MB --dry-run out/",
+          "which shards would be merged?" },
+        { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
+        { "safetensors dataset compact --manifest segments out/", "for frequent appends" }),
+    { CLI_OPTIONS(
+        CLI_ON(0, "deep", deep, "verify: read every byte and compare the digests"),
+        CLI_ON(0, "delete", remove, "gc: remove what is listed"),
+        CLI_TAKES(0, "grace", "AGE", grace,
+          "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)"),
+        CLI_TAKES(0, "target", "SIZE", target,
+          "compact: merge neighbouring shards smaller than this (300MB, 1GiB)"),
+        CLI_TAKES(0, "manifest", "FORM", manifest,
+          "compact: store the list of shards whole or in segments (default: as it is)"),
+        CLI_ON(0, "dry-run", dry_run, "compact: print what would be done; write nothing"),
+        CLI_ON(0, "no-sync", no_sync,
+          "compact: do not fsync; a power failure may then lose the result")),
+      cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
+      cli_common_options },
     { "done; verify: the dataset is intact",
       "verify found something wrong, or --match found nothing",
       "a dataset could not be read or written, or a usage error" },

@@ -304,31 +304,6 @@ static void run_find(cli *c, char **operands, size_t count) {
     if (run.found == 0) cli_status(c, CLI_NO);
 }
 
-static const cli_option find_options[] = {
-    CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
-    CLI_TAKES(0, "fits", "FILE", fits,
-      "only models that FILE can be used with: adapters of a checkpoint, or the reverse"),
-    CLI_ON('a', "all", all, "with --fits: also those that do not fit, or of which it is not known"),
-    CLI_ON(0, "compute", compute, "hash models that recorded and cached digests do not find"),
-    CLI_ON('l', "list", paths_only, "print only paths"),
-    CLI_ON('0', "null", nul, "print only paths, each followed by a NUL byte, for xargs -0"),
-    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
-      "a table, values separated by tabs" },
-    CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example find_examples[] = {
-    { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
-    { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
-      "even if no file records it" },
-    { "safetensors find neon -r ~/models", "by a word in name, trigger words, tags, base model" },
-    { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
-    { "safetensors find --fits checkpoint.safetensors -r ~/models/loras",
-      "adapters for a checkpoint, best first" },
-    { NULL, NULL },
-};
-
 const cli_command cli_find_command = {
     "find", "[HEX|WORD] PATH...", "find models by hash, word, fact or what they fit",
     "Eight or more hexadecimal digits are the beginning of a hash. Models are found by any hash "
@@ -349,8 +324,28 @@ const cli_command cli_find_command = {
     "unknown and no. It compares architectures, base models, predictions, variants, recorded "
     "digests of "
     "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
-    find_examples,
-    { find_options, cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
+    CLI_EXAMPLES(
+        { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
+        { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
+          "even if no file records it" },
+        { "safetensors find neon -r ~/models",
+          "by a word in name, trigger words, tags, base model" },
+        { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
+        { "safetensors find --fits checkpoint.safetensors -r ~/models/loras",
+          "adapters for a checkpoint, best first" }),
+    { CLI_OPTIONS(
+        CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+        CLI_TAKES(0, "fits", "FILE", fits,
+          "only models that FILE can be used with: adapters of a checkpoint, or the reverse"),
+        CLI_ON('a', "all", all,
+          "with --fits: also those that do not fit, or of which it is not known"),
+        CLI_ON(0, "compute", compute, "hash models that recorded and cached digests do not find"),
+        CLI_ON('l', "list", paths_only, "print only paths"),
+        CLI_ON('0', "null", nul, "print only paths, each followed by a NUL byte, for xargs -0"),
+        { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+          "a table, values separated by tabs" },
+        CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP)),
+      cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
     { "a model was found", "no model was found",
       CLI_UNREAD_STATUS ", or a usage error" },

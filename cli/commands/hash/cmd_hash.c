@@ -315,32 +315,6 @@ static void run_hash(cli *c, char **operands, size_t count) {
     cli_hash_run_end(&run.hashing);
 }
 
-static const cli_option hash_options[] = {
-    CLI_TAKES_MANY(0, "algo", "LIST", algo,
-      "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
-      "crc32, crc32_civitai, blake3, content, separated by commas, or all"),
-    CLI_TAKES('c', "check", "FILE", sums,
-      "compare with the lines of this file (- is standard input), in the format of hash or "
-      "sha256sum"),
-    CLI_ON(0, "quiet", quiet, "with -c: no line for what matches"),
-    CLI_ON(0, "status", status_only,
-      "with -c: print no line for any digest, only set the exit status"),
-    CLI_ON(0, "read", read,
-      "of URLs: read the whole file and compute, rather than show what the server claims"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example hash_examples[] = {
-    { "safetensors hash model.safetensors", "the output of sha256sum" },
-    { "safetensors hash --algo sha256,autov3 *.safetensors", "the digests CivitAI uses" },
-    { "safetensors hash --algo content model.safetensors.index.json",
-      "independent of how the model is split into files" },
-    { "safetensors hash -r ~/models > sums; safetensors hash -c sums", "has anything changed?" },
-    { "safetensors hash --algo all --json --cache ~/.hashes ~/models",
-      "all digests, cached for the next run" },
-    { NULL, NULL },
-};
-
 const cli_command cli_hash_command = {
     "hash", "PATH...", "compute digests: SHA-256, AutoV1 to AutoV3, BLAKE3 and so on",
     "Computes all digests in one pass over the bytes, several files at a time. One algorithm is "
@@ -357,8 +331,28 @@ const cli_command cli_hash_command = {
     "file itself, except for content. A bare HEX of 64, 12 or 10 digits is sha256, autov3 or "
     "autov2, any other is of the kind that --algo names. Unreadable lines are reported and change "
     "the exit status only if there are no others. Files are read even if --cache knows them.",
-    hash_examples,
-    { hash_options, cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
+    CLI_EXAMPLES(
+        { "safetensors hash model.safetensors", "the output of sha256sum" },
+        { "safetensors hash --algo sha256,autov3 *.safetensors", "the digests CivitAI uses" },
+        { "safetensors hash --algo content model.safetensors.index.json",
+          "independent of how the model is split into files" },
+        { "safetensors hash -r ~/models > sums; safetensors hash -c sums",
+          "has anything changed?" },
+        { "safetensors hash --algo all --json --cache ~/.hashes ~/models",
+          "all digests, cached for the next run" }),
+    { CLI_OPTIONS(
+        CLI_TAKES_MANY(0, "algo", "LIST", algo,
+          "sha256 (the default), autov1, autov1_civitai, autov2, autov3, sshs_model, sshs_legacy, "
+          "crc32, crc32_civitai, blake3, content, separated by commas, or all"),
+        CLI_TAKES('c', "check", "FILE", sums,
+          "compare with the lines of this file (- is standard input), in the format of hash or "
+          "sha256sum"),
+        CLI_ON(0, "quiet", quiet, "with -c: no line for what matches"),
+        CLI_ON(0, "status", status_only,
+          "with -c: print no line for any digest, only set the exit status"),
+        CLI_ON(0, "read", read,
+          "of URLs: read the whole file and compute, rather than show what the server claims")),
+      cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "every digest was computed, and with -c matches",
       "a digest differs (-c), or a file has none of that kind",

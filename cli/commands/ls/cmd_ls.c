@@ -317,52 +317,6 @@ static void run_ls(cli *c, char **operands, size_t count) {
     if ((cli_is_matching(&c->set) || c->set.dtype) && c->matched == 0) cli_status(c, CLI_NO);
 }
 
-static const cli_option ls_options[] = {
-    CLI_ON('v', "verbose", verbose,
-      "also show sizes in bytes, and list models in folders that cannot be read"),
-    { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
-      "order: as in the file, by name (2 before 10), largest first" },
-    CLI_ON(0, "reverse", reverse, "reverse the order"),
-    CLI_TAKES('n', "limit", "N", limit, "only the first N tensors of each model"),
-    CLI_TAKES(0, "dtype", "LIST", dtype,
-      "only tensors of these dtypes, separated by commas; " CLI_DTYPE_HELP),
-    CLI_ON(0, "tree", tree, "names as a tree, split at dots, with totals"),
-    CLI_TAKES(0, "depth", "N", depth, "a tree of the first N levels"),
-    CLI_ON(0, "fold", fold,
-      "a tree in which equal layers are one: layers.{0..31}; with --md, rows of such names"),
-    CLI_ON(0, "stats", stats,
-      "read all data: minimum, maximum, mean, standard deviation, mean of absolute values, and "
-      "counts of zeros, NaN and infinities"),
-    CLI_ON(0, "histogram", histogram,
-      "--stats, and how many values are of which magnitude, by powers of two"),
-    CLI_ON(0, "dequantize", dequantize,
-      "with --stats: use the values of quantised tensors, as convert --dequantize computes "
-      "them, on one thread"),
-    CLI_TAKES(0, "threads", "N", threads,
-      "at most this many threads for --stats; 0 (the default): one per processor"),
-    { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
-      "a table in Markdown, for a model card" },
-    { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
-      "columns separated by tabs: path, name, dtype, shape, bytes, begin, end" },
-    CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example ls_examples[] = {
-    { "safetensors ls model.safetensors", "every tensor, in file order" },
-    { "safetensors ls --sort size model.safetensors", "largest first" },
-    { "safetensors ls --match \"*.bias\" model.safetensors", "only the biases" },
-    { "safetensors ls --tree model.safetensors", "grouped by module, with totals" },
-    { "safetensors ls --fold model.safetensors", "equal layers as one" },
-    { "safetensors ls --stats --match \"*.weight\" model.safetensors", "what the values are like" },
-    { "safetensors ls --sort size -n 10 --dtype fp32 model.safetensors",
-      "the ten largest tensors of that dtype" },
-    { "safetensors ls --fold --md model.safetensors", "for a model card" },
-    { "safetensors ls --json model.safetensors", "for programs" },
-    { "safetensors ls https://example.org/model.safetensors", "of a URL only the header is read" },
-    { NULL, NULL },
-};
-
 const cli_command cli_ls_command = {
     "ls", "PATH...", "list the tensors of a model",
     "Shows name, dtype, shape and size of every tensor, and where its bytes begin and end in the "
@@ -377,8 +331,49 @@ const cli_command cli_ls_command = {
     "The last line covers all listed tensors together.\n"
     "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
     "as the share of values from it up to the next.",
-    ls_examples,
-    { ls_options, cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
+    CLI_EXAMPLES(
+        { "safetensors ls model.safetensors", "every tensor, in file order" },
+        { "safetensors ls --sort size model.safetensors", "largest first" },
+        { "safetensors ls --match \"*.bias\" model.safetensors", "only the biases" },
+        { "safetensors ls --tree model.safetensors", "grouped by module, with totals" },
+        { "safetensors ls --fold model.safetensors", "equal layers as one" },
+        { "safetensors ls --stats --match \"*.weight\" model.safetensors",
+          "what the values are like" },
+        { "safetensors ls --sort size -n 10 --dtype fp32 model.safetensors",
+          "the ten largest tensors of that dtype" },
+        { "safetensors ls --fold --md model.safetensors", "for a model card" },
+        { "safetensors ls --json model.safetensors", "for programs" },
+        { "safetensors ls https://example.org/model.safetensors",
+          "of a URL only the header is read" }),
+    { CLI_OPTIONS(
+        CLI_ON('v', "verbose", verbose,
+          "also show sizes in bytes, and list models in folders that cannot be read"),
+        { 0, "sort", "offset|name|size", CLI_CHOICE, 0, offsetof(cli_settings, sort),
+          "order: as in the file, by name (2 before 10), largest first" },
+        CLI_ON(0, "reverse", reverse, "reverse the order"),
+        CLI_TAKES('n', "limit", "N", limit, "only the first N tensors of each model"),
+        CLI_TAKES(0, "dtype", "LIST", dtype,
+          "only tensors of these dtypes, separated by commas; " CLI_DTYPE_HELP),
+        CLI_ON(0, "tree", tree, "names as a tree, split at dots, with totals"),
+        CLI_TAKES(0, "depth", "N", depth, "a tree of the first N levels"),
+        CLI_ON(0, "fold", fold,
+          "a tree in which equal layers are one: layers.{0..31}; with --md, rows of such names"),
+        CLI_ON(0, "stats", stats,
+          "read all data: minimum, maximum, mean, standard deviation, mean of absolute values, and "
+          "counts of zeros, NaN and infinities"),
+        CLI_ON(0, "histogram", histogram,
+          "--stats, and how many values are of which magnitude, by powers of two"),
+        CLI_ON(0, "dequantize", dequantize,
+          "with --stats: use the values of quantised tensors, as convert --dequantize computes "
+          "them, on one thread"),
+        CLI_TAKES(0, "threads", "N", threads,
+          "at most this many threads for --stats; 0 (the default): one per processor"),
+        { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),
+          "a table in Markdown, for a model card" },
+        { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, offsetof(cli_settings, format),
+          "columns separated by tabs: path, name, dtype, shape, bytes, begin, end" },
+        CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP)),
+      cli_match_options, cli_input_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "every model that was named was read, and of those in folders at least one",
       "--match and --dtype found no tensor",

@@ -298,31 +298,6 @@ static void run_rename(cli *c, char **operands, size_t count) {
     sfti_arena_free(&r.arena);
 }
 
-static const cli_option rename_options[] = {
-    CLI_TAKES_MANY(0, "map", "OLD=NEW", map,
-      "rename this tensor; may be repeated, also to swap two names"),
-    CLI_TAKES(0, "map-file", "FILE", map_file,
-      "the same for every line OLD<tab>NEW of a file, or every member \"OLD\": \"NEW\" of a JSON "
-      "object; - is standard input"),
-    CLI_TAKES_MANY(0, "regex", "s/RE/TO/", regex,
-      "replace matches of an extended regular expression; in TO, & is the match and a "
-      "backslash with 1 to 9 a group; g at the end: all matches; may be repeated"),
-    CLI_TAKES(0, "strip-prefix", "TEXT", strip_prefix,
-      "remove this prefix from names that have it"),
-    CLI_TAKES(0, "add-prefix", "TEXT", add_prefix, "prepend this to names"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example rename_examples[] = {
-    { "safetensors rename model.safetensors --strip-prefix model.diffusion_model.",
-      "the names another program expects" },
-    { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
-    { "safetensors rename model.safetensors --map-file names.json", "every name in a list" },
-    { "safetensors rename model.safetensors --regex \"s/^layers\\.([0-9]+)/blocks.\\1/\" --dry-run",
-      "which names would change" },
-    { NULL, NULL },
-};
-
 const cli_command cli_rename_command = {
     "rename", "FILE", "rename tensors in place",
     "Changes only the names in the header, as meta changes metadata: at once if they fit, and "
@@ -336,10 +311,29 @@ const cli_command cli_rename_command = {
     "For a model with an index, the shards whose tensors are renamed are written under new "
     "names, then the index, then the old shards are removed unless another index in the folder "
     "names them. With -o, OUT is a new file, or for a model with an index a new or empty folder.",
-    rename_examples,
-    { rename_options, cli_match_options, cli_editing_options, cli_output_path_options,
-      cli_writing_options, cli_json_options, cli_reading_options, cli_remote_options,
-      cli_network_options, cli_common_options },
+    CLI_EXAMPLES(
+        { "safetensors rename model.safetensors --strip-prefix model.diffusion_model.",
+          "the names another program expects" },
+        { "safetensors rename model.safetensors --map embed.weight=wte.weight", "one tensor" },
+        { "safetensors rename model.safetensors --map-file names.json", "every name in a list" },
+        { "safetensors rename model.safetensors --regex \"s/^layers\\.([0-9]+)/blocks.\\1/\" "
+          "--dry-run",
+          "which names would change" }),
+    { CLI_OPTIONS(
+        CLI_TAKES_MANY(0, "map", "OLD=NEW", map,
+          "rename this tensor; may be repeated, also to swap two names"),
+        CLI_TAKES(0, "map-file", "FILE", map_file,
+          "the same for every line OLD<tab>NEW of a file, or every member \"OLD\": \"NEW\" of a "
+          "JSON object; - is standard input"),
+        CLI_TAKES_MANY(0, "regex", "s/RE/TO/", regex,
+          "replace matches of an extended regular expression; in TO, & is the match and a "
+          "backslash with 1 to 9 a group; g at the end: all matches; may be repeated"),
+        CLI_TAKES(0, "strip-prefix", "TEXT", strip_prefix,
+          "remove this prefix from names that have it"),
+        CLI_TAKES(0, "add-prefix", "TEXT", add_prefix, "prepend this to names")),
+      cli_match_options, cli_editing_options, cli_output_path_options, cli_writing_options,
+      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "done, also if no name changes", "no tensor has a name given with --map or --map-file",
       "the model could not be read or written, two tensors would get one name, or a usage error" },
     1, 1, run_rename, CLI_URLS_COPY_FIRST,

@@ -138,26 +138,6 @@ static void run_repair(cli *c, char **operands, size_t count) {
     }
 }
 
-static const cli_option repair_options[] = {
-    CLI_TAKES(0, "clean", "DIR", clean,
-      "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
-      "this folder, to which nothing may be writing"),
-    CLI_ON('v', "verbose", verbose, "report every finding"),
-    CLI_ON(0, "copy", copy, "with -o: write OUT even if there is nothing to repair"),
-    CLI_OPTIONS_END,
-};
-
-static const cli_example repair_examples[] = {
-    { "safetensors repair broken.safetensors -o fixed.safetensors",
-      "report what is wrong and write a valid file" },
-    { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run",
-      "can it be repaired?" },
-    { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
-    { "safetensors repair -r ~/models -o fixed/", "every damaged model in a tree" },
-    { "safetensors repair --clean ~/models", "remove what a crash left" },
-    { NULL, NULL },
-};
-
 const cli_command cli_repair_command = {
     "repair", "IN... -o OUT|--in-place", "rewrite a damaged file as a valid one",
     "Repairs damage that has only one interpretation: bytes after the last tensor, NULs or no "
@@ -173,9 +153,22 @@ const cli_command cli_repair_command = {
     "and the correct total_size. A folder with all shards of a model and no index gets one.\n"
     "Several models, or those of a tree with -r, go into the folder OUT/ under their names. "
     "A file without faults is not written unless --copy is given.",
-    repair_examples,
-    { repair_options, cli_input_options, cli_in_place_options, cli_output_options,
-      cli_writing_options, cli_json_options, cli_reading_options, cli_common_options, NULL },
+    CLI_EXAMPLES(
+        { "safetensors repair broken.safetensors -o fixed.safetensors",
+          "report what is wrong and write a valid file" },
+        { "safetensors repair broken.safetensors -o fixed.safetensors --dry-run",
+          "can it be repaired?" },
+        { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
+        { "safetensors repair -r ~/models -o fixed/", "every damaged model in a tree" },
+        { "safetensors repair --clean ~/models", "remove what a crash left" }),
+    { CLI_OPTIONS(
+        CLI_TAKES(0, "clean", "DIR", clean,
+          "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
+          "this folder, to which nothing may be writing"),
+        CLI_ON('v', "verbose", verbose, "report every finding"),
+        CLI_ON(0, "copy", copy, "with -o: write OUT even if there is nothing to repair")),
+      cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,
+      cli_json_options, cli_reading_options, cli_common_options },
     { "OUT was written (or, with --clean, nothing is left)", "IN cannot be repaired",
       "IN could not be read, OUT could not be written, or a usage error" },
     0, SIZE_MAX, run_repair, CLI_URLS_NONE,

@@ -4,7 +4,7 @@
 # cmake -DPAGE=page -DOUT=build/page -P cmake/page.cmake
 cmake_minimum_required(VERSION 3.22)
 file(STRINGS ${PAGE}/modules.txt lines REGEX "^[a-z]")
-set(code "/* Made by cmake/page.cmake. */\n#include \"catalog/page.h\"\n")
+set(code "/* Made by cmake/page.cmake. */\n#include \"catalog/html.h\"\n")
 foreach(line ${lines})
     string(REGEX REPLACE " +" ";" names "${line}")
     list(POP_FRONT names part)

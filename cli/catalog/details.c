@@ -1,7 +1,7 @@
 /* Details of models, bounded: members of the result object, shorter where they are many. */
-#include "catalog/details.h"
+#include "catalog/catalog.h"
 
-#include "catalog/text.h"
+#include "catalog/places.h"
 #include "os/path.h"
 #include "support/files.h"
 #include "support/models.h"

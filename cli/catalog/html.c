@@ -3,7 +3,6 @@
 
 #include "base/json_lex.h"
 #include "base/utf8.h"
-#include "catalog/page.h"
 #include "safetensors_hash.h"
 #include "support/values.h"
 

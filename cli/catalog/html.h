@@ -33,4 +33,14 @@ void html_text(html_page *page, sft_span text);
 /* The script and the end. Returns the first failure; the sink is still to be finished. */
 sft_code html_end(html_page *page);
 
+/* ── Scripts and styles, joined from page/ by cmake/page.cmake ── */
+
+typedef struct page_text {
+    const unsigned char *bytes;
+    size_t len;
+} page_text;
+
+extern const page_text page_shared, page_catalog, page_model, page_style, page_style_catalog,
+    page_style_model;
+
 #endif

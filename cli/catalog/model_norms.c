@@ -1,10 +1,10 @@
 /* Norms of the modules of a LoRA, of the product of each pair of matrices. */
-#include "catalog/model_page.h"
+#include "catalog/catalog.h"
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "catalog/text.h"
+#include "catalog/places.h"
 #include "os/os.h"
 #include "support/models.h"
 

@@ -1,5 +1,5 @@
 /* Previews of models: links to files below the folders that were given, or data: URLs. */
-#include "catalog/pictures.h"
+#include "catalog/catalog.h"
 
 #include "os/os.h"
 #include "support/files.h"

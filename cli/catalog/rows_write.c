@@ -1,7 +1,7 @@
 /* Columns as JSON, and as a table. */
 #include "base/calendar.h"
-#include "catalog/rows.h"
-#include "catalog/text.h"
+#include "catalog/catalog.h"
+#include "catalog/places.h"
 
 #include <inttypes.h>
 #include <stdio.h>

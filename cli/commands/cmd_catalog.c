@@ -19,7 +19,9 @@ typedef struct catalog_command {
     const char *blame; /* of a failed beginning: the path it is about */
     cli_compute compute;
     cli_progress progress;
-    catalog_list list;
+    char title[CLI_TITLE_SIZE];
+    catalog_rows rows;
+    catalog_details details;
     size_t models, seen, broken; /* there are; delivered so far; of the page */
     bool is_empty;               /* there are none for the page */
     sft_code code;               /* the first failure of the page, with err */
@@ -27,6 +29,37 @@ typedef struct catalog_command {
 } catalog_command;
 
 /* ── The page ── */
+
+#define TITLE_ROOTS 3
+
+/* What is behind the first "…" is not taken. */
+static void add_title(catalog_command *run, sft_span text) {
+    size_t used = strlen(run->title), most = sizeof run->title - 1 - used;
+    if (most < 4 || !text.len) return;
+    text = text_cut(text, most, run->title + used);
+    memmove(run->title + used, text.data, text.len);
+    run->title[used + text.len] = 0;
+}
+
+/* Embedded pictures are written at once, details as soon as they fill a block, the columns at the
+ * end. */
+static sft_code add_to_page(catalog_command *run, const cli_model *model) {
+    sfti_arena arena = { .alloc = run->run.c->alloc };
+    catalog_picture *pictures = NULL;
+    size_t count = 0;
+    sft_span path;
+    sft_error *err = &run->err;
+    bool broken = !model->tree || model->err.code;
+    sft_code code = catalog_path(&run->run.places, model->path, &arena, &path, err);
+    if (!code && !broken)
+        code = pictures_of(&run->run.pictures, model, &arena, &pictures, &count, err);
+    if (!code) code = rows_add(&run->rows, model, pictures, count, err);
+    if (!code)
+        code = details_add(&run->details, model, path, pictures, count,
+                           rows_last_bytes(&run->rows));
+    sfti_arena_free(&arena);
+    return code;
+}
 
 /* A folder without models has no row; anything else that cannot be read has one that says why. */
 static void add_model(void *ctx, cli_model *model) {
@@ -62,32 +95,51 @@ static void add_model(void *ctx, cli_model *model) {
     if (whole || !run->compute.where.count)
         run->code = sft_sink_limit_mode(&run->run.sink, cli_output_mode_of_model(model), &run->err);
     if (!run->code && (whole || !run->compute.where.count))
-        run->code = catalog_list_add(&run->list, model, &run->err);
+        run->code = add_to_page(run, model);
 }
 
 static sft_code write_list(catalog_command *run, char **operands, size_t count) {
     cli *c = run->run.c;
-    run->code = catalog_list_begin(&run->list, &run->run, &run->err);
+    html_page *page = &run->run.page;
+    const catalog_places *places = &run->run.places;
+    /* --title, or the names of the folders. */
+    if (c->set.title) add_title(run, sft_span_cstr(c->set.title));
+    for (size_t i = 0; !c->set.title && i < places->labels && i < TITLE_ROOTS; i++) {
+        if (i) add_title(run, sft_span_cstr(", "));
+        add_title(run, places_label(places, i));
+    }
+    if (!c->set.title && places->labels > TITLE_ROOTS)
+        add_title(run, sft_span_cstr(", \xE2\x80\xA6"));
+    if (!*run->title) add_title(run, sft_span_cstr("Models"));
+    run->run.pictures.page = page;
+    rows_begin(&run->rows, c, places);
+    html_begin(page, HTML_CATALOG, run->run.sink, run->title, &c->alloc, &run->err);
+    details_begin(&run->details, page, &c->alloc, &run->err);
+    run->code = page->code;
     (void)cli_progress_begin(&run->progress, c, run->output.path);
     if (!run->code)
         cli_each_model(c, operands, count, &run->models, &run->compute.digests, add_model, run);
     cli_progress_end(&run->progress);
     if (!run->code && cli_is_over(c))
         run->code = sfti_fail(&run->err, SFT_CANCELLED, "cancelled");
-    if (!run->code && run->list.rows.count == 0) {
+    if (!run->code && run->rows.count == 0) {
         run->is_empty = true;
         run->code = sfti_fail(&run->err, SFT_NOT_FOUND, "expected models%s, found none",
                               run->compute.where.count ? " that match --where" : "");
     }
-    if (!run->code) run->code = catalog_list_end(&run->list, &run->err);
-    catalog_list_free(&run->list);
+    if (!run->code) run->code = details_end(&run->details);
+    if (!run->code)
+        run->code = rows_write(&run->rows, page, run->title, DETAILS_MODELS, &run->err);
+    if (!run->code) run->code = html_end(page);
+    rows_free(&run->rows);
+    details_free(&run->details);
     return run->code;
 }
 
 /* Without the cards of those that could not be read. */
 static size_t count_models(const catalog_command *run) {
     bool cards = run->compute.where.count == 0;
-    return run->run.c->set.model ? 1 : run->list.rows.count - (cards ? run->broken : 0);
+    return run->run.c->set.model ? 1 : run->rows.count - (cards ? run->broken : 0);
 }
 
 static void say_page(const catalog_command *run) {
@@ -260,7 +312,6 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t *ope
     if (!code) code = cli_where_read(c, &run->compute.where, &run->err);
     if (!code) code = pictures_begin(&run->run.pictures, c, &run->err);
     if (code) return code;
-    run->run.title = c->set.title;
     run->run.pictures.places = &run->run.places;
     code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
     run->blame = run->output.path;

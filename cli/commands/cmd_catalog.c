@@ -325,15 +325,13 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t *ope
 
 static void run_catalog(cli *c, char **operands, size_t count) {
     catalog_command *run = sfti_take(&c->alloc, sizeof *run);
-    sft_error err = SFT_ERROR_INIT;
     if (!run) {
-        sfti_fail_memory(&err, sizeof *run);
-        cli_complain(c, NULL, &err);
+        cli_complain_memory(c, sizeof *run);
         return;
     }
     memset(run, 0, sizeof *run);
     run->run.c = c;
-    run->err = err;
+    run->err = (sft_error)SFT_ERROR_INIT;
     c->set.recursive = 1;
     c->counts_unread = true;
     sfti_arena arena = { .alloc = c->alloc };

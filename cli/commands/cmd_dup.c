@@ -54,15 +54,10 @@ typedef struct dup_run {
 } dup_run;
 
 static void *dup_take(dup_run *run, size_t count, size_t size) {
-    sft_error err = SFT_ERROR_INIT;
     void *at = count < SIZE_MAX / 4096 ? sfti_arena_take(&run->arena, count * size + 1) : NULL;
-    if (at) {
-        memset(at, 0, count * size + 1);
-        return at;
-    }
-    sfti_fail_memory(&err, count);
-    cli_complain(run->c, NULL, &err);
-    return NULL;
+    if (at) memset(at, 0, count * size + 1);
+    else cli_complain_memory(run->c, count);
+    return at;
 }
 
 /* ── What can be had for nothing ── */

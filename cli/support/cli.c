@@ -41,6 +41,12 @@ void cli_complain(cli *c, const char *path, const sft_error *err) {
     cli_warn(c, path, err);
 }
 
+void cli_complain_memory(cli *c, uint64_t bytes) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_fail_memory(&err, bytes);
+    cli_complain(c, NULL, &err);
+}
+
 static void error_object(cli *c, const char *path, const sft_error *err) {
     sft_error failed = SFT_ERROR_INIT;
     sft_sink sink = cli_result_sink(c);

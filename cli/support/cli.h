@@ -64,6 +64,8 @@ void cli_status(cli *c, int status);
 void cli_warn(cli *c, const char *path, const sft_error *err);
 /* The same, and the status becomes 2. */
 void cli_complain(cli *c, const char *path, const sft_error *err);
+/* The same: memory for so many bytes is lacking. */
+void cli_complain_memory(cli *c, uint64_t bytes);
 /* The same, with status 1: the answer is no. */
 void cli_refuse(cli *c, const char *path, const sft_error *err);
 /* Complain, and the result object of a model that could not be read. */

@@ -97,13 +97,9 @@ void cli_fit_begin(cli_fit *fit, cli *c, size_t indent) {
 }
 
 void cli_fit_end(cli_fit *fit) {
-    sft_error err = SFT_ERROR_INIT;
     cli *c = fit->c;
     if (!fit->columns) return;
-    if (!cli_captured(&c->out)) {
-        sfti_fail_memory(&err, fit->text.len);
-        cli_complain(c, NULL, &err);
-    }
+    if (!cli_captured(&c->out)) cli_complain_memory(c, fit->text.len);
     for (size_t at = 0; at < fit->text.len;) {
         const char *line = fit->text.data + at;
         const char *end = memchr(line, '\n', fit->text.len - at);

@@ -403,7 +403,6 @@ static void deliver_models(cli *c, operand_models *all, cli_digests *digests, cl
 void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count,
                     cli_digests *digests, cli_model_fn each, void *ctx) {
     operand_models all = { .folders = NULL };
-    sft_error err = SFT_ERROR_INIT;
     all.models.arena.alloc = c->alloc;
     if (list_models(c, &all, operands, operand_count)) {
         *count = all.models.count;
@@ -411,8 +410,7 @@ void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count
             cli_digests_count(digests, all.models.items, all.models.count);
         deliver_models(c, &all, digests, each, ctx);
     } else {
-        sfti_fail_memory(&err, sizeof(cli_model));
-        cli_complain(c, NULL, &err);
+        cli_complain_memory(c, sizeof(cli_model));
     }
     for (listed_folder *f = all.folders; f; f = f->next) sft_info_folder_close(f->folder);
     for (size_t i = 0; i < all.operand_count; i++) cli_inputs_free(&all.inputs[i]);

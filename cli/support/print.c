@@ -93,6 +93,14 @@ void cli_path(cli_out *out, const char *path, const char *format, ...) {
     va_end(args);
 }
 
+void cli_path_bold(cli_out *out, const char *path, const char *format, ...) {
+    va_list args;
+    cli_styled(out, CLI_BOLD, path);
+    va_start(args, format);
+    put_format(out, format, args);
+    va_end(args);
+}
+
 void cli_pad(cli_out *out, size_t spaces) {
     static const char blank[] = "                                ";
     while (spaces) {

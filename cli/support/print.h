@@ -45,6 +45,8 @@ size_t cli_path_width(sft_span path);
 size_t cli_path_ends(cli_out *out, sft_span path, size_t columns, size_t tail);
 /* A path escaped, and what follows it. */
 void cli_path(cli_out *out, const char *path, const char *format, ...) SFTI_FORMAT(3, 4);
+/* The same, the path in bold. */
+void cli_path_bold(cli_out *out, const char *path, const char *format, ...) SFTI_FORMAT(3, 4);
 /* Fixed words with spans in them, escaped: one for each % in the format, of which there is no other
  * use. */
 #define cli_fill(out, format, ...)                                                               \

@@ -1,8 +1,300 @@
-/* check: check that models are valid; silent if they are. */
+/* check: check that models are valid; silent if they are.
+ * Tests: tests/cli/check, tests/cli/foreign.py. */
+#include "base/mem.h"
+#include "base/result.h"
 #include "commands/check/check.h"
 #include "commands/commands.h"
+#include "support/files.h"
+#include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ── What is said to people ── */
+
+/* "PATH: byte N: expected ..., found ...; hint". */
+static void verdict_line(cli *c, const char *path, const sft_error *err) {
+    cli_path_bold(&c->out, path, ": ");
+    cli_error_text(&c->out, err);
+    cli_text(&c->out, "\n");
+}
+
+static const char *const level_names[] = { "compat", "default", "strict" };
+
+/* The rule a code breaks, in the words of docs/format.md. */
+static void explain_rule(cli *c, const sft_error *err) {
+    const sft_code_info *row = sft_code_describe(err->code);
+    const char *sentence = cli_rule_sentence(row->rule);
+    cli_text(&c->out, "    ");
+    if (row->rule) cli_printf(&c->out, "rule %s, ", row->rule);
+    cli_text(&c->out, row->name);
+    if (row->level != SFT_LEVEL_COMPAT)
+        cli_printf(&c->out, " (from level %s on)", level_names[row->level]);
+    cli_printf(&c->out, ": %s\n", sentence ? sentence : row->sentence);
+    const char *hint = sft_hint_text(err->hint);
+    if (hint && err->hint != SFT_HINT_BROKEN_WRITER) /* which tells to ask for this rule */
+        cli_printf(&c->out, "    next: %s\n", hint);
+}
+
+static void explain_error(cli *c, const sft_error *err) {
+    sft_error bare = *err;
+    bare.hint = SFT_HINT_NONE;
+    cli_text(&c->out, "  ");
+    cli_error_text(&c->out, &bare);
+    cli_text(&c->out, "\n");
+    explain_rule(c, err);
+}
+
+/* --explain: verdict, every finding with its rule, every note. */
+static void explain_file(cli *c, const char *path, const sft_scan *scan) {
+    const sft_error *err = sft_scan_error(scan);
+    size_t count = sft_scan_finding_count(scan);
+    cli_path_bold(&c->out, path, ": %s at level %s\n", err ? "not valid" : "valid",
+                  level_names[sft_scan_level(scan)]);
+    bool found = false; /* the error is among the findings */
+    for (size_t i = 0; err && i < count; i++)
+        found = found || sft_scan_finding_at(scan, i)->error.code == err->code;
+    if (err && !found) explain_error(c, err);
+    for (size_t i = 0; i < count; i++) explain_error(c, &sft_scan_finding_at(scan, i)->error);
+    for (size_t i = 0; i < sft_scan_note_count(scan); i++) {
+        const sft_note *note = sft_scan_note_at(scan, i);
+        cli_printf(&c->out, "  note [%s]: ", note->name);
+        cli_error_text(&c->out, &note->error);
+        cli_text(&c->out, "\n");
+    }
+}
+
+static void deep_count(cli *c, const sft_set *set, const char *what, uint64_t count,
+                       uint64_t tensors, uint64_t first) {
+    cli_printf(&c->out, "%" PRIu64 " %s", count, what);
+    if (!count) return;
+    cli_printf(&c->out, " in %" PRIu64 " tensor%s", tensors, tensors == 1 ? "" : "s");
+    const sft_tensor *tensor = first < SIZE_MAX ? sft_set_tensor_at(set, (size_t)first) : NULL;
+    if (!tensor) return;
+    cli_text(&c->out, " (first ");
+    cli_quoted(&c->out, tensor->name);
+    cli_text(&c->out, ")");
+}
+
+/* NaN and infinities, if there are any, or with --explain. */
+static void deep_line(cli *c, const char *path, const sft_set *set, const sft_deep_counts *deep) {
+    if (!c->set.explain && !deep->nan && !deep->inf) return;
+    cli_path_bold(&c->out, path, ": among %" PRIu64 " value%s: ", deep->values,
+                  deep->values == 1 ? "" : "s");
+    deep_count(c, set, "NaN", deep->nan, deep->tensors_with_nan, deep->first_nan_tensor);
+    cli_text(&c->out, ", ");
+    deep_count(c, set, "infinite", deep->inf, deep->tensors_with_inf, deep->first_inf_tensor);
+    cli_text(&c->out, "\n");
+}
+
+/* ── Models in other formats ── */
+
+/* A model in another format is valid if all of it can be imported: its table of contents holds
+ * together, and with --deep its records have their checksums. */
+
+static void show_foreign(cli *c, const char *path, const sft_import *import) {
+    const sft_import_format_info *format = sft_import_format_describe(sft_import_format_of(import));
+    size_t count = sft_import_tensor_count(import);
+    cli_path_bold(&c->out, path, ": valid, but not safetensors: %s, %zu tensor%s\n", format->title,
+                  count, count == 1 ? "" : "s");
+    cli_say_import(c, path, import);
+}
+
+/* import NULL: it could not be opened. err NULL: it is valid. */
+static void put_foreign(cli *c, const char *path, const sft_import *import, const sft_error *err) {
+    cli_object object = { .c = c, .path = path, .sink = cli_result_begin(c) };
+    sfti_json_writer *w = &object.w;
+    sfti_json_write(w, &object.sink, 0, &object.err);
+    sfti_result_begin(w, path);
+    sfti_json_put_bool(w, "ok", !err);
+    sfti_json_put_cstr(w, "level", level_names[c->set.level]);
+    sfti_result_error(w, "error", err);
+    sfti_json_put_open(w, "findings", '[');
+    sfti_json_close(w, ']');
+    sfti_json_put_open(w, "notes", '[');
+    sfti_json_close(w, ']');
+    sfti_json_put_null(w, "deep");
+    if (import) cli_put_import(c, w, path, import);
+    cli_object_end(&object);
+}
+
+/* False, and nothing is printed, if it is in no format that is read. */
+static bool check_foreign(cli *c, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    sft_import *import = NULL;
+    sft_import_format format;
+    sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
+    options.alloc = &c->alloc;
+    options.files = c->open.files;
+    if (sft_import_recognise(path, c->open.files, &format, NULL)) return false;
+    sft_code code = sft_import_open(path, &options, &import, &err);
+    /* a zip archive that is cut is not recognised, and may be a checkpoint all the same */
+    bool known = format != SFT_IMPORT_NONE || code == SFT_FOREIGN_TRUNCATED;
+    if (known && !code && c->set.deep) {
+        cli_progress progress;
+        sft_job job = cli_progress_begin(&progress, c, path);
+        code = sft_import_verify(import, &job, &err);
+        cli_progress_end(&progress);
+    }
+    if (known && cli_is_json(c)) put_foreign(c, path, import, code ? &err : NULL);
+    else if (known && code) verdict_line(c, path, &err);
+    else if (known) show_foreign(c, path, import);
+    if (known && code) cli_status(c, CLI_NO);
+    sft_import_close(import);
+    return known;
+}
+
+/* ── Models with an index ── */
+
+/* The verdict on a model with an index, as it grows. */
+typedef struct verdict {
+    cli *c;
+    const char *path;
+    bool ok;
+    sft_error err;     /* the first failure */
+    sft_buffer shards; /* JSON results of the shards, with commas */
+    bool lost;         /* memory ran out for them */
+    const sft_deep_counts *deep;
+} verdict;
+
+/* What a file says about itself (1xx, 2xx) is an answer; anything else means there is
+ * none. */
+static bool is_answer(sft_code code) {
+    return code >= 100 && code < 300;
+}
+
+static void keep_first(verdict *v, const sft_error *err) {
+    if (v->ok) v->err = *err;
+    v->ok = false;
+    cli_status(v->c, is_answer(err->code) ? CLI_NO : CLI_FAILED);
+}
+
+static void tell(verdict *v, const char *path, const sft_error *err) {
+    keep_first(v, err);
+    if (!is_answer(err->code)) {
+        cli_complain(v->c, path, err);
+    } else if (!cli_is_json(v->c)) {
+        sft_error shown = *err;
+        if (v->c->set.explain) shown.hint = SFT_HINT_NONE; /* it comes with the rule */
+        verdict_line(v->c, path, &shown);
+        if (v->c->set.explain) explain_rule(v->c, err);
+    }
+}
+
+/* ── Shards ── */
+
+static sft_code append_at(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                          sft_error *err) {
+    (void)offset;
+    if (sfti_buffer_put(ctx, bytes, len)) return SFT_OK;
+    return sfti_fail_memory(err, len);
+}
+
+static const sft_sink_vtable append_sink_vtable = {
+    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL, NULL
+};
+
+static void shard_json(verdict *v, const char *path, const sft_scan *scan,
+                       const sft_error *failed) {
+    sft_sink sink = { &v->shards, &append_sink_vtable, false };
+    sft_error err = SFT_ERROR_INIT;
+    if (v->shards.len && !sfti_buffer_put(&v->shards, ",", 1)) v->lost = true;
+    sft_code code = scan ? sft_scan_json(scan, path, NULL, &sink, &err)
+                         : sft_error_json(failed, path, &sink, &err);
+    if (code) v->lost = true;
+}
+
+static void judge_shard(verdict *v, const char *folder, const char *path) {
+    sft_open_options options = v->c->open;
+    sft_error err = SFT_ERROR_INIT;
+    sft_scan *scan = NULL;
+    options.beneath = folder;
+    if (!sft_scan_open(path, &options, &scan, &err)) {
+        const sft_error *found = sft_scan_error(scan);
+        if (found) keep_first(v, found);
+        if (cli_is_json(v->c)) shard_json(v, path, scan, NULL);
+        else if (v->c->set.explain) explain_file(v->c, path, scan);
+        else if (found) verdict_line(v->c, path, found);
+        sft_scan_close(scan);
+        return;
+    }
+    if (err.code == SFT_NOT_FOUND)
+        sfti_fail(&err, SFT_INDEX_SHARD_MISSING,
+                  "expected this shard of the index, found no such file");
+    if (cli_is_json(v->c)) shard_json(v, path, NULL, &err);
+    tell(v, path, &err);
+}
+
+static void judge_shards(verdict *v, const sft_index *names) {
+    sft_error err = SFT_ERROR_INIT;
+    sfti_arena arena = { .alloc = v->c->alloc };
+    const char *folder = sft_index_folder(names);
+    for (size_t i = 0; i < sft_index_shard_count(names) && !cli_is_over(v->c); i++) {
+        char *path = cli_join_path(&arena, sft_span_cstr(folder), sft_index_shard_at(names, i));
+        if (path) {
+            judge_shard(v, folder, path);
+        } else {
+            sfti_fail_memory(&err, strlen(folder));
+            tell(v, v->path, &err);
+        }
+    }
+    sfti_arena_free(&arena);
+}
+
+/* ── Values ── */
+
+/* Looks at every value of an open model; the status becomes 1 when there are NaN or infinities. */
+static sft_code check_values(cli *c, const char *path, const sft_set *set, sft_deep_counts *deep,
+                             sft_error *err) {
+    cli_progress progress;
+    sft_job job = cli_progress_begin(&progress, c, path);
+    sft_code code = sft_set_check_deep(set, deep, &job, err);
+    cli_progress_end(&progress);
+    if (!code && (deep->nan || deep->inf)) cli_status(c, CLI_NO);
+    return code;
+}
+
+/* ── The whole ── */
+
+/* Each shard, then how they fit together. */
+static void check_set(cli *c, const cli_input *input) {
+    verdict v = { .c = c, .path = input->path, .ok = true, .shards = { .alloc = c->alloc } };
+    sft_set_options options = cli_set_options(c);
+    sft_error err = SFT_ERROR_INIT;
+    sft_index *names = NULL;
+    sft_set *set = NULL;
+    sft_deep_counts deep;
+    if (sft_index_open(input->path, &options, &names, &err)) {
+        tell(&v, input->path, &err);
+    } else {
+        judge_shards(&v, names);
+        if (v.ok && !cli_is_over(c)) {
+            /* the shards are sound: is the index, and what are the values? */
+            sft_code code = cli_open_model(c, input, &set, &err);
+            if (!code && c->set.deep) code = check_values(c, v.path, set, &deep, &err);
+            if (!code && c->set.deep) v.deep = &deep;
+            if (code) tell(&v, v.path, &err);
+        }
+    }
+    sft_span shards = { v.shards.data, v.shards.len };
+    if (cli_is_json(c) && v.lost) {
+        sfti_fail_memory(&err, shards.len);
+        cli_fail_input(c, v.path, &err);
+    } else if (cli_is_json(c)) {
+        sft_sink sink = cli_result_begin(c);
+        sft_code code = sft_set_check_json(v.ok ? NULL : &v.err, (sft_level)c->set.level, shards,
+                                           v.path, v.deep, &sink, &err);
+        cli_result_end(c, v.path, code, &err);
+    }
+    if (!cli_is_json(c) && v.ok && c->set.explain)
+        cli_path_bold(&c->out, v.path, ": index and shards are consistent\n");
+    if (!cli_is_json(c) && v.deep) deep_line(c, v.path, set, &deep);
+    sft_set_close(set);
+    sft_index_close(names);
+    sft_buffer_free(&v.shards);
+}
 
 /* ── One file ── */
 
@@ -25,7 +317,7 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     sft_deep_counts deep;
     bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
     sft_code code = look ? cli_open_model(c, input, &set, &err) : SFT_OK;
-    if (look && !code) code = cli_check_values(c, input->path, set, &deep, &err);
+    if (look && !code) code = check_values(c, input->path, set, &deep, &err);
     if (code) {
         cli_fail_input(c, input->path, &err);
     } else if (cli_is_json(c)) {
@@ -33,9 +325,9 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
         code = sft_scan_json(scan, input->path, look ? &deep : NULL, &sink, &err);
         cli_result_end(c, input->path, code, &err);
     } else {
-        if (c->set.explain) cli_explain(c, input->path, scan);
-        else if (!valid) cli_verdict_line(c, input->path, sft_scan_error(scan));
-        if (look) cli_deep_line(c, input->path, set, &deep, c->set.explain != 0);
+        if (c->set.explain) explain_file(c, input->path, scan);
+        else if (!valid) verdict_line(c, input->path, sft_scan_error(scan));
+        if (look) deep_line(c, input->path, set, &deep);
     }
     if (!valid) cli_status(c, CLI_NO);
     sft_set_close(set);
@@ -47,7 +339,7 @@ static void check_input(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     if (input->kind == CLI_INDEX) {
-        cli_check_set(c, input);
+        check_set(c, input);
         return;
     }
     if (scan_input(c, input, &scan, &err)) {
@@ -59,8 +351,8 @@ static void check_input(cli *c, const cli_input *input) {
     bool claims = input->kind == CLI_STDIN || cli_ends_with(path, ".safetensors")
                   || cli_ends_with(path, ".sft"); /* what is called so must be so */
     if (found && found->code == SFT_FOUND_INDEX && input->kind == CLI_FILE) {
-        if (!cli_check_import(c, input->path)) cli_check_set(c, input);
-    } else if (!found || claims || !cli_check_import(c, input->path)) {
+        if (!check_foreign(c, input->path)) check_set(c, input);
+    } else if (!found || claims || !check_foreign(c, input->path)) {
         judge_file(c, input, scan);
     }
     sft_scan_close(scan);

@@ -1,6 +1,8 @@
 /* The first sentences of the rules, for --explain. Tests: tests/cli/tables.py. */
 #include "commands/check/check.h"
 
+#include <stddef.h>
+
 /* The first sentence of each rule of docs/format.md; tests/cli/tables.py compares, and
  * writes this table with --write-rules. */
 static const char *const rule_sentences[] = {

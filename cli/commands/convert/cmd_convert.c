@@ -1,11 +1,11 @@
-/* convert: convert tensors to another dtype. */
+/* convert: convert tensors to another dtype or format. Tests: tests/cli/convert. */
 #include "commands/commands.h"
 #include "commands/convert/convert.h"
 #include "convert/dropped.h"
 #include "safetensors_convert.h"
-#include "support/cli.h"
 #include "support/fresh.h"
 #include "support/hash.h"
+#include "support/hints.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/remote.h"
@@ -13,6 +13,54 @@
 #include "support/words.h"
 
 #include <string.h>
+
+/* ── To NumPy's .npz, PyTorch's .pt ── */
+
+typedef struct export_kind {
+    const char *ending;
+    sft_code (*write)(const sft_part *parts, size_t count, const sft_export_options *options,
+                      sft_sink sink, const sft_job *job, sft_error *err);
+} export_kind;
+
+static const export_kind export_kinds[] = {
+    { ".npz", sft_export_npz },
+    { ".pt", sft_export_pt },
+    { ".pth", sft_export_pt },
+};
+
+static const export_kind *export_kind_of(const cli *c) {
+    size_t len = c->set.output ? strlen(c->set.output) : 0;
+    for (size_t i = 0; i < sizeof export_kinds / sizeof *export_kinds; i++) {
+        size_t ending = strlen(export_kinds[i].ending);
+        if (len > ending && strcmp(c->set.output + len - ending, export_kinds[i].ending) == 0)
+            return &export_kinds[i];
+    }
+    return NULL;
+}
+
+/* Whether -o names a file of another format, by how it ends. */
+static bool is_export(const cli *c) {
+    return export_kind_of(c) != NULL;
+}
+
+/* Writes tensors there; not with --dry-run. */
+static sft_code export_parts(cli *c, const cli_output *out, const sft_part *parts, size_t count,
+                        sft_error *err) {
+    sft_export_options options = SFT_EXPORT_OPTIONS_INIT;
+    cli_progress progress;
+    sft_sink sink;
+    options.alloc = &c->alloc;
+    options.opaque = c->set.opaque != 0;
+    if (c->set.dry_run) return SFT_OK;
+    sft_code code = cli_output_sink(out, &sink, err);
+    if (code) return code;
+    sft_job job = cli_progress_begin(&progress, c, out->path);
+    code = export_kind_of(c)->write(parts, count, &options, sink, &job, err);
+    cli_progress_end(&progress);
+    if (code == SFT_CAST_DTYPE) cli_hint(err, CLI_HINT_EXPORT_DTYPE);
+    if (code == SFT_FOREIGN_NAME) cli_hint(err, CLI_HINT_EXPORT_NAME);
+    return code;
+}
 
 /* ── Options ── */
 
@@ -275,7 +323,7 @@ static sft_code export_model(convert_run *run, sft_error *err) {
                 list[count++] = sft_conversion_part(run->conversion, i);
         parts = list;
     }
-    if (!code) code = convert_export(c, &out, parts, count, err);
+    if (!code) code = export_parts(c, &out, parts, count, err);
     if (!code && run->casts) return say_conversion(run, false, out.path, err);
     if (!code) convert_say_file(run, out.path, parts, count);
     if (sft_code_describe(code)->cls == SFT_CLASS_IO && code >= SFT_IO_WRITE
@@ -295,7 +343,7 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         return cli_usage_error(err, "expected -o OUT for a model in another format, found "
                                     "--in-place");
     if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
-    if (convert_is_export(c)) return export_model(run, err);
+    if (is_export(c)) return export_model(run, err);
     if (!run->casts) return convert_import(run, err);
     sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
     if (code) return code;
@@ -311,7 +359,7 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
     if (c->import) return convert_foreign(run, err);
-    if (convert_is_export(c)) return export_model(run, err);
+    if (is_export(c)) return export_model(run, err);
     if (!run->casts)
         return cli_usage_error(err, "expected --dtype or --dequantize for a model that is in "
                                     "safetensors already, found neither");
@@ -335,7 +383,7 @@ static bool is_refusal(const cli *c, const sft_error *err) {
            || (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE
                && code != SFT_FOREIGN_BRANCH)
            || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
-           || (code == SFT_CAST_DTYPE && (convert_is_export(c) || c->set.dequantize));
+           || (code == SFT_CAST_DTYPE && (is_export(c) || c->set.dequantize));
 }
 
 static void convert_one(cli *c, const char *input, void *ctx) {
@@ -359,7 +407,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (!c->set.threads) run.threads = 1;
     c->imports = true;
     c->others = CLI_AND_OTHERS;
-    if (convert_is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
+    if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
     if (run.casts) {

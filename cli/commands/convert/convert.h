@@ -27,14 +27,6 @@ void convert_put_more(void *run, sfti_json_writer *w);
 /* The result that is one file of these tensors. */
 void convert_say_file(convert_run *run, const char *path, const sft_part *parts, size_t count);
 
-/* ── NumPy's .npz, PyTorch's .pt (export.c) ── */
-
-/* Whether -o names a file of another format, by how it ends. */
-bool convert_is_export(const cli *c);
-/* Write tensors there; not with --dry-run. */
-sft_code convert_export(cli *c, const cli_output *out, const sft_part *parts, size_t count,
-                        sft_error *err);
-
 /* ── Models in other formats (import.c) ── */
 
 /* Write what was imported, without casts, where -o says: a file, or of a model in shards a

@@ -31,12 +31,6 @@ static void put_label(cli_out *out, const char *label) {
     cli_pad(out, LABEL_COLUMNS - strlen(label));
 }
 
-/* The beginning of a line about the dataset. */
-static void put_path(cli_out *out, const char *path, const char *text) {
-    cli_styled(out, CLI_BOLD, path);
-    cli_text(out, text);
-}
-
 /* ── info ── */
 
 static void info_column(cli_out *out, const sft_node *column, bool first) {
@@ -75,7 +69,7 @@ static void info_how(cli_out *out, const sft_node *result) {
 void dataset_label(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
     sft_span mode = sft_node_text(result, "mode");
-    put_path(out, path, "  ");
+    cli_path_bold(out, path, "  ");
     if (mode.len) cli_escaped(out, mode);
     if (mode.len) cli_printf(out, " dataset, version %" PRIu64 "\n", number_of(result, "version"));
     else cli_text(out, "dataset of the Scala connector\n");
@@ -127,7 +121,7 @@ static void verify_lines(cli_out *out, const char *path, const sft_node *result,
                          uint64_t count) {
     uint64_t shown = 0;
     for (const sft_node *one = cli_first(result, key); one; one = one->next, shown++) {
-        put_path(out, path, ": ");
+        cli_path_bold(out, path, ": ");
         cli_escaped(out, sft_node_text(one, "shard"));
         cli_text(out, strcmp(key, "orphans") == 0 ? ": note: " : ": ");
         sft_span message = sft_node_text(one, "message"); /* escaped already */
@@ -135,7 +129,7 @@ static void verify_lines(cli_out *out, const char *path, const sft_node *result,
         cli_text(out, "\n");
     }
     if (shown == count) return;
-    put_path(out, path, ": and ");
+    cli_path_bold(out, path, ": and ");
     cli_printf(out, "%" PRIu64 " more\n", count - shown);
 }
 
@@ -144,7 +138,7 @@ void dataset_print_verify(cli *c, const char *path, const sft_node *result) {
     verify_lines(out, path, result, "findings", number_of(result, "finding_count"));
     verify_lines(out, path, result, "orphans", number_of(result, "orphan_count"));
     if (!sft_node_true(result, "ok")) return;
-    put_path(out, path, ": whole: ");
+    cli_path_bold(out, path, ": whole: ");
     count_of(out, number_of(result, "samples"), "sample");
     cli_text(out, " in ");
     count_of(out, number_of(result, "shards"), "shard");
@@ -165,13 +159,13 @@ void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
     uint64_t old = 0;
     for (const sft_node *one = cli_first(result, "garbage"); one; one = one->next) {
         bool young = sft_node_true(one, "young"), removed = sft_node_true(one, "removed");
-        put_path(out, path, young ? ": young: " : removed ? ": removed: " : ": garbage: ");
+        cli_path_bold(out, path, young ? ": young: " : removed ? ": removed: " : ": garbage: ");
         cli_fill(out, "%, ", sft_node_text(one, "name"));
         size_of(out, number_of(one, "bytes"));
         cli_text(out, "\n");
         old += !young;
     }
-    put_path(out, path, !old ? ": nothing to remove\n" : c->set.remove ? ": removed " : ": ");
+    cli_path_bold(out, path, !old ? ": nothing to remove\n" : c->set.remove ? ": removed " : ": ");
     if (!old) return;
     size_of(out, number_of(result, "bytes"));
     cli_text(out, c->set.remove ? "\n" : " of garbage; --delete removes it\n");
@@ -189,7 +183,7 @@ static bool compact_manifest_line(cli *c, const char *path, const sft_node *resu
     cli_out *out = &c->out;
     sft_span before = sft_node_text(result, "segments_before");
     if (sft_span_equal(before, sft_node_text(result, "segments_after"))) return false;
-    put_path(out, path, sft_node_true(result, "dry_run") ? ": the manifest would go from "
+    cli_path_bold(out, path, sft_node_true(result, "dry_run") ? ": the manifest would go from "
                                                          : ": manifest: from ");
     compact_form(out, result, "segments_before");
     cli_text(out, " to ");
@@ -204,7 +198,7 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     if (compact_manifest_line(c, path, result) && !rewritten) return;
     if (!rewritten) {
         sft_span left = sft_node_text(result, "left");
-        put_path(out, path, ": nothing to do");
+        cli_path_bold(out, path, ": nothing to do");
         if (left.len) cli_text(out, ": ");
         if (left.len) cli_escaped(out, left);
         cli_text(out, "\n");
@@ -213,13 +207,13 @@ void dataset_print_compact(cli *c, const char *path, const sft_node *result) {
     const sft_node *groups = dry ? cli_first(result, "groups") : NULL;
     for (const sft_node *group = groups; group; group = group->next) {
         uint64_t into = number_of(group, "into");
-        put_path(out, path, into ? ": would become " : ": would be removed:\n");
+        cli_path_bold(out, path, into ? ": would become " : ": would be removed:\n");
         if (into) count_of(out, into, "shard");
         if (into) cli_text(out, ":\n");
         for (const sft_node *one = cli_first(group, "shards"); one; one = one->next)
             cli_fill(out, "  %\n", one->text);
     }
-    put_path(out, path, dry ? ": would go from " : ": from ");
+    cli_path_bold(out, path, dry ? ": would go from " : ": from ");
     count_of(out, number_of(result, "shards_before"), "shard");
     cli_text(out, " of ");
     size_of(out, number_of(result, "bytes_before"));

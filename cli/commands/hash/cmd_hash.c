@@ -1,18 +1,21 @@
-/* hash: compute digests of models, and compare them with a list. */
+/* hash: compute digests of models, and compare them with a list. Tests: tests/cli/hash. */
 #include "commands/commands.h"
 
+#include "base/files.h"
 #include "base/portable.h"
 #include "commands/hash/hash.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/files.h"
 #include "support/hash.h"
+#include "support/hints.h"
 #include "support/remote.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define STDIN_PIECE ((size_t)256 << 10)
+#define AUTOV2_DIGITS 10
 #define INDEX_MOST SFT_MAX_HEADER_BYTES
 
 typedef struct hash_run {
@@ -111,6 +114,69 @@ static void hash_stdin(hash_run *run) {
     sft_hasher_free(hasher);
 }
 
+/* ── What servers claim of files behind URLs ── */
+
+/* The digests that the server of a remote file claims; no data is read. */
+static void show_claims(const hash_run *run, const char *path) {
+    cli *c = run->c;
+    sft_error err = SFT_ERROR_INIT;
+    sft_remote_claim claim;
+    sft_source source;
+    /* a listing may have told it already; else the first request for the file does */
+    if (!cli_remote_claim(c, path, &claim) || !*claim.sha256) {
+        if (sft_source_path(path, &c->open, &source, &err)) {
+            cli_fail_input(c, path, &err);
+            return;
+        }
+        sft_source_close(&source);
+        if (!cli_remote_claim(c, path, &claim)) memset(&claim, 0, sizeof claim);
+    }
+    for (unsigned i = 0; i < SFT_HASH_COUNT; i++) {
+        sft_hash_algo algo = (sft_hash_algo)i;
+        bool known = *claim.sha256 && (algo == SFT_HASH_SHA256 || algo == SFT_HASH_AUTOV2);
+        if (!(run->algos & SFT_HASH_BIT(i))) continue;
+        if (known && !cli_is_json(c)) {
+            char digest[SFT_HASH_TEXT_SIZE];
+            memcpy(digest, claim.sha256, sizeof claim.sha256);
+            if (algo == SFT_HASH_AUTOV2) digest[AUTOV2_DIGITS] = '\0';
+            cli_sum_line(c, path, algo, digest, !cli_is_one_algo(run->algos));
+        } else if (!known && (!run->is_all || algo == SFT_HASH_SHA256)) {
+            sfti_fail(&err, SFT_NOT_FOUND, "no %s: the server claims none", sft_hash_name(algo));
+            cli_hint(&err, CLI_HINT_URL_READ);
+            cli_status(c, CLI_NO);
+            cli_warn(c, path, &err);
+        }
+    }
+    if (!cli_is_json(c)) return;
+    /* nothing is computed; `remote` has the claim */
+    sft_hash_result result = { .path = path, .hashes = SFT_HASHES_INIT(run->algos) };
+    result.bytes = claim.bytes;
+    json_result(c, path, &result, NULL, 0);
+}
+
+/* What every file of a model claims. */
+static void show_shards(const hash_run *run, const char *path) {
+    cli *c = run->c;
+    sft_error err = SFT_ERROR_INIT;
+    sft_set_options options = cli_set_options(c);
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_index *index = NULL;
+    sft_code code = sft_index_open(path, &options, &index, &err);
+    size_t count = code ? 0 : sft_index_shard_count(index);
+    sft_span folder = sft_span_cstr(code ? "" : sft_index_folder(index));
+    const char **paths = sfti_arena_array(&arena, count, sizeof *paths);
+    if (!code && !paths) code = sfti_fail_memory(&err, count * sizeof *paths);
+    for (size_t i = 0; !code && i < count; i++) {
+        paths[i] = cli_join_path(&arena, folder, sft_index_shard_at(index, i));
+        if (!paths[i]) code = sfti_fail_memory(&err, folder.len);
+    }
+    if (!code) sfti_files_expect(c->open.files, paths, count, folder.data);
+    for (size_t i = 0; !code && i < count && !cli_is_over(c); i++) show_claims(run, paths[i]);
+    sft_index_close(index);
+    sfti_arena_free(&arena);
+    if (code) cli_fail_input(c, path, &err);
+}
+
 /* ── Files ── */
 
 /* Whether it is shown what a server claims, and nothing is read. */
@@ -122,8 +188,7 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
     sft_error err = SFT_ERROR_INIT;
     sft_hash_request *asks = sfti_arena_take(&inputs->arena, (inputs->count + 1) * sizeof *asks);
     if (!asks) {
-        sfti_fail_memory(&err, inputs->count);
-        cli_complain(run->c, NULL, &err);
+        cli_complain_memory(run->c, inputs->count);
         return;
     }
     for (size_t i = 0; i < inputs->count && !cli_is_over(run->c);) {
@@ -137,7 +202,7 @@ static void hash_inputs(hash_run *run, cli_input_list *inputs) {
                                     &run->hashing.job, &err))
             cli_complain(run->c, NULL, &err);
         if (files) continue;
-        if (claimed) cli_hash_claims(run->c, input, run->algos, run->is_all);
+        if (claimed) (input->kind == CLI_INDEX ? show_shards : show_claims)(run, input->path);
         else if (input->kind == CLI_STDIN) hash_stdin(run);
         else cli_report_input(run->c, input);
         i++;

@@ -1,4 +1,4 @@
-/* hash: digests as lines of text, and what servers claim.
+/* hash: digests as lines of text.
  *
  * Lines are as sha256sum and its kin write and read them:
  *
@@ -13,10 +13,6 @@
 
 #include "safetensors_hash.h"
 #include "support/cli.h"
-
-/* Show the digests among algos that the server of a remote file, or of the shards of an
- * index, claims. Reads no data. is_all: what it does not claim is not missed. */
-void cli_hash_claims(cli *c, const cli_input *input, uint32_t algos, bool is_all);
 
 /* Whether it is one algorithm at most. */
 static inline bool cli_is_one_algo(uint32_t algos) {

@@ -1,15 +1,28 @@
-/* rename: rename tensors in place. */
-#include "commands/commands.h"
-#include "commands/rename/rename.h"
-#include "support/regex.h"
+/* rename: rename tensors in place. Tests: tests/cli/rename, tests/tools/regex.c. */
+#include "base/order.h"
 #include "base/utf8.h"
+#include "commands/commands.h"
+#include "commands/meta/meta.h"
+#include "commands/rename/rename.h"
 #include "support/edit.h"
+#include "support/files.h"
 #include "support/hints.h"
 #include "support/output.h"
+#include "support/regex.h"
 #include "support/remote.h"
 #include "support/words.h"
 
 #include <string.h>
+
+#define MAP_FILE_MOST ((uint64_t)64 << 20)
+
+/* --map and --map-file: old names and new ones. */
+typedef struct rename_maps {
+    sft_pair *items; /* old, new */
+    bool *used;
+    uint32_t *order; /* by old name */
+    size_t count;
+} rename_maps;
 
 /* One --regex: s/PATTERN/REPLACEMENT/ with g or without. */
 typedef struct rule {
@@ -30,6 +43,101 @@ typedef struct rename_run {
     sft_pair *names; /* that change, of the current model; in `named` */
     size_t count;
 } rename_run;
+
+/* ── --map and --map-file ── */
+
+static sft_code bad_map(const char *expected, sft_span found, sft_error *err) {
+    return cli_usage_hint(err, CLI_HINT_HELP_RENAME, "expected %s, found \"%.*s\"", expected,
+                          found.len < 160 ? (int)found.len : 160, found.data);
+}
+
+static sft_code lines_of(sft_span text, sfti_arena *arena, meta_json *out, sft_error *err) {
+    size_t most = 1;
+    for (size_t i = 0; i < text.len; i++) most += text.data[i] == '\n';
+    out->pairs = sfti_arena_array(arena, most, sizeof *out->pairs);
+    text.data = sfti_arena_copy(arena, text.data, text.len);
+    if (!out->pairs || !text.data) return sfti_fail_memory(err, most * sizeof *out->pairs);
+    while (text.len > 0) {
+        const char *end = memchr(text.data, '\n', text.len);
+        sft_span line = { text.data, end ? (size_t)(end - text.data) : text.len };
+        size_t step = line.len + (end != NULL);
+        text = (sft_span){ text.data + step, text.len - step };
+        if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
+        if (line.len == 0) continue;
+        const char *tab = memchr(line.data, '\t', line.len);
+        if (!tab) return bad_map("lines OLD<tab>NEW or a JSON object", line, err);
+        size_t old = (size_t)(tab - line.data);
+        out->pairs[out->count++] = (sft_pair){ { line.data, old },
+                                               { tab + 1, line.len - old - 1 } };
+    }
+    return SFT_OK;
+}
+
+static sft_code read_map_file(cli *c, const char *path, sfti_arena *arena, meta_json *out,
+                              sft_error *err) {
+    sft_code code = cli_read_file(c, path, MAP_FILE_MOST, &out->text, err);
+    if (code) return code;
+    sft_span text = cli_read_text(&out->text);
+    size_t blank = 0;
+    while (blank < text.len && memchr(" \t\r\n", text.data[blank], 4)) blank++;
+    bool json = blank < text.len && text.data[blank] == '{';
+    code = json ? meta_json_text(text, arena, out, err) : lines_of(text, arena, out, err);
+    return code || !out->other.data ? code : bad_map("a string as the new name", out->other, err);
+}
+
+static int compare_old(const void *ctx, uint32_t a, uint32_t b) {
+    const rename_maps *maps = ctx;
+    return sfti_bytes_compare(maps->items[a].key, maps->items[b].key);
+}
+
+/* By the options; memory from the arena. *blame: the file that is at fault, or NULL. */
+static sft_code read_maps(cli *c, sfti_arena *arena, rename_maps *out, const char **blame,
+                          sft_error *err) {
+    const cli_settings *set = &c->set;
+    meta_json file = { .text = { .alloc = c->alloc } };
+    sft_code code = SFT_OK;
+    *blame = set->map_file;
+    if (set->map_file) code = read_map_file(c, set->map_file, arena, &file, err);
+    sft_buffer_free(&file.text);
+    if (code) return code;
+    *blame = NULL;
+    uint64_t most = (uint64_t)set->map.count + file.count;
+    out->items = sfti_arena_array(arena, most, sizeof *out->items);
+    out->used = sfti_arena_array(arena, most, sizeof *out->used);
+    if (!out->items || !out->used || most > UINT32_MAX / 4)
+        return sfti_fail_memory(err, most * sizeof *out->items);
+    for (size_t i = 0; i < set->map.count; i++) { /* OLD=NEW */
+        const char *text = set->map.items[i], *equals = strchr(text, '=');
+        if (!equals) return bad_map("--map OLD=NEW", sft_span_cstr(text), err);
+        out->items[out->count++] = (sft_pair){ { text, (size_t)(equals - text) },
+                                               sft_span_cstr(equals + 1) };
+    }
+    for (size_t i = 0; i < file.count; i++) out->items[out->count++] = file.pairs[i];
+    if (out->count > 0) memset(out->used, 0, out->count * sizeof *out->used);
+    out->order = sfti_arena_sorted(arena, out->count, compare_old, out);
+    if (!out->order) return sfti_fail_memory(err, most * sizeof *out->order);
+    for (size_t i = 1; i < out->count; i++)
+        if (compare_old(out, out->order[i - 1], out->order[i]) == 0)
+            return bad_map("each old name once", out->items[out->order[i]].key, err);
+    return SFT_OK;
+}
+
+/* The pair of a name, which is used from now on, or NULL. */
+static const sft_pair *find_map(rename_maps *maps, sft_span name) {
+    size_t low = 0, high = maps->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint32_t at = maps->order[middle];
+        int way = sfti_bytes_compare(maps->items[at].key, name);
+        if (way == 0) {
+            maps->used[at] = true;
+            return &maps->items[at];
+        }
+        if (way < 0) low = middle + 1;
+        else high = middle;
+    }
+    return NULL;
+}
 
 /* ── Rules ── */
 
@@ -53,11 +161,8 @@ static sft_code parse_rule(rename_run *r, const char *text, rule *out, sft_error
     char mark = text[0] == 's' ? text[1] : '\0';
     const char *middle = mark ? rule_part(text + 2, mark) : NULL;
     const char *end = middle ? rule_part(middle + 1, mark) : NULL;
-    if (!end || (end[1] && strcmp(end + 1, "g") != 0)) {
-        cli_usage_error(err, "expected %s, found \"%s\"", form, text);
-        cli_hint(err, CLI_HINT_HELP_RENAME);
-        return SFT_BAD_ARGUMENT;
-    }
+    if (!end || (end[1] && strcmp(end + 1, "g") != 0))
+        return cli_usage_hint(err, CLI_HINT_HELP_RENAME, "expected %s, found \"%s\"", form, text);
     char *pattern = sfti_arena_copy(&r->arena, text + 2, (size_t)(middle - text - 2));
     char *to = sfti_arena_copy(&r->arena, middle + 1, (size_t)(end - middle - 1));
     if (!pattern || !to) return sfti_fail_memory(err, strlen(text));
@@ -82,7 +187,7 @@ static sft_code rename_begin(rename_run *r, sft_error *err) {
     memset(r->rules, 0, set->regex.count * sizeof *r->rules);
     for (; !code && r->rule_count < set->regex.count; r->rule_count++)
         code = parse_rule(r, set->regex.items[r->rule_count], &r->rules[r->rule_count], err);
-    return code ? code : rename_maps_read(r->c, &r->arena, &r->maps, &r->blame, err);
+    return code ? code : read_maps(r->c, &r->arena, &r->maps, &r->blame, err);
 }
 
 /* ── One name ── */
@@ -141,20 +246,9 @@ static bool apply_rule(rename_run *r, const rule *rule, char **name) {
     return ok && *name;
 }
 
-static bool add_prefix(rename_run *r, char **name) {
-    const char *prefix = r->c->set.add_prefix;
-    size_t more = strlen(prefix), len = strlen(*name);
-    char *whole = sfti_arena_take(&r->scratch, more + len + 1);
-    if (!whole) return false;
-    memcpy(whole, prefix, more);
-    memcpy(whole + more, *name, len + 1);
-    *name = whole;
-    return true;
-}
-
 /* --map excludes the other rules; a name with NUL in it is renamed by --map only. */
 static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *err) {
-    const sft_pair *map = rename_maps_find(&r->maps, old);
+    const sft_pair *map = find_map(&r->maps, old);
     *out = map ? map->value : old;
     if (map || memchr(old.data, '\0', old.len)) return SFT_OK;
     if (!cli_is_matched(&r->c->set, old)) return SFT_OK;
@@ -164,7 +258,10 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
     if (name && strip > 0 && strncmp(name, set->strip_prefix, strip) == 0) name += strip;
     bool fine = name != NULL;
     for (size_t i = 0; fine && i < r->rule_count; i++) fine = apply_rule(r, &r->rules[i], &name);
-    fine = fine && (!set->add_prefix || add_prefix(r, &name));
+    if (fine && set->add_prefix) {
+        name = sfti_arena_join(&r->scratch, sft_span_cstr(set->add_prefix), sft_span_cstr(name));
+        fine = name != NULL;
+    }
     sft_span made = sft_span_cstr(fine ? name : "");
     if (fine && !sft_span_equal(made, old)) {
         out->data = sfti_arena_copy(&r->named, made.data, made.len);

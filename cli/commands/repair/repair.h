@@ -6,10 +6,8 @@
 
 /* Print each finding; returns how many there were. */
 size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair);
-/* The same as objects into an array; tensor.data NULL: none. */
+/* The same as objects into an array. */
 void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repair);
-void cli_put_fix(sfti_json_writer *w, const char *path, const char *fix, const sft_error *found,
-                 const char *done);
 cli_written_file cli_repaired_file(const char *path, const sft_repair *repair);
 
 /* Whether it is a model in several files: an index, or a folder. */

@@ -1,11 +1,12 @@
-/* repair of a model in several files. */
+/* repair: what was found, for people and as JSON; a model in several files.
+ * Tests: tests/cli/repair. */
+#include "commands/repair/repair.h"
+
 #include "base/files.h"
 #include "base/order.h"
 #include "base/sink.h"
-#include "commands/repair/repair.h"
 #include "edit/dropped.h"
 #include "os/os.h"
-#include "support/cli.h"
 #include "support/edit.h"
 #include "support/files.h"
 #include "support/fresh.h"
@@ -16,6 +17,67 @@
 
 #include <inttypes.h>
 #include <string.h>
+
+/* The first few of many fixes of one kind are shown. */
+#define REPAIR_SHOWN 5
+
+size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair) {
+    size_t count = sft_repair_fix_count(repair);
+    for (size_t i = 0; i < count;) {
+        const char *name = sft_repair_fix_at(repair, i)->name;
+        size_t end = i;
+        while (end < count && strcmp(sft_repair_fix_at(repair, end)->name, name) == 0) end++;
+        size_t shown = c->set.verbose || end - i <= REPAIR_SHOWN ? end : i + REPAIR_SHOWN - 1;
+        for (size_t j = i; j < shown; j++) {
+            const sft_fix *fix = sft_repair_fix_at(repair, j);
+            sft_error found = fix->found;
+            found.hint = SFT_HINT_NONE;
+            cli_path(&c->out, path, ": %s: ", fix->name);
+            cli_error_text(&c->out, &found);
+            cli_text(&c->out, ": ");
+            cli_text(&c->out, fix->done);
+            cli_text(&c->out, "\n");
+        }
+        if (shown < end)
+            cli_path(&c->out, path, ": %s: %zu more, -v shows them\n", name, end - shown);
+        i = end;
+    }
+    return count;
+}
+
+static void put_fix(sfti_json_writer *w, const char *path, const char *fix, const sft_error *found,
+                 const char *done) {
+    sfti_json_open(w, '{');
+    sfti_json_path(w, path);
+    sfti_json_put_cstr(w, "fix", fix);
+    sfti_json_key(w, "offset");
+    if (found->offset == SFT_NO_OFFSET) sfti_json_null(w);
+    else sfti_json_uint(w, found->offset);
+    sfti_json_key(w, "tensor");
+    if (found->tensor_len == SFT_NO_TENSOR) sfti_json_null(w);
+    else sfti_json_span(w, (sft_span){ found->tensor, found->tensor_len });
+    sfti_json_put_cstr(w, "message", found->message);
+    sfti_json_put_cstr(w, "done", done);
+    sfti_json_close(w, '}');
+}
+
+void cli_put_fixes(sfti_json_writer *w, const char *path, const sft_repair *repair) {
+    for (size_t i = 0; i < sft_repair_fix_count(repair); i++) {
+        const sft_fix *fix = sft_repair_fix_at(repair, i);
+        put_fix(w, path, fix->name, &fix->found, fix->done);
+    }
+}
+
+cli_written_file cli_repaired_file(const char *path, const sft_repair *repair) {
+    cli_written_file file = { path, sft_repair_tensor_count(repair), 0 };
+    for (size_t i = 0; i < file.tensors; i++) {
+        sft_spec spec = sft_repair_tensor_at(repair, i);
+        file.bytes += cli_spec_bytes(&spec);
+    }
+    return file;
+}
+
+/* ── A model in several files ── */
 
 /* A tensor of the model, or one that the index names. */
 typedef struct repair_row {
@@ -182,11 +244,8 @@ static int compare_rows(const void *ctx, uint32_t a, uint32_t b) {
 }
 
 static sft_code sort_list(repair_model *m, repair_list *list, sft_error *err) {
-    list->order = sfti_arena_array(m->arena, 2 * (uint64_t)list->count, sizeof *list->order);
-    if (!list->order) return model_memory(err);
-    for (size_t i = 0; i < list->count; i++) list->order[i] = (uint32_t)i;
-    sfti_sort(list->order, list->order + list->count, list->count, compare_rows, list->rows);
-    return SFT_OK;
+    list->order = sfti_arena_sorted(m->arena, list->count, compare_rows, list->rows);
+    return list->order ? SFT_OK : model_memory(err);
 }
 
 static sft_code open_files(repair_model *m, sft_error *err) {
@@ -313,7 +372,7 @@ static void tell_index(repair_model *m, const char *fix, size_t count, sft_span 
     if (m->w) {
         sfti_error_text(&found, "%zu tensor%s%s", count, count == 1 ? "" : "s", what);
         sfti_error_tensor(&found, first);
-        cli_put_fix(m->w, m->index ? m->index : m->folder, fix, &found, done);
+        put_fix(m->w, m->index ? m->index : m->folder, fix, &found, done);
         return;
     }
     cli_path(out, m->index ? m->index : m->folder,
@@ -342,7 +401,7 @@ static void tell_index_fixes(repair_model *m) {
         sft_error total = SFT_ERROR_INIT;
         sfti_error_text(&total, "expected %" PRIu64 ", found %.*s", m->bytes,
                         value.len < 40 ? (int)value.len : 40, value.data);
-        cli_put_fix(m->w, m->index, "total_size", &total, "put right in the index");
+        put_fix(m->w, m->index, "total_size", &total, "put right in the index");
         return;
     }
     cli_path(&m->c->out, m->index, ": total_size: expected %" PRIu64 ", found ", m->bytes);

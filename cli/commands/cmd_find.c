@@ -1,22 +1,40 @@
-/* find: find models by hash, word or fact. */
+/* find: find models by hash, word or fact. Tests: tests/cli/find. */
 #include "base/json_lex.h"
+#include "base/order.h"
 #include "commands/commands.h"
-#include "commands/find/find.h"
 #include "os/os.h"
 #include "support/cli.h"
 #include "support/fields.h"
 #include "support/files.h"
 #include "support/models.h"
+#include "support/print.h"
 #include "support/remote.h"
 #include "support/titles.h"
 #include "support/where.h"
 #include "support/words.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HEX_LEAST 8
 #define HITS_MOST 16
+#define FIT_COLUMNS 9
+
+/* What fits the word. */
+typedef struct find_hit {
+    const char *field, *algo; /* algo: of hashes */
+    sft_span value, source;
+} find_hit;
+
+typedef struct find_found {
+    const char *path;
+    sft_span name;
+    const find_hit *hits; /* at least one, if there is a word */
+    size_t hit_count;
+    sft_fit fit;          /* with --fits */
+    const char *reason;   /* NULL without */
+} find_found;
 
 /* A digest that was computed, or remembered. */
 typedef struct find_digest {
@@ -38,11 +56,166 @@ typedef struct find_run {
     cli_digests digests;
     const cli_model *settled; /* of which it is known whether it is found without hashing */
     bool is_settled;
-    find_fits *fits; /* with --fits */
     char **paths;    /* operands without the word */
     size_t path_count;
-    bool refused;    /* --fits is not one model */
+    const sft_info *with; /* the model of --fits, or NULL */
+    bool refused;         /* --fits is not one model */
+    sfti_arena arena;     /* of what fits it, kept until all are known */
+    find_found *rows;
+    size_t row_count, capacity, good, unknown; /* good: that can be used with it */
+    bool failed;          /* out of memory */
 } find_run;
+
+/* ── As JSON ── */
+
+/* A text, or null where there is none. */
+static void put_some(sfti_json_writer *w, const char *key, sft_span text) {
+    sfti_json_put_text(w, key, text.len ? text : (sft_span){ NULL, 0 });
+}
+
+static void show_json(cli *c, const find_found *found) {
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, c, found->path);
+    put_some(w, "name", found->name);
+    if (found->reason) {
+        sfti_json_put_cstr(w, "fit", sft_fit_name(found->fit));
+        sfti_json_put_cstr(w, "reason", found->reason);
+    }
+    sfti_json_put_open(w, "matches", '[');
+    for (size_t i = 0; i < found->hit_count; i++) {
+        const find_hit *hit = &found->hits[i];
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "field", hit->field);
+        sfti_json_put_cstr(w, "algo", hit->algo);
+        sfti_json_put_text(w, "value", hit->value);
+        put_some(w, "source", hit->source);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+    cli_object_end(&object);
+}
+
+/* ── As a table ── */
+
+static void put_cell(cli *c, bool first, sft_span text) {
+    if (!first) cli_text(&c->out, "\t");
+    if (c->set.csv_safe) cli_cell_guard(&c->out, text);
+    cli_field_text(&c->out, text);
+}
+
+/* has_word: matches are among the columns. */
+static void show_header(cli *c, bool has_word) {
+    cli_text(&c->out, "path\tname");
+    if (c->set.fits) cli_text(&c->out, "\tfit\treason");
+    cli_text(&c->out, has_word ? "\tfield\tvalue\tsource\n" : "\n");
+}
+
+static void show_row(cli *c, const find_found *found) {
+    put_cell(c, true, sft_span_cstr(found->path));
+    put_cell(c, false, found->name);
+    if (found->reason) {
+        put_cell(c, false, sft_span_cstr(sft_fit_name(found->fit)));
+        put_cell(c, false, sft_span_cstr(found->reason));
+    }
+    if (found->hit_count > 0) {
+        put_cell(c, false, sft_span_cstr(found->hits[0].field));
+        put_cell(c, false, found->hits[0].value);
+        put_cell(c, false, found->hits[0].source);
+    }
+    cli_text(&c->out, "\n");
+}
+
+/* ── As a line ── */
+
+static void show_line(cli *c, const find_found *found) {
+    bool fits = found->reason && !c->set.paths_only;
+    cli_fit fit;
+    cli_fit_begin(&fit, c, 4);
+    if (fits) {
+        cli_styled(&c->out, CLI_BOLD, sft_fit_name(found->fit));
+        cli_pad(&c->out, FIT_COLUMNS - strlen(sft_fit_name(found->fit)));
+    }
+    cli_path_text(&c->out, sft_span_cstr(found->path));
+    if (!c->set.paths_only) {
+        cli_text(&c->out, "  ");
+        cli_escaped_cut(&c->out, found->name, 40);
+    }
+    if (!c->set.paths_only && found->hit_count > 0) {
+        bool name = strcmp(found->hits[0].field, "name") == 0;
+        cli_printf(&c->out, "  (%s%s", found->hits[0].field, name ? "" : " ");
+        if (!name) cli_escaped_cut(&c->out, found->hits[0].value, 64);
+        cli_text(&c->out, ")");
+    }
+    if (fits) cli_fill(&c->out, "  (%)", sft_span_cstr(found->reason));
+    cli_text(&c->out, "\n");
+    cli_fit_end(&fit);
+}
+
+static void show_found(cli *c, const find_found *found) {
+    if (cli_is_json(c)) show_json(c, found);
+    else if (c->set.nul) cli_put(&c->out, found->path, strlen(found->path) + 1);
+    else if (c->set.format == CLI_TSV) show_row(c, found);
+    else show_line(c, found);
+}
+
+/* ── --fits: kept, and shown best first ── */
+
+static const char *kept_bytes(find_run *run, const void *bytes, size_t len) {
+    const char *copy = sfti_arena_copy(&run->arena, bytes, len);
+    run->failed |= !copy;
+    return copy;
+}
+
+static sft_span kept_span(find_run *run, sft_span text) {
+    return (sft_span){ kept_bytes(run, text.data, text.len), text.len };
+}
+
+/* Keeps what was found if it fits, or with --all may or does not. info NULL: it has no facts. */
+static void keep_fit(find_run *run, const sft_info *info, const find_found *found) {
+    char reason[256];
+    sft_fit fit = info ? sft_info_fits(run->with, info, reason, sizeof reason) : SFT_FIT_NONE;
+    bool good = fit >= SFT_FIT_LOADS;
+    run->unknown += fit == SFT_FIT_UNKNOWN;
+    if (!good && (fit == SFT_FIT_NONE || !run->c->set.all)) return;
+    find_found *rows = sfti_arena_grow(&run->arena, run->rows, run->row_count, 1, &run->capacity,
+                                       sizeof *rows);
+    find_hit *hits = sfti_arena_array(&run->arena, found->hit_count, sizeof *hits);
+    run->failed |= !rows || !hits;
+    if (!rows || !hits) return;
+    for (size_t i = 0; i < found->hit_count; i++) {
+        hits[i] = found->hits[i]; /* the names of fields are static */
+        hits[i].value = kept_span(run, hits[i].value);
+        hits[i].source = kept_span(run, hits[i].source);
+    }
+    rows[run->row_count++] = (find_found){
+        kept_bytes(run, found->path, strlen(found->path)), kept_span(run, found->name),
+        hits, found->hit_count, fit, kept_bytes(run, reason, strlen(reason))
+    };
+    run->rows = rows;
+    run->good += good;
+}
+
+static int compare_rows(const void *a, const void *b) {
+    const find_found *x = a, *y = b;
+    if (x->fit != y->fit) return x->fit > y->fit ? -1 : 1;
+    return sfti_natural_compare(sft_span_cstr(x->path), sft_span_cstr(y->path));
+}
+
+static void show_fits(find_run *run) {
+    size_t count = run->failed ? 0 : run->row_count;
+    if (run->failed) cli_complain_memory(run->c, sizeof *run->rows);
+    if (count > 0) qsort(run->rows, count, sizeof *run->rows, compare_rows);
+    for (size_t i = 0; i < count; i++) show_found(run->c, &run->rows[i]);
+    if (run->good == 0 && run->unknown > 0 && !run->c->set.all) {
+        /* an empty answer does not say that nothing fits */
+        cli_flush(&run->c->out);
+        cli_printf(&run->c->err, "safetensors: note: of %zu model%s it is not known whether they "
+                                  "fit: --all lists them\n", run->unknown,
+                   run->unknown == 1 ? "" : "s");
+        cli_flush(&run->c->err);
+    }
+    sfti_arena_free(&run->arena);
+}
 
 /* ── What fits ── */
 
@@ -214,12 +387,12 @@ static void each_find(void *ctx, cli_model *model) {
     if (!is_found(run, model, root) || model->err.code) return;
     find_found found = { .path = model->path, .name = sft_node_text(root, "model.name"),
                          .hits = run->hits, .hit_count = run->word.len ? run->hit_count : 0 };
-    if (run->fits) {
-        find_fits_take(run->fits, model->info, &found);
+    if (run->with) {
+        keep_fit(run, model->info, &found);
         return;
     }
     run->found++;
-    find_show(c, &found);
+    show_found(c, &found);
 }
 
 /* ── The command ── */
@@ -248,7 +421,7 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
 static void find_all(find_run *run) {
     cli *c = run->c;
     bool table = c->set.format == CLI_TSV && !c->set.nul;
-    if (table) find_header(c, run->word.len > 0);
+    if (table) show_header(c, run->word.len > 0);
     cli_hash_run_begin(&run->digests.hashing, c, run->path_count == 1 ? run->paths[0] : "find");
     if (run->digests.hashing.usable)
         cli_each_model(c, run->paths, run->path_count, &run->models, &run->digests, each_find, run);
@@ -259,7 +432,6 @@ static void find_all(find_run *run) {
 static void each_fits(void *ctx, cli_model *model) {
     find_run *run = ctx;
     cli *c = run->c;
-    find_fits fits;
     if (run->models != 1) {
         sft_error err = SFT_ERROR_INIT;
         if (run->refused) return;
@@ -269,18 +441,16 @@ static void each_fits(void *ctx, cli_model *model) {
     } else if (!model->info || model->err.code) {
         cli_fail_model(c, model);
     } else {
-        find_fits_begin(&fits, c, model->info);
-        run->fits = &fits;
+        run->with = model->info;
         find_all(run);
-        run->found = fits.good;
-        find_fits_end(&fits);
-        run->fits = NULL;
+        run->found = run->good;
+        show_fits(run);
     }
 }
 
 static void run_find(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    find_run run = { .c = c };
+    find_run run = { .c = c, .arena.alloc = c->alloc };
     if (read_find(&run, operands, count, &err)) {
         cli_fail_usage(c, &err);
         return;

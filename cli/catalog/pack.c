@@ -65,7 +65,8 @@ bool dict_put(catalog_dict *dict, sft_span text, sft_span label, uint32_t *numbe
     return true;
 }
 
-uint32_t dict_find(const catalog_dict *dict, sft_span text) {
+/* DICT_NONE if it was not put. */
+static uint32_t dict_find(const catalog_dict *dict, sft_span text) {
     uint32_t found = sfti_names_find(&dict->names, text);
     return found == SFTI_NO_NAME ? DICT_NONE : found;
 }

@@ -28,8 +28,6 @@ typedef struct catalog_dict {
 void dict_begin(catalog_dict *dict, sfti_arena *arena);
 /* The number of a text, which is copied if it is new; false when memory ran out. */
 bool dict_put(catalog_dict *dict, sft_span text, sft_span label, uint32_t *number);
-/* The number of a text, DICT_NONE if it was not put. */
-uint32_t dict_find(const catalog_dict *dict, sft_span text);
 /* Decide the order: natural, or the most frequent first. */
 bool dict_sort(catalog_dict *dict, bool natural);
 /* Where an entry is in that order, -1 for none. */

@@ -97,8 +97,9 @@ const catalog_root *places_root(const catalog_places *places, const char *path,
 
 /* ── Real paths ── */
 
-/* Most models are in the folder of the one before, and few files are links. */
-bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
+/* The path of a file in the real path of its folder: it may be a link; false if it cannot be told,
+ * or is too long. Most models are in the folder of the one before, and few files are links. */
+static bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]) {
     char folder[CLI_REAL_SIZE];
     sft_span name = cli_name_of(path);
     if (!name.len || !sfti_folder_copy(path, folder, sizeof folder)) return false;

@@ -28,9 +28,6 @@ typedef struct catalog_places {
 sft_code places_begin(catalog_places *places, cli *c, char **operands, size_t count,
                       const char *output, sft_error *err);
 void places_free(catalog_places *places);
-/* The path of a file in the real path of its folder: it may be a link; false if it cannot be told,
- * or is too long. */
-bool places_named(catalog_places *places, const char *path, char out[CLI_REAL_SIZE]);
 /* The i-th of the different labels, i < labels. */
 sft_span places_label(const catalog_places *places, size_t i);
 /* The real path of a file; false if it cannot be told, or is too long. */

@@ -19,11 +19,6 @@ bool cli_field_is_metadata(sft_span name) {
     return name.len >= len && memcmp(name.data, word, len) == 0;
 }
 
-bool cli_field_known(sft_span name) {
-    cli_field_place place;
-    return cli_field_place_of(name, &place);
-}
-
 sft_code cli_field_unknown(sft_span name, sft_error *err) {
     cli_guess guess;
     return cli_usage_error(
@@ -32,11 +27,12 @@ sft_code cli_field_unknown(sft_span name, sft_error *err) {
 }
 
 sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err) {
+    cli_field_place place;
     out->count = 0;
     for (;;) {
         size_t len = strcspn(list, ",");
         sft_span name = { list, len };
-        if (!cli_field_known(name)) return cli_field_unknown(name, err);
+        if (!cli_field_place_of(name, &place)) return cli_field_unknown(name, err);
         if (out->count == CLI_FIELDS_MOST) {
             return cli_usage_error(err, "expected at most %d fields", CLI_FIELDS_MOST);
         }

@@ -55,8 +55,6 @@ extern const char cli_default_columns[];
 
 /* Names between commas; SFT_BAD_ARGUMENT for one that no result has. */
 sft_code cli_fields_parse(const char *list, cli_fields *out, sft_error *err);
-/* Whether some result can have a field of that name. */
-bool cli_field_known(sft_span name);
 /* Fails because of a name that no result has. */
 sft_code cli_field_unknown(sft_span name, sft_error *err);
 

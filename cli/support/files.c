@@ -76,7 +76,8 @@ int cli_open_beside(const char *path, int *fd) {
     return sfti_os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 
-sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
+/* All bytes of a descriptor into *out; at most `most`. */
+static sft_code read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err) {
     sft_source source;
     sft_code code = sft_source_fd(fd, &c->alloc, &source, err);
     if (code) return code;
@@ -102,7 +103,7 @@ sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_err
     os_info info;
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    if (info.kind == OS_FILE) return cli_read_fd(c, fd, most, out, err);
+    if (info.kind == OS_FILE) return read_fd(c, fd, most, out, err);
     return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s",
                      info.kind == OS_DIR    ? "a folder"
                      : info.kind == OS_PIPE ? "a pipe"
@@ -120,8 +121,8 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
     if (is_stdin) fd = 0;
     if (!sfti_os_info_fd(fd, &info) && info.kind == OS_FILE)
         sfti_mode_common(&c->read_mode, info.mode & 0777 ? info.mode : 0600);
-    if (is_stdin) return cli_read_fd(c, fd, most, out, err);
-    sft_code code = cli_read_fd(c, fd, most, out, err);
+    if (is_stdin) return read_fd(c, fd, most, out, err);
+    sft_code code = read_fd(c, fd, most, out, err);
     (void)sfti_os_close(fd);
     return code;
 }

@@ -20,9 +20,7 @@ void cli_safe_name(sft_span name, size_t most, char *buffer);
 int cli_open_beside(const char *path, int *fd);
 /* All bytes of what was so opened, if it is a file: a pipe would be waited for. */
 sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err);
-/* All bytes of a descriptor into *out; at most `most`. */
-sft_code cli_read_fd(cli *c, int fd, uint64_t most, sft_buffer *out, sft_error *err);
-/* The same of a file; "-": of standard input. *out need not be set before. */
+/* All bytes of a file, at most `most`; "-": of standard input. *out need not be set before. */
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err);
 /* What was read, as text: without a byte order mark. */

@@ -47,8 +47,6 @@ sft_code cli_fresh_check(cli_fresh *fresh, const char *path, const char **at, sf
 char *cli_fresh_next(cli_fresh *fresh, const char *name);
 /* It is there, or may be: after writing, failed or not (but for SFT_EXISTS). */
 void cli_fresh_written(cli_fresh *fresh, char *path);
-/* A shard that goes. */
-void cli_fresh_drop(cli_fresh *fresh, const char *name);
 /* How to write it: as the old shard's mode and, with --keep-mtime, time are. */
 sft_code cli_fresh_options(const cli_fresh *fresh, const char *old, sft_path_options *out,
                            sft_error *err);

@@ -5,17 +5,14 @@
 #include "support/cli.h"
 #include "support/words.h"
 
-/* Tables of commands end with NULL. */
-const cli_command *cli_command_named(const cli_command *const *commands, const char *name);
-/* The command of that name, or the one that other programs call so: `list` is ls. */
+/* The command of that name, or the one that other programs call so: `list` is ls. Tables of
+ * commands end with NULL. */
 const cli_command *cli_command_called(const cli_command *const *commands, const char *name);
 /* The likely meaning of a mistyped name: ": did you mean ...?", or "". The text is in guess, or
  * static. */
 const char *cli_command_guess(const cli_command *const *commands, const char *name,
                               cli_guess *guess);
 
-extern const char cli_overview_summary[];
-extern const char cli_overview_about[]; /* paragraphs, each a line */
 /* The overview of the commands by group, of 24 lines; all: with examples and every command. */
 void cli_overview(cli_out *out, const cli_group *groups, bool all);
 /* The help of one. */

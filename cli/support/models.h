@@ -113,19 +113,10 @@ bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_are
 /* Takes model-00002-of-00003.safetensors apart: 2, 3 and "model" with its folder. */
 bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base);
 
-/* ── Datasets ── */
-
-/* The result object of the dataset in a folder (docs/json-info.md, info). */
-sft_code cli_dataset_tree(cli *c, const char *folder, sft_tree **out, sft_error *err);
-
 /* ── Models in other formats ── */
 
 /* The options of convert that say what is imported. */
 extern const cli_option cli_import_options_table[];
-
-/* By the settings; of commands that only read, tensors that cannot be carried are left out.
- * SFT_BAD_ARGUMENT. */
-sft_code cli_import_options(const cli *c, sft_import_options *out, sft_error *err);
 
 /* Open a path: safetensors, or else whatever format it is in. *import is what the set is of, NULL
  * for safetensors; it lives as long as the set. When it is neither, err says why it is not

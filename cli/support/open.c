@@ -1,9 +1,148 @@
-/* One model opened: standard input with its first bytes kept, anything else by its path. */
-#include "base/mem.h"
-#include "support/cli.h"
+/* One model opened: standard input with its first bytes kept, safetensors, or another format. */
 #include "support/models.h"
 
+#include "base/mem.h"
+#include "support/cli.h"
+#include "support/remote.h"
+#include "support/values.h"
+#include "support/words.h"
+
 #include <string.h>
+
+#define AT(member) offsetof(cli_settings, member)
+
+const cli_option cli_import_options_table[] = {
+    { 0, "list", NULL, CLI_FLAG, 1, AT(list_branches),
+      "of another format: list the branches of IN that hold tensors, and write nothing" },
+    { 0, "root", "BRANCH", CLI_WORD, 0, AT(root),
+      "of another format: take the tensors of this branch" },
+    { 0, "all", NULL, CLI_FLAG, 1, AT(all),
+      "of another format: take every branch (optimizer, EMA, ...), under its whole path" },
+    { 0, "shared", "alias|copy|refuse", CLI_CHOICE, SFT_IMPORT_ALIAS, AT(shared),
+      "of another format: of names that share one tensor, write the first and record the others, "
+      "write all, or refuse; default alias" },
+    { 0, "as", "GLOB=DTYPE", CLI_MANY, 0, AT(as_dtypes),
+      "of another format: read the elements of these tensors as DTYPE of the same width; may be "
+      "repeated" },
+    { 0, "skip", NULL, CLI_FLAG, 1, AT(skip),
+      "of another format: leave out what has no counterpart in safetensors, rather than fail" },
+    { 0, "quantised", "refuse|parts|values", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE, AT(quantised),
+      "of quantised tensors of PyTorch write integers and scales, or the values; default refuse" },
+    { 0, "sparse", "refuse|parts|dense", CLI_CHOICE, SFT_IMPORT_SPECIAL_REFUSE, AT(sparse),
+      "of sparse tensors write indices and values, or dense tensors; default refuse" },
+    { 0, "scalars", NULL, CLI_FLAG, 1, AT(scalars),
+      "of another format: write numbers as tensors, too" },
+    { 0, "strip-prefix", "TEXT", CLI_WORD, 0, AT(strip_prefix),
+      "of another format: take TEXT off the names that begin with it" },
+    { 0, "separator", "TEXT", CLI_WORD, 0, AT(separator),
+      "of another format: what stands between the levels of nested names; default \".\"" },
+    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
+      "of another format: list all that was left out" },
+    { 0, "max-output", "SIZE", CLI_WORD, 0, AT(max_output),
+      "of another format: write up to SIZE; default 1 GiB or 8 times the input, whichever is "
+      "more" },
+    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+};
+
+/* ── Options ── */
+
+/* The last `=` divides, for names may hold others. */
+static bool split_as(const char *text, sft_span *glob, sft_span *dtype) {
+    const char *equals = strrchr(text, '=');
+    if (!equals) return false;
+    *glob = (sft_span){ text, (size_t)(equals - text) };
+    *dtype = sft_span_cstr(equals + 1);
+    return true;
+}
+
+static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
+    const cli_settings *set = ctx;
+    for (size_t i = set->as_dtypes.count; i-- > 0;) {
+        sft_span glob, name;
+        if (!split_as(set->as_dtypes.items[i], &glob, &name)) continue;
+        if (cli_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
+    }
+    return false;
+}
+
+/* By the settings; of commands that only read, tensors that cannot be carried are left out. */
+static sft_code import_options(const cli *c, sft_import_options *out, sft_error *err) {
+    *out = (sft_import_options)SFT_IMPORT_OPTIONS_INIT;
+    out->alloc = &c->alloc;
+    out->files = c->open.files;
+    out->skip = true;
+    if (!c->imports) return SFT_OK;
+    out->skip = c->set.skip != 0;
+    out->root = c->set.root;
+    out->all = c->set.all != 0;
+    out->shared = (sft_import_shared_mode)c->set.shared;
+    out->quantised = (sft_import_special)c->set.quantised;
+    out->sparse = (sft_import_special)c->set.sparse;
+    out->scalars = c->set.scalars != 0;
+    out->strip_prefix = c->set.strip_prefix;
+    out->separator = c->set.separator;
+    /* Blocks are computed to what convert is to write, or to what holds all that it may. */
+    sft_dtype dtype = SFT_F16;
+    bool told = c->set.dtype && !cli_dtype_read(sft_span_cstr(c->set.dtype), &dtype, NULL);
+    if (!told) dtype = SFT_F16;
+    out->dequantised = dtype == SFT_F16 || dtype == SFT_BF16 ? dtype : SFT_F32;
+    if (c->set.as_dtypes.count > 0) {
+        out->as = dtype_as;
+        out->as_ctx = (void *)(uintptr_t)&c->set;
+    }
+    for (size_t i = 0; i < c->set.as_dtypes.count; i++) {
+        sft_span glob, name;
+        if (!split_as(c->set.as_dtypes.items[i], &glob, &name))
+            return cli_usage_error(err, "expected GLOB=DTYPE for --as, found %s",
+                                   c->set.as_dtypes.items[i]);
+        sft_code code = cli_dtype_read(name, &dtype, err);
+        if (code) return code;
+    }
+    return c->set.max_output ? cli_parse_size(c->set.max_output, &out->max_output, err) : SFT_OK;
+}
+
+/* ── Opening ── */
+
+static sft_code open_import(cli *c, const char *path, sft_set **out, sft_import **import,
+                            sft_error *err) {
+    sft_import_options options;
+    sft_import *opened;
+    sft_code code = import_options(c, &options, err);
+    if (!code) code = sft_import_open(path, &options, &opened, err);
+    if (!code) code = sft_import_set(opened, path, out, err);
+    *import = code ? NULL : opened;
+    return code;
+}
+
+sft_code cli_open_path(cli *c, const char *path, const sft_set_options *options, sft_set **out,
+                       sft_import **import, sft_error *err) {
+    sft_import_format format = SFT_IMPORT_NONE;
+    sft_error other = SFT_ERROR_INIT;
+    *import = NULL;
+    if (c->no_imports) return sft_set_open(path, options, out, err);
+    /* What is remote is tried first as what its name says: each opening is a request. */
+    bool named = cli_is_remote(c, path)
+              && cli_other_format(sft_span_cstr(path)) < CLI_OTHER_FORMATS;
+    if (named && !open_import(c, path, out, import, NULL)) return SFT_OK;
+    sft_code code = sft_set_open(path, options, out, err), told = SFT_OK;
+    /* The errors of something that is not safetensors. */
+    bool foreign = (code >= SFT_HEADER_TOO_SMALL && code <= SFT_JSON_TRAILING)
+                || (code >= SFT_FOUND_GIT_LFS && code <= SFT_FOUND_INDEX)
+                || code == SFT_HEADER_NOT_OBJECT || code == SFT_INDEX_TYPE
+                || code == SFT_IO_NOT_FILE || code == SFT_INDEX_SHARD_MISSING
+                || code == SFT_INDEX_PATH;
+    if (!foreign || sft_path_is_index(path)) return code;
+    /* opening tells more of a zip archive, and recognising reads as much of it */
+    bool is_zip = code == SFT_FOUND_ZIP || code == SFT_FOUND_TORCH;
+    if (!is_zip) told = sft_import_recognise(path, c->open.files, &format, &other);
+    if (told == SFT_OUT_OF_MEMORY) { /* it may be one of them all the same */
+        *err = other;
+        return told;
+    }
+    if (told || (format == SFT_IMPORT_NONE && !is_zip)) return code;
+    if (err) *err = (sft_error)SFT_ERROR_INIT;
+    return open_import(c, path, out, import, err);
+}
 
 sft_set_options cli_set_options(const cli *c) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;

@@ -124,7 +124,8 @@ const cli_option *cli_option_at(const cli_command *command, size_t i) {
     return NULL;
 }
 
-bool cli_choice_at(const cli_option *option, size_t i, sft_span *word) {
+/* Words of a CHOICE: the i-th into *word; false past the last. */
+static bool choice_at(const cli_option *option, size_t i, sft_span *word) {
     const char *at = option->value;
     for (;;) {
         const char *bar = strchr(at, '|');
@@ -190,7 +191,7 @@ static sft_code store_value(parse *p, const cli_option *row, char *value) {
         words->items[words->count++] = value;
         return SFT_OK;
     }
-    for (size_t i = 0; cli_choice_at(row, i, &word); i++) {
+    for (size_t i = 0; choice_at(row, i, &word); i++) {
         if (!sft_span_equal(word, given)) continue;
         *int_field(p->settings, row) = row->set + (int)i;
         return SFT_OK;

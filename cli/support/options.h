@@ -179,9 +179,6 @@ static inline bool cli_wants_value(const cli_option *option) {
 /* Row i over all tables of a command; NULL past the last. */
 const cli_option *cli_option_at(const cli_command *command, size_t i);
 
-/* Words of a CHOICE: the i-th into *word; false past the last. */
-bool cli_choice_at(const cli_option *option, size_t i, sft_span *word);
-
 /* Read argv into settings; operands are moved to the front of argv and counted. On a
  * mistake SFT_BAD_ARGUMENT with a message that names the nearest option. */
 sft_code cli_parse_options(const cli_command *command, int argc, char **argv,

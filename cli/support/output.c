@@ -1,15 +1,20 @@
-/* Where the result of a command that writes goes, and whether it may go there. */
+/* Where the result of a command that writes goes, and whether it may go there; as several files
+ * with an index; what is printed of it. Tests: tests/cli/split, tests/cli/merge. */
 #include "support/output.h"
 
 #include "base/files.h"
+#include "keys/digest_keys.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/cli.h"
+#include "support/files.h"
 #include "support/hints.h"
+#include "support/raw.h"
 #include "support/remote.h"
 #include "support/words.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,13 +82,19 @@ uint32_t cli_output_mode_of_model(const cli_model *model) {
     return mode;
 }
 
+/* Fails for --keep-mtime of standard input, and of a URL, whose server tells no time. */
+static sft_code check_time(const cli *c, const char *path, sft_error *err) {
+    bool remote = cli_is_remote(c, path);
+    if (!c->set.keep_mtime || (!remote && strcmp(path, "-") != 0)) return SFT_OK;
+    return cli_usage_error(err, "expected files for --keep-mtime, found %s",
+                           remote ? "a URL" : "standard input");
+}
+
 static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
                                  sft_path_options *options, sft_error *err) {
     os_info info;
-    bool is_stdin = input && strcmp(input, "-") == 0;
-    if (is_stdin && c->set.keep_mtime) return cli_output_no_time(err);
-    if (input && cli_is_remote(c, input)) return cli_output_no_mtime(c, err);
-    if (!input || is_stdin) return SFT_OK;
+    if (!input) return SFT_OK;
+    if (strcmp(input, "-") == 0 || cli_is_remote(c, input)) return check_time(c, input, err);
     int error = sfti_os_info_path(input, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (info.kind != OS_FILE) return SFT_OK;
@@ -120,15 +131,6 @@ static sft_code write_stream(void *ctx, const void *bytes, size_t len, sft_error
 }
 
 /* ── A file ── */
-
-sft_code cli_output_no_time(sft_error *err) {
-    return cli_usage_error(err, "expected files for --keep-mtime, found standard input");
-}
-
-sft_code cli_output_no_mtime(const cli *c, sft_error *err) {
-    if (!c->set.keep_mtime) return SFT_OK;
-    return cli_usage_error(err, "expected files for --keep-mtime, found a URL");
-}
 
 bool cli_output_copies(const cli *c, const char *input) {
     return c->set.output && (c->set.copy || cli_is_remote(c, input));
@@ -209,4 +211,311 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
     written.file_count = 1;
     cli_say_written(c, &written);
     return SFT_OK;
+}
+
+cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
+                                   const uint32_t *shard_of, uint32_t shard) {
+    cli_written_file file = { path, 0, 0 };
+    for (size_t i = 0; i < count; i++) {
+        if (shard_of && shard_of[i] != shard) continue;
+        file.tensors++;
+        file.bytes += cli_spec_bytes(&parts[i].spec);
+    }
+    return file;
+}
+
+static cli_written_file sum_files(const cli_written *w) {
+    cli_written_file sum = { w->output, 0, 0 };
+    for (size_t i = 0; i < w->file_count; i++) {
+        sum.tensors += w->files[i].tensors;
+        sum.bytes += w->files[i].bytes;
+    }
+    return sum;
+}
+
+/* ── A line ── */
+
+static void say_size(cli *c, const cli_written_file *file) {
+    char buffer[CLI_NUMBER_SIZE];
+    cli_printf(&c->out, "%zu tensor%s, %s\n", file->tensors, file->tensors == 1 ? "" : "s",
+               cli_size_text(file->bytes, buffer));
+}
+
+static void say_human(cli *c, const cli_written *w) {
+    cli_written_file sum = sum_files(w);
+    bool dry = c->set.dry_run != 0, converts = w->dtype < SFT_DTYPE_COUNT;
+    if (dry && w->is_set && !converts) {
+        for (size_t i = 0; i < w->file_count; i++) {
+            const cli_written_file *file = &w->files[i];
+            bool gone = w->fresh && file->tensors == 0;
+            cli_path(&c->out, file->path, ": %s, ",
+                     gone       ? "would be removed"
+                     : w->fresh ? "would be rewritten under a new name"
+                                : "would be written");
+            if (gone) cli_text(&c->out, "no tensors left\n");
+            else say_size(c, file);
+        }
+        return;
+    }
+    if (w->file_count == 0) {
+        cli_path(&c->out, w->output, ": nothing to change%s\n",
+                 c->set.output ? ", not written (--copy writes it all the same)" : "");
+        return;
+    }
+    cli_path(&c->out, w->output, ": %s%s, ", dry ? "would be " : "",
+             w->fresh ? "updated" : "written");
+    if (w->fresh) {
+        size_t kept = 0;
+        for (size_t i = 0; i < w->file_count; i++) kept += w->files[i].tensors > 0;
+        size_t gone = w->file_count - kept;
+        if (kept > 0) cli_printf(&c->out, "%zu file%s rewritten, ", kept, kept == 1 ? "" : "s");
+        if (gone > 0 && kept > 0) cli_printf(&c->out, "%zu removed, ", gone);
+        if (kept == 0) cli_printf(&c->out, "%zu file%s removed\n", gone, gone == 1 ? "" : "s");
+        if (kept == 0) return;
+    }
+    if (w->is_set && !w->fresh)
+        cli_printf(&c->out, "%zu file%s and an index, ", w->file_count,
+                   w->file_count == 1 ? "" : "s");
+    if (!converts) {
+        say_size(c, &sum);
+        return;
+    }
+    char before[CLI_NUMBER_SIZE], after[CLI_NUMBER_SIZE];
+    cli_printf(&c->out, "%" PRIu64 " of %zu tensor%s cast to %s, %s instead of %s\n", w->cast,
+               sum.tensors, sum.tensors == 1 ? "" : "s",
+               sft_dtype_describe((sft_dtype)w->dtype)->name, cli_size_text(sum.bytes, after),
+               cli_size_text(w->bytes_before, before));
+}
+
+/* ── Digests of what was ── */
+
+void cli_put_dropped(const cli *c, sfti_json_writer *w) {
+    const char *key;
+    unsigned bit;
+    sfti_json_put_open(w, "dropped", '[');
+    for (size_t i = 0; (key = sfti_digest_key_at(i, &bit)) != NULL; i++)
+        if (c->dropped & bit) sfti_json_cstr(w, key);
+    sfti_json_close(w, ']');
+}
+
+void cli_say_dropped(cli *c, const char *path) {
+    const char *key, *comma = "";
+    unsigned bit;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: note: ");
+    cli_path(&c->err, path, c->set.dry_run ? ": would leave out " : ": left out ");
+    for (size_t i = 0; (key = sfti_digest_key_at(i, &bit)) != NULL; i++) {
+        if (!(c->dropped & bit)) continue;
+        cli_printf(&c->err, "%s%s", comma, key);
+        comma = ", ";
+    }
+    cli_text(&c->err, ", recorded before the change\n");
+    cli_flush(&c->err);
+}
+
+void cli_say_written(cli *c, const cli_written *written) {
+    cli_object object;
+    if (written->file_count > 0) c->changed++;
+    else c->unchanged++;
+    if (!cli_is_json(c)) {
+        say_human(c, written);
+        if (c->dropped) cli_say_dropped(c, written->output);
+        c->dropped = 0;
+        return;
+    }
+    cli_written_file sum = sum_files(written);
+    sfti_json_writer *w = cli_object_begin(&object, c, written->input);
+    sfti_json_put_cstr(w, "output", written->output);
+    sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+    sfti_json_put_uint(w, "tensors", sum.tensors);
+    sfti_json_put_uint(w, "bytes", sum.bytes);
+    sfti_json_put_open(w, "files", '[');
+    for (size_t i = 0; i < written->file_count; i++) {
+        if (written->fresh && written->files[i].tensors == 0) continue;
+        sfti_json_open(w, '{');
+        sfti_json_path(w, written->files[i].path);
+        sfti_json_put_uint(w, "tensors", written->files[i].tensors);
+        sfti_json_put_uint(w, "bytes", written->files[i].bytes);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+    if (written->fresh) sfti_json_put_open(w, "removed", '[');
+    for (size_t i = 0; written->fresh && i < written->file_count; i++)
+        if (written->files[i].tensors == 0) sfti_json_cstr(w, written->files[i].path);
+    if (written->fresh) sfti_json_close(w, ']');
+    if (written->dtype < SFT_DTYPE_COUNT) {
+        sfti_json_put_cstr(w, "dtype", sft_dtype_describe((sft_dtype)written->dtype)->name);
+        sfti_json_put_uint(w, "cast", written->cast);
+        sfti_json_put_uint(w, "bytes_before", written->bytes_before);
+    }
+    if (c->dropped) cli_put_dropped(c, w);
+    if (written->more) written->more(written->ctx, w);
+    cli_object_end(&object);
+    c->dropped = 0;
+}
+
+/* ── A model in several files ── */
+
+/* A model being written as several files. */
+typedef struct set_output {
+    cli *c;
+    cli_parts *parts;
+    uint32_t shards;
+    sft_save_set_options options;
+    sft_plan_options plan;
+    sft_buffer kept; /* of the index's metadata */
+    char stem[CLI_STEM_SIZE];
+} set_output;
+
+bool cli_output_is_file(const cli *c) {
+    sft_span out = sft_span_cstr(c->set.output ? c->set.output : "");
+    const char *dot = out.len > 1 ? strrchr(out.data + 1, '.') : NULL;
+    return cli_output_is_stream(c)
+        || (dot && (strcmp(dot, ".safetensors") == 0 || strcmp(dot, ".sft") == 0));
+}
+
+const char *cli_index_stem(const char *index, char buffer[CLI_STEM_SIZE]) {
+    const char *name = index ? cli_name_of(index).data : NULL;
+    const char *end = name ? strstr(name, ".safetensors.index") : NULL;
+    if (!end || end == name || end - name >= CLI_STEM_SIZE) return NULL;
+    memcpy(buffer, name, (size_t)(end - name));
+    buffer[end - name] = '\0';
+    return buffer;
+}
+
+/* ── What stays of the index and of the files ── */
+
+sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err) {
+    os_info info;
+    if (!c->set.keep_mtime) return SFT_OK;
+    sft_code code = check_time(c, path, err);
+    if (code) return code;
+    int error = sfti_os_info_path(path, true, &info);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    *out = info.mtime_ns;
+    return SFT_OK;
+}
+
+static uint32_t parts_mode(const cli_parts *parts) {
+    uint32_t mode = 0;
+    for (size_t i = 0; i < parts->set_count; i++)
+        sfti_mode_common(&mode, sft_set_output_mode(parts->sets[i], NULL));
+    return mode;
+}
+
+sft_code cli_output_sources(const cli *c, const cli_parts *parts, cli_output *out,
+                            sft_error *err) {
+    int64_t youngest = INT64_MIN, time = 0;
+    sft_code code = SFT_OK;
+    if (!out->in_place) sfti_mode_common(&out->options.mode, parts_mode(parts));
+    if (!c->set.keep_mtime) return SFT_OK;
+    for (size_t i = 0; !code && i < parts->path_count; i++) {
+        code = cli_output_mtime(c, parts->paths[i], &time, err);
+        if (time > youngest) youngest = time;
+    }
+    out->options.has_mtime = parts->path_count > 0;
+    out->options.mtime_ns = youngest;
+    return code;
+}
+
+/* Each file gets the time of the youngest that something in it comes from. */
+static sft_code take_mtimes(set_output *o, sft_error *err) {
+    cli_parts *p = o->parts;
+    const char *index = p->set_count == 1 ? sft_set_index_path(p->sets[0]) : NULL;
+    int64_t *times = sfti_arena_array(&p->arena, (uint64_t)o->shards + 1, sizeof *times);
+    int64_t *files = sfti_arena_array(&p->arena, p->path_count, sizeof *files);
+    sft_code code = SFT_OK;
+    if (!times || !files) return sfti_fail_memory(err, p->path_count * sizeof *files);
+    for (size_t i = 0; !code && i < p->path_count; i++)
+        code = cli_output_mtime(o->c, p->paths[i], &files[i], err);
+    for (size_t s = 0; s <= o->shards; s++) times[s] = INT64_MIN;
+    for (size_t i = 0; !code && i < p->count; i++) {
+        int64_t time = files[p->file[i]];
+        if (time > times[p->shard[i]]) times[p->shard[i]] = time;
+        if (time > times[o->shards]) times[o->shards] = time;
+    }
+    for (size_t s = 0; !code && s < o->shards; s++)
+        if (times[s] == INT64_MIN) times[s] = p->path_count > 0 ? files[0] : 0;
+    if (!code && index) code = cli_output_mtime(o->c, index, &times[o->shards], err);
+    o->options.mtimes_ns = times;
+    return code;
+}
+
+/* Without some of the tensors a number of parameters would be wrong. */
+static sft_code take_index_metadata(set_output *o, sft_error *err) {
+    const sft_set *set = o->parts->sets[0];
+    sft_span text = sft_set_index_metadata(set);
+    sft_span parameters = { "total_parameters", 16 };
+    o->options.index_metadata = text;
+    if (o->parts->count == sft_set_tensor_count(set) || text.len == 0) return SFT_OK;
+    sft_sink sink = sft_sink_memory(&o->kept);
+    sfti_json_writer w;
+    cli_raw member;
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_open(&w, '{');
+    for (cli_raw_begin(&member, text); cli_raw_next(&member);)
+        if (!sft_span_equal(member.key, parameters)) cli_raw_write(&w, member.key, member.value);
+    sfti_json_close(&w, '}');
+    sft_code code = sfti_json_done(&w);
+    o->options.index_metadata = (sft_span){ o->kept.data, o->kept.len };
+    return code;
+}
+
+/* ── Writing ── */
+
+char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, uint32_t shard,
+                       uint32_t count) {
+    char name[CLI_STEM_SIZE + 64];
+    size_t len = sft_shard_name(stem, shard, count, name, sizeof name);
+    return len < sizeof name ? cli_join_path(arena, sft_span_cstr(folder), name) : NULL;
+}
+
+/* What was, or would be, written. */
+static sft_code say_shards(const set_output *o, sft_error *err) {
+    cli_parts *p = o->parts;
+    const char *folder = o->c->set.output;
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file *files = sfti_arena_array(&p->arena, o->shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, o->shards * sizeof *files);
+    for (uint32_t s = 0; s < o->shards; s++) {
+        char *path = cli_output_shard(&p->arena, folder, o->options.stem, s, o->shards);
+        if (!path) return sfti_fail_memory(err, strlen(folder));
+        files[s] = cli_written_parts(path, p->parts, p->count, p->shard, s);
+    }
+    const char *index = p->set_count == 1 ? sft_set_index_path(p->sets[0]) : NULL;
+    written.input = index || p->set_count != 1 ? index : sft_set_shard_path(p->sets[0], 0);
+    written.output = folder;
+    written.files = files;
+    written.file_count = o->shards;
+    written.is_set = o->shards > 1;
+    cli_say_written(o->c, &written);
+    return SFT_OK;
+}
+
+sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *err) {
+    set_output o = { .c = c, .parts = parts, .shards = shards, .kept = { .alloc = c->alloc } };
+    cli_progress progress;
+    if (!c->set.output) return cli_usage_error(err, "expected -o DIR, found none");
+    const char *index = parts->set_count == 1 ? sft_set_index_path(parts->sets[0]) : NULL;
+    o.options = (sft_save_set_options)SFT_SAVE_SET_OPTIONS_INIT;
+    o.options.stem = c->set.stem ? c->set.stem : cli_index_stem(index, o.stem);
+    o.options.no_sync = c->set.no_sync != 0;
+    o.options.in_place_unsafe = c->set.in_place_unsafe != 0;
+    o.options.mode = parts_mode(parts);
+    o.plan = cli_parts_plan(c, parts);
+    o.options.plan = &o.plan;
+    sft_code code = cli_parts_drop_digests(c, parts, shards == 1, err);
+    if (code) return code;
+    if (c->set.dry_run) return parts->untold ? SFT_OK : say_shards(&o, err);
+    if (parts->set_count == 1) code = take_index_metadata(&o, err);
+    if (!code && c->set.keep_mtime) code = take_mtimes(&o, err);
+    if (!code) {
+        sft_job job = cli_progress_begin(&progress, c, c->set.output);
+        code = sft_save_set(c->set.output, parts->parts, parts->shard, parts->count, shards, NULL,
+                            parts->metadata_count, &o.options, &job, err);
+        cli_progress_end(&progress);
+    }
+    if (!code && !parts->untold) code = say_shards(&o, err);
+    sft_buffer_free(&o.kept);
+    return code;
 }

@@ -55,10 +55,6 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
 
 /* -o names a file, by how it ends, or standard output, and no folder for the shards of a model. */
 bool cli_output_is_file(const cli *c);
-/* Fail for --keep-mtime of standard input. */
-sft_code cli_output_no_time(sft_error *err);
-/* Fail for --keep-mtime of a URL, whose server tells no time. */
-sft_code cli_output_no_mtime(const cli *c, sft_error *err);
 /* With --keep-mtime *out becomes the time of the last change of that file. */
 sft_code cli_output_mtime(const cli *c, const char *path, int64_t *out, sft_error *err);
 /* The result, unless it replaces the input, is readable and writable by those who may read and

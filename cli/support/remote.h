@@ -26,8 +26,6 @@ bool cli_is_remote_folder(const cli *c, const char *path);
 sft_code cli_read_number(const char *option, const char *text, uint64_t least, uint64_t most,
                          uint64_t *out, sft_error *err);
 
-/* Open c->remote by the settings, unless it is. SFT_BAD_ARGUMENT. */
-sft_code cli_remote_open(cli *c, sft_error *err);
 /* on_exchange of --log-requests: a line on standard error. */
 void cli_remote_log(void *ctx, const sft_exchange *exchange);
 /* Requests of another remote, which is closed now: they count below. */
@@ -54,14 +52,5 @@ void cli_put_remote(const cli *c, sfti_json_writer *w, const char *path);
 /* All bytes of a remote file that a model's folder names; at most `most`. out->alloc is set. */
 sft_code cli_remote_read(const cli *c, const char *path, uint64_t most, sft_buffer *out,
                          sft_error *err);
-
-/* ── Operands that look like URLs and are none ── */
-
-/* Keep what is wrong with a URL. *name is what may be shown of it, and what it is opened by.
- * *err is as it was without an error when this succeeds. */
-sft_code cli_bad_url_add(cli *c, const char *url, sft_error *err, const char **name);
-/* These files, and the URLs that were added. */
-const sft_files *cli_bad_urls_files(cli *c, const sft_files *files);
-void cli_bad_urls_free(cli *c);
 
 #endif

@@ -142,10 +142,3 @@ void ls_name_part(const ls_listing *l, size_t i, size_t from, size_t to) {
     }
     if (to > from) cli_escaped(out, (sft_span){ name.data + from, to - from });
 }
-
-size_t ls_name_width(const ls_listing *l, size_t i) {
-    size_t width = cli_escaped_width(ls_listed(l, i)->name);
-    for (size_t k = 0; l->folds && k < l->folds[i].count; k++)
-        width += 4 + fold_last(l, &l->folds[i].items[k]).len;
-    return width;
-}

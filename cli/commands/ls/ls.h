@@ -61,9 +61,8 @@ static inline void ls_pad(cli_out *out, size_t shown, size_t width) {
 
 /* Keep one row for layers (parts of names that are consecutive numbers) with equal tensors. */
 sft_code ls_fold_rows(ls_listing *l, sft_error *err);
-/* Part [from, to) of the name of row i, folded; columns that it takes. */
+/* Part [from, to) of the name of row i, folded. */
 void ls_name_part(const ls_listing *l, size_t i, size_t from, size_t to);
-size_t ls_name_width(const ls_listing *l, size_t i);
 /* End of the part of a name that begins at `at`: a dot or the end. */
 size_t ls_part_end(sft_span name, size_t at);
 /* Bytes of the folders (parts with their dots) that name shares with the one before. */

@@ -10,14 +10,13 @@
 #include <string.h>
 
 const cli_option cli_editing_options[] = {
-    { 0, "safe", NULL, CLI_FLAG, 1, offsetof(cli_settings, safe),
-      "write a new file and rename it over the old one, even if the change would fit in place" },
-    { 0, "each-shard", NULL, CLI_FLAG, 1, offsetof(cli_settings, each_shard),
+    CLI_ON(0, "safe", safe,
+      "write a new file and rename it over the old one, even if the change would fit in place"),
+    CLI_ON(0, "each-shard", each_shard,
       "for a model with an index, change its files instead: each atomically, but not all "
-      "together" },
-    { 0, "copy", NULL, CLI_FLAG, 1, offsetof(cli_settings, copy),
-      "with -o: write OUT even if nothing would change" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "together"),
+    CLI_ON(0, "copy", copy, "with -o: write OUT even if nothing would change"),
+    CLI_OPTIONS_END,
 };
 
 /* ── One file ── */

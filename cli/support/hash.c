@@ -41,12 +41,12 @@ void cli_input_list_free(cli_input_list *list) {
 /* ── Options ── */
 
 const cli_option cli_hash_run_options[] = {
-    { 0, "cache", "FILE", CLI_WORD, 0, offsetof(cli_settings, cache),
+    CLI_TAKES(0, "cache", "FILE", cache,
       "cache digests in this file, keyed by device, inode, size and modification times; cached "
-      "files are not read again unless they are verified" },
-    { 0, "threads", "N", CLI_WORD, 0, offsetof(cli_settings, threads),
-      "at most this many threads; 0 (the default): one per processor" },
-    { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL },
+      "files are not read again unless they are verified"),
+    CLI_TAKES(0, "threads", "N", threads,
+      "at most this many threads; 0 (the default): one per processor"),
+    CLI_OPTIONS_END,
 };
 
 bool cli_parse_threads(cli *c, uint32_t *out) {

@@ -7,88 +7,82 @@
 #include <string.h>
 
 #define AT(member) offsetof(cli_settings, member)
-#define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 
 const cli_option cli_common_options[] = {
-    { 'h', "help", NULL, CLI_FLAG, 1, AT(help), "show this help" },
-    { 'V', "version", NULL, CLI_FLAG, 1, AT(version),
-      "show the version, build options and limits" },
+    CLI_ON('h', "help", help, "show this help"),
+    CLI_ON('V', "version", version, "show the version, build options and limits"),
     { 0, "color", "auto|always|never", CLI_CHOICE, 0, AT(color),
       "when to use colour; auto: only on a terminal" },
-    END,
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_reading_options[] = {
     { 0, "level", "compat|default|strict", CLI_CHOICE, 0, AT(level),
       "what to accept: what the official package does, that without ambiguous headers, or only "
       "what the specification allows" },
-    { 0, "legacy", NULL, CLI_FLAG, 1, AT(legacy), "also read the 2022 layout (offsets, float16)" },
-    END,
+    CLI_ON(0, "legacy", legacy, "also read the 2022 layout (offsets, float16)"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_unread_options[] = {
-    { 'v', "verbose", NULL, CLI_FLAG, 1, AT(verbose),
-      "list models in folders that cannot be read" },
-    END,
+    CLI_ON('v', "verbose", verbose, "list models in folders that cannot be read"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_input_options[] = {
-    { 'r', "recursive", NULL, CLI_FLAG, 1, AT(recursive), "search folders recursively" },
-    END,
+    CLI_ON('r', "recursive", recursive, "search folders recursively"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_json_options[] = {
     { 0, "json", NULL, CLI_FLAG, CLI_JSON, AT(format), "one JSON object with all results" },
     { 0, "jsonl", NULL, CLI_FLAG, CLI_JSONL, AT(format),
       "one JSON object per model, each on a line" },
-    END,
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_table_options[] = {
     { 0, "tsv", NULL, CLI_FLAG, CLI_TSV, AT(format), "a table, values separated by tabs" },
-    { 0, "csv-safe", NULL, CLI_FLAG, 1, AT(csv_safe), CLI_CSV_SAFE_HELP },
-    END,
+    CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_output_options[] = {
-    { 'o', "output", "OUT", CLI_WORD, 0, AT(output),
-      "write the result to OUT; - is standard output, and what is reported then goes to stderr" },
-    { 0, "to-terminal", NULL, CLI_FLAG, 1, AT(terminal), "with -o -: write even to a terminal" },
-    END,
+    CLI_TAKES('o', "output", "OUT", output,
+      "write the result to OUT; - is standard output, and what is reported then goes to stderr"),
+    CLI_ON(0, "to-terminal", terminal, "with -o -: write even to a terminal"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_output_path_options[] = {
-    { 'o', "output", "OUT", CLI_WORD, 0, AT(output), "write the result to the path OUT" },
-    END,
+    CLI_TAKES('o', "output", "OUT", output, "write the result to the path OUT"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_writing_options[] = {
-    { 0, "force", NULL, CLI_FLAG, 1, AT(force),
-      "overwrite an existing file, even one with several hard links" },
-    { 0, "follow", NULL, CLI_FLAG, 1, AT(follow), "replace the target of a symbolic link" },
-    { 0, "dry-run", NULL, CLI_FLAG, 1, AT(dry_run), "print what would be done; write nothing" },
-    { 0, "no-sync", NULL, CLI_FLAG, 1, AT(no_sync),
-      "do not fsync; a power failure may then lose the result" },
-    { 0, "keep-mtime", NULL, CLI_FLAG, 1, AT(keep_mtime),
-      "give the result the modification time of its input" },
-    { 0, "in-place-unsafe", NULL, CLI_FLAG, 1, AT(in_place_unsafe),
+    CLI_ON(0, "force", force, "overwrite an existing file, even one with several hard links"),
+    CLI_ON(0, "follow", follow, "replace the target of a symbolic link"),
+    CLI_ON(0, "dry-run", dry_run, "print what would be done; write nothing"),
+    CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
+    CLI_ON(0, "keep-mtime", keep_mtime, "give the result the modification time of its input"),
+    CLI_ON(0, "in-place-unsafe", in_place_unsafe,
       "for file systems that cannot rename (mounted object stores): remove the old file, then "
       "write the new one; after a crash in between the only whole copy is a hidden temporary "
-      "file" },
-    END,
+      "file"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_in_place_options[] = {
-    { 0, "in-place", NULL, CLI_FLAG, 1, AT(in_place), "replace IN itself instead of writing OUT" },
-    END,
+    CLI_ON(0, "in-place", in_place, "replace IN itself instead of writing OUT"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_match_options[] = {
-    { 0, "match", "GLOB", CLI_MANY, 0, AT(match),
+    CLI_TAKES_MANY(0, "match", "GLOB", match,
       "only tensors whose whole name matches GLOB, or one of several: * any text, ? one "
-      "character, [a-z] [!a-z]" },
-    { 0, "exclude", "GLOB", CLI_MANY, 0, AT(exclude), "no tensors whose whole name matches GLOB" },
-    END,
+      "character, [a-z] [!a-z]"),
+    CLI_TAKES_MANY(0, "exclude", "GLOB", exclude, "no tensors whose whole name matches GLOB"),
+    CLI_OPTIONS_END,
 };
 
 bool cli_matches_any(const cli_words *globs, sft_span name) {

@@ -108,42 +108,40 @@ static void bad_urls_free(cli *c) {
     c->bad_urls = NULL;
 }
 
-#define AT(member) offsetof(cli_settings, member)
-#define END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 
 #define CONNECTIONS_MOST 64
 #define OWNER_MOST 96 /* bytes, of the Hub */
 
 const cli_option cli_remote_options[] = {
-    { 0, "offline", NULL, CLI_FLAG, 1, AT(offline),
-      "of URLs: send nothing; read only the cache of the Hub and --header-cache" },
-    { 0, "connections", "N", CLI_WORD, 0, AT(connections),
-      "of URLs: use up to N connections at once, 1 to 64; default 8" },
-    { 0, "header-cache", "DIR", CLI_WORD, 0, AT(header_cache),
+    CLI_ON(0, "offline", offline,
+      "of URLs: send nothing; read only the cache of the Hub and --header-cache"),
+    CLI_TAKES(0, "connections", "N", connections,
+      "of URLs: use up to N connections at once, 1 to 64; default 8"),
+    CLI_TAKES(0, "header-cache", "DIR", header_cache,
       "of URLs: keep headers in this folder, by URL and ETag, so that a file that did not change "
-      "is not fetched again" },
-    { 0, "public-only", NULL, CLI_FLAG, 1, AT(public_only),
-      "of URLs: refuse loopback, private and link-local addresses, also after redirects" },
-    { 0, "no-sign-request", NULL, CLI_FLAG, 1, AT(no_sign_request),
-      "of URLs: send no token and no signature, as for public files" },
-    { 0, "whole", NULL, CLI_FLAG, 1, AT(whole),
-      "of URLs: read files whole from servers that cannot send parts of them" },
-    { 0, "log-requests", NULL, CLI_FLAG, 1, AT(log_requests),
+      "is not fetched again"),
+    CLI_ON(0, "public-only", public_only,
+      "of URLs: refuse loopback, private and link-local addresses, also after redirects"),
+    CLI_ON(0, "no-sign-request", no_sign_request,
+      "of URLs: send no token and no signature, as for public files"),
+    CLI_ON(0, "whole", whole,
+      "of URLs: read files whole from servers that cannot send parts of them"),
+    CLI_ON(0, "log-requests", log_requests,
       "of URLs and of --online: print each request to standard error; of URLs also a summary "
-      "at the end" },
-    END,
+      "at the end"),
+    CLI_OPTIONS_END,
 };
 
 const cli_option cli_network_options[] = {
-    { 0, "timeout", "SECONDS", CLI_WORD, 0, AT(timeout),
-      "give up on a server that sends nothing for so long (default: 30)" },
-    { 0, "connect-timeout", "SECONDS", CLI_WORD, 0, AT(connect_timeout),
-      "maximum time to connect (default: 10)" },
-    { 0, "retries", "N", CLI_WORD, 0, AT(retries),
-      "how often a request that failed is sent again (default: 4)" },
-    { 0, "proxy", "URL", CLI_WORD, 0, AT(proxy),
-      "use this proxy instead of that of the environment; \"\" for none" },
-    END,
+    CLI_TAKES(0, "timeout", "SECONDS", timeout,
+      "give up on a server that sends nothing for so long (default: 30)"),
+    CLI_TAKES(0, "connect-timeout", "SECONDS", connect_timeout,
+      "maximum time to connect (default: 10)"),
+    CLI_TAKES(0, "retries", "N", retries,
+      "how often a request that failed is sent again (default: 4)"),
+    CLI_TAKES(0, "proxy", "URL", proxy,
+      "use this proxy instead of that of the environment; \"\" for none"),
+    CLI_OPTIONS_END,
 };
 
 /* ── Which words are URLs ── */

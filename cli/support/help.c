@@ -52,15 +52,16 @@ const char *cli_command_guess(const cli_command *const *commands, const char *na
     return cli_guess_text(guess, "\"", "\"");
 }
 
-/* Words of text from column `indent` on; the cursor stands at column `at`. */
-static void wrap_text(cli_out *out, const char *text, size_t at, size_t indent) {
+/* Words of a line of text from column `indent` on; the cursor stands at column `at`. Returns the end
+ * of that line. */
+static const char *wrap_text(cli_out *out, const char *text, size_t at, size_t indent) {
     size_t seen = sfti_os_is_terminal(out->fd) ? sfti_os_terminal_columns(out->fd) : 0;
     size_t column = at, columns = seen == 0 || seen > HELP_COLUMNS ? HELP_COLUMNS
                                 : seen < HELP_LEAST                ? HELP_LEAST
                                                                    : seen;
     bool first = true;
-    while (*text) {
-        size_t len = strcspn(text, " ");
+    while (*text && *text != '\n') {
+        size_t len = strcspn(text, " \n");
         if (!first && column + 1 + len > columns) {
             cli_text(out, "\n");
             cli_pad(out, indent);
@@ -76,6 +77,7 @@ static void wrap_text(cli_out *out, const char *text, size_t at, size_t indent) 
         text += strspn(text, " ");
     }
     cli_text(out, "\n");
+    return text;
 }
 
 static void two_columns(cli_out *out, const char *left, size_t left_len, const char *right,
@@ -131,14 +133,9 @@ void cli_command_help(cli_out *out, const cli_command *command) {
     examples_text(out, command->examples);
     heading(out, "Usage:");
     cli_printf(out, "  safetensors %s [OPTION]... %s\n", command->name, command->operands);
-    for (const char *at = command->about; *at;) {
-        char paragraph[1024];
-        size_t len = strcspn(at, "\n"), kept = len < sizeof paragraph ? len : 1023;
-        memcpy(paragraph, at, kept);
-        paragraph[kept] = 0;
+    for (const char *at = command->about; *at; at += *at == '\n') {
         cli_text(out, "\n");
-        wrap_text(out, paragraph, 0, 0);
-        at += len + (at[len] != 0);
+        at = wrap_text(out, at, 0, 0);
     }
     heading(out, "Options:");
     for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++)

@@ -5,7 +5,7 @@
 #include "formats/arrays/npy_head.h"
 #include "commands/commands.h"
 #include "os/os.h"
-#include "support/cli.h"
+#include "support/models.h"
 #include "support/hints.h"
 #include "support/remote.h"
 #include "support/values.h"
@@ -265,18 +265,11 @@ static sft_code check_form(const selection *s, sft_error *err) {
     const cli_settings *set = &s->c->set;
     const char *dtype = sft_dtype_describe(s->tensor->dtype)->name;
     bool binary = set->as == CLI_AS_RAW || set->as == CLI_AS_NPY;
-    int hint;
-    if (binary && !set->terminal && sfti_os_is_terminal(1)) {
-        cli_usage_error(err, "expected a file or a pipe for binary output, found a terminal");
-        hint = CLI_HINT_REDIRECT;
-    } else if (set->as == CLI_AS_NPY && !sfti_npy_code(s->tensor->dtype)) {
-        cli_usage_error(err, "expected a dtype that NumPy has, found %s", dtype);
-        hint = CLI_HINT_AS_RAW;
-    } else {
-        return SFT_OK;
-    }
-    cli_hint(err, hint);
-    return SFT_BAD_ARGUMENT;
+    if (binary && !set->terminal && sfti_os_is_terminal(1))
+        return cli_usage_hint(err, CLI_HINT_REDIRECT,
+                              "expected a file or a pipe for binary output, found a terminal");
+    if (set->as != CLI_AS_NPY || sfti_npy_code(s->tensor->dtype)) return SFT_OK;
+    return cli_usage_hint(err, CLI_HINT_AS_RAW, "expected a dtype that NumPy has, found %s", dtype);
 }
 
 static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const char *what,
@@ -307,7 +300,6 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
 
 static void run_cat(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    sft_set_options options = cli_set_options(c);
     cli_inputs inputs;
     sft_set *set = NULL;
     const cli_input *input;
@@ -315,10 +307,7 @@ static void run_cat(cli *c, char **operands, size_t count) {
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
     results = c->results;
-    sft_code code = cli_inputs_expand(operands[0], (cli_depth)CLI_ELSE_OTHERS, &options, &inputs,
-                                            &err);
-    if (!code) code = cli_inputs_one(&inputs, &input, &err);
-    if (!code) code = cli_open_model(c, input, &set, &err);
+    sft_code code = cli_open_operand(c, operands[0], &inputs, &input, &set, &err);
     if (!code) code = cat_tensor(c, set, input->path, operands[1], &err);
     sft_set_close(set);
     bool begun = c->results != results;

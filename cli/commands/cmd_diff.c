@@ -1,7 +1,7 @@
 /* diff: compare two models. */
 #include "base/checked.h"
 #include "commands/commands.h"
-#include "support/cli.h"
+#include "support/models.h"
 #include "support/print.h"
 #include "support/remote.h"
 
@@ -182,7 +182,6 @@ static void run_diff(cli *c, char **operands, size_t count) {
     cli_inputs inputs[2];
     sft_set *sets[2] = { NULL, NULL };
     sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
-    sft_set_options set_options = cli_set_options(c);
     size_t at = 0;
     (void)count;
     options.header_only = c->set.header_only != 0;
@@ -199,10 +198,7 @@ static void run_diff(cli *c, char **operands, size_t count) {
     memset(inputs, 0, sizeof inputs);
     for (; !code && at < 2; at += !code) {
         const cli_input *input;
-        code = cli_inputs_expand(operands[at], (cli_depth)CLI_ELSE_OTHERS, &set_options,
-                                 &inputs[at], &err);
-        if (!code) code = cli_inputs_one(&inputs[at], &input, &err);
-        if (!code) code = cli_open_model(c, input, &sets[at], &err);
+        code = cli_open_operand(c, operands[at], &inputs[at], &input, &sets[at], &err);
     }
     if (!code) code = diff_models(c, operands, sets, &options, &err);
     if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);

@@ -39,6 +39,13 @@ static int trial_write(const char *path, char byte) {
     return error ? error : closing;
 }
 
+/* That file of 'o' as path 0, opened. */
+static int trial_begin(trial *t, bool writes, int *fd) {
+    int error = trial_write(trial_path(t, 0, "file"), 'o');
+    if (error) return error;
+    return writes ? sfti_os_open_write(t->path[0], fd) : sfti_os_open_read(t->path[0], fd);
+}
+
 static int trial_expect(int fd, char byte) {
     char bytes[8] = { 0 };
     size_t got = 0;
@@ -89,8 +96,7 @@ static int trial_long(trial *t) {
 }
 
 static int trial_open(trial *t) {
-    int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
-    if (!error) error = sfti_os_open_read(t->path[0], &fd);
+    int fd, error = trial_begin(t, false, &fd);
     if (error) return error;
     error = replaces(t, fd, t->path[0]);
     (void)sfti_os_close(fd);
@@ -99,8 +105,7 @@ static int trial_open(trial *t) {
 
 static int trial_mapped(trial *t) {
     void *map = NULL;
-    int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
-    if (!error) error = sfti_os_open_read(t->path[0], &fd);
+    int fd, error = trial_begin(t, false, &fd);
     if (error) return error;
     error = sfti_os_map(fd, 8, false, &map);
     if (!error) error = replaces(t, fd, t->path[0]);
@@ -113,8 +118,7 @@ static int trial_mapped(trial *t) {
 static int trial_remove_mapped(trial *t) {
     os_info info;
     void *map = NULL;
-    int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
-    if (!error) error = sfti_os_open_read(t->path[0], &fd);
+    int fd, error = trial_begin(t, false, &fd);
     if (error) return error;
     error = sfti_os_map(fd, 8, false, &map);
     if (!error) error = sfti_os_unlink(t->path[0]);
@@ -125,8 +129,7 @@ static int trial_remove_mapped(trial *t) {
 }
 
 static int trial_read_only(trial *t) {
-    int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
-    if (!error) error = sfti_os_open_write(t->path[0], &fd);
+    int fd, error = trial_begin(t, true, &fd);
     if (error) return error;
     error = sfti_os_set_mode(fd, 0444);
     (void)sfti_os_close(fd);
@@ -152,8 +155,7 @@ static int trial_unnamed(trial *t) {
 
 /* With a second descriptor of the same file, and the file in one block of zeros. */
 static int with_two(trial *t, int (*run)(int one, int two)) {
-    int one = -1, two = -1, error = trial_write(trial_path(t, 0, "file"), 'o');
-    if (!error) error = sfti_os_open_write(t->path[0], &one);
+    int one = -1, two = -1, error = trial_begin(t, true, &one);
     if (!error) error = sfti_os_open_write(t->path[0], &two);
     if (!error) error = run(one, two);
     if (two >= 0) (void)sfti_os_close(two);
@@ -221,8 +223,7 @@ static int blocks_are_shared(int one, int two) {
 }
 
 static int trial_lease_alone(trial *t) {
-    int fd, error = trial_write(trial_path(t, 0, "file"), 'o');
-    if (!error) error = sfti_os_open_write(t->path[0], &fd);
+    int fd, error = trial_begin(t, true, &fd);
     if (error) return error;
     error = sfti_os_lease(fd, true);
     if (!error) error = sfti_os_lease(fd, false);

@@ -270,13 +270,12 @@ void cli_passed_line(const cli *c, cli_out *out) {
 }
 
 void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
-    sft_set_options options = cli_set_options(c);
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_ONE_LEVEL;
     for (size_t k = 0; k < count && !cli_is_over(c); k++) {
         sft_error err = SFT_ERROR_INIT;
         cli_inputs in;
         cli_depth how = (cli_depth)((int)depth | c->others);
-        if (cli_inputs_expand(operands[k], how, &options, &in, &err))
+        if (cli_inputs_expand(operands[k], how, NULL, &c->open, &in, &err))
             cli_fail_input(c, operands[k], &err);
         else
             cli_count_passed(c, &in);

@@ -35,8 +35,7 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
                       ? cli_is_remote_folder(c, operand)
                       : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     if (!folder) return SFT_OK;
-    sft_set_options options = cli_set_options(c);
-    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &in, err);
+    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, NULL, &c->open, &in, err);
     if (!code) code = cli_inputs_one(&in, &one, err);
     if (!code) {
         *path = sfti_arena_copy(arena, one->path, strlen(one->path));

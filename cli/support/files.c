@@ -67,12 +67,9 @@ void cli_safe_name(sft_span name, size_t most, char *buffer) {
 /* ── Whole files ── */
 
 int cli_open_beside(const char *path, int *fd) {
-    char folder[4096];
+    char folder[4096] = "";
     const char *name = cli_name_of(path).data;
-    size_t len = (size_t)(name - path);
-    if (len >= sizeof folder) return ENAMETOOLONG;
-    memcpy(folder, path, len);
-    folder[len] = '\0';
+    if (name > path && !sfti_folder_copy(path, folder, sizeof folder)) return ENAMETOOLONG;
     return sfti_os_open_beneath(folder, name, OS_BENEATH_READ, fd);
 }
 

@@ -37,22 +37,18 @@ sft_code cli_fresh_begin(cli_fresh *fresh, cli *c, const char *index, size_t mos
 }
 
 sft_code cli_fresh_own_index(const char *index, sft_error *err) {
-    char real[4096], beside[4096] = ".", folder[4096];
-    size_t len = sfti_folder_len(index);
+    char real[4096], beside[4096], folder[4096];
     os_info info;
     if (sfti_os_info_path(index, false, &info) || info.kind != OS_LINK) return SFT_OK;
-    if (len >= sizeof beside) return SFT_OK;
-    if (len > 0) memcpy(beside, index, len), beside[len] = '\0';
+    if (!sfti_folder_copy(index, beside, sizeof beside)) return SFT_OK;
     int error = sfti_os_real_path(index, real, sizeof real);
     if (!error) error = sfti_os_real_path(beside, folder, sizeof folder);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     size_t where = sfti_folder_len(real);
     if (where > 1) where--; /* its slash */
     if (strlen(folder) == where && memcmp(folder, real, where) == 0) return SFT_OK;
-    sfti_fail(err, SFT_IS_LINK,
-              "expected an index in the folder of its shards, found a symbolic link to %s", real);
-    cli_hint(err, CLI_HINT_NEW_FOLDER);
-    return SFT_IS_LINK;
+    return cli_fail_hint(err, SFT_IS_LINK, CLI_HINT_NEW_FOLDER, "expected an index in the folder "
+                         "of its shards, found a symbolic link to %s", real);
 }
 
 static void fresh_let_go(cli_fresh *fresh) {
@@ -97,10 +93,8 @@ char *cli_fresh_next(cli_fresh *fresh, const char *name) {
 static sft_code fresh_no_folder(int error, sft_error *err) {
     if (error != ELOOP && error != EXDEV)
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of a shard");
-    sfti_fail(err, SFT_IS_LINK,
-              "expected a folder for the shard, found a symbolic link in its path");
-    sfti_hint(err, SFT_HINT_LINK_NAMED);
-    return SFT_IS_LINK;
+    return cli_fail_hint(err, SFT_IS_LINK, SFT_HINT_LINK_NAMED,
+                         "expected a folder for the shard, found a symbolic link in its path");
 }
 
 sft_code cli_fresh_check(cli_fresh *fresh, const char *path, const char **at, sft_error *err) {
@@ -235,11 +229,9 @@ sft_code cli_make_folder(const char *path, bool *made, sft_error *err) {
     *made = error == 0;
     if (error == EEXIST) error = sfti_os_list(path, any_entry, &taken) == 1 || taken ? EEXIST : 0;
     if (!error) return SFT_OK;
-    if (error == EEXIST) {
-        sfti_fail(err, SFT_EXISTS, "expected a new or empty folder, found files in it");
-        sfti_hint(err, SFT_HINT_NEW_FOLDER);
-        return SFT_EXISTS;
-    }
+    if (error == EEXIST)
+        return cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NEW_FOLDER,
+                             "expected a new or empty folder, found files in it");
     return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder");
 }
 

@@ -96,11 +96,15 @@ static bool remembered(folder_memory *memory, const cli_inputs *inputs, sft_span
     return memory->yes;
 }
 
-/* The folder of the pipeline that an input is a component of. */
-static bool pipeline_of(const cli_inputs *inputs, const char *path, folder_memory *memory,
+/* The folder that an input is a part of; false if it is none's. */
+typedef bool (*folder_of)(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
+                          sfti_arena *arena, sft_span *out);
+
+/* That of the pipeline that an input is a component of. */
+static bool pipeline_of(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
                         sfti_arena *arena, sft_span *out) {
-    sft_span folder = cli_folder_of(path);
-    if (folder.len == 0) return false;
+    sft_span folder = cli_folder_of(input->path);
+    if (folder.len == 0 || !cli_input_is_path(input)) return false;
     *out = sfti_path_above(folder);
     return remembered(memory, inputs, *out, arena, cli_is_pipeline);
 }
@@ -109,11 +113,12 @@ static bool pipeline_of(const cli_inputs *inputs, const char *path, folder_memor
 
 /* The folder of the dataset whose shard an input is, or was to be: what lies in a job's folder
  * belongs to no dataset yet, and to nobody else. */
-static bool dataset_of(const cli_inputs *inputs, const char *path, folder_memory *memory,
+static bool dataset_of(const cli_inputs *inputs, const cli_input *input, folder_memory *memory,
                        sfti_arena *arena, sft_span *out) {
     static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
-    sft_span folder = cli_folder_of(path);
-    if (!cli_glob_match(sft_span_cstr(shard), cli_name_of(path))) return false;
+    sft_span folder = cli_folder_of(input->path);
+    if (input->kind != CLI_FILE) return false;
+    if (!cli_glob_match(sft_span_cstr(shard), cli_name_of(input->path))) return false;
     if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0)
         folder = sfti_path_above(folder);
     *out = folder;
@@ -123,15 +128,11 @@ static bool dataset_of(const cli_inputs *inputs, const char *path, folder_memory
 /* ── Models ── */
 
 static cli_model *add_model(cli_models *models, const cli_input *input) {
-    if (models->count == models->capacity) {
-        size_t capacity = models->capacity ? models->capacity * 2 : 16;
-        cli_model *items = sfti_arena_take(&models->arena, capacity * sizeof *items);
-        if (!items) return NULL;
-        if (models->count) memcpy(items, models->items, models->count * sizeof *items);
-        models->items = items;
-        models->capacity = capacity;
-    }
-    cli_model *model = &models->items[models->count++];
+    cli_model *items = sfti_arena_grow(&models->arena, models->items, models->count, 1,
+                                       &models->capacity, sizeof *items);
+    if (!items) return NULL;
+    models->items = items;
+    cli_model *model = &items[models->count++];
     memset(model, 0, sizeof *model);
     model->input = input;
     model->path = input->path;
@@ -139,56 +140,27 @@ static cli_model *add_model(cli_models *models, const cli_input *input) {
     return model;
 }
 
-/* The model is the folder. */
-static bool keep_folder(cli_models *models, cli_model *model, sft_span folder) {
-    char *path = sfti_arena_take(&models->arena, folder.len + 2);
-    if (!path) return false;
-    memcpy(path, folder.len ? folder.data : ".", folder.len ? folder.len : 1);
-    path[folder.len ? folder.len : 1] = 0;
-    model->path = path;
-    return true;
-}
-
-static bool add_pipeline(cli_models *models, const cli_inputs *inputs, size_t i, bool *taken,
-                         sft_span folder) {
+/* The model is the folder, of the inputs from i on that are parts of it by `of`; list can hold all
+ * that follow. */
+static cli_model *add_folder(cli_models *models, const cli_inputs *inputs, size_t i, bool *taken,
+                       sft_span folder, folder_of of, const cli_input **list) {
     folder_memory memory = { { NULL, 0 }, false, false };
     cli_model *model = add_model(models, inputs->items[i]);
-    const cli_input **list = sfti_arena_take(&models->arena, inputs->count * sizeof *list);
-    sft_span of;
+    sft_span other;
     size_t n = 0;
-    if (!model || !list) return false;
-    for (size_t k = i; k < inputs->count; k++) {
-        if (strncmp(inputs->items[k]->path, folder.data, folder.len) != 0) break;
-        if (taken[k] || inputs->items[k]->kind > CLI_INDEX) continue;
-        if (!pipeline_of(inputs, inputs->items[k]->path, &memory, &models->arena, &of)) continue;
-        if (!sft_span_equal(of, folder)) continue;
-        taken[k] = true;
-        list[n++] = inputs->items[k];
-    }
-    model->inputs = list;
-    model->count = n;
-    model->is_pipeline = true;
-    return keep_folder(models, model, folder);
-}
-
-static bool add_dataset(cli_models *models, const cli_inputs *inputs, size_t i, bool *taken,
-                        sft_span folder) {
-    folder_memory memory = { { NULL, 0 }, false, false };
-    cli_model *model = add_model(models, inputs->items[i]);
-    sft_span of;
-    if (!model) return false;
-    model->is_dataset = true;
-    model->count = 0;
-    if (inputs->items[i]->kind == CLI_EMPTY) return true; /* its path is the folder */
+    if (!model) return NULL;
     for (size_t k = i; k < inputs->count; k++) {
         const cli_input *input = inputs->items[k];
         if (strncmp(input->path, folder.data, folder.len) != 0) break;
-        if (!taken[k] && input->kind == CLI_FILE
-            && dataset_of(inputs, input->path, &memory, &models->arena, &of)
-            && sft_span_equal(of, folder))
-            taken[k] = true;
+        if (taken[k] || !of(inputs, input, &memory, &models->arena, &other)) continue;
+        if (!sft_span_equal(other, folder)) continue;
+        taken[k] = true;
+        list[n++] = input;
     }
-    return keep_folder(models, model, folder);
+    model->count = n;
+    if (folder.len == 0) folder = sft_span_cstr(".");
+    model->path = sfti_arena_copy(&models->arena, folder.data, folder.len);
+    return model->path ? model : NULL;
 }
 
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) {
@@ -200,43 +172,42 @@ bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found) 
     memset(taken, 0, inputs->count + 1);
     for (size_t i = 0; i < inputs->count; i++) {
         const cli_input *input = inputs->items[i];
-        size_t shards;
-        bool ok;
         if (taken[i]) continue;
-        if (found && input->kind <= CLI_INDEX
-            && pipeline_of(inputs, input->path, &memory, &models->arena, &folder)) {
-            ok = add_pipeline(models, inputs, i, taken, folder);
-        } else if (input->kind == CLI_EMPTY
-                       ? cli_is_dataset(inputs, sft_span_cstr(input->path), &models->arena)
-                       : found && input->kind == CLI_FILE
-                             && dataset_of(inputs, input->path, &datasets, &models->arena,
-                                           &folder)) {
-            ok = add_dataset(models, inputs, i, taken, folder);
-        } else if (found && (shards = shards_from(inputs, i, taken, list)) > 0) {
-            cli_model *model = add_model(models, list[0]);
-            const cli_input **own = sfti_arena_take(&models->arena, shards * sizeof *own);
-            ok = model && own;
-            if (!ok) return false;
-            memcpy(own, list, shards * sizeof *own);
-            model->inputs = own;
-            model->count = shards;
-        } else {
-            ok = add_model(models, input) != NULL;
-        }
-        if (!ok) return false;
+        bool pipeline = found && pipeline_of(inputs, input, &memory, &models->arena, &folder);
+        bool shard = !pipeline && found
+                  && dataset_of(inputs, input, &datasets, &models->arena, &folder);
+        bool empty = input->kind == CLI_EMPTY /* its path is the folder */
+                  && cli_is_dataset(inputs, sft_span_cstr(input->path), &models->arena);
+        size_t count = pipeline || shard || !found ? 0 : shards_from(inputs, i, taken, list);
+        cli_model *model = pipeline || shard
+                             ? add_folder(models, inputs, i, taken, folder,
+                                          pipeline ? pipeline_of : dataset_of, list)
+                             : add_model(models, input);
+        if (!model) return false;
+        model->is_pipeline = pipeline;
+        model->is_dataset = shard || empty;
+        if (model->is_dataset) model->count = 0;
+        if (count > 0) model->count = count;
+        if (!pipeline && count == 0) continue;
+        const cli_input **own = sfti_arena_take(&models->arena, model->count * sizeof *own);
+        if (!own) return false;
+        memcpy(own, list, model->count * sizeof *own);
+        model->inputs = own;
     }
     return true;
 }
 
 /* ── What is not there ── */
 
-static bool missing_of_index(cli_model *model, const sft_set_options *options,
-                             const char **names, sfti_arena *arena) {
+static bool missing_of_index(cli_model *model, const sft_open_options *open, const char **names,
+                             sfti_arena *arena) {
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_index *index = NULL;
     bool ok = true;
     /* To look for those of a server would take a request each. */
-    if (sfti_files_claim(options->open->files, model->input->path)) return true;
-    if (sft_index_open(model->input->path, options, &index, NULL)) return true;
+    if (sfti_files_claim(open->files, model->input->path)) return true;
+    options.open = open;
+    if (sft_index_open(model->input->path, &options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {
         const char *name = sft_index_shard_at(index, i), *folder = sft_index_folder(index);
         int fd, error = sfti_os_open_beneath(folder, name, OS_BENEATH_READ, &fd);
@@ -269,7 +240,7 @@ static bool missing_of_names(cli_model *model, const char **names, const shard_n
     return true;
 }
 
-bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena) {
+bool cli_find_missing(cli_model *model, const sft_open_options *open, sfti_arena *arena) {
     shard_name first;
     bool by_name = model->inputs && !model->is_pipeline && parse_shard(model->path, &first);
     if (!by_name && model->input->kind != CLI_INDEX) return true;
@@ -278,5 +249,5 @@ bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_are
     if (!names) return false;
     model->missing = names;
     if (by_name) return missing_of_names(model, names, &first, arena);
-    return missing_of_index(model, options, names, arena);
+    return missing_of_index(model, open, names, arena);
 }

@@ -12,15 +12,14 @@
 
 sft_code cli_list_inputs(cli *c, char **operands, size_t count, cli_input_list *out,
                          sft_error *err) {
-    sft_set_options options = cli_set_options(c);
     memset(out, 0, sizeof *out);
     out->arena.alloc = c->alloc;
     out->expanded = sfti_arena_take(&out->arena, (count + 1) * sizeof *out->expanded);
     if (!out->expanded) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         cli_depth depth = (cli_depth)(c->set.recursive | c->others);
-        sft_code code = cli_inputs_expand_but(operands[i], depth, c->set.output, &options,
-                                              &out->expanded[out->expanded_count++], err);
+        sft_code code = cli_inputs_expand(operands[i], depth, c->set.output, &c->open,
+                                          &out->expanded[out->expanded_count++], err);
         if (code) return code;
     }
     for (size_t i = 0; i < count; i++) out->count += out->expanded[i].count;

@@ -52,8 +52,8 @@ const char *cli_command_guess(const cli_command *const *commands, const char *na
     return cli_guess_text(guess, "\"", "\"");
 }
 
-/* Words of a line of text from column `indent` on; the cursor stands at column `at`. Returns the end
- * of that line. */
+/* Words of a line of text from column `indent` on; the cursor stands at column `at`. Returns the
+ * end of that line. */
 static const char *wrap_text(cli_out *out, const char *text, size_t at, size_t indent) {
     size_t seen = sfti_os_is_terminal(out->fd) ? sfti_os_terminal_columns(out->fd) : 0;
     size_t column = at, columns = seen == 0 || seen > HELP_COLUMNS ? HELP_COLUMNS

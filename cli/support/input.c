@@ -33,7 +33,6 @@ typedef struct folder {
 
 typedef struct walk {
     sfti_arena *arena;
-    size_t *passed;
     cli_inputs *out;
     const sft_open_options *open;
     const sft_files *files; /* its, or NULL */
@@ -61,7 +60,7 @@ static bool is_model_name(const char *name) {
 
 static void count_passed(walk *w, const char *name) {
     size_t format = cli_other_format(sft_span_cstr(name));
-    if (format < CLI_OTHER_FORMATS) w->passed[format]++;
+    if (format < CLI_OTHER_FORMATS) w->out->passed[format]++;
 }
 
 /* ── The walk ── */
@@ -370,15 +369,15 @@ static found *find_path(found **sorted, size_t count, const char *path) {
 }
 
 /* An index that breaks a rule names nothing: its own opening will say why. */
-static bool mark_shards(walk *w, found **sorted, cli_input *input,
-                        const sft_set_options *options) {
+static bool mark_shards(walk *w, found **sorted, cli_input *input) {
+    sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error err = SFT_ERROR_INIT;
     sft_index *names = NULL;
     const char *index = input->path;
     bool ok = true;
-    if (sft_index_open(index, options, &names, &err)) {
+    options.open = w->open;
+    if (sft_index_open(index, &options, &names, &err))
         return err.code < 300 || block_input(w, input, &err);
-    }
     for (size_t i = 0; ok && i < sft_index_shard_count(names); i++) {
         char *path = cli_join_path(w->arena, (sft_span){ index, sfti_folder_len(index) },
                                    sft_index_shard_at(names, i));
@@ -428,7 +427,7 @@ static bool mark_by_name(const walk *w, found **sorted, const cli_input *index) 
     return true;
 }
 
-static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out) {
+static bool keep_models(walk *w, cli_inputs *out) {
     found **sorted = sorted_found(w);
     out->items = sfti_arena_take(w->arena, (w->count + 1) * sizeof(cli_input *));
     if (!sorted || !out->items) return false;
@@ -437,7 +436,7 @@ static bool keep_models(walk *w, const sft_set_options *options, cli_inputs *out
                      && cli_ends_with(sft_span_cstr(sorted[i]->input.path), TORCH_INDEX);
         if (sorted[i]->input.kind != CLI_INDEX && !other) continue;
         if (!mark_by_name(w, sorted, &sorted[i]->input)
-            && !mark_shards(w, sorted, &sorted[i]->input, options))
+            && !mark_shards(w, sorted, &sorted[i]->input))
             return false;
     }
     for (size_t i = 0; i < w->count; i++) {
@@ -469,35 +468,21 @@ static bool walk_operand(walk *w, const char *operand) {
     return add_found(w, one ? CLI_FILE : CLI_EMPTY, operand);
 }
 
-sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
-                           cli_inputs *out, sft_error *err) {
-    return cli_inputs_expand_but(operand, depth, NULL, options, out, err);
-}
-
-sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
-                               const sft_set_options *options, cli_inputs *out, sft_error *err) {
-    walk w = { .depth = (cli_depth)((int)depth & 3), .others = (int)depth & ~3 };
-    w.has_except = except && sfti_os_info_path(except, true, &w.except) == 0;
-    memset(out, 0, sizeof *out);
-    out->arena.alloc = sfti_allocator(options->open->alloc);
-    w.arena = &out->arena;
-    w.out = out;
-    w.open = options->open;
-    w.files = out->files = w.open->files;
-    w.passed = out->passed;
+sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *except,
+                           const sft_open_options *open, cli_inputs *out, sft_error *err) {
+    walk w = { .arena = &out->arena, .out = out, .open = open, .files = open->files,
+               .depth = (cli_depth)((int)depth & 3), .others = (int)depth & ~3 };
     os_info info;
+    *out = (cli_inputs){ .arena.alloc = sfti_allocator(open->alloc), .files = open->files };
+    w.has_except = except && sfti_os_info_path(except, true, &w.except) == 0;
     bool is_folder = sfti_files_claim(w.files, operand)
                          ? cli_is_folder_url(operand)
                          : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     bool ok;
-    if (strcmp(operand, "-") == 0) {
-        ok = add_found(&w, CLI_STDIN, operand);
-    } else if (is_folder) {
-        ok = walk_operand(&w, operand);
-    } else {
-        ok = add_found(&w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
-    }
-    ok = ok && keep_models(&w, options, out);
+    if (strcmp(operand, "-") == 0) ok = add_found(&w, CLI_STDIN, operand);
+    else if (is_folder) ok = walk_operand(&w, operand);
+    else ok = add_found(&w, sft_path_is_index(operand) ? CLI_INDEX : CLI_FILE, operand);
+    ok = ok && keep_models(&w, out);
     for (size_t i = 0; ok && i < out->count; i++)
         out->items[i]->is_found = out->items[i]->path != operand;
     /* What a remote folder gave is opened next. */

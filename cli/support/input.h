@@ -70,19 +70,16 @@ typedef enum cli_depth { CLI_ONE_LEVEL = 0, CLI_ALL_LEVELS = 1, CLI_WITH_PARTS =
 #define CLI_AND_OTHERS 4
 #define CLI_ELSE_OTHERS 8
 
-/* Expand one operand. A folder, which may be remote (options->open->files), gives the models in
+/* Expand one operand. A folder, which may be remote (open->files), gives the models in
  * it (and, by depth, below it): files *.safetensors and *.sft in any case,
  * *.safetensors.index*.json; not `._*`, not hidden folders; links to files are followed, links to
  * folders are not; a pipe or device of such a name is CLI_BLOCKED. A shard that an index found on
  * the way names is left out. Any other path is an input as it is; whether it can be opened is
- * found out later. options serve reading the indexes. Fails only when memory runs out. Free with
- * cli_inputs_free, also after a failure. */
-sft_code cli_inputs_expand(const char *operand, cli_depth depth, const sft_set_options *options,
-                           cli_inputs *out, sft_error *err);
-/* The same, but a folder that is `except` is not entered from the one that it lies in. NULL:
- * there is none. */
-sft_code cli_inputs_expand_but(const char *operand, cli_depth depth, const char *except,
-                               const sft_set_options *options, cli_inputs *out, sft_error *err);
+ * found out later. A folder that is `except` (NULL: none) is not entered from the one that it lies
+ * in. open serves reading the indexes. Fails only when memory runs out. Free with cli_inputs_free,
+ * also after a failure. */
+sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *except,
+                           const sft_open_options *open, cli_inputs *out, sft_error *err);
 void cli_inputs_free(cli_inputs *inputs);
 
 /* The only model among the inputs of an operand. SFT_BAD_ARGUMENT for another number; what made an

@@ -45,7 +45,7 @@ static sft_span name_of(const char *path, bool is_set) {
 /* The name of what a model in another format becomes: the extension, and what PyTorch calls models,
  * give way. */
 static const char *imported_name(many *m, sft_span name) {
-    static const char end[] = ".safetensors", torch[] = "pytorch_model";
+    static const char torch[] = "pytorch_model";
     size_t len = name.len;
     while (len > 0 && name.data[len - 1] != '.') len--;
     len = len > 1 ? len - 1 : name.len;
@@ -53,11 +53,7 @@ static const char *imported_name(many *m, sft_span name) {
         name.data += 8; /* "model" */
         len -= 8;
     }
-    char *out = sfti_arena_array(&m->arena, len + sizeof end, 1);
-    if (!out) return NULL;
-    memcpy(out, name.data, len);
-    memcpy(out + len, end, sizeof end);
-    return out;
+    return sfti_arena_join(&m->arena, (sft_span){ name.data, len }, sft_span_cstr(".safetensors"));
 }
 
 /* Makes the name of a URL one that every file system takes: a server chooses no folder, and no
@@ -79,11 +75,19 @@ static bool is_renamed(const many *m, const char *path, sft_span name) {
     return may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
 }
 
-/* The path of a result: a name found on this system becomes what every other one takes: no device
- * ("nul.ckpt"), no stream ("x:y"). Names that are portable stay. */
-static const char *join(many *m, sft_span name) {
+/* The path of the result of a model, in the folder of -o; NULL when out of memory. A name found on
+ * this system becomes what every other one takes: no device ("nul.ckpt"), no stream ("x:y"). Names
+ * that are portable stay. */
+static const char *output_of(many *m, const char *path, bool is_set) {
     char safe[256];
     const char *why;
+    sft_span name = name_of(path, is_set);
+    if (cli_is_remote(m->c, path) && !make_safe(m, &name)) return NULL;
+    if (!is_set && is_renamed(m, path, name)) {
+        const char *text = imported_name(m, name);
+        if (!text) return NULL;
+        name = sft_span_cstr(text);
+    }
     if (!sfti_name_portable(name, &why)) {
         cli_safe_name(name, sizeof safe - 1, safe);
         name = sft_span_cstr(safe);
@@ -102,13 +106,7 @@ static sft_code name_outputs(many *m, sft_error *err) {
     if (!m->outputs) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         const cli_input *input = m->items[i];
-        sft_span name = name_of(input->path, input->kind == CLI_INDEX);
-        if (cli_is_remote(m->c, input->path) && !make_safe(m, &name))
-            return sfti_fail_memory(err, name.len);
-        bool renamed = input->kind != CLI_INDEX && is_renamed(m, input->path, name);
-        const char *text = renamed ? imported_name(m, name) : NULL;
-        if (text) name = sft_span_cstr(text);
-        m->outputs[i] = renamed && !text ? NULL : join(m, name);
+        m->outputs[i] = output_of(m, input->path, input->kind == CLI_INDEX);
         if (!m->outputs[i]) return sfti_fail_memory(err, strlen(input->path));
     }
     /* The result of one would replace that of another. */
@@ -193,11 +191,7 @@ static sft_code name_one(many *m, const char *operand, sft_error *err) {
     if (sft_path_is_index(operand) || is_folder(m->c, operand)) return SFT_OK;
     sft_code code = make_folder(m, err);
     if (code) return code;
-    sft_span name = name_of(operand, false);
-    if (cli_is_remote(m->c, operand) && !make_safe(m, &name))
-        return sfti_fail_memory(err, name.len);
-    const char *text = is_renamed(m, operand, name) ? imported_name(m, name) : NULL;
-    m->c->set.output = join(m, text ? sft_span_cstr(text) : name);
+    m->c->set.output = output_of(m, operand, false);
     return m->c->set.output ? SFT_OK : sfti_fail_memory(err, strlen(operand));
 }
 

@@ -383,13 +383,13 @@ static const sft_info_folder *folder_of_model(cli *c, operand_models *all, const
 }
 
 static bool list_models(cli *c, operand_models *all, char **operands, size_t count) {
-    sft_set_options options = cli_set_options(c);
     all->inputs = sfti_arena_take(&all->models.arena, count * sizeof *all->inputs);
     if (!all->inputs) return false;
     cli_depth depth = c->set.recursive ? CLI_ALL_LEVELS : CLI_WITH_PARTS;
     for (size_t i = 0; i < count; i++) {
         cli_inputs *in = &all->inputs[all->operand_count++];
-        if (cli_inputs_expand(operands[i], (cli_depth)(depth | CLI_AND_OTHERS), &options, in, NULL))
+        if (cli_inputs_expand(operands[i], (cli_depth)(depth | CLI_AND_OTHERS), NULL, &c->open, in,
+                              NULL))
             return false;
         cli_count_passed(c, in);
         /* A folder's models have longer paths than it has. */
@@ -400,7 +400,7 @@ static bool list_models(cli *c, operand_models *all, char **operands, size_t cou
         cli_model *model = &all->models.items[i];
         model->err = (sft_error)SFT_ERROR_INIT;
         if (model->inputs && !model->is_pipeline
-            && !cli_find_missing(model, &options, &all->models.arena))
+            && !cli_find_missing(model, &c->open, &all->models.arena))
             return false;
     }
     return true;
@@ -415,9 +415,8 @@ typedef struct delivery {
 
 static void deliver_model(void *ctx, cli_model *model) {
     const delivery *hand = ctx;
-    sft_set_options options = cli_set_options(hand->c);
     if (model->err.code == SFT_INDEX_SHARD_MISSING && !model->missing)
-        (void)cli_find_missing(model, &options, &hand->all->models.arena);
+        (void)cli_find_missing(model, &hand->c->open, &hand->all->models.arena);
     hand->c->tried++;
     if (!cli_is_over(hand->c)) hand->each(hand->ctx, model);
     release_model(hand->c, model);

@@ -109,9 +109,16 @@ typedef struct cli_models {
  * dataset. False when memory ran out. */
 bool cli_group_inputs(cli_models *models, const cli_inputs *inputs, bool found);
 /* Shards of a model that are not there, by name; false when memory ran out. */
-bool cli_find_missing(cli_model *model, const sft_set_options *options, sfti_arena *arena);
+bool cli_find_missing(cli_model *model, const sft_open_options *open, sfti_arena *arena);
 /* Takes model-00002-of-00003.safetensors apart: 2, 3 and "model" with its folder. */
 bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *base);
+
+/* ── One model ── */
+
+/* Open the one model that an operand names, a folder with one too, in whatever format. The inputs
+ * are to be freed, also after a failure. */
+sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const cli_input **input,
+                          sft_set **out, sft_error *err);
 
 /* ── Models in other formats ── */
 

@@ -232,6 +232,14 @@ static sft_code open_stdin(cli *c, sft_set **out, sft_error *err) {
 
 /* ── Any input ── */
 
+sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const cli_input **input,
+                          sft_set **out, sft_error *err) {
+    sft_code code = cli_inputs_expand(operand, (cli_depth)CLI_ELSE_OTHERS, NULL, &c->open, inputs,
+                                      err);
+    if (!code) code = cli_inputs_one(inputs, input, err);
+    return code ? code : cli_open_model(c, *input, out, err);
+}
+
 sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err) {
     sft_set_options options = cli_set_options(c);
     c->import = NULL;

@@ -137,9 +137,10 @@ typedef struct cli_group {
 /* Fail because of how the command was called: a format and its arguments. */
 #define cli_usage_error(err, ...) sfti_fail(err, SFT_BAD_ARGUMENT, __VA_ARGS__)
 
-/* The same with a hint (hints.h). */
-#define cli_usage_hint(err, hint, ...)                                                           \
-    (cli_usage_error(err, __VA_ARGS__), cli_hint(err, hint), SFT_BAD_ARGUMENT)
+/* Fail with a hint (hints.h); because of how the command was called. */
+#define cli_fail_hint(err, code, hint, ...)                                                      \
+    (sfti_fail(err, code, __VA_ARGS__), cli_hint(err, hint), code)
+#define cli_usage_hint(err, hint, ...) cli_fail_hint(err, SFT_BAD_ARGUMENT, hint, __VA_ARGS__)
 
 #define CLI_CSV_SAFE_HELP                                                                   \
     "with --tsv: put an apostrophe before values that a spreadsheet would run as formulas (those " \

@@ -41,24 +41,20 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     *there = error != ENOENT;
     if (error == ENOENT && !in_place) return SFT_OK;
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    if (info.kind == OS_DIR) {
+    if (info.kind == OS_DIR)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a folder");
-    }
-    if (info.kind != OS_FILE && info.kind != OS_LINK) {
+    if (info.kind != OS_FILE && info.kind != OS_LINK)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a pipe, device or socket");
-    }
-    if (!in_place && !c->set.force)
-        return sfti_fail(err, SFT_EXISTS, "already exists");
+    if (!in_place && !c->set.force) return sfti_fail(err, SFT_EXISTS, "already exists");
     if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
     if (info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     if (info.kind == OS_FILE) *mode = info.mode & 0777;
     bool shared = info.kind == OS_FILE && info.links > 1;
     if (!shared || c->set.force) return SFT_OK;
-    sfti_fail(err, SFT_HARD_LINKS, "expected a file with one name, found %u hard links",
-              (unsigned)info.links);
-    cli_hint(err, CLI_HINT_ONE_NAME);
-    return SFT_HARD_LINKS;
+    return cli_fail_hint(err, SFT_HARD_LINKS, CLI_HINT_ONE_NAME,
+                         "expected a file with one name, found %u hard links",
+                         (unsigned)info.links);
 }
 
 /* ── Mode and time ── */

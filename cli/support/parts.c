@@ -4,6 +4,7 @@
 #include "keys/digest_keys.h"
 #include "base/order.h"
 #include "support/edit.h"
+#include "support/hints.h"
 #include "support/models.h"
 #include "support/remote.h"
 
@@ -12,17 +13,13 @@
 /* ── Models ── */
 
 static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
-    if (p->set_count == p->set_capacity) {
-        size_t capacity = 2 * p->set_capacity + 8;
-        sft_set **sets = sfti_arena_array(&p->arena, capacity, sizeof *sets);
-        if (!sets) {
-            sft_set_close(set);
-            return sfti_fail_memory(err, capacity * sizeof *sets);
-        }
-        if (p->set_count > 0) memcpy(sets, p->sets, p->set_count * sizeof *sets);
-        p->sets = sets;
-        p->set_capacity = capacity;
+    sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,
+                                     sizeof(sft_set *));
+    if (!sets) {
+        sft_set_close(set);
+        return sfti_fail_memory(err, p->set_count * sizeof *sets);
     }
+    p->sets = sets;
     p->sets[p->set_count++] = set;
     return SFT_OK;
 }
@@ -145,12 +142,10 @@ static int compare_pick_keys(const void *parts, uint32_t a, uint32_t b) {
 static sft_code settle_picks(cli_parts *p, sft_error *err) {
     size_t count = p->metadata_count;
     sfti_arena work = { .alloc = p->arena.alloc };
-    uint32_t *order = sfti_arena_array(&work, 2 * (uint64_t)count, sizeof *order);
+    uint32_t *order = sfti_arena_sorted(&work, count, compare_pick_keys, p);
     bool *again = sfti_arena_array(&work, count, sizeof *again);
     if (order && again) {
         memset(again, 0, count * sizeof *again);
-        for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
-        sfti_sort(order, order + count, count, compare_pick_keys, p);
         for (size_t i = 1, first = 0; i < count; i++) {
             sft_pair one = cli_parts_pair(p, order[first]), other = cli_parts_pair(p, order[i]);
             again[order[i]] = sft_span_equal(one.key, other.key);
@@ -224,11 +219,10 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
-    sft_set_options options = cli_set_options(c);
     cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
     for (size_t i = 0; !code && i < count; i++) {
         out->path = operands[i];
-        code = cli_inputs_expand(operands[i], depth, &options, &out->inputs, err);
+        code = cli_inputs_expand(operands[i], depth, NULL, &c->open, &out->inputs, err);
         for (size_t k = 0; !code && k < out->inputs.count; k++)
             code = open_input(c, out, out->inputs.items[k], err);
         cli_inputs_free(&out->inputs);
@@ -253,13 +247,10 @@ sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_part
     sfti_arena_free(&arena);
     if (!code) code = cli_parts_open(c, &operand, 1, out, err);
     /* A file of another format is never replaced: it would no longer be what its name says. */
-    if (!code && in_place && c->import) {
-        sfti_fail(err, SFT_FOREIGN_KIND,
-                  "expected a safetensors file to change, found another format: %s",
-                  sft_import_format_describe(sft_import_format_of(c->import))->title);
-        sfti_hint(err, SFT_HINT_USE_GGUF);
-        return SFT_FOREIGN_KIND;
-    }
+    if (!code && in_place && c->import)
+        return cli_fail_hint(err, SFT_FOREIGN_KIND, SFT_HINT_USE_GGUF,
+                             "expected a safetensors file to change, found another format: %s",
+                             sft_import_format_describe(sft_import_format_of(c->import))->title);
     if (code || out->set_count == 1) return code;
     out->path = operand;
     return cli_not_one(out->set_count, err);

@@ -220,9 +220,8 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     for (size_t i = 0; i < sizeof dataset_verbs / sizeof *dataset_verbs; i++)
         if (strcmp(dataset_verbs[i].name, operands[0]) == 0) verb = &dataset_verbs[i];
     if (!verb || count < 2) {
-        cli_usage_error(&err, "expected %s", verb ? "DIR, found none"
-                                   : "info, verify, ls, gc or compact, found another word");
-        cli_hint(&err, CLI_HINT_HELP_DATASET);
+        (void)cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s", verb ? "DIR, found none"
+                                 : "info, verify, ls, gc or compact, found another word");
         cli_fail_usage(c, &err);
         return;
     }

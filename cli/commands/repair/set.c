@@ -220,11 +220,9 @@ static sft_code take_folder(repair_model *m, const char *operand, const cli_inpu
 }
 
 static sft_code take_operand(repair_model *m, const char *operand, sft_error *err) {
-    sft_set_options options = cli_set_options(m->c);
     cli_inputs inputs;
-    memset(&inputs, 0, sizeof inputs);
     if (sft_path_is_index(operand)) return take_index(m, operand, err);
-    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, &options, &inputs, err);
+    sft_code code = cli_inputs_expand(operand, CLI_ONE_LEVEL, NULL, &m->c->open, &inputs, err);
     if (!code && inputs.count == 1 && inputs.items[0]->kind == CLI_INDEX) {
         const char *path = inputs.items[0]->path;
         const char *index = sfti_arena_copy(m->arena, path, strlen(path));

@@ -176,7 +176,9 @@ def check_program_hints(folder, prefix):
     texts = {path: read(path) for path in glob.glob(folder + "/**/*.[ch]", root_dir=ROOT,
                                                     recursive=True)}
     table = next(path for path in texts if path.endswith("/hints.c"))
-    own = hint_words((table,), prefix)
+    own = hint_words((table,), prefix) + [
+        (name.lower(), literal(words)) for name, words in
+        re.findall(r'\bX\((\w+),[\s\\]*((?:"(?:\\.|[^"\\])*"[\s\\]*)+)\)', "".join(texts.values()))]
     used = {name.lower() for path, text in texts.items() if path.endswith(".c") and path != table
             for name in re.findall(r"\b%s(\w+)" % prefix, text)}
     demand(own and {name for name, words in own if words} == used and len(own) == len(used),
@@ -402,7 +404,7 @@ def check_help():
 
 def check_pages():
     """The day of the pages is one; mandoc, where it is, finds nothing wrong with them."""
-    day = re.search(r'MANUAL_DATE "([0-9-]+)"', read("cli", "support", "manual.c")).group(1)
+    day = re.search(r'MANUAL_DATE "([0-9-]+)"', read("cli", "support", "help.c")).group(1)
     demand('"5" "%s"' % day in read("man", "safetensors.5"), "man/safetensors.5 is not of " + day)
     released = re.search(r"^## [0-9.]+ \(([^)]*)\)", read("CHANGELOG.md"), re.M).group(1)
     demand(released in ("unreleased", day), "the pages are of %s, the release of %s" % (day, released))

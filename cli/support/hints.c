@@ -6,6 +6,8 @@ typedef struct hint_row {
     const char *words;
 } hint_row;
 
+#define HINT_ROW(name, words) { CLI_HINT_##name, words },
+
 static const hint_row hint_table[] = {
     { SFT_HINT_BROKEN_WRITER, "the program that wrote this file is at fault; \"safetensors check "
                               "--explain\" shows the rule" },
@@ -83,44 +85,7 @@ static const hint_row hint_table[] = {
                             "libcurl-x64.dll beside safetensors.exe)" },
     { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
     { SFT_HINT_LOSSY, "--dtype BF16 or F16 keeps its values; --lossy casts it all the same" },
-
-    { CLI_HINT_RECURSIVE, "-r looks into its folders too" },
-    { CLI_HINT_NEW_FOLDER, "give the path it leads to, or a new folder with -o" },
-    { CLI_HINT_ONE_NAME, "--force changes this name only; the others keep the old file" },
-    { CLI_HINT_DASH_FILE, "./- names a file" },
-    { CLI_HINT_EACH_FILE, "give each file by name" },
-    { CLI_HINT_DROP_ONE, "\"safetensors select --drop\" leaves one of them out" },
-    { CLI_HINT_LIST_KEYS, "\"safetensors meta list\" lists the keys" },
-    { CLI_HINT_ALGO, "--algo tells what a bare HEX is" },
-    { CLI_HINT_STDIN, "the bytes come from standard input" },
-    { CLI_HINT_FORWARD, "a pipe is read once, from its beginning to its end: save it to a file "
-                        "first" },
-    { CLI_HINT_REDIRECT, "redirect it with > FILE, or use --to-terminal" },
-    { CLI_HINT_AS_RAW, "--as raw gives its bytes" },
-    { CLI_HINT_EXPORT_DTYPE, "--dtype F32 writes its values" },
-    { CLI_HINT_EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any" },
-    { CLI_HINT_ONLINE_OVER, "nothing more is asked online" },
-    { CLI_HINT_MERGE, "--force adds what is known and keeps the rest" },
-    { CLI_HINT_MOVE_AWAY, "move it away first" },
-    { CLI_HINT_URL_READ_ONLY, "it is not read over the network: download it first" },
-    { CLI_HINT_URL_COPY, "URLs are only read: -o OUT writes the result to a file" },
-    { CLI_HINT_URL_UPLOAD, "write to a file, and upload that" },
-    { CLI_HINT_URL_INDEX, "an index names the files beside it, which stay where they are: download "
-                          "the model first" },
-    { CLI_HINT_HUB_URL, "did you mean hf://OWNER/NAME (a URL)?" },
-    { CLI_HINT_WEB_URL, "did you mean https://HOST/FILE (a URL)?" },
-    { CLI_HINT_URL_READ, "--read reads all of the file and computes it" },
-    { CLI_HINT_PATTERN, "patterns are not expanded in quotes: change to the folder first and leave "
-                        "the quotes out" },
-    { CLI_HINT_SINGLE_QUOTE, "in cmd.exe only double quotation marks keep words together" },
-    { CLI_HINT_EXTENSION, "did you mean this name with .safetensors?" },
-    { CLI_HINT_QUOTE, "a backslash before a quotation mark makes it part of the name: leave the "
-                      "backslash out" },
-    { CLI_HINT_HELP, "\"safetensors help\" lists the commands" },
-    { CLI_HINT_HELP_RENAME, "safetensors help rename" },
-    { CLI_HINT_HELP_META, "safetensors help meta" },
-    { CLI_HINT_HELP_DATASET, "safetensors help dataset" },
-    { CLI_HINT_HELP_DTYPES, "\"safetensors help dtypes\" lists them" },
+    CLI_HINTS(HINT_ROW)
 };
 
 void cli_hint(sft_error *err, int hint) {

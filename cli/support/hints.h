@@ -5,41 +5,47 @@
 
 #include "base/error.h"
 
-enum {
-    CLI_HINT_RECURSIVE = SFT_HINT_PROGRAM,
-    CLI_HINT_NEW_FOLDER,
-    CLI_HINT_ONE_NAME,
-    CLI_HINT_DASH_FILE,
-    CLI_HINT_EACH_FILE,
-    CLI_HINT_DROP_ONE,
-    CLI_HINT_LIST_KEYS,
-    CLI_HINT_ALGO,
-    CLI_HINT_STDIN,
-    CLI_HINT_FORWARD,
-    CLI_HINT_REDIRECT,
-    CLI_HINT_AS_RAW,
-    CLI_HINT_EXPORT_DTYPE,
-    CLI_HINT_EXPORT_NAME,
-    CLI_HINT_ONLINE_OVER,
-    CLI_HINT_MERGE,
-    CLI_HINT_MOVE_AWAY,
-    CLI_HINT_URL_READ_ONLY,
-    CLI_HINT_URL_COPY,
-    CLI_HINT_URL_UPLOAD,
-    CLI_HINT_URL_INDEX,
-    CLI_HINT_HUB_URL,
-    CLI_HINT_WEB_URL,
-    CLI_HINT_URL_READ,
-    CLI_HINT_PATTERN,
-    CLI_HINT_SINGLE_QUOTE,
-    CLI_HINT_EXTENSION,
-    CLI_HINT_QUOTE,
-    CLI_HINT_HELP,
-    CLI_HINT_HELP_RENAME,
-    CLI_HINT_HELP_META,
-    CLI_HINT_HELP_DATASET,
-    CLI_HINT_HELP_DTYPES
-};
+/* Those that only the command gives: name and words. */
+#define CLI_HINTS(X) \
+    X(RECURSIVE, "-r looks into its folders too") \
+    X(NEW_FOLDER, "give the path it leads to, or a new folder with -o") \
+    X(ONE_NAME, "--force changes this name only; the others keep the old file") \
+    X(DASH_FILE, "./- names a file") \
+    X(EACH_FILE, "give each file by name") \
+    X(DROP_ONE, "\"safetensors select --drop\" leaves one of them out") \
+    X(LIST_KEYS, "\"safetensors meta list\" lists the keys") \
+    X(ALGO, "--algo tells what a bare HEX is") \
+    X(STDIN, "the bytes come from standard input") \
+    X(FORWARD, "a pipe is read once, from its beginning to its end: save it to a file first") \
+    X(REDIRECT, "redirect it with > FILE, or use --to-terminal") \
+    X(AS_RAW, "--as raw gives its bytes") \
+    X(EXPORT_DTYPE, "--dtype F32 writes its values") \
+    X(EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any") \
+    X(ONLINE_OVER, "nothing more is asked online") \
+    X(MERGE, "--force adds what is known and keeps the rest") \
+    X(MOVE_AWAY, "move it away first") \
+    X(URL_READ_ONLY, "it is not read over the network: download it first") \
+    X(URL_COPY, "URLs are only read: -o OUT writes the result to a file") \
+    X(URL_UPLOAD, "write to a file, and upload that") \
+    X(URL_INDEX, "an index names the files beside it, which stay where they are: download the " \
+      "model first") \
+    X(HUB_URL, "did you mean hf://OWNER/NAME (a URL)?") \
+    X(WEB_URL, "did you mean https://HOST/FILE (a URL)?") \
+    X(URL_READ, "--read reads all of the file and computes it") \
+    X(PATTERN, "patterns are not expanded in quotes: change to the folder first and leave the " \
+      "quotes out") \
+    X(SINGLE_QUOTE, "in cmd.exe only double quotation marks keep words together") \
+    X(EXTENSION, "did you mean this name with .safetensors?") \
+    X(QUOTE, "a backslash before a quotation mark makes it part of the name: leave the " \
+      "backslash out") \
+    X(HELP, "\"safetensors help\" lists the commands") \
+    X(HELP_RENAME, "safetensors help rename") \
+    X(HELP_META, "safetensors help meta") \
+    X(HELP_DATASET, "safetensors help dataset") \
+    X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
+
+#define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,
+enum { CLI_HINT_BEFORE = SFT_HINT_PROGRAM - 1, CLI_HINTS(CLI_HINT_NUMBER) };
 
 /* hint: of the command or of the library; err may be NULL. */
 void cli_hint(sft_error *err, int hint);

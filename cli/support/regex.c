@@ -1,12 +1,373 @@
-/* Runs a compiled regular expression on a text: all threads of the program at once (Pike, after
- * Thompson). A text is read once, and at each
- * character a step has one thread at most, that of the highest rank. */
+/* Regular expressions: a pattern into a program, and the program run on a text. Tests:
+ * tests/compat/regex.py. */
 #include "support/regex.h"
+
 #include "base/error.h"
 #include "base/mem.h"
-#include "support/regex_steps.h"
+#include "base/utf8.h"
 
 #include <string.h>
+
+/* ── The program ── */
+
+typedef enum rx_op {
+    RX_CHAR,   /* the character a */
+    RX_ANY,    /* any one */
+    RX_SET,    /* one of the b ranges from a */
+    RX_NOT_SET,
+    RX_SPLIT,  /* on at a and, of lower rank, at b */
+    RX_JUMP,   /* on at a */
+    RX_SAVE,   /* the place, in slot a */
+    RX_BEGIN, RX_END, RX_WORD, RX_NOT_WORD, RX_WORD_BEGIN, RX_WORD_END, /* conditions of a place */
+    RX_MATCH
+} rx_op;
+
+/* a and b of splits and jumps count from the step itself, so that steps can be moved and copied. */
+typedef struct rx_step { rx_op op; int32_t a, b; } rx_step;
+typedef struct rx_range { uint32_t first, last; } rx_range;
+
+#define RX_SLOTS ((size_t)2 * CLI_REGEX_GROUPS)
+
+typedef struct rx_program {
+    rx_step *steps;
+    size_t count, cap;
+    rx_range *ranges;
+    size_t range_count, range_cap;
+    sft_allocator alloc;
+} rx_program;
+
+#define RX_BYTE 0x110000u /* a byte that is no UTF-8: this and the byte */
+
+/* ── A pattern, as it is read ── */
+
+typedef struct rx_group {
+    size_t open;   /* its first step */
+    size_t branch; /* first step of its last alternative */
+    size_t jumps;  /* the last of its jumps behind alternatives, chained in a; 0: none */
+    uint32_t number;
+} rx_group;
+
+typedef struct rx_parse {
+    rx_program *to;
+    sft_span text;
+    size_t at;
+    rx_group groups[CLI_REGEX_DEPTH + 1];
+    size_t depth;
+    uint32_t group_count;
+    size_t atom;   /* first step of what a repetition would repeat */
+    bool has_atom;
+    const char *why;
+    bool memory;
+} rx_parse;
+
+/* One character of a text: a byte that is no UTF-8 stands behind the last code point. */
+static uint32_t rx_char(sft_span text, size_t *at) {
+    const uint8_t *p = (const uint8_t *)text.data;
+    uint32_t code = 0;
+    size_t len = sfti_utf8_decode(p + *at, p + text.len, &code);
+    if (!len) code = RX_BYTE + p[*at];
+    *at += len ? len : 1;
+    return code;
+}
+
+static bool rx_fail(rx_parse *x, const char *why) {
+    if (!x->why) x->why = why;
+    return false;
+}
+
+/* ── Steps ── */
+
+/* Room for `more` steps, which do not count yet. */
+static bool rx_room(rx_parse *x, size_t more) {
+    rx_program *to = x->to;
+    if (more > CLI_REGEX_STEPS - to->count) return rx_fail(x, "it is too large");
+    rx_step *steps = sfti_grow(&to->alloc, to->steps, to->count, more, &to->cap, sizeof *steps);
+    if (!steps) return !(x->memory = true);
+    to->steps = steps;
+    return true;
+}
+
+static bool rx_put(rx_parse *x, rx_op op, int32_t a, int32_t b) {
+    if (!rx_room(x, 1)) return false;
+    x->to->steps[x->to->count++] = (rx_step){ op, a, b };
+    return true;
+}
+
+/* Before the steps from `at` on, which are one construct: none of theirs leads out of it. */
+static bool rx_insert(rx_parse *x, size_t at, rx_op op, int32_t a, int32_t b) {
+    rx_program *to = x->to;
+    if (!rx_room(x, 1)) return false;
+    memmove(to->steps + at + 1, to->steps + at, (to->count - at) * sizeof *to->steps);
+    to->steps[at] = (rx_step){ op, a, b };
+    to->count++;
+    return true;
+}
+
+static bool rx_put_range(rx_parse *x, uint32_t first, uint32_t last) {
+    rx_program *to = x->to;
+    rx_range *ranges = sfti_grow(&to->alloc, to->ranges, to->range_count, 1, &to->range_cap,
+                                 sizeof *ranges);
+    if (!ranges) return !(x->memory = true);
+    to->ranges = ranges;
+    to->ranges[to->range_count++] = (rx_range){ first, last };
+    return true;
+}
+
+static bool rx_begin_atom(rx_parse *x) {
+    x->atom = x->to->count;
+    x->has_atom = true;
+    return true;
+}
+
+/* ── Sets ── */
+
+typedef struct rx_class { const char *name; const char *ranges; } rx_class;
+
+/* Classes by name, in ASCII: pairs of first and last. */
+static const rx_class rx_classes[] = {
+    { "alnum", "09AZaz" }, { "alpha", "AZaz" }, { "blank", "\t\t  " }, { "cntrl", "\1\37\177\177" },
+    { "digit", "09" }, { "graph", "!~" }, { "lower", "az" }, { "print", " ~" },
+    { "punct", "!/:@[`{~" }, { "space", "\t\r  " }, { "upper", "AZ" }, { "word", "09AZ__az" },
+    { "xdigit", "09AFaf" },
+};
+
+static bool rx_put_class(rx_parse *x, const char *name, size_t len) {
+    for (size_t i = 0; i < sizeof rx_classes / sizeof *rx_classes; i++) {
+        const rx_class *row = &rx_classes[i];
+        if (strlen(row->name) != len || memcmp(row->name, name, len) != 0) continue;
+        for (const char *r = row->ranges; *r; r += 2)
+            if (!rx_put_range(x, (uint8_t)r[0], (uint8_t)r[1])) return false;
+        return true;
+    }
+    return rx_fail(x, "[: :] holds no class of characters");
+}
+
+static bool rx_set_of_class(rx_parse *x, bool negated, const char *name) {
+    size_t begin = x->to->range_count;
+    return rx_begin_atom(x) && rx_put_class(x, name, strlen(name)) &&
+           rx_put(x, negated ? RX_NOT_SET : RX_SET, (int32_t)begin,
+                  (int32_t)(x->to->range_count - begin));
+}
+
+/* The next is c, and is taken. */
+static bool rx_take(rx_parse *x, char c) {
+    bool is = x->at < x->text.len && x->text.data[x->at] == c;
+    x->at += is;
+    return is;
+}
+
+/* Behind "[:". */
+static bool rx_named_class(rx_parse *x) {
+    size_t begin = x->at;
+    while (x->at + 1 < x->text.len && memcmp(x->text.data + x->at, ":]", 2) != 0)
+        x->at++;
+    if (x->at + 1 >= x->text.len) return rx_fail(x, "[: is not closed");
+    size_t len = x->at - begin;
+    x->at += 2;
+    return rx_put_class(x, x->text.data + begin, len);
+}
+
+/* One character or range; a first ] and a last - stand for themselves, a backslash always does. */
+static bool rx_set_item(rx_parse *x) {
+    sft_span rest = { x->text.data + x->at, x->text.len - x->at };
+    if (rest.len > 1 && rest.data[0] == '[' && (rest.data[1] == '.' || rest.data[1] == '='))
+        return rx_fail(x, "[. and [= are not known");
+    if (rest.len > 1 && rest.data[0] == '[' && rest.data[1] == ':')
+        return x->at += 2, rx_named_class(x);
+    uint32_t first = rx_char(x->text, &x->at), last = first;
+    bool range = x->at + 1 < x->text.len && x->text.data[x->at] == '-' &&
+                 x->text.data[x->at + 1] != ']';
+    if (range) {
+        x->at++;
+        last = rx_char(x->text, &x->at);
+    }
+    if (last < first) return rx_fail(x, "a range in [] ends before it begins");
+    return rx_put_range(x, first, last);
+}
+
+/* Behind "[". */
+static bool rx_set(rx_parse *x) {
+    size_t begin = x->to->range_count;
+    rx_op op = rx_take(x, '^') ? RX_NOT_SET : RX_SET;
+    if (!rx_begin_atom(x)) return false;
+    for (bool first = true;; first = false) {
+        if (x->at == x->text.len) return rx_fail(x, "[ is not closed");
+        if (!first && rx_take(x, ']')) break;
+        if (!rx_set_item(x)) return false;
+    }
+    return rx_put(x, op, (int32_t)begin, (int32_t)(x->to->range_count - begin));
+}
+
+/* ── Repetition ── */
+
+static bool rx_number(rx_parse *x, uint32_t *out) {
+    size_t begin = x->at;
+    for (*out = 0; x->at < x->text.len; x->at++) {
+        char c = x->text.data[x->at];
+        if (c < '0' || c > '9') break;
+        if (*out <= CLI_REGEX_TIMES) *out = *out * 10 + (uint32_t)(c - '0');
+    }
+    return x->at > begin;
+}
+
+#define RX_NO_MOST UINT32_MAX
+
+/* Behind "{". */
+static bool rx_bounds(rx_parse *x, uint32_t *least, uint32_t *most) {
+    static const char form[] = "{ is not followed by a number and }; \\{ is the character";
+    if (!rx_number(x, least)) return rx_fail(x, form);
+    *most = *least;
+    if (rx_take(x, ',') && !rx_number(x, most)) *most = RX_NO_MOST;
+    if (!rx_take(x, '}')) return rx_fail(x, form);
+    if (*most < *least) return rx_fail(x, "the second number in {} is less than the first");
+    if (*least > CLI_REGEX_TIMES || (*most > CLI_REGEX_TIMES && *most != RX_NO_MOST))
+        return rx_fail(x, "a number in {} is over 1000");
+    return true;
+}
+
+/* The last construct again, as it was in `len` steps from `from`. */
+static bool rx_copy(rx_parse *x, size_t from, size_t len) {
+    rx_program *to = x->to;
+    if (!rx_room(x, len)) return false;
+    memcpy(to->steps + to->count, to->steps + from, len * sizeof *to->steps);
+    to->count += len;
+    return true;
+}
+
+/* As often as wanted: before the run a split behind it, and behind it a jump back. */
+static bool rx_star(rx_parse *x, size_t at) {
+    int32_t len = (int32_t)(x->to->count - at);
+    return rx_insert(x, at, RX_SPLIT, 1, len + 2) && rx_put(x, RX_JUMP, -(len + 1), 0);
+}
+
+/* x{2,4} is xx(x(x)?)?; x{2,} is xx+. */
+static bool rx_repeat(rx_parse *x, uint32_t least, uint32_t most) {
+    size_t at = x->atom, len = x->to->count - at;
+    if (most == 0) return x->to->count = at, true;
+    if (most == RX_NO_MOST && least == 0) return rx_star(x, at);
+    for (uint32_t i = 1; i < least; i++)
+        if (!rx_copy(x, at, len)) return false;
+    if (most == RX_NO_MOST) return rx_put(x, RX_SPLIT, -(int32_t)len, 1);
+    uint32_t optional = most - least;
+    int32_t ahead = (int32_t)optional * ((int32_t)len + 1);
+    if (optional && (uint64_t)optional * (len + 1) > CLI_REGEX_STEPS)
+        return rx_fail(x, "it is too large");
+    if (least == 0) {
+        if (!rx_insert(x, at, RX_SPLIT, 1, ahead)) return false;
+        at++, optional--, ahead -= (int32_t)len + 1;
+    }
+    for (; optional > 0; optional--, ahead -= (int32_t)len + 1)
+        if (!rx_put(x, RX_SPLIT, 1, ahead) || !rx_copy(x, at, len)) return false;
+    return true;
+}
+
+static bool rx_repetition(rx_parse *x, char c) {
+    uint32_t least = c == '+', most = c == '?' ? 1 : RX_NO_MOST;
+    if (!x->has_atom) return rx_fail(x, "there is nothing to repeat before * + ? or {");
+    return (c != '{' || rx_bounds(x, &least, &most)) && rx_repeat(x, least, most);
+}
+
+/* ── Groups ── */
+
+static bool rx_open(rx_parse *x) {
+    if (x->depth == CLI_REGEX_DEPTH) return rx_fail(x, "groups are nested too deeply");
+    rx_group *group = &x->groups[++x->depth];
+    *group = (rx_group){ .open = x->to->count, .number = ++x->group_count };
+    if (group->number < CLI_REGEX_GROUPS && !rx_put(x, RX_SAVE, (int32_t)group->number * 2, 0))
+        return false;
+    group->branch = x->to->count;
+    x->has_atom = false;
+    return true;
+}
+
+/* An alternative has ended: a split before it, to the next one, and a jump behind all. */
+static bool rx_alternative(rx_parse *x) {
+    rx_group *group = &x->groups[x->depth];
+    int32_t len = (int32_t)(x->to->count - group->branch);
+    if (!rx_insert(x, group->branch, RX_SPLIT, 1, len + 2)) return false;
+    if (!rx_put(x, RX_JUMP, (int32_t)group->jumps, 0)) return false;
+    group->jumps = x->to->count - 1;
+    group->branch = x->to->count;
+    x->has_atom = false;
+    return true;
+}
+
+static void rx_end_alternatives(rx_parse *x) {
+    rx_step *steps = x->to->steps;
+    for (size_t at = x->groups[x->depth].jumps, next; at > 0; at = next) {
+        next = (size_t)steps[at].a;
+        steps[at].a = (int32_t)(x->to->count - at);
+    }
+}
+
+static bool rx_close(rx_parse *x) {
+    if (x->depth == 0) return rx_fail(x, ") has no ( before it");
+    rx_end_alternatives(x);
+    rx_group *group = &x->groups[x->depth--];
+    x->atom = group->open;
+    x->has_atom = true;
+    return group->number >= CLI_REGEX_GROUPS ||
+           rx_put(x, RX_SAVE, (int32_t)group->number * 2 + 1, 0);
+}
+
+/* ── A pattern ── */
+
+static bool rx_place(rx_parse *x, rx_op op) {
+    x->has_atom = false;
+    return rx_put(x, op, 0, 0);
+}
+
+static bool rx_escape(rx_parse *x) {
+    if (x->at == x->text.len) return rx_fail(x, "a backslash ends it");
+    size_t begin = x->at;
+    uint32_t code = rx_char(x->text, &x->at);
+    switch (x->text.data[begin]) {
+    case 'w': return rx_set_of_class(x, false, "word");
+    case 'W': return rx_set_of_class(x, true, "word");
+    case 's': return rx_set_of_class(x, false, "space");
+    case 'S': return rx_set_of_class(x, true, "space");
+    case 'b': return rx_place(x, RX_WORD);
+    case 'B': return rx_place(x, RX_NOT_WORD);
+    case '<': return rx_place(x, RX_WORD_BEGIN);
+    case '>': return rx_place(x, RX_WORD_END);
+    }
+    if (code >= '0' && code <= '9') return rx_fail(x, "\\1 to \\9 are not known in a pattern");
+    if ((code | 0x20) >= 'a' && (code | 0x20) <= 'z')
+        return rx_fail(x, "a backslash stands before a letter other than w W s S b B");
+    return rx_begin_atom(x) && rx_put(x, RX_CHAR, (int32_t)code, 0);
+}
+
+static bool rx_item(rx_parse *x) {
+    uint32_t code = rx_char(x->text, &x->at);
+    switch (code) {
+    case '(': return rx_open(x);
+    case ')': return rx_close(x);
+    case '|': return rx_alternative(x);
+    case '*': case '+': case '?': case '{': return rx_repetition(x, (char)code);
+    case '[': return rx_set(x);
+    case '^': return rx_place(x, RX_BEGIN);
+    case '$': return rx_place(x, RX_END);
+    case '\\': return rx_escape(x);
+    case '.': return rx_begin_atom(x) && rx_put(x, RX_ANY, 0, 0);
+    default: return rx_begin_atom(x) && rx_put(x, RX_CHAR, (int32_t)code, 0);
+    }
+}
+
+/* NULL, or what is wrong with the pattern; *memory: instead, there is too little of it. */
+static const char *rx_compile(rx_program *program, sft_span pattern, bool *memory) {
+    rx_parse x = { .to = program, .text = pattern };
+    bool fine = rx_put(&x, RX_SAVE, 0, 0);
+    x.groups[0].branch = program->count;
+    while (fine && x.at < pattern.len) fine = rx_item(&x);
+    if (fine && x.depth > 0) fine = rx_fail(&x, "( is not closed");
+    if (fine) rx_end_alternatives(&x);
+    if (fine) fine = rx_put(&x, RX_SAVE, 1, 0) && rx_put(&x, RX_MATCH, 0, 0);
+    *memory = x.memory;
+    return x.why;
+}
+
+/* ── Running it: all threads of the program at once (Pike, after Thompson). A text is read once,
+ * and at each character a step has one thread at most, that of the highest rank ── */
 
 #define RX_NONE SIZE_MAX
 
@@ -61,7 +422,7 @@ sft_code cli_regex_new(sft_span pattern, const sft_allocator *alloc, cli_regex *
     if (!regex) return sfti_fail_memory(err, sizeof *regex);
     memset(regex, 0, sizeof *regex);
     regex->arena.alloc = regex->program.alloc = *alloc;
-    const char *why = cli_regex_compile(&regex->program, pattern, &memory);
+    const char *why = rx_compile(&regex->program, pattern, &memory);
     if (!why && !memory) memory = !rx_take_tables(regex);
     if (!why && !memory) {
         *out = regex;
@@ -171,7 +532,7 @@ static bool rx_keep(const cli_regex *regex, const size_t *slots, size_t *best) {
  * end. */
 static void rx_advance(cli_regex *regex, sft_span text, size_t at, size_t *best) {
     size_t behind = at;
-    uint32_t c = at < text.len ? cli_regex_char(text, &behind) : 0;
+    uint32_t c = at < text.len ? rx_char(text, &behind) : 0;
     regex->round++;
     regex->next.count = 0;
     for (size_t i = 0; i < regex->now.count; i++) {
@@ -200,7 +561,7 @@ bool cli_regex_find(cli_regex *regex, sft_span text, size_t from,
         regex->now = regex->next;
         regex->next = done;
         if (at == text.len) break;
-        (void)cli_regex_char(text, &at);
+        (void)rx_char(text, &at);
     }
     for (size_t i = 0; i < CLI_REGEX_GROUPS; i++)
         groups[i] = (cli_regex_group){ best[2 * i], best[2 * i + 1] };

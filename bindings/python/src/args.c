@@ -4,10 +4,8 @@
 int pysft_span_of(PyObject *text, const char *what, sft_span *out) {
     Py_ssize_t len;
     *out = (sft_span){ NULL, 0 };
-    if (!PyUnicode_Check(text)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected str, found %R", what, Py_TYPE(text));
-        return -1;
-    }
+    if (!PyUnicode_Check(text))
+        return pysft_refuse(PyExc_TypeError, "%s: expected str, found %R", what, Py_TYPE(text));
     out->data = PyUnicode_AsUTF8AndSize(text, &len);
     if (!out->data) return -1;
     out->len = (size_t)len;
@@ -22,35 +20,30 @@ int pysft_uint_of(PyObject *object, uint64_t *out) {
     return *out == UINT64_MAX && PyErr_Occurred() ? -1 : 0;
 }
 
-static bool int_of(PyObject *number, int *out) {
+static int int_of(PyObject *number, int *out) {
     long value = PyLong_AsLong(number);
     *out = (int)value;
-    if (value == -1 && PyErr_Occurred()) return false;
-    if (value == *out) return true;
-    PyErr_SetString(PyExc_OverflowError, "Python int too large to convert to C int");
-    return false;
+    if (value == -1 && PyErr_Occurred()) return -1;
+    if (value == *out) return 0;
+    return pysft_refuse(PyExc_OverflowError, "Python int too large to convert to C int");
 }
 
 int pysft_two_of(PyObject *pair, const char *what, int out[2]) {
     bool two = PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
     bool integers = two && PyLong_Check(PyTuple_GetItem(pair, 0))
                     && PyLong_Check(PyTuple_GetItem(pair, 1));
-    if (!integers) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a tuple of two integers, found %R", what,
-                     pair);
-        return -1;
-    }
-    bool fits = int_of(PyTuple_GetItem(pair, 0), &out[0])
-                && int_of(PyTuple_GetItem(pair, 1), &out[1]);
-    return fits ? 0 : -1;
+    if (!integers)
+        return pysft_refuse(PyExc_TypeError, "%s: expected a tuple of two integers, found %R", what,
+                            pair);
+    if (int_of(PyTuple_GetItem(pair, 0), &out[0]) < 0) return -1;
+    return int_of(PyTuple_GetItem(pair, 1), &out[1]);
 }
 
 int pysft_dtype_of(PyObject *text, sft_dtype *out) {
     sft_span name;
     if (pysft_span_of(text, "dtype", &name) < 0) return -1;
     if (sft_dtype_parse(name, out)) return 0;
-    PyErr_Format(PyExc_ValueError, "dtype: expected a name such as 'F32', found %R", text);
-    return -1;
+    return pysft_refuse(PyExc_ValueError, "dtype: expected a name such as 'F32', found %R", text);
 }
 
 int pysft_choice_of(PyObject *text, const char *what, const char *const *names, int *out) {
@@ -80,8 +73,8 @@ int pysft_level_of(PyObject *text, sft_level *out) {
 int pysft_threads_of(int threads, uint32_t *out) {
     *out = (uint32_t)threads;
     if (threads >= 0) return 0;
-    PyErr_SetString(PyExc_ValueError, "expected threads to be 0 (one per processor) or more");
-    return -1;
+    return pysft_refuse(PyExc_ValueError,
+                        "expected threads to be 0 (one per processor) or more");
 }
 
 PyObject *pysft_text(sft_span span) {
@@ -113,18 +106,15 @@ static int fill_pair(PyObject *items, Py_ssize_t at, const char *what, sft_pair 
     PyObject *item = PyList_GetItem(items, at);
     PyObject *pair = item ? PySequence_Tuple(item) : NULL;
     if (!pair || PyList_SetItem(items, at, pair) < 0) return -1;
-    if (PyTuple_Size(pair) != 2) {
-        PyErr_Format(PyExc_TypeError, "%s: expected items of a key and a value, found %zd parts",
-                     what, PyTuple_Size(pair));
-        return -1;
-    }
+    if (PyTuple_Size(pair) != 2)
+        return pysft_refuse(PyExc_TypeError,
+                            "%s: expected items of a key and a value, found %zd parts", what,
+                            PyTuple_Size(pair));
     PyObject *key = PyTuple_GetItem(pair, 0), *value = PyTuple_GetItem(pair, 1);
     if (pysft_span_of(key, what, &out->key) < 0) return -1;
-    if (!PyUnicode_Check(value)) {
-        PyErr_Format(PyExc_TypeError, "%s: of the key %R expected str, found %R", what, key,
-                     Py_TYPE(value));
-        return -1;
-    }
+    if (!PyUnicode_Check(value))
+        return pysft_refuse(PyExc_TypeError, "%s: of the key %R expected str, found %R", what, key,
+                            Py_TYPE(value));
     if (pysft_span_of(value, what, &out->value) == 0) return 0;
     if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) add_key(key);
     return -1;
@@ -157,10 +147,8 @@ void pysft_pairs_free(pysft_pairs *pairs) {
 
 int pysft_names_of(PyObject *names, const char *what, pysft_names *out) {
     *out = (pysft_names){ NULL, NULL, 0 };
-    if (PyUnicode_Check(names)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected several names, found one str", what);
-        return -1;
-    }
+    if (PyUnicode_Check(names))
+        return pysft_refuse(PyExc_TypeError, "%s: expected several names, found one str", what);
     out->held = PySequence_Tuple(names);
     if (!out->held) return -1;
     out->count = (size_t)PyTuple_Size(out->held);

@@ -52,8 +52,7 @@ pysft_numpy *pysft_numpy_get(pysft_state *state) {
     numpy = PyMem_Calloc(1, sizeof *numpy);
     if (!numpy) {
         Py_DECREF(ndarray);
-        PyErr_NoMemory();
-        return NULL;
+        return (void *)PyErr_NoMemory();
     }
     numpy->ndarray = ndarray;
     if (atomic_compare_exchange_strong(&state->numpy, &none, numpy)) return numpy;
@@ -73,10 +72,10 @@ static PyObject *need_ml_dtypes(pysft_state *state, sft_dtype dtype) {
         !PyErr_ExceptionMatches(PyExc_AttributeError))
         return NULL;
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError,
-                 "numpy has no %U; with the package ml_dtypes (0.5 or newer) installed it has",
-                 state->dtype_names[dtype]);
-    return NULL;
+    return PyErr_Format(PyExc_TypeError,
+                        "numpy has no %U; with the package ml_dtypes (0.5 or newer) installed it "
+                        "has",
+                        state->dtype_names[dtype]);
 }
 
 /* Borrowed from the state. */

@@ -41,10 +41,9 @@ static int add_text(PyObject **all, const char *text) {
 static int add_schema(PyObject **all, const schema_level *above, const struct ArrowSchema *s) {
     char count[32];
     bool named = above && strcmp(above->schema->format, "+s") == 0;
-    if (!s || !s->format || s->n_children < 0) {
-        PyErr_SetString(PyExc_ValueError, "expected an Arrow schema, found one without a format");
-        return -1;
-    }
+    if (!s || !s->format || s->n_children < 0)
+        return pysft_refuse(PyExc_ValueError,
+                            "expected an Arrow schema, found one without a format");
     PyOS_snprintf(count, sizeof count, "%lld", (long long)s->n_children);
     if (named && add_text(all, s->name ? s->name : "") < 0) return -1;
     return add_text(all, s->format) < 0 ? -1 : add_text(all, count);
@@ -61,10 +60,8 @@ static int add_levels(PyObject **all, const struct ArrowSchema *top) {
         if (i > here->n_children) depth--;
         else below = i < here->n_children ? here->children[i] : here->dictionary;
         if (!below) continue;
-        if (depth == LEVELS_MOST) {
-            PyErr_SetString(PyExc_ValueError, "expected at most 64 levels in an Arrow schema");
-            return -1;
-        }
+        if (depth == LEVELS_MOST)
+            return pysft_refuse(PyExc_ValueError, "expected at most 64 levels in an Arrow schema");
         if (add_schema(all, level, below) < 0) return -1;
         levels[depth++] = (schema_level){ below, 0 };
     }
@@ -83,10 +80,9 @@ PyObject *pysft_schema_like(const struct ArrowSchema *schema) {
 static int move_array(PyObject *capsule, struct ArrowArray *out) {
     struct ArrowArray *array = PyCapsule_GetPointer(capsule, array_name);
     if (!array) return -1;
-    if (!array->release) {
-        PyErr_SetString(PyExc_ValueError, "expected an Arrow array, found one that is released");
-        return -1;
-    }
+    if (!array->release)
+        return pysft_refuse(PyExc_ValueError,
+                            "expected an Arrow array, found one that is released");
     *out = *array;
     array->release = NULL;
     return 0;
@@ -167,10 +163,7 @@ static PyObject *stream_failed(stream_object *self, int failed) {
     const char *text = own_text ? own_text : strerror(failed);
     if (PyErr_Occurred()) return NULL;
     if (failed == ENOMEM) return PyErr_NoMemory();
-    if (failed == EINVAL) {
-        PyErr_SetString(PyExc_ValueError, text);
-        return NULL;
-    }
+    if (failed == EINVAL) return PyErr_Format(PyExc_ValueError, "%s", text);
     PyObject *values = Py_BuildValue("is", failed, text);
     if (values) PyErr_SetObject(PyExc_OSError, values);
     Py_XDECREF(values);

@@ -158,30 +158,20 @@ static int place_copies(batch *all, pysft_batch_kind kind, pysft_fill *rows) {
     return rc;
 }
 
-static int read_blocks(const batch *all, const pysft_fill *rows, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    pysft_job job;
-    if (pysft_job_begin(&job, progress) < 0) return -1;
-    PYSFT_NO_GIL(code = pysft_fill_blocks(all->store, rows, &job.job, &err));
-    if (pysft_job_end(&job, code) == 0) return 0;
-    return pysft_fail(all->state, &err, pysft_store_path(all->store));
-}
-
 static int copy_unshared(batch *all, pysft_batch_kind kind, PyObject *progress) {
     pysft_fill rows = { NULL, NULL, 0, 0, 0, false };
     pysft_job job;
     int rc = place_copies(all, kind, &rows);
+    if (rc == 0) rc = pysft_job_begin(&job, progress);
     if (rc == 0 && rows.part_count) {
-        rc = read_blocks(all, &rows, progress);
-    } else if (rc == 0 && progress && progress != Py_None) {
+        PYSFT_NO_GIL(job.code = pysft_fill_blocks(all->store, &rows, &job.job, &job.err));
+    } else if (rc == 0) {
         /* Nothing has to be read: the end is reported. */
-        rc = pysft_job_begin(&job, progress);
         for (size_t i = 0; i < all->count; i++)
             job.total += all->picks[i].facts->end - all->picks[i].facts->begin;
         job.reported = false;
-        if (rc == 0) rc = pysft_job_end(&job, SFT_OK);
     }
+    if (rc == 0) rc = pysft_job_done(&job, all->state, pysft_store_path(all->store));
     PyMem_Free(rows.parts);
     PyMem_Free(rows.blocks);
     return rc;

@@ -15,22 +15,16 @@ typedef struct check_call {
     sft_buffer shards; /* their JSON results, separated by commas */
 } check_call;
 
-static sft_code check_values(const check_call *check, sft_deep_counts *deep, sft_error *err) {
+/* The set, to be closed in every case. */
+static sft_code open_set(const check_call *check, sft_set **set, sft_error *err) {
     sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_file *file = NULL;
-    sft_set *set = NULL;
-    sft_code code;
+    *set = NULL;
     options.open = &check->open;
-    if (check->again) {
-        code = sft_open_source(*check->again, &check->open, &file, err);
-        *check->again = sft_source_memory(NULL, 0);
-        if (!code) code = sft_set_from_file(file, NULL, &set, err);
-    } else {
-        code = sft_set_open(check->path, &options, &set, err);
-    }
-    if (!code) code = sft_set_check_deep(set, deep, check->job, err);
-    sft_set_close(set);
-    return code;
+    if (!check->again) return sft_set_open(check->path, &options, set, err);
+    sft_code code = sft_open_source(*check->again, &check->open, &file, err);
+    *check->again = sft_source_memory(NULL, 0);
+    return code ? code : sft_set_from_file(file, NULL, set, err);
 }
 
 /* ── A model with an index ── */
@@ -97,11 +91,9 @@ static sft_code check_shards(check_call *check, const sft_index *names, sft_erro
 
 /* Every shard is valid: checks the index against them and, with deep, the values. */
 static sft_code check_fit(check_call *check, sft_deep_counts *deep, sft_error *err) {
-    sft_set_options options = SFT_SET_OPTIONS_INIT;
     sft_error failed = SFT_ERROR_INIT;
-    sft_set *set = NULL;
-    options.open = &check->open;
-    if (sft_set_open(check->path, &options, &set, &failed)) {
+    sft_set *set;
+    if (open_set(check, &set, &failed)) {
         keep_first(check, &failed);
         return SFT_OK;
     }
@@ -146,43 +138,38 @@ static sft_code check_scan(check_call *check, const sft_scan *scan, sft_sink *si
                            sft_error *err) {
     sft_deep_counts deep;
     bool do_deep = check->deep && !sft_scan_error(scan);
-    sft_code code = do_deep ? check_values(check, &deep, err) : SFT_OK;
-    if (code) return code;
+    if (do_deep) {
+        sft_set *set;
+        sft_code code = open_set(check, &set, err);
+        if (!code) code = sft_set_check_deep(set, &deep, check->job, err);
+        sft_set_close(set);
+        if (code) return code;
+    }
     return sft_scan_json(scan, check->path, do_deep ? &deep : NULL, sink, err);
 }
 
-sft_code pysft_check_source(sft_source first, sft_source again, const char *name,
-                            sft_level level, bool deep, const sft_job *job, sft_buffer *text,
-                            sft_error *err) {
-    check_call check = { .path = name, .open = SFT_OPEN_OPTIONS_INIT, .again = &again,
-                         .deep = deep, .job = job, .ok = true, .first = SFT_ERROR_INIT };
+sft_code pysft_check(pysft_readable *what, sft_level level, bool deep, pysft_job *job) {
+    check_call check = { .path = what->path.text, .open = SFT_OPEN_OPTIONS_INIT, .deep = deep,
+                         .again = what->is_object ? &what->again : NULL, .job = &job->job,
+                         .ok = true, .first = SFT_ERROR_INIT };
     sft_scan *scan = NULL;
-    memset(text, 0, sizeof *text);
-    sft_sink sink = sft_sink_memory(text);
-    check.open.mode = SFT_READ;
+    sft_code code;
     check.open.level = level;
-    sft_code code = sft_scan_open_source(first, &check.open, &scan, err);
-    if (!code) code = check_scan(&check, scan, &sink, err);
-    sft_scan_close(scan);
-    sft_source_close(&again);
-    return code;
-}
-
-sft_code pysft_check(const char *path, const sft_files *files, sft_level level, bool deep,
-                     const sft_job *job, sft_buffer *text, sft_error *err) {
-    check_call check = { .path = path, .open = SFT_OPEN_OPTIONS_INIT, .deep = deep, .job = job,
-                       .ok = true, .first = SFT_ERROR_INIT };
-    sft_scan *scan = NULL;
-    memset(text, 0, sizeof *text);
-    sft_sink sink = sft_sink_memory(text);
-    check.open.level = level;
-    check.open.files = files;
-    if (sft_path_is_index(path)) return check_index(&check, &sink, err);
-    sft_code code = sft_scan_open(path, &check.open, &scan, err);
-    if (code) return code;
-    const sft_error *found = sft_scan_error(scan);
-    if (found && found->code == SFT_FOUND_INDEX) code = check_index(&check, &sink, err);
-    else code = check_scan(&check, scan, &sink, err);
+    check.open.files = pysft_remote_files(what->path.remote);
+    if (what->is_object) {
+        check.open.mode = SFT_READ;
+        code = sft_scan_open_source(what->first, &check.open, &scan, &job->err);
+        if (!code) code = check_scan(&check, scan, &job->out, &job->err);
+        sft_source_close(&what->again);
+    } else if (sft_path_is_index(check.path)) {
+        code = check_index(&check, &job->out, &job->err);
+    } else {
+        code = sft_scan_open(check.path, &check.open, &scan, &job->err);
+        const sft_error *found = code ? NULL : sft_scan_error(scan);
+        if (found && found->code == SFT_FOUND_INDEX)
+            code = check_index(&check, &job->out, &job->err);
+        else if (!code) code = check_scan(&check, scan, &job->out, &job->err);
+    }
     sft_scan_close(scan);
     return code;
 }

@@ -13,7 +13,8 @@ typedef struct commit_object {
 
 static bool commit_enter(commit_object *self) {
     return pysft_enter(&self->task.busy, type_name)
-           && pysft_task_open(&self->task, type_name, self->commit != NULL);
+           && pysft_stay(&self->task.busy, self->commit != NULL,
+                         "expected an open Commit, found one that is closed");
 }
 
 /* Ends the call: returns None, or raises err. */
@@ -39,10 +40,8 @@ static int fill_how(commit_call *call) {
     if (call->how && pysft_choice_of(call->how, "how", how_words, &how) < 0) return -1;
     if (call->job && call->job != Py_None && pysft_span_of(call->job, "job", &call->options.job))
         return -1;
-    if (!(call->wait >= 0 && call->wait < 1e9)) {
-        PyErr_SetString(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
-        return -1;
-    }
+    if (!(call->wait >= 0 && call->wait < 1e9))
+        return pysft_refuse(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
     call->options.mode = (sft_commit_mode)how;
     call->options.adopt_listing = call->adopt != 0;
     call->options.lock_wait_ms = (uint64_t)(call->wait * 1000);
@@ -56,9 +55,8 @@ static int commit_begin(commit_object *self, const commit_call *call,
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_open(options, storage, schema, &call->options, &self->commit, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_commit_open(options, storage, schema, &call->options, &self->commit,
+                                        &err));
     if (!code) return 0;
     (void)pysft_task_raise(&self->task, &err);
     return -1;
@@ -78,9 +76,7 @@ static PyObject *commit_make(PyTypeObject *type, PyObject *options, PyObject *st
     commit_object *self = (commit_object *)pysft_task_new(type, options, storage);
     int status = self ? commit_begin(self, call, schema) : -1;
     Py_XDECREF(keep);
-    if (status == 0) return (PyObject *)self;
-    Py_XDECREF((PyObject *)self);
-    return NULL;
+    return pysft_object_made(self, status);
 }
 
 static PyObject *commit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -112,29 +108,24 @@ static PyObject *commit_prepare(PyObject *object, PyObject *args, PyObject *kwar
     static char *words[] = { "progress", NULL };
     commit_object *self = (commit_object *)object;
     PyObject *progress = NULL;
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:prepare", words, &progress) ||
         pysft_job_begin(&job, progress) < 0 || !commit_enter(self))
         return NULL;
-    PYSFT_NO_GIL(code = sft_commit_prepare(self->commit, &job.job, &err));
-    if (pysft_job_end(&job, code) < 0 && !code) code = SFT_CANCELLED;
-    return commit_leave(self, code, &err);
+    PYSFT_NO_GIL(job.code = sft_commit_prepare(self->commit, &job.job, &job.err));
+    if (pysft_job_end(&job) < 0 && !job.code) job.code = SFT_CANCELLED;
+    return commit_leave(self, job.code, &job.err);
 }
 
 /* The list of warnings, or NULL with an exception. What progress raises after the manifest is
  * published is reported as unraisable: the commit has succeeded. */
 static PyObject *published(commit_object *self, PyObject *warnings, const char *index,
                            PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_publish(self->commit, index, pysft_warn_note, warnings, &job.job, &err);
-    Py_END_ALLOW_THREADS
-    if (code) return pysft_task_raise(&self->task, &err);
+    PYSFT_NO_GIL(job.code = sft_commit_publish(self->commit, index, pysft_warn_note, warnings,
+                                               &job.job, &job.err));
+    if (job.code) return pysft_task_raise(&self->task, &job.err);
     if (PyErr_Occurred()) PyErr_WriteUnraisable((PyObject *)self);
     return Py_NewRef(warnings);
 }

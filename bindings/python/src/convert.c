@@ -114,22 +114,20 @@ static PyObject *totals_dict(const sft_conversion *c) {
 }
 
 static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = threads;
     Py_BEGIN_ALLOW_THREADS
-    code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
-                              &call->conversion, &err);
-    if (!code) code = save_model(call, call->conversion, &job.job, &err);
+    job.code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
+                                  &call->conversion, &job.err);
+    if (!job.code) job.code = save_model(call, call->conversion, &job.job, &job.err);
     Py_END_ALLOW_THREADS
+    const sft_code code = job.code;
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
                     || code == SFT_IO_SHRUNK || code == SFT_SIZE_PARTIAL_BYTE;
-    PyObject *done = pysft_job_end(&job, code) == 0
-                   ? totals_dict(call->conversion)
-                   : pysft_raise(call->state, &err, of_input ? pysft_store_path(call->store)
-                                                             : call->output.text);
+    int status = pysft_job_done(&job, call->state, of_input ? pysft_store_path(call->store)
+                                                            : call->output.text);
+    PyObject *done = status < 0 ? NULL : totals_dict(call->conversion);
     sft_conversion_free(call->conversion);
     return done;
 }

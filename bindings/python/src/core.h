@@ -32,6 +32,13 @@ static inline void pysft_replace(PyObject **slot, PyObject *value) {
     Py_XDECREF(old);
 }
 
+/* Whether elements are in memory as in files. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { pysft_little_endian = 0 };
+#else
+enum { pysft_little_endian = 1 };
+#endif
+
 /* Runs one statement of the library without the GIL. */
 #define PYSFT_NO_GIL(...)  \
     do {                   \
@@ -108,6 +115,8 @@ static inline void pysft_weakrefs_clear(PyObject *object, PyObject *weakrefs) {
 
 /* Allocates a zeroed object in tp_new; frees it at the end of tp_dealloc. */
 PyObject *pysft_object_new(PyTypeObject *type);
+/* What tp_new returns: the object, or after a failure (-1) NULL, and the object goes. */
+PyObject *pysft_object_made(void *object, int status);
 void pysft_object_free(PyObject *object);
 
 /* Each does one file's part of initialising the module; 0, or -1 with an exception. */
@@ -158,6 +167,8 @@ static inline int pysft_no_memory(void) {
     (void)PyErr_NoMemory();
     return -1;
 }
+/* Raises an exception of that kind, whose text is as of PyErr_Format; -1. */
+int pysft_refuse(PyObject *kind, const char *format, ...);
 
 /* Fills an error about a tensor. Returns code. */
 sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text);
@@ -234,16 +245,6 @@ int pysft_level_of(PyObject *text, sft_level *out);
 int pysft_threads_of(int threads, uint32_t *out);
 /* New str from UTF-8 of a file; invalid bytes become U+FFFD. */
 PyObject *pysft_text(sft_span span);
-/* New str of a buffer, which is freed in every case. */
-PyObject *pysft_text_take(sft_buffer *buffer);
-/* The str of a text the library rendered, or NULL with an exception when code is not SFT_OK or
- * an exception is set. The buffer is freed in every case. */
-PyObject *pysft_text_end(pysft_state *state, sft_buffer *text, sft_code code,
-                         const sft_error *err, const char *path);
-/* pysft_text_sink: a sink into *text, which the caller frees in every case. pysft_sink_end:
- * finishes a sink after a call that returned SFT_OK, else abandons it. No GIL. */
-sft_sink pysft_text_sink(sft_buffer *text);
-sft_code pysft_sink_end(sft_sink *sink, sft_code code, sft_error *err);
 /* Steals value, which may be NULL after a failure. 0 or -1. */
 int pysft_dict_put(PyObject *dict, const char *key, PyObject *value);
 
@@ -269,29 +270,38 @@ void pysft_names_free(pysft_names *names);
 
 /* ── Long calls ───────────────────────────────────────────────────────────── */
 
-/* One long-running call of the library:
+/* One long-running call of the library, or one that renders a text:
  *     pysft_job job;
  *     if (pysft_job_begin(&job, progress) < 0) return NULL;
- *     Py_BEGIN_ALLOW_THREADS
- *     code = sft_something(…, &job.job, &err);
- *     Py_END_ALLOW_THREADS
- *     if (pysft_job_end(&job, code) < 0) return pysft_raise(state, &err, path);
+ *     PYSFT_NO_GIL(job.code = sft_something(…, &job.out, &job.job, &job.err));
+ *     return pysft_job_text(&job, state, path);
  * About ten times a second signals are checked and progress (None, NULL or a callable) is called;
  * what it raises stays set and cancels the work. job.job.threads may be set in between. */
 typedef struct pysft_job {
     sft_job job;
+    sft_code code;      /* of the call, and why it failed */
+    sft_error err;
+    sft_sink out;       /* into text, which pysft_job_text takes */
+    sft_buffer text;
     PyObject *progress; /* borrowed */
     double next;        /* when to check signals again, in seconds */
     uint64_t total;     /* last reported, as is done */
     uint64_t done;
     bool reported;
 } pysft_job;
+/* TypeError, -1, only for a progress that cannot be called. */
 int pysft_job_begin(pysft_job *job, PyObject *progress);
-/* 0 if code is SFT_OK and no exception is set; progress has then been called with the end. */
-int pysft_job_end(pysft_job *job, sft_code code);
+/* 0 if the code is SFT_OK and no exception is set; progress has then been called with the end. */
+int pysft_job_end(pysft_job *job);
+/* The same; a failure is raised. */
+int pysft_job_done(pysft_job *job, pysft_state *state, const char *path);
+/* The same for a call that rendered a text, or NULL; the text is freed in every case. */
+PyObject *pysft_job_text(pysft_job *job, pysft_state *state, const char *path);
 
 /* Allows one call of an object at a time; RuntimeError names `what`. */
 bool pysft_enter(atomic_flag *busy, const char *what);
+/* Within a call: leaves it with a ValueError of that text unless the object is open. */
+bool pysft_stay(atomic_flag *busy, bool is_open, const char *closed);
 void pysft_leave(atomic_flag *busy);
 
 /* ── Sources and stores ────────────────────────────────────────────────────── */

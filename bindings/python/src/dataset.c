@@ -24,15 +24,11 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const sft_storage *storage =
         self->warnings ? pysft_storage_of(pysft_state_from((PyObject *)self), given) : NULL;
     if (storage) {
-        Py_BEGIN_ALLOW_THREADS
-        code = sft_dataset_open(storage, NULL, pysft_warn_note, self->warnings, &self->dataset,
-                                &err);
-        Py_END_ALLOW_THREADS
+        PYSFT_NO_GIL(code = sft_dataset_open(storage, NULL, pysft_warn_note, self->warnings,
+                                             &self->dataset, &err));
         if (code) (void)dataset_raise(self, &err);
     }
-    if (self->dataset) return (PyObject *)self;
-    Py_DECREF(self);
-    return NULL;
+    return pysft_object_made(self, self->dataset ? 0 : -1);
 }
 
 /* ── Facts ── */
@@ -88,19 +84,12 @@ static PyObject *dataset_check_shard(PyObject *object, PyObject *number) {
 
 static PyObject *dataset_info(PyObject *object, PyObject *args) {
     dataset_object *self = (dataset_object *)object;
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    sft_buffer text;
     const char *path;
+    pysft_job job;
+    (void)pysft_job_begin(&job, NULL);
     if (!PyArg_ParseTuple(args, "s:info_json", &path)) return NULL;
-    sft_sink sink = pysft_text_sink(&text);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_info_json(self->dataset, path, &sink, &err);
-    code = pysft_sink_end(&sink, code, &err);
-    Py_END_ALLOW_THREADS
-    if (!code) return pysft_text_take(&text);
-    sft_buffer_free(&text);
-    return dataset_raise(self, &err);
+    PYSFT_NO_GIL(job.code = sft_dataset_info_json(self->dataset, path, &job.out, &job.err));
+    return pysft_storage_text(&job, pysft_state_from(object), self->storage);
 }
 
 /* No GIL. An exception of the lookup stays set and is raised by the call. */
@@ -116,23 +105,16 @@ static bool key_wanted(void *keys, const sft_tensor *tensor) {
 
 static PyObject *dataset_ls(PyObject *object, PyObject *args) {
     dataset_object *self = (dataset_object *)object;
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    sft_buffer text;
     const char *path;
     PyObject *given = Py_None, *keys = NULL;
+    pysft_job job;
+    (void)pysft_job_begin(&job, NULL);
     if (!PyArg_ParseTuple(args, "s|O:ls_json", &path, &given)) return NULL;
     if (given != Py_None && !(keys = PyFrozenSet_New(given))) return NULL;
-    sft_sink sink = pysft_text_sink(&text);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_ls_json(self->dataset, NULL, path, keys ? key_wanted : NULL, keys, &sink,
-                               &err);
-    code = pysft_sink_end(&sink, code, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(job.code = sft_dataset_ls_json(self->dataset, NULL, path, keys ? key_wanted : NULL,
+                                                keys, &job.out, &job.err));
     Py_XDECREF(keys);
-    if (!code && !PyErr_Occurred()) return pysft_text_take(&text);
-    sft_buffer_free(&text);
-    return dataset_raise(self, &err);
+    return pysft_storage_text(&job, pysft_state_from(object), self->storage);
 }
 
 /* ── The type ── */
@@ -196,83 +178,64 @@ static PyType_Slot dataset_slots[] = {
 
 /* ── Maintenance ── */
 
-/* One call over a storage: arguments, report and job. */
+/* One call over a storage. */
 typedef struct report_call {
     pysft_state *state;
     PyObject *object, *progress;
     const sft_storage *storage;
     const char *path;
-    sft_buffer text;
-    sft_sink sink;
     pysft_job job;
-    sft_error err;
 } report_call;
 
 static int report_begin(report_call *call, PyObject *module) {
     call->state = pysft_state_of(module);
     call->storage = pysft_storage_of(call->state, call->object);
-    if (!call->storage || pysft_job_begin(&call->job, call->progress) < 0) return -1;
-    call->sink = pysft_text_sink(&call->text);
-    call->err = (sft_error)SFT_ERROR_INIT;
-    return 0;
+    return call->storage ? pysft_job_begin(&call->job, call->progress) : -1;
 }
 
-static PyObject *report_end(report_call *call, sft_code code) {
-    if (pysft_job_end(&call->job, code) == 0) return pysft_text_take(&call->text);
-    sft_buffer_free(&call->text);
-    return pysft_storage_raise(call->state, call->object, &call->err);
+static PyObject *report_end(report_call *call) {
+    return pysft_storage_text(&call->job, call->state, call->object);
 }
 
 static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "deep", "progress", NULL };
     report_call call = { .progress = NULL };
     bool whole = false;
-    sft_code code;
     int deep = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|pO:dataset_verify", words, &call.object,
                                      &call.path, &deep, &call.progress) ||
         report_begin(&call, module) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_verify_json(call.storage, deep != 0, NULL, call.path, &call.sink, &whole,
-                                   &call.job.job, &call.err);
-    code = pysft_sink_end(&call.sink, code, &call.err);
-    Py_END_ALLOW_THREADS
-    return report_end(&call, code);
+    PYSFT_NO_GIL(call.job.code = sft_dataset_verify_json(call.storage, deep != 0, NULL, call.path,
+                                                         &call.job.out, &whole, &call.job.job,
+                                                         &call.job.err));
+    return report_end(&call);
 }
 
 static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "grace", "delete", NULL };
     report_call call = { .progress = NULL };
     unsigned long long grace = 24 * 60 * 60;
-    sft_code code;
     int remove = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|Kp:dataset_gc", words, &call.object,
                                      &call.path, &grace, &remove) ||
         report_begin(&call, module) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path, &call.sink,
-                               &call.err);
-    code = pysft_sink_end(&call.sink, code, &call.err);
-    Py_END_ALLOW_THREADS
-    return report_end(&call, code);
+    PYSFT_NO_GIL(call.job.code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path,
+                                                     &call.job.out, &call.job.err));
+    return report_end(&call);
 }
 
 static PyObject *dataset_renew(PyObject *module, PyObject *args) {
     report_call call = { .progress = NULL };
     sft_span job;
     Py_ssize_t len = 0;
-    sft_code code;
     if (!PyArg_ParseTuple(args, "Os#:dataset_renew", &call.object, &job.data, &len) ||
         report_begin(&call, module) < 0)
         return NULL;
     job.len = (size_t)len;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_commit_renew(call.storage, job, &call.err);
-    code = pysft_sink_end(&call.sink, code, &call.err);
-    Py_END_ALLOW_THREADS
-    return report_end(&call, code);
+    PYSFT_NO_GIL(call.job.code = sft_commit_renew(call.storage, job, &call.job.err));
+    return report_end(&call);
 }
 
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -283,29 +246,24 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     unsigned long long target = 0;
     static const char *const forms[] = { "whole", "segments", NULL };
     PyObject *warnings, *form = Py_None;
-    sft_code code;
     int dry_run = 0, chosen = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpO:dataset_compact", words, &call.object,
                                      &call.path, &warnings, &target, &call.progress, &dry_run,
                                      &form))
         return NULL;
     if (form != Py_None && pysft_choice_of(form, "manifest", forms, &chosen) < 0) return NULL;
-    if (!PyList_Check(warnings)) {
-        PyErr_SetString(PyExc_TypeError, "warnings: expected a list");
-        return NULL;
-    }
+    if (!PyList_Check(warnings))
+        return PyErr_Format(PyExc_TypeError, "warnings: expected a list");
     if (report_begin(&call, module) < 0) return NULL;
     options.target_bytes = target;
     options.dry_run = dry_run != 0;
     if (form != Py_None) options.form = chosen ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
     options.warn = pysft_warn_note;
     options.warn_ctx = warnings;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_dataset_compact_json(call.storage, &options, call.path, &call.sink, &call.job.job,
-                                    &call.err);
-    code = pysft_sink_end(&call.sink, code, &call.err);
-    Py_END_ALLOW_THREADS
-    return report_end(&call, code);
+    PYSFT_NO_GIL(call.job.code = sft_dataset_compact_json(call.storage, &options, call.path,
+                                                          &call.job.out, &call.job.job,
+                                                          &call.job.err));
+    return report_end(&call);
 }
 
 PyMethodDef pysft_dataset_functions[] = {

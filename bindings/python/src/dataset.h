@@ -26,6 +26,8 @@ const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object);
 /* As pysft_raise, but an exception that a method of the storage's object raised is raised again
  * as it was. Always NULL. */
 PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_error *err);
+/* As pysft_job_text, of a call over that storage. */
+PyObject *pysft_storage_text(pysft_job *job, pysft_state *state, PyObject *storage);
 
 /* ── Tasks (task.c) ── */
 
@@ -42,8 +44,6 @@ pysft_task *pysft_task_new(PyTypeObject *type, PyObject *options, PyObject *stor
 /* The library's options and storage. TypeError for other objects. */
 int pysft_task_take(pysft_task *self, const sft_dataset_options **options,
                     const sft_storage **storage);
-/* Within pysft_enter: leaves the call with a ValueError unless the handle is open. */
-bool pysft_task_open(pysft_task *self, const char *what, bool is_open);
 /* As pysft_storage_raise. */
 PyObject *pysft_task_raise(pysft_task *self, const sft_error *err);
 int pysft_task_traverse(PyObject *object, visitproc visit, void *arg);

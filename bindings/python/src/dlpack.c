@@ -51,7 +51,12 @@ pysft_dlpack_dtype pysft_dlpack_dtype_of(sft_dtype dtype) {
     return table[dtype];
 }
 
-/* Both structs start a block that ends with shape and strides. */
+/* Either struct starts a block that ends with shape and strides. */
+typedef union dl_block {
+    dl_managed plain;
+    dl_versioned versioned;
+} dl_block;
+
 static void plain_delete(dl_managed *self) {
     pysft_store_drop(self->manager);
     free(self);
@@ -63,21 +68,12 @@ static void versioned_delete(dl_versioned *self) {
 }
 
 /* A capsule that nobody consumed still has its original name. */
-static void plain_unused(PyObject *capsule) {
-    if (!PyCapsule_IsValid(capsule, "dltensor")) return;
-    plain_delete(PyCapsule_GetPointer(capsule, "dltensor"));
+static void drop_unused(PyObject *capsule) {
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        plain_delete(PyCapsule_GetPointer(capsule, "dltensor"));
+    else if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        versioned_delete(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
 }
-
-static void versioned_unused(PyObject *capsule) {
-    if (!PyCapsule_IsValid(capsule, "dltensor_versioned")) return;
-    versioned_delete(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-}
-
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-enum { order_fits = 0 }; /* the bytes are little-endian, as in the file */
-#else
-enum { order_fits = 1 };
-#endif
 
 /* Shape and strides, in elements; the last dimension of F4 counts pairs. */
 static int fill_tensor(dl_tensor *out, const pysft_piece *piece, pysft_dlpack_dtype type,
@@ -98,41 +94,35 @@ static int fill_tensor(dl_tensor *out, const pysft_piece *piece, pysft_dlpack_dt
         buffer[rank + i] = piece->strides ? piece->strides[i] / size : (int64_t)step;
         step *= dim ? dim : 1;
     }
-    return order_fits || type.bits <= 8 ? 0 : -1;
+    return pysft_little_endian || type.bits <= 8 ? 0 : -1;
 }
 
-static PyObject *refuse_export(void *block, sft_dtype dtype) {
+PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type, bool versioned,
+                          bool copied) {
+    dl_block *block = malloc(sizeof *block + 2 * piece->rank * sizeof(int64_t));
+    if (!block) return PyErr_NoMemory();
+    dl_tensor *tensor = versioned ? &block->versioned.tensor : &block->plain.tensor;
+    if (fill_tensor(tensor, piece, type, (int64_t *)(block + 1)) < 0) {
+        free(block);
+        return PyErr_Format(PyExc_BufferError,
+                            piece->dtype == SFT_F4
+                                ? "F4 is handed over in pairs: the last dimension is odd"
+                                : "DLPack has no place for a tensor of this kind");
+    }
+    if (versioned) {
+        block->versioned.major = dl_major;
+        block->versioned.minor = dl_minor;
+        block->versioned.manager = pysft_store_hold(piece->store);
+        block->versioned.deleter = versioned_delete;
+        block->versioned.flags = (piece->writable ? 0 : dl_read_only) | (copied ? dl_copied : 0);
+    } else {
+        block->plain.manager = pysft_store_hold(piece->store);
+        block->plain.deleter = plain_delete;
+    }
+    PyObject *capsule = PyCapsule_New(block, versioned ? "dltensor_versioned" : "dltensor",
+                                      drop_unused);
+    if (capsule) return capsule;
+    pysft_store_drop(piece->store);
     free(block);
-    PyErr_SetString(PyExc_BufferError,
-                    dtype == SFT_F4 ? "F4 is handed over in pairs: the last dimension is odd"
-                                    : "DLPack has no place for a tensor of this kind");
     return NULL;
-}
-
-PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type) {
-    dl_managed *block = malloc(sizeof *block + 2 * piece->rank * sizeof(int64_t));
-    if (!block) return PyErr_NoMemory();
-    if (fill_tensor(&block->tensor, piece, type, (int64_t *)(block + 1)) < 0)
-        return refuse_export(block, piece->dtype);
-    block->manager = pysft_store_hold(piece->store);
-    block->deleter = plain_delete;
-    PyObject *capsule = PyCapsule_New(block, "dltensor", plain_unused);
-    if (!capsule) plain_delete(block);
-    return capsule;
-}
-
-PyObject *pysft_dlpack_versioned(const pysft_piece *piece, pysft_dlpack_dtype type,
-                                 bool copied) {
-    dl_versioned *block = malloc(sizeof *block + 2 * piece->rank * sizeof(int64_t));
-    if (!block) return PyErr_NoMemory();
-    if (fill_tensor(&block->tensor, piece, type, (int64_t *)(block + 1)) < 0)
-        return refuse_export(block, piece->dtype);
-    block->major = dl_major;
-    block->minor = dl_minor;
-    block->manager = pysft_store_hold(piece->store);
-    block->deleter = versioned_delete;
-    block->flags = (piece->writable ? 0 : dl_read_only) | (copied ? dl_copied : 0);
-    PyObject *capsule = PyCapsule_New(block, "dltensor_versioned", versioned_unused);
-    if (!capsule) versioned_delete(block);
-    return capsule;
 }

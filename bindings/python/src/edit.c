@@ -45,28 +45,25 @@ static sft_code ask_changes(const edit_call *call, sft_edit *edit, sft_error *er
 /* ── Applying them ── */
 
 static PyObject *apply_edit(edit_call *call, sft_edit *edit, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code = ask_changes(call, edit, &err);
-    pysft_job job;
-    if (code) return pysft_raise(call->state, &err, call->path.text);
-    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    const char *output = call->output.text;
     sft_edit_report *report = &call->report;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    job.code = ask_changes(call, edit, &job.err);
+    if (job.code) return pysft_raise(call->state, &job.err, call->path.text);
     Py_BEGIN_ALLOW_THREADS
-    if (call->dry_run)
-        code = sft_edit_plan(edit, report, &err);
-    else if (call->output.text)
-        code = sft_edit_save(edit, call->output.text, &call->saving, &job.job, report, &err);
-    else code = sft_edit_apply(edit, &job.job, report, &err);
+    if (call->dry_run) job.code = sft_edit_plan(edit, report, &job.err);
+    else if (output)
+        job.code = sft_edit_save(edit, output, &call->saving, &job.job, report, &job.err);
+    else job.code = sft_edit_apply(edit, &job.job, report, &job.err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0)
-        return Py_BuildValue("{ss,sK,sK,sK,sK}",
-                             "method", sft_edit_method_name(report->method),
-                             "header_before", (unsigned long long)report->header_before,
-                             "header_after", (unsigned long long)report->header_after,
-                             "spare", (unsigned long long)report->spare,
-                             "file_after", (unsigned long long)report->file_after);
-    return pysft_raise(call->state, &err,
-                       call->output.text ? call->output.text : call->path.text);
+    if (pysft_job_done(&job, call->state, output ? output : call->path.text) < 0) return NULL;
+    return Py_BuildValue("{ss,sK,sK,sK,sK}",
+                         "method", sft_edit_method_name(report->method),
+                         "header_before", (unsigned long long)report->header_before,
+                         "header_after", (unsigned long long)report->header_after,
+                         "spare", (unsigned long long)report->spare,
+                         "file_after", (unsigned long long)report->file_after);
 }
 
 static PyObject *run_edit(edit_call *call, PyObject *progress) {
@@ -90,10 +87,7 @@ static PyObject *run_edit(edit_call *call, PyObject *progress) {
  * exception. */
 static sft_pair *index_pairs(const edit_call *call, size_t *count) {
     sft_pair *pairs = PyMem_Calloc(call->set.count + call->removed.count + 1, sizeof *pairs);
-    if (!pairs) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!pairs) return (void *)PyErr_NoMemory();
     if (call->set.count) memcpy(pairs, call->set.at, call->set.count * sizeof *pairs);
     *count = call->set.count;
     for (size_t i = 0; i < call->removed.count; i++) {
@@ -127,10 +121,8 @@ static PyObject *run_index(edit_call *call) {
     changes.metadata = pairs;
     changes.dry_run = call->dry_run;
     if (!call->output.text) call->saving.no_clobber = false;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_index_rewrite(call->path.text, &changes, call->output.text, &call->saving,
-                             &changed, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_index_rewrite(call->path.text, &changes, call->output.text,
+                                          &call->saving, &changed, &err));
     PyMem_Free(pairs);
     if (code) return pysft_raise(call->state, &err, target);
     return Py_BuildValue("{ss}", "method", changed ? "copy" : "none");

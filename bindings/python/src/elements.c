@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-enum { order_native_fits = 0 };
-#else
-enum { order_native_fits = 1 };
-#endif
-
 static bool is_one_of(char letter, const char *letters) {
     return letter != '\0' && strchr(letters, letter) != NULL;
 }
@@ -35,7 +29,7 @@ static bool letter_fits(const char *format, sft_dtype dtype) {
 /* Plain bytes match every dtype; otherwise the elements must be those of the dtype, in file
  * order. */
 static bool format_fits(const char *format, Py_ssize_t item, sft_dtype dtype) {
-    bool order_fits = order_native_fits;
+    bool order_fits = pysft_little_endian;
     if (!format) return true;
     if (is_one_of(*format, "<>!=@")) {
         if (*format == '<') order_fits = true;

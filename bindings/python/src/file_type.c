@@ -299,16 +299,11 @@ static PyObject *file_header(PyObject *object, PyObject *args, PyObject *kwargs)
 
 static PyObject *ls_of(pysft_state *state, const pysft_store *store, int order) {
     const char *path = pysft_store_path(store);
-    sft_buffer buffer;
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    sft_sink sink = pysft_text_sink(&buffer);
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_set_ls_json(pysft_store_set(store), path ? path : "", (sft_order)order, NULL, NULL,
-                           &sink, &err);
-    code = pysft_sink_end(&sink, code, &err);
-    Py_END_ALLOW_THREADS
-    return pysft_text_end(state, &buffer, code, &err, path);
+    pysft_job job;
+    (void)pysft_job_begin(&job, NULL);
+    PYSFT_NO_GIL(job.code = sft_set_ls_json(pysft_store_set(store), path ? path : "",
+                                            (sft_order)order, NULL, NULL, &job.out, &job.err));
+    return pysft_job_text(&job, state, path);
 }
 
 static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs) {

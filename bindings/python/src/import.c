@@ -68,13 +68,11 @@ static const pysft_store *store_of(PyObject *capsule) {
 }
 
 static PyObject *report_of(pysft_state *state, const pysft_store *store) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
-    sft_sink sink = pysft_text_sink(&text);
     const char *path = pysft_store_path(store);
-    sft_code code;
-    PYSFT_NO_GIL(code = sft_import_json(pysft_store_imported(store), path, &sink, &err));
-    return pysft_text_end(state, &text, code, &err, path);
+    pysft_job job;
+    (void)pysft_job_begin(&job, NULL);
+    PYSFT_NO_GIL(job.code = sft_import_json(pysft_store_imported(store), path, &job.out, &job.err));
+    return pysft_job_text(&job, state, path);
 }
 
 /* (File, capsule, report); consumes the store. */
@@ -120,9 +118,8 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
     pysft_path path;
     sft_code code;
     if (pysft_input_of(pysft_state_of(module), object, &path) < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_import_recognise(path.text, pysft_remote_files(path.remote), &format, &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_import_recognise(path.text, pysft_remote_files(path.remote), &format,
+                                             &err));
     PyObject *name = NULL;
     if (code) name = pysft_raise(pysft_state_of(module), &err, path.text);
     else if (format == SFT_IMPORT_NONE) name = Py_NewRef(Py_None);
@@ -135,24 +132,23 @@ static PyObject *core_recognise(PyObject *module, PyObject *object) {
 
 static PyObject *run_import(pysft_state *state, const pysft_store *store, const char *output,
                             const sft_path_options *options, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     const sft_import *import = pysft_store_imported(store);
     sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
     if (output) {
-        code = sft_sink_path(output, options, &sink, &err);
-        if (!code) code = sft_import_save(import, sink, NULL, &job.job, &err);
+        job.code = sft_sink_path(output, options, &sink, &job.err);
+        if (!job.code) job.code = sft_import_save(import, sink, NULL, &job.job, &job.err);
     } else {
-        code = sft_import_verify(import, &job.job, &err);
+        job.code = sft_import_verify(import, &job.job, &job.err);
     }
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0) Py_RETURN_NONE;
+    const sft_code code = job.code;
+    if (pysft_job_end(&job) == 0) Py_RETURN_NONE;
     bool of_output = code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH
                      || code == SFT_EXISTS || code == SFT_IS_LINK;
-    return pysft_raise(state, &err, of_output ? output : pysft_store_path(store));
+    return pysft_raise(state, &job.err, of_output ? output : pysft_store_path(store));
 }
 
 static PyObject *core_import_save(PyObject *module, PyObject *args, PyObject *kwargs) {

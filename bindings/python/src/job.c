@@ -1,4 +1,4 @@
-/* Progress, signals and cancellation of long calls. */
+/* Long calls: progress, signals, cancellation, and how they end. */
 #include "core.h"
 
 #include "host.h"
@@ -54,25 +54,36 @@ int pysft_wait_add(PyObject *module) {
 }
 
 int pysft_job_begin(pysft_job *job, PyObject *progress) {
-    *job = (pysft_job){ SFT_JOB_INIT, NULL, pysft_host_seconds() + check_interval, 0, 0, true };
+    *job = (pysft_job){ .job = SFT_JOB_INIT, .err = SFT_ERROR_INIT, .reported = true,
+                        .next = pysft_host_seconds() + check_interval };
     job->job.tick = tick;
     job->job.ctx = job;
+    job->out = sft_sink_memory(&job->text);
     if (!progress || progress == Py_None) return 0;
-    if (!PyCallable_Check(progress)) {
-        PyErr_Format(PyExc_TypeError, "progress: expected a callable or None, found %R",
-                     Py_TYPE(progress));
-        return -1;
-    }
+    if (!PyCallable_Check(progress))
+        return pysft_refuse(PyExc_TypeError, "progress: expected a callable or None, found %R",
+                            Py_TYPE(progress));
     job->progress = progress;
     return 0;
 }
 
-int pysft_job_end(pysft_job *job, sft_code code) {
-    if (PyErr_Occurred()) return -1;
-    if (code) return -1;
+int pysft_job_end(pysft_job *job) {
+    if (PyErr_Occurred() || job->code) return -1;
     if (!job->progress || job->reported) return 0;
     if (job->total != SFT_SIZE_UNKNOWN) job->done = job->total;
+    job->reported = true;
     return call_progress(job);
+}
+
+int pysft_job_done(pysft_job *job, pysft_state *state, const char *path) {
+    return pysft_job_end(job) == 0 ? 0 : pysft_fail(state, &job->err, path);
+}
+
+PyObject *pysft_job_text(pysft_job *job, pysft_state *state, const char *path) {
+    int status = pysft_job_done(job, state, path);
+    PyObject *text = status < 0 ? NULL : pysft_text((sft_span){ job->text.data, job->text.len });
+    sft_buffer_free(&job->text);
+    return text;
 }
 
 /* ── One call at a time ── */
@@ -85,4 +96,10 @@ bool pysft_enter(atomic_flag *busy, const char *what) {
 
 void pysft_leave(atomic_flag *busy) {
     atomic_flag_clear(busy);
+}
+
+bool pysft_stay(atomic_flag *busy, bool is_open, const char *closed) {
+    if (is_open) return true;
+    pysft_leave(busy);
+    return pysft_refuse(PyExc_ValueError, "%s", closed) == 0;
 }

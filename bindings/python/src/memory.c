@@ -258,9 +258,9 @@ static int open_file(pysft_state *state, opened_set *opened, pysft_path *path,
 }
 
 static int refuse_mode(const char *expected, const char *found) {
-    PyErr_Format(PyExc_ValueError, "mode: expected %s, found '%s', which is for files by their "
-                 "path", expected, found);
-    return -1;
+    return pysft_refuse(PyExc_ValueError,
+                        "mode: expected %s, found '%s', which is for files by their path", expected,
+                        found);
 }
 
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
@@ -350,8 +350,7 @@ static pysft_store *opened_new(void) {
     if (store) store->opened = calloc(1, sizeof *store->opened);
     if (store && store->opened) return store;
     pysft_store_drop(store);
-    (void)PyErr_NoMemory();
-    return NULL;
+    return (void *)PyErr_NoMemory();
 }
 
 /* The store, or after a failure (-1) NULL with the exception that is set. */

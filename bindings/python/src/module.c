@@ -142,10 +142,8 @@ static int core_exec(PyObject *module) {
     /* Our state would be separate per interpreter, but numpy and torch do not support it, nor does
      * releasing tensors from threads unknown to Python. */
     PyInterpreterState *interpreter = PyInterpreterState_Get();
-    if (!interpreter || PyInterpreterState_GetID(interpreter) != 0) {
-        PyErr_SetString(PyExc_ImportError, "libsafetensors does not support sub-interpreters");
-        return -1;
-    }
+    if (!interpreter || PyInterpreterState_GetID(interpreter) != 0)
+        return pysft_refuse(PyExc_ImportError, "libsafetensors does not support sub-interpreters");
     state->module = module;
     state->rows = type_rows;
     atomic_flag_clear(&state->remote_busy);

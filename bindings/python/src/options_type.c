@@ -9,8 +9,8 @@ typedef struct options_object {
 const sft_dataset_options *pysft_options_of(pysft_state *state, PyObject *object) {
     if (pysft_is_a(state, object, PYSFT_TYPE_OPTIONS))
         return ((options_object *)object)->options;
-    PyErr_Format(PyExc_TypeError, "expected DatasetOptions, found %R", Py_TYPE(object));
-    return NULL;
+    return (void *)PyErr_Format(PyExc_TypeError, "expected DatasetOptions, found %R",
+                                Py_TYPE(object));
 }
 
 static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -27,9 +27,7 @@ static PyObject *options_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         if (code) (void)pysft_raise(pysft_state_from((PyObject *)self), &err, NULL);
         pysft_pairs_free(&pairs);
     }
-    if (self->options) return (PyObject *)self;
-    Py_DECREF(self);
-    return NULL;
+    return pysft_object_made(self, self->options ? 0 : -1);
 }
 
 static void options_dealloc(PyObject *object) {
@@ -39,15 +37,13 @@ static void options_dealloc(PyObject *object) {
 
 static PyObject *options_check(PyObject *object, PyObject *given) {
     options_object *self = (options_object *)object;
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
     PyObject *keep = NULL, *done = NULL;
     const struct ArrowSchema *schema = pysft_schema_of(given, &keep);
+    pysft_job job;
+    (void)pysft_job_begin(&job, NULL);
     if (schema) {
-        sft_sink sink = pysft_text_sink(&text);
-        sft_code code = sft_dataset_check_schema(self->options, schema, &sink, &err);
-        code = pysft_sink_end(&sink, code, &err);
-        done = pysft_text_end(pysft_state_from(object), &text, code, &err, NULL);
+        job.code = sft_dataset_check_schema(self->options, schema, &job.out, &job.err);
+        done = pysft_job_text(&job, pysft_state_from(object), NULL);
     }
     Py_XDECREF(keep);
     return done;

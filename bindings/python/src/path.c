@@ -36,9 +36,8 @@ int pysft_path_of(PyObject *object, pysft_path *out) {
 int pysft_output_of(PyObject *object, pysft_path *out) {
     *out = (pysft_path){ NULL, NULL, NULL };
     if (!pysft_is_url(object)) return pysft_path_of(object, out);
-    PyErr_SetString(PyExc_ValueError, "expected a path to write to, found a URL: files of URLs "
-                                      "are only read");
-    return -1;
+    return pysft_refuse(PyExc_ValueError, "expected a path to write to, found a URL: files of URLs "
+                                          "are only read");
 }
 
 void pysft_path_free(pysft_path *path) {
@@ -79,17 +78,6 @@ int pysft_link_of(PyObject *word, sft_link_policy *out) {
     if (!word) return 0;
     if (pysft_choice_of(word, "link", link_words, &at) < 0) return -1;
     *out = (sft_link_policy)at;
-    return 0;
-}
-
-int pysft_name_of(PyObject *object, pysft_path *out) {
-    PyObject *name = PyObject_GetAttrString(object, "name");
-    *out = (pysft_path){ NULL, NULL, NULL };
-    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-    bool known = name && PyUnicode_Check(name) && pysft_path_of(name, out) == 0;
-    PyErr_Clear();
-    Py_XDECREF(name);
-    if (!known) out->text = "-";
     return 0;
 }
 

@@ -67,9 +67,8 @@ typedef struct pysft_dlpack_dtype {
 } pysft_dlpack_dtype;
 pysft_dlpack_dtype pysft_dlpack_dtype_of(sft_dtype dtype);
 /* New capsule "dltensor", or "dltensor_versioned" with the flags read-only and copied. */
-PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type);
-PyObject *pysft_dlpack_versioned(const pysft_piece *piece, pysft_dlpack_dtype type,
-                                 bool copied);
+PyObject *pysft_dlpack_of(const pysft_piece *piece, pysft_dlpack_dtype type, bool versioned,
+                          bool copied);
 
 /* ── Slices ──────────────────────────────────────────────────────────────── */
 

@@ -28,11 +28,6 @@ typedef struct {
     size_t count, block_count;
 } plan_rows;
 
-static int refuse_row(const char *what, PyObject *row) {
-    PyErr_Format(PyExc_TypeError, "expected %s, found %R", what, row);
-    return -1;
-}
-
 static int address_of(PyObject *object, void **out) {
     uint64_t address;
     if (pysft_uint_of(object, &address) < 0) return -1;
@@ -43,7 +38,9 @@ static int address_of(PyObject *object, void **out) {
 static int part_of(pysft_state *state, PyObject *row, sft_read_part *out) {
     bool triple = PyTuple_Check(row) && PyTuple_Size(row) == 3;
     if (!triple || !pysft_is_a(state, PyTuple_GetItem(row, 0), PYSFT_TYPE_TENSOR))
-        return refuse_row("a tuple of a Tensor, a block and a byte of it", row);
+        return pysft_refuse(PyExc_TypeError,
+                            "expected a tuple of a Tensor, a block and a byte of it, found %R",
+                            row);
     const TensorObject *tensor = (TensorObject *)PyTuple_GetItem(row, 0);
     out->file = sft_set_shard_at(pysft_store_set(tensor->store), tensor->shard);
     out->tensor = tensor->facts;
@@ -56,7 +53,8 @@ static int part_of(pysft_state *state, PyObject *row, sft_read_part *out) {
 
 static int block_of(PyObject *row, sft_read_block *out) {
     if (!PyTuple_Check(row) || PyTuple_Size(row) != 2)
-        return refuse_row("a tuple of an address and a number of bytes", row);
+        return pysft_refuse(PyExc_TypeError,
+                            "expected a tuple of an address and a number of bytes, found %R", row);
     if (address_of(PyTuple_GetItem(row, 0), &out->base) < 0) return -1;
     return pysft_uint_of(PyTuple_GetItem(row, 1), &out->bytes);
 }
@@ -78,12 +76,9 @@ static int plan_make(pysft_state *state, PlanObject *self, const plan_rows *rows
                      const sft_read_plan_options *options) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->block_count, options,
-                             &self->plan, &err);
-    Py_END_ALLOW_THREADS
-    if (!code) return 0;
-    return pysft_fail(state, &err, self->path);
+    PYSFT_NO_GIL(code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->block_count,
+                                          options, &self->plan, &err));
+    return code ? pysft_fail(state, &err, self->path) : 0;
 }
 
 static int plan_fill(PlanObject *self, PyObject *parts, PyObject *blocks,
@@ -117,10 +112,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     if (direct && pysft_choice_of(direct, "direct", choices, &choice) < 0) return NULL;
     options.direct = (sft_read_direct)choice;
     PlanObject *self = (PlanObject *)pysft_object_new(type);
-    if (!self) return NULL;
-    if (plan_fill(self, parts, blocks, &options) == 0) return (PyObject *)self;
-    Py_DECREF(self);
-    return NULL;
+    return pysft_object_made(self, self ? plan_fill(self, parts, blocks, &options) : -1);
 }
 
 static int plan_traverse(PyObject *object, visitproc visit, void *arg) {
@@ -155,16 +147,14 @@ static PyObject *plan_run(PyObject *object, PyObject *args, PyObject *kwargs) {
     PlanObject *self = (PlanObject *)object;
     PyObject *progress = Py_None;
     int threads = 0;
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iO:run", names, &threads, &progress)
         || pysft_job_begin(&job, progress) < 0
         || pysft_threads_of(threads, &job.job.threads) < 0)
         return NULL;
-    PYSFT_NO_GIL(code = sft_read_plan_run(self->plan, &job.job, &err));
-    if (pysft_job_end(&job, code) == 0) return Py_NewRef(Py_None);
-    return pysft_raise(pysft_state_from(object), &err, self->path);
+    PYSFT_NO_GIL(job.code = sft_read_plan_run(self->plan, &job.job, &job.err));
+    if (pysft_job_done(&job, pysft_state_from(object), self->path) < 0) return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *plan_reader(PyObject *object, PyObject *args, PyObject *kwargs) {
@@ -243,11 +233,8 @@ static void reader_dealloc(PyObject *object) {
 
 /* Begins a call; end it with pysft_leave. */
 static bool enter_open(ReaderObject *self) {
-    if (!pysft_enter(&self->busy, "Reader")) return false;
-    if (self->reader) return true;
-    PyErr_SetString(PyExc_ValueError, "the Reader is closed");
-    pysft_leave(&self->busy);
-    return false;
+    return pysft_enter(&self->busy, "Reader")
+           && pysft_stay(&self->busy, self->reader != NULL, "the Reader is closed");
 }
 
 static int add_slot(ReaderObject *self, void *memory) {
@@ -374,10 +361,8 @@ static PyType_Slot reader_slots[] = {
 /* ── The module ──────────────────────────────────────────────────────────── */
 
 static PyObject *is_local(PyObject *module, PyObject *tensor) {
-    if (!pysft_is_a(pysft_state_of(module), tensor, PYSFT_TYPE_TENSOR)) {
-        PyErr_Format(PyExc_TypeError, "expected a Tensor, found %R", Py_TYPE(tensor));
-        return NULL;
-    }
+    if (!pysft_is_a(pysft_state_of(module), tensor, PYSFT_TYPE_TENSOR))
+        return PyErr_Format(PyExc_TypeError, "expected a Tensor, found %R", Py_TYPE(tensor));
     return PyBool_FromLong(pysft_store_local(((TensorObject *)tensor)->store));
 }
 

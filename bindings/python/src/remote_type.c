@@ -56,14 +56,14 @@ static int milliseconds_of(PyObject *seconds, const char *what, uint64_t *out) {
         *out = (uint64_t)ceil(value * 1000);
         return 0;
     }
-    PyErr_Format(PyExc_ValueError, "%s: expected seconds, more than 0, found %R", what, seconds);
-    return -1;
+    return pysft_refuse(PyExc_ValueError, "%s: expected seconds, more than 0, found %R", what,
+                        seconds);
 }
 
 static int count_of(int given, const char *what, int least, int most) {
     if (given >= least && given <= most) return 0;
-    PyErr_Format(PyExc_ValueError, "%s: expected %d to %d, found %d", what, least, most, given);
-    return -1;
+    return pysft_refuse(PyExc_ValueError, "%s: expected %d to %d, found %d", what, least, most,
+                        given);
 }
 
 static int text_of(PyObject *text, const char *what, const char **out) {

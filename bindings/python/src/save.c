@@ -30,9 +30,10 @@ static void save_end(save_call *call) {
 }
 
 /* No GIL. */
-static sft_code save_parts(save_call *call, sft_sink sink, sft_error *err) {
-    return sft_save_parts(call->parts.items, call->parts.specs.count, call->metadata.at,
-                          call->metadata.count, &call->plan, sink, &call->job.job, err);
+static void save_parts(save_call *call, sft_sink sink) {
+    call->job.code = sft_save_parts(call->parts.items, call->parts.specs.count, call->metadata.at,
+                                    call->metadata.count, &call->plan, sink, &call->job.job,
+                                    &call->job.err);
 }
 
 /* ── To a file ── */
@@ -41,15 +42,14 @@ static sft_code save_parts(save_call *call, sft_sink sink, sft_error *err) {
  * fails leaves what was written. */
 static PyObject *save_to(save_call *call, PyObject *target, const char *path,
                          const sft_path_options *options) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
+    pysft_job *job = &call->job;
     sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
-    code = path ? sft_sink_path(path, options, &sink, &err)
-                : sft_sink_callback(pysft_target_write, target, NULL, &sink, &err);
-    if (!code) code = save_parts(call, pysft_sink_gather(sink), &err);
+    job->code = path ? sft_sink_path(path, options, &sink, &job->err)
+                     : sft_sink_callback(pysft_target_write, target, NULL, &sink, &job->err);
+    if (!job->code) save_parts(call, pysft_sink_gather(sink));
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&call->job, code) < 0) return pysft_raise(call->state, &err, path);
+    if (pysft_job_done(job, call->state, path) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -66,10 +66,7 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
                                      &specs, &metadata, &sync, &align, &keep_order, &spare,
                                      &overwrite, &link, &progress))
         return NULL;
-    if (spare < 0) {
-        PyErr_SetString(PyExc_ValueError, "expected spare to be 0 or more");
-        return NULL;
-    }
+    if (spare < 0) return PyErr_Format(PyExc_ValueError, "expected spare to be 0 or more");
     options.no_sync = !sync;
     options.no_clobber = !overwrite;
     bool is_target = pysft_is_target(target);
@@ -129,12 +126,10 @@ static const sft_sink_vtable bytes_sink_vtable = {
 static PyObject *save_to_bytes(save_call *call) {
     bytes_sink bytes = { NULL, NULL, 0 };
     sft_sink sink = { &bytes, &bytes_sink_vtable, true };
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    PYSFT_NO_GIL(code = save_parts(call, sink, &err));
-    if (pysft_job_end(&call->job, code) == 0) return bytes.bytes;
+    PYSFT_NO_GIL(save_parts(call, sink));
+    if (pysft_job_done(&call->job, call->state, NULL) == 0) return bytes.bytes;
     Py_XDECREF(bytes.bytes);
-    return pysft_raise(call->state, &err, NULL);
+    return NULL;
 }
 
 static PyObject *save_bytes(PyObject *module, PyObject *args, PyObject *kwargs) {

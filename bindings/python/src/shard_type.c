@@ -1,8 +1,6 @@
 /* ShardWriter: writes the rows of one task as shards. */
 #include "dataset.h"
 
-#include <string.h>
-
 static const char type_name[] = "ShardWriter";
 
 typedef struct shard_object {
@@ -14,7 +12,8 @@ typedef struct shard_object {
 
 static bool shard_enter(shard_object *self) {
     return pysft_enter(&self->task.busy, type_name)
-           && pysft_task_open(&self->task, type_name, self->writer != NULL);
+           && pysft_stay(&self->task.busy, self->writer != NULL,
+                         "expected an open ShardWriter, found one that is closed");
 }
 
 /* ── Construction ── */
@@ -28,10 +27,8 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
     if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
     self->like = pysft_schema_like(schema);
     if (!self->like) return -1;
-    Py_BEGIN_ALLOW_THREADS
-    code = sft_shard_writer_begin(options, storage, job, partition, schema, NULL, &self->writer,
-                                  &err);
-    Py_END_ALLOW_THREADS
+    PYSFT_NO_GIL(code = sft_shard_writer_begin(options, storage, job, partition, schema, NULL,
+                                               &self->writer, &err));
     if (!code) return 0;
     (void)pysft_task_raise(&self->task, &err);
     return -1;
@@ -53,24 +50,20 @@ static PyObject *shard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (self) self->threads = threads;
     int status = self ? shard_open(self, job, partition, schema) : -1;
     Py_XDECREF(keep);
-    if (status == 0) return (PyObject *)self;
-    Py_XDECREF((PyObject *)self);
-    return NULL;
+    return pysft_object_made(self, status);
 }
 
 /* ── Rows ── */
 
 static PyObject *shard_put(shard_object *self, struct ArrowArray *array, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) {
         array->release(array);
         return NULL;
     }
     job.job.threads = self->threads;
-    PYSFT_NO_GIL(code = sft_shard_writer_append(self->writer, array, &job.job, &err));
-    if (pysft_job_end(&job, code) < 0) return pysft_task_raise(&self->task, &err);
+    PYSFT_NO_GIL(job.code = sft_shard_writer_append(self->writer, array, &job.job, &job.err));
+    if (pysft_job_end(&job) < 0) return pysft_task_raise(&self->task, &job.err);
     Py_RETURN_NONE;
 }
 
@@ -92,18 +85,12 @@ static PyObject *shard_append(PyObject *object, PyObject *args, PyObject *kwargs
 
 static PyObject *shard_end(shard_object *self, PyObject *progress) {
     sft_shard_writer *writer = self->writer;
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    sft_buffer receipts;
     pysft_job job;
-    memset(&receipts, 0, sizeof receipts);
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = self->threads;
     self->writer = NULL;
-    PYSFT_NO_GIL(code = sft_shard_writer_finish(writer, &receipts, &job.job, &err));
-    if (pysft_job_end(&job, code) == 0) return pysft_text_take(&receipts);
-    sft_buffer_free(&receipts);
-    return pysft_task_raise(&self->task, &err);
+    PYSFT_NO_GIL(job.code = sft_shard_writer_finish(writer, &job.text, &job.job, &job.err));
+    return pysft_storage_text(&job, pysft_state_from((PyObject *)self), self->task.storage);
 }
 
 static PyObject *shard_close(PyObject *object, PyObject *args, PyObject *kwargs) {

@@ -30,11 +30,10 @@ static int one_part(PyObject *item, sft_slice_part *out) {
         out->value = value;
         found = 1;
     }
-    if (found == 0)
-        PyErr_Format(PyExc_TypeError,
-                     "a tensor is indexed by integers, slices and an ellipsis, not by %R",
-                     Py_TYPE(item));
-    return found > 0 ? 0 : -1;
+    if (found != 0) return found > 0 ? 0 : -1;
+    return pysft_refuse(PyExc_TypeError,
+                        "a tensor is indexed by integers, slices and an ellipsis, not by %R",
+                        Py_TYPE(item));
 }
 
 static int all_parts(PyObject *index, sft_slice_part *parts, size_t count) {
@@ -46,8 +45,7 @@ static int all_parts(PyObject *index, sft_slice_part *parts, size_t count) {
         ellipses += parts[i].kind == SFT_SLICE_PART_ELLIPSIS;
     }
     if (ellipses < 2) return 0;
-    PyErr_SetString(PyExc_IndexError, "an index has at most one ellipsis, found several");
-    return -1;
+    return pysft_refuse(PyExc_IndexError, "an index has at most one ellipsis, found several");
 }
 
 /* A range of a range. The step of fewer than two elements means nothing and is set to 1. */

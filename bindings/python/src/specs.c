@@ -16,10 +16,7 @@ static bool dims_reserve(pysft_specs *specs, size_t more) {
     if (specs->dim_capacity - specs->dim_count >= more) return true;
     size_t cap = 2 * specs->dim_capacity + more + 16;
     uint64_t *dims = PyMem_Realloc(specs->dims, cap * sizeof *dims);
-    if (!dims) {
-        PyErr_NoMemory();
-        return false;
-    }
+    if (!dims) return pysft_no_memory() == 0;
     specs->dims = dims;
     specs->dim_capacity = cap;
     return true;
@@ -94,8 +91,7 @@ bool pysft_specs_take(pysft_state *state, PyObject *rows, Py_ssize_t width, pysf
     if (!out->held) return false;
     out->count = (size_t)PyTuple_Size(out->held);
     out->items = PyMem_Calloc(out->count + 1, sizeof *out->items);
-    bool ok = out->items != NULL;
-    if (!ok) PyErr_NoMemory();
+    bool ok = out->items || pysft_no_memory() == 0;
     for (size_t i = 0; ok && i < out->count; i++)
         ok = row_take(state, PyTuple_GetItem(out->held, (Py_ssize_t)i), width, out,
                       &out->items[i]);
@@ -107,10 +103,7 @@ bool pysft_spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObje
                     pysft_specs *out) {
     memset(out, 0, sizeof *out);
     out->items = PyMem_Calloc(1, sizeof *out->items);
-    if (!out->items) {
-        PyErr_NoMemory();
-        return false;
-    }
+    if (!out->items) return pysft_no_memory() == 0;
     out->count = 1;
     if (!spec_take(state, name, dtype, shape, out, out->items)) return false;
     point_at_dims(out);
@@ -136,14 +129,12 @@ typedef struct memory {
 
 static bool address_take(PyObject *pair, memory *out) {
     uint64_t address;
-    if (PyTuple_Size(pair) != 2) {
-        PyErr_SetString(PyExc_TypeError, "expected data with a buffer or (address, bytes)");
-        return false;
-    }
+    if (PyTuple_Size(pair) != 2)
+        return pysft_refuse(PyExc_TypeError,
+                            "expected data with a buffer or (address, bytes)") == 0;
     if (pysft_uint_of(PyTuple_GetItem(pair, 0), &address) < 0) return false;
-    if (pysft_uint_of(PyTuple_GetItem(pair, 1), &out->bytes) < 0) return false;
     out->base = (const void *)(uintptr_t)address;
-    return true;
+    return pysft_uint_of(PyTuple_GetItem(pair, 1), &out->bytes) == 0;
 }
 
 /* How far a buffer reaches on both sides of its first element. */

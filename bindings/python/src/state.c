@@ -1,4 +1,5 @@
-/* The module's state, types made for it and objects of them; attributes of other modules. */
+/* The module's state, types made for it and objects of them; attributes of other modules, and
+ * exceptions of Python's own kinds. */
 #include "core.h"
 
 pysft_state *pysft_state_of(PyObject *module) {
@@ -33,6 +34,14 @@ bool pysft_is_a(pysft_state *state, PyObject *object, pysft_type which) {
     return Py_TYPE(object) == atomic_load(&state->types[which]);
 }
 
+int pysft_refuse(PyObject *kind, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    (void)PyErr_FormatV(kind, format, values);
+    va_end(values);
+    return -1;
+}
+
 PyObject *pysft_import(const char *module, const char *name) {
     PyObject *imported = PyImport_ImportModule(module);
     PyObject *value = imported ? PyObject_GetAttrString(imported, name) : NULL;
@@ -58,6 +67,12 @@ PyObject *pysft_import_apply(const char *module, const char *name, PyObject *arg
 PyObject *pysft_object_new(PyTypeObject *type) {
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     return alloc(type, 0);
+}
+
+PyObject *pysft_object_made(void *object, int status) {
+    if (status == 0) return object;
+    Py_XDECREF((PyObject *)object);
+    return NULL;
 }
 
 void pysft_object_free(PyObject *object) {

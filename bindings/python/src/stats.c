@@ -52,23 +52,21 @@ PyObject *pysft_tensor_stats(PyObject *object, PyObject *args, PyObject *kwargs)
     static char *words[] = { "threads", "progress", NULL };
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
-    sft_error err = SFT_ERROR_INIT;
     sft_statistics *statistics = NULL;
     PyObject *progress = NULL, *out = NULL;
     int asked = 0;
     uint32_t threads;
     sft_source source;
     sft_part part;
-    sft_code code;
     pysft_job job;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$iO:stats", words, &asked, &progress) ||
         pysft_threads_of(asked, &threads) < 0 ||
         part_of(state, self, &source, &part) < 0 || pysft_job_begin(&job, progress) < 0)
         return NULL;
     job.job.threads = threads;
-    PYSFT_NO_GIL(code = sft_statistics_new(&part, 1, NULL, &job.job, &statistics, &err));
-    if (pysft_job_end(&job, code) < 0) pysft_raise(state, &err, pysft_store_path(self->store));
-    else out = stats_dict(self->facts->dtype, sft_statistics_at(statistics, 0));
+    PYSFT_NO_GIL(job.code = sft_statistics_new(&part, 1, NULL, &job.job, &statistics, &job.err));
+    if (pysft_job_done(&job, state, pysft_store_path(self->store)) == 0)
+        out = stats_dict(self->facts->dtype, sft_statistics_at(statistics, 0));
     sft_statistics_free(statistics);
     return out;
 }

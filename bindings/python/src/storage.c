@@ -87,11 +87,15 @@ PyObject *pysft_storage_raise(pysft_state *state, PyObject *storage, const sft_e
     return pysft_raise(state, err, self->path.text);
 }
 
+PyObject *pysft_storage_text(pysft_job *job, pysft_state *state, PyObject *storage) {
+    if (pysft_job_end(job) < 0) (void)pysft_storage_raise(state, storage, &job->err);
+    return pysft_job_text(job, state, NULL);
+}
+
 const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object) {
     if (pysft_is_a(state, object, PYSFT_TYPE_STORAGE))
         return &((storage_object *)object)->storage;
-    PyErr_Format(PyExc_TypeError, "expected a Storage, found %R", Py_TYPE(object));
-    return NULL;
+    return (void *)PyErr_Format(PyExc_TypeError, "expected a Storage, found %R", Py_TYPE(object));
 }
 
 void pysft_warn_note(void *ctx, const sft_error *what) {
@@ -113,69 +117,29 @@ typedef struct object_piece {
 
 static object_piece *piece_new(storage_object *storage, PyObject *object) {
     object_piece *piece = PyMem_Calloc(1, sizeof *piece);
-    if (!piece) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!piece) return (void *)PyErr_NoMemory();
     piece->storage = (storage_object *)Py_NewRef((PyObject *)storage);
     piece->object = Py_NewRef(object);
     return piece;
 }
 
 static void piece_free(object_piece *piece) {
+    callback v = callback_begin();
     Py_DECREF((PyObject *)piece->storage);
     Py_DECREF(piece->object);
     PyMem_Free(piece);
-}
-
-static sft_code sink_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
-                           sft_error *err) {
-    object_piece *piece = ctx;
-    sft_code code = SFT_OK;
-    (void)offset;
-    callback v = callback_begin();
-    PyObject *data = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)len);
-    PyObject *answer = data ? PyObject_CallMethod(piece->object, "write", "O", data) : NULL;
-    if (!answer) code = failed(piece->storage, SFT_IO_WRITE, err);
-    Py_XDECREF(answer);
-    Py_XDECREF(data);
-    callback_end(&v);
-    return code;
-}
-
-static sft_code sink_finish(void *ctx, sft_error *err) {
-    object_piece *piece = ctx;
-    sft_code code = SFT_OK;
-    callback v = callback_begin();
-    PyObject *answer = PyObject_CallMethod(piece->object, "close", NULL);
-    if (!answer) code = failed(piece->storage, SFT_IO_PUBLISH, err);
-    Py_XDECREF(answer);
-    piece_free(piece);
-    callback_end(&v);
-    return code;
-}
-
-static void sink_abandon(void *ctx) {
-    object_piece *piece = ctx;
-    callback v = callback_begin();
-    PyObject *answer = PyObject_CallMethod(piece->object, "abort", NULL);
-    if (!answer) (void)failed(piece->storage, SFT_IO_WRITE, NULL);
-    Py_XDECREF(answer);
-    piece_free(piece);
     callback_end(&v);
 }
 
 /* Calls a method of the target. NULL with an exception; the target may be NULL after the garbage
  * collector cleared it. */
-static PyObject *ask_by(storage_object *self, const char *method, const char *format,
+static PyObject *ask_by(PyObject *target, const char *method, const char *format,
                         va_list values) {
     PyObject *function = NULL, *arguments = NULL, *answer = NULL;
-    if (!self->target) {
-        PyErr_SetString(PyExc_ValueError, "expected a storage, found one that is gone");
-        return NULL;
-    }
+    if (!target)
+        return PyErr_Format(PyExc_ValueError, "expected a storage, found one that is gone");
     arguments = Py_VaBuildValue(format, values);
-    if (arguments) function = PyObject_GetAttrString(self->target, method);
+    if (arguments) function = PyObject_GetAttrString(target, method);
     if (function) answer = PyObject_CallObject(function, arguments);
     Py_XDECREF(function);
     Py_XDECREF(arguments);
@@ -185,23 +149,45 @@ static PyObject *ask_by(storage_object *self, const char *method, const char *fo
 static PyObject *ask_target(storage_object *self, const char *method, const char *format, ...) {
     va_list values;
     va_start(values, format);
-    PyObject *answer = ask_by(self, method, format, values);
+    PyObject *answer = ask_by(self->target, method, format, values);
     va_end(values);
     return answer;
 }
 
-/* Calls a method whose result does not matter, from the library. */
-static sft_code tell_target(void *ctx, sft_error *err, const char *method, const char *format,
-                            ...) {
+/* Calls a method whose result does not matter, of the target or a piece, from the library; an
+ * exception is `usual` if it is none of those that have a code of their own. */
+static sft_code tell(storage_object *self, PyObject *target, sft_code usual, sft_error *err,
+                     const char *method, const char *format, ...) {
     va_list values;
     callback v = callback_begin();
     va_start(values, format);
-    PyObject *answer = ask_by(ctx, method, format, values);
+    PyObject *answer = ask_by(target, method, format, values);
     va_end(values);
-    sft_code code = answer ? SFT_OK : failed(ctx, SFT_IO_WRITE, err);
+    sft_code code = answer ? SFT_OK : failed(self, usual, err);
     Py_XDECREF(answer);
     callback_end(&v);
     return code;
+}
+
+static sft_code sink_write(void *ctx, uint64_t offset, const void *bytes, size_t len,
+                           sft_error *err) {
+    const object_piece *piece = ctx;
+    (void)offset;
+    return tell(piece->storage, piece->object, SFT_IO_WRITE, err, "write", "(y#)",
+                len > 0 ? bytes : "", (Py_ssize_t)len);
+}
+
+static sft_code sink_finish(void *ctx, sft_error *err) {
+    object_piece *piece = ctx;
+    sft_code code = tell(piece->storage, piece->object, SFT_IO_PUBLISH, err, "close", "()");
+    piece_free(piece);
+    return code;
+}
+
+static void sink_abandon(void *ctx) {
+    object_piece *piece = ctx;
+    (void)tell(piece->storage, piece->object, SFT_IO_WRITE, NULL, "abort", "()");
+    piece_free(piece);
 }
 
 static const sft_sink_vtable piece_sink_vtable = {
@@ -239,8 +225,8 @@ static void piece_close(void *ctx) {
     object_piece *piece = ctx;
     callback v = callback_begin();
     sft_source_close(&piece->source);
-    piece_free(piece);
     callback_end(&v);
+    piece_free(piece);
 }
 
 static uint32_t piece_mode(void *ctx) {
@@ -310,11 +296,13 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
 /* ── Methods without a result ── */
 
 static sft_code object_move(void *ctx, const char *from, const char *to, sft_error *err) {
-    return tell_target(ctx, err, "move", "(ss)", from, to);
+    storage_object *self = ctx;
+    return tell(self, self->target, SFT_IO_WRITE, err, "move", "(ss)", from, to);
 }
 
 static sft_code object_move_new(void *ctx, const char *from, const char *to, sft_error *err) {
-    return tell_target(ctx, err, "move_new", "(ss)", from, to);
+    storage_object *self = ctx;
+    return tell(self, self->target, SFT_IO_WRITE, err, "move_new", "(ss)", from, to);
 }
 
 /* Takes (bytes, tag) from the target's fetch. */
@@ -322,15 +310,14 @@ static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag
     const char *data, *text;
     Py_ssize_t len, tag_len;
     if (!PyArg_ParseTuple(answer, "y#s#:fetch", &data, &len, &text, &tag_len)) return -1;
-    if ((uint64_t)len > most || tag_len == 0 || tag_len >= SFT_STORED_TAG) {
-        PyErr_SetString(PyExc_ValueError, "fetch: expected an object within the limit and a tag "
-                                          "of 1 to 255 bytes");
-        return -1;
-    }
+    if ((uint64_t)len > most || tag_len == 0 || tag_len >= SFT_STORED_TAG)
+        return pysft_refuse(PyExc_ValueError, "fetch: expected an object within the limit and a "
+                                              "tag of 1 to 255 bytes");
     sft_sink sink = sft_sink_memory(bytes);
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code = sft_sink_write(&sink, 0, data, (size_t)len, &err);
-    if (pysft_sink_end(&sink, code, &err)) return pysft_no_memory();
+    if (sft_sink_write(&sink, 0, data, (size_t)len, NULL)) {
+        sft_sink_abandon(&sink);
+        return pysft_no_memory();
+    }
     memcpy(tag, text, (size_t)tag_len + 1);
     return 0;
 }
@@ -364,11 +351,14 @@ static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_
 }
 
 static sft_code object_settle(void *ctx, const char *folder, sft_error *err) {
-    return tell_target(ctx, err, "settle", "(s)", folder);
+    storage_object *self = ctx;
+    return tell(self, self->target, SFT_IO_WRITE, err, "settle", "(s)", folder);
 }
 
 static sft_code object_remove(void *ctx, const char *name, bool folder, sft_error *err) {
-    sft_code code = tell_target(ctx, err, "remove", "(sO)", name, folder ? Py_True : Py_False);
+    storage_object *self = ctx;
+    sft_code code = tell(self, self->target, SFT_IO_WRITE, err, "remove", "(sO)", name,
+                         folder ? Py_True : Py_False);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
 
@@ -385,7 +375,8 @@ static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
 }
 
 static void object_unlock(void *ctx) {
-    (void)tell_target(ctx, NULL, "unlock", "()");
+    storage_object *self = ctx;
+    (void)tell(self, self->target, SFT_IO_WRITE, NULL, "unlock", "()");
 }
 
 /* ── The type ── */
@@ -440,9 +431,7 @@ static PyObject *storage_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         && sft_storage_local(self->path.text, !sync, NULL, &self->storage, &err))
         status = pysft_fail(pysft_state_from((PyObject *)self), &err, self->path.text);
     self->storage.single_writer = single != 0;
-    if (status == 0) return (PyObject *)self;
-    Py_DECREF(self);
-    return NULL;
+    return pysft_object_made(self, status);
 }
 
 static int storage_traverse(PyObject *object, visitproc visit, void *arg) {

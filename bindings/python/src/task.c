@@ -18,13 +18,6 @@ int pysft_task_take(pysft_task *self, const sft_dataset_options **options,
     return *storage ? 0 : -1;
 }
 
-bool pysft_task_open(pysft_task *self, const char *what, bool is_open) {
-    if (is_open) return true;
-    pysft_leave(&self->busy);
-    PyErr_Format(PyExc_ValueError, "expected an open %s, found one that is closed", what);
-    return false;
-}
-
 PyObject *pysft_task_raise(pysft_task *self, const sft_error *err) {
     return pysft_storage_raise(pysft_state_from((PyObject *)self), self->storage, err);
 }

@@ -18,16 +18,13 @@ int pysft_read(pysft_state *state, const pysft_store *store, const sft_tensor *f
                size_t shard, const sft_slice *slice, void *into, uint64_t len) {
     const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     sft_read all = { facts, into, (size_t)len };
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, NULL) < 0) return -1;
     Py_BEGIN_ALLOW_THREADS
-    if (slice) code = pysft_slice_read(file, facts, slice, into, (size_t)len, &job.job, &err);
-    else code = sft_read_many(file, &all, 1, &job.job, &err);
+    job.code = slice ? pysft_slice_read(file, facts, slice, into, (size_t)len, &job.job, &job.err)
+                     : sft_read_many(file, &all, 1, &job.job, &job.err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) == 0) return 0;
-    return pysft_fail(state, &err, pysft_store_path(store));
+    return pysft_job_done(&job, state, pysft_store_path(store));
 }
 
 #define THREADS_BYTES (UINT64_C(32) << 20) /* below, starting threads costs more than they save */
@@ -53,13 +50,10 @@ static int fill_block(pysft_state *state, const pysft_store *store, const sft_te
     const sft_file *file = sft_set_shard_at(pysft_store_set(store), shard);
     sft_read_part part = { file, facts, NULL, 0, 0 };
     pysft_fill fill = { &part, &block, 1, 1, facts->end - facts->begin, fresh };
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     pysft_job job;
     if (pysft_job_begin(&job, NULL) < 0) return -1;
-    PYSFT_NO_GIL(code = pysft_fill_blocks(store, &fill, &job.job, &err));
-    if (pysft_job_end(&job, code) == 0) return 0;
-    return pysft_fail(state, &err, pysft_store_path(store));
+    PYSFT_NO_GIL(job.code = pysft_fill_blocks(store, &fill, &job.job, &job.err));
+    return pysft_job_done(&job, state, pysft_store_path(store));
 }
 
 pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,
@@ -69,10 +63,7 @@ pysft_store *pysft_read_block(pysft_state *state, const pysft_store *store,
     uint64_t room = bytes;
     pysft_store *block = planned ? pysft_store_fresh_block(bytes, &room, &fresh)
                                  : pysft_store_block(bytes);
-    if (!block) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!block) return (void *)PyErr_NoMemory();
     char *into = pysft_store_bytes(block);
     sft_read_block all = { into, room };
     int rc = planned ? fill_block(state, store, facts, shard, all, fresh)
@@ -159,20 +150,14 @@ int pysft_tensor_piece(pysft_state *state, TensorObject *self, unsigned want, py
 
 /* ── The buffer protocol ─────────────────────────────────────────────────── */
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-enum { format_skip = 0 };
-#else
-enum { format_skip = 1 }; /* native order needs no sign */
-#endif
-
-/* NULL: the format has no letter for the elements. */
+/* NULL: the format has no letter for the elements. Native order needs no sign. */
 static const char *format_of(sft_dtype dtype) {
     static const char *const table[SFT_DTYPE_COUNT] = {
         [SFT_BOOL] = "<?", [SFT_U8] = "<B",  [SFT_I8] = "<b",  [SFT_I16] = "<h", [SFT_U16] = "<H",
         [SFT_F16] = "<e",  [SFT_I32] = "<i", [SFT_U32] = "<I", [SFT_F32] = "<f", [SFT_C64] = "<Zf",
         [SFT_F64] = "<d",  [SFT_I64] = "<q", [SFT_U64] = "<Q",
     };
-    return table[dtype] ? table[dtype] + format_skip : NULL;
+    return table[dtype] ? table[dtype] + pysft_little_endian : NULL;
 }
 
 static bool asks(int flags, int what) {
@@ -188,10 +173,7 @@ static Py_ssize_t *dims_of(TensorObject *self, const pysft_piece *piece, uint32_
     Py_ssize_t step = small ? 1 : (Py_ssize_t)sft_dtype_describe(piece->dtype)->bits / 8;
     if (made) return made;
     made = PyMem_Malloc((3 * (size_t)rank + 1) * sizeof *made);
-    if (!made) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (!made) return (void *)PyErr_NoMemory();
     for (uint32_t d = rank; d-- > 0;) {
         made[d] = small ? (Py_ssize_t)piece->bytes : (Py_ssize_t)piece->shape[d];
         made[rank + d] = made[2 * rank + d] = step;
@@ -201,12 +183,6 @@ static Py_ssize_t *dims_of(TensorObject *self, const pysft_piece *piece, uint32_
     if (atomic_compare_exchange_strong(&self->dims, &none, made)) return made;
     PyMem_Free(made);
     return none;
-}
-
-static int refuse_buffer(Py_buffer *view, const char *why) {
-    view->obj = NULL;
-    PyErr_SetString(PyExc_BufferError, why);
-    return -1;
 }
 
 static bool fortran_too(const pysft_piece *piece) {
@@ -219,7 +195,7 @@ static int fill_view(TensorObject *self, Py_buffer *view, int flags, const pysft
     const sft_dtype_info *info = sft_dtype_describe(piece->dtype);
     uint32_t rank = is_small(piece->dtype) ? 1 : piece->rank;
     if (piece->rank > SFT_MAX_RANK)
-        return refuse_buffer(view, "a buffer has at most 64 dimensions");
+        return pysft_refuse(PyExc_BufferError, "a buffer has at most 64 dimensions");
     Py_ssize_t *dims = dims_of(self, piece, rank);
     if (!dims) return -1;
     *view = (Py_buffer){ .buf = piece->data, .len = (Py_ssize_t)piece->bytes };
@@ -244,18 +220,18 @@ int pysft_tensor_buffer(PyObject *object, Py_buffer *view, int flags) {
     /* Consumers that ask for a format would take other numbers for the values; numpy, refused,
      * calls __array__. */
     if (asks(flags, PyBUF_FORMAT) && !format_of(self->facts->dtype)) {
-        PyErr_Format(PyExc_BufferError,
-                     "a buffer has no format for %s: numpy() and torch() give its values, "
-                     "tobytes() and numpy.frombuffer(tensor, 'u1') its bytes",
-                     sft_dtype_describe(self->facts->dtype)->name);
-        return -1;
+        const char *name = sft_dtype_describe(self->facts->dtype)->name;
+        return pysft_refuse(PyExc_BufferError,
+                            "a buffer has no format for %s: numpy() and torch() give its values, "
+                            "tobytes() and numpy.frombuffer(tensor, 'u1') its bytes",
+                            name);
     }
     if (pysft_tensor_piece(state, self, packed ? want_packed : 0, &piece, strides) < 0) return -1;
     bool copied = piece.store != self->store;
     if (copied && packed && self->slice && pysft_store_mapped(self->store)) piece.writable = false;
     if (asks(flags, PyBUF_F_CONTIGUOUS) && !fortran_too(&piece))
-        return refuse_buffer(view, "the elements are in C order");
+        return pysft_refuse(PyExc_BufferError, "the elements are in C order");
     if (asks(flags, PyBUF_WRITABLE) && !piece.writable)
-        return refuse_buffer(view, "the memory must not be written to");
+        return pysft_refuse(PyExc_BufferError, "the memory must not be written to");
     return fill_view(self, view, flags, &piece);
 }

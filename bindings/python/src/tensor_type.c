@@ -48,12 +48,9 @@ PyObject *pysft_tensor_new(pysft_state *state, pysft_store *store, const sft_ten
     self->weakrefs = NULL;
     atomic_init(&self->packed, NULL);
     atomic_init(&self->dims, NULL);
-    if (fill_shape(self, slice) == 0 && fill_sizes(state, self) == 0) {
-        PyObject_GC_Track(self);
-        return (PyObject *)self;
-    }
-    Py_DECREF(self);
-    return NULL;
+    int status = fill_shape(self, slice) == 0 ? fill_sizes(state, self) : -1;
+    if (status == 0) PyObject_GC_Track(self);
+    return pysft_object_made(self, status);
 }
 
 static int tensor_traverse(PyObject *object, visitproc visit, void *arg) {
@@ -108,9 +105,9 @@ static PyObject *get_aligned(PyObject *self, void *Py_UNUSED(closure)) {
 static Py_ssize_t tensor_len(PyObject *object) {
     TensorObject *self = (TensorObject *)object;
     if (self->rank > 0 && self->shape[0] <= PY_SSIZE_T_MAX) return (Py_ssize_t)self->shape[0];
-    if (self->rank > 0) PyErr_SetString(PyExc_OverflowError, "the first dimension is too large");
-    else PyErr_SetString(PyExc_TypeError, "a tensor without dimensions has no len()");
-    return -1;
+    if (self->rank > 0)
+        return pysft_refuse(PyExc_OverflowError, "the first dimension is too large");
+    return pysft_refuse(PyExc_TypeError, "a tensor without dimensions has no len()");
 }
 
 static PyObject *tensor_repr(PyObject *object) {
@@ -319,8 +316,7 @@ static PyObject *tensor_item(PyObject *object, PyObject *Py_UNUSED(none)) {
 /* copy=: True, False or None. */
 static int check_copy(PyObject *copy) {
     if (copy == Py_None || PyBool_Check(copy)) return 0;
-    PyErr_Format(PyExc_TypeError, "copy: expected True, False or None, found %R", copy);
-    return -1;
+    return pysft_refuse(PyExc_TypeError, "copy: expected True, False or None, found %R", copy);
 }
 
 /* numpy's copy=: True always, False never, None if necessary. */
@@ -357,13 +353,11 @@ static int check_device(PyObject *stream, PyObject *device) {
     if (stream != Py_None) {
         long value = PyLong_AsLong(stream);
         if (value == -1 && PyErr_Occurred()) return -1;
-        if (value != -1) PyErr_SetString(PyExc_BufferError, "memory of the CPU has no streams");
-        if (value != -1) return -1;
+        if (value != -1) return pysft_refuse(PyExc_BufferError, "memory of the CPU has no streams");
     }
     if (device != Py_None && pysft_two_of(device, "dl_device", found) < 0) return -1;
     if (found[0] == 1 && found[1] == 0) return 0;
-    PyErr_SetString(PyExc_BufferError, "only the CPU, device (1, 0), can be asked for");
-    return -1;
+    return pysft_refuse(PyExc_BufferError, "only the CPU, device (1, 0), can be asked for");
 }
 
 static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
@@ -376,19 +370,15 @@ static PyObject *dlpack_of(PyObject *object, bool versioned, PyObject *copy) {
     /* Consumers that ignore the read-only flag would crash writing to the memory. */
     bool takes_read_only = versioned && copy == Py_False;
     unsigned want = want_forward | (takes_read_only ? 0 : want_writable);
-    if (copy == Py_False && !pysft_store_mapped(self->store)) {
-        PyErr_SetString(PyExc_BufferError, "the tensor is not in memory: it must be copied");
-        return NULL;
-    }
+    if (copy == Py_False && !pysft_store_mapped(self->store))
+        return PyErr_Format(PyExc_BufferError, "the tensor is not in memory: it must be copied");
     if (pysft_tensor_piece(pysft_state_from(object), self, want, &piece, strides) < 0)
         return NULL;
     if (copy == Py_False && piece.store != self->store)
         PyErr_SetString(PyExc_BufferError, "the elements cannot be shared as they are "
                                            "stored: they must be copied");
     else if (copy != Py_True || (block = own_copy(object, &piece)) != NULL)
-        capsule = versioned
-                      ? pysft_dlpack_versioned(&piece, type, piece.store != self->store)
-                      : pysft_dlpack_of(&piece, type);
+        capsule = pysft_dlpack_of(&piece, type, versioned, piece.store != self->store);
     pysft_store_drop(block);
     return capsule;
 }

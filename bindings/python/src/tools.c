@@ -45,32 +45,25 @@ static void describe_end(described *model) {
     sft_info_folder_close(model->folder);
 }
 
-/* No GIL. A model without a path is called "-", as in the command for a pipe. */
-static sft_code render_info(const pysft_store *store, bool full, bool deep, sft_buffer *text,
-                            sft_error *err) {
-    const char *path = pysft_store_path(store);
-    described model;
-    sft_sink sink = pysft_text_sink(text);
-    sft_code code = describe(store, deep, &model, err);
-    if (!code)
-        code = sft_info_json(model.info, path ? path : "-", full, &sink, err);
-    describe_end(&model);
-    return code;
-}
-
-/* (text, what the server says of the file, or None). */
+/* (text, what the server says of the file, or None). A model without a path is called "-", as in
+ * the command for a pipe. */
 static PyObject *info_of_store(pysft_state *state, const pysft_store *store, bool full,
                                bool deep) {
     const char *path = pysft_store_path(store);
-    sft_error err = SFT_ERROR_INIT;
     sft_remote_claim claim;
-    sft_buffer buffer;
-    sft_code code;
+    described model;
     bool known;
-    PYSFT_NO_GIL(code = render_info(store, full, deep, &buffer, &err));
-    PyObject *text = pysft_text_end(state, &buffer, code, &err, path);
+    pysft_job job;
+    (void)pysft_job_begin(&job, NULL);
+    Py_BEGIN_ALLOW_THREADS
+    job.code = describe(store, deep, &model, &job.err);
+    if (!job.code)
+        job.code = sft_info_json(model.info, path ? path : "-", full, &job.out, &job.err);
+    describe_end(&model);
+    known = pysft_store_claim(store, &claim);
+    Py_END_ALLOW_THREADS
+    PyObject *text = pysft_job_text(&job, state, path);
     if (!text) return NULL;
-    PYSFT_NO_GIL(known = pysft_store_claim(store, &claim));
     return Py_BuildValue("(NN)", text, known ? pysft_claim_dict(&claim) : Py_NewRef(Py_None));
 }
 
@@ -135,106 +128,50 @@ static PyObject *fits(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 /* ── check ── */
 
-typedef struct check_ask {
-    pysft_state *state;
-    sft_level level;
-    bool deep;
-    PyObject *progress;
-} check_ask;
-
-static PyObject *check_path(const check_ask *ask, const pysft_path *path) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
-    sft_code code;
-    pysft_job job;
-    if (pysft_job_begin(&job, ask->progress) < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    code = pysft_check(path->text, pysft_remote_files(path->remote), ask->level, ask->deep,
-                       &job.job, &text, &err);
-    Py_END_ALLOW_THREADS
-    (void)pysft_job_end(&job, code);
-    return pysft_text_end(ask->state, &text, code, &err, path->text);
-}
-
-static PyObject *check_object(const check_ask *ask, PyObject *object, const char *name) {
-    sft_source first, again;
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
-    sft_code code;
-    pysft_job job;
-    if (pysft_job_begin(&job, ask->progress) < 0 || pysft_source_of(object, &first) < 0)
-        return NULL;
-    if (pysft_source_of(object, &again) < 0) {
-        sft_source_close(&first);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    code = pysft_check_source(first, again, name, ask->level, ask->deep, &job.job, &text, &err);
-    Py_END_ALLOW_THREADS
-    (void)pysft_job_end(&job, code);
-    return pysft_text_end(ask->state, &text, code, &err, name);
-}
-
 static PyObject *check_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "level", "deep", "progress", NULL };
-    PyObject *target, *level = NULL, *done = NULL;
+    pysft_state *state = pysft_state_of(module);
+    PyObject *target, *text = NULL, *progress = NULL, *done = NULL;
     int deep = 0;
-    pysft_path path = { NULL, NULL, NULL };
-    check_ask ask = { .state = pysft_state_of(module) };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OpO:check_json", words, &target, &level,
-                                     &deep, &ask.progress))
+    sft_level level;
+    pysft_readable what;
+    pysft_job job;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OpO:check_json", words, &target, &text,
+                                     &deep, &progress)
+        || pysft_level_of(text, &level) < 0 || pysft_job_begin(&job, progress) < 0)
         return NULL;
-    ask.deep = deep != 0;
-    if (pysft_level_of(level, &ask.level) < 0) return NULL;
-    if (pysft_is_source(target)) {
-        if (pysft_name_of(target, &path) == 0) done = check_object(&ask, target, path.text);
-    } else if (pysft_model_path_of(ask.state, target, &path) == 0) {
-        done = check_path(&ask, &path);
+    if (pysft_readable_of(state, target, &what) == 0) {
+        PYSFT_NO_GIL(job.code = pysft_check(&what, level, deep != 0, &job));
+        done = pysft_job_text(&job, state, what.path.text);
     }
-    pysft_path_free(&path);
+    pysft_path_free(&what.path);
     return done;
 }
 
 /* ── hash ── */
 
-typedef struct hash_call {
-    const char *path;
-    sft_buffer text;
-    sft_code code; /* of the one result */
-    sft_error *err;
-} hash_call;
-
 /* Called without the GIL. */
 static bool take_hashes(void *ctx, const sft_hash_result *result) {
-    hash_call *call = ctx;
-    sft_sink sink = pysft_text_sink(&call->text);
+    pysft_job *job = ctx;
     if (result->error) {
-        *call->err = *result->error;
-        call->code = result->error->code;
+        job->err = *result->error;
+        job->code = result->error->code;
     } else {
-        call->code = sft_hash_json(result, call->path, NULL, 0, &sink, call->err);
+        job->code = sft_hash_json(result, result->path, NULL, 0, &job->out, &job->err);
     }
     return true;
 }
 
-static PyObject *hash_of_path(pysft_state *state, const pysft_path *path, uint32_t algos,
-                              unsigned threads, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    hash_call call = { .path = path->text, .code = SFT_OK, .err = &err };
+/* No GIL. */
+static void hash_path(const pysft_path *path, uint32_t algos, pysft_job *job) {
     sft_hash_request ask = { path->text, algos };
     sft_hash_options options = SFT_HASH_OPTIONS_INIT;
     sft_open_options open = SFT_OPEN_OPTIONS_INIT;
     open.files = pysft_remote_files(path->remote);
     options.open = &open;
     options.open_other = sft_import_open_set;
-    sft_code code;
-    pysft_job job;
-    if (pysft_job_begin(&job, progress) < 0) return NULL;
-    job.job.threads = threads;
-    PYSFT_NO_GIL(code = sft_hash_paths(&ask, 1, &options, take_hashes, &call, &job.job, &err));
-    if (!code) code = call.code;
-    (void)pysft_job_end(&job, code);
-    return pysft_text_end(state, &call.text, code, &err, path->text);
+    sft_code code = sft_hash_paths(&ask, 1, &options, take_hashes, job, &job->job, &job->err);
+    if (code) job->code = code;
 }
 
 /* Digests of whole files alone, of what is no model. No GIL. */
@@ -284,63 +221,41 @@ static sft_code hash_source(sft_source model, const sft_source *again, sft_hash_
     return code;
 }
 
-/* No GIL. */
-static sft_code render_hashes(sft_source model, const sft_source *again, const char *name,
-                              uint32_t algos, const sft_job *job, sft_buffer *text,
-                              sft_error *err) {
-    sft_hash_result result = { .path = name, .bytes = again->size,
+/* No GIL. Closes the sources. */
+static void hash_object(pysft_readable *what, uint32_t algos, pysft_job *job) {
+    const char *name = what->path.text;
+    sft_hash_result result = { .path = name, .bytes = what->again.size,
                                .hashes = SFT_HASHES_INIT(algos) };
     sft_error broken = SFT_ERROR_INIT;
-    sft_sink sink = pysft_text_sink(text);
-    sft_code code = hash_source(model, again, &result, &broken, job, err);
-    return code ? code : sft_hash_json(&result, name, NULL, 0, &sink, err);
-}
-
-static PyObject *hash_object(pysft_state *state, PyObject *object, uint32_t algos,
-                             PyObject *progress) {
-    sft_source model, again;
-    pysft_path name;
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
-    sft_code code;
-    pysft_job job;
-    if (pysft_job_begin(&job, progress) < 0 || pysft_name_of(object, &name) < 0) return NULL;
-    int opened = pysft_source_of(object, &model);
-    if (opened == 0 && pysft_source_of(object, &again) < 0) {
-        sft_source_close(&model);
-        opened = -1;
-    }
-    PyObject *done = NULL;
-    if (opened == 0) {
-        Py_BEGIN_ALLOW_THREADS
-        code = render_hashes(model, &again, name.text, algos, &job.job, &text, &err);
-        sft_source_close(&again);
-        Py_END_ALLOW_THREADS
-        (void)pysft_job_end(&job, code);
-        done = pysft_text_end(state, &text, code, &err, name.text);
-    }
-    pysft_path_free(&name);
-    return done;
+    job->code = hash_source(what->first, &what->again, &result, &broken, &job->job, &job->err);
+    if (!job->code) job->code = sft_hash_json(&result, name, NULL, 0, &job->out, &job->err);
+    sft_source_close(&what->again);
 }
 
 static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "path", "algos", "threads", "progress", NULL };
     pysft_state *state = pysft_state_of(module);
-    PyObject *target, *progress = NULL, *done;
+    PyObject *target, *progress = NULL, *done = NULL;
     const char *list = "sha256";
     int asked = 0;
     uint32_t algos, threads;
-    sft_error err = SFT_ERROR_INIT;
-    pysft_path path = { NULL, NULL, NULL };
+    pysft_readable what;
+    pysft_job job;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|siO:hash_json", words, &target, &list,
                                      &asked, &progress)
-        || pysft_threads_of(asked, &threads) < 0)
+        || pysft_threads_of(asked, &threads) < 0 || pysft_job_begin(&job, progress) < 0)
         return NULL;
-    if (sft_hash_parse(sft_span_cstr(list), &algos, &err)) return pysft_raise(state, &err, NULL);
-    if (pysft_is_source(target)) return hash_object(state, target, algos, progress);
-    if (pysft_model_path_of(state, target, &path) < 0) return NULL;
-    done = hash_of_path(state, &path, algos, threads, progress);
-    pysft_path_free(&path);
+    if (sft_hash_parse(sft_span_cstr(list), &algos, &job.err))
+        return pysft_raise(state, &job.err, NULL);
+    if (pysft_readable_of(state, target, &what) == 0) {
+        if (!what.is_object) job.job.threads = threads;
+        Py_BEGIN_ALLOW_THREADS
+        if (what.is_object) hash_object(&what, algos, &job);
+        else hash_path(&what.path, algos, &job);
+        Py_END_ALLOW_THREADS
+        done = pysft_job_text(&job, state, what.path.text);
+    }
+    pysft_path_free(&what.path);
     return done;
 }
 
@@ -359,34 +274,22 @@ static int tolerance_of(PyObject *number, const char *what, sft_diff_options *op
     *out = PyFloat_AsDouble(number);
     if (*out == -1.0 && PyErr_Occurred()) return -1;
     if (*out >= 0 && *out - *out == 0) return 0;
-    PyErr_Format(PyExc_ValueError, "expected %s to be a number such as 1e-5, found %R", what,
-                 number);
-    return -1;
-}
-
-/* No GIL. */
-static sft_code render_diff(const diff_call *call, const sft_job *job, sft_buffer *text,
-                            sft_error *err) {
-    sft_sink sink = pysft_text_sink(text);
-    sft_diff *diff = NULL;
-    sft_code code = sft_diff_new(pysft_store_set(call->a), pysft_store_set(call->b),
-                                  &call->options, job, &diff, err);
-    if (!code)
-        code = sft_diff_json(diff, pysft_store_path(call->a), pysft_store_path(call->b), &sink,
-                             err);
-    sft_diff_free(diff);
-    return code;
+    return pysft_refuse(PyExc_ValueError, "expected %s to be a number such as 1e-5, found %R", what,
+                        number);
 }
 
 static PyObject *diff_stores(const diff_call *call, PyObject *progress) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_buffer text;
-    sft_code code;
+    const char *a = pysft_store_path(call->a), *b = pysft_store_path(call->b);
+    sft_diff *diff = NULL;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
-    PYSFT_NO_GIL(code = render_diff(call, &job.job, &text, &err));
-    (void)pysft_job_end(&job, code);
-    return pysft_text_end(call->state, &text, code, &err, pysft_store_path(call->a));
+    Py_BEGIN_ALLOW_THREADS
+    job.code = sft_diff_new(pysft_store_set(call->a), pysft_store_set(call->b), &call->options,
+                            &job.job, &diff, &job.err);
+    if (!job.code) job.code = sft_diff_json(diff, a, b, &job.out, &job.err);
+    sft_diff_free(diff);
+    Py_END_ALLOW_THREADS
+    return pysft_job_text(&job, call->state, a);
 }
 
 static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {

@@ -4,19 +4,19 @@
 
 #include "core.h"
 
-/* Checks a file, or an index and its shards: JSON into *text, which the caller frees in every
- * case. files: as in sft_open_options. Fails only if the path cannot be read. No GIL. */
-sft_code pysft_check(const char *path, const sft_files *files, sft_level level, bool deep,
-                     const sft_job *job, sft_buffer *text, sft_error *err);
+/* What is read as a whole: a path or URL, or a file object, twice. */
+typedef struct pysft_readable {
+    pysft_path path; /* of an object its name, for messages and results: "-" if it has none */
+    bool is_object;
+    sft_source first, again;
+} pysft_readable;
 
-/* The same for a file read from a source; both sources are of it, and closed. */
-sft_code pysft_check_source(sft_source first, sft_source again, const char *name,
-                            sft_level level, bool deep, const sft_job *job, sft_buffer *text,
-                            sft_error *err);
+/* 0, or -1 with an exception; free its path in both cases. */
+int pysft_readable_of(pysft_state *state, PyObject *object, pysft_readable *out);
 
-/* Name of a file object, for messages and results; "-" if it has none. 0, or -1 with an
- * exception. */
-int pysft_name_of(PyObject *object, pysft_path *out);
+/* Checks a file, or an index and its shards: JSON into job->out. Closes both sources. Fails only if
+ * it cannot be read. No GIL. */
+sft_code pysft_check(pysft_readable *what, sft_level level, bool deep, pysft_job *job);
 
 /* As pysft_path_of; for a folder its one index or one file, SFT_IO_NOT_FILE if that is ambiguous
  * (folder.c). */

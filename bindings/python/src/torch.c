@@ -64,8 +64,7 @@ pysft_torch *pysft_torch_get(pysft_state *state) {
     torch = PyMem_Calloc(1, sizeof *torch);
     if (!torch) {
         Py_DECREF(from_dlpack);
-        PyErr_NoMemory();
-        return NULL;
+        return (void *)PyErr_NoMemory();
     }
     torch->from_dlpack = from_dlpack;
     for (int i = 0; i < SFT_DTYPE_COUNT && !knows; i++)
@@ -77,7 +76,7 @@ pysft_torch *pysft_torch_get(pysft_state *state) {
 
 static PyObject *take_over(pysft_torch *torch, const pysft_piece *piece,
                            pysft_dlpack_dtype type) {
-    PyObject *capsule = pysft_dlpack_of(piece, type);
+    PyObject *capsule = pysft_dlpack_of(piece, type, false, false);
     if (!capsule) return NULL;
     PyObject *tensor = PyObject_CallFunctionObjArgs(torch->from_dlpack, capsule, NULL);
     Py_DECREF(capsule);
@@ -117,11 +116,9 @@ static PyObject *first_of_dtype(pysft_state *state, pysft_torch *torch,
 PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece) {
     pysft_torch *torch = pysft_torch_get(state);
     if (!torch) return NULL;
-    if (piece->dtype == SFT_F6_E2M3 || piece->dtype == SFT_F6_E3M2) {
-        PyErr_Format(PyExc_TypeError, "torch has no dtype for %U",
-                     state->dtype_names[piece->dtype]);
-        return NULL;
-    }
+    if (piece->dtype == SFT_F6_E2M3 || piece->dtype == SFT_F6_E3M2)
+        return PyErr_Format(PyExc_TypeError, "torch has no dtype for %U",
+                            state->dtype_names[piece->dtype]);
     if (torch_names[piece->dtype]) {
         int how = atomic_load(&torch->routes[piece->dtype]);
         if (how == route_unknown) return first_of_dtype(state, torch, piece);

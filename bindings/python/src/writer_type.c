@@ -25,12 +25,9 @@ typedef struct writer_object {
 /* ── One call at a time ── */
 
 static bool enter_open(writer_object *self) {
-    if (!pysft_enter(&self->busy, type_name)) return false;
-    if (self->writer) return true;
-    pysft_leave(&self->busy);
-    PyErr_SetString(PyExc_ValueError, "expected an open Writer, found one that is finished or "
-                                      "abandoned");
-    return false;
+    return pysft_enter(&self->busy, type_name)
+           && pysft_stay(&self->busy, self->writer != NULL,
+                         "expected an open Writer, found one that is finished or abandoned");
 }
 
 static PyObject *raise_failure(writer_object *self, const sft_error *err) {
@@ -168,9 +165,8 @@ static int open_writer(writer_object *self, const writer_call *call, bool planne
         code = open_adding(self, call, &err);
     }
     Py_END_ALLOW_THREADS
-    if (!code) return planned ? note_plan(self) : 0;
-    raise_failure(self, &err);
-    return -1;
+    if (code) return pysft_fail(call->state, &err, self->path.text);
+    return planned ? note_plan(self) : 0;
 }
 
 static int find_seeking(writer_object *self, writer_call *call) {
@@ -236,9 +232,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     int status = begin_writer(self, &call, target, tensors, metadata);
     pysft_specs_drop(&call.specs);
     pysft_pairs_free(&call.metadata);
-    if (status == 0) return (PyObject *)self;
-    Py_DECREF(self);
-    return NULL;
+    return pysft_object_made(self, status);
 }
 
 /* ── Writing ── */
@@ -299,20 +293,16 @@ static PyObject *packed_of(PyObject *data, sft_dtype dtype) {
 }
 
 static PyObject *put_bytes(writer_object *self, size_t number, const Py_buffer *view) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
     size_t len = (size_t)view->len;
+    sft_source source = sft_source_memory(view->buf, len);
     pysft_job job;
     if (pysft_job_begin(&job, NULL) < 0) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    if (len < LONG_WRITE) {
-        code = sft_writer_put(self->writer, number, view->buf, len, &err);
-    } else {
-        sft_source source = sft_source_memory(view->buf, len);
-        code = sft_writer_copy(self->writer, number, &source, 0, len, &job.job, &err);
-    }
+    if (len < LONG_WRITE)
+        job.code = sft_writer_put(self->writer, number, view->buf, len, &job.err);
+    else job.code = sft_writer_copy(self->writer, number, &source, 0, len, &job.job, &job.err);
     Py_END_ALLOW_THREADS
-    if (pysft_job_end(&job, code) < 0) return raise_failure(self, &err);
+    if (pysft_job_end(&job) < 0) return raise_failure(self, &job.err);
     Py_RETURN_NONE;
 }
 

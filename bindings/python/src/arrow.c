@@ -230,9 +230,7 @@ static void stream_dealloc(PyObject *object) {
 }
 
 static PyMethodDef stream_methods[] = {
-    { "schema", stream_schema, METH_NOARGS,
-      "schema($self, /)\n--\n\n"
-      "New capsule 'arrow_schema'." },
+    { "schema", stream_schema, METH_NOARGS, "schema($self, /)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 

@@ -256,18 +256,13 @@ static int commit_clear(PyObject *object) {
 }
 
 static PyMethodDef commit_methods[] = {
-    { "add", commit_add, METH_O,
-      "add($self, receipts, /)\n--\n\n"
-      "Add the receipts of one task." },
+    { "add", commit_add, METH_O, "add($self, receipts, /)\n--\n\n" },
     { "prepare", PYSFT_KEYWORDS(commit_prepare),
       "prepare($self, /, progress=None)\n--\n\n"
       "Lock the dataset, check all shards and find duplicates; readers see no change." },
-    { "index", commit_index, METH_NOARGS,
-      "index($self, /)\n--\n\n"
-      "Rows of the index: a capsule with an Arrow stream." },
+    { "index", commit_index, METH_NOARGS, "index($self, /)\n--\n\n" },
     { "publish", PYSFT_KEYWORDS(commit_publish),
-      "publish($self, /, index=None, progress=None)\n--\n\n"
-      "Publish the manifest. Returns warnings about files that could not be cleaned up." },
+      "publish($self, /, index=None, progress=None)\n--\n\n" },
     { "abort", commit_abort, METH_NOARGS,
       "abort($self, /)\n--\n\n"
       "Remove the files of an unpublished job." },

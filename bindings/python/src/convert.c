@@ -242,8 +242,7 @@ PyMethodDef pysft_convert_functions[] = {
     { "convert", PYSFT_KEYWORDS(convert),
       "convert($module, /, path, output, dtype, *, names=None, saturate=False,\n"
       " overrule_scales=False, overwrite=False, sync=True, threads=1, progress=None,\n"
-      " dequantize=False, lossy=False)\n--\n\n"
-      "Convert a model's floating-point tensors to another dtype." },
+      " dequantize=False, lossy=False)\n--\n\n" },
     { "cast", PYSFT_KEYWORDS(cast),
       "cast($module, /, data, source, target, saturate=False)\n--\n\n"
       "Convert elements, packed as in a file; returns a bytearray." },

@@ -119,10 +119,10 @@ PyObject *pysft_object_new(PyTypeObject *type);
 PyObject *pysft_object_made(void *object, int status);
 void pysft_object_free(PyObject *object);
 
-/* Each does one file's part of initialising the module; 0, or -1 with an exception. */
+/* Each does one file's part of initialising the module; -1: with an exception. */
 int pysft_error_add(PyObject *module);
-int pysft_hints_add(PyObject *module); /* words of err.hint and of "hint" in results */
-int pysft_wait_add(PyObject *module);  /* job.c */
+void pysft_hints_add(void); /* words of err.hint and of "hint" in results */
+void pysft_wait_add(void);  /* job.c */
 
 /* What module.c makes when its name is first asked for. Types: */
 extern PyType_Spec pysft_file_spec, pysft_tensor_spec, pysft_memory_spec, pysft_writer_spec;
@@ -298,6 +298,15 @@ int pysft_job_done(pysft_job *job, pysft_state *state, const char *path);
 /* The same for a call that rendered a text, or NULL; the text is freed in every case. */
 PyObject *pysft_job_text(pysft_job *job, pysft_state *state, const char *path);
 
+/* A call into Python from the library, which may be cleaning up after an exception that is set:
+ * that one is kept. */
+typedef struct pysft_callback {
+    PyGILState_STATE gil;
+    PyObject *type, *value, *trace;
+} pysft_callback;
+pysft_callback pysft_callback_begin(void);
+void pysft_callback_end(const pysft_callback *v);
+
 /* Allows one call of an object at a time; RuntimeError names `what`. */
 bool pysft_enter(atomic_flag *busy, const char *what);
 /* Within a call: leaves it with a ValueError of that text unless the object is open. */
@@ -343,12 +352,9 @@ typedef enum pysft_mode {
 } pysft_mode;
 typedef struct pysft_open_options {
     pysft_mode mode;
-    sft_level level;
-    bool legacy, header_only;
-    uint64_t max_header_bytes;
-    const char *beneath; /* as in sft_open_options, or NULL */
+    sft_open_options file; /* without mode and files */
 } pysft_open_options;
-#define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_LEVEL_DEFAULT, false, false, 0, NULL }
+#define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_OPEN_OPTIONS_INIT }
 /* Opens a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_open_options *given);

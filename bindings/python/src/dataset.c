@@ -7,10 +7,6 @@ typedef struct dataset_object {
     PyObject *storage, *warnings;
 } dataset_object;
 
-static PyObject *dataset_raise(dataset_object *self, const sft_error *err) {
-    return pysft_storage_raise(pysft_state_from((PyObject *)self), self->storage, err);
-}
-
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", NULL };
     PyObject *given;
@@ -19,14 +15,14 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Dataset", words, &given)) return NULL;
     dataset_object *self = (dataset_object *)pysft_object_new(type);
     if (!self) return NULL;
+    pysft_state *state = pysft_state_from((PyObject *)self);
     self->storage = Py_NewRef(given);
     self->warnings = PyList_New(0);
-    const sft_storage *storage =
-        self->warnings ? pysft_storage_of(pysft_state_from((PyObject *)self), given) : NULL;
+    const sft_storage *storage = self->warnings ? pysft_storage_of(state, given) : NULL;
     if (storage) {
         PYSFT_NO_GIL(code = sft_dataset_open(storage, NULL, pysft_warn_note, self->warnings,
                                              &self->dataset, &err));
-        if (code) (void)dataset_raise(self, &err);
+        if (code) (void)pysft_storage_raise(state, given, &err);
     }
     return pysft_object_made(self, self->dataset ? 0 : -1);
 }
@@ -76,7 +72,7 @@ static PyObject *dataset_check_shard(PyObject *object, PyObject *number) {
     code = sft_dataset_shard_open(self->dataset, i, NULL, &file, &err);
     sft_close(file);
     Py_END_ALLOW_THREADS
-    if (code) return dataset_raise(self, &err);
+    if (code) return pysft_storage_raise(pysft_state_from(object), self->storage, &err);
     Py_RETURN_NONE;
 }
 
@@ -143,12 +139,8 @@ static void dataset_dealloc(PyObject *object) {
 }
 
 static PyMethodDef dataset_methods[] = {
-    { "shards", dataset_shards, METH_NOARGS,
-      "shards($self, /)\n--\n\n"
-      "Facts of all shards, in the order of samples." },
-    { "check_shard", dataset_check_shard, METH_O,
-      "check_shard($self, number, /)\n--\n\n"
-      "Raise unless the shard matches the manifest." },
+    { "shards", dataset_shards, METH_NOARGS, "shards($self, /)\n--\n\n" },
+    { "check_shard", dataset_check_shard, METH_O, "check_shard($self, number, /)\n--\n\n" },
     { "info_json", dataset_info, METH_VARARGS,
       "info_json($self, path, /)\n--\n\n"
       "What `dataset info --json` prints." },
@@ -268,18 +260,15 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
 
 PyMethodDef pysft_dataset_functions[] = {
     { "dataset_verify", PYSFT_KEYWORDS(dataset_verify),
-      "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n"
-      "What `dataset verify --json` prints." },
+      "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n" },
     { "dataset_gc", PYSFT_KEYWORDS(dataset_gc),
-      "dataset_gc($module, /, storage, path, grace=86400, delete=False)\n--\n\n"
-      "What `dataset gc --json` prints." },
+      "dataset_gc($module, /, storage, path, grace=86400, delete=False)\n--\n\n" },
     { "dataset_renew", dataset_renew, METH_VARARGS,
       "dataset_renew($module, storage, job, /)\n--\n\n"
       "Says that a job is still under way." },
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
-      " progress=None, dry_run=False, manifest=None)\n--\n\n"
-      "What `dataset compact --json` prints." },
+      " progress=None, dry_run=False, manifest=None)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 

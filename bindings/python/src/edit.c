@@ -203,10 +203,7 @@ PyMethodDef pysft_edit_functions[] = {
     { "edit", PYSFT_KEYWORDS(edit),
       "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
       " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
-      " dry_run=False, progress=None, put=())\n--\n\n"
-      "Change metadata, tensor names and the elements of tensors." },
-    { "recover", PYSFT_KEYWORDS(recover),
-      "recover($module, /, path)\n--\n\n"
-      "Recover a file from an interrupted edit." },
+      " dry_run=False, progress=None, put=())\n--\n\n" },
+    { "recover", PYSFT_KEYWORDS(recover), "recover($module, /, path)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

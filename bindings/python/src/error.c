@@ -125,19 +125,14 @@ static PyObject *class_of(pysft_state *state, const sft_error *err, int number) 
 
 /* "path: byte 12: tensor 'x': expected …, found …" */
 static PyObject *full_text(const sft_error *err, PyObject *path, PyObject *tensor) {
-    PyObject *text = pysft_text(sft_span_cstr(err->message)), *more;
-    if (text && tensor != Py_None) {
-        more = PyUnicode_FromFormat("tensor %R: %U", tensor, text);
-        pysft_replace(&text, more);
-    }
-    if (text && err->offset != SFT_NO_OFFSET) {
-        more = PyUnicode_FromFormat("byte %llu: %U", (unsigned long long)err->offset, text);
-        pysft_replace(&text, more);
-    }
-    if (text && path != Py_None && PyUnicode_GetLength(path) > 0) {
-        more = PyUnicode_FromFormat("%U: %U", path, text);
-        pysft_replace(&text, more);
-    }
+    PyObject *text = pysft_text(sft_span_cstr(err->message));
+    unsigned long long offset = err->offset;
+    if (text && tensor != Py_None)
+        pysft_replace(&text, PyUnicode_FromFormat("tensor %R: %U", tensor, text));
+    if (text && err->offset != SFT_NO_OFFSET)
+        pysft_replace(&text, PyUnicode_FromFormat("byte %llu: %U", offset, text));
+    if (text && path != Py_None && PyUnicode_GetLength(path) > 0)
+        pysft_replace(&text, PyUnicode_FromFormat("%U: %U", path, text));
     return text;
 }
 
@@ -150,19 +145,17 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
 
 static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
                       int number) {
-    const sft_code_info *row = sft_code_describe(err->code);
-    PyObject *offset = err->offset == SFT_NO_OFFSET ? Py_NewRef(Py_None)
-                                                    : PyLong_FromUnsignedLongLong(err->offset);
-    if (set_field(exc, "offset", offset) < 0) return -1;
-    if (set_field(exc, "code", PyUnicode_FromString(row->name)) < 0) return -1;
-    if (set_field(exc, "tensor", Py_NewRef(tensor)) < 0) return -1;
-    if (set_field(exc, "path", Py_NewRef(path)) < 0) return -1;
-    PyObject *value = number ? PyLong_FromLong(number) : Py_NewRef(Py_None);
-    if (set_field(exc, "errno", value) < 0) return -1;
     const char *hint = sft_hint_text(err->hint);
-    if (!hint) return set_field(exc, "hint", Py_NewRef(Py_None));
-    if (set_field(exc, "hint", PyUnicode_FromString(hint)) < 0) return -1;
-    if (strstr(err->message, hint)) return 0;
+    bool placed = err->offset != SFT_NO_OFFSET;
+    if (set_field(exc, "offset", placed ? PyLong_FromUnsignedLongLong(err->offset)
+                                        : Py_NewRef(Py_None)) < 0
+        || set_field(exc, "code", PyUnicode_FromString(sft_code_describe(err->code)->name)) < 0
+        || set_field(exc, "tensor", Py_NewRef(tensor)) < 0
+        || set_field(exc, "path", Py_NewRef(path)) < 0
+        || set_field(exc, "errno", number ? PyLong_FromLong(number) : Py_NewRef(Py_None)) < 0
+        || set_field(exc, "hint", hint ? PyUnicode_FromString(hint) : Py_NewRef(Py_None)) < 0)
+        return -1;
+    if (!hint || strstr(err->message, hint)) return 0;
     /* A note, which tracebacks show below the message. */
     PyObject *done = PyObject_CallMethod(exc, "add_note", "s", hint);
     Py_XDECREF(done);

@@ -103,8 +103,6 @@ static const char *hint_words(sft_hint hint) {
     return NULL;
 }
 
-int pysft_hints_add(PyObject *module) {
-    (void)module;
+void pysft_hints_add(void) {
     sft_on_hint(hint_words);
-    return 0;
 }

@@ -186,15 +186,12 @@ PyMethodDef pysft_import_functions[] = {
     { "open_import", PYSFT_KEYWORDS(core_open_import),
       "open_import($module, /, path, *, root=None, all=False, skip=False, shared='alias',\n"
       "            quantised='refuse', sparse='refuse', dequantised='F16', as_=None,\n"
-      "            strip_prefix=None, separator=None, max_output=None, scalars=False)\n--\n\n"
-      "(File, capsule, report as JSON) of a model in another format." },
-    { "recognise", core_recognise, METH_O,
-      "recognise($module, path, /)\n--\n\nName of the format, or None." },
+      "            strip_prefix=None, separator=None, max_output=None, scalars=False)\n--\n\n" },
+    { "recognise", core_recognise, METH_O, "recognise($module, path, /)\n--\n\n" },
     { "import_save", PYSFT_KEYWORDS(core_import_save),
       "import_save($module, /, capsule, output, *, overwrite=False, sync=True,\n"
-      "            progress=None)\n--\n\nWrite what was opened as one safetensors file." },
+      "            progress=None)\n--\n\n" },
     { "import_verify", PYSFT_KEYWORDS(core_import_verify),
-      "import_verify($module, /, capsule, *, progress=None)\n--\n\n"
-      "Compare the records with their checksums." },
+      "import_verify($module, /, capsule, *, progress=None)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

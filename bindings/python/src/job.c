@@ -47,10 +47,8 @@ static bool keep_waiting(void *Py_UNUSED(ctx)) {
     return rc == 0;
 }
 
-int pysft_wait_add(PyObject *module) {
-    (void)module;
+void pysft_wait_add(void) {
     sft_on_wait(keep_waiting, NULL);
-    return 0;
 }
 
 int pysft_job_begin(pysft_job *job, PyObject *progress) {
@@ -84,6 +82,19 @@ PyObject *pysft_job_text(pysft_job *job, pysft_state *state, const char *path) {
     PyObject *text = status < 0 ? NULL : pysft_text((sft_span){ job->text.data, job->text.len });
     sft_buffer_free(&job->text);
     return text;
+}
+
+/* ── Calls into Python ── */
+
+pysft_callback pysft_callback_begin(void) {
+    pysft_callback v = { .gil = PyGILState_Ensure() };
+    PyErr_Fetch(&v.type, &v.value, &v.trace);
+    return v;
+}
+
+void pysft_callback_end(const pysft_callback *v) {
+    PyErr_Restore(v->type, v->value, v->trace);
+    PyGILState_Release(v->gil);
 }
 
 /* ── One call at a time ── */

@@ -185,17 +185,6 @@ int pysft_store_visit(const pysft_store *store, visitproc visit, void *arg) {
 
 /* ── Opening ─────────────────────────────────────────────────────────────── */
 
-static sft_open_options file_options(const pysft_open_options *given, sft_mode mode) {
-    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
-    options.mode = mode;
-    options.level = given->level;
-    options.legacy = given->legacy;
-    options.header_only = given->header_only;
-    options.max_header_bytes = given->max_header_bytes;
-    options.beneath = given->beneath;
-    return options;
-}
-
 /* Records which shards' memory can be shared: not a file's whose end was not checked. */
 static int fill_shards(opened_set *opened, bool share, bool writable) {
     opened->shard_count = sft_set_shard_count(opened->set);
@@ -266,8 +255,9 @@ static int refuse_mode(const char *expected, const char *found) {
 static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
                      const pysft_open_options *given) {
     static const sft_mode modes[] = { SFT_MAP_COW, SFT_MAP, SFT_MAP_COW, SFT_READ };
-    sft_open_options options = file_options(given, modes[given->mode]);
+    sft_open_options options = given->file;
     pysft_path path;
+    options.mode = modes[given->mode];
     if (given->mode == PYSFT_AUTO && pysft_host_commits_maps) options.mode = SFT_READ;
     if (pysft_input_of(state, source, &path) < 0) return -1;
     int rc = 0;
@@ -288,8 +278,7 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_file *file = NULL;
-    sft_mode mode = SFT_READ;
-    sft_open_options options = file_options(given, mode);
+    sft_open_options options = given->file;
     if (given->mode == PYSFT_COW)
         return refuse_mode("'auto', 'map' or 'read' for memory", "cow");
     if (PyObject_GetBuffer(source, &opened->view, PyBUF_SIMPLE) < 0) {
@@ -297,6 +286,7 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
         return -1;
     }
     opened->owner = opened->view.obj;
+    options.mode = SFT_READ;
     size_t len = (size_t)opened->view.len;
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_memory(opened->view.buf, len, &options, &file, &err);
@@ -329,12 +319,13 @@ static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
     sft_code code;
     sft_file *file = NULL;
     sft_source source;
-    sft_open_options options = file_options(given, SFT_READ);
+    sft_open_options options = given->file;
     if (given->mode == PYSFT_COW || given->mode == PYSFT_MAP)
         return refuse_mode("'auto' or 'read' for an object that is read",
                            given->mode == PYSFT_COW ? "cow" : "map");
     if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
     PyObject *held = pysft_source_object(&source);
+    options.mode = SFT_READ;
     Py_BEGIN_ALLOW_THREADS
     code = sft_open_source(source, &options, &file, &err);
     if (!code) code = sft_set_from_file(file, NULL, &opened->set, &err);
@@ -355,11 +346,10 @@ static pysft_store *opened_new(void) {
 
 /* The store, or after a failure (-1) NULL with the exception that is set. */
 static pysft_store *opened_end(pysft_store *store, int rc) {
-    PyObject *type, *value, *trace;
     if (rc == 0) return store;
-    PyErr_Fetch(&type, &value, &trace);
+    pysft_callback v = pysft_callback_begin();
     pysft_store_drop(store);
-    PyErr_Restore(type, value, trace);
+    pysft_callback_end(&v);
     return NULL;
 }
 

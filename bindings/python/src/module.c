@@ -151,10 +151,10 @@ static int core_exec(PyObject *module) {
         state->dtype_names[i] = PyUnicode_InternFromString(sft_dtype_describe((sft_dtype)i)->name);
         if (!state->dtype_names[i]) return -1;
     }
-    if (PyModule_AddStringConstant(module, "__version__", sft_version()) < 0
-        || pysft_error_add(module) < 0 || pysft_hints_add(module) < 0)
-        return -1;
-    return pysft_wait_add(module);
+    pysft_hints_add();
+    pysft_wait_add();
+    if (PyModule_AddStringConstant(module, "__version__", sft_version()) < 0) return -1;
+    return pysft_error_add(module);
 }
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {

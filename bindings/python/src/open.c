@@ -46,13 +46,13 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
                                      &level_text, &legacy, &header_only, &limit, &beneath))
         return NULL;
     if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
-    if (pysft_level_of(level_text, &options.level) < 0) return NULL;
-    if (limit != Py_None && pysft_uint_of(limit, &options.max_header_bytes) < 0) return NULL;
+    if (pysft_level_of(level_text, &options.file.level) < 0) return NULL;
+    if (limit != Py_None && pysft_uint_of(limit, &options.file.max_header_bytes) < 0) return NULL;
     options.mode = (pysft_mode)mode;
-    options.legacy = legacy;
-    options.header_only = header_only;
+    options.file.legacy = legacy;
+    options.file.header_only = header_only;
     if (beneath != Py_None && pysft_path_of(beneath, &folder) < 0) return NULL;
-    options.beneath = folder.text;
+    options.file.beneath = folder.text;
     pysft_state *state = pysft_state_of(module);
     pysft_store *store = pysft_store_open(state, source, &options);
     pysft_path_free(&folder);

@@ -59,9 +59,7 @@ static PyObject *options_indexed(PyObject *object, void *Py_UNUSED(unused)) {
 }
 
 static PyMethodDef options_methods[] = {
-    { "check", options_check, METH_O,
-      "check($self, schema, /)\n--\n\n"
-      "Check an Arrow schema against these options; returns the columns as JSON." },
+    { "check", options_check, METH_O, "check($self, schema, /)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 

@@ -7,6 +7,7 @@ typedef struct {
     PyObject_HEAD
     sft_read_plan *plan;
     PyObject *parts;     /* tuple, whose Tensors keep the files open */
+    uint64_t wanted, total, slot_bytes;
     const char *path;    /* of the first one, for messages; or NULL */
 } PlanObject;
 
@@ -78,7 +79,11 @@ static int plan_make(pysft_state *state, PlanObject *self, const plan_rows *rows
     sft_code code;
     PYSFT_NO_GIL(code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->block_count,
                                           options, &self->plan, &err));
-    return code ? pysft_fail(state, &err, self->path) : 0;
+    if (code) return pysft_fail(state, &err, self->path);
+    self->wanted = sft_read_plan_wanted(self->plan);
+    self->total = sft_read_plan_total(self->plan);
+    self->slot_bytes = sft_read_plan_slot_bytes(self->plan);
+    return 0;
 }
 
 static int plan_fill(PlanObject *self, PyObject *parts, PyObject *blocks,
@@ -130,18 +135,6 @@ static void plan_dealloc(PyObject *object) {
     pysft_object_free(object);
 }
 
-static PyObject *plan_wanted(PyObject *object, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLongLong(sft_read_plan_wanted(((PlanObject *)object)->plan));
-}
-
-static PyObject *plan_total(PyObject *object, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLongLong(sft_read_plan_total(((PlanObject *)object)->plan));
-}
-
-static PyObject *plan_slot_bytes(PyObject *object, void *Py_UNUSED(closure)) {
-    return PyLong_FromSize_t(sft_read_plan_slot_bytes(((PlanObject *)object)->plan));
-}
-
 static PyObject *plan_run(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "threads", "progress", NULL };
     PlanObject *self = (PlanObject *)object;
@@ -179,31 +172,27 @@ static PyObject *plan_reader(PyObject *object, PyObject *args, PyObject *kwargs)
     return pysft_raise(state, &err, self->path);
 }
 
-static PyGetSetDef plan_getset[] = {
-    { "wanted", plan_wanted, NULL, "Bytes of all parts.", NULL },
-    { "total", plan_total, NULL, "Bytes that are read for them at most.", NULL },
-    { "slot_bytes", plan_slot_bytes, NULL, "Size of a slot.", NULL },
-    { NULL, NULL, NULL, NULL, NULL },
+static PyMemberDef plan_members[] = {
+    { "wanted", T_ULONGLONG, offsetof(PlanObject, wanted), READONLY, "Bytes of all parts." },
+    { "total", T_ULONGLONG, offsetof(PlanObject, total), READONLY,
+      "Bytes that are read for them at most." },
+    { "slot_bytes", T_ULONGLONG, offsetof(PlanObject, slot_bytes), READONLY, "Size of a slot." },
+    { NULL, 0, 0, 0, NULL },
 };
 
 static PyMethodDef plan_methods[] = {
-    { "run", PYSFT_KEYWORDS(plan_run),
-      "run($self, /, *, threads=0, progress=None)\n--\n\n"
-      "Read everything into blocks that all have an address." },
-    { "reader", PYSFT_KEYWORDS(plan_reader),
-      "reader($self, /, *, threads=0)\n--\n\nA Reader of the plan." },
+    { "run", PYSFT_KEYWORDS(plan_run), "run($self, /, *, threads=0, progress=None)\n--\n\n" },
+    { "reader", PYSFT_KEYWORDS(plan_reader), "reader($self, /, *, threads=0)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot plan_slots[] = {
     { Py_tp_doc, "ReadPlan(parts, blocks, *, slot_bytes=0, direct='auto')\n--\n\n"
-      "What to read, and where to. parts: (Tensor, block, byte of the block); blocks: (address,\n"
-      "bytes), with the address 0 for those that are filled from slots. The caller keeps the\n"
-      "memory alive." },
+      "What to read, and where to." },
     { Py_tp_new, plan_new },
     { Py_tp_dealloc, plan_dealloc },
     { Py_tp_traverse, plan_traverse },
-    { Py_tp_getset, plan_getset },
+    { Py_tp_members, plan_members },
     { Py_tp_methods, plan_methods },
     { 0, NULL },
 };
@@ -334,19 +323,11 @@ static PyObject *reader_close(PyObject *object, PyObject *Py_UNUSED(none)) {
 }
 
 static PyMethodDef reader_methods[] = {
-    { "add", reader_add, METH_O,
-      "add($self, address, /)\n--\n\n"
-      "Add a slot, of slot_bytes bytes at a multiple of 4096; they are numbered from 0." },
-    { "starved", reader_starved, METH_NOARGS,
-      "starved($self, /)\n--\n\nWhether another slot would be used at once." },
-    { "next", PYSFT_KEYWORDS(reader_next),
-      "next($self, /, milliseconds=-1)\n--\n\n"
-      "A filled slot and its copies, each (block, byte of it, byte of the slot, length); (None,\n"
-      "[]) at the end; None if there is none in that time, or all are with the caller." },
-    { "give_back", reader_give_back, METH_O,
-      "give_back($self, slot, /)\n--\n\nGive back a slot that next() returned." },
-    { "close", reader_close, METH_NOARGS,
-      "close($self, /)\n--\n\nStop the threads; no slot is touched afterwards." },
+    { "add", reader_add, METH_O, "add($self, address, /)\n--\n\n" },
+    { "starved", reader_starved, METH_NOARGS, "starved($self, /)\n--\n\n" },
+    { "next", PYSFT_KEYWORDS(reader_next), "next($self, /, milliseconds=-1)\n--\n\n" },
+    { "give_back", reader_give_back, METH_O, "give_back($self, slot, /)\n--\n\n" },
+    { "close", reader_close, METH_NOARGS, "close($self, /)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 
@@ -367,9 +348,7 @@ static PyObject *is_local(PyObject *module, PyObject *tensor) {
 }
 
 PyMethodDef pysft_reader_functions[] = {
-    { "is_local", is_local, METH_O,
-      "is_local($module, tensor, /)\n--\n\n"
-      "Whether a Tensor is of a file of this machine, so that a Reader may read it." },
+    { "is_local", is_local, METH_O, "is_local($module, tensor, /)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 

@@ -62,17 +62,14 @@ static PyObject *exchange_dict(const sft_exchange *e) {
 /* Called without the GIL. What the function raises is told to sys.unraisablehook: nobody waits
  * for this thread. */
 static void tell_exchange(void *ctx, const sft_exchange *exchange) {
-    PyObject *type, *value, *trace;
     if (!Py_IsInitialized()) return;
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyErr_Fetch(&type, &value, &trace);
+    pysft_callback v = pysft_callback_begin();
     PyObject *dict = exchange_dict(exchange), *answer = NULL;
     if (dict) answer = PyObject_CallFunctionObjArgs(ctx, dict, NULL);
     if (!answer) PyErr_WriteUnraisable(ctx);
     Py_XDECREF(dict);
     Py_XDECREF(answer);
-    PyErr_Restore(type, value, trace);
-    PyGILState_Release(gil);
+    pysft_callback_end(&v);
 }
 
 /* ── The life of one ── */
@@ -132,12 +129,9 @@ pysft_remote *pysft_remote_hold(pysft_remote *self) {
 void pysft_remote_run(const pysft_remote *self, void (*function)(void *), void *ctx) {
     if (!Py_IsInitialized() || self->process != pysft_host_process()) return;
     /* Its threads may want the GIL before they end, and whoever is here may have it. */
-    PyGILState_STATE gil = PyGILState_Ensure();
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    pysft_callback v = pysft_callback_begin();
     PYSFT_NO_GIL(function(ctx));
-    PyErr_Restore(type, value, trace);
-    PyGILState_Release(gil);
+    pysft_callback_end(&v);
 }
 
 void pysft_remote_drop(pysft_remote *self) {

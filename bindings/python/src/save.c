@@ -151,10 +151,8 @@ static PyObject *save_bytes(PyObject *module, PyObject *args, PyObject *kwargs) 
 PyMethodDef pysft_save_functions[] = {
     { "save_file", PYSFT_KEYWORDS(save_file),
       "save_file($module, /, path, specs, metadata=None, *, sync=True, align=8,\n"
-      " keep_order=False, spare=0, overwrite=True, link='replace', progress=None)\n--\n\n"
-      "Write tensors to a file, atomically, or to an object with write(bytes)." },
+      " keep_order=False, spare=0, overwrite=True, link='replace', progress=None)\n--\n\n" },
     { "save_bytes", PYSFT_KEYWORDS(save_bytes),
-      "save_bytes($module, /, specs, metadata=None, *, align=8, keep_order=False)\n--\n\n"
-      "Write tensors to a bytes object." },
+      "save_bytes($module, /, specs, metadata=None, *, align=8, keep_order=False)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

@@ -127,12 +127,8 @@ static int shard_clear(PyObject *object) {
 }
 
 static PyMethodDef shard_methods[] = {
-    { "append", PYSFT_KEYWORDS(shard_append),
-      "append($self, /, batch, progress=None)\n--\n\n"
-      "Append a batch of rows." },
-    { "close", PYSFT_KEYWORDS(shard_close),
-      "close($self, /, progress=None)\n--\n\n"
-      "Write the remaining rows; returns receipts as JSON." },
+    { "append", PYSFT_KEYWORDS(shard_append), "append($self, /, batch, progress=None)\n--\n\n" },
+    { "close", PYSFT_KEYWORDS(shard_close), "close($self, /, progress=None)\n--\n\n" },
     { "abandon", shard_abandon, METH_NOARGS,
       "abandon($self, /)\n--\n\n"
       "Remove the shards written so far." },

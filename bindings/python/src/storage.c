@@ -17,24 +17,6 @@ typedef struct storage_object {
 
 /* ── Callbacks into Python ── */
 
-/* A call into Python from the library, which may be cleaning up after an exception that is set:
- * that one is kept. */
-typedef struct callback {
-    PyGILState_STATE gil;
-    PyObject *type, *value, *trace;
-} callback;
-
-static callback callback_begin(void) {
-    callback v = { .gil = PyGILState_Ensure() };
-    PyErr_Fetch(&v.type, &v.value, &v.trace);
-    return v;
-}
-
-static void callback_end(const callback *v) {
-    PyErr_Restore(v->type, v->value, v->trace);
-    PyGILState_Release(v->gil);
-}
-
 /* Fills err with the exception's text, by which pysft_storage_raise finds the exception again. */
 static sft_code note_exception(storage_object *self, PyObject *exception, sft_code code,
                                sft_error *err) {
@@ -99,12 +81,12 @@ const sft_storage *pysft_storage_of(pysft_state *state, PyObject *object) {
 }
 
 void pysft_warn_note(void *ctx, const sft_error *what) {
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *text = pysft_text(sft_span_cstr(what->message));
     if (text) (void)PyList_Append(ctx, text);
     Py_XDECREF(text);
     PyErr_Clear();
-    callback_end(&v);
+    pysft_callback_end(&v);
 }
 
 /* ── Writing ── */
@@ -124,11 +106,11 @@ static object_piece *piece_new(storage_object *storage, PyObject *object) {
 }
 
 static void piece_free(object_piece *piece) {
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     Py_DECREF((PyObject *)piece->storage);
     Py_DECREF(piece->object);
     PyMem_Free(piece);
-    callback_end(&v);
+    pysft_callback_end(&v);
 }
 
 /* Calls a method of the target. NULL with an exception; the target may be NULL after the garbage
@@ -159,13 +141,13 @@ static PyObject *ask_target(storage_object *self, const char *method, const char
 static sft_code tell(storage_object *self, PyObject *target, sft_code usual, sft_error *err,
                      const char *method, const char *format, ...) {
     va_list values;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     va_start(values, format);
     PyObject *answer = ask_by(target, method, format, values);
     va_end(values);
     sft_code code = answer ? SFT_OK : failed(self, usual, err);
     Py_XDECREF(answer);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
@@ -198,14 +180,14 @@ static sft_code object_create(void *ctx, const char *name, bool replace, sft_sin
                               sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *object = ask_target(self, "create", "(sO)", name, replace ? Py_True : Py_False);
     object_piece *piece = object ? piece_new(self, object) : NULL;
     if (piece)
         *out = (sft_sink){ piece, &piece_sink_vtable, false };
     else code = failed(self, SFT_IO_WRITE, err);
     Py_XDECREF(object);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
@@ -214,18 +196,18 @@ static sft_code object_create(void *ctx, const char *name, bool replace, sft_sin
 static sft_code piece_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                            sft_error *err) {
     object_piece *piece = ctx;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     sft_code code = sft_source_read(&piece->source, offset, into, len, got, err);
     if (PyErr_Occurred()) code = failed(piece->storage, SFT_IO_READ, err);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
 static void piece_close(void *ctx) {
     object_piece *piece = ctx;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     sft_source_close(&piece->source);
-    callback_end(&v);
+    pysft_callback_end(&v);
     piece_free(piece);
 }
 
@@ -240,7 +222,7 @@ static const sft_source_vtable piece_source_vtable = {
 static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *object = ask_target(self, "open", "(s)", name);
     object_piece *piece = object ? piece_new(self, object) : NULL;
     if (piece && pysft_source_of(object, &piece->source) == 0) {
@@ -250,7 +232,7 @@ static sft_code object_open(void *ctx, const char *name, sft_source *out, sft_er
         if (piece) piece_free(piece);
     }
     Py_XDECREF(object);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
@@ -277,7 +259,7 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
                             sft_error *err) {
     storage_object *self = ctx;
     sft_code code = SFT_OK;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *rows = ask_target(self, "list", "(s)", folder);
     PyObject *all = rows ? PySequence_List(rows) : NULL;
     int status = all ? 0 : -1;
@@ -289,7 +271,7 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
         if (code == SFT_NOT_FOUND) code = SFT_OK;
     }
     Py_XDECREF(rows);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
@@ -325,11 +307,11 @@ static int fetched(PyObject *answer, uint64_t most, sft_buffer *bytes, char *tag
 static sft_code object_fetch(void *ctx, const char *name, uint64_t most, sft_buffer *bytes,
                              char tag[SFT_STORED_TAG], sft_error *err) {
     sft_code code = SFT_OK;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *answer = ask_target(ctx, "fetch", "(s)", name);
     if (!answer || fetched(answer, most, bytes, tag) < 0) code = failed(ctx, SFT_IO_READ, err);
     Py_XDECREF(answer);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
@@ -337,7 +319,7 @@ static sft_code object_fetch(void *ctx, const char *name, uint64_t most, sft_buf
 static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_span bytes,
                               sft_error *err) {
     sft_code code = SFT_OK;
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *answer = ask_target(ctx, "put_if", "(sy#z)", name, bytes.data,
                                   (Py_ssize_t)bytes.len, *tag ? tag : NULL);
     int put = answer ? PyObject_IsTrue(answer) : -1;
@@ -346,7 +328,7 @@ static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_
         code = sft_error_set(err, SFT_DATASET_CHANGED, 0,
                              "expected the dataset as it was read, found another commit");
     Py_XDECREF(answer);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 
@@ -364,13 +346,13 @@ static sft_code object_remove(void *ctx, const char *name, bool folder, sft_erro
 
 /* TimeoutError means that another process holds the lock. */
 static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
-    callback v = callback_begin();
+    pysft_callback v = pysft_callback_begin();
     PyObject *answer = ask_target(ctx, "lock", "(d)", (double)wait_ms / 1000);
     bool busy = !answer && PyErr_ExceptionMatches(PyExc_TimeoutError);
     sft_code code = SFT_OK;
     Py_XDECREF(answer);
     if (!answer) code = failed(ctx, busy ? SFT_DATASET_BUSY : SFT_IO_OPEN, err);
-    callback_end(&v);
+    pysft_callback_end(&v);
     return code;
 }
 

@@ -318,24 +318,14 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     { #name, PYSFT_KEYWORDS(name), text }
 
 PyMethodDef pysft_tools_functions[] = {
-    FUNCTION(info_json,
-             "info_json($module, /, source, full=True, deep=False)\n--\n\n"
-             "Describe a model; returns JSON and what a server says of the file, or None."),
-    FUNCTION(fits,
-             "fits($module, /, a, b)\n--\n\n"
-             "Whether two models are used together; returns the verdict and its reason."),
+    FUNCTION(info_json, "info_json($module, /, source, full=True, deep=False)\n--\n\n"),
+    FUNCTION(fits, "fits($module, /, a, b)\n--\n\n"),
     FUNCTION(check_json,
-             "check_json($module, /, path, level='default', deep=False, progress=None)\n"
-             "--\n\n"
-             "Check whether a file, or an object with read and seek, is a valid model;\n"
-             "returns JSON."),
+             "check_json($module, /, path, level='default', deep=False, progress=None)\n--\n\n"),
     FUNCTION(hash_json,
-             "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n"
-             "--\n\n"
-             "Digests of a file or model, or of an object with read and seek; returns JSON."),
+             "hash_json($module, /, path, algos='sha256', threads=0, progress=None)\n--\n\n"),
     FUNCTION(diff_json,
              "diff_json($module, /, a, b, atol=None, rtol=None, header=False,\n"
-             " metadata=True, progress=None)\n--\n\n"
-             "Compare two models; returns JSON."),
+             " metadata=True, progress=None)\n--\n\n"),
     { NULL, NULL, 0, NULL },
 };

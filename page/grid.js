@@ -21,7 +21,7 @@ export function makeGrid(catalog, actions, open, head) {
         list = el('ul.grid', { role: 'list', label: 'Models' }, probe),
             hover = makeBar(actions, catalog.rows), focused = makeBar(actions, catalog.rows);
     let order = new Uint32Array();
-    /** Of each model, its place in the order. */
+    /** The place of each model in the order. */
     const place = new Int32Array(catalog.count).fill(-1);
     /** Items of the models that are shown. @type {Map<number, HTMLElement>} */
     const live = new Map();

@@ -6,7 +6,7 @@ import { pairList } from './training.js';
 import { numberText, shapeText, total } from './tensors.js';
 import { compare, nodeName, partEnds } from './tree.js';
 
-/** Of any number of values, which arguments of a call are not. @param {number[]} values */
+/** The least of any number of values, which arguments of a call are not. @param {number[]} values */
 const least = (values) => values.reduce((a, b) => a < b ? a : b, Infinity);
 /** @param {number[]} values */
 const greatest = (values) => values.reduce((a, b) => a > b ? a : b, -Infinity);

@@ -11,7 +11,7 @@ import { el } from './dom.js';
  * @property {string[]} colours of dtypes
  */
 
-/* Of dtypes in their order, dark enough for white text in both themes; then the last one. */
+/* Colours of dtypes in their order, dark enough for white text in both themes; then the last one. */
 const COLOURS = ['#8457c2', '#3c6fc4', '#14807a', '#b8611a', '#bd4468', '#8c7411', '#4a8032', '#66707f'];
 
 /** @param {string} colour */

@@ -48,7 +48,7 @@ export class TreeNode {
 
 /* Parts of a name; what follows stays one part. */
 const DEPTH = 24;
-/* Of a tree; names are not divided any more then. */
+/* Most groups of a tree; names are not divided any more then. */
 const GROUPS = 3e5;
 const KOHYA = /(?<=^(?:(?:lora|oft|boft)_[a-z]+\d*|lycoris))_|_(?=\d+(?:_|$))|(?<=_\d+)_/g;
 

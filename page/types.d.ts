@@ -63,7 +63,7 @@ interface Rows {
     flags: number[];
     preview: (Picture | 0)[];
     picture_count: number[];
-    /** Of broken models, the sentence. Keys are row numbers. */
+    /** The sentence of each broken model. Keys are row numbers. */
     error: Record<string, string>;
     /** Likewise what a card says of them: the name of an icon, and two words ("cut short"). */
     fault: Record<string, Entry>;

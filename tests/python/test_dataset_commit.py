@@ -13,7 +13,7 @@ import pytest
 
 from libsafetensors import SafetensorError, _core, dataset
 from libsafetensors.dataset._job import Job
-from libsafetensors.dataset._storage import place_of
+from libsafetensors.dataset._storage import Place
 
 pa = pytest.importorskip("pyarrow")
 
@@ -89,7 +89,7 @@ def test_rows_that_disagree_are_told_at_the_first_batch(tmp_path, mode, old, new
     with pytest.raises(ValueError, match="as in the dataset") as caught:
         dataset.write(batches(), tmp_path / "d", mode="append", **more)
     assert caught.value.code == "dataset_disagrees" and len(taken) <= 2
-    task = Job(more, place_of(tmp_path / "d"), None, "append", False)
+    task = Job(more, Place(tmp_path / "d"), None, "append", False)
     taken.clear()
     with pytest.raises(ValueError, match="as in the dataset"):
         task.write((table.to_batches()[0] for table in batches()), 3)

@@ -45,7 +45,7 @@ def test_an_index_that_repeats_a_row(tmp_path):
     """Of few bytes and any number of equal rows."""
     import pyarrow.parquet as pq
     from libsafetensors.dataset._index import find_index
-    from libsafetensors.dataset._storage import place_of
+    from libsafetensors.dataset._storage import Place
     rows = pa.table({"k": ["a", "b"], "v": [[1.0], [2.0]]})
     made = dataset.write(rows, tmp_path, name_col="k", generate_index=True)
     file = tmp_path / "_tensor_index.parquet"
@@ -58,7 +58,7 @@ def test_an_index_that_repeats_a_row(tmp_path):
     pq.write_table(pa.table(column).replace_schema_metadata(table.schema.metadata), file)
     del column
     assert file.stat().st_size < 100_000
-    index = find_index(place_of(tmp_path), made)
+    index = find_index(Place(tmp_path), made)
     assert index is not None
     before = pa.total_allocated_bytes()
     index._data = Watched(index._data)
@@ -164,10 +164,10 @@ def test_tensors_of_other_rows_without_a_manifest(tmp_path, shape):
 def test_sparks_rows_of_samples(tmp_path):
     """Without Spark: what one of its tasks reads of a shard."""
     from libsafetensors.dataset._shards import shards_of_files
-    from libsafetensors.dataset._storage import place_of
+    from libsafetensors.dataset._storage import Place
     rows = pytest.importorskip("libsafetensors.spark._rows", exc_type=ImportError)
     save_file({"x": np.zeros(2), "y": np.float64(0)}, tmp_path / "a.safetensors")
-    shards = shards_of_files(place_of(tmp_path), ["a.safetensors"])
+    shards = shards_of_files(Place(tmp_path), ["a.safetensors"])
     piece = rows.Piece(shards.facts[0], None, 0, 3, frozenset())
     with pytest.raises(SafetensorError, match="y: expected 2 rows, found shape "):
         list(rows.sample_rows(shards, 0, piece, pa.schema([("x", "double"), ("y", "double")])))
@@ -179,13 +179,13 @@ def test_links_in_the_place_of_a_jobs_mark(tmp_path):
     """A job's folder, or its mark, that is a link: what it leads to stays."""
     from libsafetensors import _core
     from libsafetensors.dataset._alive import Alive
-    from libsafetensors.dataset._storage import place_of
+    from libsafetensors.dataset._storage import Place
     folder, other = tmp_path / "d", tmp_path / "other"
     dataset.write(pa.table({"x": [1.5]}), folder, batch_size=1)
     other.mkdir()
     (other / ".alive").write_bytes(b"mine")
     job = "01234567-89ab-4cde-8f01-23456789abcd"
-    place = place_of(folder)
+    place = Place(folder)
     (folder / ("_job-" + job)).symlink_to(other, target_is_directory=True)
     alive = Alive(place, job + ":0", last=True)
     with alive:

@@ -3,9 +3,11 @@ This file is the contract between bindings/python/src and the Python modules."""
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
+from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
 from ._results import ConvertResult, EditResult, TensorStats
+from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
+                     Readable as _FileLike, Writable as _Writable)
 from .dataset._types import ShardFacts
 from .remote import Claims, Exchange, Sums
 
@@ -43,22 +45,14 @@ class TensorNotFoundError(SafetensorError, KeyError):
 class _ReadAt(Protocol):
     size: int | None
     def read_at(self, offset: int, length: int, /) -> bytes: ...
-class _FileLike(Protocol):
-    def read(self, n: int, /) -> bytes: ...
-    def seek(self, offset: int, whence: int = 0, /) -> int: ...
 class _OfFsspec(Protocol):
     @property
     def fs(self) -> Any: ...
     @property
     def path(self) -> str: ...
-class _Writable(Protocol):
-    def write(self, data: bytes, /) -> object: ...
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _Source = Union[str, PathLike[str], PathLike[bytes], bytes, bytearray, memoryview, _FileLike,
                 _ReadAt, _OfFsspec, tuple[Any, str]]
-_Order = Literal["offset", "name", "natural", "header"]
-_Level = Literal["compat", "default", "strict"]
-_Mode = Literal["auto", "map", "cow", "read"]
 _Progress = Callable[[int, int | None], object] | None
 """Called with bytes done and total (None if unknown) about ten times a second, on the calling
 thread. An exception it raises cancels the work and is raised by the call. Signals are checked
@@ -109,15 +103,12 @@ class File(Mapping[str, Tensor]):
         first one's offset to the last one's end. ValueError, IndexError."""
     @property
     def closed(self) -> bool: ...
-    @property
-    def mapped(self) -> bool:
-        """Whether all tensors are in memory: mapped, or in a buffer."""
-    @property
-    def paths(self) -> list[str]:
-        """Of the shards; empty for a buffer or an object."""
-    @property
-    def nbytes(self) -> int:
-        """Of all tensors."""
+    mapped: Final[bool]
+    """Whether all tensors are in memory: mapped, or in a buffer."""
+    paths: Final[list[str]]
+    """Paths of the shards; empty for a buffer or an object."""
+    nbytes: Final[int]
+    """Bytes of all tensors."""
     def close(self) -> None:
         """A second call does nothing. Afterwards all but `closed` raises ValueError; Tensors and
         arrays remain valid."""
@@ -135,28 +126,18 @@ class Tensor:
     to this process, or, if it is not mapped or not aligned, a copy made once. BufferError for a
     buffer with a format, as memoryview asks for, of BF16 and floats of 8 bits and less, which have
     none."""
-    @property
-    def name(self) -> str: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    @property
-    def ndim(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def offset(self) -> int:
-        """First byte in the file, of the whole tensor."""
-    @property
-    def data_offsets(self) -> tuple[int, int]:
-        """First byte and end in the data of the file, of the whole tensor, as in the header."""
-    @property
-    def shard(self) -> int: ...
-    @property
-    def aligned(self) -> bool: ...
+    name: Final[str]
+    dtype: Final[str]
+    shape: Final[tuple[int, ...]]
+    ndim: Final[int]
+    size: Final[int]
+    nbytes: Final[int]
+    offset: Final[int]
+    """First byte in the file, of the whole tensor."""
+    data_offsets: Final[tuple[int, int]]
+    """First byte and end in the data of the file, of the whole tensor, as in the header."""
+    shard: Final[int]
+    aligned: Final[bool]
     def __len__(self) -> int: ...
     def __bool__(self) -> Literal[True]:
         """Always true, whatever it holds."""
@@ -203,12 +184,9 @@ class ReadPlan:
     def __new__(cls, parts: Iterable[tuple[Tensor, int, int]],
                 blocks: Iterable[tuple[int, int]], *, slot_bytes: int = 0,
                 direct: Literal["auto", "never", "always"] = "auto") -> ReadPlan: ...
-    @property
-    def wanted(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def slot_bytes(self) -> int: ...
+    wanted: Final[int]
+    total: Final[int]
+    slot_bytes: Final[int]
     def run(self, *, threads: int = 0, progress: _Progress = None) -> None:
         """Reads everything into blocks that all have an address."""
     def reader(self, *, threads: int = 0) -> Reader: ...
@@ -245,7 +223,6 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
 # object with a buffer, or (address of the first element, bytes of all elements) of memory that the
 # caller keeps alive during the call.
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
-_Link = Literal["replace", "follow", "refuse"]
 
 def save_file(path: _Path | _Writable, specs: Iterable[_Spec],
               metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
@@ -385,10 +362,8 @@ class DatasetOptions:
     def __new__(cls, options: Mapping[str, str]) -> DatasetOptions: ...
     def check(self, schema: _Schema, /) -> str:
         """JSON of the columns for rows of this schema; raises if it cannot be written."""
-    @property
-    def mode(self) -> Literal["batch", "kv"]: ...
-    @property
-    def indexed(self) -> bool: ...
+    mode: Final[Literal["batch", "kv"]]
+    indexed: Final[bool]
 
 @final
 class Storage:
@@ -431,12 +406,10 @@ class Commit:
                 adopt_listing: bool = False, job: str | None = None,
                 lock_wait: float = 0) -> Commit:
         """lock_wait: seconds; 0 is one minute."""
-    @property
-    def job(self) -> str: ...
-    @property
-    def job_folder(self) -> str:
-        """"_job-…", the folder where an index is written before it is published; "" if nothing
-        is moved and it is written in the dataset's folder."""
+    job: Final[str]
+    job_folder: Final[str]
+    """"_job-…", the folder where an index is written before it is published; "" if nothing
+    is moved and it is written in the dataset's folder."""
     @property
     def indexed(self) -> bool: ...
     @property
@@ -454,12 +427,9 @@ class Commit:
 class Dataset:
     """A dataset's manifest, read once."""
     def __new__(cls, storage: Storage) -> Dataset: ...
-    @property
-    def manifest(self) -> str: ...
-    @property
-    def mode(self) -> Literal["batch", "kv"] | None: ...
-    @property
-    def warnings(self) -> list[str]: ...
+    manifest: Final[str]
+    mode: Final[Literal["batch", "kv"] | None]
+    warnings: Final[list[str]]
     def shards(self) -> list[ShardFacts]:
         """In the order of samples: name, bytes, samples, valid_samples, first_sample, tensors,
         shadowed, sha256."""

@@ -18,7 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -146,34 +146,50 @@ def release_pinned() -> int:
 
 # ── Devices ──
 
-class Device(Protocol):
-    """What a load needs of a device. One object serves one load."""
+class Device:
+    """What a load needs of a device; here, of one where copies are done at once. One object serves
+    one load."""
 
     slots: Slots
 
     def room(self, size: int) -> None:
         """Prepares for tensors of so many bytes in all."""
+
     def at_home(self) -> AbstractContextManager[Any]:
         """While it is entered, torch allocates for the stream that begin() knows as the
         caller's."""
-    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor: ...
+        return nullcontext()
+
+    def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        raise NotImplementedError
+
     def order(self) -> None:
         """What is copied next comes after all that the caller has enqueued."""
+
     def copy(self, slot: torch.Tensor, copies: Iterable[Copy]) -> None:
         """Enqueues copies."""
+
     def record(self) -> Any:
         """An event that happens once all copies until now are done."""
-    def query(self, event: Any) -> bool: ...
-    def wait(self, event: Any) -> None: ...
+
+    def query(self, event: Any) -> bool:
+        return True
+
+    def wait(self, event: Any) -> None:
+        """Returns when it has happened."""
+
     def finish(self) -> None:
         """The caller's stream waits for all copies, and so does the host."""
+
     def drain(self) -> None:
         """The host waits for all copies, whatever has failed."""
+
     def hand_out(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor that was filled, for use on the stream that is current now."""
+        return tensor
 
 
-class CudaDevice:
+class CudaDevice(Device):
     """A device of CUDA, by one stream beside the one that is current."""
 
     slots = _PINNED
@@ -239,44 +255,17 @@ class CudaDevice:
         return tensor
 
 
-class CpuDevice:
-    """Memory of the CPU, where copies are done at once."""
+class CpuDevice(Device):
+    """Memory of the CPU."""
 
     slots = _PLAIN
-
-    def room(self, size: int) -> None:
-        pass
-
-    def at_home(self) -> AbstractContextManager[Any]:
-        return nullcontext()
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device="cpu")
 
-    def order(self) -> None:
-        pass
-
     def copy(self, slot: torch.Tensor, copies: Iterable[Copy]) -> None:
         for target, at, start, size in copies:
             target[at:at + size].copy_(slot[start:start + size])
-
-    def record(self) -> Any:
-        return None
-
-    def query(self, event: Any) -> bool:
-        return True
-
-    def wait(self, event: Any) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
-
-    def drain(self) -> None:
-        pass
-
-    def hand_out(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor
 
 
 def device_of(device: torch.device) -> Device | None:
@@ -303,20 +292,26 @@ def _dtype_of(tensor: _core.Tensor) -> torch.dtype:
     return known
 
 
-class Destination(Protocol):
+class Destination:
     """Blocks that a load fills."""
 
     parts: list[tuple[_core.Tensor, int, int]]
     sizes: list[int]
 
-    def plan(self) -> _core.ReadPlan: ...
+    def plan(self) -> _core.ReadPlan:
+        return _core.ReadPlan(self.parts, [(0, size) for size in self.sizes],
+                              slot_bytes=SLOT_BYTES)
+
     def is_made(self, block: int) -> bool:
         """Whether flat() allocates nothing."""
+        return True
+
     def flat(self, block: int) -> torch.Tensor:
         """The bytes of a block."""
+        raise NotImplementedError
 
 
-class Targets:
+class Targets(Destination):
     """Where tensors go: blocks, which are allocated when they are first asked for. A tensor of
     1 MiB or more is a block of its own. Smaller ones share blocks of up to 32 MiB, in the order of
     the file and each at a multiple of 512 bytes, so that one copy fills neighbours whose sizes are
@@ -326,12 +321,11 @@ class Targets:
         self._device = device
         self._tensors = tensors
         self._dtypes = [_dtype_of(tensor) for tensor in tensors]
-        self.sizes: list[int] = []
-        self.parts: list[tuple[_core.Tensor, int, int]] = []
+        self.sizes, self.parts = [], []
         self.places: list[tuple[int, int]] = []
-        """Of each tensor: its block and the byte of it; the block is -1 if it has no bytes."""
+        """The block of each tensor and the byte of it; the block is -1 if it has no bytes."""
         self._owners: list[int] = []
-        """Of each block: the tensor that owns it, or -1."""
+        """The tensor that owns each block, or -1."""
         self._flat: list[torch.Tensor | None] = []
         self._made: dict[int, torch.Tensor] = {}
         self._place(pack)
@@ -365,15 +359,10 @@ class Targets:
         self.places[number] = block, at
         self.parts.append((self._tensors[number], block, at))
 
-    def plan(self) -> _core.ReadPlan:
-        return _core.ReadPlan(self.parts, [(0, size) for size in self.sizes],
-                              slot_bytes=SLOT_BYTES)
-
     def is_made(self, block: int) -> bool:
         return self._flat[block] is not None
 
     def flat(self, block: int) -> torch.Tensor:
-        """The bytes of a block."""
         made = self._flat[block]
         if made is None:
             owner = self._owners[block]

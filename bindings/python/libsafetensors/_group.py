@@ -98,7 +98,7 @@ def windows(tensors: Sequence[_core.Tensor],
 
 # ── Reading ──
 
-class _Piece:
+class _Piece(_device.Destination):
     """This rank's piece of a window: a device reads it ahead, the CPU when it is asked for."""
 
     def __init__(self, place: torch.device, chunks: Sequence[_Chunk], size: int) -> None:
@@ -114,9 +114,6 @@ class _Piece:
     def plan(self) -> _core.ReadPlan:
         return _core.ReadPlan(self.parts, [(self._address, self.sizes[0])],
                               slot_bytes=_device.SLOT_BYTES)
-
-    def is_made(self, block: int) -> bool:
-        return True
 
     def flat(self, block: int) -> torch.Tensor:
         return self.memory

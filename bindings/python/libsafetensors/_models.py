@@ -65,20 +65,13 @@ def _overlapping(tensors: Sequence[torch.Tensor]) -> set[int]:
     return found
 
 
-class _Memory:
+class _Memory(_device.Destination):
     """Targets of a load whose memory is there already."""
 
     def __init__(self, tensors: Sequence[_core.Tensor], into: Sequence[torch.Tensor]) -> None:
         self.parts = [(tensor, block, 0) for block, tensor in enumerate(tensors)]
         self.sizes = [tensor.nbytes for tensor in tensors]
         self._flat = [one.detach().view(-1).view(torch.uint8) for one in into]
-
-    def plan(self) -> _core.ReadPlan:
-        return _core.ReadPlan(self.parts, [(0, size) for size in self.sizes],
-                              slot_bytes=_device.SLOT_BYTES)
-
-    def is_made(self, block: int) -> bool:
-        return True
 
     def flat(self, block: int) -> torch.Tensor:
         return self._flat[block]

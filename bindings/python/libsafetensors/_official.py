@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 from . import _core
@@ -20,7 +19,7 @@ from ._frameworks import FRAMEWORKS, check_device, maker
 from ._install import OFFICIAL_VERSION
 from ._prefetch import PrefetchLoader, chosen_tensors
 from ._slices import PySafeSlice, integer
-from ._types import Backend, Framework, Level, Order, Path
+from ._types import Backend, Closing, Framework, Level, Order, Path
 
 __all__ = ["PrefetchLoader", "PySafeSlice", "SafetensorError", "TensorMeta", "TensorSpec",
            "deserialize", "safe_open", "serialize", "serialize_file"]
@@ -40,7 +39,7 @@ def official_name(module: str, name: str) -> Any:
     return globals()[name]
 
 
-class safe_open:
+class safe_open(Closing):
     """Opens a file and loads tensors on demand.
 
     filename: str or os.PathLike; an index.json, or a folder with one, opens the whole model.
@@ -155,13 +154,6 @@ class safe_open:
         if self._file is not None:
             self._file.close()
         self._file = None
-
-    def __enter__(self) -> safe_open:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.close()
 
 
 class TensorMeta:

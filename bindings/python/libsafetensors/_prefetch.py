@@ -4,13 +4,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import SafetensorError
 from ._frameworks import moved
 from ._slices import _is_basic
+from ._types import Closing
 
 if TYPE_CHECKING:
     from ._device import Device, Load
@@ -45,7 +45,7 @@ def _part(name: str, tensor: _core.Tensor, index: Any) -> _core.Tensor:
     return tensor[index]
 
 
-class PrefetchLoader:
+class PrefetchLoader(Closing):
     """Tensors of one file that are read by threads while they are handed out: each once, by
     take(name) or by iterating over (name, tensor) in the order in which they are ready.
 
@@ -123,13 +123,6 @@ class PrefetchLoader:
             if stream is not None:
                 stream.close()
 
-    def __enter__(self) -> PrefetchLoader:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.close()
-
 
 class _Stream:
     """A load whose tensors are handed out while it runs."""
@@ -141,7 +134,7 @@ class _Stream:
         self._missing = [tensor.nbytes for tensor in tensors]
         """Bytes of each tensor whose copies are not enqueued."""
         self._rows: list[list[tuple[int, int, int]]] = [[] for _ in targets.sizes]
-        """Of each block: first byte, end and number of its tensors."""
+        """First byte, end and number of the tensors of each block."""
         for number, (block, at) in enumerate(targets.places):
             if block >= 0:
                 self._rows[block].append((at, at + tensors[number].nbytes, number))

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import sys
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol, TypedDict, Union
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol, TypedDict, TypeVar, Union
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -16,10 +17,28 @@ else:
         def __class_getitem__(cls, kind: Any) -> Any:
             return kind
 
-__all__ = ["Backend", "BytesOptions", "Framework", "Level", "Link", "Mode", "OpenOptions", "Order",
-           "Path", "Progress", "Readable", "SaveOptions", "Source", "Target", "Unpack", "parse"]
+__all__ = ["Backend", "BytesOptions", "Closing", "Framework", "Level", "Link", "Mode",
+           "OpenOptions", "Order", "Path", "Progress", "Readable", "SaveOptions", "Source",
+           "Target", "Unpack", "parse"]
 
 Path = Union[str, PathLike[str]]
+_Self = TypeVar("_Self", bound="Closing")
+
+
+class Closing:
+    """A context that closes itself at its end."""
+
+    __slots__ = ()
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        raise NotImplementedError
 
 
 class Writable(Protocol):

@@ -11,6 +11,8 @@ that has not imported h5py before, for its whole life). See docs/import.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import itertools
 import math
 import os
@@ -19,13 +21,12 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from types import TracebackType
 from typing import Any, BinaryIO, TypedDict
 
 from . import _core
 from ._core import SafetensorError
 from ._errors import coded
-from ._types import Path
+from ._types import Closing, Path
 
 __all__ = ["File", "LeftOut", "Report", "Tensor", "convert", "open", "reads"]
 
@@ -295,30 +296,25 @@ class Tensor:
                 yield piece
 
 
-class _hdf5_errors:
+@contextlib.contextmanager
+def _hdf5_errors(where: str) -> Iterator[None]:
     """Turns errors of h5py into a SafetensorError."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        if isinstance(value, (OSError, RuntimeError, KeyError, ValueError, TypeError,
-                              NotImplementedError)) and not isinstance(value, SafetensorError):
-            raise _error("foreign_syntax", "%s: HDF5: %s" % (self._where, value)) from value
+    try:
+        yield
+    except SafetensorError:
+        raise
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        raise _error("foreign_syntax", "%s: HDF5: %s" % (where, error)) from error
 
 
-class File:
+class File(Closing):
     """An HDF5 file or .keras archive that is open: tensors, by name in the order of the file, and
     report. As a context manager it closes the file."""
 
     def __init__(self, path: Path, *, all: bool = False, skip: bool = False,
                  max_output: int | None = None) -> None:
         self._path = os.fspath(path)
-        self._stream: BinaryIO = _open_file(self._path)
+        self._stream: BinaryIO = io.open(self._path, "rb")
         self._mode = os.fstat(self._stream.fileno()).st_mode & 0o777 or 0o600
         self._h5: Any = None
         try:
@@ -336,13 +332,6 @@ class File:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> File:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Closes the file; its tensors cannot be read any longer."""
@@ -473,11 +462,6 @@ def _read_at(stream: BinaryIO, size: int, offset: int) -> bytes:
         return stream.read(size)
 
 
-def _open_file(path: str) -> BinaryIO:
-    import builtins
-    return builtins.open(path, "rb")
-
-
 def _weights_of(archive: zipfile.ZipFile) -> zipfile.ZipInfo | None:
     """The entry of a .keras archive with the weights. SafetensorError if two readers could see
     two of them."""
@@ -557,7 +541,7 @@ def convert(path: Path, output: Path, *, all: bool = False, skip: bool = False,
 def reads(path: Path) -> bool:
     """Whether the content is HDF5 or a .keras archive. False for what cannot be opened."""
     try:
-        with _open_file(os.fspath(path)) as stream:
+        with io.open(os.fspath(path), "rb") as stream:
             start = stream.read(len(_MAGIC))
             if start[:4] != b"PK\3\4":
                 return start == _MAGIC

@@ -87,6 +87,15 @@ int pysft_dict_put(PyObject *dict, const char *key, PyObject *value) {
     return status;
 }
 
+void pysft_list_put(PyObject **list, size_t at, PyObject *item) {
+    if (!item || PyList_SetItem(*list, (Py_ssize_t)at, item) < 0) Py_CLEAR(*list);
+}
+
+void pysft_list_add(PyObject **list, PyObject *item) {
+    if (!item || PyList_Append(*list, item) < 0) Py_CLEAR(*list);
+    Py_XDECREF(item);
+}
+
 /* Adds the key whose value could not be encoded to the UnicodeEncodeError that is set. */
 static void add_key(PyObject *key) {
     PyObject *type, *value, *trace;

@@ -26,70 +26,44 @@ static PyObject *commit_leave(commit_object *self, sft_code code, const sft_erro
 
 /* ── Construction ── */
 
-static const char *const how_words[] = { "error", "append", "overwrite", NULL };
-
-typedef struct commit_call {
-    PyObject *schema, *how, *job;
-    double wait;
-    int adopt;
-    sft_commit_options options;
-} commit_call;
-
-static int fill_how(commit_call *call) {
-    int how = 0;
-    if (call->how && pysft_choice_of(call->how, "how", how_words, &how) < 0) return -1;
-    if (call->job && call->job != Py_None && pysft_span_of(call->job, "job", &call->options.job))
-        return -1;
-    if (!(call->wait >= 0 && call->wait < 1e9))
-        return pysft_refuse(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
-    call->options.mode = (sft_commit_mode)how;
-    call->options.adopt_listing = call->adopt != 0;
-    call->options.lock_wait_ms = (uint64_t)(call->wait * 1000);
-    return 0;
-}
-
-static int commit_begin(commit_object *self, const commit_call *call,
-                        const struct ArrowSchema *schema) {
+static int commit_begin(commit_object *self, const struct ArrowSchema *schema,
+                        const sft_commit_options *how) {
     const sft_dataset_options *options;
     const sft_storage *storage;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     if (pysft_task_take(&self->task, &options, &storage) < 0) return -1;
-    PYSFT_NO_GIL(code = sft_commit_open(options, storage, schema, &call->options, &self->commit,
-                                        &err));
-    if (!code) return 0;
-    (void)pysft_task_raise(&self->task, &err);
-    return -1;
-}
-
-static PyObject *commit_make(PyTypeObject *type, PyObject *options, PyObject *storage,
-                             const commit_call *call) {
-    PyObject *keep = NULL;
-    const struct ArrowSchema *schema = NULL;
-    if (call->schema && call->schema != Py_None) {
-        schema = pysft_schema_of(call->schema, &keep);
-        if (!schema) {
-            Py_XDECREF(keep);
-            return NULL;
-        }
-    }
-    commit_object *self = (commit_object *)pysft_task_new(type, options, storage);
-    int status = self ? commit_begin(self, call, schema) : -1;
-    Py_XDECREF(keep);
-    return pysft_object_made(self, status);
+    PYSFT_NO_GIL(code = sft_commit_open(options, storage, schema, how, &self->commit, &err));
+    if (code) (void)pysft_task_raise(&self->task, &err);
+    return code ? -1 : 0;
 }
 
 static PyObject *commit_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "options",       "storage", "schema", "how",
                              "adopt_listing", "job",     "lock_wait", NULL };
-    PyObject *options, *storage;
-    commit_call call = { .options = SFT_COMMIT_OPTIONS_INIT };
+    static const char *const modes[] = { "error", "append", "overwrite", NULL };
+    PyObject *options, *storage, *given = NULL, *mode = NULL, *job = NULL, *keep = NULL;
+    const struct ArrowSchema *schema = NULL;
+    sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
+    int chosen = 0, adopt = 0;
+    double wait = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$OpOd:Commit", words, &options, &storage,
-                                     &call.schema, &call.how, &call.adopt, &call.job,
-                                     &call.wait) ||
-        fill_how(&call) < 0)
+                                     &given, &mode, &adopt, &job, &wait)
+        || (mode && pysft_choice_of(mode, "how", modes, &chosen) < 0)
+        || (job && job != Py_None && pysft_span_of(job, "job", &how.job) < 0))
         return NULL;
-    return commit_make(type, options, storage, &call);
+    if (!(wait >= 0 && wait < 1e9))
+        return PyErr_Format(PyExc_ValueError, "lock_wait: expected seconds from 0 on");
+    how.mode = (sft_commit_mode)chosen;
+    how.adopt_listing = adopt != 0;
+    how.lock_wait_ms = (uint64_t)(wait * 1000);
+    bool with_schema = given && given != Py_None;
+    if (with_schema) schema = pysft_schema_of(given, &keep);
+    commit_object *self = NULL;
+    if (schema || !with_schema) self = (commit_object *)pysft_task_new(type, options, storage);
+    int status = self ? commit_begin(self, schema, &how) : -1;
+    Py_XDECREF(keep);
+    return pysft_object_made(self, status);
 }
 
 /* ── Steps ── */

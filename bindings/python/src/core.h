@@ -247,6 +247,9 @@ int pysft_threads_of(int threads, uint32_t *out);
 PyObject *pysft_text(sft_span span);
 /* Steals value, which may be NULL after a failure. 0 or -1. */
 int pysft_dict_put(PyObject *dict, const char *key, PyObject *value);
+/* Fills an item of a new list, or appends one. Steals the item; a failure clears *list. */
+void pysft_list_put(PyObject **list, size_t at, PyObject *item);
+void pysft_list_add(PyObject **list, PyObject *item);
 
 /* Pairs of str from a mapping; none from None or NULL. `keep` holds the strings: release with
  * pysft_pairs_free, which accepts a zeroed one. TypeError for other objects. */

@@ -49,14 +49,12 @@ static PyObject *dataset_shards(PyObject *object, PyObject *Py_UNUSED(unused)) {
     PyObject *all = PyList_New(0);
     for (size_t i = 0; all && i < sft_dataset_shard_count(dataset); i++) {
         const sft_dataset_shard *s = sft_dataset_shard_at(dataset, i);
-        PyObject *one = Py_BuildValue(
+        pysft_list_add(&all, Py_BuildValue(
             "{sssKsKsKsKsKsKsz}", "name", s->name, "bytes", (unsigned long long)s->bytes,
             "samples", (unsigned long long)s->samples, "valid_samples",
             (unsigned long long)s->valid_samples, "first_sample",
             (unsigned long long)s->first_sample, "tensors", (unsigned long long)s->tensors,
-            "shadowed", (unsigned long long)s->shadowed, "sha256", s->sha256);
-        if (!one || PyList_Append(all, one) < 0) Py_CLEAR(all);
-        Py_XDECREF(one);
+            "shadowed", (unsigned long long)s->shadowed, "sha256", s->sha256));
     }
     return all;
 }

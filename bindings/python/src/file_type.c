@@ -120,11 +120,8 @@ static const char *const order_names[] = { "offset", "name", "natural", "header"
 static PyObject *names_in(const sft_set *set, const uint32_t *order) {
     size_t count = sft_set_tensor_count(set);
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        const sft_tensor *facts = sft_set_tensor_at(set, order ? order[i] : i);
-        PyObject *name = pysft_text(facts->name);
-        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0) Py_CLEAR(list);
-    }
+    for (size_t i = 0; list && i < count; i++)
+        pysft_list_put(&list, i, pysft_text(sft_set_tensor_at(set, order ? order[i] : i)->name));
     return list;
 }
 
@@ -188,10 +185,8 @@ static PyObject *list_items(PyObject *object, bool with_names) {
     if (!store) return NULL;
     size_t count = sft_set_tensor_count(pysft_store_set(store));
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *item = item_of(pysft_state_from(object), store, i, with_names);
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
-    }
+    for (size_t i = 0; list && i < count; i++)
+        pysft_list_put(&list, i, item_of(pysft_state_from(object), store, i, with_names));
     pysft_store_drop(store);
     return list;
 }
@@ -411,11 +406,8 @@ static PyObject *get_paths(PyObject *object, void *Py_UNUSED(closure)) {
     pysft_store *store = hold(object);
     PyObject *list = store ? PyList_New(0) : NULL;
     const char *path;
-    for (size_t i = 0; list && (path = sft_set_shard_path(pysft_store_set(store), i)); i++) {
-        PyObject *text = PyUnicode_DecodeFSDefault(path);
-        if (!text || PyList_Append(list, text) < 0) Py_CLEAR(list);
-        Py_XDECREF(text);
-    }
+    for (size_t i = 0; list && (path = sft_set_shard_path(pysft_store_set(store), i)); i++)
+        pysft_list_add(&list, PyUnicode_DecodeFSDefault(path));
     pysft_store_drop(store);
     return list;
 }

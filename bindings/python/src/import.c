@@ -26,35 +26,10 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     return told;
 }
 
+/* The number of a word; 0 of none. */
 static int choose(PyObject *text, const char *what, const char *const *names, int *out) {
     *out = 0;
     return text && text != Py_None ? pysft_choice_of(text, what, names, out) : 0;
-}
-
-typedef struct import_words {
-    PyObject *shared, *quantised, *sparse, *dequantised, *as, *max_output;
-} import_words;
-
-static int take_words(const import_words *words, sft_import_options *out) {
-    static const char *const shared[] = { "alias", "copy", "refuse", NULL };
-    static const char *const quantised[] = { "refuse", "parts", "values", NULL };
-    static const char *const sparse[] = { "refuse", "parts", "dense", NULL };
-    int keep, integers, lists;
-    if (choose(words->shared, "shared", shared, &keep) < 0
-        || choose(words->quantised, "quantised", quantised, &integers) < 0
-        || choose(words->sparse, "sparse", sparse, &lists) < 0)
-        return -1;
-    out->shared = (sft_import_shared_mode)keep;
-    out->quantised = (sft_import_special)integers;
-    out->sparse = (sft_import_special)lists;
-    if (words->dequantised && pysft_dtype_of(words->dequantised, &out->dequantised) < 0) return -1;
-    if (words->max_output && words->max_output != Py_None
-        && pysft_uint_of(words->max_output, &out->max_output) < 0)
-        return -1;
-    if (!words->as || words->as == Py_None) return 0;
-    out->as = dtype_as;
-    out->as_ctx = words->as;
-    return 0;
 }
 
 /* ── Opening ── */
@@ -93,17 +68,28 @@ static PyObject *core_open_import(PyObject *module, PyObject *args, PyObject *kw
     static char *names[] = { "path",  "root",         "all",       "skip",       "shared",
                              "quantised", "sparse",   "dequantised", "as_",      "strip_prefix",
                              "separator", "max_output", "scalars", NULL };
+    static const char *const sharing[] = { "alias", "copy", "refuse", NULL };
+    static const char *const quantising[] = { "refuse", "parts", "values", NULL };
+    static const char *const sparseness[] = { "refuse", "parts", "dense", NULL };
     sft_import_options options = SFT_IMPORT_OPTIONS_INIT;
-    import_words words = { NULL, NULL, NULL, NULL, NULL, NULL };
-    PyObject *path;
-    int all = 0, skip = 0, scalars = 0;
+    PyObject *path, *shared = NULL, *quantised = NULL, *sparse = NULL, *dequantised = NULL;
+    PyObject *as = NULL, *most = NULL;
+    int all = 0, skip = 0, scalars = 0, keep, integers, lists;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$zppOOOOOzzOp:open_import", names, &path,
-                                     &options.root, &all, &skip, &words.shared, &words.quantised,
-                                     &words.sparse, &words.dequantised, &words.as,
-                                     &options.strip_prefix, &options.separator,
-                                     &words.max_output, &scalars)
-        || take_words(&words, &options) < 0)
+                                     &options.root, &all, &skip, &shared, &quantised, &sparse,
+                                     &dequantised, &as, &options.strip_prefix, &options.separator,
+                                     &most, &scalars)
+        || choose(shared, "shared", sharing, &keep) < 0
+        || choose(quantised, "quantised", quantising, &integers) < 0
+        || choose(sparse, "sparse", sparseness, &lists) < 0
+        || (dequantised && pysft_dtype_of(dequantised, &options.dequantised) < 0)
+        || (most && most != Py_None && pysft_uint_of(most, &options.max_output) < 0))
         return NULL;
+    options.shared = (sft_import_shared_mode)keep;
+    options.quantised = (sft_import_special)integers;
+    options.sparse = (sft_import_special)lists;
+    if (as && as != Py_None) options.as = dtype_as;
+    options.as_ctx = as;
     options.all = all != 0;
     options.skip = skip != 0;
     options.scalars = scalars != 0;

@@ -232,10 +232,8 @@ static int add_slot(ReaderObject *self, void *memory) {
     sft_error err = SFT_ERROR_INIT;
     if (!is_held) return pysft_no_memory();
     self->is_held = is_held;
-    if (sft_reader_add(self->reader, memory, &err)) {
-        (void)pysft_raise(pysft_state_from((PyObject *)self), &err, NULL);
-        return -1;
-    }
+    if (sft_reader_add(self->reader, memory, &err))
+        return pysft_fail(pysft_state_from((PyObject *)self), &err, NULL);
     is_held[self->added++] = false;
     return 0;
 }
@@ -261,11 +259,10 @@ static PyObject *copies_of(const sft_filled *filled) {
     PyObject *list = PyList_New((Py_ssize_t)filled->copy_count);
     for (size_t i = 0; list && i < filled->copy_count; i++) {
         const sft_read_copy *copy = &filled->copies[i];
-        PyObject *row = Py_BuildValue("(KKKK)", (unsigned long long)copy->block,
-                                      (unsigned long long)copy->at,
-                                      (unsigned long long)copy->from,
-                                      (unsigned long long)copy->len);
-        if (!row || PyList_SetItem(list, (Py_ssize_t)i, row) < 0) Py_CLEAR(list);
+        pysft_list_put(&list, i, Py_BuildValue("(KKKK)", (unsigned long long)copy->block,
+                                               (unsigned long long)copy->at,
+                                               (unsigned long long)copy->from,
+                                               (unsigned long long)copy->len));
     }
     return list;
 }

@@ -29,9 +29,8 @@ static int shard_open(shard_object *self, sft_span job, uint64_t partition,
     if (!self->like) return -1;
     PYSFT_NO_GIL(code = sft_shard_writer_begin(options, storage, job, partition, schema, NULL,
                                                &self->writer, &err));
-    if (!code) return 0;
-    (void)pysft_task_raise(&self->task, &err);
-    return -1;
+    if (code) (void)pysft_task_raise(&self->task, &err);
+    return code ? -1 : 0;
 }
 
 static PyObject *shard_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {

@@ -121,11 +121,9 @@ static void object_expect(void *ctx, const sft_run *runs, size_t count) {
     if (!source->expects) return;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *list = PyErr_Occurred() ? NULL : PyList_New((Py_ssize_t)count), *done = NULL;
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *pair = Py_BuildValue("(KK)", (unsigned long long)runs[i].offset,
-                                       (unsigned long long)runs[i].len);
-        if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0) Py_CLEAR(list);
-    }
+    for (size_t i = 0; list && i < count; i++)
+        pysft_list_put(&list, i, Py_BuildValue("(KK)", (unsigned long long)runs[i].offset,
+                                               (unsigned long long)runs[i].len));
     if (list) done = PyObject_CallMethod(source->object, "expect", "O", list);
     Py_XDECREF(list);
     Py_XDECREF(done);

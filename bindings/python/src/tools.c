@@ -261,12 +261,6 @@ static PyObject *hash_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 /* ── diff ── */
 
-typedef struct diff_call {
-    pysft_state *state;
-    pysft_store *a, *b;
-    sft_diff_options options;
-} diff_call;
-
 static int tolerance_of(PyObject *number, const char *what, sft_diff_options *options,
                         double *out) {
     if (!number || number == Py_None) return 0;
@@ -278,37 +272,35 @@ static int tolerance_of(PyObject *number, const char *what, sft_diff_options *op
                         number);
 }
 
-static PyObject *diff_stores(const diff_call *call, PyObject *progress) {
-    const char *a = pysft_store_path(call->a), *b = pysft_store_path(call->b);
-    sft_diff *diff = NULL;
-    pysft_job job;
-    if (pysft_job_begin(&job, progress) < 0) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    job.code = sft_diff_new(pysft_store_set(call->a), pysft_store_set(call->b), &call->options,
-                            &job.job, &diff, &job.err);
-    if (!job.code) job.code = sft_diff_json(diff, a, b, &job.out, &job.err);
-    sft_diff_free(diff);
-    Py_END_ALLOW_THREADS
-    return pysft_job_text(&job, call->state, a);
-}
-
 static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "a", "b", "atol", "rtol", "header", "metadata", "progress", NULL };
+    pysft_state *state = pysft_state_of(module);
     PyObject *a, *b, *atol = NULL, *rtol = NULL, *progress = NULL, *done = NULL;
     int header = 0, metadata = 1;
-    diff_call call = { .state = pysft_state_of(module), .options = SFT_DIFF_OPTIONS_INIT };
+    sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
+    sft_diff *diff = NULL;
+    pysft_job job;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OOppO:diff_json", words, &a, &b, &atol,
                                      &rtol, &header, &metadata, &progress)
-        || tolerance_of(atol, "atol", &call.options, &call.options.atol) < 0
-        || tolerance_of(rtol, "rtol", &call.options, &call.options.rtol) < 0)
+        || tolerance_of(atol, "atol", &options, &options.atol) < 0
+        || tolerance_of(rtol, "rtol", &options, &options.rtol) < 0)
         return NULL;
-    call.options.header_only = header != 0;
-    call.options.no_metadata = !metadata;
-    call.a = pysft_model_open(call.state, a);
-    if (call.a) call.b = pysft_model_open(call.state, b);
-    if (call.b) done = diff_stores(&call, progress);
-    pysft_store_drop(call.a);
-    pysft_store_drop(call.b);
+    options.header_only = header != 0;
+    options.no_metadata = !metadata;
+    pysft_store *one = pysft_model_open(state, a);
+    pysft_store *two = one ? pysft_model_open(state, b) : NULL;
+    if (two && pysft_job_begin(&job, progress) == 0) {
+        const char *path = pysft_store_path(one), *other = pysft_store_path(two);
+        Py_BEGIN_ALLOW_THREADS
+        job.code = sft_diff_new(pysft_store_set(one), pysft_store_set(two), &options, &job.job,
+                                &diff, &job.err);
+        if (!job.code) job.code = sft_diff_json(diff, path, other, &job.out, &job.err);
+        sft_diff_free(diff);
+        Py_END_ALLOW_THREADS
+        done = pysft_job_text(&job, state, path);
+    }
+    pysft_store_drop(one);
+    pysft_store_drop(two);
     return done;
 }
 

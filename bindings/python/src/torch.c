@@ -1,6 +1,8 @@
 /* torch tensors over memory, by DLPack: each has a storage of its own. */
 #include "piece.h"
 
+#include <stdlib.h>
+
 enum { route_unknown = 0, route_direct = 1, route_bytes = 2 };
 
 #define TORCH_MAJOR 2 /* since when dtypes of less than 16 bits may be passed directly */
@@ -36,13 +38,11 @@ void pysft_torch_clear(pysft_state *state) {
 static int may_know(void) {
     PyObject *version = pysft_import("torch", "__version__");
     const char *text = version ? PyUnicode_AsUTF8AndSize(version, NULL) : NULL;
-    int major = 0, minor = 0;
+    long major = 0, minor = 0;
     if (text) {
-        for (; *text >= '0' && *text <= '9' && major < 1000; text++)
-            major = major * 10 + (*text - '0');
-        if (*text == '.') text++;
-        for (; *text >= '0' && *text <= '9' && minor < 1000; text++)
-            minor = minor * 10 + (*text - '0');
+        char *end;
+        major = strtol(text, &end, 10);
+        if (*end == '.') minor = strtol(end + 1, NULL, 10);
     }
     Py_XDECREF(version);
     if (PyErr_Occurred()) return -1;

@@ -14,12 +14,9 @@ typedef struct exchange {
 
 static PyObject *pairs_list(const sft_pair *pairs, size_t count) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *pair = Py_BuildValue("(NN)", pysft_text(pairs[i].key),
-                                       pysft_text(pairs[i].value));
-        if (!pair || PyList_Append(list, pair) < 0) Py_CLEAR(list);
-        Py_XDECREF(pair);
-    }
+    for (size_t i = 0; list && i < count; i++)
+        pysft_list_add(&list, Py_BuildValue("(NN)", pysft_text(pairs[i].key),
+                                            pysft_text(pairs[i].value)));
     return list;
 }
 

@@ -140,30 +140,23 @@ static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink
     return code;
 }
 
-static sft_code open_adding(writer_object *self, const writer_call *call, sft_error *err) {
+static int open_writer(writer_object *self, const writer_call *call, bool planned) {
     sft_writer_options options = SFT_WRITER_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
     sft_sink sink;
     options.header_bytes = call->header_room;
     options.align = call->plan.align;
     options.metadata = call->metadata.at;
     options.metadata_count = call->metadata.count;
-    sft_code code = open_sink(self, call, &sink, err);
-    return code ? code : sft_writer_begin_unplanned(&options, sink, &self->writer, err);
-}
-
-static int open_writer(writer_object *self, const writer_call *call, bool planned) {
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code;
-    sft_sink sink;
     Py_BEGIN_ALLOW_THREADS
-    if (planned) {
+    if (planned)
         code = sft_plan_new(call->specs.items, call->specs.count, call->metadata.at,
                             call->metadata.count, &call->plan, &self->plan, &err);
-        if (!code) code = open_sink(self, call, &sink, &err);
-        if (!code) code = sft_writer_begin(self->plan, sink, &self->writer, &err);
-    } else {
-        code = open_adding(self, call, &err);
-    }
+    if (!code) code = open_sink(self, call, &sink, &err);
+    if (!code)
+        code = planned ? sft_writer_begin(self->plan, sink, &self->writer, &err)
+                       : sft_writer_begin_unplanned(&options, sink, &self->writer, &err);
     Py_END_ALLOW_THREADS
     if (code) return pysft_fail(call->state, &err, self->path.text);
     return planned ? note_plan(self) : 0;

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ._job import Job
-from ._storage import place_of, scheme_of
+from ._storage import Place, scheme_of
 from ._types import Adopt, WriteMode
 from ._write import check_mode, settled
 
@@ -27,7 +27,7 @@ def job_of(path: Any, mode: WriteMode, adopt: Adopt, sync: bool,
            if not name.lower().startswith("storage.")}
     text = os.fsdecode(path)
     # Absolute, so that it is the same for all processes.
-    place = place_of(os.path.abspath(text) if scheme_of(text) is None else text, storage, sync)
+    place = Place(os.path.abspath(text) if scheme_of(text) is None else text, storage, sync)
     return Job(own, place, None, mode, adopt is not None)
 
 

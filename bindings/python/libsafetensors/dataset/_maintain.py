@@ -9,7 +9,7 @@ from .. import _core
 from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
 from ._read import names_of
-from ._storage import place_of, storage_options
+from ._storage import Place, storage_options
 from ._types import (CompactResult, DatasetInfo, DatasetTensors, GcResult, ManifestForm,
                      StorageOptions, VerifyResult)
 
@@ -17,7 +17,7 @@ __all__ = ["compact", "gc", "info", "ls", "verify"]
 
 
 def _opened(path: Path, storage: StorageOptions) -> tuple[_core.Dataset, str]:
-    place = place_of(path, storage_options(storage))
+    place = Place(path, storage_options(storage))
     dataset = _core.Dataset(place.core)
     for text in dataset.warnings:
         warnings.warn("%s: %s" % (place.text, text), stacklevel=3)
@@ -45,7 +45,7 @@ def verify(path: Path, *, deep: bool = False, progress: Progress = None,
            **storage: Unpack[StorageOptions]) -> VerifyResult:
     """Checks the files against the manifest; returns "ok", "findings" and "orphans". deep also
     compares digests, which reads all data. An incomplete dataset raises nothing."""
-    place = place_of(path, storage_options(storage))
+    place = Place(path, storage_options(storage))
     with watch(progress, "verifying") as tick:
         verified: VerifyResult = parse(_core.dataset_verify(place.core, place.text, deep, tick))
     return verified
@@ -55,7 +55,7 @@ def gc(path: Path, *, delete: bool = False, grace: int = 24 * 60 * 60,
        **storage: Unpack[StorageOptions]) -> GcResult:
     """Lists, and with delete removes, files of failed jobs and overwritten datasets that are older
     than grace seconds. Files not written by this package are never removed."""
-    place = place_of(path, storage_options(storage))
+    place = Place(path, storage_options(storage))
     collected: GcResult = parse(_core.dataset_gc(place.core, place.text, grace, delete))
     return collected
 
@@ -69,7 +69,7 @@ def compact(path: Path, *, target_bytes: int = 0, dry_run: bool = False,
     merged, too; manifest="segments" or "whole" converts it. dry_run writes nothing and returns
     what would be done. single_writer: the caller guarantees that no other process commits
     at the same time."""
-    place = place_of(path, storage_options(storage), single_writer=single_writer)
+    place = Place(path, storage_options(storage), single_writer=single_writer)
     warned: list[str] = []
     with watch(progress, "compacting") as tick:
         result: CompactResult = parse(_core.dataset_compact(place.core, place.text, warned,

@@ -99,7 +99,7 @@ class _Blocks:
         self._count = len(self._sizes) - self._width + 1
 
     def shares(self, block: int) -> tuple[Any, Any]:
-        """Of each shard open in a block, the first of its rows here and the end of them."""
+        """The first row here of each shard open in a block, and the end of its rows here."""
         import numpy as np
         shards = np.arange(block, block + self._width)
         first = np.maximum(0, shards - self._width + 1)

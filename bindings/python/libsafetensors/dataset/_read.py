@@ -4,15 +4,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import Any
 
 from .. import _core
-from .._types import Path, Unpack
+from .._types import Closing, Path, Unpack
 from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
-from ._storage import MANIFEST, Place, place_of, storage_options
+from ._storage import MANIFEST, Place, storage_options
 from ._types import ColumnFacts, DatasetMode, Engine, Manifest, ShardFacts, StorageOptions
 
 __all__ = ["Dataset", "names_of", "open"]
@@ -33,7 +32,7 @@ def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | N
     them are asked for, and closed by close(). FileNotFoundError (manifest_missing);
     SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
     (dataset_shard, dataset_changed)."""
-    place = place_of(path, storage_options(storage))
+    place = Place(path, storage_options(storage))
     return Dataset(*_found(place, use_manifest), names_of(keys), mode)
 
 
@@ -49,7 +48,7 @@ def _found(place: Place, use_manifest: bool) -> tuple[Shards, Manifest | None]:
     """Shards, and the manifest if one is used."""
     if place.text.endswith(".safetensors"):
         folder, name = os.path.split(place.text)
-        inside = place_of(folder or ".", place.options)
+        inside = Place(folder or ".", place.options)
         if place.folder is None or os.path.isfile(place.folder):
             return shards_of_files(inside, [name]), None
     names = None if use_manifest else place.names()
@@ -85,7 +84,7 @@ def _of_model(place: Place) -> list[str]:
     return sorted(set(index["weight_map"].values()))
 
 
-class Dataset:
+class Dataset(Closing):
     """Rows of a dataset, in the order of its shards. A row is a dict of column -> array; in KV mode
     it also has its name, rows of a shard are sorted by name, and dataset[name] finds one.
     Rows replaced by later ones of the same name, and padding rows of a last batch, are
@@ -101,8 +100,9 @@ class Dataset:
         self._manifest = manifest
         self._keys = keys
         self._mode = mode
-        index = find_index(shards.place, manifest) if manifest and _uses_index(
-            manifest, shards, keys) else None
+        index = None
+        if manifest and (keys is not None or any(one["shadowed"] for one in shards.facts)):
+            index = find_index(shards.place, manifest)
         self._layout: Layout = _layout(shards, manifest or {}, keys, mode, index)
 
     def __reduce__(self) -> Any:
@@ -193,17 +193,6 @@ class Dataset:
     def close(self) -> None:
         """Closes the files; arrays keep their memory. Files are reopened on demand."""
         self._shards.close()
-
-    def __enter__(self) -> Dataset:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.close()
-
-
-def _uses_index(manifest: Manifest, shards: Shards, keys: frozenset[str] | None) -> bool:
-    return keys is not None or any(one["shadowed"] for one in shards.facts)
 
 
 def _layout(shards: Shards, manifest: Manifest, keys: frozenset[str] | None,

@@ -12,7 +12,7 @@ from .._errors import coded
 from .._sources import Ranges
 from ._conditional import conditional
 
-__all__ = ["MANIFEST", "INDEX", "Place", "dataset_error", "in_parallel", "place_of", "storage_options"]
+__all__ = ["MANIFEST", "INDEX", "Place", "dataset_error", "in_parallel", "storage_options"]
 
 MANIFEST = "dataset_manifest.json"
 INDEX = "_tensor_index.parquet"
@@ -31,11 +31,13 @@ def dataset_error(code: str, path: str, text: str) -> _core.SafetensorError:
 
 
 class Place:
-    """A dataset's storage and its name in messages. folder: its path on this machine; None if fs
-    and root, a pyarrow filesystem and a path in it, are set."""
+    """A dataset's storage and its name in messages. path: a path or URL; options: those of the
+    pyarrow filesystem. folder: its path on this machine; None if fs and root, a pyarrow filesystem
+    and a path in it, are set."""
 
-    def __init__(self, text: str, options: dict[str, Any], sync: bool = True,
+    def __init__(self, path: Any, options: Mapping[str, Any] | None = None, sync: bool = True,
                  single_writer: bool = False) -> None:
+        text, options = os.fsdecode(path), dict(options or {})
         self.text = text
         self.options = options
         self.sync = sync
@@ -68,7 +70,7 @@ class Place:
 
     def source(self, name: str) -> Any:
         """A source of the file for libsafetensors.open."""
-        return self.name(name) if self.folder is not None else reader(self.fs, self.name(name))
+        return self.name(name) if self.folder is not None else _Reader(self.fs, self.name(name))
 
     def names(self) -> list[str]:
         """Names of the files directly in the folder, sorted; empty if it does not exist."""
@@ -80,12 +82,6 @@ class Place:
                 return sorted(one.name for one in found if one.is_file())
         except (FileNotFoundError, NotADirectoryError):
             return []
-
-
-def place_of(path: Any, options: Mapping[str, Any] | None = None, sync: bool = True,
-             single_writer: bool = False) -> Place:
-    """path: a path or URL; options: those of the pyarrow filesystem."""
-    return Place(os.fsdecode(path), dict(options or {}), sync, single_writer)
 
 
 def storage_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,9 +156,9 @@ class _Reader(Ranges):
 
     size: int
 
-    def __init__(self, file: Any, name: str) -> None:
-        super().__init__(file.size())
-        self.file = file
+    def __init__(self, fs: Any, name: str) -> None:
+        self.file = fs.open_input_file(name)
+        super().__init__(self.file.size())
         self.name = name
 
     def _get(self, begin: int, end: int) -> bytes:
@@ -180,10 +176,6 @@ def in_parallel(call: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor(min(_REQUESTS, len(items))) as pool:
         return list(pool.map(call, items))
-
-
-def reader(fs: Any, path: str) -> _Reader:
-    return _Reader(fs.open_input_file(path), path)
 
 
 class _Sink:
@@ -253,7 +245,7 @@ class _Remote:
         return _Sink(self.fs, path)
 
     def open(self, name: str) -> _Reader:
-        return reader(self.fs, self._at(name))
+        return _Reader(self.fs, self._at(name))
 
     def list(self, folder: str) -> list[tuple[str, int, int, bool]]:
         return list(listing(self.fs, self._at(folder)))

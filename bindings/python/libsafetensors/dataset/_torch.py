@@ -151,7 +151,7 @@ class TorchBatches(IterableDataset[Any]):
         self._place = torch.tensor([0, 0, 0, _signed(seed)])
         self._place.share_memory_()  # type: ignore[no-untyped-call]
         self._rounds = _Rounds()
-        # Of the last iteration in this process: epoch, batches delivered before, and how many of
+        # The last iteration in this process: its epoch, batches delivered before, and how many of
         # its batches this process has yielded.
         self._now: tuple[int, int] | None = None
         self._yielded = 0
@@ -311,7 +311,7 @@ class Loader(DataLoader[Any]):
         return int(self.dataset._place[0])  # type: ignore[attr-defined]
 
     def set_epoch(self, epoch: int) -> None:
-        """As of TorchBatches."""
+        """Chooses the epoch that the next iteration starts, as set_epoch of TorchBatches does."""
         self.dataset.set_epoch(epoch)  # type: ignore[attr-defined]
         self._delivered, self._left = 0, False
 

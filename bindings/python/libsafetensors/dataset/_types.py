@@ -114,7 +114,7 @@ class LoaderOptions(TypedDict, total=False):
 # ── Results ──
 
 class ColumnFacts(TypedDict):
-    """Of one row; None where rows differ. A scalar's shape is empty."""
+    """Facts of a column in one row; None where rows differ. A scalar's shape is empty."""
 
     dtype: str | None
     shape: list[int] | None

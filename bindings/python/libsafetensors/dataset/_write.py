@@ -12,7 +12,7 @@ from .._progress import watch
 from .._types import Path, Progress, Unpack, parse
 from ._alive import Alive
 from ._index import publish
-from ._storage import place_of, storage_options
+from ._storage import Place, storage_options
 from ._types import Adopt, Manifest, WriteMode, WriteOptions
 
 __all__ = ["write"]
@@ -145,7 +145,7 @@ def write(batches: Any, path: Path, *, mode: WriteMode = "error", progress: Prog
     if checked.indexed:
         _need_pyarrow()
     check_mode(mode, adopt)
-    place = place_of(path, storage, sync)
+    place = Place(path, storage, sync)
     rows = _Rows(batches)
     commit = _core.Commit(checked, place.core, rows.schema, how=mode,
                           adopt_listing=adopt == "listing")

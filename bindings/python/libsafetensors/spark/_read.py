@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from pyspark.sql import types as T
@@ -13,7 +14,7 @@ from .._core import SafetensorError
 from .._types import Unpack
 from ..dataset._layout import MissingKeys
 from ..dataset._shards import Shards
-from ..dataset._storage import dataset_error, place_of
+from ..dataset._storage import Place, dataset_error
 from ..dataset._types import ReadOptions, StorageOptions
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
@@ -143,11 +144,13 @@ class Reading:
         speed_up_tasks()
         for field in schema:
             checked_field(field, self.layout)
-        wanted = self._wanted(schema)
+        # Keys that determine which shards are needed.
+        wanted: list[str] | None = self.keys if self.layout == "tensors" else schema.names or None
         try:
             opened = self.opened_with(wanted) if self.pushed and wanted else self.opened(wanted)
         except KeyError as error:  # of columns, in batch mode
-            text = str(error.args[0]).replace("keys:", self._asked() + ":", 1)
+            asked = "keys" if self.layout == "tensors" else "schema"
+            text = str(error.args[0]).replace("keys:", asked + ":", 1)
             raise ValueError(text) from None
         with opened:
             if self.layout == "samples":
@@ -155,16 +158,6 @@ class Reading:
             else:
                 self._check_names(opened, schema)
             return _packed(self._weighed(opened, _reads_data(schema)), self.partition_bytes)
-
-    def _asked(self) -> str:
-        return "keys" if self.layout == "tensors" else "schema"
-
-    def _wanted(self, schema: T.StructType) -> list[str] | None:
-        """Keys that determine which shards are needed."""
-        if self.layout == "tensors":
-            return self.keys
-        names: list[str] = schema.names
-        return names or None
 
     def _check_names(self, opened: Dataset, schema: T.StructType) -> None:
         stated = (opened.manifest or {}).get("schema")
@@ -206,13 +199,14 @@ class Reading:
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
         kinds = to_arrow_schema(schema)  # Spark 4.2 compares nullability
-        place = place_of(self.path, self.storage)
+        place = Place(self.path, self.storage)
         if place.text.endswith(".safetensors") and (
                 place.folder is None or os.path.isfile(place.folder)):
-            place = place_of(os.path.dirname(place.text) or ".", self.storage)
+            place = Place(os.path.dirname(place.text) or ".", self.storage)
         shards = Shards(place, [piece.facts for piece in pieces], self.use_manifest and all(
             piece.facts["bytes"] for piece in pieces), pieces[0].version)
-        make = {"files": file_row, "samples": sample_rows, "tensors": self._tensor_rows}
+        make: dict[str, Any] = {"files": file_row, "samples": sample_rows,
+                                "tensors": partial(tensor_rows, keys=self.keys)}
         with with_hints(), _planned(place.text):
             for i, piece in enumerate(pieces):
                 for columns, rows in make[self.layout](shards, i, piece, kinds):
@@ -220,10 +214,6 @@ class Reading:
                         pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
         shards.close()
         speed_up_tasks()
-
-    def _tensor_rows(self, shards: Shards, i: int, piece: Piece,
-                     kinds: Any) -> Iterator[tuple[list[Any], int]]:
-        return tensor_rows(shards, i, piece, kinds, self.keys)
 
 
 # ── Helpers ──

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._types import Unpack, parse
 from ..dataset._job import Job
-from ..dataset._storage import place_of
+from ..dataset._storage import Place
 from ..dataset._types import Adopt, DatasetMode, Manifest, WriteMode, WriteOptions
 from ..dataset._write import check_mode, settled
 from ._schema import parse_names, plain_batch, plain_schema, quoted, split_options, parse_bool
@@ -29,7 +29,7 @@ def job_of(options: Mapping[str, str], path: str, schema: Any, overwrite: bool) 
     check_mode("append", adopt)
     sync = parse_bool("sync", own.pop("sync", "true"))
     checked, secret = settled({**own, **storage})
-    place = place_of(path, secret, sync)
+    place = Place(path, secret, sync)
     return Job(own, place, plain_schema(schema), "overwrite" if overwrite else "append",
                adopt is not None)
 
@@ -64,7 +64,7 @@ def write_safetensors(df: Any, path: str, *, mode: WriteMode = "error", adopt: A
     chosen = _selected(df, given, checked.mode)
     # mapInArrow parses column names as expressions, so a dot in a name would fail.
     renamed = chosen.toDF(*("c%d" % i for i in range(len(chosen.columns))))
-    place = place_of(path_on_driver(str(path), df.sparkSession), secret, sync)
+    place = Place(path_on_driver(str(path), df.sparkSession), secret, sync)
     schema = to_arrow_schema(chosen.schema)
     job = Job(given, place, plain_schema(schema), mode, adopt is not None)
 

@@ -1,4 +1,4 @@
-/* Converts Python arguments to the library's, and its text to str; path.c has paths. */
+/* Converts Python arguments to the library's, and its text to str. Tests: test_signatures.py. */
 #include "core.h"
 
 int pysft_span_of(PyObject *text, const char *what, sft_span *out) {

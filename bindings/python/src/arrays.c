@@ -1,4 +1,4 @@
-/* numpy: its functions and dtypes, and arrays over existing memory. */
+/* numpy: its functions and dtypes, and arrays over existing memory. Tests: test_tensor.py. */
 #include "piece.h"
 
 #include <stdlib.h>

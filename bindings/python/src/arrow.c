@@ -1,4 +1,4 @@
-/* Moves Arrow's C structs into and out of PyCapsules. */
+/* Moves Arrow's C structs into and out of PyCapsules. Tests: test_dataset_write.py. */
 #include "dataset.h"
 
 #include <errno.h>
@@ -192,10 +192,8 @@ static PyObject *stream_next(PyObject *object) {
     if (!pysft_enter(&self->busy, "ArrowStream")) return NULL;
     PYSFT_NO_GIL(failed = self->stream.get_next(&self->stream, &array));
     if (failed) (void)stream_failed(self, failed);
-    else if (array.release) {
-        capsule = capsule_of(&array, sizeof array, array_name, drop_array);
-        if (!capsule) array.release(&array);
-    }
+    else if (array.release) capsule = capsule_of(&array, sizeof array, array_name, drop_array);
+    if (!failed && !capsule && array.release) array.release(&array);
     pysft_leave(&self->busy);
     return capsule;
 }

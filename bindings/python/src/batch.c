@@ -1,4 +1,5 @@
-/* Reads many tensors at once into a dict of arrays, without a Tensor object for each. */
+/* Reads many tensors at once into a dict of arrays, without a Tensor object for each.
+ * Tests: test_shared_blocks.py. */
 #include "piece.h"
 
 #include "safetensors_read.h"

@@ -1,4 +1,5 @@
-/* Checks a file, or a model with an index: each shard, then how they fit together. */
+/* Checks a file, or a model with an index: each shard, then how they fit together.
+ * Tests: test_tools.py. */
 #include "tools.h"
 
 #include <stdlib.h>

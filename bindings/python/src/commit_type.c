@@ -1,4 +1,5 @@
-/* Commit: collects the receipts of tasks and publishes the manifest. */
+/* Commit: collects the receipts of tasks and publishes the manifest.
+ * Tests: test_dataset_commit.py. */
 #include "dataset.h"
 
 #include <stdlib.h>

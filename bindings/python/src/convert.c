@@ -1,4 +1,4 @@
-/* Converts models and elements to other dtypes. */
+/* Converts models and elements to other dtypes. Tests: test_tools.py. */
 #include "specs.h"
 
 #include "host.h"
@@ -49,7 +49,6 @@ typedef struct convert_call {
     sft_dtype to;
     pysft_path output;
     sft_path_options path;
-    sft_conversion *conversion;
 } convert_call;
 
 static bool ends_with(const char *text, const char *end) {
@@ -113,22 +112,23 @@ static PyObject *totals_dict(const sft_conversion *c) {
                          "saturated", lost_count(c, SFT_LOSS_SATURATED));
 }
 
-static PyObject *run_convert(convert_call *call, uint32_t threads, PyObject *progress) {
+static PyObject *run_convert(const convert_call *call, uint32_t threads, PyObject *progress) {
+    const sft_set *set = pysft_store_set(call->store);
+    sft_conversion *conversion = NULL;
+    PyObject *done = NULL;
     pysft_job job;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = threads;
     Py_BEGIN_ALLOW_THREADS
-    job.code = sft_conversion_new(pysft_store_set(call->store), call->to, &call->options,
-                                  &call->conversion, &job.err);
-    if (!job.code) job.code = save_model(call, call->conversion, &job.job, &job.err);
+    job.code = sft_conversion_new(set, call->to, &call->options, &conversion, &job.err);
+    if (!job.code) job.code = save_model(call, conversion, &job.job, &job.err);
     Py_END_ALLOW_THREADS
     const sft_code code = job.code;
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ
                     || code == SFT_IO_SHRUNK || code == SFT_SIZE_PARTIAL_BYTE;
-    int status = pysft_job_done(&job, call->state, of_input ? pysft_store_path(call->store)
-                                                            : call->output.text);
-    PyObject *done = status < 0 ? NULL : totals_dict(call->conversion);
-    sft_conversion_free(call->conversion);
+    const char *path = of_input ? pysft_store_path(call->store) : call->output.text;
+    if (pysft_job_done(&job, call->state, path) == 0) done = totals_dict(conversion);
+    sft_conversion_free(conversion);
     return done;
 }
 

@@ -1,4 +1,5 @@
-/* Dataset: a manifest that was read; and maintenance of datasets, reported as JSON. */
+/* Dataset: a manifest that was read; and maintenance of datasets, reported as JSON.
+ * Tests: test_dataset_commit.py. */
 #include "dataset.h"
 
 typedef struct dataset_object {

@@ -1,4 +1,4 @@
-/* DLPack capsules over the memory of tensors. */
+/* DLPack capsules over the memory of tensors. Tests: test_tensor.py. */
 #include "piece.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Changes metadata and tensor names of an existing file. */
+/* Changes metadata and tensor names of an existing file. Tests: test_edit.py. */
 #include "specs.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Checks that a buffer holds elements of an expected dtype. */
+/* Checks that a buffer holds elements of an expected dtype. Tests: test_elements.py. */
 #include "specs.h"
 #include "tensor.h"
 

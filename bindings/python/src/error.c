@@ -1,4 +1,4 @@
-/* Raises the library's errors as Python exceptions. */
+/* Raises the library's errors as Python exceptions. Tests: test_errors.py. */
 #include "core.h"
 
 #include "safetensors_remote.h"

@@ -1,4 +1,4 @@
-/* File: an open model. */
+/* File: an open model. Tests: test_mapping.py. */
 #include "piece.h"
 
 typedef struct {
@@ -423,7 +423,7 @@ static PyObject *get_nbytes(PyObject *object, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(sum);
 }
 
-static PyObject *file_close(PyObject *object, PyObject *Py_UNUSED(none)) {
+static PyObject *file_close(PyObject *object, PyObject *Py_UNUSED(args)) {
     pysft_store *store = swap_store((FileObject *)object, true);
     PYSFT_NO_GIL(pysft_store_drop(store));
     return Py_NewRef(Py_None);
@@ -434,10 +434,6 @@ static PyObject *file_enter(PyObject *object, PyObject *Py_UNUSED(none)) {
     if (!store) return NULL;
     pysft_store_drop(store);
     return Py_NewRef(object);
-}
-
-static PyObject *file_exit(PyObject *object, PyObject *Py_UNUSED(args)) {
-    return file_close(object, NULL);
 }
 
 static PyObject *file_repr(PyObject *object) {
@@ -510,7 +506,7 @@ static PyMethodDef file_methods[] = {
       "close($self, /)\n--\n\n"
       "Close this handle. Tensors and arrays made from it keep the memory." },
     { "__enter__", file_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe File itself." },
-    { "__exit__", file_exit, METH_VARARGS,
+    { "__exit__", file_close, METH_VARARGS,
       "__exit__($self, kind, value, trace, /)\n--\n\nClose it." },
     { "__reduce__", file_reduce, METH_NOARGS,
       "__reduce__($self, /)\n--\n\n"

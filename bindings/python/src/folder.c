@@ -1,4 +1,4 @@
-/* Finds the model in a folder: its index, or its one file. */
+/* Finds the model in a folder: its index, or its one file. Tests: test_open.py. */
 #include "tools.h"
 
 #include "safetensors_remote.h"

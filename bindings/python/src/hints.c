@@ -1,4 +1,5 @@
-/* What to try next, in the words of the package: err.hint, and "hint" in results. */
+/* What to try next, in the words of the package: err.hint, and "hint" in results.
+ * Tests: test_errors.py. */
 #include "core.h"
 
 typedef struct hint_row {

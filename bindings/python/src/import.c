@@ -1,4 +1,5 @@
-/* Models in other formats: opened as a File, with what there is to say of them; and saved. */
+/* Models in other formats: opened as a File, with what there is to say of them; and saved.
+ * Tests: test_import.py. */
 #include "tools.h"
 
 #include "piece.h"

@@ -1,4 +1,4 @@
-/* Long calls: progress, signals, cancellation, and how they end. */
+/* Long calls: progress, signals, cancellation, and how they end. Tests: test_signals.py. */
 #include "core.h"
 
 #include "host.h"

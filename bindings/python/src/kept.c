@@ -1,5 +1,5 @@
 /* Memory that the system hands out anew costs more than reading a file into it. So blocks that no
- * tensor needs any more are kept for the next load.
+ * tensor needs any more are kept for the next load. Tests: test_kept.py.
  *
  * There is no lock: a child of fork() could not release what another thread of its parent held.
  *   1. A slot's block belongs to whoever exchanged it for nothing, or for another.

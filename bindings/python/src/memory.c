@@ -1,5 +1,5 @@
 /* Reference-counted memory shared by handles, tensors, arrays and capsules. Counting needs no
- * GIL, because torch releases tensors on any thread. */
+ * GIL, because torch releases tensors on any thread. Tests: test_lifetime.py. */
 #include "piece.h"
 
 #include "host.h"
@@ -202,8 +202,7 @@ static int fill_shards(opened_set *opened, bool share, bool writable) {
 
 static int keep_text(const char *text, char **out) {
     *out = strdup(text);
-    if (*out) return 0;
-    return pysft_no_memory();
+    return *out ? 0 : pysft_no_memory();
 }
 
 /* Falls back to reading if the system cannot map privately; options->mode tells. Where maps are

@@ -1,5 +1,5 @@
 /* Initialises the module. Its types, functions and tables are made when they are first asked for,
- * so that importing it takes no longer than it must. */
+ * so that importing it takes no longer than it must. Tests: test_lazy.py. */
 #include "core.h"
 #include "host.h"
 

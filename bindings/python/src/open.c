@@ -1,4 +1,4 @@
-/* open(). */
+/* open(). Tests: test_open.py. */
 #include "piece.h"
 
 #include <string.h>

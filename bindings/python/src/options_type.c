@@ -1,4 +1,4 @@
-/* DatasetOptions: checked options of a write. */
+/* DatasetOptions: checked options of a write. Tests: test_dataset_write.py. */
 #include "dataset.h"
 
 typedef struct options_object {

@@ -1,4 +1,5 @@
-/* Paths and URLs from Python objects; what an output inherits from its input. */
+/* Paths and URLs from Python objects; what an output inherits from its input.
+ * Tests: test_open.py. */
 #include "remote.h"
 #include "tools.h"
 

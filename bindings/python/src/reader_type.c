@@ -1,4 +1,5 @@
-/* ReadPlan and Reader: safetensors_read.h for _device.py. Private to this package. */
+/* ReadPlan and Reader: safetensors_read.h for _device.py. Private to this package.
+ * Tests: test_device.py. */
 #include "tensor.h"
 
 #include "safetensors_read.h"
@@ -21,13 +22,6 @@ typedef struct {
 } ReaderObject;
 
 /* ── Plans ───────────────────────────────────────────────────────────────── */
-
-/* What sft_read_plan_new takes. */
-typedef struct {
-    sft_read_part *parts;
-    sft_read_block *blocks;
-    size_t count, block_count;
-} plan_rows;
 
 static int address_of(PyObject *object, void **out) {
     uint64_t address;
@@ -60,48 +54,35 @@ static int block_of(PyObject *row, sft_read_block *out) {
     return pysft_uint_of(PyTuple_GetItem(row, 1), &out->bytes);
 }
 
-static int rows_of(pysft_state *state, PyObject *parts, PyObject *blocks, plan_rows *out) {
-    out->count = (size_t)PyTuple_Size(parts);
-    out->block_count = (size_t)PyTuple_Size(blocks);
-    out->parts = PyMem_Calloc(out->count + 1, sizeof *out->parts);
-    out->blocks = PyMem_Calloc(out->block_count + 1, sizeof *out->blocks);
-    if (!out->parts || !out->blocks) return pysft_no_memory();
-    for (size_t i = 0; i < out->count; i++)
-        if (part_of(state, PyTuple_GetItem(parts, (Py_ssize_t)i), &out->parts[i]) < 0) return -1;
-    for (size_t i = 0; i < out->block_count; i++)
-        if (block_of(PyTuple_GetItem(blocks, (Py_ssize_t)i), &out->blocks[i]) < 0) return -1;
-    return 0;
-}
-
-static int plan_make(pysft_state *state, PlanObject *self, const plan_rows *rows,
-                     const sft_read_plan_options *options) {
+static int plan_fill(PlanObject *self, PyObject *sizes, const sft_read_plan_options *options) {
+    pysft_state *state = pysft_state_from((PyObject *)self);
+    const size_t count = (size_t)PyTuple_Size(self->parts);
+    const size_t block_count = (size_t)PyTuple_Size(sizes);
+    sft_read_part *parts = PyMem_Calloc(count + 1, sizeof *parts);
+    sft_read_block *blocks = PyMem_Calloc(block_count + 1, sizeof *blocks);
+    int rc = parts && blocks ? 0 : pysft_no_memory();
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    PYSFT_NO_GIL(code = sft_read_plan_new(rows->parts, rows->count, rows->blocks, rows->block_count,
-                                          options, &self->plan, &err));
-    if (code) return pysft_fail(state, &err, self->path);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = part_of(state, PyTuple_GetItem(self->parts, (Py_ssize_t)i), &parts[i]);
+    for (size_t i = 0; rc == 0 && i < block_count; i++)
+        rc = block_of(PyTuple_GetItem(sizes, (Py_ssize_t)i), &blocks[i]);
+    if (rc == 0 && count) {
+        PyObject *first = PyTuple_GetItem(PyTuple_GetItem(self->parts, 0), 0);
+        self->path = pysft_store_path(((TensorObject *)first)->store);
+    }
+    if (rc == 0) {
+        PYSFT_NO_GIL(code = sft_read_plan_new(parts, count, blocks, block_count, options,
+                                              &self->plan, &err));
+        if (code) rc = pysft_fail(state, &err, self->path);
+    }
+    PyMem_Free(parts);
+    PyMem_Free(blocks);
+    if (rc < 0) return -1;
     self->wanted = sft_read_plan_wanted(self->plan);
     self->total = sft_read_plan_total(self->plan);
     self->slot_bytes = sft_read_plan_slot_bytes(self->plan);
     return 0;
-}
-
-static int plan_fill(PlanObject *self, PyObject *parts, PyObject *blocks,
-                     const sft_read_plan_options *options) {
-    pysft_state *state = pysft_state_from((PyObject *)self);
-    plan_rows rows = { NULL, NULL, 0, 0 };
-    PyObject *sizes = PySequence_Tuple(blocks);
-    self->parts = sizes ? PySequence_Tuple(parts) : NULL;
-    int rc = self->parts ? rows_of(state, self->parts, sizes, &rows) : -1;
-    if (rc == 0 && rows.count) {
-        PyObject *first = PyTuple_GetItem(PyTuple_GetItem(self->parts, 0), 0);
-        self->path = pysft_store_path(((TensorObject *)first)->store);
-    }
-    if (rc == 0) rc = plan_make(state, self, &rows, options);
-    PyMem_Free(rows.parts);
-    PyMem_Free(rows.blocks);
-    Py_XDECREF(sizes);
-    return rc;
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -116,8 +97,12 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     if (slot_bytes && pysft_uint_of(slot_bytes, &options.slot_bytes) < 0) return NULL;
     if (direct && pysft_choice_of(direct, "direct", choices, &choice) < 0) return NULL;
     options.direct = (sft_read_direct)choice;
-    PlanObject *self = (PlanObject *)pysft_object_new(type);
-    return pysft_object_made(self, self ? plan_fill(self, parts, blocks, &options) : -1);
+    PyObject *sizes = PySequence_Tuple(blocks);
+    PlanObject *self = sizes ? (PlanObject *)pysft_object_new(type) : NULL;
+    if (self) self->parts = PySequence_Tuple(parts);
+    int status = self && self->parts ? plan_fill(self, sizes, &options) : -1;
+    Py_XDECREF(sizes);
+    return pysft_object_made(self, status);
 }
 
 static int plan_traverse(PyObject *object, visitproc visit, void *arg) {

@@ -1,4 +1,5 @@
-/* What files of URLs are opened by: a remote of the library, its transport and callbacks. */
+/* What files of URLs are opened by: a remote of the library, its transport and callbacks.
+ * Tests: test_remote.py. */
 #include "remote.h"
 
 #include "host.h"

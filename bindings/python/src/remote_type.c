@@ -1,4 +1,4 @@
-/* Remote, and the one by which paths are opened. */
+/* Remote, and the one by which paths are opened. Tests: test_remote.py. */
 #include "remote.h"
 
 #include <math.h>
@@ -135,17 +135,13 @@ static void remote_dealloc(PyObject *object) {
 
 /* ── Methods ── */
 
-static PyObject *remote_close(PyObject *object, PyObject *Py_UNUSED(none)) {
+static PyObject *remote_close(PyObject *object, PyObject *Py_UNUSED(args)) {
     (void)remote_clear(object);
     Py_RETURN_NONE;
 }
 
 static PyObject *remote_enter(PyObject *object, PyObject *Py_UNUSED(none)) {
     return Py_NewRef(object);
-}
-
-static PyObject *remote_exit(PyObject *object, PyObject *Py_UNUSED(args)) {
-    return remote_close(object, NULL);
 }
 
 static PyObject *get_closed(PyObject *object, void *Py_UNUSED(closure)) {
@@ -215,7 +211,7 @@ static PyMethodDef remote_methods[] = {
       "No more files are opened by it; those that are open stay so, and keep its connections\n"
       "until they are closed." },
     { "__enter__", remote_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe Remote itself." },
-    { "__exit__", remote_exit, METH_VARARGS,
+    { "__exit__", remote_close, METH_VARARGS,
       "__exit__($self, kind, value, trace, /)\n--\n\nClose it." },
     { NULL, NULL, 0, NULL },
 };

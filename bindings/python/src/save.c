@@ -1,4 +1,4 @@
-/* save_file and save_bytes: tensors to a file, an object or bytes. */
+/* save_file and save_bytes: tensors to a file, an object or bytes. Tests: test_save.py. */
 #include "specs.h"
 
 #include <string.h>

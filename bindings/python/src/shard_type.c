@@ -1,4 +1,4 @@
-/* ShardWriter: writes the rows of one task as shards. */
+/* ShardWriter: writes the rows of one task as shards. Tests: test_dataset_write.py. */
 #include "dataset.h"
 
 static const char type_name[] = "ShardWriter";

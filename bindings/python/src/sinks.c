@@ -1,4 +1,5 @@
-/* Sinks: a Python object with write(), and one that gathers small writes into large ones. */
+/* Sinks: a Python object with write(), and one that gathers small writes into large ones.
+ * Tests: test_writer.py. */
 #include "specs.h"
 
 #include <stdlib.h>

@@ -1,39 +1,32 @@
-/* Converts Python index expressions to slices, and composes slices of slices. */
+/* Converts Python index expressions to slices, and composes slices of slices.
+ * Tests: test_slices.py. */
 #include "piece.h"
 
 #include <string.h>
 
-/* 1: converted; 0: wrong type; -1: exception. */
-static int slice_part(PyObject *item, sft_slice_part *out) {
-    Py_ssize_t start, stop, step;
-    if (!PySlice_Check(item)) return 0;
-    if (PySlice_Unpack(item, &start, &stop, &step) < 0) return -1;
-    out->kind = SFT_SLICE_PART_RANGE;
-    out->start = start;
-    out->stop = stop;
-    out->step = step;
-    out->has_start = out->has_stop = out->has_step = true;
-    return 1;
-}
-
 static int one_part(PyObject *item, sft_slice_part *out) {
+    Py_ssize_t start, stop, step, value;
     memset(out, 0, sizeof *out);
     if (item == Py_Ellipsis) {
         out->kind = SFT_SLICE_PART_ELLIPSIS;
-        return 0;
-    }
-    int found = slice_part(item, out);
-    if (found == 0 && PyIndex_Check(item) && !PyBool_Check(item)) {
-        Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_IndexError);
+    } else if (PySlice_Check(item)) {
+        if (PySlice_Unpack(item, &start, &stop, &step) < 0) return -1;
+        out->kind = SFT_SLICE_PART_RANGE;
+        out->start = start;
+        out->stop = stop;
+        out->step = step;
+        out->has_start = out->has_stop = out->has_step = true;
+    } else if (PyIndex_Check(item) && !PyBool_Check(item)) {
+        value = PyNumber_AsSsize_t(item, PyExc_IndexError);
         if (value == -1 && PyErr_Occurred()) return -1;
         out->kind = SFT_SLICE_PART_INDEX;
         out->value = value;
-        found = 1;
+    } else {
+        return pysft_refuse(PyExc_TypeError,
+                            "a tensor is indexed by integers, slices and an ellipsis, not by %R",
+                            Py_TYPE(item));
     }
-    if (found != 0) return found > 0 ? 0 : -1;
-    return pysft_refuse(PyExc_TypeError,
-                        "a tensor is indexed by integers, slices and an ellipsis, not by %R",
-                        Py_TYPE(item));
+    return 0;
 }
 
 static int all_parts(PyObject *index, sft_slice_part *parts, size_t count) {

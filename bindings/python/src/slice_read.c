@@ -1,4 +1,4 @@
-/* Reads a slice in parts, so that signals are checked in between. */
+/* Reads a slice in parts, so that signals are checked in between. Tests: test_signals.py. */
 #include "piece.h"
 
 #define PIECE_BYTES (UINT64_C(8) << 20) /* of the result */

@@ -1,5 +1,5 @@
 /* A source over a Python object: read_at and size, or read and seek. Files of other libraries are
- * adapted first, by _sources.py. */
+ * adapted first, by _sources.py. Tests: test_open.py. */
 #include "core.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Names, dtypes, shapes and data of tensors that are written, from tuples. */
+/* Names, dtypes, shapes and data of tensors that are written, from tuples. Tests: test_save.py. */
 #include "specs.h"
 
 #include <string.h>

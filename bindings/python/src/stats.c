@@ -1,4 +1,4 @@
-/* Tensor.stats(). */
+/* Tensor.stats(). Tests: test_stats.py. */
 #include "specs.h"
 #include "tensor.h"
 

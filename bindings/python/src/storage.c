@@ -1,4 +1,5 @@
-/* Storage: a local folder, or a Python object with the methods of one. */
+/* Storage: a local folder, or a Python object with the methods of one.
+ * Tests: test_dataset_requests.py. */
 #include "dataset.h"
 
 #include <errno.h>

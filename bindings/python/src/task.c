@@ -1,4 +1,4 @@
-/* The base of ShardWriter and Commit. */
+/* The base of ShardWriter and Commit. Tests: test_dataset_writers.py. */
 #include "dataset.h"
 
 pysft_task *pysft_task_new(PyTypeObject *type, PyObject *options, PyObject *storage) {

@@ -1,4 +1,5 @@
-/* The bytes of a Tensor: shared memory or a copy; and the buffer protocol. */
+/* The bytes of a Tensor: shared memory or a copy; and the buffer protocol.
+ * Tests: test_tensor.py. */
 #include "safetensors_read.h"
 #include "tensor.h"
 

@@ -1,4 +1,4 @@
-/* Tensor: facts of a tensor or slice, whose bytes are read on demand. */
+/* Tensor: facts of a tensor or slice, whose bytes are read on demand. Tests: test_tensor.py. */
 #include "specs.h"
 #include "tensor.h"
 

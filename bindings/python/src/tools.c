@@ -1,4 +1,5 @@
-/* info, check, hash, diff: the library's JSON as text. fits: a verdict and its reason. */
+/* info, check, hash, diff: the library's JSON as text. fits: a verdict and its reason.
+ * Tests: test_tools.py. */
 #include "tools.h"
 
 #include "remote.h"

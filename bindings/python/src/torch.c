@@ -1,4 +1,4 @@
-/* torch tensors over memory, by DLPack: each has a storage of its own. */
+/* torch tensors over memory, by DLPack: each has a storage of its own. Tests: test_torch.py. */
 #include "piece.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Writer: a file written piece by piece. */
+/* Writer: a file written piece by piece. Tests: test_writer.py. */
 #include "specs.h"
 
 #include <stdatomic.h>

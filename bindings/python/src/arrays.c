@@ -60,34 +60,21 @@ pysft_numpy *pysft_numpy_get(pysft_state *state) {
     return none;
 }
 
-/* numpy.dtype(of) */
-static PyObject *make_dtype(PyObject *of) {
-    PyObject *dtype = pysft_import_call("numpy", "dtype", of);
-    Py_XDECREF(of);
-    return dtype;
-}
-
-static PyObject *need_ml_dtypes(pysft_state *state, sft_dtype dtype) {
-    if (!PyErr_ExceptionMatches(PyExc_ImportError) &&
-        !PyErr_ExceptionMatches(PyExc_AttributeError))
-        return NULL;
-    PyErr_Clear();
-    return PyErr_Format(PyExc_TypeError,
-                        "numpy has no %U; with the package ml_dtypes (0.5 or newer) installed it "
-                        "has",
-                        state->dtype_names[dtype]);
-}
-
 /* Borrowed from the state. */
 static PyObject *numpy_dtype(pysft_state *state, pysft_numpy *numpy, sft_dtype dtype) {
     PyObject *found = atomic_load(&numpy->dtypes[dtype]), *none = NULL;
     if (found) return found;
-    if (numpy_names[dtype]) {
-        found = make_dtype(PyUnicode_FromString(numpy_names[dtype]));
-    } else {
-        PyObject *type = pysft_import("ml_dtypes", ml_names[dtype]);
-        found = type ? make_dtype(type) : need_ml_dtypes(state, dtype);
+    PyObject *of = numpy_names[dtype] ? PyUnicode_FromString(numpy_names[dtype])
+                                      : pysft_import("ml_dtypes", ml_names[dtype]);
+    if (!of && (PyErr_ExceptionMatches(PyExc_ImportError)
+                || PyErr_ExceptionMatches(PyExc_AttributeError))) {
+        PyErr_Clear();
+        return PyErr_Format(PyExc_TypeError, "numpy has no %U; with the package ml_dtypes (0.5 or "
+                                             "newer) installed it has",
+                            state->dtype_names[dtype]);
     }
+    found = pysft_import_call("numpy", "dtype", of);
+    Py_XDECREF(of);
     if (!found || atomic_compare_exchange_strong(&numpy->dtypes[dtype], &none, found))
         return found;
     Py_DECREF(found);

@@ -14,6 +14,7 @@ typedef struct check_call {
     bool ok;
     sft_error first;   /* the first failure of a model with an index */
     sft_buffer shards; /* their JSON results, separated by commas */
+    sft_sink out;      /* to which they are appended */
 } check_call;
 
 /* The set, to be closed in every case. */
@@ -35,20 +36,6 @@ static void keep_first(check_call *check, const sft_error *err) {
     check->ok = false;
 }
 
-/* Appends text to a buffer; a memory sink would start over. */
-static sft_code append_text(sft_buffer *all, const char *text, size_t len, sft_error *err) {
-    if (all->cap - all->len < len) {
-        size_t cap = 2 * all->cap + len + 4096;
-        char *data = realloc(all->data, cap);
-        if (!data) return sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "out of memory");
-        all->data = data;
-        all->cap = cap;
-    }
-    memcpy(all->data + all->len, text, len);
-    all->len += len;
-    return SFT_OK;
-}
-
 /* A missing or unreadable shard is part of the result. */
 static sft_code check_shard(check_call *check, const char *path, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
@@ -67,8 +54,9 @@ static sft_code check_shard(check_call *check, const char *path, sft_error *err)
         keep_first(check, &failed);
         code = sft_error_json(&failed, path, &sink, err);
     }
-    if (!code && check->shards.len > 0) code = append_text(&check->shards, ",", 1, err);
-    if (!code) code = append_text(&check->shards, text.data, text.len, err);
+    if (!code && check->shards.len > 0)
+        code = sft_sink_write(&check->out, check->shards.len, ",", 1, err);
+    if (!code) code = sft_sink_write(&check->out, check->shards.len, text.data, text.len, err);
     sft_buffer_free(&text);
     return code;
 }
@@ -123,13 +111,14 @@ static sft_code check_parts(check_call *check, sft_deep_counts *deep, sft_error 
 
 static sft_code check_index(check_call *check, sft_sink *sink, sft_error *err) {
     sft_deep_counts deep;
+    check->out = sft_sink_memory(&check->shards);
     sft_code code = check_parts(check, &deep, err);
     bool did_deep = check->ok && check->deep;
     if (!code)
         code = sft_set_check_json(check->ok ? NULL : &check->first, check->open.level,
                                   (sft_span){ check->shards.data, check->shards.len },
                                   check->path, did_deep ? &deep : NULL, sink, err);
-    free(check->shards.data);
+    sft_buffer_free(&check->shards);
     return code;
 }
 

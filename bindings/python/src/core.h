@@ -92,10 +92,14 @@ struct pysft_state {
 };
 
 /* State of the module; never NULL. */
-pysft_state *pysft_state_of(PyObject *module);
+static inline pysft_state *pysft_state_of(PyObject *module) {
+    return PyModule_GetState(module);
+}
 /* State by an object of one of our types (all made by PyType_FromModuleAndSpec and final); never
  * NULL. */
-pysft_state *pysft_state_from(PyObject *self);
+static inline pysft_state *pysft_state_from(PyObject *self) {
+    return PyType_GetModuleState(Py_TYPE(self));
+}
 
 /* The type, borrowed, which is made and added to the module if that was not done yet; NULL with an
  * exception. */
@@ -219,6 +223,8 @@ int pysft_path_of(PyObject *object, pysft_path *out);
 int pysft_input_of(pysft_state *state, PyObject *object, pysft_path *out);
 /* The same of what is written: ValueError for a URL. */
 int pysft_output_of(PyObject *object, pysft_path *out);
+/* The name of a file object, for messages; text NULL: it has none. */
+int pysft_name_of(PyObject *object, pysft_path *out);
 /* Whether an object is a str with a URL. */
 bool pysft_is_url(PyObject *object);
 void pysft_path_free(pysft_path *path);

@@ -178,23 +178,20 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     return done;
 }
 
-static PyObject *recover_path(pysft_state *state, const char *path) {
-    static const char *const words[] = { "clean", "old", "new" };
+static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", NULL };
+    static const char *const states[] = { "clean", "old", "new" };
     sft_edit_found found = SFT_EDIT_CLEAN;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    PYSFT_NO_GIL(code = sft_edit_recover(path, NULL, &found, &err));
-    if (code) return pysft_raise(state, &err, path);
-    return PyUnicode_FromString(words[found]);
-}
-
-static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "path", NULL };
-    PyObject *target;
-    pysft_path path = { NULL, NULL, NULL };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:recover", words, &target)) return NULL;
-    if (pysft_output_of(target, &path) < 0) return NULL;
-    PyObject *done = recover_path(pysft_state_of(module), path.text);
+    PyObject *target, *done;
+    pysft_path path;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:recover", words, &target)
+        || pysft_output_of(target, &path) < 0)
+        return NULL;
+    PYSFT_NO_GIL(code = sft_edit_recover(path.text, NULL, &found, &err));
+    done = code ? pysft_raise(pysft_state_of(module), &err, path.text)
+                : PyUnicode_FromString(states[found]);
     pysft_path_free(&path);
     return done;
 }

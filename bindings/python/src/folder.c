@@ -139,12 +139,8 @@ int pysft_model_path_of(pysft_state *state, PyObject *object, pysft_path *out) {
 int pysft_readable_of(pysft_state *state, PyObject *object, pysft_readable *out) {
     *out = (pysft_readable){ .is_object = pysft_is_source(object) };
     if (!out->is_object) return pysft_model_path_of(state, object, &out->path);
-    PyObject *name = PyObject_GetAttrString(object, "name");
-    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-    bool known = name && PyUnicode_Check(name) && pysft_path_of(name, &out->path) == 0;
-    PyErr_Clear();
-    Py_XDECREF(name);
-    if (!known) out->path.text = "-";
+    if (pysft_name_of(object, &out->path) < 0) return -1;
+    if (!out->path.text) out->path.text = "-";
     if (pysft_source_of(object, &out->first) < 0) return -1;
     if (pysft_source_of(object, &out->again) == 0) return 0;
     sft_source_close(&out->first);

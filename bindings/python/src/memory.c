@@ -296,33 +296,21 @@ static int open_buffer(pysft_state *state, opened_set *opened, PyObject *source,
     return pysft_fail(state, &err, NULL);
 }
 
-/* Keeps the name of a file object, if it has one, for messages. */
-static int keep_name(opened_set *opened, PyObject *source) {
-    PyObject *name = PyObject_GetAttrString(source, "name"), *bytes = NULL;
-    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
-    PyErr_Clear();
-    int rc = 0;
-    if (name && PyUnicode_Check(name) && PyUnicode_FSConverter(name, &bytes)) {
-        const char *text = PyBytes_AsString(bytes);
-        rc = text ? keep_text(text, &opened->path) : -1;
-        Py_DECREF(bytes);
-    }
-    Py_XDECREF(name);
-    if (rc == 0) PyErr_Clear();
-    return rc;
-}
-
 static int open_object(pysft_state *state, opened_set *opened, PyObject *object,
                        const pysft_open_options *given) {
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_file *file = NULL;
     sft_source source;
+    pysft_path name;
     sft_open_options options = given->file;
     if (given->mode == PYSFT_COW || given->mode == PYSFT_MAP)
         return refuse_mode("'auto' or 'read' for an object that is read",
                            given->mode == PYSFT_COW ? "cow" : "map");
-    if (keep_name(opened, object) < 0 || pysft_source_of(object, &source) < 0) return -1;
+    if (pysft_name_of(object, &name) < 0) return -1;
+    int kept = name.text ? keep_text(name.text, &opened->path) : 0;
+    pysft_path_free(&name);
+    if (kept < 0 || pysft_source_of(object, &source) < 0) return -1;
     PyObject *held = pysft_source_object(&source);
     options.mode = SFT_READ;
     Py_BEGIN_ALLOW_THREADS

@@ -47,6 +47,16 @@ void pysft_path_free(pysft_path *path) {
     *path = (pysft_path){ NULL, NULL, NULL };
 }
 
+int pysft_name_of(PyObject *object, pysft_path *out) {
+    PyObject *name = PyObject_GetAttrString(object, "name");
+    *out = (pysft_path){ NULL, NULL, NULL };
+    if (!name && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+    if (name && PyUnicode_Check(name)) (void)pysft_path_of(name, out);
+    PyErr_Clear();
+    Py_XDECREF(name);
+    return 0;
+}
+
 static int name_of(pysft_state *state, PyObject *object, pysft_path *out) {
     sft_error err = SFT_ERROR_INIT;
     const char *name = NULL;

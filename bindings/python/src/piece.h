@@ -87,11 +87,6 @@ sft_code pysft_slice_read(const sft_file *file, const sft_tensor *facts, const s
  * dict of the options, by which the File is pickled; NULL for anything but a path. */
 PyObject *pysft_file_new(pysft_state *state, pysft_store *store, PyObject *how);
 
-/* Read-only buffer of bytes of a shard's data: the memory of a mapped file, else a copy
- * (file_memory.c). ValueError, IndexError. */
-PyObject *pysft_file_memory(pysft_state *state, pysft_store *store, Py_ssize_t shard,
-                            uint64_t begin, uint64_t end);
-
 /* ── Tensors ─────────────────────────────────────────────────────────────── */
 
 /* New Tensor: a whole tensor of the store, or a slice of it. */

@@ -2,14 +2,6 @@
  * exceptions of Python's own kinds. */
 #include "core.h"
 
-pysft_state *pysft_state_of(PyObject *module) {
-    return PyModule_GetState(module);
-}
-
-pysft_state *pysft_state_from(PyObject *self) {
-    return PyType_GetModuleState(Py_TYPE(self));
-}
-
 static PyTypeObject *make_type(pysft_state *state, const pysft_type_row *row) {
     PyObject *type = PyType_FromModuleAndSpec(state->module, row->spec, NULL);
     if (type && row->register_type && row->register_type(type) < 0) Py_CLEAR(type);

@@ -95,35 +95,30 @@ static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 #define REASON_SIZE 512
 
-static PyObject *fit_of_stores(pysft_state *state, const pysft_store *a, const pysft_store *b) {
+static PyObject *fits(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "a", "b", NULL };
+    pysft_state *state = pysft_state_of(module);
+    PyObject *a, *b, *done = NULL;
     described first, second = { .info = NULL };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     sft_fit fit = SFT_FIT_NONE;
     char reason[REASON_SIZE] = "";
-    Py_BEGIN_ALLOW_THREADS
-    code = describe(a, false, &first, &err);
-    if (!code) code = describe(b, false, &second, &err);
-    if (!code) fit = sft_info_fits(first.info, second.info, reason, sizeof reason);
-    describe_end(&first);
-    describe_end(&second);
-    Py_END_ALLOW_THREADS
-    if (code) return pysft_raise(state, &err, NULL);
-    PyObject *text = PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
-    return text ? Py_BuildValue("(sN)", sft_fit_name(fit), text) : NULL;
-}
-
-static PyObject *fits(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "a", "b", NULL };
-    pysft_state *state = pysft_state_of(module);
-    PyObject *a, *b, *done = NULL;
-    pysft_store *first, *second = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:fits", words, &a, &b)) return NULL;
-    first = open_source(state, a);
-    if (first) second = open_source(state, b);
-    if (second) done = fit_of_stores(state, first, second);
-    pysft_store_drop(first);
-    pysft_store_drop(second);
+    pysft_store *one = open_source(state, a), *two = one ? open_source(state, b) : NULL;
+    if (two) {
+        Py_BEGIN_ALLOW_THREADS
+        code = describe(one, false, &first, &err);
+        if (!code) code = describe(two, false, &second, &err);
+        if (!code) fit = sft_info_fits(first.info, second.info, reason, sizeof reason);
+        describe_end(&first);
+        describe_end(&second);
+        Py_END_ALLOW_THREADS
+        if (code) (void)pysft_raise(state, &err, NULL);
+        else done = Py_BuildValue("(sN)", sft_fit_name(fit), pysft_text(sft_span_cstr(reason)));
+    }
+    pysft_store_drop(one);
+    pysft_store_drop(two);
     return done;
 }
 

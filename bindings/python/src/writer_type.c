@@ -162,27 +162,6 @@ static int open_writer(writer_object *self, const writer_call *call, bool planne
     return planned ? note_plan(self) : 0;
 }
 
-static int find_seeking(writer_object *self, writer_call *call) {
-    int seeks = find_base(self);
-    call->seeks = seeks > 0;
-    if (seeks) return seeks;
-    (void)pysft_raise_code(call->state, SFT_OUT_OF_ORDER,
-                           "expected tensors=, for this target cannot seek, and the header, "
-                           "which stands first, would be written last",
-                           NULL);
-    return -1;
-}
-
-/* Tuples of name, dtype and shape, or a mapping of names to tensors or to dtype and shape. */
-static int take_plan(writer_call *call, PyObject *tensors) {
-    bool is_mapping = PyDict_Check(tensors) || PyObject_HasAttrString(tensors, "items");
-    PyObject *rows = is_mapping ? pysft_import_call(PYSFT_WRITER, "plan", tensors)
-                                : Py_NewRef(tensors);
-    bool taken = rows && pysft_specs_take(call->state, rows, 3, &call->specs);
-    Py_XDECREF(rows);
-    return taken ? 0 : -1;
-}
-
 static int begin_writer(writer_object *self, writer_call *call, PyObject *target,
                         PyObject *tensors, PyObject *metadata) {
     bool planned = tensors && tensors != Py_None;
@@ -191,10 +170,27 @@ static int begin_writer(writer_object *self, writer_call *call, PyObject *target
     if (!self->numbers || !self->names) return -1;
     if (pysft_is_target(target)) self->target = Py_NewRef(target);
     else if (pysft_output_of(target, &self->path) < 0) return -1;
-    if (self->target && !planned && find_seeking(self, call) < 0) return -1;
+    int seeks = self->target && !planned ? find_base(self) : 1;
+    if (seeks < 0) return -1;
+    if (seeks == 0) {
+        (void)pysft_raise_code(call->state, SFT_OUT_OF_ORDER,
+                               "expected tensors=, for this target cannot seek, and the header, "
+                               "which stands first, would be written last",
+                               NULL);
+        return -1;
+    }
+    call->seeks = !planned;
     call->plan.has_metadata = metadata && metadata != Py_None;
     if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
-    if (planned && take_plan(call, tensors) < 0) return -1;
+    if (planned) {
+        /* Tuples of name, dtype and shape, or a mapping of names to tensors or to the others. */
+        bool is_mapping = PyDict_Check(tensors) || PyObject_HasAttrString(tensors, "items");
+        PyObject *rows = is_mapping ? pysft_import_call(PYSFT_WRITER, "plan", tensors)
+                                    : Py_NewRef(tensors);
+        bool taken = rows && pysft_specs_take(call->state, rows, 3, &call->specs);
+        Py_XDECREF(rows);
+        if (!taken) return -1;
+    }
     return open_writer(self, call, planned);
 }
 

@@ -1,5 +1,6 @@
 /* A transport in Python: an object whose send() is called for each exchange. Its answer comes back
- * through three functions of the module, which take the exchange as a capsule. */
+ * through three functions of the module, which take the exchange as a capsule. Tests:
+ * test_remote_transport.py. */
 #include "remote.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What other programs call our ids. Only what follows for certain: an SDXL file may be Pony's, so
  * that no CivitAI label follows from its tensors. The reverse of src/label/maps.c and declared.c;
- * tests/cli/info/save-as-names.sh reads each row back. */
+ * tests/cli/info/save-as-names.txt reads each row back. */
 #include "commands/info/facts.h"
 #include "support/models.h"
 #include "support/words.h"

@@ -1,4 +1,4 @@
-"""What tests/cli/info/save-as.sh compares: facts, and the keys that programs expect."""
+"""What tests/cli/info/save-as.txt compares: facts, and the keys that programs expect."""
 import json
 import os
 import re

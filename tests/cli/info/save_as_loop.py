@@ -1,4 +1,4 @@
-"""What tests/cli/info/save-as-loop.sh does with a model, its header and its exports."""
+"""What tests/cli/info/save-as-loop.txt does with a model, its header and its exports."""
 import json
 import os
 import shlex

@@ -1,1 +1,0 @@
-$SFT check -r .

@@ -1,2 +1,0 @@
-$SFT info --json nosuch | pyjson 'len(j["results"])'
-$SFT info --jsonl nosuch

@@ -1,3 +1,0 @@
-$SFT nosuch.safetensors
-echo $?
-$SFT some/where

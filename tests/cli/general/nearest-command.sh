@@ -1,1 +1,0 @@
-for word in chekc inof lss catt zzzzzzz; do $SFT $word; echo $?; done

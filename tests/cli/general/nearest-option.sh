@@ -1,3 +1,0 @@
-$SFT ls --mtach x every-dtype.safetensors
-echo $?
-$SFT --jsn every-dtype.safetensors

@@ -1,1 +1,0 @@
-$SFT --version | sed -n '1p; s/:.*//p'

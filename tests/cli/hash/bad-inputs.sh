@@ -1,2 +1,0 @@
-mkdir empty
-$SFT hash nope quantised.safetensors empty

@@ -1,1 +1,0 @@
-$SFT cat --help

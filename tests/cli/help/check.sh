@@ -1,1 +1,0 @@
-$SFT check -h nosuch

@@ -1,1 +1,0 @@
-$SFT help convert

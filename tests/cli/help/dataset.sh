@@ -1,2 +1,0 @@
-$SFT help dataset
-$SFT dataset --help | head -3

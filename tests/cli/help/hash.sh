@@ -1,1 +1,0 @@
-$SFT hash -h

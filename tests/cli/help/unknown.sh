@@ -1,5 +1,0 @@
-$SFT help chekc
-echo $?
-$SFT help zzzzzz
-echo $?
-$SFT help a b

@@ -1,4 +1,0 @@
-mkdir -p empty/sub
-$SFT info empty
-echo $?
-$SFT info -r empty

@@ -1,2 +1,0 @@
-st f.safetensors '{}'
-$SFT info f.safetensors

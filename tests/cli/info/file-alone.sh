@@ -1,1 +1,0 @@
-$SFT lora/neon-city.safetensors

@@ -1,2 +1,0 @@
-$SFT info nosuch.safetensors every-dtype.safetensors | head -n 1 | tr -s " "
-exit ${PIPESTATUS[0]}

@@ -1,1 +1,0 @@
-$SFT info every-dtype.safetensors

@@ -1,1 +1,0 @@
-$SFT info sharded/model.safetensors.index.json

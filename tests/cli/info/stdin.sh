@@ -1,1 +1,0 @@
-cat quantised.safetensors | $SFT info -

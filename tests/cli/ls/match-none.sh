@@ -1,1 +1,0 @@
-$SFT ls --match '*nosuch*' every-dtype.safetensors quantised.safetensors

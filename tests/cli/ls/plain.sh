@@ -1,1 +1,0 @@
-$SFT ls every-dtype.safetensors

@@ -1,1 +1,0 @@
-$SFT ls sharded | head -n 12

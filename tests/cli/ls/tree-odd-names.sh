@@ -1,2 +1,0 @@
-st f.safetensors '{"":{"dtype":"U8","shape":[],"data_offsets":[0,1]},".":{"dtype":"U8","shape":[],"data_offsets":[1,2]},"a":{"dtype":"U8","shape":[],"data_offsets":[2,3]},"a.b":{"dtype":"U8","shape":[],"data_offsets":[3,4]},"a..c":{"dtype":"U8","shape":[],"data_offsets":[4,5]},"a10.x":{"dtype":"U8","shape":[],"data_offsets":[5,6]},"a2.x":{"dtype":"U8","shape":[],"data_offsets":[6,7]},"a.b.c":{"dtype":"U8","shape":[],"data_offsets":[7,8]}}' 8
-$SFT ls --tree f.safetensors

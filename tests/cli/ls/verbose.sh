@@ -1,1 +1,0 @@
-$SFT ls -v quantised.safetensors

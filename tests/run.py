@@ -385,7 +385,9 @@ def main():
         results.append((0, 1, 0))
     totals = [sum(one[i] for one in results) for i in range(3)]
     under = ", tested under wine" if args.target == "windows" else ""
-    print(f"{args.target}{under}: {time.monotonic() - begin:.0f} s")
+    spent = os.times()
+    print(f"{args.target}{under}: {time.monotonic() - begin:.0f} s, of processors "
+          f"{spent.children_user + spent.children_system:.0f} s")
     skipped = f", {totals[2]} skipped" if totals[2] else ""
     print(f"{totals[0]} passed, {totals[1]} failed{skipped}")
     return 0 if totals[0] and not totals[1] else 1

@@ -17,8 +17,7 @@ from skips import Skips  # noqa: E402
 
 PLAN = re.compile(rb"^\s*1\.\.(\d+)$", re.M)
 TOLD = re.compile(rb"^# \d+ scenes: .*$", re.M)  # what the fault tests have tried
-# Seconds of one program; of all failing points under ASan on a busy machine, too.
-LIMIT = 1800 if os.environ.get("SFT_TARGET") == "asan" else 600
+LIMIT = int(os.environ.get("SFT_LIMIT", "900")) * 2 / 3  # seconds of one program
 LINE = re.compile(rb"^\s*(not ok|ok) \d+ (-|# SKIP) (\S*)[^\r\n]*$", re.M)
 
 

@@ -66,7 +66,8 @@ static sft_code edit_hold(sft_edit *edit, sft_error *err) {
     folder[len] = '\0';
     if (beneath && len > strlen(beneath)) {
         folder[len - 1] = '\0';
-        sft_code code = sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, &edit->folder, NULL, err);
+        sft_code code = sfti_open_beneath(folder, beneath, OS_BENEATH_FOLDER, &edit->folder, NULL,
+                                          err);
         if (code) return code;
     } else {
         int error = sfti_os_open_beneath(folder, "", OS_BENEATH_FOLDER, &edit->folder);

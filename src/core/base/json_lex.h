@@ -133,26 +133,6 @@ static inline bool sfti_lex_string(sfti_lex *lex, sft_span *text, bool *escaped)
 
 /* ── Numbers ── */
 
-/* Digits at the front of eight bytes read as one little-endian word: how many, and their
- * value. They are moved to the word's end, then joined by pairs, fours and eight. */
-static inline unsigned sfti_lex_digits8(uint64_t word, uint64_t *value) {
-    uint64_t digits = word ^ UINT64_C(0x3030303030303030);
-    uint64_t others = ((digits + UINT64_C(0x7676767676767676)) | digits)
-                      & UINT64_C(0x8080808080808080);
-    unsigned count = 0;
-#if defined(__GNUC__)
-    count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
-#else
-    while (count < 8 && !(others >> (8 * count + 7) & 1)) count++;
-#endif
-    if (count == 0) return 0;
-    digits <<= 64 - 8 * count;
-    digits = (digits & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561 >> 8;
-    digits = (digits & UINT64_C(0x00FF00FF00FF00FF)) * 6553601 >> 16;
-    *value = (digits & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001) >> 32;
-    return count;
-}
-
 #define SFTI_LEX_TENS(n) 1e##n##0, 1e##n##1, 1e##n##2, 1e##n##3, 1e##n##4, \
                          1e##n##5, 1e##n##6, 1e##n##7, 1e##n##8, 1e##n##9
 

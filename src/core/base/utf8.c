@@ -45,26 +45,24 @@ size_t sfti_utf8_encode(uint32_t code, char *out) {
     return n;
 }
 
-/* Whether 64 bytes are ASCII. */
-static inline bool ascii_block(const char *p) {
-#if defined(__SSE2__)
-    const __m128i *v = (const __m128i *)(const void *)p;
-    __m128i low = _mm_or_si128(_mm_loadu_si128(v), _mm_loadu_si128(v + 1));
-    __m128i high = _mm_or_si128(_mm_loadu_si128(v + 2), _mm_loadu_si128(v + 3));
-    return _mm_movemask_epi8(_mm_or_si128(low, high)) == 0;
-#else
-    uint64_t word[8], any = 0;
-    memcpy(word, p, sizeof word);
-    for (int k = 0; k < 8; k++) any |= word[k];
-    return (any & UINT64_C(0x8080808080808080)) == 0;
-#endif
-}
-
 size_t sfti_utf8_check(const char *text, size_t len) {
     size_t i = 0;
     while (i < len) {
         uint32_t code;
-        while (len - i >= 64 && ascii_block(text + i)) i += 64;
+        /* ASCII, 64 bytes at a time. */
+        for (; len - i >= 64; i += 64) {
+#if defined(__SSE2__)
+            const __m128i *v = (const __m128i *)(const void *)(text + i);
+            __m128i low = _mm_or_si128(_mm_loadu_si128(v), _mm_loadu_si128(v + 1));
+            __m128i high = _mm_or_si128(_mm_loadu_si128(v + 2), _mm_loadu_si128(v + 3));
+            if (_mm_movemask_epi8(_mm_or_si128(low, high)) != 0) break;
+#else
+            uint64_t word[8], any = 0;
+            memcpy(word, text + i, sizeof word);
+            for (int k = 0; k < 8; k++) any |= word[k];
+            if (any & UINT64_C(0x8080808080808080)) break;
+#endif
+        }
         while (i < len && (uint8_t)text[i] < 0x80) i++;
         if (i == len) return len;
         const uint8_t *p = (const uint8_t *)text + i;

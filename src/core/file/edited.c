@@ -30,8 +30,8 @@ static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIG
 
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
     static const char tail[] = ".sft-journal";
-    sft_span whole = sft_span_cstr(path);
-    size_t folder = sfti_rule_folder(SFTI_OS_PATHS, whole), name = whole.len - folder, more = 0;
+    size_t len = strlen(path), folder = sfti_rule_folder(SFTI_OS_PATHS, (sft_span){ path, len });
+    size_t name = len - folder, more = 0;
     char digest[JOURNAL_DIGEST];
     if (name > JOURNAL_NAME_MOST) more = journal_digest(path + folder, &name, digest);
     if (folder + 1 + name + more + sizeof tail > SFTI_JOURNAL_PATH) return false;

@@ -20,17 +20,28 @@ static inline bool plain_word(const char **p, const char *end, const char *word,
 static const uint32_t power10[] = { 1,      10,      100,      1000,     10000,
                                     100000, 1000000, 10000000, 100000000 };
 
-/* Up to 19 digits, see sfti_header_read. */
+/* Up to 19 digits, see sfti_header_read. Twice eight bytes are looked at as one little-endian word:
+ * the digits at its front are moved to its end, then joined by pairs, fours and eight. */
 static inline bool plain_uint(const char **p, const char *end, uint64_t *out) {
     const char *at = *p;
-    uint64_t value = 0, more;
+    uint64_t value = 0;
     unsigned count = 8;
-    if (end - at >= 16) {
-        at += count = sfti_lex_digits8(sfti_get_u64(at), &value);
-        if (count == 8 && (count = sfti_lex_digits8(sfti_get_u64(at), &more)) > 0) {
-            value = value * power10[count] + more;
-            at += count;
-        }
+    for (int half = 0; half < 2 && count == 8 && end - *p >= 16; half++) {
+        uint64_t digits = sfti_get_u64(at) ^ UINT64_C(0x3030303030303030);
+        uint64_t others = ((digits + UINT64_C(0x7676767676767676)) | digits)
+                          & UINT64_C(0x8080808080808080);
+#if defined(__GNUC__)
+        count = others ? (unsigned)__builtin_ctzll(others) / 8 : 8;
+#else
+        for (count = 0; count < 8 && !(others >> (8 * count + 7) & 1);) count++;
+#endif
+        if (count == 0) break;
+        digits <<= 64 - 8 * count;
+        digits = (digits & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561 >> 8;
+        digits = (digits & UINT64_C(0x00FF00FF00FF00FF)) * 6553601 >> 16;
+        digits = (digits & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001) >> 32;
+        value = value * power10[count] + digits;
+        at += count;
     }
     if (count == 8)
         while (sfti_lex_digit(*at)) value = value * 10 + (uint64_t)(*at++ - '0');

@@ -110,27 +110,6 @@ static bool take_duplicate(sfti_parser *r, uint32_t earlier, uint32_t later) {
     return true;
 }
 
-/* The hash in the record of a tensor gives way to the offset, which check_tensors sets anew if need
- * be. */
-static bool index_names(sfti_parser *r, size_t *dead) {
-    sfti_tensors *t = &r->model->tensors;
-    uint64_t data = r->model->data_offset;
-    *dead = 0;
-    if (!sfti_names_begin(&r->model->names, t->count, r->seed, tensor_name, r->model, r->arena))
-        return sfti_report_memory(r, t->count * 2 * sizeof(sfti_slot));
-    for (uint32_t i = 0; i < t->count; i++) {
-        sft_tensor *tensor = sfti_tensor_at(t, i);
-        if (t->count - i > PREFETCH)
-            sfti_names_prefetch(&r->model->names, sfti_tensor_at(t, i + PREFETCH)->offset);
-        uint32_t first = sfti_names_put(&r->model->names, tensor->name, tensor->offset, i);
-        tensor->offset = data + tensor->begin;
-        if (first == i) continue;
-        ++*dead;
-        if (!take_duplicate(r, first, i)) return false;
-    }
-    return true;
-}
-
 /* Pairs of one key: refused, or the last value takes the first one's place. */
 static bool index_keys(sfti_parser *r) {
     sfti_model *m = r->model;
@@ -257,7 +236,8 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
                          const uint64_t seed[2], const sfti_watch *watch, sfti_arena *arena,
                          sfti_model *out, sft_error *err) {
     sfti_parser r;
-    size_t dead;
+    sfti_tensors *t = &out->tensors;
+    size_t dead = 0;
     memset(&r, 0, sizeof r);
     memset(out, 0, sizeof *out);
     r.text = text;
@@ -272,8 +252,23 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
     out->data_offset = SFTI_PREFIX + (uint64_t)text.len;
     sfti_header_read(&r);
     r.limits = limits;
-    if (!r.fatal && index_keys(&r) && index_names(&r, &dead)
-        && ((dead == 0 && !r.unsorted) || sort_tensors(&r)))
-        check_tensors(&r, size, dead);
+    if (r.fatal || !index_keys(&r)) return r.first;
+
+    /* The hash in the record of a tensor gives way to the offset, which check_tensors sets anew if
+     * need be. */
+    if (!sfti_names_begin(&out->names, t->count, seed, tensor_name, out, arena))
+        sfti_report_memory(&r, t->count * 2 * sizeof(sfti_slot));
+    for (uint32_t i = 0; i < t->count && !r.fatal; i++) {
+        sft_tensor *tensor = sfti_tensor_at(t, i);
+        if (t->count - i > PREFETCH)
+            sfti_names_prefetch(&out->names, sfti_tensor_at(t, i + PREFETCH)->offset);
+        uint32_t first = sfti_names_put(&out->names, tensor->name, tensor->offset, i);
+        tensor->offset = out->data_offset + tensor->begin;
+        if (first == i) continue;
+        dead++;
+        (void)take_duplicate(&r, first, i);
+    }
+    if (r.fatal) return r.first;
+    if ((dead == 0 && !r.unsorted) || sort_tensors(&r)) check_tensors(&r, size, dead);
     return r.first;
 }

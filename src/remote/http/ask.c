@@ -68,7 +68,7 @@ static sft_code ask_of(sft_remote *remote, sfti_target *target, const sfti_ask *
     body->len = 0;
     sft_code code = sfti_exchange_run(&x, err);
     if (code) body->len = 0;
-    sfti_exchange_free(&x);
+    sfti_arena_free(&x.arena);
     return code;
 }
 

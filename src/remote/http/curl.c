@@ -161,14 +161,6 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *ctx) {
     return x->unwanted ? len + 1 : len;
 }
 
-/* Whether a connection is there; libcurl's own limit is for the time before. */
-static bool is_connected(curl_exchange *x) {
-    double seconds = 0;
-    if (!x->connected && !x->lib->easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME, &seconds))
-        x->connected = seconds > 0;
-    return x->connected;
-}
-
 static long as_milliseconds(uint64_t ms) {
     return ms > INT32_MAX ? INT32_MAX : (long)ms;
 }
@@ -181,8 +173,13 @@ static int take_progress(void *ctx, int64_t a, int64_t b, int64_t c, int64_t sen
     x->cancelled = sfti_os_wait_over()
                 || (x->request->go_on && !x->request->go_on(x->request->go_on_ctx));
     if (x->cancelled) return 1;
+    /* libcurl's own limit is for the time before there is a connection. */
+    double seconds = 0;
     uint64_t now = sfti_os_now_ns();
-    if (!is_connected(x) || x->window_ns == 0) {
+    if (!x->connected)
+        (void)x->lib->easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME, &seconds);
+    x->connected = x->connected || seconds > 0;
+    if (!x->connected || x->window_ns == 0) {
         x->window_ns = now;
         x->arrived = 0;
     } else if (now - x->window_ns >= stall_ms * 1000000) {
@@ -275,7 +272,7 @@ static void *make_headers(const sfti_curl *lib, const sft_http_request *request,
         accept = accept || (given && sfti_text_is(header.key, "accept"));
         line.len = 0;
         ok = sfti_buffer_put(&line, header.key.data, header.key.len)
-          && sfti_put_word(&line, between)
+          && sfti_buffer_put(&line, between, strlen(between))
           && sfti_buffer_put(&line, header.value.data, header.value.len)
           && sfti_buffer_put(&line, "", 1);
         void *more = ok ? lib->slist_append(list, line.data) : NULL;
@@ -303,9 +300,12 @@ static sft_code transfer_failed(curl_exchange *x, int code, const char *text, sf
         return sfti_fail(err, SFT_REMOTE_PRIVATE, "%.*s has an address that is not public",
                          SFTI_CLIP(url.host, 255));
     }
+    double seconds = 0;
+    (void)x->lib->easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME, &seconds);
     sfti_curl_failure failure = { .request = x->request, .code = code, .text = text,
                                   .strerror = x->lib->easy_strerror(code),
-                                  .received = x->received, .connected = is_connected(x),
+                                  .received = x->received,
+                                  .connected = x->connected || seconds > 0,
                                   .stalled = x->stalled };
     (void)x->lib->easy_getinfo(x->easy, CURLINFO_SSL_VERIFYRESULT, &failure.verified);
     (void)x->lib->easy_getinfo(x->easy, CURLINFO_HTTP_CONNECTCODE, &failure.connect_status);

@@ -248,8 +248,3 @@ sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
         if (code) return code;
     }
 }
-
-void sfti_exchange_free(sfti_exchange *x) {
-    sft_buffer_free(&x->failure);
-    sfti_arena_free(&x->arena);
-}

@@ -67,9 +67,8 @@ uint64_t sfti_exchange_left_ms(const sfti_exchange *x);
 const char *sfti_exchange_host(const sfti_exchange *x, char out[SFTI_HOST_SIZE]);
 /* What a status means that nobody accepted. */
 sft_code sfti_exchange_fail(const sfti_exchange *x, sft_error *err);
-/* All of it. The caller frees it in any case. */
+/* All of it. The caller frees the arena in any case. */
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err);
-void sfti_exchange_free(sfti_exchange *x);
 
 /* Replace what an exchange proves its rights with, in headers and URLs of all its hops, wherever a
  * server repeats it in a text of len bytes; the length that is left. */

@@ -180,5 +180,6 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
         x->failure.len = sfti_redact(x, x->failure.data, x->failure.len);
         sfti_answer_body(x->answer, (sft_span){ x->failure.data, x->failure.len });
     }
+    sft_buffer_free(&x->failure);
     return code;
 }

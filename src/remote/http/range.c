@@ -55,23 +55,6 @@ static bool take_no_range(range_taker *t, const sfti_answer *answer) {
     return false;
 }
 
-static bool take_stretch(range_taker *t, const sfti_answer *answer) {
-    const uint64_t wanted = t->fetch->begin + t->fetch->got;
-    char found[96];
-    if (answer->begin > wanted || answer->end <= wanted) {
-        (void)snprintf(found, sizeof found, "bytes %" PRIu64 "-%" PRIu64 " (Content-Range)",
-                       answer->begin, answer->end - 1);
-        return refuse(t, SFT_REMOTE_RANGE, found);
-    }
-    if (answer->length != SFT_SIZE_UNKNOWN && answer->length != answer->end - answer->begin)
-        return refuse(t, SFT_REMOTE_RANGE, "a Content-Length that contradicts Content-Range");
-    t->at = answer->begin;
-    t->body_end = answer->end;
-    t->whole = false;
-    t->fetch->total = answer->total;
-    return true;
-}
-
 /* A server without ranges. */
 static bool take_whole_file(range_taker *t, const sfti_answer *answer) {
     sfti_fetch *fetch = t->fetch;
@@ -89,7 +72,8 @@ static bool take_whole_file(range_taker *t, const sfti_answer *answer) {
 
 static bool range_head(void *ctx, const sfti_answer *answer, bool *accepted) {
     range_taker *t = ctx;
-    const sfti_fetch *fetch = t->fetch;
+    sfti_fetch *fetch = t->fetch;
+    char found[96];
     bool same = true;
     *accepted = answer->status == 200 || answer->status == 206
              || (answer->status == 416 && answer->total != SFT_SIZE_UNKNOWN);
@@ -97,7 +81,6 @@ static bool range_head(void *ctx, const sfti_answer *answer, bool *accepted) {
     t->code = SFT_OK;
     t->enough = false;
     if (*answer->encoding) {
-        char found[64];
         (void)snprintf(found, sizeof found, "Content-Encoding \"%s\"", answer->encoding);
         return refuse(t, SFT_REMOTE_RANGE, found);
     }
@@ -126,7 +109,21 @@ static bool range_head(void *ctx, const sfti_answer *answer, bool *accepted) {
         t->x->same = &t->state;
     }
     if (!same) return refuse(t, SFT_REMOTE_CHANGED, other_state);
-    return answer->has_range ? take_stretch(t, answer) : take_whole_file(t, answer);
+    if (!answer->has_range) return take_whole_file(t, answer);
+
+    const uint64_t wanted = fetch->begin + fetch->got;
+    if (answer->begin > wanted || answer->end <= wanted) {
+        (void)snprintf(found, sizeof found, "bytes %" PRIu64 "-%" PRIu64 " (Content-Range)",
+                       answer->begin, answer->end - 1);
+        return refuse(t, SFT_REMOTE_RANGE, found);
+    }
+    if (answer->length != SFT_SIZE_UNKNOWN && answer->length != answer->end - answer->begin)
+        return refuse(t, SFT_REMOTE_RANGE, "a Content-Length that contradicts Content-Range");
+    t->at = answer->begin;
+    t->body_end = answer->end;
+    t->whole = false;
+    fetch->total = answer->total;
+    return true;
 }
 
 /* ── Bytes ── */
@@ -210,7 +207,7 @@ sft_code sfti_http_range(sfti_target *target, sfti_fetch *fetch, sft_error *err)
         if (fetch->final_url) memcpy(fetch->final_url, x.at, size);
         else code = sfti_fail_memory(err, size);
     }
-    sfti_exchange_free(&x);
+    sfti_arena_free(&x.arena);
     return code;
 }
 

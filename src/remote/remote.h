@@ -47,9 +47,8 @@ sft_code sfti_named_new(sft_remote *remote, sft_error *err);
 
 /* The scheme that a text begins with; false: none of ours. */
 bool sfti_scheme_of(const char *text, sfti_scheme_id *out);
-/* Free with sfti_remote_target_free, also after a failure. */
+/* Its arena is the caller's to free, also after a failure. */
 sft_code sfti_remote_target_open(sft_remote *remote, const char *name, sfti_target *out,
                                  sft_error *err);
-void sfti_remote_target_free(sfti_target *target);
 
 #endif

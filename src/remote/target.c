@@ -75,10 +75,6 @@ sft_code sfti_remote_target_open(sft_remote *remote, const char *name, sfti_targ
     return out->scheme->resolve(out, err);
 }
 
-void sfti_remote_target_free(sfti_target *target) {
-    sfti_arena_free(&target->arena);
-}
-
 sft_code sfti_remote_check_process(const sft_remote *remote, sft_error *err) {
     if (remote->process == sfti_os_process()) return SFT_OK;
     return sfti_misuse(err, "expected a file or a remote that this process opened, found its "

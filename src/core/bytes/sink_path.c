@@ -106,13 +106,6 @@ static void abandon_path(void *ctx) {
     path_sink_free(ctx);
 }
 
-/* A file system without modes says so, or gives what we made an owner of its own choice, as a
- * memory card's does that is mounted for everyone. */
-static bool has_no_modes(int error, const os_info *info) {
-    return error == ENOSYS || error == EOPNOTSUPP ||
-           (error == EPERM && info->owner != sfti_os_user());
-}
-
 static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
     path_sink *s = ctx;
     uint32_t limit = s->limit & (mode | 0700);
@@ -121,7 +114,11 @@ static sft_code limit_path(void *ctx, uint32_t mode, sft_error *err) {
     int error = sfti_os_info_fd(s->fd, &info);
     if (!error && (info.mode & 0777 & ~limit)) {
         error = sfti_os_set_mode(s->fd, info.mode & limit);
-        if (has_no_modes(error, &info)) error = 0;
+        /* A file system without modes says so, or gives what we made an owner of its own choice,
+         * as a memory card's does that is mounted for everyone. */
+        if (error == ENOSYS || error == EOPNOTSUPP ||
+            (error == EPERM && info.owner != sfti_os_user()))
+            error = 0;
     }
     if (error) {
         s->failed = true;

@@ -16,24 +16,21 @@
 #define JOURNAL_NAME_MOST 200 /* of NAME in the journal's name */
 #define JOURNAL_DIGEST ((size_t)17) /* "-" and 16 digits */
 
-/* Behind the first bytes of a long name: no two such names share a journal, and none is that of
- * a short name, which is shorter. */
-static size_t journal_digest(const char *name, size_t *len, char out[JOURNAL_DIGEST]) {
-    static const uint64_t key[2] = { 0, 0 };
-    uint64_t hash = sfti_siphash(key, name, *len);
-    size_t cut = sfti_utf8_cut((sft_span){ name, *len }, JOURNAL_NAME_MOST);
-    *len = cut < JOURNAL_NAME_MOST - 3 ? JOURNAL_NAME_MOST - 3 : cut;
-    out[0] = '-';
-    sfti_hex_text(hash, 16, out + 1);
-    return JOURNAL_DIGEST;
-}
-
 bool sfti_journal_path(const char *path, char out[SFTI_JOURNAL_PATH]) {
     static const char tail[] = ".sft-journal";
+    static const uint64_t key[2] = { 0, 0 };
     size_t len = strlen(path), folder = sfti_rule_folder(SFTI_OS_PATHS, (sft_span){ path, len });
     size_t name = len - folder, more = 0;
     char digest[JOURNAL_DIGEST];
-    if (name > JOURNAL_NAME_MOST) more = journal_digest(path + folder, &name, digest);
+    if (name > JOURNAL_NAME_MOST) {
+        /* Behind the first bytes of a long name: no two such names share a journal, and none is
+         * that of a short name, which is shorter. */
+        size_t cut = sfti_utf8_cut((sft_span){ path + folder, name }, JOURNAL_NAME_MOST);
+        digest[0] = '-';
+        sfti_hex_text(sfti_siphash(key, path + folder, name), 16, digest + 1);
+        name = cut < JOURNAL_NAME_MOST - 3 ? JOURNAL_NAME_MOST - 3 : cut;
+        more = JOURNAL_DIGEST;
+    }
     if (folder + 1 + name + more + sizeof tail > SFTI_JOURNAL_PATH) return false;
     memcpy(out, path, folder);
     out[folder] = '.';

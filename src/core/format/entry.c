@@ -102,16 +102,6 @@ static bool read_dtype(entry_parser *e) {
 
 #define DIM_WORDS "an integer from 0 to 18446744073709551615"
 
-/* Dimensions up to the bracket into dims (at most cap), further ones counted only. */
-static bool read_dims(entry_parser *e, uint64_t *dims, uint64_t cap, uint64_t *count) {
-    *count = sfti_json_uints(&e->json, dims, cap);
-    for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; ++*count) {
-        if (e->json.type != SFTI_JSON_UINT) return entry_fail(e, SFT_SHAPE_TYPE, DIM_WORDS);
-        if (*count < cap) dims[*count] = e->json.value;
-    }
-    return true;
-}
-
 static bool read_shape(entry_parser *e) {
     uint64_t few[SFT_MAX_RANK], *dims = few, most = SFT_MAX_RANK, count;
     if (e->json.type != SFTI_JSON_ARRAY) return entry_fail(e, SFT_SHAPE_TYPE, "an array");
@@ -127,7 +117,11 @@ static bool read_shape(entry_parser *e) {
             if (!dims) return sfti_report_memory(e->r, most * sizeof *dims);
         }
     }
-    if (!read_dims(e, dims, most, &count)) return false;
+    count = sfti_json_uints(&e->json, dims, most);
+    for (; sfti_json_next(&e->json) != SFTI_JSON_ARRAY_END; count++) {
+        if (e->json.type != SFTI_JSON_UINT) return entry_fail(e, SFT_SHAPE_TYPE, DIM_WORDS);
+        if (count < most) dims[count] = e->json.value; /* further ones are counted only */
+    }
     e->tensor.rank = (uint32_t)count; /* a text under 2 GiB has no more */
     if (dims == few && count > 0 && count <= most) {
         dims = sfti_arena_array(e->r->arena, count, sizeof *dims);
@@ -250,16 +244,6 @@ static bool read_entry_array(entry_parser *e) {
     return true;
 }
 
-static void tell_entry(entry_parser *e, sft_span raw) {
-    uint64_t base = SFTI_PREFIX;
-    e->scan.name.data = raw.data - 1;
-    e->scan.name.len = raw.len + 2;
-    e->scan.name_begin = base + (uint64_t)(raw.data - 1 - e->json.begin);
-    e->scan.value_begin = base + (uint64_t)(e->at - e->json.begin);
-    e->scan.value_end = base + (uint64_t)(e->json.at - e->json.begin);
-    e->r->watch->entry(e->r->watch->ctx, &e->scan);
-}
-
 bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw) {
     entry_parser e;
     memset(&e, 0, sizeof e);
@@ -276,7 +260,13 @@ bool sfti_entry_read(sfti_parser *r, sft_span name, sft_span raw) {
         if (sfti_json_next(&e.json) == SFTI_JSON_ERROR) entry_fail(&e, SFT_OK, NULL);
     r->lex.at = e.json.at;
     if (r->fatal) return false;
-    if (r->watch) tell_entry(&e, raw);
+    if (r->watch) {
+        e.scan.name = (sft_span){ raw.data - 1, raw.len + 2 };
+        e.scan.name_begin = SFTI_PREFIX + (uint64_t)(raw.data - 1 - e.json.begin);
+        e.scan.value_begin = SFTI_PREFIX + (uint64_t)(e.at - e.json.begin);
+        e.scan.value_end = SFTI_PREFIX + (uint64_t)(e.json.at - e.json.begin);
+        r->watch->entry(r->watch->ctx, &e.scan);
+    }
     return fine && sfti_keep(r, &e.tensor, name);
 }
 

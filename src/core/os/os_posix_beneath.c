@@ -96,22 +96,16 @@ static int open_once(int root, const char *name, int flags, bool links, int *fd)
     return error;
 }
 
-static bool is_regular(int root, const char *name, bool links) {
-    struct stat st;
-    int fd, error = open_once(root, name, LOOK_FLAGS, links, &fd);
-    if (error) return false;
-    bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    (void)close(fd);
-    return regular;
-}
-
 /* EAGAIN is of a folder that is being renamed, which passes, or of a regular file under a
  * lease, which is waited for; never in an open itself, for a FIFO may take the name. */
 static int open_in(int root, const char *name, int flags, bool links, int *fd) {
     uint32_t ms = 0;
-    int tries = 0, error = open_once(root, name, flags, links, fd);
+    struct stat st;
+    int look, tries = 0, error = open_once(root, name, flags, links, fd);
     while (error == EAGAIN) {
-        bool leased = is_regular(root, name, links);
+        bool seen = open_once(root, name, LOOK_FLAGS, links, &look) == 0;
+        bool leased = seen && fstat(look, &st) == 0 && S_ISREG(st.st_mode);
+        if (seen) (void)close(look);
         if (!leased && ++tries > BENEATH_TRIES) return error;
         if (leased && !sfti_os_wait_more(&ms)) return EINTR;
         error = open_once(root, name, flags, links, fd);

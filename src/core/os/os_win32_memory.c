@@ -10,16 +10,12 @@
 #define LARGE_BLOCK ((size_t)3 << 19)
 #define PAGES ((size_t)64 << 10)
 
-static bool is_large(size_t size) {
-    return size >= LARGE_BLOCK && size <= SIZE_MAX / 4;
+/* Bytes of a large block, in whole pages; 0: it is none. */
+static size_t large_length(size_t size) {
+    return size < LARGE_BLOCK || size > SIZE_MAX / 4 ? 0 : (size + PAGES - 1) / PAGES * PAGES;
 }
 
-static size_t whole_pages(size_t size) {
-    return (size + PAGES - 1) / PAGES * PAGES;
-}
-
-static void *large_take(size_t size) {
-    size_t len = whole_pages(size);
+static void *large_take(size_t len) {
     size_t room = sizeof(void *) > 4 ? len + len / 2 : len;
     char *at = VirtualAlloc(NULL, room, MEM_RESERVE, PAGE_READWRITE);
     if (!at && room > len) at = VirtualAlloc(NULL, len, MEM_RESERVE, PAGE_READWRITE);
@@ -29,15 +25,9 @@ static void *large_take(size_t size) {
     return NULL;
 }
 
-static void block_release(void *ptr, size_t size) {
-    if (is_large(size)) (void)VirtualFree(ptr, 0, MEM_RELEASE);
-    else free(ptr);
-}
-
 /* A large block keeps its place when it shrinks, or grows within what was reserved: there it
  * commits pages, which fails where other memory begins. */
-static bool large_adapt(char *ptr, size_t old_size, size_t new_size) {
-    size_t have = whole_pages(old_size), want = whole_pages(new_size);
+static bool large_adapt(char *ptr, size_t have, size_t want) {
     MEMORY_BASIC_INFORMATION behind;
     if (want < have) (void)VirtualFree(ptr + want, have - want, MEM_DECOMMIT);
     if (want <= have) return true;
@@ -49,17 +39,14 @@ static bool large_adapt(char *ptr, size_t old_size, size_t new_size) {
 
 void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     (void)ctx;
-    bool was_large = ptr && is_large(old_size), large = is_large(new_size);
-    if (new_size == 0) {
-        if (ptr) block_release(ptr, old_size);
-        return NULL;
-    }
-    if (!was_large && !large) return realloc(ptr, new_size);
-    if (was_large && large && large_adapt(ptr, old_size, new_size)) return ptr;
-    void *fresh = large ? large_take(new_size) : malloc(new_size);
-    if (!fresh || !ptr) return fresh;
-    memcpy(fresh, ptr, old_size < new_size ? old_size : new_size);
-    block_release(ptr, old_size);
+    size_t have = ptr ? large_length(old_size) : 0, want = large_length(new_size);
+    if (!have && !want && new_size > 0) return realloc(ptr, new_size);
+    if (have && want && large_adapt(ptr, have, want)) return ptr;
+    void *fresh = want ? large_take(want) : new_size > 0 ? malloc(new_size) : NULL;
+    if (!ptr || (!fresh && new_size > 0)) return fresh;
+    if (fresh) memcpy(fresh, ptr, old_size < new_size ? old_size : new_size);
+    if (have) (void)VirtualFree(ptr, 0, MEM_RELEASE);
+    else free(ptr);
     return fresh;
 }
 

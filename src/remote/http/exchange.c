@@ -189,23 +189,18 @@ static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error
 
 /* ── The exchange ── */
 
-/* Where to begin again if this hop's signed URL, which was learnt earlier or before a retry, may
- * have expired; NULL: nowhere. */
-static const char *url_of_expired(const sfti_exchange *x) {
-    static const int statuses[] = { 400, 401, 403, 404, 410 };
-    if (x->restarted) return NULL;
-    const char *retried = x->hop_count > 0 && x->asked_before ? x->url : NULL;
-    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (x->answer->status == statuses[i]) return x->fresh_url ? x->fresh_url : retried;
-    return NULL;
-}
-
 /* What an answer means that is neither wanted nor a redirect. SFT_OK: all is to begin again at a
  * URL. */
 static sft_code explain_failure(sfti_exchange *x, const char **begin_at, sft_error *err) {
     sft_error found;
     bool again;
-    *begin_at = url_of_expired(x);
+    /* This hop's signed URL, which was learnt earlier or before a retry, may have expired. */
+    const int status = x->answer->status;
+    const char *retried = x->hop_count > 0 && x->asked_before ? x->url : NULL;
+    *begin_at = NULL;
+    if (!x->restarted && (status == 400 || status == 401 || status == 403 || status == 404
+                          || status == 410))
+        *begin_at = x->fresh_url ? x->fresh_url : retried;
     if (*begin_at) {
         x->restarted = true;
         return SFT_OK;

@@ -31,17 +31,6 @@ static void ahead_run(void *ctx) {
     sfti_pool_start(pool);
 }
 
-/* The stream to fetch for: of those that are being read the one that holds least, else the one that
- * was announced first. */
-static sfti_stream *ahead_choose(const sfti_blocks *blocks) {
-    sfti_stream *best = NULL;
-    for (sfti_stream *stream = blocks->planned; stream; stream = stream->next_planned) {
-        if (!sfti_stream_is_active(stream)) continue;
-        if (!best || stream->held < best->held) best = stream;
-    }
-    return best ? best : blocks->planned;
-}
-
 /* The next bytes of its plan that no block holds; false: there are none. */
 static bool ahead_cut(sfti_stream *stream, uint64_t *begin, uint64_t *end) {
     while (sfti_spans_any(&stream->plan)) {
@@ -77,6 +66,13 @@ static bool ahead_add(sfti_stream *stream) {
 
 void sfti_ahead_schedule(sfti_blocks *blocks) {
     bool added = true;
-    while (added && blocks->planned && blocks->under_way < blocks->pool->connections)
-        added = ahead_add(ahead_choose(blocks));
+    while (added && blocks->planned && blocks->under_way < blocks->pool->connections) {
+        /* For the stream that holds least of those that are being read, else for the one that was
+         * announced first. */
+        sfti_stream *best = NULL;
+        for (sfti_stream *stream = blocks->planned; stream; stream = stream->next_planned)
+            if (sfti_stream_is_active(stream) && (!best || stream->held < best->held))
+                best = stream;
+        added = ahead_add(best ? best : blocks->planned);
+    }
 }

@@ -126,22 +126,19 @@ static sft_code source_fetch(void *ctx, uint64_t begin, uint64_t end, void *into
 
 /* ── Servers without ranges ── */
 
-static sft_code whole_refuse(const remote_source *s, sft_error *err) {
-    uint64_t most = s->remote->options.whole ? WHOLE_MOST : WHOLE_SMALL;
-    if (s->total <= most) return SFT_OK;
-    sfti_fail_byte(err, SFT_REMOTE_RANGE, s->head_len, "the server sends files whole, whatever "
-                   "range is asked for: expected at most %llu bytes to read them so, found %llu",
-                   (unsigned long long)most, (unsigned long long)s->total);
-    sfti_hint(err, SFT_HINT_REMOTE_DOWNLOAD);
-    return SFT_REMOTE_RANGE;
-}
-
 /* Read it whole, once; s->whole then stays. Other readers wait for the one that does. */
 static sft_code whole_read(remote_source *s, sft_error *err) {
     sfti_pool *pool = s->remote->pool;
     char *whole = NULL;
-    sft_code code = whole_refuse(s, err);
-    if (code) return code;
+    sft_code code = SFT_OK;
+    uint64_t most = s->remote->options.whole ? WHOLE_MOST : WHOLE_SMALL;
+    if (s->total > most) {
+        sfti_fail_byte(err, SFT_REMOTE_RANGE, s->head_len, "the server sends files whole, whatever "
+                       "range is asked for: expected at most %llu bytes to read them so, found "
+                       "%llu", (unsigned long long)most, (unsigned long long)s->total);
+        sfti_hint(err, SFT_HINT_REMOTE_DOWNLOAD);
+        return SFT_REMOTE_RANGE;
+    }
     sfti_os_mutex_lock(&pool->mutex);
     while (!code && s->whole_busy)
         if (!sfti_pool_wait(pool)) code = sfti_fail_cancelled(err);
@@ -240,7 +237,7 @@ static void source_close(void *ctx) {
     sfti_release(&alloc, s->whole, (size_t)s->total);
     sfti_answer_free(&s->first);
     sfti_arena_free(&s->urls);
-    sfti_remote_target_free(&s->target);
+    sfti_arena_free(&s->target.arena);
     sfti_release(&alloc, s, sizeof *s);
 }
 

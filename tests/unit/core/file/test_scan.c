@@ -86,6 +86,29 @@ static void every_finding(void **state) {
     free_file(&f);
 }
 
+/* A second __metadata__ is told, and what is wrong within it besides. */
+static void second_metadata(void **state) {
+    static const struct {
+        const char *value, *message;
+    } rows[] = { { "{}", NULL }, { "[1,{\"a\":2}]", NULL },
+                 { "tru", "expected a JSON value, found tru" },
+                 { "[1", "expected ',' or ']', found }" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char header[96];
+        (void)snprintf(header, sizeof header, "{\"__metadata__\":{},\"__metadata__\":%s}",
+                       rows[i].value);
+        test_file f = make_file(header, NULL, 0);
+        sft_scan *scan = scan_of(&f);
+        assert_int_equal(sft_scan_finding_count(scan), rows[i].message ? 2 : 1);
+        assert_int_equal(sft_scan_finding_at(scan, 0)->error.code, SFT_METADATA_DUPLICATE);
+        if (rows[i].message)
+            assert_string_equal(sft_scan_finding_at(scan, 1)->error.message, rows[i].message);
+        sft_scan_close(scan);
+        free_file(&f);
+    }
+}
+
 static void findings_are_bounded(void **state) {
     (void)state;
     enum { COUNT = 3000 };
@@ -439,7 +462,7 @@ static void every_allocation_of_a_scan_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file),
-        cmocka_unit_test(every_finding),
+        cmocka_unit_test(every_finding), cmocka_unit_test(second_metadata),
         cmocka_unit_test(findings_are_bounded),
         cmocka_unit_test(verdicts_equal_opening),
         cmocka_unit_test(conformance_verdicts),

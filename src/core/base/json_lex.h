@@ -111,10 +111,10 @@ static inline bool sfti_lex_string(sfti_lex *lex, sft_span *text, bool *escaped)
         const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
         const __m128i control = _mm_set1_epi8(0x1F);
         for (int mask = 0; !mask && end - p >= 16; p += mask ? __builtin_ctz((unsigned)mask) : 16) {
-            __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
-            __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(text, control), text);
-            stop = _mm_or_si128(stop, _mm_cmpeq_epi8(text, quote));
-            mask = _mm_movemask_epi8(_mm_or_si128(stop, _mm_cmpeq_epi8(text, slash)));
+            __m128i next = _mm_loadu_si128((const __m128i *)(const void *)p);
+            __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(next, control), next);
+            stop = _mm_or_si128(stop, _mm_cmpeq_epi8(next, quote));
+            mask = _mm_movemask_epi8(_mm_or_si128(stop, _mm_cmpeq_epi8(next, slash)));
         }
 #endif
         while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20) p++;

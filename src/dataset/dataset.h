@@ -217,8 +217,6 @@ sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error
 sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
                             const sft_open_options *options, sft_file **out, sft_error *err);
 
-/* ── listing.c ── */
-
 /* Names from a listing, in its order, kept until it has ended. */
 typedef struct sfti_ds_listed {
     struct sfti_ds_listed *next;

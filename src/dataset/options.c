@@ -1,5 +1,4 @@
 /* Options of a dataset, from text. Tests: test_dataset_options.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"

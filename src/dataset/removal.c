@@ -1,6 +1,5 @@
 /* What commits, compactions, aborts and gc remove is decided here, on any storage. A listing only
  * proposes names, and so does a manifest, which anybody may have written. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "dataset/dataset.h"
 

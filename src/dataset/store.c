@@ -1,4 +1,4 @@
-/* Small conveniences over a storage. */
+/* Small conveniences over a storage, and the names out of its listings. */
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
@@ -8,8 +8,6 @@
 #include "safetensors_hash.h"
 
 #include <string.h>
-
-/* ── Conveniences over sft_storage ── */
 
 sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err) {
     if (storage && sfti_can(storage, create) && sfti_can(storage, open) && sfti_can(storage, list)
@@ -78,4 +76,33 @@ sft_code sfti_ds_open_shard(const sft_storage *storage, const char *name,
     sft_source source;
     sft_code code = sfti_call(storage, open, name, &source, err);
     return code ? code : sft_open_source(source, options, out, err);
+}
+
+/* ── Names out of a listing ── */
+
+bool sfti_ds_listing_put(sfti_ds_listing *l, const char *folder, const char *name,
+                         int64_t mtime_s) {
+    size_t above = *folder ? strlen(folder) + 1 : 0, len = strlen(name) + 1;
+    sfti_ds_listed *one = sfti_arena_take(&l->arena, sizeof *one + above + len);
+    if (!one) {
+        l->full = true; /* from now on, even if the storage goes on */
+        return false;
+    }
+    one->next = NULL;
+    one->mtime_s = mtime_s;
+    if (above) {
+        memcpy(one->name, folder, above - 1);
+        one->name[above - 1] = '/';
+    }
+    memcpy(one->name + above, name, len);
+    if (l->last) l->last->next = one;
+    else l->first = one;
+    l->last = one;
+    return true;
+}
+
+sft_code sfti_ds_listing_fill(sfti_ds_listing *l, const sft_storage *storage, const char *folder,
+                              sft_stored_fn each, void *ctx, sft_error *err) {
+    sft_code code = sfti_call(storage, list, folder, each, ctx, err);
+    return code || !l->full ? code : sfti_fail_memory(err, sizeof(sfti_ds_listed));
 }

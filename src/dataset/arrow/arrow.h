@@ -38,10 +38,8 @@ typedef struct sfti_arrow_type {
  * arena. */
 sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *arena,
                               sfti_arrow_type *out, sft_error *err);
-/* Whether the schema has this extension type. */
-bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name);
 
-/* Whether it, or what its dictionary has, is of one of these formats. */
+/* Whether a schema, or what its dictionary has, is of one of these formats. */
 bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]);
 
 /* Arrow's name of a type, cut to fit: "list<float>". For messages. */

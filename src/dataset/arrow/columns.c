@@ -1,5 +1,4 @@
 /* Which columns of an Arrow schema are written, and as what. Tests: test_dataset_columns.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "base/utf8.h"

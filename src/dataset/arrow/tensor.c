@@ -1,5 +1,4 @@
 /* Tensors as structs of data, shape and dtype. Tests: test_dataset_arrow.c. */
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
 #include "dataset/arrow/arrow.h"

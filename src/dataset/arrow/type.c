@@ -1,5 +1,4 @@
 /* Arrow's types: read from formats, and told to people. Tests: test_dataset_arrow.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -27,7 +26,7 @@ static sft_span arrow_metadata(const struct ArrowSchema *schema, const char *wan
     return (sft_span){ NULL, 0 };
 }
 
-bool sfti_arrow_is_extension(const struct ArrowSchema *schema, const char *name) {
+static bool type_is_extension(const struct ArrowSchema *schema, const char *name) {
     return sft_span_equal(arrow_metadata(schema, "ARROW:extension:name"), sft_span_cstr(name));
 }
 
@@ -248,7 +247,7 @@ static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sf
     out->dtype = row->dtype;
     out->bytes = row->bytes;
     out->width = row->width;
-    if (sfti_arrow_is_extension(value, "arrow.bool8") && row->dtype == SFT_I8)
+    if (type_is_extension(value, "arrow.bool8") && row->dtype == SFT_I8)
         out->dtype = SFT_BOOL;
     return SFT_OK;
 }
@@ -267,7 +266,7 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
     sft_code code = leaf_read(at, out, err);
     if (!code && out->leaf == SFTI_LEAF_BYTES && out->depth)
         return type_refused(at, "lists of text or bytes have no dtype", err);
-    if (!code && sfti_arrow_is_extension(schema, "arrow.fixed_shape_tensor"))
+    if (!code && type_is_extension(schema, "arrow.fixed_shape_tensor"))
         code = shape_read(schema, arena, out, err);
     return code;
 }

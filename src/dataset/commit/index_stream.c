@@ -3,7 +3,6 @@
 #include "dataset/commit/commit.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define BATCH_ROWS 65536

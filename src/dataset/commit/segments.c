@@ -32,28 +32,6 @@ typedef struct segment_writer {
 #define NAMES (SFTI_SEGMENT_NUMBERS + 1)
 #define COLUMNS (SFTI_SEGMENT_NUMBERS + 2)
 
-static sft_code segment_plan(segment_writer *s, const sfti_ds_segments *all) {
-    const uint64_t shapes[2] = { s->count, SFTI_SEGMENT_DIGEST };
-    const uint64_t names[1] = { s->names };
-    sft_spec specs[COLUMNS];
-    const sft_pair metadata[] = {
-        { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
-        { sft_span_cstr("attempt"), sft_span_cstr(all->attempt) },
-        { sft_span_cstr("commit"), sft_span_cstr(all->commit) },
-        { sft_span_cstr("mode"), sft_span_cstr("segment") },
-    };
-    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
-    options.alloc = &all->alloc;
-    for (size_t i = 0; i < SFTI_SEGMENT_NUMBERS; i++)
-        specs[i] = (sft_spec){ .name = sft_span_cstr(sfti_segment_numbers[i].name),
-                               .dtype = SFT_U64, .rank = 1, .shape = shapes };
-    specs[DIGESTS] = (sft_spec){ .name = sft_span_cstr("sha256"), .dtype = SFT_U8, .rank = 2,
-                                 .shape = shapes };
-    specs[NAMES] = (sft_spec){ .name = sft_span_cstr("names"), .dtype = SFT_U8, .rank = 1,
-                               .shape = names };
-    return sft_plan_new(specs, COLUMNS, metadata, 4, &options, &s->plan, s->err);
-}
-
 static sft_code segment_put(segment_writer *s, size_t column, size_t len) {
     return sft_writer_put(s->writer, sft_plan_position(s->plan, column), s->work, len, s->err);
 }
@@ -107,8 +85,25 @@ static sft_code segment_measure(segment_writer *s, const sfti_ds_segments *all) 
 static sft_code segment_make(const sfti_ds_segments *all, const sfti_ds_shard *shards,
                              size_t count, sft_buffer *bytes, sft_error *err) {
     segment_writer s = { .shards = shards, .count = count, .err = err };
+    sft_spec specs[COLUMNS];
+    const sft_pair metadata[] = {
+        { sft_span_cstr(SFTI_DATASET_MARK), sft_span_cstr("1") },
+        { sft_span_cstr("attempt"), sft_span_cstr(all->attempt) },
+        { sft_span_cstr("commit"), sft_span_cstr(all->commit) },
+        { sft_span_cstr("mode"), sft_span_cstr("segment") },
+    };
+    sft_plan_options options = SFT_PLAN_OPTIONS_INIT;
+    options.alloc = &all->alloc;
     sft_code code = segment_measure(&s, all);
-    if (!code) code = segment_plan(&s, all);
+    const uint64_t shapes[2] = { count, SFTI_SEGMENT_DIGEST }, names[1] = { s.names };
+    for (size_t i = 0; i < SFTI_SEGMENT_NUMBERS; i++)
+        specs[i] = (sft_spec){ .name = sft_span_cstr(sfti_segment_numbers[i].name),
+                               .dtype = SFT_U64, .rank = 1, .shape = shapes };
+    specs[DIGESTS] = (sft_spec){ .name = sft_span_cstr("sha256"), .dtype = SFT_U8, .rank = 2,
+                                 .shape = shapes };
+    specs[NAMES] = (sft_spec){ .name = sft_span_cstr("names"), .dtype = SFT_U8, .rank = 1,
+                               .shape = names };
+    if (!code) code = sft_plan_new(specs, COLUMNS, metadata, 4, &options, &s.plan, err);
     if (!code) code = sft_writer_begin(s.plan, sft_sink_memory(bytes), &s.writer, err);
     if (!code) {
         code = segment_columns(&s);

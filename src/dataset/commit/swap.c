@@ -3,7 +3,6 @@
 #include "dataset/commit/swap.h"
 #include "dataset/read/segment.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Replacing a manifest if it is still the one that was read, and what a crash leaves.

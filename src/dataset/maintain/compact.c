@@ -6,7 +6,6 @@
 #include "dataset/maintain/compact.h"
 #include "dataset/maintain/results.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define COMPACT_WAIT_MS 60000

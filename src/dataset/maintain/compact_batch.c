@@ -258,42 +258,34 @@ static sft_code rebatch_parts(rebatch_out *o, uint64_t first, uint64_t samples) 
 /* A batch is padded only if the files that it replaces have as many rows, which rebatch_check has
  * compared with their headers: a manifest alone cannot make a compaction write more than twice what
  * it reads. */
-static sft_code rebatch_shard(rebatch_out *o, size_t number, uint64_t first, uint64_t valid) {
-    compaction *c = o->rows->c;
-    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
-    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad")) && m->batch_size <= o->rows->g->held;
-    uint64_t samples = pad ? m->batch_size : valid;
-    sft_span none = { NULL, 0 };
-    sfti_shard_sum sum;
-    char *name = NULL, stored[SFTI_STORED_NAME];
-    const sft_dataset_shard *was = sft_dataset_shard_at(c->dataset, o->rows->g->first + number);
-    sft_code code = sfti_compact_name(c, was, &name, stored);
-    if (!code) code = rebatch_parts(o, first, samples);
-    size_t count = o->rows->column_count;
-    if (!code)
-        code = sfti_compact_save(c, o->parts, count, "batch", samples, valid, none, stored, &sum);
-    if (!code) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
-    return code;
-}
-
 static sft_code rebatch_shards(rebatch_rows *b, sfti_arena *arena) {
-    size_t count = b->column_count;
-    uint64_t size = sfti_ds_manifest_of(b->c->dataset)->batch_size;
+    compaction *c = b->c;
+    const sfti_ds_manifest *m = sfti_ds_manifest_of(c->dataset);
+    const sft_span none = { NULL, 0 };
+    bool pad = sft_span_equal(m->tail, sft_span_cstr("pad")) && m->batch_size <= b->g->held;
+    size_t count = b->column_count, next = b->g->first;
     rebatch_out o = { .rows = b };
     o.columns = sfti_arena_array(arena, count, sizeof *o.columns);
     o.sources = sfti_arena_array(arena, count, sizeof *o.sources);
     o.parts = sfti_arena_array(arena, count, sizeof *o.parts);
     o.shapes = sfti_arena_array(arena, (uint64_t)count * (SFT_MAX_RANK + 1), sizeof *o.shapes);
     if (!o.columns || !o.sources || !o.parts || !o.shapes)
-        return sfti_fail_memory(b->c->err, count * sizeof *o.parts);
-    size_t number = 0;
-    for (uint64_t first = 0; first < b->g->rows; number++) {
-        uint64_t left = b->g->rows - first, valid = left < size ? left : size;
-        sft_code code = rebatch_shard(&o, number, first, valid);
-        if (code) return code;
-        first += valid;
+        return sfti_fail_memory(c->err, count * sizeof *o.parts);
+    sft_code code = SFT_OK;
+    for (uint64_t first = 0, valid; !code && first < b->g->rows; first += valid) {
+        uint64_t left = b->g->rows - first;
+        valid = left < m->batch_size ? left : m->batch_size;
+        uint64_t samples = pad ? m->batch_size : valid;
+        sfti_shard_sum sum;
+        char *name = NULL, stored[SFTI_STORED_NAME];
+        code = sfti_compact_name(c, sft_dataset_shard_at(c->dataset, next++), &name, stored);
+        if (!code) code = rebatch_parts(&o, first, samples);
+        if (!code)
+            code = sfti_compact_save(c, o.parts, count, "batch", samples, valid, none, stored,
+                                     &sum);
+        if (!code) code = sfti_compact_facts(c, name, count, samples, valid, &sum);
     }
-    return SFT_OK;
+    return code;
 }
 
 sft_code sfti_compact_batch_write(compaction *c, const compact_group *g) {

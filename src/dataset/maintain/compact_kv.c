@@ -1,5 +1,4 @@
 /* Keyed tensors of a group of shards become one shard. Tests: test_dataset_compact.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/maintain/compact.h"

@@ -9,6 +9,7 @@
 #include "dataset/read/stream.h"
 #include "safetensors_hash.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,13 +80,24 @@ static void verify_find(verification *v, const char *shard, const sft_error *wha
     verify_put(v, &v->findings, shard, what);
 }
 
+/* A finding of SFT_DATASET_SHARD. */
+SFTI_FORMAT(3, 4)
+static void verify_tell(verification *v, const char *shard, const char *format, ...) {
+    sft_error e = SFT_ERROR_INIT;
+    char text[sizeof e.message];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s", text);
+    verify_put(v, &v->findings, shard, &e);
+}
+
 static void verify_numbers(verification *v, const char *shard, const char *what, uint64_t expected,
                            uint64_t found) {
-    sft_error e = SFT_ERROR_INIT;
-    if (expected == found) return;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, "%s: expected %llu by the manifest, found %llu", what,
+    if (expected != found)
+        verify_tell(v, shard, "%s: expected %llu by the manifest, found %llu", what,
                     (unsigned long long)expected, (unsigned long long)found);
-    verify_find(v, shard, &e);
 }
 
 /* ── One shard ── */
@@ -128,9 +140,8 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     if (digest_shard(v, s, &found, &e)) {
         verify_find(v, s->name, &e);
     } else if (strcmp(sft_hashes_get(&found, SFT_HASH_SHA256), s->sha256) != 0) {
-        (void)sfti_fail(&e, SFT_DATASET_SHARD, "sha256: expected %s, found %s", s->sha256,
-                        sft_hashes_get(&found, SFT_HASH_SHA256));
-        verify_find(v, s->name, &e);
+        verify_tell(v, s->name, "sha256: expected %s, found %s", s->sha256,
+                    sft_hashes_get(&found, SFT_HASH_SHA256));
     }
 }
 
@@ -141,31 +152,24 @@ static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
         const sfti_ds_column *c = sfti_ds_column_find(v->m->columns, v->m->column_count, t->name);
-        sft_error e = SFT_ERROR_INIT;
         if (t->rank == 0 || t->shape[0] != s->samples)
-            (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
-                                   "tensor %.*s: expected %llu samples", (int)t->name.len,
-                                   t->name.data, (unsigned long long)s->samples);
+            verify_tell(v, s->name, "tensor %.*s: expected %llu samples", (int)t->name.len,
+                        t->name.data, (unsigned long long)s->samples);
         else if (v->m->column_count && (!c || !sfti_ds_column_holds(c, t)))
-            (void)sfti_fail_tensor(&e, SFT_DATASET_SHARD, SFT_NO_OFFSET, t->name,
-                                   "tensor %.*s: expected dtype and shape of a column of the "
-                                   "manifest", (int)t->name.len, t->name.data);
-        if (e.code) verify_find(v, s->name, &e);
+            verify_tell(v, s->name, "tensor %.*s: expected dtype and shape of a column of the "
+                        "manifest", (int)t->name.len, t->name.data);
     }
 }
 
 static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {
     char number[24];
     sft_span mark, samples;
-    sft_error e = SFT_ERROR_INIT;
     if (!sft_file_metadata_get_cstr(file, SFTI_DATASET_MARK, &mark)) return;
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)s->samples);
     if (sft_file_metadata_get_cstr(file, "samples", &samples) &&
         sft_span_equal(samples, sft_span_cstr(number)))
         return;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, "samples in its metadata: expected %s by the manifest",
-                    number);
-    verify_find(v, s->name, &e);
+    verify_tell(v, s->name, "samples in its metadata: expected %s by the manifest", number);
 }
 
 static void verify_shard(verification *v, const sft_dataset_shard *s) {
@@ -315,10 +319,8 @@ static void index_stale(verification *v, const char *whose) {
 }
 
 static void index_unlike(verification *v, const char *expected) {
-    sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, "expected %s, found %s", expected,
-                    v->index ? "others" : "none");
-    verify_find(v, SFTI_DATASET_INDEX, &e);
+    verify_tell(v, SFTI_DATASET_INDEX, "expected %s, found %s", expected,
+                v->index ? "others" : "none");
 }
 
 static bool index_names_shard(verification *v, sft_span name) {
@@ -378,10 +380,9 @@ static void verify_index(verification *v) {
     bool good = v->index_folder ? index_folder(v, &rows)
                                 : index_file(v, SFTI_DATASET_INDEX, &rows);
     if (!good || !v->opened_all || rows == v->tensors || v->code) return;
-    sft_error e = SFT_ERROR_INIT;
-    (void)sfti_fail(&e, SFT_DATASET_SHARD, "expected a row for each of %llu tensors, found %llu",
+    if (v->m->ours)
+        verify_tell(v, SFTI_DATASET_INDEX, "expected a row for each of %llu tensors, found %llu",
                     (unsigned long long)v->tensors, (unsigned long long)rows);
-    if (v->m->ours) verify_find(v, SFTI_DATASET_INDEX, &e);
     else index_stale(v, "other shards");
 }
 

@@ -1,5 +1,4 @@
 /* An open dataset: its facts and its shards. Tests: test_dataset_whole.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/order.h"
 #include "dataset/read/manifest.h"
@@ -86,8 +85,6 @@ sft_span sft_dataset_manifest(const sft_dataset *dataset) { return dataset->mani
 const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset) {
     return &dataset->manifest;
 }
-
-const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset) { return dataset->storage; }
 
 sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset) { return dataset->manifest.mode; }
 

@@ -95,7 +95,6 @@ sft_code sfti_ds_shard_open(const sft_storage *storage, const sfti_ds_manifest *
                             const sft_dataset_shard *shard, const sft_open_options *options,
                             sft_file **out, sft_error *err);
 const sfti_ds_manifest *sfti_ds_manifest_of(const sft_dataset *dataset);
-const sft_storage *sfti_ds_storage_of(const sft_dataset *dataset);
 
 /* ── manifest_latest.c ── */
 

@@ -1,7 +1,6 @@
 /* Segments of a manifest are read. Tests: test_dataset_segments.c. */
 #include "dataset/read/segment.h"
 
-#include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
 #include "base/utf8.h"

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "dataset/write/writer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ── Rows into the file to come ── */

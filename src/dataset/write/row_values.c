@@ -1,5 +1,4 @@
 /* Values of rows, read from a batch. Tests: test_dataset_shards.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "dataset/write/writer.h"
 #include "safetensors_convert.h"

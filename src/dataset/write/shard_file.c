@@ -1,9 +1,7 @@
 /* One file of a shard writer, from its plan to its receipt. Tests: test_dataset_shards.c. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/job.h"
 #include "dataset/write/writer.h"
-#include "os/os.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,22 +12,6 @@
 static const char file_zeros[1 << 16];
 
 /* ── Begin ── */
-
-static sft_code file_names(shard_file *f, sft_error *err) {
-    sft_shard_writer *w = f->w;
-    char folder[SFTI_JOB_FOLDER] = "";
-    char *name = sfti_arena_take(&w->arena, SFTI_DATASET_NAME + SFTI_STORED_NAME);
-    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME + SFTI_STORED_NAME);
-    char *stored = name + SFTI_DATASET_NAME;
-    if (sfti_can(w->storage, move)) sfti_ds_job_folder(w->job.uuid, folder);
-    sfti_ds_shard_name(w->file, w->receipt_count, w->uuid, name);
-    sfti_ds_stored_name(folder, name, stored);
-    f->receipt.name = sft_span_cstr(name);
-    f->receipt.stored = sft_span_cstr(stored);
-    f->receipt.partition = w->partition;
-    f->receipt.shard = w->receipt_count;
-    return SFT_OK;
-}
 
 static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sft_error *err) {
     char samples[24], valid[24];
@@ -57,14 +39,22 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
 sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_t count,
                                uint64_t samples, uint64_t valid, const sft_job *job,
                                shard_file *file, sft_error *err) {
+    char folder[SFTI_JOB_FOLDER] = "";
     sft_sink sink;
     memset(file, 0, sizeof *file);
     file->w = w;
-    file->receipt.samples = samples;
-    file->receipt.valid_samples = valid;
     file->job = *job;
-    sft_code code = file_names(file, err);
-    if (!code) code = file_plan(file, specs, count, err);
+    char *name = sfti_arena_take(&w->arena, SFTI_DATASET_NAME + SFTI_STORED_NAME);
+    if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME + SFTI_STORED_NAME);
+    char *stored = name + SFTI_DATASET_NAME;
+    if (sfti_can(w->storage, move)) sfti_ds_job_folder(w->job.uuid, folder);
+    sfti_ds_shard_name(w->file, w->receipt_count, w->uuid, name);
+    sfti_ds_stored_name(folder, name, stored);
+    file->receipt = (sfti_ds_receipt){ .name = sft_span_cstr(name),
+                                       .stored = sft_span_cstr(stored),
+                                       .partition = w->partition, .shard = w->receipt_count,
+                                       .samples = samples, .valid_samples = valid };
+    sft_code code = file_plan(file, specs, count, err);
     if (!code) {
         w->pending = file->receipt.stored.data;
         code = sfti_call(w->storage, create, w->pending, false, &sink, err);

@@ -5,25 +5,9 @@
 #include "base/error.h"
 #include "base/options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ── Opening ── */
-
-static sft_code open_column(sft_shard_writer *w, const struct ArrowSchema *schema, size_t k,
-                            sft_error *err) {
-    shard_column *c = &w->column[k];
-    memset(c, 0, sizeof *c);
-    c->asked = &w->columns.column[k];
-    c->ask = UINT64_MAX;
-    const struct ArrowSchema *child = schema->children[c->asked->child];
-    if (c->asked->form == SFTI_FORM_TENSOR)
-        return sfti_arrow_tensor_read(child, &w->arena, &c->tensor, err);
-    sft_code code = SFT_OK;
-    if (c->asked->has_shape)
-        code = sft_shape_size(SFT_U8, c->asked->shape, c->asked->rank, &c->elements, NULL, err);
-    return code ? code : sfti_arrow_type_read(child, &w->arena, &c->type, err);
-}
 
 static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *schema,
                              sft_error *err) {
@@ -34,7 +18,20 @@ static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *sche
     w->children = (size_t)schema->n_children;
     w->column = sfti_arena_array(&w->arena, n, sizeof *w->column);
     if (!w->column) return sfti_fail_memory(err, n * sizeof *w->column);
-    for (size_t k = 0; !code && k < n; k++) code = open_column(w, schema, k, err);
+    for (size_t k = 0; !code && k < n; k++) {
+        shard_column *c = &w->column[k];
+        memset(c, 0, sizeof *c);
+        c->asked = &w->columns.column[k];
+        c->ask = UINT64_MAX;
+        const struct ArrowSchema *child = schema->children[c->asked->child];
+        if (c->asked->form == SFTI_FORM_TENSOR) {
+            code = sfti_arrow_tensor_read(child, &w->arena, &c->tensor, err);
+            continue;
+        }
+        if (c->asked->has_shape)
+            code = sft_shape_size(SFT_U8, c->asked->shape, c->asked->rank, &c->elements, NULL, err);
+        if (!code) code = sfti_arrow_type_read(child, &w->arena, &c->type, err);
+    }
     if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_kv_begin(w, schema, err);
     return code;

@@ -105,13 +105,10 @@ static sft_code flax_array(flax_read *r, const sfti_msgpack *ext, sfti_value *va
     }
 
     sfti_refusal *refusal = sfti_arena_take(r->arena, sizeof *refusal);
-    char *text = sfti_arena_array(r->arena, 1, 128);
+    dtype.len = dtype.len < 60 ? dtype.len : 60;
+    const char *text = sfti_arena_join(
+        r->arena, sft_span_cstr("expected a dtype of safetensors, found "), dtype);
     if (!refusal || !text) return sfti_fail_memory(r->im->err, sizeof *refusal);
-    static const char begin[] = "expected a dtype of safetensors, found ";
-    size_t len = dtype.len < 60 ? dtype.len : 60;
-    memcpy(text, begin, sizeof begin - 1);
-    memcpy(text + sizeof begin - 1, dtype.data, len);
-    text[sizeof begin - 1 + len] = '\0';
     *refusal = (sfti_refusal){ SFT_FOREIGN_DTYPE, SFT_HINT_NONE, part.len, text };
     value->kind = SFTI_VALUE_REFUSED;
     value->u.refusal = refusal;

@@ -3,8 +3,6 @@
  * Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
-#include "base/endian.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* Numbers and strings of a GGUF file. Tests: test_import_gguf.c. */
 #include "formats/gguf/gguf.h"
 
-#include "base/endian.h"
-
 #include <string.h>
 
 sft_code sfti_gguf_begin(sfti_gguf_cursor *c, sfti_import *im, const sft_source *source) {

@@ -66,7 +66,7 @@ static bool is_container(const sfti_value *value) {
 
 /* ── Counting ── */
 
-uint64_t sfti_item_bytes(const sfti_item *item) {
+static uint64_t sum_item_bytes(const sfti_item *item) {
     uint64_t bytes = 0;
     if (item->codec) return item->stored;
     return sft_shape_size(item->dtype, item->shape, item->rank, NULL, &bytes, NULL)
@@ -84,7 +84,7 @@ sfti_subtree sfti_subtree_of(const sfti_subtrees *sums, const sfti_value *value)
     if (sfti_value_scalar(sums->im, value))
         return (sfti_subtree){ 1, value->kind == SFTI_VALUE_BOOL ? 1 : 8, 0, 0 };
     if (value->kind == SFTI_VALUE_TENSOR)
-        return (sfti_subtree){ 1, sfti_item_bytes(value->u.item), 0, 0 };
+        return (sfti_subtree){ 1, sum_item_bytes(value->u.item), 0, 0 };
     if (value->kind == SFTI_VALUE_REFUSED)
         return (sfti_subtree){ 1, value->u.refusal->bytes, 0, 0 };
     return (sfti_subtree){ 0, 0, 1, 0 };

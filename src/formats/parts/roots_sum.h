@@ -46,8 +46,6 @@ bool sfti_subtree_enters(const sfti_subtrees *sums, const sfti_value *from,
                          const sfti_value *child);
 /* Whether it is a number that is wanted as a tensor. */
 bool sfti_value_scalar(const sfti_import *im, const sfti_value *value);
-/* Bytes that a tensor has in the result. */
-uint64_t sfti_item_bytes(const sfti_item *item);
 
 /* ── roots_choose.c: which branch of a tree is the model's ── */
 

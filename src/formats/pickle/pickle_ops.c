@@ -1,5 +1,4 @@
 /* The opcodes of pickles. Tests: test_import_pickle.c. */
-#include "base/endian.h"
 #include "formats/pickle/globals.h"
 #include "formats/pickle/pickle_stack.h"
 

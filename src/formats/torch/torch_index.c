@@ -6,8 +6,6 @@
 #include "formats/parts/state.h"
 #include "os/io.h"
 
-#include <string.h>
-
 #define MOST_INDEX_BYTES (UINT64_C(256) << 20)
 
 typedef struct mapped {

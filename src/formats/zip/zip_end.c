@@ -2,8 +2,6 @@
 #include "base/endian.h"
 #include "formats/zip/zip_format.h"
 
-#include <string.h>
-
 /* Position of the last end record in the tail, SIZE_MAX if there is none; *whole: of the last that
  * ends, with its comment, where the file does. */
 static size_t find_end(const uint8_t *tail, size_t len, size_t *whole) {

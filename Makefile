@@ -34,6 +34,7 @@
 #   make windows             build/windows: command, DLL and libraries for Windows, as a zip, too
 #   make bundle [WITH=edit,set,convert,read,stats] [ALL_HOSTS=1] [NAME=safetensors]
 #                            build/bundle/safetensors.{h,c}: the library, or more of it, as two files
+#   make compilers           the core by gcc, clang and, for seven systems, zig
 #   make deb                 packages for Debian in build/deb, and lintian
 #   make deb-test            they build the same twice; install and test them in a fresh Debian 12
 #   make windows-test        the command, the library and the zip for Windows, tested under wine
@@ -205,6 +206,11 @@ bundle: setup-build
 	    --name $(BUNDLE)
 	@cc -std=c11 -O2 -Wall -Wextra -c build/bundle/$(BUNDLE).c -o build/bundle/$(BUNDLE).o
 	@echo "build/bundle/$(BUNDLE).h build/bundle/$(BUNDLE).c"
+
+.PHONY: compilers
+compilers: setup-build
+	@tools/zig_env.sh
+	@python3 tests/vendoring/compilers.py
 
 deb: setup-build
 	@tools/setup.sh deb

@@ -104,7 +104,7 @@ RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "
           "src/remote", "src/dataset", "cli", "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too
 # The files of a host that CMakeLists.txt builds: src/core/os/os_<one of these>*.c
-HOSTS = [("posix", "linux"), ("posix", "macos"), ("win32",)]
+HOSTS = [("posix", "linux"), ("posix", "macos"), ("win32",), ("wasi",)]
 HOST_FILE = re.compile(r"/os_([a-z0-9]+)[a-z0-9_]*\.[ch]$")
 CIRCLES = set()  # folders that still have circles: none
 HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h", PREFIX}}

@@ -4,7 +4,7 @@
 usage: tools/bundle.py FOLDER [--with PART,PART…] [--name NAME] [--all-hosts] [--whole]
 
 By itself it opens, checks, reads and writes files. --with adds parts: edit (repair, too), set,
-convert, read, stats. --all-hosts adds the platform's files of Linux, macOS and Windows; without it
+convert, read, stats. --all-hosts adds the platform's files of Linux, macOS, Windows and WASI; without it
 there are those of the system that it is made on. --name names the files other than safetensors.
 --whole (for tests) puts in every file of these folders, not only what the functions of the header
 need, and leaves internal functions global.
@@ -39,9 +39,11 @@ SECTIONS = {"edit": ("Repair: an invalid file rewritten", "Editing")}  # of safe
 PUBLIC = ["safetensors_prefix.h", "safetensors.h", "safetensors_tree.h", "safetensors_set.h", "safetensors_convert.h",
           "safetensors_read.h", "safetensors_stats.h"]
 # Files of one host only: the condition of each, and the systems that build them.
-HOSTS = {"src/core/os/os_posix": ("!defined(_WIN32)", ("linux", "darwin")),
-         "src/core/os/os_linux": ("!defined(_WIN32) && !defined(__APPLE__)", ("linux",)),
+HOSTS = {"src/core/os/os_posix": ("!defined(_WIN32) && !defined(__wasi__)", ("linux", "darwin")),
+         "src/core/os/os_linux": ("!defined(_WIN32) && !defined(__APPLE__) && !defined(__wasi__)",
+                                  ("linux",)),
          "src/core/os/os_macos": ("defined(__APPLE__)", ("darwin",)),
+         "src/core/os/os_wasi": ("defined(__wasi__)", ()),
          "src/core/os/os_win32": ("defined(_WIN32)", ("win32",))}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(?:"([^"]+)"|<([^>]+)>).*$')
 FEATURE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(_[A-Z_]*(?:SOURCE|BITS))\b(.*)$", re.M)
@@ -162,6 +164,7 @@ class Bundle:
         # Nor are all functions of headers used.
         out.append("#ifdef __clang__\n"
                    '#pragma clang diagnostic ignored "-Wunused-function"\n'
+                   '#pragma clang diagnostic ignored "-Wunused-const-variable"\n'
                    "#elif defined(__GNUC__)\n"
                    '#pragma GCC diagnostic ignored "-Wunused-function"\n#endif\n')
         # A shared library that this file is a part of exports none of these functions.

@@ -1,7 +1,7 @@
 /* The platform, declared once. os_posix*.c with os_linux*.c are one host, os_posix*.c with
- * os_macos*.c another, os_win32*.c a third, and tests/faults/os_fake.c (all in memory, every call
- * can be made to fail) a fourth. Nothing outside src/core/os and the
- * command knows an operating system.
+ * os_macos*.c another, os_win32*.c a third, os_wasi.c one for the core alone, and
+ * tests/faults/os_fake.c (all in memory, every call can be made to fail) the last. Nothing outside
+ * src/core/os and the command knows an operating system.
  *
  * Every function that can fail returns 0 or an errno value (positive). Paths are
  * NUL-terminated bytes. Interrupted calls are restarted inside; only sfti_os_read and sfti_os_write

@@ -14,7 +14,10 @@
  *     SFT_IO_READ or SFT_IO_SHRUNK, one that writes SFT_IO_WRITE, SFT_IO_SYNC or
  *     SFT_IO_PUBLISH, one that takes a job SFT_CANCELLED, and any function SFT_BAD_ARGUMENT.
  *   - Pointers must not be NULL, except those to options, jobs, allocators and errors.
- *     Functions that close, free or abandon something ignore NULL.
+ *     Functions that close, free or abandon something ignore NULL. Those whose first argument is
+ *     a path refuse NULL (SFT_BAD_ARGUMENT). All others may crash.
+ *   - Callbacks (of jobs, sources, sinks, allocators and others) return: they neither throw C++
+ *     exceptions nor longjmp out of the library, whose locks and memory would stay behind.
  *   - Strings from a file are spans (pointer and length): they may contain NUL. What an
  *     accessor returns belongs to its object and lives as long as that.
  *   - Options structs begin with their own size. Initialise them with the _INIT macro, then set
@@ -91,11 +94,20 @@ SFT_API const char *sft_build_info(void);
 /* ── Spans ───────────────────────────────────────────────────────────────── */
 
 /* Bytes owned by something else, passed by value. data may be NULL if len is 0. Not
- * NUL-terminated. Never grows. @since 0.1 */
+ * NUL-terminated (sft_span_copy). Never grows. @since 0.1 */
 typedef struct sft_span {
     const char *data;
     size_t len;
 } sft_span;
+
+/* Initialises a span with a string literal, also in C++. @since 0.2 */
+#define SFT_SPAN_INIT(literal) { "" literal, sizeof(literal) - 1 }
+
+/* A span for printf: printf("name " SFT_FMT "\n", SFT_ARG(tensor->name)). Prints it as it is, up
+ * to a NUL. Texts of files may hold escape sequences of terminals: do not print to a person what
+ * you do not trust, or use sft_error_text for errors. @since 0.2 */
+#define SFT_FMT "%.*s"
+#define SFT_ARG(span) (int)(span).len, (span).data
 
 /* The span of a C string without its NUL; NULL gives an empty span. The bytes are not copied.
  * @since 0.1 */
@@ -103,6 +115,11 @@ SFT_API sft_span sft_span_cstr(const char *text);
 
 /* Whether two spans have the same length and the same bytes. @since 0.1 */
 SFT_API bool sft_span_equal(sft_span a, sft_span b);
+
+/* Copy a span into `into`, which has room for cap bytes, and end it with NUL; what does not fit is
+ * cut off after a whole character. Returns the span's length: it was cut if that is cap or more.
+ * into may be NULL if cap is 0. Texts of files may hold NUL themselves. @since 0.2 */
+SFT_API size_t sft_span_copy(sft_span span, char *into, size_t cap);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 
@@ -440,6 +457,14 @@ SFT_API const char *sft_hint_text(sft_hint hint);
  * words returns a static sentence, or NULL for the library's own. There is one callback for the
  * whole process, NULL for none; set it before other threads use the library. @since 0.2 */
 SFT_API void sft_on_hint(const char *(*words)(sft_hint hint));
+
+/* Write an error as one line of text, without a newline, as the command prints it:
+ *     PATH: byte 17: tensor "fc.weight": expected …, found …; HINT
+ * of which path, byte, tensor and hint are there if they are known. path may be NULL. All of it is
+ * safe for a terminal: control characters and bytes that are not UTF-8 are escaped. Writes at most
+ * cap bytes, NUL included, cut after a whole character; into may be NULL if cap is 0. Returns the
+ * length of the whole line, without NUL. @since 0.2 */
+SFT_API size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t cap);
 
 /* Fill an error from a callback (source, sink, tick) and return code. text is a plain sentence,
  * cut to fit; control characters are escaped. os_errno is 0 if no system call failed. @since 0.1 */
@@ -801,7 +826,7 @@ SFT_API SFT_NODISCARD sft_code sft_sink_path(const char *path, const sft_path_op
 
 /* Copy bytes [begin, end) of a source to the start of the sink and finish the sink; abandon it
  * on failure. end may be SFT_SIZE_UNKNOWN: to the end of the source. Ticks the job with bytes.
- * @since 0.1 */
+ * SFT_BUFFER_SIZE: a source in memory that ends before end. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_copy(const sft_source *from, uint64_t begin, uint64_t end,
                                         sft_sink to, const sft_job *job, sft_error *err);
 
@@ -914,6 +939,10 @@ typedef struct sft_tensor {
 SFT_API size_t sft_file_tensor_count(const sft_file *file);
 /* The i-th tensor; NULL if i is out of range. @since 0.2 */
 SFT_API const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i);
+/* The index of a tensor of this file, for arrays of your own beside its tensors; SIZE_MAX if it is
+ * not one. O(log n), and as long as there are tensors without bytes at the same offset.
+ * @since 0.2 */
+SFT_API size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor);
 /* The tensor of exactly that name, in O(1); NULL if there is none. @since 0.1 */
 SFT_API const sft_tensor *sft_file_find(const sft_file *file, sft_span name);
 SFT_API const sft_tensor *sft_file_find_cstr(const sft_file *file, const char *name);
@@ -949,6 +978,9 @@ SFT_API sft_level sft_file_level(const sft_file *file);
 SFT_API uint32_t sft_file_alignment(const sft_file *file);
 /* Whether the tensor's data is aligned for its dtype in the file, and so in a map. @since 0.1 */
 SFT_API bool sft_tensor_aligned(const sft_tensor *tensor);
+/* Bytes of the tensor's data, end - begin, and its elements: 1 if the rank is 0. @since 0.2 */
+SFT_API uint64_t sft_tensor_bytes(const sft_tensor *tensor);
+SFT_API uint64_t sft_tensor_elements(const sft_tensor *tensor);
 
 /* A pair of __metadata__. Never grows. @since 0.1 */
 typedef struct sft_pair {
@@ -1292,13 +1324,39 @@ typedef struct sft_part {
 SFT_API sft_part sft_part_of(const sft_tensor *tensor, const sft_source *source);
 
 /* Write a whole file of parts: plan, copy, publish. The sink is finished, or abandoned on
- * failure. Parts of a source that can only be read forward must be in file order. Ticks the job
- * with the bytes of all tensors. Memory: the plan, and 256 KiB if bytes pass through memory.
+ * failure. SFT_BUFFER_SIZE: memory that is shorter than a part. Parts of a source that can only
+ * be read forward must be in file order. Ticks the job with the bytes of all tensors. Memory: the
+ * plan, and 256 KiB if bytes pass through memory.
  * Errors: those of sft_plan_new and of the sources. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_save_parts(const sft_part *parts, size_t count,
                                               const sft_pair *metadata, size_t metadata_count,
                                               const sft_plan_options *options, sft_sink sink,
                                               const sft_job *job, sft_error *err);
+
+/* An array in memory, to be saved as a tensor: len bytes at data, which dtype and shape must
+ * require, packed and little-endian as in a file. Never grows. @since 0.2 */
+typedef struct sft_array {
+    sft_spec spec;
+    const void *data; /* may be NULL if len is 0 */
+    size_t len;
+} sft_array;
+
+/* Save arrays as the file at path, complete or not at all: sft_sink_path by the options, and
+ * sft_save_parts. Nothing of what the arguments point to is needed after the call, which copies no
+ * data. Ticks the job with bytes. SFT_BUFFER_SIZE: an array's len is not what its dtype and shape
+ * require; errors of arrays have their name. Others as of sft_plan_new.
+ *
+ *     const uint64_t shape[] = { 2, 3 };
+ *     const float w[6] = { 1, 2, 3, 4, 5, 6 };
+ *     const sft_array all[] = { { { SFT_SPAN_INIT("w"), SFT_F32, 2, shape }, w, sizeof w } };
+ *     const sft_pair format = { SFT_SPAN_INIT("format"), SFT_SPAN_INIT("pt") };
+ *     sft_code code = sft_save_arrays("w.safetensors", all, 1, &format, 1, NULL, NULL, &err);
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_save_arrays(const char *path, const sft_array *arrays,
+                                               size_t count, const sft_pair *metadata,
+                                               size_t metadata_count,
+                                               const sft_path_options *options,
+                                               const sft_job *job, sft_error *err);
 
 /* Remove the hidden files that interrupted sft_sink_path calls left in a folder: regular files
  * named .NAME.sft-XXXXXX. each, which may be NULL, is called with each name; if it returns false

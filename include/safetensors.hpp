@@ -55,8 +55,8 @@ namespace safetensors {
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 
-/* What went wrong, with the path that it concerns (empty for memory). what() is one line:
- * "PATH: tensor 'NAME': expected …, found … (HINT)"; details() is the C struct. */
+/* What went wrong, with the path that it concerns (empty for memory). what() is one line,
+ * as of sft_error_text; details() is the C struct. */
 class error
 #if SFT_CPP_EXCEPTIONS
     : public std::exception
@@ -64,16 +64,10 @@ class error
 {
 public:
     error(const sft_error &details, std::string_view path) : details_(details) {
-        text_.append(path);
-        if (!path.empty()) text_ += ": ";
-        if (details.tensor_len != SFT_NO_TENSOR) {
-            text_ += "tensor '";
-            put_escaped(std::string_view(details.tensor, held(details)));
-            if (details.tensor_len > held(details)) text_ += "...";
-            text_ += "': ";
-        }
-        text_ += details.message[0] ? details.message : sft_code_describe(details.code)->sentence;
-        if (const char *hint = sft_hint_text(details.hint)) text_.append(" (").append(hint) += ')';
+        const std::string name(path);
+        const char *shown = name.empty() ? nullptr : name.c_str();
+        text_.resize(sft_error_text(&details_, shown, nullptr, 0));
+        sft_error_text(&details_, shown, text_.data(), text_.size() + 1);
     }
 #if SFT_CPP_EXCEPTIONS
     const char *what() const noexcept override { return text_.c_str(); }
@@ -85,17 +79,6 @@ public:
     const sft_error &details() const noexcept { return details_; }
 
 private:
-    static std::size_t held(const sft_error &e) noexcept {
-        return e.tensor_len < sizeof e.tensor ? e.tensor_len : std::strlen(e.tensor);
-    }
-    void put_escaped(std::string_view name) {
-        static const char digits[] = "0123456789abcdef";
-        for (char c : name) {
-            const unsigned char byte = static_cast<unsigned char>(c);
-            if (byte >= 0x20 && byte != 0x7f) text_ += c;
-            else text_.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
-        }
-    }
     sft_error details_;
     std::string text_;
 };
@@ -181,13 +164,13 @@ inline error refused(sft_code code, const sft_tensor *tensor, const char *why,
     sft_error details = SFT_ERROR_INIT;
     sft_error_set(&details, code, 0, why);
     if (tensor) {
-        details.tensor_len = static_cast<std::uint32_t>(tensor->name.len);
         std::size_t held = tensor->name.len < sizeof details.tensor ? tensor->name.len
-                                                                     : sizeof details.tensor - 1;
+                                                                     : sizeof details.tensor;
         while (held > 0 && held < tensor->name.len &&
                (static_cast<unsigned char>(tensor->name.data[held]) & 0xc0) == 0x80)
             held--;
         if (held) std::memcpy(details.tensor, tensor->name.data, held);
+        details.tensor_len = static_cast<std::uint32_t>(held);
     }
     return error(details, path);
 }
@@ -222,12 +205,8 @@ public:
     span<const std::uint64_t> shape() const noexcept { return { row_->shape, row_->rank }; }
     sft_dtype dtype() const noexcept { return row_->dtype; }
     std::string_view dtype_name() const noexcept { return sft_dtype_describe(row_->dtype)->name; }
-    std::uint64_t bytes() const noexcept { return row_->end - row_->begin; }
-    std::uint64_t elements() const noexcept {
-        std::uint64_t count = 1;
-        for (std::uint64_t dimension : shape()) count *= dimension;
-        return count;
-    }
+    std::uint64_t bytes() const noexcept { return sft_tensor_bytes(row_); }
+    std::uint64_t elements() const noexcept { return sft_tensor_elements(row_); }
     std::uint64_t offset() const noexcept { return row_->offset; } /* in the file */
     const sft_tensor *get() const noexcept { return row_; }        /* for the C functions */
 
@@ -454,39 +433,31 @@ using pairs = std::vector<std::pair<std::string, std::string>>;
 inline result<done> try_save(const std::string &path, const std::vector<array> &arrays,
                              const pairs &metadata = {},
                              const sft_path_options *options = nullptr) {
-    std::vector<sft_source> sources;
-    std::vector<sft_part> parts(arrays.size());
+    std::vector<sft_array> all;
     std::vector<sft_pair> told;
     sft_error e = SFT_ERROR_INIT;
-    sources.reserve(arrays.size());
-    for (std::size_t i = 0; i < arrays.size(); i++) {
-        const array &a = arrays[i];
-        sft_tensor named{};
-        named.name = detail::span_of(a.name_);
-        std::uint64_t bytes = 0;
-        if (sft_shape_size(a.dtype_, a.shape_.data(), static_cast<std::uint32_t>(a.shape_.size()),
-                           nullptr, &bytes, &e))
-            return error(e, path);
-        if (bytes != a.bytes_)
-            return detail::refused(SFT_BUFFER_SIZE, &named,
-                                   (std::string("expected ") + std::to_string(bytes) +
-                                    " bytes, found " + std::to_string(a.bytes_)).c_str(), path);
-        if (a.bytes_ && sft_dtype_describe(a.dtype_)->bits > 8 && !detail::is_little_endian())
+    all.reserve(arrays.size());
+    for (const array &a : arrays) {
+        sft_array one{};
+        one.spec.name = detail::span_of(a.name_);
+        one.spec.dtype = a.dtype_;
+        one.spec.shape = a.shape_.data();
+        one.spec.rank = static_cast<std::uint32_t>(a.shape_.size());
+        one.data = a.data_;
+        one.len = a.bytes_;
+        const sft_dtype_info *info = sft_dtype_describe(a.dtype_);
+        if (a.bytes_ && info && info->bits > 8 && !detail::is_little_endian()) {
+            sft_tensor named{};
+            named.name = one.spec.name;
             return detail::refused(SFT_BAD_ARGUMENT, &named,
                                    "elements are little-endian, this machine is not", path);
-        sources.push_back(sft_source_memory(a.data_, a.bytes_));
-        parts[i].spec.name = named.name;
-        parts[i].spec.dtype = a.dtype_;
-        parts[i].spec.shape = a.shape_.data();
-        parts[i].spec.rank = static_cast<std::uint32_t>(a.shape_.size());
-        parts[i].source = &sources[i];
+        }
+        all.push_back(one);
     }
     for (const auto &[key, value] : metadata)
         told.push_back({ detail::span_of(key), detail::span_of(value) });
-    sft_sink sink;
-    if (sft_sink_path(path.c_str(), options, &sink, &e)) return error(e, path);
-    if (sft_save_parts(parts.data(), parts.size(), told.data(), told.size(), nullptr, sink, nullptr,
-                       &e))
+    if (sft_save_arrays(path.c_str(), all.data(), all.size(), told.data(), told.size(), options,
+                        nullptr, &e))
         return error(e, path);
     return done();
 }

@@ -115,6 +115,7 @@ SUITES = [
      "tests/dataset/run.py"),
     ("examples", "check test asan coverage", 60, [PY, "tests/examples/run.py"],
      "tests/examples/run.py"),
+    ("nulls", "check test", 60, [PY, "tests/nulls.py"], "tests/nulls.py"),
     ("vendoring", "test", 600, [PY, "tests/vendoring/run.py"], "tests/vendoring/run.py"),
     ("cpp", "test", 60, [PY, "tests/cpp/run.py"], "tests/cpp/run.py"),
     ("cpp-long", "long", 300, [PY, "tests/cpp/run.py", "--all"], "tests/cpp/run.py"),

@@ -30,8 +30,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_GUNZIP, "run \"gunzip\" first" },
     { SFT_HINT_UNZSTD, "run \"unzstd\" first" },
     { SFT_HINT_USE_NUMPY, "\"safetensors convert\" makes it safetensors; numpy.load reads it" },
-    { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit (ulimit -n) above the "
-                           "number of shards" },
+    { SFT_HINT_OPEN_FILES, "each open file and each shard takes a descriptor: raise the limit "
+                           "(ulimit -n)" },
     { SFT_HINT_LIST_TENSORS, "\"safetensors ls\" lists the names" },
     { SFT_HINT_CHOOSE_TENSORS, "--match chooses tensors" },
     { SFT_HINT_SATURATE, "--saturate takes the nearest value there is" },

@@ -7,7 +7,6 @@
 #include "os/path.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -403,13 +402,7 @@ size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char buffer[CLI_SHAP
 }
 
 void cli_error_text(cli_out *out, const sft_error *err) {
-    if (err->offset != SFT_NO_OFFSET) cli_printf(out, "byte %" PRIu64 ": ", err->offset);
-    if (err->tensor_len != SFT_NO_TENSOR) {
-        cli_text(out, "tensor ");
-        cli_quoted(out, (sft_span){ err->tensor, err->tensor_len });
-        cli_text(out, ": ");
-    }
-    cli_text(out, err->message);
-    const char *hint = sft_hint_text(err->hint);
-    if (hint) cli_printf(out, "; %s", hint);
+    char text[2560]; /* the longest message, name and hint, escaped */
+    sft_error_text(err, NULL, text, sizeof text);
+    cli_text(out, text);
 }

@@ -68,7 +68,7 @@ static void results(const std::string &folder) {
 
     st::result<std::vector<double>> wrong = w.try_read<double>();
     CHECK(!wrong && wrong.error().code() == SFT_BAD_ARGUMENT);
-    CHECK(std::string(wrong.error().what()) == path + ": tensor 'w': expected F64, found F32");
+    CHECK(std::string(wrong.error().what()) == path + ": tensor \"w\": expected F64, found F32");
     float few[2];
     st::result<st::done> small = w.try_read_into(few, sizeof few);
     CHECK(!small && small.error().code() == SFT_BUFFER_SIZE);
@@ -99,11 +99,11 @@ static void errors(const std::string &folder) {
     st::result<st::done> odd = st::try_save(path, { { "a\x1b""b", { 7 }, weights } });
     CHECK(!odd && odd.error().code() == SFT_BUFFER_SIZE);
     CHECK(std::string(odd.error().what()) ==
-          path + ": tensor 'a\\x1bb': expected 28 bytes, found 24");
+          path + ": tensor \"a\\x1bb\": expected 28 bytes, found 24");
     CHECK(!st::file::try_open(path)); /* nothing was left behind */
     const std::string name(300, 'n');
     st::result<st::done> cut = st::try_save(path, { { name, { 7 }, weights } });
-    CHECK(!cut && std::string(cut.error().what()).find("nnn...'") != std::string::npos);
+    CHECK(!cut && std::string(cut.error().what()).find("nnn\": ") != std::string::npos);
     const std::vector<std::uint64_t> many(70, 1);
     const std::vector<float> one(1);
     CHECK(!st::try_save(path, { { "w", many, one } }));
@@ -120,7 +120,7 @@ static void exceptions(const std::string &folder) {
         (void)file.at("nobody");
     } catch (const st::error &e) {
         caught = e.code() == SFT_TENSOR_NOT_FOUND &&
-                 std::string(e.what()).find("tensor 'nobody'") != std::string::npos;
+                 std::string(e.what()).find("tensor \"nobody\"") != std::string::npos;
     }
     CHECK(caught);
     caught = false;

@@ -214,6 +214,16 @@ static sft_code run_save_parts(const void *given) { return save_parts(given, NUL
 
 static sft_code run_save_parts_job(const void *given) { return save_parts(NULL, given); }
 
+static sft_code save_arrays(const sft_path_options *options, const sft_job *job) {
+    const uint64_t eight[] = { 8 };
+    const sft_array array = { { SFT_SPAN_INIT("w"), SFT_U8, 1, eight }, "01234567", 8 };
+    return sft_save_arrays(temp_path("new"), &array, 1, NULL, 0, options, job, &err);
+}
+
+static sft_code run_save_arrays(const void *given) { return save_arrays(given, NULL); }
+
+static sft_code run_save_arrays_job(const void *given) { return save_arrays(NULL, given); }
+
 /* ── Editing ── */
 
 static sft_code edit_with(const sft_edit_options *options) {

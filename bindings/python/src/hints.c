@@ -35,8 +35,8 @@ static const hint_row hint_table[] = {
       "safetensors; numpy.load(path) reads it" },
     { SFT_HINT_BUILD_64_BIT, "use a 64-bit Python" },
     { SFT_HINT_READ_NOT_MAP, "mode=\"read\", or backend=\"pread\", reads it" },
-    { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit (ulimit -n, or "
-                           "resource.setrlimit) above the number of shards" },
+    { SFT_HINT_OPEN_FILES, "each open file and each shard takes a descriptor: close some, or raise "
+                           "the limit (ulimit -n, resource.setrlimit)" },
     { SFT_HINT_LIST_TENSORS, "keys() of the open file lists the names" },
     { SFT_HINT_CHOOSE_TENSORS, "names=[...] chooses tensors" },
     { SFT_HINT_SATURATE, "saturate=True takes the nearest value there is" },

@@ -39,8 +39,8 @@ static const hint_row hint_table[] = {
     { SFT_HINT_BUILD_64_BIT, "use a 64-bit build" },
     { SFT_HINT_READ_NOT_MAP, "open it for reading instead" },
     { SFT_HINT_FILE_CHANGES, "another program is writing this file" },
-    { SFT_HINT_OPEN_FILES, "each shard keeps a file open: raise the limit of open files above the "
-                           "number of shards" },
+    { SFT_HINT_OPEN_FILES, "each open file and each shard takes a descriptor: close some, or raise "
+                           "the limit of open files" },
     { SFT_HINT_LINK_LEAVES, "put the file itself there; only links of a Hub cache to its own "
                             "blobs may leave the folder" },
     { SFT_HINT_LINK_NAMED, "nothing is changed through a link that a model's files name" },

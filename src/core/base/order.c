@@ -1,5 +1,6 @@
 /* Compares and sorts names. Tests: test_order.c. */
 #include "base/order.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -10,6 +11,14 @@ sft_span sft_span_cstr(const char *text) {
 
 bool sft_span_equal(sft_span a, sft_span b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+size_t sft_span_copy(sft_span span, char *into, size_t cap) {
+    if (cap == 0) return span.len;
+    size_t len = sfti_utf8_cut(span, cap - 1);
+    if (len > 0) memcpy(into, span.data, len);
+    into[len] = '\0';
+    return span.len;
 }
 
 int sfti_bytes_compare(sft_span a, sft_span b) {

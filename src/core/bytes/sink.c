@@ -37,7 +37,7 @@ sft_code sft_sink_finish(const sft_sink *sink, sft_error *err) {
 }
 
 void sft_sink_abandon(const sft_sink *sink) {
-    if (SFTI_CAN(sink, sft_sink_vtable, abandon)) sink->vtable->abandon(sink->ctx);
+    if (sink && SFTI_CAN(sink, sft_sink_vtable, abandon)) sink->vtable->abandon(sink->ctx);
 }
 
 sft_code sft_sink_limit_mode(const sft_sink *sink, uint32_t mode, sft_error *err) {

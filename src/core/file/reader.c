@@ -276,6 +276,21 @@ const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i) {
     return i < file->model.tensors.count ? sfti_model_tensor(&file->model, i) : NULL;
 }
 
+size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor) {
+    size_t low = 0, high = file->model.tensors.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sft_file_tensor_at(file, middle)->begin < tensor->begin) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < file->model.tensors.count; low++) {
+        const sft_tensor *at = sft_file_tensor_at(file, low);
+        if (at == tensor) return low;
+        if (at->begin != tensor->begin) break;
+    }
+    return SIZE_MAX;
+}
+
 const sft_tensor *sft_file_find(const sft_file *file, sft_span name) {
     return sfti_model_find(&file->model, name);
 }
@@ -326,6 +341,16 @@ bool sft_tensor_aligned(const sft_tensor *tensor) {
     const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
     uint64_t bits = !info ? 8 : info->kind == SFT_KIND_COMPLEX ? info->bits / 2 : info->bits;
     return bits <= 8 || tensor->offset % (bits / 8) == 0;
+}
+
+uint64_t sft_tensor_bytes(const sft_tensor *tensor) {
+    return tensor->end - tensor->begin;
+}
+
+uint64_t sft_tensor_elements(const sft_tensor *tensor) {
+    uint64_t elements = 1;
+    for (uint32_t d = 0; d < tensor->rank; d++) elements *= tensor->shape[d];
+    return elements;
 }
 
 sft_source sft_file_source(const sft_file *file) {

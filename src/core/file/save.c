@@ -100,3 +100,53 @@ sft_code sft_save_parts(const sft_part *parts, size_t count, const sft_pair *met
     sfti_release(&alloc, save.order, order_bytes);
     return code;
 }
+
+/* ── From memory ── */
+
+static sft_code array_check(const sft_array *array, sft_error *err) {
+    const sft_spec *spec = &array->spec;
+    uint64_t bytes;
+    sft_code code = sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, err);
+    if (!code && bytes != array->len)
+        code = sfti_fail(err, SFT_BUFFER_SIZE, "expected %llu bytes, found %zu",
+                         (unsigned long long)bytes, array->len);
+    if (!code && array->len > 0 && !array->data)
+        code = sfti_misuse(err, "expected data of the tensor, found NULL");
+    if (code) sfti_error_tensor(err, spec->name);
+    return code;
+}
+
+sft_code sft_save_arrays(const char *path, const sft_array *arrays, size_t count,
+                         const sft_pair *metadata, size_t metadata_count,
+                         const sft_path_options *options, const sft_job *job, sft_error *err) {
+    sft_path_options own;
+    sft_job checked;
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    sft_sink sink;
+    sft_part *parts = NULL;
+    sft_source *sources = NULL;
+    sft_code code = sfti_take_path(options, &own, err);
+    if (!code) code = sfti_take_job(job, &checked, err);
+    if (!code && (!path || (count > 0 && !arrays)))
+        code = sfti_misuse(err, "expected a path and an array of arrays, found NULL");
+    for (size_t i = 0; i < count && !code; i++) code = array_check(&arrays[i], err);
+    if (code) return code;
+
+    sft_allocator alloc = sfti_allocator(own.alloc);
+    size_t each = sizeof *parts + sizeof *sources;
+    if (count > 0) {
+        parts = count < SIZE_MAX / each ? sfti_take(&alloc, count * each) : NULL;
+        if (!parts) return sfti_fail_memory(err, count * each);
+        sources = (sft_source *)(void *)(parts + count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        sources[i] = sft_source_memory(arrays[i].data, arrays[i].len);
+        parts[i] = (sft_part){ arrays[i].spec, &sources[i], 0 };
+    }
+    plan.alloc = own.alloc;
+    code = sft_sink_path(path, options, &sink, err);
+    if (!code)
+        code = sft_save_parts(parts, count, metadata, metadata_count, &plan, sink, job, err);
+    sfti_release(&alloc, parts, count * each);
+    return code;
+}

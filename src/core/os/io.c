@@ -12,6 +12,7 @@ sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *w
     sfti_fail(err, code, "cannot %s: %s", what,
               sfti_os_error_text(os_errno, buffer, sizeof buffer));
     if (err) err->os_errno = os_errno;
+    if (os_errno == EMFILE) sfti_hint(err, SFT_HINT_OPEN_FILES);
     return code;
 }
 

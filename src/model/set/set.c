@@ -20,8 +20,6 @@ static void set_explain_shard(sft_error *error, const char *path, bool indexed) 
         error->code = SFT_INDEX_SHARD_MISSING;
         if (!here) error->hint = SFT_HINT_DOWNLOAD_SHARD;
     }
-    if (error->os_errno == EMFILE)
-        error->hint = SFT_HINT_OPEN_FILES;
     /* The message, which is escaped already, gets "name: " before it. */
     char text[sizeof error->message];
     size_t used, most = sizeof text / 2, len = strlen(error->message);

@@ -170,7 +170,8 @@ static sft_code stats_measure(stats_run *run, sft_error *err) {
                                     "expected a source that can be read at any offset, found %s",
                                     part->source ? "one that can only be read forward" : "none");
         if (part->source->size < bytes || part->source->size - bytes < part->begin)
-            return sfti_fail_tensor(err, SFT_IO_SHRUNK, part->begin, part->spec.name,
+            return sfti_fail_tensor(err, part->source->base ? SFT_BUFFER_SIZE : SFT_IO_SHRUNK,
+                                    part->begin, part->spec.name,
                                     "expected %llu bytes of the tensor, found fewer",
                                     (unsigned long long)bytes);
         run->total += bytes;

@@ -72,6 +72,8 @@ static const options_row rows[] = {
     ROW(sft_writer_copy, sft_job, run_writer_copy),
     ROW(sft_save_parts, sft_plan_options, run_save_parts),
     ROW(sft_save_parts, sft_job, run_save_parts_job),
+    ROW(sft_save_arrays, sft_path_options, run_save_arrays),
+    ROW(sft_save_arrays, sft_job, run_save_arrays_job),
     ROW(sft_edit_open, sft_edit_options, run_edit_open),
     ROW(sft_edit_open, sft_open_options, run_edit_open_open),
     ROW(sft_edit_recover, sft_edit_options, run_edit_recover),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
+
 static void natural_order_counts(void **state) {
     (void)state;
     static const char *const sorted[] = {
@@ -49,11 +51,35 @@ static void sort_is_stable(void **state) {
     }
 }
 
+static void copies_of_spans(void **state) {
+    (void)state;
+    char into[8];
+    const sft_span none = { NULL, 0 }, literal = SFT_SPAN_INIT("word"), nul = { "a\0b", 3 };
+    assert_int_equal(literal.len, 4);
+    memset(into, 'x', sizeof into);
+    assert_int_equal(sft_span_copy(literal, into, sizeof into), 4);
+    assert_string_equal(into, "word");
+    assert_int_equal(sft_span_copy(literal, into, 5), 4);
+    assert_string_equal(into, "word");
+    assert_int_equal(sft_span_copy(literal, into, 4), 4); /* cut: 4 are as much as cap */
+    assert_string_equal(into, "wor");
+    assert_int_equal(sft_span_copy((sft_span){ "m\xc3\xa9", 3 }, into, 3), 3);
+    assert_string_equal(into, "m");
+    assert_int_equal(sft_span_copy(none, into, 1), 0);
+    assert_string_equal(into, "");
+    assert_int_equal(sft_span_copy(nul, into, sizeof into), 3);
+    assert_memory_equal(into, "a\0b\0", 4);
+    assert_int_equal(sft_span_copy(literal, NULL, 0), 4);
+    (void)snprintf(into, sizeof into, "<" SFT_FMT ">", SFT_ARG(literal));
+    assert_string_equal(into, "<word>");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(natural_order_counts),
         cmocka_unit_test(bytes_are_unsigned),
         cmocka_unit_test(sort_is_stable),
+        cmocka_unit_test(copies_of_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #define TWO                                                                                  \
     "{\"__metadata__\":{\"k\":\"v\",\"a\":\"b\"},"                                            \
@@ -393,6 +394,55 @@ static void alignment(void **state) {
     }
 }
 
+/* A tensor's index, in headers that are sorted and not; empty tensors share an offset. */
+static void indexes(void **state) {
+    (void)state;
+    static const char *const headers[] = {
+        TWO, "{\"w\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}}",
+        "{\"c\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]},"
+        "\"b\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[4,12]},"
+        "\"d\":{\"dtype\":\"U8\",\"shape\":[0,9],\"data_offsets\":[4,4]},"
+        "\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}"
+    };
+    sft_file *file, *other;
+    for (size_t k = 0; k < 3; k++) {
+        test_file f = make_file(headers[k], NULL, 12);
+        assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &file, NULL), SFT_OK);
+        assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &other, NULL), SFT_OK);
+        for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
+            const sft_tensor *t = sft_file_tensor_at(file, i);
+            assert_int_equal(sft_file_tensor_index(file, t), i);
+            assert_int_equal(sft_file_tensor_index(other, t), SIZE_MAX);
+            assert_int_equal(sft_tensor_bytes(t), t->end - t->begin);
+            assert_int_equal(sft_tensor_elements(t) * sft_dtype_describe(t->dtype)->bits,
+                             8 * sft_tensor_bytes(t));
+        }
+        sft_close(other);
+        sft_close(file);
+        free_file(&f);
+    }
+}
+
+/* Too few descriptors: the error says what to do. */
+static void descriptors(void **state) {
+    (void)state;
+    test_file f = make_file(TWO, NULL, 12);
+    struct rlimit old, low;
+    sft_error err = SFT_ERROR_INIT;
+    sft_file *file;
+    temp_write("two", f.bytes, f.len);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    low = old;
+    low.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    sft_code code = sft_open(temp_path("two"), NULL, &file, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(code, SFT_IO_OPEN);
+    assert_int_equal(err.os_errno, EMFILE);
+    assert_int_equal(err.hint, SFT_HINT_OPEN_FILES);
+    free_file(&f);
+}
+
 /* The n-th allocation fails, for every n: nothing is kept, the code is right. */
 static void every_allocation_fails(void **state) {
     (void)state;
@@ -437,6 +487,8 @@ int main(void) {
         cmocka_unit_test(header_only),
         cmocka_unit_test(orders),
         cmocka_unit_test(alignment),
+        cmocka_unit_test(indexes),
+        cmocka_unit_test(descriptors),
         cmocka_unit_test(every_allocation_fails),
     };
     return cmocka_run_group_tests(tests, temp_dir_make, temp_dir_remove);

@@ -100,6 +100,55 @@ static void test_pairs_by_call(void **state) {
     sft_buffer_free(&buffer);
 }
 
+/* ── From memory ── */
+
+static void test_arrays(void **state) {
+    (void)state;
+    const uint64_t shape[] = { 2, 3 };
+    const float w[6] = { 1, 2, 3, 4, 5, 6 };
+    const sft_array all[] = { { { SFT_SPAN_INIT("w"), SFT_F32, 2, shape }, w, sizeof w },
+                              { { SFT_SPAN_INIT("none"), SFT_U8, 1, none }, NULL, 0 },
+                              { { SFT_SPAN_INIT("one"), SFT_U8, 0, NULL }, "x", 1 } };
+    const sft_pair format = { SFT_SPAN_INIT("format"), SFT_SPAN_INIT("pt") };
+    const char *path = temp_path("arrays");
+    sft_error err = SFT_ERROR_INIT;
+    sft_file *file;
+    sft_span value;
+    float back[6];
+    assert_int_equal(sft_save_arrays(path, all, 3, &format, 1, NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_open(path, NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_file_tensor_count(file), 3);
+    const sft_tensor *t = sft_file_find_cstr(file, "w");
+    assert_int_equal(sft_read_into(file, t, back, sizeof back, NULL), SFT_OK);
+    assert_memory_equal(back, w, sizeof w);
+    assert_int_equal(sft_tensor_elements(sft_file_find_cstr(file, "none")), 0);
+    assert_int_equal(sft_tensor_elements(sft_file_find_cstr(file, "one")), 1);
+    assert_true(sft_file_metadata_get_cstr(file, "format", &value));
+    sft_close(file);
+    /* Nothing is written of arrays that are wrong, and the old file stays. */
+    sft_array wrong = all[0];
+    wrong.len = 20;
+    assert_int_equal(sft_save_arrays(path, &wrong, 1, NULL, 0, NULL, NULL, &err), SFT_BUFFER_SIZE);
+    assert_string_equal(err.message, "expected 24 bytes, found 20");
+    assert_int_equal(err.tensor_len, 1);
+    wrong = all[0];
+    wrong.data = NULL;
+    assert_int_equal(sft_save_arrays(path, &wrong, 1, NULL, 0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    wrong.spec.dtype = (sft_dtype)99;
+    assert_int_equal(sft_save_arrays(path, &wrong, 1, NULL, 0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_save_arrays(path, NULL, 1, NULL, 0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_save_arrays(NULL, all, 3, NULL, 0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    sft_array twice[] = { all[0], all[0] };
+    assert_int_equal(sft_save_arrays(path, twice, 2, NULL, 0, NULL, NULL, &err),
+                     SFT_TENSOR_DUPLICATE);
+    assert_int_equal(sft_open(path, NULL, &file, NULL), SFT_OK);
+    assert_int_equal(sft_file_tensor_count(file), 3);
+    sft_close(file);
+    assert_int_equal(sft_save_arrays(path, NULL, 0, NULL, 0, NULL, NULL, &err), SFT_OK);
+    assert_int_equal(temp_dir_count(), 1);
+    unlink(path);
+}
+
 static void test_parts_refused(void **state) {
     sft_source source = sft_source_memory(data, 8), nothing = { 0 };
     sft_part twice[] = { part_of("a", SFT_U8, side, &source, 0),
@@ -113,7 +162,7 @@ static void test_parts_refused(void **state) {
     assert_int_equal(sft_save_parts(twice, 2, NULL, 0, NULL, sft_sink_memory(&buffer), NULL, &err),
                      SFT_TENSOR_DUPLICATE);
     assert_int_equal(sft_save_parts(&past, 1, NULL, 0, NULL, sft_sink_memory(&buffer), NULL, &err),
-                     SFT_IO_SHRUNK);
+                     SFT_BUFFER_SIZE);
     assert_int_equal(err.tensor_len, 1);
     assert_int_equal(err.tensor[0], 'p');
     assert_int_equal(sft_save_parts(&odd, 1, NULL, 0, NULL, sft_sink_memory(&buffer), NULL, &err),
@@ -509,7 +558,7 @@ static void test_set_refused(void **state) {
     /* The second shard fails: the first, and the folder, are gone again. */
     parts[1] = part_of("z", SFT_U8, side, &source, 5);
     assert_int_equal(sft_save_set(folder, parts, shard_of, 2, 2, NULL, 0, NULL, NULL, &err),
-                     SFT_IO_SHRUNK);
+                     SFT_BUFFER_SIZE);
     assert_int_equal(access(folder, F_OK), -1);
     temp_write("plain", "x", 1);
     assert_int_equal(sft_save_set(temp_path("plain"), parts, shard_of, 2, 2, NULL, 0, NULL, NULL,
@@ -593,6 +642,7 @@ static void test_sweep(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs_by_call),
+        cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_parts_refused),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_pipe),        cmocka_unit_test(test_mtime),

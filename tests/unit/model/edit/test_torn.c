@@ -143,7 +143,9 @@ static const struct row {
     { "sft_storage_local", by_storage },
     { "sft_edit_recover", NOT_READ }, /* recovers it, see test_edit_put */
     { "sft_source_path", NOT_READ }, /* bytes, be they a model's or not */
+    { "sft_error_text", NOT_READ }, /* only says it */
     { "sft_sink_path", NOT_READ },
+    { "sft_save_arrays", NOT_READ },
     { "sft_edit_save", NOT_READ },
     { "sft_sweep", NOT_READ },
     { "sft_hash_cache_open", NOT_READ },

@@ -169,10 +169,6 @@ static bool is_kept(catalog_details *out, const sft_node *node, const detail_bou
 
 /* ── Values ── */
 
-static void fail_details(catalog_details *out, size_t bytes) {
-    if (!out->pack.w.code) out->pack.w.code = sfti_fail_memory(out->err, bytes);
-}
-
 static void put_text(catalog_details *out, sft_span text, size_t most, sft_span name) {
     sft_span kept = text_cut(text, most < DETAILS_TEXT ? most : DETAILS_TEXT, out->buffer);
     if (kept.data != text.data) note_cut(out, name);
@@ -194,11 +190,8 @@ static void put_source(catalog_details *out, sft_span source) {
     }
     source = text_cut(source, SOURCE_BYTES, out->buffer);
     if (!source.len) source = sft_span_cstr("?");
-    if (dict_put(&out->sources, source, no_text, &number)) {
-        sfti_json_uint(&out->pack.w, number);
-    } else {
-        fail_details(out, source.len);
-    }
+    if (dict_put(&out->sources, source, no_text, &number)) sfti_json_uint(&out->pack.w, number);
+    else if (!out->pack.w.code) out->pack.w.code = sfti_fail_memory(out->err, source.len);
 }
 
 static void put_scalar(catalog_details *out, const sft_node *node, const detail_bounds *bounds) {

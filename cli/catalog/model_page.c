@@ -94,8 +94,9 @@ typedef struct shared_part {
     size_t bytes, units; /* of UTF-16 */
 } shared_part;
 
-/* Whole characters that both begin with. */
-static shared_part shared_of(sft_span before, sft_span name) {
+/* Whole characters that the name and the one before begin with. */
+static shared_part shared_at(const model_tensors *all, size_t i) {
+    sft_span before = i ? all->items[i - 1].name : (sft_span){ "", 0 }, name = all->items[i].name;
     const uint8_t *at = (const uint8_t *)name.data, *end = at + name.len;
     size_t same = 0, most = before.len < name.len ? before.len : name.len;
     shared_part part = { 0, 0 };
@@ -108,10 +109,6 @@ static shared_part shared_of(sft_span before, sft_span name) {
         part.units += code > 0xFFFF ? 2 : 1;
     }
     return part;
-}
-
-static shared_part shared_at(const model_tensors *all, size_t i) {
-    return shared_of(i ? all->items[i - 1].name : (sft_span){ "", 0 }, all->items[i].name);
 }
 
 /* ── Dictionaries ── */

@@ -247,17 +247,6 @@ static sft_code put_json(void *ctx, const void *bytes, size_t len, uint64_t elem
     return put_raw(s, NULL, 0, 0, err);
 }
 
-static sft_code cat_json(selection *s, const char *path, sft_error *err) {
-    s->path = path;
-    sft_code code = s->elements == 0
-        ? begin_json(s, err)
-        : read_pieces(s->c, s->file, s->tensor, &s->slice, put_json, s, err);
-    if (!s->begun) return code;
-    cli_text(&s->c->out, s->elements == 0 ? "[]}" : "}");
-    cli_result_end(s->c, path, SFT_OK, NULL);
-    return code;
-}
-
 /* ── The command ── */
 
 /* Whether the form asked for can show this dtype, here. */
@@ -288,7 +277,15 @@ static sft_code cat_tensor(cli *c, const sft_set *set, const char *path, const c
     if (code && err) err->offset = SFT_NO_OFFSET;
     if (!code) code = check_form(&s, err);
     if (code) return code;
-    if (c->set.as == CLI_AS_JSON) return cat_json(&s, path, err);
+    if (c->set.as == CLI_AS_JSON) {
+        s.path = path;
+        code = s.elements == 0 ? begin_json(&s, err)
+                               : read_pieces(c, s.file, s.tensor, &s.slice, put_json, &s, err);
+        if (!s.begun) return code;
+        cli_text(&c->out, s.elements == 0 ? "[]}" : "}");
+        cli_result_end(c, path, SFT_OK, NULL);
+        return code;
+    }
     if (c->set.as == CLI_AS_NPY) {
         char head[SFTI_NPY_SIZE];
         size_t len = sfti_npy_head(sfti_npy_code(s.tensor->dtype), s.shape, s.rank, head);

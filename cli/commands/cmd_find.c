@@ -103,13 +103,6 @@ static void put_cell(cli *c, bool first, sft_span text) {
     cli_field_text(&c->out, text);
 }
 
-/* has_word: matches are among the columns. */
-static void show_header(cli *c, bool has_word) {
-    cli_text(&c->out, "path\tname");
-    if (c->set.fits) cli_text(&c->out, "\tfit\treason");
-    cli_text(&c->out, has_word ? "\tfield\tvalue\tsource\n" : "\n");
-}
-
 static void show_row(cli *c, const find_found *found) {
     put_cell(c, true, sft_span_cstr(found->path));
     put_cell(c, false, found->name);
@@ -420,8 +413,11 @@ static sft_code read_find(find_run *run, char **operands, size_t count, sft_erro
 
 static void find_all(find_run *run) {
     cli *c = run->c;
-    bool table = c->set.format == CLI_TSV && !c->set.nul;
-    if (table) show_header(c, run->word.len > 0);
+    if (c->set.format == CLI_TSV && !c->set.nul) {
+        cli_text(&c->out, "path\tname");
+        if (c->set.fits) cli_text(&c->out, "\tfit\treason");
+        cli_text(&c->out, run->word.len > 0 ? "\tfield\tvalue\tsource\n" : "\n");
+    }
     cli_hash_run_begin(&run->digests.hashing, c, run->path_count == 1 ? run->paths[0] : "find");
     if (run->digests.hashing.usable)
         cli_each_model(c, run->paths, run->path_count, &run->models, &run->digests, each_find, run);

@@ -74,6 +74,12 @@ static const value_list *values_of(const cli_option *row) {
     return NULL;
 }
 
+/* The words of an option with a choice or a list; a list's have a blank before each. */
+static void option_words(cli_out *out, const cli_option *row, const value_list *list) {
+    if (list) list->words(out);
+    else put_words(out, sft_span_cstr(row->value));
+}
+
 /* Inside single quotes of a shell; `also` are characters that want a backslash. */
 static void single_quoted(cli_out *out, const char *text, const char *also) {
     for (; *text; text++) {
@@ -106,8 +112,7 @@ static void bash_values(cli_out *out, command_table commands, const cli_command 
         if (row->letter) cli_printf(out, "%s,-%c|", command->name, row->letter);
         cli_printf(out, "%s,--%s) %swords='", command->name, row->name,
                    list && list->many ? "list=1 " : "");
-        if (list) list->words(out);
-        else put_words(out, sft_span_cstr(row->value));
+        option_words(out, row, list);
         cli_text(out, "' ;;\n");
     }
 }
@@ -177,23 +182,6 @@ static void bash_script(cli_out *out, command_table commands) {
 
 /* ── zsh ── */
 
-static void zsh_value(cli_out *out, const cli_option *row) {
-    const value_list *list = values_of(row);
-    cli_printf(out, ":%s:", row->name);
-    if (row->kind == CLI_CHOICE) {
-        cli_text(out, "(");
-        put_words(out, sft_span_cstr(row->value));
-        cli_text(out, ")");
-    } else if (list && list->many) {
-        cli_printf(out, "_values -s , %s", row->name);
-        list->words(out);
-    } else if (list) {
-        cli_text(out, "(");
-        list->words(out);
-        cli_text(out, ")");
-    }
-}
-
 static void zsh_option(cli_out *out, const cli_option *row) {
     cli_text(out, " \\\n            ");
     if (row->letter) {
@@ -206,7 +194,16 @@ static void zsh_option(cli_out *out, const cli_option *row) {
     }
     single_quoted(out, row->help, "[]:");
     cli_text(out, row->kind == CLI_MAYBE ? "]:" : "]");
-    if (row->kind != CLI_FLAG) zsh_value(out, row);
+    const value_list *list = values_of(row);
+    if (row->kind != CLI_FLAG) cli_printf(out, ":%s:", row->name);
+    if (list && list->many) {
+        cli_printf(out, "_values -s , %s", row->name);
+        list->words(out);
+    } else if (list || row->kind == CLI_CHOICE) {
+        cli_text(out, "(");
+        option_words(out, row, list);
+        cli_text(out, ")");
+    }
     cli_text(out, "'");
 }
 
@@ -292,8 +289,7 @@ static void fish_options(cli_out *out, command_table commands, const cli_command
             cli_text(out, "\\\"\")'");
         } else if (list || row->kind == CLI_CHOICE) {
             cli_text(out, " -x -a '");
-            if (list) list->words(out);
-            else put_words(out, sft_span_cstr(row->value));
+            option_words(out, row, list);
             cli_text(out, "'");
         } else if (cli_wants_value(row)) {
             cli_text(out, " -r");

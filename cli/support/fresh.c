@@ -68,7 +68,7 @@ const char *cli_fresh_name(const cli_fresh *fresh, const char *shard_path) {
 }
 
 /* NAME-<8 hex>.safetensors; the digits of an earlier time are replaced. */
-static char *fresh_shard_name(cli_fresh *f, const char *name) {
+char *cli_fresh_next(cli_fresh *fresh, const char *name) {
     uint32_t bits;
     char tail[24];
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
@@ -79,11 +79,7 @@ static char *fresh_shard_name(cli_fresh *f, const char *name) {
     tail[0] = '-';
     sfti_hex_text(bits, 8, tail + 1);
     memcpy(tail + 9, ".safetensors", 13);
-    return sfti_arena_join(&f->arena, (sft_span){ name, stem }, sft_span_cstr(tail));
-}
-
-char *cli_fresh_next(cli_fresh *fresh, const char *name) {
-    char *made = fresh_shard_name(fresh, name);
+    char *made = sfti_arena_join(&fresh->arena, (sft_span){ name, stem }, sft_span_cstr(tail));
     char *path = made ? cli_join_path(&fresh->arena, fresh_folder_of(fresh), made) : NULL;
     if (!path) return NULL;
     fresh->names[fresh->count++] = (sft_pair){ sft_span_cstr(name), sft_span_cstr(made) };
@@ -240,27 +236,25 @@ sft_code cli_settle_folder(const cli *c, const char *path, bool made, sft_error 
     return error ? sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder") : SFT_OK;
 }
 
-static sft_code make_one_folder(cli_fresh *fresh, const char *path, size_t len, sft_error *err) {
-    fresh_folder *folder = sfti_arena_take(&fresh->arena, sizeof *folder + len + 1);
-    if (!folder) return sfti_fail_memory(err, len);
-    memcpy(folder->path, path, len);
-    folder->path[len] = '\0';
-    int error = sfti_os_make_folder(folder->path, 0777);
-    if (error == EEXIST) return SFT_OK;
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder of a shard");
-    folder->before = fresh->made;
-    fresh->made = folder;
-    return cli_settle_folder(fresh->c, folder->path, true, err);
-}
-
 sft_code cli_fresh_folders(cli_fresh *fresh, const char *folder, const char *name,
                            sft_error *err) {
     sft_code code = SFT_OK;
     const char *path = cli_join_path(&fresh->arena, sft_span_cstr(folder), name);
     if (!path) return sfti_fail_memory(err, strlen(name));
     const char *at = path + strlen(path) - strlen(name);
-    for (const char *slash = strchr(at, '/'); !code && slash; slash = strchr(slash + 1, '/'))
-        code = make_one_folder(fresh, path, (size_t)(slash - path), err);
+    for (const char *slash = strchr(at, '/'); !code && slash; slash = strchr(slash + 1, '/')) {
+        size_t len = (size_t)(slash - path);
+        fresh_folder *above = sfti_arena_take(&fresh->arena, sizeof *above + len + 1);
+        if (!above) return sfti_fail_memory(err, len);
+        memcpy(above->path, path, len);
+        above->path[len] = '\0';
+        int error = sfti_os_make_folder(above->path, 0777);
+        if (error == EEXIST) continue;
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "create the folder of a shard");
+        above->before = fresh->made;
+        fresh->made = above;
+        code = cli_settle_folder(fresh->c, above->path, true, err);
+    }
     return code;
 }
 

@@ -49,13 +49,6 @@ typedef struct walk {
 
 /* ── Names ── */
 
-static bool is_model_name(const char *name) {
-    sft_span text = sft_span_cstr(name);
-    if (strncmp(name, "._", 2) == 0) return false;
-    return cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft") ||
-           sft_path_is_index(name);
-}
-
 #define TORCH_INDEX ".bin.index.json"
 
 static void count_passed(walk *w, const char *name) {
@@ -157,7 +150,10 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
         path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
         return add_folder(w, w->now, path) ? 0 : ENOMEM;
     }
-    if (!is_model_name(name)) return visit_other(w, name, kind);
+    sft_span text = sft_span_cstr(name);
+    bool model = cli_ends_with(text, ".safetensors") || cli_ends_with(text, ".sft")
+              || sft_path_is_index(name);
+    if (!model || strncmp(name, "._", 2) == 0) return visit_other(w, name, kind);
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
     if (!sfti_files_claim(w->files, path)) kind = kind_behind(path, name, kind);
@@ -341,20 +337,6 @@ static int compare_paths(const void *ctx, uint32_t a, uint32_t b) {
                                 sft_span_cstr(items[b]->input.path));
 }
 
-static found **sorted_found(walk *w) {
-    size_t n = w->count;
-    if (n > UINT32_MAX / 32) return NULL;
-    found **listed = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
-    found **sorted = sfti_arena_take(w->arena, (n + 1) * sizeof(found *));
-    size_t i = 0;
-    if (!listed || !sorted) return NULL;
-    for (found *f = w->first; f; f = f->next) listed[i++] = f;
-    if (n < 2) return listed;
-    uint32_t *order = sfti_arena_sorted(w->arena, n, compare_paths, listed);
-    for (i = 0; order && i < n; i++) sorted[i] = listed[order[i]];
-    return order ? sorted : NULL;
-}
-
 static found *find_path(found **sorted, size_t count, const char *path) {
     size_t low = 0, high = count;
     while (low < high) {
@@ -428,9 +410,16 @@ static bool mark_by_name(const walk *w, found **sorted, const cli_input *index) 
 }
 
 static bool keep_models(walk *w, cli_inputs *out) {
-    found **sorted = sorted_found(w);
-    out->items = sfti_arena_take(w->arena, (w->count + 1) * sizeof(cli_input *));
-    if (!sorted || !out->items) return false;
+    size_t n = 0;
+    found **listed = sfti_arena_array(w->arena, w->count, sizeof(found *));
+    found **sorted = sfti_arena_array(w->arena, w->count, sizeof(found *));
+    out->items = sfti_arena_array(w->arena, w->count, sizeof(cli_input *));
+    if (!listed || !sorted || !out->items || w->count > UINT32_MAX / 32) return false;
+    for (found *f = w->first; f; f = f->next) listed[n++] = f;
+    if (n == 1) sorted[0] = listed[0];
+    uint32_t *order = n == 1 ? NULL : sfti_arena_sorted(w->arena, n, compare_paths, listed);
+    if (n != 1 && !order) return false;
+    for (size_t i = 0; i < n && n != 1; i++) sorted[i] = listed[order[i]];
     for (size_t i = 0; i < w->count; i++) {
         bool other = sorted[i]->is_other
                      && cli_ends_with(sft_span_cstr(sorted[i]->input.path), TORCH_INDEX);

@@ -69,12 +69,6 @@ static bool make_safe(many *m, sft_span *name) {
     return true;
 }
 
-/* Whether the result's name is not the input's. */
-static bool is_renamed(const many *m, const char *path, sft_span name) {
-    bool may = m->c->imports || cli_is_remote(m->c, path);
-    return may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft");
-}
-
 /* The path of the result of a model, in the folder of -o; NULL when out of memory. A name found on
  * this system becomes what every other one takes: no device ("nul.ckpt"), no stream ("x:y"). Names
  * that are portable stay. */
@@ -83,7 +77,8 @@ static const char *output_of(many *m, const char *path, bool is_set) {
     const char *why;
     sft_span name = name_of(path, is_set);
     if (cli_is_remote(m->c, path) && !make_safe(m, &name)) return NULL;
-    if (!is_set && is_renamed(m, path, name)) {
+    bool may = !is_set && (m->c->imports || cli_is_remote(m->c, path));
+    if (may && !cli_ends_with(name, ".safetensors") && !cli_ends_with(name, ".sft")) {
         const char *text = imported_name(m, name);
         if (!text) return NULL;
         name = sft_span_cstr(text);

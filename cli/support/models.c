@@ -335,13 +335,6 @@ static bool prepare_step(sfti_workers *workers, size_t thread, uint64_t *done, s
     return i < all->count;
 }
 
-static void prepare_models(cli *c, cli_model *models, size_t count, size_t threads) {
-    model_queue all = { c, models, 0, count };
-    sfti_workers workers = { .step = prepare_step, .ctx = &all };
-    if (count == 1) prepare_model(c, models);
-    else (void)sfti_workers_run(&workers, threads < count ? threads : count, NULL);
-}
-
 /* ── All ── */
 
 typedef struct listed_folder {
@@ -454,7 +447,10 @@ static void deliver_models(cli *c, operand_models *all, cli_digests *digests, cl
         size_t left = all->models.count - done, count = batch < left ? batch : left;
         cli_model *models = &all->models.items[done];
         for (size_t i = 0; i < count; i++) models[i].folder = folder_of_model(c, all, &models[i]);
-        prepare_models(c, models, count, threads);
+        model_queue queue = { c, models, 0, count };
+        sfti_workers workers = { .step = prepare_step, .ctx = &queue };
+        if (count == 1) prepare_model(c, models);
+        else (void)sfti_workers_run(&workers, threads < count ? threads : count, NULL);
         size_t fit = fit_batch(c, models, count);
         if (fit < count) most = batch = count = fit;
         if (together) {

@@ -12,18 +12,6 @@
 
 /* ── Models ── */
 
-static sft_code take_set(cli_parts *p, sft_set *set, sft_error *err) {
-    sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,
-                                     sizeof(sft_set *));
-    if (!sets) {
-        sft_set_close(set);
-        return sfti_fail_memory(err, p->set_count * sizeof *sets);
-    }
-    p->sets = sets;
-    p->sets[p->set_count++] = set;
-    return SFT_OK;
-}
-
 static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_error *err) {
     sft_set *set;
     /* The paths of errors must outlive the inputs they come from. */
@@ -36,7 +24,16 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     if (!model) *err = *input->err;
     if (!model) return err->code;
     sft_code code = cli_open_model(c, input, &set, err);
-    return code ? code : take_set(p, set, err);
+    if (code) return code;
+    sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,
+                                     sizeof(sft_set *));
+    if (!sets) {
+        sft_set_close(set);
+        return sfti_fail_memory(err, p->set_count * sizeof *sets);
+    }
+    p->sets = sets;
+    p->sets[p->set_count++] = set;
+    return SFT_OK;
 }
 
 /* ── Tensors ── */

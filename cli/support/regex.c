@@ -463,17 +463,14 @@ static bool rx_holds(rx_op op, sft_span text, size_t at) {
     }
 }
 
-static bool rx_is_in(const rx_program *program, const rx_step *step, uint32_t c) {
-    const rx_range *range = program->ranges + step->a;
-    for (int32_t i = 0; i < step->b; i++)
-        if (c >= range[i].first && c <= range[i].last) return true;
-    return false;
-}
-
 static bool rx_takes(const rx_program *program, const rx_step *step, uint32_t c) {
     if (step->op == RX_CHAR) return (uint32_t)step->a == c;
     if (step->op == RX_ANY) return true;
-    return rx_is_in(program, step, c) == (step->op == RX_SET);
+    const rx_range *range = program->ranges + step->a;
+    bool is_in = false;
+    for (int32_t i = 0; !is_in && i < step->b; i++)
+        is_in = c >= range[i].first && c <= range[i].last;
+    return is_in == (step->op == RX_SET);
 }
 
 /* ── Threads ── */
@@ -519,15 +516,6 @@ static void rx_follow(cli_regex *regex, rx_threads *to, uint32_t first, size_t *
     }
 }
 
-/* The thread that has matched is kept if it began before the best one, or there and ended later:
- * it ends here, behind all that were kept. */
-static bool rx_keep(const cli_regex *regex, const size_t *slots, size_t *best) {
-    if (best[0] != RX_NONE && slots[0] > best[0]) return false;
-    if (best[0] == slots[0] && best[1] >= slots[1]) return false;
-    memcpy(best, slots, regex->used * sizeof *best);
-    return true;
-}
-
 /* All threads over one character, from `now` to `next`; those that began behind the best match
  * end. */
 static void rx_advance(cli_regex *regex, sft_span text, size_t at, size_t *best) {
@@ -539,10 +527,16 @@ static void rx_advance(cli_regex *regex, sft_span text, size_t at, size_t *best)
         uint32_t at_step = regex->now.steps[i];
         const rx_step *step = &regex->program.steps[at_step];
         size_t *slots = regex->now.slots + at_step * regex->used;
-        if (step->op == RX_MATCH) (void)rx_keep(regex, slots, best);
-        else if (at < text.len && (best[0] == RX_NONE || slots[0] <= best[0]) &&
-                 rx_takes(&regex->program, step, c))
+        if (step->op == RX_MATCH) {
+            /* It is kept if it began before the best one, or there and ended later: it ends here,
+             * behind all that were kept. */
+            bool worse = best[0] != RX_NONE && slots[0] > best[0];
+            if (!worse && (best[0] != slots[0] || best[1] < slots[1]))
+                memcpy(best, slots, regex->used * sizeof *best);
+        } else if (at < text.len && (best[0] == RX_NONE || slots[0] <= best[0]) &&
+                   rx_takes(&regex->program, step, c)) {
             rx_follow(regex, &regex->next, at_step + 1, slots, text, behind);
+        }
     }
 }
 

@@ -95,19 +95,6 @@ static sft_code bad_url_add(cli *c, const char *url, sft_error *err, const char 
     return SFT_OK;
 }
 
-/* These files, and the URLs that were added. */
-static const sft_files *bad_urls_files(cli *c, const sft_files *files) {
-    c->bad_urls->files = files;
-    return &c->bad_urls->these;
-}
-
-static void bad_urls_free(cli *c) {
-    if (!c->bad_urls) return;
-    sfti_arena_free(&c->bad_urls->arena);
-    sfti_release(&c->alloc, c->bad_urls, sizeof *c->bad_urls);
-    c->bad_urls = NULL;
-}
-
 
 #define CONNECTIONS_MOST 64
 #define OWNER_MOST 96 /* bytes, of the Hub */
@@ -289,7 +276,10 @@ void cli_remote_close(cli *c) {
     sft_remote_close(c->remote);
     c->remote = NULL;
     c->open.files = c->edit_open.files = NULL;
-    bad_urls_free(c);
+    if (!c->bad_urls) return;
+    sfti_arena_free(&c->bad_urls->arena);
+    sfti_release(&c->alloc, c->bad_urls, sizeof *c->bad_urls);
+    c->bad_urls = NULL;
 }
 
 /* ── Operands ── */
@@ -314,7 +304,8 @@ sft_code cli_remote_take(cli *c, char **operands, size_t count, cli_urls urls, c
         if (code) break;
         operands[i] = (char *)(uintptr_t)name;
         const sft_files *files = sft_remote_files(c->remote);
-        c->open.files = c->edit_open.files = c->bad_urls ? bad_urls_files(c, files) : files;
+        if (c->bad_urls) c->bad_urls->files = files; /* these, and the URLs that were added */
+        c->open.files = c->edit_open.files = c->bad_urls ? &c->bad_urls->these : files;
     }
     return code;
 }

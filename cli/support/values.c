@@ -202,19 +202,6 @@ static const dtype_alias dtype_aliases[] = {
 #define PAGE 79
 #define DTYPE_ALIASES (sizeof dtype_aliases / sizeof *dtype_aliases)
 
-static sft_code unknown_dtype(sft_span found, sft_error *err) {
-    cli_guess guess = cli_guess_begin(found);
-    for (int i = SFT_DTYPE_COUNT - 1; i >= 0; i--)
-        cli_guess_try(&guess, sft_span_cstr(sft_dtype_at((size_t)i)->name));
-    for (size_t i = 0; i < DTYPE_ALIASES; i++)
-        cli_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
-    const char *near = cli_guess_text(&guess, "", "");
-    cli_usage_error(err, "expected a dtype such as F16, BF16 or F8_E4M3 for --dtype, found %.*s%s",
-                    found.len ? (int)found.len : 4, found.len ? found.data : "none", near);
-    if (!*near) cli_hint(err, CLI_HINT_HELP_DTYPES);
-    return err ? err->code : SFT_BAD_ARGUMENT;
-}
-
 sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
     static const char torch[] = "torch.";
     sft_span word = name;
@@ -229,7 +216,16 @@ sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
         *out = dtype_aliases[i].dtype;
         if (cli_same_letters(word, sft_span_cstr(dtype_aliases[i].name))) return SFT_OK;
     }
-    return unknown_dtype(name, err);
+    cli_guess guess = cli_guess_begin(name);
+    for (size_t i = SFT_DTYPE_COUNT; i-- > 0;)
+        cli_guess_try(&guess, sft_span_cstr(sft_dtype_at(i)->name));
+    for (size_t i = 0; i < DTYPE_ALIASES; i++)
+        cli_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
+    const char *near = cli_guess_text(&guess, "", "");
+    cli_usage_error(err, "expected a dtype such as F16, BF16 or F8_E4M3 for --dtype, found %.*s%s",
+                    name.len ? (int)name.len : 4, name.len ? name.data : "none", near);
+    if (!*near) cli_hint(err, CLI_HINT_HELP_DTYPES);
+    return SFT_BAD_ARGUMENT;
 }
 
 void cli_dtypes_print(cli_out *out) {

@@ -224,18 +224,6 @@ static sft_code convert_set_in_place(convert_run *run, sft_error *err) {
 
 /* ── All ways ── */
 
-/* out NULL: a set into a folder. */
-static sft_code write_model(convert_run *run, const cli_output *out, sft_error *err) {
-    cli_progress progress;
-    sft_sink sink;
-    sft_job job = cli_progress_begin(&progress, run->c, out ? out->path : run->c->set.output);
-    job.threads = run->threads;
-    sft_code code = out ? cli_output_sink(out, &sink, err) : write_set(run, &job, err);
-    if (out && !code) code = sft_conversion_save(run->conversion, sink, &job, err);
-    cli_progress_end(&progress);
-    return code;
-}
-
 static bool is_folder_asked(const convert_run *run) {
     return sft_set_index_path(run->parts.sets[0]) && run->c->set.output
            && !cli_output_is_file(run->c);
@@ -290,7 +278,15 @@ static sft_code convert_opened(convert_run *run, sft_error *err) {
     code = plan_and_warn(run, err);
     if (code || is_unchanged(run)) return code;
     c->dropped = sfti_conversion_dropped(run->conversion);
-    if (!c->set.dry_run) code = write_model(run, folder ? NULL : &out, err);
+    if (!c->set.dry_run) {
+        cli_progress progress;
+        sft_sink sink;
+        sft_job job = cli_progress_begin(&progress, c, output);
+        job.threads = run->threads;
+        code = folder ? write_set(run, &job, err) : cli_output_sink(&out, &sink, err);
+        if (!folder && !code) code = sft_conversion_save(run->conversion, sink, &job, err);
+        cli_progress_end(&progress);
+    }
     if (!code) return say_conversion(run, folder, output, err);
     bool of_input = code == SFT_CAST_VALUE || code == SFT_CAST_DTYPE || code == SFT_IO_READ ||
                     code == SFT_IO_SHRUNK || cli_is_remote_error(code);

@@ -73,18 +73,6 @@ static sft_code lines_of(sft_span text, sfti_arena *arena, meta_json *out, sft_e
     return SFT_OK;
 }
 
-static sft_code read_map_file(cli *c, const char *path, sfti_arena *arena, meta_json *out,
-                              sft_error *err) {
-    sft_code code = cli_read_file(c, path, MAP_FILE_MOST, &out->text, err);
-    if (code) return code;
-    sft_span text = cli_read_text(&out->text);
-    size_t blank = 0;
-    while (blank < text.len && memchr(" \t\r\n", text.data[blank], 4)) blank++;
-    bool json = blank < text.len && text.data[blank] == '{';
-    code = json ? meta_json_text(text, arena, out, err) : lines_of(text, arena, out, err);
-    return code || !out->other.data ? code : bad_map("a string as the new name", out->other, err);
-}
-
 static int compare_old(const void *ctx, uint32_t a, uint32_t b) {
     const rename_maps *maps = ctx;
     return sfti_bytes_compare(maps->items[a].key, maps->items[b].key);
@@ -97,7 +85,16 @@ static sft_code read_maps(cli *c, sfti_arena *arena, rename_maps *out, const cha
     meta_json file = { .text = { .alloc = c->alloc } };
     sft_code code = SFT_OK;
     *blame = set->map_file;
-    if (set->map_file) code = read_map_file(c, set->map_file, arena, &file, err);
+    if (set->map_file) code = cli_read_file(c, set->map_file, MAP_FILE_MOST, &file.text, err);
+    if (set->map_file && !code) {
+        sft_span text = cli_read_text(&file.text);
+        size_t blank = 0;
+        while (blank < text.len && memchr(" \t\r\n", text.data[blank], 4)) blank++;
+        bool json = blank < text.len && text.data[blank] == '{';
+        code = json ? meta_json_text(text, arena, &file, err) : lines_of(text, arena, &file, err);
+        if (!code && file.other.data)
+            code = bad_map("a string as the new name", file.other, err);
+    }
     sft_buffer_free(&file.text);
     if (code) return code;
     *blame = NULL;

@@ -416,10 +416,9 @@ static bool keep_models(walk *w, cli_inputs *out) {
     out->items = sfti_arena_array(w->arena, w->count, sizeof(cli_input *));
     if (!listed || !sorted || !out->items || w->count > UINT32_MAX / 32) return false;
     for (found *f = w->first; f; f = f->next) listed[n++] = f;
-    if (n == 1) sorted[0] = listed[0];
-    uint32_t *order = n == 1 ? NULL : sfti_arena_sorted(w->arena, n, compare_paths, listed);
-    if (n != 1 && !order) return false;
-    for (size_t i = 0; i < n && n != 1; i++) sorted[i] = listed[order[i]];
+    uint32_t *order = sfti_arena_sorted(w->arena, n, compare_paths, listed);
+    if (!order) return false;
+    for (size_t i = 0; i < n; i++) sorted[i] = listed[order[i]];
     for (size_t i = 0; i < w->count; i++) {
         bool other = sorted[i]->is_other
                      && cli_ends_with(sft_span_cstr(sorted[i]->input.path), TORCH_INDEX);

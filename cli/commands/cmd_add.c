@@ -137,15 +137,14 @@ static void run_add(cli *c, char **operands, size_t count) {
 
 const cli_command cli_add_command = {
     "add", "FILE NAME=x.npy...", "add tensors from NumPy files",
-    "Rewrites the model with the arrays as additional tensors (of a dtype that safetensors has, "
-    "in any byte order, C or Fortran order) and replaces FILE atomically; with -o it is written "
-    "to OUT instead. A name that exists is an error, or is replaced with --replace. Mode, "
-    "metadata and all other tensors are kept; digests of the old data (sshs_model_hash, "
-    "sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
+    "Rewrites the model with the arrays as additional tensors (of a dtype that safetensors has, in "
+    "any byte order, C or Fortran order) and replaces FILE atomically; with -o it is written to "
+    "OUT instead. A name that exists is an error, or is replaced with --replace. Mode, metadata "
+    "and all other tensors are kept; digests of the old data (sshs_model_hash, sshs_legacy_hash, "
+    "modelspec.hash_*) are dropped.\n"
     "For a model with an index, new tensors go to the last shard, and replaced ones stay in "
-    "theirs: the shard is written under a new name, then the index, then the old shard is "
-    "removed unless another index in the folder names it. With -o the whole model becomes one "
-    "file.",
+    "theirs: the shard is written under a new name, then the index, then the old shard is removed "
+    "unless another index in the folder names it. With -o the whole model becomes one file.",
     CLI_EXAMPLES(
         { "safetensors add model.safetensors scale=scale.npy", "add a tensor named scale" },
         { "safetensors add model.safetensors -o more.safetensors a=a.npy b=b.npy",

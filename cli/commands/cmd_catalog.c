@@ -269,20 +269,6 @@ static sft_code check_operands_of(const cli *c, char **operands, size_t count, s
     return SFT_OK;
 }
 
-/* A page of a mistyped path would be of little use. */
-static sft_code check_there(catalog_command *run, char **operands, size_t count) {
-    os_info info;
-    for (size_t i = 0; i < count; i++) {
-        int error = cli_is_remote(run->run.c, operands[i])
-                  ? 0 : sfti_os_info_path(operands[i], true, &info);
-        if (error) {
-            run->blame = operands[i];
-            return sfti_io_fail(&run->err, SFT_IO_OPEN, error, "open");
-        }
-    }
-    return SFT_OK;
-}
-
 /* With --force a page is replaced, or an empty file; never a model that -o named by mistake. */
 static sft_code check_replaced(const cli_output *output, sft_error *err) {
     static const char start[] = "<!DOCTYPE html>";
@@ -316,7 +302,14 @@ static sft_code begin_catalog(catalog_command *run, char **operands, size_t *ope
     code = cli_output_begin(&run->output, c, NULL, CLI_TARGET_NEW, &run->err);
     run->blame = run->output.path;
     if (!code) code = check_replaced(&run->output, &run->err);
-    if (!code) code = check_there(run, operands, count);
+    for (size_t i = 0; !code && i < count; i++) { /* a page of a mistyped path is of little use */
+        os_info info;
+        int error = cli_is_remote(c, operands[i]) ? 0
+                                                  : sfti_os_info_path(operands[i], true, &info);
+        if (!error) continue;
+        run->blame = operands[i];
+        code = sfti_io_fail(&run->err, SFT_IO_OPEN, error, "open");
+    }
     if (!code) code = distinct_operands(c, operands, operand_count, arena, &run->err);
     if (code) return code;
     return places_begin(&run->run.places, c, model ? &model : operands,

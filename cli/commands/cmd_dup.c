@@ -126,18 +126,6 @@ static void put_content(sft_hasher *hasher, const void *what, sft_error *err) {
     }
 }
 
-static void make_content_key(dup_run *run, dup_model *model, const sft_set *set,
-                             sft_error *err) {
-    size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
-    if (err->code) return;
-    uint32_t *order = sfti_take(&run->c->alloc, bytes);
-    sft_code code = order ? sft_set_order(set, SFT_ORDER_NAME, order, err)
-                          : sfti_fail_memory(err, bytes);
-    dup_named named = { set, order };
-    if (!code) make_key(run, model, DUP_CONTENT, put_content, &named, err);
-    sfti_release(&run->c->alloc, order, bytes);
-}
-
 static void put_size(sft_hasher *hasher, const void *what, sft_error *err) {
     (void)err;
     put_number(hasher, *(const uint64_t *)what);
@@ -168,7 +156,15 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
         model->bytes = info.size;
         make_key(run, model, DUP_FILE, put_size, &info.size, &err);
     }
-    if (!code) make_content_key(run, model, set, &err); /* of what an import would become */
+    if (!code && !err.code) { /* of what an import would become */
+        size_t bytes = (sft_set_tensor_count(set) + 1) * sizeof(uint32_t);
+        uint32_t *order = sfti_take(&run->c->alloc, bytes);
+        dup_named named = { set, order };
+        if (!order) sfti_fail_memory(&err, bytes);
+        else if (!sft_set_order(set, SFT_ORDER_NAME, order, &err))
+            make_key(run, model, DUP_CONTENT, put_content, &named, &err);
+        sfti_release(&run->c->alloc, order, bytes);
+    }
     sft_set_close(set);
     if (err.code) cli_fail_found(run->c, input, input->path, &err);
     return !err.code;

@@ -485,11 +485,10 @@ const cli_command cli_find_command = {
     "its adapters, embeddings, ControlNets, IP-Adapters, motion modules, VAEs and text encoders; "
     "for one of these, the checkpoints and other whole models. yes: same architecture and base "
     "model, or trained on FILE. likely: no conflict found, but not everything is known. loads: "
-    "made for "
-    "another base, prediction or variant, so that the result may look off. --all also lists "
-    "unknown and no. It compares architectures, base models, predictions, variants, recorded "
-    "digests of "
-    "the file trained on, and the sizes of layers that are named alike; it reads no tensor data.",
+    "made for another base, prediction or variant, so that the result may look off. --all also "
+    "lists unknown and no. It compares architectures, base models, predictions, variants, recorded "
+    "digests of the file trained on, and the sizes of layers that are named alike; it reads no "
+    "tensor data.",
     CLI_EXAMPLES(
         { "safetensors find 6ce0161689 ~/models", "by the first digits of a hash" },
         { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",

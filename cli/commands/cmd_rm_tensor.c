@@ -8,10 +8,9 @@ const cli_command cli_rm_tensor_command = {
     "\"select --drop\" takes patterns. All other bytes, metadata and mode are kept; digests of the "
     "old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped. FILE is replaced "
     "atomically; with -o it stays as it is.\n"
-    "For a model with an index, the shards that lose tensors are written under new names, then "
-    "the index, then the old shards are removed unless another index in the folder names them. "
-    "With -o, OUT is one file if it ends in .safetensors or .sft; otherwise a new or empty "
-    "folder.",
+    "For a model with an index, the shards that lose tensors are written under new names, then the "
+    "index, then the old shards are removed unless another index in the folder names them. With "
+    "-o, OUT is one file if it ends in .safetensors or .sft; otherwise a new or empty folder.",
     CLI_EXAMPLES(
         { "safetensors rm-tensor model.safetensors model_ema.decay model_ema.num_updates",
           "remove two tensors" },

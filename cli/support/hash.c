@@ -69,17 +69,6 @@ unsigned cli_algo_named(sft_span name) {
     return algo;
 }
 
-static bool open_cache(cli *c, sft_hash_cache **out) {
-    sft_error err = SFT_ERROR_INIT;
-    if (sft_hash_cache_open(c->set.cache, &c->alloc, out, &err)) {
-        cli_complain(c, c->set.cache, &err);
-        return false;
-    }
-    const sft_error *note = sft_hash_cache_note(*out);
-    if (note) cli_warn(c, c->set.cache, note);
-    return true;
-}
-
 void cli_hash_run_begin(cli_hash_run *h, cli *c, const char *path) {
     static const sft_hash_options defaults = SFT_HASH_OPTIONS_INIT;
     h->c = c;
@@ -88,8 +77,13 @@ void cli_hash_run_begin(cli_hash_run *h, cli *c, const char *path) {
     h->options.open = &c->open;
     h->options.open_other = sft_import_open_set;
     h->job = cli_progress_begin(&h->progress, c, path);
-    h->usable = cli_parse_threads(c, &h->job.threads)
-             && (!c->set.cache || open_cache(c, &h->cache));
+    sft_error err = SFT_ERROR_INIT;
+    h->usable = cli_parse_threads(c, &h->job.threads);
+    if (h->usable && c->set.cache)
+        h->usable = !sft_hash_cache_open(c->set.cache, &c->alloc, &h->cache, &err);
+    if (err.code) cli_complain(c, c->set.cache, &err);
+    const sft_error *note = h->usable && h->cache ? sft_hash_cache_note(h->cache) : NULL;
+    if (note) cli_warn(c, c->set.cache, note);
     bool verifies = c->set.sums || c->set.verify;
     h->options.cache = verifies ? NULL : h->cache;
 }

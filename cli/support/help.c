@@ -278,21 +278,6 @@ static void roff_title(cli_out *out, const char *name, const char *summary) {
     roff_line(out, summary);
 }
 
-static void roff_option(cli_out *out, const cli_option *row) {
-    cli_text(out, ".TP\n");
-    if (row->letter) cli_printf(out, "\\fB\\-%c\\fR, ", row->letter);
-    cli_text(out, "\\fB\\-\\-");
-    roff(out, row->name);
-    cli_text(out, "\\fR");
-    if (row->value) {
-        cli_text(out, row->kind == CLI_MAYBE ? "[=\\fI" : " \\fI");
-        roff(out, row->value);
-        cli_text(out, row->kind == CLI_MAYBE ? "\\fR]" : "\\fR");
-    }
-    cli_text(out, "\n");
-    roff_line(out, row->help);
-}
-
 static void roff_environment(cli_out *out, const cli_command *command) {
     static const char *const of_urls[] = {
         "HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE, HF_HUB_OFFLINE",
@@ -346,7 +331,20 @@ static void command_page(cli_out *out, const cli_command *command) {
         roff_line(out, one->says);
     }
     cli_text(out, ".SH OPTIONS\n");
-    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) roff_option(out, row);
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) {
+        cli_text(out, ".TP\n");
+        if (row->letter) cli_printf(out, "\\fB\\-%c\\fR, ", row->letter);
+        cli_text(out, "\\fB\\-\\-");
+        roff(out, row->name);
+        cli_text(out, "\\fR");
+        if (row->value) {
+            cli_text(out, row->kind == CLI_MAYBE ? "[=\\fI" : " \\fI");
+            roff(out, row->value);
+            cli_text(out, row->kind == CLI_MAYBE ? "\\fR]" : "\\fR");
+        }
+        cli_text(out, "\n");
+        roff_line(out, row->help);
+    }
     cli_text(out, ".SH EXIT STATUS\n");
     for (int i = 0; i < 3; i++) {
         if (!command->exits[i]) continue;
@@ -360,17 +358,16 @@ static void command_page(cli_out *out, const cli_command *command) {
 
 /* Paragraphs, each a line. */
 static const char overview_about[] =
-    "Inspects .safetensors models: what they hold, whether they are valid, and the values of "
-    "their tensors; edits, converts, splits and merges them. Reads only the header and the bytes "
-    "asked for; nothing in a file is ever executed.\n"
+    "Inspects .safetensors models: what they hold, whether they are valid, and the values of their "
+    "tensors; edits, converts, splits and merges them. Reads only the header and the bytes asked "
+    "for; nothing in a file is ever executed.\n"
     "PATH is a file; a folder, which stands for the models in it (with -r also those of its "
     "folders); an index (model.safetensors.index.json), which stands for one model with all its "
     "shards; a URL (https://HOST/FILE, hf://OWNER/NAME, s3://BUCKET/KEY, gs://BUCKET/OBJECT), of "
-    "which only the bytes that are needed are fetched; or - for standard input. Several "
-    "paths are processed in turn, those of a folder in natural order (2 before 10), and a bad one "
-    "does not stop the rest. Of a folder, info, ls, find, dup, catalog and meta list only count, "
-    "in one line, the models that cannot be read (-v lists them, check says why), and the exit "
-    "status "
+    "which only the bytes that are needed are fetched; or - for standard input. Several paths are "
+    "processed in turn, those of a folder in natural order (2 before 10), and a bad one does not "
+    "stop the rest. Of a folder, info, ls, find, dup, catalog and meta list only count, in one "
+    "line, the models that cannot be read (-v lists them, check says why), and the exit status "
     "tells what was found; it is 2 if none could be read, or one that was named.\n"
     "Results go to standard output, messages to standard error. Text from files is escaped "
     "wherever people read it.\n"

@@ -118,19 +118,8 @@ static sft_code out_write_at(void *ctx, uint64_t offset, const void *bytes, size
     return sft_error_set(err, SFT_IO_WRITE, out->error, "cannot write the result");
 }
 
-static sft_code out_finish(void *ctx, sft_error *err) {
-    (void)ctx;
-    (void)err;
-    return SFT_OK;
-}
-
-static void out_abandon(void *ctx) {
-    (void)ctx;
-}
-
-static const sft_sink_vtable out_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, out_write_at, out_finish, out_abandon, NULL
-};
+static const sft_sink_vtable out_sink_vtable = { .size = sizeof(sft_sink_vtable),
+                                                 .write = out_write_at };
 
 sft_sink cli_out_sink(cli_out *out) {
     return (sft_sink){ out, &out_sink_vtable, false };

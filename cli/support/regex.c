@@ -234,17 +234,14 @@ static bool rx_copy(rx_parse *x, size_t from, size_t len) {
     return true;
 }
 
-/* As often as wanted: before the run a split behind it, and behind it a jump back. */
-static bool rx_star(rx_parse *x, size_t at) {
-    int32_t len = (int32_t)(x->to->count - at);
-    return rx_insert(x, at, RX_SPLIT, 1, len + 2) && rx_put(x, RX_JUMP, -(len + 1), 0);
-}
-
 /* x{2,4} is xx(x(x)?)?; x{2,} is xx+. */
 static bool rx_repeat(rx_parse *x, uint32_t least, uint32_t most) {
     size_t at = x->atom, len = x->to->count - at;
     if (most == 0) return x->to->count = at, true;
-    if (most == RX_NO_MOST && least == 0) return rx_star(x, at);
+    /* As often as wanted: before the run a split behind it, and behind it a jump back. */
+    if (most == RX_NO_MOST && least == 0)
+        return rx_insert(x, at, RX_SPLIT, 1, (int32_t)len + 2)
+            && rx_put(x, RX_JUMP, -((int32_t)len + 1), 0);
     for (uint32_t i = 1; i < least; i++)
         if (!rx_copy(x, at, len)) return false;
     if (most == RX_NO_MOST) return rx_put(x, RX_SPLIT, -(int32_t)len, 1);

@@ -3,7 +3,7 @@
 
 For each command: the options of -h, of safetensors-CMD(1) and of the bash, zsh and fish
 completions are equal sets, with equal help texts and equal words to choose from; the exit
-statuses are those of the page. Each rule of cli/commands/check/rules.c reads as in docs/format.md.
+statuses are those of the page. Each rule of cli/commands/cmd_check.c reads as in docs/format.md.
 
   tests/cli/tables.py [--write-rules]     needs SFT_COMMAND or build/safetensors
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RULES = os.path.join(ROOT, "cli", "commands", "check", "rules.c")
+RULES = os.path.join(ROOT, "cli", "commands", "cmd_check.c")
 
 
 def command_words():
@@ -197,7 +197,7 @@ def rule_differences():
     documented, coded = dict(documented_rules()), coded_rules()
     for number in sorted(set(documented) | set(coded)):
         if documented.get(number) != coded.get(number):
-            yield "R%d: cli/commands/check/rules.c says %r, docs/format.md %r (--write-rules copies)" % (
+            yield "R%d: cli/commands/cmd_check.c says %r, docs/format.md %r (--write-rules copies)" % (
                 number, coded.get(number), documented.get(number))
 
 

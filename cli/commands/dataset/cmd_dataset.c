@@ -247,10 +247,9 @@ const cli_command cli_dataset_command = {
     "touched, and without a manifest only folders of jobs are.\n"
     "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
     "with --target merges small ones, as a new commit; rows stored as batches are merged into "
-    "batches of batch_size rows. The index "
-    "is then left out. It also merges the segments of a manifest; --manifest segments stores the "
-    "list of shards in segments, so that an append need not rewrite it, and --manifest whole as "
-    "one list, which the Scala connector reads.",
+    "batches of batch_size rows. The index is then left out. It also merges the segments of a "
+    "manifest; --manifest segments stores the list of shards in segments, so that an append need "
+    "not rewrite it, and --manifest whole as one list, which the Scala connector reads.",
     CLI_EXAMPLES(
         { "safetensors dataset info out/", "samples, shards, columns" },
         { "safetensors dataset verify --deep out/", "is every byte as written?" },

@@ -324,13 +324,12 @@ const cli_command cli_ls_command = {
     "narrow terminal long names are cut in the middle, and columns that do not fit are left out; a "
     "pipe gets everything.\n"
     "--stats counts NaN and infinities but leaves them out of everything else; the standard "
-    "deviation is that "
-    "of the population. Sums are exact: the mean is the true mean, rounded once, whatever the "
-    "number of threads. Each half of a complex number counts as a value. Quantised tensors are "
-    "read as the integers they hold unless --dequantize is given, which also hides their scales. "
-    "The last line covers all listed tensors together.\n"
-    "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high "
-    "as the share of values from it up to the next.",
+    "deviation is that of the population. Sums are exact: the mean is the true mean, rounded once, "
+    "whatever the number of threads. Each half of a complex number counts as a value. Quantised "
+    "tensors are read as the integers they hold unless --dequantize is given, which also hides "
+    "their scales. The last line covers all listed tensors together.\n"
+    "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high as "
+    "the share of values from it up to the next.",
     CLI_EXAMPLES(
         { "safetensors ls model.safetensors", "every tensor, in file order" },
         { "safetensors ls --sort size model.safetensors", "largest first" },

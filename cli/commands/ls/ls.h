@@ -61,13 +61,7 @@ static inline void ls_pad(cli_out *out, size_t shown, size_t width) {
 
 /* Keep one row for layers (parts of names that are consecutive numbers) with equal tensors. */
 sft_code ls_fold_rows(ls_listing *l, sft_error *err);
-/* Part [from, to) of the name of row i, folded. */
-void ls_name_part(const ls_listing *l, size_t i, size_t from, size_t to);
-/* End of the part of a name that begins at `at`: a dot or the end. */
-size_t ls_part_end(sft_span name, size_t at);
-/* Bytes of the folders (parts with their dots) that name shares with the one before. */
-size_t ls_shared_folders(sft_span before, sft_span name);
-
+/* Names as a tree, split at dots, with totals; a table in Markdown. */
 void ls_tree(const ls_listing *l);
 void ls_markdown(const ls_listing *l);
 

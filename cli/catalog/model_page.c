@@ -336,20 +336,6 @@ static sft_node_keep keep_known(void *ctx, const sft_node *node) {
     return node->first ? SFT_NODE_SOME : SFT_NODE_DROP;
 }
 
-static sft_code put_fact_member(sfti_json_writer *w, const sft_node *node, sft_buffer *text,
-                                sft_error *err) {
-    sft_sink sink = sft_sink_memory(text);
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (cli_is(node->key, without[i])) return SFT_OK;
-    if (keep_known(NULL, node) == SFT_NODE_DROP) return SFT_OK;
-    text->len = 0;
-    sft_code code = sft_node_json(node, keep_known, NULL, &sink, 0, NULL, err);
-    if (code) return code;
-    sfti_json_key_span(w, node->key);
-    sfti_json_raw(w, (sft_span){ text->data, text->len });
-    return SFT_OK;
-}
-
 /* The pairs of all shards: in a tree they would take many times the memory of the header. Of keys
  * that are there again the first value counts. */
 static sft_code put_page_metadata(const sft_set *set, sfti_json_writer *w, sfti_arena *arena,
@@ -406,7 +392,17 @@ static sft_code put_info(model_page *page, const cli_model *model, sfti_json_wri
     sfti_json_put_open(w, "info", '{');
     sfti_json_put_text(w, "path", path);
     const sft_node *one = sft_tree_root(model->tree)->first;
-    for (; !code && one; one = one->next) code = put_fact_member(w, one, &text, page->err);
+    for (; !code && one; one = one->next) {
+        bool kept = keep_known(NULL, one) != SFT_NODE_DROP;
+        for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+            kept = kept && !cli_is(one->key, without[i]);
+        if (!kept) continue;
+        sft_sink sink = sft_sink_memory(&text);
+        code = sft_node_json(one, keep_known, NULL, &sink, 0, NULL, page->err);
+        if (code) break;
+        sfti_json_key_span(w, one->key);
+        sfti_json_raw(w, (sft_span){ text.data, text.len });
+    }
     if (!code && model->set) code = put_page_metadata(model->set, w, arena, page->err);
     if (page->picture_count > 0 && !code) {
         sfti_json_put_open(w, "pictures", '[');

@@ -293,21 +293,6 @@ void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
 
 #define SECOND UINT64_C(1000000000)
 
-static void show_progress(cli_progress *p, uint64_t done, uint64_t total, uint64_t elapsed) {
-    cli_out *err = &p->c->err;
-    char a[CLI_NUMBER_SIZE], b[CLI_NUMBER_SIZE], r[CLI_NUMBER_SIZE];
-    uint64_t rate = done / (elapsed / (SECOND / 1000)) * 1000;
-    cli_text(err, "\r\x1b[K");
-    cli_escaped_cut(err, sft_span_cstr(p->path), 40);
-    cli_printf(err, ": %s", cli_size_text(done, a));
-    if (total != SFT_SIZE_UNKNOWN) cli_printf(err, " of %s", cli_size_text(total, b));
-    cli_printf(err, ", %s/s", cli_size_text(rate, r));
-    if (total != SFT_SIZE_UNKNOWN && rate && done <= total) {
-        cli_printf(err, ", %" PRIu64 " s left", (total - done) / rate);
-    }
-    cli_flush(err);
-}
-
 /* Whether it is time for a new line; *now is what it is. */
 static bool is_due(cli_progress *p, uint64_t *now) {
     *now = sfti_os_now_ns();
@@ -324,7 +309,18 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
         done += p->before;
         total = p->all;
     }
-    if (is_due(p, &now)) show_progress(p, done, total, now - p->started);
+    if (!is_due(p, &now)) return sfti_os_stop_signal() == 0;
+    cli_out *err = &p->c->err;
+    char a[CLI_NUMBER_SIZE], b[CLI_NUMBER_SIZE], r[CLI_NUMBER_SIZE];
+    uint64_t rate = done / ((now - p->started) / (SECOND / 1000)) * 1000;
+    cli_text(err, "\r\x1b[K");
+    cli_escaped_cut(err, sft_span_cstr(p->path), 40);
+    cli_printf(err, ": %s", cli_size_text(done, a));
+    if (total != SFT_SIZE_UNKNOWN) cli_printf(err, " of %s", cli_size_text(total, b));
+    cli_printf(err, ", %s/s", cli_size_text(rate, r));
+    if (total != SFT_SIZE_UNKNOWN && rate && done <= total)
+        cli_printf(err, ", %" PRIu64 " s left", (total - done) / rate);
+    cli_flush(err);
     return sfti_os_stop_signal() == 0;
 }
 

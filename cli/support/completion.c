@@ -207,7 +207,10 @@ static void zsh_option(cli_out *out, const cli_option *row) {
     cli_text(out, "'");
 }
 
-static void zsh_operands(cli_out *out, command_table commands, const cli_command *command) {
+static void zsh_case(cli_out *out, command_table commands, const cli_command *command) {
+    const cli_option *row;
+    cli_printf(out, "    %s)\n        _arguments", command->name);
+    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) zsh_option(out, row);
     sft_span verbs = verbs_of(command);
     if (verbs.len) {
         cli_text(out, " \\\n            '1:verb:(");
@@ -223,13 +226,6 @@ static void zsh_operands(cli_out *out, command_table commands, const cli_command
     } else {
         cli_text(out, " \\\n            '*:file:_files'");
     }
-}
-
-static void zsh_case(cli_out *out, command_table commands, const cli_command *command) {
-    const cli_option *row;
-    cli_printf(out, "    %s)\n        _arguments", command->name);
-    for (size_t i = 0; (row = cli_option_at(command, i)) != NULL; i++) zsh_option(out, row);
-    zsh_operands(out, commands, command);
     cli_text(out, "\n        ;;\n");
 }
 

@@ -34,36 +34,24 @@ static sft_code begin_edit(cli_output *out, cli *c, const char *path, sft_error 
     return code;
 }
 
-/* Nothing is written where nothing would change, unless --copy is given: report->method tells. */
-static sft_code save_edit(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
-                          sft_error *err) {
-    cli_output out;
-    cli_progress progress;
-    sft_code code = begin_edit(&out, c, path, err);
-    if (!code) code = sft_edit_plan(edit, report, err);
-    if (code || c->set.dry_run) return code;
-    if (report->method == SFT_EDIT_NONE && !c->set.copy) return SFT_OK;
-    sft_job job = cli_progress_begin(&progress, c, out.path);
-    code = sft_edit_save(edit, out.path, &out.options, &job, report, err);
-    cli_progress_end(&progress);
-    bool opens = code == SFT_NOT_FOUND || code == SFT_IO_OPEN || code == SFT_IO_NOT_FILE;
-    if (opens) c->blame = out.path; /* the input is open */
-    return code;
-}
-
+/* With -o nothing is written where nothing would change, unless --copy is given: report->method
+ * tells. */
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
                          sft_error *err) {
+    cli_output out;
     cli_progress progress;
-    sft_code code;
+    sft_code code = SFT_OK;
     if (c->read_mode) sft_edit_limit_mode(edit, c->read_mode);
-    if (c->set.output) {
-        code = save_edit(c, path, edit, report, err);
-    } else if (c->set.dry_run) {
-        code = sft_edit_plan(edit, report, err);
-    } else {
-        sft_job job = cli_progress_begin(&progress, c, path);
-        code = sft_edit_apply(edit, &job, report, err);
+    if (c->set.output) code = begin_edit(&out, c, path, err);
+    if (!code && (c->set.output || c->set.dry_run)) code = sft_edit_plan(edit, report, err);
+    bool none = c->set.output && !code && report->method == SFT_EDIT_NONE && !c->set.copy;
+    if (!code && !none && !c->set.dry_run) {
+        sft_job job = cli_progress_begin(&progress, c, c->set.output ? out.path : path);
+        code = c->set.output ? sft_edit_save(edit, out.path, &out.options, &job, report, err)
+                             : sft_edit_apply(edit, &job, report, err);
         cli_progress_end(&progress);
+        bool opens = code == SFT_NOT_FOUND || code == SFT_IO_OPEN || code == SFT_IO_NOT_FILE;
+        if (c->set.output && opens) c->blame = out.path; /* the input is open */
     }
     c->dropped = code ? 0 : sfti_edit_dropped(edit);
     return code;

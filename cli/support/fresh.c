@@ -303,23 +303,6 @@ static sft_code save_collected(set_rewrite *r, size_t shard, size_t count, sft_s
     return sft_save_parts(r->some, count, NULL, kept.count, &plan, sink, job, err);
 }
 
-static sft_code write_shard(set_rewrite *r, size_t shard, char *path, size_t count,
-                            const sft_job *job, sft_error *err) {
-    sft_path_options options;
-    sft_sink sink;
-    const char *at;
-    sft_code code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options,
-                                      err);
-    if (!code) code = cli_fresh_check(&r->fresh, path, &at, err);
-    if (!code) code = sft_sink_path(at, &options, &sink, err);
-    if (code) return code;
-    code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
-                        : save_collected(r, shard, count, sink, job, err);
-    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
-    for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
-    return code;
-}
-
 static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
                               sft_error *err) {
     const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, shard));
@@ -336,7 +319,19 @@ static sft_code rewrite_shard(set_rewrite *r, size_t shard, const sft_job *job,
     sft_span after = r->fresh.names[r->fresh.count - 1].value;
     for (size_t i = 0; i < count; i++)
         r->places[r->place_count++] = (sft_pair){ r->some[i].spec.name, after };
-    return write_shard(r, shard, path, count, job, err);
+    sft_path_options options;
+    sft_sink sink;
+    const char *at;
+    sft_code code = cli_fresh_options(&r->fresh, sft_set_shard_path(r->set, shard), &options,
+                                      err);
+    if (!code) code = cli_fresh_check(&r->fresh, path, &at, err);
+    if (!code) code = sft_sink_path(at, &options, &sink, err);
+    if (code) return code;
+    code = r->how->save ? r->how->save(r->how->ctx, shard, sink, job, err)
+                        : save_collected(r, shard, count, sink, job, err);
+    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    for (size_t i = 0; i < count; i++) r->progress.before += cli_spec_bytes(&r->some[i].spec);
+    return code;
 }
 
 /* ── The index ── */

@@ -180,25 +180,24 @@ static void each_of_many(many *m, char **operands, size_t count, cli_write_fn ea
     cli_text(&c->out, "\n");
 }
 
-/* A folder for a model in one file: its name stays. One in several files fills the folder. */
-static sft_code name_one(many *m, const char *operand, sft_error *err) {
-    if (strcmp(operand, "-") == 0) return SFT_OK;
-    if (sft_path_is_index(operand) || is_folder(m->c, operand)) return SFT_OK;
-    sft_code code = make_folder(m, err);
-    if (code) return code;
-    m->c->set.output = output_of(m, operand, false);
-    return m->c->set.output ? SFT_OK : sfti_fail_memory(err, strlen(operand));
-}
-
 void cli_write_each(cli *c, char **operands, size_t count, cli_write_fn each, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
     const char *output = c->set.output;
     many m = { .c = c, .arena.alloc = c->alloc };
+    sft_code code = SFT_OK;
+    bool several = count > 1 || c->set.recursive;
     if (output && is_folder(c, output)) m.folder = output;
-    if (count > 1 || c->set.recursive) {
+    /* A folder for a model in one file: its name stays. One in several files fills the folder. */
+    if (!several && m.folder && strcmp(operands[0], "-") != 0 && !sft_path_is_index(operands[0])
+        && !is_folder(c, operands[0])) {
+        code = make_folder(&m, &err);
+        if (!code) c->set.output = output_of(&m, operands[0], false);
+        if (!c->set.output) code = sfti_fail_memory(&err, strlen(operands[0]));
+    }
+    if (several) {
         each_of_many(&m, operands, count, each, ctx);
         cli_input_list_free(&m.inputs);
-    } else if (m.folder && name_one(&m, operands[0], &err)) {
+    } else if (code) {
         cli_fail_input(c, output, &err);
     } else {
         each(c, operands[0], ctx);

@@ -485,22 +485,6 @@ void cli_each_model(cli *c, char **operands, size_t operand_count, size_t *count
 
 /* ── Failures ── */
 
-static void error_with_missing(cli *c, const cli_model *model) {
-    sft_buffer buffer = { .alloc = c->alloc };
-    sft_sink memory = sft_sink_memory(&buffer), out = cli_result_sink(c);
-    sfti_json_writer w;
-    if (sft_error_json(&model->err, model->path, &memory, NULL)) return;
-    (void)!sft_sink_write(&out, 0, buffer.data, buffer.len - 1, NULL);
-    sfti_json_write(&w, &out, buffer.len - 1, NULL);
-    w.comma = true;
-    sfti_json_put_open(&w, "missing", '[');
-    for (size_t i = 0; i < model->missing_count; i++) sfti_json_cstr(&w, model->missing[i]);
-    sfti_json_close(&w, ']');
-    (void)sfti_json_done(&w);
-    cli_text(&c->out, "}");
-    sft_buffer_free(&buffer);
-}
-
 void cli_fail_model(cli *c, const cli_model *model) {
     bool none = model->input->kind == CLI_EMPTY || model->input->kind == CLI_BLOCKED;
     if (none && !model->is_dataset) {
@@ -508,9 +492,23 @@ void cli_fail_model(cli *c, const cli_model *model) {
     } else if (!cli_is_json(c) || model->missing_count == 0) {
         cli_fail_found(c, model->input, model->path, &model->err);
     } else {
+        sft_buffer buffer = { .alloc = c->alloc };
+        sft_sink memory = sft_sink_memory(&buffer);
         cli_complain_found(c, model->input, model->path, &model->err);
-        (void)cli_result_begin(c);
-        error_with_missing(c, model);
+        sft_sink out = cli_result_begin(c);
+        if (!sft_error_json(&model->err, model->path, &memory, NULL)) {
+            sfti_json_writer w;
+            (void)!sft_sink_write(&out, 0, buffer.data, buffer.len - 1, NULL);
+            sfti_json_write(&w, &out, buffer.len - 1, NULL);
+            w.comma = true;
+            sfti_json_put_open(&w, "missing", '[');
+            for (size_t i = 0; i < model->missing_count; i++)
+                sfti_json_cstr(&w, model->missing[i]);
+            sfti_json_close(&w, ']');
+            (void)sfti_json_done(&w);
+            cli_text(&c->out, "}");
+        }
+        sft_buffer_free(&buffer);
         cli_result_end(c, model->path, SFT_OK, NULL);
     }
 }

@@ -20,18 +20,6 @@
 
 /* ── What stands there ── */
 
-static sft_code refuse_link(const char *path, sft_error *err) {
-    char real[CLI_REAL_SIZE];
-    int error = sfti_os_real_path(path, real, sizeof real);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s", real);
-    /* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
-     * digest: changing one makes its name a lie. */
-    if (cli_is(sfti_path_name(sfti_path_above(sft_span_cstr(real))), "blobs"))
-        sfti_hint(err, SFT_HINT_HUB_CACHE);
-    return SFT_IS_LINK;
-}
-
 /* Whether what is there may be replaced; *there says whether there is anything, *mode what a
  * file has. */
 static sft_code check_target(const cli *c, const char *path, bool in_place, bool *there,
@@ -46,7 +34,17 @@ static sft_code check_target(const cli *c, const char *path, bool in_place, bool
     if (info.kind != OS_FILE && info.kind != OS_LINK)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found a pipe, device or socket");
     if (!in_place && !c->set.force) return sfti_fail(err, SFT_EXISTS, "already exists");
-    if (info.kind == OS_LINK && !c->set.follow) return refuse_link(path, err);
+    if (info.kind == OS_LINK && !c->set.follow) {
+        char real[CLI_REAL_SIZE];
+        error = sfti_os_real_path(path, real, sizeof real);
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+        sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s", real);
+        /* Downloads of the Hugging Face hub are links into blobs/, whose files are named by their
+         * digest: changing one makes its name a lie. */
+        if (cli_is(sfti_path_name(sfti_path_above(sft_span_cstr(real))), "blobs"))
+            sfti_hint(err, SFT_HINT_HUB_CACHE);
+        return SFT_IS_LINK;
+    }
     if (info.kind == OS_LINK) error = sfti_os_info_path(path, true, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
     if (info.kind == OS_FILE) *mode = info.mode & 0777;
@@ -84,20 +82,6 @@ static sft_code check_time(const cli *c, const char *path, sft_error *err) {
     if (!c->set.keep_mtime || (!remote && strcmp(path, "-") != 0)) return SFT_OK;
     return cli_usage_error(err, "expected files for --keep-mtime, found %s",
                            remote ? "a URL" : "standard input");
-}
-
-static sft_code take_input_facts(const cli *c, const char *input, bool in_place,
-                                 sft_path_options *options, sft_error *err) {
-    os_info info;
-    if (!input) return SFT_OK;
-    if (strcmp(input, "-") == 0 || cli_is_remote(c, input)) return check_time(c, input, err);
-    int error = sfti_os_info_path(input, true, &info);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    if (info.kind != OS_FILE) return SFT_OK;
-    if (!in_place) sfti_mode_common(&options->mode, info.mode & 0777 ? info.mode & 0777 : 0600);
-    options->has_mtime = c->set.keep_mtime != 0;
-    options->mtime_ns = info.mtime_ns;
-    return SFT_OK;
 }
 
 /* ── Standard output ── */
@@ -172,8 +156,20 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
     options.no_clobber = !there;
     options.link = c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
     if (!out->in_place) options.mode = old_mode;
-    code = take_input_facts(c, input, out->in_place, &options, err);
+    os_info info = { .kind = OS_OTHER };
+    int error = 0;
+    if (input && (strcmp(input, "-") == 0 || cli_is_remote(c, input)))
+        code = check_time(c, input, err);
+    else if (input)
+        error = sfti_os_info_path(input, true, &info);
+    if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     if (code) out->blame = input;
+    if (!code && info.kind == OS_FILE) {
+        uint32_t mode = info.mode & 0777 ? info.mode & 0777 : 0600;
+        if (!out->in_place) sfti_mode_common(&options.mode, mode);
+        options.has_mtime = c->set.keep_mtime != 0;
+        options.mtime_ns = info.mtime_ns;
+    }
     out->options = options;
     return code;
 }
@@ -466,25 +462,21 @@ char *cli_output_shard(sfti_arena *arena, const char *folder, const char *stem, 
     return len < sizeof name ? cli_join_path(arena, sft_span_cstr(folder), name) : NULL;
 }
 
-/* What was, or would be, written. */
-static sft_code say_shards(const set_output *o, sft_error *err) {
-    cli_parts *p = o->parts;
-    const char *folder = o->c->set.output;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file *files = sfti_arena_array(&p->arena, o->shards, sizeof *files);
-    if (!files) return sfti_fail_memory(err, o->shards * sizeof *files);
-    for (uint32_t s = 0; s < o->shards; s++) {
-        char *path = cli_output_shard(&p->arena, folder, o->options.stem, s, o->shards);
+sft_code cli_say_shards(cli *c, cli_parts *p, uint32_t shards, const char *stem,
+                        cli_written written, sft_error *err) {
+    const char *folder = c->set.output;
+    cli_written_file *files = sfti_arena_array(&p->arena, shards, sizeof *files);
+    if (!files) return sfti_fail_memory(err, shards * sizeof *files);
+    for (uint32_t s = 0; s < shards; s++) {
+        char *path = cli_output_shard(&p->arena, folder, stem, s, shards);
         if (!path) return sfti_fail_memory(err, strlen(folder));
         files[s] = cli_written_parts(path, p->parts, p->count, p->shard, s);
     }
-    const char *index = p->set_count == 1 ? sft_set_index_path(p->sets[0]) : NULL;
-    written.input = index || p->set_count != 1 ? index : sft_set_shard_path(p->sets[0], 0);
     written.output = folder;
     written.files = files;
-    written.file_count = o->shards;
-    written.is_set = o->shards > 1;
-    cli_say_written(o->c, &written);
+    written.file_count = shards;
+    written.is_set = shards > 1;
+    cli_say_written(c, &written);
     return SFT_OK;
 }
 
@@ -501,17 +493,20 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     o.plan = cli_parts_plan(c, parts);
     o.options.plan = &o.plan;
     sft_code code = cli_parts_drop_digests(c, parts, shards == 1, err);
-    if (code) return code;
-    if (c->set.dry_run) return parts->untold ? SFT_OK : say_shards(&o, err);
-    if (parts->set_count == 1) code = take_index_metadata(&o, err);
-    if (!code && c->set.keep_mtime) code = take_mtimes(&o, err);
-    if (!code) {
+    bool writes = !c->set.dry_run;
+    if (!code && writes && parts->set_count == 1) code = take_index_metadata(&o, err);
+    if (!code && writes && c->set.keep_mtime) code = take_mtimes(&o, err);
+    if (!code && writes) {
         sft_job job = cli_progress_begin(&progress, c, c->set.output);
         code = sft_save_set(c->set.output, parts->parts, parts->shard, parts->count, shards, NULL,
                             parts->metadata_count, &o.options, &job, err);
         cli_progress_end(&progress);
     }
-    if (!code && !parts->untold) code = say_shards(&o, err);
+    cli_written written = CLI_WRITTEN_INIT;
+    written.input = index || parts->set_count != 1 ? index
+                                                   : sft_set_shard_path(parts->sets[0], 0);
+    if (!code && !parts->untold)
+        code = cli_say_shards(c, parts, shards, o.options.stem, written, err);
     sft_buffer_free(&o.kept);
     return code;
 }

@@ -100,6 +100,11 @@ cli_written_file cli_written_parts(const char *path, const sft_part *parts, size
                                    const uint32_t *shard_of, uint32_t shard);
 void cli_say_written(cli *c, const cli_written *written);
 
+/* The same of parts in the shards of a model, by parts->shard, in the folder of -o, whose names
+ * begin with stem; the rest of it is told by `written`. */
+sft_code cli_say_shards(cli *c, cli_parts *parts, uint32_t shards, const char *stem,
+                        cli_written written, sft_error *err);
+
 /* What c->dropped holds: as the member "dropped" of a result, and as a line on stderr. */
 void cli_put_dropped(const cli *c, sfti_json_writer *w);
 void cli_say_dropped(cli *c, const char *path);

@@ -156,24 +156,18 @@ static bool rx_take(rx_parse *x, char c) {
     return is;
 }
 
-/* Behind "[:". */
-static bool rx_named_class(rx_parse *x) {
-    size_t begin = x->at;
-    while (x->at + 1 < x->text.len && memcmp(x->text.data + x->at, ":]", 2) != 0)
-        x->at++;
-    if (x->at + 1 >= x->text.len) return rx_fail(x, "[: is not closed");
-    size_t len = x->at - begin;
-    x->at += 2;
-    return rx_put_class(x, x->text.data + begin, len);
-}
-
 /* One character or range; a first ] and a last - stand for themselves, a backslash always does. */
 static bool rx_set_item(rx_parse *x) {
     sft_span rest = { x->text.data + x->at, x->text.len - x->at };
     if (rest.len > 1 && rest.data[0] == '[' && (rest.data[1] == '.' || rest.data[1] == '='))
         return rx_fail(x, "[. and [= are not known");
-    if (rest.len > 1 && rest.data[0] == '[' && rest.data[1] == ':')
-        return x->at += 2, rx_named_class(x);
+    if (rest.len > 1 && rest.data[0] == '[' && rest.data[1] == ':') {
+        size_t begin = x->at += 2;
+        while (x->at + 1 < x->text.len && memcmp(x->text.data + x->at, ":]", 2) != 0) x->at++;
+        if (x->at + 1 >= x->text.len) return rx_fail(x, "[: is not closed");
+        x->at += 2;
+        return rx_put_class(x, x->text.data + begin, x->at - 2 - begin);
+    }
     uint32_t first = rx_char(x->text, &x->at), last = first;
     bool range = x->at + 1 < x->text.len && x->text.data[x->at] == '-' &&
                  x->text.data[x->at + 1] != ']';
@@ -258,12 +252,6 @@ static bool rx_repeat(rx_parse *x, uint32_t least, uint32_t most) {
     return true;
 }
 
-static bool rx_repetition(rx_parse *x, char c) {
-    uint32_t least = c == '+', most = c == '?' ? 1 : RX_NO_MOST;
-    if (!x->has_atom) return rx_fail(x, "there is nothing to repeat before * + ? or {");
-    return (c != '{' || rx_bounds(x, &least, &most)) && rx_repeat(x, least, most);
-}
-
 /* ── Groups ── */
 
 static bool rx_open(rx_parse *x) {
@@ -336,11 +324,14 @@ static bool rx_escape(rx_parse *x) {
 
 static bool rx_item(rx_parse *x) {
     uint32_t code = rx_char(x->text, &x->at);
+    uint32_t least = code == '+', most = code == '?' ? 1 : RX_NO_MOST;
     switch (code) {
     case '(': return rx_open(x);
     case ')': return rx_close(x);
     case '|': return rx_alternative(x);
-    case '*': case '+': case '?': case '{': return rx_repetition(x, (char)code);
+    case '*': case '+': case '?': case '{':
+        if (!x->has_atom) return rx_fail(x, "there is nothing to repeat before * + ? or {");
+        return (code != '{' || rx_bounds(x, &least, &most)) && rx_repeat(x, least, most);
     case '[': return rx_set(x);
     case '^': return rx_place(x, RX_BEGIN);
     case '$': return rx_place(x, RX_END);

@@ -97,36 +97,9 @@ void convert_say_file(convert_run *run, const char *path, const sft_part *parts,
     cli_say_written(run->c, &written);
 }
 
-/* The tensors of a model, and in which of its shards each is. */
-typedef struct import_list {
-    sft_part *parts;
-    uint32_t *shard_of;
-    size_t count;
-    uint32_t shards;
-} import_list;
+/* ── Imports: into one file, or into a folder ── */
 
-/* ── Into a folder ── */
-
-static sft_code say_set(convert_run *run, const import_list *list, sft_error *err) {
-    const char *folder = run->c->set.output;
-    sfti_arena *arena = &run->parts.arena;
-    cli_written_file *files = sfti_arena_array(arena, list->shards, sizeof *files);
-    if (!files) return sfti_fail_memory(err, list->shards * sizeof *files);
-    for (uint32_t s = 0; s < list->shards; s++) {
-        const char *path = cli_output_shard(arena, folder, NULL, s, list->shards);
-        if (!path) return sfti_fail_memory(err, strlen(folder));
-        files[s] = cli_written_parts(path, list->parts, list->count, list->shard_of, s);
-    }
-    cli_written written = { .input = run->input, .output = folder, .files = files,
-                            .file_count = list->shards, .is_set = list->shards > 1,
-                            .dtype = SFT_DTYPE_COUNT, .more = convert_put_more, .ctx = run };
-    cli_say_written(run->c, &written);
-    return SFT_OK;
-}
-
-/* ── Into one file ── */
-
-static sft_code import_file(convert_run *run, const import_list *list, sft_error *err) {
+static sft_code import_file(convert_run *run, sft_error *err) {
     cli *c = run->c;
     cli_output out;
     cli_progress progress;
@@ -145,7 +118,7 @@ static sft_code import_file(convert_run *run, const import_list *list, sft_error
         code = sft_import_save(c->import, sink, &plan, &job, err);
         cli_progress_end(&progress);
     }
-    if (!code) convert_say_file(run, out.path, list->parts, list->count);
+    if (!code) convert_say_file(run, out.path, run->parts.parts, run->parts.count);
     if (code == SFT_IO_WRITE || code == SFT_IO_SYNC || code == SFT_IO_PUBLISH)
         run->parts.path = out.path;
     return code;
@@ -153,22 +126,22 @@ static sft_code import_file(convert_run *run, const import_list *list, sft_error
 
 sft_code convert_import(convert_run *run, sft_error *err) {
     const cli *c = run->c;
-    import_list list = { .shards = 0 };
-    sfti_arena *arena = &run->parts.arena;
+    cli_parts *p = &run->parts; /* its lists become those of the import */
+    uint32_t used;
     sft_code code = SFT_OK;
-    list.count = sft_import_tensor_count(c->import);
-    list.parts = sfti_arena_array(arena, list.count, sizeof *list.parts);
-    list.shard_of = sfti_arena_array(arena, list.count, sizeof *list.shard_of);
-    if (!list.parts || !list.shard_of) return sfti_fail_memory(err, list.count);
-    for (size_t i = 0; i < list.count; i++) {
-        list.parts[i] = sft_import_part(c->import, i);
-        list.shard_of[i] = (uint32_t)sft_import_shard(c->import, i);
+    p->count = sft_import_tensor_count(c->import);
+    p->parts = sfti_arena_array(&p->arena, p->count, sizeof *p->parts);
+    p->shard = sfti_arena_array(&p->arena, p->count, sizeof *p->shard);
+    if (!p->parts || !p->shard) return sfti_fail_memory(err, p->count);
+    for (size_t i = 0; i < p->count; i++) {
+        p->parts[i] = sft_import_part(c->import, i);
+        p->shard[i] = (uint32_t)sft_import_shard(c->import, i);
     }
     size_t shards = sft_import_shard_count(c->import);
     if (shards <= 1 || !c->set.output || cli_output_is_file(c))
-        return import_file(run, &list, err);
+        return import_file(run, err);
     /* shards without any tensor (all of them are aliases) are not written */
-    if (!cli_renumber(arena, list.shard_of, list.count, shards, &list.shards))
+    if (!cli_renumber(&p->arena, p->shard, p->count, shards, &used))
         code = sfti_fail_memory(err, shards);
     if (!code && !c->set.dry_run) {
         cli_progress progress;
@@ -179,12 +152,14 @@ sft_code convert_import(convert_run *run, sft_error *err) {
         sft_job job = cli_progress_begin(&progress, run->c, c->set.output);
         code = sft_import_verify(c->import, &job, err);
         if (!code)
-            code = sft_save_set(c->set.output, list.parts, list.shard_of, list.count, list.shards,
+            code = sft_save_set(c->set.output, p->parts, p->shard, p->count, used,
                                 sft_import_metadata(c->import),
                                 sft_import_metadata_count(c->import), &options, &job, err);
         cli_progress_end(&progress);
     }
-    return code ? code : say_set(run, &list, err);
+    cli_written written = { .input = run->input, .dtype = SFT_DTYPE_COUNT,
+                            .more = convert_put_more, .ctx = run };
+    return code ? code : cli_say_shards(run->c, p, used, NULL, written, err);
 }
 
 /* ── --list ── */

@@ -230,8 +230,7 @@ static void show_listing(const ls_listing *l) {
     }
     cli_fit fit;
     cli_fit_begin(&fit, c, 0);
-    cli_styled(&c->out, CLI_BOLD, l->path);
-    cli_text(&c->out, "\n");
+    cli_path_bold(&c->out, l->path, "\n");
     cli_fit_end(&fit);
     if (l->key == tree_key) {
         ls_tree(l);

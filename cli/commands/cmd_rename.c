@@ -1,11 +1,14 @@
 /* rename: rename tensors in place. Tests: tests/cli/rename, tests/tools/regex.c. */
+#include "base/files.h"
 #include "base/order.h"
 #include "base/utf8.h"
 #include "commands/commands.h"
 #include "commands/meta/meta.h"
-#include "commands/rename/rename.h"
+#include "keys/digest_keys.h"
+#include "os/os.h"
 #include "support/edit.h"
 #include "support/files.h"
+#include "support/fresh.h"
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/regex.h"
@@ -13,6 +16,169 @@
 #include "support/words.h"
 
 #include <string.h>
+
+/* ── A model in several files ── */
+
+typedef struct set_rename {
+    cli *c;
+    const char *index;
+    const sft_set *set;
+    const sft_pair *names;
+    size_t count;
+    cli_fresh fresh;
+    uint32_t *shard_of; /* of each name */
+    cli_progress progress;
+} set_rename;
+
+/* ── Shards ── */
+
+static bool is_touched(const set_rename *r, size_t shard) {
+    for (size_t i = 0; i < r->count; i++)
+        if (r->shard_of[i] == shard) return true;
+    return false;
+}
+
+/* At `at`, which leads to the path. */
+static sft_code save_shard(set_rename *r, size_t shard, char *path, const char *at,
+                           const sft_job *job, sft_error *err) {
+    const char *old = sft_set_shard_path(r->set, shard);
+    sft_edit_options options = cli_edit_options(r->c);
+    sft_open_options open = r->c->open;
+    sft_path_options to;
+    sft_edit *edit = NULL;
+    options.link = SFT_LINK_REPLACE; /* it is only read */
+    options.force = true;
+    open.beneath = r->fresh.folder;
+    options.open = &open;
+    sft_code code = cli_fresh_options(&r->fresh, old, &to, err);
+    if (r->c->set.output) sfti_mode_common(&to.mode, sft_set_output_mode(r->set, NULL));
+    if (!code) code = sft_edit_open(old, &options, &edit, err);
+    for (size_t i = 0; !code && i < r->count; i++)
+        if (r->shard_of[i] == shard)
+            code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
+    if (!code) code = sft_edit_save(edit, at, &to, job, NULL, err);
+    if (code != SFT_EXISTS) cli_fresh_written(&r->fresh, path);
+    r->progress.before += sft_file_data_bytes(sft_set_shard_at(r->set, shard));
+    sft_edit_close(edit);
+    return code;
+}
+
+/* Those that are to be written. */
+static sft_job begin_shards(set_rename *r, const char *shown, bool all) {
+    sft_job job = cli_progress_begin(&r->progress, r->c, shown);
+    for (size_t i = 0; i < sft_set_shard_count(r->set); i++)
+        if (all || is_touched(r, i))
+            r->progress.all += sft_file_data_bytes(sft_set_shard_at(r->set, i));
+    return job;
+}
+
+/* ── In place ── */
+
+static sft_code rewrite_index(const set_rename *r, const char *to, bool dry_run,
+                              bool *changed, sft_error *err) {
+    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+    sft_path_options options;
+    sft_code code = cli_fresh_options(&r->fresh, r->index, &options, err);
+    if (code) return code;
+    changes.tensors = r->names;
+    changes.tensor_count = r->count;
+    changes.shards = to ? NULL : r->fresh.names;
+    changes.shard_count = to ? 0 : r->fresh.count;
+    changes.dry_run = dry_run;
+    options.no_clobber = to != NULL;
+    options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+    if (to) options.mode = sft_set_output_mode(r->set, NULL);
+    return sft_index_rewrite(r->index, &changes, to, &options, changed, err);
+}
+
+static sft_code rename_here(set_rename *r, bool *changed, sft_error *err) {
+    cli_output out;
+    sft_code code = SFT_OK;
+    if (!r->c->set.output) code = cli_fresh_own_index(r->index, err);
+    if (!code && !r->c->set.output)
+        code = cli_output_begin(&out, r->c, r->index, CLI_TARGET_EDIT, err);
+    if (!code) code = rewrite_index(r, NULL, true, changed, err); /* are the names free? */
+    if (code || r->c->set.dry_run || !*changed) return code;
+    sft_job job = begin_shards(r, r->index, false);
+    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
+        if (!is_touched(r, i)) continue;
+        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
+        char *path = cli_fresh_next(&r->fresh, name);
+        const char *at;
+        code = path ? cli_fresh_check(&r->fresh, path, &at, err)
+                    : sfti_fail_memory(err, strlen(name));
+        if (!code) code = save_shard(r, i, path, at, &job, err);
+    }
+    cli_progress_end(&r->progress);
+    if (code) {
+        cli_fresh_undo(&r->fresh);
+        return code;
+    }
+    code = rewrite_index(r, NULL, false, changed, err);
+    cli_fresh_settle(&r->fresh, code);
+    return code;
+}
+
+/* ── To a new folder ── */
+
+static sft_code rename_to_folder(set_rename *r, const char *folder, sft_error *err) {
+    bool made;
+    char *index = cli_join_path(&r->fresh.arena, sft_span_cstr(folder),
+                                cli_fresh_name(&r->fresh, r->index));
+    if (!index) return sfti_fail_memory(err, strlen(folder));
+    sft_code code = cli_make_folder(folder, &made, err);
+    if (code) return code;
+    bool changed;
+    sft_job job = begin_shards(r, folder, true);
+    for (size_t i = 0; !code && i < sft_set_shard_count(r->set); i++) {
+        const char *name = cli_fresh_name(&r->fresh, sft_set_shard_path(r->set, i));
+        char *path = cli_join_path(&r->fresh.arena, sft_span_cstr(folder), name);
+        code = cli_fresh_folders(&r->fresh, folder, name, err);
+        if (!code && !path) code = sfti_fail_memory(err, strlen(name));
+        if (!code) code = save_shard(r, i, path, path, &job, err);
+    }
+    cli_progress_end(&r->progress);
+    if (!code) code = rewrite_index(r, index, false, &changed, err);
+    if (!code) code = cli_settle_folder(r->c, folder, made, err);
+    if (!code) return code;
+    (void)sfti_os_unlink(index);
+    cli_fresh_undo(&r->fresh);
+    if (made) (void)sfti_os_remove_folder(folder);
+    return code;
+}
+
+/* Gives tensors of a model with an index other names (from, to): the shards that have them are
+ * written under fresh names, then the index, then the old shards go. With -o DIR all of the model
+ * is written to a new folder. */
+static sft_code rename_set(cli *c, const char *index, const sft_set *set, const sft_pair *names,
+                    size_t count, sft_error *err) {
+    set_rename r = { .c = c, .index = index, .set = set, .names = names, .count = count };
+    bool changed = count > 0;
+    sft_code code = cli_output_no_stream(c, err);
+    if (!code) code = cli_fresh_begin(&r.fresh, c, index, sft_set_shard_count(set), err);
+    if (!code) r.shard_of = sfti_arena_array(&r.fresh.arena, count, sizeof *r.shard_of);
+    if (!code && !r.shard_of) code = sfti_fail_memory(err, count * sizeof *r.shard_of);
+    for (size_t i = 0, at = 0; !code && i < count; i++) {
+        (void)sft_set_find(set, names[i].key, &at);
+        r.shard_of[i] = (uint32_t)at;
+    }
+    if (!code && c->set.output && !c->set.dry_run)
+        code = rename_to_folder(&r, c->set.output, err);
+    else if (!code)
+        code = rename_here(&r, &changed, err);
+    if (!code) {
+        for (size_t i = 0; i < sft_set_shard_count(set); i++)
+            if (is_touched(&r, i))
+                c->dropped |= sfti_digests_in(sft_set_shard_at(set, i), SFTI_DIGESTS_OF_NAMES);
+        cli_edit_result result = { .path = index, .changed = changed, .renamed = names,
+                                   .renamed_count = count };
+        cli_edit_say(c, &result);
+    }
+    cli_fresh_end(&r.fresh);
+    return code;
+}
+
+/* ── The names ── */
 
 #define MAP_FILE_MOST ((uint64_t)64 << 20)
 

@@ -1,4 +1,4 @@
-/* add: add tensors from NumPy files. */
+/* add: add tensors from NumPy files. Tests: tests/cli/add. */
 #include "base/files.h"
 #include "commands/commands.h"
 #include "os/os.h"

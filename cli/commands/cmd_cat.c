@@ -1,4 +1,4 @@
-/* cat: one tensor, or a slice of it. */
+/* cat: one tensor, or a slice of it. Tests: tests/cli/cat. */
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -300,10 +300,9 @@ static void run_cat(cli *c, char **operands, size_t count) {
     cli_inputs inputs;
     sft_set *set = NULL;
     const cli_input *input;
-    size_t results;
+    size_t results = c->results;
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
-    results = c->results;
     sft_code code = cli_open_operand(c, operands[0], &inputs, &input, &set, &err);
     if (!code) code = cat_tensor(c, set, input->path, operands[1], &err);
     sft_set_close(set);

@@ -1,4 +1,4 @@
-/* catalog: models as a page for a browser. */
+/* catalog: models as a page for a browser. Tests: tests/cli/catalog, tests/page. */
 #include "base/sink.h"
 #include "catalog/catalog.h"
 #include "commands/commands.h"

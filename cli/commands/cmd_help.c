@@ -1,4 +1,4 @@
-/* help: explain the commands. */
+/* help: explain the commands. Tests: tests/cli/help. */
 #include "commands/commands.h"
 #include "support/hints.h"
 #include "support/manual.h"

@@ -1,4 +1,4 @@
-/* merge: merge shards or several files into one file. */
+/* merge: merge shards or several files into one file. Tests: tests/cli/merge. */
 #include "commands/commands.h"
 #include "support/hints.h"
 #include "support/models.h"

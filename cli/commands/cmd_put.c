@@ -1,4 +1,4 @@
-/* put: replace a tensor's bytes from standard input. */
+/* put: replace a tensor's bytes from standard input. Tests: tests/cli/put. */
 #include "commands/commands.h"
 #include "os/os.h"
 #include "support/edit.h"

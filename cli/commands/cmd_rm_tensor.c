@@ -1,4 +1,4 @@
-/* rm-tensor: remove tensors by name. */
+/* rm-tensor: remove tensors by name. Tests: tests/cli/rm-tensor. */
 #include "commands/commands.h"
 #include "support/remote.h"
 

@@ -1,4 +1,4 @@
-/* select: a model with fewer tensors. */
+/* select: a model with fewer tensors. Tests: tests/cli/select. */
 #include "commands/commands.h"
 #include "support/fresh.h"
 #include "support/output.h"

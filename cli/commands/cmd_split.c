@@ -1,4 +1,4 @@
-/* split: split a model into shards with an index. */
+/* split: split a model into shards with an index. Tests: tests/cli/split. */
 #include "commands/commands.h"
 #include "support/output.h"
 #include "support/parts.h"

@@ -1,4 +1,4 @@
-/* Values of fields out of trees of facts: as lines, and as JSON. */
+/* Values of fields out of trees of facts: as lines, and as JSON. Tests: tests/cli/info. */
 #include "support/fields.h"
 
 #include <stdlib.h>

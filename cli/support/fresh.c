@@ -353,24 +353,6 @@ static sft_code take_places(set_rewrite *r, sft_error *err) {
     return SFT_OK;
 }
 
-static sft_code rewrite_index_of(set_rewrite *r, sft_error *err) {
-    sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
-    sft_pair parameters = { { "total_parameters", 16 }, { NULL, 0 } };
-    sft_path_options options;
-    bool changed;
-    sft_code code = cli_fresh_options(&r->fresh, r->fresh.index, &options, err);
-    if (code) return code;
-    options.no_clobber = false;
-    options.link = r->c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
-    changes.places = r->places;
-    changes.place_count = r->place_count;
-    changes.has_total_size = true;
-    changes.total_size = parts_bytes(r, true);
-    changes.metadata = &parameters;
-    changes.metadata_count = r->how->same_elements ? 0 : 1; /* it would be wrong now */
-    return sft_index_rewrite(r->fresh.index, &changes, NULL, &options, &changed, err);
-}
-
 /* ── Whole ── */
 
 static sft_code print_rewrite(set_rewrite *r, sft_error *err) {
@@ -423,7 +405,21 @@ sft_code cli_rewrite_set(cli *c, cli_parts *parts, const cli_rewrite *how, sft_e
     if (writes && code) {
         cli_fresh_undo(&r.fresh);
     } else if (writes) {
-        code = rewrite_index_of(&r, err);
+        sft_index_changes changes = SFT_INDEX_CHANGES_INIT;
+        sft_pair parameters = { { "total_parameters", 16 }, { NULL, 0 } };
+        sft_path_options options;
+        bool changed;
+        code = cli_fresh_options(&r.fresh, r.fresh.index, &options, err);
+        options.no_clobber = false;
+        options.link = c->set.follow ? SFT_LINK_FOLLOW : SFT_LINK_REFUSE;
+        changes.places = r.places;
+        changes.place_count = r.place_count;
+        changes.has_total_size = true;
+        changes.total_size = parts_bytes(&r, true);
+        changes.metadata = &parameters;
+        changes.metadata_count = how->same_elements ? 0 : 1; /* it would be wrong now */
+        if (!code)
+            code = sft_index_rewrite(r.fresh.index, &changes, NULL, &options, &changed, err);
         cli_fresh_settle(&r.fresh, code);
     }
     if (!code) code = print_rewrite(&r, err);

@@ -221,25 +221,6 @@ static bool missing_of_index(cli_model *model, const sft_open_options *open, con
     return ok;
 }
 
-static bool missing_of_names(cli_model *model, const char **names, const shard_name *first,
-                             sfti_arena *arena) {
-    size_t at = 0, capacity = first->base.len + first->end.len + 32;
-    for (uint64_t n = 1; n <= first->of; n++) {
-        shard_name have = { .shard = 0 };
-        if (at < model->count) parse_shard(model->inputs[at]->path, &have);
-        if (have.shard == n) {
-            at++;
-            continue;
-        }
-        char *path = sfti_arena_take(arena, capacity);
-        if (!path) return false;
-        snprintf(path, capacity, "%.*s-%0*" PRIu64 "-of-%0*" PRIu64 "%s", (int)first->base.len,
-                 first->base.data, first->digits, n, first->digits, first->of, first->end.data);
-        names[model->missing_count++] = cli_name_of(path).data;
-    }
-    return true;
-}
-
 bool cli_find_missing(cli_model *model, const sft_open_options *open, sfti_arena *arena) {
     shard_name first;
     bool by_name = model->inputs && !model->is_pipeline && parse_shard(model->path, &first);
@@ -248,6 +229,20 @@ bool cli_find_missing(cli_model *model, const sft_open_options *open, sfti_arena
     const char **names = sfti_arena_take(arena, most * sizeof *names);
     if (!names) return false;
     model->missing = names;
-    if (by_name) return missing_of_names(model, names, &first, arena);
-    return missing_of_index(model, open, names, arena);
+    if (!by_name) return missing_of_index(model, open, names, arena);
+    size_t at = 0, capacity = first.base.len + first.end.len + 32;
+    for (uint64_t n = 1; n <= first.of; n++) {
+        shard_name have = { .shard = 0 };
+        if (at < model->count) parse_shard(model->inputs[at]->path, &have);
+        if (have.shard == n) {
+            at++;
+            continue;
+        }
+        char *path = sfti_arena_take(arena, capacity);
+        if (!path) return false;
+        snprintf(path, capacity, "%.*s-%0*" PRIu64 "-of-%0*" PRIu64 "%s", (int)first.base.len,
+                 first.base.data, first.digits, n, first.digits, first.of, first.end.data);
+        names[model->missing_count++] = cli_name_of(path).data;
+    }
+    return true;
 }

@@ -1,4 +1,4 @@
-/* Commands that write, over many models: the name of each result. */
+/* Commands that write, over many models: the name of each result. Tests: tests/cli/general. */
 #include "support/output.h"
 
 #include "base/portable.h"

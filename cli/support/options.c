@@ -1,4 +1,4 @@
-/* Options: the tables that commands share, and parsing by them. */
+/* Options: the tables that commands share, and parsing by them. Tests: tests/cli/general. */
 #include "support/options.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* What a model is, in a line for people, made of the ids of its facts. */
+/* What a model is, in a line for people, made of the ids of its facts. Tests: tests/cli/info. */
 #include "support/titles.h"
 
 #include "support/print.h"

@@ -1,4 +1,4 @@
-/* --where: conditions read, and compared with the fields of a model. */
+/* --where: conditions read, and compared with the fields of a model. Tests: tests/cli/find. */
 #include "support/where.h"
 
 #include "base/error.h"

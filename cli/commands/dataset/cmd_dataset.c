@@ -1,4 +1,4 @@
-/* dataset: inspect and maintain folders of shards with a manifest. */
+/* dataset: inspect and maintain folders of shards with a manifest. Tests: tests/cli/dataset. */
 #include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/dataset/dataset.h"
@@ -219,14 +219,14 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     const struct dataset_verb *verb = NULL;
     for (size_t i = 0; i < sizeof dataset_verbs / sizeof *dataset_verbs; i++)
         if (strcmp(dataset_verbs[i].name, operands[0]) == 0) verb = &dataset_verbs[i];
-    if (!verb || count < 2) {
-        (void)cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s", verb ? "DIR, found none"
-                                 : "info, verify, ls, gc or compact, found another word");
-        cli_fail_usage(c, &err);
-        return;
-    }
-    if (c->set.format == CLI_TSV && verb->result) {
-        cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
+    sft_code code = SFT_OK;
+    if (!verb || count < 2)
+        code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s",
+                              verb ? "DIR, found none"
+                                   : "info, verify, ls, gc or compact, found another word");
+    else if (c->set.format == CLI_TSV && verb->result)
+        code = cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
+    if (code) {
         cli_fail_usage(c, &err);
         return;
     }

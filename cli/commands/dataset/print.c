@@ -1,4 +1,4 @@
-/* dataset: what its verbs say to people. */
+/* dataset: what its verbs say to people. Tests: tests/cli/dataset. */
 #include "commands/dataset/dataset.h"
 #include "support/models.h"
 #include "support/print.h"

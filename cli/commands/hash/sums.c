@@ -1,4 +1,4 @@
-/* hash: digests as lines of text, as sha256sum writes and reads them. */
+/* hash: digests as lines of text, as sha256sum writes and reads them. Tests: tests/cli/hash. */
 #include "commands/hash/hash.h"
 
 #include "base/checked.h"

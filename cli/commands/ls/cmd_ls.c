@@ -1,4 +1,4 @@
-/* ls: the tensors of a model. */
+/* ls: the tensors of a model. Tests: tests/cli/ls. */
 #include "base/number.h"
 #include "base/order.h"
 #include "base/result.h"

@@ -1,4 +1,4 @@
-/* ls --stats: what the values of tensors are like. */
+/* ls --stats: what the values of tensors are like. Tests: tests/cli/ls. */
 #include "commands/ls/ls.h"
 
 #include "base/error.h"

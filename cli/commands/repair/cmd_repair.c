@@ -1,4 +1,5 @@
-/* repair: rewrite a damaged file as a valid one; remove what interrupted writers left. */
+/* repair: rewrite a damaged file as a valid one; remove what interrupted writers left. Tests:
+ * tests/cli/repair. */
 #include "commands/commands.h"
 #include "commands/repair/repair.h"
 #include "edit/dropped.h"
@@ -79,15 +80,9 @@ static sft_code repair_file(cli *c, const char *input, const char **path, sft_er
 
 /* ── --clean ── */
 
-typedef struct clean_run {
-    cli *c;
-    const char *folder;
-} clean_run;
-
 static bool print_leftover(void *ctx, const char *name) {
-    const clean_run *clean = ctx;
-    cli *c = clean->c;
-    const char joint[2] = { sfti_path_joint(sft_span_cstr(clean->folder)), '\0' };
+    cli *c = ctx;
+    const char joint[2] = { sfti_path_joint(sft_span_cstr(c->set.clean)), '\0' };
     cli_object object;
     if (cli_is_json(c)) {
         sfti_json_writer *w = cli_object_begin(&object, c, c->set.clean);
@@ -95,7 +90,7 @@ static bool print_leftover(void *ctx, const char *name) {
         sfti_json_put_cstr(w, "removed", name);
         cli_object_end(&object);
     } else {
-        cli_path(&c->out, clean->folder, "%s", joint);
+        cli_path(&c->out, c->set.clean, "%s", joint);
         cli_path(&c->out, name, c->set.dry_run ? ": would be removed\n" : ": removed\n");
     }
     return !cli_is_over(c);
@@ -127,8 +122,7 @@ static void run_repair(cli *c, char **operands, size_t count) {
         cli_usage_error(&err, "expected --clean DIR alone, found more");
         cli_fail_usage(c, &err);
     } else if (c->set.clean) {
-        clean_run clean = { c, c->set.clean };
-        if (sft_sweep(c->set.clean, c->set.dry_run != 0, print_leftover, &clean, NULL, &err))
+        if (sft_sweep(c->set.clean, c->set.dry_run != 0, print_leftover, c, NULL, &err))
             fail_repair(c, c->set.clean, &err);
     } else if (count == 0) {
         cli_usage_error(&err, "expected IN -o OUT, or --clean DIR, found 0 operands");

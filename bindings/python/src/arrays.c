@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct pysft_numpy {
-    PyObject *ndarray;
-    _Atomic(PyObject *) dtypes[SFT_DTYPE_COUNT]; /* NULL until first used */
-};
-
 /* Names of numpy's own dtypes, and of those in ml_dtypes. */
 static const char *const numpy_names[SFT_DTYPE_COUNT] = {
     [SFT_BOOL] = "?",  [SFT_U8] = "u1",   [SFT_I8] = "i1",   [SFT_I16] = "<i2",
@@ -33,36 +28,14 @@ const char *pysft_ml_name(sft_dtype dtype) {
     return ml_names[dtype];
 }
 
-static void numpy_free(pysft_numpy *numpy) {
-    if (!numpy) return;
-    Py_XDECREF(numpy->ndarray);
-    for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_XDECREF(atomic_load(&numpy->dtypes[i]));
-    PyMem_Free(numpy);
-}
-
-void pysft_numpy_clear(pysft_state *state) {
-    numpy_free(atomic_exchange(&state->numpy, NULL));
-}
-
-pysft_numpy *pysft_numpy_get(pysft_state *state) {
-    pysft_numpy *numpy = atomic_load(&state->numpy), *none = NULL;
-    if (numpy) return numpy;
-    PyObject *ndarray = pysft_import("numpy", "ndarray");
-    if (!ndarray) return NULL;
-    numpy = PyMem_Calloc(1, sizeof *numpy);
-    if (!numpy) {
-        Py_DECREF(ndarray);
-        return (void *)PyErr_NoMemory();
-    }
-    numpy->ndarray = ndarray;
-    if (atomic_compare_exchange_strong(&state->numpy, &none, numpy)) return numpy;
-    numpy_free(numpy);
-    return none;
+PyObject *pysft_ndarray(pysft_state *state) {
+    PyObject *known = atomic_load(&state->ndarray);
+    return known ? known : pysft_once(&state->ndarray, pysft_import("numpy", "ndarray"));
 }
 
 /* Borrowed from the state. */
-static PyObject *numpy_dtype(pysft_state *state, pysft_numpy *numpy, sft_dtype dtype) {
-    PyObject *found = atomic_load(&numpy->dtypes[dtype]), *none = NULL;
+static PyObject *numpy_dtype(pysft_state *state, sft_dtype dtype) {
+    PyObject *found = atomic_load(&state->numpy_dtypes[dtype]);
     if (found) return found;
     PyObject *of = numpy_names[dtype] ? PyUnicode_FromString(numpy_names[dtype])
                                       : pysft_import("ml_dtypes", ml_names[dtype]);
@@ -75,10 +48,7 @@ static PyObject *numpy_dtype(pysft_state *state, pysft_numpy *numpy, sft_dtype d
     }
     found = pysft_import_call("numpy", "dtype", of);
     Py_XDECREF(of);
-    if (!found || atomic_compare_exchange_strong(&numpy->dtypes[dtype], &none, found))
-        return found;
-    Py_DECREF(found);
-    return none;
+    return pysft_once(&state->numpy_dtypes[dtype], found);
 }
 
 PyObject *pysft_shape_tuple(const uint64_t *shape, uint32_t rank) {
@@ -113,14 +83,14 @@ static PyObject *pack(PyObject **items, Py_ssize_t count) {
 }
 
 /* numpy.ndarray(shape, dtype, memory, offset[, strides]) */
-static PyObject *make_array(pysft_numpy *numpy, PyObject *dtype, const pysft_piece *piece,
+static PyObject *make_array(PyObject *ndarray, PyObject *dtype, const pysft_piece *piece,
                             PyObject *memory, const char *start) {
     PyObject *items[5] = { pysft_shape_tuple(piece->shape, piece->rank), Py_NewRef(dtype),
                            Py_NewRef(memory), PyLong_FromSsize_t(piece->data - start), NULL };
     Py_ssize_t count = 4;
     if (piece->strides) items[count++] = strides_tuple(piece->strides, piece->rank);
     PyObject *args = pack(items, count);
-    PyObject *array = args ? PyObject_Call(numpy->ndarray, args, NULL) : NULL;
+    PyObject *array = args ? PyObject_Call(ndarray, args, NULL) : NULL;
     Py_XDECREF(args);
     return array;
 }
@@ -140,13 +110,13 @@ static void reach_of(const pysft_piece *piece, char **low, uint64_t *len) {
     *len = (uint64_t)(up - down);
 }
 
-static PyObject *array_over(pysft_state *state, pysft_numpy *numpy, PyObject *dtype,
+static PyObject *array_over(pysft_state *state, PyObject *ndarray, PyObject *dtype,
                             const pysft_piece *piece) {
     char *low;
     uint64_t len;
     reach_of(piece, &low, &len);
     PyObject *memory = pysft_memory_new(state, piece->store, low, len, piece->writable);
-    PyObject *array = memory ? make_array(numpy, dtype, piece, memory, low) : NULL;
+    PyObject *array = memory ? make_array(ndarray, dtype, piece, memory, low) : NULL;
     Py_XDECREF(memory);
     return array;
 }
@@ -176,7 +146,7 @@ static int unpack_all(const uint8_t *from, uint32_t bits, uint64_t count, uint8_
     return 0;
 }
 
-static PyObject *unpacked_array(pysft_state *state, pysft_numpy *numpy, PyObject *dtype,
+static PyObject *unpacked_array(pysft_state *state, PyObject *ndarray, PyObject *dtype,
                                 const pysft_piece *piece) {
     uint32_t bits = sft_dtype_describe(piece->dtype)->bits;
     uint64_t count = piece->bytes * 8 / bits;
@@ -188,18 +158,18 @@ static PyObject *unpacked_array(pysft_state *state, pysft_numpy *numpy, PyObject
     bytes.writable = true;
     bytes.bytes = count;
     int rc = unpack_all((const uint8_t *)piece->data, bits, count, (uint8_t *)bytes.data);
-    PyObject *array = rc < 0 ? NULL : array_over(state, numpy, dtype, &bytes);
+    PyObject *array = rc < 0 ? NULL : array_over(state, ndarray, dtype, &bytes);
     pysft_store_drop(block);
     return array;
 }
 
 PyObject *pysft_numpy_of(pysft_state *state, const pysft_piece *piece, PyObject *memory,
                          const char *start) {
-    pysft_numpy *numpy = pysft_numpy_get(state);
-    PyObject *dtype = numpy ? numpy_dtype(state, numpy, piece->dtype) : NULL;
+    PyObject *ndarray = pysft_ndarray(state);
+    PyObject *dtype = ndarray ? numpy_dtype(state, piece->dtype) : NULL;
     if (!dtype) return NULL;
     if (sft_dtype_describe(piece->dtype)->bits < 8)
-        return unpacked_array(state, numpy, dtype, piece);
-    if (memory) return make_array(numpy, dtype, piece, memory, start);
-    return array_over(state, numpy, dtype, piece);
+        return unpacked_array(state, ndarray, dtype, piece);
+    if (memory) return make_array(ndarray, dtype, piece, memory, start);
+    return array_over(state, ndarray, dtype, piece);
 }

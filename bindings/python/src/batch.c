@@ -253,8 +253,7 @@ PyObject *pysft_batch(pysft_state *state, pysft_store *store, PyObject *names,
     pysft_names chosen;
     PyObject *dict = NULL;
     bool torch = kind != PYSFT_NUMPY;
-    bool loaded = torch ? pysft_torch_get(state) != NULL : pysft_numpy_get(state) != NULL;
-    if (!loaded) return NULL;
+    if (!(torch ? pysft_from_dlpack(state) : pysft_ndarray(state))) return NULL;
     int rc = names == Py_None ? pick_all(&all) : pysft_names_of(names, "names", &chosen);
     if (rc == 0 && names != Py_None) {
         rc = batch_reserve(&all, chosen.count);

@@ -49,10 +49,6 @@ enum { pysft_little_endian = 1 };
 
 /* ── State ───────────────────────────────────────────────────────────────── */
 
-/* Functions and dtypes of numpy and torch, loaded on first use: arrays.c, torch.c. */
-typedef struct pysft_numpy pysft_numpy;
-typedef struct pysft_torch pysft_torch;
-
 /* The module's heap types, each made when it is first needed. */
 typedef enum pysft_type {
     PYSFT_TYPE_FILE,
@@ -85,8 +81,10 @@ struct pysft_state {
     PyObject *missing;            /* libsafetensors.TensorNotFoundError */
     _Atomic(PyTypeObject *) types[PYSFT_TYPE_COUNT]; /* NULL until made */
     PyObject *dtype_names[SFT_DTYPE_COUNT]; /* str */
-    _Atomic(pysft_numpy *) numpy; /* NULL until loaded */
-    _Atomic(pysft_torch *) torch;
+    _Atomic(PyObject *) ndarray;     /* numpy's, NULL until loaded, as its dtypes (arrays.c) */
+    _Atomic(PyObject *) numpy_dtypes[SFT_DTYPE_COUNT];
+    _Atomic(PyObject *) from_dlpack; /* torch's, NULL until loaded (torch.c) */
+    atomic_int torch_routes[SFT_DTYPE_COUNT];
     atomic_flag remote_busy;      /* held while `remote` is accessed */
     PyObject *remote;             /* the Remote that paths are opened by; NULL until needed */
 };
@@ -143,9 +141,9 @@ extern PyMethodDef pysft_transport_functions[]; /* transport.c */
 /* DATASET_OPTIONS */
 PyObject *pysft_options_table(pysft_state *state);
 
-/* Release what was loaded of numpy and torch. */
-void pysft_numpy_clear(pysft_state *state);
-void pysft_torch_clear(pysft_state *state);
+/* Of what threads made at once, the first stays in the slot; that, borrowed. Consumes made, which
+ * may be NULL after a failure: NULL. */
+PyObject *pysft_once(_Atomic(PyObject *) *slot, PyObject *made);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 

@@ -176,8 +176,10 @@ static int core_clear(PyObject *module) {
     for (int i = 0; i < PYSFT_TYPE_COUNT; i++)
         Py_XDECREF((PyObject *)atomic_exchange(&state->types[i], NULL));
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) Py_CLEAR(state->dtype_names[i]);
-    pysft_numpy_clear(state);
-    pysft_torch_clear(state);
+    Py_XDECREF(atomic_exchange(&state->ndarray, NULL));
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++)
+        Py_XDECREF(atomic_exchange(&state->numpy_dtypes[i], NULL));
+    Py_XDECREF(atomic_exchange(&state->from_dlpack, NULL));
     return 0;
 }
 

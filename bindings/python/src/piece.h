@@ -53,9 +53,9 @@ PyObject *pysft_numpy_of(pysft_state *state, const pysft_piece *piece, PyObject 
                          const char *start);
 /* torch tensor over the piece's memory, which must be writable and have positive strides. */
 PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece);
-/* Loads what is needed of numpy or torch, once. */
-pysft_numpy *pysft_numpy_get(pysft_state *state);
-pysft_torch *pysft_torch_get(pysft_state *state);
+/* Loads what is needed of numpy or torch, once; borrowed. */
+PyObject *pysft_ndarray(pysft_state *state);
+PyObject *pysft_from_dlpack(pysft_state *state);
 
 /* Name in ml_dtypes of a dtype that numpy itself lacks; NULL for the others. */
 const char *pysft_ml_name(sft_dtype dtype);

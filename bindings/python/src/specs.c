@@ -66,17 +66,12 @@ static void point_at_dims(pysft_specs *specs) {
     }
 }
 
-static bool spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObject *shape,
-                      pysft_specs *specs, sft_spec *spec) {
-    return pysft_span_of(name, "name", &spec->name) == 0 && dtype_take(state, dtype, spec)
-           && shape_take(shape, specs, spec);
-}
-
 static bool row_take(pysft_state *state, PyObject *row, Py_ssize_t width, pysft_specs *specs,
                      sft_spec *spec) {
     if (PyTuple_Check(row) && PyTuple_Size(row) == width)
-        return spec_take(state, PyTuple_GetItem(row, 0), PyTuple_GetItem(row, 1),
-                         PyTuple_GetItem(row, 2), specs, spec);
+        return pysft_span_of(PyTuple_GetItem(row, 0), "name", &spec->name) == 0
+               && dtype_take(state, PyTuple_GetItem(row, 1), spec)
+               && shape_take(PyTuple_GetItem(row, 2), specs, spec);
     PyErr_Format(PyExc_TypeError,
                  width == 3 ? "expected a tuple of name, dtype and shape, found %R"
                             : "expected a tuple of name, dtype, shape, data and strides, "
@@ -97,17 +92,6 @@ bool pysft_specs_take(pysft_state *state, PyObject *rows, Py_ssize_t width, pysf
                       &out->items[i]);
     if (ok) point_at_dims(out);
     return ok;
-}
-
-bool pysft_spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObject *shape,
-                    pysft_specs *out) {
-    memset(out, 0, sizeof *out);
-    out->items = PyMem_Calloc(1, sizeof *out->items);
-    if (!out->items) return pysft_no_memory() == 0;
-    out->count = 1;
-    if (!spec_take(state, name, dtype, shape, out, out->items)) return false;
-    point_at_dims(out);
-    return true;
 }
 
 void pysft_specs_drop(pysft_specs *specs) {

@@ -16,9 +16,6 @@ typedef struct pysft_specs {
 /* From an iterable of tuples of `width` items that start with name, dtype and shape. False with
  * an exception; drop it all the same. */
 bool pysft_specs_take(pysft_state *state, PyObject *rows, Py_ssize_t width, pysft_specs *out);
-/* From one tensor, whose name the caller holds as long as the spec is used. */
-bool pysft_spec_take(pysft_state *state, PyObject *name, PyObject *dtype, PyObject *shape,
-                     pysft_specs *out);
 /* Accepts a zeroed one. */
 void pysft_specs_drop(pysft_specs *specs);
 

@@ -22,6 +22,13 @@ PyTypeObject *pysft_type_of(pysft_state *state, pysft_type which) {
     return PyModule_AddType(state->module, type) < 0 ? NULL : type;
 }
 
+PyObject *pysft_once(_Atomic(PyObject *) *slot, PyObject *made) {
+    PyObject *none = NULL;
+    if (!made || atomic_compare_exchange_strong(slot, &none, made)) return made;
+    Py_DECREF(made);
+    return none;
+}
+
 bool pysft_is_a(pysft_state *state, PyObject *object, pysft_type which) {
     return Py_TYPE(object) == atomic_load(&state->types[which]);
 }
@@ -42,10 +49,7 @@ PyObject *pysft_import(const char *module, const char *name) {
 }
 
 PyObject *pysft_import_call(const char *module, const char *name, PyObject *argument) {
-    PyObject *function = argument ? pysft_import(module, name) : NULL;
-    PyObject *answer = function ? PyObject_CallFunctionObjArgs(function, argument, NULL) : NULL;
-    Py_XDECREF(function);
-    return answer;
+    return pysft_import_apply(module, name, argument ? PyTuple_Pack(1, argument) : NULL);
 }
 
 PyObject *pysft_import_apply(const char *module, const char *name, PyObject *args) {

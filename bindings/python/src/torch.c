@@ -3,15 +3,11 @@
 
 #include <stdlib.h>
 
+/* How a dtype is passed. */
 enum { route_unknown = 0, route_direct = 1, route_bytes = 2 };
 
 #define TORCH_MAJOR 2 /* since when dtypes of less than 16 bits may be passed directly */
 #define TORCH_MINOR 9
-
-struct pysft_torch {
-    PyObject *from_dlpack;
-    atomic_int routes[SFT_DTYPE_COUNT]; /* how each dtype is passed */
-};
 
 /* Dtypes that a version of torch may have without supporting them in DLPack. */
 static const char *const torch_names[SFT_DTYPE_COUNT] = {
@@ -22,16 +18,6 @@ static const char *const torch_names[SFT_DTYPE_COUNT] = {
     [SFT_F8_E4M3FNUZ] = "float8_e4m3fnuz",
     [SFT_F8_E5M2FNUZ] = "float8_e5m2fnuz",
 };
-
-static void torch_free(pysft_torch *torch) {
-    if (!torch) return;
-    Py_XDECREF(torch->from_dlpack);
-    PyMem_Free(torch);
-}
-
-void pysft_torch_clear(pysft_state *state) {
-    torch_free(atomic_exchange(&state->torch, NULL));
-}
 
 /* Whether torch may know the dtypes of torch_names in DLPack. Older ones refuse them, which some
  * builds do not survive (2.4.1 for Windows, seen under wine), so they are not asked. */
@@ -49,43 +35,34 @@ static int may_know(void) {
     return major > TORCH_MAJOR || (major == TORCH_MAJOR && minor >= TORCH_MINOR);
 }
 
-pysft_torch *pysft_torch_get(pysft_state *state) {
-    pysft_torch *torch = atomic_load(&state->torch), *none = NULL;
-    if (torch) return torch;
+PyObject *pysft_from_dlpack(pysft_state *state) {
+    PyObject *found = atomic_load(&state->from_dlpack);
+    if (found) return found;
     int knows = may_know();
-    /* What torch.utils.dlpack.from_dlpack calls for a capsule, or that itself in older ones. */
-    PyObject *from_dlpack = knows < 0 ? NULL : pysft_import("torch._C", "_from_dlpack");
-    if (knows >= 0 && !from_dlpack && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
-                                       PyErr_ExceptionMatches(PyExc_ImportError))) {
-        PyErr_Clear();
-        from_dlpack = pysft_import("torch.utils.dlpack", "from_dlpack");
-    }
-    if (!from_dlpack) return NULL;
-    torch = PyMem_Calloc(1, sizeof *torch);
-    if (!torch) {
-        Py_DECREF(from_dlpack);
-        return (void *)PyErr_NoMemory();
-    }
-    torch->from_dlpack = from_dlpack;
+    if (knows < 0) return NULL;
     for (int i = 0; i < SFT_DTYPE_COUNT && !knows; i++)
-        if (torch_names[i]) atomic_init(&torch->routes[i], route_bytes);
-    if (atomic_compare_exchange_strong(&state->torch, &none, torch)) return torch;
-    torch_free(torch);
-    return none;
+        if (torch_names[i]) atomic_store(&state->torch_routes[i], route_bytes);
+    /* What torch.utils.dlpack.from_dlpack calls for a capsule, or that itself in older ones. */
+    found = pysft_import("torch._C", "_from_dlpack");
+    if (!found && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
+                   PyErr_ExceptionMatches(PyExc_ImportError))) {
+        PyErr_Clear();
+        found = pysft_import("torch.utils.dlpack", "from_dlpack");
+    }
+    return pysft_once(&state->from_dlpack, found);
 }
 
-static PyObject *take_over(pysft_torch *torch, const pysft_piece *piece,
+static PyObject *take_over(pysft_state *state, const pysft_piece *piece,
                            pysft_dlpack_dtype type) {
     PyObject *capsule = pysft_dlpack_of(piece, type, false, false);
     if (!capsule) return NULL;
-    PyObject *tensor = PyObject_CallFunctionObjArgs(torch->from_dlpack, capsule, NULL);
+    PyObject *tensor = PyObject_CallFunctionObjArgs(pysft_from_dlpack(state), capsule, NULL);
     Py_DECREF(capsule);
     return tensor;
 }
 
 /* Passes bytes and views them as the dtype. */
-static PyObject *through_bytes(pysft_state *state, pysft_torch *torch,
-                               const pysft_piece *piece) {
+static PyObject *through_bytes(pysft_state *state, const pysft_piece *piece) {
     pysft_dlpack_dtype type = pysft_dlpack_dtype_of(SFT_U8);
     PyObject *dtype = pysft_import("torch", torch_names[piece->dtype]);
     if (!dtype && PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -93,36 +70,34 @@ static PyObject *through_bytes(pysft_state *state, pysft_torch *torch,
         PyErr_Format(PyExc_TypeError, "this torch has no dtype for %U",
                      state->dtype_names[piece->dtype]);
     }
-    PyObject *bytes = dtype ? take_over(torch, piece, type) : NULL;
+    PyObject *bytes = dtype ? take_over(state, piece, type) : NULL;
     PyObject *tensor = bytes ? PyObject_CallMethod(bytes, "view", "O", dtype) : NULL;
     Py_XDECREF(bytes);
     Py_XDECREF(dtype);
     return tensor;
 }
 
-static PyObject *first_of_dtype(pysft_state *state, pysft_torch *torch,
-                                const pysft_piece *piece) {
-    PyObject *tensor = take_over(torch, piece, pysft_dlpack_dtype_of(piece->dtype));
+static PyObject *first_of_dtype(pysft_state *state, const pysft_piece *piece) {
+    PyObject *tensor = take_over(state, piece, pysft_dlpack_dtype_of(piece->dtype));
     int how = route_direct;
     if (!tensor && !PyErr_ExceptionMatches(PyExc_MemoryError)) {
         PyErr_Clear();
-        tensor = through_bytes(state, torch, piece);
+        tensor = through_bytes(state, piece);
         how = route_bytes;
     }
-    if (tensor) atomic_store(&torch->routes[piece->dtype], how);
+    if (tensor) atomic_store(&state->torch_routes[piece->dtype], how);
     return tensor;
 }
 
 PyObject *pysft_torch_of(pysft_state *state, const pysft_piece *piece) {
-    pysft_torch *torch = pysft_torch_get(state);
-    if (!torch) return NULL;
+    if (!pysft_from_dlpack(state)) return NULL;
     if (piece->dtype == SFT_F6_E2M3 || piece->dtype == SFT_F6_E3M2)
         return PyErr_Format(PyExc_TypeError, "torch has no dtype for %U",
                             state->dtype_names[piece->dtype]);
     if (torch_names[piece->dtype]) {
-        int how = atomic_load(&torch->routes[piece->dtype]);
-        if (how == route_unknown) return first_of_dtype(state, torch, piece);
-        if (how == route_bytes) return through_bytes(state, torch, piece);
+        int how = atomic_load(&state->torch_routes[piece->dtype]);
+        if (how == route_unknown) return first_of_dtype(state, piece);
+        if (how == route_bytes) return through_bytes(state, piece);
     }
-    return take_over(torch, piece, pysft_dlpack_dtype_of(piece->dtype));
+    return take_over(state, piece, pysft_dlpack_dtype_of(piece->dtype));
 }

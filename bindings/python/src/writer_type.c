@@ -234,8 +234,10 @@ static PyObject *writer_add(PyObject *object, PyObject *args, PyObject *kwargs) 
     sft_error err = SFT_ERROR_INIT;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO:add", words, &name, &dtype, &shape))
         return NULL;
-    if (pysft_spec_take(pysft_state_from(object), name, dtype, shape, &spec)
-        && enter_open(self)) {
+    PyObject *rows = Py_BuildValue("((OOO))", name, dtype, shape);
+    bool taken = rows && pysft_specs_take(pysft_state_from(object), rows, 3, &spec);
+    Py_XDECREF(rows);
+    if (taken && enter_open(self)) {
         size_t number = 0;
         if (sft_writer_add(self->writer, spec.items, &number, &err)) raise_failure(self, &err);
         else if (note_name(self, name, number, spec.items->dtype) == 0) done = Py_NewRef(Py_None);

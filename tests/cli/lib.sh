@@ -25,7 +25,7 @@ one='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 
 # dataset KIND DIR: one of the small datasets of tests/dataset/make.py.
 dataset() {
-    python3 "$(dirname "$BASH_ENV")/../dataset/make.py" "$@"
+    python3 "$CASES/../dataset/make.py" "$@"
 }
 
 # plain: without what differs between file systems: how a header grows, and what is left of it.
@@ -33,19 +33,24 @@ plain() {
     sed -E 's/(updated|written)( \(file rewritten[^)]*\)| in place \(header grown\))?(, [0-9]+ tensors? renamed)?; [0-9]+ spare bytes?/\1\3; N spare bytes/'
 }
 
+# terminal COLUMNS WORDS...: a command whose standard output is a terminal (terminal.py).
+terminal() {
+    python3 "$CASES/terminal.py" "$@"
+}
+
 # foreign KIND FILE: one of the small models in other formats of foreign.py.
 foreign() {
-    python3 "$(dirname "$BASH_ENV")/foreign.py" "$@"
+    python3 "$CASES/foreign.py" "$@"
 }
 
 # identity FILE: the numbers by which a journal knows it (identity.py).
 identity() {
-    python3 "$(dirname "$BASH_ENV")/identity.py" "$1"
+    python3 "$CASES/identity.py" "$1"
 }
 
 # page FILE EXPRESSION: what a page of catalog holds (page.py).
 page() {
-    python3 "$(dirname "$BASH_ENV")/page.py" "$@"
+    python3 "$CASES/page.py" "$@"
 }
 
 # png FILE WIDTH HEIGHT [BYTES]: an image that says it has that size, with BYTES zeros behind it.
@@ -61,8 +66,8 @@ with open(name, "wb") as out:
 PY
 }
 
-# catalog ...: $SFT catalog, without the page's size, which its scripts have the most of.
+# catalog ...: safetensors catalog, without the page's size, which its scripts have the most of.
 catalog() (
     set -o pipefail
-    $SFT catalog "$@" | sed -E 's/[0-9.]+ [KM]B(;|,|$)/SIZE\1/'
+    safetensors catalog "$@" | sed -E 's/[0-9.]+ [KM]B(;|,|$)/SIZE\1/'
 )

@@ -30,7 +30,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "tests", "windows"))
 from skips import Skips  # noqa: E402
 
-LIMIT = int(os.environ.get("SFT_LIMIT", "900")) / 3  # seconds: a share of the suite's
+LIMIT = int(os.environ.get("SFT_LIMIT", "900")) / 2  # seconds: a share of the suite's
 # What the Linux loader says of wine itself, now and then, when wine ends.
 LOADER = b"Inconsistency detected by ld.so: dl-fini.c"
 UNWANTED = ("NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "COLUMNS", "BASH_ENV", "ENV")

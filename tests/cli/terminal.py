@@ -23,7 +23,7 @@ def console(columns, words):
 
 
 def main():
-    if os.environ.get("SFT_TARGET") == "windows" and sys.argv[2] == os.environ["SFT"]:
+    if os.environ.get("SFT_TARGET") == "windows" and sys.argv[2] in ("safetensors", os.environ["SFT"]):
         return console(sys.argv[1], sys.argv[2:])
     master, slave = pty.openpty()
     tty.setraw(slave)

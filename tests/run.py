@@ -12,6 +12,7 @@ pytest run. It gets:
   SFT_SHARED   the folder of shared test data, absolute; it may not exist
   SFT_TARGET   the target's name
   SFT_LIMIT    the suite's limit in seconds, of which limits inside the suite are shares
+  TMPDIR       a folder of its own, removed with all that a killed suite or another's library left
 and runs in the repository's root. A suite that reaches its limit is killed and has failed.
 Suites of the environments with third-party packages run in sequence, in parallel to the others.
 """
@@ -19,9 +20,11 @@ import argparse
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -327,7 +330,11 @@ def suite(row, env, logs, verbose):
     started = time.monotonic()
     log = os.path.join(logs, name + ".log")
     words = [word.replace("{build}", env["SFT_BUILD"]) for word in command]
-    status, output = run(words, limit, dict(env, SFT_LIMIT=str(limit)), log)
+    temporary = tempfile.mkdtemp(prefix="sft-")
+    os.chmod(temporary, 0o755)  # suites that become another user have folders in it
+    status, output = run(words, limit, dict(env, SFT_LIMIT=str(limit), TMPDIR=temporary), log)
+    subprocess.run(["chmod", "-R", "u+rwx", temporary], stderr=subprocess.DEVNULL, check=False)
+    shutil.rmtree(temporary, ignore_errors=True)
     result = judge(status, output)
     with SAYING:
         report(name, time.monotonic() - started, limit, result, output, log)

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import hypothesis
+import hypothesis.configuration
 import pytest
 
 import libsafetensors
@@ -14,6 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/remote"))
 import server  # noqa: E402
 
+# Not the root: its tables of characters. Examples are not kept.
+hypothesis.configuration.set_hypothesis_home_dir(ROOT / "build/hypothesis")
 hypothesis.settings.register_profile(
     "suite", deadline=None, database=None, derandomize=True, max_examples=60,
     suppress_health_check=[hypothesis.HealthCheck.too_slow,

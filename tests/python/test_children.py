@@ -175,7 +175,8 @@ def test_torch_distributed_run(tmp_path, model):
         pytest.skip("torch without distributed")
     (tmp_path / "rank.py").write_text(RANK)
     call(sys.executable, "-m", "libsafetensors.dropin", "-m", "torch.distributed.run",
-         "--standalone", "--nproc-per-node=2", tmp_path / "rank.py", model, tmp_path / "found",
+         "--standalone", "--log_dir", tmp_path / "log", "--nproc-per-node=2",
+         tmp_path / "rank.py", model, tmp_path / "found",
          env=clean(OMP_NUM_THREADS="1"), cwd=tmp_path, timeout=280)
     found, total = json.loads((tmp_path / "found").read_text())
     assert found == [OURS] * 2 and total == [0, 2, 4, 6, 8, 10]

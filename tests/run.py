@@ -377,6 +377,8 @@ def main():
         both = [[row for row in chosen
                  if (row[3][0] in PARALLEL or row[0] in SECOND) is parallel]
                 for parallel in (False, True)]
+        if args.target == "check":  # none waits for another: each lane takes the next, long ones first
+            both = [iter(sorted(chosen, key=lambda row: -row[2]))] * 2
         lanes = [threading.Thread(target=lane, daemon=True,
                                   args=(rows, env, logs, args.verbose, results)) for rows in both]
         try:

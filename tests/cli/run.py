@@ -7,7 +7,8 @@ A case is COMMAND/CASE.txt: a transcript, whose form tests/README.md describes; 
 what concerns every command. bash runs its commands, all in one shell (after lib.sh), in a
 scratch folder that holds the example models. A case that gives something else is shown as a
 difference. --update writes what the cases gave; look at the difference before you keep it.
-NAME picks cases: cat/json, cat-json, or cat for the folder.
+NAME picks cases: cat/json, cat-json, or cat for the folder. With SFT_TARGET=check, cases whose
+first line begins with "# Long:" do not run.
 
 Takes SFT_COMMAND (shell words) or SFT_BUILD (a folder) from the environment; else
 build/safetensors.
@@ -248,7 +249,15 @@ def chosen_cases(wanted):
     unknown = [name for name in wanted if not any(picks(name, case) for case in cases)]
     if unknown:
         sys.exit("tests/cli: no case is called " + ", ".join(unknown))
+    if not wanted and os.environ.get("SFT_TARGET") == "check":
+        return [case for case in cases if not is_long(case)]
     return [case for case in cases if not wanted or any(picks(name, case) for name in wanted)]
+
+
+def is_long(case):
+    """Whether its first line begins with "# Long:": `make check` leaves it out."""
+    with open(os.path.join(HERE, case + ".txt"), "rb") as f:
+        return f.readline().startswith(b"# Long:")
 
 
 def picks(name, case):

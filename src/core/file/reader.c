@@ -191,26 +191,28 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     sft_code code = open_begin(path, options, &how, out, err);
     if (code) return code;
     if (!path) return sfti_misuse(err, "expected a path, found NULL");
-    bool is_listed = how.options.listed_s > A_DAY;
+    const uint64_t listed_s = how.options.listed_s;
     os_info info;
+    bool quiet;
+    int64_t seen_ns;
     for (int tries = 0; tries < 2; tries++) {
         sft_source source;
         int fd = -1;
         code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
         if (code) return code;
-        code = file_open(source, fd, false, &how, is_listed ? &info : NULL, out, err);
+        /* No edit has written to the file since the folder was listed without its journal: whoever
+         * writes makes it younger, and makes it old again only when all is written. */
+        seen_ns = info.mtime_ns;
+        quiet = listed_s > A_DAY && seen_ns >= 0
+                && (uint64_t)seen_ns / 1000000000 < listed_s - A_DAY;
+        code = file_open(source, fd, false, &how, quiet ? &info : NULL, out, err);
         /* The header came in two answers, the second of another file: nothing was given out yet. */
         if (code != SFT_REMOTE_CHANGED) break;
     }
 
     /* Is what was opened, or failed to, in the middle of an edit? */
     if ((code && (code < 100 || code >= 300)) || info.kind != OS_FILE) return code;
-    /* No edit has written to the file since the folder was listed without its journal: whoever
-     * writes makes it younger, and makes it old again only when all is written. */
-    int64_t changed_s = info.mtime_ns / 1000000000;
-    if (!code && is_listed && changed_s >= 0
-        && (uint64_t)changed_s < how.options.listed_s - A_DAY)
-        return SFT_OK;
+    if (!code && quiet && info.mtime_ns == seen_ns) return SFT_OK;
     sft_span text = code ? (sft_span){ NULL, 0 } : (*out)->model.text;
     sft_error own = SFT_ERROR_INIT;
     sft_code edited = sfti_file_edited(path, &info, text, code != SFT_OK, &how.alloc, NULL, &own);

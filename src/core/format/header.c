@@ -295,6 +295,19 @@ static void read_rest(sfti_parser *r) {
     sfti_report(r, &error);
 }
 
+/* A name with escapes, decoded into the arena. data NULL: reported. */
+static sft_span decoded_name(sfti_parser *r, sft_span text) {
+    sft_span none = { NULL, 0 };
+    char *into = sfti_arena_take(r->arena, text.len);
+    if (!into) {
+        sfti_report_memory(r, text.len);
+        return none;
+    }
+    text.len = sfti_json_decode(text, into);
+    text.data = into;
+    return text;
+}
+
 /* `"":["U8",[],[0,0]],` is the shortest entry there is. */
 #define SHORTEST_ENTRY 19
 
@@ -344,7 +357,7 @@ void sfti_header_read(sfti_parser *r) {
     }
     lex->at++;
     while (next_member(r, expected, &m)) {
-        sft_span name = m.escaped ? sfti_decoded(r, m.name) : m.name;
+        sft_span name = m.escaped ? decoded_name(r, m.name) : m.name;
         if (!name.data) return;
         bool is_metadata = name.len == 12 && memcmp(name.data, "__metadata__", 12) == 0;
         bool fine = is_metadata ? read_metadata(r, m.value) : read_tensor(r, name, m.name);

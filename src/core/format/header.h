@@ -56,9 +56,6 @@ static inline bool sfti_plain_size(const sft_tensor *t) {
  * reported. */
 bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name);
 
-/* A key with escapes, decoded into the arena. data NULL: reported. */
-sft_span sfti_decoded(sfti_parser *r, sft_span text);
-
 /* A reader of the value at the cursor, in one or two open objects. */
 void sfti_value_begin(const sfti_parser *r, uint32_t depth, sfti_json *json);
 

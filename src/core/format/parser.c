@@ -83,18 +83,6 @@ bool sfti_keep(sfti_parser *r, const sft_tensor *tensor, sft_span name) {
     return true;
 }
 
-sft_span sfti_decoded(sfti_parser *r, sft_span text) {
-    sft_span none = { NULL, 0 };
-    char *into = sfti_arena_take(r->arena, text.len);
-    if (!into) {
-        sfti_report_memory(r, text.len);
-        return none;
-    }
-    text.len = sfti_json_decode(text, into);
-    text.data = into;
-    return text;
-}
-
 void sfti_value_begin(const sfti_parser *r, uint32_t depth, sfti_json *json) {
     sfti_json_begin(json, r->text.data, r->text.len);
     json->at = r->lex.at;

@@ -4,7 +4,6 @@
 #include "commands/commands.h"
 #include "commands/info/online.h"
 #include "os/io.h"
-#include "support/cli.h"
 #include "support/output.h"
 #include "support/remote.h"
 

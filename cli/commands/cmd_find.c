@@ -3,7 +3,6 @@
 #include "base/order.h"
 #include "commands/commands.h"
 #include "os/os.h"
-#include "support/cli.h"
 #include "support/fields.h"
 #include "support/files.h"
 #include "support/models.h"

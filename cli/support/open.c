@@ -3,7 +3,6 @@
 #include "support/models.h"
 
 #include "base/mem.h"
-#include "support/cli.h"
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"

@@ -95,7 +95,6 @@ static sft_code bad_url_add(cli *c, const char *url, sft_error *err, const char 
     return SFT_OK;
 }
 
-
 #define CONNECTIONS_MOST 64
 #define OWNER_MOST 96 /* bytes, of the Hub */
 

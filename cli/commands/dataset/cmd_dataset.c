@@ -3,7 +3,6 @@
 #include "commands/commands.h"
 #include "commands/dataset/dataset.h"
 #include "os/io.h"
-#include "support/cli.h"
 #include "support/hints.h"
 #include "support/models.h"
 #include "support/output.h"

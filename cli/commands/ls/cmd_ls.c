@@ -4,7 +4,6 @@
 #include "base/result.h"
 #include "commands/commands.h"
 #include "commands/ls/ls.h"
-#include "support/cli.h"
 #include "support/files.h"
 #include "support/print.h"
 #include "support/remote.h"

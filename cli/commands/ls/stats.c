@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/number.h"
-#include "support/cli.h"
 #include "support/print.h"
 
 #include <inttypes.h>

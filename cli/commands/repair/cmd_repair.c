@@ -4,7 +4,6 @@
 #include "commands/repair/repair.h"
 #include "edit/dropped.h"
 #include "os/path.h"
-#include "support/cli.h"
 #include "support/edit.h"
 #include "support/output.h"
 

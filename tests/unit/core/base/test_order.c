@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <string.h>
 
 static void natural_order_counts(void **state) {
     (void)state;

@@ -89,6 +89,21 @@ def run_save(folder):
           "save leaves nothing else", str(os.listdir(folder)))
 
 
+def run_arrays(folder):
+    path = os.path.join(folder, "arrays.safetensors")
+    program("example_arrays", path)
+    with open(path, "rb") as file:
+        saved = file.read()
+    size, = struct.unpack("<Q", saved[:8])
+    header = ('{"__metadata__":{"format":"pt"},'
+              '"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},'
+              '"fc.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[12,36]}}')
+    check(saved[8:8 + size].decode().rstrip() == header, "header of saved arrays", saved)
+    check(saved[8 + size:] == struct.pack("<9f", 7, 8, 9, 1, 2, 3, 4, 5, 6), "saved arrays")
+    os.remove(path)
+    program("example_arrays", os.path.join(folder, "no", "such", "folder"), status=1)
+
+
 def run_cancel(path, folder):
     expect(program("example_cancel", path), f"{fnv1a(SMALL[START:]):016x}\n", "checksum")
     big = os.path.join(folder, "saved.safetensors")
@@ -259,6 +274,7 @@ def main():
         run_cancel(path, folder)
         run_slice(path)
         run_read(path)
+        run_arrays(folder)
         run_pipe()
         run_first(path)
         run_append(folder)
@@ -268,7 +284,7 @@ def main():
         run_import(folder)
         run_remote()
     run_demo()
-    tried = {"example_cow", "example_save", "example_cancel", "example_slice", "example_pipe",
+    tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
              "example_convert", "example_import", "example_read",
              "example_remote"}

@@ -33,6 +33,7 @@ import driver
 import make
 import sessions
 import tested
+import vocabularies
 
 LEVEL_WORDS = {"0": "every level", "1": "default and strict", "2": "strict"}
 CLASSES = ["none", "invalid", "unsupported", "limit", "io", "usage", "state", "cancelled"]
@@ -306,24 +307,12 @@ def check_dtypes():
 # ── Words of labels ──
 
 def check_vocabularies():
-    """Ids that the tables of src/label give are in docs/json-vocabularies.md."""
-    section = read("docs", "json-vocabularies.md").split("## Vocabularies")[1]
+    """Ids of data/ and of the pages on JSON are the same, and what C can tell is among them."""
+    text = read("docs", "json-vocabularies.md")
+    demand(vocabularies.page(text) == text,
+           "docs/json-vocabularies.md is not what tools/vocabularies.py makes of data/")
+    section = text.split("## Vocabularies")[1]
     known = set(re.findall(r"`([^`]+)`", section))
-    tables = "".join(read("src", "label", "tensors", name)
-                     for name in ("signatures.c", "parts.c", "others.c", "language.c"))
-    kinds = re.search(r"^\| `kind` \|.*$", read("docs", "json-info.md"), re.M).group(0)
-    rows = re.findall(r'^    \{ "(\w+)", "([a-z0-9.-]+)", \d+', tables, re.M)
-    demand(len(rows) > 100, "no signatures are found in src/label")
-    for kind, architecture in rows:
-        demand("`%s`" % kind in kinds, "docs/json-info.md has no kind " + kind)
-        demand(architecture in known,
-               "docs/json-vocabularies.md has no architecture " + architecture)
-    variants = re.search(r"sfti_variant_rows\[\].*?^};", tables, re.M | re.S).group(0)
-    for variant in re.findall(r'^    \{ "[^"]+", "([a-z0-9.-]+)",', variants, re.M):
-        demand(variant in known, "docs/json-vocabularies.md has no variant " + variant)
-    structures = read("src", "label", "tensors", "structures.c")
-    for family in re.findall(r'^    \{ "([\w-]+)", (?:"\w+"|NULL),', structures, re.M):
-        demand(family in known, "docs/json-vocabularies.md has no family " + family)
     forms = read("src", "label", "tensors", "forms.c")
     formats = re.search(r"format_names\[FORMATS\] = \{(.*?)\}", forms, re.S).group(1)
     for name in re.findall(r'"(\w+)"', formats):
@@ -332,31 +321,19 @@ def check_vocabularies():
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json-vocabularies.md has no precision " + name)
-    check_values(section, kinds)
-
-
-def check_values(section, kinds):
-    """The vocabularies of sft_fact_values are those of the pages on JSON."""
-    lists = dict(re.findall(r"value_(\w+)\[\] = \{(.*?)NULL", read("src", "label", "values.c"),
-                            re.S))
-    have = {name: re.findall(r'"([^"]+)"', text) for name, text in lists.items()}
     rows = {of: re.findall(r"`([^`]+)`", ids)
             for of, ids in re.findall(r"^\| (.*?) \| (.*) \|$", section, re.M)}
-    plain = ["audio", "encoders of text and images", "VAEs", "language", "vision and detection",
-             "upscaling and restoring", "`architecture`: images and video"]
-    prediction = re.search(r"^\| `prediction_type` \|.*$", read("docs", "json-info.md"),
-                           re.M).group(0)
-    want = {"kinds": re.findall(r"`([^`]+)`", kinds)[1:],
-            "architectures": [name for row in plain for name in rows[row]],
-            "variants": rows["`variant`"], "families": rows["`family`"],
-            "quantisations": [name for name in rows["`quantization`"]
-                              if not re.search("N|TYPE", name)],
-            "predictions": re.findall(r"`([^`]+)`", prediction)[1:]}
-    demand(set(have) == set(want), "src/label/values.c has lists of %s" % ", ".join(have))
-    for name, values in want.items():
-        for value in sorted(set(values) ^ set(have.get(name, []))):
-            place = "src/label/values.c" if value in values else "docs/json-*.md"
-            demand(False, "%s lacks %s of the %s" % (place, value, name))
+    row = {of: re.findall(r"`([^`]+)`", re.search(r"^\| `%s` \|.*$" % of, read(
+        "docs", "json-info.md"), re.M).group(0))[1:] for of in ("kind", "prediction_type")}
+    want = {"kind": row["kind"], "variant": rows["`variant`"], "family": rows["`family`"],
+            "quantisation": [name for name in rows["`quantization`"]
+                             if not re.search("N|TYPE", name)],
+            "prediction": row["prediction_type"]}
+    for of, values in want.items():
+        have = vocabularies.ids(of)
+        for value in sorted(set(values) ^ set(have)):
+            place = "data/" if value in values else "docs/json-*.md"
+            demand(False, "%s lacks %s of the type %s" % (place, value, of))
 
 
 # ── Help ──

@@ -162,7 +162,8 @@ static bool is_disputed(const fit_case *fit) {
     for (; part; part = part->next) {
         const sfti_fact *model = fit->model->facts[SFT_FACT_ARCHITECTURE];
         for (; model; model = model->next)
-            if (sfti_architecture_kin(part->value.text, model->value.text) != SFTI_KIN_NONE)
+            if (sfti_architecture_kin(fit->model->records, part->value.text,
+                                      model->value.text) != SFTI_KIN_NONE)
                 return true;
     }
     return false;
@@ -186,7 +187,8 @@ static void judge_architecture(fit_case *fit) {
     int b = trust_of(fit->model, SFT_FACT_ARCHITECTURE), trust = a < b ? a : b;
     fit->fit = SFT_FIT_UNKNOWN;
     if (!are_known(fit, part, model)) return;
-    sfti_kin kin = sfti_architecture_kin(value_of(fit->part, SFT_FACT_ARCHITECTURE),
+    sfti_kin kin = sfti_architecture_kin(fit->model->records,
+                                         value_of(fit->part, SFT_FACT_ARCHITECTURE),
                                          value_of(fit->model, SFT_FACT_ARCHITECTURE));
     fit->fit = fits_of_kin[kin];
     tell_kin(fit, kin, part, model);
@@ -199,23 +201,23 @@ static void judge_architecture(fit_case *fit) {
 
 /* ── Variants ── */
 
-/* Words of which a model has one, and what another makes of an adapter; alone: if the model has
- * none, too. */
+/* Groups of variants of which a model has one, and what another makes of an adapter; alone: if the
+ * model has none, too. */
 static const struct fit_variants {
     sft_fit fit;
     bool alone;
-    const char *words;
+    const char *group;
 } fit_variants[] = {
-    { SFT_FIT_NO, false, "1.3b 2b 5b 13b 14b" },
-    { SFT_FIT_LOADS, false, "high-noise low-noise" },
-    { SFT_FIT_LOADS, false, "t2v i2v ti2v flf2v vace s2v animate camera humo" },
-    { SFT_FIT_LOADS, true, "kontext edit layered fill depth canny control" },
+    { SFT_FIT_NO, false, "size" },
+    { SFT_FIT_LOADS, false, "noise" },
+    { SFT_FIT_LOADS, false, "task" },
+    { SFT_FIT_LOADS, true, "change" },
 };
 
-static sft_span word_among(sft_span variant, const char *words) {
+static sft_span word_among(const sfti_records *records, sft_span variant, const char *group) {
     sft_span word;
     while (sfti_next_piece(&variant, '+', &word))
-        if (has_word(words, word)) return word;
+        if (sfti_is(sfti_record_group(records, SFTI_VARIANT, word), group)) return word;
     return (sft_span){ "", 0 };
 }
 
@@ -224,8 +226,8 @@ static void judge_variants(fit_case *fit) {
     sft_span model = value_of(fit->model, SFT_FACT_VARIANT);
     for (size_t i = 0; i < SFTI_COUNT(fit_variants); i++) {
         char a[TEXT_SIZE], b[TEXT_SIZE];
-        sft_span x = word_among(part, fit_variants[i].words);
-        sft_span y = word_among(model, fit_variants[i].words);
+        sft_span x = word_among(fit->model->records, part, fit_variants[i].group);
+        sft_span y = word_among(fit->model->records, model, fit_variants[i].group);
         if (x.len > 0 && y.len == 0 && fit_variants[i].alone) {
             lower_to(fit, fit_variants[i].fit);
             tell(fit, "for %s", brief(x, a));
@@ -248,17 +250,23 @@ static void judge_prediction(fit_case *fit) {
     tell(fit, "prediction %s differs from %s", part, model);
 }
 
+static bool has_branches(const sfti_records *records, sft_span architecture) {
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, architecture);
+    return of && sfti_record_row_of(records, of, SFTI_BRANCH, NULL);
+}
+
 static void judge_base(fit_case *fit) {
     char part[TEXT_SIZE], model[TEXT_SIZE];
     bool known = both_known(fit, SFT_FACT_BASE_MODEL, part, model);
-    if (!sfti_has_branches(value_of(fit->model, SFT_FACT_ARCHITECTURE))) return;
+    const sfti_records *records = fit->model->records;
+    if (!has_branches(records, value_of(fit->model, SFT_FACT_ARCHITECTURE))) return;
     if (!known) {
         lower_to(fit, SFT_FIT_LIKELY);
         tell_unknown(fit, "base model", *part != 0, *model != 0);
         return;
     }
-    if (strcmp(sfti_base_branch(value_of(fit->part, SFT_FACT_BASE_MODEL)),
-               sfti_base_branch(value_of(fit->model, SFT_FACT_BASE_MODEL))) == 0) {
+    if (sfti_branch(records, value_of(fit->part, SFT_FACT_BASE_MODEL))
+        == sfti_branch(records, value_of(fit->model, SFT_FACT_BASE_MODEL))) {
         int a = trust_of(fit->part, SFT_FACT_BASE_MODEL);
         int b = trust_of(fit->model, SFT_FACT_BASE_MODEL);
         bool guess = (a < b ? a : b) <= HINT_MOST;
@@ -368,20 +376,24 @@ static void judge_layers(fit_case *fit) {
 /* ── VAEs and text encoders ── */
 
 /* Latents of SD 1 and 2 differ from those of SDXL, of FLUX from SD 3, and the layers do not. */
-static bool has_twins(sft_span vae, sft_span model) {
-    return sfti_is(vae, "vae-sd") || sfti_architecture_within(model, sft_span_cstr("sd-3"));
+static bool has_twins(const sfti_records *records, sft_span vae, sft_span model) {
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, vae);
+    return (of && sfti_record_row_of(records, of, SFTI_TWINS, NULL))
+        || sfti_record_with(records, model, SFTI_TWINS, SFTI_TWINS);
 }
 
 static void judge_label(fit_case *fit) {
     char text[TEXT_SIZE];
+    const sfti_records *records = fit->model->records;
     sft_span label = value_of(fit->part, SFT_FACT_BASE_MODEL);
-    const char *for_base = label.len ? sfti_map_civitai_base(label) : NULL;
+    const char *for_base = label.len ? sfti_map_civitai_base(records, label) : NULL;
     sft_span model = value_of(fit->model, SFT_FACT_ARCHITECTURE);
     if (for_base) {
-        bool akin = sfti_architecture_kin(sft_span_cstr(for_base), model) >= SFTI_KIN_DERIVED;
+        bool akin = sfti_architecture_kin(records, sft_span_cstr(for_base), model)
+                 >= SFTI_KIN_DERIVED;
         if (!akin) lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "made for %s", brief(label, text));
-    } else if (has_twins(value_of(fit->part, SFT_FACT_ARCHITECTURE), model)) {
+    } else if (has_twins(records, value_of(fit->part, SFT_FACT_ARCHITECTURE), model)) {
         lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "others have the same layers: which it was made for is not known");
     }
@@ -396,8 +408,8 @@ static void judge_component(fit_case *fit) {
     if (!are_known(fit, part, model)) return;
     sft_span architecture = value_of(fit->model, SFT_FACT_ARCHITECTURE);
     sft_span own = value_of(fit->part, SFT_FACT_ARCHITECTURE);
-    sfti_kin kin = vae ? sfti_kin_of_vae(architecture, own)
-                       : sfti_kin_of_encoder(architecture, own);
+    sfti_kin kin = sfti_kin_of_part(fit->model->records, architecture,
+                                    vae ? SFTI_VAES : SFTI_TEXT_ENCODERS, own);
     fit->fit = fits_of_kin[kin];
     lower_to(fit, SFT_FIT_LIKELY);
     bool no = kin == SFTI_KIN_NONE, unsure = kin == SFTI_KIN_UNSURE;

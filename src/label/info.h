@@ -11,6 +11,7 @@
 #define SFTI_INFO_H
 
 #include "label/derived.h"
+#include "label/records.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "safetensors_hash.h"
@@ -230,6 +231,7 @@ struct sft_info {
     sfti_arena arena;
     sft_code code; /* of the first failure that ends the work (memory, cancelled) */
     const sft_set *set;
+    const sfti_records *records; /* what is known of models */
     sft_info_options options;
     /* folder without its last slash, "." if none; stem without suffix */
     sft_span path, folder, stem;
@@ -361,6 +363,7 @@ const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
  * piece of a list up to a separator (false at the end); decimal digits to a number. */
 sft_span sfti_trim(sft_span text);
 bool sfti_same_letters(sft_span a, const char *b);
+bool sfti_same_text(sft_span a, sft_span b); /* the same */
 bool sfti_contains(sft_span text, const char *lower_case);
 bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece);
 bool sfti_parse_uint(sft_span text, uint64_t *out);
@@ -377,6 +380,10 @@ static inline bool sfti_begins(sft_span text, const char *prefix) {
     if (text.len == 0 || *text.data != *prefix) return false;
     size_t len = strlen(prefix);
     return text.len >= len && memcmp(text.data, prefix, len) == 0;
+}
+
+static inline bool sfti_begins_with(sft_span text, sft_span begin) {
+    return text.len >= begin.len && memcmp(text.data, begin.data, begin.len) == 0;
 }
 
 static inline bool sfti_ends(sft_span text, const char *suffix) {
@@ -454,38 +461,31 @@ void sfti_info_png_text(sft_info *info, sft_span png, sft_span source);
 bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most);
 
 /* Maps of vocabularies (maps.c): what producers call architectures, to ours; NULL unknown. */
-const char *sfti_map_base_version(sft_span ss_base_model_version);
-const char *sfti_map_modelspec(sft_span architecture, const char **kind, const char **variant);
-const char *sfti_map_civitai_base(sft_span base_model); /* "Pony" -> "sdxl" */
+const char *sfti_map_modelspec(const sfti_records *records, sft_span architecture,
+                               const char **kind, sft_span *variant);
+const char *sfti_map_civitai_base(const sfti_records *records, sft_span base_model);
 /* A class of diffusers or transformers: the kind that its name tells, and whether it is known;
  * a known class of many architectures has none. */
-bool sfti_map_class_name(sft_span name, const char **architecture, const char **kind);
-const char *sfti_map_network_module(sft_span ss_network_module);
-const char *sfti_map_onetrainer(sft_span model_type, const char **variant);
+bool sfti_map_class_name(const sfti_records *records, sft_span name, const char **architecture,
+                         const char **kind);
+const char *sfti_map_onetrainer(const sfti_records *records, sft_span model_type,
+                                sft_span *variant);
 /* model_type of config.json; false for one that is not known. */
-bool sfti_map_model_type(sft_span type, const char **architecture, const char **kind);
-/* A tag of a model card that names a model, and CivitAI's label of its base, if it has one. */
-const char *sfti_map_tag(sft_span tag, const char **label);
+bool sfti_map_model_type(const sfti_records *records, sft_span type, const char **architecture,
+                         const char **kind);
 /* "v_prediction" -> "v"; NULL unknown. */
-const char *sfti_map_prediction(sft_span text);
+const char *sfti_map_prediction(const sfti_records *records, sft_span text);
 /* What a base version or architecture of trainers changes in use ("kontext", "edit"), and
- * the label of it ("Flux.1 Kontext", or NULL: the text as it stands); NULL for none. */
-const char *sfti_map_derivative(sft_span text, const char **label);
+ * the label of it ("Flux.1 Kontext", or empty: the text as it stands); false for none. */
+bool sfti_map_derivative(const sfti_records *records, sft_span text, sft_span *variant,
+                         sft_span *label);
 /* Times: seconds since 1970 to "2023-07-22T04:26:40Z"; a date or time in ISO 8601 to UTC
  * without fractions, one without a zone stays so. Empty for what is none. */
 sft_span sfti_iso_of_epoch(sft_info *info, double seconds);
 sft_span sfti_iso_date(sft_info *info, sft_span text);
 /* "512,512", "(512, 512)", "512x768", "[512, 512]", "512" to "512x512"; empty if none. */
 sft_span sfti_resolution(sft_info *info, sft_span text);
-/* Parents (families.c). Whether one architecture is the other, or its parent ("flux.1" of
- * "flux.1-dev"); the nearest that both are or belong to, NULL if there is none, or one is. */
-bool sfti_architecture_within(sft_span child, sft_span parent); /* or the same */
-const char *sfti_architecture_parent(sft_span name); /* NULL: none */
-/* Whether a model of it can have tensors of this family, as far as is known. */
-bool sfti_architecture_may_have(sft_span name, sft_span family);
-bool sfti_related_architectures(sft_span a, sft_span b);
 /* Whether the tensors are of blocks or layers that no model of this architecture has (blocks.c). */
 bool sfti_tensors_exclude(const sft_info *info, sft_span architecture);
-const char *sfti_common_architecture(const char *a, const char *b);
 
 #endif

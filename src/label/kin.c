@@ -1,125 +1,161 @@
-/* Tables: which architectures take each other's adapters, VAEs and text encoders. */
-#include "label/fits.h"
+/* Which architecture descends from which, and which take each other's adapters, VAEs and text
+ * encoders. */
+#include "label/info.h"
+
+#include "base/json_lex.h"
+#include "label/records/read.h"
 
 #include <string.h>
 
-/* ── Architectures ── */
+#define FAMILY_DEPTH 8 /* steps up at most, so that no text can make a ring of it */
 
-/* Children (families.c) that are more than a name for their parent; others are members of it.
- * DERIVED: the same layers, UNSURE: other layers. */
-static const struct kin_row { const char *child; sfti_kin kin; } kin_rows[] = {
-    { "chroma", SFTI_KIN_DERIVED }, { "chroma-radiance", SFTI_KIN_DERIVED },
-    { "playground-2.5", SFTI_KIN_DERIVED }, { "kolors", SFTI_KIN_DERIVED },
-    { "skyreels-v2", SFTI_KIN_DERIVED }, { "chronoedit", SFTI_KIN_DERIVED },
-    { "anyflow", SFTI_KIN_DERIVED }, { "helios", SFTI_KIN_DERIVED },
-    { "wan-animate-2", SFTI_KIN_DERIVED }, { "framepack", SFTI_KIN_DERIVED },
-    { "consisid", SFTI_KIN_DERIVED }, { "newbie", SFTI_KIN_DERIVED },
-    { "anima", SFTI_KIN_DERIVED }, { "qwen-image-2.1", SFTI_KIN_DERIVED },
-    { "pixart-sigma", SFTI_KIN_DERIVED },
-    { "sd-3-medium", SFTI_KIN_UNSURE }, { "sd-3.5-medium", SFTI_KIN_UNSURE },
-    { "sd-3.5-large", SFTI_KIN_UNSURE }, { "flux.2-dev", SFTI_KIN_UNSURE },
-    { "flux.2-klein-4b", SFTI_KIN_UNSURE }, { "flux.2-klein-9b", SFTI_KIN_UNSURE },
-    { "stable-cascade-a", SFTI_KIN_UNSURE }, { "stable-cascade-b", SFTI_KIN_UNSURE },
-    { "stable-cascade-c", SFTI_KIN_UNSURE }, { "ssd-1b", SFTI_KIN_UNSURE },
-    { "segmind-vega", SFTI_KIN_UNSURE }, { "koala", SFTI_KIN_UNSURE },
-    { "ltx-2", SFTI_KIN_UNSURE }, { "cosmos-1", SFTI_KIN_UNSURE },
-    { "cosmos-3", SFTI_KIN_UNSURE }, { "bria-fibo", SFTI_KIN_UNSURE },
-    { "bria-fibo-2", SFTI_KIN_UNSURE }, { "stable-audio-3", SFTI_KIN_UNSURE },
-    { "clip-l", SFTI_KIN_UNSURE }, { "clip-g", SFTI_KIN_UNSURE }, { "clip-h", SFTI_KIN_UNSURE },
-    { "t5-xxl", SFTI_KIN_UNSURE }, { "t5-seq2seq", SFTI_KIN_UNSURE },
-    { "umt5", SFTI_KIN_UNSURE },
-};
+/* ── Parents ── */
 
-static sfti_kin kin_of_child(sft_span child) {
-    for (size_t i = 0; i < SFTI_COUNT(kin_rows); i++)
-        if (sfti_is(child, kin_rows[i].child)) return kin_rows[i].kin;
-    return SFTI_KIN_MEMBER;
+/* A name in full; "vit_*": what begins so and goes on; "resnet#*": and goes on with a digit. */
+static bool is_member(sft_span name, sft_span pattern) {
+    bool open = pattern.len > 1 && pattern.data[pattern.len - 1] == '*';
+    if (!open) return sfti_same_id(name, pattern);
+    pattern.len--;
+    bool digit = pattern.data[pattern.len - 1] == '#';
+    if (digit) pattern.len--;
+    return name.len > pattern.len && memcmp(name.data, pattern.data, pattern.len) == 0
+        && (!digit || sfti_lex_digit(name.data[pattern.len]));
+}
+
+/* What a name belongs to; NULL: nothing. *kin: how. */
+static const sfti_record *parent_of(const sfti_records *records, sft_span name, sfti_kin *kin) {
+    static const sfti_record_type types[] = { SFTI_MODEL, SFTI_QUANTISATION };
+    *kin = SFTI_KIN_MEMBER;
+    for (size_t i = 0; i < SFTI_COUNT(types); i++) {
+        const sfti_record *record = sfti_record_find(records, types[i], name);
+        if (!record) continue;
+        *kin = record->kin;
+        return record->parent;
+    }
+    static const sfti_word words[] = { SFTI_MEMBERS, SFTI_BRANCH };
+    for (size_t i = 0; i < SFTI_COUNT(words); i++)
+        for (const sfti_record_row *row = sfti_rows(records, words[i], 0); row;
+             row = sfti_rows_next(records, row)) {
+            sft_span rest = sfti_row_text(row), pattern;
+            while (sfti_next_said(&rest, &pattern)) {
+                if (is_member(name, pattern)) return sfti_row_record(records, row);
+                if (words[i] == SFTI_BRANCH) break; /* what follows is its label */
+            }
+        }
+    return NULL;
+}
+
+bool sfti_architecture_within(const sfti_records *records, sft_span a, sft_span b) {
+    sfti_kin kin;
+    for (int i = 0; i < FAMILY_DEPTH; i++) {
+        if (sfti_same_id(a, b)) return true;
+        const sfti_record *parent = parent_of(records, a, &kin);
+        if (!parent) return false;
+        a = sft_span_cstr(parent->id);
+    }
+    return false;
+}
+
+bool sfti_related_architectures(const sfti_records *records, sft_span a, sft_span b) {
+    return sfti_architecture_within(records, a, b) || sfti_architecture_within(records, b, a);
+}
+
+const char *sfti_common_architecture(const sfti_records *records, const char *a, const char *b) {
+    sfti_kin kin;
+    if (!b) return NULL;
+    for (int i = 0; a && i < FAMILY_DEPTH; i++) {
+        if (sfti_architecture_within(records, sft_span_cstr(b), sft_span_cstr(a))) return a;
+        const sfti_record *parent = parent_of(records, sft_span_cstr(a), &kin);
+        a = parent ? parent->id : NULL;
+    }
+    return NULL;
+}
+
+const sfti_record *sfti_record_with(const sfti_records *records, sft_span architecture, sfti_word a,
+                                    sfti_word b) {
+    sfti_kin kin;
+    const sfti_record *record = sfti_record_find(records, SFTI_MODEL, architecture);
+    if (!record) record = parent_of(records, architecture, &kin);
+    for (int i = 0; record && i < FAMILY_DEPTH; i++, record = record->parent)
+        if (sfti_record_row_of(records, record, a, NULL)
+            || sfti_record_row_of(records, record, b, NULL))
+            return record;
+    return NULL;
+}
+
+/* ── Layers ── */
+
+/* Of families of one group a model has any. */
+sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, sft_span id) {
+    const sfti_record *record = sfti_record_find(records, type, id);
+    const sfti_record_row *row = record ? sfti_record_row_of(records, record, SFTI_GROUP, NULL)
+                                        : NULL;
+    return row ? sfti_row_word(row) : (sft_span){ "", 0 };
+}
+
+bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family) {
+    const sfti_record *record = sfti_record_with(records, name, SFTI_OF_FAMILY, SFTI_OF_FAMILY);
+    sft_span found = sfti_record_group(records, SFTI_FAMILY, family);
+    if (!record || found.len == 0) return true;
+    const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_OF_FAMILY, NULL);
+    return sft_span_equal(sfti_record_group(records, SFTI_FAMILY, sfti_row_word(row)), found);
+}
+
+/* ── Adapters ── */
+
+static sfti_kin kin_of_child(const sfti_records *records, sft_span child) {
+    sfti_kin kin;
+    (void)parent_of(records, child, &kin);
+    return kin;
+}
+
+static bool has_common_parent(const sfti_records *records, sft_span a, sft_span b) {
+    sfti_kin kin;
+    const sfti_record *parent = parent_of(records, a, &kin);
+    for (int i = 0; parent && i < FAMILY_DEPTH; i++, parent = parent->parent)
+        if (sfti_architecture_within(records, b, sft_span_cstr(parent->id))) return true;
+    return false;
 }
 
 /* Two children of one parent are never the same. */
-static sfti_kin kin_of_siblings(sft_span a, sft_span b) {
-    sfti_kin x = kin_of_child(a), y = kin_of_child(b);
-    return x == SFTI_KIN_UNSURE || y == SFTI_KIN_UNSURE ? SFTI_KIN_NONE : SFTI_KIN_DERIVED;
-}
-
-static bool has_common_parent(sft_span a, sft_span b) {
-    const char *parent = sfti_architecture_parent(a);
-    while (parent && !sfti_architecture_within(b, sft_span_cstr(parent)))
-        parent = sfti_architecture_parent(sft_span_cstr(parent));
-    return parent != NULL;
-}
-
-sfti_kin sfti_architecture_kin(sft_span a, sft_span b) {
+sfti_kin sfti_architecture_kin(const sfti_records *records, sft_span a, sft_span b) {
     if (sft_span_equal(a, b)) return SFTI_KIN_SAME;
-    if (sfti_architecture_within(a, b)) return kin_of_child(a);
-    if (sfti_architecture_within(b, a)) return kin_of_child(b);
-    return has_common_parent(a, b) ? kin_of_siblings(a, b) : SFTI_KIN_NONE;
+    if (sfti_architecture_within(records, a, b)) return kin_of_child(records, a);
+    if (sfti_architecture_within(records, b, a)) return kin_of_child(records, b);
+    if (!has_common_parent(records, a, b)) return SFTI_KIN_NONE;
+    bool unsure = kin_of_child(records, a) == SFTI_KIN_UNSURE
+               || kin_of_child(records, b) == SFTI_KIN_UNSURE;
+    return unsure ? SFTI_KIN_NONE : SFTI_KIN_DERIVED;
 }
 
 /* ── VAEs and text encoders ── */
 
-/* The VAEs and text encoders of an architecture and its children. A child with a row of its own
- * stands before; an architecture without a row is not known. */
-static const struct kin_parts { const char *architecture, *vaes, *encoders; } kin_parts[] = {
-    { "sd-1", "vae-sd", "clip-l" }, { "sd-2", "vae-sd", "clip-h" },
-    { "kolors", "vae-sd", NULL }, { "playground-2.5", "vae-sd", "clip-l clip-g" },
-    { "sdxl-refiner", "vae-sd", "clip-g" }, { "sdxl", "vae-sd", "clip-l clip-g" },
-    { "svd", "vae-svd", NULL }, { "sd-3", "vae-flux", "clip-l clip-g t5-xxl" },
-    { "chroma-radiance", "", "t5-xxl" }, { "chroma", "vae-flux", "t5-xxl" },
-    { "flux.1", "vae-flux", "clip-l t5-xxl" }, { "flux.2", "vae-flux.2", NULL },
-    { "pixart-alpha", "vae-sd", "t5-xxl" }, { "hunyuan-dit", "vae-sd", NULL },
-    { "auraflow", "vae-sd", NULL }, { "z-image", "vae-flux", NULL },
-    { "lumina-2", "vae-flux", NULL }, { "hidream-i1", "vae-flux", NULL },
-    { "omnigen-2", "vae-flux", NULL }, { "wan", "vae-wan", "umt5" },
-    { "qwen-image-2.1", "vae-qwen-image-2.1", NULL }, { "qwen-image", "vae-qwen-image", NULL },
-    { "hunyuan-video-1.5", "vae-hunyuan-video-1.5", NULL },
-    { "hunyuan-video", "vae-hunyuan-video", NULL },
-    { "hunyuan-image-2.1", "vae-hunyuan-image", NULL }, { "ltx-2", "vae-ltx-2", NULL },
-    { "ltx-video", "vae-ltx", "t5-xxl" }, { "mochi", "vae-mochi", "t5-xxl" },
-    { "cogvideox", "vae-cogvideox", "t5-xxl" }, { "cosmos-1", "vae-cosmos", NULL },
-    { "anima", "vae-qwen-image", NULL }, { "cosmos-predict2", "vae-wan", NULL },
-    { "sana", "dc-ae", NULL }, { "stable-audio", "vae-stable-audio", NULL },
-};
-
-static const struct kin_parts *parts_of(sft_span architecture) {
-    for (size_t i = 0; i < SFTI_COUNT(kin_parts); i++)
-        if (sfti_architecture_within(architecture, sft_span_cstr(kin_parts[i].architecture)))
-            return &kin_parts[i];
-    return NULL;
-}
-
-/* The best kin among words; wanted NULL: not known. */
-static sfti_kin best_kin(const char *wanted, sft_span part) {
-    sft_span rest = sft_span_cstr(wanted ? wanted : ""), word;
-    sfti_kin best = wanted ? SFTI_KIN_NONE : SFTI_KIN_UNSURE;
-    while (sfti_next_piece(&rest, ' ', &word)) {
-        sfti_kin kin = word.len ? sfti_architecture_kin(word, part) : SFTI_KIN_NONE;
+sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sfti_word parts,
+                          sft_span part) {
+    const sfti_record *record = sfti_record_with(records, architecture, SFTI_VAES,
+                                                 SFTI_TEXT_ENCODERS);
+    const sfti_record_row *row = record ? sfti_record_row_of(records, record, parts, NULL) : NULL;
+    sfti_kin best = row ? SFTI_KIN_NONE : SFTI_KIN_UNSURE;
+    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, word;
+    while (sfti_next_said(&rest, &word)) {
+        sfti_kin kin = sfti_architecture_kin(records, word, part);
         if (kin > best) best = kin;
     }
-    return best;
+    /* VAEs: trained anew, all of them */
+    return parts == SFTI_VAES && best == SFTI_KIN_MEMBER ? SFTI_KIN_DERIVED : best;
 }
 
-sfti_kin sfti_kin_of_vae(sft_span architecture, sft_span vae) {
-    const struct kin_parts *parts = parts_of(architecture);
-    sfti_kin kin = best_kin(parts ? parts->vaes : NULL, vae);
-    return kin == SFTI_KIN_MEMBER ? SFTI_KIN_DERIVED : kin; /* trained anew, all of them */
-}
+/* ── Branches ── */
 
-sfti_kin sfti_kin_of_encoder(sft_span architecture, sft_span encoder) {
-    const struct kin_parts *parts = parts_of(architecture);
-    return best_kin(parts ? parts->encoders : NULL, encoder);
-}
-
-/* ── Branches of SDXL ── */
-
-static const char *const kin_branches[] = { "pony", "illustrious", "noobai", "animagine" };
-
-const char *sfti_base_branch(sft_span label) {
-    for (size_t i = 0; i < SFTI_COUNT(kin_branches); i++)
-        if (sfti_contains(label, kin_branches[i])) return kin_branches[i];
-    return "";
-}
-
-bool sfti_has_branches(sft_span architecture) {
-    return sfti_is(architecture, "sdxl");
+const sfti_record_row *sfti_branch(const sfti_records *records, sft_span label) {
+    char word[64];
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_BRANCH, 0); row;
+         row = sfti_rows_next(records, row)) {
+        sft_span rest = sfti_row_text(row), branch;
+        if (!sfti_next_said(&rest, &branch) || branch.len >= sizeof word) continue;
+        memcpy(word, branch.data, branch.len);
+        word[branch.len] = 0;
+        if (sfti_contains(label, word)) return row;
+    }
+    return NULL;
 }

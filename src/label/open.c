@@ -70,6 +70,7 @@ static sft_code new_info(const sft_set *set, const sft_info_options *options, sf
     info->arena.alloc = alloc;
     info->options = own;
     info->set = set;
+    info->records = sfti_records_built_in();
     info->rating = -1;
     info->nsfw_level = -1;
     info->negative = -1;

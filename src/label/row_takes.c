@@ -76,28 +76,30 @@ void sfti_take_prose(sfti_cursor *at, const sfti_row *row) {
 
 void sfti_take_prediction(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
-        sfti_put_here(at, SFT_FACT_PREDICTION_TYPE, sfti_map_prediction(at->text), row->trust);
+        sfti_put_here(at, SFT_FACT_PREDICTION_TYPE,
+                      sfti_map_prediction(at->info->records, at->text), row->trust);
 }
 
 void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
-    const char *kind, *variant;
-    sft_span id = sfti_trim(at->text);
+    const char *kind;
+    sft_span id = sfti_trim(at->text), variant;
     if (!sfti_at_text(at)) return;
-    const char *architecture = sfti_map_modelspec(id, &kind, &variant);
+    const char *architecture = sfti_map_modelspec(at->info->records, id, &kind, &variant);
     id.len -= sfti_find_byte(id, '/').len;
     sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
     bool vae = kind && strcmp(kind, "vae") == 0; /* then id is what it was made for */
     if (architecture || vae)
         sfti_info_declared_base(at->info, architecture, id, sfti_cursor_source(at), row->trust);
     else sfti_info_add_written(at->info, id, sfti_cursor_source(at), row->trust);
-    sfti_put_here(at, SFT_FACT_VARIANT, variant, row->trust);
+    if (variant.len > 0)
+        sfti_info_add_text(at->info, SFT_FACT_VARIANT, variant, sfti_cursor_source(at), row->trust);
 }
 
 void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
     const char *architecture, *kind;
     if (!sfti_at_text(at)) return;
     sfti_info_declared_class(at->info, at->text, sfti_cursor_source(at), row->trust);
-    (void)sfti_map_class_name(at->text, &architecture, &kind);
+    (void)sfti_map_class_name(at->info->records, at->text, &architecture, &kind);
     if (row->field == 1) sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
 }
 

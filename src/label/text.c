@@ -36,6 +36,10 @@ bool sfti_same_letters(sft_span a, const char *b) {
     return a.len == strlen(b) && letters_at(a.data, b, a.len);
 }
 
+bool sfti_same_text(sft_span a, sft_span b) {
+    return a.len == b.len && letters_at(a.data, b.data, a.len);
+}
+
 bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits) {
     for (size_t i = 0; i < count; i++)
         if (fits(text, list[i])) return true;

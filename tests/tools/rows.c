@@ -11,7 +11,7 @@
 #define MOST_PREFIXES 64
 
 static const char *const table_names[SFTI_TABLES] = {
-    "special", "denoiser", "vae", "image", "encoder", "other", "language",
+    "special", "denoiser", "vae", "image", "encoder", "other", "language", "target", "family",
 };
 
 /* A model; NULL stands for any. */
@@ -27,38 +27,52 @@ static void stop(const char *path, const char *why) {
     exit(2);
 }
 
-static void tell(const model *m, const char *table, const char *claim, int trust,
-                 const char *clauses) {
-    printf("%s\t%s\t%s\t%d\t%s\n", m ? m->path : "", table, claim, trust, clauses);
+/* Its clauses in one line. */
+static void tell(const model *m, sfti_table_id id, const sfti_record_row *row) {
+    const char *claim = sfti_row_record(sfti_records_built_in(), row)->id;
+    sft_span text = sfti_row_text(row), line;
+    bool first = true;
+    if (!claim) return;
+    printf("%s\t%s\t%s\t%d\t", m ? m->path : "", table_names[id], claim, row->trust);
+    while (sfti_next_piece(&text, '\n', &line)) {
+        line = sfti_trim(line);
+        if (line.len == 0) continue;
+        if (!first) printf(*line.data == '|' ? " " : " ; ");
+        printf("%.*s", (int)line.len, line.data);
+        first = false;
+    }
+    printf("\n");
 }
 
 static void try_table(const model *m, sfti_table_id id) {
-    const sfti_table *table = &sfti_tables[id];
+    const sfti_records *records = sfti_records_built_in();
+    const sfti_record_row *prefixes = sfti_rows(records, SFTI_PREFIXES, id);
+    sft_span rest = sfti_row_text(prefixes), prefix;
     sfti_view views[MOST_PREFIXES];
     size_t count = 0;
-    for (size_t i = 0; m && i < table->prefix_count && count < MOST_PREFIXES; i++) {
-        views[count] = sfti_view_after(m->view, "", table->prefixes[i]);
+    while (m && count < MOST_PREFIXES && sfti_next_said(&rest, &prefix)) {
+        views[count] = sfti_view_behind(m->view, sft_span_cstr(""), prefix);
         if (sfti_view_any(&views[count], "")) count++;
     }
-    for (const sfti_signature *row = table->rows; row->kind; row++) {
+    for (size_t n = 0; n < sfti_table_count(records, id); n++) {
+        const sfti_record_row *row = sfti_table_row(records, id, n);
         bool holds = !m;
         for (size_t i = 0; i < count && !holds; i++)
-            holds = sfti_clauses_hold(&views[i], row->clauses, NULL, NULL);
-        if (holds && row->architecture)
-            tell(m, table_names[id], row->architecture, row->trust, row->clauses);
+            holds = sfti_clauses_hold(&views[i], sfti_row_text(row), NULL, NULL);
+        if (holds) tell(m, id, row);
     }
 }
 
-static void try_targets(const model *m) {
-    for (const sfti_target *row = sfti_target_rows; row->architecture; row++)
-        if (!m || sfti_forms_hold(m->forms, row->clauses))
-            tell(m, "target", row->architecture, row->trust, row->clauses);
-}
-
-static void try_families(const model *m) {
-    for (const sfti_structure *row = sfti_structure_rows; row->family; row++)
-        if (!m || sfti_structure_holds(row, m->forms, m->adapter))
-            tell(m, "family", row->family, row->trust, row->clauses);
+/* Rows about layers. */
+static void try_forms(const model *m, sfti_table_id id) {
+    const sfti_records *records = sfti_records_built_in();
+    for (size_t n = 0; n < sfti_table_count(records, id); n++) {
+        const sfti_record_row *row = sfti_table_row(records, id, n);
+        bool target = id == SFTI_ADAPTERS;
+        if (!m || (target ? sfti_forms_hold(m->forms, sfti_row_text(row))
+                          : sfti_structure_holds(row, m->forms, m->adapter)))
+            tell(m, id, row);
+    }
 }
 
 /* What the tables before it leave to each: an adapter is none of what they tell of. */
@@ -70,24 +84,25 @@ static void try_rows(const char *path) {
     if (sft_set_open(path, NULL, &set, &err)) stop(path, err.message);
     info.arena.alloc = sfti_allocator(NULL);
     info.set = set;
+    info.records = sfti_records_built_in();
     if (!sfti_view_open(&info, &view)) stop(path, "out of memory");
     sfti_quant quant = sfti_quantisation(&view);
     const sfti_adapter_scan *scan = sfti_adapter_scan_of(&view, &quant, false);
     model m = { path, &view, scan ? scan->forms : sfti_forms_of(&view), scan != NULL };
     if (!m.forms) stop(path, "out of memory");
     try_table(&m, SFTI_SPECIAL);
-    for (int id = SFTI_SPECIAL + 1; !scan && id < SFTI_TABLES; id++)
+    for (int id = SFTI_SPECIAL + 1; !scan && id < SFTI_TENSOR_TABLES; id++)
         try_table(&m, (sfti_table_id)id);
-    if (scan) try_targets(&m);
-    try_families(&m);
+    if (scan) try_forms(&m, SFTI_ADAPTERS);
+    try_forms(&m, SFTI_STRUCTURES);
     sfti_arena_free(&info.arena);
     sft_set_close(set);
 }
 
 static void list_rows(void) {
-    for (int id = 0; id < SFTI_TABLES; id++) try_table(NULL, (sfti_table_id)id);
-    try_targets(NULL);
-    try_families(NULL);
+    for (int id = 0; id < SFTI_TENSOR_TABLES; id++) try_table(NULL, (sfti_table_id)id);
+    try_forms(NULL, SFTI_ADAPTERS);
+    try_forms(NULL, SFTI_STRUCTURES);
 }
 
 int main(int argc, char **argv) {

@@ -152,6 +152,7 @@ static inline void case_begin(sft_info *info, const sft_set *set, const char *pa
     memset(info, 0, sizeof *info);
     info->options = defaults;
     info->arena.alloc = (sft_allocator){ sfti_os_resize, NULL };
+    info->records = sfti_records_built_in();
     info->set = set;
     info->path = sft_span_cstr(path);
     info->folder = (sft_span){ path, (size_t)(slash - path) };

@@ -87,6 +87,7 @@ static inline composed *compose_with(const char *tensors, const sft_pair *metada
     free(c);
     sft_info *info = &made->info;
     info->arena.alloc = sfti_allocator(NULL);
+    info->records = sfti_records_built_in();
     info->set = made->set;
     info->options = (sft_info_options)SFT_INFO_OPTIONS_INIT;
     info->adapter.scale = -1;

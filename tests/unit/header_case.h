@@ -42,6 +42,7 @@ static inline void open_pairs(model *m, const sft_pair *pairs, size_t count) {
     sft_plan_free(plan);
     assert_int_equal(sft_set_from_file(file, NULL, &m->set, NULL), SFT_OK);
     m->info.arena.alloc = sfti_allocator(NULL);
+    m->info.records = sfti_records_built_in();
     m->info.set = m->set;
     m->info.negative = -1;
     m->info.rating = -1;

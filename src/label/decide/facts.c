@@ -16,21 +16,22 @@
 
 /* Architectures that are trusted alike: ours go before what is told as written, and children
  * before their parents. */
-static bool says_more(const sfti_fact *a, const sfti_fact *b) {
+static bool says_more(const sfti_records *records, const sfti_fact *a, const sfti_fact *b) {
     if (a->as_written != b->as_written) return b->as_written;
     return !sft_span_equal(a->value.text, b->value.text)
-        && sfti_architecture_within(a->value.text, b->value.text);
+        && sfti_architecture_within(records, a->value.text, b->value.text);
 }
 
-/* Best first; of equals the one collected first. */
-static sfti_fact *sorted_facts(sfti_fact *list, bool architectures) {
+/* Best first; of equals the one collected first, but of architectures (records not NULL) what says
+ * more. */
+static sfti_fact *sorted_facts(const sfti_records *records, sfti_fact *list) {
     sfti_fact *sorted = NULL;
     while (list) {
         sfti_fact *one = list, **link = &sorted;
         list = list->next;
         while (*link && ((*link)->trust > one->trust
                          || ((*link)->trust == one->trust
-                             && !(architectures && says_more(one, *link)))))
+                             && !(records && says_more(records, one, *link)))))
             link = &(*link)->next;
         one->next = *link;
         *link = one;
@@ -53,7 +54,7 @@ static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, in
 
 /* What tensors show is true of the parent's children too: one that is declared stands first, with
  * the trust of who declares it. A file's name declares nothing. */
-static void prefer_child(sfti_fact **first) {
+static void prefer_child(const sfti_records *records, sfti_fact **first) {
     sfti_fact *measured = *first;
     if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
         return;
@@ -62,7 +63,7 @@ static void prefer_child(sfti_fact **first) {
         if (child->value.type != SFTI_TEXT || child->excluded || child->trust < CHILD_LEAST
             || sfti_is(child->source, "tensors")
             || sft_span_equal(child->value.text, measured->value.text)
-            || !sfti_architecture_within(child->value.text, measured->value.text))
+            || !sfti_architecture_within(records, child->value.text, measured->value.text))
             continue;
         *link = child->next;
         child->next = measured;
@@ -73,43 +74,31 @@ static void prefer_child(sfti_fact **first) {
 
 /* ── Variants ── */
 
-/* Variants that exclude one another share a row; the best candidate tells which is true. What
- * stands in no row is a row of its own. */
-static const char *const variant_rows[][10] = {
-    { "1.3b", "2b", "5b", "13b", "14b", NULL },
-    { "high-noise", "low-noise", NULL },
-    { "t2v", "i2v", "ti2v", "flf2v", "vace", "s2v", "animate", "camera", "humo", NULL },
-};
-
-static size_t variant_row(sft_span word) {
-    size_t count = SFTI_COUNT(variant_rows);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; variant_rows[i][j]; j++)
-            if (sfti_is(word, variant_rows[i][j])) return i;
-    return count;
-}
-
 typedef struct variants {
     sft_span words[VARIANTS_MOST];
     size_t count;
     const sfti_fact *weakest;
 } variants;
 
-static bool excluded(const variants *all, sft_span word) {
-    size_t row = variant_row(word), free_row = SFTI_COUNT(variant_rows);
+/* Variants of one group exclude one another, and the best candidate tells which is true; what only
+ * changes a model may be several. */
+static bool excluded(const sfti_records *records, const variants *all, sft_span word) {
+    sft_span group = sfti_record_group(records, SFTI_VARIANT, word);
+    bool alone = group.len > 0 && !sfti_is(group, "change");
     for (size_t i = 0; i < all->count; i++) {
         if (sft_span_equal(all->words[i], word)) return true;
-        if (row != free_row && variant_row(all->words[i]) == row) return true;
+        if (alone && sft_span_equal(sfti_record_group(records, SFTI_VARIANT, all->words[i]), group))
+            return true;
     }
     return all->count == VARIANTS_MOST;
 }
 
-static void add_variants(variants *all, const sfti_fact *fact) {
+static void add_variants(const sfti_records *records, variants *all, const sfti_fact *fact) {
     sft_span rest = fact->value.text, word;
     if (fact->value.type != SFTI_TEXT || fact->trust < CLAIM_LEAST) return;
     while (sfti_next_piece(&rest, '+', &word)) {
         word = sfti_trim(word);
-        if (word.len == 0 || excluded(all, word)) continue;
+        if (word.len == 0 || excluded(records, all, word)) continue;
         size_t at = all->count++;
         for (; at > 0 && sfti_bytes_compare(all->words[at - 1], word) > 0; at--)
             all->words[at] = all->words[at - 1];
@@ -137,7 +126,8 @@ static sft_span joined(sft_info *info, const sft_span *words, size_t count, cons
 static void join_variants(sft_info *info) {
     sfti_fact **first = &info->facts[SFT_FACT_VARIANT];
     variants all = { .count = 0 };
-    for (const sfti_fact *fact = *first; fact; fact = fact->next) add_variants(&all, fact);
+    for (const sfti_fact *fact = *first; fact; fact = fact->next)
+        add_variants(info->records, &all, fact);
     if (all.count < 2) return;
     sft_span text = joined(info, all.words, all.count, "+");
     if (sft_span_equal(text, (*first)->value.text)) return;
@@ -150,36 +140,36 @@ static void join_variants(sft_info *info) {
 
 /* ── Conflicts ── */
 
-typedef bool (*agree_fn)(sft_span a, sft_span b);
+typedef bool (*agree_fn)(const sfti_records *records, sft_span a, sft_span b);
 
-static bool same_text(sft_span a, sft_span b) {
+static bool equal_values(const sfti_records *records, sft_span a, sft_span b) {
+    (void)records;
     return sft_span_equal(a, b);
 }
 
-static const char *label_base(sft_span label) {
-    const char *architecture = sfti_map_civitai_base(label);
-    return architecture ? architecture : sfti_map_base_version(label);
+static const char *label_base(const sfti_records *records, sft_span label) {
+    const char *architecture = sfti_map_civitai_base(records, label);
+    return architecture ? architecture
+                        : sfti_said_model(records, SFTI_SAYS_BASE_VERSION, label);
 }
 
 /* Labels that are the architecture itself: every other label of it is its child. */
-static bool is_root_label(sft_span label) {
-    static const char *const roots[] = {
-        "SD 1.4", "SD 1.5", "SD 2.0", "SD 2.0 768", "SD 2.1", "SD 2.1 768", "SDXL 0.9",
-        "SDXL 1.0", "SDXL", "SD 3", "SD 3.5", "Flux.1 D", "Flux.1 S", "Flux.2 D", "Wan Video",
-        "Hunyuan Video", "Qwen", "LTXV", "Other",
-    };
-    return SFTI_ONE_OF(label, roots, sfti_is);
+static bool is_root_label(const sfti_records *records, sft_span label) {
+    const sfti_record_row *row;
+    return sfti_said(records, SFTI_MODEL, SFTI_SAYS_CIVITAI, label, true, &row)
+        && sfti_row_has(row, "plain", NULL);
 }
 
 /* What says nothing that is known does not contradict either. */
-static bool labels_agree(sft_span a, sft_span b) {
-    const char *x = label_base(a), *y = label_base(b);
+static bool labels_agree(const sfti_records *records, sft_span a, sft_span b) {
+    const char *x = label_base(records, a), *y = label_base(records, b);
     if (sft_span_equal(a, b) || !x || !y) return true;
-    if (!sfti_related_architectures(sft_span_cstr(x), sft_span_cstr(y))) return false;
-    return strcmp(x, y) != 0 || is_root_label(a) || is_root_label(b);
+    if (!sfti_related_architectures(records, sft_span_cstr(x), sft_span_cstr(y))) return false;
+    return strcmp(x, y) != 0 || is_root_label(records, a) || is_root_label(records, b);
 }
 
-static bool kinds_agree(sft_span a, sft_span b) {
+static bool kinds_agree(const sfti_records *records, sft_span a, sft_span b) {
+    (void)records;
     static const char *const families[][2] = {
         { "checkpoint", "diffusion_model" }, { "checkpoint", "pipeline" },
         { "adapter", "control_lora" }, { "controlnet", "control_lora" },
@@ -206,7 +196,9 @@ static void find_conflict(sft_info *info, const char *field, const sfti_fact *fa
         if (strcmp(one->field, field) == 0) return;
     for (const sfti_fact *a = facts; a; a = a->next)
         for (const sfti_fact *b = a->next; b; b = b->next) {
-            if (!is_claim(a) || !is_claim(b) || agree(a->value.text, b->value.text)) continue;
+            if (!is_claim(a) || !is_claim(b)
+                || agree(info->records, a->value.text, b->value.text))
+                continue;
             SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = field, .facts = facts);
             return;
         }
@@ -216,7 +208,7 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
     { SFT_FACT_ARCHITECTURE, sfti_related_architectures },
     { SFT_FACT_KIND, kinds_agree },
     { SFT_FACT_BASE_MODEL, labels_agree },
-    { SFT_FACT_PREDICTION_TYPE, same_text },
+    { SFT_FACT_PREDICTION_TYPE, equal_values },
 };
 
 /* ── Conflicts with the family of the tensors ── */
@@ -229,16 +221,16 @@ static const sfti_fact *measured_family(const sft_info *info) {
     return fact;
 }
 
-static bool is_of_others(const sfti_fact *fact, const sfti_fact *family) {
+static bool is_of_others(const sft_info *info, const sfti_fact *fact, const sfti_fact *family) {
     return family && fact->value.type == SFTI_TEXT && is_claim(fact)
-        && !sfti_architecture_may_have(fact->value.text, family->value.text);
+        && !sfti_architecture_may_have(info->records, fact->value.text, family->value.text);
 }
 
 /* "bert", declared of tensors that only models like Llama have. */
 static void doubt_architectures(sft_info *info) {
     const sfti_fact *family = measured_family(info);
     for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
-        if (is_of_others(fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
+        if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
 }
 
 /* What the blocks of an adapter or a denoiser exclude, or what is no relation of what its tensors
@@ -246,7 +238,7 @@ static void doubt_architectures(sft_info *info) {
 static bool is_excluded(const sft_info *info, const sfti_fact *measured, sft_span name) {
     if (info->blocks == 0 || name.len == 0) return false;
     return sfti_tensors_exclude(info, name)
-        || (measured && !sfti_related_architectures(measured->value.text, name));
+        || (measured && !sfti_related_architectures(info->records, measured->value.text, name));
 }
 
 /* What is excluded stands below a guess; a base model that says the same, with what was found to be
@@ -268,7 +260,7 @@ static void exclude_architectures(sft_info *info) {
             if (sft_span_equal(base->source, fact->source) && is_claim(base)) base->trust = least;
     }
     for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next) {
-        const char *meant = is_claim(base) ? label_base(base->value.text) : NULL;
+        const char *meant = is_claim(base) ? label_base(info->records, base->value.text) : NULL;
         if (is_excluded(info, measured, sft_span_cstr(meant ? meant : ""))) base->trust = least;
     }
 }
@@ -289,7 +281,7 @@ static void find_family_conflict(sft_info *info) {
     bool any = false;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
         if (is_claim(fact) && sfti_is(fact->source, "tensors")) return;
-        any |= is_of_others(fact, family);
+        any |= is_of_others(info, fact, family);
     }
     if (!any) return;
     seen = new_fact(info, family->value, family->source, family->trust);
@@ -361,9 +353,9 @@ static void find_id_conflict(sft_info *info, const char *field, bool version) {
         fact->next = facts;
         facts = fact;
     }
-    facts = sorted_facts(facts, false);
+    facts = sorted_facts(NULL, facts);
     cut_facts(facts);
-    find_conflict(info, field, facts, same_text);
+    find_conflict(info, field, facts, equal_values);
 }
 
 /* Best first; the best takes what it lacks from others that mean the same model. */
@@ -409,16 +401,17 @@ void sfti_info_resolve(sft_info *info) {
     doubt_architectures(info);
     exclude_architectures(info);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
-        info->facts[i] = sorted_facts(info->facts[i], i == SFT_FACT_ARCHITECTURE);
+        info->facts[i] = sorted_facts(i == SFT_FACT_ARCHITECTURE ? info->records : NULL,
+                                      info->facts[i]);
         if (i == SFT_FACT_VARIANT) join_variants(info);
         if (i == SFT_FACT_ARCHITECTURE || i == SFT_FACT_QUANTIZATION)
-            prefer_child(&info->facts[i]);
+            prefer_child(info->records, &info->facts[i]);
         cut_facts(info->facts[i]);
         tell_list(info, info->facts[i]);
     }
     mark_adapter(info);
-    info->declared_rank = sorted_facts(info->declared_rank, false);
-    info->declared_alpha = sorted_facts(info->declared_alpha, false);
+    info->declared_rank = sorted_facts(NULL, info->declared_rank);
+    info->declared_alpha = sorted_facts(NULL, info->declared_alpha);
     take_alpha(info);
     find_family_conflict(info);
     find_excluded_conflict(info);
@@ -433,7 +426,7 @@ void sfti_info_resolve(sft_info *info) {
     find_id_conflict(info, "civitai.version_id", true);
     order_civitai(info);
     for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
-        info->weight_bounds[i] = sorted_facts(info->weight_bounds[i], false);
+        info->weight_bounds[i] = sorted_facts(NULL, info->weight_bounds[i]);
     sfti_info_words(info);
     if (!info->code) sfti_info_prompts(info);
 }

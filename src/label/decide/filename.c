@@ -7,84 +7,9 @@
 
 #define NAME_TRUST 20
 
-typedef struct name_row {
-    /* In small letters as the name has it in any case, "-" for each of "-_. "; in capitals as the
-     * name has it; "~" at the end: only where nothing else is said to be high or low. */
-    const char *word;
-    sft_fact field;
-    const char *value;
-    const char *family; /* begins the architecture, or is the kind, it makes sense for; "" = any */
-} name_row;
-
-static const name_row name_rows[] = {
-    { "sd15", SFT_FACT_ARCHITECTURE, "sd-1", "" },
-    { "sd1-5", SFT_FACT_ARCHITECTURE, "sd-1", "" },
-    { "sd-1-5", SFT_FACT_ARCHITECTURE, "sd-1", "" },
-    { "sd21", SFT_FACT_ARCHITECTURE, "sd-2", "" },
-    { "sd2-1", SFT_FACT_ARCHITECTURE, "sd-2", "" },
-    { "sdxl", SFT_FACT_ARCHITECTURE, "sdxl", "" },
-    { "sd3", SFT_FACT_ARCHITECTURE, "sd-3", "" },
-    { "sd3-5", SFT_FACT_ARCHITECTURE, "sd-3", "" },
-    { "flux1", SFT_FACT_ARCHITECTURE, "flux.1", "" },
-    { "flux-1", SFT_FACT_ARCHITECTURE, "flux.1", "" },
-    { "flux2", SFT_FACT_ARCHITECTURE, "flux.2", "" },
-    { "flux-2", SFT_FACT_ARCHITECTURE, "flux.2", "" },
-    { "wan2-1", SFT_FACT_ARCHITECTURE, "wan-2.1", "" },
-    { "wan21", SFT_FACT_ARCHITECTURE, "wan-2.1", "" },
-    { "wan2-2", SFT_FACT_ARCHITECTURE, "wan-2.2", "" },
-    { "wan22", SFT_FACT_ARCHITECTURE, "wan-2.2", "" },
-    { "qwen-image", SFT_FACT_ARCHITECTURE, "qwen-image", "" },
-    { "z-image", SFT_FACT_ARCHITECTURE, "z-image", "" },
-    { "high-noise", SFT_FACT_VARIANT, "high-noise", "wan" },
-    { "highnoise", SFT_FACT_VARIANT, "high-noise", "wan" },
-    { "low-noise", SFT_FACT_VARIANT, "low-noise", "wan" },
-    { "lownoise", SFT_FACT_VARIANT, "low-noise", "wan" },
-    { "HIGH", SFT_FACT_VARIANT, "high-noise", "wan" },
-    { "LOW", SFT_FACT_VARIANT, "low-noise", "wan" },
-    { "high~", SFT_FACT_VARIANT, "high-noise", "wan" },
-    { "low~", SFT_FACT_VARIANT, "low-noise", "wan" },
-    { "i2v", SFT_FACT_VARIANT, "i2v", "wan" },
-    { "t2v", SFT_FACT_VARIANT, "t2v", "wan" },
-    { "i2v", SFT_FACT_VARIANT, "i2v", "hunyuan-video" },
-    { "t2v", SFT_FACT_VARIANT, "t2v", "hunyuan-video" },
-    { "i2v", SFT_FACT_VARIANT, "i2v", "ltx" },
-    { "t2v", SFT_FACT_VARIANT, "t2v", "ltx" },
-    { "i2v", SFT_FACT_VARIANT, "i2v", "cogvideox" },
-    { "edit", SFT_FACT_VARIANT, "edit", "qwen-image" },
-    { "edit", SFT_FACT_VARIANT, "edit", "z-image" },
-    { "edit", SFT_FACT_VARIANT, "edit", "boogu" },
-    { "edit", SFT_FACT_VARIANT, "edit", "mage-flow" },
-    { "kontext", SFT_FACT_VARIANT, "kontext", "flux.1" },
-    { "fill", SFT_FACT_VARIANT, "fill", "flux.1" },
-    { "inpaint", SFT_FACT_VARIANT, "inpaint", "sd" },
-    { "inpainting", SFT_FACT_VARIANT, "inpaint", "sd" },
-    { "inpaint", SFT_FACT_VARIANT, "inpaint", "flux.1" },
-    { "inpainting", SFT_FACT_VARIANT, "inpaint", "flux.1" },
-    { "inpaint", SFT_FACT_VARIANT, "inpaint", "qwen-image" },
-    { "turbo", SFT_FACT_VARIANT, "turbo", "" },
-    { "lightning", SFT_FACT_VARIANT, "lightning", "sd" },
-    { "lightning", SFT_FACT_VARIANT, "lightning", "qwen-image" },
-    { "lightning", SFT_FACT_VARIANT, "lightning", "wan" },
-    { "hyper", SFT_FACT_VARIANT, "hyper", "sd" },
-    { "hyper", SFT_FACT_VARIANT, "hyper", "flux.1" },
-    { "lcm", SFT_FACT_VARIANT, "lcm", "" },
-    { "2x", SFT_FACT_VARIANT, "2x", "upscaler" },
-    { "x2", SFT_FACT_VARIANT, "2x", "upscaler" },
-    { "x2plus", SFT_FACT_VARIANT, "2x", "upscaler" },
-    { "3x", SFT_FACT_VARIANT, "3x", "upscaler" },
-    { "x3", SFT_FACT_VARIANT, "3x", "upscaler" },
-    { "4x", SFT_FACT_VARIANT, "4x", "upscaler" },
-    { "x4", SFT_FACT_VARIANT, "4x", "upscaler" },
-    { "x4plus", SFT_FACT_VARIANT, "4x", "upscaler" },
-    { "8x", SFT_FACT_VARIANT, "8x", "upscaler" },
-    { "x8", SFT_FACT_VARIANT, "8x", "upscaler" },
-    { "pony", SFT_FACT_BASE_MODEL, "Pony", "sdxl" },
-    { "illustrious", SFT_FACT_BASE_MODEL, "Illustrious", "sdxl" },
-    { "noobai", SFT_FACT_BASE_MODEL, "NoobAI", "sdxl" },
-    { "vpred", SFT_FACT_PREDICTION_TYPE, "v", "sd" },
-    { "v-pred", SFT_FACT_PREDICTION_TYPE, "v", "sd" },
-    { "v-prediction", SFT_FACT_PREDICTION_TYPE, "v", "sd" },
-};
+/* Words of rows "file": in small letters as the name has it in any case, "-" for each of "-_. ";
+ * in capitals as the name has it; "~" at the end: only where nothing else is said to be high or
+ * low. */
 
 /* ── Words of a name ── */
 
@@ -142,11 +67,32 @@ static bool name_has(sft_span name, sft_span word) {
     return false;
 }
 
-static bool fits_family(const sft_info *info, const char *family) {
+/* "in=wan,upscaler": what an architecture begins with that it makes sense for, or a kind. */
+static bool fits_family(const sft_info *info, const sfti_record_row *row) {
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    if (*family == '\0' || (best && sfti_starts_with(best->value.text, family))) return true;
-    return kind && sfti_is(kind->value.text, family);
+    sft_span rest, family;
+    if (!sfti_row_has(row, "in", &rest)) return true;
+    while (sfti_next_piece(&rest, ',', &family)) {
+        if (kind && sft_span_equal(kind->value.text, family)) return true;
+        if (best && best->value.text.len >= family.len
+            && sfti_same_text((sft_span){ best->value.text.data, family.len }, family))
+            return true;
+    }
+    return false;
+}
+
+/* What a row hints at. */
+static void add_hint(sft_info *info, const sfti_record_row *row, sft_span source) {
+    static const sft_fact fields[SFTI_RECORD_TYPES] = {
+        [SFTI_MODEL] = SFT_FACT_ARCHITECTURE, [SFTI_VARIANT] = SFT_FACT_VARIANT,
+        [SFTI_PREDICTION] = SFT_FACT_PREDICTION_TYPE,
+    };
+    const sfti_record *of = sfti_row_record(info->records, row);
+    sft_span label;
+    bool base = sfti_row_has(row, "label", &label);
+    sfti_info_add_text(info, base ? SFT_FACT_BASE_MODEL : fields[of->type],
+                       base ? label : sft_span_cstr(of->id), source, NAME_TRUST);
 }
 
 void sfti_info_file_name(sft_info *info) {
@@ -155,10 +101,11 @@ void sfti_info_file_name(sft_info *info) {
     bool embedding = info->vectors > 0 && !sfti_generic_stem(info->stem);
     int trust = embedding ? 85 : sfti_telling_stem(info->stem) ? 45 : 30;
     sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, trust);
-    for (size_t i = 0; i < SFTI_COUNT(name_rows); i++) {
-        const name_row *row = &name_rows[i];
-        if (!fits_family(info, row->family) || !name_has(info->stem, sft_span_cstr(row->word)))
-            continue;
-        sfti_info_add_text(info, row->field, sft_span_cstr(row->value), source, NAME_TRUST);
+    for (const sfti_record_row *row = sfti_rows(info->records, SFTI_FILE_WORDS, 0); row;
+         row = sfti_rows_next(info->records, row)) {
+        sft_span rest = sfti_row_text(row), word;
+        bool found = false;
+        while (!found && sfti_next_said(&rest, &word)) found = name_has(info->stem, word);
+        if (found && fits_family(info, row)) add_hint(info, row, source);
     }
 }

@@ -16,14 +16,18 @@ static void take_time(sfti_cursor *at, const sfti_row *row) {
 
 static void take_base_version(sfti_cursor *at, const sfti_row *row) {
     sft_span text = sfti_trim(at->text);
-    sfti_info_declared_base(at->info, sfti_map_base_version(text), text, at->source, row->trust);
-    if (sfti_same_letters(text, "sd_v1_v") || sfti_same_letters(text, "sd_v2_v"))
-        sfti_put_here(at, SFT_FACT_PREDICTION_TYPE, "v", row->trust);
+    const sfti_record_row *said;
+    sft_span prediction;
+    const sfti_record *of = sfti_said(at->info->records, SFTI_MODEL, SFTI_SAYS_BASE_VERSION, text,
+                                      true, &said);
+    sfti_info_declared_base(at->info, of ? of->id : NULL, text, at->source, row->trust);
+    if (of && sfti_row_has(said, "prediction", &prediction))
+        sfti_info_add_text(at->info, SFT_FACT_PREDICTION_TYPE, prediction, at->source, row->trust);
 }
 
 static void take_v2(sfti_cursor *at, const sfti_row *row) {
-    bool yes = sfti_same_letters(sfti_trim(at->text), "true");
-    sfti_put_here(at, SFT_FACT_ARCHITECTURE, yes ? "sd-2" : NULL, row->trust);
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE,
+                  sfti_said_model(at->info->records, SFTI_SAYS_V2, at->text), row->trust);
 }
 
 static void take_module(sfti_cursor *at, const sfti_row *row) {
@@ -31,7 +35,8 @@ static void take_module(sfti_cursor *at, const sfti_row *row) {
     if (sfti_contains(module, "lllite") || sfti_contains(module, "control_net")) return;
     sfti_put_here(at, SFT_FACT_KIND, "adapter", row->trust);
     if (!sfti_info_metadata(at->info, "ss_base_model_version", &version))
-        sfti_put_here(at, SFT_FACT_ARCHITECTURE, sfti_map_network_module(module), row->trust);
+        sfti_put_here(at, SFT_FACT_ARCHITECTURE,
+                      sfti_said_model(at->info->records, SFTI_SAYS_MODULE, module), row->trust);
 }
 
 /* A number, or a list of numbers as Python spells it. */

@@ -14,12 +14,13 @@ static void software_name(sfti_cursor *at, const sfti_row *row) {
 /* ── OneTrainer ── */
 
 static void ot_type(sfti_cursor *at, const sfti_row *row) {
-    const char *variant;
+    sft_span variant;
     if (!sfti_at_text(at)) return;
-    const char *architecture = sfti_map_onetrainer(at->text, &variant);
+    const char *architecture = sfti_map_onetrainer(at->info->records, at->text, &variant);
     sfti_info_declared_base(at->info, architecture, sfti_trim(at->text), sfti_cursor_source(at),
                             row->trust);
-    sfti_put_here(at, SFT_FACT_VARIANT, variant, row->trust);
+    if (variant.len > 0)
+        sfti_info_add_text(at->info, SFT_FACT_VARIANT, variant, sfti_cursor_source(at), row->trust);
 }
 
 static void ot_base(sfti_cursor *at, const sfti_row *row) {

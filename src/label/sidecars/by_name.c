@@ -29,7 +29,8 @@ static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
                 || sfti_contains(at->text, "conditionalgeneration");
     if (config->name.len > 0) return;
     config->name = sfti_trim(at->text);
-    config->known = sfti_map_class_name(at->text, &config->architecture, &config->kind);
+    config->known = sfti_map_class_name(at->info->records, at->text, &config->architecture,
+                                        &config->kind);
     config->class_source = sfti_cursor_source(at);
 }
 
@@ -62,57 +63,57 @@ static const sfti_row hub_config_rows[] = {
 
 /* ── What a configuration says ── */
 
-/* Classes that several architectures share, told apart by a number. */
-static const struct hub_number {
-    const char *kind;
-    size_t at;
-    uint64_t value;
-    const char *architecture;
-} hub_numbers[] = {
-    { "diffusion_model", offsetof(hub_config, cross_attention), 768, "sd-1" },
-    { "diffusion_model", offsetof(hub_config, cross_attention), 1024, "sd-2" },
-    { "diffusion_model", offsetof(hub_config, cross_attention), 1280, "sdxl-refiner" },
-    { "diffusion_model", offsetof(hub_config, cross_attention), 2048, "sdxl" },
-    { "vae", offsetof(hub_config, latent_channels), 4, "vae-sd" },
-    { "vae", offsetof(hub_config, latent_channels), 16, "vae-flux" },
-};
-
-static void hub_refine(hub_config *config) {
-    const char *guided[] = { "flux.1-schnell", "flux.1-dev" };
-    bool flux = config->architecture && strcmp(config->architecture, "flux.1") == 0;
-    if (flux && config->guidance >= 0 && config->kind
-        && strcmp(config->kind, "diffusion_model") == 0)
-        config->architecture = guided[config->guidance];
-    for (size_t i = 0; i < SFTI_COUNT(hub_numbers) && !config->architecture && config->kind; i++) {
-        uint64_t value;
-        memcpy(&value, (const char *)config + hub_numbers[i].at, sizeof value);
-        if (strcmp(config->kind, hub_numbers[i].kind) == 0 && value == hub_numbers[i].value)
-            config->architecture = hub_numbers[i].architecture;
+/* Classes that several architectures share, told apart by their numbers: rows "config". */
+static void hub_refine(const sfti_records *records, hub_config *config) {
+    static const struct { const char *name; size_t at; } numbers[] = {
+        { "cross_attention_dim", offsetof(hub_config, cross_attention) },
+        { "latent_channels", offsetof(hub_config, latent_channels) },
+    };
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_CONFIG, 0); row && config->kind;
+         row = sfti_rows_next(records, row)) {
+        const sfti_record *of = sfti_row_record(records, row);
+        sft_span kind = sfti_row_word(row), told;
+        uint64_t want, value;
+        if (!sfti_is(kind, config->kind)) continue;
+        bool guided = sfti_row_has(row, "guidance_embeds", &told);
+        if (guided && config->guidance >= 0 && config->architecture && of->parent
+            && strcmp(config->architecture, of->parent->id) == 0
+            && sfti_is(told, config->guidance ? "true" : "false")) {
+            config->architecture = of->id;
+            return;
+        }
+        for (size_t i = 0; i < SFTI_COUNT(numbers) && !config->architecture; i++) {
+            memcpy(&value, (const char *)config + numbers[i].at, sizeof value);
+            if (sfti_row_has(row, numbers[i].name, &told) && sfti_parse_uint(told, &want)
+                && value == want)
+                config->architecture = of->id;
+        }
     }
 }
 
-static bool hub_decoder(const char *architecture) {
-    static const char *const decoders[] = {
-        "llama", "mistral", "mixtral", "qwen2", "qwen2-moe", "qwen3", "qwen3-moe", "gemma",
-        "gemma-2", "gemma-3", "phi", "phi-3", "deepseek-v3",
-    };
-    return architecture && SFTI_ONE_OF(sft_span_cstr(architecture), decoders, sfti_is);
+static bool hub_decoder(const sfti_records *records, const char *architecture) {
+    sft_span id = sft_span_cstr(architecture ? architecture : "");
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, id);
+    return of && sfti_record_row_of(records, of, SFTI_DECODER, NULL);
 }
 
 /* A class that stands for one architecture says more than the type; the type more than the
  * model's name in a class. */
-static void hub_by_type(hub_config *config) {
+static void hub_by_type(const sfti_records *records, hub_config *config) {
     const char *architecture, *kind;
-    if (!sfti_map_model_type(config->model_type, &architecture, &kind)) return;
+    if (!sfti_map_model_type(records, config->model_type, &architecture, &kind)) return;
     if (!config->known || !config->architecture) config->architecture = architecture;
-    if (config->kind || (hub_decoder(architecture) && !config->head && config->tied != 1)) return;
+    bool headless = !config->head && config->tied != 1;
+    if (config->kind || (headless && hub_decoder(records, architecture))) return;
     config->kind = kind;
 }
 
 /* A decoder without a head, of which nothing says that it has one, encodes. */
 static void hub_headless(const sft_info *info, hub_config *config) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    if (config->head || config->tied == 1 || !kind || !hub_decoder(config->architecture)) return;
+    if (config->head || config->tied == 1 || !kind
+        || !hub_decoder(info->records, config->architecture))
+        return;
     if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model"))
         config->kind = "text_encoder";
 }
@@ -156,8 +157,8 @@ static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_c
 static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     hub_config config;
     if (!hub_read(info, sidecar, text, &config)) return;
-    hub_by_type(&config);
-    hub_refine(&config);
+    hub_by_type(info->records, &config);
+    hub_refine(info->records, &config);
     hub_headless(info, &config);
     hub_architecture(info, &config);
     if (info->adapter.present) return;
@@ -178,15 +179,12 @@ static void read_model_index(sft_info *info, sfti_sidecar *sidecar, sft_span tex
 
 /* Nunchaku's old folder: {"model_class": "Flux", …}. */
 static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const char *const classes[][2] = {
-        { "Flux", "flux.1" }, { "FluxInpaint", "flux.1" }, { "FluxSchnell", "flux.1-schnell" },
-    };
     static const sfti_row rows[] = { { "/model_class", sfti_take_slot, 0, 0, NULL } };
     sft_span name = { "", 0 };
     if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &name)) return;
     sft_span source = sfti_info_text(info, "%.*s:/model_class", (int)sidecar->source.len,
                                      sidecar->source.data);
-    const char *architecture = SFTI_MAPPED(name, classes, sfti_same_letters);
+    const char *architecture = sfti_said_model(info->records, SFTI_SAYS_NUNCHAKU, name);
     if (!architecture) return;
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, HUB_TRUST);
     sfti_info_add_cstr(info, SFT_FACT_KIND, "diffusion_model", source, HUB_TRUST);
@@ -198,7 +196,7 @@ static void hub_take_scheduler(sfti_cursor *at, const sfti_row *row) {
     bool *told = at->ctx;
     const char *type = NULL;
     if (!sfti_at_text(at)) return;
-    if (row->word) type = sfti_map_prediction(at->text);
+    if (row->word) type = sfti_map_prediction(at->info->records, at->text);
     else if (!*told && sfti_starts_with(at->text, "FlowMatch")) type = "flow";
     else if (!*told && sfti_starts_with(at->text, "EDM")) type = "edm";
     if (!type) return;

@@ -51,14 +51,11 @@ static void take_bound(sfti_cursor *at, const sfti_row *row) {
 /* ── A1111 and Forge ── */
 
 static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
-    static const char *const versions[][2] = {
-        { "SD1", "sd-1" }, { "SD2", "sd-2" }, { "SDXL", "sdxl" }, { "SD3", "sd-3" },
-    };
     sft_span text = sfti_trim(at->text);
     if (!sfti_at_text(at)) return;
     (void)sfti_skip(&text, "SdVersion.");
-    sfti_put_here(at, SFT_FACT_ARCHITECTURE, SFTI_MAPPED(text, versions, sfti_same_letters),
-                  row->trust);
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE,
+                  sfti_said_model(at->info->records, SFTI_SAYS_A1111, text), row->trust);
 }
 
 void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {

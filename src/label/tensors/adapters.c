@@ -49,11 +49,11 @@ static void tell_components(const sfti_adapter_scan *scan, const char *architect
     static const char *const parts[SFTI_ADAPTER_PARTS] = { NULL, "text_encoder", "text_encoder",
                                                    "text_encoder_2", "text_encoder_3" };
     sft_info *info = scan->view->info;
-    const char *main_part = architecture ? sfti_denoiser_part(architecture) : NULL;
+    static const char unets[] = "^down_blocks_ | ^up_blocks_ | ^mid_block_ | ^input_blocks_ | "
+                                "^output_blocks_ | ^#$";
+    const char *main_part = architecture ? sfti_denoiser_part(info, architecture) : NULL;
     if (!architecture)
-        main_part = sfti_forms_hold(scan->forms, "^down_blocks_ | ^up_blocks_ | ^mid_block_ | "
-                                                 "^input_blocks_ | ^output_blocks_ | ^#$")
-                        ? "unet" : "transformer";
+        main_part = sfti_forms_hold(scan->forms, sft_span_cstr(unets)) ? "unet" : "transformer";
     for (int i = 0; i < SFTI_ADAPTER_PARTS && !language; i++)
         sfti_add_component(info, &info->adapter.components, parts[i] ? parts[i] : main_part,
                            i == SFTI_PART_MAIN ? architecture : NULL, &scan->parts[i]);
@@ -105,10 +105,13 @@ static void tell_metadata_tokens(const sfti_adapter_scan *scan) {
     }
 }
 
-static bool is_language(const char *architecture) {
-    for (const sfti_signature *row = sfti_language_rows; architecture && row->kind; row++)
-        if (row->architecture && strcmp(row->architecture, architecture) == 0) return true;
-    return architecture && strcmp(architecture, "t5-seq2seq") == 0;
+static bool is_language(const sfti_records *records, const char *architecture) {
+    sft_span id = sft_span_cstr(architecture ? architecture : "");
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, id);
+    const sfti_record_row *row = NULL;
+    while (of && (row = sfti_record_row_of(records, of, SFTI_TENSORS, row)))
+        if (strcmp(sfti_row_kind(records, row), "language_model") == 0) return true;
+    return false;
 }
 
 static void tell_language(const sfti_forms *forms, sft_info *info) {
@@ -119,7 +122,7 @@ static void tell_language(const sfti_forms *forms, sft_info *info) {
 
 /* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
 static bool is_flux_control(const sfti_adapter_scan *scan) {
-    return sfti_forms_hold(scan->forms, "^img_in$")
+    return sfti_forms_hold(scan->forms, sft_span_cstr("^img_in$"))
         && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
 }
 
@@ -135,7 +138,7 @@ static void tell_adapter(sfti_adapter_scan *scan) {
     const char *architecture = sfti_forms_target(scan->forms);
     (void)sfti_forms_family(scan->forms, true);
     sfti_blocks_of_forms(scan->forms);
-    bool language = is_language(architecture)
+    bool language = is_language(info->records, architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);
     sfti_adapter_sum(scan);

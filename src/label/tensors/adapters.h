@@ -106,30 +106,13 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module);
 sfti_forms *sfti_forms_of(const sfti_view *view);
 /* "kohya", …, or NULL. */
 const char *sfti_forms_format(const sfti_forms *forms);
-/* A model by the layers that adapters adapt; the table (targets.c) ends with a NULL. */
-typedef struct sfti_target {
-    const char *architecture;
-    int trust;
-    const char *clauses;
-} sfti_target;
-extern const sfti_target sfti_target_rows[];
-/* A family by its layers, and the kind that such models mostly are; the table (structures.c) ends
- * with a NULL. Of an adapter less is to be seen: some layers and nothing else. */
-typedef struct sfti_structure {
-    const char *family, *kind, *clauses;
-    unsigned of; /* SFTI_OF_MODELS, SFTI_OF_ADAPTERS or both */
-    int trust;
-} sfti_structure;
-#define SFTI_OF_MODELS 1u
-#define SFTI_OF_ADAPTERS 2u
-extern const sfti_structure sfti_structure_rows[];
 /* Architecture, variant and evidence as facts; returns the architecture or NULL. */
 const char *sfti_forms_target(const sfti_forms *forms);
-/* Whether clauses like those of the target rows hold; the first form that one alternative fits. */
-bool sfti_forms_hold(const sfti_forms *forms, const char *clauses);
+/* Whether clauses like those of rows "adapter" hold; the first form that one alternative fits. */
+bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses);
 const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
 /* Whether a row of families holds for the forms of an adapter, or of a model. */
-bool sfti_structure_holds(const sfti_structure *row, const sfti_forms *forms, bool adapter);
+bool sfti_structure_holds(const sfti_record_row *row, const sfti_forms *forms, bool adapter);
 /* The family as a fact, by the first row that holds (structures.c); the kind that such models
  * mostly are, or NULL. */
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter);

@@ -55,16 +55,20 @@ bool sfti_view_open(sft_info *info, sfti_view *view) {
     return !info->code && set_tails(view);
 }
 
-sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more) {
+sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more) {
     sfti_view after = *view;
-    size_t a = strlen(prefix), b = strlen(more);
-    if (a + b >= sizeof after.prefix) {
+    if (prefix.len + more.len >= sizeof after.prefix) {
         after.count = 0;
         return after;
     }
-    memcpy(after.prefix, prefix, a);
-    memcpy(after.prefix + a, more, b + 1);
+    memcpy(after.prefix, prefix.data, prefix.len);
+    memcpy(after.prefix + prefix.len, more.data, more.len);
+    after.prefix[prefix.len + more.len] = 0;
     return after;
+}
+
+sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more) {
+    return sfti_view_behind(view, sft_span_cstr(prefix), sft_span_cstr(more));
 }
 
 /* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
@@ -223,13 +227,48 @@ static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
 
 /* ── Clauses ── */
 
-/* The text before the mark, which has a space on both sides; *rest becomes what follows. */
-static sft_span cut_clause(sft_span *rest, char mark) {
+static bool is_gap(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static sft_span skip_gaps(sft_span text) {
+    while (text.len > 0 && is_gap(*text.data)) text.data++, text.len--;
+    return text;
+}
+
+static bool is_comment(sft_span text) {
+    return text.len > 0 && *text.data == '#' && (text.len == 1 || is_gap(text.data[1]));
+}
+
+/* The next clause: a line, and those that go on with "|"; empty at the end. */
+static sft_span cut_clause(sft_span *rest) {
+    sft_span text = skip_gaps(*rest), next;
+    while (is_comment(text)) {
+        const char *stop = memchr(text.data, '\n', text.len);
+        text = stop ? skip_gaps(sfti_from(text, (size_t)(stop - text.data)))
+                    : (sft_span){ text.data, 0 };
+    }
+    sft_span clause = { text.data, 0 };
+    do {
+        next = sfti_from(text, clause.len);
+        if (next.len > 0 && clause.len > 0) next = sfti_from(next, 1);
+        const char *stop = next.len ? memchr(next.data, '\n', next.len) : NULL;
+        clause.len = stop ? (size_t)(stop - text.data) : text.len;
+        next = skip_gaps(sfti_from(text, clause.len));
+    } while (next.len > 0 && *next.data == '|');
+    *rest = next;
+    while (clause.len > 0 && is_gap(clause.data[clause.len - 1])) clause.len--;
+    return clause;
+}
+
+/* The next alternative of a clause: up to a "|" between gaps. */
+static sft_span cut_alternative(sft_span *rest) {
     sft_span piece = *rest;
     const char *at = rest->len ? rest->data + 1 : NULL, *end = rest->data + rest->len;
-    while (at && (at = memchr(at, mark, (size_t)(end - at))) && at[-1] != ' ') at++;
-    if (at) piece.len = (size_t)(at - 1 - rest->data);
-    *rest = at ? sfti_from(*rest, piece.len + 3) : (sft_span){ NULL, 0 };
+    while (at && (at = memchr(at, '|', (size_t)(end - at))) && !is_gap(at[-1])) at++;
+    if (at) piece.len = (size_t)(at - rest->data);
+    *rest = at ? skip_gaps(sfti_from(*rest, piece.len + 1)) : (sft_span){ NULL, 0 };
+    while (piece.len > 0 && is_gap(piece.data[piece.len - 1])) piece.len--;
     return piece;
 }
 
@@ -291,7 +330,7 @@ static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span 
     const sft_tensor *seen = NULL;
     while (clause.len > 0 && best != SFTI_TRUE) {
         const sft_tensor *found = NULL;
-        sfti_truth so = fits(ctx, cut_clause(&clause, '|'), &found);
+        sfti_truth so = fits(ctx, cut_alternative(&clause), &found);
         if (so > best) best = so, seen = found;
     }
     if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
@@ -299,20 +338,19 @@ static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span 
     return best;
 }
 
-bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
+bool sfti_hold(const void *ctx, sfti_alternative *fits, sft_span clauses,
                sfti_evidence *evidence, bool *packed) {
-    sft_span rest = sft_span_cstr(clauses);
     if (evidence) evidence->count = 0;
     if (packed) *packed = false;
-    while (rest.len > 0) {
-        sfti_truth so = clause_fits(ctx, fits, cut_clause(&rest, ';'), evidence);
+    for (sft_span clause; (clause = cut_clause(&clauses)).len > 0;) {
+        sfti_truth so = clause_fits(ctx, fits, clause, evidence);
         if (so == SFTI_FALSE || (so == SFTI_HIDDEN && !packed)) return false;
         if (so == SFTI_HIDDEN) *packed = true;
     }
     return true;
 }
 
-bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
+bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *evidence,
                        bool *packed) {
     return sfti_hold(view, name_fits, clauses, evidence, packed);
 }
@@ -320,86 +358,97 @@ bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence
 /* ── Rows ── */
 
 /* What packed tensors let one see: what all rows that may hold have in common. */
-static bool match_hidden(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+static bool match_hidden(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
+    const sfti_records *records = view->info->records;
     bool packed;
     sfti_evidence evidence;
-    for (const sfti_signature *row = rows; row->kind; row++) {
-        if (!sfti_clauses_hold(view, row->clauses, &evidence, &packed)) continue;
-        if (!out->kind)
-            *out = (sfti_matched){ row->kind, row->architecture, 60, evidence };
-        else if (strcmp(out->kind, row->kind) == 0)
-            out->architecture = sfti_common_architecture(out->architecture, row->architecture);
+    for (size_t i = 0; i < sfti_table_count(records, table); i++) {
+        const sfti_record_row *row = sfti_table_row(records, table, i);
+        const char *kind = sfti_row_kind(records, row), *id = sfti_row_record(records, row)->id;
+        if (!sfti_clauses_hold(view, sfti_row_text(row), &evidence, &packed)) continue;
+        if (!out->kind) *out = (sfti_matched){ kind, id, 60, evidence };
+        else if (strcmp(out->kind, kind) == 0)
+            out->architecture = sfti_common_architecture(records, out->architecture, id);
     }
     return out->kind != NULL;
 }
 
 /* First row that holds. Failing that, the rows that hold as far as packed tensors let one
  * see: their architecture at 60 if all are related, else none. */
-static bool match_rows(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
+    const sfti_records *records = view->info->records;
     bool hidden = false, packed;
     memset(out, 0, sizeof *out);
-    for (const sfti_signature *row = rows; row->kind; row++) {
-        if (!sfti_clauses_hold(view, row->clauses, &out->evidence, &packed)) continue;
-        if (packed) {
-            hidden = true;
-            break;
-        }
-        out->kind = row->kind;
-        out->architecture = row->architecture;
+    for (size_t i = 0; i < sfti_table_count(records, table) && !hidden; i++) {
+        const sfti_record_row *row = sfti_table_row(records, table, i);
+        if (!sfti_clauses_hold(view, sfti_row_text(row), &out->evidence, &packed)) continue;
+        hidden = packed;
+        if (packed) continue;
+        out->kind = sfti_row_kind(records, row);
+        out->architecture = sfti_row_record(records, row)->id;
         out->trust = row->trust;
         return true;
     }
     out->evidence.count = 0;
-    return hidden && match_hidden(view, rows, out);
+    return hidden && match_hidden(view, table, out);
 }
 
-bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
-                      size_t count, const sfti_signature *rows, sfti_matched *out,
-                      sfti_view *at) {
-    for (size_t i = 0; i < count; i++) {
-        *at = sfti_view_after(view, before, prefixes[i]);
-        if (sfti_view_any(at, "") && match_rows(at, rows, out)) return true;
+bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,
+                      sfti_table_id table, sfti_matched *out, sfti_view *at) {
+    for (sft_span prefix; sfti_next_said(&prefixes, &prefix);) {
+        *at = sfti_view_behind(view, sft_span_cstr(before), prefix);
+        if (sfti_view_any(at, "") && match_rows(at, table, out)) return true;
     }
     return false;
 }
 
+bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id table,
+                      sfti_matched *out, sfti_view *at) {
+    const sfti_record_row *row = sfti_rows(view->info->records, SFTI_PREFIXES, table);
+    return row && sfti_match_after(view, before, sfti_row_text(row), table, out, at);
+}
+
+/* ── Variants ── */
+
 /* Sorted, each once, joined by "+". */
-static sft_span sorted_variants(sft_info *info, const char **variants, size_t count) {
+static sft_span sorted_variants(sft_info *info, sft_span *variants, size_t count) {
     sft_span joined = { "", 0 };
     for (size_t i = 1; i < count; i++)
-        for (size_t j = i; j > 0 && strcmp(variants[j - 1], variants[j]) > 0; j--) {
-            const char *swap = variants[j];
+        for (size_t j = i; j > 0 && sfti_bytes_compare(variants[j - 1], variants[j]) > 0; j--) {
+            sft_span swap = variants[j];
             variants[j] = variants[j - 1];
             variants[j - 1] = swap;
         }
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && strcmp(variants[i - 1], variants[i]) == 0) continue;
-        joined = sfti_info_text(info, "%.*s%s%s", (int)joined.len, joined.data,
-                                joined.len ? "+" : "", variants[i]);
+        if (i > 0 && sft_span_equal(variants[i - 1], variants[i])) continue;
+        joined = sfti_info_text(info, "%.*s%s%.*s", (int)joined.len, joined.data,
+                                joined.len ? "+" : "", (int)variants[i].len, variants[i].data);
     }
     return joined;
 }
 
-bool sfti_architecture_fits(const char *pattern, const char *architecture) {
-    size_t len = strlen(pattern);
-    if (pattern[len - 1] != '*') return strcmp(pattern, architecture) == 0;
-    return strncmp(pattern, architecture, len - 1) == 0;
-}
-
-void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits,
-                       const sfti_variant *rows, const char *architecture) {
-    const char *found[MATCH_VARIANTS];
+void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
+                       const char *architecture) {
+    const sfti_records *records = info->records;
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL,
+                                             sft_span_cstr(architecture ? architecture : ""));
+    sft_span found[MATCH_VARIANTS], clauses;
     size_t count = 0;
-    for (; architecture && rows->architecture && count < MATCH_VARIANTS; rows++)
-        if (sfti_architecture_fits(rows->architecture, architecture)
-            && sfti_hold(ctx, fits, rows->clauses, NULL, NULL))
-            found[count++] = rows->variant;
+    for (int i = 0; of && i < 2; i++) { /* its own, and those of the record that it is like */
+        const sfti_record_row *row = NULL;
+        while (count < MATCH_VARIANTS && (row = sfti_record_row_of(records, of, word, row))) {
+            sft_span name = sfti_row_name(row, &clauses);
+            if (sfti_hold(ctx, fits, clauses, NULL, NULL)) found[count++] = name;
+        }
+        row = sfti_record_row_of(records, of, SFTI_LIKE, NULL);
+        of = row ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(row)) : NULL;
+    }
     sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
                        sft_span_cstr("tensors"), 100);
 }
 
 void sfti_match_variants(const sfti_view *view, const char *architecture) {
-    sfti_add_variants(view->info, view, name_fits, sfti_variant_rows, architecture);
+    sfti_add_variants(view->info, view, name_fits, SFTI_VARIANT_ROW, architecture);
 }
 
 /* ── Telling ── */

@@ -300,10 +300,9 @@ void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
               .dtype = name, .bytes = sums->bytes, .parameters = sums->parameters);
 }
 
-const char *sfti_denoiser_part(const char *architecture) {
-    static const char *const unets[] = { "sd-1", "sd-2", "sdxl", "sdxl-refiner", "ssd-1b",
-                                         "segmind-vega", "koala", "kolors", "playground-2.5",
-                                         "svd", "stable-cascade-b", "stable-cascade-c" };
-    bool unet = architecture && SFTI_ONE_OF(sft_span_cstr(architecture), unets, sfti_is);
+const char *sfti_denoiser_part(const sft_info *info, const char *architecture) {
+    sft_span id = sft_span_cstr(architecture ? architecture : "");
+    const sfti_record *of = sfti_record_find(info->records, SFTI_MODEL, id);
+    bool unet = of && sfti_record_row_of(info->records, of, SFTI_DENOISER_PART, NULL);
     return unet ? "unet" : "transformer";
 }

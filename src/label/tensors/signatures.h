@@ -1,14 +1,12 @@
-/* What tensor names and shapes tell: rows that describe a model, and how they are tried.
+/* What tensor names and shapes tell: rows of records that describe a model, and how they are tried.
  *
- * A row's clauses are one text. Clauses are separated by " ; " and all must hold; a clause
- * may be alternatives separated by " | ". One alternative:
+ * What one clause asks of names and shapes:
  *   name            a tensor of that name, after the view's prefix
  *   name[3072,64]   of that shape; "*" is any size, "9|8" either; "[...,768]" looks at the
  *                   last dimension only
  *   layers.#.x      "#" is any number below 128
  *   body.*          some name begins so
  *   ^name           the prefix of the view is not put before it
- *   !clause         none of the alternatives holds
  * Where NAME.weight is missing, NAME.qweight stands for it. A shape asked of a packed tensor
  * (quantised, its shape is not the model's) is not known: the row then counts as seen only
  * in the second pass of sfti_match_after.
@@ -17,20 +15,7 @@
 #define SFTI_SIGNATURES_H
 
 #include "label/info.h"
-
-typedef struct sfti_signature {
-    const char *kind;         /* NULL ends a table */
-    const char *architecture; /* NULL: told by nothing */
-    int trust;                /* of the architecture: 100 where no other class of the zoo fits,
-                                 60 where this one is by far the commonest of several: tests/zoo */
-    const char *clauses;
-} sfti_signature;
-
-typedef struct sfti_variant {
-    const char *architecture; /* "wan*": it, and what begins so; NULL ends a table */
-    const char *variant;
-    const char *clauses;
-} sfti_variant;
+#include "label/records.h"
 
 /* A model's names in order, seen after a prefix. */
 typedef struct sfti_view {
@@ -57,6 +42,7 @@ typedef struct sfti_matched {
 bool sfti_view_open(sft_info *info, sfti_view *view);
 /* The same names after another prefix, cut to nothing that fits if too long. */
 sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more);
+sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more);
 /* prefix + name, or prefix + NAME.qweight for NAME.weight; NULL when there is none. */
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name);
 /* The tensor called begin + end, whatever the prefix. */
@@ -80,54 +66,29 @@ bool sfti_is_packed(const sft_tensor *tensor);
 typedef enum sfti_truth { SFTI_FALSE = 0, SFTI_HIDDEN, SFTI_TRUE } sfti_truth;
 typedef sfti_truth sfti_alternative(const void *ctx, sft_span text, const sft_tensor **found);
 
-/* Whether all clauses hold; *packed (if not NULL) counts shapes that could not be asked as
- * held, and says so. */
-bool sfti_hold(const void *ctx, sfti_alternative *fits, const char *clauses,
+/* Whether all clauses hold, each in a line; *packed (if not NULL) counts shapes that could not be
+ * asked as held, and says so. */
+bool sfti_hold(const void *ctx, sfti_alternative *fits, sft_span clauses,
                sfti_evidence *evidence, bool *packed);
 /* The same of the names a view shows. */
-bool sfti_clauses_hold(const sfti_view *view, const char *clauses, sfti_evidence *evidence,
+bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *evidence,
                        bool *packed);
-/* The same after each of the prefixes, which follow one more; *at is the view that saw it. */
-bool sfti_match_after(const sfti_view *view, const char *before, const char *const *prefixes,
-                      size_t count, const sfti_signature *rows, sfti_matched *out,
-                      sfti_view *at);
-/* Two words of the language of clauses: whether a size is one of "9|8", or any for "*"; whether an
- * architecture is meant by "wan*". */
+/* The rows of a table after each of the prefixes, which are words and follow one more; *at is the
+ * view that saw it. */
+bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,
+                      sfti_table_id table, sfti_matched *out, sfti_view *at);
+/* Whether a size is one of "9|8", or any for "*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
-bool sfti_architecture_fits(const char *pattern, const char *architecture);
-/* All variants of an architecture that hold as one fact, joined by "+" in order of letters; the
- * same with sfti_variant_rows for the names a view shows. */
-void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits,
-                       const sfti_variant *rows, const char *architecture);
+/* All variants of an architecture that hold as one fact, joined by "+" in order of letters, by its
+ * rows of that word; the same for the names a view shows. */
+void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
+                       const char *architecture);
 void sfti_match_variants(const sfti_view *view, const char *architecture);
 
 /* "double_blocks.0.img_attn.proj.weight [3072,3072]" to info->evidence, at most 8. */
 void sfti_add_evidence(sft_info *info, const sft_tensor *tensor);
 /* A fact with the source "tensors". */
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust);
-
-/* Rows, each table ended by a NULL. */
-extern const sfti_signature sfti_special_rows[];   /* signatures.c: tried before adapters */
-extern const sfti_signature sfti_denoiser_rows[];
-extern const sfti_variant sfti_variant_rows[];
-extern const sfti_signature sfti_vae_rows[];       /* parts.c */
-extern const sfti_signature sfti_encoder_rows[];   /* of text */
-extern const sfti_signature sfti_image_rows[];     /* of images */
-extern const sfti_signature sfti_other_rows[];     /* others.c */
-extern const sfti_signature sfti_language_rows[];  /* language.c */
-
-typedef enum sfti_table_id {
-    SFTI_SPECIAL = 0, SFTI_DENOISERS, SFTI_VAES, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS,
-    SFTI_LANGUAGE, SFTI_TABLES
-} sfti_table_id;
-
-/* Rows, and what stands before the names that they tell of. */
-typedef struct sfti_table {
-    const sfti_signature *rows;
-    const char *const *prefixes;
-    size_t prefix_count;
-} sfti_table;
-extern const sfti_table sfti_tables[SFTI_TABLES]; /* tables.c */
 
 /* Tries a table's rows after before and each of its prefixes; *at is the view that saw it. */
 bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id id,
@@ -179,7 +140,7 @@ const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant);
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
                         const char *architecture, const sfti_sums *sums);
 /* "unet" or "transformer", by the architecture. */
-const char *sfti_denoiser_part(const char *architecture);
+const char *sfti_denoiser_part(const sft_info *info, const char *architecture);
 
 /* ── Other kinds (adapters.c, embeddings.c); false if it is none ── */
 

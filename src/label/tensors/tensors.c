@@ -51,12 +51,11 @@ static void sum_components(const sfti_view *view, const sfti_quant *quant,
 /* ── What a component is ── */
 
 /* Wrappers that stand between a component's prefix and the names of its tensors. */
-static const char *const wrappers[] = { "", "transformer.", "model.", "transformer.model.",
-                                        "model.transformer." };
+static const char wrappers[] = "\"\" transformer. model. transformer.model. model.transformer.";
 
-static bool match_wrapped(const sfti_view *view, const sfti_signature *rows, sfti_matched *out) {
+static bool match_wrapped(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
     sfti_view at;
-    return sfti_match_after(view, view->prefix, wrappers, SFTI_COUNT(wrappers), rows, out, &at);
+    return sfti_match_after(view, view->prefix, sft_span_cstr(wrappers), table, out, &at);
 }
 
 /* Whether a row before the one for any encoder takes it. */
@@ -82,18 +81,18 @@ static sfti_view named_component(const sfti_view *view, const char *prefix) {
 
 static bool match_open_clip(const sfti_view *view, sfti_matched *out) {
     sfti_view at = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.", "");
-    return match_wrapped(&at, sfti_image_rows, out);
+    return match_wrapped(&at, SFTI_IMAGES, out);
 }
 
 static bool match_component(const sfti_view *view, const struct component_row *row,
                             sfti_matched *out) {
     sfti_view at = named_component(view, row->prefix), seen;
-    if (row->rows == OF_VAE) return match_wrapped(&at, sfti_vae_rows, out);
+    if (row->rows == OF_VAE) return match_wrapped(&at, SFTI_VAE_TABLE, out);
     if (row->rows == OF_IMAGE)
-        return match_wrapped(&at, sfti_image_rows, out)
+        return match_wrapped(&at, SFTI_IMAGES, out)
             || match_open_clip(&at, out);
     return row->rows == OF_TEXT
-        && (match_wrapped(&at, sfti_encoder_rows, out)
+        && (match_wrapped(&at, SFTI_ENCODERS, out)
             || sfti_match_table(&at, at.prefix, SFTI_LANGUAGE, out, &seen));
 }
 
@@ -175,7 +174,7 @@ static bool has_part(const component_sums *sums, component_rows rows) {
 static const char *unknown_part(const sfti_view *at, const sfti_matched *matched) {
     bool unet = !matched->architecture
              && (sfti_view_any(at, "input_blocks.") || sfti_view_any(at, "down_blocks."));
-    return unet ? "unet" : sfti_denoiser_part(matched->architecture);
+    return unet ? "unet" : sfti_denoiser_part(at->info, matched->architecture);
 }
 
 static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
@@ -221,7 +220,8 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
 
 static bool info_alone(const sfti_view *view, const component_sums *sums,
                        const sfti_quant *quant, const sfti_forms *forms) {
-    static const sfti_table_id tables[] = { SFTI_VAES, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS };
+    static const sfti_table_id tables[] = { SFTI_VAE_TABLE, SFTI_IMAGES, SFTI_ENCODERS,
+                                            SFTI_OTHERS };
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
@@ -234,8 +234,7 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
         if (tables[i] == SFTI_IMAGES) add_towers(&at, quant, matched.architecture);
         else if (part)
             sfti_add_component(info, &info->components, part, matched.architecture, &sums->all);
-        if (tables[i] == SFTI_ENCODERS && matched.architecture
-            && strcmp(matched.architecture, "t5-seq2seq") == 0)
+        if (tables[i] == SFTI_ENCODERS && strcmp(matched.kind, "language_model") == 0)
             sfti_language_sizes(&at, matched.architecture);
         return true;
     }

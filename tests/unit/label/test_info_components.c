@@ -34,6 +34,8 @@
 #define T5 "text_encoders.t5xxl.transformer."
 #define QWEN "text_encoders.qwen3_4b.transformer.model.layers.0."
 
+#define RECORDS sfti_records_built_in()
+
 /* ── Components, sizes, precision ── */
 
 static const sfti_component *component_at(const sfti_list *list, size_t i) {
@@ -199,8 +201,8 @@ static void families(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sft_span a = sft_span_cstr(cases[i].a), b = sft_span_cstr(cases[i].b);
-        assert_int_equal(sfti_related_architectures(a, b), cases[i].related);
-        assert_int_equal(sfti_related_architectures(b, a), cases[i].related);
+        assert_int_equal(sfti_related_architectures(RECORDS, a, b), cases[i].related);
+        assert_int_equal(sfti_related_architectures(RECORDS, b, a), cases[i].related);
     }
 }
 
@@ -296,6 +298,7 @@ static void real_files(void **state) {
                  samples[i].path);
         if (sft_set_open(path, NULL, &set, NULL) != SFT_OK) continue;
         info.arena.alloc = sfti_allocator(NULL);
+        info.records = sfti_records_built_in();
         info.set = set;
         sfti_info_tensors(&info);
         assert_int_equal(info.code, SFT_OK);

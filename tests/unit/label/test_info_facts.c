@@ -15,6 +15,7 @@ static sft_info info;
 static void begin(void) {
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
+    info.records = sfti_records_built_in();
     info.adapter.scale = -1;
 }
 

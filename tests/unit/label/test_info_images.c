@@ -19,6 +19,7 @@ static int fresh(void **state) {
     (void)state;
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
+    info.records = sfti_records_built_in();
     return 0;
 }
 

@@ -16,6 +16,7 @@ static sft_info *fresh(void) {
     static sft_info info;
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
+    info.records = sfti_records_built_in();
     return &info;
 }
 

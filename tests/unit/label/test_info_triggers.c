@@ -26,6 +26,7 @@ static void open_pairs(const sft_pair *pairs, size_t count) {
     memset(&info, 0, sizeof info);
     memset(&file_bytes, 0, sizeof file_bytes);
     info.arena.alloc = sfti_allocator(NULL);
+    info.records = sfti_records_built_in();
     assert_int_equal(sft_plan_new(NULL, 0, pairs, count, NULL, &plan, NULL), SFT_OK);
     assert_int_equal(sft_writer_begin(plan, sft_sink_memory(&file_bytes), &writer, NULL),
                      SFT_OK);

@@ -35,6 +35,7 @@ static void read_some(sfti_cursor *walk, const sfti_row *row) {
 static bool walk(const char *text, const sfti_row *rows, size_t count) {
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
+    info.records = sfti_records_built_in();
     memset(seen, 0, sizeof seen);
     return sfti_info_walk(&info, sft_span_cstr(text), sft_span_cstr("sidecar:x"), rows, count,
                           NULL);
@@ -160,6 +161,7 @@ static void depth_and_size(void **state) {
     memcpy(big + len - 5, "\":1}}", 5);
     memset(&info, 0, sizeof info);
     info.arena.alloc = sfti_allocator(NULL);
+    info.records = sfti_records_built_in();
     static const sfti_row one[] = { { "/a/*", see, 0, 0, "k" } };
     memset(seen, 0, sizeof seen);
     assert_true(sfti_info_walk(&info, (sft_span){ big, len }, sft_span_cstr("h"), one, 1, NULL));

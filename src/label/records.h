@@ -1,0 +1,179 @@
+/* What is known of models: records, which are text (data/, docs/records.md). Everybody asks here;
+ * nobody keeps a table of ids of his own. Tests: test_records.c.
+ *
+ * A record is a line that begins with its type and id, and its rows, which stand indented: each is
+ * a word and what it says. A row that goes on is indented further. Clauses (tensors, variant,
+ * adapter and others) stand one to a line, and all must hold:
+ *   a | b           one of several; a line that begins with "|" goes on with the one above
+ *   !a | b          none of them
+ * What one says depends on the row: see label/tensors/match.c (names and shapes) and targets.c
+ * (layers). */
+#ifndef SFTI_RECORDS_H
+#define SFTI_RECORDS_H
+
+#include "base/mem.h"
+
+typedef struct sfti_records sfti_records;
+
+typedef enum sfti_record_type {
+    SFTI_SEVERAL = 0, /* of no model in particular: no id */
+    SFTI_MODEL, SFTI_KIND, SFTI_FAMILY, SFTI_VARIANT, SFTI_PREDICTION, SFTI_QUANTISATION,
+    SFTI_METHOD, SFTI_BLOCKS, SFTI_RECORD_TYPES
+} sfti_record_type;
+
+/* First words of rows (records/words.c). */
+typedef enum sfti_word {
+    SFTI_PARENT = 0, SFTI_LIKE, SFTI_MEMBERS, SFTI_BRANCH, SFTI_OF_FAMILY, SFTI_GROUP, SFTI_VAES,
+    SFTI_TEXT_ENCODERS, SFTI_DENOISER_PART, SFTI_WHOLE, SFTI_DECODER, SFTI_CLASS, SFTI_PIPELINE,
+    SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
+    SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_TOPS, SFTI_HOLDS,
+    SFTI_MODELS, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
+    SFTI_ROW_WORDS
+} sfti_word;
+
+/* Whose words a row "says" has. */
+typedef enum sfti_producer {
+    SFTI_SAYS_ANY = 0, SFTI_SAYS_BASE_VERSION, SFTI_SAYS_MODULE, SFTI_SAYS_ONETRAINER,
+    SFTI_SAYS_USE, SFTI_SAYS_MODELSPEC, SFTI_SAYS_CIVITAI, SFTI_SAYS_TAG, SFTI_SAYS_A1111,
+    SFTI_SAYS_NUNCHAKU, SFTI_SAYS_TASK, SFTI_SAYS_PEOPLE, SFTI_SAYS_BASE_MODEL, SFTI_SAYS_V2,
+    SFTI_PRODUCERS
+} sfti_producer;
+
+/* Rows that are tried one after the other, in order. */
+typedef enum sfti_table_id {
+    SFTI_SPECIAL = 0, SFTI_DENOISERS, SFTI_VAE_TABLE, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS,
+    SFTI_LANGUAGE, SFTI_TENSOR_TABLES, SFTI_ADAPTERS = SFTI_TENSOR_TABLES, SFTI_STRUCTURES,
+    SFTI_TABLES
+} sfti_table_id;
+
+typedef struct sfti_record_row {
+    const char *at;  /* behind the word and what is told below, to the row's end */
+    uint32_t len;
+    uint16_t record;
+    uint16_t next;   /* private */
+    uint16_t order;  /* in its table, from 1; 0 stands before all */
+    uint16_t kind;   /* SFTI_TENSORS, SFTI_STRUCTURE: a record, or UINT16_MAX */
+    uint8_t word, sub; /* sub: the sfti_producer, sfti_table_id, or SFTI_OF_… */
+    uint8_t trust;
+    uint8_t text;    /* which of the texts it is from */
+} sfti_record_row;
+
+#define SFTI_OF_MODELS 1u
+#define SFTI_OF_ADAPTERS 2u
+
+/* How a child is related to its parent. */
+typedef enum sfti_kin {
+    SFTI_KIN_NONE,    /* different models */
+    SFTI_KIN_UNSURE,  /* one name stands for several, which differ in their layers */
+    SFTI_KIN_DERIVED, /* the same layers, trained to other ends */
+    SFTI_KIN_MEMBER,  /* one name stands for the other too */
+    SFTI_KIN_SAME
+} sfti_kin;
+
+typedef struct sfti_record {
+    const char *id; /* NULL of SFTI_SEVERAL */
+    sft_span label; /* empty: the id */
+    const struct sfti_record *parent; /* NULL: none */
+    sfti_kin kin;   /* to the parent */
+    sfti_record_type type;
+    uint16_t first, count; /* its rows */
+} sfti_record;
+
+/* ── Reading (read.c) ── */
+
+typedef struct sfti_records_text {
+    sft_span text;
+    const char *name; /* for errors */
+    size_t lines;     /* at most; 0: to be counted */
+} sfti_records_text;
+
+#define SFTI_RECORDS_BYTES ((size_t)4 << 20)
+#define SFTI_RECORDS_LINES 20000
+#define SFTI_RECORDS_CLAUSES 64
+
+/* What comes with the library: read when it is first asked for. */
+const sfti_records *sfti_records_built_in(void);
+/* Texts, which must live as long as the records, in memory of the arena. *err names the text, the
+ * line and the column of what is wrong. */
+sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
+                           const sfti_records **out, sft_error *err);
+
+/* ── Asking (ask.c) ── */
+
+size_t sfti_record_count(const sfti_records *records);
+const sfti_record *sfti_record_at(const sfti_records *records, size_t i);
+/* "_" is as good as "-"; NULL: there is none. */
+const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_type type,
+                                    sft_span id);
+/* The record of a row. */
+const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row);
+/* The id of the kind that a row tells, or NULL. */
+const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row);
+/* Rows of a word (of SFTI_SAYS and a producer, of SFTI_PREFIXES and a table; else 0): the first,
+ * the next, then NULL. */
+const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub);
+const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_record_row *row);
+/* The first row of a word that a record has, behind one of its own (NULL: of all); NULL: none. */
+const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
+                                          sfti_word word, const sfti_record_row *after);
+/* Rows of a table in order. */
+size_t sfti_table_count(const sfti_records *records, sfti_table_id table);
+const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i);
+
+/* What a row says: words, between quotes where they have blanks, then NAME=VALUE and flags. */
+typedef struct sfti_item {
+    sft_span name;  /* empty: a word */
+    sft_span value; /* of a flag empty */
+} sfti_item;
+bool sfti_next_item(sft_span *rest, sfti_item *item);
+/* The next word; false at the first that is none. */
+bool sfti_next_said(sft_span *rest, sft_span *word);
+/* The first word. */
+sft_span sfti_row_word(const sfti_record_row *row);
+bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value);
+static inline sft_span sfti_row_text(const sfti_record_row *row) {
+    return (sft_span){ row->at, row->len };
+}
+/* "variant NAME: clauses" */
+sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);
+/* Whether a list of words has one. */
+bool sfti_row_lists(const sfti_record_row *row, sft_span word);
+
+/* The model, or the record of another type, that a producer's word stands for; *row says more.
+ * whole: the text is the word, else it begins with it, the longest of several. NULL: nobody
+ * says so. A word that ends in "*" is how a text begins. */
+const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
+                             sfti_producer producer, sft_span text, bool whole,
+                             const sfti_record_row **row);
+/* The id of that model, or NULL. */
+const char *sfti_said_model(const sfti_records *records, sfti_producer producer, sft_span text);
+
+/* What is written for a record and that producer: of rows "says" with "write", the one of that
+ * variant, else one of any; of that prediction, where it says one. Empty: nothing. */
+sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_producer producer,
+                      sft_span variant, sft_span prediction);
+
+/* ── Relations (kin.c) ── */
+
+/* Parents. A name need be no record: "vit_base_patch16" is a member of vit. */
+bool sfti_architecture_within(const sfti_records *records, sft_span child, sft_span parent);
+bool sfti_related_architectures(const sfti_records *records, sft_span a, sft_span b);
+/* The nearest that both are or belong to, NULL if there is none, or one is. */
+const char *sfti_common_architecture(const sfti_records *records, const char *a, const char *b);
+/* Whether a model of it can have tensors of this family, as far as is known. */
+bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family);
+sfti_kin sfti_architecture_kin(const sfti_records *records, sft_span a, sft_span b);
+/* Whether a model of that architecture uses that VAE or text encoder. UNSURE: it is not known what
+ * the model uses; DERIVED: what has the same layers. */
+sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sfti_word parts,
+                          sft_span part);
+/* The group of a variant or a family, or empty. */
+sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, sft_span id);
+/* The nearest of an architecture and its parents that has rows of one of two words, or NULL. */
+const sfti_record *sfti_record_with(const sfti_records *records, sft_span architecture, sfti_word a,
+                                    sfti_word b);
+/* The branch of an architecture that the name of a base model or checkpoint tells ("PonyXL v6"), or
+ * NULL. */
+const sfti_record_row *sfti_branch(const sfti_records *records, sft_span label);
+
+#endif

@@ -1,0 +1,220 @@
+/* Questions to records. Tests: test_records.c. */
+#include "label/info.h"
+#include "label/records/read.h"
+
+#include <string.h>
+
+/* ── Records and rows ── */
+
+size_t sfti_record_count(const sfti_records *records) {
+    return records->record_count;
+}
+
+const sfti_record *sfti_record_at(const sfti_records *records, size_t i) {
+    return &records->records[i];
+}
+
+uint32_t sfti_record_hash(sfti_record_type type, sft_span id) {
+    uint32_t hash = (uint32_t)type * 31u + (uint32_t)id.len;
+    for (size_t i = 0; i < id.len; i++)
+        hash = (hash ^ (uint8_t)(id.data[i] == '_' ? '-' : id.data[i])) * 0x01000193u;
+    return hash ^ hash >> 15;
+}
+
+bool sfti_same_id(sft_span a, sft_span b) {
+    if (a.len != b.len) return false;
+    for (size_t i = 0; i < a.len; i++)
+        if ((a.data[i] == '_' ? '-' : a.data[i]) != (b.data[i] == '_' ? '-' : b.data[i]))
+            return false;
+    return true;
+}
+
+const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_type type,
+                                    sft_span id) {
+    uint32_t hash = sfti_record_hash(type, id), at = hash & records->slot_mask, slot;
+    for (; (slot = records->slots[at]) != 0; at = (at + 1) & records->slot_mask) {
+        if ((slot ^ hash) >> 16) continue;
+        const sfti_record *record = &records->records[(slot & 0xFFFF) - 1];
+        if (record->type == type && sfti_same_id(sft_span_cstr(record->id), id)) return record;
+    }
+    return NULL;
+}
+
+const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row) {
+    return &records->records[row->record];
+}
+
+const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row) {
+    return row->kind == UINT16_MAX ? NULL : records->records[row->kind].id;
+}
+
+static const sfti_record_row *row_of(const sfti_records *records, uint16_t number) {
+    return number ? &records->rows[number - 1] : NULL;
+}
+
+const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub) {
+    return row_of(records, records->heads[sfti_row_list(word, sub)]);
+}
+
+const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_record_row *row) {
+    return row_of(records, row->next);
+}
+
+const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
+                                          sfti_word word, const sfti_record_row *after) {
+    const sfti_record_row *row = after ? after + 1 : records->rows + record->first;
+    const sfti_record_row *end = records->rows + record->first + record->count;
+    while (row < end && row->word != word) row++;
+    return row < end ? row : NULL;
+}
+
+size_t sfti_table_count(const sfti_records *records, sfti_table_id table) {
+    return records->table_counts[table];
+}
+
+const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i) {
+    return row_of(records, records->tables[table][i]);
+}
+
+/* ── What a row says ── */
+
+static bool is_space(char c) {
+    return (uint8_t)c <= ' ';
+}
+
+/* Up to the quote that ends it, or the end of its line. */
+static const char *quoted_end(const char *at, const char *end) {
+    while (at < end && *at != '"' && *at != '\n') at++;
+    return at;
+}
+
+bool sfti_next_item(sft_span *rest, sfti_item *item) {
+    const char *at = rest->data, *end = at + rest->len;
+    bool named = true;
+    while (at < end && is_space(*at)) at++;
+    const char *begin = at;
+    *item = (sfti_item){ { "", 0 }, { "", 0 } };
+    if (at == end) return false;
+    bool quoted = *at == '"';
+    while (!quoted && at < end && !is_space(*at)) {
+        if (*at == '=' && named && at > begin) {
+            item->name = (sft_span){ begin, (size_t)(at - begin) };
+            begin = at + 1;
+            quoted = begin < end && *begin == '"';
+            named = false;
+        }
+        named = named && ((*at >= 'a' && *at <= 'z') || *at == '_');
+        at++;
+    }
+    if (quoted) at = quoted_end(++begin, end);
+    item->value = (sft_span){ begin, (size_t)(at - begin) };
+    if (quoted && at < end) at++;
+    *rest = (sft_span){ at, (size_t)(end - at) };
+    static const char flags[][6] = { "write", "plain", "fused" };
+    for (size_t i = 0; i < SFTI_COUNT(flags) && named && !quoted && item->value.len == 5; i++)
+        if (memcmp(item->value.data, flags[i], 5) == 0) {
+            item->name = item->value;
+            item->value.len = 0;
+        }
+    return true;
+}
+
+bool sfti_next_said(sft_span *rest, sft_span *word) {
+    sfti_item item;
+    if (!sfti_next_item(rest, &item) || item.name.len > 0) return false;
+    *word = item.value;
+    return true;
+}
+
+bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value) {
+    sft_span rest = sfti_row_text(row);
+    for (sfti_item item; sfti_next_item(&rest, &item);) {
+        if (!sfti_is(item.name, name)) continue;
+        if (value) *value = item.value;
+        return true;
+    }
+    if (value) *value = (sft_span){ "", 0 };
+    return false;
+}
+
+sft_span sfti_row_word(const sfti_record_row *row) {
+    sft_span rest = sfti_row_text(row), word;
+    return sfti_next_said(&rest, &word) ? word : (sft_span){ "", 0 };
+}
+
+sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses) {
+    sft_span text = sfti_row_text(row), colon = sfti_find_byte(text, ':');
+    *clauses = colon.data ? sfti_from(colon, 1) : (sft_span){ "", 0 };
+    text.len -= colon.len;
+    return text;
+}
+
+bool sfti_row_lists(const sfti_record_row *row, sft_span word) {
+    sft_span rest = sfti_row_text(row), one;
+    while (sfti_next_said(&rest, &one))
+        if (sft_span_equal(one, word)) return true;
+    return false;
+}
+
+/* ── Producers' words ── */
+
+static bool same_bytes(const char *a, const char *b, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        char x = a[i], y = b[i];
+        if (x != y && ((x ^ y) != 0x20 || (x | 0x20) < 'a' || (x | 0x20) > 'z')) return false;
+    }
+    return true;
+}
+
+/* Whether text is the word, or begins with it and goes on, if at all, with no letter or digit. */
+static bool says(sft_span word, sft_span text, bool whole) {
+    bool open = word.len > 1 && word.data[word.len - 1] == '*';
+    if (open) word.len--;
+    if (word.len > text.len || (whole && !open && word.len != text.len)
+        || !same_bytes(word.data, text.data, word.len))
+        return false;
+    char next = word.len < text.len ? text.data[word.len] : ' ';
+    return open || (next & 0x80) || !sfti_word_byte(next);
+}
+
+const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
+                             sfti_producer producer, sft_span text, bool whole,
+                             const sfti_record_row **row) {
+    const sfti_record *found = NULL;
+    size_t most = 0;
+    text = sfti_trim(text);
+    for (const sfti_record_row *at = sfti_rows(records, SFTI_SAYS, producer); at;
+         at = sfti_rows_next(records, at)) {
+        const sfti_record *record = sfti_row_record(records, at);
+        sft_span rest = sfti_row_text(at), word;
+        if (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)) continue;
+        while (sfti_next_said(&rest, &word)) {
+            if (word.len <= most || !says(word, text, whole)) continue;
+            found = record;
+            most = word.len;
+            if (row) *row = at;
+        }
+    }
+    return found;
+}
+
+const char *sfti_said_model(const sfti_records *records, sfti_producer producer, sft_span text) {
+    bool whole = producer != SFTI_SAYS_MODELSPEC && producer != SFTI_SAYS_CIVITAI;
+    const sfti_record *record = sfti_said(records, SFTI_MODEL, producer, text, whole, NULL);
+    return record ? record->id : NULL;
+}
+
+sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_producer producer,
+                      sft_span variant, sft_span prediction) {
+    const sfti_record_row *row = NULL;
+    sft_span best = { "", 0 }, text, told;
+    while ((row = sfti_record_row_of(records, of, SFTI_SAYS, row))) {
+        if (row->sub != producer || !sfti_row_has(row, "write", &text)) continue;
+        if (text.len == 0) text = sfti_row_word(row);
+        if (sfti_row_has(row, "prediction", &told) && !sft_span_equal(told, prediction)) continue;
+        bool any = !sfti_row_has(row, "variant", &told);
+        if (!any && sft_span_equal(told, variant)) return text;
+        if (any && best.len == 0) best = text;
+    }
+    return best;
+}

@@ -1,0 +1,36 @@
+/* The records that come with the library: data/, which cmake/records.cmake makes one text. They are
+ * read once a process, into memory of their own, so that nothing can fail. */
+#include "label/records.h"
+
+#include "os/os.h"
+
+#define BUILT_IN_BYTES ((size_t)1 << 20)
+
+/* Made by cmake/records.cmake. */
+extern const unsigned char sfti_built_in_text[];
+extern const size_t sfti_built_in_size, sfti_built_in_lines;
+
+static bool is_read;
+static const sfti_records *built_in;
+static _Alignas(16) char memory[BUILT_IN_BYTES];
+static size_t memory_used;
+
+static void *take_memory(void *ctx, void *block, size_t old_size, size_t size) {
+    (void)ctx, (void)old_size;
+    size_t whole = (size + 15) & ~(size_t)15;
+    if (block || size > BUILT_IN_BYTES || whole > BUILT_IN_BYTES - memory_used) return NULL;
+    memory_used += whole;
+    return memory + (memory_used - whole);
+}
+
+static void read_built_in(void) {
+    sfti_arena arena = { .alloc = { .resize = take_memory } };
+    sfti_records_text text = { { (const char *)sfti_built_in_text, sfti_built_in_size }, "data",
+                               sfti_built_in_lines };
+    (void)sfti_records_read(&arena, &text, 1, &built_in, NULL);
+}
+
+const sfti_records *sfti_records_built_in(void) {
+    sfti_os_once(&is_read, read_built_in);
+    return built_in;
+}

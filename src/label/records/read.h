@@ -1,0 +1,52 @@
+/* What read.c, which reads records, words.c and ask.c share. */
+#ifndef SFTI_RECORDS_READ_H
+#define SFTI_RECORDS_READ_H
+
+#include "label/records.h"
+
+typedef enum sfti_word_how {
+    SFTI_READ_WORDS = 0, /* words, then NAME=VALUE */
+    SFTI_READ_CLAUSES,   /* in the lines below */
+    SFTI_READ_NAMED,     /* NAME: and clauses */
+    SFTI_READ_TRUST,     /* trust, and clauses below */
+    SFTI_READ_TENSORS,   /* kind, trust, and clauses below */
+    SFTI_READ_PRODUCER,  /* a producer, then words */
+    SFTI_READ_TABLE      /* a table, then words */
+} sfti_word_how;
+
+typedef struct sfti_word_row {
+    sft_span word;
+    uint8_t how;
+    uint16_t where; /* bits of sfti_record_type */
+    bool repeats;
+    const char *about; /* for docs/records.md */
+} sfti_word_row;
+
+extern const sft_span sfti_record_types[SFTI_RECORD_TYPES];
+extern const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS];
+extern const sft_span sfti_producers[SFTI_PRODUCERS];
+extern const sft_span sfti_tensor_tables[SFTI_TENSOR_TABLES];
+
+#define SFTI_ROW_LISTS (SFTI_ROW_WORDS + SFTI_PRODUCERS + SFTI_TENSOR_TABLES)
+
+struct sfti_records {
+    sfti_record *records;
+    sfti_record_row *rows;
+    uint16_t record_count, row_count;
+    uint32_t *slots; /* by the hash of type and id: its upper half, and index + 1 of a record */
+    uint32_t slot_mask;
+    uint16_t heads[SFTI_ROW_LISTS], tails[SFTI_ROW_LISTS];
+    uint16_t *tables[SFTI_TABLES], table_counts[SFTI_TABLES];
+};
+
+/* Where the rows of a word are listed; of two words they are, for each sub, apart. */
+static inline size_t sfti_row_list(unsigned word, unsigned sub) {
+    return word == SFTI_SAYS       ? SFTI_ROW_WORDS + sub
+         : word == SFTI_PREFIXES ? SFTI_ROW_WORDS + SFTI_PRODUCERS + sub
+                                 : word;
+}
+/* Libraries write "qwen3_next", we write "qwen3-next": both are one id. */
+uint32_t sfti_record_hash(sfti_record_type type, sft_span id);
+bool sfti_same_id(sft_span a, sft_span b);
+
+#endif

@@ -1,0 +1,266 @@
+/* Records: what is read, what is refused and where, and what is answered. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "label/info.h"
+#include "label/records/read.h"
+
+static sft_span s(const char *text) { return sft_span_cstr(text); }
+
+typedef struct known {
+    sfti_arena arena;
+    const sfti_records *records;
+    sft_error err;
+    sft_code code;
+} known;
+
+static known read_bytes(const char *text, size_t len) {
+    known k = { .arena = { .alloc = sfti_allocator(NULL) }, .err = SFT_ERROR_INIT };
+    sfti_records_text one = { { text, len }, "x.txt", 0 };
+    k.code = sfti_records_read(&k.arena, &one, 1, &k.records, &k.err);
+    return k;
+}
+
+static known read_text(const char *text) {
+    return read_bytes(text, strlen(text));
+}
+
+static void refused(const char *text, const char *where) {
+    known k = read_text(text);
+    if (k.code == SFT_OK || !strstr(k.err.message, where))
+        fail_msg("expected \"%s\" of \"%s\", got \"%s\"", where, text, k.err.message);
+    assert_null(k.records);
+    sfti_arena_free(&k.arena);
+}
+
+/* ── Reading ── */
+
+static const char small[] =
+    "# a comment\n"
+    "kind vae \"VAE\"\n"
+    "kind diffusion_model\n"
+    "\n"
+    "model parent-1 \"Parent 1\"\n"
+    "    says civitai \"Parent 1\" P1* variant=one write\n"
+    "    tensors     diffusion_model 100\n"
+    "        a.weight[1,2] | b.weight\n"
+    "        | c.weight\n"
+    "\n"
+    "        # not this\n"
+    "        !d.*\n"
+    "    variant     x: e.weight\n"
+    "\tmembers child_* other\n"
+    "model child_x\r\n"
+    " parent parent-1 derived\r\n"
+    "model vae-1\n"
+    "    tensors     vae 60\n"
+    "        a.weight\n";
+
+static void rows_and_records(void **state) {
+    (void)state;
+    refused(small, "line 14, column 2: expected the indentation");
+    char *text = strdup(small);
+    *strchr(text, '\t') = ' ';
+    refused(text, "line 14");
+    char *members = strstr(text, " members");
+    memcpy(members, "#       ", 8); /* a comment, wherever it begins */
+    members[1] = ' ';
+    known k = read_text(text);
+    if (k.code) fail_msg("%s", k.err.message);
+    assert_int_equal(sfti_record_count(k.records), 5);
+    const sfti_record *parent = sfti_record_find(k.records, SFTI_MODEL, s("parent_1"));
+    const sfti_record *child = sfti_record_find(k.records, SFTI_MODEL, s("child-x"));
+    assert_non_null(parent);
+    assert_non_null(child);
+    assert_ptr_equal(child->parent, parent);
+    assert_int_equal(child->kin, SFTI_KIN_DERIVED);
+    assert_true(sfti_is(parent->label, "Parent 1"));
+    assert_null(sfti_record_find(k.records, SFTI_KIND, s("parent-1")));
+    assert_int_equal(sfti_table_count(k.records, SFTI_DENOISERS), 1);
+    assert_int_equal(sfti_table_count(k.records, SFTI_VAE_TABLE), 1);
+    const sfti_record_row *row = sfti_table_row(k.records, SFTI_VAE_TABLE, 0);
+    assert_string_equal(sfti_row_kind(k.records, row), "vae");
+    assert_int_equal(row->trust, 60);
+    row = sfti_record_row_of(k.records, parent, SFTI_VARIANT_ROW, NULL);
+    sft_span clauses, name = sfti_row_name(row, &clauses);
+    assert_true(sfti_is(name, "x"));
+    assert_true(sfti_is(sfti_trim(clauses), "e.weight"));
+    assert_null(sfti_record_row_of(k.records, parent, SFTI_VARIANT_ROW, row));
+    sfti_arena_free(&k.arena);
+    free(text);
+}
+
+static void items_of_rows(void **state) {
+    sft_span rest = s(" one \"two words\"\n  x=y z=\"a b\" write \"write\" q=\"open"), word;
+    static const char *const want[] = { "|one", "|two words", "x|y", "z|a b", "write|", "|write",
+                                        "q|open" };
+    sfti_item item;
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(want); i++) {
+        char got[64];
+        assert_true(sfti_next_item(&rest, &item));
+        snprintf(got, sizeof got, "%.*s|%.*s", (int)item.name.len, item.name.data,
+                 (int)item.value.len, item.value.data);
+        assert_string_equal(got, want[i]);
+    }
+    assert_false(sfti_next_item(&rest, &item));
+    rest = s("a \"\" b=c d");
+    assert_true(sfti_next_said(&rest, &word) && sfti_next_said(&rest, &word));
+    assert_int_equal(word.len, 0);
+    assert_false(sfti_next_said(&rest, &word));
+}
+
+static void words_of_producers(void **state) {
+    known k = read_text("model a\n says civitai Flux Flux.1 \"SD 1\"\n"
+                        "model b\n says civitai Flux.1-* variant=v\n"
+                        "several\n says civitai Other plain\nkind c\n says civitai Fluxy\n");
+    static const struct { const char *text, *id; } cases[] = {
+        { "flux", "a" }, { "FLUX.1 Dev", "a" }, { "Flux.1-x", "b" }, { "Fluxy", NULL },
+        { "SD 1.5", "a" }, { "SD 15", NULL }, { " sd 1 ", "a" }, { "Other", NULL }, { "", NULL },
+    };
+    const sfti_record_row *row;
+    (void)state;
+    if (k.code) fail_msg("%s", k.err.message);
+    for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
+        const char *id = sfti_said_model(k.records, SFTI_SAYS_CIVITAI, s(cases[i].text));
+        if (cases[i].id) assert_string_equal(id ? id : "(none)", cases[i].id);
+        else assert_null(id);
+    }
+    assert_non_null(sfti_said(k.records, SFTI_MODEL, SFTI_SAYS_CIVITAI, s("other"), true, &row));
+    assert_true(sfti_row_has(row, "plain", NULL));
+    assert_null(sfti_said(k.records, SFTI_MODEL, SFTI_SAYS_CIVITAI, s("SD 1.5"), true, &row));
+    assert_string_equal(sfti_said(k.records, SFTI_KIND, SFTI_SAYS_CIVITAI, s("fluxy"), true,
+                                  &row)->id, "c");
+    sfti_arena_free(&k.arena);
+}
+
+static void wrong_texts(void **state) {
+    (void)state;
+    refused("modal x\n", "x.txt: line 1, column 1: expected a type of records, found \"modal\"");
+    refused("model\n", "an id");
+    refused("several x\n", "line 1");
+    refused("model x y\n", "column 9: expected a label between quotes");
+    refused("model x \"y\n", "a label between quotes");
+    refused("model x\nmodel x\n", "line 2, column 7: expected an id that has no record yet");
+    refused("model a_b\nmodel a-b\n", "line 2");
+    refused(" parent x\n", "a record before its rows");
+    refused("model x\n teaches y\n", "line 2, column 2: expected a word");
+    refused("kind x\n parent y\n", "a word that such a record may have");
+    refused("model x\n says nobody y\n", "line 2, column 7: expected a producer");
+    refused("several\n prefixes other2 y\n", "a table of rows");
+    refused("model x\n tensors vae 100\n  a\n", "a kind");
+    refused("kind vae\nmodel x\n tensors vae 101\n  a\n", "a trust of 0 to 100");
+    refused("kind vae\nmodel x\n tensors vae\n  a\n", "a trust");
+    refused("kind vae\nmodel x\n tensors vae 100\n", "clauses in the lines below");
+    refused("kind vae\nmodel x\n tensors vae 100 odd=1\n  a\n", "order=");
+    refused("model x\n parent y\n", "the id of a record");
+    refused("model x\nmodel y\n parent x cousin\n", "derived or other-layers");
+    refused("model x\n  members a\n members b\n", "the indentation of the rows above");
+    char many[8192] = "kind vae\nmodel x\n tensors vae 100\n";
+    for (int i = 0; i < 65; i++) strcat(many, "  a\n");
+    refused(many, "64 clauses at most");
+    assert_int_equal(read_text("").code, SFT_OK);
+    known k = read_bytes("\0\n\xFF\n \0", 6);
+    assert_int_not_equal(k.code, SFT_OK);
+    sfti_arena_free(&k.arena);
+    size_t lines = SFTI_RECORDS_LINES + 1;
+    char *text = malloc(lines);
+    assert_non_null(text);
+    memset(text, '\n', lines);
+    k = read_bytes(text, lines - 1);
+    assert_int_equal(k.code, SFT_OK);
+    sfti_arena_free(&k.arena);
+    k = read_bytes(text, lines);
+    assert_int_not_equal(k.code, SFT_OK);
+    sfti_arena_free(&k.arena);
+    free(text);
+}
+
+/* Every beginning of what comes with the library, and every byte of it changed. */
+static void hostile_texts(void **state) {
+    char text[] = "kind vae\nmodel a \"A\"\n says civitai \"B c\" d=e write\n"
+                  " tensors vae 9 order=1\n  x | y\n  | z\n variant v: q\n"
+                  "model b\n parent a derived\n";
+    (void)state;
+    for (size_t len = 0; len < sizeof text; len++) {
+        known k = read_bytes(text, len);
+        sfti_arena_free(&k.arena);
+    }
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        for (int c = 0; c < 256; c++) {
+            char kept = text[i];
+            text[i] = (char)c;
+            known k = read_bytes(text, sizeof text - 1);
+            if (!k.code) (void)sfti_said_model(k.records, SFTI_SAYS_CIVITAI, s("B c"));
+            sfti_arena_free(&k.arena);
+            text[i] = kept;
+        }
+}
+
+/* ── What comes with the library ── */
+
+static void built_in(void **state) {
+    const sfti_records *records = sfti_records_built_in();
+    (void)state;
+    assert_non_null(records);
+    assert_ptr_equal(records, sfti_records_built_in());
+    assert_true(sfti_record_count(records) > 300);
+    for (size_t i = 0; i < sfti_record_count(records); i++) {
+        const sfti_record *record = sfti_record_at(records, i);
+        if (record->id)
+            assert_ptr_equal(sfti_record_find(records, record->type, s(record->id)), record);
+        int steps = 0;
+        for (const sfti_record *at = record; at && steps < 9; at = at->parent) steps++;
+        assert_true(steps < 8);
+    }
+    static const sfti_word lists[] = { SFTI_VAES, SFTI_TEXT_ENCODERS, SFTI_LIKE, SFTI_MODELS };
+    for (size_t i = 0; i < SFTI_COUNT(lists); i++)
+        for (const sfti_record_row *row = sfti_rows(records, lists[i], 0); row;
+             row = sfti_rows_next(records, row)) {
+            sft_span rest = sfti_row_text(row), id;
+            while (sfti_next_said(&rest, &id))
+                if (!sfti_is(id, "none") && !sfti_record_find(records, SFTI_MODEL, id))
+                    fail_msg("no record is called %.*s", (int)id.len, id.data);
+        }
+}
+
+static void relations(void **state) {
+    const sfti_records *records = sfti_records_built_in();
+    (void)state;
+    assert_true(sfti_architecture_within(records, s("flux.1-dev"), s("flux.1")));
+    assert_true(sfti_architecture_within(records, s("vit_base_patch16"), s("vit")));
+    assert_true(sfti_architecture_within(records, s("resnet18"), s("resnet")));
+    assert_false(sfti_architecture_within(records, s("resnetv2"), s("resnet")));
+    assert_true(sfti_architecture_within(records, s("pony"), s("sdxl")));
+    assert_string_equal(sfti_common_architecture(records, "wan-2.1", "wan-2.2"), "wan");
+    assert_null(sfti_common_architecture(records, "wan-2.1", "sdxl"));
+    assert_int_equal(sfti_architecture_kin(records, s("chroma"), s("flux.1")), SFTI_KIN_DERIVED);
+    assert_int_equal(sfti_architecture_kin(records, s("sd-3-medium"), s("sd-3.5-large")),
+                     SFTI_KIN_NONE);
+    assert_int_equal(sfti_kin_of_part(records, s("sdxl"), SFTI_VAES, s("vae-sd")), SFTI_KIN_SAME);
+    assert_int_equal(sfti_kin_of_part(records, s("kolors"), SFTI_TEXT_ENCODERS, s("clip-l")),
+                     SFTI_KIN_UNSURE);
+    assert_non_null(sfti_branch(records, s("ponyDiffusionV6XL.safetensors")));
+    assert_null(sfti_branch(records, s("sd_xl_base_1.0")));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_and_records),
+        cmocka_unit_test(items_of_rows),
+        cmocka_unit_test(words_of_producers),
+        cmocka_unit_test(wrong_texts),
+        cmocka_unit_test(hostile_texts),
+        cmocka_unit_test(built_in),
+        cmocka_unit_test(relations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

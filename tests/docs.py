@@ -321,6 +321,7 @@ def check_vocabularies():
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json-vocabularies.md has no precision " + name)
+    check_ids(set(vocabularies.ids("model")))
     rows = {of: re.findall(r"`([^`]+)`", ids)
             for of, ids in re.findall(r"^\| (.*?) \| (.*) \|$", section, re.M)}
     row = {of: re.findall(r"`([^`]+)`", re.search(r"^\| `%s` \|.*$" % of, read(
@@ -334,6 +335,24 @@ def check_vocabularies():
         for value in sorted(set(values) ^ set(have)):
             place = "data/" if value in values else "docs/json-*.md"
             demand(False, "%s lacks %s of the type %s" % (place, value, of))
+
+
+# Words that are also called like a model: a folder, a part of a file, bits, words of captions.
+OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},
+               "src/label/tensors/tensors.c": {"clip"}, "cli/support/title_words.c": {"bit"},
+               "src/label/tensors/embeddings.c": {"t5"},
+               "src/label/words/vocabulary.c": {"hat", "sdxl"}}
+
+
+def check_ids(models):
+    """No source knows a model by name: what is known of models stands in data/."""
+    for path in sorted(glob.glob("src/**/*.[ch]", root_dir=ROOT, recursive=True) +
+                       glob.glob("cli/**/*.[ch]", root_dir=ROOT, recursive=True)):
+        text = re.sub(r"/\*.*?\*/", "", read(path), flags=re.S)
+        found = set(re.findall(r'"((?:\\.|[^"\\])*)"', text)) & models
+        for name in sorted(found - OTHER_WORDS.get(path, set())):
+            demand(False, '%s names the model "%s", which is for data/' % (path, name))
+    demand(len(models) > 300, "data/ has no models")
 
 
 # ── Help ──

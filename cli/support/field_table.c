@@ -2,6 +2,7 @@
  * is unknown. Tests: tests/cli/info, tests/cli/find. */
 #include "support/fields.h"
 
+#include "label/records.h"
 #include "safetensors_info.h"
 #include "support/words.h"
 
@@ -317,52 +318,37 @@ void cli_field_each(cli_field_fn take, void *ctx) {
 
 /* ── Words of people ── */
 
-static const struct field_word { const char *field, *word, *meant; } field_words[] = {
-    { "kind", "lora", "type=lora" }, { "kind", "locon", "adapter" },
-    { "kind", "lycoris", "adapter" },
-    { "kind", "loha", "adapter" }, { "kind", "lokr", "adapter" }, { "kind", "dora", "adapter" },
-    { "kind", "peft", "adapter" }, { "kind", "ckpt", "checkpoint" },
-    { "kind", "model", "checkpoint" }, { "kind", "merge", "checkpoint" },
-    { "kind", "unet", "diffusion_model" }, { "kind", "transformer", "diffusion_model" },
-    { "kind", "dit", "diffusion_model" }, { "kind", "diffusion", "diffusion_model" },
-    { "kind", "ti", "embedding" }, { "kind", "textual_inversion", "embedding" },
-    { "kind", "textual inversion", "embedding" }, { "kind", "textualinversion", "embedding" },
-    { "kind", "llm", "language_model" }, { "kind", "lm", "language_model" },
-    { "kind", "clip", "text_encoder" }, { "kind", "t5", "text_encoder" },
-    { "kind", "animatediff", "motion_module" }, { "kind", "esrgan", "upscaler" },
-    { "kind", "autoencoder", "vae" }, { "kind", "audio", "audio_model" },
-    { "kind", "vision", "vision_model" }, { "kind", "diffusers", "pipeline" },
-    { "prediction_type", "v_prediction", "v" }, { "prediction_type", "v-prediction", "v" },
-    { "prediction_type", "vpred", "v" }, { "prediction_type", "v-pred", "v" },
-    { "prediction_type", "v_pred", "v" }, { "prediction_type", "eps", "epsilon" },
-    { "prediction_type", "sample", "x0" }, { "prediction_type", "flow_matching", "flow" },
-    { "prediction_type", "flow-matching", "flow" },
-    { "prediction_type", "rectified_flow", "flow" },
-    { "architecture", "sd15", "sd-1" }, { "architecture", "sd1.5", "sd-1" },
-    { "architecture", "sd 1.5", "sd-1" }, { "architecture", "sd-1.5", "sd-1" },
-    { "architecture", "sd1", "sd-1" }, { "architecture", "sd21", "sd-2" },
-    { "architecture", "sd2.1", "sd-2" }, { "architecture", "sd2", "sd-2" },
-    { "architecture", "sd-2.1", "sd-2" }, { "architecture", "xl", "sdxl" },
-    { "architecture", "sd-xl", "sdxl" }, { "architecture", "sd3", "sd-3" },
-    { "architecture", "sd3.5", "sd-3.5-large" }, { "architecture", "flux", "flux.1" },
-    { "architecture", "flux1", "flux.1" }, { "architecture", "flux2", "flux.2" },
-    { "architecture", "wan2.1", "wan-2.1" }, { "architecture", "wan2.2", "wan-2.2" },
-    { "architecture", "qwen", "qwen-image" }, { "architecture", "hunyuan", "hunyuan-video" },
-    { "quantization", "nf4", "bnb-nf4" }, { "quantization", "fp4", "bnb-fp4" },
-    { "architecture", "pony", "base_model=Pony" },
-    { "architecture", "illustrious", "base_model=Illustrious" },
-    { "architecture", "noobai", "base_model=NoobAI" },
-    { "base_model", "sdxl", "architecture=sdxl" }, { "base_model", "xl", "architecture=sdxl" },
-    { "base_model", "sd1", "architecture=sd-1" }, { "base_model", "sd15", "architecture=sd-1" },
-    { "base_model", "flux", "architecture=flux.1" }, { "base_model", "wan", "architecture~wan" },
+static const struct field_type { const char *field; sfti_record_type type; } field_types[] = {
+    { "kind", SFTI_KIND }, { "architecture", SFTI_MODEL }, { "prediction_type", SFTI_PREDICTION },
+    { "quantization", SFTI_QUANTISATION },
 };
 
-static const char *meant_by(const char *field, sft_span value) {
-    for (size_t i = 0; i < COUNT(field_words); i++)
-        if (strcmp(field_words[i].field, field) == 0
-            && cli_same_letters(value, sft_span_cstr(field_words[i].word)))
-            return field_words[i].meant;
-    return NULL;
+/* "sd-1" for "sd15", "base_model=Pony" for the architecture "pony"; empty if nobody says so. */
+static sft_span meant_by(const char *field, sft_span value, char buffer[64]) {
+    const sfti_records *records = sfti_records_built_in();
+    const sfti_record_row *row;
+    sft_span meant = { "", 0 }, branch;
+    if (strcmp(field, "base_model") == 0) {
+        if (sfti_said(records, SFTI_MODEL, SFTI_SAYS_BASE_MODEL, value, true, &row))
+            (void)sfti_row_has(row, "meant", &meant);
+        return meant;
+    }
+    for (size_t i = 0; i < COUNT(field_types); i++) {
+        if (strcmp(field_types[i].field, field) != 0) continue;
+        const sfti_record *of = sfti_said(records, field_types[i].type, SFTI_SAYS_PEOPLE, value,
+                                          true, &row);
+        if (of && !sfti_row_has(row, "meant", &meant)) meant = sft_span_cstr(of->id);
+    }
+    if (meant.len > 0 || strcmp(field, "architecture") != 0) return meant;
+    for (row = sfti_rows(records, SFTI_BRANCH, 0); row; row = sfti_rows_next(records, row)) {
+        sft_span rest = sfti_row_text(row);
+        if (!sfti_next_said(&rest, &branch) || !cli_same_letters(branch, value)
+            || !sfti_next_said(&rest, &branch))
+            continue;
+        int len = snprintf(buffer, 64, "base_model=%.*s", (int)branch.len, branch.data);
+        return (sft_span){ buffer, len > 0 && len < 64 ? (size_t)len : 0 };
+    }
+    return meant;
 }
 
 /* ── Known values ── */
@@ -398,12 +384,14 @@ sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, s
         closed = true;
         (void)(see_value(&search, "full") && see_value(&search, "pruned"));
     }
-    const char *meant = meant_by(name, value);
-    if (search.found || (search.len == 0 && !meant)) return SFT_OK;
+    char buffer[64];
+    sft_span meant = meant_by(name, value, buffer);
+    if (search.found || (search.len == 0 && !meant.len)) return SFT_OK;
     const char *guess = search.guess.text;
-    if (!meant) guess = cli_guess_text(&search.guess, "\"", "\"");
+    if (!meant.len) guess = cli_guess_text(&search.guess, "\"", "\"");
     else
-        snprintf(search.guess.text, sizeof search.guess.text, ": did you mean \"%s\"?", meant);
+        snprintf(search.guess.text, sizeof search.guess.text, ": did you mean \"%.*s\"?",
+                 (int)meant.len, meant.data);
     if (!closed && *guess) {
         cli_flush(&c->out);
         cli_printf(&c->err, "safetensors: note: no known %s is called ", name);

@@ -1,6 +1,7 @@
 /* What a model is, in a line for people, made of the ids of its facts. Tests: tests/cli/info. */
 #include "support/titles.h"
 
+#include "label/records.h"
 #include "support/print.h"
 #include "support/words.h"
 
@@ -206,13 +207,19 @@ static void subject(title *t, const sft_node *root, sft_span kind, bool variants
     if (more || (done.len && says(done, *base)) || cli_is(*base, "Other")) base->len = 0;
 }
 
+/* Whether the record of an architecture has a row of that word. */
+static bool has_row(sft_span architecture, sfti_word word) {
+    const sfti_records *records = sfti_records_built_in();
+    const sfti_record *record = sfti_record_find(records, SFTI_MODEL, architecture);
+    return record && sfti_record_row_of(records, record, word, NULL);
+}
+
 static void prediction_piece(title *t, const sft_node *root) {
     sft_span id = sft_node_text(root, "model.prediction_type");
     sft_span architecture = sft_node_text(root, "model.architecture");
     bool is_default = cli_is(id, "epsilon");
-    if (cli_is(id, "flow")) /* what nearly everything since SD 3 predicts */
-        is_default = !cli_is(architecture, "sd-1") && !cli_is(architecture, "sd-2")
-                  && !cli_is(architecture, "sdxl");
+    if (cli_is(id, "flow")) /* what nearly everything predicts now */
+        is_default = !has_row(architecture, SFTI_PREDICTS);
     if (!id.len || is_default) return;
     piece(t, " ", cli_prediction_words(id));
     doubt(t, root, "model.prediction_type");
@@ -293,11 +300,7 @@ static void for_title(title *t, const sft_node *root, sft_span kind, sft_span ba
 
 /* "SDXL", "SDXL, U-Net only": of some architectures people expect a file with all parts. */
 static void extent_piece(title *t, sft_span kind, sft_span architecture) {
-    static const char *const whole[] = { "sd-1", "sd-2", "sdxl", "sdxl-refiner", "ssd-1b",
-                                         "segmind-vega", "koala", "playground-2.5", "svd" };
-    bool expected = false;
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        expected = expected || cli_is(architecture, whole[i]);
+    bool expected = has_row(architecture, SFTI_WHOLE);
     if (cli_is(kind, "diffusion_model") && expected) say(t, ", U-Net only");
     if (cli_is(kind, "checkpoint") && !expected) say(t, ", all in one");
     if (cli_is(kind, "pipeline")) say(t, ", pipeline");

@@ -41,8 +41,8 @@ sft_span cli_known_words(cli_saving *saving, bool prompt);
 
 /* What others call it; empty or NULL where that is not certain. */
 sft_span cli_civitai_base(cli_saving *saving);
-const char *cli_civitai_type(cli_saving *saving);
-const char *cli_a1111_version(cli_saving *saving);
+sft_span cli_civitai_type(cli_saving *saving);
+sft_span cli_a1111_version(cli_saving *saving);
 sft_span cli_modelspec_architecture(cli_saving *saving);
 const char *cli_modelspec_implementation(cli_saving *saving);
 

@@ -166,10 +166,10 @@ static void put_version(cli_saving *saving, sfti_json_writer *w) {
     put_raw(w, "clipSkip", cli_known_text(saving, "model.clip_skip"));
     if (!has_old(saving, "nsfwLevel"))
         put_raw(w, "nsfwLevel", sft_node_text(saving->root, "model.nsfw_level"));
-    const char *type = cli_civitai_type(saving);
+    sft_span type = cli_civitai_type(saving);
     sfti_json_put_open(w, "model", '{');
     put_known(saving, w, "name", "model.name");
-    if (type) sfti_json_put_cstr(w, "type", type);
+    put_text(w, "type", type);
     put_raw(w, "nsfw", cli_known_text(saving, "model.nsfw"));
     put_html(saving, w, "description", "model.description");
     put_list(w, "tags", cli_known(saving, "model.tags"));
@@ -207,9 +207,9 @@ static void default_civitai(cli_saving *saving, sfti_json_writer *w) {
 /* ── A1111 and Forge ── */
 
 static void known_a1111(cli_saving *saving, sfti_json_writer *w) {
-    const char *version = cli_a1111_version(saving);
+    sft_span version = cli_a1111_version(saving);
     put_known(saving, w, "description", "model.description");
-    if (version) sfti_json_put_cstr(w, "sd version", version);
+    put_text(w, "sd version", version);
     put_text(w, "activation text", cli_known_words(saving, true));
     put_raw(w, "preferred weight", cli_known_text(saving, "model.preferred_weight"));
     put_known(saving, w, "negative text", "model.negative_prompt");

@@ -1,71 +1,29 @@
 /* What a GGUF declares of itself: keys that were kept as gguf.KEY. */
 #include "label/header/header.h"
 
-/* general.architecture of llama.cpp and ComfyUI-GGUF. The first names code, not a model: what it
- * calls llama may be a Mistral, so that trust is low. */
-static const struct gguf_architecture {
-    const char *name, *architecture, *kind;
-    int trust;
-} gguf_architectures[] = {
-    { "llama", "llama", "language_model", 60 },
-    { "llama4", "llama-4", "language_model", 80 },
-    { "qwen2", "qwen2", "language_model", 80 },
-    { "qwen2moe", "qwen2-moe", "language_model", 80 },
-    { "qwen3", "qwen3", "language_model", 80 },
-    { "qwen3moe", "qwen3-moe", "language_model", 80 },
-    { "qwen3next", "qwen3-next", "language_model", 80 },
-    { "gemma", "gemma", "language_model", 80 },
-    { "gemma2", "gemma-2", "language_model", 80 },
-    { "gemma3", "gemma-3", "language_model", 80 },
-    { "gemma3n", "gemma-3n", "language_model", 80 },
-    { "phi2", "phi", "language_model", 80 },
-    { "phi3", "phi-3", "language_model", 60 },
-    { "deepseek2", NULL, "language_model", 80 },
-    { "gpt2", "gpt-2", "language_model", 80 },
-    { "gptj", "gpt-j", "language_model", 80 },
-    { "gptneox", "gpt-neox", "language_model", 80 },
-    { "gpt-oss", "gpt-oss", "language_model", 80 },
-    { "falcon", "falcon", "language_model", 80 },
-    { "falcon-h1", "falcon-h1", "language_model", 80 },
-    { "bloom", "bloom", "language_model", 80 },
-    { "mpt", "mpt", "language_model", 80 },
-    { "chatglm", "chatglm", "language_model", 60 },
-    { "glm4", "glm-4", "language_model", 80 },
-    { "starcoder2", "starcoder2", "language_model", 80 },
-    { "mamba", "mamba", "language_model", 80 },
-    { "jamba", "jamba", "language_model", 80 },
-    { "bert", "bert", "language_model", 60 },
-    { "modern-bert", "modernbert", "language_model", 80 },
-    { "nomic-bert", "nomic-bert", "language_model", 80 },
-    { "t5", "t5", NULL, 80 },
-    { "t5encoder", "t5", "text_encoder", 80 },
-    { "flux", "flux.1", "diffusion_model", 80 },
-    { "sd1", "sd-1", "diffusion_model", 80 },
-    { "sdxl", "sdxl", "diffusion_model", 80 },
-    { "sd3", "sd-3", "diffusion_model", 80 },
-    { "aura", "auraflow", "diffusion_model", 80 },
-    { "hidream", "hidream-i1", "diffusion_model", 80 },
-    { "cosmos", "cosmos", "diffusion_model", 80 },
-    { "ltxv", "ltx-video", "diffusion_model", 80 },
-    { "hyvid", "hunyuan-video", "diffusion_model", 80 },
-    { "wan", "wan", "diffusion_model", 80 },
-    { "lumina2", "lumina-2", "diffusion_model", 80 },
-    { "qwen_image", "qwen-image", "diffusion_model", 80 },
-};
+#define GGUF_TRUST 80
 
-/* An adapter names the architecture of its base; a projector or a vocabulary that of its model. */
+/* general.architecture of llama.cpp and ComfyUI-GGUF. The first names code, not a model: what it
+ * calls llama may be a Mistral, so that trust is low. An adapter names the architecture of its
+ * base; a projector or a vocabulary that of its model. */
 static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
     sft_span type = { "model", 5 };
     (void)row;
     (void)sfti_info_metadata(at->info, "gguf.general.type", &type);
     bool model = sfti_is(type, "model");
     if (!sfti_at_text(at) || (!model && !sfti_is(type, "adapter"))) return;
-    for (size_t i = 0; i < SFTI_COUNT(gguf_architectures); i++) {
-        const struct gguf_architecture *known = &gguf_architectures[i];
-        if (!sfti_is(at->text, known->name)) continue;
-        sfti_put_here(at, SFT_FACT_ARCHITECTURE, known->architecture, known->trust);
-        sfti_put_here(at, SFT_FACT_KIND, model ? known->kind : "adapter", 80);
-    }
+    const sfti_record_row *said;
+    const sfti_record *of = sfti_said(at->info->records, SFTI_MODEL, SFTI_SAYS_GGUF, at->text, true,
+                                      &said);
+    sft_span told, kind;
+    uint64_t trust = GGUF_TRUST;
+    if (!of) return;
+    if (sfti_row_has(said, "trust", &told)) (void)sfti_parse_uint(told, &trust);
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, of->id, trust < GGUF_TRUST ? (int)trust : GGUF_TRUST);
+    (void)sfti_row_has(said, "kind", &kind);
+    if (!model) kind = sft_span_cstr("adapter");
+    if (kind.len > 0)
+        sfti_info_add_text(at->info, SFT_FACT_KIND, kind, sfti_cursor_source(at), GGUF_TRUST);
 }
 
 static const sfti_row gguf_rows[] = {

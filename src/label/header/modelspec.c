@@ -31,22 +31,20 @@ static bool counted_title(sft_span title) {
 }
 
 /* "SDXL", "FluxDev", "v1": nothing but names of bases and numbers. */
-static bool names_base(sft_span word) {
-    static const char *const bases[] = {
-        "stable", "diffusion", "sdxl", "sd", "xl", "flux", "dev", "schnell", "base", "wan", "qwen",
-        "image", "video", "hunyuan", "pixart", "alpha", "sigma", "sana", "chroma", "hidream",
-        "full", "z", "model", "my", "large", "medium",
-    };
-    for (bool found = true; word.len > 0 && found;) {
+static bool names_base(const sfti_records *records, sft_span word) {
+    const sfti_record_row *row = sfti_rows(records, SFTI_SAYS, SFTI_SAYS_TITLE);
+    for (bool found = row != NULL; word.len > 0 && found;) {
+        sft_span rest = sfti_row_text(row), base;
         found = false;
-        for (size_t i = 0; i < SFTI_COUNT(bases) && !found; i++)
-            found = sfti_skip(&word, bases[i]);
+        while (!found && sfti_next_said(&rest, &base))
+            found = base.len <= word.len && sfti_same_text((sft_span){ word.data, base.len }, base);
+        if (found) word = sfti_from(word, base.len);
     }
     return word.len == 0 || sfti_lex_digit(word.data[word.len > 1 && (*word.data | 0x20) == 'v']);
 }
 
 /* "SDXL 1.0 LoRA": the base and what was trained, by a trainer that was told no title. */
-static bool template_title(sft_span title) {
+static bool template_title(const sfti_records *records, sft_span title) {
     static const char *const made[] = { "lora", "lycoris", "lokr", "loha", "embedding",
                                         "checkpoint", "finetune" };
     sft_span word;
@@ -54,7 +52,7 @@ static bool template_title(sft_span title) {
     while (sfti_next_word(&title, &word, sfti_word_byte)) {
         if (last) return false;
         last = SFTI_ONE_OF(word, made, sfti_same_letters);
-        if (!last && !names_base(word)) return false;
+        if (!last && !names_base(records, word)) return false;
     }
     return last;
 }
@@ -76,7 +74,7 @@ static bool by_comfyui(const sft_info *info) {
 static void spec_title(sfti_cursor *at, const sfti_row *row) {
     sft_span title = sfti_trim(at->text);
     bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
-             || template_title(title);
+             || template_title(at->info->records, title);
     if (stamped(title)) return;
     sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
 }

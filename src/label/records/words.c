@@ -25,7 +25,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "the family that its tensors show" },
     [SFTI_GROUP] = { NAME("group"), SFTI_READ_WORDS, IN(FAMILY) | IN(VARIANT), false,
         "of one group a model has one" },
-    [SFTI_VAES] = { NAME("vae"), SFTI_READ_WORDS, IN(MODEL), false, "the VAEs that it uses, or none" },
+    [SFTI_VAES] = { NAME("vae"), SFTI_READ_WORDS, IN(MODEL), false,
+        "the VAEs that it uses, or none" },
     [SFTI_TEXT_ENCODERS] = { NAME("text"), SFTI_READ_WORDS, IN(MODEL), false,
         "the text encoders that it uses" },
     [SFTI_DENOISER_PART] = { NAME("part"), SFTI_READ_WORDS, IN(MODEL), false,
@@ -38,7 +39,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "classes of diffusers and transformers; of a kind patterns with *" },
     [SFTI_PIPELINE] = { NAME("pipeline"), SFTI_READ_WORDS, IN(SEVERAL) | IN(MODEL), true,
         "how the names of its pipelines begin" },
-    [SFTI_MODEL_TYPE] = { NAME("type"), SFTI_READ_WORDS, IN(MODEL), true, "model_type of config.json" },
+    [SFTI_MODEL_TYPE] = { NAME("type"), SFTI_READ_WORDS, IN(MODEL), true,
+        "model_type of config.json; kind= what such a model is" },
     [SFTI_SAYS] = { NAME("says"), SFTI_READ_PRODUCER, SPEAKERS, true,
         "what a producer calls it: the producer, then words" },
     [SFTI_FILE_WORDS] = { NAME("file"), SFTI_READ_WORDS, NAMED_FILES, true,
@@ -73,6 +75,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "what it predicts where nobody says otherwise, if that is not flow" },
     [SFTI_SGM] = { NAME("sgm"), SFTI_READ_WORDS, IN(MODEL), false,
         "a file whose names begin model.diffusion_model. has the implementation sgm" },
+    [SFTI_EMBEDDING] = { NAME("embedding"), SFTI_READ_WORDS, IN(MODEL), true,
+        "width of a learned token for it, or the encoders it has vectors for: l, g, t5" },
 };
 
 const sft_span sfti_tensor_tables[SFTI_TENSOR_TABLES] = {
@@ -84,4 +88,5 @@ const sft_span sfti_producers[SFTI_PRODUCERS] = {
     NAME("any"), NAME("ss_base_model_version"), NAME("ss_network_module"), NAME("onetrainer"),
     NAME("use"), NAME("modelspec"), NAME("civitai"), NAME("tag"), NAME("a1111"),
     NAME("nunchaku"), NAME("task"), NAME("people"), NAME("base_model"), NAME("ss_v2"),
+    NAME("gguf"), NAME("title"),
 };

@@ -21,19 +21,21 @@ static const struct { const char *name; embedding_slot slot; } embedding_names[]
 
 static const uint64_t embedding_widths[SLOTS] = { 0, 768, 1280, 4096 };
 
-/* Which encoders have vectors, and of what width (0: any), by what that is. */
-static const struct {
-    uint32_t slots;
-    uint64_t width;
-    const char *architecture;
-} embedding_rows[] = {
-    { 1u << SLOT_PLAIN, 768, "sd-1" },
-    { 1u << SLOT_PLAIN, 1024, "sd-2" },
-    { 1u << SLOT_PLAIN, 1280, "sdxl" },
-    { 1u << SLOT_L | 1u << SLOT_G, 0, "sdxl" },
-    { 1u << SLOT_L | 1u << SLOT_G | 1u << SLOT_T5, 0, "sd-3" },
-    { 1u << SLOT_L | 1u << SLOT_T5, 0, "flux.1" },
-};
+/* Which encoders have vectors, as a row "embedding" says: by name, or the only one by its width. */
+static uint32_t slots_of_row(const sfti_record_row *row, uint64_t *width) {
+    static const struct { const char *name; embedding_slot slot; } names[] = {
+        { "l", SLOT_L }, { "g", SLOT_G }, { "t5", SLOT_T5 },
+    };
+    sft_span rest = sfti_row_text(row), word;
+    uint32_t slots = 0;
+    *width = 0;
+    while (sfti_next_said(&rest, &word)) {
+        if (sfti_parse_uint(word, width)) slots |= 1u << SLOT_PLAIN;
+        for (size_t i = 0; i < SFTI_COUNT(names); i++)
+            if (sfti_is(word, names[i].name)) slots |= 1u << (unsigned)names[i].slot;
+    }
+    return slots;
+}
 
 static bool is_token(sft_span name) {
     return name.len > 2 && *name.data == '<' && name.data[name.len - 1] == '>';
@@ -73,11 +75,13 @@ void sfti_add_token(sft_info *info, sft_span token, sft_span source) {
 static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width, int trust) {
     sft_info *info = view->info;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, "embedding", trust);
-    for (size_t i = 0; i < SFTI_COUNT(embedding_rows); i++)
-        if (embedding_rows[i].slots == slots
-            && (embedding_rows[i].width == 0 || embedding_rows[i].width == width))
-            sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, embedding_rows[i].architecture,
-                                 trust);
+    for (const sfti_record_row *row = sfti_rows(info->records, SFTI_EMBEDDING, 0); row;
+         row = sfti_rows_next(info->records, row)) {
+        uint64_t wide;
+        if (slots_of_row(row, &wide) == slots && (wide == 0 || wide == width))
+            sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE,
+                                 sfti_row_record(info->records, row)->id, trust);
+    }
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
         sfti_add_evidence(info, tensor);

@@ -1,5 +1,5 @@
-# What the library knows of models (data/), as one read-only text: comments and most of the
-# indentation are left out. cmake -DDATA=data -DOUT=build/records.c -P cmake/records.cmake
+# What the library knows of models (data/), as one read-only text, without comments and most of
+# its indentation; a row is one line. cmake -DDATA=data -DOUT=build/records.c -P cmake/records.cmake
 cmake_minimum_required(VERSION 3.22)
 file(GLOB_RECURSE files RELATIVE ${DATA} ${DATA}/*.txt)
 list(SORT files)
@@ -10,7 +10,9 @@ foreach(name IN LISTS files)
 endforeach()
 string(REGEX REPLACE "\r" "" joined "${joined}")
 string(REGEX REPLACE "\n *#( [^\n]*)?" "\n" joined "${joined}")
-string(REGEX REPLACE "\n        +" "\n  " joined "${joined}")
+string(REGEX REPLACE "\n +[|] " " | " joined "${joined}")
+string(ASCII 11 joint) # a line's end within a row, so that rows are found sooner
+string(REGEX REPLACE "\n        +" "${joint}" joined "${joined}")
 string(REGEX REPLACE "\n    +" "\n " joined "${joined}")
 string(REGEX REPLACE "\n( *\n)+" "\n" joined "${joined}")
 string(REGEX REPLACE "\n ([a-z-]+) +" "\n \\1 " joined "${joined}")

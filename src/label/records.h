@@ -13,6 +13,8 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
 typedef struct sfti_records sfti_records;
 
 typedef enum sfti_record_type {
@@ -119,6 +121,12 @@ const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sft
 /* Rows of a table in order. */
 size_t sfti_table_count(const sfti_records *records, sfti_table_id table);
 const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i);
+
+/* Where a line within a row ends, or NULL: texts that come with the library have a vertical tab. */
+static inline const char *sfti_row_line_end(const char *at, size_t len) {
+    const char *end = len ? memchr(at, '\v', len) : NULL;
+    return end || len == 0 ? end : memchr(at, '\n', len);
+}
 
 /* What a row says: words, between quotes where they have blanks, then NAME=VALUE and flags. */
 typedef struct sfti_item {

@@ -34,8 +34,10 @@ static void tell(const model *m, sfti_table_id id, const sfti_record_row *row) {
     bool first = true;
     if (!claim) return;
     printf("%s\t%s\t%s\t%d\t", m ? m->path : "", table_names[id], claim, row->trust);
-    while (sfti_next_piece(&text, '\n', &line)) {
-        line = sfti_trim(line);
+    while (text.len > 0) {
+        const char *end = sfti_row_line_end(text.data, text.len);
+        line = sfti_trim((sft_span){ text.data, end ? (size_t)(end - text.data) : text.len });
+        text = end ? sfti_from(text, (size_t)(end - text.data) + 1) : sfti_from(text, text.len);
         if (line.len == 0) continue;
         if (!first) printf(*line.data == '|' ? " " : " ; ");
         printf("%.*s", (int)line.len, line.data);

@@ -105,7 +105,8 @@ void sfti_info_file_name(sft_info *info) {
          row = sfti_rows_next(info->records, row)) {
         sft_span rest = sfti_row_text(row), word;
         bool found = false;
+        if (!fits_family(info, row)) continue;
         while (!found && sfti_next_said(&rest, &word)) found = name_has(info->stem, word);
-        if (found && fits_family(info, row)) add_hint(info, row, source);
+        if (found) add_hint(info, row, source);
     }
 }

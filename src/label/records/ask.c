@@ -84,7 +84,7 @@ static bool is_space(char c) {
 
 /* Up to the quote that ends it, or the end of its line. */
 static const char *quoted_end(const char *at, const char *end) {
-    while (at < end && *at != '"' && *at != '\n') at++;
+    while (at < end && *at != '"' && *at != '\n' && *at != '\v') at++;
     return at;
 }
 

@@ -203,6 +203,7 @@ static void read_lines(reader *r) {
 
 /* ── What rows tell before their clauses ── */
 
+static const sft_span head_names[] = { { "order", 5 }, { "table", 5 }, { "of", 2 } };
 static const sft_span structure_of[] = { { "models", 6 }, { "adapters", 8 }, { "both", 4 } };
 
 /* Kinds whose rows are tried together. */
@@ -230,7 +231,7 @@ static bool small_number(sft_span text, unsigned most, unsigned *out) {
 
 /* [KIND] TRUST [NAME=VALUE…]; what is left of the row is its clauses. */
 static void read_head(reader *r, sfti_record_row *row) {
-    const char *stop = memchr(row->at, '\n', row->len);
+    const char *stop = sfti_row_line_end(row->at, row->len);
     sft_span line = { row->at, stop ? (size_t)(stop - row->at) : row->len }, whole = line;
     unsigned number;
     row->sub = SFTI_ADAPTERS;
@@ -251,15 +252,18 @@ static void read_head(reader *r, sfti_record_row *row) {
     if (!small_number(trust, 100, &number))
         refuse_line(r, trust.data, "a trust of 0 to 100", trust);
     row->trust = (uint8_t)number;
-    for (sfti_item item; sfti_next_item(&line, &item) && !r->code;) {
-        int of = find_in(structure_of, 3, item.value);
-        if (sfti_is(item.name, "order") && small_number(item.value, 9999, &number))
+    for (sft_span word; (word = cut_word(&line)).len > 0 && !r->code;) {
+        sft_span name = { word.data, 0 };
+        while (name.len < word.len && name.data[name.len] != '=') name.len++;
+        sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
+        int of = find_in(structure_of, 3, value);
+        if (same_word(name, head_names[0]) && small_number(value, 9999, &number))
             row->order = (uint16_t)number;
-        else if (sfti_is(item.name, "table"))
-            row->sub = (uint8_t)table_of(item.value);
-        else if (sfti_is(item.name, "of") && of >= 0 && row->word == SFTI_STRUCTURE)
+        else if (same_word(name, head_names[1]))
+            row->sub = (uint8_t)table_of(value);
+        else if (same_word(name, head_names[2]) && of >= 0 && row->word == SFTI_STRUCTURE)
             row->sub = (uint8_t)(of + 1);
-        else refuse_line(r, whole.data, "order=, table= or of=", whole);
+        else refuse_line(r, word.data, "order=, table= or of=", word);
     }
     size_t head = stop ? (size_t)(stop - row->at) + 1 : row->len;
     row->at += head;

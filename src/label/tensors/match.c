@@ -228,7 +228,7 @@ static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
 /* ── Clauses ── */
 
 static bool is_gap(char c) {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return (uint8_t)c <= ' ';
 }
 
 static sft_span skip_gaps(sft_span text) {
@@ -244,7 +244,7 @@ static bool is_comment(sft_span text) {
 static sft_span cut_clause(sft_span *rest) {
     sft_span text = skip_gaps(*rest), next;
     while (is_comment(text)) {
-        const char *stop = memchr(text.data, '\n', text.len);
+        const char *stop = sfti_row_line_end(text.data, text.len);
         text = stop ? skip_gaps(sfti_from(text, (size_t)(stop - text.data)))
                     : (sft_span){ text.data, 0 };
     }
@@ -252,7 +252,7 @@ static sft_span cut_clause(sft_span *rest) {
     do {
         next = sfti_from(text, clause.len);
         if (next.len > 0 && clause.len > 0) next = sfti_from(next, 1);
-        const char *stop = next.len ? memchr(next.data, '\n', next.len) : NULL;
+        const char *stop = sfti_row_line_end(next.data, next.len);
         clause.len = stop ? (size_t)(stop - text.data) : text.len;
         next = skip_gaps(sfti_from(text, clause.len));
     } while (next.len > 0 && *next.data == '|');

@@ -1,4 +1,6 @@
-"""Each row of cli/commands/info/facts_names.c, as a header or sidecar that info reads again."""
+"""Each row of data/ that says what is written for another program, as a header or sidecar that
+info reads again."""
+import glob
 import json
 import os
 import re
@@ -7,7 +9,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.join(HERE, "..", "..", "..", "cli", "commands", "info", "facts_names.c")
+ROOT = os.path.join(HERE, "..", "..", "..")
+SOURCE = os.path.join(ROOT, "cli", "commands", "info", "facts_names.c")
 PARENTS = {"wan-2.1": "wan"}  # what a name says less of
 SFT = sys.argv[1]
 
@@ -16,6 +19,22 @@ def table(text, name):
     body = re.search(r"%s\[\](?:\[2\])? = \{(.*?)\n\};" % name, text, re.S).group(1)
     cells = r'\{ ("[^"]*"), (?:("[^"]*"|NULL), )?("[^"]*") \}'
     return [[c and c.strip('"') for c in row] for row in re.findall(cells, body)]
+
+
+def written(of, producer):
+    """(id, variant, word) of the rows of records of a type that say what is written."""
+    rows = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "data", "**", "*.txt"), recursive=True)):
+        with open(path, encoding="utf-8") as f:
+            text = re.sub(r"\n {8,}", " ", f.read())
+        for record in re.findall(r"^%s (\S+)[^\n]*\n((?: .*\n)*)" % of, text, re.M):
+            for line in re.findall(r"^ +says +%s +(.*)$" % producer, record[1], re.M):
+                words = re.findall(r'(?:([a-z]+)=)?(?:"([^"]*)"|(\S+))', line)
+                marks = {name: quoted or plain for name, quoted, plain in words if name}
+                if "write" in line.split() or "write" in marks:
+                    word = marks.get("write") or words[0][1] or words[0][2]
+                    rows.append((record[0], marks.get("variant", ""), word))
+    return rows
 
 
 def model(path, metadata):
@@ -42,8 +61,8 @@ def value(fact):
 def main():
     with open(SOURCE, encoding="utf-8") as f:
         text = f.read()
-    specs, labels = table(text, "spec_ids"), table(text, "base_labels")
-    suffixes, types = table(text, "spec_suffixes"), table(text, "civitai_types")
+    specs, labels = written("model", "modelspec"), written("model", "civitai")
+    suffixes, types = table(text, "spec_suffixes"), written("kind", "civitai")
     os.mkdir("names")
     for i, (_, _, name) in enumerate(specs):
         model("names/s%d.safetensors" % i, {"modelspec.architecture": name})

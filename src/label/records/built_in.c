@@ -4,6 +4,8 @@
 
 #include "os/os.h"
 
+#include <stdatomic.h>
+
 #define BUILT_IN_BYTES ((size_t)1 << 20)
 
 /* Made by cmake/records.cmake. */
@@ -11,7 +13,7 @@ extern const unsigned char sfti_built_in_text[];
 extern const size_t sfti_built_in_size, sfti_built_in_lines;
 
 static bool is_read;
-static const sfti_records *built_in;
+static _Atomic(const sfti_records *) built_in; /* NULL: not yet */
 static _Alignas(16) char memory[BUILT_IN_BYTES];
 static size_t memory_used;
 
@@ -27,10 +29,14 @@ static void read_built_in(void) {
     sfti_arena arena = { .alloc = { .resize = take_memory } };
     sfti_records_text text = { { (const char *)sfti_built_in_text, sfti_built_in_size }, "data",
                                sfti_built_in_lines };
-    (void)sfti_records_read(&arena, &text, 1, &built_in, NULL);
+    const sfti_records *records;
+    (void)sfti_records_read(&arena, &text, 1, &records, NULL);
+    atomic_store_explicit(&built_in, records, memory_order_release);
 }
 
 const sfti_records *sfti_records_built_in(void) {
+    const sfti_records *records = atomic_load_explicit(&built_in, memory_order_acquire);
+    if (records) return records;
     sfti_os_once(&is_read, read_built_in);
-    return built_in;
+    return atomic_load_explicit(&built_in, memory_order_acquire);
 }

@@ -42,7 +42,7 @@ static SFTI_COLD void refuse_line(reader *r, const char *at, const char *expecte
 /* ── Words ── */
 
 static bool same_word(sft_span a, sft_span b) {
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
 static size_t word_hash(sft_span word) {
@@ -237,7 +237,7 @@ static void read_head(reader *r, sfti_record_row *row) {
     row->sub = SFTI_ADAPTERS;
     if (row->word != SFTI_ADAPTER_ROW) {
         sft_span kind = cut_word(&line);
-        if (!same_word(kind, r->kind)) { /* mostly that of the row before */
+        if (kind.len == 0 || !same_word(kind, r->kind)) { /* mostly that of the row before */
             const sfti_record *of = sfti_record_find(r->out, SFTI_KIND, kind);
             if (!of && (!sfti_is(kind, "-") || row->word == SFTI_TENSORS))
                 refuse_line(r, kind.data, "a kind", kind);

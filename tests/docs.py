@@ -322,6 +322,11 @@ def check_vocabularies():
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json-vocabularies.md has no precision " + name)
     check_ids(set(vocabularies.ids("model")))
+    language = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", read("docs", "records.md"),
+                                                     flags=re.S)))
+    for name in re.findall(r'NAME\("([\w-]+)"\)', read("src", "label", "records", "words.c")):
+        demand(name in language or name in TABLES,
+               "docs/records.md does not explain " + name)
     rows = {of: re.findall(r"`([^`]+)`", ids)
             for of, ids in re.findall(r"^\| (.*?) \| (.*) \|$", section, re.M)}
     row = {of: re.findall(r"`([^`]+)`", re.search(r"^\| `%s` \|.*$" % of, read(
@@ -336,6 +341,8 @@ def check_vocabularies():
             place = "data/" if value in values else "docs/json-*.md"
             demand(False, "%s lacks %s of the type %s" % (place, value, of))
 
+
+TABLES = {"special", "denoiser", "image", "encoder", "other", "language"}  # of prefixes
 
 # Words that are also called like a model: a folder, a part of a file, bits, words of captions.
 OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},

@@ -77,6 +77,12 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "a file whose names begin model.diffusion_model. has the implementation sgm" },
     [SFTI_EMBEDDING] = { NAME("embedding"), SFTI_READ_WORDS, IN(MODEL), true,
         "width of a learned token for it, or the encoders it has vectors for: l, g, t5" },
+    [SFTI_END] = { NAME("end"), SFTI_READ_WORDS, IN(SEVERAL), true,
+        "a mark, and ends of names of tensors that accompany packed weights" },
+    [SFTI_MARKS] = { NAME("marks"), SFTI_READ_WORDS, IN(QUANTISATION) | IN(METHOD), true,
+        "marks that are all there, or, after !, are not; bits= of a packed weight" },
+    [SFTI_PRECISION] = { NAME("precision"), SFTI_READ_WORDS, IN(QUANTISATION), false,
+        "the precision that it is told as" },
 };
 
 const sft_span sfti_tensor_tables[SFTI_TENSOR_TABLES] = {

@@ -5,63 +5,59 @@
 
 #include <string.h>
 
+/* Marks of weights themselves; those of tensors that accompany them follow, in the order of the
+ * rows "end". */
 enum {
-    MARK_NF4 = 1u << 0,
-    MARK_FP4 = 1u << 1,
-    MARK_SCB = 1u << 2,
-    MARK_QWEIGHT = 1u << 3,
-    MARK_QZEROS = 1u << 4,
-    MARK_G_IDX = 1u << 5,
-    MARK_WEIGHT_PACKED = 1u << 6,
-    MARK_SCALE_INV = 1u << 7,
-    MARK_SCALED_FP8 = 1u << 8,
-    MARK_SCALE_2 = 1u << 9,
-    MARK_SCALE = 1u << 10,
-    MARK_SCALE_BYTES = 1u << 11, /* weight_scale as exponents: U8 or F8_E8M0 */
-    MARK_WSCALES = 1u << 12,
-    MARK_WTSCALE = 1u << 13,
-    MARK_SCALES = 1u << 14,
-    MARK_BIASES = 1u << 15,
-    MARK_F8 = 1u << 16,
-    MARK_I8 = 1u << 17,
-    MARK_U32 = 1u << 18,
-    MARK_U8 = 1u << 19,
-    MARK_MX_BLOCKS = 1u << 20,
-    MARK_MX_SCALES = 1u << 21,
-    MARK_F4 = 1u << 22,
-    MARK_OTHER = 1u << 23 /* belongs to a quantisation, decides none */
+    MARK_QWEIGHT = 1u << 0, MARK_WEIGHT_PACKED = 1u << 1, MARK_F4 = 1u << 2, MARK_F8 = 1u << 3,
+    MARK_I8 = 1u << 4, MARK_U8 = 1u << 5, MARK_U32 = 1u << 6, MARK_MX_BLOCKS = 1u << 7,
+    MARK_SCALE_BYTES = 1u << 8, /* weight_scale as exponents: U8 or F8_E8M0 */
+    MARKS_OF_WEIGHTS = 9, MARKS_MOST = 32
 };
 
-#define QUANT_END(text) { text, sizeof(text) - 1 }
+static const char *const mark_names[MARKS_OF_WEIGHTS] = {
+    "qweight", "weight_packed", "f4", "f8", "i8", "u8", "u32", "mx_blocks", "scale_bytes",
+};
 
-/* Tensors that accompany packed weights, by the end of their names; none is a parameter of the
- * model. */
-static const struct quant_suffix {
+/* The ends of names of what accompanies packed weights, which is no parameter of the model. */
+typedef struct quant_end {
     sft_span end;
     uint32_t mark;
-} quant_suffixes[] = {
-    { QUANT_END(".quant_state.bitsandbytes__nf4"), MARK_NF4 },
-    { QUANT_END(".quant_state.bitsandbytes__fp4"), MARK_FP4 },
-    { QUANT_END(".absmax"), MARK_OTHER }, { QUANT_END(".quant_map"), MARK_OTHER },
-    { QUANT_END(".nested_absmax"), MARK_OTHER }, { QUANT_END(".nested_quant_map"), MARK_OTHER },
-    { QUANT_END(".SCB"), MARK_SCB }, { QUANT_END(".weight_format"), MARK_OTHER },
-    { QUANT_END(".qzeros"), MARK_QZEROS }, { QUANT_END(".g_idx"), MARK_G_IDX },
-    { QUANT_END(".scales"), MARK_SCALES }, { QUANT_END(".biases"), MARK_BIASES },
-    { QUANT_END(".weight_scale_inv"), MARK_SCALE_INV },
-    { QUANT_END(".scale_weight"), MARK_SCALED_FP8 }, { QUANT_END(".scale_input"), MARK_OTHER },
-    { QUANT_END(".scale_inv"), MARK_OTHER }, { QUANT_END("scaled_fp8"), MARK_SCALED_FP8 },
-    { QUANT_END(".weight_scale_2"), MARK_SCALE_2 },
-    { QUANT_END(".weight_global_scale"), MARK_OTHER },
-    { QUANT_END(".input_global_scale"), MARK_OTHER }, { QUANT_END(".weight_scale"), MARK_SCALE },
-    { QUANT_END(".weight_zero_point"), MARK_OTHER }, { QUANT_END(".weight_shape"), MARK_OTHER },
-    { QUANT_END(".weight_g_idx"), MARK_OTHER }, { QUANT_END(".input_scale"), MARK_OTHER },
-    { QUANT_END(".k_scale"), MARK_OTHER }, { QUANT_END(".v_scale"), MARK_OTHER },
-    { QUANT_END(".comfy_quant"), MARK_OTHER }, { QUANT_END(".wscales"), MARK_WSCALES },
-    { QUANT_END(".wcscales"), MARK_OTHER }, { QUANT_END(".wzeros"), MARK_OTHER },
-    { QUANT_END(".wtscale"), MARK_WTSCALE }, { QUANT_END(".smooth_factor"), MARK_OTHER },
-    { QUANT_END(".smooth_factor_orig"), MARK_OTHER }, { QUANT_END(".smooth"), MARK_OTHER },
-    { QUANT_END(".smooth_orig"), MARK_OTHER }, { QUANT_END("_proj_scales"), MARK_MX_SCALES },
-};
+} quant_end;
+
+/* The bit of a mark, 0 for none of that name: of the rows "end" it is the number of the row. */
+static uint32_t mark_of(const sfti_records *records, sft_span name) {
+    unsigned bit = 0;
+    for (; bit < MARKS_OF_WEIGHTS; bit++)
+        if (sfti_is(name, mark_names[bit])) return 1u << bit;
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row && bit < MARKS_MOST;
+         row = sfti_rows_next(records, row), bit++)
+        if (sft_span_equal(sfti_row_word(row), name)) return 1u << bit;
+    return 0;
+}
+
+/* False when out of memory. */
+static bool open_ends(const sfti_view *view, sfti_quant *quant) {
+    const sfti_records *records = view->info->records;
+    size_t count = 0, room = 0;
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row;
+         row = sfti_rows_next(records, row)) {
+        sft_span rest = sfti_row_text(row), end;
+        while (sfti_next_said(&rest, &end)) room++;
+    }
+    if (room > SFTI_SUFFIXES) room = SFTI_SUFFIXES;
+    quant_end *ends = sfti_info_take(view->info, (room + 1) * sizeof *ends);
+    unsigned bit = MARKS_OF_WEIGHTS;
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0);
+         ends && row && bit < MARKS_MOST; row = sfti_rows_next(records, row), bit++) {
+        sft_span rest = sfti_row_text(row), end;
+        if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant->scale = 1u << bit;
+        while (count < room && sfti_next_said(&rest, &end))
+            if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
+    }
+    quant->ends = ends;
+    if (ends) sfti_suffixes_open(&quant->suffixes, &ends[0].end, sizeof ends[0], count);
+    return ends != NULL;
+}
 
 static bool is_f8(sft_dtype dtype) {
     return dtype == SFT_F8_E4M3 || dtype == SFT_F8_E5M2 || dtype == SFT_F8_E4M3FNUZ
@@ -70,10 +66,11 @@ static bool is_f8(sft_dtype dtype) {
 
 /* The mark of a tensor that accompanies weights, or 0. */
 static uint32_t mark_scale(const sfti_quant *quant, const sft_tensor *tensor) {
+    const quant_end *ends = quant->ends;
     size_t row = sfti_suffixes_find(&quant->suffixes, tensor->name, 0);
-    uint32_t mark = row ? quant_suffixes[row - 1].mark : 0;
+    uint32_t mark = row ? ends[row - 1].mark : 0;
     bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_F8_E8M0;
-    return mark == MARK_SCALE && bytes ? mark | MARK_SCALE_BYTES : mark;
+    return mark && mark == quant->scale && bytes ? mark | MARK_SCALE_BYTES : mark;
 }
 
 /* The mark of weights themselves. */
@@ -93,31 +90,17 @@ static uint32_t mark_weight(const sft_tensor *tensor) {
     return of_dtype[tensor->dtype];
 }
 
-/* ── What the marks mean together: the first row whose marks are all there ── */
+/* ── What the marks mean together: the first row "marks" that holds ── */
 
-static const struct quant_row {
-    uint32_t all, none;
-    const char *id; /* with %u: the bits */
-    uint32_t bits;  /* 0: to be found out */
-} quant_rows[] = {
-    { MARK_WTSCALE, 0, "svdquant-fp4", 4 },
-    { MARK_QWEIGHT | MARK_WSCALES, 0, "svdquant-int4", 4 },
-    { MARK_NF4, 0, "bnb-nf4", 4 },
-    { MARK_FP4, 0, "bnb-fp4", 4 },
-    { MARK_SCB, 0, "bnb-int8", 8 },
-    { MARK_QWEIGHT | MARK_G_IDX, 0, "gptq-%ubit", 0 },
-    { MARK_QWEIGHT | MARK_QZEROS, MARK_G_IDX, "awq-%ubit", 0 },
-    { MARK_SCALE_2 | MARK_U8, 0, "nvfp4", 4 },
-    { MARK_SCALE_2 | MARK_F4, 0, "nvfp4", 4 },
-    { MARK_WEIGHT_PACKED, 0, "compressed-tensors", 4 },
-    { MARK_MX_BLOCKS | MARK_MX_SCALES, 0, "mxfp4", 4 },
-    { MARK_SCALE_INV | MARK_F8, 0, "fp8-block", 8 },
-    { MARK_SCALED_FP8 | MARK_F8, 0, "fp8-scaled", 8 },
-    { MARK_SCALE | MARK_SCALE_BYTES | MARK_F8, 0, "mxfp8", 8 },
-    { MARK_SCALE | MARK_F8, 0, "fp8-scaled", 8 },
-    { MARK_SCALE | MARK_I8, 0, "int8", 8 },
-    { MARK_SCALES | MARK_BIASES | MARK_U32, 0, "mlx-%ubit", 0 },
-};
+static bool marks_hold(const sfti_records *records, const sfti_record_row *row, uint32_t marks) {
+    sft_span rest = sfti_row_text(row), name;
+    while (sfti_next_said(&rest, &name)) {
+        bool denied = name.len > 1 && *name.data == '!';
+        uint32_t mark = mark_of(records, denied ? sfti_from(name, 1) : name);
+        if (mark == 0 || !!(marks & mark) == denied) return false;
+    }
+    return true;
+}
 
 /* Bits of a packed weight, from the tensor that tells its unpacked size. */
 static uint32_t bits_of(const sft_tensor *packed, uint64_t packed_size, uint64_t whole) {
@@ -160,18 +143,26 @@ static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
     return bits_of(packed, packed->shape[packed->rank - 1], whole);
 }
 
-static void quant_found(sfti_quant *quant, const struct quant_row *row, const sfti_view *view,
+/* Methods whose rows say no bits: how they are found out. */
+static const struct quant_bits {
+    const char *method;
+    uint32_t (*bits)(const sfti_view *view, const sft_tensor *packed);
+} quant_bits[] = { { "gptq", bits_gptq }, { "awq", bits_awq }, { "mlx", bits_mlx } };
+
+static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sfti_view *view,
                         const sft_tensor *packed) {
-    quant->bits = row->bits;
-    quant->id = row->id;
-    if (row->bits) return;
-    if (!packed) quant->bits = 4;
-    else if (row->all & MARK_G_IDX) quant->bits = bits_gptq(view, packed);
-    else if (row->all & MARK_QZEROS) quant->bits = bits_awq(view, packed);
-    else quant->bits = bits_mlx(view, packed);
+    sft_span told;
+    uint64_t bits;
+    quant->id = sfti_row_record(view->info->records, row)->id;
+    if (sfti_row_has(row, "bits", &told) && sfti_parse_uint(told, &bits) && bits <= 32) {
+        quant->bits = (uint32_t)bits;
+        return;
+    }
+    for (size_t i = 0; packed && i < SFTI_COUNT(quant_bits); i++)
+        if (strcmp(quant->id, quant_bits[i].method) == 0)
+            quant->bits = quant_bits[i].bits(view, packed);
     if (quant->bits == 0) quant->bits = 4;
-    int method = (int)strcspn(row->id, "-");
-    sft_span text = sfti_info_text(view->info, "%.*s-%ubit", method, row->id, quant->bits);
+    sft_span text = sfti_info_text(view->info, "%s-%ubit", quant->id, quant->bits);
     quant->id = text.len ? text.data : NULL;
 }
 
@@ -199,19 +190,18 @@ static const sft_tensor *first_packed(const sfti_view *view) {
 }
 
 sfti_quant sfti_quantisation(const sfti_view *view) {
+    const sfti_records *records = view->info->records;
     sfti_quant quant = { .id = NULL };
     const sft_tensor *packed = NULL;
-    sfti_suffixes_open(&quant.suffixes, &quant_suffixes[0].end, sizeof quant_suffixes[0],
-                   SFTI_COUNT(quant_suffixes));
+    if (!open_ends(view, &quant)) return quant;
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
         quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);
     }
     if (quant.marks & (MARK_QWEIGHT | MARK_U32)) packed = first_packed(view);
-    for (size_t i = 0; i < SFTI_COUNT(quant_rows) && !quant.id; i++)
-        if ((quant.marks & quant_rows[i].all) == quant_rows[i].all
-            && !(quant.marks & quant_rows[i].none))
-            quant_found(&quant, &quant_rows[i], view, packed);
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_MARKS, 0);
+         row && quant.marks && !quant.id; row = sfti_rows_next(records, row))
+        if (marks_hold(records, row, quant.marks)) quant_found(&quant, row, view, packed);
     if (!quant.id && quant.marks & MARK_F8 && mostly_f8(view)) quant.id = "fp8";
     return quant;
 }
@@ -268,21 +258,16 @@ static const char *const precision_names[SFT_DTYPE_COUNT] = {
     [SFT_F64] = "fp64", [SFT_I64] = "int64", [SFT_U64] = "uint64",
 };
 
-/* The precision of schemes whose dtype says nothing. */
-static const char *const precision_rows[][2] = {
-    { "bnb-nf4", "nf4" },       { "bnb-fp4", "fp4" },       { "bnb-int8", "int8" },
-    { "svdquant-int4", "int4" }, { "svdquant-fp4", "fp4" }, { "nvfp4", "fp4" },
-    { "mxfp4", "fp4" },         { "mxfp8", "fp8" },         { "fp8", "fp8" },
-    { "fp8-scaled", "fp8" },    { "fp8-block", "fp8" },     { "int8", "int8" },
-};
-
-const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant) {
+const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant) {
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    const char *named = quant->id ? SFTI_MAPPED(sft_span_cstr(quant->id), precision_rows, sfti_is)
-                                  : NULL;
-    if (named) return named;
+    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION,
+                                             sft_span_cstr(quant->id ? quant->id : ""));
+    const sfti_record_row *row = of ? sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL)
+                                    : NULL;
+    sft_span named = row ? sfti_row_word(row) : (sft_span){ "", 0 };
+    if (row) return sfti_info_text(info, "%.*s", (int)named.len, named.data).data;
     if (quant->id && quant->bits <= 8) return by_bits[quant->bits];
     int dtype = main_dtype(sums);
     return dtype == SFT_DTYPE_COUNT ? "mixed" : precision_names[dtype];

@@ -118,7 +118,8 @@ size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t a
 
 typedef struct sfti_quant {
     const char *id;      /* "gptq-4bit", …, or NULL */
-    uint32_t marks;      /* private */
+    uint32_t marks, scale; /* private */
+    const void *ends;    /* private */
     uint32_t bits;       /* of a packed weight, 0 if there are none */
     sfti_suffixes suffixes;      /* private */
 } sfti_quant;
@@ -134,7 +135,7 @@ sfti_quant sfti_quantisation(const sfti_view *view);
 uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor);
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor);
 void sfti_sum_all(sfti_sums *sums, const sfti_sums *more);
-const char *sfti_precision(const sfti_sums *sums, const sfti_quant *quant);
+const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant);
 
 /* Push a component with the sums. */
 void sfti_add_component(sft_info *info, sfti_list *list, const char *part,

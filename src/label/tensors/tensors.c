@@ -337,7 +337,7 @@ void sfti_info_tensors(sft_info *info) {
     sfti_quant quant = sfti_quantisation(&view);
     sum_components(&view, &quant, sums);
     info->parameters = sums->all.parameters;
-    info->precision = sfti_precision(&sums->all, &quant);
+    info->precision = sfti_precision(info, &sums->all, &quant);
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, 100);
     info_kind(&view, sums, &quant);
 }

@@ -53,7 +53,8 @@ RULES = {
     "src/dataset": (FROM_CORE | {"safetensors_convert.h", "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
-    "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/", "remote/http/url.h", "base/", "os/"}
+    "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
+                     "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",

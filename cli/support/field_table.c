@@ -318,7 +318,7 @@ void cli_field_each(cli_field_fn take, void *ctx) {
 
 /* ── Words of people ── */
 
-static const struct field_type { const char *field; sfti_record_type type; } field_types[] = {
+static const struct record_field { const char *field; sfti_record_type type; } record_fields[] = {
     { "kind", SFTI_KIND }, { "architecture", SFTI_MODEL }, { "prediction_type", SFTI_PREDICTION },
     { "quantization", SFTI_QUANTISATION },
 };
@@ -333,9 +333,9 @@ static sft_span meant_by(const char *field, sft_span value, char buffer[64]) {
             (void)sfti_row_has(row, "meant", &meant);
         return meant;
     }
-    for (size_t i = 0; i < COUNT(field_types); i++) {
-        if (strcmp(field_types[i].field, field) != 0) continue;
-        const sfti_record *of = sfti_said(records, field_types[i].type, SFTI_SAYS_PEOPLE, value,
+    for (size_t i = 0; i < COUNT(record_fields); i++) {
+        if (strcmp(record_fields[i].field, field) != 0) continue;
+        const sfti_record *of = sfti_said(records, record_fields[i].type, SFTI_SAYS_PEOPLE, value,
                                           true, &row);
         if (of && !sfti_row_has(row, "meant", &meant)) meant = sft_span_cstr(of->id);
     }

@@ -18,7 +18,7 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", DIFFUSERS_
                   TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras")
+LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras", "trainers")
 
 
 def define_operators():
@@ -28,6 +28,12 @@ def define_operators():
     for name in ("nms", "qnms"):
         library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     return library
+
+
+def torch_without_cuda():
+    """Trainers ask for the current device when they are imported."""
+    import torch
+    torch.cuda.current_device = lambda: 0
 
 
 def write(library, only, folder):
@@ -54,6 +60,7 @@ def main():
     given = parser.parse_args()
     os.makedirs(given.out, exist_ok=True)
     operators = define_operators()
+    torch_without_cuda()
     for library in given.libraries or LIBRARIES:
         write(library, given.only, given.out)
     del operators

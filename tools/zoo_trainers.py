@@ -302,10 +302,16 @@ def diffsynth_adapter(cls, arguments, targets):
     return state
 
 
-def versions():
-    def commit(name):
+def commits(*names):
+    """The commit of each clone."""
+    found = []
+    for name in names:
         path = os.path.join(ORACLES, name)
         done = subprocess.run(["git", "-C", path, "rev-parse", "--short=10", "HEAD"],
                               capture_output=True, text=True, check=False)
-        return "%s %s" % (name, done.stdout.strip() or "missing")
-    return ", ".join(map(commit, ("musubi-tuner", "sd-scripts", "DiffSynth-Studio")))
+        found.append("%s %s" % (name, done.stdout.strip() or "missing"))
+    return ", ".join(found)
+
+
+def versions():
+    return commits("musubi-tuner", "sd-scripts", "DiffSynth-Studio")

@@ -4,13 +4,12 @@ Needs a clone of ComfyUI in the folder that $ORACLES names. The sizes are those 
 models, as ComfyUI's detection finds them; each entry's identity is our id.
 """
 import importlib
-import os
 import sys
 
 import torch
 
-from zoo_common import Failure, entry
-from zoo_trainers import ORACLES, at, commits, use
+from zoo_clones import at, commits, use
+from zoo_common import entry
 
 UNET = "ldm.modules.diffusionmodules.openaimodel:UNetModel"
 WAN = "ldm.wan.model:"
@@ -281,14 +280,18 @@ def jobs():
 
 
 def make(title, identity, tasks, cls, arguments, prefix):
+    state = build(cls, arguments).state_dict()
+    return entry(title, identity, tasks, {prefix + name: ("BF16", list(tensor.shape))
+                                          for name, tensor in state.items()})
+
+
+def build(cls, arguments):
     use("ComfyUI")
     sys.argv = [sys.argv[0], "--cpu"]
     at("comfy.options:enable_args_parsing")()
     operations = importlib.import_module("comfy.ops").disable_weight_init
-    model = at("comfy." + cls)(**arguments, device="meta", dtype=torch.bfloat16,
-                               operations=operations)
-    return entry(title, identity, tasks, {prefix + name: ("BF16", list(tensor.shape))
-                                          for name, tensor in model.state_dict().items()})
+    return at("comfy." + cls)(**arguments, device="meta", dtype=torch.bfloat16,
+                              operations=operations)
 
 
 def versions():

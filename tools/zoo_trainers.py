@@ -5,48 +5,26 @@ entry's identity is our id of the base model; what may stand for it (a parent) i
 """
 import importlib
 import os
-import subprocess
-import sys
+import re
+import runpy
 
 import torch
 
-
+import zoo_comfy
+from zoo_clones import ORACLES, at, commits, on_meta, use
 from zoo_common import Failure, entry
 
-ORACLES = os.environ.get("ORACLES", "build/oracles")
 RANK = 16
 
 
 def jobs():
-    for source in (musubi, sd_scripts, diffsynth):
+    for source in (musubi, sd_scripts, diffsynth, invoke, layouts):
         for title, identity, arguments in source():
             yield make, title, identity, {"lora", title.split(".")[0]}, arguments
 
 
 def make(title, identity, tasks, write, *arguments):
     return entry(title, identity, tasks, write(*arguments))
-
-
-def use(repository, folder=""):
-    path = os.path.join(os.path.abspath(ORACLES), repository, folder)
-    if not os.path.isdir(path):
-        raise Failure("no clone of " + repository)
-    if path not in sys.path:
-        sys.path.insert(0, path)
-
-
-def at(path):
-    """What "package.module:Name.member" names."""
-    module, _, names = path.partition(":")
-    found = importlib.import_module(module)
-    for name in names.split("."):
-        found = getattr(found, name)
-    return found
-
-
-def on_meta(cls, arguments):
-    with torch.device("meta"):
-        return cls(**arguments)
 
 
 # ── musubi-tuner: networks of its own, on classes of its own ──
@@ -273,9 +251,9 @@ def diffsynth_identity(name, identity, arguments):
 def diffsynth():
     try:
         use("DiffSynth-Studio", "diffsynth/configs")
-        configs = importlib.import_module("model_configs")
-    except (Failure, ImportError):
+    except Failure:
         return
+    configs = importlib.import_module("model_configs")
     seen = set()
     for config in configs.MODEL_CONFIGS:
         name, arguments = config["model_name"], config.get("extra_kwargs", {})
@@ -302,16 +280,59 @@ def diffsynth_adapter(cls, arguments, targets):
     return state
 
 
-def commits(*names):
-    """The commit of each clone."""
-    found = []
-    for name in names:
-        path = os.path.join(ORACLES, name)
-        done = subprocess.run(["git", "-C", path, "rev-parse", "--short=10", "HEAD"],
-                              capture_output=True, text=True, check=False)
-        found.append("%s %s" % (name, done.stdout.strip() or "missing"))
-    return ", ".join(found)
+# ── InvokeAI: names and sizes of files that its users reported ──
+
+INVOKE = (("anima", "anima"), ("flux_control", "flux.1"), ("flux", "flux.1"), ("krea2", "krea-2"),
+          ("qwen_image", "qwen-image"))
+
+
+def invoke():
+    folder = os.path.join(ORACLES, "InvokeAI/tests/backend/patches/lora_conversions"
+                                   "/lora_state_dicts")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        for begin, identity in INVOKE:
+            if name.startswith(begin):
+                yield "invoke." + name[:-3], identity, (invoke_adapter, os.path.join(folder, name))
+                break
+
+
+def invoke_adapter(path):
+    keys = runpy.run_path(path)["state_dict_keys"]
+    return {name: ("BF16", list(shape)) for name, shape in keys.items()}
+
+
+# ── Makers' own names: the layers of blocks, and of their attention alone ──
+
+ATTENTION = re.compile(r"attn|attention|\bto_[qkv]\b|[._]qkv|\.[qkvo]$|linear[12]$")
+LAYOUTS = {
+    "kohya": lambda name: ("lora_unet_" + name.replace(".", "_"), "lora_down", "lora_up", True),
+    "dotted": lambda name: ("diffusion_model." + name, "lora_A", "lora_B", False),
+    "peft": lambda name: ("base_model.model." + name, "lora_A", "lora_B", False),
+}
+
+
+def layouts():
+    for title, identity, cls, arguments in zoo_comfy.MODELS:
+        for layers in ("blocks", "attention"):
+            for layout in LAYOUTS:
+                yield ("layers.%s.%s.%s" % (title, layers, layout), identity,
+                       (layout_adapter, cls, arguments, layers, layout))
+
+
+def layout_adapter(cls, arguments, layers, layout):
+    state = {}
+    for name, tensor in zoo_comfy.build(cls, arguments).state_dict().items():
+        stem = name.removesuffix(".weight")
+        if stem == name or len(tensor.shape) != 2 or not re.search(r"\.\d+\.", name) \
+                or layers == "attention" and not ATTENTION.search(stem):
+            continue
+        prefix, down, up, alpha = LAYOUTS[layout](stem)
+        state["%s.%s.weight" % (prefix, down)] = "BF16", [RANK, tensor.shape[1]]
+        state["%s.%s.weight" % (prefix, up)] = "BF16", [tensor.shape[0], RANK]
+        if alpha:
+            state[prefix + ".alpha"] = "BF16", []
+    return state
 
 
 def versions():
-    return commits("musubi-tuner", "sd-scripts", "DiffSynth-Studio")
+    return commits("musubi-tuner", "sd-scripts", "DiffSynth-Studio", "InvokeAI", "ComfyUI")

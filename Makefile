@@ -25,6 +25,7 @@
 #   make conformance        other readers on tests/corpus, installed one by one; docs/conformance.md
 #   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
+#   make oracles             the lists of tests/zoo that programs of the field make (docs/zoo.md)
 #   make zoo-score           how info names them; the table of docs/zoo.md
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder
@@ -62,7 +63,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
-        test-spark test-spark-all test-long test-engines test-browsers bench-catalog zoo zoo-score docs
+        test-spark test-spark-all test-long test-engines test-browsers bench-catalog zoo oracles zoo-score docs
 
 all: build
 
@@ -111,6 +112,9 @@ test-engines: setup-build
 zoo:
 	@tools/zoo_env.sh
 	@build/zoo/bin/python tools/zoo.py
+
+oracles:
+	@tools/oracles.sh
 
 zoo-score: build
 	@python3 tools/zoo_score.py --write

@@ -3,7 +3,7 @@
 
 usage: build/zoo/bin/python tools/zoo.py [LIBRARY ...] [--only TEXT] [--out FOLDER]
 
-Makes every class of the libraries (all of them if none is named) without allocating weights
+Makes every class of the libraries (all packages if none is named) without allocating weights
 and writes tests/zoo/LIBRARY.txt.xz. --only takes the classes with TEXT in their names; --out
 is another folder for the lists. Needs the environment of `make zoo`; no network.
 """
@@ -18,8 +18,8 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", DIFFUSERS_
                   TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras", "trainers",
-             "comfy")
+LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras")
+PROGRAMS = ("comfy", "trainers")    # from clones (`make oracles`)
 
 
 def define_operators():
@@ -55,7 +55,8 @@ def write(library, only, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("libraries", nargs="*", metavar="LIBRARY", choices=LIBRARIES + ([],))
+    parser.add_argument("libraries", nargs="*", metavar="LIBRARY",
+                        choices=LIBRARIES + PROGRAMS + ([],))
     parser.add_argument("--only", default="", metavar="TEXT")
     parser.add_argument("--out", default=os.path.join(ROOT, "tests", "zoo"), metavar="FOLDER")
     given = parser.parse_args()

@@ -8,7 +8,7 @@ import torch
 
 from zoo_common import Failure
 
-ORACLES = os.environ.get("ORACLES", "build/oracles")
+ORACLES = os.environ.get("ORACLES", "build/oracle-clones")
 
 
 def use(repository, folder=""):

@@ -1,0 +1,34 @@
+#!/bin/bash
+# Make the lists of tests/zoo that come from programs of the field instead of packages: comfy and
+# trainers. Clones them at the commits below into build/oracle-clones ($ORACLES names a folder that has
+# them already), makes build/oracles with what they import, and runs their own code.
+# usage: tools/oracles.sh
+set -euo pipefail
+name=oracles
+locks=(tests/requirements-zoo.txt tests/requirements-oracles.txt)
+warm="import torch"
+fetch="download --only-binary :all:"
+room="1 GB"
+source "$(dirname "$0")/environment.sh"
+
+install_package() { :; }
+make_environment
+
+clone() {
+    local folder=$root/build/oracle-clones/${1#*/}
+    [[ ! -e $folder/.complete ]] || return 0
+    rm -rf "$folder"
+    git init -q "$folder"
+    git -C "$folder" fetch -q --depth 1 "https://github.com/$1" "$2"
+    git -C "$folder" checkout -q FETCH_HEAD
+    touch "$folder/.complete"
+}
+
+if [[ -z ${ORACLES:-} ]]; then
+    clone Comfy-Org/ComfyUI a125cd84b054a57729b5eecab930ca9408719832
+    clone kohya-ss/musubi-tuner 30c658c4f4b0bf05038b3346eff9670259b10fc7
+    clone kohya-ss/sd-scripts 48d368fa557731ad0488c07304dfeba8c07910eb
+    clone modelscope/DiffSynth-Studio fed7b18fac2ed4cb802796eec91970e7659bccde
+    clone invoke-ai/InvokeAI 8e71a8a519399d6db32054ae9afc7c6c4e2355af
+fi
+ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" comfy trainers

@@ -88,6 +88,13 @@ static const char *quoted_end(const char *at, const char *end) {
     return at;
 }
 
+static bool is_flag(sft_span word) {
+    static const char flags[][6] = { "write", "plain", "fused" };
+    for (size_t i = 0; word.len == 5 && i < SFTI_COUNT(flags); i++)
+        if (memcmp(word.data, flags[i], 5) == 0) return true;
+    return false;
+}
+
 bool sfti_next_item(sft_span *rest, sfti_item *item) {
     const char *at = rest->data, *end = at + rest->len;
     bool named = true;
@@ -110,17 +117,25 @@ bool sfti_next_item(sft_span *rest, sfti_item *item) {
     item->value = (sft_span){ begin, (size_t)(at - begin) };
     if (quoted && at < end) at++;
     *rest = (sft_span){ at, (size_t)(end - at) };
-    static const char flags[][6] = { "write", "plain", "fused" };
-    for (size_t i = 0; i < SFTI_COUNT(flags) && named && !quoted && item->value.len == 5; i++)
-        if (memcmp(item->value.data, flags[i], 5) == 0) {
-            item->name = item->value;
-            item->value.len = 0;
-        }
+    if (named && !quoted && is_flag(item->value)) {
+        item->name = item->value;
+        item->value.len = 0;
+    }
     return true;
 }
 
+/* Most are plain words. */
 bool sfti_next_said(sft_span *rest, sft_span *word) {
+    const char *at = rest->data, *end = at + rest->len;
     sfti_item item;
+    while (at < end && is_space(*at)) at++;
+    const char *begin = at;
+    while (at < end && (uint8_t)*at > ' ' && *at != '=' && *at != '"') at++;
+    *word = (sft_span){ begin, (size_t)(at - begin) };
+    if (at > begin && (at == end || is_space(*at)) && !is_flag(*word)) {
+        *rest = (sft_span){ at, (size_t)(end - at) };
+        return true;
+    }
     if (!sfti_next_item(rest, &item) || item.name.len > 0) return false;
     *word = item.value;
     return true;

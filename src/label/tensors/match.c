@@ -55,15 +55,18 @@ bool sfti_view_open(sft_info *info, sfti_view *view) {
     return !info->code && set_tails(view);
 }
 
+/* False if it is too long. */
+static bool set_prefix(sfti_view *view, sft_span prefix, sft_span more) {
+    if (prefix.len + more.len >= sizeof view->prefix) return false;
+    memcpy(view->prefix, prefix.data, prefix.len);
+    memcpy(view->prefix + prefix.len, more.data, more.len);
+    view->prefix[prefix.len + more.len] = 0;
+    return true;
+}
+
 sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more) {
     sfti_view after = *view;
-    if (prefix.len + more.len >= sizeof after.prefix) {
-        after.count = 0;
-        return after;
-    }
-    memcpy(after.prefix, prefix.data, prefix.len);
-    memcpy(after.prefix + prefix.len, more.data, more.len);
-    after.prefix[prefix.len + more.len] = 0;
+    if (!set_prefix(&after, prefix, more)) after.count = 0;
     return after;
 }
 
@@ -243,6 +246,12 @@ static bool is_comment(sft_span text) {
 /* The next clause: a line, and those that go on with "|"; empty at the end. */
 static sft_span cut_clause(sft_span *rest) {
     sft_span text = skip_gaps(*rest), next;
+    const char *end = text.data + text.len, *line = sfti_row_line_end(text.data, text.len);
+    if (line && end - line > 1 && !is_gap(line[1]) && line[1] != '|' && !is_gap(line[-1])
+        && *text.data != '#') { /* mostly there is nothing but the clause */
+        *rest = (sft_span){ line + 1, (size_t)(end - line) - 1 };
+        return (sft_span){ text.data, (size_t)(line - text.data) };
+    }
     while (is_comment(text)) {
         const char *stop = sfti_row_line_end(text.data, text.len);
         text = stop ? skip_gaps(sfti_from(text, (size_t)(stop - text.data)))
@@ -395,10 +404,14 @@ static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched 
 
 bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,
                       sfti_table_id table, sfti_matched *out, sfti_view *at) {
-    for (sft_span prefix; sfti_next_said(&prefixes, &prefix);) {
-        *at = sfti_view_behind(view, sft_span_cstr(before), prefix);
-        if (sfti_view_any(at, "") && match_rows(at, table, out)) return true;
-    }
+    char first[sizeof view->prefix]; /* *at may be the view, and before its prefix */
+    sft_span begin = { first, strlen(before) };
+    if (begin.len >= sizeof first) return false;
+    memcpy(first, before, begin.len);
+    *at = *view;
+    for (sft_span prefix; sfti_next_said(&prefixes, &prefix);)
+        if (set_prefix(at, begin, prefix) && sfti_view_any(at, "") && match_rows(at, table, out))
+            return true;
     return false;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "unit/make_file.h"
 #include "unit/stat_times.h"
 #include "unit/temp_dir.h"
 
@@ -147,6 +148,29 @@ static void test_arrays(void **state) {
     assert_int_equal(sft_save_arrays(path, NULL, 0, NULL, 0, NULL, NULL, &err), SFT_OK);
     assert_int_equal(temp_dir_count(), 1);
     unlink(path);
+}
+
+/* The n-th allocation fails, for every n: nothing is kept, in memory or in the folder. */
+static void test_arrays_memory(void **state) {
+    (void)state;
+    const uint64_t shape[] = { 4 };
+    const sft_array all[] = { { { SFT_SPAN_INIT("b"), SFT_U8, 1, shape }, "0123", 4 },
+                              { { SFT_SPAN_INIT("a"), SFT_U8, 1, shape }, "4567", 4 } };
+    test_memory m = { 0 };
+    sft_allocator alloc = { resize_test_memory, &m };
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_code code = SFT_OUT_OF_MEMORY;
+    options.alloc = &alloc;
+    for (m.fail_on = 1; m.fail_on < 100 && code; m.fail_on++) {
+        m.calls = 0;
+        code = sft_save_arrays(temp_path("memory"), all, 2, NULL, 0, &options, NULL, NULL);
+        assert_int_equal(m.held, 0);
+        assert_int_equal(temp_dir_count(), code ? 0 : 1);
+        if (code) assert_int_equal(code, SFT_OUT_OF_MEMORY);
+    }
+    assert_int_equal(code, SFT_OK);
+    assert_true(m.fail_on > 4);
+    unlink(temp_path("memory"));
 }
 
 static void test_parts_refused(void **state) {
@@ -643,6 +667,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs_by_call),
         cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_arrays_memory),
         cmocka_unit_test(test_parts),       cmocka_unit_test(test_parts_refused),
         cmocka_unit_test(test_large),       cmocka_unit_test(test_stopped),
         cmocka_unit_test(test_pipe),        cmocka_unit_test(test_mtime),

@@ -48,6 +48,10 @@ int main(int argc, char **argv) {
     }
     if (code == SFT_OK) printf("%016llx\n", (unsigned long long)hash);
     if (code == SFT_CANCELLED) printf("cancelled\n");
-    if (code != SFT_OK) fprintf(stderr, "\n%s: %s\n", argv[1], err.message);
+    if (code != SFT_OK) {
+        char line[1024];
+        sft_error_text(&err, argv[1], line, sizeof line);
+        fprintf(stderr, "\n%s\n", line);
+    }
     return code == SFT_CANCELLED ? 130 : code != SFT_OK;
 }

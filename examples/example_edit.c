@@ -23,7 +23,9 @@ int main(int argc, char **argv) {
     sft_edit_report report;
     if (argc < 3 || argc > 4) return 2;
     if (change(argv[1], argv[2], argc > 3 ? argv[3] : NULL, &report, &err) != SFT_OK) {
-        fprintf(stderr, "%s: %s\n", argv[1], err.message);
+        char line[1024];
+        sft_error_text(&err, argv[1], line, sizeof line);
+        fprintf(stderr, "%s\n", line);
         return 1;
     }
     printf("%s, header %llu to %llu bytes, %llu of them spare\n",

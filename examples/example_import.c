@@ -32,7 +32,11 @@ int main(int argc, char **argv) {
     sft_code code = sft_import_open(argv[1], NULL, &import, &err);
     if (!code) tell(import);
     if (!code) code = save(import, argv[2], &err);
-    if (code) fprintf(stderr, "%s: %s\n", argv[1], err.message);
+    if (code) {
+        char line[1024];
+        sft_error_text(&err, argv[1], line, sizeof line);
+        fprintf(stderr, "%s\n", line);
+    }
     sft_import_close(import);
     return code != 0;
 }

@@ -9,7 +9,9 @@ int main(void) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     options.header_only = true;
     if (sft_open_fd(0, &options, &file, &err) != SFT_OK) {
-        fprintf(stderr, "standard input: %s\n", err.message);
+        char line[1024];
+        sft_error_text(&err, "standard input", line, sizeof line);
+        fprintf(stderr, "%s\n", line);
         return 1;
     }
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {

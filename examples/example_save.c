@@ -49,6 +49,8 @@ int main(int argc, char **argv) {
     sft_error err = SFT_ERROR_INIT;
     if (argc != 2) return 2;
     if (save(argv[1], &err) == SFT_OK) return 0;
-    fprintf(stderr, "%s: %s\n", argv[1], err.message);
+    char line[1024];
+    sft_error_text(&err, argv[1], line, sizeof line);
+    fprintf(stderr, "%s\n", line);
     return 1;
 }

@@ -34,6 +34,10 @@ int main(int argc, char **argv) {
                       : sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0, "no such tensor");
         sft_close(file);
     }
-    if (code != SFT_OK) fprintf(stderr, "%s: %s\n", argv[1], err.message);
+    if (code != SFT_OK) {
+        char line[1024];
+        sft_error_text(&err, argv[1], line, sizeof line);
+        fprintf(stderr, "%s\n", line);
+    }
     return code != SFT_OK;
 }

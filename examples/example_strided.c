@@ -36,6 +36,8 @@ int main(int argc, char **argv) {
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLUMNS; c++) columns[c * ROWS + r] = (float)(10 * r + c);
     if (save(argv[1], columns, &err) == SFT_OK) return 0;
-    fprintf(stderr, "%s: %s\n", argv[1], err.message);
+    char line[1024];
+    sft_error_text(&err, argv[1], line, sizeof line);
+    fprintf(stderr, "%s\n", line);
     return 1;
 }

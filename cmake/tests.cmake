@@ -1,6 +1,6 @@
 # What only the project itself builds. Nothing here is part of `all`: name a target.
 #   tests      unit tests, against the library and against the two-file bundle
-#   examples   examples/*.c
+#   examples   examples/*.c, and the program of docs/c.md
 #   short_tests   of them the unit tests against the library, those with faults, and verdict
 #   fuzzers, benches   filled by fuzz/ and bench/
 # Other folders add their own: add_dependencies(tests my_target).
@@ -19,9 +19,24 @@ foreach(source ${sft_examples})
                           ${CMAKE_CURRENT_BINARY_DIR}/examples)
     add_dependencies(examples ${name})
 endforeach()
+find_program(SFT_PYTHON NAMES python3 python)
+if(SFT_PYTHON)
+    set(sft_guide ${CMAKE_CURRENT_BINARY_DIR}/examples/guide)
+    add_custom_command(
+        OUTPUT ${sft_guide}/guide_blocks.h
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${sft_guide}
+        COMMAND ${SFT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tests/examples/guide.py
+                ${sft_guide}/guide_blocks.h
+        DEPENDS tests/examples/guide.py docs/c.md VERBATIM)
+    add_executable(guide EXCLUDE_FROM_ALL tests/examples/guide.c ${sft_guide}/guide_blocks.h)
+    target_include_directories(guide PRIVATE ${sft_guide})
+    target_compile_options(guide PRIVATE ${SFT_WARNINGS} -Wconversion)
+    target_link_libraries(guide PRIVATE safetensors_static sft_flags)
+    set_target_properties(guide PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${sft_guide})
+    add_dependencies(examples guide)
+endif()
 
 # ── The two-file bundle ──────────────────────────────────────────────────────
-find_program(SFT_PYTHON NAMES python3 python)
 # The unit tests use the largest, with all that its folders have; tests/bundle.py tries the small one.
 set(sft_bundle ${CMAKE_CURRENT_BINARY_DIR}/tests/bundle)
 if(SFT_PYTHON)

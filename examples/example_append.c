@@ -37,11 +37,11 @@ static sft_code save(const char *path, int count, sft_error *err) {
 }
 
 int main(int argc, char **argv) {
+    char text[1024];
     sft_error err = SFT_ERROR_INIT;
     if (argc != 3) return 2;
     if (save(argv[1], (int)strtol(argv[2], NULL, 10), &err) == SFT_OK) return 0;
-    char line[1024];
-    sft_error_text(&err, argv[1], line, sizeof line);
-    fprintf(stderr, "%s\n", line);
+    sft_error_text(&err, argv[1], text, sizeof text);
+    fprintf(stderr, "%s\n", text);
     return 1;
 }

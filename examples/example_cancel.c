@@ -49,9 +49,9 @@ int main(int argc, char **argv) {
     if (code == SFT_OK) printf("%016llx\n", (unsigned long long)hash);
     if (code == SFT_CANCELLED) printf("cancelled\n");
     if (code != SFT_OK) {
-        char line[1024];
-        sft_error_text(&err, argv[1], line, sizeof line);
-        fprintf(stderr, "\n%s\n", line);
+        char text[1024];
+        sft_error_text(&err, argv[1], text, sizeof text);
+        fprintf(stderr, "\n%s\n", text);
     }
     return code == SFT_CANCELLED ? 130 : code != SFT_OK;
 }

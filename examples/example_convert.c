@@ -24,6 +24,7 @@ static sft_code convert(const sft_set *set, sft_dtype to, const char *out, sft_e
 }
 
 int main(int argc, char **argv) {
+    char text[1024];
     sft_error err = SFT_ERROR_INIT;
     sft_dtype to;
     sft_set *set;
@@ -34,8 +35,7 @@ int main(int argc, char **argv) {
         sft_set_close(set);
     }
     if (code == SFT_OK) return 0;
-    char line[1024];
-    sft_error_text(&err, argv[1], line, sizeof line);
-    fprintf(stderr, "%s\n", line);
+    sft_error_text(&err, argv[1], text, sizeof text);
+    fprintf(stderr, "%s\n", text);
     return 1;
 }

@@ -18,13 +18,16 @@ static int raise_python(const char *path, const sft_error *err) {
     return 1;
 }
 
-static sft_code negate(const sft_file *file, const sft_tensor *tensor, sft_error *err) {
-    unsigned char *bytes;
+static sft_code negate(const sft_file *file, const char *name, float *first, sft_error *err) {
     void *writable;
+    const sft_tensor *tensor = sft_file_find_cstr(file, name);
+    if (!tensor || tensor->dtype != SFT_F32)
+        return sft_error_set(err, SFT_TENSOR_NOT_FOUND, 0, "expected an F32 tensor of that name");
     sft_code code = sft_view_writable(file, tensor, &writable, err);
-    if (code != SFT_OK) return code;
-    bytes = writable;
-    for (uint64_t at = 3; at < tensor->end - tensor->begin; at += 4) bytes[at] ^= 0x80;
+    if (code) return code;
+    unsigned char *bytes = writable;
+    for (uint64_t at = 3; at < sft_tensor_bytes(tensor); at += 4) bytes[at] ^= 0x80;
+    if (sft_tensor_bytes(tensor) >= sizeof *first) memcpy(first, bytes, sizeof *first);
     return SFT_OK;
 }
 
@@ -34,22 +37,11 @@ int main(int argc, char **argv) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     options.mode = SFT_MAP_COW;
     sft_file *file;
-    if (sft_open(argv[1], &options, &file, &err) != SFT_OK) return raise_python(argv[1], &err);
-
-    int status = 0;
-    const sft_tensor *tensor = sft_file_find_cstr(file, argv[2]);
-    if (!tensor || tensor->dtype != SFT_F32)
-        status = raise_python(argv[1], (sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0,
-                                                      "expected an F32 tensor of that name"),
-                                        &err));
-    else if (negate(file, tensor, &err) != SFT_OK)
-        status = raise_python(argv[1], &err);
-    const void *view;
-    float value = 0;
-    if (status == 0 && sft_view(file, tensor, &view, &err) == SFT_OK) {
-        if (tensor->end - tensor->begin >= sizeof value) memcpy(&value, view, sizeof value);
-        printf("%s[0] = %g, in this program only\n", argv[2], (double)value);
-    }
+    float first = 0;
+    if (sft_open(argv[1], &options, &file, &err)) return raise_python(argv[1], &err);
+    sft_code code = negate(file, argv[2], &first, &err);
     sft_close(file);
-    return status;
+    if (code) return raise_python(argv[1], &err);
+    printf("%s[0] = %g, in this program only\n", argv[2], (double)first);
+    return 0;
 }

@@ -23,9 +23,9 @@ int main(int argc, char **argv) {
     sft_edit_report report;
     if (argc < 3 || argc > 4) return 2;
     if (change(argv[1], argv[2], argc > 3 ? argv[3] : NULL, &report, &err) != SFT_OK) {
-        char line[1024];
-        sft_error_text(&err, argv[1], line, sizeof line);
-        fprintf(stderr, "%s\n", line);
+        char text[1024];
+        sft_error_text(&err, argv[1], text, sizeof text);
+        fprintf(stderr, "%s\n", text);
         return 1;
     }
     printf("%s, header %llu to %llu bytes, %llu of them spare\n",

@@ -12,11 +12,11 @@ static void tell(const sft_import *import) {
            sft_import_format_describe(sft_import_format_of(import))->title,
            sft_import_tensor_count(import));
     for (size_t i = 0; (left = sft_import_left_at(import, i)) != NULL; i++)
-        printf("left out: %.*s %s\n", (int)left->path.len, left->path.data, left->text);
+        printf("left out: " SFT_FMT " %s\n", SFT_ARG(left->path), left->text);
     for (size_t i = 0; (global = sft_import_global_at(import, i)) != NULL; i++)
         if (global->calls > 0)
-            printf("not called: %.*s.%.*s, %" PRIu64 " times\n", (int)global->module.len,
-                   global->module.data, (int)global->name.len, global->name.data, global->calls);
+            printf("not called: " SFT_FMT "." SFT_FMT ", %" PRIu64 " times\n",
+                   SFT_ARG(global->module), SFT_ARG(global->name), global->calls);
 }
 
 static sft_code save(const sft_import *import, const char *path, sft_error *err) {
@@ -33,9 +33,9 @@ int main(int argc, char **argv) {
     if (!code) tell(import);
     if (!code) code = save(import, argv[2], &err);
     if (code) {
-        char line[1024];
-        sft_error_text(&err, argv[1], line, sizeof line);
-        fprintf(stderr, "%s\n", line);
+        char text[1024];
+        sft_error_text(&err, argv[1], text, sizeof text);
+        fprintf(stderr, "%s\n", text);
     }
     sft_import_close(import);
     return code != 0;

@@ -9,17 +9,17 @@ int main(void) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     options.header_only = true;
     if (sft_open_fd(0, &options, &file, &err) != SFT_OK) {
-        char line[1024];
-        sft_error_text(&err, "standard input", line, sizeof line);
-        fprintf(stderr, "%s\n", line);
+        char text[1024];
+        sft_error_text(&err, "standard input", text, sizeof text);
+        fprintf(stderr, "%s\n", text);
         return 1;
     }
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
-        printf("%.*s\t%s\t[", (int)t->name.len, t->name.data, sft_dtype_describe(t->dtype)->name);
+        printf(SFT_FMT "\t%s\t[", SFT_ARG(t->name), sft_dtype_describe(t->dtype)->name);
         for (uint32_t d = 0; d < t->rank; d++)
-            printf(d ? ",%llu" : "%llu", (unsigned long long)t->shape[d]);
-        printf("]\t%llu\n", (unsigned long long)(t->end - t->begin));
+            printf("%s%llu", d > 0 ? "," : "", (unsigned long long)t->shape[d]);
+        printf("]\t%llu\n", (unsigned long long)sft_tensor_bytes(t));
     }
     printf("%s\n", sft_file_complete(file) ? "all data is there" : "data not looked at");
     sft_close(file);

@@ -9,7 +9,7 @@
 static _Alignas(4096) char slots[2][65536];
 
 /* A real device would copy in the background and give the slot back later. */
-static sft_code load(sft_reader *reader, char *device, size_t *copies, sft_error *err) {
+static sft_code copy_slots(sft_reader *reader, char *device, size_t *copies, sft_error *err) {
     sft_filled filled;
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < 2; i++) code = sft_reader_add(reader, slots[i], err);
@@ -26,35 +26,59 @@ static sft_code load(sft_reader *reader, char *device, size_t *copies, sft_error
     return code;
 }
 
-int main(int argc, char **argv) {
-    if (argc != 2) return 2;
-    sft_file *file;
-    sft_error err = SFT_ERROR_INIT;
-    if (sft_open(argv[1], NULL, &file, &err)) return fprintf(stderr, "%s\n", err.message), 1;
+static sft_code load(const sft_read_part *parts, size_t count, uint64_t bytes, char *device,
+                     size_t *copies, sft_error *err) {
+    const sft_read_block block = { NULL, bytes };
+    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
+    sft_read_plan *plan;
+    sft_reader *reader;
+    options.slot_bytes = sizeof slots[0];
+    sft_code code = sft_read_plan_new(parts, count, &block, 1, &options, &plan, err);
+    if (code) return code;
+    code = sft_reader_start(plan, 0, &reader, err);
+    if (!code) code = copy_slots(reader, device, copies, err);
+    sft_reader_close(reader);
+    sft_read_plan_free(plan);
+    return code;
+}
+
+static sft_code load_and_tell(const sft_file *file, sft_error *err) {
     size_t count = sft_file_tensor_count(file), copies = 0;
+    uint64_t end = 0;
     sft_read_part *parts = calloc(count + 1, sizeof *parts);
-    sft_read_block block = { NULL, 0 };
     for (size_t i = 0; parts && i < count; i++) { /* each tensor at a multiple of 64 */
         const sft_tensor *tensor = sft_file_tensor_at(file, i);
-        parts[i] = (sft_read_part){ file, tensor, NULL, 0, block.bytes };
-        block.bytes = (block.bytes + tensor->end - tensor->begin + 63) & ~(uint64_t)63;
+        parts[i] = (sft_read_part){ file, tensor, NULL, 0, end };
+        end = (end + sft_tensor_bytes(tensor) + 63) & ~(uint64_t)63;
     }
-    sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
-    options.slot_bytes = sizeof slots[0];
-    sft_read_plan *plan = NULL;
-    sft_reader *reader = NULL;
-    char *device = calloc(1, (size_t)block.bytes + 1);
-    sft_code code = parts && device ? SFT_OK : SFT_OUT_OF_MEMORY;
-    if (!code) code = sft_read_plan_new(parts, count, &block, 1, &options, &plan, &err);
-    if (!code) code = sft_reader_start(plan, 0, &reader, &err);
-    if (!code) code = load(reader, device, &copies, &err);
-    sft_reader_close(reader);
+    char *device = end < SIZE_MAX ? calloc(1, (size_t)end + 1) : NULL;
+    sft_code code = SFT_OK;
+    if (!parts || !device)
+        code = sft_error_set(err, SFT_OUT_OF_MEMORY, 0, "no memory for the tensors");
+    else
+        code = load(parts, count, end, device, &copies, err);
     for (size_t i = 0; !code && i < count; i++) {
-        uint64_t end = i + 1 < count ? parts[i + 1].at : block.bytes, sum = 0;
-        for (uint64_t at = parts[i].at; at < end; at++) sum += (unsigned char)device[at];
+        uint64_t sum = 0, bytes = sft_tensor_bytes(parts[i].tensor);
+        for (uint64_t at = 0; at < bytes; at++) sum += (unsigned char)device[parts[i].at + at];
         printf("tensor %zu adds up to %llu\n", i, (unsigned long long)sum);
     }
     if (!code) printf("%zu tensors, %zu copies\n", count, copies);
-    else fprintf(stderr, "%s\n", err.message);
-    return free(parts), free(device), sft_read_plan_free(plan), sft_close(file), code != SFT_OK;
+    free(device);
+    free(parts);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    sft_file *file;
+    sft_error err = SFT_ERROR_INIT;
+    if (argc != 2) return 2;
+    sft_code code = sft_open(argv[1], NULL, &file, &err);
+    if (!code) code = load_and_tell(file, &err);
+    sft_close(file);
+    if (code) {
+        char text[1024];
+        sft_error_text(&err, argv[1], text, sizeof text);
+        fprintf(stderr, "%s\n", text);
+    }
+    return code != SFT_OK;
 }

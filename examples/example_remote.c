@@ -14,8 +14,8 @@ static const char *variable(void *ctx, const char *name) {
 static void list(const sft_file *file) {
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *tensor = sft_file_tensor_at(file, i);
-        printf("%.*s %s %" PRIu64 "\n", (int)tensor->name.len, tensor->name.data,
-               sft_dtype_describe(tensor->dtype)->name, tensor->end - tensor->begin);
+        printf(SFT_FMT " %s %" PRIu64 "\n", SFT_ARG(tensor->name),
+               sft_dtype_describe(tensor->dtype)->name, sft_tensor_bytes(tensor));
     }
 }
 
@@ -40,7 +40,11 @@ int main(int argc, char **argv) {
     options.environment = variable;
     sft_code code = sft_remote_open(&options, &remote, &err);
     if (!code) code = open_and_list(remote, argv[1], &err);
-    if (code) fprintf(stderr, "example_remote: %s\n", err.message);
+    if (code) {
+        char text[1024]; /* without the URL */
+        sft_error_text(&err, "example_remote", text, sizeof text);
+        fprintf(stderr, "%s\n", text);
+    }
     if (remote) {
         sft_remote_sums sums = sft_remote_sums_of(remote);
         fprintf(stderr, "%" PRIu64 " requests, %" PRIu64 " bytes\n", sums.requests, sums.bytes);

@@ -35,9 +35,9 @@ int main(int argc, char **argv) {
         sft_close(file);
     }
     if (code != SFT_OK) {
-        char line[1024];
-        sft_error_text(&err, argv[1], line, sizeof line);
-        fprintf(stderr, "%s\n", line);
+        char text[1024];
+        sft_error_text(&err, argv[1], text, sizeof text);
+        fprintf(stderr, "%s\n", text);
     }
     return code != SFT_OK;
 }

@@ -31,13 +31,13 @@ static sft_code save(const char *path, const float *columns, sft_error *err) {
 
 int main(int argc, char **argv) {
     float columns[COLUMNS * ROWS];
+    char text[1024];
     sft_error err = SFT_ERROR_INIT;
     if (argc != 2) return 2;
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLUMNS; c++) columns[c * ROWS + r] = (float)(10 * r + c);
     if (save(argv[1], columns, &err) == SFT_OK) return 0;
-    char line[1024];
-    sft_error_text(&err, argv[1], line, sizeof line);
-    fprintf(stderr, "%s\n", line);
+    sft_error_text(&err, argv[1], text, sizeof text);
+    fprintf(stderr, "%s\n", text);
     return 1;
 }

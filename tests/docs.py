@@ -436,7 +436,7 @@ def anchors(text):
 
 def check_links():
     pages = glob.glob("*.md", root_dir=ROOT) + glob.glob("docs/*.md", root_dir=ROOT)
-    pages += ["tests/README.md", "bindings/python/README.md"]
+    pages += ["tests/README.md", "bindings/python/README.md", "examples/README.md"]
     count = 0
     for page in pages:
         text = re.sub(r"^```.*?^```$", "", read(page), flags=re.M | re.S)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Run every program of examples/ and compare what it prints; then the documents: README.md's
-```c block is one of them, and ```console blocks are sessions (sessions.py)."""
+```c block is one of them, those of docs/c.md are a program (guide.py, guide.c), and ```console
+blocks are sessions (sessions.py)."""
 import glob
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -127,6 +129,26 @@ def run_read(path):
     program("example_read", path + ".not", status=1)
 
 
+def run_load(path):
+    expect(program("example_load", path, "m", "b", "absent"),
+           "m begins at 0 with byte 0\nb begins at 48 with byte 7\n", "one block")
+    program("example_load", path + ".not", status=1)
+
+
+def run_shards(folder):
+    index = os.path.join(ROOT, "examples", "models", "sharded", "model.safetensors.index.json")
+    out = os.path.join(folder, "shards")
+    expect(program("example_shards", index, out, "20000"), "21 tensors in 3 shards\n", "shards")
+    again = os.path.join(folder, "one")
+    index = os.path.join(out, "model.safetensors.index.json")
+    expect(program("example_shards", index, again, "1000000"), "21 tensors in 1 shards\n",
+           "one shard")
+    check(os.listdir(again) == ["model.safetensors"], "a single shard has no index")
+    program("example_shards", index, out, "20000", status=1)
+    shutil.rmtree(out)
+    shutil.rmtree(again)
+
+
 def run_pipe():
     listing = "m\tF32\t[3,4]\t48\nb\tU8\t[2]\t2\ndata not looked at\n"
     expect(program("example_pipe", stdin=SMALL[:START]), listing, "pipe without the data")
@@ -240,10 +262,17 @@ def run_remote():
         check(len(site.log) == 1, "remote: one request", repr(site.log))
 
 
+def run_guide(folder):
+    """What docs/c.md shows."""
+    index = os.path.join(ROOT, "examples", "models", "sharded", "model.safetensors.index.json")
+    said = program("guide/guide", folder, os.path.join(ROOT, MODEL), index, "lm_head.weight")
+    check(re.search(r"^[1-9][0-9]+ passed, 0 failed$", said, re.M), "docs/c.md", said)
+
+
 def readme_c(text):
     with open(os.path.join(ROOT, "examples", "example_first.c"), encoding="utf-8") as file:
         check(file.read() == text, "README's C block is examples/example_first.c")
-    check(len(text.splitlines()) <= 12, "README's C block has twelve lines at most")
+    check(len(text.splitlines()) <= 25, "README's C block has 25 lines at most")
     said = program("example_first", os.path.join(ROOT, MODEL))
     check(len(said.splitlines()) == 22, "README's C block lists the example", said)
 
@@ -274,6 +303,8 @@ def main():
         run_cancel(path, folder)
         run_slice(path)
         run_read(path)
+        run_load(path)
+        run_shards(folder)
         run_arrays(folder)
         run_pipe()
         run_first(path)
@@ -283,16 +314,20 @@ def main():
         run_convert(folder)
         run_import(folder)
         run_remote()
+        run_guide(folder)
     run_demo()
     tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_convert", "example_import", "example_read",
-             "example_remote"}
+             "example_convert", "example_import", "example_read", "example_load",
+             "example_shards", "example_remote"}
+    with open(os.path.join(ROOT, "examples", "README.md"), encoding="utf-8") as file:
+        index = file.read()
     for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
         name = os.path.basename(source)[:-2]
         check(name in tried, f"{name} is run here")
         with open(source, encoding="utf-8") as file:
-            check(file.read().count("\n") <= 60, f"{name} has sixty lines at most")
+            check(file.read().count("\n") <= 90, f"{name} has ninety lines at most")
+        check(f"]({name}.c) |" in index, f"examples/README.md has a line for {name}")
     readme()
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if all(results) else 1

@@ -1,11 +1,20 @@
 # At install: of links of the documents in ${docs} that lead to the source tree, the words stay.
+# Those to the examples, which are installed beneath the documents, lead there.
 cmake_path(ABSOLUTE_PATH docs BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}")
 set(docs "$ENV{DESTDIR}${docs}")
 file(GLOB pages "${docs}/*.md")
 foreach(page IN LISTS pages)
     file(READ "${page}" text)
-    string(REGEX REPLACE "\\[([^][]*)\\]\\(\\.\\./[^)\n]*\\)" "\\1" new "${text}")
+    string(REGEX REPLACE "\\]\\(\\.\\./examples/(README\\.md|example_[a-z]+\\.c)\\)"
+           "](examples/\\1)" new "${text}")
+    string(REGEX REPLACE "\\[([^][]*)\\]\\(\\.\\./[^)\n]*\\)" "\\1" new "${new}")
     if(NOT new STREQUAL text)
         file(WRITE "${page}" "${new}")
     endif()
 endforeach()
+set(index "${docs}/examples/README.md")
+if(EXISTS "${index}")
+    file(READ "${index}" text)
+    string(REPLACE "](../docs/" "](../" text "${text}")
+    file(WRITE "${index}" "${text}")
+endif()

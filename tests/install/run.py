@@ -90,7 +90,8 @@ def check_links(prefix):
     pages = glob.glob(prefix + "/share/doc/**/*.md", recursive=True)
     check(len(pages) > 20, "documents installed", pages)
     for path in pages:
-        source = os.path.join(ROOT, "docs", os.path.basename(path))
+        folder = "examples" if os.path.basename(os.path.dirname(path)) == "examples" else "docs"
+        source = os.path.join(ROOT, folder, os.path.basename(path))
         check(words_of(path) == words_of(source), f"words of {os.path.basename(path)}, installed")
         with open(path, encoding="utf-8") as file:
             links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)", file.read())

@@ -10,6 +10,20 @@ endif()
 if(SFT_SHARED)
     list(APPEND sft_libraries safetensors_shared)
 endif()
+# Pages of section 3, made from the headers.
+find_program(SFT_PYTHON NAMES python3 python)
+if(SFT_PYTHON AND NOT DEFINED SKBUILD AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/manual3.py)
+    set(sft_manual3 ${CMAKE_CURRENT_BINARY_DIR}/man3)
+    add_custom_command(
+        OUTPUT ${sft_manual3}/safetensors.3
+        COMMAND ${CMAKE_COMMAND} -E rm -rf ${sft_manual3}
+        COMMAND ${SFT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tools/manual3.py ${sft_manual3}
+                ${SFT_PUBLIC_HEADERS}
+        DEPENDS tools/manual3.py cli/support/help.c ${SFT_PUBLIC_HEADERS} VERBATIM)
+    add_custom_target(manual3 ALL DEPENDS ${sft_manual3}/safetensors.3)
+    install(DIRECTORY ${sft_manual3}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3
+            FILES_MATCHING PATTERN "*.3")
+endif()
 install(TARGETS ${sft_libraries} EXPORT safetensorsTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

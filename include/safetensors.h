@@ -657,7 +657,7 @@ SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_
                                                   const sft_allocator *alloc, sft_source *out,
                                                   sft_error *err);
 
-/* ── Files that are not the system's ─────────────────────────────────────── */
+/* ── Own files: not the system's ─────────────────────────────────────────── */
 
 /* An entry of a folder. Valid during the call. Never grows. @since 0.2 */
 typedef struct sft_listed {

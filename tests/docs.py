@@ -8,6 +8,7 @@
   hints               every sft_hint is worded by the library and by both front ends, and used
   src, include        no text names an option of the command, Python or another front end
   -h, man pages       made from one table: equal words, every command has both; docs/cli.md too
+  man 3               has each public function
   links               of every page lead somewhere; docs/pictures are what tools/pictures.py draws
   commands            in blocks of a page lack nothing but their files
   messages            one condition, one text: those of one code do not differ in small words only
@@ -31,6 +32,7 @@ for _folder in ("tests/corpus", "tests/examples", "tools"):
     sys.path.insert(0, os.path.join(ROOT, _folder))
 import driver
 import make
+import manual3
 import sessions
 import tested
 import vocabularies
@@ -411,12 +413,17 @@ def check_pages():
     demand('"5" "%s"' % day in read("man", "safetensors.5"), "man/safetensors.5 is not of " + day)
     released = re.search(r"^## [0-9.]+ \(([^)]*)\)", read("CHANGELOG.md"), re.M).group(1)
     demand(released in ("unreleased", day), "the pages are of %s, the release of %s" % (day, released))
+    functions = manual3.pages(sorted(glob.glob(os.path.join(ROOT, "include", "*.h"))))
+    for name in sum(tested.functions().values(), []):
+        page = functions.get(name + ".3", "").replace(".so man3/", "").strip()
+        demand(name in functions.get(page, "").split(".SH SYNOPSIS")[0], "man %s" % name)
     if not shutil.which("mandoc"):
         return
     names = re.findall(r"^  ([a-z-]+)\s{2,}", command("help", "-a")[1], re.M)
     pages = [read("man", "safetensors.5"), command("__man", "safetensors")[1]]
     pages += [command("__man", "safetensors-" + name)[1] for name in names]
-    demand(len(pages) > 20, "found only %d pages" % len(pages))
+    pages += [page for page in functions.values() if not page.startswith(".so ")]
+    demand(len(pages) > 40, "found only %d pages" % len(pages))
     for page in pages:
         said = subprocess.run(["mandoc", "-Tlint", "-W", "warning"], input=page.encode(), check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()

@@ -54,6 +54,11 @@ def check_files(prefix):
     files = installed(prefix)
     for path in sorted(glob.glob(os.path.join(ROOT, "include", "safetensors*"))):
         check("include/" + os.path.basename(path) in files, f"{os.path.basename(path)} installed")
+    for path in ("share/man/man3/sft_open.3", "share/man/man3/safetensors_files.3"):
+        check(path in files, f"{path} installed")
+    for path in glob.glob(os.path.join(ROOT, "examples", "example_*.c")):
+        check("share/doc/safetensors/examples/" + os.path.basename(path) in files,
+              f"{os.path.basename(path)} installed")
     for end in ("libsafetensors.a", "libsafetensors.so", f"libsafetensors.so.{soversion()}", "safetensors.pc",
                 "safetensorsConfig.cmake"):
         check(any(f.endswith("/" + end) for f in files), f"{end} installed", "\n".join(files))

@@ -414,6 +414,11 @@ def check_pages():
     released = re.search(r"^## [0-9.]+ \(([^)]*)\)", read("CHANGELOG.md"), re.M).group(1)
     demand(released in ("unreleased", day), "the pages are of %s, the release of %s" % (day, released))
     functions = manual3.pages(sorted(glob.glob(os.path.join(ROOT, "include", "*.h"))))
+    said = set(re.findall(r"\w+", "".join(functions.values())))
+    for path in glob.glob("include/*.h", root_dir=ROOT):
+        for name in set(re.findall(r"\bsft_\w+|\bSFT_\w+", tested.code(path))) - said:
+            demand(re.match("SFT_(API|NODISCARD|BUILDING|STATIC_API|SHARED|PREFIX|SAFETENSORS_|"
+                            "EXPERIMENTAL_)", name), "no page of section 3 has %s" % name)
     for name in sum(tested.functions().values(), []):
         page = functions.get(name + ".3", "").replace(".so man3/", "").strip()
         demand(name in functions.get(page, "").split(".SH SYNOPSIS")[0], "man %s" % name)

@@ -14,10 +14,14 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BANNER = re.compile(r"^/\* ── (.*?) ─+ \*/$", re.M)
 # Guards, includes and what C++ needs.
-FRAME = re.compile(r"^#ifdef __cplusplus\n.*?^#endif\n|^#ifndef SFT_SAFETENSORS\w*_H\n(?:#error.*\n"
-                   r"#endif\n|#define .*\n)|^#include .*\n|^#ifdef SFT_PREFIX\n.*\n#endif\n|"
-                   r"^#define SFT_EXPERIMENTAL_\w+ 1\n|^#ifndef SFT_API\n.*?^#endif\n#endif\n|"
-                   r"^#if defined\(__GNUC__\)\n#define SFT_NODISCARD.*?^#endif\n", re.M | re.S)
+FRAME = re.compile("|".join((
+    r"^#ifdef __cplusplus\n.*?^#endif\n",
+    r"^#ifndef SFT_SAFETENSORS\w*_H\n(?:#error[^\n]*\n#endif\n|#define[^\n]*\n)",
+    r"^#include[^\n]*\n", r"^#ifdef SFT_PREFIX\n.*?^#endif\n",
+    r"^#define SFT_EXPERIMENTAL_\w+ 1\n",
+    r"^#ifndef SFT_API\n.*?^#endif\n#endif\n",
+    r"^#if defined\(__GNUC__\)\n#define SFT_NODISCARD.*?^#endif\n",
+    r"^#endif\n\Z")), re.M | re.S)
 FUNCTION = re.compile(r"^SFT_API [^;{]*?\b(sft_\w+)\(", re.M | re.S)
 
 
@@ -80,13 +84,18 @@ def declared(code):
 
 
 def body(text):
-    """Roff of a group: each declaration, then its comment."""
+    """Roff of a group: each declaration, then its comment; that of a header stands before."""
     out = []
+    first = FRAME.sub("", declared(text[:text.find("/*")])).strip("\n")
+    if first:
+        out += [".PP", ".nf", *escaped(first).split("\n"), ".fi"]
     for comment, code in re.findall(r"^/\*(?! ──)(.*?)\*/[ \t]*$(.*?)(?=^/\*|\Z)", text,
                                     re.M | re.S):
         code = declared(FRAME.sub("", code)).strip("\n")
         code = re.sub(r"\n{2,}", "\n\n", code)
-        if code.strip():
+        if code.strip() and "Conventions as in" in comment:
+            out += [*prose(comment), ".PP", ".nf", *escaped(code).split("\n"), ".fi"]
+        elif code.strip():
             out += [".PP", ".nf", *escaped(code).split("\n"), ".fi"]
             out += [".RS 4", *prose(comment)[1:], ".RE"]
         else:

@@ -86,7 +86,7 @@ def declared(code):
 def body(text):
     """Roff of a group: each declaration, then its comment; that of a header stands before."""
     out = []
-    first = FRAME.sub("", declared(text[:text.find("/*")])).strip("\n")
+    first = FRAME.sub("", declared(re.split(r"^/\*", text, maxsplit=1, flags=re.M)[0])).strip("\n")
     if first:
         out += [".PP", ".nf", *escaped(first).split("\n"), ".fi"]
     for comment, code in re.findall(r"^/\*(?! ──)(.*?)\*/[ \t]*$(.*?)(?=^/\*|\Z)", text,

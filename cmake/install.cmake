@@ -10,9 +10,10 @@ endif()
 if(SFT_SHARED)
     list(APPEND sft_libraries safetensors_shared)
 endif()
-# Pages of section 3, made from the headers.
+# Pages of section 3, made from the headers, where there is a man to read them.
 find_program(SFT_PYTHON NAMES python3 python)
-if(SFT_PYTHON AND NOT DEFINED SKBUILD AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/manual3.py)
+if(SFT_PYTHON AND NOT WIN32 AND NOT DEFINED SKBUILD AND
+   EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/manual3.py)
     set(sft_manual3 ${CMAKE_CURRENT_BINARY_DIR}/man3)
     add_custom_command(
         OUTPUT ${sft_manual3}/safetensors.3

@@ -54,15 +54,17 @@ def bundle(name):
 
 
 def documents(name):
-    """Manual pages and documents, as they are installed."""
+    """Manual pages, documents and examples, as they are installed."""
     pages = glob.glob(os.path.join(ROOT, "build", "man", "*.1"))
     if not pages:
         sys.exit("dist: no manual pages in build/man: make build")
+    pages += glob.glob(os.path.join(ROOT, "build", "man3", "*.3"))
     pages += glob.glob(os.path.join(ROOT, "man", "*.5"))
     out = [(f"{name}/man{path[-1]}/{os.path.basename(path)}", False, read(path))
            for path in pages]
     for path, _, contents in source_archive.files():
-        if re.fullmatch(r"docs/.*\.(md|svg|json)|LICENSE|README\.md|CHANGELOG\.md", path):
+        if re.fullmatch(r"docs/.*\.(md|svg|json)|examples/(README\.md|example_\w+\.c)|LICENSE|"
+                        r"README\.md|CHANGELOG\.md", path):
             out.append((f"{name}/{path}", False, contents))
     return sorted(out)
 

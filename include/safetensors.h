@@ -460,10 +460,10 @@ SFT_API void sft_on_hint(const char *(*words)(sft_hint hint));
 
 /* Write an error as one line of text, without a newline, as the command prints it:
  *     PATH: byte 17: tensor "fc.weight": expected …, found …; HINT
- * of which path, byte, tensor and hint are there if they are known. path may be NULL. All of it is
- * safe for a terminal: control characters and bytes that are not UTF-8 are escaped. Writes at most
- * cap bytes, NUL included, cut after a whole character; into may be NULL if cap is 0. Returns the
- * length of the whole line, without NUL. @since 0.2 */
+ * of which path, byte, tensor and hint are there if they are known. path may be NULL, err too (no
+ * error). All of it is safe for a terminal: control characters and bytes that are not UTF-8 are
+ * escaped. Writes at most cap bytes, NUL included, cut after a whole character; into may be NULL if
+ * cap is 0. Returns the length of the whole line, without NUL. @since 0.2 */
 SFT_API size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t cap);
 
 /* Fill an error from a callback (source, sink, tick) and return code. text is a plain sentence,

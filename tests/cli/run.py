@@ -72,13 +72,20 @@ class Step:
             yield b">\n" if line == b"\n" else b"> " + line
 
 
+def lines_of(text):
+    """With their ends; a carriage return ends none."""
+    return re.findall(rb"[^\n]*\n|[^\n]+\Z", text)
+
+
 def parse(text, name):
     """What precedes the first command, and the steps."""
     head, steps = [], []
-    for number, line in enumerate(text.splitlines(True), 1):
+    for number, line in enumerate(lines_of(text), 1):
         last = steps[-1] if steps else None
         if PROMPT.match(line):
             steps.append(Step(line))
+        elif line.startswith(b"? "):
+            sys.exit("tests/cli: %s:%d: what --update wrote of a step that failed" % (name, number))
         elif last and not last.want and not last.rest and line[:2] in (b"> ", b">\n"):
             last.lines.append(line[2:] or b"\n")
         elif line.startswith(b"#") or line == b"\n" and (not last or last.rest):
@@ -114,7 +121,7 @@ def matches(pattern, line):
     """Whether a line of output is what a line with {{REGEX}} says."""
     if line[:3] == pattern[:1] + b"> ":
         line = line[3:]
-    elif pattern.startswith(b"2"):
+    elif pattern.startswith(b"2") or MARKED.match(line):
         return False
     parts = re.split(rb"\{\{(.*?)\}\}", pattern[3:])
     regex = b"".join(part if i % 2 else re.escape(part) for i, part in enumerate(parts))
@@ -193,7 +200,10 @@ def run_once(name, steps, env):
     outs = re.split(MARK + rb" (\d+)\n", out)
     saids = said.split(MARK + b"\n")
     results = list(zip(outs[::2], map(of_the_command, saids), [*outs[1::2], status]))
-    results = results[:len(steps)] + [None] * (len(steps) - len(results))
+    if len(results) > len(steps):  # what came after the last command belongs to it
+        (out, told, last), (more, tail, ended) = results[-2:]
+        results[-2:] = [(out + more, told + tail, last if ended == last else ended)]
+    results += [None] * (len(steps) - len(results))
     return results, of_the_command(said) != said
 
 
@@ -213,7 +223,9 @@ def run_case(name, env, skips):
         if got == want or not wine:
             break
         print("%s again" % name, flush=True)
-    bad = sum(lines != [*step.shown(step.status), *step.want] for step, lines in zip(steps, shown))
+    bad = sum(result is None or not result[2].isdigit()
+              or lines != [*step.shown(step.status), *step.want]
+              for step, result, lines in zip(steps, results, shown))
     return want, got, len(steps), bad
 
 

@@ -80,7 +80,7 @@ static sft_code copy_check(const sft_source *from, uint64_t begin, uint64_t *end
                            "%llu to %llu", (unsigned long long)begin, (unsigned long long)*end);
     if (size == SFT_SIZE_UNKNOWN || *end <= size) return SFT_OK;
     /* Memory does not shrink: the caller has told less of it than he wants to be copied. */
-    sft_code code = from->base ? SFT_BUFFER_SIZE : SFT_IO_SHRUNK;
+    sft_code code = sfti_source_is_memory(from) ? SFT_BUFFER_SIZE : SFT_IO_SHRUNK;
     return sfti_fail_byte(err, code, size, "expected bytes up to offset %llu, found %llu",
                           (unsigned long long)*end, (unsigned long long)size);
 }

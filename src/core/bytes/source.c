@@ -87,6 +87,10 @@ sft_source sft_source_memory(const void *bytes, size_t len) {
     return source;
 }
 
+bool sfti_source_is_memory(const sft_source *source) {
+    return source->vtable == &memory_source_vtable;
+}
+
 #if defined(__SSE2__)
 /* `to` and len are multiples of 16 and 64. */
 static void stream_lines(char *to, const char *from, size_t len) {
@@ -106,7 +110,7 @@ static void stream_lines(char *to, const char *from, size_t len) {
 
 bool sfti_source_stream(const sft_source *source, uint64_t offset, void *into, size_t len) {
 #if defined(__SSE2__)
-    if (source->vtable != &memory_source_vtable) return false;
+    if (!sfti_source_is_memory(source)) return false;
     if (len > source->size || offset > source->size - len) return false;
     const char *from = (const char *)source->ctx + offset;
     char *to = into;

@@ -48,6 +48,8 @@ sft_code sfti_source_map(int fd, uint64_t size, bool writable_private, uint32_t 
 sft_code sfti_source_all(const sft_source *source, uint64_t offset, void *into, size_t len,
                          sft_error *err);
 
+/* Whether it is of sft_source_memory: a map also has a base, but its file may shrink. */
+bool sfti_source_is_memory(const sft_source *source);
 /* Copies bytes of memory past the processor's caches, which saves reading what is overwritten:
  * for more than the caches hold. False, and nothing is copied: not memory (a map is not), or
  * this processor has no way. */

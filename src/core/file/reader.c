@@ -199,6 +199,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
         sft_source source;
         int fd = -1;
         code = sfti_source_open(path, &how.options, &source, &fd, &info, err);
+        if (code == SFT_REMOTE_CHANGED) continue;
         if (code) return code;
         /* No edit has written to the file since the folder was listed without its journal: whoever
          * writes makes it younger, and makes it old again only when all is written. */

@@ -39,6 +39,8 @@ static void put_escape(error_line *line, sft_span text, error_escape *escape) {
 size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t cap) {
     error_line line = { into, cap > 0 ? cap - 1 : 0, 0, 0 };
     char number[SFTI_UINT_SIZE];
+    static const sft_error none = SFT_ERROR_INIT;
+    if (!err) err = &none;
     if (path) {
         put_escape(&line, sft_span_cstr(path), sfti_path_escape);
         put_line(&line, ": ");

@@ -14,10 +14,6 @@
 
 #define WASI_AT_ONCE ((size_t)1 << 30) /* bytes of one call */
 
-sfti_path_rule sfti_os_path_rule(void) {
-    return SFTI_PATHS_POSIX;
-}
-
 /* ── Looking ── */
 
 static void wasi_info(const struct stat *st, os_info *out) {
@@ -64,13 +60,15 @@ int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_k
     int result = 0;
     DIR *folder = opendir(path);
     if (!folder) return errno;
-    for (const struct dirent *entry; !result && (entry = readdir(folder)) != NULL;) {
+    for (const struct dirent *entry;
+         !result && (errno = 0, (entry = readdir(folder)) != NULL);) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         result = each(ctx, entry->d_name, entry->d_type == DT_REG   ? OS_FILE
                                           : entry->d_type == DT_DIR ? OS_DIR
                                           : entry->d_type == DT_LNK ? OS_LINK
                                                                     : OS_OTHER);
     }
+    if (!result) result = errno;
     (void)closedir(folder);
     return result;
 }
@@ -289,7 +287,10 @@ void sfti_os_write_back(int fd, uint64_t offset, uint64_t len) {
 int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     if (!no_clobber) return rename(from, to) == 0 ? 0 : errno;
     if (link(from, to) != 0) return errno;
-    return unlink(from) == 0 ? 0 : errno;
+    if (unlink(from) == 0) return 0;
+    int error = errno;
+    (void)unlink(to); /* told as a failure, nothing stays at the target */
+    return error;
 }
 
 int sfti_os_unlink(const char *path) {

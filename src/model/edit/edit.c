@@ -41,6 +41,7 @@ static sft_code edit_settle(const char *path, const sft_edit_options *options, s
     if (code) return code;
     out->alloc = how.alloc;
     out->open = how.options;
+    out->open.alloc = NULL; /* it lies in how */
     out->limits = how.limits;
     out->beneath = how.options.beneath;
     return SFT_OK;

@@ -169,9 +169,9 @@ static sft_code stats_measure(stats_run *run, sft_error *err) {
             return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, part->spec.name,
                                     "expected a source that can be read at any offset, found %s",
                                     part->source ? "one that can only be read forward" : "none");
+        code = sfti_source_is_memory(part->source) ? SFT_BUFFER_SIZE : SFT_IO_SHRUNK;
         if (part->source->size < bytes || part->source->size - bytes < part->begin)
-            return sfti_fail_tensor(err, part->source->base ? SFT_BUFFER_SIZE : SFT_IO_SHRUNK,
-                                    part->begin, part->spec.name,
+            return sfti_fail_tensor(err, code, part->begin, part->spec.name,
                                     "expected %llu bytes of the tensor, found fewer",
                                     (unsigned long long)bytes);
         run->total += bytes;

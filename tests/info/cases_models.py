@@ -78,6 +78,9 @@ vision_model.embeddings.position_embedding.weight F16 257,1280
 vision_model.encoder.layers.{0-31}.mlp.fc1.weight F16 5120,1280
 """
 CASES = {
+    "ace-step-1": Model("t_block.1.weight BF16 15360,2560\ngenre_embedder.weight BF16 2560,512\n"
+                        "speaker_embedder.weight BF16 2560,512\n"
+                        "transformer_blocks.{0-23}.attn.to_q.weight BF16 2560,2560"),
     "sd1.checkpoint": Model(SD1_FULL),
     "sd1.full": Model(marked(SD1_FULL, "model_ema.decay")),
     "sd1.unet-only": Model(sd1_unet(), None, LDM),

@@ -119,6 +119,7 @@ CASES = {
                           "diffusion_model.layers.{0-29}.feed_forward.w1 3840 10240", 16)),
     "lumina-2": Model(peft("diffusion_model.layers.{0-25}.attention.{qkv|out} 2304 2304\n"
                            "diffusion_model.layers.{0-25}.feed_forward.w1 2304 9216", 16)),
+    "newbie": Model(peft("diffusion_model.layers.{0-35}.attention.{qkv|out} 2304 2304", 16)),
     "ltx": Model(peft("diffusion_model.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} "
                       "2048 2048", 16)),
     "pixart": Model(peft("transformer.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} "

@@ -176,6 +176,7 @@ nerf_image_embedder.embedder.0.bias BF16 64
     "wan.1_3b": Model(wan(1536)),
     "wan.14b-t2v": Model(wan(5120)),
     "wan.14b-i2v-2.1": Model(wan(5120, 36, 16, "img_emb.proj.0.bias BF16 1280")),
+    "wan.humo": Model(wan(5120, 36, 16, "audio_proj.audio_proj_glob_1.layer.bias BF16 512")),
     "wan.14b-i2v-2.2": Model(wan(5120, 36)),
     "wan.flf2v": Model(wan(5120, 36, 16, "img_emb.proj.0.bias BF16 1280\n"
                                          "img_emb.emb_pos BF16 1,514,1280")),

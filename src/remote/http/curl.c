@@ -109,7 +109,8 @@ static bool end_head(curl_exchange *x) {
     x->has_head = true;
     x->no_memory = !sfti_buffer_reserve(&pairs, x->line_count * sizeof(sft_pair));
     sft_pair *at = (sft_pair *)(void *)pairs.data;
-    for (sft_span rest = { x->lines.data, x->lines.len }; !x->no_memory && rest.len > 0 && count < x->line_count;) {
+    sft_span rest = { x->lines.data, x->no_memory ? 0 : x->lines.len };
+    while (rest.len > 0 && count < x->line_count) {
         sft_span line = { rest.data, sfti_text_find(rest, '\n') };
         size_t colon = sfti_text_find(line, ':');
         rest = sfti_span_from(rest, line.len + (line.len < rest.len));

@@ -170,7 +170,7 @@ static const tensor_case tensor_cases[] = {
     /* HunyuanVideo and its kin */
     { "txt_in.individual_token_refiner.blocks.0.norm1.weight[3072] "
       "img_in.proj.weight[3072,16,1,2,2] double_blocks.0.img_attn_qkv.weight[9216,3072]",
-      "diffusion_model hunyuan-video t2v",
+      "diffusion_model hunyuan-video -",
       "txt_in.individual_token_refiner.blocks.0.norm1.weight[3072] "
       "img_in.proj.weight[3072,33,1,2,2]", "diffusion_model hunyuan-video i2v" },
     { "vision_in.proj.0.weight[1152] cond_type_embedding.weight[3,2048]",

@@ -21,6 +21,7 @@ typedef struct mem_file {
 typedef struct mem_files {
     mem_file at[MEM_MOST];
     size_t count, open; /* open: sources that are not closed yet */
+    size_t changes;     /* so many openings fail with SFT_REMOTE_CHANGED */
     char log[8192];     /* a line each: "open PATH", "expect PATH…", "list PATH", "runs A+N…" */
     bool quiet;         /* do not write down reads: "read A+N" */
     bool sums;          /* only add up runs: in all, the most of one call, their bytes */
@@ -86,6 +87,10 @@ static inline sft_code mem_open(void *ctx, const char *path, const char *beneath
     mem_files *m = ctx;
     if (beneath) mem_note(m, "open %s beneath %s\n", path, beneath);
     else mem_note(m, "open %s\n", path);
+    if (m->changes > 0) {
+        m->changes--;
+        return sft_error_set(err, SFT_REMOTE_CHANGED, 0, "expected one file, found another");
+    }
     for (size_t i = 0; i < m->count; i++) {
         if (strcmp(m->at[i].path, path) != 0) continue;
         *out = (sft_source){ &m->at[i], &mem_source_vtable, m->at[i].len, NULL, false };

@@ -27,6 +27,21 @@ static void opened(void **state) {
     assert_log("");
 }
 
+/* A file that changed while it was opened is opened again, once. */
+static void changed_once(void **state) {
+    sft_file *file;
+    (void)state;
+    add_model("mem://m/a.safetensors", HEADER("t"));
+    mem.changes = 1;
+    assert_int_equal(sft_open("mem://m/a.safetensors", &how, &file, &err), SFT_OK);
+    sft_close(file);
+    mem.changes = 2;
+    assert_int_equal(sft_open("mem://m/a.safetensors", &how, &file, &err), SFT_REMOTE_CHANGED);
+    assert_null(file);
+    assert_int_equal(mem.open, 0);
+    mem.log[0] = '\0';
+}
+
 static void modes(void **state) {
     static const struct { sft_mode mode; sft_code code; } cases[] = {
         { SFT_READ, SFT_OK }, { SFT_AUTO, SFT_OK }, { SFT_MAP, SFT_IO_MAP },
@@ -427,7 +442,7 @@ static void comparisons_announced(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(opened), TEST(modes), TEST(repaired), TEST(refused_writes), TEST(tables),
+        TEST(opened), TEST(changed_once), TEST(modes), TEST(repaired), TEST(refused_writes), TEST(tables),
         TEST(any_bytes), TEST(set_by_index), TEST(index_too_large), TEST(hostile_shard_names),
         TEST(local_shard_names), TEST(set_of_list), TEST(other_files), TEST(scanned),
         TEST(reads_announced), TEST(slices_announced), TEST(far_slices_announced),

@@ -226,11 +226,27 @@ static void test_streamed_memory(void **state) {
     assert_false(sfti_source_stream(&other, 0, to, 1));
 }
 
+/* What a map ends before has been cut off from a file; memory ends where its owner says. */
+static void test_short(void **state) {
+    sft_buffer buffer = { 0 };
+    sft_source map, memory = sft_source_memory("0123456789", 10);
+    sft_error err;
+    (void)state;
+    temp_write("short", "0123456789", 10);
+    int fd = open(temp_path("short"), O_RDONLY);
+    assert_int_equal(sfti_source_map(fd, 10, false, 0, NULL, &map, &err), SFT_OK);
+    assert_int_equal(sft_copy(&map, 0, 11, sft_sink_memory(&buffer), NULL, &err), SFT_IO_SHRUNK);
+    assert_int_equal(sft_copy(&memory, 0, 11, sft_sink_memory(&buffer), NULL, &err),
+                     SFT_BUFFER_SIZE);
+    sft_source_close(&map);
+    close(fd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory), cmocka_unit_test(test_streamed_memory),
         IN_DIR(test_file), IN_DIR(test_not_a_file), IN_DIR(test_fd_stays),
-        cmocka_unit_test(test_pipe), IN_DIR(test_map), IN_DIR(test_no_memory),
+        cmocka_unit_test(test_pipe), IN_DIR(test_map), IN_DIR(test_no_memory), IN_DIR(test_short),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

@@ -442,7 +442,8 @@ static void comparisons_announced(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(opened), TEST(changed_once), TEST(modes), TEST(repaired), TEST(refused_writes), TEST(tables),
+        TEST(opened), TEST(changed_once),
+        TEST(modes), TEST(repaired), TEST(refused_writes), TEST(tables),
         TEST(any_bytes), TEST(set_by_index), TEST(index_too_large), TEST(hostile_shard_names),
         TEST(local_shard_names), TEST(set_of_list), TEST(other_files), TEST(scanned),
         TEST(reads_announced), TEST(slices_announced), TEST(far_slices_announced),

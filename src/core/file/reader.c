@@ -193,8 +193,8 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     if (!path) return sfti_misuse(err, "expected a path, found NULL");
     const uint64_t listed_s = how.options.listed_s;
     os_info info;
-    bool quiet;
-    int64_t seen_ns;
+    bool quiet = false;
+    int64_t seen_ns = 0;
     for (int tries = 0; tries < 2; tries++) {
         sft_source source;
         int fd = -1;

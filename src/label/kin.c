@@ -119,7 +119,7 @@ static bool has_common_parent(const sfti_records *records, sft_span a, sft_span 
 
 /* Two children of one parent are never the same. */
 sfti_kin sfti_architecture_kin(const sfti_records *records, sft_span a, sft_span b) {
-    if (sft_span_equal(a, b)) return SFTI_KIN_SAME;
+    if (sfti_same_id(a, b)) return SFTI_KIN_SAME;
     if (sfti_architecture_within(records, a, b)) return kin_of_child(records, a);
     if (sfti_architecture_within(records, b, a)) return kin_of_child(records, b);
     if (!has_common_parent(records, a, b)) return SFTI_KIN_NONE;

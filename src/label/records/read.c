@@ -343,7 +343,7 @@ static size_t count_lines(const sfti_records_text *text) {
 static bool take_room(reader *r, size_t lines) {
     sfti_records *out = r->out;
     uint32_t slots = 64;
-    while (slots < lines / 2) slots *= 2;
+    while (slots <= lines) slots *= 2; /* each line may begin a record; one stays free */
     out->slot_mask = slots - 1;
     out->rows = sfti_arena_array(r->arena, lines, sizeof *out->rows);
     out->records = sfti_arena_array(r->arena, lines, sizeof *out->records);

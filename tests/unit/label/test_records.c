@@ -207,6 +207,22 @@ static void hostile_texts(void **state) {
 
 /* ── What comes with the library ── */
 
+/* Each line may begin a record. */
+static void records_alone(void **state) {
+    char text[16 * 1024];
+    (void)state;
+    for (size_t count = 1; count <= 1024; count = count * 2 + (count == 64)) {
+        size_t len = 0;
+        for (size_t i = 0; i < count; i++)
+            len += (size_t)snprintf(text + len, sizeof text - len, "model m%zu\n", i);
+        known k = read_bytes(text, len);
+        assert_int_equal(k.code, SFT_OK);
+        assert_int_equal(sfti_record_count(k.records), count);
+        assert_null(sfti_record_find(k.records, SFTI_MODEL, s("other")));
+        sfti_arena_free(&k.arena);
+    }
+}
+
 static void built_in(void **state) {
     const sfti_records *records = sfti_records_built_in();
     (void)state;
@@ -243,6 +259,7 @@ static void relations(void **state) {
     assert_string_equal(sfti_common_architecture(records, "wan-2.1", "wan-2.2"), "wan");
     assert_null(sfti_common_architecture(records, "wan-2.1", "sdxl"));
     assert_int_equal(sfti_architecture_kin(records, s("chroma"), s("flux.1")), SFTI_KIN_DERIVED);
+    assert_int_equal(sfti_architecture_kin(records, s("vae_wan"), s("vae-wan")), SFTI_KIN_SAME);
     assert_int_equal(sfti_architecture_kin(records, s("sd-3-medium"), s("sd-3.5-large")),
                      SFTI_KIN_NONE);
     assert_int_equal(sfti_kin_of_part(records, s("sdxl"), SFTI_VAES, s("vae-sd")), SFTI_KIN_SAME);
@@ -259,6 +276,7 @@ int main(void) {
         cmocka_unit_test(words_of_producers),
         cmocka_unit_test(wrong_texts),
         cmocka_unit_test(hostile_texts),
+        cmocka_unit_test(records_alone),
         cmocka_unit_test(built_in),
         cmocka_unit_test(relations),
     };

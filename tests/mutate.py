@@ -210,7 +210,8 @@ def build(folder):
         for top, _, names in os.walk(os.path.join(folder, reached)):
             sources += [os.path.relpath(os.path.join(top, name), folder)
                         for name in names
-                        if name.endswith(".c") and not name.startswith(("os_win32", "os_macos"))]
+                        if name.endswith(".c")
+                        and not name.startswith(("os_win32", "os_macos", "os_wasi"))]
     compiler = os.environ.get("CC", "cc")
     base = [compiler, "-std=c11", "-O1", "-w", "-Iinclude", "-Isrc", "-Isrc/core", "-Isrc/model",
             "-include", "mutant.h", "-c"]

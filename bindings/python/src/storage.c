@@ -139,7 +139,7 @@ static PyObject *ask_target(storage_object *self, const char *method, const char
 
 /* Calls a method whose result does not matter, of the target or a piece, from the library; an
  * exception is `usual` if it is none of those that have a code of their own. */
-static sft_code tell(storage_object *self, PyObject *target, sft_code usual, sft_error *err,
+static sft_code told(storage_object *self, PyObject *target, sft_code usual, sft_error *err,
                      const char *method, const char *format, ...) {
     va_list values;
     pysft_callback v = pysft_callback_begin();
@@ -156,20 +156,20 @@ static sft_code sink_write(void *ctx, uint64_t offset, const void *bytes, size_t
                            sft_error *err) {
     const object_piece *piece = ctx;
     (void)offset;
-    return tell(piece->storage, piece->object, SFT_IO_WRITE, err, "write", "(y#)",
+    return told(piece->storage, piece->object, SFT_IO_WRITE, err, "write", "(y#)",
                 len > 0 ? bytes : "", (Py_ssize_t)len);
 }
 
 static sft_code sink_finish(void *ctx, sft_error *err) {
     object_piece *piece = ctx;
-    sft_code code = tell(piece->storage, piece->object, SFT_IO_PUBLISH, err, "close", "()");
+    sft_code code = told(piece->storage, piece->object, SFT_IO_PUBLISH, err, "close", "()");
     piece_free(piece);
     return code;
 }
 
 static void sink_abandon(void *ctx) {
     object_piece *piece = ctx;
-    (void)tell(piece->storage, piece->object, SFT_IO_WRITE, NULL, "abort", "()");
+    (void)told(piece->storage, piece->object, SFT_IO_WRITE, NULL, "abort", "()");
     piece_free(piece);
 }
 
@@ -280,12 +280,12 @@ static sft_code object_list(void *ctx, const char *folder, sft_stored_fn each, v
 
 static sft_code object_move(void *ctx, const char *from, const char *to, sft_error *err) {
     storage_object *self = ctx;
-    return tell(self, self->target, SFT_IO_WRITE, err, "move", "(ss)", from, to);
+    return told(self, self->target, SFT_IO_WRITE, err, "move", "(ss)", from, to);
 }
 
 static sft_code object_move_new(void *ctx, const char *from, const char *to, sft_error *err) {
     storage_object *self = ctx;
-    return tell(self, self->target, SFT_IO_WRITE, err, "move_new", "(ss)", from, to);
+    return told(self, self->target, SFT_IO_WRITE, err, "move_new", "(ss)", from, to);
 }
 
 /* Takes (bytes, tag) from the target's fetch. */
@@ -335,12 +335,12 @@ static sft_code object_put_if(void *ctx, const char *name, const char *tag, sft_
 
 static sft_code object_settle(void *ctx, const char *folder, sft_error *err) {
     storage_object *self = ctx;
-    return tell(self, self->target, SFT_IO_WRITE, err, "settle", "(s)", folder);
+    return told(self, self->target, SFT_IO_WRITE, err, "settle", "(s)", folder);
 }
 
 static sft_code object_remove(void *ctx, const char *name, bool folder, sft_error *err) {
     storage_object *self = ctx;
-    sft_code code = tell(self, self->target, SFT_IO_WRITE, err, "remove", "(sO)", name,
+    sft_code code = told(self, self->target, SFT_IO_WRITE, err, "remove", "(sO)", name,
                          folder ? Py_True : Py_False);
     return code == SFT_NOT_FOUND ? SFT_OK : code;
 }
@@ -359,7 +359,7 @@ static sft_code object_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
 
 static void object_unlock(void *ctx) {
     storage_object *self = ctx;
-    (void)tell(self, self->target, SFT_IO_WRITE, NULL, "unlock", "()");
+    (void)told(self, self->target, SFT_IO_WRITE, NULL, "unlock", "()");
 }
 
 /* ── The type ── */

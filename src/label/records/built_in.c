@@ -5,8 +5,6 @@
 #include "os/os.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define BUILT_IN_BYTES ((size_t)1 << 20)
 
@@ -32,10 +30,10 @@ static void read_built_in(void) {
     sfti_records_text text = { { (const char *)sfti_built_in_text, sfti_built_in_size }, "data",
                                sfti_built_in_lines };
     const sfti_records *records;
-    sft_error err = SFT_ERROR_INIT;
-    if (sfti_records_read(&arena, &text, 1, &records, &err)) { /* data/ is wrong: tests see it */
-        fprintf(stderr, "libsafetensors: %s\n", err.message);
-        abort();
+    /* If data/ is wrong, which test_records.c tells, nothing is known. */
+    if (sfti_records_read(&arena, &text, 1, &records, NULL)) {
+        text.text.len = 0;
+        (void)sfti_records_read(&arena, &text, 1, &records, NULL);
     }
     atomic_store_explicit(&built_in, records, memory_order_release);
 }

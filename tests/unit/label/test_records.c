@@ -223,7 +223,13 @@ static void records_alone(void **state) {
     }
 }
 
+extern const unsigned char sfti_built_in_text[];
+extern const size_t sfti_built_in_size;
+
 static void built_in(void **state) {
+    known k = read_bytes((const char *)sfti_built_in_text, sfti_built_in_size);
+    if (k.code) fail_msg("data/: %s", k.err.message);
+    sfti_arena_free(&k.arena);
     const sfti_records *records = sfti_records_built_in();
     (void)state;
     assert_non_null(records);

@@ -27,7 +27,7 @@ extern const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS];
 extern const sft_span sfti_producers[SFTI_PRODUCERS];
 extern const sft_span sfti_tensor_tables[SFTI_TENSOR_TABLES];
 
-#define SFTI_ROW_LISTS (SFTI_ROW_WORDS + SFTI_PRODUCERS + SFTI_TENSOR_TABLES)
+#define SFTI_ROW_LISTS ((int)SFTI_ROW_WORDS + (int)SFTI_PRODUCERS + (int)SFTI_TENSOR_TABLES)
 
 struct sfti_records {
     sfti_record *records;

@@ -42,7 +42,7 @@ struct sfti_records {
 /* Where the rows of a word are listed; of two words they are, for each sub, apart. */
 static inline size_t sfti_row_list(unsigned word, unsigned sub) {
     return word == SFTI_SAYS       ? SFTI_ROW_WORDS + sub
-         : word == SFTI_PREFIXES ? SFTI_ROW_WORDS + SFTI_PRODUCERS + sub
+         : word == SFTI_PREFIXES ? (int)SFTI_ROW_WORDS + (int)SFTI_PRODUCERS + sub
                                  : word;
 }
 /* Libraries write "qwen3_next", we write "qwen3-next": both are one id. */

@@ -73,18 +73,23 @@ def run_cow(path):
           "cow: errno of a missing file", said)
 
 
-def run_save(folder):
-    path = os.path.join(folder, "saved.safetensors")
-    program("example_save", path)
+def saved_by(example, path):
+    """Header, without padding, and data of what the example writes there."""
+    program(example, path)
     with open(path, "rb") as file:
         saved = file.read()
     size, = struct.unpack("<Q", saved[:8])
+    return saved[8:8 + size].decode().rstrip(" "), saved[8 + size:]
+
+
+def run_save(folder):
+    written, data = saved_by("example_save", os.path.join(folder, "saved.safetensors"))
     header = ('{"__metadata__":{"format":"pt"},'
               '"step":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},'
               '"weight":{"dtype":"F32","shape":[1000,256],"data_offsets":[8,1024008]}}')
-    expect(saved[8:8 + size].decode().rstrip(" "), header, "saved header")
+    expect(written, header, "saved header")
     rows = b"".join(struct.pack("<256f", *(r - c for c in range(256))) for r in range(1000))
-    check(saved[8 + size:] == struct.pack("<q", 42) + rows, "saved bytes")
+    check(data == struct.pack("<q", 42) + rows, "saved bytes")
     program("example_save", os.path.join(folder, "no", "such", "folder"), status=1)
     check(os.listdir(folder).count("saved.safetensors") == 1 and
           not [n for n in os.listdir(folder) if n not in ("saved.safetensors", "small")],
@@ -93,15 +98,12 @@ def run_save(folder):
 
 def run_arrays(folder):
     path = os.path.join(folder, "arrays.safetensors")
-    program("example_arrays", path)
-    with open(path, "rb") as file:
-        saved = file.read()
-    size, = struct.unpack("<Q", saved[:8])
+    written, data = saved_by("example_arrays", path)
     header = ('{"__metadata__":{"format":"pt"},'
               '"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},'
               '"fc.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[12,36]}}')
-    check(saved[8:8 + size].decode().rstrip() == header, "header of saved arrays", saved)
-    check(saved[8 + size:] == struct.pack("<9f", 7, 8, 9, 1, 2, 3, 4, 5, 6), "saved arrays")
+    expect(written, header, "header of saved arrays")
+    check(data == struct.pack("<9f", 7, 8, 9, 1, 2, 3, 4, 5, 6), "saved arrays")
     os.remove(path)
     program("example_arrays", os.path.join(folder, "no", "such", "folder"), status=1)
 

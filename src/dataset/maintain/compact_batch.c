@@ -36,11 +36,11 @@ static sft_code rebatch_layout(compaction *c) {
         uint64_t batch[SFT_MAX_RANK] = { m->batch_size };
         bool fits = column->rank < SFT_MAX_RANK;
         if (fits) memcpy(batch + 1, column->shape, column->rank * sizeof *batch);
-        if (sft_shape_size(column->dtype, column->shape, column->rank, NULL, NULL, NULL)
-            || !fits
-            || sft_shape_size(column->dtype, batch, column->rank + 1, NULL, NULL, NULL))
+        if (sft_shape_size(column->dtype, column->shape, column->rank, NULL, NULL, NULL))
             return rebatch_why(c, "a row of the column ", column->name,
                                " is not a whole number of bytes");
+        if (!fits || sft_shape_size(column->dtype, batch, column->rank + 1, NULL, NULL, NULL))
+            return rebatch_why(c, "a batch of the column ", column->name, " has too many elements");
     }
     return SFT_OK;
 }

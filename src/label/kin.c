@@ -56,6 +56,23 @@ bool sfti_architecture_within(const sfti_records *records, sft_span a, sft_span 
     return false;
 }
 
+bool sfti_record_over(const sfti_records *records, const sfti_record *a, const sfti_record *b) {
+    const sfti_record *of = a;
+    for (int i = 0; of && i < FAMILY_DEPTH; i++, of = of->parent) {
+        if (of == b) return a != b;
+        for (const sfti_record_row *row = NULL;
+             (row = sfti_record_row_of(records, of, SFTI_OVER, row));) {
+            sft_span rest = sfti_row_text(row), id;
+            while (sfti_next_said(&rest, &id)) {
+                const sfti_record *under = sfti_record_find(records, of->type, id);
+                for (int k = 0; under && k < FAMILY_DEPTH; k++, under = under->parent)
+                    if (under == b) return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool sfti_related_architectures(const sfti_records *records, sft_span a, sft_span b) {
     return sfti_architecture_within(records, a, b) || sfti_architecture_within(records, b, a);
 }

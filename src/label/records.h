@@ -25,8 +25,9 @@ typedef enum sfti_record_type {
 
 /* First words of rows (records/words.c). */
 typedef enum sfti_word {
-    SFTI_PARENT = 0, SFTI_LIKE, SFTI_MEMBERS, SFTI_BRANCH, SFTI_OF_FAMILY, SFTI_GROUP, SFTI_VAES,
-    SFTI_TEXT_ENCODERS, SFTI_DENOISER_PART, SFTI_WHOLE, SFTI_DECODER, SFTI_CLASS, SFTI_PIPELINE,
+    SFTI_PARENT = 0, SFTI_OVER, SFTI_LIKE, SFTI_MEMBERS, SFTI_BRANCH, SFTI_OF_FAMILY, SFTI_GROUP,
+    SFTI_VAES, SFTI_TEXT_ENCODERS, SFTI_DENOISER_PART, SFTI_WHOLE, SFTI_DECODER, SFTI_CLASS,
+    SFTI_PIPELINE,
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
     SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_TOPS, SFTI_HOLDS,
     SFTI_MODELS, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
@@ -41,7 +42,7 @@ typedef enum sfti_producer {
     SFTI_SAYS_GGUF, SFTI_SAYS_TITLE, SFTI_PRODUCERS
 } sfti_producer;
 
-/* Rows that are tried one after the other, in order. */
+/* Rows that are told apart by one another: all are tried, see label/tensors/choose.c. */
 typedef enum sfti_table_id {
     SFTI_SPECIAL = 0, SFTI_DENOISERS, SFTI_VAE_TABLE, SFTI_IMAGES, SFTI_ENCODERS, SFTI_OTHERS,
     SFTI_LANGUAGE, SFTI_TENSOR_TABLES, SFTI_ADAPTERS = SFTI_TENSOR_TABLES, SFTI_STRUCTURES,
@@ -53,7 +54,6 @@ typedef struct sfti_record_row {
     uint32_t len;
     uint16_t record;
     uint16_t next;   /* private */
-    uint16_t order;  /* in its table, from 1; 0 stands before all */
     uint16_t kind;   /* SFTI_TENSORS, SFTI_STRUCTURE: a record, or UINT16_MAX */
     uint8_t word, sub; /* sub: the sfti_producer, sfti_table_id, or SFTI_OF_… */
     uint8_t trust;
@@ -118,7 +118,7 @@ const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_re
 /* The first row of a word that a record has, behind one of its own (NULL: of all); NULL: none. */
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
                                           sfti_word word, const sfti_record_row *after);
-/* Rows of a table in order. */
+/* Rows of a table, in the order of the texts. */
 size_t sfti_table_count(const sfti_records *records, sfti_table_id table);
 const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i);
 
@@ -165,6 +165,9 @@ sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_p
 
 /* Parents. A name need be no record: "vit_base_patch16" is a member of vit. */
 bool sfti_architecture_within(const sfti_records *records, sft_span child, sft_span parent);
+/* Whether a record is more particular than another whose rows hold, too: its child, or said to be
+ * over it or over a child of it. */
+bool sfti_record_over(const sfti_records *records, const sfti_record *a, const sfti_record *b);
 bool sfti_related_architectures(const sfti_records *records, sft_span a, sft_span b);
 /* The nearest that both are or belong to, NULL if there is none, or one is. */
 const char *sfti_common_architecture(const sfti_records *records, const char *a, const char *b);

@@ -203,7 +203,7 @@ static void read_lines(reader *r) {
 
 /* ── What rows tell before their clauses ── */
 
-static const sft_span head_names[] = { { "order", 5 }, { "table", 5 }, { "of", 2 } };
+static const sft_span head_names[] = { { "table", 5 }, { "of", 2 } };
 static const sft_span structure_of[] = { { "models", 6 }, { "adapters", 8 }, { "both", 4 } };
 
 /* Kinds whose rows are tried together. */
@@ -257,13 +257,10 @@ static void read_head(reader *r, sfti_record_row *row) {
         while (name.len < word.len && name.data[name.len] != '=') name.len++;
         sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
         int of = find_in(structure_of, 3, value);
-        if (same_word(name, head_names[0]) && small_number(value, 9999, &number))
-            row->order = (uint16_t)number;
-        else if (same_word(name, head_names[1]))
-            row->sub = (uint8_t)table_of(value);
-        else if (same_word(name, head_names[2]) && of >= 0 && row->word == SFTI_STRUCTURE)
+        if (same_word(name, head_names[0])) row->sub = (uint8_t)table_of(value);
+        else if (same_word(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
             row->sub = (uint8_t)(of + 1);
-        else refuse_line(r, word.data, "order=, table= or of=", word);
+        else refuse_line(r, word.data, "table= or of=", word);
     }
     size_t head = stop ? (size_t)(stop - row->at) + 1 : row->len;
     row->at += head;
@@ -277,41 +274,36 @@ static unsigned table_of_row(const sfti_record_row *row) {
     return row->word == SFTI_STRUCTURE ? SFTI_STRUCTURES : row->sub;
 }
 
-/* Rows without an order first, then the others in order; 0 stands for a gap until the end. */
 static void fill_tables(reader *r) {
     static const sfti_word words[] = { SFTI_TENSORS, SFTI_ADAPTER_ROW, SFTI_STRUCTURE };
     sfti_records *out = r->out;
-    uint16_t counts[SFTI_TABLES] = { 0 }, most[SFTI_TABLES] = { 0 }, plain[SFTI_TABLES] = { 0 };
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (uint16_t n = out->heads[words[w]]; n && !r->code; n = out->rows[n - 1].next) {
-            sfti_record_row *row = &out->rows[n - 1];
-            read_head(r, row);
-            unsigned table = table_of_row(row);
-            if (row->order == 0) plain[table]++;
-            if (row->order > most[table]) most[table] = row->order;
-            counts[table]++;
+            read_head(r, &out->rows[n - 1]);
+            out->table_counts[table_of_row(&out->rows[n - 1])]++;
         }
     for (unsigned t = 0; t < SFTI_TABLES && !r->code; t++) {
-        size_t size = (size_t)plain[t] + most[t];
-        out->tables[t] = sfti_arena_array(r->arena, size + 1, sizeof **out->tables);
-        if (!out->tables[t]) r->code = sfti_fail_memory(r->err, size);
-        else memset(out->tables[t], 0, (size + 1) * sizeof **out->tables);
-        out->table_counts[t] = counts[t];
+        size_t count = (size_t)out->table_counts[t] + 1;
+        out->tables[t] = sfti_arena_array(r->arena, count, sizeof **out->tables);
+        if (!out->tables[t]) r->code = sfti_fail_memory(r->err, count);
     }
     uint16_t next[SFTI_TABLES] = { 0 };
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (uint16_t n = out->heads[words[w]]; n && !r->code; n = out->rows[n - 1].next) {
-            const sfti_record_row *row = &out->rows[n - 1];
-            unsigned t = table_of_row(row);
-            uint16_t *place = &out->tables[t][row->order ? plain[t] + row->order - 1u : next[t]++];
-            if (*place)
-                refuse_line(r, row->at, "an order that no other row has", sfti_row_text(row));
-            *place = n;
+            unsigned t = table_of_row(&out->rows[n - 1]);
+            out->tables[t][next[t]++] = n;
         }
-    for (unsigned t = 0; t < SFTI_TABLES && !r->code; t++) {
-        size_t to = 0, size = (size_t)plain[t] + most[t];
-        for (size_t i = 0; i < size; i++)
-            if (out->tables[t][i]) out->tables[t][to++] = out->tables[t][i];
+}
+
+/* What rows "over" name has records. */
+static void check_over(reader *r) {
+    const sfti_records *out = r->out;
+    for (uint16_t n = out->heads[SFTI_OVER]; n && !r->code; n = out->rows[n - 1].next) {
+        const sfti_record_row *row = &out->rows[n - 1];
+        sft_span rest = sfti_row_text(row), id;
+        while (!r->code && (id = cut_word(&rest)).len > 0)
+            if (!sfti_record_find(out, out->records[row->record].type, id))
+                refuse_line(r, id.data, "the id of a record", id);
     }
 }
 
@@ -379,6 +371,7 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
     }
     if (!r.code) fill_tables(&r);
     if (!r.code) find_parents(&r);
+    if (!r.code) check_over(&r);
     if (!r.code) *out = r.out;
     return r.code;
 }

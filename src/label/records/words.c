@@ -15,6 +15,8 @@ const sft_span sfti_record_types[SFTI_RECORD_TYPES] = {
 const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
     [SFTI_PARENT] = { NAME("parent"), SFTI_READ_WORDS, IN(MODEL) | IN(QUANTISATION), false,
         "what it descends from; derived: the same layers, trained to other ends; other-layers" },
+    [SFTI_OVER] = { NAME("over"), SFTI_READ_WORDS, IN(MODEL) | IN(FAMILY), true,
+        "records whose rows hold for it, too: it is more particular" },
     [SFTI_LIKE] = { NAME("like"), SFTI_READ_WORDS, IN(MODEL), true,
         "a record whose variants are this one's, too" },
     [SFTI_MEMBERS] = { NAME("members"), SFTI_READ_WORDS, IN(MODEL) | IN(QUANTISATION), true,

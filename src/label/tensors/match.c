@@ -366,40 +366,29 @@ bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *e
 
 /* ── Rows ── */
 
-/* What packed tensors let one see: what all rows that may hold have in common. */
-static bool match_hidden(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
-    const sfti_records *records = view->info->records;
-    bool packed;
-    sfti_evidence evidence;
-    for (size_t i = 0; i < sfti_table_count(records, table); i++) {
-        const sfti_record_row *row = sfti_table_row(records, table, i);
-        const char *kind = sfti_row_kind(records, row), *id = sfti_row_record(records, row)->id;
-        if (!sfti_clauses_hold(view, sfti_row_text(row), &evidence, &packed)) continue;
-        if (!out->kind) *out = (sfti_matched){ kind, id, 60, evidence };
-        else if (strcmp(out->kind, kind) == 0)
-            out->architecture = sfti_common_architecture(records, out->architecture, id);
-    }
-    return out->kind != NULL;
-}
-
-/* First row that holds. Failing that, the rows that hold as far as packed tensors let one
- * see: their architecture at 60 if all are related, else none. */
+/* The row that is more particular than all others that hold; where none is, what they have in
+ * common, at 60. */
 static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
     const sfti_records *records = view->info->records;
-    bool hidden = false, packed;
+    sfti_held held = { .count = 0 };
+    bool packed;
     memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < sfti_table_count(records, table) && !hidden; i++) {
+    for (size_t i = 0; i < sfti_table_count(records, table); i++) {
         const sfti_record_row *row = sfti_table_row(records, table, i);
-        if (!sfti_clauses_hold(view, sfti_row_text(row), &out->evidence, &packed)) continue;
-        hidden = packed;
-        if (packed) continue;
-        out->kind = sfti_row_kind(records, row);
-        out->architecture = sfti_row_record(records, row)->id;
-        out->trust = row->trust;
-        return true;
+        if (sfti_clauses_hold(view, sfti_row_text(row), NULL, &packed))
+            sfti_held_add(&held, row, packed);
     }
-    out->evidence.count = 0;
-    return hidden && match_hidden(view, table, out);
+    const sfti_chosen chosen = sfti_held_choose(records, &held);
+    const sfti_record_row *row = chosen.row;
+    const char *kind = row ? sfti_row_kind(records, row) : sfti_held_kind(records, &held);
+    if (!kind) return false;
+    *out = (sfti_matched){ .kind = kind, .trust = row ? row->trust : SFTI_GUESS };
+    if (row) out->architecture = sfti_row_record(records, row)->id;
+    else if (chosen.common) out->architecture = chosen.common->id;
+    for (size_t i = 0; i < 2 && !out->architecture && chosen.tops[i]; i++)
+        out->rivals[i] = sfti_row_record(records, chosen.tops[i])->id;
+    (void)sfti_clauses_hold(view, sfti_row_text(row ? row : held.rows[0]), &out->evidence, &packed);
+    return true;
 }
 
 bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,

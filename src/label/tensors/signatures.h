@@ -36,7 +36,11 @@ typedef struct sfti_matched {
     const char *kind, *architecture; /* kind NULL: nothing */
     int trust;
     sfti_evidence evidence;
+    const char *rivals[2]; /* what fits as well, where the architecture is NULL for that; or NULL */
 } sfti_matched;
+
+/* The trust of what tensors do not prove. */
+#define SFTI_GUESS 60
 
 /* Sort the names; false when out of memory (told in info->code). */
 bool sfti_view_open(sft_info *info, sfti_view *view);
@@ -73,6 +77,23 @@ bool sfti_hold(const void *ctx, sfti_alternative *fits, sft_span clauses,
 /* The same of the names a view shows. */
 bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *evidence,
                        bool *packed);
+/* Rows that hold (choose.c). */
+#define SFTI_HELD 32
+typedef struct sfti_held {
+    const sfti_record_row *rows[SFTI_HELD];
+    bool hidden[SFTI_HELD]; /* it holds as far as packed tensors let one see */
+    size_t count;           /* SFTI_HELD + 1: more */
+} sfti_held;
+void sfti_held_add(sfti_held *held, const sfti_record_row *row, bool hidden);
+/* The kind that all of them tell, or NULL. */
+const char *sfti_held_kind(const sfti_records *records, const sfti_held *held);
+typedef struct sfti_chosen {
+    const sfti_record_row *row;    /* it is over all others; NULL: none is, or one may hide */
+    const sfti_record *common;     /* then: what they have in common, or NULL */
+    const sfti_record_row *tops[2]; /* two that none is over, if none hides; else NULL */
+} sfti_chosen;
+sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held);
+
 /* The rows of a table after each of the prefixes, which are words and follow one more; *at is the
  * view that saw it. */
 bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,

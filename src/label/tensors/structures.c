@@ -11,15 +11,17 @@ bool sfti_structure_holds(const sfti_record_row *row, const sfti_forms *forms, b
 
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter) {
     const sfti_records *records = forms->info->records;
+    sfti_held held = { .count = 0 };
     for (size_t i = 0; i < sfti_table_count(records, SFTI_STRUCTURES); i++) {
         const sfti_record_row *row = sfti_table_row(records, SFTI_STRUCTURES, i);
-        if (!sfti_structure_holds(row, forms, adapter)) continue;
-        const char *kind = sfti_row_kind(records, row);
-        sfti_add_tensor_fact(forms->info, SFT_FACT_FAMILY, sfti_row_record(records, row)->id,
-                             row->trust);
-        return kind && !sfti_forms_exceed(forms, kind) ? kind : NULL;
+        if (sfti_structure_holds(row, forms, adapter)) sfti_held_add(&held, row, false);
     }
-    return NULL;
+    const sfti_record_row *row = sfti_held_choose(records, &held).row;
+    if (!row) return NULL;
+    const char *kind = sfti_row_kind(records, row);
+    sfti_add_tensor_fact(forms->info, SFT_FACT_FAMILY, sfti_row_record(records, row)->id,
+                         row->trust);
+    return kind && !sfti_forms_exceed(forms, kind) ? kind : NULL;
 }
 
 bool sfti_forms_exceed(const sfti_forms *forms, const char *kind) {

@@ -141,18 +141,22 @@ const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause) {
 const char *sfti_forms_target(const sfti_forms *forms) {
     sft_info *info = forms->info;
     sfti_evidence evidence = { { NULL }, 0 };
-    const sfti_record_row *row = NULL;
-    for (size_t i = 0; !row && i < sfti_table_count(info->records, SFTI_ADAPTERS); i++) {
-        const sfti_record_row *one = sfti_table_row(info->records, SFTI_ADAPTERS, i);
-        if (sfti_hold(forms, form_fits, sfti_row_text(one), &evidence, NULL)) row = one;
+    sfti_held held = { .count = 0 };
+    for (size_t i = 0; i < sfti_table_count(info->records, SFTI_ADAPTERS); i++) {
+        const sfti_record_row *row = sfti_table_row(info->records, SFTI_ADAPTERS, i);
+        if (sfti_hold(forms, form_fits, sfti_row_text(row), NULL, NULL))
+            sfti_held_add(&held, row, false);
     }
-    for (size_t i = 0; row && i < evidence.count; i++)
-        sfti_add_evidence(info, evidence.tensors[i]);
+    const sfti_chosen chosen = sfti_held_choose(info->records, &held);
+    const sfti_record *of = chosen.row ? sfti_row_record(info->records, chosen.row) : chosen.common;
+    if (chosen.row)
+        (void)sfti_hold(forms, form_fits, sfti_row_text(chosen.row), &evidence, NULL);
+    for (size_t i = 0; i < evidence.count; i++) sfti_add_evidence(info, evidence.tensors[i]);
     if (info->evidence.count == 0) sfti_add_evidence(info, forms->first);
-    if (!row) return NULL;
-    const char *architecture = sfti_row_record(info->records, row)->id;
+    if (!of) return NULL;
     if (!sfti_info_best(info, SFT_FACT_ARCHITECTURE))
-        sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, architecture, row->trust);
-    sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, architecture);
-    return architecture;
+        sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, of->id,
+                             chosen.row ? chosen.row->trust : SFTI_GUESS);
+    sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, of->id);
+    return of->id;
 }

@@ -121,10 +121,25 @@ static void add_evidence_of(sft_info *info, const sfti_evidence *evidence) {
     for (size_t i = 0; i < evidence->count; i++) sfti_add_evidence(info, evidence->tensors[i]);
 }
 
+/* Strangers that fit alike: neither is told. */
+static void add_rivals(sft_info *info, const sfti_matched *matched) {
+    sfti_fact *facts = NULL;
+    for (size_t i = 2; i-- > 0;) {
+        sfti_fact *fact = matched->rivals[i] ? sfti_info_take_zeroed(info, sizeof *fact) : NULL;
+        if (!fact) return;
+        *fact = (sfti_fact){ .value = sfti_text_value(sft_span_cstr(matched->rivals[i])),
+                             .source = sft_span_cstr("tensors"), .trust = SFTI_GUESS,
+                             .next = facts };
+        facts = fact;
+    }
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = facts);
+}
+
 static void add_matched(sft_info *info, const char *kind, const sfti_matched *matched) {
     sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 100);
     sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched->architecture, matched->trust);
     add_evidence_of(info, &matched->evidence);
+    add_rivals(info, matched);
 }
 
 /* Tensors that are there to say how the model was trained. */

@@ -160,8 +160,10 @@ static void wrong_texts(void **state) {
     refused("kind vae\nmodel x\n tensors vae 101\n  a\n", "a trust of 0 to 100");
     refused("kind vae\nmodel x\n tensors vae\n  a\n", "a trust");
     refused("kind vae\nmodel x\n tensors vae 100\n", "clauses in the lines below");
-    refused("kind vae\nmodel x\n tensors vae 100 odd=1\n  a\n", "order=");
+    refused("kind vae\nmodel x\n tensors vae 100 odd=1\n  a\n", "table= or of=");
     refused("model x\n parent y\n", "the id of a record");
+    refused("model x\n over y\n", "the id of a record");
+    refused("model x\nfamily y\n over x\n", "the id of a record");
     refused("model x\nmodel y\n parent x cousin\n", "derived or other-layers");
     refused("model x\n  members a\n members b\n", "the indentation of the rows above");
     char many[8192] = "kind vae\nmodel x\n tensors vae 100\n";

@@ -1,0 +1,79 @@
+/* Which of the rows that hold tells what a model is. Rows have no order: one is over another if its
+ * record is over the other's, if it is a model's and the other of several, or, between strangers,
+ * if it is surer, counting what it is over. Tests: test_choose.c. */
+#include "label/tensors/signatures.h"
+
+void sfti_held_add(sfti_held *held, const sfti_record_row *row, bool hidden) {
+    if (held->count < SFTI_HELD) {
+        held->rows[held->count] = row;
+        held->hidden[held->count] = hidden;
+    }
+    if (held->count <= SFTI_HELD) held->count++;
+}
+
+/* By what records say, not by trust. */
+static bool row_over(const sfti_records *records, const sfti_record_row *a,
+                     const sfti_record_row *b) {
+    const sfti_record *of_a = sfti_row_record(records, a), *of_b = sfti_row_record(records, b);
+    if (a->record == b->record) return a->trust > b->trust || (a->trust == b->trust && a < b);
+    if (of_a->type == SFTI_SEVERAL || of_b->type == SFTI_SEVERAL)
+        return of_a->type != SFTI_SEVERAL || (of_b->type == SFTI_SEVERAL && a->trust > b->trust);
+    return sfti_record_over(records, of_a, of_b);
+}
+
+/* The nearest that two records are or descend from. */
+static const sfti_record *common_record(const sfti_records *records, const sfti_record *a,
+                                        const sfti_record *b) {
+    if (!a || !b || !a->id || !b->id) return NULL;
+    const char *id = sfti_common_architecture(records, a->id, b->id);
+    return id ? sfti_record_find(records, a->type, sft_span_cstr(id)) : NULL;
+}
+
+/* The trust of each row, or of what it is over. */
+static void find_trusts(const sfti_records *records, const sfti_held *held, int *sure) {
+    for (size_t i = 0; i < held->count; i++) {
+        sure[i] = held->rows[i]->trust;
+        for (size_t j = 0; j < held->count; j++)
+            if (held->rows[j]->trust > sure[i] && row_over(records, held->rows[i], held->rows[j]))
+                sure[i] = held->rows[j]->trust;
+    }
+}
+
+sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held) {
+    sfti_chosen chosen = { NULL, NULL, { NULL, NULL } };
+    bool under[SFTI_HELD] = { false }, hidden = false;
+    int sure[SFTI_HELD];
+    size_t tops = 0;
+    if (held->count == 0 || held->count > SFTI_HELD) return chosen;
+    find_trusts(records, held, sure);
+    for (size_t i = 0; i < held->count; i++) {
+        for (size_t j = 0; j < held->count && !under[i]; j++) {
+            const sfti_record_row *a = held->rows[i], *b = held->rows[j];
+            if (i == j || row_over(records, a, b)) continue;
+            under[i] = row_over(records, b, a) || (sure[j] > sure[i] && !held->hidden[j]);
+        }
+        if (under[i]) continue;
+        if (tops < 2) chosen.tops[tops] = held->rows[i];
+        hidden = hidden || held->hidden[i];
+        tops++;
+    }
+    if (tops == 1 && !hidden) chosen.row = chosen.tops[0];
+    bool first = true; /* what hides may be any of what it is over */
+    for (size_t i = 0; i < held->count && !chosen.row; i++) {
+        if (under[i] && !hidden) continue;
+        const sfti_record *of = sfti_row_record(records, held->rows[i]);
+        chosen.common = first ? of : common_record(records, chosen.common, of);
+        first = false;
+    }
+    if (tops < 2 || hidden) chosen.tops[0] = chosen.tops[1] = NULL;
+    return chosen;
+}
+
+const char *sfti_held_kind(const sfti_records *records, const sfti_held *held) {
+    const char *kind = held->count > 0 ? sfti_row_kind(records, held->rows[0]) : NULL;
+    for (size_t i = 1; kind && i < held->count && i < SFTI_HELD; i++) {
+        const char *other = sfti_row_kind(records, held->rows[i]);
+        if (!other || strcmp(kind, other) != 0) return NULL;
+    }
+    return held->count > SFTI_HELD ? NULL : kind;
+}

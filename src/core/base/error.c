@@ -474,32 +474,25 @@ sft_code sft_error_set(sft_error *err, sft_code code, int32_t os_errno, const ch
 
 /* ── Escaping ── */
 
-/* The escape (or the character itself) at p into out; bytes written, *used read. */
-static size_t escape_one(const uint8_t *p, const uint8_t *end, char out[12], size_t *used) {
-    uint32_t c = 0;
-    size_t n = sfti_utf8_decode(p, end, &c);
-    *used = n ? n : 1;
-    if (n == 0) return (size_t)snprintf(out, 12, "\\x%02x", *p);
-    if (c == '\\') return (size_t)snprintf(out, 12, "\\\\");
-    if (c == '\n') return (size_t)snprintf(out, 12, "\\n");
-    if (c == '\t') return (size_t)snprintf(out, 12, "\\t");
-    if (c == '\r') return (size_t)snprintf(out, 12, "\\r");
-    if (sfti_utf8_unsafe(c))
-        return (size_t)snprintf(out, 12, c < 0x80 ? "\\x%02x" : "\\u{%04x}", c);
-    memcpy(out, p, n);
-    return n;
-}
-
 size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t *used) {
+    static const char marks[] = "\\\n\t\r", letters[] = "\\ntr";
     const uint8_t *p = (const uint8_t *)from, *end = p + len;
     size_t put = 0;
     while (p < end) {
-        char one[12];
-        size_t read, n = escape_one(p, end, one, &read);
+        char escape[12];
+        uint32_t c = 0;
+        const void *text = escape;
+        size_t read = sfti_utf8_decode(p, end, &c), n = read;
+        const char *mark = c && c < 0x80 ? strchr(marks, (int)c) : NULL;
+        if (!read) n = (size_t)snprintf(escape, sizeof escape, "\\x%02x", *p);
+        else if (mark) n = (size_t)snprintf(escape, sizeof escape, "\\%c", letters[mark - marks]);
+        else if (sfti_utf8_unsafe(c))
+            n = (size_t)snprintf(escape, sizeof escape, c < 0x80 ? "\\x%02x" : "\\u{%04x}", c);
+        else text = p;
         if (n > cap - put) break;
-        memcpy(into + put, one, n);
+        memcpy(into + put, text, n);
         put += n;
-        p += read;
+        p += read ? read : 1;
     }
     *used = len - (size_t)(end - p);
     return put;

@@ -50,8 +50,6 @@ static inline bool json_in_object(const sfti_json *json) {
     return json->stack[level / 8] >> (level % 8) & 1;
 }
 
-/* ── Reader: one construct each ── */
-
 static bool json_push(sfti_json *json, sfti_lex *lex, bool object) {
     uint32_t level = json->depth;
     if (level == SFTI_JSON_DEPTH)
@@ -62,52 +60,6 @@ static bool json_push(sfti_json *json, sfti_lex *lex, bool object) {
     json->depth++;
     lex->at++;
     return true;
-}
-
-static sfti_json_type json_text(sfti_json *json, sfti_lex *lex, sfti_json_type type,
-                                uint8_t state) {
-    const char *from = lex->at;
-    sft_span text;
-    bool escaped;
-    if (!sfti_lex_string(lex, &text, &escaped)) return json_stop(json, lex);
-    json_event(json, lex, type, from, state);
-    json->text = text;
-    json->escaped = escaped;
-    return type;
-}
-
-/* A bracket that ends an object or array. */
-static sfti_json_type json_shut(sfti_json *json, sfti_lex *lex, sfti_json_type type) {
-    json->depth--;
-    lex->at++;
-    return json_event(json, lex, type, lex->at - 1, JSON_AFTER);
-}
-
-static sfti_json_type json_value(sfti_json *json, sfti_lex *lex) {
-    const char *from = lex->at;
-    char c = sfti_lex_peek(lex);
-    sfti_json_type type = c == 't' ? SFTI_JSON_TRUE : c == 'f' ? SFTI_JSON_FALSE : SFTI_JSON_NULL;
-    bool fine;
-    switch (c) {
-    case '"': return json_text(json, lex, SFTI_JSON_STRING, JSON_AFTER);
-    case '{':
-    case '[':
-        if (!json_push(json, lex, c == '{')) return json_stop(json, lex);
-        return json_event(json, lex, c == '{' ? SFTI_JSON_OBJECT : SFTI_JSON_ARRAY, from,
-                          c == '{' ? JSON_AT_OBJECT : JSON_AT_ARRAY);
-    case 't': fine = sfti_lex_literal(lex, "true", 4); break;
-    case 'f': fine = sfti_lex_literal(lex, "false", 5); break;
-    case 'n': fine = sfti_lex_literal(lex, "null", 4); break;
-    default:
-        if (!sfti_lex_digit(c) && c != '-')
-            return json_wrong(json, lex, SFT_JSON_SYNTAX, "a JSON value");
-        bool is_uint = false;
-        uint64_t value = 0;
-        fine = sfti_lex_number(lex, &is_uint, &value);
-        if (fine) json->value = is_uint ? value : 0;
-        type = is_uint ? SFTI_JSON_UINT : SFTI_JSON_NUMBER;
-    }
-    return fine ? json_event(json, lex, type, from, JSON_AFTER) : json_stop(json, lex);
 }
 
 /* ── Reader: public to the library ── */
@@ -124,37 +76,68 @@ sfti_json_type sfti_json_next(sfti_json *json) {
     if (json->state == JSON_STOPPED) return json->type;
     sfti_lex lex = { json->at, json->end, SFT_OK, NULL };
     char c = sfti_lex_space(&lex);
-    bool object = json->state == JSON_AT_OBJECT;
-    switch (json->state) {
-    case JSON_AT_COLON:
+    bool object = json->state == JSON_AT_OBJECT, key = object;
+    bool closes = json->state == JSON_AT_ARRAY && c == ']';
+    if (json->state == JSON_AT_COLON) {
         if (c != ':') return json_wrong(json, &lex, SFT_JSON_SYNTAX, "':'");
         lex.at++;
-        sfti_lex_space(&lex);
-        return json_value(json, &lex);
-    case JSON_AFTER:
+        c = sfti_lex_space(&lex);
+    } else if (json->state == JSON_AFTER) {
         if (json->depth == 0 && lex.at == lex.end)
             return json_event(json, &lex, SFTI_JSON_END, lex.at, JSON_STOPPED);
         if (json->depth == 0)
             return json_wrong(json, &lex, SFT_JSON_TRAILING,
                               "nothing but white space after the value");
         object = json_in_object(json);
-        if (c == ',') {
-            lex.at++;
-            sfti_lex_space(&lex);
-        } else if (c != (object ? '}' : ']')) {
+        closes = c == (object ? '}' : ']');
+        if (c != ',' && !closes)
             return json_wrong(json, &lex, SFT_JSON_SYNTAX, object ? "',' or '}'" : "',' or ']'");
+        key = object;
+        if (!closes) {
+            lex.at++;
+            c = sfti_lex_space(&lex);
         }
-        break;
-    case JSON_AT_VALUE: return json_value(json, &lex);
-    default: break;
+    } else if (object) {
+        closes = c == '}';
     }
-    /* A comma or the opening bracket was before this. */
-    if (c == '}' && object) return json_shut(json, &lex, SFTI_JSON_OBJECT_END);
-    if (c == ']' && !object) return json_shut(json, &lex, SFTI_JSON_ARRAY_END);
-    if (!object) return json_value(json, &lex);
-    if (sfti_lex_peek(&lex) != '"')
-        return json_wrong(json, &lex, SFT_JSON_SYNTAX, "a key in quotes");
-    return json_text(json, &lex, SFTI_JSON_KEY, JSON_AT_COLON);
+    if (closes) {
+        json->depth--;
+        lex.at++;
+        return json_event(json, &lex, object ? SFTI_JSON_OBJECT_END : SFTI_JSON_ARRAY_END,
+                          lex.at - 1, JSON_AFTER);
+    }
+    if (key && c != '"') return json_wrong(json, &lex, SFT_JSON_SYNTAX, "a key in quotes");
+
+    /* A key or a value. */
+    const char *from = lex.at;
+    sft_span text;
+    bool fine, escaped, is_uint = false;
+    uint64_t value = 0;
+    sfti_json_type type = c == 't' ? SFTI_JSON_TRUE : c == 'f' ? SFTI_JSON_FALSE : SFTI_JSON_NULL;
+    switch (c) {
+    case '"':
+        if (!sfti_lex_string(&lex, &text, &escaped)) return json_stop(json, &lex);
+        json_event(json, &lex, key ? SFTI_JSON_KEY : SFTI_JSON_STRING, from,
+                   key ? JSON_AT_COLON : JSON_AFTER);
+        json->text = text;
+        json->escaped = escaped;
+        return json->type;
+    case '{':
+    case '[':
+        if (!json_push(json, &lex, c == '{')) return json_stop(json, &lex);
+        return json_event(json, &lex, c == '{' ? SFTI_JSON_OBJECT : SFTI_JSON_ARRAY, from,
+                          c == '{' ? JSON_AT_OBJECT : JSON_AT_ARRAY);
+    case 't': fine = sfti_lex_literal(&lex, "true", 4); break;
+    case 'f': fine = sfti_lex_literal(&lex, "false", 5); break;
+    case 'n': fine = sfti_lex_literal(&lex, "null", 4); break;
+    default:
+        if (!sfti_lex_digit(c) && c != '-')
+            return json_wrong(json, &lex, SFT_JSON_SYNTAX, "a JSON value");
+        fine = sfti_lex_number(&lex, &is_uint, &value);
+        if (fine) json->value = is_uint ? value : 0;
+        type = is_uint ? SFTI_JSON_UINT : SFTI_JSON_NUMBER;
+    }
+    return fine ? json_event(json, &lex, type, from, JSON_AFTER) : json_stop(json, &lex);
 }
 
 uint64_t sfti_json_uints(sfti_json *json, uint64_t *out, uint64_t cap) {

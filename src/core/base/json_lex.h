@@ -170,17 +170,6 @@ static inline bool sfti_lex_digit_add(uint64_t *value, char c) {
     return true;
 }
 
-/* Digits before the point; those that no longer fit count into the exponent. */
-static inline bool sfti_lex_integer(sfti_lex *lex, uint64_t *value, int64_t *exponent) {
-    if (!sfti_lex_digit(sfti_lex_peek(lex)))
-        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a digit");
-    if (*lex->at == '0' && lex->end - lex->at > 1 && sfti_lex_digit(lex->at[1]))
-        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "no leading zero");
-    while (sfti_lex_digit(sfti_lex_peek(lex)) && sfti_lex_digit_add(value, *lex->at)) lex->at++;
-    for (; sfti_lex_digit(sfti_lex_peek(lex)); lex->at++) ++*exponent;
-    return true;
-}
-
 /* Digits after the point; those that no longer fit are dropped. */
 static inline bool sfti_lex_fraction(sfti_lex *lex, uint64_t *value, int64_t *exponent) {
     if (!sfti_lex_digit(sfti_lex_peek(lex)))
@@ -239,7 +228,13 @@ static inline bool sfti_lex_number(sfti_lex *lex, bool *is_uint, uint64_t *value
     bool whole = *lex->at != '-';
     *value = 0;
     if (!whole) lex->at++;
-    if (!sfti_lex_integer(lex, value, &exponent)) return false;
+    if (!sfti_lex_digit(sfti_lex_peek(lex)))
+        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a digit");
+    if (*lex->at == '0' && lex->end - lex->at > 1 && sfti_lex_digit(lex->at[1]))
+        return sfti_lex_fail(lex, SFT_JSON_NUMBER, "no leading zero");
+    /* Digits that no longer fit count into the exponent. */
+    while (sfti_lex_digit(sfti_lex_peek(lex)) && sfti_lex_digit_add(value, *lex->at)) lex->at++;
+    for (; sfti_lex_digit(sfti_lex_peek(lex)); lex->at++) ++exponent;
     whole = whole && exponent == 0;
     if (sfti_lex_peek(lex) == '.') {
         whole = false;

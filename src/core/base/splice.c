@@ -105,53 +105,8 @@ bool sfti_changes_begin(sfti_changes *changes, sfti_change *items, size_t count,
 
 /* ── Members ── */
 
-/* An object being spliced. */
-typedef struct splicer {
-    const sfti_changes *changes;
-    sfti_cuts *cuts;
-    bool *met;       /* by change: its member is there */
-    size_t kept;     /* members that stay, so far */
-    size_t end;      /* of the last member, or behind the bracket */
-    size_t pending;  /* begin of a cut that ends at the next member; SIZE_MAX: none */
-} splicer;
-
 static sft_code splice_memory(sft_error *err) {
     return sfti_fail_memory(err, sizeof(sfti_cut));
-}
-
-static bool splice_pending(splicer *s, size_t end) {
-    static const sft_span nothing = { "", 0 };
-    size_t begin = s->pending;
-    s->pending = SIZE_MAX;
-    return begin == SIZE_MAX || sfti_cuts_put(s->cuts, begin, end, nothing);
-}
-
-/* On a KEY: to the end of its value. */
-static bool splice_member(splicer *s, sfti_json *json) {
-    sfti_arena *arena = s->cuts->arena;
-    size_t begin = json->start;
-    sft_span key = sfti_json_string(json, arena);
-    if (!key.data) return false;
-    uint32_t found = sfti_names_find(&s->changes->names, key);
-    sfti_json_next(json);
-    size_t value_at = json->start;
-    sfti_json_skip(json);
-    size_t value_end = (size_t)(json->at - json->begin);
-    const sfti_change *change = found == SFTI_NO_NAME ? NULL : &s->changes->items[found];
-    bool goes = change && !change->value.data, ok = true;
-    if (change) s->met[found] = true;
-    if (goes && s->kept > 0) {
-        /* With the comma before it; a first member with the one behind. */
-        ok = sfti_cuts_put(s->cuts, s->end, value_end, (sft_span){ "", 0 });
-    } else if (goes) {
-        if (s->pending == SIZE_MAX) s->pending = begin;
-    } else {
-        ok = splice_pending(s, begin);
-        if (ok && change) ok = sfti_cuts_put(s->cuts, value_at, value_end, change->value);
-        s->kept++;
-    }
-    s->end = value_end;
-    return ok;
 }
 
 /* Members that are not there yet, spelled, with commas before all but the first. */
@@ -191,6 +146,7 @@ bool sfti_changes_set(const sfti_changes *changes) {
 
 sft_code sfti_splice_value(sfti_json *json, const sfti_changes *changes, sfti_cuts *cuts,
                            sft_error *err) {
+    static const sft_span nothing = { "", 0 };
     if (sfti_json_next(json) != SFTI_JSON_OBJECT) {
         size_t begin = json->start;
         (void)sfti_json_skip(json);
@@ -200,20 +156,45 @@ sft_code sfti_splice_value(sfti_json *json, const sfti_changes *changes, sfti_cu
         bool put = fresh.data && sfti_cuts_put(cuts, begin, end, fresh);
         return put ? SFT_OK : splice_memory(err);
     }
-    splicer s = { changes, cuts, NULL, 0, json->start + 1, SIZE_MAX };
-    bool ok = true;
-    s.met = sfti_arena_take(cuts->arena, changes->count + 1);
-    if (!s.met) return splice_memory(err);
-    memset(s.met, 0, changes->count + 1);
-    while (ok && sfti_json_next(json) == SFTI_JSON_KEY) ok = splice_member(&s, json);
+    sfti_arena *arena = cuts->arena;
+    bool ok = true, *met = sfti_arena_take(arena, changes->count + 1); /* by change */
+    size_t kept = 0, end = json->start + 1; /* members that stay; where the last one ended */
+    size_t pending = SIZE_MAX; /* begin of a cut that ends at the next member that stays */
+    if (!met) return splice_memory(err);
+    memset(met, 0, changes->count + 1);
+    while (ok && sfti_json_next(json) == SFTI_JSON_KEY) {
+        size_t begin = json->start;
+        sft_span key = sfti_json_string(json, arena);
+        if (!key.data) return splice_memory(err);
+        uint32_t found = sfti_names_find(&changes->names, key);
+        sfti_json_next(json);
+        size_t value_at = json->start;
+        sfti_json_skip(json);
+        size_t value_end = (size_t)(json->at - json->begin);
+        const sfti_change *change = found == SFTI_NO_NAME ? NULL : &changes->items[found];
+        bool goes = change && !change->value.data;
+        if (change) met[found] = true;
+        if (goes && kept > 0) {
+            /* With the comma before it; a first member with the one behind. */
+            ok = sfti_cuts_put(cuts, end, value_end, nothing);
+        } else if (goes) {
+            if (pending == SIZE_MAX) pending = begin;
+        } else {
+            if (pending != SIZE_MAX) ok = sfti_cuts_put(cuts, pending, begin, nothing);
+            pending = SIZE_MAX;
+            if (ok && change) ok = sfti_cuts_put(cuts, value_at, value_end, change->value);
+            kept++;
+        }
+        end = value_end;
+    }
     if (ok && json->type == SFTI_JSON_ERROR) return sfti_json_fail(json, 0, err);
-    if (!ok || !splice_pending(&s, s.end)) return splice_memory(err);
-    uint64_t len = fresh_text(changes, s.met, s.kept == 0, NULL);
-    if (len == 0) return SFT_OK;
-    char *text = sfti_arena_array(cuts->arena, len, 1);
+    if (ok && pending != SIZE_MAX) ok = sfti_cuts_put(cuts, pending, end, nothing);
+    uint64_t len = ok ? fresh_text(changes, met, kept == 0, NULL) : 0;
+    if (ok && len == 0) return SFT_OK;
+    char *text = ok ? sfti_arena_array(arena, len, 1) : NULL;
     if (!text) return splice_memory(err);
-    (void)fresh_text(changes, s.met, s.kept == 0, text);
-    ok = sfti_cuts_put(cuts, s.end, s.end, (sft_span){ text, (size_t)len });
+    (void)fresh_text(changes, met, kept == 0, text);
+    ok = sfti_cuts_put(cuts, end, end, (sft_span){ text, (size_t)len });
     return ok ? SFT_OK : splice_memory(err);
 }
 

@@ -306,28 +306,33 @@ static sft_code publish_over(path_sink *s, sft_error *err) {
     return SFT_IO_PUBLISH;
 }
 
-/* The end of step 2. */
-static sft_code settle_path(path_sink *s, sft_error *err) {
-    int error = 0;
-    if (s->failed)
-        return sfti_fail(err, SFT_WRITER_FAILED,
-                         "expected all bytes to be written, found that a write had failed");
-    if (s->direct.in_use) error = sfti_direct_end(&s->direct);
-    if (error) return direct_failed(s, error, err);
-    if (s->preallocated > s->end) error = sfti_os_truncate(s->fd, s->end);
-    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "cut the file to its length");
-    if (s->options.has_mtime) error = sfti_os_set_mtime(s->fd, s->options.mtime_ns);
-    if (error) return sfti_io_fail(err, SFT_IO_WRITE, error, "set the time of the last change");
-    if (!s->options.no_sync) error = sfti_os_sync(s->fd);
-    if (error) return sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
-    return SFT_OK;
-}
-
 static sft_code finish_path(void *ctx, sft_error *err) {
     path_sink *s = ctx;
-    sft_code code = settle_path(s, err);
+    sft_code code = SFT_OK;
+    int error = 0;
+    const char *what = NULL;
+    if (s->failed) {
+        code = sfti_fail(err, SFT_WRITER_FAILED,
+                         "expected all bytes to be written, found that a write had failed");
+        goto done;
+    }
+    /* The end of step 2. */
+    if (s->direct.in_use) error = sfti_direct_end(&s->direct);
+    if (error) {
+        code = direct_failed(s, error, err);
+        goto done;
+    }
+    if (s->preallocated > s->end && (error = sfti_os_truncate(s->fd, s->end)) != 0)
+        what = "cut the file to its length";
+    if (!error && s->options.has_mtime
+        && (error = sfti_os_set_mtime(s->fd, s->options.mtime_ns)) != 0)
+        what = "set the time of the last change";
+    if (what) code = sfti_io_fail(err, SFT_IO_WRITE, error, what);
+    if (!code && !s->options.no_sync && (error = sfti_os_sync(s->fd)) != 0)
+        code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
     if (code) goto done;
-    int error = publish_renamed(s);
+
+    error = publish_renamed(s);
     if (s->options.in_place_unsafe && no_renaming(error)) {
         code = publish_over(s, err);
         error = 0;

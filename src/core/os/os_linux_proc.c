@@ -7,9 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void proc_name(int fd, char *out, size_t cap) {
-    (void)snprintf(out, cap, "/proc/self/fd/%d", fd);
-}
+#define PROC_NAME "/proc/self/fd/%d" /* what a descriptor leads to */
 
 /* Without /proc an unnamed file could never get its name, so there is none then. */
 int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
@@ -18,7 +16,7 @@ int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
     int error = sfti_os_posix_open(folder, O_TMPFILE | O_RDWR, mode, fd);
     if (error == EISDIR || error == ENOSYS || error == EINVAL) return EOPNOTSUPP;
     if (error) return error;
-    proc_name(*fd, name, sizeof name);
+    (void)snprintf(name, sizeof name, PROC_NAME, *fd);
     if (access(name, F_OK) == 0) return 0;
     (void)close(*fd);
 #else
@@ -31,14 +29,14 @@ int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
 
 int sfti_os_link_unnamed(int fd, const char *path) {
     char name[40];
-    proc_name(fd, name, sizeof name);
+    (void)snprintf(name, sizeof name, PROC_NAME, fd);
     return linkat(AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
 int sfti_os_path_in(int folder, const char *name, char *out, size_t cap) {
     struct stat open_one, there;
     char name_of[40];
-    proc_name(folder, name_of, sizeof name_of);
+    (void)snprintf(name_of, sizeof name_of, PROC_NAME, folder);
     int len = snprintf(out, cap, "%s/%s", name_of, name);
     if (len < 0 || (size_t)len >= cap) return ENAMETOOLONG;
     if (fstat(folder, &open_one) != 0) return errno;

@@ -115,10 +115,6 @@ static int open_in(int root, const char *name, int flags, bool links, int *fd) {
 
 /* ── The whole ── */
 
-static int open_folder(const char *folder, int *fd) {
-    return open_at(AT_FDCWD, *folder ? folder : ".", FOLDER_FLAGS, fd);
-}
-
 /* The folder that the last part of name lies in, no part of which is a link: *at is to be
  * closed, *last points into name. */
 static int open_parent(int root, const char *name, int *at, const char **last) {
@@ -181,21 +177,20 @@ static int open_hub(int root, const char *folder, const char *name, int flags, i
     return EXDEV;
 }
 
-/* A name in the folder itself, which is no link, lies beneath it. */
-static bool open_plain(const char *folder, const char *name, int flags, int *fd) {
-    char path[SFTI_WALK_PATH];
-    if (!*name || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return false;
-    if (*folder && sfti_walk_join(folder, strlen(folder), name, path, sizeof path)) return false;
-    return open_at(AT_FDCWD, *folder ? path : name, flags | O_NOFOLLOW, fd) == 0;
-}
-
 int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, int *fd) {
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     bool reads = how == OS_BENEATH_READ || how == OS_BENEATH_OWN;
     *fd = -1;
-    if (reads && open_plain(folder, name, flags | O_RDONLY, fd)) return 0;
-    int root, error = open_folder(folder, &root);
+    /* A name in the folder itself, which is no link, lies beneath it. */
+    if (reads && *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
+        char path[SFTI_WALK_PATH];
+        bool fits = !*folder
+                    || !sfti_walk_join(folder, strlen(folder), name, path, sizeof path);
+        const char *plain = *folder ? path : name;
+        if (fits && open_at(AT_FDCWD, plain, flags | O_RDONLY | O_NOFOLLOW, fd) == 0) return 0;
+    }
+    if (!*folder) folder = ".";
+    int root, error = open_at(AT_FDCWD, folder, FOLDER_FLAGS, &root);
     if (error) return error;
     if (how == OS_BENEATH_FOLDER && !*name) {
         *fd = root;
@@ -211,7 +206,7 @@ int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, i
 
 int sfti_os_unlink_beneath(const char *folder, const char *name) {
     const char *last;
-    int root, at, error = open_folder(folder, &root);
+    int root, at, error = open_at(AT_FDCWD, *folder ? folder : ".", FOLDER_FLAGS, &root);
     if (error) return error;
     error = open_parent(root, name, &at, &last);
     (void)close(root);

@@ -255,9 +255,8 @@ typedef struct sfti_ds_removal {
 void sfti_ds_removal_of(sfti_ds_removal *r, const char *name); /* a shard or a segment */
 /* An index: a file, or a folder as which Spark writes it, with what is Spark's in it. */
 void sfti_ds_removal_index(const sfti_ds_removal *r, const char *name);
-/* The caller's own job's folder with all in it; "": none. */
-void sfti_ds_removal_job(const sfti_ds_removal *r, const char *folder);
-void sfti_ds_removal_end(const sfti_ds_removal *r); /* warns of files that stay */
+/* Removes the caller's own job's folder with all in it ("": none), and warns of files that stay. */
+void sfti_ds_removal_end(const sfti_ds_removal *r, const char *folder);
 
 /* Remove our files from a job's folder, then the folder if it is empty. *kept (if not NULL) counts
  * files that are not ours. */

@@ -148,20 +148,6 @@ static const sfti_field receipt_rows[] = {
     { "columns", SFTI_FIELD_TAKEN, 0, false, receipt_columns },
 };
 
-/* Accepts only the names that a shard writer makes. */
-static bool receipt_names_good(const sfti_ds_receipt *r, sft_span job) {
-    char folder[SFTI_JOB_FOLDER], stored[SFTI_STORED_NAME];
-    uint64_t file, shard;
-    if (!r->name.data && !r->stored.data) return r->dropped && !r->bytes && !r->tensors;
-    if (!r->name.data || !r->stored.data || !sfti_ds_shard_parse(r->name, &file, &shard))
-        return false;
-    if (sft_span_equal(r->name, r->stored)) return true;
-    if (r->name.len >= SFTI_DATASET_NAME) return false;
-    sfti_ds_job_folder(job.data, folder);
-    sfti_ds_stored_name(folder, r->name.data, stored);
-    return sft_span_equal(r->stored, sft_span_cstr(stored));
-}
-
 sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
                                sfti_ds_receipt **all, size_t *count, size_t *cap,
                                sft_error *err) {
@@ -182,7 +168,20 @@ sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
         memset(one, 0, sizeof *one);
         code = sfti_fields_read(&r, SFTI_FIELDS(receipt_rows), one, NULL);
         if (code) return code;
-        if (!receipt_names_good(one, job)) return sfti_fields_wrong(&r, "a shard of this job");
+        /* Only the names that a shard writer makes. */
+        char folder[SFTI_JOB_FOLDER], stored[SFTI_STORED_NAME];
+        uint64_t file, shard;
+        bool good = one->name.data && one->stored.data &&
+                    sfti_ds_shard_parse(one->name, &file, &shard);
+        if (!one->name.data && !one->stored.data) {
+            good = one->dropped && !one->bytes && !one->tensors;
+        } else if (good && !sft_span_equal(one->name, one->stored)) {
+            sfti_ds_job_folder(job.data, folder);
+            sfti_ds_stored_name(folder, one->name.data, stored);
+            good = one->name.len < SFTI_DATASET_NAME &&
+                   sft_span_equal(one->stored, sft_span_cstr(stored));
+        }
+        if (!good) return sfti_fields_wrong(&r, "a shard of this job");
         ++*count;
     }
     if (r.json.type != SFTI_JSON_ARRAY_END || sfti_json_next(&r.json) != SFTI_JSON_END)

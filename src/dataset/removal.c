@@ -69,12 +69,6 @@ void sfti_ds_removal_of(sfti_ds_removal *r, const char *name) {
         (void)snprintf(r->first, sizeof r->first, "%s", name);
 }
 
-void sfti_ds_removal_job(const sfti_ds_removal *r, const char *folder) {
-    sft_error what = SFT_ERROR_INIT;
-    if (*folder && sfti_call(r->storage, remove, folder, true, &what) && r->warn)
-        r->warn(r->warn_ctx, &what);
-}
-
 void sfti_ds_removal_index(const sfti_ds_removal *r, const char *name) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_call(r->storage, remove, name, false, &what);
@@ -82,8 +76,10 @@ void sfti_ds_removal_index(const sfti_ds_removal *r, const char *name) {
     if (code && r->warn) r->warn(r->warn_ctx, &what);
 }
 
-void sfti_ds_removal_end(const sfti_ds_removal *r) {
+void sfti_ds_removal_end(const sfti_ds_removal *r, const char *folder) {
     sft_error what = SFT_ERROR_INIT;
+    if (*folder && sfti_call(r->storage, remove, folder, true, &what) && r->warn)
+        r->warn(r->warn_ctx, &what);
     if (!r->kept) return;
     (void)sfti_fail(&what, SFT_DATASET_SHARD, "%zu files that the replaced manifest named are no "
                     "shards of libsafetensors by name and header, and stay: first %s", r->kept,

@@ -45,22 +45,6 @@ static sft_code local_beneath_fail(sft_error *err, sft_code code, int failed, co
     return code;
 }
 
-/* Checks that no folder in the first `len` bytes of a name is a link. It need not exist. */
-static sft_code local_no_links(const local_store *s, const char *name, size_t len,
-                               sft_error *err) {
-    int fd = -1;
-    if (len == 0) return SFT_OK;
-    char *above = sfti_take(&s->alloc, len + 1);
-    if (!above) return sfti_fail_memory(err, len + 1);
-    memcpy(above, name, len);
-    above[len] = '\0';
-    int failed = sfti_os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
-    if (failed == 0) sfti_os_close(fd);
-    sfti_release(&s->alloc, above, len + 1);
-    bool gone = failed == 0 || failed == ENOENT;
-    return gone ? SFT_OK : local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder");
-}
-
 /* "<folder>/<name>", or the folder alone where the name is "". */
 static char *local_join(const local_store *s, const char *folder, const char *name) {
     size_t above = strlen(folder), len = strlen(name);
@@ -75,8 +59,11 @@ static char *local_join(const local_store *s, const char *folder, const char *na
     return path;
 }
 
-/* "" is the folder itself. No part is empty, "." or "..": a name never leaves the folder. */
-static sft_code local_path(const local_store *s, const char *name, char **out, sft_error *err) {
+/* "" is the folder itself. No part is empty, "." or "..": a name never leaves the folder. None of
+ * the folders in it is a link, nor its last part if that is meant to be a folder; they need not
+ * exist. */
+static sft_code local_path(const local_store *s, const char *name, bool is_folder, char **out,
+                           sft_error *err) {
     const char *why, *slash;
     bool good = SFTI_OS_PATHS != SFTI_PATHS_WINDOWS || !*name ||
                 sfti_name_portable(sft_span_cstr(name), &why);
@@ -89,8 +76,19 @@ static sft_code local_path(const local_store *s, const char *name, char **out, s
     if (!good)
         return sfti_misuse(err, "expected a name inside the dataset's folder, found \"%s\"", name);
     slash = strrchr(name, '/');
-    sft_code code = local_no_links(s, name, slash ? (size_t)(slash - name) : 0, err);
-    if (code) return code;
+    size_t len = is_folder ? strlen(name) : slash ? (size_t)(slash - name) : 0;
+    if (len > 0) {
+        int fd = -1;
+        char *above = sfti_take(&s->alloc, len + 1);
+        if (!above) return sfti_fail_memory(err, len + 1);
+        memcpy(above, name, len);
+        above[len] = '\0';
+        int failed = sfti_os_open_beneath(s->folder, above, OS_BENEATH_FOLDER, &fd);
+        if (failed == 0) sfti_os_close(fd);
+        sfti_release(&s->alloc, above, len + 1);
+        if (failed && failed != ENOENT)
+            return local_beneath_fail(err, SFT_IO_OPEN, failed, "open a folder");
+    }
     *out = local_join(s, s->folder, name);
     return *out ? SFT_OK : sfti_fail_memory(err, strlen(name));
 }
@@ -127,7 +125,7 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     /* A name in a job's folder need not be durable: the commit syncs the final one. */
     options.no_sync_folder = strchr(name, '/') != NULL;
     options.alloc = &s->alloc;
-    sft_code code = local_path(s, name, &path, err);
+    sft_code code = local_path(s, name, false, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
     if (failed) code = local_fail(err, SFT_IO_WRITE, failed, "make the dataset's folder");
@@ -169,7 +167,7 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     os_info info;
     char *path = NULL;
-    sft_code code = local_path(s, name, &path, err);
+    sft_code code = local_path(s, name, false, &path, err);
     if (code) return code;
     how.alloc = &s->alloc;
     how.beneath = s->folder;
@@ -189,8 +187,8 @@ done:
 static sft_code local_rename(const local_store *s, const char *from, const char *to,
                              bool no_clobber, int *failed, sft_error *err) {
     char *old = NULL, *new = NULL;
-    sft_code code = local_path(s, from, &old, err);
-    if (!code) code = local_path(s, to, &new, err);
+    sft_code code = local_path(s, from, false, &old, err);
+    if (!code) code = local_path(s, to, false, &new, err);
     *failed = !code ? sfti_os_rename(old, new, no_clobber) : 0;
     local_path_free(s, old);
     local_path_free(s, new);
@@ -217,7 +215,7 @@ static sft_code local_settle(void *ctx, const char *folder, sft_error *err) {
     const local_store *s = ctx;
     char *path = NULL;
     if (s->no_sync) return SFT_OK;
-    sft_code code = local_path(s, folder, &path, err);
+    sft_code code = local_path(s, folder, false, &path, err);
     if (code) return code;
     int failed = sfti_os_sync_folder(path);
     local_path_free(s, path);
@@ -258,12 +256,11 @@ static int local_each(void *ctx, const char *name, os_kind kind) {
 static sft_code local_list(void *ctx, const char *folder, sft_stored_fn each, void *each_ctx,
                            sft_error *err) {
     local_list_call l = { ctx, NULL, each, each_ctx, SFT_OK, err };
-    sft_code code = local_path(ctx, folder, &l.folder, err);
+    sft_code code = local_path(ctx, folder, true, &l.folder, err);
     if (code) return code;
-    code = local_no_links(ctx, folder, strlen(folder), err);
-    int failed = code ? 0 : sfti_os_list(l.folder, local_each, &l);
+    int failed = sfti_os_list(l.folder, local_each, &l);
     local_path_free(ctx, l.folder);
-    if (code || l.code) return code ? code : l.code;
+    if (l.code) return l.code;
     if (failed == 0 || failed == ENOENT || failed == ECANCELED) return SFT_OK;
     return local_fail(err, SFT_IO_READ, failed, "list the dataset's folder");
 }
@@ -282,31 +279,26 @@ static int local_file_each(void *ctx, const char *name, os_kind kind) {
     return sfti_ds_listing_put(&f->files, f->folder, name, 0) ? 0 : ENOMEM;
 }
 
-/* folder: a name in the dataset's. Our folders hold files only; one with folders in it is left
- * unchanged. */
-static int local_remove_folder(const local_store *s, const char *path, const char *folder) {
-    local_files f = { .folder = folder, .files = { .arena = { .alloc = s->alloc } } };
-    int failed = sfti_os_list(path, local_file_each, &f);
-    if (failed == 0 && f.nested) failed = ENOTEMPTY;
-    for (const sfti_ds_listed *one = f.files.first; one && failed == 0; one = one->next) {
-        failed = sfti_os_unlink_beneath(s->folder, one->name);
-        if (failed == ENOENT) failed = 0;
-    }
-    sfti_arena_free(&f.files.arena);
-    return failed ? failed : sfti_os_remove_folder(path);
-}
-
+/* Our folders hold files only; one with folders in it is left unchanged. */
 static sft_code local_remove(void *ctx, const char *name, bool folder, sft_error *err) {
     const local_store *s = ctx;
+    local_files f = { .folder = name, .files = { .arena = { .alloc = s->alloc } } };
     os_info info;
     char *path = NULL;
-    sft_code code = local_path(s, name, &path, err);
+    sft_code code = local_path(s, name, false, &path, err);
     if (code) return code;
     int failed = sfti_os_info_path(path, false, &info);
-    if (failed == 0) {
-        bool inside = folder && info.kind == OS_DIR;
-        failed = inside ? local_remove_folder(s, path, name)
-                        : sfti_os_unlink_beneath(s->folder, name);
+    if (failed == 0 && !(folder && info.kind == OS_DIR)) {
+        failed = sfti_os_unlink_beneath(s->folder, name);
+    } else if (failed == 0) {
+        failed = sfti_os_list(path, local_file_each, &f);
+        if (failed == 0 && f.nested) failed = ENOTEMPTY;
+        for (const sfti_ds_listed *one = f.files.first; one && failed == 0; one = one->next) {
+            failed = sfti_os_unlink_beneath(s->folder, one->name);
+            if (failed == ENOENT) failed = 0;
+        }
+        sfti_arena_free(&f.files.arena);
+        if (failed == 0) failed = sfti_os_remove_folder(path);
     }
     local_path_free(s, path);
     if (failed == 0 || failed == ENOENT) return SFT_OK;
@@ -320,7 +312,7 @@ static sft_code local_lock(void *ctx, uint64_t wait_ms, sft_error *err) {
     os_info info;
     int fd = -1;
     char *path = NULL;
-    sft_code code = local_path(s, LOCK_NAME, &path, err);
+    sft_code code = local_path(s, LOCK_NAME, false, &path, err);
     if (code) return code;
     int failed = local_make_folders(s, path);
     if (failed == 0) failed = sfti_os_open_beneath(s->folder, LOCK_NAME, OS_BENEATH_WRITE, &fd);

@@ -270,11 +270,15 @@ static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t f
     return sfti_add(*samples, r->samples, samples) ? SFT_OK : sfti_ds_overflow("samples", err);
 }
 
-/* All tasks must have the columns of the first, and those of the existing dataset. */
-static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, size_t count,
-                               sft_error *err) {
-    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
-    for (size_t i = 0; i < count; i++) {
+sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
+    const sfti_ds_receipt **receipts = NULL;
+    size_t count = 0;
+    forgotten_list l = { c, NULL, 0, 0, false };
+    sft_code code = gather_receipts(c, &receipts, &count, err);
+    if (!code) code = gather_visible(c, receipts, count, err);
+    const bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
+    /* All tasks must have the columns of the first, and those of the existing dataset. */
+    for (size_t i = 0; !code && i < count; i++) {
         const sfti_ds_receipt *r = receipts[i];
         bool same = r->column_count == receipts[0]->column_count;
         for (size_t k = 0; same && k < r->column_count; k++)
@@ -283,28 +287,13 @@ static sft_code gather_columns(sft_commit *c, const sfti_ds_receipt **receipts, 
             return sfti_fail(err, SFT_DATASET_DISAGREES,
                              "expected the same columns in all shards, found others in %s and %s",
                              receipts[0]->name.data, r->name.data);
-        sft_code code = SFT_OK;
         if (append) code = sfti_commit_agree(c, &c->base, r->columns, r->column_count, err);
-        if (code) return code;
     }
-    return SFT_OK;
-}
-
-sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
-    const sfti_ds_receipt **receipts = NULL;
-    size_t count = 0;
-    forgotten_list l = { c, NULL, 0, 0, false };
-    sft_code code = gather_receipts(c, &receipts, &count, err);
-    if (!code) code = gather_visible(c, receipts, count, err);
-    if (!code) code = gather_columns(c, receipts, count, err);
-    if (!code && c->how.mode == SFT_COMMIT_APPEND && c->has_base && !c->base.ours)
-        code = adopt_all(c, &l, err);
-
+    if (!code && append && !c->base.ours) code = adopt_all(c, &l, err);
     if (code) return code;
-    bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
+
     uint64_t samples = 0, first = c->job.first;
     size_t most = count + (append ? c->base.shard_count + l.count : 0);
-    code = SFT_OK;
     if (c->apart) samples = c->base.sums.rows;
     c->shards = sfti_arena_array(&c->work, most, sizeof *c->shards);
     if (!c->shards) return sfti_fail_memory(err, most * sizeof *c->shards);

@@ -267,21 +267,6 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
-/* Retries prepare_manifest while another append may be about to publish. */
-static sft_code prepare_wait(sft_commit *c, sft_error *err) {
-    sft_error what = SFT_ERROR_INIT;
-    sft_code code = prepare_manifest(c, &what);
-    if (code && code != SFT_MANIFEST_MISSING) return sfti_fail_as(err, code, &what);
-    sft_code other = sfti_ds_guard_settle(&c->swap, c->has_base ? &c->base : NULL, err);
-    if (other) return other;
-    bool waits = c->swap.guard == SFTI_GUARD_NUMBER && c->how.mode == SFT_COMMIT_APPEND;
-    for (int i = 0; i < ORPHAN_WAITS && waits && code == SFT_MANIFEST_MISSING; i++) {
-        sfti_os_sleep_ms(ORPHAN_PAUSE_MS);
-        code = prepare_manifest(c, &what);
-    }
-    return code ? sfti_fail_as(err, code, &what) : SFT_OK;
-}
-
 static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
     sfti_ds_segments_free(&c->segments);
     sfti_arena_free(&c->work);
@@ -294,10 +279,21 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
     memset(&c->next, 0, sizeof c->next);
 
     sft_code code = sfti_ds_guard_take(&c->swap, c->how.lock_wait_ms, err);
-    if (!code) code = prepare_wait(c, err);
-
     const sft_dataset_options *o = c->options;
     bool append = c->how.mode == SFT_COMMIT_APPEND;
+    if (!code) { /* tried again while another append may be about to publish */
+        sft_error what = SFT_ERROR_INIT;
+        sft_code base = prepare_manifest(c, &what);
+        if (!base || base == SFT_MANIFEST_MISSING)
+            code = sfti_ds_guard_settle(&c->swap, c->has_base ? &c->base : NULL, err);
+        bool waits = !code && append && c->swap.guard == SFTI_GUARD_NUMBER;
+        for (int i = 0; i < ORPHAN_WAITS && waits && base == SFT_MANIFEST_MISSING; i++) {
+            sfti_os_sleep_ms(ORPHAN_PAUSE_MS);
+            base = prepare_manifest(c, &what);
+        }
+        if (!code && base) code = sfti_fail_as(err, base, &what);
+    }
+
     c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
                         (o->form == SFT_FORM_SAME && c->base.segmented && append);
     c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&

@@ -157,27 +157,22 @@ static sft_code next_segments(sft_commit *c, sft_error *err) {
 
 /* ── The manifest ── */
 
-static bool next_totals(sft_commit *c) {
+sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     sfti_ds_manifest *m = &c->next;
-    if (!sfti_add(c->base.version, 1, &m->version)) return false;
+    bool fits = sfti_add(c->base.version, 1, &m->version);
     m->dropped = c->how.mode == SFT_COMMIT_APPEND ? c->base.dropped : 0;
     if (c->apart) m->sums = c->base.sums;
-    for (size_t i = 0; i < c->shard_count; i++) {
-        if (!sfti_ds_sums_add(&m->sums, &c->shards[i].shard.facts)) return false;
-        if (c->shards[i].receipt &&
-            !sfti_add(m->dropped, c->shards[i].receipt->dropped, &m->dropped))
-            return false;
+    for (size_t i = 0; fits && i < c->shard_count; i++) {
+        const sfti_ds_receipt *receipt = c->shards[i].receipt;
+        fits = sfti_ds_sums_add(&m->sums, &c->shards[i].shard.facts) &&
+               sfti_add(m->dropped, receipt ? receipt->dropped : 0, &m->dropped);
     }
-    for (const commit_drop *d = c->drops; d; d = d->next)
-        if (!sfti_add(m->dropped, d->rows, &m->dropped)) return false;
-    sfti_ds_manifest_total(m);
-    return true;
-}
-
-sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
-    if (!next_totals(c))
+    for (const commit_drop *d = c->drops; fits && d; d = d->next)
+        fits = sfti_add(m->dropped, d->rows, &m->dropped);
+    if (!fits)
         return sfti_fail(err, SFT_SIZE_OVERFLOW,
                          "expected samples below 2^63 and totals within 64 bits, found more");
+    sfti_ds_manifest_total(m);
     sft_code code = SFT_OK;
     if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
     if (!code && c->next.segmented) {
@@ -193,7 +188,6 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
 
     static const char *const tails[] = { "write", "drop", "pad" };
     const sft_dataset_options *o = c->options;
-    sfti_ds_manifest *m = &c->next;
     m->ours = true;
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
     memcpy(m->commit, c->job.uuid, sizeof m->commit);

@@ -2,24 +2,6 @@
 #include "base/sink.h"
 #include "dataset/read/manifest.h"
 
-static void write_shards(sfti_json_writer *w, const sfti_ds_manifest *m) {
-    sfti_json_put_open(w, "shards", '[');
-    for (size_t i = 0; i < m->shard_count; i++) {
-        const sft_dataset_shard *s = &m->shards[i].facts;
-        sfti_json_open(w, '{');
-        sfti_json_put_cstr(w, "shard_path", s->name);
-        sfti_json_put_uint(w, "samples_count", s->samples);
-        sfti_json_put_uint(w, "bytes", s->bytes);
-        sfti_json_put_cstr(w, "sha256", s->sha256);
-        sfti_json_put_uint(w, "tensors", s->tensors);
-        sfti_json_put_uint(w, "first_sample", s->first_sample);
-        sfti_json_put_uint(w, "valid_samples", s->valid_samples);
-        sfti_json_put_uint(w, "shadowed", s->shadowed);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 /* What a commit needs to know of shards that it does not read. */
 static void write_segments(sfti_json_writer *w, const sfti_ds_manifest *m) {
     if (m->numbered) sfti_json_put_bool(w, "numbered_commits", true);
@@ -80,7 +62,21 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft
         sfti_json_close(&w, '}');
     }
     if (m->segmented) write_segments(&w, m);
-    else write_shards(&w, m);
+    else sfti_json_put_open(&w, "shards", '[');
+    for (size_t i = 0; !m->segmented && i < m->shard_count; i++) {
+        const sft_dataset_shard *s = &m->shards[i].facts;
+        sfti_json_open(&w, '{');
+        sfti_json_put_cstr(&w, "shard_path", s->name);
+        sfti_json_put_uint(&w, "samples_count", s->samples);
+        sfti_json_put_uint(&w, "bytes", s->bytes);
+        sfti_json_put_cstr(&w, "sha256", s->sha256);
+        sfti_json_put_uint(&w, "tensors", s->tensors);
+        sfti_json_put_uint(&w, "first_sample", s->first_sample);
+        sfti_json_put_uint(&w, "valid_samples", s->valid_samples);
+        sfti_json_put_uint(&w, "shadowed", s->shadowed);
+        sfti_json_close(&w, '}');
+    }
+    if (!m->segmented) sfti_json_close(&w, ']');
     sfti_json_close(&w, '}');
     return sfti_sink_end(&sink, sfti_json_done(&w), err);
 }

@@ -39,20 +39,7 @@ typedef struct publication {
     char old_name[80];
 } publication;
 
-/* ── Steps 1 and 3 ── */
-
-static sft_code publish_shards(sft_commit *c, const sft_job *job, sft_error *err) {
-    bool moves = sfti_can(c->storage, move);
-    for (size_t i = 0; i < c->shard_count; i++) {
-        const commit_shard *s = &c->shards[i];
-        sft_code code = sfti_job_tick(job, i, c->shard_count, err);
-        if (code) return code;
-        if (!moves || !s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
-        code = sfti_call(c->storage, move, s->stored, s->shard.facts.name, err);
-        if (code) return code;
-    }
-    return SFT_OK;
-}
+/* ── Step 3 ── */
 
 static bool index_each(void *ctx, const sft_stored *object) {
     publication *p = ctx;
@@ -78,7 +65,6 @@ static sft_code index_move(publication *p, sft_error *err) {
     return code;
 }
 
-/* Step 3. */
 static sft_code publish_index(void *ctx, bool committed, sft_error *err) {
     publication *p = ctx;
     sft_code code = SFT_OK;
@@ -110,8 +96,7 @@ static void publish_after(void *ctx) {
         sfti_ds_removal_of(&r, name);
     }
     if (p->old_moved) sfti_ds_removal_index(&r, p->old_name);
-    sfti_ds_removal_job(&r, c->job_folder);
-    sfti_ds_removal_end(&r);
+    sfti_ds_removal_end(&r, c->job_folder);
 }
 
 static const commit_state state_after[] = { [SFTI_SWAP_FAILED] = COMMIT_FAILED,
@@ -145,7 +130,13 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
         c->next.index = (sft_span){ NULL, 0 };
         code = sfti_ds_manifest_write(&c->next, &c->text, err);
     }
-    if (!code) code = publish_shards(c, &own, err);
+    bool moves = sfti_can(c->storage, move);
+    for (size_t i = 0; !code && i < c->shard_count; i++) { /* step 1 */
+        const commit_shard *s = &c->shards[i];
+        code = sfti_job_tick(&own, i, c->shard_count, err);
+        if (!code && moves && s->receipt && strcmp(s->stored, s->shard.facts.name) != 0)
+            code = sfti_call(c->storage, move, s->stored, s->shard.facts.name, err);
+    }
     if (!code) code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
     if (!code) {
         sfti_ds_swap *w = &c->swap;

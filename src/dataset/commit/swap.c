@@ -254,21 +254,6 @@ static sft_code swap_forward(const sfti_ds_swap *w, sft_error *err) {
     return code;
 }
 
-/* A put that fails may have replaced the manifest nevertheless: *outcome says what is in force. */
-static sft_code swap_put(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error *err) {
-    const sft_storage *s = w->storage;
-    sft_code code;
-    if (w->guard == SFTI_GUARD_NUMBER) {
-        *outcome = SFTI_SWAP_DONE;
-        return swap_forward(w, err);
-    }
-    code = w->guard == SFTI_GUARD_PUT_IF
-               ? sfti_call(s, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, err)
-               : sfti_ds_put(s, SFTI_DATASET_MANIFEST, w->text, err);
-    *outcome = code ? sfti_ds_swap_check(w, code) : SFTI_SWAP_DONE;
-    return code;
-}
-
 /* ── Old commit files ── */
 
 typedef struct old_commits {
@@ -306,7 +291,6 @@ static void swap_warn(const sfti_ds_steps *steps, sft_code code, const sft_error
 
 sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
                           sft_error *err) {
-    sfti_ds_outcome put;
     sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_ds_swap_claim(w, outcome, &what);
     bool committed = *outcome == SFTI_SWAP_DONE;
@@ -317,8 +301,16 @@ sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_o
     if (code && !committed) return sfti_fail_as(err, code, &what);
     swap_warn(steps, code, &what);
 
-    code = swap_put(w, &put, &what);
-    if (!committed) *outcome = put;
+    /* A put that fails may have replaced the manifest nevertheless: see what is in force. */
+    if (w->guard == SFTI_GUARD_NUMBER)
+        code = swap_forward(w, &what);
+    else if (w->guard == SFTI_GUARD_PUT_IF)
+        code = sfti_call(w->storage, put_if, SFTI_DATASET_MANIFEST, w->tag, w->text, &what);
+    else
+        code = sfti_ds_put(w->storage, SFTI_DATASET_MANIFEST, w->text, &what);
+    if (!committed)
+        *outcome = code && w->guard != SFTI_GUARD_NUMBER ? sfti_ds_swap_check(w, code)
+                                                         : SFTI_SWAP_DONE;
     if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
     swap_warn(steps, code, &what);
     /* After a failed put what was replaced stays: readers may still see the old

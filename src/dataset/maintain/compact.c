@@ -123,8 +123,7 @@ static void compact_clean(void *ctx) {
         sfti_ds_removal_of(&r, name);
     }
     if (sfti_ds_swap_is_last(&c->swap)) sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
-    sfti_ds_removal_job(&r, c->folder);
-    sfti_ds_removal_end(&r);
+    sfti_ds_removal_end(&r, c->folder);
 }
 
 static void compact_undo(const compaction *c) {

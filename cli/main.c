@@ -155,7 +155,6 @@ int sft_cli_main(int argc, char **argv) {
               .open = SFT_OPEN_OPTIONS_INIT, .alloc = { sfti_os_resize, NULL } };
     sft_on_hint(cli_hint_words);
     sfti_os_watch_signals();
-    sfti_os_ignore_broken_pipe();
     cli_out_begin(&c.out, 1);
     c.out.bytes = result;
     c.out.size = sizeof result;

@@ -191,10 +191,6 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
 
 /* ── Indexes ── */
 
-bool cli_edits_index(const cli *c, const char *path) {
-    return sft_path_is_index(path) && !c->set.each_shard;
-}
-
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err) {
     cli_output out;

@@ -53,7 +53,6 @@ void cli_edit_say(cli *c, const cli_edit_result *result);
 sft_code cli_edit_beneath(cli *c, sfti_arena *arena, const char *index, sft_error *err);
 
 /* An index among the operands, unless --each-shard goes to its files. */
-bool cli_edits_index(const cli *c, const char *path);
 /* Write the index, in place or to -o. changes->dry_run: with --dry-run. */
 sft_code cli_edit_index(cli *c, const char *path, const sft_index_changes *changes,
                         bool *changed, sft_error *err);

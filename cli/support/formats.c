@@ -92,5 +92,5 @@ bool cli_is_later_part(const char *path, const sft_files *files) {
     if (!of || of - path < 5 || memcmp(of - 5, "00001", 5) == 0) return false;
     memcpy(first, path, len + 1);
     memcpy(first + (of - path) - 5, "00001", 5);
-    return sfti_files_claim(files, path) || sfti_os_info_path(first, true, &info) == 0;
+    return sfti_files_claim(files, path, NULL) || sfti_os_info_path(first, true, &info) == 0;
 }

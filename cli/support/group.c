@@ -205,7 +205,7 @@ static bool missing_of_index(cli_model *model, const sft_open_options *open, con
     sft_index *index = NULL;
     bool ok = true;
     /* To look for those of a server would take a request each. */
-    if (sfti_files_claim(open->files, model->input->path)) return true;
+    if (sfti_files_claim(open->files, model->input->path, NULL)) return true;
     options.open = open;
     if (sft_index_open(model->input->path, &options, &index, NULL)) return true;
     for (size_t i = 0; ok && i < sft_index_shard_count(index); i++) {

@@ -126,7 +126,7 @@ static int visit_other(walk *w, const char *name, os_kind kind) {
     }
     char *path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
-    bool remote = sfti_files_claim(w->files, path);
+    bool remote = sfti_files_claim(w->files, path, NULL);
     if (!remote) kind = kind_behind(path, name, kind);
     if (cli_is_later_part(path, w->files)) return 0;
     bool lost = kind != OS_FILE && kind != OS_DIR && w->others == CLI_AND_OTHERS
@@ -156,7 +156,7 @@ static int visit_entry(void *ctx, const char *name, os_kind kind) {
     if (!model || strncmp(name, "._", 2) == 0) return visit_other(w, name, kind);
     path = cli_join_path(w->arena, sft_span_cstr(w->now->path), name);
     if (!path) return ENOMEM;
-    if (!sfti_files_claim(w->files, path)) kind = kind_behind(path, name, kind);
+    if (!sfti_files_claim(w->files, path, NULL)) kind = kind_behind(path, name, kind);
     if (kind == OS_DIR) return 0;
     if (kind == OS_PIPE || kind == OS_OTHER) return add_no_file(w, path, kind) ? 0 : ENOMEM;
     return add_found(w, sft_path_is_index(name) ? CLI_INDEX : CLI_FILE, path) ? 0 : ENOMEM;
@@ -203,7 +203,7 @@ static bool folder_has(const cli_inputs *inputs, sft_span folder, const char *na
                        sfti_arena *arena) {
     os_info info;
     char *path = cli_join_path(arena, folder, name);
-    return path && !sfti_files_claim(inputs->files, path)
+    return path && !sfti_files_claim(inputs->files, path, NULL)
         && sfti_os_info_path(path, true, &info) == 0 && info.kind == OS_FILE;
 }
 
@@ -273,7 +273,7 @@ static bool walk_folders(walk *w) {
     while (w->waiting) {
         w->now = w->waiting;
         w->waiting = w->now->next;
-        if (sfti_files_claim(w->files, w->now->path)) {
+        if (sfti_files_claim(w->files, w->now->path, NULL)) {
             if (!walk_remote(w)) return false;
             continue;
         }
@@ -390,7 +390,7 @@ static bool mark_by_name(const walk *w, found **sorted, const cli_input *index) 
     static const char end[] = ".safetensors.index.json";
     sft_span path = sft_span_cstr(index->path);
     unsigned of = 0, count = 0;
-    if (!sfti_files_claim(w->files, index->path)) return false;
+    if (!sfti_files_claim(w->files, index->path, NULL)) return false;
     if (w->count == 1) return true;
     if (!cli_ends_with(path, end)) return false;
     size_t stem = path.len - (sizeof end - 1);
@@ -463,7 +463,7 @@ sft_code cli_inputs_expand(const char *operand, cli_depth depth, const char *exc
     os_info info;
     *out = (cli_inputs){ .arena.alloc = sfti_allocator(open->alloc), .files = open->files };
     w.has_except = except && sfti_os_info_path(except, true, &w.except) == 0;
-    bool is_folder = sfti_files_claim(w.files, operand)
+    bool is_folder = sfti_files_claim(w.files, operand, NULL)
                          ? cli_is_folder_url(operand)
                          : sfti_os_info_path(operand, true, &info) == 0 && info.kind == OS_DIR;
     bool ok;

@@ -43,7 +43,7 @@ static sft_code bad_url_fail(const bad_url *url, sft_error *err) {
 
 static bool bad_claims(void *ctx, const char *path) {
     const cli_bad_urls *all = ctx;
-    return bad_url_called(all, path) || sfti_files_claim(all->files, path);
+    return bad_url_called(all, path) || sfti_files_claim(all->files, path, NULL);
 }
 
 static sft_code bad_open(void *ctx, const char *path, const char *beneath, sft_source *out,
@@ -178,7 +178,7 @@ void cli_remote_guess(const char *path, sft_error *err) {
 }
 
 bool cli_is_remote(const cli *c, const char *path) {
-    return sfti_files_claim(c->open.files, path);
+    return sfti_files_claim(c->open.files, path, NULL);
 }
 
 bool cli_is_remote_folder(const cli *c, const char *path) {

@@ -283,7 +283,7 @@ static sft_code enter_claimed(sft_import *im, const char **path) {
 
 static sft_code open_path(sft_import *im, const char *path) {
     sft_source source;
-    im->is_claimed = sfti_files_claim(im->options.files, path);
+    im->is_claimed = sfti_files_claim(im->options.files, path, NULL);
     sft_code code = enter_folder(im, &path);
     if (!code) code = sfti_import_path(im, path, NULL, &source);
     if (code == SFT_IO_NOT_FILE && im->is_claimed) {

@@ -27,7 +27,7 @@ static void take_names(sft_info *info, const char *path) {
     info->stem = is_index ? index_stem(name) : sfti_stem(name);
     info->folder = sft_span_cstr(".");
     /* Slashes of a URL are no accident. */
-    bool is_claimed = sfti_files_claim(info->options.files, path);
+    bool is_claimed = sfti_files_claim(info->options.files, path, NULL);
     while (folder > root && folder > 1 && sfti_is_separator(whole.data[folder - 1])
            && !(is_claimed && whole.data[folder - 2] == '/'))
         folder--;

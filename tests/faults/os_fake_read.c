@@ -536,5 +536,3 @@ int sfti_os_stop_signal(void) {
 void sfti_os_raise(int signal) {
     fake.raised = signal;
 }
-
-void sfti_os_ignore_broken_pipe(void) {}

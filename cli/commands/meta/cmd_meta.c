@@ -240,7 +240,7 @@ static void change_one(cli *c, const char *operand, void *ctx) {
         cli_edit_fail(c, path, &err);
         return;
     }
-    if (!cli_edits_index(c, path)) {
+    if (!sft_path_is_index(path) || c->set.each_shard) {
         cli_edit_each(c, path, change_file, change);
     } else if (c->several && c->set.output) {
         cli_usage_error(&err, "expected models in one file for -o DIR/, found an index");
@@ -420,16 +420,6 @@ static const struct meta_verb *verb_named(const char *name) {
     return NULL;
 }
 
-/* For set and rm the models alone: what follows them may look like a URL. */
-static sft_code take_urls(cli *c, const struct meta_verb *verb, char **operands, size_t count,
-                          sft_error *err) {
-    char what[32];
-    snprintf(what, sizeof what, "meta %s", verb->name);
-    if (verb->urls == CLI_URLS_COPY_FIRST) count = count_models(operands, count);
-    if (verb->urls == CLI_URLS_FIRST) count = 1;
-    return cli_remote_take(c, operands, count, verb->urls, what, err);
-}
-
 static void run_meta(cli *c, char **operands, size_t count) {
     const struct meta_verb *verb = verb_named(operands[0]);
     size_t skip = verb != NULL;
@@ -466,10 +456,15 @@ static void run_meta(cli *c, char **operands, size_t count) {
         usage(c, verb->operands);
     } else if (clash) {
         usage(c, clash);
-    } else if (take_urls(c, verb, operands + skip, count, &err)) {
-        cli_fail_usage(c, &err);
     } else {
-        verb->run(c, operands + skip, count);
+        char what[32];
+        size_t models = count; /* what follows those of set and rm may look like a URL */
+        operands += skip;
+        snprintf(what, sizeof what, "meta %s", verb->name);
+        if (verb->urls == CLI_URLS_COPY_FIRST) models = count_models(operands, count);
+        if (verb->urls == CLI_URLS_FIRST) models = 1;
+        if (cli_remote_take(c, operands, models, verb->urls, what, &err)) cli_fail_usage(c, &err);
+        else verb->run(c, operands, count);
     }
 }
 

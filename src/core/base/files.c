@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool sfti_files_claim_beneath(const sft_files *files, const char *path, const char *beneath) {
+bool sfti_files_claim(const sft_files *files, const char *path, const char *beneath) {
     return files && !(beneath && !*beneath) && SFTI_CAN(files, sft_files_vtable, claims)
            && files->vtable->claims(files->ctx, path);
 }
@@ -24,7 +24,7 @@ void sfti_files_expect(const sft_files *files, const char *const *paths, size_t 
     size_t begin = 0;
     if (!files || !SFTI_CAN(files, sft_files_vtable, expect)) return;
     for (size_t i = 0; i <= count; i++) {
-        if (i < count && sfti_files_claim_beneath(files, paths[i], beneath)) continue;
+        if (i < count && sfti_files_claim(files, paths[i], beneath)) continue;
         if (i > begin) files->vtable->expect(files->ctx, paths + begin, i - begin, beneath);
         begin = i + 1;
     }

@@ -15,10 +15,7 @@ static inline void sfti_mode_common(uint32_t *mode, uint32_t other) {
 /* Whether a path is theirs rather than the system's. beneath: the folder that it begins with, if
  * a file names the rest; beneath the current folder ("") none is theirs, for a name in a file does
  * not choose where it is opened. */
-bool sfti_files_claim_beneath(const sft_files *files, const char *path, const char *beneath);
-static inline bool sfti_files_claim(const sft_files *files, const char *path) {
-    return sfti_files_claim_beneath(files, path, NULL);
-}
+bool sfti_files_claim(const sft_files *files, const char *path, const char *beneath);
 
 /* Whether a name that a file gave may be joined to a folder that they claim: in a URL it must not
  * end the path, be an escape, or begin with a scheme. */

@@ -22,7 +22,7 @@ sft_code sfti_open_settle(const char *path, const sft_open_options *options, sft
         return sfti_misuse(err, "expected a mode from 0 to 3 in the open options, found %u",
                            (unsigned)o->mode);
     if (path && o->mode != SFT_READ && o->mode != SFT_AUTO
-        && sfti_files_claim_beneath(o->files, path, o->beneath))
+        && sfti_files_claim(o->files, path, o->beneath))
         return sfti_fail(err, SFT_IO_MAP, "expected mode SFT_READ or SFT_AUTO for a path that is "
                          "not the system's, found %u", (unsigned)o->mode);
     out->alloc = o->alloc && o->alloc->resize ? *o->alloc : (sft_allocator){ sfti_os_resize, NULL };

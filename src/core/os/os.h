@@ -230,7 +230,8 @@ void sfti_os_cond_wake(os_cond *cond); /* all who wait */
 void sfti_os_cond_free(os_cond *cond);
 
 /* Ask to be told of INT, TERM, HUP instead of dying: sfti_os_stop_signal() then returns the
- * signal's number, 0 before. The library never calls this; the command does. */
+ * signal's number, 0 before. A broken pipe and a file over the size limit become errors of their
+ * writes. The library never calls this; the command does. */
 void sfti_os_watch_signals(void);
 int sfti_os_stop_signal(void);
 /* Called while sfti_os_read, or an open of a leased file, waits: every tenth of a second at
@@ -245,6 +246,5 @@ bool sfti_os_wait_more(uint32_t *ms);
 bool sfti_os_wait_over(void);
 /* Die of that signal after cleaning up (default action restored, raised). */
 void sfti_os_raise(int signal);
-void sfti_os_ignore_broken_pipe(void);
 
 #endif

@@ -27,6 +27,9 @@ void sfti_os_watch_signals(void) {
         if (sigaction(watched[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN) continue;
         (void)sigaction(watched[i], &act, NULL);
     }
+    /* A broken pipe and a file over the size limit are an errno and no signal. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 int sfti_os_stop_signal(void) {
@@ -40,12 +43,6 @@ void sfti_os_raise(int signal_number) {
     sigemptyset(&set);
     sigaddset(&set, signal_number);
     (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-}
-
-/* A file over the size limit is, like a broken pipe, an errno and no signal. */
-void sfti_os_ignore_broken_pipe(void) {
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN);
 }
 
 void sfti_os_sleep_ms(uint32_t ms) {

@@ -50,9 +50,6 @@ int sfti_os_stop_signal(void) {
     return (int)InterlockedCompareExchange(&stop_number, 0, 0);
 }
 
-/* A write to a pipe that is closed is an error here, and no signal. */
-void sfti_os_ignore_broken_pipe(void) {}
-
 void sfti_os_sleep_ms(uint32_t ms) {
     if (stop_event) (void)WaitForSingleObject(stop_event, ms);
     else Sleep(ms);

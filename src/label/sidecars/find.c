@@ -71,7 +71,7 @@ static void announce_place(sft_info *info, const sidecar_folder *place) {
     found_files found = { .previews = 0 };
     size_t count = 0;
     sft_span folder = sfti_sidecar_path(info, place->path, (sft_span){ "", 0 });
-    if (info->code || !sfti_files_claim(info->options.files, folder.data)) return;
+    if (info->code || !sfti_files_claim(info->options.files, folder.data, NULL)) return;
     for (size_t i = 0; i < sfti_sidecar_row_count + sfti_hub_row_count && !info->code; i++) {
         size_t hub = i - sfti_sidecar_row_count;
         sft_span name = { NULL, 0 };

@@ -247,7 +247,7 @@ sft_code sfti_folder_open(const char *path, const sft_files *files, bool list,
     folder->alloc = from;
     folder->arena.alloc = from;
     folder->repo = folder->name = (sft_span){ "", 0 };
-    sft_code code = sfti_files_claim(files, path)
+    sft_code code = sfti_files_claim(files, path, NULL)
                         ? folder_fill_claimed(folder, path, files, list, err)
                         : folder_fill(folder, path, err);
     if (code) sft_info_folder_close(folder);

@@ -46,7 +46,11 @@ sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *rep
         } else if (!code) {
             code = sfti_edit_grow(edit, &target, &head, &own, &method, err);
         }
-        sfti_target_close(edit, &target);
+        if (target.fd >= 0) {
+            sfti_os_unlock(target.fd);
+            (void)sfti_os_close(target.fd);
+        }
+        sfti_release(&edit->alloc, target.old_head, target.old_len);
     }
     if (!code) sfti_edit_tell(edit, &head, method, report);
     sfti_edit_head_free(edit, &head);

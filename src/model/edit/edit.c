@@ -92,7 +92,7 @@ static sft_code edit_resolve(sft_edit *edit, sft_edit_found *state, sft_error *e
     os_info info;
     size_t len = strlen(edit->named);
     bool follows = edit->options.link == SFT_LINK_FOLLOW && !edit->beneath;
-    if (sfti_files_claim(edit->open.files, edit->named))
+    if (sfti_files_claim(edit->open.files, edit->named, NULL))
         return sfti_misuse(err, "expected a file of the system's folders to change, found a path "
                            "that is only read");
     if (len >= sizeof edit->path)
@@ -154,25 +154,6 @@ static void edit_shut(sft_edit *edit) {
     edit->fd = -1;
 }
 
-/* An interrupted edit is completed first. A file that is torn, though it was just seen to be whole,
- * is being changed now, or was until now: it is opened once more when nobody holds its lock. */
-static sft_code edit_open_whole(sft_edit *edit, sft_error *err) {
-    const sft_edit_options *o = &edit->options;
-    for (bool again = false;; again = true) {
-        sft_code code = sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync,
-                                             &edit->alloc, NULL, err);
-        if (!code) code = edit_open_model(edit, err);
-        bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
-        if (again || !torn || edit->fd < 0) return code;
-        int error = sfti_os_lock(edit->fd);
-        edit_shut(edit);
-        if (error != EAGAIN) continue;
-        sfti_fail(err, SFT_EDIT_BUSY, "expected no other program to change the file, found one");
-        if (err) err->os_errno = error;
-        return SFT_EDIT_BUSY;
-    }
-}
-
 sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_edit **out,
                        sft_error *err) {
     sft_edit own, *edit;
@@ -190,9 +171,26 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
     edit->names.last = &edit->names.first;
     sfti_seed_draw(edit, edit->seed);
     code = edit_resolve(edit, NULL, err);
-    if (!code)
-        code = edit->options.no_recover || edit->is_link ? edit_open_model(edit, err)
-                                                         : edit_open_whole(edit, err);
+    /* An interrupted edit is completed first. A file that is torn, though it was just seen to be
+     * whole, is being changed now, or was until now: it is opened once more when nobody holds its
+     * lock. */
+    const sft_edit_options *o = &edit->options;
+    bool recovers = !o->no_recover && !edit->is_link;
+    for (bool again = false; !code; again = true) {
+        if (recovers)
+            code = sfti_journal_recover(edit->path, edit->beneath, o->force, o->no_sync,
+                                        &edit->alloc, NULL, err);
+        if (!code) code = edit_open_model(edit, err);
+        bool torn = code == SFT_EDIT_INTERRUPTED || (code >= 100 && code < 180);
+        if (!recovers || again || !torn || edit->fd < 0) break;
+        int error = sfti_os_lock(edit->fd);
+        edit_shut(edit);
+        code = SFT_OK;
+        if (error != EAGAIN) continue;
+        code = sfti_fail(err, SFT_EDIT_BUSY,
+                         "expected no other program to change the file, found one");
+        if (err) err->os_errno = error;
+    }
     if (!code) *out = edit;
     else sft_edit_close(edit);
     return code;
@@ -213,9 +211,12 @@ const sft_file *sft_edit_file(const sft_edit *edit) {
 
 /* ── Asking ── */
 
+/* A value of data NULL removes the key. */
 static sft_code request_add(sft_edit *edit, sfti_requests *to, sft_span key, sft_span value,
                             sft_error *err) {
     sfti_request *request = sfti_arena_take(&edit->arena, sizeof *request);
+    key.data = sfti_arena_copy(&edit->arena, key.data, key.len);
+    if (!key.data) return sfti_fail_memory(err, key.len);
     char *copy = value.data ? sfti_arena_copy(&edit->arena, value.data, value.len) : NULL;
     if (!request || (value.data && !copy)) return sfti_fail_memory(err, value.len);
     value.data = copy;
@@ -236,23 +237,16 @@ static sft_code request_check(sft_span text, const char *what, sft_error *err) {
                      "expected %s in UTF-8, found other bytes from byte %zu on", what, good);
 }
 
-/* A value of data NULL removes the key. */
-static sft_code request_pair(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
-    sft_code code = request_check(key, "a metadata key", err);
-    if (!code) code = request_check(value, "a metadata value", err);
-    if (code) return code;
-    key.data = sfti_arena_copy(&edit->arena, key.data, key.len);
-    if (!key.data) return sfti_fail_memory(err, key.len);
-    return request_add(edit, &edit->metadata, key, value, err);
-}
-
 sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value, sft_error *err) {
     if (!value.data && value.len == 0) value.data = ""; /* an empty value is not a missing one */
-    return request_pair(edit, key, value, err);
+    sft_code code = request_check(key, "a metadata key", err);
+    if (!code) code = request_check(value, "a metadata value", err);
+    return code ? code : request_add(edit, &edit->metadata, key, value, err);
 }
 
 sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err) {
-    return request_pair(edit, key, (sft_span){ NULL, 0 }, err);
+    sft_code code = request_check(key, "a metadata key", err);
+    return code ? code : request_add(edit, &edit->metadata, key, (sft_span){ NULL, 0 }, err);
 }
 
 sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *err) {
@@ -265,8 +259,8 @@ sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to, sft_error *
     if (!tensor)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, from,
                                 "expected a tensor of this name, found none");
-    sft_span name = tensor->name, empty = { "", 0 };
-    return request_add(edit, &edit->names, name.data ? name : empty, to.data ? to : empty, err);
+    if (!to.data) to.data = "";
+    return request_add(edit, &edit->names, tensor->name, to, err);
 }
 
 /* ── Recovery ── */

@@ -92,7 +92,6 @@ typedef struct sfti_target {
 } sfti_target;
 
 sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err);
-void sfti_target_close(sft_edit *edit, sfti_target *target);
 
 /* By shared blocks, blocks that come in, or a copy. */
 sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_new_head *head,
@@ -101,8 +100,8 @@ sft_code sfti_edit_grow(sft_edit *edit, const sfti_target *target, const sfti_ne
 sft_code sfti_edit_new_file(sft_edit *edit, const char *path, const sft_path_options *options,
                             int fd, const sfti_new_head *head, const sft_job *job,
                             sft_edit_method *method, sft_error *err);
-/* Make sure that the path still leads to what was opened. */
-sft_code sfti_edit_same(const sft_edit *edit, sft_error *err);
+/* Make sure that the path, and fd unless it is -1, still lead to what was opened. */
+sft_code sfti_edit_same(const sft_edit *edit, int fd, sft_error *err);
 /* Put the head's bytes and the patches there under a journal, after blocks have come in if the
  * head is longer. *unable: they cannot; the file is as it was. Ticks the job for the patches,
  * before anything changes. */

@@ -108,7 +108,7 @@ static sft_code place_insert(overwrite *p, bool *unable, sft_error *err) {
 /* Step 2, of patches. Their bytes are taken from the journal, for a source is read only once.
  * Reading it may have taken long, so the file is checked again before its first byte changes. */
 static sft_code place_open(overwrite *p, sft_error *err) {
-    sft_code code = sfti_edit_same(p->edit, err);
+    sft_code code = sfti_edit_same(p->edit, -1, err);
     if (!code)
         code = sfti_journal_open(p->edit->path, &p->edit->info, &p->edit->alloc, &p->journal, err);
     if (!code && p->journal.foreign)

@@ -35,23 +35,20 @@ static sft_code edit_busy(const char *found, sft_error *err) {
     return sfti_fail(err, SFT_EDIT_BUSY, "expected the file as it was opened, found %s", found);
 }
 
-static bool is_as_opened(const sft_edit *edit, const os_info *now) {
+sft_code sfti_edit_same(const sft_edit *edit, int fd, sft_error *err) {
     const os_info *then = &edit->info;
-    return now->inode == then->inode && now->device == then->device && now->size == then->size &&
-           now->mtime_ns == then->mtime_ns;
-}
-
-sft_code sfti_edit_same(const sft_edit *edit, sft_error *err) {
-    os_info now;
-    int error = sfti_os_info_path(edit->path, edit->is_link, &now);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file again");
-    return is_as_opened(edit, &now) ? SFT_OK : edit_busy("that it was changed since", err);
-}
-
-void sfti_target_close(sft_edit *edit, sfti_target *target) {
-    if (target->fd >= 0) sfti_os_unlock(target->fd);
-    if (target->fd >= 0) (void)sfti_os_close(target->fd);
-    sfti_release(&edit->alloc, target->old_head, target->old_len);
+    for (int look = fd < 0; look < 2; look++) { /* at what is open, and at what has the name */
+        os_info now;
+        int error = look ? sfti_os_info_path(edit->path, edit->is_link, &now)
+                         : sfti_os_info_fd(fd, &now);
+        if (error)
+            return sfti_io_fail(err, SFT_IO_OPEN, error,
+                                look ? "look at the file again" : "look at the file");
+        if (now.inode != then->inode || now.device != then->device || now.size != then->size ||
+            now.mtime_ns != then->mtime_ns)
+            return edit_busy("that it was changed since", err);
+    }
+    return SFT_OK;
 }
 
 sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
@@ -80,10 +77,7 @@ sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
         if (err) err->os_errno = error;
         return code;
     }
-    error = sfti_os_info_fd(target->fd, &now);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file");
-    if (!is_as_opened(edit, &now)) return edit_busy("that it was changed since", err);
-    sft_code code = sfti_edit_same(edit, err);
+    sft_code code = sfti_edit_same(edit, target->fd, err);
     if (code) return code;
     /* the header that was read is still there */
     for (size_t at = 0; at < target->old_len;) {

@@ -242,7 +242,7 @@ static SFTI_OPTIONS_TAKE(hash_take, sft_hash_options, SFT_HASH_OPTIONS_INIT, cac
 /* What a request's path is, if it is a single file of the system's. */
 static bool batch_look(const batch *b, size_t i, os_info *info) {
     const char *path = b->requests[i].path;
-    return !sft_path_is_index(path) && !sfti_files_claim(b->open.files, path)
+    return !sft_path_is_index(path) && !sfti_files_claim(b->open.files, path, NULL)
            && sfti_os_info_path(path, true, info) == 0;
 }
 

@@ -66,7 +66,7 @@ static bool batch_open_next(batch *b) {
     batch_lock(b, &b->state);
     if (model) b->opened++;
     bool was_counted = model && !model->is_many
-                       && !sfti_files_claim(b->open.files, b->requests[index].path);
+                       && !sfti_files_claim(b->open.files, b->requests[index].path, NULL);
     if (was_counted && model->bytes <= b->total) b->total -= model->bytes;
     b->models[index] = model;
     if (!model) b->code = sfti_fail_memory(b->err, sizeof *model);

@@ -385,7 +385,7 @@ void sfti_hash_model_open(sfti_hash_model *model, sft_hash_request request,
         model_open_set(model, how);
         return;
     }
-    if (sfti_files_claim(how->open->files, request.path)) {
+    if (sfti_files_claim(how->open->files, request.path, NULL)) {
         /* There is no cache for files that are not the system's. */
         sft_open_options options = *how->open;
         options.alloc = how->alloc;

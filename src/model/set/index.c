@@ -294,7 +294,7 @@ sft_code sfti_index_load(const char *path, const sfti_set_how *options, sfti_ind
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     out->arena.alloc = sfti_set_allocator(options->open.alloc);
-    r.is_claimed = sfti_files_claim(options->open.files, path);
+    r.is_claimed = sfti_files_claim(options->open.files, path, NULL);
     sft_code code = index_text(path, options, &out->arena, &text, err);
     if (code) return code;
     size_t bad = sfti_utf8_check(text.data, text.len);

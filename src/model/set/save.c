@@ -90,7 +90,7 @@ void sfti_mode_restrict(uint32_t *mode, const char *path) {
 }
 
 static void restrict_to(uint32_t *mode, const sft_set *set, const char *path) {
-    if (path && !sfti_files_claim(set->from, path)) sfti_mode_restrict(mode, path);
+    if (path && !sfti_files_claim(set->from, path, NULL)) sfti_mode_restrict(mode, path);
 }
 
 uint32_t sft_set_output_mode(const sft_set *set, const char *path) {

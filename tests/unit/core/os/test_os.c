@@ -691,7 +691,7 @@ static void test_broken_pipe(void **state) {
     int pipes[2];
     size_t put;
     (void)state;
-    sfti_os_ignore_broken_pipe();
+    sfti_os_watch_signals();
     assert_int_equal(pipe(pipes), 0);
     close(pipes[0]);
     assert_int_equal(sfti_os_write(pipes[1], "x", 1, &put), EPIPE);

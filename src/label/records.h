@@ -78,6 +78,7 @@ typedef struct sfti_record {
     const struct sfti_record *parent; /* NULL: none */
     sfti_kin kin;   /* to the parent */
     sfti_record_type type;
+    uint8_t text;          /* which of the texts it begins in */
     uint16_t first, count; /* its rows */
 } sfti_record;
 
@@ -85,18 +86,24 @@ typedef struct sfti_record {
 
 typedef struct sfti_records_text {
     sft_span text;
-    const char *name; /* for errors */
-    size_t lines;     /* at most; 0: to be counted */
+    const char *name; /* for errors and sources */
+    size_t lines;     /* of the text that cmake/records.cmake makes; 0: it is a user's */
 } sfti_records_text;
 
+/* Of all texts of a user together, and of a row. */
 #define SFTI_RECORDS_BYTES ((size_t)4 << 20)
 #define SFTI_RECORDS_LINES 20000
+#define SFTI_RECORDS_WORDS 50000 /* and alternatives */
+#define SFTI_RECORDS_TEXTS 255
 #define SFTI_RECORDS_CLAUSES 64
+#define SFTI_RECORDS_PARENTS 8 /* one above the other */
+#define SFTI_RECORDS_BLOCKS 64
 
 /* What comes with the library: read when it is first asked for. */
 const sfti_records *sfti_records_built_in(void);
-/* Texts, which must live as long as the records, in memory of the arena. *err names the text, the
- * line and the column of what is wrong. */
+/* Texts, in memory of the arena; the one that comes with the library must live as long. A record of
+ * a user's may add rows to one of a text before it. *err names the text, the line and the column of
+ * what is wrong; its offset is a byte of that text. */
 sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
                            const sfti_records **out, sft_error *err);
 
@@ -109,6 +116,9 @@ const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_typ
                                     sft_span id);
 /* The record of a row. */
 const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row);
+/* "records:FILE" of a row or record of a user's text; empty: it came with the library. */
+sft_span sfti_row_source(const sfti_records *records, const sfti_record_row *row);
+sft_span sfti_record_source(const sfti_records *records, const sfti_record *record);
 /* The id of the kind that a row tells, or NULL. */
 const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row);
 /* Rows of a word (of SFTI_SAYS and a producer, of SFTI_PREFIXES and a table; else 0): the first,
@@ -144,6 +154,10 @@ static inline sft_span sfti_row_text(const sfti_record_row *row) {
 }
 /* "variant NAME: clauses" */
 sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);
+/* The next clause: a line, and those that go on with "|"; empty at the end. */
+sft_span sfti_next_clause(sft_span *rest);
+/* The next alternative of a clause, which is not empty: up to a "|" between blanks. */
+sft_span sfti_next_alternative(sft_span *rest);
 /* Whether a list of words has one. */
 bool sfti_row_lists(const sfti_record_row *row, sft_span word);
 

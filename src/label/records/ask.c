@@ -44,6 +44,14 @@ const sfti_record *sfti_row_record(const sfti_records *records, const sfti_recor
     return &records->records[row->record];
 }
 
+sft_span sfti_row_source(const sfti_records *records, const sfti_record_row *row) {
+    return records->sources[row->text];
+}
+
+sft_span sfti_record_source(const sfti_records *records, const sfti_record *record) {
+    return records->sources[record->text];
+}
+
 const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row) {
     return row->kind == UINT16_MAX ? NULL : records->records[row->kind].id;
 }
@@ -169,6 +177,44 @@ bool sfti_row_lists(const sfti_record_row *row, sft_span word) {
     while (sfti_next_said(&rest, &one))
         if (sft_span_equal(one, word)) return true;
     return false;
+}
+
+/* ── Clauses ── */
+
+static sft_span skip_gaps(sft_span text) {
+    while (text.len > 0 && is_space(*text.data)) text.data++, text.len--;
+    return text;
+}
+
+sft_span sfti_next_clause(sft_span *rest) {
+    sft_span text = skip_gaps(*rest), next;
+    const char *end = text.data + text.len, *line = sfti_row_line_end(text.data, text.len);
+    /* mostly there is nothing but the clause */
+    if (line && end - line > 1 && !is_space(line[1]) && line[1] != '|' && !is_space(line[-1])) {
+        *rest = (sft_span){ line + 1, (size_t)(end - line) - 1 };
+        return (sft_span){ text.data, (size_t)(line - text.data) };
+    }
+    sft_span clause = { text.data, 0 };
+    do {
+        next = sfti_from(text, clause.len);
+        if (next.len > 0 && clause.len > 0) next = sfti_from(next, 1);
+        const char *stop = sfti_row_line_end(next.data, next.len);
+        clause.len = stop ? (size_t)(stop - text.data) : text.len;
+        next = skip_gaps(sfti_from(text, clause.len));
+    } while (next.len > 0 && *next.data == '|');
+    *rest = next;
+    while (clause.len > 0 && is_space(clause.data[clause.len - 1])) clause.len--;
+    return clause;
+}
+
+sft_span sfti_next_alternative(sft_span *rest) {
+    sft_span piece = *rest;
+    const char *at = rest->len ? rest->data + 1 : NULL, *end = rest->data + rest->len;
+    while (at && (at = memchr(at, '|', (size_t)(end - at))) && !is_space(at[-1])) at++;
+    if (at) piece.len = (size_t)(at - rest->data);
+    *rest = at ? skip_gaps(sfti_from(*rest, piece.len + 1)) : (sft_span){ NULL, 0 };
+    while (piece.len > 0 && is_space(piece.data[piece.len - 1])) piece.len--;
+    return piece;
 }
 
 /* ── Producers' words ── */

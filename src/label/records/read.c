@@ -1,28 +1,36 @@
-/* Texts to records: lines to rows, the lists and tables that they stand in. Nothing is copied but
- * ids: rows are where they stand in their text. Tests: test_records.c. */
+/* Texts to records: lines to rows, the lists and tables that they stand in. Of what comes with the
+ * library nothing is copied but ids: rows are where they stand in their text. Tests:
+ * test_records.c. */
 #include "label/records/read.h"
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json_lex.h"
+#include "base/utf8.h"
 #include "label/info.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ROW_BYTES 65535
 #define WORD_SLOTS 64
 #define NO_KIND UINT16_MAX
+#define NO_RECORD UINT16_MAX
 
 typedef struct reader {
     sfti_arena *arena;
     sfti_records *out;
-    const sfti_records_text *text;
-    uint8_t text_index;
+    const sfti_records_text *texts; /* those of a user copied, without comments */
+    size_t count;
+    uint8_t text;         /* that is read */
+    bool users;           /* it is a user's */
+    bool extends;         /* the record at hand began in a text before it */
     const char *at, *end; /* of what is not read yet */
-    size_t line;          /* from 1 */
-    const char *begin;    /* of that line */
     size_t indent, lines; /* of the row at hand; lines 0: there is none */
     uint8_t words[WORD_SLOTS]; /* word + 1, by hash */
+    uint64_t *seen;       /* of each record: words that it has */
+    uint16_t record;      /* at hand, or NO_RECORD */
+    uint16_t blocks;      /* records of that type */
     sft_span kind;             /* that was looked up the last time */
     uint16_t kind_record;
     uint8_t kind_table;
@@ -30,13 +38,34 @@ typedef struct reader {
     sft_code code;
 } reader;
 
+/* The line and column that a place in a text has, from 1 on; NULL: it is in none. */
+static const sfti_records_text *place_in(const reader *r, const char *at, size_t *line,
+                                         size_t *column) {
+    *line = *column = 1;
+    for (size_t i = 0; i < r->count; i++) {
+        sft_span text = r->texts[i].text;
+        if (text.len == 0 || at < text.data || at > text.data + text.len) continue;
+        for (const char *p = text.data; p < at; p++) {
+            bool ends = *p == '\n';
+            *line += ends;
+            *column = ends ? 1 : *column + (((uint8_t)*p & 0xC0) != 0x80);
+        }
+        return &r->texts[i];
+    }
+    return NULL;
+}
+
 static SFTI_COLD void refuse_line(reader *r, const char *at, const char *expected, sft_span found) {
+    size_t line, column;
     if (r->code) return;
-    bool here = at >= r->begin && at <= r->end;
-    r->code = sfti_fail(r->err, SFT_BAD_ARGUMENT,
-                        "%s: line %zu, column %zu: expected %s, found \"%.*s\"", r->text->name,
-                        r->line, here ? (size_t)(at - r->begin) + 1 : 1, expected,
-                        (int)(found.len < 64 ? found.len : 64), found.data);
+    const sfti_records_text *text = place_in(r, at, &line, &column);
+    uint64_t offset = text ? (uint64_t)(at - text->text.data) : SFT_NO_OFFSET;
+    const char *end = found.len > 0 ? memchr(found.data, '\n', found.len) : NULL;
+    if (end) found.len = (size_t)(end - found.data);
+    r->code = sfti_fail_byte(r->err, SFT_BAD_ARGUMENT, offset,
+                             "%s: line %zu, column %zu: expected %s, found \"%.*s\"",
+                             text ? text->name : "records", line, column, expected,
+                             SFTI_CLIP(found, 120));
 }
 
 /* ── Words ── */
@@ -87,18 +116,19 @@ static sft_span cut_word(sft_span *line) {
 
 /* ── Records ── */
 
-/* False if there is one of that id. */
-static bool index_record(reader *r, sfti_record_type type, sft_span id) {
+/* There is none of that id yet. */
+static void index_record(reader *r, sfti_record_type type, sft_span id) {
     sfti_records *out = r->out;
-    uint32_t hash = sfti_record_hash(type, id), at = hash & out->slot_mask, slot;
-    for (; (slot = out->slots[at]) != 0; at = (at + 1) & out->slot_mask) {
-        const sfti_record *record = &out->records[(slot & 0xFFFF) - 1];
-        if (!((slot ^ hash) >> 16) && record->type == type
-            && sfti_same_id(sft_span_cstr(record->id), id))
-            return false;
-    }
+    uint32_t hash = sfti_record_hash(type, id), at = hash & out->slot_mask;
+    while (out->slots[at]) at = (at + 1) & out->slot_mask;
     out->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
-    return true;
+}
+
+/* What only records that come with the library may begin: lists that are closed, and what the
+ * engine is built on. */
+static bool is_ours(sfti_record_type type) {
+    return type != SFTI_MODEL && type != SFTI_VARIANT && type != SFTI_FAMILY
+        && type != SFTI_QUANTISATION;
 }
 
 /* TYPE ID "Label" */
@@ -109,48 +139,60 @@ static void read_record(reader *r, sft_span line) {
     r->lines = 0;
     if (known < 0) refuse_line(r, type.data, "a type of records", type);
     if ((known == SFTI_SEVERAL) != (id.len == 0)) refuse_line(r, id.data, "an id", id);
-    bool quoted = label.len > 1 && *label.data == '"' && label.data[label.len - 1] == '"';
+    bool quoted = label.len > 1 && *label.data == '"' && label.data[label.len - 1] == '"'
+               && !memchr(label.data + 1, '"', label.len - 2);
     if (label.len > 0 && !quoted)
         refuse_line(r, label.data, "a label between quotes", label);
+    for (size_t i = 0; i < id.len && !r->code; i++)
+        if (memchr("\"*:=,|!#", id.data[i], 8)) refuse_line(r, id.data, "an id of letters", id);
     if (r->code) return;
-    if (id.len > 0 && !index_record(r, (sfti_record_type)known, id))
-        refuse_line(r, id.data, "an id that has no record yet", id);
-    if (r->code) return;
+    if (label.len > 0) label = sfti_from((sft_span){ label.data, label.len - 1 }, 1);
+    const sfti_record *old = id.len > 0 ? sfti_record_find(out, (sfti_record_type)known, id) : NULL;
+    r->record = old ? (uint16_t)(old - out->records) : out->record_count;
+    r->extends = old && old->text != r->text;
+    if (old && !r->extends) refuse_line(r, id.data, "an id that has no record yet", id);
+    if (old && label.len > 0 && !sft_span_equal(label, old->label))
+        refuse_line(r, label.data, "no label, or that of the record that there is", label);
+    if (!old && r->users && is_ours((sfti_record_type)known))
+        refuse_line(r, id.len > 0 ? id.data : type.data, "a record that the library has", id);
+    if (known == SFTI_BLOCKS && !old && ++r->blocks > SFTI_RECORDS_BLOCKS)
+        refuse_line(r, id.data, "64 records of blocks at most", id);
+    if (r->code || old) return;
     char *copy = id.len > 0 ? sfti_arena_copy(r->arena, id.data, id.len) : NULL;
     if (id.len > 0 && !copy) {
         r->code = sfti_fail_memory(r->err, id.len);
         return;
     }
-    if (label.len > 0) label = (sft_span){ label.data + 1, label.len - 2 };
-    out->records[out->record_count] = (sfti_record){ .id = copy, .label = label,
-                                                     .type = (sfti_record_type)known,
-                                                     .first = out->row_count };
-    out->record_count++;
+    if (id.len > 0) index_record(r, (sfti_record_type)known, id);
+    out->records[out->record_count++] = (sfti_record){ .id = copy, .label = label,
+                                                       .type = (sfti_record_type)known,
+                                                       .text = r->text };
 }
 
 /* ── Rows ── */
-
-static void list_row(sfti_records *out, size_t list, uint16_t number) {
-    if (out->tails[list]) out->rows[out->tails[list] - 1].next = number;
-    else out->heads[list] = number;
-    out->tails[list] = number;
-}
 
 /* The word of a row, and what stands behind it in its line. */
 static void read_row(reader *r, sft_span line) {
     sfti_records *out = r->out;
     sft_span word = cut_word(&line);
     int known = known_word(r, word);
-    if (out->record_count == 0) refuse_line(r, word.data, "a record before its rows", word);
-    else if (known < 0
-             || !(sfti_word_rows[known].where >> out->records[out->record_count - 1].type & 1))
+    if (r->record == NO_RECORD) {
+        refuse_line(r, word.data, "a record before its rows", word);
+        return;
+    }
+    const sfti_word_row *how = known < 0 ? NULL : &sfti_word_rows[known];
+    if (!how || !(how->where >> out->records[r->record].type & 1))
         refuse_line(r, word.data, "a word that such a record may have", word);
+    else if (r->users && how->flags & SFTI_OURS)
+        refuse_line(r, word.data, "a word that a user's file may have", word);
+    else if (!(how->flags & SFTI_REPEATS) && r->seen[r->record] >> known & 1)
+        refuse_line(r, word.data, "a word that this record does not have yet", word);
     if (r->code) return;
-    sfti_record *record = &out->records[out->record_count - 1];
-    sfti_record_row row = { .record = (uint16_t)(out->record_count - 1), .kind = NO_KIND,
-                            .word = (uint8_t)known, .text = r->text_index, .trust = 100 };
-    bool producer = sfti_word_rows[known].how == SFTI_READ_PRODUCER;
-    if (producer || sfti_word_rows[known].how == SFTI_READ_TABLE) {
+    r->seen[r->record] |= UINT64_C(1) << known;
+    sfti_record_row row = { .record = r->record, .kind = NO_KIND, .word = (uint8_t)known,
+                            .text = r->text, .trust = 100 };
+    bool producer = how->how == SFTI_READ_PRODUCER;
+    if (producer || how->how == SFTI_READ_TABLE) {
         sft_span name = cut_word(&line);
         int of = producer ? find_in(sfti_producers, SFTI_PRODUCERS, name)
                           : find_in(sfti_tensor_tables, SFTI_TENSOR_TABLES, name);
@@ -165,27 +207,21 @@ static void read_row(reader *r, sft_span line) {
     row.at = line.data;
     row.len = (uint32_t)(stop - line.data);
     out->rows[out->row_count++] = row;
-    list_row(out, sfti_row_list(row.word, row.sub), out->row_count);
-    record->count++;
     r->lines = 1;
 }
 
 static void read_lines(reader *r) {
     while (r->at < r->end && !r->code) {
-        const char *at = r->begin = r->at;
-        const char *stop = memchr(at, '\n', (size_t)(r->end - at));
+        const char *at = r->at, *begin = at, *stop = memchr(at, '\n', (size_t)(r->end - at));
         if (!stop) stop = r->end;
         r->at = stop < r->end ? stop + 1 : stop;
-        if (++r->line > SFTI_RECORDS_LINES)
-            refuse_line(r, at, "20,000 lines at most", (sft_span){ at, 0 });
         while (at < stop && is_row_blank(*at)) at++;
-        size_t indent = (size_t)(at - r->begin);
-        if (at == stop || (*at == '#' && (at + 1 == stop || at[1] == ' '))) continue;
-        if ((size_t)(stop - at) > ROW_BYTES)
-            refuse_line(r, at, "shorter lines", (sft_span){ at, 64 });
+        size_t indent = (size_t)(at - begin);
+        if (at == stop) continue;
         sft_span line = { at, (size_t)(stop - at) };
-        if (r->code) return;
-        if (indent == 0) {
+        if (line.len > ROW_BYTES) {
+            refuse_line(r, at, "lines of 64 KiB at most", line);
+        } else if (indent == 0) {
             read_record(r, line);
         } else if (r->lines == 0 || indent == r->indent) {
             r->indent = indent;
@@ -196,8 +232,34 @@ static void read_lines(reader *r) {
             sfti_record_row *row = &r->out->rows[r->out->row_count - 1];
             row->len = (uint32_t)(stop - row->at);
             if (++r->lines > SFTI_RECORDS_CLAUSES + 1 || row->len > ROW_BYTES)
-                refuse_line(r, at, "64 clauses at most", line);
+                refuse_line(r, at, "rows of 64 lines and 64 KiB at most", line);
         }
+    }
+}
+
+/* Rows of a record stand together, those of a text before it first; then the lists. */
+static void list_rows(reader *r) {
+    sfti_records *out = r->out;
+    for (uint16_t i = 0; i < out->row_count; i++) out->records[out->rows[i].record].count++;
+    for (uint16_t i = 1; i < out->record_count; i++)
+        out->records[i].first = (uint16_t)(out->records[i - 1].first + out->records[i - 1].count);
+    if (r->count > 1) {
+        sfti_record_row *sorted = sfti_arena_array(r->arena, out->row_count + 1u, sizeof *sorted);
+        uint16_t *next = sfti_arena_array(r->arena, out->record_count + 1u, sizeof *next);
+        if (!sorted || !next) {
+            r->code = sfti_fail_memory(r->err, out->row_count * sizeof *sorted);
+            return;
+        }
+        for (uint16_t i = 0; i < out->record_count; i++) next[i] = out->records[i].first;
+        for (uint16_t i = 0; i < out->row_count; i++)
+            sorted[next[out->rows[i].record]++] = out->rows[i];
+        out->rows = sorted;
+    }
+    for (uint16_t n = 1; n <= out->row_count; n++) {
+        size_t list = sfti_row_list(out->rows[n - 1].word, out->rows[n - 1].sub);
+        if (out->tails[list]) out->rows[out->tails[list] - 1].next = n;
+        else out->heads[list] = n;
+        out->tails[list] = n;
     }
 }
 
@@ -257,7 +319,9 @@ static void read_head(reader *r, sfti_record_row *row) {
         while (name.len < word.len && name.data[name.len] != '=') name.len++;
         sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
         int of = find_in(structure_of, 3, value);
-        if (same_word(name, head_names[0])) row->sub = (uint8_t)table_of(value);
+        int table = find_in(sfti_tensor_tables, SFTI_TENSOR_TABLES, value);
+        if (same_word(name, head_names[0]) && table >= 0 && row->word == SFTI_TENSORS)
+            row->sub = (uint8_t)table;
         else if (same_word(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
             row->sub = (uint8_t)(of + 1);
         else refuse_line(r, word.data, "table= or of=", word);
@@ -323,13 +387,71 @@ static void find_parents(reader *r) {
     }
 }
 
+/* No record is its own ancestor, and none has more than 8. */
+static void check_parents(reader *r) {
+    const sfti_records *out = r->out;
+    for (uint16_t n = out->heads[SFTI_PARENT]; n && !r->code; n = out->rows[n - 1].next) {
+        const sfti_record_row *row = &out->rows[n - 1];
+        const sfti_record *record = &out->records[row->record], *at = record;
+        int steps = 0;
+        while (at && steps++ <= SFTI_RECORDS_PARENTS && (at = at->parent) != record) {}
+        if (!at) continue;
+        char ring[512] = "";
+        int used = at == record ? snprintf(ring, sizeof ring, "%.50s", record->id) : 0;
+        for (at = used ? record->parent : NULL; at; at = at == record ? NULL : at->parent)
+            used += snprintf(ring + used, sizeof ring - (size_t)used, " > %.50s", at->id);
+        refuse_line(r, row->at, "at most 8 parents one above the other, and no ring",
+                    used > 0 ? sft_span_cstr(ring) : sfti_row_text(row));
+    }
+}
+
+static void check_rows(reader *r) {
+    size_t left = SFTI_RECORDS_WORDS;
+    for (uint16_t i = 0; i < r->out->row_count && !r->code; i++) {
+        const sfti_record_row *row = &r->out->rows[i];
+        sfti_wrong wrong;
+        if (r->texts[row->text].lines == 0 && !sfti_row_is_right(r->out, row, &left, &wrong))
+            refuse_line(r, wrong.found.data, wrong.expected, wrong.found);
+    }
+}
+
 /* ── All ── */
 
-static size_t count_lines(const sfti_records_text *text) {
-    const char *at = text->text.data, *end = at + text->text.len;
-    size_t lines = text->lines ? 0 : 1;
-    while (!text->lines && at < end && (at = memchr(at, '\n', (size_t)(end - at)))) at++, lines++;
-    return text->lines ? text->lines : lines;
+/* Comments and carriage returns become blanks, so that all else stays where it is. */
+static void blank_comments(char *text, size_t len) {
+    for (size_t i = 0, stop; i < len; i = stop + 1) {
+        char *end = memchr(text + i, '\n', len - i);
+        stop = end ? (size_t)(end - text) : len;
+        if (stop > i && text[stop - 1] == '\r') text[stop - 1] = ' ';
+        while (i < stop && is_row_blank(text[i])) i++;
+        if (i < stop && text[i] == '#' && (i + 1 == stop || is_row_blank(text[i + 1])))
+            memset(text + i, ' ', stop - i);
+    }
+}
+
+/* A user's text: UTF-8, of which no byte is a control character but for tabs and the ends of lines;
+ * a mark of the byte order before it is left out. */
+static void copy_records_text(reader *r, sfti_records_text *text) {
+    char *copy = sfti_arena_copy(r->arena, text->text.data, text->text.len);
+    if (!copy) {
+        r->code = sfti_fail_memory(r->err, text->text.len);
+        return;
+    }
+    text->text.data = copy;
+    size_t end = sfti_utf8_check(copy, text->text.len);
+    if (end < text->text.len)
+        refuse_line(r, copy + end, "UTF-8", (sft_span){ copy + end, 1 });
+    if (sfti_begins(text->text, "\xEF\xBB\xBF")) text->text = sfti_from(text->text, 3);
+    blank_comments(copy + (text->text.data - copy), text->text.len);
+    for (const char *at = text->text.data; at < text->text.data + text->text.len; at++)
+        if (((uint8_t)*at < ' ' && *at != '\t' && *at != '\n') || *at == 0x7F)
+            refuse_line(r, at, "a text without control characters", (sft_span){ at, 1 });
+}
+
+static size_t count_lines(sft_span text) {
+    size_t lines = text.len > 0 && text.data[text.len - 1] != '\n';
+    for (size_t i = 0; i < text.len; i++) lines += text.data[i] == '\n';
+    return lines;
 }
 
 static bool take_room(reader *r, size_t lines) {
@@ -340,8 +462,45 @@ static bool take_room(reader *r, size_t lines) {
     out->rows = sfti_arena_array(r->arena, lines, sizeof *out->rows);
     out->records = sfti_arena_array(r->arena, lines, sizeof *out->records);
     out->slots = sfti_arena_array(r->arena, slots, sizeof *out->slots);
+    r->seen = sfti_arena_array(r->arena, lines, sizeof *r->seen);
     if (out->slots) memset(out->slots, 0, slots * sizeof *out->slots);
-    return out->rows && out->records && out->slots;
+    if (r->seen) memset(r->seen, 0, lines * sizeof *r->seen);
+    return out->rows && out->records && out->slots && r->seen;
+}
+
+/* Copies what is a user's and counts all lines. */
+static sft_code take_records_texts(reader *r, const sfti_records_text *texts, size_t count,
+                                   size_t *lines) {
+    sfti_records_text *copies = sfti_arena_array(r->arena, count + 1, sizeof *copies);
+    sft_span *sources = sfti_arena_array(r->arena, count + 1, sizeof *sources);
+    size_t bytes = 0, own = 0;
+    if (!copies || !sources) return sfti_fail_memory(r->err, count * sizeof *copies);
+    r->texts = copies;
+    r->out->sources = sources;
+    sources[0] = (sft_span){ "", 0 };
+    for (r->count = 0; r->count < count && !r->code; r->count++) {
+        sfti_records_text *text = &copies[r->count];
+        *text = texts[r->count];
+        sources[r->count] = (sft_span){ "", 0 };
+        *lines += text->lines;
+        if (text->lines > 0) continue;
+        if (!sfti_add(bytes, text->text.len, &bytes) || bytes > SFTI_RECORDS_BYTES)
+            return sfti_fail(r->err, SFT_BAD_ARGUMENT,
+                             "%s: expected records of at most 4 MiB in all files", text->name);
+        own += count_lines(text->text);
+        if (own > SFTI_RECORDS_LINES)
+            return sfti_fail(r->err, SFT_BAD_ARGUMENT,
+                             "%s: expected records of at most 20,000 lines in all files",
+                             text->name);
+        sft_span source = { sfti_arena_join(r->arena, sft_span_cstr("records:"),
+                                            sft_span_cstr(text->name)), 8 + strlen(text->name) };
+        if (!source.data) return sfti_fail_memory(r->err, source.len);
+        sources[r->count] = source;
+    }
+    for (size_t i = 0; i < count && !r->code; i++)
+        if (copies[i].lines == 0) copy_records_text(r, &copies[i]);
+    *lines += own;
+    return r->code;
 }
 
 sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
@@ -349,29 +508,31 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
     reader r = { .arena = arena, .err = err };
     size_t lines = 0;
     *out = NULL;
-    for (size_t i = 0; i < count; i++) {
-        bool fits = texts[i].text.len <= SFTI_RECORDS_BYTES && i < 256;
-        if (fits) lines += count_lines(&texts[i]);
-        if (!fits || lines > UINT16_MAX - 1)
-            return sfti_fail(err, SFT_BAD_ARGUMENT, "%s: expected 4 MiB and 20,000 lines at most",
-                             texts[i].name);
-    }
+    if (count > SFTI_RECORDS_TEXTS)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected at most %d files of records, found %zu",
+                         SFTI_RECORDS_TEXTS, count);
     r.out = sfti_arena_take(arena, sizeof *r.out);
     if (!r.out) return sfti_fail_memory(err, sizeof *r.out);
     memset(r.out, 0, sizeof *r.out);
+    sft_code code = take_records_texts(&r, texts, count, &lines);
+    if (code) return code;
     if (!take_room(&r, lines + 1)) return sfti_fail_memory(err, lines * sizeof(sfti_record));
     place_words(&r);
     for (size_t i = 0; i < count && !r.code; i++) {
-        r.text = &texts[i];
-        r.text_index = (uint8_t)i;
-        r.at = r.begin = texts[i].text.data;
-        r.end = r.at + texts[i].text.len;
-        r.line = r.lines = 0;
+        r.text = (uint8_t)i;
+        r.users = i > 0 && r.texts[i].lines == 0;
+        r.at = r.texts[i].text.data;
+        r.end = r.at + r.texts[i].text.len;
+        r.lines = 0;
+        r.record = NO_RECORD;
         read_lines(&r);
     }
+    if (!r.code) list_rows(&r);
     if (!r.code) fill_tables(&r);
+    if (!r.code) check_rows(&r);
     if (!r.code) find_parents(&r);
     if (!r.code) check_over(&r);
+    if (!r.code) check_parents(&r);
     if (!r.code) *out = r.out;
     return r.code;
 }

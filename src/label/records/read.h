@@ -14,12 +14,33 @@ typedef enum sfti_word_how {
     SFTI_READ_TABLE      /* a table, then words */
 } sfti_word_how;
 
+/* What the words of a row are, or its clauses about. */
+typedef enum sfti_value_of {
+    SFTI_VALUE_ANY = 0,
+    SFTI_VALUE_EMPTY,      /* any, also "" */
+    SFTI_VALUE_MODELS,     /* ids, or none */
+    SFTI_VALUE_FAMILIES, SFTI_VALUE_KINDS, SFTI_VALUE_PREDICTIONS,
+    SFTI_VALUE_PATTERNS,   /* of a kind: "*Model", "!UNet*" */
+    SFTI_VALUE_FILE_WORDS, /* "~" at their ends */
+    SFTI_VALUE_HEADS,      /* 64, 2304:256 */
+    SFTI_VALUE_ENCODERS,   /* l, g, t5, or a width */
+    SFTI_VALUE_NAMES,      /* clauses: names and shapes of tensors */
+    SFTI_VALUE_LAYERS      /* clauses: layers */
+} sfti_value_of;
+
+#define SFTI_REPEATS 1u
+#define SFTI_OURS 2u /* in no file of a user: what the engine is built on */
+#define SFTI_MANY 255
+
 typedef struct sfti_word_row {
     sft_span word;
     uint8_t how;
-    uint16_t where; /* bits of sfti_record_type */
-    bool repeats;
-    const char *about; /* for docs/records.md */
+    uint16_t where;      /* bits of sfti_record_type */
+    uint8_t flags;
+    uint8_t least, most; /* words */
+    uint8_t values;      /* sfti_value_of */
+    const char *marks;   /* "write write= kind=": what may follow them, or NULL */
+    const char *about;   /* for people */
 } sfti_word_row;
 
 extern const sft_span sfti_record_types[SFTI_RECORD_TYPES];
@@ -37,7 +58,19 @@ struct sfti_records {
     uint32_t slot_mask;
     uint16_t heads[SFTI_ROW_LISTS], tails[SFTI_ROW_LISTS];
     uint16_t *tables[SFTI_TABLES], table_counts[SFTI_TABLES];
+    const sft_span *sources; /* of each text: "records:NAME", or empty */
 };
+
+/* What is wrong with a row, where it stands in its text; expected NULL: nothing. */
+typedef struct sfti_wrong {
+    sft_span found;
+    const char *expected;
+} sfti_wrong;
+
+/* Whether a row says what such a row may say (grammar.c). *left: words and alternatives that may
+ * still follow in all texts. */
+bool sfti_row_is_right(const sfti_records *records, const sfti_record_row *row, size_t *left,
+                       sfti_wrong *wrong);
 
 /* Where the rows of a word are listed; of two words they are, for each sub, apart. */
 static inline size_t sfti_row_list(unsigned word, unsigned sub) {

@@ -230,57 +230,6 @@ static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
 
 /* ── Clauses ── */
 
-static bool is_gap(char c) {
-    return (uint8_t)c <= ' ';
-}
-
-static sft_span skip_gaps(sft_span text) {
-    while (text.len > 0 && is_gap(*text.data)) text.data++, text.len--;
-    return text;
-}
-
-static bool is_comment(sft_span text) {
-    return text.len > 0 && *text.data == '#' && (text.len == 1 || is_gap(text.data[1]));
-}
-
-/* The next clause: a line, and those that go on with "|"; empty at the end. */
-static sft_span cut_clause(sft_span *rest) {
-    sft_span text = skip_gaps(*rest), next;
-    const char *end = text.data + text.len, *line = sfti_row_line_end(text.data, text.len);
-    if (line && end - line > 1 && !is_gap(line[1]) && line[1] != '|' && !is_gap(line[-1])
-        && *text.data != '#') { /* mostly there is nothing but the clause */
-        *rest = (sft_span){ line + 1, (size_t)(end - line) - 1 };
-        return (sft_span){ text.data, (size_t)(line - text.data) };
-    }
-    while (is_comment(text)) {
-        const char *stop = sfti_row_line_end(text.data, text.len);
-        text = stop ? skip_gaps(sfti_from(text, (size_t)(stop - text.data)))
-                    : (sft_span){ text.data, 0 };
-    }
-    sft_span clause = { text.data, 0 };
-    do {
-        next = sfti_from(text, clause.len);
-        if (next.len > 0 && clause.len > 0) next = sfti_from(next, 1);
-        const char *stop = sfti_row_line_end(next.data, next.len);
-        clause.len = stop ? (size_t)(stop - text.data) : text.len;
-        next = skip_gaps(sfti_from(text, clause.len));
-    } while (next.len > 0 && *next.data == '|');
-    *rest = next;
-    while (clause.len > 0 && is_gap(clause.data[clause.len - 1])) clause.len--;
-    return clause;
-}
-
-/* The next alternative of a clause: up to a "|" between gaps. */
-static sft_span cut_alternative(sft_span *rest) {
-    sft_span piece = *rest;
-    const char *at = rest->len ? rest->data + 1 : NULL, *end = rest->data + rest->len;
-    while (at && (at = memchr(at, '|', (size_t)(end - at))) && !is_gap(at[-1])) at++;
-    if (at) piece.len = (size_t)(at - rest->data);
-    *rest = at ? skip_gaps(sfti_from(*rest, piece.len + 1)) : (sft_span){ NULL, 0 };
-    while (piece.len > 0 && is_gap(piece.data[piece.len - 1])) piece.len--;
-    return piece;
-}
-
 static void match_remember(sfti_evidence *evidence, const sft_tensor *tensor) {
     if (!evidence || !tensor || evidence->count == SFTI_EVIDENCE) return;
     for (size_t i = 0; i < evidence->count; i++)
@@ -339,7 +288,7 @@ static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span 
     const sft_tensor *seen = NULL;
     while (clause.len > 0 && best != SFTI_TRUE) {
         const sft_tensor *found = NULL;
-        sfti_truth so = fits(ctx, cut_alternative(&clause), &found);
+        sfti_truth so = fits(ctx, sfti_next_alternative(&clause), &found);
         if (so > best) best = so, seen = found;
     }
     if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
@@ -351,7 +300,7 @@ bool sfti_hold(const void *ctx, sfti_alternative *fits, sft_span clauses,
                sfti_evidence *evidence, bool *packed) {
     if (evidence) evidence->count = 0;
     if (packed) *packed = false;
-    for (sft_span clause; (clause = cut_clause(&clauses)).len > 0;) {
+    for (sft_span clause; (clause = sfti_next_clause(&clauses)).len > 0;) {
         sfti_truth so = clause_fits(ctx, fits, clause, evidence);
         if (so == SFTI_FALSE || (so == SFTI_HIDDEN && !packed)) return false;
         if (so == SFTI_HIDDEN) *packed = true;

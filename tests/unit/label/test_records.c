@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,7 +169,7 @@ static void wrong_texts(void **state) {
     refused("model x\n  members a\n members b\n", "the indentation of the rows above");
     char many[8192] = "kind vae\nmodel x\n tensors vae 100\n";
     for (int i = 0; i < 65; i++) strcat(many, "  a\n");
-    refused(many, "64 clauses at most");
+    refused(many, "line 68, column 3: expected rows of 64 lines");
     known k = read_text("");
     assert_int_equal(k.code, SFT_OK);
     sfti_arena_free(&k.arena);
@@ -188,10 +189,178 @@ static void wrong_texts(void **state) {
     free(text);
 }
 
+/* What a row of each word may say, where it stands. */
+static void wrong_rows(void **state) {
+    static const struct { const char *row, *where; } cases[] = {
+        { "tensors vae 100\n  name[", "line 3, column 3: expected a shape between" },
+        { "tensors vae 100\n  ok\n  a[1][2]", "line 4, column 3: expected a shape between" },
+        { "tensors vae 100\n  a[1]b", "expected a shape between" },
+        { "tensors vae 100\n  a[]", "expected sizes" },
+        { "tensors vae 100\n  a[1,,2]", "line 3, column 5: expected sizes" },
+        { "tensors vae 100\n  a[x]", "expected sizes" },
+        { "tensors vae 100\n  a[...]", "expected sizes" },
+        { "tensors vae 100\n  a[1,2,3,4,5,6,7,8,9]", "expected sizes" },
+        { "tensors vae 100\n  [3]", "the name of a tensor" },
+        { "tensors vae 100\n  ^", "the name of a tensor" },
+        { "tensors vae 100\n  *", "the name of a tensor" },
+        { "tensors vae 100\n  !", "an alternative on each side" },
+        { "tensors vae 100\n  a |", "an alternative on each side" },
+        { "tensors vae 100\n  | a", "an alternative on each side" },
+        { "tensors vae 100\n  a | !b", "line 3, column 7: expected a name" },
+        { "tensors vae 100\n  a|b", "line 3, column 4: expected a name" },
+        { "tensors vae 100\n  a b", "line 3, column 4: expected a name" },
+        { "tensors vae 100\n  a*b", "* stands at its end alone" },
+        { "tensors vae 100\n  a.#.b.#.c", "one # in a name" },
+        { "tensors vae 100\n  a.#.b.*", "one # in a name" },
+        { "tensors vae 100\n  a.*[1]", "a name without * before a shape" },
+        { "tensors vae 100 order=0\n  a", "table= or of=" },
+        { "tensors vae 100 table=vaes\n  a", "table= or of=" },
+        { "tensors vae 100 of=both\n  a", "table= or of=" },
+        { "adapter 100 table=vae\n  a", "table= or of=" },
+        { "adapter 100\n  a[in=]", "line 3, column 5: expected in=" },
+        { "adapter 100\n  a[in>=*]", "expected in=" },
+        { "adapter 100\n  a[wide=1]", "expected in=" },
+        { "adapter 100\n  a[each", "conditions between" },
+        { "adapter 100\n  te9:a", "line 3, column 6: expected the name of a layer" },
+        { "adapter 100\n  a*", "the name of a layer" },
+        { "adapter 100\n  ^$", "the name of a layer" },
+        { "variant x a", "a variant's name and a colon" },
+        { "variant : a", "a variant's name and a colon" },
+        { "variant x y: a", "a variant's name and a colon" },
+        { "variant x:", "clauses" },
+        { "adapter-variant x:\n  a[", "conditions between" },
+        { "file \"\"", "line 2, column 8: expected a word of a file's name" },
+        { "file ~", "a word of a file's name" },
+        { "file a in=", "a value behind =" },
+        { "file a write", "line 2, column 9: expected a mark" },
+        { "file a=b", "a mark that such a row may have" },
+        { "says civitai A write B", "words before marks" },
+        { "says civitai A kind=x", "a kind or prediction" },
+        { "says civitai \"A", "quotes that are closed" },
+        { "says civitai A\"B\"", "quotes around a whole word" },
+        { "says civitai \"A\"B", "quotes around a whole word" },
+        { "says civitai A # not this", "line 2, column 17: expected comments in lines" },
+        { "members", "a word, or more" },
+        { "members \"\"", "a word" },
+        { "branch a b c", "fewer words" },
+        { "twins x", "nothing behind the word" },
+        { "vae y", "the id of a model" },
+        { "family y", "the id of a family" },
+        { "predicts y", "a prediction" },
+        { "config y", "a kind" },
+        { "config vae latent_channels=x", "a number" },
+        { "head 64:", "SIZE or HIDDEN:SIZE" },
+        { "embedding x", "l, g, t5 or a width" },
+        { "class A*", "a class without *" },
+        { "like m\n like m", "line 3, column 2: expected a word that this record does not have" },
+        { "tensors vae 100\n  a\n\v", "line 4, column 1: expected a text without control" },
+    };
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "model m\n %s\nkind vae\n", cases[i].row);
+        refused(text, cases[i].where);
+    }
+    refused("kind vae\n class !*\n", "a class, * at its ends alone");
+    refused("kind vae\n class *\n", "a class");
+    refused("model a\xFFx\n", "line 1, column 8: expected UTF-8, found \"\\xff\"");
+    refused("model \xC3\xA9 x\n", "line 1, column 9: expected a label");
+    refused("model a\rmodel b\n", "column 8: expected a text without control characters");
+    refused("model a \"b\"c\"\n", "a label between quotes");
+    refused("model a*\n", "an id of letters");
+    refused("model a\n parent a\n", "no ring, found \"a > a\"");
+    refused("model a\n parent b\nmodel b\n parent c\nmodel c\n parent a\n",
+            "line 2, column 9: expected at most 8 parents one above the other, and no ring, "
+            "found \"a > b > c > a\"");
+    char deep[1024] = "model m0\n";
+    for (int i = 1; i < 10; i++)
+        snprintf(deep + strlen(deep), 64, "model m%d\n parent m%d\n", i, i - 1);
+    refused(deep, "line 19, column 9: expected at most 8 parents");
+    char blocks[2048] = "";
+    for (int i = 0; i < 65; i++) snprintf(blocks + strlen(blocks), 32, "blocks b%d\n", i);
+    refused(blocks, "line 65, column 8: expected 64 records of blocks");
+}
+
+/* ── Several texts ── */
+
+static known read_two(const char *first, const char *second) {
+    known k = { .arena = { .alloc = sfti_allocator(NULL) }, .err = SFT_ERROR_INIT };
+    sfti_records_text two[] = { { s(first), "one", 0 }, { s(second), "two", 0 } };
+    k.code = sfti_records_read(&k.arena, two, 2, &k.records, &k.err);
+    return k;
+}
+
+static void refused_second(const char *first, const char *second, const char *where) {
+    known k = read_two(first, second);
+    if (k.code == SFT_OK || !strstr(k.err.message, where))
+        fail_msg("expected \"%s\", got \"%s\"", where, k.err.message);
+    sfti_arena_free(&k.arena);
+}
+
+static void users_texts(void **state) {
+    static const char ours[] = "kind vae\nmodel a \"A\"\n members x\n tensors vae 100\n  p\n"
+                               "model b\n parent a\nblocks k\n tops k\n models a\n";
+    (void)state;
+    known k = read_two(ours, "\xEF\xBB\xBF# a mark of the byte order\r\n#\r\nmodel a\r\n"
+                             "   #.x is no comment here\r\n members #.y\r\n");
+    assert_true(strstr(k.err.message, "two: line 4, column 4: expected a word that such"));
+    sfti_arena_free(&k.arena);
+    k = read_two(ours, "\xEF\xBB\xBF# a mark of the byte order\r\n#\r\nmodel a\r\n"
+                       " members\r\n\r\n # y\r\n   #\r\n   z #.y\r\nmodel c\n parent b\n"
+                       " tensors vae 90\n  # q\n  q\nblocks k\n models c\n");
+    if (k.code) fail_msg("%s", k.err.message);
+    const sfti_record *a = sfti_record_find(k.records, SFTI_MODEL, s("a"));
+    const sfti_record *c = sfti_record_find(k.records, SFTI_MODEL, s("c"));
+    const sfti_record_row *row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, NULL);
+    assert_true(row && sfti_row_lists(row, s("x")));
+    assert_int_equal(row->text, 0);
+    row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, row);
+    assert_true(row && sfti_row_lists(row, s("z")) && sfti_row_lists(row, s("#.y")));
+    assert_false(sfti_row_lists(row, s("#")) || sfti_row_lists(row, s("y")));
+    assert_true(sfti_is(sfti_row_source(k.records, row), "records:two"));
+    assert_true(sfti_is(sfti_record_source(k.records, c), "records:two"));
+    assert_null(sfti_record_row_of(k.records, a, SFTI_MEMBERS, row));
+    assert_true(sfti_architecture_within(k.records, s("c"), s("a")));
+    assert_true(sfti_architecture_within(k.records, s("z"), s("a")));
+    assert_int_equal(sfti_table_count(k.records, SFTI_VAE_TABLE), 2);
+    sfti_arena_free(&k.arena);
+    refused_second(ours, "model b\n parent a\n", "two: line 2, column 2: expected a word that");
+    refused_second(ours, "model a \"B\"\n", "two: line 1, column 10: expected no label");
+    refused_second(ours, "model c\nmodel c\n", "two: line 2, column 7: expected an id");
+    refused_second(ours, " members x\n", "two: line 1, column 2: expected a record before");
+    refused_second(ours, "model a\n\n tensors vae\n  q\n", "two: line 3");
+    refused_second(ours, "model a\n parent q\n", "two: line 2, column 9: expected the id of");
+    refused_second(ours, "kind new\n", "two: line 1, column 6: expected a record that the library");
+    refused_second(ours, "several\n", "a record that the library has");
+    refused_second(ours, "blocks k\n tops x\n", "a word that a user's file may have");
+    refused_second("model a\n parent b\nmodel b\n", "model b\n parent a\n", "no ring");
+}
+
+/* Words and alternatives are counted over all texts. */
+static void many_words(void **state) {
+    size_t room = 2 * SFTI_RECORDS_WORDS + 4096;
+    char *text = malloc(room);
+    (void)state;
+    assert_non_null(text);
+    size_t len = (size_t)snprintf(text, room, "model a\n");
+    for (int i = 0; i < SFTI_RECORDS_WORDS + 1; i++) {
+        const char *more = i % 1000 == 0 ? "\n members x" : " x";
+        memcpy(text + len, more, strlen(more));
+        len += strlen(more);
+    }
+    known k = read_bytes(text, len);
+    if (!strstr(k.err.message, "50,000 words and alternatives")) fail_msg("%s", k.err.message);
+    sfti_arena_free(&k.arena);
+    k = read_bytes(text, len - strlen("\n members x"));
+    if (k.code) fail_msg("%s", k.err.message);
+    sfti_arena_free(&k.arena);
+    free(text);
+}
+
 /* Every beginning of what comes with the library, and every byte of it changed. */
 static void hostile_texts(void **state) {
     char text[] = "kind vae\nmodel a \"A\"\n says civitai \"B c\" d=e write\n"
-                  " tensors vae 9 order=1\n  x | y\n  | z\n variant v: q\n"
+                  " tensors vae 9\n  x | y\n  | z\n variant v: q\n"
                   "model b\n parent a derived\n";
     (void)state;
     for (size_t len = 0; len < sizeof text; len++) {
@@ -227,13 +396,78 @@ static void records_alone(void **state) {
     }
 }
 
-extern const unsigned char sfti_built_in_text[];
-extern const size_t sfti_built_in_size;
+/* data/ as it is written, file after file, in the order of their names. */
+typedef struct written { char *text; size_t len; } written;
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void add_folder(written *all, const char *path) {
+    char *names[128];
+    size_t count = 0;
+    DIR *folder = opendir(path);
+    if (!folder) fail_msg("cannot list %s", path);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (*entry->d_name != '.') {
+            assert_true(count < SFTI_COUNT(names));
+            names[count++] = strdup(entry->d_name);
+        }
+    closedir(folder);
+    qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count; i++) {
+        char name[1024];
+        snprintf(name, sizeof name, "%s/%s", path, names[i]);
+        if (!strstr(names[i], ".txt")) add_folder(all, name);
+        FILE *file = strstr(names[i], ".txt") ? fopen(name, "rb") : NULL;
+        free(names[i]);
+        if (!file) continue;
+        all->text = realloc(all->text, all->len + (1 << 20));
+        assert_non_null(all->text);
+        all->len += fread(all->text + all->len, 1, (1 << 20) - 1, file);
+        all->text[all->len++] = '\n';
+        fclose(file);
+    }
+}
+
+/* Blanks, and what joins lines, are one. */
+static void squeeze(sft_span text, char *out, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        bool blank = (uint8_t)text.data[i] <= ' ';
+        if (blank && (used == 0 || out[used - 1] == ' ')) continue;
+        assert_true(used + 2 < size);
+        out[used++] = blank ? ' ' : text.data[i];
+    }
+    while (used > 0 && out[used - 1] == ' ') used--;
+    out[used] = 0;
+}
+
+/* The text that CMake makes of it says the same, and all of it is as users' files must be. */
+static void data_as_written(void **state) {
+    const sfti_records *records = sfti_records_built_in();
+    static char a[65536], b[65536];
+    written all = { NULL, 0 };
+    (void)state;
+    add_folder(&all, SFT_TEST_INCLUDE "/../data");
+    known k = read_bytes(all.text, all.len);
+    if (k.code) fail_msg("data/: %s", k.err.message);
+    assert_int_equal(records->record_count, k.records->record_count);
+    assert_int_equal(records->row_count, k.records->row_count);
+    for (size_t i = 0; i < records->row_count; i++) {
+        const sfti_record_row *x = &records->rows[i], *y = &k.records->rows[i];
+        assert_int_equal(x->word, y->word);
+        assert_int_equal(x->record, y->record);
+        assert_int_equal(x->sub, y->sub);
+        squeeze(sfti_row_text(x), a, sizeof a);
+        squeeze(sfti_row_text(y), b, sizeof b);
+        assert_string_equal(a, b);
+    }
+    sfti_arena_free(&k.arena);
+    free(all.text);
+}
 
 static void built_in(void **state) {
-    known k = read_bytes((const char *)sfti_built_in_text, sfti_built_in_size);
-    if (k.code) fail_msg("data/: %s", k.err.message);
-    sfti_arena_free(&k.arena);
     const sfti_records *records = sfti_records_built_in();
     (void)state;
     assert_non_null(records);
@@ -285,8 +519,12 @@ int main(void) {
         cmocka_unit_test(items_of_rows),
         cmocka_unit_test(words_of_producers),
         cmocka_unit_test(wrong_texts),
+        cmocka_unit_test(wrong_rows),
+        cmocka_unit_test(users_texts),
+        cmocka_unit_test(many_words),
         cmocka_unit_test(hostile_texts),
         cmocka_unit_test(records_alone),
+        cmocka_unit_test(data_as_written),
         cmocka_unit_test(built_in),
         cmocka_unit_test(relations),
     };

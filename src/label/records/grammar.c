@@ -1,0 +1,291 @@
+/* What a row of a user's text may say: its words and marks, its clauses. Errors are told where they
+ * stand. Rows that come with the library are held to it by test_records.c. */
+#include "label/records/read.h"
+
+#include "base/json_lex.h"
+#include "label/info.h"
+
+#include <string.h>
+
+#define CLAUSE_NAME_BYTES 200 /* of a name or layer in a clause */
+#define DIMS 8
+
+typedef struct grammar {
+    const sfti_records *records;
+    const sfti_record_row *row;
+    size_t *left; /* words and alternatives that may still follow */
+    sfti_wrong *wrong;
+} grammar;
+
+static bool wrong_at(grammar *g, sft_span found, const char *expected) {
+    if (!g->wrong->expected) *g->wrong = (sfti_wrong){ found, expected };
+    return false;
+}
+
+static bool spend(grammar *g, sft_span at) {
+    if (*g->left == 0) return wrong_at(g, at, "50,000 words and alternatives at most");
+    --*g->left;
+    return true;
+}
+
+static bool all_digits(sft_span text) {
+    for (size_t i = 0; i < text.len; i++)
+        if (!sfti_lex_digit(text.data[i])) return false;
+    return text.len > 0 && text.len < 16;
+}
+
+static size_t bytes_like(sft_span text, char byte) {
+    size_t count = 0;
+    for (size_t i = 0; i < text.len; i++) count += text.data[i] == byte;
+    return count;
+}
+
+/* "9|8" or "*". */
+static bool is_size(sft_span text) {
+    sft_span piece;
+    size_t pieces = bytes_like(text, '|') + 1;
+    if (sfti_is(text, "*")) return true;
+    for (; sfti_next_piece(&text, '|', &piece); pieces--)
+        if (!all_digits(piece)) return false;
+    return pieces == 0;
+}
+
+/* ── Clauses ── */
+
+/* "3072,64", "...,768": sizes, before the last of which dimensions may be left out. */
+static bool is_shape(sft_span text) {
+    size_t dims = bytes_like(text, ',') + 1, at = 0;
+    if (dims > DIMS) return false;
+    for (sft_span piece; sfti_next_piece(&text, ',', &piece); at++)
+        if (!is_size(piece) && !(sfti_is(piece, "...") && at + 2 == dims)) return false;
+    return at == dims;
+}
+
+static bool are_conditions(sft_span text) {
+    static const char *const least[] = { "in>=", "n>=", "t>=" };
+    size_t count = bytes_like(text, ',') + 1;
+    for (sft_span one; sfti_next_piece(&text, ',', &one); count--) {
+        bool known = sfti_is(one, "each");
+        for (size_t i = 0; i < SFTI_COUNT(least); i++)
+            known = known || (sfti_begins(one, least[i])
+                              && all_digits(sfti_from(one, strlen(least[i]))));
+        if (sfti_begins(one, "in=")) known = is_size(sfti_from(one, 3));
+        if (sfti_begins(one, "out=")) known = is_size(sfti_from(one, 4));
+        if (!known) return false;
+    }
+    return count == 0;
+}
+
+static bool is_name_byte(char c) {
+    return (uint8_t)c > ' ' && !memchr("[]|!\"=,", c, 7);
+}
+
+/* Cuts [...] off its end; false where brackets are not closed or stand elsewhere. */
+static bool cut_brackets(sft_span *text, sft_span *inner, bool *has) {
+    const char *open = memchr(text->data, '[', text->len);
+    *has = open != NULL;
+    *inner = (sft_span){ "", 0 };
+    if (!open) return true;
+    *inner = sfti_from(*text, (size_t)(open - text->data) + 1);
+    text->len = (size_t)(open - text->data);
+    if (inner->len == 0 || inner->data[inner->len - 1] != ']') return false;
+    inner->len--;
+    return !memchr(inner->data, ']', inner->len) && !memchr(inner->data, '[', inner->len);
+}
+
+static bool check_name(grammar *g, sft_span text) {
+    sft_span name = text, shape;
+    bool shaped;
+    size_t numbers = 0;
+    if (!cut_brackets(&name, &shape, &shaped))
+        return wrong_at(g, text, "a shape between [ and ] at the end of a name");
+    if (shaped && !is_shape(shape))
+        return wrong_at(g, shape, "sizes such as 3072,* or 9|8 or ...,768");
+    if (sfti_begins(name, "^")) name = sfti_from(name, 1);
+    bool open = name.len > 0 && name.data[name.len - 1] == '*';
+    if (open) name.len--;
+    for (size_t i = 0; i < name.len; i++) {
+        if (!is_name_byte(name.data[i]) || name.data[i] == '*' || name.data[i] == '^')
+            return wrong_at(g, sfti_from(name, i), "a name; * stands at its end alone");
+        numbers += name.data[i] == '#';
+    }
+    if (name.len == 0 || name.len > CLAUSE_NAME_BYTES)
+        return wrong_at(g, text, "the name of a tensor, of 200 bytes at most");
+    if (numbers > 1 || (numbers > 0 && open)) return wrong_at(g, text, "one # in a name without *");
+    return !(open && shaped) || wrong_at(g, text, "a name without * before a shape");
+}
+
+static bool check_layer(grammar *g, sft_span text) {
+    static const char *const parts[] = { "te:", "te1:", "te2:", "te3:" };
+    sft_span name = text, conditions;
+    bool conditional;
+    if (!cut_brackets(&name, &conditions, &conditional))
+        return wrong_at(g, text, "conditions between [ and ] at the end of a layer");
+    if (conditional && !are_conditions(conditions))
+        return wrong_at(g, conditions, "in=, out=, in>=, n>=, t>= or each");
+    for (size_t i = 0; i < SFTI_COUNT(parts); i++)
+        if (sfti_begins(name, parts[i])) name = sfti_from(name, strlen(parts[i]));
+    if (sfti_begins(name, "^")) name = sfti_from(name, 1);
+    if (name.len > 0 && name.data[name.len - 1] == '$') name.len--;
+    for (size_t i = 0; i < name.len; i++)
+        if (!is_name_byte(name.data[i]) || memchr("*^$:", name.data[i], 4))
+            return wrong_at(g, sfti_from(name, i), "the name of a layer");
+    bool any = name.len == 0 && text.len > 3 && text.data[text.len - 1] == ':'; /* of a part */
+    return any || (name.len > 0 && name.len <= CLAUSE_NAME_BYTES)
+        || wrong_at(g, text, "the name of a layer, of 200 bytes at most");
+}
+
+static bool check_clauses(grammar *g, sft_span clauses) {
+    bool layers = sfti_word_rows[g->row->word].values == SFTI_VALUE_LAYERS;
+    size_t count = 0;
+    for (sft_span clause; (clause = sfti_next_clause(&clauses)).len > 0; count++) {
+        sft_span whole = clause;
+        if (*clause.data == '!') clause = sfti_from(clause, 1);
+        if (*whole.data == '|' || whole.data[whole.len - 1] == '|' || clause.len == 0)
+            return wrong_at(g, whole, "an alternative on each side of |");
+        while (clause.len > 0) {
+            sft_span one = sfti_next_alternative(&clause);
+            if (!spend(g, one) || !(layers ? check_layer : check_name)(g, one)) return false;
+        }
+    }
+    return count > 0 || wrong_at(g, sfti_row_text(g->row), "clauses");
+}
+
+/* ── Words ── */
+
+static bool is_id(const grammar *g, sfti_record_type type, sft_span word) {
+    return sfti_record_find(g->records, type, word) != NULL;
+}
+
+static bool is_head(sft_span word) {
+    sft_span after = sfti_find_byte(word, ':');
+    sft_span before = { word.data, word.len - after.len };
+    return after.data ? all_digits(before) && all_digits(sfti_from(after, 1)) : all_digits(word);
+}
+
+static bool check_word(grammar *g, sft_span word) {
+    static const char *const encoders[] = { "l", "g", "t5" };
+    sft_span rest = word;
+    bool of_kind = sfti_row_record(g->records, g->row)->type == SFTI_KIND;
+    switch ((sfti_value_of)sfti_word_rows[g->row->word].values) {
+    case SFTI_VALUE_EMPTY: return true;
+    case SFTI_VALUE_MODELS:
+        return sfti_is(word, "none") || is_id(g, SFTI_MODEL, word)
+            || wrong_at(g, word, "the id of a model");
+    case SFTI_VALUE_FAMILIES:
+        return is_id(g, SFTI_FAMILY, word) || wrong_at(g, word, "the id of a family");
+    case SFTI_VALUE_KINDS:
+        return is_id(g, SFTI_KIND, word) || wrong_at(g, word, "a kind");
+    case SFTI_VALUE_PREDICTIONS:
+        return is_id(g, SFTI_PREDICTION, word) || wrong_at(g, word, "a prediction");
+    case SFTI_VALUE_PATTERNS:
+        if (of_kind && sfti_begins(rest, "!")) rest = sfti_from(rest, 1);
+        if (sfti_begins(rest, "*")) rest = sfti_from(rest, 1);
+        if (rest.len > 0 && rest.data[rest.len - 1] == '*') rest.len--;
+        if (!of_kind && rest.len < word.len) rest.len = 0;
+        return (rest.len > 0 && !memchr(rest.data, '*', rest.len))
+            || wrong_at(g, word, of_kind ? "a class, * at its ends alone" : "a class without *");
+    case SFTI_VALUE_FILE_WORDS:
+        if (rest.len > 0 && rest.data[rest.len - 1] == '~') rest.len--;
+        return rest.len > 0 || wrong_at(g, word, "a word of a file's name");
+    case SFTI_VALUE_HEADS: return is_head(word) || wrong_at(g, word, "SIZE or HIDDEN:SIZE");
+    case SFTI_VALUE_ENCODERS:
+        return SFTI_ONE_OF(word, encoders, sfti_is) || all_digits(word)
+            || wrong_at(g, word, "l, g, t5 or a width");
+    case SFTI_VALUE_ANY:
+    case SFTI_VALUE_NAMES:
+    case SFTI_VALUE_LAYERS: break;
+    }
+    return word.len > 0 || wrong_at(g, word, "a word");
+}
+
+/* Whether marks have NAME= (or, of a flag, NAME). */
+static bool has_mark(const char *marks, const sfti_item *item, bool flag) {
+    sft_span rest = sft_span_cstr(marks ? marks : ""), mark;
+    while (sfti_next_piece(&rest, ' ', &mark)) {
+        bool valued = mark.len > 0 && mark.data[mark.len - 1] == '=';
+        mark.len -= valued;
+        if (valued != flag && sft_span_equal(mark, item->name)) return true;
+    }
+    return false;
+}
+
+static bool check_mark(grammar *g, const sfti_item *item, bool flag) {
+    static const struct { const char *name; sfti_record_type type; } ids[] = {
+        { "kind", SFTI_KIND }, { "covers", SFTI_KIND }, { "prediction", SFTI_PREDICTION },
+    };
+    static const char *const numbers[] = { "bits", "trust", "latent_channels",
+                                           "cross_attention_dim" };
+    if (!has_mark(sfti_word_rows[g->row->word].marks, item, flag))
+        return wrong_at(g, item->name, "a mark that such a row may have");
+    if (!flag && item->value.len == 0) return wrong_at(g, item->name, "a value behind =");
+    for (size_t i = 0; i < SFTI_COUNT(ids); i++)
+        if (sfti_is(item->name, ids[i].name) && !is_id(g, ids[i].type, item->value))
+            return wrong_at(g, item->value, "a kind or prediction");
+    if (SFTI_ONE_OF(item->name, numbers, sfti_is) && !all_digits(item->value))
+        return wrong_at(g, item->value, "a number");
+    return true;
+}
+
+/* Quotes come in pairs in each line, and words begin and end with them. */
+static bool check_quotes(grammar *g, sft_span text) {
+    bool quoted = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i], before = i ? text.data[i - 1] : ' ';
+        char after = i + 1 < text.len ? text.data[i + 1] : ' ';
+        if (quoted && (c == '\n' || c == '\v')) break;
+        if (!quoted && c == '#' && (uint8_t)before <= ' ' && (uint8_t)after <= ' ')
+            return wrong_at(g, sfti_from(text, i), "comments in lines of their own");
+        if (c != '"') continue;
+        if (quoted ? (uint8_t)after > ' ' : (uint8_t)before > ' ' && before != '=')
+            return wrong_at(g, sfti_from(text, i), "quotes around a whole word");
+        quoted = !quoted;
+    }
+    return !quoted || wrong_at(g, text, "quotes that are closed in their line");
+}
+
+static bool check_words(grammar *g) {
+    const sfti_word_row *how = &sfti_word_rows[g->row->word];
+    sft_span rest = sfti_row_text(g->row), whole = rest;
+    size_t words = 0;
+    bool marks = false;
+    if (!check_quotes(g, rest)) return false;
+    for (sfti_item item; sfti_next_item(&rest, &item);) {
+        const char *end = item.name.data + item.name.len;
+        bool flag = item.name.len > 0 && (end == whole.data + whole.len || *end != '=');
+        if (!spend(g, item.value)) return false;
+        if (item.name.len > 0) marks = true;
+        if (item.name.len > 0 ? !check_mark(g, &item, flag) : !check_word(g, item.value))
+            return false;
+        if (item.name.len == 0 && marks) return wrong_at(g, item.value, "words before marks");
+        if (item.name.len == 0 && ++words > how->most && how->most < SFTI_MANY)
+            return wrong_at(g, item.value, how->most ? "fewer words" : "nothing behind the word");
+    }
+    return words >= how->least || wrong_at(g, whole, "a word, or more, behind the first");
+}
+
+/* "NAME: clauses" */
+static bool check_named(grammar *g) {
+    sft_span clauses, name = sfti_row_name(g->row, &clauses);
+    for (size_t i = 0; i < name.len; i++)
+        if ((uint8_t)name.data[i] <= ' ') name.len = 0;
+    if (!clauses.data || clauses.data == name.data || name.len == 0)
+        return wrong_at(g, sfti_row_text(g->row), "a variant's name and a colon");
+    return check_clauses(g, clauses);
+}
+
+bool sfti_row_is_right(const sfti_records *records, const sfti_record_row *row, size_t *left,
+                       sfti_wrong *wrong) {
+    grammar g = { records, row, left, wrong };
+    wrong->expected = NULL;
+    switch ((sfti_word_how)sfti_word_rows[row->word].how) {
+    case SFTI_READ_CLAUSES:
+    case SFTI_READ_TRUST:
+    case SFTI_READ_TENSORS: return check_clauses(&g, sfti_row_text(row));
+    case SFTI_READ_NAMED: return check_named(&g);
+    case SFTI_READ_WORDS:
+    case SFTI_READ_PRODUCER:
+    case SFTI_READ_TABLE: break;
+    }
+    return check_words(&g);
+}

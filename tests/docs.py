@@ -350,6 +350,7 @@ TABLES = {"special", "denoiser", "image", "encoder", "other", "language"}  # of 
 OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},
                "src/label/tensors/tensors.c": {"clip"}, "cli/support/title_words.c": {"bit"},
                "src/label/tensors/embeddings.c": {"t5"},
+               "src/label/records/grammar.c": {"t5"},
                "src/label/words/vocabulary.c": {"hat", "sdxl"}}
 
 

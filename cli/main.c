@@ -79,7 +79,13 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
     c->open.legacy = c->set.legacy != 0;
     c->open.alloc = &c->alloc;
     c->edit_open = c->open;
-    if (cli_remote_operands(c, argv, count, &err)) {
+    bool first = command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST;
+    if (c->set.output && cli_is_url(c->set.output))
+        code = cli_usage_hint(&err, CLI_HINT_URL_UPLOAD, "expected a path for -o, found a URL");
+    else if (command->urls != CLI_URLS_OWN)
+        code = cli_remote_take(c, argv, first ? count > 0 : count, command->urls, command->name,
+                               &err);
+    if (code) {
         cli_fail_usage(c, &err);
         return;
     }
@@ -120,35 +126,6 @@ static bool generate(cli *c, const char *what, const char *name) {
     return true;
 }
 
-static void dispatch(cli *c, int argc, char **argv) {
-    const char *word = argc < 2 ? "" : argv[1];
-    const cli_command *command = NULL;
-    /* The command stands behind options of its own at most, which then follow it. */
-    for (int i = 1; !command && i < argc; i++) {
-        command = cli_command_called(c->commands, argv[i]);
-        if (i == 1 || !command) continue;
-        if (cli_leading_options(command, argc - 1, argv + 1) != i - 1) command = NULL;
-        for (int at = i; command && at > 1; at--) argv[at] = argv[at - 1];
-    }
-    if (argc < 2) {
-        cli_overview(&c->err, c->groups, false);
-        cli_status(c, CLI_FAILED);
-    } else if (command) {
-        run_command(c, command, argc - 2, argv + 2);
-    } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-        show_version(c);
-    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0
-               || asks_for_help(argv + 1, (size_t)argc - 1)) {
-        cli_overview(&c->out, c->groups, false);
-    } else if (argc == 3 && generate(c, word, argv[2])) {
-        return;
-    } else if (looks_like_path(word)) {
-        run_command(c, &cli_info_command, argc - 1, argv + 1);
-    } else {
-        unknown_command(c, word);
-    }
-}
-
 int sft_cli_main(int argc, char **argv) {
     static char result[64 << 10]; /* what models tell in few writes */
     cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
@@ -159,7 +136,29 @@ int sft_cli_main(int argc, char **argv) {
     c.out.bytes = result;
     c.out.size = sizeof result;
     cli_out_begin(&c.err, 2);
-    dispatch(&c, argc, argv);
+    const char *word = argc < 2 ? "" : argv[1];
+    const cli_command *command = NULL;
+    /* The command stands behind options of its own at most, which then follow it. */
+    for (int i = 1; !command && i < argc; i++) {
+        command = cli_command_called(c.commands, argv[i]);
+        if (i == 1 || !command) continue;
+        if (cli_leading_options(command, argc - 1, argv + 1) != i - 1) command = NULL;
+        for (int at = i; command && at > 1; at--) argv[at] = argv[at - 1];
+    }
+    if (argc < 2) {
+        cli_overview(&c.err, c.groups, false);
+        cli_status(&c, CLI_FAILED);
+    } else if (command) {
+        run_command(&c, command, argc - 2, argv + 2);
+    } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        show_version(&c);
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0
+               || asks_for_help(argv + 1, (size_t)argc - 1)) {
+        cli_overview(&c.out, c.groups, false);
+    } else if (argc != 3 || !generate(&c, word, argv[2])) {
+        if (looks_like_path(word)) run_command(&c, &cli_info_command, argc - 1, argv + 1);
+        else unknown_command(&c, word);
+    }
     if (c.remote) cli_remote_close(&c);
     /* was everything said? */
     char buffer[128];

@@ -166,7 +166,7 @@ static inline void fix_checksum(const char *model, unsigned how, uint8_t *bytes,
     }
     if (how & JOURNAL_SIZE && os_fake_file(model, &size)) set_word(bytes, SFTI_JW_SIZE, size);
     if (!(how & JOURNAL_SUM)) return;
-    sfti_crc32_begin(&table);
+    sfti_crc32_begin(&table, false);
     sfti_put_u64(bytes + len - 8, sfti_crc32_add(&table, 0, bytes, len - 8));
 }
 

@@ -24,7 +24,8 @@ static const sft_source_vtable input_source_vtable = {
 static sft_code put_file(cli *c, const char *path, const char *name, sft_error *err) {
     sft_edit *edit;
     sft_edit_report report;
-    sft_code code = cli_edit_open(c, path, &edit, err);
+    sft_edit_options options = cli_edit_options(c);
+    sft_code code = sft_edit_open(path, &options, &edit, err);
     if (code) return code;
     sft_source input = { .ctx = NULL };
     code = sft_source_fd(0, &c->alloc, &input, err);

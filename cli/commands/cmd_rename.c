@@ -435,7 +435,7 @@ static sft_code new_name(rename_run *r, sft_span old, sft_span *out, sft_error *
     return fine && out->data ? SFT_OK : sfti_fail_memory(err, old.len);
 }
 
-/* All names of a model, which is a set or one file, that change. */
+/* All names of a model, which is a set or one file, that change: told by a dry run. */
 static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *file,
                           sft_error *err) {
     size_t count = set ? sft_set_tensor_count(set) : sft_file_tensor_count(file);
@@ -454,23 +454,19 @@ static sft_code new_names(rename_run *r, const sft_set *set, const sft_file *fil
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, r->maps.items[i].key,
                                 "expected a tensor of this name, found none");
     }
+    for (size_t i = 0; r->c->set.dry_run && !cli_is_json(r->c) && i < r->count; i++)
+        cli_fill(&r->c->out, "% -> %\n", r->names[i].key, r->names[i].value);
     return SFT_OK;
 }
 
 /* ── The command ── */
 
-static void say_names(cli *c, const rename_run *r) {
-    if (!c->set.dry_run || cli_is_json(c)) return;
-    for (size_t i = 0; i < r->count; i++)
-        cli_fill(&c->out, "% -> %\n", r->names[i].key, r->names[i].value);
-}
-
 static sft_code rename_file(cli *c, const char *path, rename_run *r, sft_error *err) {
     sft_edit *edit;
     sft_edit_report report;
-    sft_code code = cli_edit_open(c, path, &edit, err);
+    sft_edit_options options = cli_edit_options(c);
+    sft_code code = sft_edit_open(path, &options, &edit, err);
     if (!code) code = new_names(r, NULL, sft_edit_file(edit), err);
-    if (!code) say_names(c, r);
     for (size_t i = 0; !code && i < r->count; i++)
         code = sft_edit_rename(edit, r->names[i].key, r->names[i].value, err);
     /* The edit has copies; JSON lists the names, else their number does. */
@@ -499,7 +495,6 @@ static sft_code rename_model(cli *c, const char *path, rename_run *r, sft_error 
         return rename_file(c, path, r, err);
     }
     if (!code) code = new_names(r, set, NULL, err);
-    if (!code) say_names(c, r);
     if (!code) code = rename_set(c, path, set, r->names, r->count, err);
     sft_set_close(set);
     return code;
@@ -516,7 +511,6 @@ static sft_code rename_copy(cli *c, const char *operand, cli_parts *parts, renam
     if (!code) code = cli_parts_open_one(c, operand, false, parts, err);
     if (!code) code = new_names(r, parts->sets[0], NULL, err);
     if (code) return code;
-    say_names(c, r);
     for (size_t i = 0; !code && i < parts->count; i++)
         code = new_name(r, parts->parts[i].spec.name, &parts->parts[i].spec.name, err);
     const char *input = parts->path;
@@ -543,11 +537,11 @@ static void run_rename(cli *c, char **operands, size_t count) {
     rename_run r = { .c = c, .arena.alloc = c->alloc, .scratch.alloc = c->alloc,
                    .named.alloc = c->alloc };
     cli_parts parts = { .arena = { .alloc = c->alloc } };
-    const char *path;
-    (void)count;
-    bool remote = cli_is_remote(c, path = operands[0]);
+    const char *path = operands[0];
+    bool remote = cli_is_remote(c, path);
     sft_code code = remote ? rename_copy(c, path, &parts, &r, &err)
-                           : cli_edit_operand(c, &r.arena, operands[0], &path, &err);
+                           : cli_edit_operand(c, &r.arena, path, &path, &err);
+    (void)count;
     cli_parts_free(&parts);
     if (!code && !remote) code = rename_model(c, path, &r, &err);
     if (code && r.blame) path = r.blame;

@@ -21,11 +21,6 @@ const cli_option cli_editing_options[] = {
 
 /* ── One file ── */
 
-sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err) {
-    sft_edit_options options = cli_edit_options(c);
-    return sft_edit_open(path, &options, out, err);
-}
-
 static sft_code begin_edit(cli_output *out, cli *c, const char *path, sft_error *err) {
     sft_code code = cli_output_no_stream(c, err);
     if (code) return code;
@@ -211,9 +206,8 @@ void cli_edit_fail(cli *c, const char *path, const sft_error *err) {
     c->blame = NULL;
 }
 
-/* Fails before the first file; a failure of a file is reported here. */
-static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
-                           sft_error *err) {
+sft_code cli_edit_each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
+                             sft_error *err) {
     sft_set_options options = cli_set_options(c);
     sft_set *set = NULL;
     sfti_arena arena = { .alloc = c->alloc };
@@ -243,15 +237,4 @@ static sft_code each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx
     sfti_arena_free(&arena);
     sft_set_close(set);
     return SFT_OK;
-}
-
-void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx) {
-    sft_error err = SFT_ERROR_INIT;
-    bool shards = sft_path_is_index(path) && c->set.each_shard;
-    sft_code code;
-    if (shards && c->set.output)
-        code = cli_usage_error(&err, "expected --each-shard without -o, found both");
-    else
-        code = shards ? each_shard(c, path, each, ctx, &err) : each(c, path, ctx, &err);
-    if (code) cli_edit_fail(c, path, &err);
 }

@@ -9,7 +9,6 @@ extern const cli_option cli_editing_options[]; /* --safe --each-shard */
 
 /* By the options. With --dry-run nothing is recovered either. */
 sft_edit_options cli_edit_options(const cli *c);
-sft_code cli_edit_open(cli *c, const char *path, sft_edit **out, sft_error *err);
 
 /* Apply it, or write it to -o, or with --dry-run only plan it. */
 sft_code cli_edit_finish(cli *c, const char *path, sft_edit *edit, sft_edit_report *report,
@@ -67,10 +66,11 @@ sft_code cli_edit_operand(cli *c, sfti_arena *arena, const char *operand, const 
  * with --dry-run or -o. */
 sft_code cli_edit_recover(cli *c, const char *path, sft_error *err);
 
-/* For each file of a model: the path itself, or with --each-shard the shards of the index. The
- * first failure ends it; those before are changed. */
 typedef sft_code (*cli_edit_fn)(cli *c, const char *path, void *ctx, sft_error *err);
-void cli_edit_each(cli *c, const char *path, cli_edit_fn each, void *ctx);
+/* For each shard of an index. Fails before the first file; a failure of a file is reported here and
+ * ends it: those before are changed. */
+sft_code cli_edit_each_shard(cli *c, const char *path, cli_edit_fn each, void *ctx,
+                             sft_error *err);
 /* For each file an index names; of those that are not there, the first few. */
 sft_code cli_edit_each_named(cli *c, const char *index, cli_edit_fn each, void *ctx,
                              sft_error *err);

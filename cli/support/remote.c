@@ -309,17 +309,6 @@ sft_code cli_remote_take(cli *c, char **operands, size_t count, cli_urls urls, c
     return code;
 }
 
-sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err) {
-    const cli_command *command = c->command;
-    if (c->set.output && cli_is_url(c->set.output)) {
-        return cli_usage_hint(err, CLI_HINT_URL_UPLOAD, "expected a path for -o, found a URL");
-    }
-    if (command->urls == CLI_URLS_OWN) return SFT_OK;
-    if (command->urls == CLI_URLS_FIRST || command->urls == CLI_URLS_COPY_FIRST)
-        count = count > 0;
-    return cli_remote_take(c, operands, count, command->urls, command->name, err);
-}
-
 /* ── Failures ── */
 
 bool cli_is_remote_error(sft_code code) {

@@ -38,8 +38,6 @@ void cli_remote_close(cli *c);
  * that is written with -o. */
 sft_code cli_remote_take(cli *c, char **operands, size_t count, cli_urls urls, const char *what,
                          sft_error *err);
-/* The same of all operands, by what the command does with URLs. */
-sft_code cli_remote_operands(cli *c, char **operands, size_t count, sft_error *err);
 
 /* Whether a failure is a server's, and so about what is read, not about what is written. */
 bool cli_is_remote_error(sft_code code);

@@ -160,8 +160,8 @@ static sft_code verify_parts(saving *s, bool copying, const sft_job *job, sft_er
         return sfti_fail_memory(err, VERIFY_BYTES);
     memset(s->done, 0, records * sizeof *s->done);
     if (count > 0) memcpy(s->parts, s->im->parts.at, count * sizeof *s->parts);
-    sfti_crc32_begin(&s->tables[0]);
-    sfti_crc32c_begin(&s->tables[1]);
+    sfti_crc32_begin(&s->tables[0], false);
+    sfti_crc32_begin(&s->tables[1], true);
     for (size_t i = 0; i < records; i++) sfti_total_add(&s->total, s->im->records.at[i].len);
     if (!copying && records > 0) announce_records(s);
     for (size_t i = 0; records > 0 && i < count; i++) {

@@ -287,7 +287,8 @@ static sft_code save_header(cli_saving *saving, sft_error *err) {
     bool sets = !code && spec.count > 0;
     sft_edit *edit = NULL;
     sft_edit_report report;
-    if (sets) code = cli_edit_open(c, what.path, &edit, err);
+    sft_edit_options options = cli_edit_options(c);
+    if (sets) code = sft_edit_open(what.path, &options, &edit, err);
     for (size_t i = 0; sets && !code && i < spec.count; i++)
         code = sft_edit_set(edit, spec.pairs[i].key, spec.pairs[i].value, err);
     if (sets && !code)

@@ -141,7 +141,8 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     sft_edit_report report;
     change->listed_count = change->rewritten_count = change->kept_count = 0;
     change->missing = NULL;
-    sft_code code = cli_edit_open(c, path, &edit, err);
+    sft_edit_options options = cli_edit_options(c);
+    sft_code code = sft_edit_open(path, &options, &edit, err);
     if (code) return code;
     if (change->is_scrub) {
         code = ask_scrub(c, edit, change, err);
@@ -240,14 +241,16 @@ static void change_one(cli *c, const char *operand, void *ctx) {
         cli_edit_fail(c, path, &err);
         return;
     }
-    if (!sft_path_is_index(path) || c->set.each_shard) {
-        cli_edit_each(c, path, change_file, change);
-    } else if (c->several && c->set.output) {
-        cli_usage_error(&err, "expected models in one file for -o DIR/, found an index");
-        cli_edit_fail(c, path, &err);
-    } else if (change_index(c, path, change, &err)) {
-        cli_edit_fail(c, path, &err);
-    }
+    bool index = sft_path_is_index(path), shards = index && c->set.each_shard;
+    if (shards && c->set.output)
+        code = cli_usage_error(&err, "expected --each-shard without -o, found both");
+    else if (index && !shards && c->several && c->set.output)
+        code = cli_usage_error(&err, "expected models in one file for -o DIR/, found an index");
+    else if (shards)
+        code = cli_edit_each_shard(c, path, change_file, change, &err);
+    else
+        code = index ? change_index(c, path, change, &err) : change_file(c, path, change, &err);
+    if (code) cli_edit_fail(c, path, &err);
 }
 
 /* ── Verbs ── */

@@ -7,7 +7,8 @@
 #define CRC_POLYNOMIAL UINT32_C(0xedb88320)
 #define CRC_CASTAGNOLI UINT32_C(0x82f63b78)
 
-static void crc_fill(sfti_crc32_table *table, uint32_t polynomial) {
+void sfti_crc32_begin(sfti_crc32_table *table, bool castagnoli) {
+    const uint32_t polynomial = castagnoli ? CRC_CASTAGNOLI : CRC_POLYNOMIAL;
     for (uint32_t b = 0; b < 256; b++) {
         uint32_t crc = b;
         for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (polynomial & (0 - (crc & 1)));
@@ -17,18 +18,8 @@ static void crc_fill(sfti_crc32_table *table, uint32_t polynomial) {
         for (uint32_t b = 0; b < 256; b++)
             table->at[k][b] =
                 table->at[k - 1][b] >> 8 ^ table->at[0][table->at[k - 1][b] & 0xff];
-}
-
-void sfti_crc32_begin(sfti_crc32_table *table) {
-    crc_fill(table, CRC_POLYNOMIAL);
-    table->folds = sfti_cpu_has(SFTI_CPU_PCLMUL | SFTI_CPU_SSE41);
-    table->words = sfti_crc32_words();
-}
-
-void sfti_crc32c_begin(sfti_crc32_table *table) {
-    crc_fill(table, CRC_CASTAGNOLI);
-    table->folds = false;
-    table->words = sfti_crc32c_words();
+    table->folds = !castagnoli && sfti_cpu_has(SFTI_CPU_PCLMUL | SFTI_CPU_SSE41);
+    table->words = castagnoli ? sfti_crc32c_words() : sfti_crc32_words();
 }
 
 static uint32_t crc_bytes(const sfti_crc32_table *table, uint32_t crc, const uint8_t *p,

@@ -16,9 +16,8 @@ typedef struct sfti_crc32_table {
     sfti_crc32_words_fn words; /* instructions for it, or NULL */
 } sfti_crc32_table;
 
-void sfti_crc32_begin(sfti_crc32_table *table);
-/* The same for CRC-32C, of iSCSI, LevelDB and TensorFlow; sfti_crc32_add serves both. */
-void sfti_crc32c_begin(sfti_crc32_table *table);
+/* castagnoli: for CRC-32C, of iSCSI, LevelDB and TensorFlow; sfti_crc32_add serves both. */
+void sfti_crc32_begin(sfti_crc32_table *table, bool castagnoli);
 /* The sum of what crc is the sum of (0: of nothing) and these bytes. */
 uint32_t sfti_crc32_add(const sfti_crc32_table *table, uint32_t crc, const void *bytes,
                         size_t len);

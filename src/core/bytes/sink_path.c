@@ -48,31 +48,6 @@ typedef struct path_sink {
 
 /* ── Names ── */
 
-/* folder keeps its slash at the end, which every call takes, and is "." without one. */
-static path_sink *path_sink_new(const char *target, const sft_allocator *alloc) {
-    size_t whole = strlen(target), folder = sfti_folder_len(target);
-    size_t name = sfti_utf8_cut(sft_span_cstr(target + folder), TEMP_NAME_MOST);
-    size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
-    size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
-    path_sink *s = sfti_take(alloc, bytes);
-    if (!s) return NULL;
-    memset(s, 0, bytes);
-    s->alloc = *alloc;
-    s->bytes = bytes;
-    s->target = (char *)(s + 1);
-    s->folder = s->target + whole + 1;
-    s->temp = s->folder + folder + 2;
-    memcpy(s->target, target, whole);
-    memcpy(s->folder, folder > 0 ? target : ".", folder > 0 ? folder : 1);
-    memcpy(s->temp, target, folder);
-    s->temp[folder] = '.';
-    memcpy(s->temp + folder + 1, target + folder, name);
-    memcpy(s->temp + folder + 1 + name, ".sft-", 5);
-    s->temp_stem = folder + 1 + name + 5;
-    s->fd = s->folder_fd = -1;
-    return s;
-}
-
 /* Make a file of the temporary's name by opening one (mode) or by giving the unnamed
  * one its name; until a free name is found. */
 static int temp_make(path_sink *s, bool link, uint32_t mode) {
@@ -391,8 +366,29 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     if (!error && old.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file or nothing at the path, found %s",
                          old.kind == OS_DIR ? "a folder" : "something that is no regular file");
-    path_sink *s = path_sink_new(target, &alloc);
-    if (!s) return sfti_fail_memory(err, sizeof *s + 3 * (uint64_t)strlen(target));
+
+    /* The names lie behind the struct. folder keeps its slash at the end, which every call takes,
+     * and is "." without one. */
+    size_t whole = strlen(target), folder = sfti_folder_len(target);
+    size_t name = sfti_utf8_cut(sft_span_cstr(target + folder), TEMP_NAME_MOST);
+    size_t temp = folder + name + sizeof "/..sft-" + TEMP_LETTERS;
+    size_t bytes = sizeof(path_sink) + (whole + 1) + (folder + 2) + temp;
+    path_sink *s = sfti_take(&alloc, bytes);
+    if (!s) return sfti_fail_memory(err, sizeof *s + 3 * (uint64_t)whole);
+    memset(s, 0, bytes);
+    s->alloc = alloc;
+    s->bytes = bytes;
+    s->target = (char *)(s + 1);
+    s->folder = s->target + whole + 1;
+    s->temp = s->folder + folder + 2;
+    memcpy(s->target, target, whole);
+    memcpy(s->folder, folder > 0 ? target : ".", folder > 0 ? folder : 1);
+    memcpy(s->temp, target, folder);
+    s->temp[folder] = '.';
+    memcpy(s->temp + folder + 1, target + folder, name);
+    memcpy(s->temp + folder + 1 + name, ".sft-", 5);
+    s->temp_stem = folder + 1 + name + 5;
+    s->fd = s->folder_fd = -1;
     s->options = *options;
     s->replaces = replaces;
     s->limit = 0777;

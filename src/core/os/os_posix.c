@@ -129,12 +129,10 @@ int sfti_os_positioned(int fd) {
     return fd;
 }
 
-#define MOST_AT_ONCE ((size_t)1 << 30) /* bytes of one call */
-
 int sfti_os_pread(int fd, void *into, size_t len, uint64_t offset, size_t *got) {
     ssize_t n;
     *got = 0;
-    if (len > MOST_AT_ONCE) len = MOST_AT_ONCE;
+    if (len > SFTI_POSIX_AT_ONCE) len = SFTI_POSIX_AT_ONCE;
     if (offset > (uint64_t)INT64_MAX - len) return EOVERFLOW;
     do {
         n = pread(fd, into, len, (off_t)offset);
@@ -204,7 +202,7 @@ int sfti_os_open_write(const char *path, int *fd) {
 int sfti_os_pwrite(int fd, const void *from, size_t len, uint64_t offset, size_t *put) {
     ssize_t n;
     *put = 0;
-    if (len > MOST_AT_ONCE) len = MOST_AT_ONCE;
+    if (len > SFTI_POSIX_AT_ONCE) len = SFTI_POSIX_AT_ONCE;
     if (offset > (uint64_t)INT64_MAX - len) return EFBIG;
     do {
         n = pwrite(fd, from, len, (off_t)offset);

@@ -18,6 +18,8 @@
 #define st_ctim st_ctimespec
 #endif
 
+#define SFTI_POSIX_AT_ONCE ((size_t)1 << 30) /* bytes of one call */
+
 /* open(), not inherited by other programs, and again after signals that nobody watches. */
 int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd);
 /* sfti_os_open_beneath in an open folder with the flags of open(), by one call of the system; links

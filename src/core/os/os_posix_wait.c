@@ -97,17 +97,13 @@ static int wait_ready(int fd, short events) {
     }
 }
 
-static size_t most_of_call(size_t len) {
-    const size_t most = (size_t)1 << 30;
-    return len < most ? len : most;
-}
-
 int sfti_os_read(int fd, void *into, size_t len, size_t *got) {
     *got = 0;
+    if (len > SFTI_POSIX_AT_ONCE) len = SFTI_POSIX_AT_ONCE;
     for (;;) {
         int error = wait_ready(fd, POLLIN);
         if (error) return error;
-        ssize_t n = read(fd, into, most_of_call(len));
+        ssize_t n = read(fd, into, len);
         if (n >= 0) {
             *got = (size_t)n;
             return 0;
@@ -120,8 +116,9 @@ int sfti_os_read(int fd, void *into, size_t len, size_t *got) {
 
 int sfti_os_write(int fd, const void *from, size_t len, size_t *put) {
     *put = 0;
+    if (len > SFTI_POSIX_AT_ONCE) len = SFTI_POSIX_AT_ONCE;
     for (;;) {
-        ssize_t n = write(fd, from, most_of_call(len));
+        ssize_t n = write(fd, from, len);
         if (n >= 0) {
             *put = (size_t)n;
             return n == 0 && len > 0 ? ENOSPC : 0;

@@ -301,7 +301,7 @@ sft_code sfti_read_npy(sfti_import *im) {
 sft_code sfti_read_npz(sfti_import *im, const sfti_zip *zip) {
     const sft_source *archive = im->input;
     sfti_crc32_table table;
-    sfti_crc32_begin(&table);
+    sfti_crc32_begin(&table, false);
     /* Where the arrays' headers are; of deflated ones, what has to be inflated for them. */
     sfti_announcement all = { .count = 0 };
     for (size_t i = 0; i < zip->count; i++) {

@@ -195,7 +195,7 @@ sft_code sfti_table_read(sfti_import *im, sfti_table_fn each, void *ctx) {
     if (!t || !keys) return sfti_fail_memory(im->err, 3 * KEY_MOST);
     *t = (table){ .im = im, .source = im->input, .each = each, .ctx = ctx,
                   .key = keys };
-    sfti_crc32c_begin(&t->crc);
+    sfti_crc32_begin(&t->crc, true);
     sft_code code = table_index(t, &index);
     return code ? code : read_blocks(t, &index, keys + KEY_MOST, keys + 2 * KEY_MOST);
 }

@@ -269,7 +269,7 @@ sft_code sfti_inflater_new(sfti_import *im, const sft_source *archive, sfti_infl
     memset(by, 0, sizeof *by);
     by->archive = archive;
     by->alloc = arena->alloc;
-    sfti_crc32_begin(&by->table);
+    sfti_crc32_begin(&by->table, false);
     if (sfti_os_mutex_init(&by->mutex) != 0)
         return sfti_fail_memory(im->err, sizeof by->mutex);
     sft_source source = { by, &inflater_vtable, 0, NULL, false };

@@ -24,7 +24,7 @@ static sft_code load_stored(sfti_import *im, const sft_source *archive,
     sfti_crc32_table table;
     sft_code code = sfti_import_load(im, archive, entry->begin, entry->size, out);
     if (code) return code;
-    sfti_crc32_begin(&table);
+    sfti_crc32_begin(&table, false);
     uint32_t found = sfti_crc32_add(&table, 0, *out, (size_t)entry->size);
     if (found == entry->crc32) return SFT_OK;
     return sfti_fail_byte(im->err, SFT_FOREIGN_CHECKSUM, entry->begin,

@@ -278,7 +278,7 @@ sft_code sfti_zip_write(sfti_zip_member *members, size_t count, sfti_zip_layout 
                         sft_error *err) {
     sfti_arena arena = { .alloc = sfti_allocator(alloc) };
     zip_out z = { .sink = &sink, .job = job, .err = err, .torch = layout == SFTI_ZIP_TORCH };
-    sfti_crc32_begin(&z.table);
+    sfti_crc32_begin(&z.table, false);
     z.buffer = sfti_arena_take(&arena, ZIP_BUFFER);
     z.header = sfti_arena_take(&arena, ZIP_LOCAL_MOST);
     sft_code code = SFT_OK;

@@ -18,7 +18,7 @@ void sfti_hash_impl_fill(sfti_hash_impl *impl, unsigned forbid) {
     impl->blake3_lanes = blake3 ? blake3 : sfti_blake3_lanes_plain;
     if (!blake3) impl->lanes = 1;
     impl->zlib = !(forbid & SFTI_HASH_NO_ZLIB);
-    sfti_crc32_begin(&impl->crc_table);
+    sfti_crc32_begin(&impl->crc_table, false);
     if (forbid & SFTI_HASH_NO_CLMUL) {
         impl->crc_table.folds = false;
         impl->crc_table.words = NULL;

@@ -146,7 +146,7 @@ static int jr_sum(const sfti_journal_file *j, bool *right) {
     struct sfti_journal_buffers *buffers = j->buffers;
     char sum[8];
     uint32_t crc = 0;
-    sfti_crc32_begin(&buffers->table);
+    sfti_crc32_begin(&buffers->table, false);
     for (uint64_t at = 0; at < j->len - 8;) {
         const size_t most = sizeof buffers->piece;
         size_t want = j->len - 8 - at < most ? (size_t)(j->len - 8 - at) : most;

@@ -95,7 +95,7 @@ sft_code sfti_journal_write(const char *path, const sfti_journal *j, uint32_t mo
     options.alloc = alloc;
     sft_code code = sft_sink_path(name, &options, &out.inner, err);
     if (code) return code;
-    sfti_crc32_begin(&out.table);
+    sfti_crc32_begin(&out.table, false);
     for (size_t i = 0; i < SFTI_JW_COUNT; i++) sfti_put_u64(fixed + 8 * i, words[i]);
     memcpy(fixed, sfti_journal_magic, sizeof sfti_journal_magic);
     code = out_put(&out, fixed, sizeof fixed, err);

@@ -15,22 +15,6 @@
 #define CONNECT_MS 10000
 #define STALL_MS 30000
 
-/* ── What is sent ── */
-
-/* range: of at least 64 bytes, as the headers refer to it. */
-static bool add_headers(const sfti_exchange *x, char *range, size_t cap, sfti_headers *headers) {
-    const sfti_scheme *scheme = x->target ? x->target->scheme : NULL;
-    (void)snprintf(range, cap, "bytes=%" PRIu64 "-%" PRIu64, x->begin, x->end - 1);
-    /* A weak tag is no condition. */
-    bool condition = scheme && scheme->if_match && x->same && x->same->etag[0] == '"';
-    return sfti_headers_add(headers, "user-agent", USER_AGENT)
-        && sfti_headers_add(headers, "accept-encoding", "identity")
-        && (!x->accept || sfti_headers_add(headers, "accept", x->accept))
-        && (!x->post.data || sfti_headers_add(headers, "content-type", "application/json"))
-        && (!x->end || sfti_headers_add(headers, "range", range))
-        && (!condition || sfti_headers_add(headers, "if-match", x->same->etag));
-}
-
 /* ── What arrives ── */
 
 static bool take_head(void *ctx, int status, const sft_pair *headers, size_t count) {
@@ -158,7 +142,17 @@ sft_code sfti_exchange_hop(sfti_exchange *x, sft_error *err) {
         return sfti_fail(err, SFT_REMOTE_PRIVATE, "expected a public host, found \"%.*s\"",
                          SFTI_CLIP(url.host, 255));
 
-    if (!add_headers(x, range, sizeof range, &headers)) return sfti_fail_memory(err, 0);
+    (void)snprintf(range, sizeof range, "bytes=%" PRIu64 "-%" PRIu64, x->begin, x->end - 1);
+    /* A weak tag is no condition. */
+    bool condition = target && target->scheme && target->scheme->if_match && x->same
+                  && x->same->etag[0] == '"';
+    if (!sfti_headers_add(&headers, "user-agent", USER_AGENT)
+        || !sfti_headers_add(&headers, "accept-encoding", "identity")
+        || (x->accept && !sfti_headers_add(&headers, "accept", x->accept))
+        || (x->post.data && !sfti_headers_add(&headers, "content-type", "application/json"))
+        || (x->end && !sfti_headers_add(&headers, "range", range))
+        || (condition && !sfti_headers_add(&headers, "if-match", x->same->etag)))
+        return sfti_fail_memory(err, 0);
     const size_t before = headers.count;
     if (target && target->scheme && target->scheme->authorize)
         code = target->scheme->authorize(target, x->at, &headers, err);

@@ -60,7 +60,7 @@ static void sums_add_up(void **state) {
     static const char text[] = "123456789 and some more bytes";
     sfti_crc32_table table;
     (void)state;
-    sfti_crc32_begin(&table);
+    sfti_crc32_begin(&table, false);
     assert_int_equal(sfti_crc32_add(&table, 0, text, 9), 0xcbf43926);
     assert_int_equal(sfti_crc32_add(&table, 0, text, 0), 0);
     uint32_t whole = sfti_crc32_add(&table, 0, text, sizeof text);

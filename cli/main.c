@@ -130,7 +130,6 @@ int sft_cli_main(int argc, char **argv) {
     static char result[64 << 10]; /* what models tell in few writes */
     cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
               .open = SFT_OPEN_OPTIONS_INIT, .alloc = { sfti_os_resize, NULL } };
-    sft_on_hint(cli_hint_words);
     sfti_os_watch_signals();
     cli_out_begin(&c.out, 1);
     c.out.bytes = result;

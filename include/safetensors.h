@@ -30,7 +30,7 @@
  *     reached by call, never by stride, and may get members at their end.
  *   - Enumerators keep their numbers for ever. A newer library may return new ones.
  *   - Nothing here prints, exits, aborts, reads the environment or handles signals. There is
- *     no global state but the callbacks of sft_on_wait and sft_on_hint.
+ *     no global state but the callbacks of sft_on_wait and sft_on_hint, which are deprecated.
  *   - An open sft_file is immutable: any number of threads may use it at once. So are a plan,
  *     a scan and a repair. A writer, a sink, a source, an edit and a run iterator belong to one
  *     thread at a time, unless its comment says otherwise.
@@ -120,6 +120,11 @@ SFT_API bool sft_span_equal(sft_span a, sft_span b);
  * cut off after a whole character. Returns the span's length: it was cut if that is cap or more.
  * into may be NULL if cap is 0. Texts of files may hold NUL themselves. @since 0.2 */
 SFT_API size_t sft_span_copy(sft_span span, char *into, size_t cap);
+
+/* The same, safe for a terminal and on one line: control characters, what has no glyph and bytes
+ * that are not UTF-8 become \n, \xHH or \u{HHHH}, and a backslash is doubled. Returns the length
+ * of the whole text; what does not fit is cut off after a whole escape or character. @since 0.2 */
+SFT_API size_t sft_span_escape(sft_span span, char *into, size_t cap);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 
@@ -394,6 +399,8 @@ typedef enum sft_hint {
     SFT_HINT_REMOTE_LOGIN = 89,
     SFT_HINT_REMOTE_LIMIT = 90,
     SFT_HINT_LOSSY = 91,
+    SFT_HINT_TENSOR_SHARD = 92,
+    SFT_HINT_FOLDER = 93,
 
     SFT_HINT_PROGRAM = 0x10000 /* from here on a program's own numbers; the library sets none */
 } sft_hint;
@@ -402,23 +409,25 @@ typedef enum sft_hint {
 #define SFT_NO_TENSOR UINT32_MAX
 
 /* Everything known about one failure. Allocated by the caller; it owns all it holds, so it may
- * be copied and outlives the file. It does not contain the path, which the caller knows. message
- * reads "expected X, found Y"; it is UTF-8, escaped (no control characters) and NUL-terminated.
- * Never grows: new members take reserved space. @since 0.1 */
+ * be copied and outlives the file. It does not contain the path, which the caller knows, unless
+ * the failure is of another file than the caller named, of a shard: then message begins with that
+ * file's path and ": ". message reads "expected X, found Y"; it is UTF-8, escaped (no control
+ * characters) and NUL-terminated. Never grows: new members take reserved space. @since 0.1 */
 typedef struct sft_error {
     sft_code code;
     int32_t os_errno;    /* errno of the failed system call, or 0 */
-    uint64_t offset;     /* absolute byte in the file, or SFT_NO_OFFSET */
+    uint64_t offset;     /* absolute byte in the file (in path_len's), or SFT_NO_OFFSET */
     uint32_t tensor_len; /* bytes in tensor[], or SFT_NO_TENSOR */
     char tensor[256];    /* first bytes of the name, whole characters, not escaped */
     char message[512];
     sft_hint hint;   /* what to try next, or SFT_HINT_NONE */
     uint64_t needed; /* of a file cut short: the bytes it should have; else 0 */
-    uint64_t reserved[3];
+    uint64_t path_len; /* bytes of the path that message begins with, or 0. @since 0.2 */
+    uint64_t reserved[2];
 } sft_error;
 
 #define SFT_ERROR_INIT \
-    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, SFT_HINT_NONE, 0, { 0 } }
+    { SFT_OK, 0, SFT_NO_OFFSET, SFT_NO_TENSOR, { 0 }, { 0 }, SFT_HINT_NONE, 0, 0, { 0 } }
 
 /* How much is accepted, from most to least. COMPAT gives the official package's verdict on every
  * input. DEFAULT also refuses duplicate tensor names and metadata keys, entries that are not
@@ -448,23 +457,32 @@ SFT_API const sft_code_info *sft_code_describe(sft_code code);
 /* The rows by position; NULL past the last. Static. @since 0.1 */
 SFT_API const sft_code_info *sft_code_at(size_t i);
 
-/* The text of a hint, without a full stop, in the program's words (sft_on_hint) or the library's,
- * which name no option. NULL for SFT_HINT_NONE and for numbers that neither knows. Static.
+/* The text of a hint, without a full stop, in the library's words, which name no option (or those
+ * of sft_on_hint). NULL for SFT_HINT_NONE and for numbers that it does not know. Static.
  * @since 0.2 */
 SFT_API const char *sft_hint_text(sft_hint hint);
 
-/* Set the program's words for hints, which are also used in the JSON that the library writes:
- * words returns a static sentence, or NULL for the library's own. There is one callback for the
- * whole process, NULL for none; set it before other threads use the library. @since 0.2 */
-SFT_API void sft_on_hint(const char *(*words)(sft_hint hint));
+/* A program's words for hints: a static sentence, or NULL for the library's own. They are given to
+ * sft_error_text_as, and for JSON that the library writes by sft_sink_vtable.words. @since 0.2 */
+typedef const char *(*sft_words_fn)(sft_hint hint);
+
+/* Deprecated: words for the whole process, where none are given; NULL for none. Another part of the
+ * program may set others. Set it before other threads use the library. @since 0.2 */
+SFT_API void sft_on_hint(sft_words_fn words);
 
 /* Write an error as one line of text, without a newline, as the command prints it:
  *     PATH: byte 17: tensor "fc.weight": expected …, found …; HINT
- * of which path, byte, tensor and hint are there if they are known. path may be NULL, err too (no
- * error). All of it is safe for a terminal: control characters and bytes that are not UTF-8 are
- * escaped. Writes at most cap bytes, NUL included, cut after a whole character; into may be NULL if
- * cap is 0. Returns the length of the whole line, without NUL. @since 0.2 */
+ * of which path, byte, tensor and hint are there if they are known. path is what the program gave
+ * to the call that failed, also where that was an index: that of the shard follows, and byte and
+ * tensor after it. path may be NULL, err too (no error). All of it is safe for a terminal: control
+ * characters and bytes that are not UTF-8 are escaped. Writes at most cap bytes, NUL included, cut
+ * after a whole character; into may be NULL if cap is 0. Returns the length of the whole line,
+ * without NUL. @since 0.2 */
 SFT_API size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t cap);
+
+/* The same, with the hint in the program's words. words may be NULL. @since 0.2 */
+SFT_API size_t sft_error_text_as(const sft_error *err, const char *path, sft_words_fn words,
+                                 char *into, size_t cap);
 
 /* Fill an error from a callback (source, sink, tick) and return code. text is a plain sentence,
  * cut to fit; control characters are escaped. os_errno is 0 if no system call failed. @since 0.1 */
@@ -483,13 +501,20 @@ typedef struct sft_allocator {
     void *ctx;
 } sft_allocator;
 
-/* Set a callback for waits: while the library waits for bytes from a pipe, terminal or socket,
- * it calls go_on every tenth of a second, and after a signal, on the waiting thread. If go_on
- * returns false the read fails with SFT_IO_READ (EINTR). Meant for programs and bindings whose
- * signal handlers only set a flag. Without it, such a wait ends only when bytes arrive. Waits for
- * servers (safetensors_remote.h) fail with SFT_CANCELLED; the library's own threads wait for them,
- * too. There is one callback for the whole process, NULL for none; set it before other threads use
- * the library. @since 0.2 */
+/* Who is asked whether to go on waiting: while the library waits for bytes from a pipe, terminal
+ * or socket, or for another program to let go of a file, it calls go_on every tenth of a second,
+ * and after a signal, on the waiting thread. If go_on returns false the call fails with
+ * SFT_IO_READ or SFT_IO_OPEN (EINTR). Meant for programs and bindings whose signal handlers only
+ * set a flag. Without it, such a wait ends only when what is waited for comes. See
+ * sft_open_options.wait. Never grows. @since 0.2 */
+typedef struct sft_wait {
+    bool (*go_on)(void *ctx);
+    void *ctx;
+} sft_wait;
+
+/* Deprecated: the same for the whole process, where options give none, for descriptors that were
+ * not opened with options and for writes to pipes; NULL for none. Another part of the program may
+ * set another. Set it before other threads use the library. @since 0.2 */
 SFT_API void sft_on_wait(bool (*go_on)(void *ctx), void *ctx);
 
 /* Progress, cancelling and threads of a long call; NULL means none of them and one thread. tick
@@ -570,6 +595,11 @@ SFT_API bool sft_dtype_parse(sft_span name, sft_dtype *out);
 SFT_API SFT_NODISCARD sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape,
                                               uint32_t rank, uint64_t *elements,
                                               uint64_t *bytes, sft_error *err);
+
+/* Write a shape as "[2, 3]", for people; "[]" if rank is 0. Writes at most cap bytes, NUL included,
+ * and cuts what does not fit; into may be NULL if cap is 0. Returns the length of the whole text,
+ * at most 22 bytes a dimension. @since 0.2 */
+SFT_API size_t sft_shape_text(const uint64_t *shape, uint32_t rank, char *into, size_t cap);
 
 /* ── Sources: where bytes come from ──────────────────────────────────────── */
 
@@ -712,6 +742,8 @@ typedef struct sft_sink_vtable {
     /* The result gets no permission bits for others than its owner that mode lacks. May be called
      * several times, until finish. @since 0.2 */
     sft_code (*limit_mode)(void *ctx, uint32_t mode, sft_error *err);
+    /* The words for hints in JSON that the library writes here; see sft_words_fn. @since 0.2 */
+    const char *(*words)(void *ctx, sft_hint hint);
 } sft_sink_vtable;
 
 /* A sink of bytes, passed by value. Never grows; its table does. Use the functions below rather
@@ -867,11 +899,13 @@ typedef struct sft_open_options {
     const sft_files *files;      /* NULL, or where the paths that it claims are opened: by sft_open,
                                     sft_scan_open and sft_source_path, and so by sets, labels and
                                     imports. Must outlive what is opened. @since 0.2 */
+    const sft_wait *wait;        /* NULL, or who is asked while opening waits, and reading from what
+                                    was opened, which it must outlive. @since 0.2 */
 } sft_open_options;
 
 #define SFT_OPEN_OPTIONS_INIT \
     { sizeof(sft_open_options), SFT_LEVEL_DEFAULT, SFT_READ, false, false, 0, 0, 0, 0, NULL, 0, \
-      NULL, NULL }
+      NULL, NULL, NULL }
 
 /* Open a file and validate its header. On success close *out with sft_close. Tensor data is not
  * read. A file that breaks a rule gives the code of the first rule it breaks, as sft_diagnose then
@@ -913,10 +947,10 @@ SFT_API SFT_NODISCARD sft_code sft_open_source(sft_source source,
                                                const sft_open_options *options,
                                                sft_file **out, sft_error *err);
 
-/* A source over the whole file at path, by the alloc, beneath and files of options alone (NULL: the
- * system's file): any bytes, not only a model's. A pipe is read forward and its size unknown.
- * Thread-safe if it is not a pipe. Errors as of sft_open, without those of contents and of edits.
- * Close it with sft_source_close. @since 0.2 */
+/* A source over the whole file at path, by the alloc, beneath, files and wait of options alone
+ * (NULL: the system's file): any bytes, not only a model's. A pipe is read forward and its size
+ * unknown. Thread-safe if it is not a pipe. Errors as of sft_open, without those of contents and
+ * of edits. Close it with sft_source_close. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_source_path(const char *path, const sft_open_options *options,
                                                sft_source *out, sft_error *err);
 
@@ -1005,7 +1039,10 @@ SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_alloca
 
 /* ── Reading tensors ─────────────────────────────────────────────────────── */
 
-/* Get a pointer to the tensor's bytes in the map or memory, valid until sft_close: end - begin
+/* The tensor must be one of that file, here and below: of a set, that of its shard
+ * (sft_set_shard_at). Another's is SFT_BAD_ARGUMENT.
+ *
+ * Get a pointer to the tensor's bytes in the map or memory, valid until sft_close: end - begin
  * bytes, little-endian as stored, possibly unaligned. SFT_NOT_MAPPED if the file is read by
  * position. A tensor without bytes gives a non-NULL pointer that must not be read. No copy, no
  * allocation. @since 0.1 */

@@ -106,12 +106,13 @@ typedef struct sft_import_options {
     const sft_allocator *alloc;
     const sft_files *files; /* as in sft_open_options, also for shards and external data.
                                @since 0.2 */
+    const sft_wait *wait;   /* as in sft_open_options. @since 0.2 */
 } sft_import_options;
 
 #define SFT_IMPORT_OPTIONS_INIT                                                            \
     { sizeof(sft_import_options), NULL, false, false, SFT_IMPORT_ALIAS,                    \
       SFT_IMPORT_SPECIAL_REFUSE, SFT_IMPORT_SPECIAL_REFUSE, SFT_BOOL, NULL, NULL, NULL,    \
-      NULL, 0, false, NULL, NULL }
+      NULL, 0, false, NULL, NULL, NULL }
 
 typedef struct sft_import sft_import;
 

@@ -69,10 +69,12 @@ typedef struct sft_read_plan_options {
      * for huge pages while it fills it, as long as these are quicker than small ones. Blocks that
      * begin at a multiple of 2 MiB gain most. Linux; no difference elsewhere. */
     bool fresh;
+    const sft_wait *wait; /* NULL, or who is asked while sft_reader_next waits. Must outlive the
+                           * plan. @since 0.2 */
 } sft_read_plan_options;
 
 #define SFT_READ_PLAN_OPTIONS_INIT                                                            \
-    { sizeof(sft_read_plan_options), NULL, 0, 0, SFT_READ_DIRECT_AUTO, 0, false }
+    { sizeof(sft_read_plan_options), NULL, 0, 0, SFT_READ_DIRECT_AUTO, 0, false, NULL }
 
 /* What to read, sorted by file and offset. Immutable; may be used by several threads and several
  * readers at once. @since 0.2 */
@@ -159,7 +161,7 @@ SFT_API bool sft_reader_starved(const sft_reader *reader);
 
 /* Wait for a filled slot, at most `milliseconds` (-1: without limit). Slots come in the order in
  * which they are full, not in that of the plan. out->slot says SFT_SLOT_NONE if the time is over,
- * the function of sft_on_wait ended the wait, or nothing is read because the caller holds every
+ * options.wait ended it, or nothing is read because the caller holds every
  * slot (or has added none), and SFT_SLOT_END once everything was handed out.
  * The first error of any thread is returned by this and every later call; no slot that was filled
  * after it is handed out. It names the tensor and the byte of the file. @since 0.2 */

@@ -129,11 +129,14 @@ typedef struct sft_remote_options {
      * through the remote; sft_remote_sums_of is allowed. May be NULL. */
     void (*on_exchange)(void *ctx, const sft_exchange *exchange);
     void *exchange_ctx;
+    /* NULL, or who is asked while anything of the remote waits for a server, also by the remote's
+     * threads; when it says no, what waited fails with SFT_CANCELLED. Must outlive the remote. */
+    const sft_wait *wait;
 } sft_remote_options;
 
 #define SFT_REMOTE_OPTIONS_INIT                                                            \
     { sizeof(sft_remote_options), NULL, NULL, 0, false, false, false, false, NULL, NULL,   \
-      0, 0, 0, NULL, NULL, NULL, NULL }
+      0, 0, 0, NULL, NULL, NULL, NULL, NULL }
 
 typedef struct sft_remote sft_remote;
 

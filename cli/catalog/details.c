@@ -4,6 +4,7 @@
 #include "catalog/places.h"
 #include "os/path.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/models.h"
 #include "support/words.h"
 
@@ -374,7 +375,7 @@ static void put_model(catalog_details *out, const detail_model *model) {
     for (size_t i = 0; i < SECTIONS; i++)
         if (model->sections[i]) put_section(out, model->sections[i], &sections[i]);
     if (model->err) {
-        const char *hint = sft_hint_text(model->err->hint);
+        const char *hint = cli_hint_text(model->err->hint);
         sfti_json_open(w, '{');
         sfti_json_put_cstr(w, "code", sft_code_describe(model->err->code)->name);
         sfti_json_put_cstr(w, "message", model->err->message);

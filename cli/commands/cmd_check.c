@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "commands/commands.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"
@@ -111,7 +112,7 @@ static void explain_rule(cli *c, const sft_error *err) {
     if (row->level != SFT_LEVEL_COMPAT)
         cli_printf(&c->out, " (from level %s on)", level_names[row->level]);
     cli_printf(&c->out, ": %s\n", sentence ? sentence : row->sentence);
-    const char *hint = sft_hint_text(err->hint);
+    const char *hint = cli_hint_text(err->hint);
     if (hint && err->hint != SFT_HINT_BROKEN_WRITER) /* which tells to ask for this rule */
         cli_printf(&c->out, "    next: %s\n", hint);
 }
@@ -271,7 +272,7 @@ static sft_code append_at(void *ctx, uint64_t offset, const void *bytes, size_t 
 }
 
 static const sft_sink_vtable append_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL, NULL
+    sizeof(sft_sink_vtable), NULL, append_at, NULL, NULL, NULL, cli_sink_words
 };
 
 static void shard_json(verdict *v, const char *path, const sft_scan *scan,

@@ -176,7 +176,8 @@ static sft_code result_write_at(void *ctx, uint64_t offset, const void *bytes, s
 }
 
 static const sft_sink_vtable result_sink_vtable = { .size = sizeof(sft_sink_vtable),
-                                                    .write = result_write_at };
+                                                    .write = result_write_at,
+                                                    .words = cli_sink_words };
 
 sft_sink cli_result_sink(cli *c) { return (sft_sink){ c, &result_sink_vtable, false }; }
 

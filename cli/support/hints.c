@@ -97,3 +97,13 @@ const char *cli_hint_words(sft_hint hint) {
         if (hint_table[i].hint == (int)hint) return hint_table[i].words;
     return NULL;
 }
+
+const char *cli_sink_words(void *ctx, sft_hint hint) {
+    (void)ctx;
+    return cli_hint_words(hint);
+}
+
+const char *cli_hint_text(sft_hint hint) {
+    const char *words = cli_hint_words(hint);
+    return words ? words : sft_hint_text(hint);
+}

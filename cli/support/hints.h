@@ -50,7 +50,10 @@ enum { CLI_HINT_BEFORE = SFT_HINT_PROGRAM - 1, CLI_HINTS(CLI_HINT_NUMBER) };
 /* hint: of the command or of the library; err may be NULL. */
 void cli_hint(sft_error *err, int hint);
 
-/* For sft_on_hint. */
+/* The command's words, or the library's, or NULL. */
+const char *cli_hint_text(sft_hint hint);
+/* The command's alone: for sft_error_text_as, and for sinks that JSON is written to. */
 const char *cli_hint_words(sft_hint hint);
+const char *cli_sink_words(void *ctx, sft_hint hint);
 
 #endif

@@ -8,6 +8,7 @@
 #include "os/workers.h"
 #include "safetensors_dataset.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/remote.h"
 #include "support/words.h"
 
@@ -494,6 +495,9 @@ void cli_fail_model(cli *c, const cli_model *model) {
     } else {
         sft_buffer buffer = { .alloc = c->alloc };
         sft_sink memory = sft_sink_memory(&buffer);
+        sft_sink_vtable worded = *memory.vtable;
+        worded.words = cli_sink_words;
+        memory.vtable = &worded;
         cli_complain_found(c, model->input, model->path, &model->err);
         sft_sink out = cli_result_begin(c);
         if (!sft_error_json(&model->err, model->path, &memory, NULL)) {

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "os/path.h"
+#include "support/hints.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -392,6 +393,6 @@ size_t cli_shape_text(const uint64_t *shape, uint32_t rank, char buffer[CLI_SHAP
 
 void cli_error_text(cli_out *out, const sft_error *err) {
     char text[2560]; /* the longest message, name and hint, escaped */
-    sft_error_text(err, NULL, text, sizeof text);
+    sft_error_text_as(err, NULL, cli_hint_words, text, sizeof text);
     cli_text(out, text);
 }

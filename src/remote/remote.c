@@ -120,6 +120,7 @@ static sft_code remote_begin(sft_remote *remote, sft_error *err) {
     options->proxy = remote->https_proxy;
     if (!code)
         code = sfti_pool_new(&remote->alloc, options->connections, &remote->pool, err);
+    if (!code) remote->pool->wait = options->wait;
     if (!code) code = sfti_blocks_new(&remote->alloc, remote->pool, &remote->blocks, err);
     if (!code) code = sfti_opened_new(remote, err);
     if (!code) code = sfti_named_new(remote, err);

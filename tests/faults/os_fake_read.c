@@ -2,6 +2,7 @@
 #include "fake_state.h"
 
 #include "os/cpu.h"
+#include "os/wait.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -161,6 +162,8 @@ int sfti_os_unlink_beneath(const char *folder, const char *name) {
 }
 
 bool sfti_os_wait_over(void) {
+    const sft_wait *own = sfti_wait_now();
+    if (own) return sfti_os_stop_signal() || !own->go_on(own->ctx);
     return sfti_os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
 }
 

@@ -124,7 +124,7 @@ static sft_code count_bytes(void *ctx, uint64_t offset, const void *bytes, size_
 }
 
 static const sft_sink_vtable count_bytes_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, count_bytes, NULL, NULL, NULL
+    sizeof(sft_sink_vtable), NULL, count_bytes, NULL, NULL, NULL, NULL
 };
 
 static void make_label(label_measure *m, sft_file *file, const sft_allocator *alloc) {

@@ -39,20 +39,21 @@ static void keep_first(check_call *check, const sft_error *err) {
 /* A missing or unreadable shard is part of the result. */
 static sft_code check_shard(check_call *check, const char *path, sft_error *err) {
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
-    sft_sink sink = sft_sink_memory(&text);
+    pysft_text_sink sink;
     sft_error failed = SFT_ERROR_INIT;
     sft_scan *scan = NULL;
     sft_code code;
+    pysft_text_sink_begin(&sink, &text);
     if (!sft_scan_open(path, &check->open, &scan, &failed)) {
         if (sft_scan_error(scan)) keep_first(check, sft_scan_error(scan));
-        code = sft_scan_json(scan, path, NULL, &sink, err);
+        code = sft_scan_json(scan, path, NULL, &sink.sink, err);
         sft_scan_close(scan);
     } else {
         if (failed.code == SFT_NOT_FOUND)
             sft_error_set(&failed, SFT_INDEX_SHARD_MISSING, 0,
                           "expected this shard of the index, found no such file");
         keep_first(check, &failed);
-        code = sft_error_json(&failed, path, &sink, err);
+        code = sft_error_json(&failed, path, &sink.sink, err);
     }
     if (!code && check->shards.len > 0)
         code = sft_sink_write(&check->out, check->shards.len, ",", 1, err);
@@ -139,7 +140,7 @@ static sft_code check_scan(check_call *check, const sft_scan *scan, sft_sink *si
 }
 
 sft_code pysft_check(pysft_readable *what, sft_level level, bool deep, pysft_job *job) {
-    check_call check = { .path = what->path.text, .open = SFT_OPEN_OPTIONS_INIT, .deep = deep,
+    check_call check = { .path = what->path.text, .open = pysft_opening, .deep = deep,
                          .again = what->is_object ? &what->again : NULL, .job = &job->job,
                          .ok = true, .first = SFT_ERROR_INIT };
     sft_scan *scan = NULL;

@@ -123,8 +123,6 @@ void pysft_object_free(PyObject *object);
 
 /* Each does one file's part of initialising the module; -1: with an exception. */
 int pysft_error_add(PyObject *module);
-void pysft_hints_add(void); /* words of err.hint and of "hint" in results */
-void pysft_wait_add(void);  /* job.c */
 
 /* What module.c makes when its name is first asked for. Types: */
 extern PyType_Spec pysft_file_spec, pysft_tensor_spec, pysft_memory_spec, pysft_writer_spec;
@@ -147,6 +145,14 @@ PyObject *pysft_once(_Atomic(PyObject *) *slot, PyObject *made);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */
 
+/* The text of a hint, in the package's words where it has some; NULL for none. */
+const char *pysft_hint_text(sft_hint hint);
+/* A sink into the buffer: hints in JSON that is written there are in the package's words. */
+typedef struct pysft_text_sink {
+    sft_sink sink;
+    sft_sink_vtable table;
+} pysft_text_sink;
+void pysft_text_sink_begin(pysft_text_sink *sink, sft_buffer *into);
 enum { PYSFT_HINT_URL = SFT_HINT_PROGRAM }; /* hints of this package alone */
 
 /* Name of the exception of a code: "" of SFT_OK. */
@@ -288,6 +294,7 @@ typedef struct pysft_job {
     sft_job job;
     sft_code code;      /* of the call, and why it failed */
     sft_error err;
+    pysft_text_sink to; /* of out */
     sft_sink out;       /* into text, which pysft_job_text takes */
     sft_buffer text;
     PyObject *progress; /* borrowed */
@@ -362,6 +369,9 @@ typedef struct pysft_open_options {
     sft_open_options file; /* without mode and files */
 } pysft_open_options;
 #define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_OPEN_OPTIONS_INIT }
+/* What the package opens, waits until a signal handler raises. job.c */
+extern const sft_wait pysft_wait;
+extern const sft_open_options pysft_opening; /* the defaults with it */
 /* Opens a path, buffer or source (see open in _core.pyi); NULL with an exception. */
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_open_options *given);

@@ -70,6 +70,7 @@ static PyObject *run_edit(edit_call *call, PyObject *progress) {
     sft_error err = SFT_ERROR_INIT;
     sft_edit *edit = NULL;
     sft_code code;
+    call->options.open = &pysft_opening;
     PYSFT_NO_GIL(code = sft_edit_open(call->path.text, &call->options, &edit, &err));
     if (code) return pysft_raise(call->state, &err, call->path.text);
     PyObject *done = NULL;

@@ -123,14 +123,18 @@ static PyObject *class_of(pysft_state *state, const sft_error *err, int number) 
     return cls;
 }
 
-/* "path: byte 12: tensor 'x': expected …, found …" */
+/* "path: byte 12: tensor 'x': expected …, found …"; of a shard its path stands before the byte. */
 static PyObject *full_text(const sft_error *err, PyObject *path, PyObject *tensor) {
-    PyObject *text = pysft_text(sft_span_cstr(err->message));
+    size_t len = (size_t)err->path_len, begin = len > 0 ? len + 2 : 0;
+    PyObject *text = pysft_text(sft_span_cstr(err->message + begin));
+    PyObject *shard = text && len > 0 ? pysft_text((sft_span){ err->message, len }) : NULL;
     unsigned long long offset = err->offset;
     if (text && tensor != Py_None)
         pysft_replace(&text, PyUnicode_FromFormat("tensor %R: %U", tensor, text));
     if (text && err->offset != SFT_NO_OFFSET)
         pysft_replace(&text, PyUnicode_FromFormat("byte %llu: %U", offset, text));
+    if (text && shard) pysft_replace(&text, PyUnicode_FromFormat("%U: %U", shard, text));
+    Py_XDECREF(shard);
     if (text && path != Py_None && PyUnicode_GetLength(path) > 0)
         pysft_replace(&text, PyUnicode_FromFormat("%U: %U", path, text));
     return text;
@@ -145,7 +149,7 @@ static int set_field(PyObject *exc, const char *name, PyObject *value) {
 
 static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObject *tensor,
                       int number) {
-    const char *hint = sft_hint_text(err->hint);
+    const char *hint = pysft_hint_text(err->hint);
     bool placed = err->offset != SFT_NO_OFFSET;
     if (set_field(exc, "offset", placed ? PyLong_FromUnsignedLongLong(err->offset)
                                         : Py_NewRef(Py_None)) < 0
@@ -179,7 +183,7 @@ PyObject *pysft_raise(pysft_state *state, const sft_error *err, const char *path
         hinted = *err;
         hinted.hint = (sft_hint)PYSFT_HINT_URL;
         (void)PyOS_snprintf(hinted.message, sizeof hinted.message, "%.200s; %s", err->message,
-                            sft_hint_text(hinted.hint));
+                            pysft_hint_text(hinted.hint));
         err = &hinted;
     }
     int number = err->os_errno;

@@ -104,6 +104,18 @@ static const char *hint_words(sft_hint hint) {
     return NULL;
 }
 
-void pysft_hints_add(void) {
-    sft_on_hint(hint_words);
+const char *pysft_hint_text(sft_hint hint) {
+    const char *words = hint_words(hint);
+    return words ? words : sft_hint_text(hint);
+}
+
+static const char *sink_words(void *Py_UNUSED(ctx), sft_hint hint) {
+    return hint_words(hint);
+}
+
+void pysft_text_sink_begin(pysft_text_sink *sink, sft_buffer *into) {
+    sink->sink = sft_sink_memory(into);
+    sink->table = *sink->sink.vtable;
+    sink->table.words = sink_words;
+    sink->sink.vtable = &sink->table;
 }

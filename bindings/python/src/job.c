@@ -47,16 +47,17 @@ static bool keep_waiting(void *Py_UNUSED(ctx)) {
     return rc == 0;
 }
 
-void pysft_wait_add(void) {
-    sft_on_wait(keep_waiting, NULL);
-}
+const sft_wait pysft_wait = { keep_waiting, NULL };
+const sft_open_options pysft_opening = { .size = sizeof pysft_opening, .level = SFT_LEVEL_DEFAULT,
+                                         .wait = &pysft_wait };
 
 int pysft_job_begin(pysft_job *job, PyObject *progress) {
     *job = (pysft_job){ .job = SFT_JOB_INIT, .err = SFT_ERROR_INIT, .reported = true,
                         .next = pysft_host_seconds() + check_interval };
     job->job.tick = tick;
     job->job.ctx = job;
-    job->out = sft_sink_memory(&job->text);
+    pysft_text_sink_begin(&job->to, &job->text);
+    job->out = job->to.sink;
     if (!progress || progress == Py_None) return 0;
     if (!PyCallable_Check(progress))
         return pysft_refuse(PyExc_TypeError, "progress: expected a callable or None, found %R",

@@ -256,6 +256,7 @@ static int open_path(pysft_state *state, opened_set *opened, PyObject *source,
     static const sft_mode modes[] = { SFT_MAP_COW, SFT_MAP, SFT_MAP_COW, SFT_READ };
     sft_open_options options = given->file;
     pysft_path path;
+    options.wait = &pysft_wait;
     options.mode = modes[given->mode];
     if (given->mode == PYSFT_AUTO && pysft_host_commits_maps) options.mode = SFT_READ;
     if (pysft_input_of(state, source, &path) < 0) return -1;
@@ -359,6 +360,7 @@ static int open_foreign(pysft_state *state, opened_set *opened, pysft_path *path
     sft_import *import = NULL;
     sft_code code;
     how.files = pysft_remote_files(path->remote);
+    how.wait = &pysft_wait;
     if (path->remote) opened->remote = pysft_remote_hold(path->remote);
     Py_BEGIN_ALLOW_THREADS
     code = sft_import_open(path->text, &how, &import, &err);

@@ -151,8 +151,6 @@ static int core_exec(PyObject *module) {
         state->dtype_names[i] = PyUnicode_InternFromString(sft_dtype_describe((sft_dtype)i)->name);
         if (!state->dtype_names[i]) return -1;
     }
-    pysft_hints_add();
-    pysft_wait_add();
     if (PyModule_AddStringConstant(module, "__version__", sft_version()) < 0) return -1;
     return pysft_error_add(module);
 }

@@ -97,6 +97,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     if (slot_bytes && pysft_uint_of(slot_bytes, &options.slot_bytes) < 0) return NULL;
     if (direct && pysft_choice_of(direct, "direct", choices, &choice) < 0) return NULL;
     options.direct = (sft_read_direct)choice;
+    options.wait = &pysft_wait;
     PyObject *sizes = PySequence_Tuple(blocks);
     PlanObject *self = sizes ? (PlanObject *)pysft_object_new(type) : NULL;
     if (self) self->parts = PySequence_Tuple(parts);

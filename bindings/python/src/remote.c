@@ -85,6 +85,7 @@ static sft_code open_remote(pysft_remote *self, const pysft_remote_options *give
     options.environment_ctx = &all;
     if (self->on_exchange) options.on_exchange = tell_exchange;
     options.exchange_ctx = self->on_exchange;
+    options.wait = &pysft_wait;
     PYSFT_NO_GIL(code = sft_remote_open(&options, &self->remote, err));
     Py_XDECREF(all.value);
     return code;

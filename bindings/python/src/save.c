@@ -120,7 +120,7 @@ static void abandon_bytes(void *Py_UNUSED(ctx)) {
 }
 
 static const sft_sink_vtable bytes_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_bytes, write_bytes, finish_bytes, abandon_bytes, NULL
+    sizeof(sft_sink_vtable), expect_bytes, write_bytes, finish_bytes, abandon_bytes, NULL, NULL
 };
 
 static PyObject *save_to_bytes(save_call *call) {

@@ -101,7 +101,7 @@ static sft_code limit_gathered(void *ctx, uint32_t mode, sft_error *err) {
 }
 
 static const sft_sink_vtable gather_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_all, gather, finish_gather, abandon_gather, limit_gathered
+    sizeof(sft_sink_vtable), expect_all, gather, finish_gather, abandon_gather, limit_gathered, NULL
 };
 
 sft_sink pysft_sink_gather(sft_sink to) {

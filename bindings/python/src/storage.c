@@ -174,7 +174,7 @@ static void sink_abandon(void *ctx) {
 }
 
 static const sft_sink_vtable piece_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, sink_write, sink_finish, sink_abandon, NULL
+    sizeof(sft_sink_vtable), NULL, sink_write, sink_finish, sink_abandon, NULL, NULL
 };
 
 static sft_code object_create(void *ctx, const char *name, bool replace, sft_sink *out,

@@ -38,6 +38,7 @@ sft_code pysft_fill_blocks(const pysft_store *store, const pysft_fill *fill, sft
     bool one_thread = fill->total < THREADS_BYTES || !pysft_store_local(store);
     job->threads = one_thread ? 1 : 0;
     options.fresh = fill->fresh;
+    options.wait = &pysft_wait;
     sft_code code = sft_read_plan_new(fill->parts, fill->part_count, fill->blocks,
                                       fill->block_count, &options, &plan, err);
     if (!code) code = sft_read_plan_run(plan, job, err);

@@ -162,7 +162,7 @@ static bool take_hashes(void *ctx, const sft_hash_result *result) {
 static void hash_path(const pysft_path *path, uint32_t algos, pysft_job *job) {
     sft_hash_request ask = { path->text, algos };
     sft_hash_options options = SFT_HASH_OPTIONS_INIT;
-    sft_open_options open = SFT_OPEN_OPTIONS_INIT;
+    sft_open_options open = pysft_opening;
     open.files = pysft_remote_files(path->remote);
     options.open = &open;
     options.open_other = sft_import_open_set;

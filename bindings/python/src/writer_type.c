@@ -125,7 +125,7 @@ static int note_plan(writer_object *self) {
 }
 
 static const sft_sink_vtable object_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_at_object, finish_object, abandon_object, NULL
+    sizeof(sft_sink_vtable), NULL, write_at_object, finish_object, abandon_object, NULL, NULL
 };
 
 static sft_code open_sink(writer_object *self, const writer_call *call, sft_sink *out,

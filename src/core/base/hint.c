@@ -126,12 +126,14 @@ static const hint_row hint_table[] = {
     { SFT_HINT_REMOTE_LIMIT,
       "try again after that time; a token raises the limit of the Hugging Face Hub" },
     { SFT_HINT_LOSSY, "16 bits keep its values; the convert options can allow fewer" },
+    { SFT_HINT_TENSOR_SHARD, "take the file of the tensor's shard (sft_set_shard_at)" },
+    { SFT_HINT_FOLDER, "name a model's file or its index in the folder" },
 };
 
-/* As sft_on_wait's: of the process, set before other threads use the library. */
-static const char *(*program_words)(sft_hint hint);
+/* Of the process, set before other threads use the library. */
+static sft_words_fn program_words;
 
-void sft_on_hint(const char *(*words)(sft_hint hint)) {
+void sft_on_hint(sft_words_fn words) {
     program_words = words;
 }
 

@@ -1,4 +1,5 @@
 /* Compares and sorts names. Tests: test_order.c. */
+#include "base/error.h"
 #include "base/order.h"
 #include "base/utf8.h"
 
@@ -19,6 +20,22 @@ size_t sft_span_copy(sft_span span, char *into, size_t cap) {
     if (len > 0) memcpy(into, span.data, len);
     into[len] = '\0';
     return span.len;
+}
+
+size_t sft_span_escape(sft_span span, char *into, size_t cap) {
+    char piece[256];
+    size_t room = cap > 0 ? cap - 1 : 0, put = 0, len = 0, used = 1;
+    for (; span.len > 0 && used > 0; span.data += used, span.len -= used) {
+        size_t made = sfti_escape(span.data, span.len, piece, sizeof piece, &used);
+        len += made;
+        /* Of a piece that does not fit as many whole escapes as do; and nothing after it. */
+        if (made > room) made = sfti_escape(span.data, used, piece, room, &(size_t){ 0 });
+        if (made > 0) memcpy(into + put, piece, made);
+        room = put + made == len ? room - made : 0;
+        put += made;
+    }
+    if (cap > 0) into[put] = '\0';
+    return len;
 }
 
 int sfti_bytes_compare(sft_span a, sft_span b) {

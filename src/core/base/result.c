@@ -1,6 +1,8 @@
 /* Members that JSON results share. Tests: test_set.c. */
 #include "base/result.h"
 
+#include "base/options.h"
+
 void sfti_result_begin(sfti_json_writer *w, const char *path) {
     sfti_json_open(w, '{');
     sfti_json_path(w, path);
@@ -18,6 +20,14 @@ void sfti_result_tensor(sfti_json_writer *w, const sft_error *error) {
                              : (sft_span){ NULL, 0 });
 }
 
+/* In the words of whom it is written for. */
+static const char *result_hint(const sfti_json_writer *w, sft_hint hint) {
+    const sft_sink *sink = w->sink;
+    bool has_words = sink && hint != SFT_HINT_NONE && SFTI_CAN(sink, sft_sink_vtable, words);
+    const char *words = has_words ? sink->vtable->words(sink->ctx, hint) : NULL;
+    return words ? words : sft_hint_text(hint);
+}
+
 void sfti_result_finding(sfti_json_writer *w, const sft_error *error, bool rule) {
     const sft_code_info *info = sft_code_describe(error->code);
     sfti_json_open(w, '{');
@@ -26,7 +36,7 @@ void sfti_result_finding(sfti_json_writer *w, const sft_error *error, bool rule)
     sfti_json_put_known(w, "offset", error->offset);
     sfti_result_tensor(w, error);
     sfti_json_put_cstr(w, "message", error->message);
-    sfti_json_put_cstr(w, "hint", sft_hint_text(error->hint));
+    sfti_json_put_cstr(w, "hint", result_hint(w, error->hint));
     sfti_json_close(w, '}');
 }
 

@@ -89,7 +89,7 @@ static void abandon_memory(void *ctx) {
 }
 
 static const sft_sink_vtable memory_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_memory, write_memory, NULL, abandon_memory, NULL
+    sizeof(sft_sink_vtable), expect_memory, write_memory, NULL, abandon_memory, NULL, NULL
 };
 
 sft_sink sft_sink_memory(sft_buffer *buffer) {
@@ -154,11 +154,11 @@ static sft_code finish_fd_sink(void *ctx, sft_error *err) {
 }
 
 static const sft_sink_vtable positioned_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_positioned, finish_fd_sink, abandon_fd_sink, NULL
+    sizeof(sft_sink_vtable), NULL, write_positioned, finish_fd_sink, abandon_fd_sink, NULL, NULL
 };
 
 static const sft_sink_vtable forward_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_forward, finish_fd_sink, abandon_fd_sink, NULL
+    sizeof(sft_sink_vtable), NULL, write_forward, finish_fd_sink, abandon_fd_sink, NULL, NULL
 };
 
 bool sfti_fd_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,
@@ -221,7 +221,7 @@ static sft_code finish_callback(void *ctx, sft_error *err) {
 }
 
 static const sft_sink_vtable callback_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, write_callback, finish_callback, abandon_callback, NULL
+    sizeof(sft_sink_vtable), NULL, write_callback, finish_callback, abandon_callback, NULL, NULL
 };
 
 sft_code sft_sink_callback(sft_write_fn write, void *ctx, const sft_allocator *alloc,
@@ -294,7 +294,7 @@ static sft_code limit_tee(void *ctx, uint32_t mode, sft_error *err) {
 }
 
 static const sft_sink_vtable tee_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_tee, write_tee, finish_tee, abandon_tee, limit_tee
+    sizeof(sft_sink_vtable), expect_tee, write_tee, finish_tee, abandon_tee, limit_tee, NULL
 };
 
 sft_code sft_sink_tee(sft_sink first, sft_sink second, const sft_allocator *alloc,

@@ -329,11 +329,11 @@ done:
 /* ── Beginning ── */
 
 static const sft_sink_vtable direct_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_path, write_direct, finish_path, abandon_path, limit_path
+    sizeof(sft_sink_vtable), expect_path, write_direct, finish_path, abandon_path, limit_path, NULL
 };
 
 static const sft_sink_vtable path_sink_vtable = {
-    sizeof(sft_sink_vtable), expect_path, write_path, finish_path, abandon_path, limit_path
+    sizeof(sft_sink_vtable), expect_path, write_path, finish_path, abandon_path, limit_path, NULL
 };
 
 bool sfti_path_pass(const sft_sink *sink, uint64_t at, int from, uint64_t begin, uint64_t len,

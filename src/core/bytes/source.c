@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "bytes/replaced.h"
 #include "os/path.h"
+#include "os/wait.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -197,7 +198,8 @@ typedef struct fd_source {
     sft_allocator alloc;
     int fd;
     bool owned;
-    uint64_t position; /* of a forward source: bytes read so far */
+    const sft_wait *wait; /* of a forward source, or NULL */
+    uint64_t position;    /* of a forward source: bytes read so far */
     uint64_t size;     /* of a positioned one: that of the map */
     atomic_int habit;  /* of a positioned one: read_habit */
     _Atomic uint64_t next, run; /* while apart: the end of the last read, the bytes up to there */
@@ -241,7 +243,9 @@ static sft_code read_next(fd_source *s, void *into, size_t len, size_t *got, sft
     *got = 0;
     while (*got < len) {
         size_t piece = 0;
+        const sft_wait *before = sfti_wait_as(s->wait);
         int error = sfti_os_read(s->fd, (char *)into + *got, len - *got, &piece);
+        (void)sfti_wait_as(before);
         if (error) return fd_read_failed(error, s->position, err);
         if (piece == 0) break;
         *got += piece;
@@ -280,7 +284,9 @@ static void close_fd_source(void *ctx) {
 
 static sft_code not_a_file(os_kind kind, sft_error *err) {
     static const char *const found[] = { "a file", "a folder", "a link", "a pipe", "a device" };
-    return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s", found[kind]);
+    sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s", found[kind]);
+    if (kind == OS_DIR) sfti_hint(err, SFT_HINT_FOLDER);
+    return SFT_IO_NOT_FILE;
 }
 
 static uint32_t mode_fd_source(void *ctx) {
@@ -315,7 +321,8 @@ void sfti_source_apart(const sft_source *source) {
 
 /* A descriptor of the caller's keeps what he told the system of his reads. */
 static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a,
-                        sft_source *out, const os_info *info, sft_error *err) {
+                        const sft_wait *wait, sft_source *out, const os_info *info,
+                        sft_error *err) {
     /* A device named by a path may never end; a pipe that a file names may never begin. */
     bool endless = (owned && info->kind == OS_OTHER) || (beneath && info->kind != OS_FILE);
     if (info->kind == OS_DIR || endless) return not_a_file(info->kind, err);
@@ -325,6 +332,7 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
     bool regular = info->kind == OS_FILE;
     s->fd = regular && !owned ? sfti_os_positioned(fd) : fd;
     s->owned = owned || s->fd != fd;
+    s->wait = wait;
     s->position = 0;
     s->size = info->size;
     s->mode = info->mode & 0777 ? info->mode & 0777 : 0600;
@@ -383,14 +391,19 @@ void sfti_source_soon(const sft_source *source, const uint64_t *offsets, size_t 
     for (size_t i = 0; i < count; i++) sfti_os_read_soon(fd, offsets[i], len);
 }
 
-sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {
+sft_code sfti_source_fd(int fd, const sft_allocator *alloc, const sft_wait *wait, sft_source *out,
+                        sft_error *err) {
     os_info info;
     if (!out) return sfti_misuse(err, "expected a place for the source, found NULL");
     memset(out, 0, sizeof *out);
     int error = sfti_os_info_fd(fd, &info);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the open file");
     sft_allocator own = sfti_allocator(alloc);
-    return wrap_fd(fd, false, false, &own, out, &info, err);
+    return wrap_fd(fd, false, false, &own, wait, out, &info, err);
+}
+
+sft_code sft_source_fd(int fd, const sft_allocator *alloc, sft_source *out, sft_error *err) {
+    return sfti_source_fd(fd, alloc, NULL, out, err);
 }
 
 /* ── Paths ── */
@@ -479,9 +492,11 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         if (info) *info = here;
         return code;
     }
+    const sft_wait *before = sfti_wait_as(how->wait);
     sft_code code = sfti_open_beneath(path, how->beneath, OS_BENEATH_READ, &opened, &here, err);
+    (void)sfti_wait_as(before);
     if (code) return code;
-    code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, out, &here, err);
+    code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, how->wait, out, &here, err);
     if (code) {
         (void)sfti_os_close(opened);
         return code;

@@ -21,7 +21,7 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
 void sfti_source_apart(const sft_source *source);
 
 /* Open a path as a source that owns its descriptor (close closes it and frees), by the alloc,
- * which is not NULL, beneath and files of how.
+ * which is not NULL, beneath, files and wait of how.
  *   regular file              positioned reads, size known, safe for many threads
  *   pipe, character device    forward reads, SFT_SIZE_UNKNOWN; beneath: SFT_IO_NOT_FILE
  *   folder                    SFT_IO_NOT_FILE
@@ -32,6 +32,9 @@ void sfti_source_apart(const sft_source *source);
  * Either may be NULL. alloc is copied. On failure *out is zeroed. */
 sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_source *out, int *fd,
                           os_info *info, sft_error *err);
+/* sft_source_fd, whose reads ask wait (NULL: none of their own) while they wait. */
+sft_code sfti_source_fd(int fd, const sft_allocator *alloc, const sft_wait *wait, sft_source *out,
+                        sft_error *err);
 
 /* Map the first `size` bytes of a descriptor: a source with base set, of a file with that mode
  * (0: not known). Writing through

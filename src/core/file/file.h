@@ -54,6 +54,11 @@ static inline uint64_t sfti_tensor_bytes(const sft_tensor *tensor) {
     return tensor->end - tensor->begin;
 }
 
+/* Whether a tensor is one of this file, as all must be whose bytes are read from it: those of
+ * another shard have offsets, too. O(1), unless its name is there twice. */
+bool sfti_file_holds(const sft_file *file, const sft_tensor *tensor);
+sft_code sfti_tensor_foreign(const sft_tensor *tensor, sft_error *err);
+
 sft_code sfti_view_bad_call(sft_error *err);
 sft_code sfti_buffer_mismatch(const sft_tensor *tensor, uint64_t want, size_t len,
                               sft_error *err);

@@ -228,7 +228,7 @@ sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sf
     sfti_open how;
     sft_source source;
     sft_code code = open_begin(NULL, options, &how, out, err);
-    if (!code) code = sft_source_fd(fd, &how.alloc, &source, err);
+    if (!code) code = sfti_source_fd(fd, &how.alloc, how.options.wait, &source, err);
     return code ? code : file_open(source, fd, false, &how, NULL, out, err);
 }
 
@@ -292,6 +292,18 @@ size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor) {
         if (at->begin != tensor->begin) break;
     }
     return SIZE_MAX;
+}
+
+bool sfti_file_holds(const sft_file *file, const sft_tensor *tensor) {
+    return sfti_model_find(&file->model, tensor->name) == tensor ||
+           sft_file_tensor_index(file, tensor) != SIZE_MAX;
+}
+
+sft_code sfti_tensor_foreign(const sft_tensor *tensor, sft_error *err) {
+    sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, tensor->name,
+                     "expected a tensor of this file, found one of another");
+    sfti_hint(err, SFT_HINT_TENSOR_SHARD);
+    return SFT_BAD_ARGUMENT;
 }
 
 const sft_tensor *sft_file_find(const sft_file *file, sft_span name) {

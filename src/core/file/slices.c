@@ -151,6 +151,7 @@ sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor, const sf
     slice_copy c = { 0 };
     uint64_t bytes;
     if (!file || !tensor || !slice || (!dst && len)) return sfti_view_bad_call(err);
+    if (!sfti_file_holds(file, tensor)) return sfti_tensor_foreign(tensor, err);
     sft_code code = sft_runs_begin(tensor, slice, &c.runs, err);
     if (!code) code = sft_slice_size(slice, tensor->dtype, NULL, &bytes, err);
     if (code) return code;

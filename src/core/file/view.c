@@ -35,6 +35,7 @@ static sft_code view_find(const sft_file *file, const sft_tensor *tensor, bool w
                           void **out, sft_error *err) {
     if (!file || !tensor || !out) return sfti_view_bad_call(err);
     *out = NULL;
+    if (!sfti_file_holds(file, tensor)) return sfti_tensor_foreign(tensor, err);
     uint64_t len = sfti_tensor_bytes(tensor);
     if (writable ? !file->writable : !file->source.base)
         return sfti_fail_tensor(err, SFT_NOT_MAPPED, tensor->offset, tensor->name,
@@ -79,6 +80,7 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
                     sft_error *err) {
     if (!file || !tensor || !out) return sfti_view_bad_call(err);
     memset(out, 0, sizeof *out);
+    if (!sfti_file_holds(file, tensor)) return sfti_tensor_foreign(tensor, err);
     uint64_t len = sfti_tensor_bytes(tensor);
     /* A tensor has under 2^64 bits, so under 2^61 bytes: this fails on 32-bit hosts only. */
     if (sfti_never(!sfti_fits_size(len)))
@@ -89,8 +91,10 @@ sft_code sft_borrow(const sft_file *file, const sft_tensor *tensor, sft_loan *ou
     sft_code code = SFT_OK;
     if (len == 0) {
         out->data = file; /* any address but NULL: nothing is read from it */
+    } else if (file->source.base && !view_is_there(file, tensor->offset, len)) {
+        code = view_absent(file, tensor, tensor->offset, len, err);
     } else if (file->source.base) {
-        code = sft_view(file, tensor, &out->data, err);
+        out->data = (const char *)file->source.base + tensor->offset;
     } else {
         out->data = out->owned = sfti_take(&file->alloc, out->len);
         code = out->owned ? sfti_file_read(file, tensor, tensor->offset, out->owned, out->len, err)
@@ -114,17 +118,17 @@ sft_code sfti_buffer_mismatch(const sft_tensor *tensor, uint64_t want, size_t le
                             (unsigned long long)want, len);
 }
 
-static sft_code read_usable(const sft_tensor *tensor, const void *dst, size_t len,
-                            sft_error *err) {
-    if (!tensor || (!dst && len)) return sfti_view_bad_call(err);
+static sft_code read_usable(const sft_file *file, const sft_tensor *tensor, const void *dst,
+                            size_t len, sft_error *err) {
+    if (!file || !tensor || (!dst && len)) return sfti_view_bad_call(err);
+    if (!sfti_file_holds(file, tensor)) return sfti_tensor_foreign(tensor, err);
     if (len == sfti_tensor_bytes(tensor)) return SFT_OK;
     return sfti_buffer_mismatch(tensor, sfti_tensor_bytes(tensor), len, err);
 }
 
 sft_code sft_read_into(const sft_file *file, const sft_tensor *tensor, void *dst, size_t len,
                        sft_error *err) {
-    if (!file) return sfti_view_bad_call(err);
-    sft_code code = read_usable(tensor, dst, len, err);
+    sft_code code = read_usable(file, tensor, dst, len, err);
     return code ? code : sfti_file_read(file, tensor, tensor->offset, dst, len, err);
 }
 
@@ -218,7 +222,7 @@ sft_code sft_read_many(const sft_file *file, const sft_read *reads, size_t count
     if (count > UINT32_MAX)
         return sfti_misuse(err, "expected at most 2^32 - 1 reads, found %zu", count);
     for (size_t i = 0; i < count; i++) {
-        code = read_usable(reads[i].tensor, reads[i].dst, reads[i].len, err);
+        code = read_usable(file, reads[i].tensor, reads[i].dst, reads[i].len, err);
         if (code) return code;
         if (!sfti_add(total, reads[i].len, &total))
             return sfti_fail(err, SFT_SIZE_OVERFLOW,

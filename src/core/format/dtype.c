@@ -1,6 +1,7 @@
 /* The table of dtypes, and the size of a shape. Tests: test_dtype.c. */
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "safetensors.h"
 
 #include <string.h>
@@ -76,4 +77,21 @@ sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
     if (elements) *elements = count;
     if (bytes) *bytes = bits / 8;
     return SFT_OK;
+}
+
+static size_t shape_put(char *into, size_t cap, size_t at, const char *text, size_t len) {
+    for (size_t i = 0; i < len && at + i + 1 < cap; i++) into[at + i] = text[i];
+    return at + len;
+}
+
+size_t sft_shape_text(const uint64_t *shape, uint32_t rank, char *into, size_t cap) {
+    char number[SFTI_UINT_SIZE];
+    size_t len = shape_put(into, cap, 0, "[", 1);
+    for (uint32_t d = 0; d < rank; d++) {
+        if (d > 0) len = shape_put(into, cap, len, ", ", 2);
+        len = shape_put(into, cap, len, number, sfti_uint_text(shape[d], 0, number));
+    }
+    len = shape_put(into, cap, len, "]", 1);
+    if (cap > 0) into[len < cap ? len : cap - 1] = '\0';
+    return len;
 }

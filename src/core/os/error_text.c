@@ -36,7 +36,19 @@ static void put_escape(error_line *line, sft_span text, error_escape *escape) {
         put_bytes(line, buffer, escape(text, buffer, sizeof buffer, &used));
 }
 
+/* Of a message that begins with a path: that and the ": " behind it. */
+static size_t error_path_len(const sft_error *err) {
+    size_t most = strlen(err->message);
+    size_t len = err->path_len < most ? (size_t)err->path_len : most;
+    return len > 0 && most - len >= 2 && memcmp(err->message + len, ": ", 2) == 0 ? len + 2 : 0;
+}
+
 size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t cap) {
+    return sft_error_text_as(err, path, NULL, into, cap);
+}
+
+size_t sft_error_text_as(const sft_error *err, const char *path, sft_words_fn words, char *into,
+                         size_t cap) {
     error_line line = { into, cap > 0 ? cap - 1 : 0, 0, 0 };
     char number[SFTI_UINT_SIZE];
     static const sft_error none = SFT_ERROR_INIT;
@@ -45,6 +57,8 @@ size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t
         put_escape(&line, sft_span_cstr(path), sfti_path_escape);
         put_line(&line, ": ");
     }
+    size_t other = error_path_len(err);
+    put_bytes(&line, err->message, other);
     if (err->offset != SFT_NO_OFFSET) {
         put_line(&line, "byte ");
         put_bytes(&line, number, sfti_uint_text(err->offset, 0, number));
@@ -56,8 +70,10 @@ size_t sft_error_text(const sft_error *err, const char *path, char *into, size_t
         put_escape(&line, (sft_span){ err->tensor, len }, escape_name);
         put_line(&line, "\": ");
     }
-    put_line(&line, err->message[0] ? err->message : sft_code_describe(err->code)->sentence);
-    const char *hint = sft_hint_text(err->hint);
+    put_line(&line, err->message[0] ? err->message + other
+                                    : sft_code_describe(err->code)->sentence);
+    const char *hint = words && err->hint != SFT_HINT_NONE ? words(err->hint) : NULL;
+    if (!hint) hint = sft_hint_text(err->hint);
     if (hint) {
         put_line(&line, "; ");
         put_line(&line, hint);

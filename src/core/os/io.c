@@ -1,7 +1,7 @@
 /* What every folder does with the functions of os.h. Tests: test_os.c. */
 #include "os/io.h"
 #include "os/path.h"
-
+#include "os/wait.h"
 
 #include <errno.h>
 
@@ -51,6 +51,13 @@ int sfti_sync_parent(const char *path) {
     folder[len] = '\0';
     int error = sfti_os_sync_folder(folder);
     return sfti_no_folder_sync(error) ? 0 : error;
+}
+
+bool sfti_wait_over(const sft_wait *wait) {
+    const sft_wait *before = sfti_wait_as(wait);
+    bool over = sfti_os_wait_over();
+    (void)sfti_wait_as(before);
+    return over;
 }
 
 void sfti_seed_draw(const void *here, uint64_t seed[2]) {

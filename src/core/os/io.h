@@ -23,6 +23,9 @@ int sfti_sync_parent(const char *path);
 /* Whether this errno says that the file system syncs no folders. */
 bool sfti_no_folder_sync(int error);
 
+/* sfti_os_wait_over, by options.wait. */
+bool sfti_wait_over(const sft_wait *wait);
+
 /* Keys of tables of names: from the system, or where it has none from the clock and the address
  * of something. */
 void sfti_seed_draw(const void *here, uint64_t seed[2]);

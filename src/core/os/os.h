@@ -236,7 +236,7 @@ void sfti_os_watch_signals(void);
 int sfti_os_stop_signal(void);
 /* Called while sfti_os_read, or an open of a leased file, waits: every tenth of a second at
  * least, and when a signal came, on the thread that waits; false ends that with EINTR. One for the
- * process; NULL: none. */
+ * process, where the thread has none of its own (os/wait.h); NULL: none. */
 void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx);
 /* Sleep before one more try: a millisecond at first (*ms 0), 20 at most. False, and at once, when
  * there is to be none. */

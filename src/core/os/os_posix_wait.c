@@ -1,5 +1,6 @@
 /* Signals, and the calls that wait for others and end when one of ours arrives. */
 #include "os/os_posix.h"
+#include "os/wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -67,7 +68,9 @@ void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
 }
 
 bool sfti_os_wait_over(void) {
+    const sft_wait *own = sfti_wait_now();
     if (stop_signal_seen) return true;
+    if (own) return !own->go_on(own->ctx);
     (void)pthread_mutex_lock(&wait_mutex);
     bool (*go_on)(void *ctx) = wait_go_on;
     void *ctx = wait_ctx;

@@ -1,6 +1,7 @@
 /* os.h for WebAssembly with WASI: what the core asks. One thread, no maps, no modes, no locks, no
  * unnamed files; links in the names of beneath are refused. */
 #include "os/os.h"
+#include "os/wait.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -342,6 +343,8 @@ void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
 }
 
 bool sfti_os_wait_over(void) {
+    const sft_wait *own = sfti_wait_now();
+    if (own) return !own->go_on(own->ctx);
     return wasi_go_on && !wasi_go_on(wasi_go_on_ctx);
 }
 

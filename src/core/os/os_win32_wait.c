@@ -1,5 +1,6 @@
 /* os.h on Windows: time, signals, waiting and trying again. */
 #include "os/os_win32.h"
+#include "os/wait.h"
 
 /* ── Time ── */
 
@@ -69,7 +70,9 @@ void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
 }
 
 bool sfti_os_wait_over(void) {
+    const sft_wait *own = sfti_wait_now();
     if (sfti_os_stop_signal()) return true;
+    if (own) return !own->go_on(own->ctx);
     AcquireSRWLockExclusive(&wait_lock);
     bool (*go_on)(void *ctx) = wait_go_on;
     void *ctx = wait_ctx;

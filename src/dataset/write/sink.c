@@ -157,7 +157,7 @@ static sft_code hash_limit(void *ctx, uint32_t mode, sft_error *err) {
 }
 
 static const sft_sink_vtable hash_sink_vtable = {
-    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon, hash_limit
+    sizeof(sft_sink_vtable), hash_expect, hash_write, hash_finish, hash_abandon, hash_limit, NULL
 };
 
 sft_code sfti_sum_sink(sft_sink inner, sfti_shard_sum *sum, sfti_finish_queue *queue,

@@ -135,6 +135,7 @@ sft_code sfti_import_path(sfti_import *im, const char *path, const char *beneath
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     how.alloc = &im->alloc;
     how.files = im->options.files;
+    how.wait = im->options.wait;
     how.beneath = beneath;
     return sft_source_path(path, &how, out, im->err);
 }

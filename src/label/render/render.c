@@ -83,7 +83,7 @@ static sft_code put_header(const sft_info *info, const char *path, uint64_t cut,
 }
 
 static const sft_sink_vtable open_end_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, open_end_write, NULL, NULL, NULL
+    sizeof(sft_sink_vtable), NULL, open_end_write, NULL, NULL, NULL, NULL
 };
 
 /* One result but its closing brace, from *offset on. */

@@ -8,6 +8,7 @@
 #include "bytes/source.h"
 #include "os/io.h"
 #include "os/os.h"
+#include "os/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -217,8 +218,10 @@ static void model_use_source(sfti_hash_model *model, const sfti_hash_how *how) {
 }
 
 static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
+    const sft_wait *wait = how->open ? how->open->wait : NULL, *before = sfti_wait_as(wait);
     int error = sfti_os_open_read(model->request.path, &model->fd);
     os_info info;
+    (void)sfti_wait_as(before);
     if (error) {
         model->fd = -1;
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");
@@ -238,7 +241,7 @@ static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
             model->hashes.known = 0;
         }
     }
-    if (!sft_source_fd(model->fd, how->alloc, &model->source, &model->error))
+    if (!sfti_source_fd(model->fd, how->alloc, wait, &model->source, &model->error))
         model_use_source(model, how);
 }
 

@@ -47,7 +47,7 @@ static sft_code out_ranges(const sfti_journal *j, journal_out *out, sft_error *e
 }
 
 static const sft_sink_vtable out_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, out_write_at, NULL, NULL, NULL
+    sizeof(sft_sink_vtable), NULL, out_write_at, NULL, NULL, NULL, NULL
 };
 
 /* Old and new bytes of each range. */

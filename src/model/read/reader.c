@@ -13,6 +13,7 @@
  * of them; the next slot starts them again. Only the calling thread starts and joins them. */
 #include "base/error.h"
 #include "os/os.h"
+#include "os/io.h"
 #include "read/read.h"
 
 #include <string.h>
@@ -331,7 +332,7 @@ static bool reader_wait(sft_reader *r, int32_t milliseconds, uint64_t begin) {
     }
     sfti_os_cond_wait_for(&r->filled, &r->mutex, (uint32_t)most);
     sfti_os_mutex_unlock(&r->mutex);
-    bool over = sfti_os_wait_over();
+    bool over = sfti_wait_over(r->plan->options.wait);
     sfti_os_mutex_lock(&r->mutex);
     return !over || reader_look(r) != NEXT_WAIT;
 }

@@ -20,10 +20,11 @@ static void set_explain_shard(sft_error *error, const char *path, bool indexed) 
         error->code = SFT_INDEX_SHARD_MISSING;
         if (!here) error->hint = SFT_HINT_DOWNLOAD_SHARD;
     }
-    /* The message, which is escaped already, gets "name: " before it. */
+    /* The message, which is escaped already, gets "path: " before it. */
     char text[sizeof error->message];
     size_t used, most = sizeof text / 2, len = strlen(error->message);
     size_t at = sfti_path_escape(sft_span_cstr(path), text, most, &used);
+    error->path_len = at;
     memcpy(text + at, ": ", 2);
     at += 2;
     len = sfti_utf8_cut((sft_span){ error->message, len }, sizeof text - 1 - at);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "os/os.h"
+#include "os/wait.h"
 #include "remote/http/text.h"
 
 #include <inttypes.h>
@@ -219,7 +220,7 @@ static bool is_busy(int status) {
     return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
-sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
+static sft_code run_hops(sfti_exchange *x, sft_error *err) {
     x->arena.alloc = x->failure.alloc = x->remote->alloc;
     x->began_ns = sfti_os_now_ns();
     const char *begin_at = x->url;
@@ -242,4 +243,11 @@ sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
         else code = explain_failure(x, &begin_at, err);
         if (code) return code;
     }
+}
+
+sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
+    const sft_wait *before = sfti_wait_as(x->remote->options.wait);
+    sft_code code = run_hops(x, err);
+    (void)sfti_wait_as(before);
+    return code;
 }

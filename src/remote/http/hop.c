@@ -2,6 +2,7 @@
 #include "remote/http/exchange.h"
 
 #include "base/error.h"
+#include "os/io.h"
 #include "remote/http/text.h"
 
 #include <inttypes.h>
@@ -60,6 +61,12 @@ uint64_t sfti_exchange_left_ms(const sfti_exchange *x) {
     return spent < x->total_ms ? x->total_ms - spent : 0;
 }
 
+/* For the transport, on any thread. */
+static bool hop_goes_on(void *ctx) {
+    const sfti_exchange *x = ctx;
+    return !sfti_wait_over(x->remote->options.wait) && (!x->go_on || x->go_on(x->go_on_ctx));
+}
+
 static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_headers *headers,
                              sft_error *err) {
     sft_remote *remote = x->remote;
@@ -86,7 +93,7 @@ static sft_code send_request(sfti_exchange *x, const sfti_url *url, const sfti_h
         .connect_ms = options->connect_ms ? options->connect_ms : CONNECT_MS,
         .stall_ms = options->stall_ms ? options->stall_ms : STALL_MS,
         .total_ms = left == UINT64_MAX ? 0 : left + (left == 0),
-        .go_on = x->go_on, .go_on_ctx = x->go_on_ctx,
+        .go_on = hop_goes_on, .go_on_ctx = x,
     };
     sft_http_receiver receiver = { x, take_head, take_bytes };
     sft_exchange told = { .method = request.method, .begin = x->begin, .end = x->end };

@@ -1,6 +1,8 @@
 /* Threads that fetch, and connections in use. Tests: test_remote_blocks.c. */
 #include "remote/read/pool.h"
 
+#include "os/io.h"
+
 #include <string.h>
 
 #define POOL_WAIT_MS 100
@@ -136,7 +138,7 @@ void sfti_pool_start(sfti_pool *pool) {
 bool sfti_pool_wait(sfti_pool *pool) {
     sfti_os_cond_wait_for(&pool->done, &pool->mutex, POOL_WAIT_MS);
     sfti_os_mutex_unlock(&pool->mutex);
-    bool over = sfti_os_wait_over();
+    bool over = sfti_wait_over(pool->wait);
     sfti_os_mutex_lock(&pool->mutex);
     return !over;
 }

@@ -35,6 +35,7 @@ typedef struct sfti_pool {
     sfti_task *first, *last;
     size_t queued;
     uint32_t connections;
+    const sft_wait *wait; /* who is asked in waits, or NULL */
     uint32_t used;  /* connections */
     uint32_t idle;  /* threads that wait for work */
     uint32_t fresh; /* threads that were started and did not look for work yet */

@@ -47,7 +47,7 @@ static void put_abandon(void *ctx) {
 }
 
 static const sft_sink_vtable write_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, put_write, put_finish, put_abandon, NULL
+    sizeof(sft_sink_vtable), NULL, put_write, put_finish, put_abandon, NULL, NULL
 };
 
 static sft_code failing_create(void *ctx, const char *name, bool replace, sft_sink *out,

@@ -544,7 +544,7 @@ static void real_abandon(void *ctx) {
 }
 
 static const sft_sink_vtable real_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, real_write, never_finish, real_abandon, NULL
+    sizeof(sft_sink_vtable), NULL, real_write, never_finish, real_abandon, NULL, NULL
 };
 
 static sft_code create_real(void *ctx, const char *name, bool replace, sft_sink *out,

@@ -267,7 +267,7 @@ static sft_code fail_after(void *ctx, uint64_t offset, const void *bytes, size_t
 }
 
 static const sft_sink_vtable fail_after_sink_vtable = {
-    sizeof(sft_sink_vtable), NULL, fail_after, NULL, NULL, NULL
+    sizeof(sft_sink_vtable), NULL, fail_after, NULL, NULL, NULL, NULL
 };
 
 static void failed_writes_are_told(void **state) {

@@ -102,7 +102,8 @@ static void end_abandon(void *ctx) {
 
 static void sinks_end_once(void **state) {
     ending e = { .fails = SFT_OK };
-    sft_sink_vtable table = { sizeof table, end_expect, end_write, end_finish, end_abandon, NULL };
+    sft_sink_vtable table = { sizeof table, end_expect, end_write, end_finish, end_abandon, NULL,
+                              NULL };
     sft_sink sink = { &e, &table, false };
     (void)state;
     assert_int_equal(sfti_sink_fill(&sink, (sft_span){ "abc", 3 }, NULL), SFT_OK);

@@ -114,7 +114,7 @@ static void longer_sources(void **state) {
 
 static void shorter_sinks(void **state) {
     sft_sink_vtable table = { sizeof table, count_expect, count_write, count_finish, count_close,
-                              NULL };
+                              NULL, NULL };
     sft_sink sink = { NULL, &table, true };
     (void)state;
     calls = 0;

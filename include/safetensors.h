@@ -1086,7 +1086,8 @@ SFT_API SFT_NODISCARD sft_code sft_read_many(const sft_file *file, const sft_rea
                                              size_t count, const sft_job *job,
                                              sft_error *err);
 
-/* Read len bytes at an absolute offset of the file: all of them, or SFT_IO_SHRUNK. @since 0.2 */
+/* Read len bytes at an absolute offset of the file: all of them, or SFT_IO_SHRUNK; beyond the end
+ * of memory SFT_BAD_ARGUMENT. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst,
                                            size_t len, sft_error *err);
 

@@ -1,6 +1,13 @@
 /* Runs what docs/c.md shows: its blocks, which guide.py puts together, are included here, and each
  * function is called.
  *     guide FOLDER MODEL INDEX TENSOR */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
+#include <unistd.h>
 #define main guide_main
 #include "guide_blocks.h"
 #undef main
@@ -53,6 +60,69 @@ static void try_reading(const sft_file *file, sft_error *err) {
     check(len == sizeof column && memcmp(bytes, column, len) == 0, "the bytes of a slice");
     free(bytes);
     check(read_slice(file, weight, "[7]", &bytes, &len, err) == SFT_SLICE_BOUNDS, "no such row");
+}
+
+static void try_set(const char *path, sft_error *err) {
+    float *values[LAYERS];
+    progress p = { false, 0, 0 };
+    sft_set *set;
+    if (sft_set_open(path, NULL, &set, err)) {
+        check(false, "a model in shards is opened");
+        return;
+    }
+    check(sft_set_shard_count(set) == LAYERS && sft_set_tensor_count(set) == LAYERS, "its shards");
+    list_model(set);
+    check(!load_floats(set, values, &p, err), "all tensors are loaded");
+    check(values[2][5] == 25 && p.done == 72 && p.total == 72, "their values and the progress");
+    for (size_t i = 0; i < LAYERS; i++) free(values[i]);
+    atomic_store(&p.stop, true);
+    check(load_floats(set, values, &p, err) == SFT_CANCELLED && values[0] && !values[1],
+          "loading is stopped");
+    free(values[0]);
+    sft_set_close(set);
+}
+
+static void try_shards(const char *folder, sft_error *err) {
+    const float weights[LAYERS][6] = { { 0, 1, 2, 3, 4, 5 }, { 10, 11, 12, 13, 14, 15 },
+                                       { 20, 21, 22, 23, 24, 25 } };
+    char shards[4096], path[4200], text[8192];
+    in_folder(shards, sizeof shards, folder, "shards");
+    in_folder(path, sizeof path, shards, "model.safetensors.index.json");
+    check(!save_shards(shards, weights, 24, err), "shards are written");
+    check(save_shards(shards, weights, 0, err) == SFT_EXISTS, "but not over others");
+    try_set(path, err);
+    sft_set *set;
+    char shard[4200];
+    in_folder(shard, sizeof shard, shards, "model-00002-of-00003.safetensors");
+    FILE *broken = fopen(shard, "r+b");
+    check(broken && fseek(broken, 8, SEEK_SET) == 0 && fputc('[', broken) == '[', "broken");
+    if (broken) (void)fclose(broken);
+    check(sft_set_open(path, NULL, &set, err) == SFT_HEADER_NOT_OBJECT, "a broken shard");
+    sft_error_text(err, path, text, sizeof text);
+    const char *found = strstr(text, "model-00002-of-00003.safetensors: byte 8: ");
+    check(found && strncmp(text, path, strlen(path)) == 0, text);
+    check(sft_set_open(shards, NULL, &set, err) == SFT_IO_NOT_FILE
+              && err->hint == SFT_HINT_FOLDER, "a folder is not opened");
+}
+
+#ifdef _WIN32
+#define pipe(ends) _pipe(ends, 4096, _O_BINARY)
+#endif
+
+/* Nobody writes to the pipe, and it is no longer wanted. */
+static void try_waiting(sft_error *err) {
+    progress p = { true, 0, 0 };
+    const sft_wait wait = { still_wanted, &p };
+    sft_file *file;
+    int ends[2];
+    if (pipe(ends)) {
+        check(false, "a pipe");
+        return;
+    }
+    check(open_pipe(ends[0], &wait, &file, err) == SFT_IO_READ, "a wait is ended");
+    check(err->os_errno == EINTR, "and says so");
+    (void)close(ends[0]);
+    (void)close(ends[1]);
 }
 
 static void try_jobs(const sft_file *file, sft_error *err) {
@@ -138,6 +208,8 @@ int main(int argc, char **argv) {
         check(there == (i == 1), models[i]);
         free(bytes);
     }
+    try_shards(argv[1], &err);
+    try_waiting(&err);
     try_own_io(path, argv[1], &err);
     try_budget(path, &err);
     printf("%d passed, %d failed\n", passed, failed);

@@ -55,7 +55,7 @@ static inline uint64_t sfti_tensor_bytes(const sft_tensor *tensor) {
 }
 
 /* Whether a tensor is one of this file, as all must be whose bytes are read from it: those of
- * another shard have offsets, too. O(1), unless its name is there twice. */
+ * another shard have offsets, too. O(1): no two of its tensors have one name. */
 bool sfti_file_holds(const sft_file *file, const sft_tensor *tensor);
 sft_code sfti_tensor_foreign(const sft_tensor *tensor, sft_error *err);
 

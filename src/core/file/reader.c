@@ -295,8 +295,7 @@ size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor) {
 }
 
 bool sfti_file_holds(const sft_file *file, const sft_tensor *tensor) {
-    return sfti_model_find(&file->model, tensor->name) == tensor ||
-           sft_file_tensor_index(file, tensor) != SIZE_MAX;
+    return sfti_model_find(&file->model, tensor->name) == tensor;
 }
 
 sft_code sfti_tensor_foreign(const sft_tensor *tensor, sft_error *err) {

@@ -139,8 +139,9 @@ sft_code sft_read_bytes(const sft_file *file, uint64_t offset, void *dst, size_t
     if (!sfti_add(offset, len, &end))
         return sfti_fail_byte(err, SFT_BAD_ARGUMENT, offset,
                               "expected an end of at most 2^64 - 1, found more");
+    sft_code shrunk = sfti_source_is_memory(&file->source) ? SFT_BAD_ARGUMENT : SFT_IO_SHRUNK;
     if (file->source.size != SFT_SIZE_UNKNOWN && end > file->source.size)
-        return sfti_fail_byte(err, SFT_IO_SHRUNK, file->source.size, "expected %zu bytes at offset "
+        return sfti_fail_byte(err, shrunk, file->source.size, "expected %zu bytes at offset "
                               "%llu, found the end of the file at %llu", len,
                               (unsigned long long)offset, (unsigned long long)file->source.size);
     return sfti_file_read(file, NULL, offset, dst, len, err);

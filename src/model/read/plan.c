@@ -155,8 +155,7 @@ static sft_code part_take(plan_making *m, size_t i) {
     sfti_read_item item = { .tensor = part->tensor, .at = part->at, .next = SFTI_READ_NONE };
     sfti_read_file *file = &plan->files[m->first[i]];
     uint64_t end, total, last;
-    if (sft_file_find(part->file, part->tensor->name) != part->tensor &&
-        sft_file_tensor_index(part->file, part->tensor) == SIZE_MAX)
+    if (sft_file_find(part->file, part->tensor->name) != part->tensor)
         return part_fail(m, i, SFT_BAD_ARGUMENT, "a tensor of its file, found another");
     sft_code code = part_place(m, i, &item, &end, &total);
     if (code) return code;

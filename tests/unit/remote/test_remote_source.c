@@ -407,21 +407,25 @@ static bool go_on_until(void *ctx) {
 }
 
 static void test_stop(void **state) {
-    static const size_t lens[] = { 100, 20 * MIB };
+    static const size_t lens[] = { 100, 20 * MIB, 100, 20 * MIB };
+    static const sft_wait until = { go_on_until, NULL };
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 4; i++) {
+        sft_remote_options options = SFT_REMOTE_OPTIONS_INIT;
         web *w = web_new(FILE_BYTES);
-        sft_remote *remote = remote_with(w, NULL);
+        options.wait = i < 2 ? NULL : &until;
+        sft_remote *remote = remote_with(w, &options);
         sft_source source;
         sft_error err = SFT_ERROR_INIT;
         sft_run run = { MIB, 20 * MIB };
         const char *more[] = { "https://files.test/2", "https://files.test/3" };
         const sft_files *files = sft_remote_files(remote);
+        stop_at = UINT64_MAX;
         assert_int_equal(open_source(remote, URL, &source, NULL), SFT_OK);
         w->stuck = true;
         uint64_t begin = sfti_os_now_ns();
         stop_at = begin + 100000000;
-        sfti_os_on_wait(go_on_until, NULL);
+        if (i < 2) sfti_os_on_wait(go_on_until, NULL);
         sft_source_expect(&source, &run, 1);
         files->vtable->expect(files->ctx, more, 2, NULL);
         assert_int_equal(read_source(&source, MIB, lens[i], &err), SFT_CANCELLED);

@@ -75,12 +75,38 @@ static void copies_of_spans(void **state) {
     assert_string_equal(into, "<word>");
 }
 
+static void escapes_of_spans(void **state) {
+    (void)state;
+    static const char text[] = "a\x1b\n\xc3\xa9\xff\\\0";
+    static const char whole[] = "a\\x1b\\n\xc3\xa9\\xff\\\\\\x00";
+    const size_t ends[] = { 0, 1, 5, 7, 9, 13, 15, 19 }; /* of whole escapes and characters */
+    const sft_span span = { text, sizeof text - 1 }, none = { NULL, 0 };
+    char into[32];
+    for (size_t cap = 0; cap <= sizeof into; cap++) {
+        size_t fits = 0;
+        for (size_t i = 0; i < 8; i++) fits = ends[i] < cap ? ends[i] : fits;
+        memset(into, 'x', sizeof into);
+        assert_int_equal(sft_span_escape(span, cap ? into : NULL, cap), sizeof whole - 1);
+        assert_memory_equal(into, cap ? whole : "x", cap ? fits : 1);
+        assert_int_equal(into[fits], cap ? '\0' : 'x');
+    }
+    assert_int_equal(sft_span_escape(none, into, 1), 0);
+    assert_string_equal(into, "");
+    /* Texts longer than a piece: 100 escapes of 4 bytes. */
+    char zeros[100] = { 0 }, all[401];
+    for (size_t cap = 240; cap <= 270; cap++) {
+        assert_int_equal(sft_span_escape((sft_span){ zeros, 100 }, all, cap), 400);
+        assert_int_equal(strlen(all), (cap - 1) / 4 * 4);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(natural_order_counts),
         cmocka_unit_test(bytes_are_unsigned),
         cmocka_unit_test(sort_is_stable),
         cmocka_unit_test(copies_of_spans),
+        cmocka_unit_test(escapes_of_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,11 +67,29 @@ static void sizes_are_checked(void **state) {
     assert_int_equal(sft_shape_size(SFT_U8, NULL, 1, NULL, NULL, NULL), SFT_BAD_ARGUMENT);
 }
 
+static void shapes_as_text(void **state) {
+    (void)state;
+    static const uint64_t shape[] = { 2, 0, UINT64_MAX };
+    static const char *const texts[] = { "[]", "[2]", "[2, 0]", "[2, 0, 18446744073709551615]" };
+    char text[40];
+    for (uint32_t rank = 0; rank <= 3; rank++) {
+        size_t len = strlen(texts[rank]);
+        assert_int_equal(sft_shape_text(rank ? shape : NULL, rank, NULL, 0), len);
+        for (size_t cap = 1; cap < sizeof text; cap++) {
+            memset(text, 'x', sizeof text);
+            assert_int_equal(sft_shape_text(shape, rank, text, cap), len);
+            assert_int_equal(strlen(text), len < cap ? len : cap - 1);
+            assert_memory_equal(text, texts[rank], strlen(text));
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_the_official_ones),
         cmocka_unit_test(other_names_are_unknown),
         cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(shapes_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,11 +78,64 @@ static void test_odd(void **state) {
     expect(&err, NULL, wanted);
 }
 
+/* Of a shard: its path before the byte in it. */
+static void test_other_path(void **state) {
+    (void)state;
+    sft_error err = an_error("w", 1);
+    (void)snprintf(err.message, sizeof err.message, "a\\x1b: b: expected 24 bytes, found 20");
+    err.path_len = 8;
+    err.offset = 17;
+    expect(&err, "i.json", "i.json: a\\x1b: b: byte 17: tensor \"w\": expected 24 bytes, found 20");
+    expect(&err, NULL, "a\\x1b: b: byte 17: tensor \"w\": expected 24 bytes, found 20");
+    static const uint64_t odd[] = { 7, 35, 400, 512, UINT64_MAX }; /* no path ends there */
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        err.path_len = odd[i];
+        expect(&err, "p", "p: byte 17: tensor \"w\": a\\x1b: b: expected 24 bytes, found 20");
+    }
+}
+
+static const char *some_words(sft_hint hint) {
+    return hint == SFT_HINT_REPLACE ? "press R" : hint == SFT_HINT_PROGRAM ? "press H" : NULL;
+}
+
+static const char *other_words(sft_hint hint) {
+    return hint == SFT_HINT_REPLACE ? "write R" : NULL;
+}
+
+/* Two users of one process, and one that gives no words. */
+static void test_words(void **state) {
+    static const struct row {
+        int hint;
+        sft_words_fn words;
+        const char *text;
+    } rows[] = {
+        { SFT_HINT_REPLACE, some_words, "; press R" },
+        { SFT_HINT_REPLACE, other_words, "; write R" },
+        { SFT_HINT_REPLACE, NULL, "; the options can allow replacing it" },
+        { SFT_HINT_PROGRAM, some_words, "; press H" },
+        { SFT_HINT_PROGRAM, other_words, "" },
+        { SFT_HINT_TRY_LATER, some_words, "; try again when it is done" },
+        { SFT_HINT_NONE, some_words, "" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char line[200], wanted[200];
+        sft_error err = an_error(NULL, 0);
+        err.hint = (sft_hint)rows[i].hint;
+        size_t len = sft_error_text_as(&err, "p", rows[i].words, line, sizeof line);
+        (void)snprintf(wanted, sizeof wanted, "p: expected 24 bytes, found 20%s", rows[i].text);
+        assert_string_equal(line, wanted);
+        assert_int_equal(len, strlen(wanted));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_escaped),
         cmocka_unit_test(test_odd),
+        cmocka_unit_test(test_other_path),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,15 +55,21 @@ static read_model *packed_model(size_t step) {
     return m;
 }
 
-static sft_read_plan *plan_of(const read_model *m, uint64_t slot_bytes, sft_read_direct direct) {
+static sft_read_plan *plan_waiting(const read_model *m, uint64_t slot_bytes, sft_read_direct direct,
+                                   const sft_wait *wait) {
     sft_read_plan_options options = SFT_READ_PLAN_OPTIONS_INIT;
     sft_read_plan *plan;
     sft_error err = SFT_ERROR_INIT;
     options.slot_bytes = slot_bytes;
     options.direct = direct;
+    options.wait = wait;
     if (sft_read_plan_new(m->parts, m->count, m->blocks, m->block_count, &options, &plan, &err))
         fail_msg("%s", err.message);
     return plan;
+}
+
+static sft_read_plan *plan_of(const read_model *m, uint64_t slot_bytes, sft_read_direct direct) {
+    return plan_waiting(m, slot_bytes, direct, NULL);
 }
 
 /* ── The device ──────────────────────────────────────────────────────────── */
@@ -465,7 +471,8 @@ static void test_waits(void **state) {
     gate g;
     sft_file *file = gate_file(&g, files[0]);
     read_model *m = gate_model(file);
-    sft_read_plan *plan = plan_of(m, 65536, SFT_READ_DIRECT_AUTO);
+    const sft_wait wait = { go_on, NULL };
+    sft_read_plan *plan = plan_waiting(m, 65536, SFT_READ_DIRECT_AUTO, &wait);
     device *d = device_new(m, plan, 2);
     sft_filled filled;
     os_thread opener;
@@ -481,13 +488,11 @@ static void test_waits(void **state) {
     device_add(d);
     assert_false(sft_reader_starved(d->reader));
     waits_end = true;
-    sft_on_wait(go_on, NULL);
     assert_int_equal(sft_reader_next(d->reader, -1, &filled, NULL), SFT_OK);
     assert_int_equal(filled.slot, SFT_SLOT_NONE);
     waits_end = false;
     assert_int_equal(sfti_os_thread_start(&opener, open_later, &g), 0);
     assert_int_equal(device_run(d, SIZE_MAX, NULL), SFT_OK);
-    sft_on_wait(NULL, NULL);
     device_drain(d);
     read_compare(m);
     sfti_os_thread_join(&opener);

@@ -273,6 +273,43 @@ static void errors_in_full(void **state) {
                 "\"hint\":\"try again when it is done\"}}");
 }
 
+static const char *hurry(void *ctx, sft_hint hint) {
+    return ctx == &out && hint == SFT_HINT_TRY_LATER ? "hurry" : NULL;
+}
+
+static const char *be_patient(void *ctx, sft_hint hint) {
+    return ctx == &out && hint == SFT_HINT_TRY_LATER ? "be patient" : NULL;
+}
+
+/* Words belong to who takes the bytes: two users, and the library's where there are none. */
+static void hints_in_words_of_the_sink(void **state) {
+    static const struct row {
+        const char *(*words)(void *ctx, sft_hint hint);
+        sft_hint hint;
+        const char *json;
+    } rows[] = {
+        { hurry, SFT_HINT_TRY_LATER, "\"hurry\"" },
+        { be_patient, SFT_HINT_TRY_LATER, "\"be patient\"" },
+        { NULL, SFT_HINT_TRY_LATER, "\"try again when it is done\"" },
+        { hurry, SFT_HINT_REPLACE, "\"the options can allow replacing it\"" },
+        { hurry, SFT_HINT_NONE, "null" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sft_error error = SFT_ERROR_INIT;
+        sft_sink_vtable table = *sink_begin()->vtable;
+        char want[256];
+        table.words = rows[i].words;
+        sink.vtable = &table;
+        error.code = SFT_NOT_FOUND;
+        error.hint = rows[i].hint;
+        (void)snprintf(want, sizeof want, "{\"path\":\"p\",\"ok\":false,\"error\":{\"code\":"
+                       "\"not_found\",\"offset\":null,\"tensor\":null,\"message\":\"\","
+                       "\"hint\":%s}}", rows[i].json);
+        assert_json(sft_error_json(&error, "p", &sink, NULL), want);
+    }
+}
+
 static void errors_with_nothing_known(void **state) {
     sft_error error = SFT_ERROR_INIT;
     (void)state;
@@ -418,6 +455,7 @@ int main(void) {
         ROW(ls_of_a_file),
         ROW(ls_of_shards),
         ROW(errors_in_full),
+        ROW(hints_in_words_of_the_sink),
         ROW(errors_with_nothing_known),
         ROW(paths_of_any_bytes),
         ROW(check_of_a_good_file),

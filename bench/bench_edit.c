@@ -8,6 +8,7 @@
 #include "worker.h" /* first: it asks for POSIX */
 
 #include "safetensors.h"
+#include "safetensors_edit.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,17 +1,17 @@
 # The parts of the library above its core, an option each: SFT_WITH_EDIT, SFT_WITH_SET, ... A row
-# names the part, its folders in src, its public header, and the parts that it needs; tests/layers.py
+# names the part, its folders in src, its public headers, and the parts that it needs; tests/layers.py
 # has the same for calls. src/without has a stand-in where others ask a part that may be left out.
 set(SFT_PARTS
-    "EDIT    model/edit,model/journal  -        -"
-    "SET     model/set                 set      -"
-    "STATS   model/stats               stats    -"
-    "READ    model/read                read     -"
-    "HASH    model/hash                hash     SET"
-    "CONVERT model/convert             convert  SET"
-    "LABEL   label                     info     SET,HASH"
-    "FORMATS formats                   import   SET,CONVERT"
-    "REMOTE  remote                    remote   HASH"
-    "DATASET dataset                   dataset  HASH,CONVERT")
+    "EDIT    model/edit,model/journal  edit                   -"
+    "SET     model/set                 set,index,report,diff  -"
+    "STATS   model/stats               stats                  -"
+    "READ    model/read                read                   -"
+    "HASH    model/hash                hash                   SET"
+    "CONVERT model/convert             cast,convert           SET"
+    "LABEL   label                     info                   SET,HASH"
+    "FORMATS formats                   import                 SET,CONVERT"
+    "REMOTE  remote                    remote                 HASH"
+    "DATASET dataset                   dataset                HASH,CONVERT")
 
 set(SFT_ALL_PARTS ON)
 set(sft_left_out "")
@@ -26,7 +26,7 @@ foreach(row IN LISTS SFT_PARTS)
 endforeach()
 foreach(row IN LISTS SFT_PARTS)
     string(REGEX MATCHALL "[^ ]+" row "${row}")
-    list(POP_FRONT row part folders header needs)
+    list(POP_FRONT row part folders public needs)
     if(SFT_WITH_${part})
         string(REPLACE "," ";" needs "${needs}")
         foreach(other IN LISTS needs)
@@ -39,7 +39,9 @@ foreach(row IN LISTS SFT_PARTS)
         set(SFT_ALL_PARTS OFF)
         string(REPLACE "," ";" folders "${folders}")
         list(APPEND sft_left_out ${folders})
-        list(APPEND sft_headers_left_out safetensors_${header})
+        string(REPLACE "," ";" public "${public}")
+        list(TRANSFORM public PREPEND safetensors_)
+        list(APPEND sft_headers_left_out ${public})
     endif()
 endforeach()
 if(NOT SFT_ALL_PARTS AND SFT_EXTENSION)

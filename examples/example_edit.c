@@ -2,6 +2,7 @@
  * not touched, whatever the size of the file.
  *     example_edit FILE KEY [VALUE] */
 #include <safetensors.h>
+#include <safetensors_edit.h>
 #include <stdio.h>
 
 static sft_code change(const char *path, const char *key, const char *value,

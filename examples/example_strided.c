@@ -2,6 +2,7 @@
  * is kept column by column, and every second element of its first row.
  *     example_strided OUT */
 #include <safetensors.h>
+#include <safetensors_io.h>
 #include <stdio.h>
 
 #define ROWS 3

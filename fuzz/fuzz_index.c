@@ -6,6 +6,7 @@
 #include <unistd.h>
 #endif
 #include "fuzz.h"
+#include "safetensors_index.h"
 #include "safetensors_set.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #endif
 #include "fuzz.h"
+#include "safetensors_io.h"
 #include "safetensors_remote.h"
 
 #include <pthread.h>

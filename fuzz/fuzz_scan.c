@@ -1,6 +1,7 @@
 /* Looking at a file must agree with opening it: same verdict, or the name of what the file
  * really is; and every finding, note and entry must lie inside the file. */
 #include "fuzz.h"
+#include "safetensors_scan.h"
 
 #include <string.h>
 

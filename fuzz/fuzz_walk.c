@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "fuzz.h"
+#include "safetensors_report.h"
 #include "safetensors_set.h"
 
 #include <string.h>

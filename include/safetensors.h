@@ -199,12 +199,6 @@ typedef enum sft_code {
     SFT_INDEX_TENSOR_MISSING = 183,
     SFT_INDEX_TENSOR_MISPLACED = 184,
     SFT_INDEX_TENSOR_DUPLICATE = 185,
-    /* datasets: safetensors_dataset.h */
-    SFT_MANIFEST_MISSING = 190,
-    SFT_MANIFEST_TYPE = 191,
-    SFT_DATASET_SHARD = 192,
-    SFT_DATASET_DUPLICATE = 193,
-    SFT_DATASET_RECEIPT = 194,
 
     /* recognised as something else */
     SFT_FOUND_GIT_LFS = 200,
@@ -219,21 +213,6 @@ typedef enum sft_code {
     SFT_FOUND_ZSTD = 209,
     SFT_FOUND_NPY = 210,
     SFT_FOUND_INDEX = 211,
-    /* other formats, read by safetensors_import.h */
-    SFT_FOREIGN_SYNTAX = 220,
-    SFT_FOREIGN_TRUNCATED = 221,
-    SFT_FOREIGN_AMBIGUOUS = 222,
-    SFT_FOREIGN_CHECKSUM = 223,
-    SFT_FOREIGN_SIZE = 224,
-    SFT_FOREIGN_OPCODE = 225,
-    SFT_FOREIGN_OBJECT = 226,
-    SFT_FOREIGN_DTYPE = 227,
-    SFT_FOREIGN_NAME = 228,
-    SFT_FOREIGN_SHARED = 229,
-    SFT_FOREIGN_PATH = 230,
-    SFT_FOREIGN_KIND = 231,
-    SFT_FOREIGN_BRANCH = 232,
-    SFT_FOREIGN_OPAQUE = 233,
 
     SFT_OUT_OF_MEMORY = 300,
     SFT_ADDRESS_SPACE = 301,
@@ -241,9 +220,6 @@ typedef enum sft_code {
     SFT_TOO_MANY_METADATA = 303,
     SFT_NAME_TOO_LONG = 304,
     SFT_FILE_TOO_LARGE = 305,
-    SFT_FOREIGN_OUTPUT = 306,
-    SFT_FOREIGN_TABLE = 307,
-    SFT_FOREIGN_NESTING = 308,
 
     SFT_NOT_FOUND = 400,
     SFT_IO_OPEN = 401,
@@ -254,17 +230,6 @@ typedef enum sft_code {
     SFT_IO_MAP = 406,
     SFT_IO_SHRUNK = 407,
     SFT_IO_NOT_FILE = 408,
-    SFT_REMOTE_NETWORK = 420,
-    SFT_REMOTE_TLS = 421,
-    SFT_REMOTE_STATUS = 422,
-    SFT_REMOTE_DENIED = 423,
-    SFT_REMOTE_BUSY = 424,
-    SFT_REMOTE_RANGE = 425,
-    SFT_REMOTE_CHANGED = 426,
-    SFT_REMOTE_REDIRECT = 427,
-    SFT_REMOTE_OFFLINE = 428,
-    SFT_REMOTE_PRIVATE = 429,
-    SFT_REMOTE_TRANSPORT = 430,
 
     SFT_BAD_ARGUMENT = 500,
     SFT_TENSOR_NOT_FOUND = 501,
@@ -278,15 +243,6 @@ typedef enum sft_code {
     SFT_NAME_RESERVED = 509,
     SFT_CAST_DTYPE = 510,
     SFT_CAST_VALUE = 511,
-    SFT_OPTION_UNKNOWN = 520,
-    SFT_OPTION_VALUE = 521,
-    SFT_COLUMN_UNKNOWN = 522,
-    SFT_COLUMN_TYPE = 523,
-    SFT_ROW_VALUE = 524,
-    SFT_ROW_SHAPE = 525,
-    SFT_ROW_NULL = 526,
-    SFT_ROW_KEY = 527,
-    SFT_REMOTE_URL = 530,
 
     SFT_OUT_OF_ORDER = 600,
     SFT_INCOMPLETE = 601,
@@ -296,10 +252,6 @@ typedef enum sft_code {
     SFT_EDIT_INTERRUPTED = 605,
     SFT_EDIT_BUSY = 606,
     SFT_HARD_LINKS = 607,
-    SFT_DATASET_BUSY = 610,
-    SFT_DATASET_CHANGED = 611,
-    SFT_DATASET_DISAGREES = 612,
-    SFT_DATASET_UNGUARDED = 613,
 
     SFT_CANCELLED = 700
 } sft_code;
@@ -359,46 +311,6 @@ typedef enum sft_hint {
     SFT_HINT_RECOVER_HOLE = 49,
     SFT_HINT_JOURNAL_REMOVE = 50,
     SFT_HINT_JOURNAL_OWNER = 51,
-    SFT_HINT_CACHE_OTHER_FILE = 52,
-    SFT_HINT_CACHE_OWNER = 53,
-    SFT_HINT_CACHE_MODE = 54,
-    SFT_HINT_CACHE_KEPT = 55,
-    SFT_HINT_NO_MANIFEST = 56,
-    SFT_HINT_VERIFY_DATASET = 57,
-    SFT_HINT_LAST_WINS = 58,
-    SFT_HINT_DATASET_EXISTS = 59,
-    SFT_HINT_OVERWRITE_DATASET = 60,
-    SFT_HINT_DATASET_BEGIN = 61,
-    SFT_HINT_DATASET_LINKS = 62,
-    SFT_HINT_ADOPT = 63,
-    SFT_HINT_SINGLE_WRITER = 64,
-    SFT_HINT_BEGIN_AGAIN = 65,
-    SFT_HINT_IMPORT_SKIP = 66,
-    SFT_HINT_IMPORT_SHARED = 67,
-    SFT_HINT_IMPORT_BRANCH = 68,
-    SFT_HINT_IMPORT_AS = 69,
-    SFT_HINT_MAX_OUTPUT = 70,
-    SFT_HINT_IMPORT_QUANTISED = 71,
-    SFT_HINT_IMPORT_SPARSE = 72,
-    SFT_HINT_IMPORT_WIDER = 73,
-    SFT_HINT_REMOTE_TOKEN = 74,
-    SFT_HINT_REMOTE_BAD_TOKEN = 75,
-    SFT_HINT_REMOTE_GATED = 76,
-    SFT_HINT_REMOTE_CREDENTIALS = 77,
-    SFT_HINT_REMOTE_CLOCK = 78,
-    SFT_HINT_REMOTE_PROXY = 79,
-    SFT_HINT_REMOTE_CA = 80,
-    SFT_HINT_REMOTE_DOWNLOAD = 81,
-    SFT_HINT_REMOTE_AGAIN = 82,
-    SFT_HINT_REMOTE_WAIT = 83,
-    SFT_HINT_REMOTE_OFFLINE = 84,
-    SFT_HINT_REMOTE_CURL = 85,
-    SFT_HINT_REMOTE_PUBLIC = 86,
-    SFT_HINT_REMOTE_NAME = 87,
-    SFT_HINT_REMOTE_SIGNED = 88,
-    SFT_HINT_REMOTE_LOGIN = 89,
-    SFT_HINT_REMOTE_LIMIT = 90,
-    SFT_HINT_LOSSY = 91,
     SFT_HINT_TENSOR_SHARD = 92,
     SFT_HINT_FOLDER = 93,
 
@@ -651,15 +563,6 @@ SFT_API SFT_NODISCARD sft_code sft_source_read(const sft_source *source, uint64_
                                                void *into, size_t len, size_t *got,
                                                sft_error *err);
 
-/* Tell a source which bytes will be read soon, in the order of reading. Does nothing if its table
- * lacks expect. @since 0.2 */
-SFT_API void sft_source_expect(const sft_source *source, const sft_run *runs, size_t count);
-
-/* Permission bits of the file that the bytes come from, when it was opened; of several files the
- * common ones, 0600 if there are none. 0: not known (memory, a pipe, a server), or the table lacks
- * mode. For sft_sink_limit_mode. Thread-safe. @since 0.2 */
-SFT_API uint32_t sft_source_mode(const sft_source *source);
-
 /* Close a source, unless it is borrowed, and zero it. A zeroed source is ignored. @since 0.2 */
 SFT_API void sft_source_close(sft_source *source);
 
@@ -674,57 +577,6 @@ SFT_API sft_source sft_source_memory(const void *bytes, size_t len);
  * with, here and in sft_sink_fd and sft_open_fd. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_source_fd(int fd, const sft_allocator *alloc,
                                              sft_source *out, sft_error *err);
-
-/* A source that packs a strided tensor while it is read, so that no packed copy of the whole is
- * needed. Element (i, j, …) lies at base + i * strides[0] + j * strides[1] + …; strides are
- * bytes and may be negative or 0. Elements are stored as in a file: little-endian, whole bytes
- * (F4 and F6 are SFT_BAD_ARGUMENT). The memory must stay unchanged while the source is used;
- * shape and strides are copied. For sft_writer_copy and sft_part. Thread-safe. Close it with
- * sft_source_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_source_strided(sft_dtype dtype, const uint64_t *shape,
-                                                  uint32_t rank, const void *base,
-                                                  const int64_t *strides,
-                                                  const sft_allocator *alloc, sft_source *out,
-                                                  sft_error *err);
-
-/* ── Own files: not the system's ─────────────────────────────────────────── */
-
-/* An entry of a folder. Valid during the call. Never grows. @since 0.2 */
-typedef struct sft_listed {
-    const char *name; /* its last part */
-    bool folder;
-    uint64_t bytes;   /* SFT_SIZE_UNKNOWN if it is not told */
-} sft_listed;
-
-/* False ends the listing. @since 0.2 */
-typedef bool (*sft_listed_fn)(void *ctx, const sft_listed *entry);
-
-/* The functions of files that stand elsewhere than in the system's folders: on a server, in an
- * archive (safetensors_remote.h has those of URLs). See sft_source_vtable for tables. All may be
- * called by several threads at once. @since 0.2 */
-typedef struct sft_files_vtable {
-    size_t size; /* sizeof(sft_files_vtable) */
-    /* Whether these functions serve this path, rather than the system: told by its first bytes.
-     * Costs nothing. Required. */
-    bool (*claims)(void *ctx, const char *path);
-    /* A source of known size, thread-safe, that the caller closes. beneath: as in
-     * sft_open_options. SFT_NOT_FOUND if there is none. Required. */
-    sft_code (*open)(void *ctx, const char *path, const char *beneath, sft_source *out,
-                     sft_error *err);
-    /* These will be opened next: fetch what opening needs, several at once. Failures are told by
-     * open. */
-    void (*expect)(void *ctx, const char *const *paths, size_t count, const char *beneath);
-    /* What lies directly in a folder, whose path may end in a slash. SFT_NOT_FOUND if there is no
-     * such folder, SFT_IO_NOT_FILE if the path is a file's. */
-    sft_code (*list)(void *ctx, const char *folder, sft_listed_fn each, void *each_ctx,
-                     sft_error *err);
-} sft_files_vtable;
-
-/* Such files. Never grows; its table does. @since 0.2 */
-typedef struct sft_files {
-    void *ctx;
-    const sft_files_vtable *vtable;
-} sft_files;
 
 /* ── Sinks: where bytes go ───────────────────────────────────────────────── */
 
@@ -764,15 +616,6 @@ SFT_API SFT_NODISCARD sft_code sft_sink_write(const sft_sink *sink, uint64_t off
                                               const void *bytes, size_t len, sft_error *err);
 SFT_API SFT_NODISCARD sft_code sft_sink_finish(const sft_sink *sink, sft_error *err);
 SFT_API void sft_sink_abandon(const sft_sink *sink);
-/* Let nobody but the owner do with the result what mode does not allow: what a private file holds
- * stays private. mode is that of what is written (sft_source_mode); 0 limits nothing. sft_copy,
- * sft_writer_copy, sft_save_parts and all that is written from open models and imports does this by
- * itself. Nothing happens, and SFT_OK is returned, if the table lacks limit_mode or the file system
- * has no modes. Call it before sft_sink_finish. SFT_IO_WRITE if the mode cannot be set: then a sink
- * of a path publishes nothing. @since 0.2 */
-SFT_API SFT_NODISCARD sft_code sft_sink_limit_mode(const sft_sink *sink, uint32_t mode,
-                                                   sft_error *err);
-
 /* Bytes from a memory sink, owned by the caller. Free them with sft_buffer_free. A zeroed struct
  * is an empty buffer that uses libc's allocator. Never grows. @since 0.1 */
 typedef struct sft_buffer {
@@ -803,12 +646,6 @@ typedef sft_code (*sft_write_fn)(void *ctx, const void *bytes, size_t len, sft_e
 SFT_API SFT_NODISCARD sft_code sft_sink_callback(sft_write_fn write, void *ctx,
                                                  const sft_allocator *alloc, sft_sink *out,
                                                  sft_error *err);
-
-/* A forward sink that writes the same bytes to two others. It owns both from here on, even if
- * this call fails. sft_sink_finish finishes first, then second. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_sink_tee(sft_sink first, sft_sink second,
-                                            const sft_allocator *alloc, sft_sink *out,
-                                            sft_error *err);
 
 /* What to do if the path to be written is a symbolic link. @since 0.1 */
 typedef enum sft_link_policy {
@@ -879,6 +716,9 @@ typedef enum sft_mode {
 #define SFT_MAX_HEADER_BYTES UINT64_C(100000000) /* the official cap */
 #define SFT_MAX_RANK 64                          /* of level default, and of slices */
 
+/* Files that stand elsewhere than in the system's folders: safetensors_io.h. @since 0.2 */
+typedef struct sft_files sft_files;
+
 /* A limit of 0 means its default. With defaults, nothing that the official package accepts is
  * refused, except by level. @since 0.1 */
 typedef struct sft_open_options {
@@ -892,8 +732,7 @@ typedef struct sft_open_options {
     uint64_t max_name_bytes;     /* default none; tensor names and metadata keys */
     uint64_t max_metadata;       /* pairs; default none */
     const sft_allocator *alloc;  /* NULL = libc; copied, its ctx must outlive the file */
-    uint64_t listed_s;          /* when the caller listed the folder and saw there this file, not
-                                    a link, and no journal: seconds since 1970, or 0 (sft_open) */
+    uint64_t reserved;           /* 0 */
     const char *beneath;         /* NULL, or the folder that the path begins with ("": the current
                                     one), if a file named the rest of the path (sft_open) */
     const sft_files *files;      /* NULL, or where the paths that it claims are opened: by sft_open,
@@ -914,8 +753,7 @@ typedef struct sft_open_options {
  * SFT_IO_MAP: the system refuses to map the file (SFT_MAP, SFT_MAP_COW). SFT_EDIT_INTERRUPTED:
  * the journal of an edit lies beside the file (or beside the target of a link), and the file is
  * neither in the old nor in the new state; see sft_edit_recover. Every function that takes a
- * model's path checks this. listed_s saves the check for a file last changed a day or more
- * before that time.
+ * model's path checks this.
  *
  * With beneath, for names that come from an index or another file: what is opened must lie
  * beneath that folder, even if others change it meanwhile, and must be a regular file
@@ -995,6 +833,9 @@ typedef enum sft_order {
 SFT_API SFT_NODISCARD sft_code sft_file_order(const sft_file *file, sft_order order,
                                               uint32_t *out, sft_error *err);
 
+/* Selects tensors: false omits one. @since 0.2 */
+typedef bool (*sft_match_fn)(void *ctx, const sft_tensor *tensor);
+
 /* Length of the whole file, or SFT_SIZE_UNKNOWN. @since 0.1 */
 SFT_API uint64_t sft_file_size(const sft_file *file);
 /* N, the header's length as stored; data begins at 8 + N (sft_file_data_offset). */
@@ -1030,12 +871,6 @@ SFT_API sft_pair sft_file_metadata_at(const sft_file *file, size_t i);
  * @since 0.1 */
 SFT_API bool sft_file_metadata_get(const sft_file *file, sft_span key, sft_span *value);
 SFT_API bool sft_file_metadata_get_cstr(const sft_file *file, const char *key, sft_span *value);
-
-/* Check whether a file is in the middle of an edit: SFT_EDIT_INTERRUPTED as from sft_open, for
- * programs that read its bytes without opening it as a model. Cost: three lookups of names.
- * @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_allocator *alloc,
-                                              sft_error *err);
 
 /* ── Reading tensors ─────────────────────────────────────────────────────── */
 
@@ -1176,73 +1011,6 @@ SFT_API bool sft_runs_next(sft_runs *runs, sft_run *out);
 SFT_API SFT_NODISCARD sft_code sft_slice_read(const sft_file *file, const sft_tensor *tensor,
                                               const sft_slice *slice, void *dst, size_t len,
                                               sft_error *err);
-
-/* ── Scan: everything that is wrong with a file ──────────────────────────── */
-
-/* What was found in a file that may be invalid. @since 0.1 */
-typedef struct sft_scan sft_scan;
-
-/* A broken rule. error.code names it, and sft_code_describe(error.code)->rule is the rule of
- * docs/format.md. Allocated by the library only. @since 0.1 */
-typedef struct sft_finding {
-    sft_error error;
-} sft_finding;
-
-/* A remark, which makes no file invalid. Names are "unaligned", "unsorted", "header_unpadded",
- * "polyglot_zip", "polyglot_pdf", "polyglot_tar", "polyglot_magic", "name_control",
- * "unknown_field", "duplicate_name", "metadata_null", "foreign_journal"; docs/format.md explains
- * them. For "polyglot_zip" the last 64 KiB are read, unless the source's table has expect: of those
- * only the header is. Allocated by the library only. @since 0.1 */
-typedef struct sft_note {
-    const char *name; /* static */
-    sft_error error;  /* offset, tensor and message; code is SFT_OK */
-} sft_note;
-
-/* A top-level entry as it is spelled: header text including quotes, and offsets in the file.
- * Fields that the entry lacks are empty spans; of a field given twice this is the first. Never
- * grows. @since 0.1 */
-typedef struct sft_scan_entry {
-    sft_span name, dtype, shape, offsets; /* raw JSON text */
-    uint64_t name_begin, value_begin, value_end;
-} sft_scan_entry;
-
-/* Examine a file that may be invalid, and collect every finding at the given level, not only the
- * first (at most 1000), in order of offset. Other formats are recognised, at the end only of files
- * that options.files does not claim. Fails only if the bytes cannot be read or memory runs out.
- * Gives no access to tensor data. Close with sft_scan_close. @since 0.2 */
-SFT_API SFT_NODISCARD sft_code sft_scan_open(const char *path, const sft_open_options *options,
-                                             sft_scan **out, sft_error *err);
-/* The same over a source, which is closed before this returns. A source of unknown size is read
- * to its end. */
-SFT_API SFT_NODISCARD sft_code sft_scan_open_source(sft_source source,
-                                                    const sft_open_options *options,
-                                                    sft_scan **out, sft_error *err);
-/* Close a scan. NULL is ignored. @since 0.1 */
-SFT_API void sft_scan_close(sft_scan *scan);
-
-/* The verdict: NULL if the file is valid, else the error that sft_open gives for the same bytes,
- * or what the file really is if another format was recognised. @since 0.1 */
-SFT_API const sft_error *sft_scan_error(const sft_scan *scan);
-/* Findings, by index; NULL if i is out of range, here and below. @since 0.1;
- * sft_scan_finding_at: @since 0.2 */
-SFT_API size_t sft_scan_finding_count(const sft_scan *scan);
-SFT_API const sft_finding *sft_scan_finding_at(const sft_scan *scan, size_t i);
-/* Notes, by index. @since 0.1; sft_scan_note_at: @since 0.2 */
-SFT_API size_t sft_scan_note_count(const sft_scan *scan);
-SFT_API const sft_note *sft_scan_note_at(const sft_scan *scan, size_t i);
-/* Entries of the header, as far as it could be parsed. @since 0.1 */
-SFT_API size_t sft_scan_entry_count(const sft_scan *scan);
-/* Parsed again from the header's text; every span has data NULL if i is out of
- * range. @since 0.2 */
-SFT_API sft_scan_entry sft_scan_entry_at(const sft_scan *scan, size_t i);
-/* The level at which the file was scanned. @since 0.1 */
-SFT_API sft_level sft_scan_level(const sft_scan *scan);
-
-/* Find out what a file really is after opening it failed with *error, which all functions that open
- * a model have done already unless it was a pipe: looks at the start of the
- * source and, if it recognises another format, an incomplete download or NUL padding, replaces
- * code, message and hint. Reads at most 4 KiB. @since 0.1 */
-SFT_API void sft_diagnose(const sft_source *source, sft_error *error);
 
 /* ── Writing ─────────────────────────────────────────────────────────────── */
 
@@ -1395,185 +1163,6 @@ SFT_API SFT_NODISCARD sft_code sft_save_arrays(const char *path, const sft_array
                                                size_t metadata_count,
                                                const sft_path_options *options,
                                                const sft_job *job, sft_error *err);
-
-/* Remove the hidden files that interrupted sft_sink_path calls left in a folder: regular files
- * named .NAME.sft-XXXXXX. each, which may be NULL, is called with each name; if it returns false
- * the call ends with SFT_CANCELLED. With dry_run nothing is removed. *count, which may be NULL,
- * is the number of such files. Must not run while anything writes in that folder. @since 0.1 */
-typedef bool (*sft_sweep_fn)(void *ctx, const char *name);
-SFT_API SFT_NODISCARD sft_code sft_sweep(const char *folder, bool dry_run, sft_sweep_fn each,
-                                         void *ctx, size_t *count, sft_error *err);
-
-/* ── Repair: an invalid file rewritten ───────────────────────────────────── */
-
-/* Something that was wrong, or unusual, and that the repaired file has right. Allocated by the
- * library only. @since 0.1 */
-typedef struct sft_fix {
-    const char *name; /* "trailing_bytes", "duplicate_name", …; docs/repair.md lists all */
-    const char *done; /* "the bytes after the last tensor are left out"; both static */
-    sft_error found;  /* where and what, as in a finding or a note */
-} sft_fix;
-
-/* A decision how to rewrite a file as a valid one. @since 0.1 */
-typedef struct sft_repair sft_repair;
-
-/* Scan a file and decide how to rewrite it as one that is valid at the level of the options.
- * Repaired are: trailing bytes, NULs or missing padding after the header, gaps, tensors that
- * share bytes, duplicate names and metadata keys (the last one wins, as in the official reader),
- * metadata that are not strings, unusual spellings of entries, and the layout of 2022. What
- * cannot be repaired without guessing (a truncated file, a shape that does not fit, broken JSON)
- * is refused with the error of the first such finding. A valid file has no fixes. Memory,
- * including sft_repair_write: at most six times the header, or nine times if its metadata needs
- * repair. Close with sft_repair_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_repair_open(const char *path, const sft_open_options *options,
-                                               sft_repair **out, sft_error *err);
-/* The fixes, by index; NULL if i is out of range. @since 0.2 */
-SFT_API size_t sft_repair_fix_count(const sft_repair *repair);
-SFT_API const sft_fix *sft_repair_fix_at(const sft_repair *repair, size_t i);
-/* The tensors that sft_repair_write writes; i must be in range. Name and shape live as long as
- * the repair. @since 0.2 */
-SFT_API size_t sft_repair_tensor_count(const sft_repair *repair);
-SFT_API sft_spec sft_repair_tensor_at(const sft_repair *repair, size_t i);
-/* Write the repaired file. The sink is finished, or abandoned on failure. Tensor bytes are
- * copied unchanged; metadata that record a digest of the file (see sft_edit) are left out if the
- * data is laid out differently. Ticks the job with the bytes of all tensors. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_repair_write(const sft_repair *repair, sft_sink sink,
-                                                const sft_job *job, sft_error *err);
-/* Free a repair. NULL is ignored. @since 0.1 */
-SFT_API void sft_repair_close(sft_repair *repair);
-
-/* ── Editing ─────────────────────────────────────────────────────────────── */
-
-/* A change of an existing file: of its metadata, of the names of tensors, or of the bytes of
- * tensors. Nothing else changes: every other byte of the header (order, spelling, unknown
- * fields, escapes) and of the data stays. The exception is digests of the file that its metadata
- * record: those that the change makes wrong are removed, unless the edit sets them. If bytes of a
- * tensor change, these are sshs_model_hash, sshs_legacy_hash and modelspec.hash_*; if a name or a
- * key that begins with ss_ does, sshs_legacy_hash. docs/editing.md explains how. @since 0.1 */
-typedef struct sft_edit sft_edit;
-
-/* How a change is made. The library takes the first method that works. @since 0.1 */
-typedef enum sft_edit_method {
-    SFT_EDIT_NONE = 0,    /* nothing to change, nothing written */
-    SFT_EDIT_PLACE = 1,   /* the old bytes are overwritten, protected by a journal */
-    SFT_EDIT_REFLINK = 2, /* replaced by a new file that shares the data's blocks */
-    SFT_EDIT_INSERT = 3,  /* blocks are inserted before the data, protected by a journal */
-    SFT_EDIT_COPY = 4     /* replaced by a new file with a copy of the data */
-} sft_edit_method;
-
-/* "none", "in place", "reflink", "insert" or "copy"; "unknown" for any other value. Static.
- * @since 0.1 */
-SFT_API const char *sft_edit_method_name(sft_edit_method method);
-
-/* @since 0.1 */
-typedef struct sft_edit_options {
-    size_t size;
-    bool safe;            /* use atomic methods only: reflink and copy */
-    bool no_sync;         /* skip every fsync: a power failure may then tear the file */
-    bool keep_mtime;      /* keep the modification time */
-    bool force;           /* also edit a file with several hard links (else SFT_HARD_LINKS), and
-                             recover a file whose journal names another device or inode (a copy)
-                             if its length and every byte fit */
-    bool no_recover;      /* return SFT_EDIT_INTERRUPTED rather than recover the file */
-    sft_link_policy link; /* REPLACE: the link becomes a file of its own */
-    uint64_t spare;       /* bytes left for later edits when a header grows; 0 = 4096 */
-    uint64_t min_insert_bytes; /* size of a file from which blocks are inserted; 0 = 16 MiB */
-    uint64_t max_place_bytes;  /* most bytes of tensors to be replaced in place, because the
-                                  journal holds them twice; 0 = 64 MiB */
-    bool in_place_unsafe; /* for a new file: as in sft_path_options */
-    const sft_open_options *open; /* NULL = defaults; mode and header_only are not used */
-} sft_edit_options;
-
-#define SFT_EDIT_OPTIONS_INIT \
-    { sizeof(sft_edit_options), false, false, false, false, false, SFT_LINK_REPLACE, 0, 0, 0, \
-      false, NULL }
-
-/* What a change does, or did, to the file. Never grows. @since 0.1 */
-typedef struct sft_edit_report {
-    sft_edit_method method;
-    uint64_t header_before, header_after; /* N */
-    uint64_t spare;                       /* spaces at the header's end afterwards */
-    uint64_t file_after;                  /* size of the file afterwards */
-} sft_edit_report;
-
-/* Open a file to change it. Nothing is written before sft_edit_apply, except that an interrupted
- * edit is completed or undone first (sft_edit_recover). Fails as sft_open does, and with
- * SFT_EDIT_BUSY or SFT_IS_LINK. Close with sft_edit_close. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_open(const char *path, const sft_edit_options *options,
-                                             sft_edit **out, sft_error *err);
-SFT_API void sft_edit_close(sft_edit *edit);
-/* The file as it was when opened; its data can be read until sft_edit_apply. @since 0.1 */
-SFT_API const sft_file *sft_edit_file(const sft_edit *edit);
-
-/* Request changes of metadata; copies are kept, and a later request replaces an earlier one. An
- * existing key keeps its place, a new one is appended. Removing a key that is not there changes
- * nothing. SFT_HEADER_UTF8. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_set(sft_edit *edit, sft_span key, sft_span value,
-                                            sft_error *err);
-SFT_API SFT_NODISCARD sft_code sft_edit_remove(sft_edit *edit, sft_span key, sft_error *err);
-/* Rename a tensor. All renames are done at once: from is a name in the file as opened, so two
- * tensors can swap names. SFT_TENSOR_NOT_FOUND, SFT_NAME_RESERVED, SFT_HEADER_UTF8. If two
- * tensors end up with one name, the functions below return SFT_TENSOR_DUPLICATE. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_rename(sft_edit *edit, sft_span from, sft_span to,
-                                               sft_error *err);
-/* Replace the bytes of a tensor (by its name in the file as opened) by as many others, packed
- * and little-endian. May be combined with the changes above: all are made or none. The bytes are
- * not copied: the source must stay valid until the edit is applied or closed. It is read forward
- * from its start, once by each sft_edit_apply and sft_edit_save, not by sft_edit_plan, and is
- * not closed. Sources of several tensors are read one after another, in file order.
- * SFT_TENSOR_NOT_FOUND. SFT_BUFFER_SIZE for more or fewer bytes; if the source's size is
- * unknown, the functions below return it, and nothing is changed. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_put(sft_edit *edit, sft_span tensor,
-                                            const sft_source *source, sft_error *err);
-
-/* Let nobody but the owner do with the file, changed or written anew, what mode does not allow
- * (sft_sink_limit_mode): that of a file from which something was set. 0 limits nothing.
- * sft_edit_put does it by itself. A file that is changed where it is loses these bits before
- * anything is written; SFT_IO_WRITE, and nothing changes, if they cannot be taken away.
- * @since 0.2 */
-SFT_API void sft_edit_limit_mode(sft_edit *edit, uint32_t mode);
-
-/* Say what sft_edit_apply would do. Changes nothing; whether blocks can be shared or inserted is
- * tried with an unnamed file in the folder. SFT_EDIT_INSERT becomes SFT_EDIT_COPY if another
- * program has the file open by the time of sft_edit_apply. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_plan(sft_edit *edit, sft_edit_report *out,
-                                             sft_error *err);
-
-/* Change the file; report may be NULL. An edit can be applied once. On failure the file is as it
- * was, unless restoring it failed, too: then the journal stays, and err->hint says how to
- * recover. SFT_EDIT_BUSY: another program is changing the file, or has changed it since it was
- * opened. SFT_HARD_LINKS: the file has other names, and options.force is not set. Copies and the
- * bytes of sft_edit_put tick the job; the rest takes milliseconds. Programs that have the file
- * open see bytes change in place while that happens; with `safe` they keep the old file.
- * @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_apply(sft_edit *edit, const sft_job *job,
-                                              sft_edit_report *report, sft_error *err);
-
-/* Write the changed file to another path, and leave the original alone. The header keeps its
- * size if it can, or grows as it would in place. The method is SFT_EDIT_REFLINK or
- * SFT_EDIT_COPY. report may be NULL. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_save(sft_edit *edit, const char *path,
-                                             const sft_path_options *options,
-                                             const sft_job *job, sft_edit_report *report,
-                                             sft_error *err);
-
-/* What sft_edit_recover found. @since 0.1 */
-typedef enum sft_edit_found {
-    SFT_EDIT_CLEAN = 0, /* no edit had been interrupted */
-    SFT_EDIT_OLD = 1,   /* undone: the file is as it was before the edit */
-    SFT_EDIT_NEW = 2    /* completed: the file has the edit's result */
-} sft_edit_found;
-
-/* Recover a file whose edit was interrupted: complete or undo the edit recorded in its journal,
- * .NAME.sft-journal in the same folder, and remove the journal. This is done only if the journal
- * belongs to this file and every byte of the header, and of the data it covers, is the old or
- * the new one; otherwise both files are left alone (SFT_EDIT_INTERRUPTED). A journal is also
- * left alone if it belongs to neither the effective user nor the file's owner, or if others may
- * write to it, even with force. found may be NULL. Of the options, open, force, no_sync and link
- * are used. @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_edit_recover(const char *path,
-                                                const sft_edit_options *options,
-                                                sft_edit_found *found, sft_error *err);
 
 #ifdef __cplusplus
 }

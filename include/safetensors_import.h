@@ -22,6 +22,7 @@
 #ifndef SFT_SAFETENSORS_H
 #error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
 #endif
+#include "safetensors_codes.h"
 #include "safetensors_set.h"
 #include "safetensors_tree.h"
 

@@ -74,7 +74,7 @@ SFT_API SFT_NODISCARD sft_code sft_info_folder_open(const char *path, const sft_
                                                     const sft_allocator *alloc,
                                                     sft_info_folder **out, sft_error *err);
 SFT_API void sft_info_folder_close(sft_info_folder *folder);
-/* The value of sft_open_options.listed_s for path: when the folder was listed, in seconds since
+/* The seconds of SFT_OPEN_LISTED (safetensors_io.h) for path: when the folder was listed, since
  * 1970, if the listing has path's last part as a file and no edit had left a journal; else 0.
  * Saves sft_open the lookup of a journal. @since 0.1 */
 SFT_API uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path);

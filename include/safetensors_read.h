@@ -9,8 +9,7 @@
  * A destination is a block: bytes numbered from 0, of which each part of the plan fills a piece.
  * The library never touches memory of a device and knows no framework.
  *
- * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_READ is
- * defined while that is so.
+ * STABLE: docs/abi.md says what that promises.
  *
  * Conventions as in safetensors.h. */
 #ifndef SFT_SAFETENSORS_READ_H
@@ -24,8 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define SFT_EXPERIMENTAL_READ 1
 
 /* A tensor, or a slice of it, and where its bytes go: packed, in the order of the result, from
  * byte `at` of a block. Parts of a block must not overlap (SFT_BAD_ARGUMENT). Never grows.

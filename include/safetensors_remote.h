@@ -24,6 +24,7 @@
 #ifndef SFT_SAFETENSORS_H
 #error "the safetensors.h found first is another library's: put libsafetensors' folder before it"
 #endif
+#include "safetensors_codes.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -91,7 +91,7 @@ SFT_API SFT_NODISCARD sft_code sft_sets_tree(const sft_set *const *sets, size_t 
                                              sft_error *err);
 /* Fill an empty tree with what sft_diff_json writes. The tree does not refer to the comparison.
  * @since 0.2 */
-typedef struct sft_diff sft_diff; /* safetensors_set.h */
+typedef struct sft_diff sft_diff; /* safetensors_diff.h */
 SFT_API SFT_NODISCARD sft_code sft_diff_tree(const sft_diff *diff, const char *path,
                                              const char *other, sft_tree *tree, sft_error *err);
 

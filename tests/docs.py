@@ -57,11 +57,13 @@ def read(*path):
 # ── Codes ──
 
 def enum(name, prefix):
-    """{name: number} of an enum in the public header."""
+    """{name: number} of an enum in safetensors.h, and of its values in safetensors_codes.h."""
     body = re.search(r"typedef enum %s \{(.*?)\} %s;" % (name, name), read("include",
                      "safetensors.h"), re.S).group(1)
-    return {name.lower(): int(number) for name, number in re.findall(prefix + r"(\w+) = (\d+)\b",
-                                                                     body)}
+    rows = re.findall(prefix + r"(\w+) = (\d+)\b", body) + re.findall(
+        r"#define %s(\w+) \(\(%s\)(\d+)\)" % (prefix, name), read("include", "safetensors_codes.h"))
+    demand(len({number for _, number in rows}) == len(rows), "%s: a number twice" % name)
+    return {word.lower(): int(number) for word, number in rows}
 
 
 def check_codes(rows):
@@ -270,7 +272,7 @@ def check_manifest(rows):
 
 
 def check_notes():
-    header = read("include", "safetensors.h")
+    header = read("include", "safetensors_scan.h")
     body = re.search(r"A remark, which makes no file invalid\.\s+\*?\s*Names are(.*?)\*/", header, re.S).group(1)
     told = set(re.findall(r'"(\w+)"', body))
     listed = set(re.findall(r"^\| `(\w+)` \|", read("docs", "format.md").split("## Notes")[1]

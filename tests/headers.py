@@ -74,7 +74,7 @@ def options():
     return len(wanted) + 2 * len(types), len(bad)
 
 
-STABLE = ["safetensors.h", "safetensors_convert.h", "safetensors_set.h"]
+STABLE = ["safetensors.h", "safetensors_cast.h", "safetensors_read.h", "safetensors_set.h"]
 PREFIX = "safetensors_prefix.h"  # announces nothing of its own
 
 

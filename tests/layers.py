@@ -12,10 +12,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 FREESTANDING = {"float.h", "limits.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h",
                 "stdalign.h", "iso646.h", "stdnoreturn.h"}
-CORE, SET, TREE = "safetensors.h", "safetensors_set.h", "safetensors_tree.h"
-PUBLIC = {CORE, SET, TREE, "safetensors_info.h", "safetensors_hash.h", "safetensors_convert.h",
-          "safetensors_dataset.h", "safetensors_stats.h", "safetensors_import.h",
-          "safetensors_read.h", "safetensors_remote.h", "safetensors.hpp"}
+# Public headers: those of the core, those of models in several files, and all.
+CORE = {"safetensors.h", "safetensors_codes.h", "safetensors_io.h", "safetensors_scan.h",
+        "safetensors_tree.h"}
+SET = {"safetensors_set.h", "safetensors_index.h", "safetensors_report.h", "safetensors_diff.h"}
+CONVERT = {"safetensors_cast.h", "safetensors_convert.h"}
+PUBLIC = CORE | SET | CONVERT | {
+    "safetensors_info.h", "safetensors_hash.h", "safetensors_dataset.h", "safetensors_stats.h",
+    "safetensors_import.h", "safetensors_read.h", "safetensors_remote.h", "safetensors_edit.h",
+    "safetensors.hpp"}
 PREFIX = "safetensors_prefix.h"  # which safetensors.h alone includes
 
 # Headers are included from these, so that a layer is called as its folder in them.
@@ -29,28 +34,28 @@ def included_as(path):
 
 # folder: (layers and headers of ours it may include, system headers or None for any).
 # A folder may always include itself. This is the table of docs/design.md.
-CORE_PARTS = {"base/", "os/", "bytes/", "format/", "file/", CORE, TREE}
-FROM_CORE = {"base/", "os/", "bytes/source.h", CORE, TREE}
+CORE_PARTS = {"base/", "os/", "bytes/", "format/", "file/", *CORE}
+FROM_CORE = {"base/", "os/", "bytes/source.h", *CORE}
 USERS = ({"base/", "os/"} | PUBLIC, None)
 RULES = {
-    "src/core/base": ({CORE, TREE, "os/cpu.h"}, None),
-    "src/core/os": ({"base/", CORE}, None),
-    "src/core/bytes": ({"os/", "base/", CORE}, None),
-    "src/core/format": ({"base/", CORE}, FREESTANDING | {"string.h"}),
-    "src/core/file": ({"format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/model/keys": ({"base/", CORE}, None),
-    "src/model/journal": ({"file/edited.h", "format/", "bytes/", "base/", "os/", CORE}, None),
-    "src/model/edit": ({"journal/", "keys/", *CORE_PARTS}, None),
-    "src/model/set": (FROM_CORE | {SET, "bytes/replaced.h"}, None),
-    "src/model/hash": (FROM_CORE | {SET, "safetensors_hash.h", "keys/"}, None),
-    "src/model/convert": (FROM_CORE | {SET, "safetensors_convert.h", "keys/"}, None),
+    "src/core/base": ({*CORE, "os/cpu.h"}, None),
+    "src/core/os": ({"base/", *CORE}, None),
+    "src/core/bytes": ({"os/", "base/", *CORE}, None),
+    "src/core/format": ({"base/", *CORE}, FREESTANDING | {"string.h"}),
+    "src/core/file": ({"format/", "bytes/", "base/", "os/", *CORE}, None),
+    "src/model/keys": ({"base/", *CORE}, None),
+    "src/model/journal": ({"file/edited.h", "format/", "bytes/", "base/", "os/", *CORE}, None),
+    "src/model/edit": ({"safetensors_edit.h", "journal/", "keys/", *CORE_PARTS}, None),
+    "src/model/set": (FROM_CORE | {*SET, "bytes/replaced.h"}, None),
+    "src/model/hash": (FROM_CORE | {*SET, "safetensors_hash.h", "keys/"}, None),
+    "src/model/convert": (FROM_CORE | SET | CONVERT | {"keys/"}, None),
     "src/model/stats": (FROM_CORE | {"safetensors_stats.h"}, None),
     "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
-    "src/label": (FROM_CORE | {SET, "safetensors_hash.h", "safetensors_info.h",
+    "src/label": (FROM_CORE | {*SET, "safetensors_hash.h", "safetensors_info.h",
                                "convert/adapter.h"}, None),
-    "src/formats": (FROM_CORE | {SET, "safetensors_convert.h", "safetensors_import.h"}, None),
+    "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
-    "src/dataset": (FROM_CORE | {"safetensors_convert.h", "safetensors_hash.h",
+    "src/dataset": (FROM_CORE | {*CONVERT, "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
@@ -110,7 +115,8 @@ FOLDED = ["src/formats"]  # and their sub-folders, too
 HOSTS = [("posix", "linux"), ("posix", "macos"), ("win32",), ("wasi",)]
 HOST_FILE = re.compile(r"/os_([a-z0-9]+)[a-z0-9_]*\.[ch]$")
 CIRCLES = set()  # folders that still have circles: none
-HEADERS = {CORE: {"stddef.h", "stdint.h", "stdbool.h", PREFIX}}
+STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}
+HEADERS = {"safetensors.h": STANDARD | {PREFIX}}
 
 BANNED = {
     "": r"strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|atoll|strtok|alloca|setjmp|longjmp",
@@ -179,7 +185,7 @@ def check_includes():
                     check(system is None or name in system, path, f"may not include <{name}>")
     for path in find("include/*.h"):
         name = os.path.basename(path)
-        allowed = HEADERS.get(name, HEADERS[CORE] - {PREFIX} | {CORE, SET, TREE})
+        allowed = HEADERS.get(name, STANDARD | CORE | SET | CONVERT)
         for _, other in includes(read(path)):
             check(other in allowed and other != name, path, f"may not include {other}")
 

@@ -2,7 +2,7 @@
 """What public functions do with NULL: each is called in a process of its own, with NULL for its
 first argument and all that it only reads, 0 for numbers, and room for results. Functions that
 close, free or abandon something return, and those whose first argument is a path refuse it. The
-rest may crash: safetensors.h promises no more.
+rest may crash: safetensors.h promises no more. docs/abi.md names the stable ones of each kind.
 
     tests/nulls.py [-v]     -v: say what each function did
 """
@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import exports
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
@@ -79,6 +81,27 @@ def libraries():
     return [*private, *(["-lz"] if re.search(r"^Requires.private:.*zlib", text, re.M) else [])]
 
 
+def promised(did):
+    """What is wrong with the table of docs/abi.md, which has the stable functions."""
+    with open(os.path.join(ROOT, "docs", "abi.md"), encoding="utf-8") as file:
+        section = file.read().split("\n## NULL\n")[1].split("\n## ")[0]
+    rows = [set(re.findall(r"`(sft_\w+)`", row))
+            for row in re.findall(r"^\| (`sft_.*?) \|", section, re.M)]
+    stable = set(exports.declared(stable=True))
+    kinds = ({name for name, _, _ in declarations() if name in stable and ENDS.search(name)},
+             {name for name, _, arguments in declarations() if name in stable and is_path(arguments)})
+    if len(rows) != 3:
+        return ["docs/abi.md: no table of three kinds of functions"]
+    return [f"docs/abi.md: {name}: the wrong row, or none"
+            for row, kind in zip(rows, kinds) for name in sorted(row ^ kind)] + [
+                f"docs/abi.md: {name} {did.get(name)}" for name in sorted(rows[2])
+                if name not in stable or did.get(name) not in ("returned", "succeeded")]
+
+
+def is_path(arguments):
+    return bool(arguments) and bool(re.match(r"\s*const char \*(path|folder)$", arguments[0]))
+
+
 def main():
     functions = list(declarations())
     headers = sorted(os.path.basename(path)
@@ -101,13 +124,14 @@ def main():
     bad = []
     for name, kind, arguments in functions:
         what = did.get(name, "was not called")
-        path = bool(arguments) and re.match(r"\s*const char \*(path|folder)$", arguments[0])
+        path = is_path(arguments)
         if "-v" in sys.argv:
             print(f"{name} {what}")
         refuses = path and kind == "sft_code" and name not in ANY
         if what == "was not called" or what == "died" and (ENDS.search(name) or path) \
                 or refuses and what != "refused":
             bad.append(f"{name} {what}")
+    bad += promised(did)
     print("\n".join(bad))
     print(f"{len(functions) - len(bad)} passed, {len(bad)} failed")
     return 1 if bad else 0

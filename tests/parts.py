@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 PROGRAM = os.path.join(ROOT, "tests", "parts", "program.c")
 ALL = ["EDIT", "SET", "STATS", "READ", "HASH", "CONVERT", "LABEL", "FORMATS", "REMOTE", "DATASET"]
+CORE_HEADERS = ["", ".hpp", "codes", "io", "prefix", "scan", "tree"]
 # what a program does, besides opening, checking and listing; its limit
 LIMITS = [([], 150), (["HASH"], 200), (["HASH", "LABEL"], 600)]
 HEADER = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}  '
@@ -84,7 +85,8 @@ def test_sizes(work, model):
     if not prefix:
         return
     found = headers(prefix)
-    check(found == ["", ".hpp", "hash", "info", "prefix", "set", "tree"], f"small: installs {found}")
+    check(found == sorted([*CORE_HEADERS, "edit", "hash", "info", "set", "index", "report", "diff"]),
+          f"small: installs {found}")
     for parts, limit in LIMITS:
         name = " + ".join(["open", *parts]).lower()
         program = os.path.join(work, "program")
@@ -106,7 +108,7 @@ def test_core(work, model):
     if not prefix:
         return
     found = headers(prefix)
-    check(found == ["", ".hpp", "prefix", "tree"], f"core: installs {found}")
+    check(found == CORE_HEADERS, f"core: installs {found}")
     program = os.path.join(work, "program")
     code, text = link(prefix, [], program)
     if not check(not code, "core: does not link", text):

@@ -9,8 +9,8 @@ there are those of the system that it is made on. --name names the files other t
 --whole (for tests) puts in every file of these folders, not only what the functions of the header
 need, and leaves internal functions global.
 
-The header holds the public headers one after another, without the sections of parts that are not
-there; the source holds every internal header where it is first included, then every source.
+The header holds the public headers one after another, without those of parts that are not there;
+the source holds every internal header where it is first included, then every source.
 Names that are local to a file must be unique among all of them (tests/layers.py). What files
 share becomes static: the compiled form defines the functions of its header and nothing else."""
 import argparse
@@ -26,18 +26,19 @@ import layers  # noqa: E402: which names a source defines
 # What each part adds: folders of src, or single files; headers; the parts it needs.
 CORE = ["core/base", "core/os", "core/bytes", "core/format", "core/file"]
 PARTS = {
-    "edit": (["model/keys", "model/journal", "model/edit"], [], []),
-    "set": (["model/set", "remote/hub/cache_links.c"], ["safetensors_set.h"], []),
-    "convert": (["model/keys", "model/convert"], ["safetensors_convert.h"], ["set"]),
-    "read": (["model/read"], ["safetensors_read.h"], []),
-    "stats": (["model/stats"], ["safetensors_stats.h"], []),
+    "edit": (["model/keys", "model/journal", "model/edit"], ["edit"], []),
+    "set": (["model/set", "remote/hub/cache_links.c"], ["tree", "set", "index", "report", "diff"], []),
+    "convert": (["model/keys", "model/convert"], ["cast", "convert"], ["set"]),
+    "read": (["model/read"], ["read"], []),
+    "stats": (["model/stats"], ["stats"], []),
 }
 # Stand-ins for what asks a part that is not there.
 WITHOUT = {"edit": "without/edit.c", "set": "without/remote.c"}
 ALWAYS_WITHOUT = {"convert": "without/label.c"}
-SECTIONS = {"edit": ("Repair: an invalid file rewritten", "Editing")}  # of safetensors.h
-PUBLIC = ["safetensors_prefix.h", "safetensors.h", "safetensors_tree.h", "safetensors_set.h", "safetensors_convert.h",
-          "safetensors_read.h", "safetensors_stats.h"]
+# Public headers, each after those that it includes.
+ALWAYS = ["prefix", "", "codes", "io", "scan"]
+PUBLIC = [f"safetensors_{name}.h".replace("_.", ".") for name in (
+    *ALWAYS, "tree", "set", "index", "report", "diff", "cast", "convert", "edit", "read", "stats")]
 # Files of one host only: the condition of each, and the systems that build them.
 HOSTS = {"src/core/os/os_posix": ("!defined(_WIN32) && !defined(__wasi__)", ("linux", "darwin")),
          "src/core/os/os_linux": ("!defined(_WIN32) && !defined(__APPLE__) && !defined(__wasi__)",
@@ -71,11 +72,8 @@ class Bundle:
         self.all_hosts = all_hosts
         self.whole = whole
         self.name = name
-        self.trees = "set" in parts
-        wanted = {"safetensors_prefix.h", "safetensors.h"} | {h for part in parts for h in PARTS[part][1]}
-        if self.trees:
-            wanted.add("safetensors_tree.h")
-        self.headers = [name for name in PUBLIC if name in wanted]
+        left_out = {f"safetensors_{name}.h" for part in set(PARTS) - parts for name in PARTS[part][1]}
+        self.headers = [name for name in PUBLIC if name not in left_out]
 
     def licence(self):
         version = re.search(r'SFT_VERSION_STRING "([^"]+)"', read("include/safetensors.h")).group(1)
@@ -84,20 +82,11 @@ class Bundle:
                 " * Made by tools/bundle.py; do not edit.\n"
                 " * SPDX-License-Identifier: Apache-2.0 */\n")
 
-    def public(self, name):
-        """A public header without the sections of parts that are not there."""
-        text = read("include/" + name)
-        for part, titles in SECTIONS.items():
-            for title in titles if part not in self.parts else ():
-                text = re.sub(rf"/\* ── {title} ─.*?(?=/\* ── |#ifdef __cplusplus\n}})", "", text,
-                              count=1, flags=re.S)
-        return text
-
     def public_header(self):
         out = [self.licence()]
         for name in self.headers:
             text = re.sub(r'#include "safetensors\w*\.h"\n(#ifndef.*?#endif\n)?', "",
-                          self.public(name), flags=re.S)
+                          read("include/" + name), flags=re.S)
             if name == "safetensors_prefix.h":
                 text = f"#ifdef SFT_PREFIX\n{self.prefixed(text)}#endif\n"
             out += [banner("include/" + name), text]
@@ -106,7 +95,7 @@ class Bundle:
     def prefixed(self, text):
         """safetensors_prefix.h, of which only the names that are announced stay."""
         announced = {found for name in self.headers
-                     for found in WORD.findall(layers.bare(self.public(name)))
+                     for found in WORD.findall(layers.bare(read("include/" + name)))
                      if name != "safetensors_prefix.h"}
         return "".join(line for line in text.splitlines(keepends=True)
                        if not line.startswith("#define sft_") or line.split()[1] in announced)

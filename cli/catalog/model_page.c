@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "safetensors_io.h"
 #include "safetensors_stats.h"
 #include "support/files.h"
 #include "support/hash.h"

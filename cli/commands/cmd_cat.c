@@ -10,6 +10,7 @@
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

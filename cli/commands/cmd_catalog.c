@@ -6,6 +6,7 @@
 #include "os/io.h"
 #include "support/output.h"
 #include "support/remote.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <inttypes.h>

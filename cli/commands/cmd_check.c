@@ -8,6 +8,8 @@
 #include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"
+#include "safetensors_index.h"
+#include "safetensors_scan.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "support/models.h"
 #include "support/print.h"
 #include "support/remote.h"
+#include "safetensors_diff.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "safetensors_remote.h"
-#include "safetensors_set.h"
+#include "safetensors_report.h"
 #include "support/input.h"
 #include "support/options.h"
 #include "support/print.h"

@@ -4,6 +4,8 @@
 #define CLI_EDIT_H
 
 #include "support/cli.h"
+#include "safetensors_edit.h"
+#include "safetensors_index.h"
 
 extern const cli_option cli_editing_options[]; /* --safe --each-shard */
 

@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "os/path.h"
 #include "safetensors_import.h"
+#include "safetensors_scan.h"
 #include "support/files.h"
 #include "support/words.h"
 

@@ -8,6 +8,7 @@
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/output.h"
+#include "safetensors_index.h"
 
 #include <errno.h>
 #include <string.h>

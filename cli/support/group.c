@@ -6,6 +6,7 @@
 #include "os/path.h"
 #include "support/files.h"
 #include "support/words.h"
+#include "safetensors_index.h"
 
 #include <errno.h>
 #include <inttypes.h>

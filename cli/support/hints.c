@@ -1,5 +1,6 @@
 /* What to try next, in the words of the command; hints without a row have the library's. */
 #include "support/hints.h"
+#include "safetensors_codes.h"
 
 typedef struct hint_row {
     int hint;

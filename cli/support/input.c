@@ -9,6 +9,7 @@
 #include "os/io.h"
 #include "os/path.h"
 #include "safetensors_import.h"
+#include "safetensors_index.h"
 #include "safetensors_remote.h"
 #include "support/files.h"
 #include "support/words.h"

@@ -7,6 +7,7 @@
 #include "os/path.h"
 #include "os/workers.h"
 #include "safetensors_dataset.h"
+#include "safetensors_io.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/remote.h"
@@ -132,7 +133,7 @@ static sft_code open_model(cli *c, cli_model *model) {
     } else {
         /* The listing of its folder spares a look for the journal of an edit. */
         if (is_file && model->folder)
-            open.listed_s = sft_info_folder_listed(model->folder, model->input->path);
+            SFT_OPEN_LISTED(&open, sft_info_folder_listed(model->folder, model->input->path));
         how.open = &open;
         code = cli_open_path(c, model->input->path, &how, &model->set, &model->import,
                              &model->err);

@@ -6,6 +6,8 @@
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"
+#include "safetensors_io.h"
+#include "safetensors_scan.h"
 
 #include <inttypes.h>
 #include <string.h>

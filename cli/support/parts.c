@@ -7,6 +7,7 @@
 #include "support/hints.h"
 #include "support/models.h"
 #include "support/remote.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "bytes/source.h"
 #include "dataset/dataset.h"
 #include "os/path.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <string.h>

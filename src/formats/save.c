@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/order.h"
 #include "formats/parts/state.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

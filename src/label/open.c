@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "label/sidecars/sidecars.h"
 #include "os/path.h"
+#include "safetensors_report.h"
 
 #include <string.h>
 

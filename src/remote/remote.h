@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "os/os.h"
 #include "remote/scheme.h"
+#include "safetensors_io.h"
 #include "safetensors_remote.h"
 
 struct sft_remote {

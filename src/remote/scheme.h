@@ -4,6 +4,7 @@
 
 #include "remote/http/answer.h"
 #include "remote/http/url.h"
+#include "safetensors_io.h"
 #include "safetensors_remote.h"
 
 #define SFTI_HEADERS_MOST 16

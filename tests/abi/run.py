@@ -8,10 +8,13 @@ usage: tests/abi/run.py [--baseline | --freeze]
    opaque gets into the baseline.
 2. build/libsafetensors.so has the symbols of the baseline, and the soname of docs/abi.md.
 3. The program tests/abi/program.c, built with the header of an earlier release (tests/abi/*.h),
-   runs against build/libsafetensors.so.
-Each of the three is shown to fail on an incompatible change, and to pass a compatible one.
+   runs against build/libsafetensors.so, and so it does if built with the headers of today.
+4. What the stable headers of an earlier release had is in the stable ones, or in the header that
+   docs/abi.md tells a program to include instead.
+Each of the first three is shown to fail on an incompatible change, and to pass a compatible one.
 
 --baseline writes the baseline anew, --freeze the header of this version. docs/abi.md says when."""
+import fnmatch
 import glob
 import os
 import re
@@ -24,7 +27,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 BASELINE = os.path.join(HERE, "stable.abi.xml")
-STABLE = ["safetensors.h", "safetensors_set.h", "safetensors_convert.h"]
+STABLE = ["safetensors.h", "safetensors_set.h", "safetensors_read.h", "safetensors_cast.h"]
+FUNCTIONS = 130  # at most
 
 # What a careless change does to a header, and whether a program built earlier survives it.
 CHANGES = [
@@ -147,7 +151,9 @@ def run_program(text, work):
     with open(os.path.join(work, "safetensors_stable.h"), "w", encoding="utf-8") as file:
         file.write(text)
     program = os.path.join(work, "program")
-    built = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", work,
+    built = run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror",
+                "-Wno-missing-field-initializers", "-I", work,
+                "-I", os.path.join(ROOT, "include"),
                 os.path.join(HERE, "program.c"), "-o", program,
                 os.path.join(BUILD, "libsafetensors.so"), f"-Wl,-rpath,{BUILD}")
     if built.returncode:
@@ -173,6 +179,62 @@ def programs(work):
             right, why = run_program(changed(text, change), work)
             check(right == change[1], f"a program with {change[0]}: expected it to "
                   f"{'run' if change[1] else 'fail'}", why)
+
+
+def announced(text):
+    """Functions, types, numbers and macros that a header announces."""
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    return ({name for _, name in declared(text)}
+            | set(re.findall(r"\}\s*(sft_\w+);", text))
+            | set(re.findall(r"^#define (SFT_\w+)", text, re.M))
+            | set(re.findall(r"^\s+(SFT_\w+)(?: = \w+)?,?[ \t]*$", text, re.M)))
+
+
+def moved():
+    """{header: patterns of what it has of the stable headers of earlier releases}, of docs/abi.md."""
+    with open(os.path.join(ROOT, "docs", "abi.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `#include <(safetensors_\w+\.h)>` \| ([^|]*) \|", file.read(), re.M)
+    return {header: re.findall(r"`([\w*]+)`", what) for header, what in rows}
+
+
+def counted():
+    """docs/abi.md says how many functions are stable: few enough for a person to learn."""
+    with open(os.path.join(ROOT, "docs", "abi.md"), encoding="utf-8") as file:
+        told = dict(re.findall(r"^\| `(safetensors\w*\.h)` \| [^|]* \| (\d+) \|", file.read(), re.M))
+    have = {}
+    for name in STABLE:
+        with open(os.path.join(ROOT, "include", name), encoding="utf-8") as file:
+            have[name] = str(len(declared(re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S))))
+    check(told == have, f"docs/abi.md tells {told} stable functions, the headers have {have}")
+    total = sum(map(int, have.values()))
+    check(total <= FUNCTIONS, f"{total} stable functions, {FUNCTIONS} at most")
+
+
+def history(work):
+    """What earlier releases promised is where docs/abi.md says, and their program is built with
+    the headers it names."""
+    table, now = moved(), announced(stable())
+    check(len(table) > 4, "docs/abi.md does not say what moved")
+    counted()
+    has = {}
+    for header in table:
+        with open(os.path.join(ROOT, "include", header), encoding="utf-8") as file:
+            has[header] = announced(file.read())
+    for path in sorted(glob.glob(os.path.join(HERE, "*.*.*.h"))):
+        with open(path, encoding="utf-8") as file:
+            then = announced(file.read())
+        for name in sorted(then - now):
+            check(any(name in has[header] and any(fnmatch.fnmatchcase(name, one) for one in table[header])
+                      for header in table),
+                  f"{name} of {os.path.basename(path)} is no longer stable: expected a row of "
+                  "docs/abi.md with the header that has it")
+        for header, patterns in table.items():
+            for one in patterns:
+                check(fnmatch.filter(has[header] - now, one),
+                      f"docs/abi.md: nothing that moved is {one} of {header}")
+    text = "".join(f'#include "{name}"\n' for name in [*STABLE, *table])
+    right, why = run_program(text, work)
+    check(right, "the program, built with the headers of today", why)
 
 
 def write_baseline(work):
@@ -211,6 +273,7 @@ def main():
             headers(work)
         library()
         programs(work)
+        history(work)
     skipped = f", {1 + len(CHANGES)} skipped" if tools else ""
     print(f"{results.count(True)} passed, {results.count(False)} failed{skipped}")
     return 0 if all(results) else 1

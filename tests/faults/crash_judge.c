@@ -1,4 +1,6 @@
 #include "crash.h"
+#include "safetensors_edit.h"
+#include "safetensors_io.h"
 
 #include <stdio.h>
 #include <stdlib.h>

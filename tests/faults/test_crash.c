@@ -2,6 +2,7 @@
  * one, never a mixture, and once the call has returned it is the new one. With a sync or the
  * journal taken away the same play must find torn files, or it would prove nothing. */
 #include "crash.h"
+#include "safetensors_edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

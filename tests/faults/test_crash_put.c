@@ -1,6 +1,7 @@
 /* Power cuts while the bytes of tensors are changed: the whole header may be the same before
  * and after, so that only the journal tells a reader of torn data. */
 #include "crash.h"
+#include "safetensors_edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

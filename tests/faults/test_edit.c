@@ -1,6 +1,7 @@
 /* Editing over a system of which the nth allocation or call fails: the file is as it was or
  * as it was to be; where it is neither, recovery makes it so; and no leftover files. */
 #include "faults.h"
+#include "safetensors_edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "os_fake.h"
 #include "safetensors.h"
+#include "safetensors_edit.h"
+#include "safetensors_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
  * to stop: the model is the old one or the new one, at once or once it is recovered, and no
  * hidden file is left. */
 #include "faults.h"
+#include "safetensors_edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

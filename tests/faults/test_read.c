@@ -4,6 +4,7 @@
 #include "faults.h"
 #include "hash/hash.h"
 #include "unit/make_file.h"
+#include "safetensors_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

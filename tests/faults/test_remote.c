@@ -2,6 +2,7 @@
  * memory. What is fetched ahead runs to its end when its thread is started. */
 #include "faults.h"
 #include "unit/remote_web.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,9 @@
 /* Sets, the deep check and the results as JSON over a system of which the nth allocation
  * or call fails. */
 #include "faults.h"
+#include "safetensors_index.h"
+#include "safetensors_report.h"
+#include "safetensors_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

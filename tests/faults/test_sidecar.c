@@ -2,6 +2,7 @@
  * model is as it was, or whole and with all that its owner wrote; nothing else is left. */
 #include "faults.h"
 #include "unit/make_file.h"
+#include "safetensors_edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* The other ways to write, over a system of which the nth allocation or call fails: tensors
  * added one by one, bytes past the page cache, elements at distances. */
 #include "faults.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* Where the file system gives no file another's name: sft_sink_path says so, and with
  * in_place_unsafe writes over the file; again and again while something else fails. */
 #include "faults.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

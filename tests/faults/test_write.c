@@ -2,6 +2,7 @@
  * allocation or call fails: the whole file or none (or the old one), and no leftover files. What
  * sft_sink_path does by itself is in test_bytes.c. */
 #include "faults.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

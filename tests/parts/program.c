@@ -7,6 +7,9 @@
 #ifdef PART_LABEL
 #include <safetensors_info.h>
 #endif
+#ifndef SFT_EXPERIMENTAL_SCAN /* which the two-file form has in safetensors.h */
+#include <safetensors_scan.h>
+#endif
 #include <stdio.h>
 
 static int fail(const sft_error *err) {

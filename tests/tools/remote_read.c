@@ -8,6 +8,7 @@
  * this process's own. What fails: exit status 1, and on standard error a line
  * "CODE: message" and one with the hint, if there is one. */
 #include "safetensors_hash.h"
+#include "safetensors_io.h"
 #include "safetensors_remote.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
  * of standard output for each: "ok", "same" if what was written, opened again, is what was read,
  * or the code's name. */
 #include "safetensors.h"
+#include "safetensors_io.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,6 +16,7 @@
  * when they do not agree.
  */
 #include "safetensors.h"
+#include "safetensors_scan.h"
 #include "safetensors_set.h"
 
 #include <stdio.h>

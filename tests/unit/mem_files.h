@@ -3,6 +3,8 @@
 #define TEST_MEM_FILES_H
 
 #include "safetensors.h"
+#include "safetensors_codes.h"
+#include "safetensors_io.h"
 
 #include <stdarg.h>
 #include <stdio.h>

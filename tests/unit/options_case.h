@@ -6,10 +6,15 @@
 
 #include "arrow_make.h"
 #include "safetensors_convert.h"
+#include "safetensors_diff.h"
+#include "safetensors_edit.h"
 #include "safetensors_import.h"
+#include "safetensors_index.h"
 #include "safetensors_info.h"
 #include "safetensors_read.h"
 #include "safetensors_remote.h"
+#include "safetensors_report.h"
+#include "safetensors_scan.h"
 #include "safetensors_stats.h"
 
 /* ── What the functions work on ── */

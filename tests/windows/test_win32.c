@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "unit/temp_dir.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <io.h>

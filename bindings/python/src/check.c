@@ -1,6 +1,9 @@
 /* Checks a file, or a model with an index: each shard, then how they fit together.
  * Tests: test_tools.py. */
 #include "tools.h"
+#include "safetensors_index.h"
+#include "safetensors_report.h"
+#include "safetensors_scan.h"
 
 #include <stdlib.h>
 #include <string.h>

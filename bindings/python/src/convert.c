@@ -4,6 +4,7 @@
 #include "host.h"
 
 #include "safetensors_convert.h"
+#include "safetensors_report.h"
 
 #include <stdlib.h>
 #include <string.h>

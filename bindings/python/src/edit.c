@@ -1,5 +1,7 @@
 /* Changes metadata and tensor names of an existing file. Tests: test_edit.py. */
 #include "specs.h"
+#include "safetensors_edit.h"
+#include "safetensors_index.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* File: an open model. Tests: test_mapping.py. */
 #include "piece.h"
+#include "safetensors_report.h"
 
 typedef struct {
     PyObject_HEAD

@@ -1,6 +1,7 @@
 /* Finds the model in a folder: its index, or its one file. Tests: test_open.py. */
 #include "tools.h"
 
+#include "safetensors_io.h"
 #include "safetensors_remote.h"
 
 #include <string.h>

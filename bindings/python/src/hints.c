@@ -1,6 +1,7 @@
 /* What to try next, in the words of the package: err.hint, and "hint" in results.
  * Tests: test_errors.py. */
 #include "core.h"
+#include "safetensors_codes.h"
 
 typedef struct hint_row {
     int hint;

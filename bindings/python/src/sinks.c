@@ -1,6 +1,7 @@
 /* Sinks: a Python object with write(), and one that gathers small writes into large ones.
  * Tests: test_writer.py. */
 #include "specs.h"
+#include "safetensors_io.h"
 
 #include <stdlib.h>
 #include <string.h>

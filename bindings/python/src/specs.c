@@ -1,5 +1,6 @@
 /* Names, dtypes, shapes and data of tensors that are written, from tuples. Tests: test_save.py. */
 #include "specs.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Storage: a local folder, or a Python object with the methods of one.
  * Tests: test_dataset_requests.py. */
 #include "dataset.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <string.h>

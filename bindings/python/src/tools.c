@@ -4,9 +4,11 @@
 
 #include "remote.h"
 
+#include "safetensors_diff.h"
 #include "safetensors_hash.h"
 #include "safetensors_import.h"
 #include "safetensors_info.h"
+#include "safetensors_scan.h"
 
 #include <stdlib.h>
 #include <string.h>

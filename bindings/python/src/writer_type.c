@@ -1,5 +1,6 @@
 /* Writer: a file written piece by piece. Tests: test_writer.py. */
 #include "specs.h"
+#include "safetensors_io.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "support/hash.h"
 #include "support/hints.h"
 #include "support/remote.h"
+#include "safetensors_index.h"
 
 #include <inttypes.h>
 #include <string.h>

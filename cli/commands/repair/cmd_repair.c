@@ -6,6 +6,7 @@
 #include "os/path.h"
 #include "support/edit.h"
 #include "support/output.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

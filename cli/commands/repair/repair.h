@@ -3,6 +3,7 @@
 #define CLI_REPAIR_H
 
 #include "support/output.h"
+#include "safetensors_edit.h"
 
 /* Print each finding; returns how many there were. */
 size_t cli_print_fixes(cli *c, const char *path, const sft_repair *repair);

@@ -2,6 +2,7 @@
 #include "base/announce.h"
 
 #include "base/options.h"
+#include "safetensors_io.h"
 
 bool sfti_source_expects(const sft_source *source) {
     return SFTI_CAN(source, sft_source_vtable, expect);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include "base/utf8.h"
+#include "safetensors_codes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #define SFTI_FILES_H
 
 #include "safetensors.h"
+#include "safetensors_io.h"
 
 /* Restricts permission bits (0: not known) to those that another file has, too (0: not known);
  * 0600 if none are left. */

@@ -1,6 +1,7 @@
 /* Hints: what to try next, in words that fit every program. None names an option: a front end
  * has a table of its own where it has better ones. */
 #include "base/error.h"
+#include "safetensors_codes.h"
 
 typedef struct hint_row {
     sft_hint hint;

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/sink.h"
 #include "bytes/source.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "bytes/source.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <string.h>

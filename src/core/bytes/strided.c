@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "base/mem.h"
 #include "bytes/source.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "bytes/replaced.h"
 #include "bytes/source.h"
 #include "os/path.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <string.h>

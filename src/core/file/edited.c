@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "os/io.h"
 #include "os/path.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <string.h>

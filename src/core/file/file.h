@@ -4,6 +4,7 @@
 
 #include "bytes/source.h"
 #include "format/format.h"
+#include "safetensors_scan.h"
 
 struct sft_file {
     sft_allocator alloc;

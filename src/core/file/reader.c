@@ -4,6 +4,7 @@
 #include "base/order.h"
 #include "file/edited.h"
 #include "file/file.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 
@@ -191,7 +192,7 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
     sft_code code = open_begin(path, options, &how, out, err);
     if (code) return code;
     if (!path) return sfti_misuse(err, "expected a path, found NULL");
-    const uint64_t listed_s = how.options.listed_s;
+    const uint64_t listed_s = how.options.reserved; /* SFT_OPEN_LISTED */
     os_info info;
     bool quiet = false;
     int64_t seen_ns = 0;

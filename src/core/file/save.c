@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "bytes/source.h"
 #include "file/file.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "safetensors.h"
+#include "safetensors_scan.h"
 
 #define SFTI_PREFIX 8 /* bytes before the header */
 

@@ -3,6 +3,7 @@
 #include "dataset/write/sink.h"
 #include "os/os.h"
 #include "safetensors_hash.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "base/crc32.h"
 #include "base/endian.h"
 #include "base/order.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

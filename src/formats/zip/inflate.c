@@ -3,6 +3,7 @@
 
 #include "base/crc32.h"
 #include "os/os.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

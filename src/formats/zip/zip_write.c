@@ -7,6 +7,7 @@
 #include "base/sink.h"
 #include "bytes/source.h"
 #include "formats/zip/zip_format.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "base/foreign.h"
 #include "base/tree.h"
 #include "label/render/render.h"
+#include "safetensors_report.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "convert/adapter.h"
 #include "convert/dropped.h"
 #include "keys/digest_keys.h"
+#include "safetensors_report.h"
 
 #include <string.h>
 

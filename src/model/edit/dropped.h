@@ -3,6 +3,7 @@
 #define SFTI_EDIT_DROPPED_H
 
 #include "safetensors.h"
+#include "safetensors_edit.h"
 
 /* By the last sft_edit_plan, _apply or _save. */
 unsigned sfti_edit_dropped(const sft_edit *edit);

@@ -6,6 +6,7 @@
 #include "base/splice.h"
 #include "file/file.h"
 #include "journal/journal.h"
+#include "safetensors_edit.h"
 
 #define SFTI_EDIT_SPARE UINT64_C(4096)
 #define SFTI_EDIT_INSERT_FROM (UINT64_C(16) << 20)

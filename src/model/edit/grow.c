@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "base/job.h"
 #include "edit/edit.h"
+#include "safetensors_io.h"
 
 /* ── A new file ── */
 

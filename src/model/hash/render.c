@@ -1,6 +1,7 @@
 /* The result object of hash. Tests: test_hash.c. */
 #include "base/result.h"
 #include "hash/hash.h"
+#include "safetensors_report.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #define SFTI_SET_DIFF_H
 
 #include "base/mem.h"
+#include "safetensors_diff.h"
 #include "safetensors_set.h"
 
 /* A pair that differs: its number among those of all shards, on each side. */

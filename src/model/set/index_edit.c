@@ -10,6 +10,7 @@
 #include "os/io.h"
 #include "os/os.h"
 #include "set/set.h"
+#include "safetensors_index.h"
 
 #include <string.h>
 

@@ -6,6 +6,8 @@
 #include "base/number.h"
 #include "base/options.h"
 #include "set/set.h"
+#include "safetensors_io.h"
+#include "safetensors_report.h"
 
 #include <string.h>
 

@@ -5,6 +5,8 @@
 #include "base/tree.h"
 #include "base/utf8.h"
 #include "set/set.h"
+#include "safetensors_report.h"
+#include "safetensors_scan.h"
 
 #include <string.h>
 

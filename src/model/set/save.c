@@ -13,6 +13,7 @@
 #include "os/os.h"
 #include "os/path.h"
 #include "set/set.h"
+#include "safetensors_report.h"
 
 #include <errno.h>
 #include <string.h>

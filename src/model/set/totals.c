@@ -1,5 +1,6 @@
 /* Totals of a set: bytes, dtypes, alignment. Tests: test_render.c. */
 #include "base/checked.h"
+#include "safetensors_report.h"
 #include "safetensors_set.h"
 
 #include <string.h>

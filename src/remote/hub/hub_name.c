@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "remote/http/text.h"
 #include "remote/http/url.h"
+#include "safetensors_codes.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 
 #include "remote/hub/hub.h"
 #include "remote/remote.h"
+#include "safetensors_io.h"
 
 typedef struct sfti_hub_entry {
     const char *path;

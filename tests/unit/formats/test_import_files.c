@@ -3,6 +3,7 @@
 #include "safetensors_convert.h"
 #include "safetensors_hash.h"
 #include "safetensors_import.h"
+#include "safetensors_report.h"
 #include "safetensors_stats.h"
 #include "unit/files_case.h"
 

@@ -1,7 +1,9 @@
 /* What is made of private files is private: modes of sources, of sinks, of edited files, and of
  * what a label tells. */
 #define _GNU_SOURCE
+#include "safetensors_edit.h"
 #include "safetensors_info.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
  * fetched for which reads, with delays, failures, threads and little memory. */
 #include "os/os.h"
 #include "remote/read/blocks.h"
+#include "safetensors_codes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "unit/remote_script.h"
 #include "unit/temp_dir.h"
+#include "safetensors_io.h"
 
 #include <stdatomic.h>
 

@@ -2,6 +2,7 @@
  * when requests fail, signed URLs expire, files change, and folders of headers are strangers'. */
 #define _GNU_SOURCE
 #include "unit/remote_web.h"
+#include "safetensors_io.h"
 #include "safetensors_remote.h"
 #include "unit/temp_dir.h"
 

@@ -1,6 +1,10 @@
 /* Files that are not the system's: what sft_open_options.files opens, alone and in sets. */
 #define _GNU_SOURCE
 #include "unit/files_case.h"
+#include "safetensors_diff.h"
+#include "safetensors_edit.h"
+#include "safetensors_report.h"
+#include "safetensors_scan.h"
 
 /* ── One file ── */
 

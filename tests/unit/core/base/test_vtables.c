@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "safetensors_dataset.h"
+#include "safetensors_io.h"
 #include "unit/temp_dir.h"
 
 static size_t calls;

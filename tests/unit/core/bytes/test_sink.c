@@ -1,6 +1,7 @@
 /* Sinks, copying, and the file that appears whole or not at all. */
 #define _GNU_SOURCE
 #include "safetensors.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

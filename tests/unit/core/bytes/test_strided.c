@@ -1,6 +1,7 @@
 /* Sources over elements at distances: the bytes are those of a packed copy, however they are
  * read. */
 #include "safetensors.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

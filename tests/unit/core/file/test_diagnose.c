@@ -10,6 +10,7 @@
 
 #include "unit/make_file.h"
 
+#include "safetensors_edit.h"
 #include "safetensors_set.h"
 
 #include <fcntl.h>

@@ -152,8 +152,8 @@ static void older_options(void **state) {
                             NULL, 1);
     sft_open_options o;
     memset(&o, 0xFF, sizeof o);
-    memcpy(&o, &(sft_open_options)SFT_OPEN_OPTIONS_INIT, offsetof(sft_open_options, listed_s));
-    o.size = offsetof(sft_open_options, listed_s);
+    memcpy(&o, &(sft_open_options)SFT_OPEN_OPTIONS_INIT, offsetof(sft_open_options, reserved));
+    o.size = offsetof(sft_open_options, reserved);
     o.level = SFT_LEVEL_COMPAT;
     sft_file *file;
     assert_int_equal(sft_open_memory(f.bytes, f.len, &o, &file, NULL), SFT_OK);

@@ -1,6 +1,8 @@
 /* Parts to whole files: copies inside the system and through memory, order, times; cutting
  * into shards; sets as they are written; what interrupted writers left. */
 #define _GNU_SOURCE
+#include "safetensors_index.h"
+#include "safetensors_io.h"
 #include "safetensors_set.h"
 
 #include <setjmp.h>

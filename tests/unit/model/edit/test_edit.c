@@ -2,6 +2,9 @@
  * and files whose edit was interrupted. Faults and crashes are in tests/faults. */
 #define _GNU_SOURCE
 #include "safetensors.h"
+#include "safetensors_edit.h"
+#include "safetensors_io.h"
+#include "safetensors_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

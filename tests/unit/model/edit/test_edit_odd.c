@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "os/os.h"
 #include "safetensors.h"
+#include "safetensors_edit.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

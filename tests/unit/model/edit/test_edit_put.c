@@ -2,6 +2,9 @@
  * other changes; what is refused; and files whose data were torn. */
 #define _GNU_SOURCE
 #include "safetensors.h"
+#include "safetensors_edit.h"
+#include "safetensors_io.h"
+#include "safetensors_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -610,20 +613,20 @@ static void test_listed(void **state) {
     sft_open_options options = SFT_OPEN_OPTIONS_INIT;
     sft_file *file;
     (void)state;
-    options.listed_s = (uint64_t)time(NULL);
+    SFT_OPEN_LISTED(&options, (uint64_t)time(NULL));
     tear("nnnnoooooo", 0);
     assert_int_equal(sft_open(temp_path(FILE_NAME), &options, &file, NULL), SFT_EDIT_INTERRUPTED);
     assert_int_equal(utimensat(AT_FDCWD, temp_path(FILE_NAME), times, 0), 0);
     assert_int_equal(sft_open(temp_path(FILE_NAME), &options, &file, NULL), SFT_OK);
     sft_close(file); /* believed: it was the caller who saw no journal */
-    options.listed_s = 1000000007 + 86400;
+    SFT_OPEN_LISTED(&options, 1000000007 + 86400);
     assert_int_equal(sft_open(temp_path(FILE_NAME), &options, &file, NULL), SFT_EDIT_INTERRUPTED);
-    options.listed_s = 1;
+    SFT_OPEN_LISTED(&options, 1);
     assert_int_equal(sft_open(temp_path(FILE_NAME), &options, &file, NULL), SFT_EDIT_INTERRUPTED);
     before[20] = '\t'; /* a header that is broken is looked into all the same */
     temp_write(FILE_NAME, before, (size_t)before_len);
     assert_int_equal(utimensat(AT_FDCWD, temp_path(FILE_NAME), times, 0), 0);
-    options.listed_s = (uint64_t)time(NULL);
+    SFT_OPEN_LISTED(&options, (uint64_t)time(NULL));
     assert_int_equal(sft_open(temp_path(FILE_NAME), &options, &file, NULL), SFT_EDIT_INTERRUPTED);
 }
 

@@ -1,6 +1,7 @@
 /* Bad files written anew: each thing that can be made right, and what cannot. */
 #define _GNU_SOURCE
 #include "safetensors.h"
+#include "safetensors_edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,11 @@
 #define _GNU_SOURCE
 #include "safetensors.h"
 #include "safetensors_dataset.h"
+#include "safetensors_edit.h"
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
+#include "safetensors_io.h"
+#include "safetensors_scan.h"
 #include "safetensors_set.h"
 
 #include <setjmp.h>

@@ -2,6 +2,7 @@
  * NaN, dtypes, sets, metadata, JSON. */
 #define _GNU_SOURCE
 #include "base/number.h"
+#include "safetensors_diff.h"
 #include "safetensors_set.h"
 #include "safetensors_tree.h"
 

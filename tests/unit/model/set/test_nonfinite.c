@@ -1,6 +1,7 @@
 /* Counting NaN and infinities: every value of the small dtypes against their definition,
  * windows and blocks, sets, jobs. */
 #define _GNU_SOURCE
+#include "safetensors_report.h"
 #include "safetensors_set.h"
 
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 /* Result objects, byte for byte, and the totals they come from. */
 #define _GNU_SOURCE
 #include "base/json.h"
+#include "safetensors_report.h"
+#include "safetensors_scan.h"
 #include "safetensors_set.h"
 
 #include <setjmp.h>

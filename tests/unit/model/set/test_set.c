@@ -1,5 +1,6 @@
 /* Sets: one file, an index, a list; every named error of an index; look-up and order. */
 #define _GNU_SOURCE
+#include "safetensors_index.h"
 #include "safetensors_set.h"
 
 #include <setjmp.h>

@@ -11,9 +11,11 @@ usage: tests/abi/run.py [--baseline | --freeze]
    runs against build/libsafetensors.so, and so it does if built with the headers of today.
 4. What the stable headers of an earlier release had is in the stable ones, or in the header that
    docs/abi.md tells a program to include instead.
+5. What tests/abi/frozen.txt lists is there (tests/abi/frozen.py).
 Each of the first three is shown to fail on an incompatible change, and to pass a compatible one.
 
---baseline writes the baseline anew, --freeze the header of this version. docs/abi.md says when."""
+--baseline writes the baseline anew and adds to frozen.txt what is new, --freeze stores the header of
+this version. docs/abi.md says when."""
 import fnmatch
 import glob
 import os
@@ -22,6 +24,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import frozen
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -265,6 +269,7 @@ def main():
     tools = [t for t in ("abidw", "abidiff") if not shutil.which(t)]
     with tempfile.TemporaryDirectory(prefix="sft-abi-") as work:
         if sys.argv[1:] == ["--baseline"]:
+            frozen.update()
             return write_baseline(work)
         if tools:
             print(f"{' and '.join(tools)} not found (Debian: abigail-tools; `make abi` installs "
@@ -274,6 +279,8 @@ def main():
         library()
         programs(work)
         history(work)
+    gone = frozen.check()
+    check(frozen.listed() and not gone, "\n".join(gone))
     skipped = f", {1 + len(CHANGES)} skipped" if tools else ""
     print(f"{results.count(True)} passed, {results.count(False)} failed{skipped}")
     return 0 if all(results) else 1

@@ -812,8 +812,7 @@ SFT_API size_t sft_file_tensor_count(const sft_file *file);
 /* The i-th tensor; NULL if i is out of range. @since 0.2 */
 SFT_API const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i);
 /* The index of a tensor of this file, for arrays of your own beside its tensors; SIZE_MAX if it is
- * not one. O(log n), and as long as there are tensors without bytes at the same offset.
- * @since 0.2 */
+ * not one. O(1) where the entries of the header stand in offset order, else O(log n). @since 0.2 */
 SFT_API size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor);
 /* The tensor of exactly that name, in O(1); NULL if there is none. @since 0.1 */
 SFT_API const sft_tensor *sft_file_find(const sft_file *file, sft_span name);

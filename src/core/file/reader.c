@@ -281,18 +281,7 @@ const sft_tensor *sft_file_tensor_at(const sft_file *file, size_t i) {
 }
 
 size_t sft_file_tensor_index(const sft_file *file, const sft_tensor *tensor) {
-    size_t low = 0, high = file->model.tensors.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sft_file_tensor_at(file, middle)->begin < tensor->begin) low = middle + 1;
-        else high = middle;
-    }
-    for (; low < file->model.tensors.count; low++) {
-        const sft_tensor *at = sft_file_tensor_at(file, low);
-        if (at == tensor) return low;
-        if (at->begin != tensor->begin) break;
-    }
-    return SIZE_MAX;
+    return sfti_model_index(&file->model, tensor);
 }
 
 bool sfti_file_holds(const sft_file *file, const sft_tensor *tensor) {

@@ -150,6 +150,24 @@ static int compare_offsets(const void *ctx, uint32_t a, uint32_t b) {
     return (left->end > right->end) - (left->end < right->end);
 }
 
+/* The name leads to the entry; among equal offsets entries stand in header order. */
+size_t sfti_model_index(const sfti_model *model, const sft_tensor *tensor) {
+    const sfti_tensors *t = &model->tensors;
+    sfti_names names = model->names;
+    names.ctx = model;
+    uint32_t entry = sfti_names_find(&names, tensor->name);
+    if (entry == SFTI_NO_NAME || sfti_tensor_at(t, entry) != tensor) return SIZE_MAX;
+    if (!t->order) return entry;
+    size_t low = 0, high = t->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int before = compare_offsets(t, t->order[middle], entry);
+        if (before < 0 || (before == 0 && t->order[middle] < entry)) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
 static bool sort_tensors(sfti_parser *r) {
     sfti_tensors *t = &r->model->tensors;
     size_t bytes = t->count * sizeof(uint32_t), kept = 0;

@@ -394,6 +394,35 @@ static void alignment(void **state) {
     }
 }
 
+/* Of many tensors without bytes, which share an offset, each has its index: in a sorted header, and
+ * in one whose first entry stands behind all others. */
+static void indexes_of_empty(void **state) {
+    (void)state;
+    enum { MANY = 60000 };
+    for (int sorted = 0; sorted < 2; sorted++) {
+        char *text = malloc(MANY * 80 + 256), *at = text;
+        sft_file *file;
+        const int place = sorted ? 12 : 8;
+        at += snprintf(at, 128, "{\"z\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%d,12]}",
+                       sorted ? 12 : 4, sorted ? 0 : 8);
+        if (!sorted)
+            at += snprintf(at, 128,
+                           ",\"y\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]}");
+        for (int i = 0; i < MANY; i++)
+            at += snprintf(at, 128,
+                           ",\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[%d,%d]}", i,
+                           place, place);
+        memcpy(at, "}", 2);
+        test_file f = make_file(text, NULL, 12);
+        assert_int_equal(sft_open_memory(f.bytes, f.len, NULL, &file, NULL), SFT_OK);
+        for (size_t i = 0; i < sft_file_tensor_count(file); i++)
+            assert_int_equal(sft_file_tensor_index(file, sft_file_tensor_at(file, i)), i);
+        sft_close(file);
+        free_file(&f);
+        free(text);
+    }
+}
+
 /* A tensor's index, in headers that are sorted and not; empty tensors share an offset. */
 static void indexes(void **state) {
     (void)state;
@@ -488,6 +517,7 @@ int main(void) {
         cmocka_unit_test(orders),
         cmocka_unit_test(alignment),
         cmocka_unit_test(indexes),
+        cmocka_unit_test(indexes_of_empty),
         cmocka_unit_test(descriptors),
         cmocka_unit_test(every_allocation_fails),
     };

@@ -144,7 +144,7 @@ def check_binding_options():
 
 def check_hints():
     numbers = enum("sft_hint", "SFT_HINT_")
-    names = [name for name in numbers if name != "none"]
+    names = sorted((name for name in numbers if name != "none"), key=numbers.get)
     demand(sorted(numbers.values()) == list(range(len(numbers))), "two hints have one number")
     tables = [hint_words(path) for path in HINT_TABLES]
     for path, table in zip(HINT_TABLES, tables):

@@ -282,10 +282,11 @@ static void close_fd_source(void *ctx) {
     sfti_release(&alloc, s, sizeof *s);
 }
 
-static sft_code not_a_file(os_kind kind, sft_error *err) {
+/* named: by the caller, not by an index. */
+static sft_code not_a_file(os_kind kind, bool named, sft_error *err) {
     static const char *const found[] = { "a file", "a folder", "a link", "a pipe", "a device" };
     sfti_fail(err, SFT_IO_NOT_FILE, "expected a file, found %s", found[kind]);
-    if (kind == OS_DIR) sfti_hint(err, SFT_HINT_FOLDER);
+    if (kind == OS_DIR && named) sfti_hint(err, SFT_HINT_FOLDER);
     return SFT_IO_NOT_FILE;
 }
 
@@ -325,7 +326,7 @@ static sft_code wrap_fd(int fd, bool owned, bool beneath, const sft_allocator *a
                         sft_error *err) {
     /* A device named by a path may never end; a pipe that a file names may never begin. */
     bool endless = (owned && info->kind == OS_OTHER) || (beneath && info->kind != OS_FILE);
-    if (info->kind == OS_DIR || endless) return not_a_file(info->kind, err);
+    if (info->kind == OS_DIR || endless) return not_a_file(info->kind, !beneath, err);
     fd_source *s = sfti_take(a, sizeof *s);
     if (!s) return sfti_fail_memory(err, sizeof *s);
     s->alloc = *a;
@@ -451,7 +452,7 @@ sft_code sfti_open_beneath(const char *path, const char *beneath, os_beneath how
     if (beneath && (error == EXDEV || (error == ELOOP && how != OS_BENEATH_READ)))
         return beneath_fail(error, err);
     if (error == EISDIR || error == ENXIO) {
-        not_a_file(error == EISDIR ? OS_DIR : OS_OTHER, err);
+        not_a_file(error == EISDIR ? OS_DIR : OS_OTHER, !beneath, err);
         if (err) err->os_errno = error;
         return SFT_IO_NOT_FILE;
     }

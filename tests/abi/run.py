@@ -41,7 +41,7 @@ CHANGES = [
     ("a member in the middle of sft_open_options", False,
      r"(typedef struct sft_open_options \{[^}]*?sft_level level;)", r"\1 uint64_t added;"),
     ("a member at the end of sft_error", False,
-     r"(uint64_t reserved\[3\];)", r"\1 uint64_t added;"),
+     r"(uint64_t reserved\[\d\];)", r"\1 uint64_t added;"),
     ("a function removed", False, r"SFT_API uint32_t sft_slice_shape\([^;]*;", ""),
     ("an argument more", False, r"(sft_tensor_aligned\()", r"\1int added, "),
     ("an enumerator's number moved", False, r"(SFT_F16),\s*SFT_BF16", r"SFT_BF16, \1"),

@@ -146,7 +146,7 @@ static const struct row {
     { "sft_storage_local", by_storage },
     { "sft_edit_recover", NOT_READ }, /* recovers it, see test_edit_put */
     { "sft_source_path", NOT_READ }, /* bytes, be they a model's or not */
-    { "sft_error_text", NOT_READ }, /* only says it */
+    { "sft_error_text", NOT_READ }, { "sft_error_text_as", NOT_READ }, /* only say it */
     { "sft_sink_path", NOT_READ },
     { "sft_save_arrays", NOT_READ },
     { "sft_edit_save", NOT_READ },

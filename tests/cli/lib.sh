@@ -2,12 +2,15 @@
 
 # st FILE HEADER [BYTES]: a safetensors file: HEADER as it is, then BYTES zero bytes.
 st() {
-    local LC_ALL=C i n
+    local LC_ALL=C i n length byte
     n=${#2}
+    for i in 0 8 16 24 32 40 48 56; do
+        printf -v byte '\\x%02x' $((n >> i & 255))
+        length+=$byte
+    done
     {
-        for i in 0 8 16 24 32 40 48 56; do printf "\\x$(printf %02x $((n >> i & 255)))"; done
-        printf %s "$2"
-        head -c "${3:-0}" /dev/zero
+        printf "$length%s" "$2"
+        [ "${3:-0}" = 0 ] || head -c "$3" /dev/zero
     } >"$1"
 }
 

@@ -74,7 +74,7 @@ if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/docs)
             FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png" PATTERN "*.json")
     install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
     install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples
-            FILES_MATCHING PATTERN "example_*.c" PATTERN "README.md"
+            FILES_MATCHING PATTERN "example_*.c" PATTERN "port_*.c" PATTERN "README.md"
             PATTERN "models" EXCLUDE PATTERN "python" EXCLUDE)
     install(CODE "set(docs \"${CMAKE_INSTALL_DOCDIR}\")")
     install(SCRIPT cmake/installed_docs.cmake)

@@ -9,7 +9,7 @@ foreach(group tests short_tests examples fuzzers benches)
 endforeach()
 
 # ── Examples ─────────────────────────────────────────────────────────────────
-file(GLOB sft_examples CONFIGURE_DEPENDS examples/*.c)
+file(GLOB sft_examples CONFIGURE_DEPENDS examples/*.c examples/ports/*.c)
 foreach(source ${sft_examples})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} EXCLUDE_FROM_ALL ${source})

@@ -383,7 +383,7 @@ def check_unique():
 
 
 def check_words():
-    for path in find("src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h", "examples/*.c", "bench/*.c",
+    for path in find("src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h", "examples/**/*.c", "bench/*.c",
                      "fuzz/*.[ch]", "tests/**/*.[ch]", "bindings/**/*.[ch]"):
         text = read(path)
         code = bare(text)
@@ -422,7 +422,7 @@ def check_public():
 def check_texts():
     me = os.path.relpath(os.path.abspath(__file__), ROOT)
     texts = find("*.md", "docs/**/*.md", "src/**/*.[ch]", "cli/**/*.[ch]", "include/*.h",
-                 "examples/*.c", "tests/**/*.py", "tests/**/*.[ch]", "tools/*", "bench/*.*",
+                 "examples/**/*.c", "tests/**/*.py", "tests/**/*.[ch]", "tools/*", "bench/*.*",
                  "fuzz/*.*", "cmake/*", "man/*", "Makefile", "CMakeLists.txt")
     for path in texts:
         if path != me and os.path.isfile(os.path.join(ROOT, path)) and \

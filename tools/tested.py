@@ -25,7 +25,7 @@ KINDS = (("unit tests", ("tests/unit/**/*.[ch]",)),
          ("faults", ("tests/faults/**/*.[ch]",)),
          ("other", ("tests/hostile/*.c", "tests/install/*.c", "tests/macos/*.c",
                     "tests/tools/*.c", "tests/windows/*.c", "fuzz/*.c",
-                    "examples/*.c", "examples/*.cpp")))
+                    "examples/**/*.c", "examples/*.cpp")))
 HEAD = """# Public functions and the tests that name them
 
 `tools/tested.py --update` writes this page; `docs` of `make check` holds it to the sources. Of \

@@ -14,6 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "remote"))
+import ports
 import server
 import sessions
 
@@ -29,13 +30,14 @@ def check(ok, what, text=""):
         print(f"failed: {what}\n{text}")
 
 
-def program(name, *args, stdin=b"", status=0):
+def program(name, *args, stdin=b"", status=0, errors=False):
+    """What it prints, or with errors what it says on standard error."""
     done = subprocess.run([os.path.join(PROGRAMS, name), *args], input=stdin, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     said = done.stdout.decode("utf-8", "replace")
     check(done.returncode == status, f"{name} {' '.join(args)}: exit {done.returncode}",
           said + done.stderr.decode("utf-8", "replace"))
-    return said
+    return done.stderr.decode("utf-8", "replace") if errors else said
 
 
 def expect(said, wanted, what):
@@ -317,19 +319,23 @@ def main():
         run_import(folder)
         run_remote()
         run_guide(folder)
+        ports.run(program, check, folder)
     run_demo()
     tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
              "example_convert", "example_import", "example_read", "example_load",
-             "example_shards", "example_remote"}
+             "example_shards", "example_remote", "port_stable_diffusion", "port_flux2"}
     with open(os.path.join(ROOT, "examples", "README.md"), encoding="utf-8") as file:
         index = file.read()
-    for source in sorted(glob.glob(os.path.join(ROOT, "examples", "*.c"))):
+    for source in sorted(glob.glob(os.path.join(ROOT, "examples", "**", "*.c"),
+                                   recursive=True)):
         name = os.path.basename(source)[:-2]
+        place = os.path.relpath(source, os.path.join(ROOT, "examples"))
         check(name in tried, f"{name} is run here")
         with open(source, encoding="utf-8") as file:
-            check(file.read().count("\n") <= 90, f"{name} has ninety lines at most")
-        check(f"]({name}.c) |" in index, f"examples/README.md has a line for {name}")
+            check(file.read().count("\n") <= (90 if place == name + ".c" else 240),
+                  f"{name} has ninety lines at most, or 240 if it is a port")
+        check(f"]({place}) |" in index, f"examples/README.md has a line for {name}")
     readme()
     print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if all(results) else 1

@@ -13,6 +13,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 SOURCE = os.path.join(HERE, "consumer.c")
+sys.path.insert(0, os.path.join(ROOT, "tests", "examples"))
+import ports
+
 results = []
 
 
@@ -56,8 +59,8 @@ def check_files(prefix):
         check("include/" + os.path.basename(path) in files, f"{os.path.basename(path)} installed")
     for path in ("share/man/man3/sft_open.3", "share/man/man3/safetensors_files.3"):
         check(path in files, f"{path} installed")
-    for path in glob.glob(os.path.join(ROOT, "examples", "example_*.c")):
-        check("share/doc/safetensors/examples/" + os.path.basename(path) in files,
+    for path in glob.glob(os.path.join(ROOT, "examples", "**", "*.c"), recursive=True):
+        check("share/doc/safetensors/" + os.path.relpath(path, ROOT) in files,
               f"{os.path.basename(path)} installed")
     for end in ("libsafetensors.a", "libsafetensors.so", f"libsafetensors.so.{soversion()}", "safetensors.pc",
                 "safetensorsConfig.cmake"):
@@ -103,6 +106,23 @@ def check_links(prefix):
         gone = [link for link in links
                 if not os.path.exists(os.path.join(os.path.dirname(path), link))]
         check(not gone, f"links of {os.path.basename(path)}, installed", gone)
+
+
+def check_ports(work, env):
+    """The loaders of examples/ports/, built against what is installed."""
+    for source in sorted(glob.glob(os.path.join(ROOT, "examples", "ports", "*.c"))):
+        name = os.path.basename(source)[:-2]
+        ok, text = sh(f"cd '{work}'; flags=$(pkg-config --cflags --libs safetensors); "
+                      f"eval cc -std=c11 -Wall -Wextra -Werror -o {name} '{source}' \"$flags\"", env)
+        check(ok, f"{name} builds", text)
+
+    def program(name, *args, status=0, errors=False):
+        done = subprocess.run([os.path.join(work, name), *args], check=False, text=True,
+                              env=dict(os.environ, **env), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        check(done.returncode == status, f"{name}: exit {done.returncode}", done.stderr)
+        return done.stderr if errors else done.stdout
+    ports.run(program, check, work)
 
 
 def everything_said(prefix, overview):
@@ -164,6 +184,7 @@ def main():
         try_program("pkg-config, static", f"cd '{work}'; " +
                     pc.format("--static").replace("-o a.out", "-static -o a.out") + "; ./a.out",
                     {"PKG_CONFIG_PATH": env["PKG_CONFIG_PATH"]})
+        check_ports(work, env)
         ok, text = sh(f"pkg-config --modversion safetensors", env)
         check(ok and text.strip() == version(), "pkg-config --modversion", text)
         ok, text = sh(f"! cmake -S '{HERE}' -B '{work}/newer' -G Ninja -DVERSION=99 "

@@ -104,7 +104,7 @@ static int by_name(const void *a, const void *b) {
     return sign != 0 ? sign : (l->at > r->at) - (l->at < r->at);
 }
 
-/* Of weights that several files have, the last one counts: a VAE of its own replaces the model's. */
+/* Of weights that several files have, the last counts: a VAE of its own replaces the model's. */
 static void sort_weights(model *m) {
     size_t kept = 0;
     for (size_t i = 0; i < m->count; i++) m->weights[i].at = i;

@@ -42,6 +42,17 @@ def test_attributes_of_a_bad_file(tmp_path):
     assert error.offset is None or data[error.offset:error.offset + 1]
 
 
+def test_a_shard_stands_before_its_byte(tmp_path):
+    folder = tmp_path / "a: b"
+    folder.mkdir()
+    path, shard = folder / "m.safetensors.index.json", folder / "s.safetensors"
+    path.write_text('{"weight_map": {"a": "s.safetensors"}}')
+    shard.write_bytes(pack({"a": ("F32", (2,), bytes(8))}).replace(b"{", b"[", 1))
+    error = raised(SafetensorError, lambda: _core.open(path))
+    assert str(error).startswith(f"{path}: {shard}: byte 8: expected ")
+    assert error.offset == 8 and error.path == str(path)
+
+
 def test_pickle(tmp_path):
     error = raised(SafetensorError, lambda: _core.open(b"abc"))
     again = pickle.loads(pickle.dumps(error))

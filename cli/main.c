@@ -5,6 +5,7 @@
 #include "support/cli.h"
 #include "support/hints.h"
 #include "support/manual.h"
+#include "support/records.h"
 #include "support/remote.h"
 
 #include <errno.h>
@@ -89,7 +90,9 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         cli_fail_usage(c, &err);
         return;
     }
-    command->run(c, argv, count);
+    if (cli_records_begin(c)) command->run(c, argv, count);
+    else c->no_results = true;
+    cli_records_end(c);
     if (c->unread) cli_tell_unread(c);
     if (c->set.format == CLI_JSON && !c->no_results) cli_results_end(c);
 }
@@ -128,8 +131,11 @@ static bool generate(cli *c, const char *what, const char *name) {
 
 int sft_cli_main(int argc, char **argv) {
     static char result[64 << 10]; /* what models tell in few writes */
-    cli c = { .commands = all_commands, .groups = all_groups, .set = CLI_SETTINGS_INIT,
-              .open = SFT_OPEN_OPTIONS_INIT, .alloc = { sfti_os_resize, NULL } };
+    static const cli fresh = { .commands = all_commands, .groups = all_groups,
+                               .set = CLI_SETTINGS_INIT, .open = SFT_OPEN_OPTIONS_INIT,
+                               .alloc = { sfti_os_resize, NULL } };
+    static cli c; /* too large for a stack */
+    c = fresh;
     sfti_os_watch_signals();
     cli_out_begin(&c.out, 1);
     c.out.bytes = result;

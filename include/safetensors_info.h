@@ -79,6 +79,27 @@ SFT_API void sft_info_folder_close(sft_info_folder *folder);
  * Saves sft_open the lookup of a journal. @since 0.1 */
 SFT_API uint64_t sft_info_folder_listed(const sft_info_folder *folder, const char *path);
 
+/* What is known of models: the records that come with the library, and those of texts
+ * (docs/records.md). @since 0.2 */
+typedef struct sft_records sft_records;
+
+/* One text of records. name, which is part of the sources of what it tells ("records:NAME") and of
+ * errors, ends with a NUL. @since 0.2 */
+typedef struct sft_records_text {
+    sft_span text;
+    const char *name;
+} sft_records_text;
+
+/* Read texts of records, after those of the library: once for all models. Both texts and names are
+ * copied. At most 4 MiB, 20,000 lines and 255 texts together; at what is wrong SFT_BAD_ARGUMENT,
+ * with name, line and column in err->message. count may be 0. Threads may share what was opened. Close it with sft_records_close after the last sft_info
+ * that uses it. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_records_open(const sft_records_text *texts, size_t count,
+                                                const sft_allocator *alloc, sft_records **out,
+                                                sft_error *err);
+/* NULL is none. @since 0.2 */
+SFT_API void sft_records_close(sft_records *records);
+
 /* @since 0.1 */
 typedef struct sft_info_options {
     size_t size;
@@ -95,9 +116,12 @@ typedef struct sft_info_options {
      * recorded with their sources, and outlive the info. @since 0.2 */
     const struct sft_info_claim *claims;
     size_t claim_count;
+    /* What is known of models; NULL: what comes with the library. It must outlive the info.
+     * @since 0.2 */
+    const sft_records *records;
 } sft_info_options;
 #define SFT_INFO_OPTIONS_INIT \
-    { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL, false, NULL, 0 }
+    { sizeof(sft_info_options), false, false, 0, NULL, NULL, NULL, false, NULL, 0, NULL }
 
 /* Collect the facts of a model. path is the model's name, from which the names of files in the
  * same folder follow; NULL for none. folder is its folder, or NULL to list it here, which is not

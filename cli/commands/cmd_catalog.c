@@ -5,6 +5,7 @@
 #include "commands/info/online.h"
 #include "os/io.h"
 #include "support/output.h"
+#include "support/records.h"
 #include "support/remote.h"
 #include "safetensors_io.h"
 
@@ -386,8 +387,8 @@ const cli_command cli_catalog_command = {
         CLI_ON(0, "follow", follow, "replace the target of a symbolic link"),
         CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result")),
       cli_unread_options, cli_output_options, cli_hash_run_options, cli_online_options,
-      cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,
-      cli_common_options },
+      cli_json_options, cli_reading_options, cli_records_options, cli_remote_options,
+      cli_network_options, cli_common_options },
     { "the page was written", "it was written, but a model that was named could not be read; no "
       "model matches --where", "the page was not written, or no model could be read, the server "
       "did not answer, or a usage error" },

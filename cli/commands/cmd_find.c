@@ -7,6 +7,7 @@
 #include "support/files.h"
 #include "support/models.h"
 #include "support/print.h"
+#include "support/records.h"
 #include "support/remote.h"
 #include "support/titles.h"
 #include "support/where.h"
@@ -510,7 +511,8 @@ const cli_command cli_find_command = {
           "a table, values separated by tabs" },
         CLI_ON(0, "csv-safe", csv_safe, CLI_CSV_SAFE_HELP)),
       cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
-      cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
+      cli_reading_options, cli_records_options, cli_remote_options, cli_network_options,
+      cli_common_options },
     { "a model was found", "no model was found",
       CLI_UNREAD_STATUS ", or a usage error" },
     1, SIZE_MAX, run_find, CLI_URLS_OWN,

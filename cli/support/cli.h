@@ -1,5 +1,6 @@
 /* The command: what its files share. One `cli` lives for one call of sft_cli_main; there
- * are no globals. Memory comes from sfti_os_resize, output goes through print.h. */
+ * are no globals but the records in force (records.h). Memory comes from sfti_os_resize, output
+ * goes through print.h. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -36,6 +37,7 @@ typedef struct cli {
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
     bool no_imports; /* a model in another format is refused: the command changes what is there */
+    struct sft_records *records; /* in force (records.h), or NULL: those of the library */
     struct sft_import *import; /* of the model that was opened last, or NULL (models.h) */
     sft_remote *remote; /* of URLs; NULL until there is one */
     struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */

@@ -2,7 +2,7 @@
  * is unknown. Tests: tests/cli/info, tests/cli/find. */
 #include "support/fields.h"
 
-#include "label/records.h"
+#include "support/records.h"
 #include "safetensors_info.h"
 #include "support/words.h"
 
@@ -325,7 +325,7 @@ static const struct record_field { const char *field; sfti_record_type type; } r
 
 /* "sd-1" for "sd15", "base_model=Pony" for the architecture "pony"; empty if nobody says so. */
 static sft_span meant_by(const char *field, sft_span value, char buffer[64]) {
-    const sfti_records *records = sfti_records_built_in();
+    const sfti_records *records = cli_records();
     const sfti_record_row *row;
     sft_span meant = { "", 0 }, branch;
     if (strcmp(field, "base_model") == 0) {
@@ -373,6 +373,18 @@ static bool see_value(void *ctx, const char *known) {
     return !search->found;
 }
 
+/* Ids of the user's records. */
+static void see_users(const char *field, value_search *search) {
+    const sfti_records *records = cli_records();
+    for (size_t f = 0; f < COUNT(record_fields); f++)
+        for (size_t i = 0; i < sfti_record_count(records); i++) {
+            const sfti_record *record = sfti_record_at(records, i);
+            if (strcmp(record_fields[f].field, field) == 0 && record->type == record_fields[f].type
+                && sfti_record_source(records, record) && !see_value(search, record->id))
+                return;
+        }
+}
+
 sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, sft_error *err) {
     value_search search = { .value = value, .guess = cli_guess_begin(value) };
     bool closed = false;
@@ -380,6 +392,7 @@ sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, s
     if (place->fact < SFT_FACT_COUNT) {
         name = sft_fact_name((sft_fact)place->fact);
         closed = sft_fact_values((sft_fact)place->fact, see_value, &search);
+        see_users(name, &search);
     } else if (cli_is(place->path, "model.size")) {
         closed = true;
         (void)(see_value(&search, "full") && see_value(&search, "pruned"));

@@ -39,6 +39,7 @@
     X(QUOTE, "a backslash before a quotation mark makes it part of the name: leave the " \
       "backslash out") \
     X(HELP, "\"safetensors help\" lists the commands") \
+    X(USER_RECORDS, "--no-user-records leaves them out") \
     X(HELP_RENAME, "safetensors help rename") \
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \

@@ -31,6 +31,7 @@ static sft_info_options info_options(const cli *c, const char *path) {
     options.deep = c->set.deep != 0;
     options.alloc = &c->alloc;
     options.files = c->open.files;
+    options.records = c->records;
     options.no_data = !c->set.deep && path && cli_is_remote(c, path);
     return options;
 }
@@ -173,6 +174,7 @@ void cli_told_open(cli *c, const char *path, cli_told *out) {
     sft_error err = SFT_ERROR_INIT;
     memset(out, 0, sizeof *out);
     how.alloc = &c->alloc;
+    how.records = c->records;
     sft_code code = sft_set_open(path, &options, &out->set, &err);
     if (!code) code = sft_info_open(out->set, path, NULL, &how, &out->info, &err);
     if (!code) code = sft_tree_new(&c->alloc, &out->tree, &err);

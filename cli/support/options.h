@@ -50,6 +50,8 @@ typedef struct cli_settings {
     const char *civitai_url, *proxy, *timeout, *connect_timeout, *retries;
     const char *hash;
     int verify, compute;
+    cli_words records;
+    int no_user_records;
     /* of catalog */
     const char *title, *embed, *model;
     /* of meta and rename */

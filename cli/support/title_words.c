@@ -1,13 +1,13 @@
 /* What people call the ids of a result object: labels of records. */
 #include "support/titles.h"
 
-#include "label/records.h"
+#include "support/records.h"
 #include "support/words.h"
 
 #include <string.h>
 
 static sft_span words_of(sfti_record_type type, sft_span id) {
-    const sfti_record *record = sfti_record_find(sfti_records_built_in(), type, id);
+    const sfti_record *record = sfti_record_find(cli_records(), type, id);
     return record && record->label.len ? record->label : id;
 }
 
@@ -41,7 +41,7 @@ sft_span cli_base_label_words(sft_span label) {
     else if (cli_ends_with(label, ".ckpt")) label.len -= sizeof ".ckpt" - 1;
     const sfti_record_row *row;
     sft_span words;
-    return sfti_said(sfti_records_built_in(), SFTI_MODEL, SFTI_SAYS_CIVITAI, label, true, &row)
+    return sfti_said(cli_records(), SFTI_MODEL, SFTI_SAYS_CIVITAI, label, true, &row)
         && sfti_row_has(row, "title", &words) ? words : label;
 }
 
@@ -67,7 +67,7 @@ static bool has_variant(sft_span variant, const char *id) {
 
 /* In the order of the records: the task, what makes it special, the size; noise behind a comma. */
 sft_span cli_variant_words(sft_span variant, char buffer[CLI_TITLE_SIZE]) {
-    const sfti_records *records = sfti_records_built_in();
+    const sfti_records *records = cli_records();
     sft_span one, rest = variant;
     size_t used = 0;
     for (size_t i = 0; variant.len && i < sfti_record_count(records); i++) {

@@ -1,7 +1,7 @@
 /* What a model is, in a line for people, made of the ids of its facts. Tests: tests/cli/info. */
 #include "support/titles.h"
 
-#include "label/records.h"
+#include "support/records.h"
 #include "support/print.h"
 #include "support/words.h"
 
@@ -209,7 +209,7 @@ static void subject(title *t, const sft_node *root, sft_span kind, bool variants
 
 /* Whether the record of an architecture has a row of that word. */
 static bool has_row(sft_span architecture, sfti_word word) {
-    const sfti_records *records = sfti_records_built_in();
+    const sfti_records *records = cli_records();
     const sfti_record *record = sfti_record_find(records, SFTI_MODEL, architecture);
     return record && sfti_record_row_of(records, record, word, NULL);
 }

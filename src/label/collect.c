@@ -14,6 +14,8 @@
 #define COLLECT_TRIGGERS 4096
 #define COLLECT_CLAIMS 256
 
+#define USER_TRUST 79 /* most of what a user says of a model that the library knows */
+
 static const char *const fact_names[SFT_FACT_COUNT] = {
     "kind", "architecture", "variant", "base_model", "base_checkpoint", "repo", "name",
     "version_name", "description", "version_description", "author", "license", "tags", "date",
@@ -126,19 +128,24 @@ static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *val
             return NULL;
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return NULL;
-    *fact = (sfti_fact){ *value, source, trust, NULL, false, false };
+    *fact = (sfti_fact){ *value, source, trust, NULL, false, false, NULL };
     *link = fact;
+    const sfti_record_row *row = info->said;
+    fact->by = row ? sfti_row_source(info->records, row) : NULL;
+    if (fact->by && trust > USER_TRUST
+        && !sfti_record_source(info->records, sfti_row_record(info->records, row)))
+        fact->trust = USER_TRUST;
     return fact;
 }
 
-void sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
-                   int trust) {
+sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
+                         int trust) {
     if (value.type == SFTI_TEXT) {
         value.text = sfti_trim(value.text);
-        if (sfti_is_placeholder(value.text)) return;
+        if (sfti_is_placeholder(value.text)) return NULL;
     }
-    if (value.type == SFTI_LIST && value.count == 0) return;
-    add_fact(info, field, &value, source, trust);
+    if (value.type == SFTI_LIST && value.count == 0) return NULL;
+    return add_fact(info, field, &value, source, trust);
 }
 
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,

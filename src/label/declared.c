@@ -12,7 +12,7 @@ void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, i
     if (local) path = sfti_leaf_name(path);
     if (sfti_is_placeholder(path)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_CHECKPOINT, path, source, trust);
-    const sfti_record_row *branch = sfti_branch(info->records, path);
+    const sfti_record_row *branch = info->said = sfti_branch(info->records, path);
     sft_span rest = branch ? sfti_row_text(branch) : (sft_span){ "", 0 }, label;
     if (sfti_next_said(&rest, &label) && sfti_next_said(&rest, &label))
         sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, 40);
@@ -27,25 +27,27 @@ void sfti_info_declare(sft_info *info, sfti_fact **list, sft_span number, sft_sp
         if (++count > 16) return;
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return;
-    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL, false, false };
+    *fact = (sfti_fact){ sfti_number_value(number), source, trust, NULL, false, false, NULL };
     *list = fact;
 }
 
 void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span text,
                              sft_span source, int trust) {
+    const sfti_record_row *use;
     sft_span variant, label;
-    bool derived = sfti_map_derivative(info->records, text, &variant, &label);
+    bool derived = sfti_map_derivative(info->records, text, &variant, &label, &use);
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, trust);
     if (!architecture && !derived && !sfti_same_letters(text, "unknown"))
         sfti_info_add_text(info, SFT_FACT_BASE_MODEL, text, source, trust);
     if (!derived) return;
+    info->said = use;
     sfti_info_add_text(info, SFT_FACT_VARIANT, variant, source, trust);
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label.len > 0 ? label : text, source, trust);
 }
 
 void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, int trust) {
     const char *architecture, *kind;
-    bool known = sfti_map_class_name(info->records, name, &architecture, &kind);
+    bool known = sfti_map_class_name(info->records, name, &architecture, &kind, &info->said);
     bool many = known && !architecture;
     bool pipeline = kind && strcmp(kind, "pipeline") == 0;
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
@@ -71,24 +73,23 @@ void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, i
     if (SFTI_ONE_OF(label, nothing, sfti_same_letters)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, trust);
     if (is_part(info)) return;
-    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, sfti_map_civitai_base(info->records, label),
-                       source, trust);
-    const sfti_record_row *row;
+    sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE,
+                       sfti_map_civitai_base(info->records, label, &info->said), source, trust);
     sft_span variant;
-    if (sfti_said(info->records, SFTI_MODEL, SFTI_SAYS_CIVITAI, label, true, &row)
-        && sfti_row_has(row, "variant", &variant)) /* it says more than an architecture */
+    if (sfti_said(info->records, SFTI_MODEL, SFTI_SAYS_CIVITAI, label, true, &info->said)
+        && sfti_row_has(info->said, "variant", &variant)) /* it says more than an architecture */
         sfti_info_add_text(info, SFT_FACT_VARIANT, variant, source, trust);
 }
 
 void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust) {
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
-    const sfti_record_row *row;
     sft_span covers;
     const sfti_record *of = sfti_said(info->records, SFTI_KIND, SFTI_SAYS_CIVITAI, type, true,
-                                      &row);
+                                      &info->said);
     if (!of) return;
     const char *kind = of->id;
-    if (sfti_row_has(row, "covers", &covers) && best && sft_span_equal(best->value.text, covers)) {
+    if (sfti_row_has(info->said, "covers", &covers) && best
+        && sft_span_equal(best->value.text, covers)) {
         of = sfti_record_find(info->records, SFTI_KIND, covers); /* the word is used for it, too */
         kind = of ? of->id : kind;
     }

@@ -386,7 +386,7 @@ static void judge_label(fit_case *fit) {
     char text[TEXT_SIZE];
     const sfti_records *records = fit->model->records;
     sft_span label = value_of(fit->part, SFT_FACT_BASE_MODEL);
-    const char *for_base = label.len ? sfti_map_civitai_base(records, label) : NULL;
+    const char *for_base = label.len ? sfti_map_civitai_base(records, label, NULL) : NULL;
     sft_span model = value_of(fit->model, SFT_FACT_ARCHITECTURE);
     if (for_base) {
         bool akin = sfti_architecture_kin(records, sft_span_cstr(for_base), model)

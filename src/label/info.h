@@ -46,6 +46,7 @@ typedef struct sfti_fact {
     struct sfti_fact *next;
     bool as_written; /* an architecture that is not in our words */
     bool excluded;   /* declared, of tensors that no such model has */
+    const sft_span *by; /* "records:FILE": by a row of a user's; or NULL */
 } sfti_fact;
 
 /* A growing list of records of one type, in chunks; see sfti_info_push. */
@@ -232,6 +233,7 @@ struct sft_info {
     sft_code code; /* of the first failure that ends the work (memory, cancelled) */
     const sft_set *set;
     const sfti_records *records; /* what is known of models */
+    const sfti_record_row *said; /* the row by which facts that are added now are known, or NULL */
     sft_info_options options;
     /* folder without its last slash, "." if none; stem without suffix */
     sft_span path, folder, stem;
@@ -300,8 +302,10 @@ sfti_value sfti_bool_value(bool value);
 sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
 
 /* Add a candidate; placeholders ("", None, null, NOFILE, … FM §1.0) are no facts. The same
- * value from the same source is kept once. */
-void sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source, int trust);
+ * value from the same source is kept once. What info->said, a row of a user's, says of a model that
+ * the library knows has a trust of 79 at most. */
+sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
+                         int trust);
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust);
 /* The same of a literal; NULL is no fact. */
@@ -357,6 +361,9 @@ void sfti_info_civitai_links(sft_info *info);
 void sfti_info_note(sft_info *info, sft_span text, sft_span source);
 bool sfti_is_placeholder(sft_span text);
 /* The best candidate so far, or NULL. */
+static inline sft_span sfti_fact_source(const sfti_fact *fact) {
+    return fact->by ? *fact->by : fact->source;
+}
 const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
 
 /* Text helpers (text.c): trimmed; equal or found without regard to ASCII case; the next
@@ -460,25 +467,28 @@ void sfti_info_png_text(sft_info *info, sft_span png, sft_span source);
 /* base64, with or without a data: URL before it; false if it is none. */
 bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most);
 
-/* Maps of vocabularies (maps.c): what producers call architectures, to ours; NULL unknown. */
+/* Maps of vocabularies (maps.c): what producers call architectures, to ours; NULL unknown. *row is
+ * the row that says so, where one does (often &info->said). */
 const char *sfti_map_modelspec(const sfti_records *records, sft_span architecture,
-                               const char **kind, sft_span *variant);
-const char *sfti_map_civitai_base(const sfti_records *records, sft_span base_model);
+                               const char **kind, sft_span *variant, const sfti_record_row **row);
+const char *sfti_map_civitai_base(const sfti_records *records, sft_span base_model,
+                                  const sfti_record_row **row);
 /* A class of diffusers or transformers: the kind that its name tells, and whether it is known;
  * a known class of many architectures has none. */
 bool sfti_map_class_name(const sfti_records *records, sft_span name, const char **architecture,
-                         const char **kind);
+                         const char **kind, const sfti_record_row **row);
 const char *sfti_map_onetrainer(const sfti_records *records, sft_span model_type,
-                                sft_span *variant);
+                                sft_span *variant, const sfti_record_row **row);
 /* model_type of config.json; false for one that is not known. */
 bool sfti_map_model_type(const sfti_records *records, sft_span type, const char **architecture,
-                         const char **kind);
+                         const char **kind, const sfti_record_row **row);
 /* "v_prediction" -> "v"; NULL unknown. */
-const char *sfti_map_prediction(const sfti_records *records, sft_span text);
+const char *sfti_map_prediction(const sfti_records *records, sft_span text,
+                                const sfti_record_row **row);
 /* What a base version or architecture of trainers changes in use ("kontext", "edit"), and
  * the label of it ("Flux.1 Kontext", or empty: the text as it stands); false for none. */
 bool sfti_map_derivative(const sfti_records *records, sft_span text, sft_span *variant,
-                         sft_span *label);
+                         sft_span *label, const sfti_record_row **row);
 /* Times: seconds since 1970 to "2023-07-22T04:26:40Z"; a date or time in ISO 8601 to UTC
  * without fractions, one without a zone stays so. Empty for what is none. */
 sft_span sfti_iso_of_epoch(sft_info *info, double seconds);

@@ -15,39 +15,38 @@ static const char *row_id(const sfti_records *records, const sfti_record_row *ro
 
 /* ── What trainers and sites declare ── */
 
-const char *sfti_map_onetrainer(const sfti_records *records, sft_span text, sft_span *variant) {
-    const sfti_record_row *row;
-    const sfti_record *of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_ONETRAINER, text, true, &row);
+const char *sfti_map_onetrainer(const sfti_records *records, sft_span text, sft_span *variant,
+                                const sfti_record_row **row) {
+    const sfti_record *of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_ONETRAINER, text, true, row);
     *variant = (sft_span){ "", 0 };
-    if (of) (void)sfti_row_has(row, "variant", variant);
+    if (of) (void)sfti_row_has(*row, "variant", variant);
     return of ? of->id : NULL;
 }
 
 bool sfti_map_derivative(const sfti_records *records, sft_span text, sft_span *variant,
-                         sft_span *label) {
-    const sfti_record_row *row;
+                         sft_span *label, const sfti_record_row **row) {
     *variant = *label = (sft_span){ "", 0 };
-    if (!sfti_said(records, SFTI_MODEL, SFTI_SAYS_USE, text, false, &row)) return false;
-    (void)sfti_row_has(row, "label", label);
-    return sfti_row_has(row, "variant", variant);
+    if (!sfti_said(records, SFTI_MODEL, SFTI_SAYS_USE, text, false, row)) return false;
+    (void)sfti_row_has(*row, "label", label);
+    return sfti_row_has(*row, "variant", variant);
 }
 
 const char *sfti_map_modelspec(const sfti_records *records, sft_span text, const char **kind,
-                               sft_span *variant) {
-    const sfti_record_row *row;
+                               sft_span *variant, const sfti_record_row **row) {
     sft_span id = sfti_trim(text), suffix = sfti_find_byte(id, '/'), label;
     *kind = NULL;
     *variant = (sft_span){ "", 0 };
     id.len -= suffix.len;
     if (suffix.data) {
         const sfti_record *of = sfti_said(records, SFTI_KIND, SFTI_SAYS_MODELSPEC,
-                                          sfti_from(suffix, 1), true, NULL);
+                                          sfti_from(suffix, 1), true, row);
         *kind = of ? of->id : NULL;
     }
-    const sfti_record *of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_MODELSPEC, id, false, &row);
+    const sfti_record *of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_MODELSPEC, id, false, row);
+    const sfti_record_row *use;
     if (!of) return NULL;
-    if (!sfti_map_derivative(records, id, variant, &label))
-        (void)sfti_row_has(row, "variant", variant);
+    if (!sfti_map_derivative(records, id, variant, &label, &use))
+        (void)sfti_row_has(*row, "variant", variant);
     if (!*kind || strcmp(*kind, "vae") != 0) return of->id;
     const sfti_record_row *vaes = sfti_record_row_of(records, of, SFTI_VAES, NULL);
     const sfti_record *vae = vaes ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(vaes))
@@ -55,13 +54,15 @@ const char *sfti_map_modelspec(const sfti_records *records, sft_span text, const
     return vae ? vae->id : NULL;
 }
 
-const char *sfti_map_civitai_base(const sfti_records *records, sft_span text) {
+const char *sfti_map_civitai_base(const sfti_records *records, sft_span text,
+                                  const sfti_record_row **row) {
     if (sfti_find_byte(text, '/').data) return NULL; /* a repository: OWNER/NAME */
-    return sfti_said_model(records, SFTI_SAYS_CIVITAI, text);
+    return sfti_said_model(records, SFTI_SAYS_CIVITAI, text, row);
 }
 
-const char *sfti_map_prediction(const sfti_records *records, sft_span text) {
-    const sfti_record *of = sfti_said(records, SFTI_PREDICTION, SFTI_SAYS_ANY, text, true, NULL);
+const char *sfti_map_prediction(const sfti_records *records, sft_span text,
+                                const sfti_record_row **row) {
+    const sfti_record *of = sfti_said(records, SFTI_PREDICTION, SFTI_SAYS_ANY, text, true, row);
     return of ? of->id : NULL;
 }
 
@@ -79,11 +80,12 @@ static const sfti_record_row *type_row(const sfti_records *records, sft_span tex
 }
 
 bool sfti_map_model_type(const sfti_records *records, sft_span text, const char **architecture,
-                         const char **kind) {
-    const sfti_record_row *row = type_row(records, text, sfti_same_text);
-    if (!row) return false;
-    *architecture = sfti_row_record(records, row)->id;
-    *kind = row_id(records, row, SFTI_KIND, "kind");
+                         const char **kind, const sfti_record_row **row) {
+    const sfti_record_row *found = type_row(records, text, sfti_same_text);
+    if (!found) return false;
+    *row = found;
+    *architecture = sfti_row_record(records, found)->id;
+    *kind = row_id(records, found, SFTI_KIND, "kind");
     return true;
 }
 
@@ -103,8 +105,9 @@ static sft_span without_tasks(const sfti_records *records, sft_span rest) {
 }
 
 /* Stems of pipelines: what follows says what they are used for. The longest that fits. */
-static bool map_pipeline(const sfti_records *records, sft_span name, const char **architecture) {
+static const sfti_record_row *row_of_pipeline(const sfti_records *records, sft_span name) {
     sft_span stem = { name.data, name.len - strlen("Pipeline") };
+    const sfti_record_row *found = NULL;
     size_t most = 0;
     for (const sfti_record_row *row = sfti_rows(records, SFTI_PIPELINE, 0); row;
          row = sfti_rows_next(records, row)) {
@@ -114,10 +117,10 @@ static bool map_pipeline(const sfti_records *records, sft_span name, const char 
                 || without_tasks(records, sfti_from(stem, begin.len)).len > 0)
                 continue;
             most = begin.len;
-            *architecture = sfti_row_record(records, row)->id;
+            found = row;
         }
     }
-    return most > 0;
+    return found;
 }
 
 /* "UNet*", "*Pipeline", "*controlnet*"; in small letters it stands for any case. */
@@ -138,7 +141,7 @@ static bool class_fits(sft_span name, sft_span pattern) {
 }
 
 /* What part of a class's name says, where that is clear. */
-static const char *kind_of_class(const sfti_records *records, sft_span name) {
+static const sfti_record_row *row_of_kind(const sfti_records *records, sft_span name) {
     for (const sfti_record_row *row = sfti_rows(records, SFTI_CLASS, 0); row;
          row = sfti_rows_next(records, row)) {
         if (sfti_row_record(records, row)->type != SFTI_KIND) continue;
@@ -149,19 +152,19 @@ static const char *kind_of_class(const sfti_records *records, sft_span name) {
             if (not) denied = denied || class_fits(name, sfti_from(pattern, 1));
             else fits = fits || class_fits(name, pattern);
         }
-        if (fits && !denied) return sfti_row_record(records, row)->id;
+        if (fits && !denied) return row;
     }
     return NULL;
 }
 
 /* Whole names; of a class of many models there is no architecture. */
-static const sfti_record *record_of_class(const sfti_records *records, sft_span name) {
+static const sfti_record_row *row_of_class(const sfti_records *records, sft_span name) {
     for (const sfti_record_row *row = sfti_rows(records, SFTI_CLASS, 0); row;
          row = sfti_rows_next(records, row)) {
         sft_span rest = sfti_row_text(row), one;
         if (sfti_row_record(records, row)->type == SFTI_KIND) continue;
         while (sfti_next_said(&rest, &one))
-            if (sfti_same_text(name, one)) return sfti_row_record(records, row);
+            if (sfti_same_text(name, one)) return row;
     }
     return NULL;
 }
@@ -178,27 +181,29 @@ static bool same_model_name(sft_span name, sft_span type) {
 }
 
 /* "Qwen2MoeForCausalLM": a model of transformers and a head. */
-static const char *map_model_class(const sfti_records *records, sft_span name) {
+static const sfti_record_row *row_of_model(const sfti_records *records, sft_span name) {
     sft_span head = sfti_find_letters(name, "for");
     while (head.len > 3 && !(head.data[0] == 'F' && head.data[3] >= 'A' && head.data[3] <= 'Z'))
         head = sfti_find_letters(sfti_from(head, 1), "for");
     if (head.len > 3) name.len -= head.len;
     else if (sfti_ends(name, "LMHeadModel")) name.len -= strlen("LMHeadModel");
     else if (sfti_ends(name, "Model")) name.len -= strlen("Model");
-    const sfti_record_row *row = type_row(records, name, same_model_name);
-    return row ? sfti_row_record(records, row)->id : NULL;
+    return type_row(records, name, same_model_name);
 }
 
 bool sfti_map_class_name(const sfti_records *records, sft_span name, const char **architecture,
-                         const char **kind) {
+                         const char **kind, const sfti_record_row **row) {
     name = sfti_trim(name);
     *architecture = NULL;
     (void)sfti_skip(&name, "Nunchaku");
-    *kind = kind_of_class(records, name);
-    const sfti_record *of = record_of_class(records, name);
-    if (of) *architecture = of->id;
-    if (of) return true;
-    if (sfti_ends(name, "Pipeline")) return map_pipeline(records, name, architecture);
-    *architecture = map_model_class(records, name);
-    return *architecture != NULL;
+    const sfti_record_row *of = row_of_kind(records, name);
+    *kind = of ? sfti_row_record(records, of)->id : NULL;
+    if (of) *row = of;
+    of = row_of_class(records, name);
+    if (!of && sfti_ends(name, "Pipeline")) of = row_of_pipeline(records, name);
+    else if (!of) of = row_of_model(records, name);
+    if (!of) return false;
+    *row = of;
+    *architecture = sfti_row_record(records, of)->id;
+    return true;
 }

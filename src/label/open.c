@@ -71,7 +71,7 @@ static sft_code new_info(const sft_set *set, const sft_info_options *options, sf
     info->arena.alloc = alloc;
     info->options = own;
     info->set = set;
-    info->records = sfti_records_built_in();
+    info->records = own.records ? sfti_records_of(own.records) : sfti_records_built_in();
     info->rating = -1;
     info->nsfw_level = -1;
     info->negative = -1;
@@ -242,8 +242,11 @@ static void take_main_facts(sft_info *info, const sft_info *from) {
     static const sft_fact fields[] = { SFT_FACT_ARCHITECTURE, SFT_FACT_VARIANT,
                                        SFT_FACT_PREDICTION_TYPE, SFT_FACT_QUANTIZATION };
     for (size_t i = 0; i < SFTI_COUNT(fields); i++)
-        for (const sfti_fact *fact = from->facts[fields[i]]; fact; fact = fact->next)
-            sfti_info_add(info, fields[i], fact->value, fact->source, fact->trust);
+        for (const sfti_fact *fact = from->facts[fields[i]]; fact; fact = fact->next) {
+            sfti_fact *same = sfti_info_add(info, fields[i], fact->value, fact->source,
+                                            fact->trust);
+            if (same) same->by = fact->by;
+        }
     info->precision = from->precision;
 }
 
@@ -289,7 +292,7 @@ bool sft_info_fact(const sft_info *info, sft_fact fact, sft_span *value, sft_spa
     const sfti_fact *best = (unsigned)fact < SFT_FACT_COUNT ? info->facts[fact] : NULL;
     if (!best) return false;
     *value = best->value.text;
-    if (source) *source = best->source;
+    if (source) *source = sfti_fact_source(best);
     if (trust) *trust = best->trust;
     return true;
 }

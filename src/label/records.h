@@ -101,11 +101,17 @@ typedef struct sfti_records_text {
 
 /* What comes with the library: read when it is first asked for. */
 const sfti_records *sfti_records_built_in(void);
+/* Its text, joined by cmake/records.cmake. */
+sfti_records_text sfti_records_built_in_text(void);
 /* Texts, in memory of the arena; the one that comes with the library must live as long. A record of
  * a user's may add rows to one of a text before it. *err names the text, the line and the column of
- * what is wrong; its offset is a byte of that text. */
+ * what is wrong. */
 sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
                            const sfti_records **out, sft_error *err);
+
+/* What sft_records_open read (open.c). */
+typedef struct sft_records sft_records;
+const sfti_records *sfti_records_of(const sft_records *opened);
 
 /* ── Asking (ask.c) ── */
 
@@ -116,9 +122,9 @@ const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_typ
                                     sft_span id);
 /* The record of a row. */
 const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row);
-/* "records:FILE" of a row or record of a user's text; empty: it came with the library. */
-sft_span sfti_row_source(const sfti_records *records, const sfti_record_row *row);
-sft_span sfti_record_source(const sfti_records *records, const sfti_record *record);
+/* "records:FILE" of a row or record of a user's text; NULL: it came with the library. */
+const sft_span *sfti_row_source(const sfti_records *records, const sfti_record_row *row);
+const sft_span *sfti_record_source(const sfti_records *records, const sfti_record *record);
 /* The id of the kind that a row tells, or NULL. */
 const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row);
 /* Rows of a word (of SFTI_SAYS and a producer, of SFTI_PREFIXES and a table; else 0): the first,
@@ -167,8 +173,9 @@ bool sfti_row_lists(const sfti_record_row *row, sft_span word);
 const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
                              sfti_producer producer, sft_span text, bool whole,
                              const sfti_record_row **row);
-/* The id of that model, or NULL. */
-const char *sfti_said_model(const sfti_records *records, sfti_producer producer, sft_span text);
+/* The id of that model, or NULL; row may be NULL. */
+const char *sfti_said_model(const sfti_records *records, sfti_producer producer, sft_span text,
+                            const sfti_record_row **row);
 
 /* What is written for a record and that producer: of rows "says" with "write", the one of that
  * variant, else one of any; of that prediction, where it says one. Empty: nothing. */

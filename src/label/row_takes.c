@@ -77,14 +77,16 @@ void sfti_take_prose(sfti_cursor *at, const sfti_row *row) {
 void sfti_take_prediction(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
         sfti_put_here(at, SFT_FACT_PREDICTION_TYPE,
-                      sfti_map_prediction(at->info->records, at->text), row->trust);
+                      sfti_map_prediction(at->info->records, at->text, &at->info->said),
+                      row->trust);
 }
 
 void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
     const char *kind;
     sft_span id = sfti_trim(at->text), variant;
     if (!sfti_at_text(at)) return;
-    const char *architecture = sfti_map_modelspec(at->info->records, id, &kind, &variant);
+    const char *architecture = sfti_map_modelspec(at->info->records, id, &kind, &variant,
+                                                  &at->info->said);
     id.len -= sfti_find_byte(id, '/').len;
     sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
     bool vae = kind && strcmp(kind, "vae") == 0; /* then id is what it was made for */
@@ -99,7 +101,7 @@ void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
     const char *architecture, *kind;
     if (!sfti_at_text(at)) return;
     sfti_info_declared_class(at->info, at->text, sfti_cursor_source(at), row->trust);
-    (void)sfti_map_class_name(at->info->records, at->text, &architecture, &kind);
+    (void)sfti_map_class_name(at->info->records, at->text, &architecture, &kind, &at->info->said);
     if (row->field == 1) sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
 }
 

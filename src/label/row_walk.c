@@ -187,6 +187,7 @@ static void take_value(walk_state *state, const uint64_t *alive) {
         if (!ready && !text_of_event(state)) return;
         if (!ready && is_derived(walk)) return;
         ready = true;
+        walk->info->said = NULL;
         walk->rows[i].take(walk, &walk->rows[i]);
         if (walk->info->code) return;
     }

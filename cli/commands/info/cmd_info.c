@@ -9,6 +9,7 @@
 #include "support/cli.h"
 #include "support/fields.h"
 #include "support/models.h"
+#include "support/records.h"
 #include "support/remote.h"
 #include "support/words.h"
 
@@ -367,7 +368,7 @@ const cli_command cli_info_command = {
     info_examples,
     { info_options, cli_save_options, cli_online_options, info_online_options,
       cli_hash_run_options, cli_input_options, cli_json_options, cli_reading_options,
-      cli_remote_options, cli_network_options, cli_common_options },
+      cli_records_options, cli_remote_options, cli_network_options, cli_common_options },
     { "every model that was named was read, and of those in folders at least one",
       "no model has any of the -f facts, or there is no workflow; with --verify, a digest "
       "differs from the recorded one without a known cause; with --updates, a model has a newer "

@@ -3,7 +3,7 @@
  * tests/cli/info/save-as-names.txt reads each back. */
 #include "commands/info/facts.h"
 
-#include "label/records.h"
+#include "support/records.h"
 #include "support/models.h"
 #include "support/words.h"
 
@@ -20,7 +20,7 @@ static sft_span peek(cli_saving *saving, const char *fact) {
 }
 
 static sft_span written(cli_saving *saving, sfti_producer producer) {
-    const sfti_records *records = sfti_records_built_in();
+    const sfti_records *records = cli_records();
     sft_span architecture = peek(saving, "model.architecture");
     const sfti_record *of = sfti_record_find(records, SFTI_MODEL, architecture);
     return of ? sfti_written(records, of, producer, peek(saving, "model.variant"),
@@ -47,7 +47,7 @@ sft_span cli_civitai_type(cli_saving *saving) {
         if (!cli_is(sft_node_text(adapter, "type"), "lora")) return sft_span_cstr("LoCon");
         return sft_span_cstr(sft_node_true(adapter, "dora") ? "DoRA" : "LORA");
     }
-    const sfti_records *records = sfti_records_built_in();
+    const sfti_records *records = cli_records();
     const sfti_record *of = sfti_record_find(records, SFTI_KIND, kind);
     return of ? sfti_written(records, of, SFTI_SAYS_CIVITAI, none, none) : none;
 }
@@ -88,7 +88,7 @@ const char *cli_modelspec_implementation(cli_saving *saving) {
     sft_span architecture = peek(saving, "model.architecture");
     const sft_node *evidence = cli_first(saving->root, "model.evidence");
     if (cli_is(sft_node_text(saving->root, "adapter.format"), "diffusers")) return "diffusers";
-    const sfti_records *records = sfti_records_built_in();
+    const sfti_records *records = cli_records();
     const sfti_record *of = sfti_record_find(records, SFTI_MODEL, architecture);
     bool is_sgm = false;
     for (; evidence; evidence = evidence->next)

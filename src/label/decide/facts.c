@@ -46,7 +46,7 @@ static void cut_facts(sfti_fact *list) {
 
 static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, int trust) {
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
-    if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false, false };
+    if (fact) *fact = (sfti_fact){ value, source, trust, NULL, false, false, NULL };
     return fact;
 }
 
@@ -134,6 +134,7 @@ static void join_variants(sft_info *info) {
     sfti_fact *fact = new_fact(info, sfti_text_value(text), all.weakest->source,
                                all.weakest->trust);
     if (!fact) return;
+    fact->by = all.weakest->by;
     fact->next = *first;
     *first = fact;
 }
@@ -148,9 +149,9 @@ static bool equal_values(const sfti_records *records, sft_span a, sft_span b) {
 }
 
 static const char *label_base(const sfti_records *records, sft_span label) {
-    const char *architecture = sfti_map_civitai_base(records, label);
+    const char *architecture = sfti_map_civitai_base(records, label, NULL);
     return architecture ? architecture
-                        : sfti_said_model(records, SFTI_SAYS_BASE_VERSION, label);
+                        : sfti_said_model(records, SFTI_SAYS_BASE_VERSION, label, NULL);
 }
 
 /* Labels that are the architecture itself: every other label of it is its child. */

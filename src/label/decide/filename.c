@@ -107,6 +107,8 @@ void sfti_info_file_name(sft_info *info) {
         bool found = false;
         if (!fits_family(info, row)) continue;
         while (!found && sfti_next_said(&rest, &word)) found = name_has(info->stem, word);
+        info->said = row;
         if (found) add_hint(info, row, source);
+        info->said = NULL;
     }
 }

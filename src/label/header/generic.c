@@ -22,7 +22,7 @@ static void take_id(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void take_base(sfti_cursor *at, const sfti_row *row) {
-    if (sfti_map_civitai_base(at->info->records, at->text)) sfti_take_fact(at, row);
+    if (sfti_map_civitai_base(at->info->records, at->text, NULL)) sfti_take_fact(at, row);
     else sfti_take_base_file(at, row);
 }
 

@@ -12,12 +12,12 @@ static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
     (void)sfti_info_metadata(at->info, "gguf.general.type", &type);
     bool model = sfti_is(type, "model");
     if (!sfti_at_text(at) || (!model && !sfti_is(type, "adapter"))) return;
-    const sfti_record_row *said;
     const sfti_record *of = sfti_said(at->info->records, SFTI_MODEL, SFTI_SAYS_GGUF, at->text, true,
-                                      &said);
+                                      &at->info->said);
     sft_span told, kind;
     uint64_t trust = GGUF_TRUST;
     if (!of) return;
+    const sfti_record_row *said = at->info->said;
     if (sfti_row_has(said, "trust", &told)) (void)sfti_parse_uint(told, &trust);
     sfti_put_here(at, SFT_FACT_ARCHITECTURE, of->id, trust < GGUF_TRUST ? (int)trust : GGUF_TRUST);
     (void)sfti_row_has(said, "kind", &kind);

@@ -32,6 +32,7 @@ static bool take_pair(sfti_cursor *pair, const sfti_key_table *family) {
         if (!taken) pair->source = sfti_info_join(pair->info, "header:", pair->key);
         taken = true;
         if (!strchr(row->pattern, ':')) {
+            pair->info->said = NULL;
             row->take(pair, row);
             continue;
         }

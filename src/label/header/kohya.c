@@ -16,18 +16,18 @@ static void take_time(sfti_cursor *at, const sfti_row *row) {
 
 static void take_base_version(sfti_cursor *at, const sfti_row *row) {
     sft_span text = sfti_trim(at->text);
-    const sfti_record_row *said;
     sft_span prediction;
     const sfti_record *of = sfti_said(at->info->records, SFTI_MODEL, SFTI_SAYS_BASE_VERSION, text,
-                                      true, &said);
+                                      true, &at->info->said);
     sfti_info_declared_base(at->info, of ? of->id : NULL, text, at->source, row->trust);
-    if (of && sfti_row_has(said, "prediction", &prediction))
+    if (of && sfti_row_has(at->info->said, "prediction", &prediction))
         sfti_info_add_text(at->info, SFT_FACT_PREDICTION_TYPE, prediction, at->source, row->trust);
 }
 
 static void take_v2(sfti_cursor *at, const sfti_row *row) {
     sfti_put_here(at, SFT_FACT_ARCHITECTURE,
-                  sfti_said_model(at->info->records, SFTI_SAYS_V2, at->text), row->trust);
+                  sfti_said_model(at->info->records, SFTI_SAYS_V2, at->text, &at->info->said),
+                  row->trust);
 }
 
 static void take_module(sfti_cursor *at, const sfti_row *row) {
@@ -36,7 +36,8 @@ static void take_module(sfti_cursor *at, const sfti_row *row) {
     sfti_put_here(at, SFT_FACT_KIND, "adapter", row->trust);
     if (!sfti_info_metadata(at->info, "ss_base_model_version", &version))
         sfti_put_here(at, SFT_FACT_ARCHITECTURE,
-                      sfti_said_model(at->info->records, SFTI_SAYS_MODULE, module), row->trust);
+                      sfti_said_model(at->info->records, SFTI_SAYS_MODULE, module,
+                                      &at->info->said), row->trust);
 }
 
 /* A number, or a list of numbers as Python spells it. */

@@ -16,7 +16,8 @@ static void software_name(sfti_cursor *at, const sfti_row *row) {
 static void ot_type(sfti_cursor *at, const sfti_row *row) {
     sft_span variant;
     if (!sfti_at_text(at)) return;
-    const char *architecture = sfti_map_onetrainer(at->info->records, at->text, &variant);
+    const char *architecture = sfti_map_onetrainer(at->info->records, at->text, &variant,
+                                                   &at->info->said);
     sfti_info_declared_base(at->info, architecture, sfti_trim(at->text), sfti_cursor_source(at),
                             row->trust);
     if (variant.len > 0)

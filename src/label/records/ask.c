@@ -44,12 +44,16 @@ const sfti_record *sfti_row_record(const sfti_records *records, const sfti_recor
     return &records->records[row->record];
 }
 
-sft_span sfti_row_source(const sfti_records *records, const sfti_record_row *row) {
-    return records->sources[row->text];
+static const sft_span *source_of(const sfti_records *records, uint8_t text) {
+    return records->sources[text].len > 0 ? &records->sources[text] : NULL;
 }
 
-sft_span sfti_record_source(const sfti_records *records, const sfti_record *record) {
-    return records->sources[record->text];
+const sft_span *sfti_row_source(const sfti_records *records, const sfti_record_row *row) {
+    return source_of(records, row->text);
+}
+
+const sft_span *sfti_record_source(const sfti_records *records, const sfti_record *record) {
+    return source_of(records, record->text);
 }
 
 const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row) {
@@ -259,9 +263,10 @@ const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
     return found;
 }
 
-const char *sfti_said_model(const sfti_records *records, sfti_producer producer, sft_span text) {
+const char *sfti_said_model(const sfti_records *records, sfti_producer producer, sft_span text,
+                            const sfti_record_row **row) {
     bool whole = producer != SFTI_SAYS_MODELSPEC && producer != SFTI_SAYS_CIVITAI;
-    const sfti_record *record = sfti_said(records, SFTI_MODEL, producer, text, whole, NULL);
+    const sfti_record *record = sfti_said(records, SFTI_MODEL, producer, text, whole, row);
     return record ? record->id : NULL;
 }
 

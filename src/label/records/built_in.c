@@ -25,10 +25,14 @@ static void *take_memory(void *ctx, void *block, size_t old_size, size_t size) {
     return memory + (memory_used - whole);
 }
 
+sfti_records_text sfti_records_built_in_text(void) {
+    return (sfti_records_text){ { (const char *)sfti_built_in_text, sfti_built_in_size }, "data",
+                                sfti_built_in_lines };
+}
+
 static void read_built_in(void) {
     sfti_arena arena = { .alloc = { .resize = take_memory } };
-    sfti_records_text text = { { (const char *)sfti_built_in_text, sfti_built_in_size }, "data",
-                               sfti_built_in_lines };
+    sfti_records_text text = sfti_records_built_in_text();
     const sfti_records *records;
     /* If data/ is wrong, which test_records.c tells, nothing is known. */
     if (sfti_records_read(&arena, &text, 1, &records, NULL)) {

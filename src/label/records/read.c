@@ -59,13 +59,12 @@ static SFTI_COLD void refuse_line(reader *r, const char *at, const char *expecte
     size_t line, column;
     if (r->code) return;
     const sfti_records_text *text = place_in(r, at, &line, &column);
-    uint64_t offset = text ? (uint64_t)(at - text->text.data) : SFT_NO_OFFSET;
     const char *end = found.len > 0 ? memchr(found.data, '\n', found.len) : NULL;
     if (end) found.len = (size_t)(end - found.data);
-    r->code = sfti_fail_byte(r->err, SFT_BAD_ARGUMENT, offset,
-                             "%s: line %zu, column %zu: expected %s, found \"%.*s\"",
-                             text ? text->name : "records", line, column, expected,
-                             SFTI_CLIP(found, 120));
+    r->code = sfti_fail(r->err, SFT_BAD_ARGUMENT,
+                        "%s: line %zu, column %zu: expected %s, found \"%.*s\"",
+                        text ? text->name : "records", line, column, expected,
+                        SFTI_CLIP(found, 120));
 }
 
 /* ── Words ── */

@@ -105,11 +105,12 @@ void sfti_put_value(sfti_json_writer *w, const sfti_value *value) {
 
 void sfti_put_candidate(sfti_json_writer *w, const sfti_fact *fact) {
     static const sfti_member members[] = {
-        { "source", AS_SPAN, offsetof(sfti_fact, source) },
         { "trust", AS_TRUST, offsetof(sfti_fact, trust) },
     };
     sfti_json_key(w, "value");
     sfti_put_value(w, &fact->value);
+    sfti_json_key(w, "source");
+    sfti_json_span(w, sfti_fact_source(fact));
     sfti_put_members(w, members, SFTI_COUNT(members), fact);
 }
 

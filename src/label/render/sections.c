@@ -153,7 +153,7 @@ static void put_trigger(sfti_json_writer *w, const sfti_trigger *trigger) {
     const sfti_trigger *other = trigger->others;
     for (size_t n = 0; other && n < SAME_MOST; other = other->next, n++) {
         sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL, false,
-                           false };
+                           false, NULL };
         sfti_json_open(w, '{');
         sfti_put_candidate(w, &fact);
         sfti_json_close(w, '}');

@@ -18,6 +18,7 @@ typedef struct hub_config {
     int tied;           /* tie_word_embeddings likewise */
     bool known;         /* the class */
     bool head;          /* a class that ends in words */
+    const sfti_record_row *said; /* the row that told the architecture */
 } hub_config;
 
 static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
@@ -30,7 +31,7 @@ static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
     if (config->name.len > 0) return;
     config->name = sfti_trim(at->text);
     config->known = sfti_map_class_name(at->info->records, at->text, &config->architecture,
-                                        &config->kind);
+                                        &config->kind, &config->said);
     config->class_source = sfti_cursor_source(at);
 }
 
@@ -80,13 +81,16 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
             && strcmp(config->architecture, of->parent->id) == 0
             && sfti_is(told, config->guidance ? "true" : "false")) {
             config->architecture = of->id;
+            config->said = row;
             return;
         }
         for (size_t i = 0; i < SFTI_COUNT(numbers) && !config->architecture; i++) {
             memcpy(&value, (const char *)config + numbers[i].at, sizeof value);
             if (sfti_row_has(row, numbers[i].name, &told) && sfti_parse_uint(told, &want)
-                && value == want)
+                && value == want) {
                 config->architecture = of->id;
+                config->said = row;
+            }
         }
     }
 }
@@ -101,8 +105,12 @@ static bool hub_decoder(const sfti_records *records, const char *architecture) {
  * model's name in a class. */
 static void hub_by_type(const sfti_records *records, hub_config *config) {
     const char *architecture, *kind;
-    if (!sfti_map_model_type(records, config->model_type, &architecture, &kind)) return;
-    if (!config->known || !config->architecture) config->architecture = architecture;
+    const sfti_record_row *row;
+    if (!sfti_map_model_type(records, config->model_type, &architecture, &kind, &row)) return;
+    if (!config->known || !config->architecture) {
+        config->architecture = architecture;
+        config->said = row;
+    }
     bool headless = !config->head && config->tied != 1;
     if (config->kind || (headless && hub_decoder(records, architecture))) return;
     config->kind = kind;
@@ -160,7 +168,9 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     hub_by_type(info->records, &config);
     hub_refine(info->records, &config);
     hub_headless(info, &config);
+    info->said = config.said;
     hub_architecture(info, &config);
+    info->said = NULL;
     if (info->adapter.present) return;
     sft_span source = config.name.len > 0 ? config.class_source : config.type_source;
     sfti_info_add_cstr(info, SFT_FACT_KIND, config.kind, source, HUB_TRUST);
@@ -184,9 +194,11 @@ static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
     if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &name)) return;
     sft_span source = sfti_info_text(info, "%.*s:/model_class", (int)sidecar->source.len,
                                      sidecar->source.data);
-    const char *architecture = sfti_said_model(info->records, SFTI_SAYS_NUNCHAKU, name);
+    const char *architecture = sfti_said_model(info->records, SFTI_SAYS_NUNCHAKU, name,
+                                               &info->said);
     if (!architecture) return;
     sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, architecture, source, HUB_TRUST);
+    info->said = NULL;
     sfti_info_add_cstr(info, SFT_FACT_KIND, "diffusion_model", source, HUB_TRUST);
 }
 
@@ -196,7 +208,7 @@ static void hub_take_scheduler(sfti_cursor *at, const sfti_row *row) {
     bool *told = at->ctx;
     const char *type = NULL;
     if (!sfti_at_text(at)) return;
-    if (row->word) type = sfti_map_prediction(at->info->records, at->text);
+    if (row->word) type = sfti_map_prediction(at->info->records, at->text, &at->info->said);
     else if (!*told && sfti_starts_with(at->text, "FlowMatch")) type = "flow";
     else if (!*told && sfti_starts_with(at->text, "EDM")) type = "edm";
     if (!type) return;

@@ -55,7 +55,8 @@ static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
     if (!sfti_at_text(at)) return;
     (void)sfti_skip(&text, "SdVersion.");
     sfti_put_here(at, SFT_FACT_ARCHITECTURE,
-                  sfti_said_model(at->info->records, SFTI_SAYS_A1111, text), row->trust);
+                  sfti_said_model(at->info->records, SFTI_SAYS_A1111, text, &at->info->said),
+                  row->trust);
 }
 
 void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {

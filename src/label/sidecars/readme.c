@@ -58,13 +58,12 @@ static void card_base_tag(sfti_cursor *at, const sfti_row *row) {
 static void card_model_tag(sfti_cursor *at, const sfti_row *row) {
     const sfti_fact *best = sfti_info_best(at->info, SFT_FACT_ARCHITECTURE);
     if (best && best->trust >= row->trust) return;
-    const sfti_record_row *said;
     sft_span label;
     const sfti_record *of = sfti_said(at->info->records, SFTI_MODEL, SFTI_SAYS_TAG, at->text, true,
-                                      &said);
+                                      &at->info->said);
     if (!of) return;
     sfti_put_here(at, SFT_FACT_ARCHITECTURE, of->id, row->trust);
-    if (sfti_row_has(said, "label", &label))
+    if (sfti_row_has(at->info->said, "label", &label))
         sfti_info_add_text(at->info, SFT_FACT_BASE_MODEL, label, sfti_cursor_source(at),
                            row->trust);
 }
@@ -109,7 +108,7 @@ static void card_finish(sft_info *info, const readme_card *card) {
     if (card->license[which].len > 0)
         sfti_info_add_text(info, SFT_FACT_LICENSE, card->license[which],
                            card->license_source[which], 70);
-    if (card->base_count == 1 && sfti_map_civitai_base(info->records, card->bases[0]))
+    if (card->base_count == 1 && sfti_map_civitai_base(info->records, card->bases[0], NULL))
         sfti_info_declared_label(info, card->bases[0], card->base_source, 60);
     else if (card->base_count == 1)
         sfti_info_base_checkpoint(info, card->bases[0], card->base_source, 70);

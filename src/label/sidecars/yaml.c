@@ -101,8 +101,10 @@ static void yaml_emit(yaml_state *y, sft_span text) {
     walk->json.type = SFTI_JSON_STRING;
     walk->json.text = text;
     for (size_t i = 0; i < walk->row_count && !walk->info->code; i++)
-        if (yaml_fits(walk->rows[i].pattern, walk->pointer))
+        if (yaml_fits(walk->rows[i].pattern, walk->pointer)) {
+            walk->info->said = NULL;
             walk->rows[i].take(walk, &walk->rows[i]);
+        }
 }
 
 /* ── Scalars ── */

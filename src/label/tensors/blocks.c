@@ -25,10 +25,12 @@ static const sfti_record_row *row_in(const sfti_records *records, const sfti_rec
 
 static bool blocks_have(const sfti_records *records, const sfti_record *blocks,
                         sft_span architecture) {
-    const sfti_record_row *row = row_in(records, blocks, SFTI_MODELS);
-    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, id;
-    while (sfti_next_said(&rest, &id))
-        if (sfti_related_architectures(records, id, architecture)) return true;
+    const sfti_record_row *row = NULL;
+    while ((row = sfti_record_row_of(records, blocks, SFTI_MODELS, row))) {
+        sft_span rest = sfti_row_text(row), id;
+        while (sfti_next_said(&rest, &id))
+            if (sfti_related_architectures(records, id, architecture)) return true;
+    }
     return false;
 }
 

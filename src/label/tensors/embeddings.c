@@ -79,8 +79,8 @@ static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width
          row = sfti_rows_next(info->records, row)) {
         uint64_t wide;
         if (slots_of_row(row, &wide) == slots && (wide == 0 || wide == width))
-            sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE,
-                                 sfti_row_record(info->records, row)->id, trust);
+            sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE,
+                              sfti_row_record(info->records, row)->id, trust, row);
     }
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(view, i);

@@ -331,7 +331,8 @@ static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched 
     const sfti_record_row *row = chosen.row;
     const char *kind = row ? sfti_row_kind(records, row) : sfti_held_kind(records, &held);
     if (!kind) return false;
-    *out = (sfti_matched){ .kind = kind, .trust = row ? row->trust : SFTI_GUESS };
+    *out = (sfti_matched){ .kind = kind, .trust = row ? row->trust : SFTI_GUESS,
+                           .row = row ? row : held.rows[0] };
     if (row) out->architecture = sfti_row_record(records, row)->id;
     else if (chosen.common) out->architecture = chosen.common->id;
     for (size_t i = 0; i < 2 && !out->architecture && chosen.tops[i]; i++)
@@ -389,13 +390,16 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
         const sfti_record_row *row = NULL;
         while (count < MATCH_VARIANTS && (row = sfti_record_row_of(records, of, word, row))) {
             sft_span name = sfti_row_name(row, &clauses);
-            if (sfti_hold(ctx, fits, clauses, NULL, NULL)) found[count++] = name;
+            if (!sfti_hold(ctx, fits, clauses, NULL, NULL)) continue;
+            found[count++] = name;
+            if (sfti_row_source(records, row)) info->said = row;
         }
         row = sfti_record_row_of(records, of, SFTI_LIKE, NULL);
         of = row ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(row)) : NULL;
     }
     sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
                        sft_span_cstr("tensors"), 100);
+    info->said = NULL;
 }
 
 void sfti_match_variants(const sfti_view *view, const char *architecture) {
@@ -420,4 +424,11 @@ void sfti_add_evidence(sft_info *info, const sft_tensor *tensor) {
 
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust) {
     sfti_info_add_cstr(info, fact, value, sft_span_cstr("tensors"), trust);
+}
+
+void sfti_add_row_fact(sft_info *info, sft_fact fact, const char *value, int trust,
+                       const sfti_record_row *row) {
+    info->said = row;
+    sfti_add_tensor_fact(info, fact, value, trust);
+    info->said = NULL;
 }

@@ -36,6 +36,7 @@ typedef struct sfti_matched {
     const char *kind, *architecture; /* kind NULL: nothing */
     int trust;
     sfti_evidence evidence;
+    const sfti_record_row *row; /* that tells, or one of those that hold */
     const char *rivals[2]; /* what fits as well, where the architecture is NULL for that; or NULL */
 } sfti_matched;
 
@@ -110,6 +111,9 @@ void sfti_match_variants(const sfti_view *view, const char *architecture);
 void sfti_add_evidence(sft_info *info, const sft_tensor *tensor);
 /* A fact with the source "tensors". */
 void sfti_add_tensor_fact(sft_info *info, sft_fact fact, const char *value, int trust);
+/* The same of a row's, or NULL. */
+void sfti_add_row_fact(sft_info *info, sft_fact fact, const char *value, int trust,
+                       const sfti_record_row *row);
 
 /* Tries a table's rows after before and each of its prefixes; *at is the view that saw it. */
 bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id id,

@@ -19,8 +19,8 @@ const char *sfti_forms_family(const sfti_forms *forms, bool adapter) {
     const sfti_record_row *row = sfti_held_choose(records, &held).row;
     if (!row) return NULL;
     const char *kind = sfti_row_kind(records, row);
-    sfti_add_tensor_fact(forms->info, SFT_FACT_FAMILY, sfti_row_record(records, row)->id,
-                         row->trust);
+    sfti_add_row_fact(forms->info, SFT_FACT_FAMILY, sfti_row_record(records, row)->id, row->trust,
+                      row);
     return kind && !sfti_forms_exceed(forms, kind) ? kind : NULL;
 }
 

@@ -136,8 +136,9 @@ static void add_rivals(sft_info *info, const sfti_matched *matched) {
 }
 
 static void add_matched(sft_info *info, const char *kind, const sfti_matched *matched) {
-    sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 100);
-    sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched->architecture, matched->trust);
+    sfti_add_row_fact(info, SFT_FACT_KIND, kind, 100, matched->row);
+    sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, matched->architecture, matched->trust,
+                      matched->row);
     add_evidence_of(info, &matched->evidence);
     add_rivals(info, matched);
 }
@@ -278,7 +279,8 @@ static bool info_parts(const sfti_view *view, const component_sums *sums,
     if (!kind || known < parts || sums->rest.tensors > sums->all.tensors / 2) return false;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 100);
     if (parts == 1)
-        sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust);
+        sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust,
+                          matched.row);
     add_components(view, sums);
     return true;
 }
@@ -302,8 +304,10 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
     bool head = sfti_view_any(view, "lm_head.") || sfti_view_any(view, "language_model.lm_head.")
              || sfti_view_any(view, "embed_out.");
     if (encoder) sfti_add_tensor_fact(info, SFT_FACT_KIND, "text_encoder", 100);
-    sfti_add_tensor_fact(info, SFT_FACT_KIND, "language_model", head && !encoder ? 100 : 70);
-    sfti_add_tensor_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust);
+    sfti_add_row_fact(info, SFT_FACT_KIND, "language_model", head && !encoder ? 100 : 70,
+                      matched.row);
+    sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, matched.architecture, matched.trust,
+                      matched.row);
     add_evidence_of(info, &matched.evidence);
     if (encoder)
         sfti_add_component(info, &info->components, "text_encoder", matched.architecture,

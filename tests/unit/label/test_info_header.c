@@ -336,42 +336,47 @@ static void learned_words(void **state) {
 /* ── Maps and times ── */
 
 static void maps(void **state) {
+    const sfti_record_row *row;
     const char *architecture, *kind;
     (void)state;
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Pony")), "sdxl");
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Pony V7")), "auraflow");
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("SD 1.5 LCM")), "sd-1");
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("SD 3.5 Large Turbo")), "sd-3.5-large");
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Flux.1 Kontext")), "flux.1");
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Wan Video 2.2 I2V-A14B")), "wan-2.2");
-    assert_string_equal(sfti_map_civitai_base(RECORDS, s("LTXV2")), "ltx-2");
-    assert_null(sfti_map_civitai_base(RECORDS, s("Other")));
-    assert_null(sfti_map_civitai_base(RECORDS, s("SD 15")));
-    assert_true(sfti_map_class_name(RECORDS, s("LlamaForCausalLM"), &architecture, &kind));
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Pony"), NULL), "sdxl");
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Pony V7"), NULL), "auraflow");
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("SD 1.5 LCM"), NULL), "sd-1");
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("SD 3.5 Large Turbo"), NULL),
+                        "sd-3.5-large");
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Flux.1 Kontext"), NULL), "flux.1");
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("Wan Video 2.2 I2V-A14B"), NULL),
+                        "wan-2.2");
+    assert_string_equal(sfti_map_civitai_base(RECORDS, s("LTXV2"), NULL), "ltx-2");
+    assert_null(sfti_map_civitai_base(RECORDS, s("Other"), NULL));
+    assert_null(sfti_map_civitai_base(RECORDS, s("SD 15"), NULL));
+    assert_true(sfti_map_class_name(RECORDS, s("LlamaForCausalLM"), &architecture, &kind, &row));
     assert_string_equal(architecture, "llama");
     assert_string_equal(kind, "language_model");
-    assert_false(sfti_map_class_name(RECORDS, s("NemotronHForCausalLM"), &architecture, &kind));
+    assert_false(sfti_map_class_name(RECORDS, s("NemotronHForCausalLM"),
+                                     &architecture, &kind, &row));
     assert_null(architecture);
-    assert_true(sfti_map_class_name(RECORDS, s("GPTNeoXForCausalLM"), &architecture, &kind));
+    assert_true(sfti_map_class_name(RECORDS, s("GPTNeoXForCausalLM"), &architecture, &kind, &row));
     assert_string_equal(architecture, "gpt-neox");
     assert_true(sfti_map_class_name(RECORDS, s("FluxControlNetImg2ImgPipeline"), &architecture,
-                                    &kind));
+                                    &kind, &row));
     assert_string_equal(architecture, "flux.1");
     assert_string_equal(kind, "pipeline");
-    assert_false(sfti_map_class_name(RECORDS, s("Flux3Pipeline"), &architecture, &kind));
-    assert_false(sfti_map_class_name(RECORDS, s("FluxSomething"), &architecture, &kind));
+    assert_false(sfti_map_class_name(RECORDS, s("Flux3Pipeline"), &architecture, &kind, &row));
+    assert_false(sfti_map_class_name(RECORDS, s("FluxSomething"), &architecture, &kind, &row));
     assert_null(kind);
-    assert_true(sfti_map_class_name(RECORDS, s("AutoencoderKL"), &architecture, &kind));
+    assert_true(sfti_map_class_name(RECORDS, s("AutoencoderKL"), &architecture, &kind, &row));
     assert_null(architecture);
     assert_string_equal(kind, "vae");
-    assert_true(sfti_map_class_name(RECORDS, s("AutoencoderKLQwenImage21"), &architecture, &kind));
+    assert_true(sfti_map_class_name(RECORDS, s("AutoencoderKLQwenImage21"),
+                                    &architecture, &kind, &row));
     assert_string_equal(architecture, "vae-qwen-image-2.1");
     assert_true(sfti_related_architectures(RECORDS, s("flux.1"), s("flux.1-dev")));
     assert_true(sfti_related_architectures(RECORDS, s("wan-2.2"), s("wan")));
     assert_false(sfti_related_architectures(RECORDS, s("hunyuan-video"), s("hunyuan-video-1.5")));
     assert_false(sfti_related_architectures(RECORDS, s("sdxl"), s("sdxl-refiner")));
-    assert_string_equal(sfti_map_prediction(RECORDS, s("v_prediction")), "v");
-    assert_null(sfti_map_prediction(RECORDS, s("raw")));
+    assert_string_equal(sfti_map_prediction(RECORDS, s("v_prediction"), NULL), "v");
+    assert_null(sfti_map_prediction(RECORDS, s("raw"), NULL));
 }
 
 static const struct { const char *text, *date; } dates[] = {

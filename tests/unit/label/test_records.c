@@ -131,7 +131,7 @@ static void words_of_producers(void **state) {
     (void)state;
     if (k.code) fail_msg("%s", k.err.message);
     for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
-        const char *id = sfti_said_model(k.records, SFTI_SAYS_CIVITAI, s(cases[i].text));
+        const char *id = sfti_said_model(k.records, SFTI_SAYS_CIVITAI, s(cases[i].text), NULL);
         if (cases[i].id) assert_string_equal(id ? id : "(none)", cases[i].id);
         else assert_null(id);
     }
@@ -317,8 +317,8 @@ static void users_texts(void **state) {
     row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, row);
     assert_true(row && sfti_row_lists(row, s("z")) && sfti_row_lists(row, s("#.y")));
     assert_false(sfti_row_lists(row, s("#")) || sfti_row_lists(row, s("y")));
-    assert_true(sfti_is(sfti_row_source(k.records, row), "records:two"));
-    assert_true(sfti_is(sfti_record_source(k.records, c), "records:two"));
+    assert_true(sfti_is(*sfti_row_source(k.records, row), "records:two"));
+    assert_true(sfti_is(*sfti_record_source(k.records, c), "records:two"));
     assert_null(sfti_record_row_of(k.records, a, SFTI_MEMBERS, row));
     assert_true(sfti_architecture_within(k.records, s("c"), s("a")));
     assert_true(sfti_architecture_within(k.records, s("z"), s("a")));
@@ -372,7 +372,7 @@ static void hostile_texts(void **state) {
             char kept = text[i];
             text[i] = (char)c;
             known k = read_bytes(text, sizeof text - 1);
-            if (!k.code) (void)sfti_said_model(k.records, SFTI_SAYS_CIVITAI, s("B c"));
+            if (!k.code) (void)sfti_said_model(k.records, SFTI_SAYS_CIVITAI, s("B c"), NULL);
             sfti_arena_free(&k.arena);
             text[i] = kept;
         }

@@ -252,6 +252,8 @@
 #define sft_reader_next SFT_PREFIXED(sft_reader_next)
 #define sft_reader_start SFT_PREFIXED(sft_reader_start)
 #define sft_reader_starved SFT_PREFIXED(sft_reader_starved)
+#define sft_records_close SFT_PREFIXED(sft_records_close)
+#define sft_records_open SFT_PREFIXED(sft_records_open)
 #define sft_remote_claims SFT_PREFIXED(sft_remote_claims)
 #define sft_remote_close SFT_PREFIXED(sft_remote_close)
 #define sft_remote_fetch SFT_PREFIXED(sft_remote_fetch)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 const cli_option cli_records_options[] = {
-    CLI_TAKES_MANY(0, "records", "FILE|FOLDER", records,
+    CLI_TAKES_MANY(0, "records", "PATH", records,
       "also know the models of these records (safetensors help records): a file, or those of a "
       "folder that end in .txt"),
     CLI_ON(0, "no-user-records", no_user_records,

@@ -125,6 +125,15 @@ const sfti_record *sfti_row_record(const sfti_records *records, const sfti_recor
 /* "records:FILE" of a row or record of a user's text; NULL: it came with the library. */
 const sft_span *sfti_row_source(const sfti_records *records, const sfti_record_row *row);
 const sft_span *sfti_record_source(const sfti_records *records, const sfti_record *record);
+/* The line and column, from 1 on, of a place in one of the texts; the text's name, or NULL. */
+const char *sfti_records_place(const sfti_records *records, const char *at, size_t *line,
+                               size_t *column);
+/* A row as it is written, from its word on. */
+sft_span sfti_row_written(const sfti_records *records, const sfti_record_row *row);
+/* First words of rows, in the order of sfti_word; what one says, for people. */
+sft_span sfti_row_word_name(sfti_word word, const char **about);
+/* "model", "kind", … */
+sft_span sfti_record_type_name(sfti_record_type type);
 /* The id of the kind that a row tells, or NULL. */
 const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row);
 /* Rows of a word (of SFTI_SAYS and a producer, of SFTI_PREFIXES and a table; else 0): the first,
@@ -164,6 +173,8 @@ sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);
 sft_span sfti_next_clause(sft_span *rest);
 /* The next alternative of a clause, which is not empty: up to a "|" between blanks. */
 sft_span sfti_next_alternative(sft_span *rest);
+/* Whether a size is one of "9|8", or any for "*". */
+bool sfti_size_fits(sft_span wanted, uint64_t size);
 /* Whether a list of words has one. */
 bool sfti_row_lists(const sfti_record_row *row, sft_span word);
 
@@ -181,6 +192,22 @@ const char *sfti_said_model(const sfti_records *records, sfti_producer producer,
  * variant, else one of any; of that prediction, where it says one. Empty: nothing. */
 sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_producer producer,
                       sft_span variant, sft_span prediction);
+
+/* ── What rows say of one another (compare.c) ── */
+
+/* Whether the clauses of a row contradict each other; *why: the one that cannot hold. */
+bool sfti_row_never_holds(const sfti_record_row *row, sft_span *why);
+
+typedef enum sfti_overlap {
+    SFTI_OVERLAP_NONE = 0, /* or none that is proved */
+    SFTI_OVERLAP_SAME,     /* one holds exactly where the other does */
+    SFTI_OVERLAP_WITHIN,   /* where the first holds the second does */
+    SFTI_OVERLAP_AROUND,   /* where the second holds the first does */
+    SFTI_OVERLAP_WORD      /* both claim a word */
+} sfti_overlap;
+/* Of rows of two records, neither of which descends from the other; *why: a place in the first. */
+sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
+                               const sfti_record_row *b, sft_span *why);
 
 /* ── Relations (kin.c) ── */
 

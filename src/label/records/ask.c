@@ -56,6 +56,43 @@ const sft_span *sfti_record_source(const sfti_records *records, const sfti_recor
     return source_of(records, record->text);
 }
 
+const char *sfti_records_place(const sfti_records *records, const char *at, size_t *line,
+                               size_t *column) {
+    *line = *column = 1;
+    for (size_t i = 0; i < records->text_count; i++) {
+        sft_span text = records->texts[i].text;
+        if (text.len == 0 || at < text.data || at > text.data + text.len) continue;
+        for (const char *p = text.data; p < at; p++) {
+            bool ends = *p == '\n';
+            *line += ends;
+            *column = ends ? 1 : *column + (((uint8_t)*p & 0xC0) != 0x80);
+        }
+        return records->texts[i].name;
+    }
+    return NULL;
+}
+
+/* What was read of it before its clauses stands in the line of its word, or above that. */
+sft_span sfti_row_written(const sfti_records *records, const sfti_record_row *row) {
+    const char *begin = records->texts[row->text].text.data, *at = row->at, *end = at + row->len;
+    sft_span word = sfti_word_rows[row->word].word;
+    for (bool found = false; !found && at > begin;) {
+        for (at--; at > begin && at[-1] != '\n';) at--;
+        sft_span line = sfti_trim((sft_span){ at, (size_t)(end - at) });
+        found = line.len >= word.len && memcmp(line.data, word.data, word.len) == 0;
+    }
+    return sfti_trim((sft_span){ at, (size_t)(end - at) });
+}
+
+sft_span sfti_row_word_name(sfti_word word, const char **about) {
+    *about = sfti_word_rows[word].about;
+    return sfti_word_rows[word].word;
+}
+
+sft_span sfti_record_type_name(sfti_record_type type) {
+    return sfti_record_types[type];
+}
+
 const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *row) {
     return row->kind == UINT16_MAX ? NULL : records->records[row->kind].id;
 }
@@ -219,6 +256,16 @@ sft_span sfti_next_alternative(sft_span *rest) {
     *rest = at ? skip_gaps(sfti_from(*rest, piece.len + 1)) : (sft_span){ NULL, 0 };
     while (piece.len > 0 && is_space(piece.data[piece.len - 1])) piece.len--;
     return piece;
+}
+
+bool sfti_size_fits(sft_span wanted, uint64_t size) {
+    sft_span piece;
+    if (wanted.len == 1 && *wanted.data == '*') return true;
+    while (sfti_next_piece(&wanted, '|', &piece)) {
+        uint64_t value;
+        if (sfti_parse_uint(piece, &value) && value == size) return true;
+    }
+    return false;
 }
 
 /* ── Producers' words ── */

@@ -20,8 +20,6 @@
 typedef struct reader {
     sfti_arena *arena;
     sfti_records *out;
-    const sfti_records_text *texts; /* those of a user copied, without comments */
-    size_t count;
     uint8_t text;         /* that is read */
     bool users;           /* it is a user's */
     bool extends;         /* the record at hand began in a text before it */
@@ -38,32 +36,15 @@ typedef struct reader {
     sft_code code;
 } reader;
 
-/* The line and column that a place in a text has, from 1 on; NULL: it is in none. */
-static const sfti_records_text *place_in(const reader *r, const char *at, size_t *line,
-                                         size_t *column) {
-    *line = *column = 1;
-    for (size_t i = 0; i < r->count; i++) {
-        sft_span text = r->texts[i].text;
-        if (text.len == 0 || at < text.data || at > text.data + text.len) continue;
-        for (const char *p = text.data; p < at; p++) {
-            bool ends = *p == '\n';
-            *line += ends;
-            *column = ends ? 1 : *column + (((uint8_t)*p & 0xC0) != 0x80);
-        }
-        return &r->texts[i];
-    }
-    return NULL;
-}
-
 static SFTI_COLD void refuse_line(reader *r, const char *at, const char *expected, sft_span found) {
     size_t line, column;
     if (r->code) return;
-    const sfti_records_text *text = place_in(r, at, &line, &column);
+    const char *name = sfti_records_place(r->out, at, &line, &column);
     const char *end = found.len > 0 ? memchr(found.data, '\n', found.len) : NULL;
     if (end) found.len = (size_t)(end - found.data);
     r->code = sfti_fail(r->err, SFT_BAD_ARGUMENT,
                         "%s: line %zu, column %zu: expected %s, found \"%.*s\"",
-                        text ? text->name : "records", line, column, expected,
+                        name ? name : "records", line, column, expected,
                         SFTI_CLIP(found, 120));
 }
 
@@ -242,7 +223,7 @@ static void list_rows(reader *r) {
     for (uint16_t i = 0; i < out->row_count; i++) out->records[out->rows[i].record].count++;
     for (uint16_t i = 1; i < out->record_count; i++)
         out->records[i].first = (uint16_t)(out->records[i - 1].first + out->records[i - 1].count);
-    if (r->count > 1) {
+    if (r->out->text_count > 1) {
         sfti_record_row *sorted = sfti_arena_array(r->arena, out->row_count + 1u, sizeof *sorted);
         uint16_t *next = sfti_arena_array(r->arena, out->record_count + 1u, sizeof *next);
         if (!sorted || !next) {
@@ -409,7 +390,7 @@ static void check_rows(reader *r) {
     for (uint16_t i = 0; i < r->out->row_count && !r->code; i++) {
         const sfti_record_row *row = &r->out->rows[i];
         sfti_wrong wrong;
-        if (r->texts[row->text].lines == 0 && !sfti_row_is_right(r->out, row, &left, &wrong))
+        if (r->out->texts[row->text].lines == 0 && !sfti_row_is_right(r->out, row, &left, &wrong))
             refuse_line(r, wrong.found.data, wrong.expected, wrong.found);
     }
 }
@@ -474,13 +455,14 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
     sft_span *sources = sfti_arena_array(r->arena, count + 1, sizeof *sources);
     size_t bytes = 0, own = 0;
     if (!copies || !sources) return sfti_fail_memory(r->err, count * sizeof *copies);
-    r->texts = copies;
+    r->out->texts = copies;
     r->out->sources = sources;
+    r->out->text_count = count;
+    if (count > 0) memcpy(copies, texts, count * sizeof *copies);
     sources[0] = (sft_span){ "", 0 };
-    for (r->count = 0; r->count < count && !r->code; r->count++) {
-        sfti_records_text *text = &copies[r->count];
-        *text = texts[r->count];
-        sources[r->count] = (sft_span){ "", 0 };
+    for (size_t i = 0; i < count; i++) {
+        sfti_records_text *text = &copies[i];
+        sources[i] = (sft_span){ "", 0 };
         *lines += text->lines;
         if (text->lines > 0) continue;
         if (!sfti_add(bytes, text->text.len, &bytes) || bytes > SFTI_RECORDS_BYTES)
@@ -494,7 +476,7 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
         sft_span source = { sfti_arena_join(r->arena, sft_span_cstr("records:"),
                                             sft_span_cstr(text->name)), 8 + strlen(text->name) };
         if (!source.data) return sfti_fail_memory(r->err, source.len);
-        sources[r->count] = source;
+        sources[i] = source;
     }
     for (size_t i = 0; i < count && !r->code; i++)
         if (copies[i].lines == 0) copy_records_text(r, &copies[i]);
@@ -519,9 +501,9 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
     place_words(&r);
     for (size_t i = 0; i < count && !r.code; i++) {
         r.text = (uint8_t)i;
-        r.users = i > 0 && r.texts[i].lines == 0;
-        r.at = r.texts[i].text.data;
-        r.end = r.at + r.texts[i].text.len;
+        r.users = i > 0 && r.out->texts[i].lines == 0;
+        r.at = r.out->texts[i].text.data;
+        r.end = r.at + r.out->texts[i].text.len;
         r.lines = 0;
         r.record = NO_RECORD;
         read_lines(&r);

@@ -59,6 +59,8 @@ struct sfti_records {
     uint16_t heads[SFTI_ROW_LISTS], tails[SFTI_ROW_LISTS];
     uint16_t *tables[SFTI_TABLES], table_counts[SFTI_TABLES];
     const sft_span *sources; /* of each text: "records:NAME", or empty */
+    const sfti_records_text *texts; /* those of a user copied, without comments */
+    size_t text_count;
 };
 
 /* What is wrong with a row, where it stands in its text; expected NULL: nothing. */

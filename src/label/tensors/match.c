@@ -196,16 +196,6 @@ bool sfti_is_packed(const sft_tensor *tensor) {
     return (bytes && tensor->rank >= 1) || sfti_ends(tensor->name, ".qweight");
 }
 
-bool sfti_size_fits(sft_span wanted, uint64_t size) {
-    sft_span piece;
-    if (wanted.len == 1 && *wanted.data == '*') return true;
-    while (sfti_next_piece(&wanted, '|', &piece)) {
-        uint64_t value;
-        if (sfti_parse_uint(piece, &value) && value == size) return true;
-    }
-    return false;
-}
-
 static bool shape_fits(sft_span wanted, const sft_tensor *tensor) {
     uint32_t at = 0;
     sft_span piece;

@@ -99,8 +99,6 @@ sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held)
  * view that saw it. */
 bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,
                       sfti_table_id table, sfti_matched *out, sfti_view *at);
-/* Whether a size is one of "9|8", or any for "*". */
-bool sfti_size_fits(sft_span wanted, uint64_t size);
 /* All variants of an architecture that hold as one fact, joined by "+" in order of letters, by its
  * rows of that word; the same for the names a view shows. */
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,

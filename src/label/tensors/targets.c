@@ -156,7 +156,8 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     if (!of) return NULL;
     if (!sfti_info_best(info, SFT_FACT_ARCHITECTURE))
         sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, of->id,
-                          chosen.row ? chosen.row->trust : SFTI_GUESS, chosen.row ? chosen.row : held.rows[0]);
+                          chosen.row ? chosen.row->trust : SFTI_GUESS,
+                          chosen.row ? chosen.row : held.rows[0]);
     sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, of->id);
     return of->id;
 }

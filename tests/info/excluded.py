@@ -10,7 +10,7 @@ XL = {"sdxl", "ssd-1b", "segmind-vega", "kolors"}
 FLUX = {"flux.1", "flux.1-dev", "flux.1-schnell", "chroma"}
 FLUX2 = {"flux.2", "flux.2-dev", "flux.2-klein-4b", "flux.2-klein-9b"}
 SD3 = {"sd-3", "sd-3-medium", "sd-3.5-medium", "sd-3.5-large"}
-HUNYUAN = {"hunyuan-video", "hunyuan-image-2.1"}
+HUNYUAN = {"hunyuan-video", "framepack", "hunyuan-image-2.1"}
 WAN = {"wan", "wan-2.1", "wan-2.2"}
 
 # name: modules (name, in, out), the bases that have such. Few and small: a part of a model is
@@ -73,7 +73,7 @@ KOHYA = {"sd-1": "sd_v1", "sd-2": "sd_v2", "sdxl": "sdxl_base_v1-0", "flux.1": "
          "hidream-i1": "hidream_i1", "ssd-1b": "ssd", "segmind-vega": "vega"}
 MODULES = {"flux.1": "networks.lora_flux", "sd-3": "networks.lora_sd3", "anima":
            "networks.lora_anima", "lumina-2": "networks.lora_lumina", "wan": "networks.lora_wan",
-           "hunyuan-video": "networks.lora_framepack", "flux.2": "networks.lora_flux_2",
+           "framepack": "networks.lora_framepack", "flux.2": "networks.lora_flux_2",
            "qwen-image": "networks.lora_qwen_image", "z-image": "networks.lora_zimage",
            "kandinsky-5": "networks.lora_kandinsky",
            "hunyuan-image-2.1": "networks.lora_hunyuan_image"}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The command's answer to "what is this file?", for models that the cases build.
 
-  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, hostile, long,
-                                                     excluded
+  tests/info/run.py [--keep DIR] [GROUP[:CASE]…]      groups, and samples, strings,
+                                                     hostile, long, excluded
 
 Every case of make.py is written into a folder of its own and given to `info --json`; its
 result must hold the facts of expected/GROUP.facts, which were written from the contract,
@@ -29,6 +29,7 @@ import long  # noqa: E402
 import make  # noqa: E402
 import samples  # noqa: E402
 import shape  # noqa: E402
+import strings  # noqa: E402
 
 LIMIT = 60
 
@@ -156,7 +157,7 @@ def main():
     parser.add_argument("cases", nargs="*")
     given = parser.parse_args()
     folder = given.keep or tempfile.mkdtemp(prefix="info-")
-    known = {"samples", "hostile", "long", "excluded"}
+    known = {"samples", "strings", "hostile", "long", "excluded"}
     for group, name, *_ in make.cases():
         known |= {group, "%s:%s" % (group, name)}
     unknown = [name for name in given.cases if name not in known]
@@ -167,6 +168,8 @@ def main():
         composed(folder, given.cases, tally, check)
         if not given.cases or "samples" in given.cases:
             samples.run(folder, tally, check, judge, answer)
+        if not given.cases or "strings" in given.cases:
+            strings.check(folder, tally, run)
         if not given.cases or "hostile" in given.cases:
             hostile.check(folder, tally, run)
         if not given.cases or "long" in given.cases:

@@ -150,7 +150,7 @@ static bool are_related(const sfti_records *records, const sfti_record *a, const
 }
 
 /* A word that both rows have. */
-static bool share_word(const sfti_record_row *a, const sfti_record_row *b, sft_span *why) {
+static bool both_say(const sfti_record_row *a, const sfti_record_row *b, sft_span *why) {
     sft_span rest = sfti_row_text(a), word, others, other;
     while (sfti_next_said(&rest, &word)) {
         others = sfti_row_text(b);
@@ -173,7 +173,7 @@ sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_ro
         || are_related(records, sfti_row_record(records, a), sfti_row_record(records, b)))
         return SFTI_OVERLAP_NONE;
     if (memchr(claims, a->word, sizeof claims))
-        return share_word(a, b, why) ? SFTI_OVERLAP_WORD : SFTI_OVERLAP_NONE;
+        return both_say(a, b, why) ? SFTI_OVERLAP_WORD : SFTI_OVERLAP_NONE;
     if (!clauses) return SFTI_OVERLAP_NONE;
     bool layers = a->word == SFTI_ADAPTER_ROW;
     bool forth = row_implies(a, b, layers), back = row_implies(b, a, layers);

@@ -6,7 +6,8 @@
 #include "support/cli.h"
 
 #define CLI_INSPECT(X) \
-    X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff) X(catalog)
+    X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff) X(catalog) \
+    X(records)
 #define CLI_EDIT(X) X(meta) X(rename) X(repair) X(add) X(put) X(rm_tensor)
 #define CLI_CONVERT(X) X(convert) X(split) X(merge) X(select)
 #define CLI_DATASETS(X) X(dataset)

@@ -117,16 +117,15 @@ static sft_code add_folder(cli *c, cli_record_files *files, const char *folder, 
     return SFT_OK;
 }
 
-sft_code cli_record_files_add(cli *c, cli_record_files *files, const char *path, sft_error *err) {
+sft_code cli_record_files_add(cli *c, cli_record_files *files, const char *path,
+                              const char **failed, sft_error *err) {
     os_info info;
-    const char *failed = NULL;
+    *failed = path;
     files->arena.alloc = c->alloc;
     int error = sfti_os_info_path(path, true, &info);
-    sft_code code = error                 ? sfti_io_fail(err, SFT_IO_OPEN, error, "open")
-                  : info.kind == OS_DIR ? add_folder(c, files, path, false, &failed, err)
-                                        : add_file(c, files, path, err);
-    if (code) cli_complain(c, failed ? failed : path, err);
-    return code;
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    return info.kind == OS_DIR ? add_folder(c, files, path, false, failed, err)
+                               : add_file(c, files, path, err);
 }
 
 void cli_record_files_free(cli_record_files *files) {
@@ -182,8 +181,11 @@ bool cli_records_begin(cli *c) {
     files.arena.alloc = c->alloc;
     bool fine = c->set.no_user_records || add_own_folder(c, &files);
     size_t own = files.count;
-    for (size_t i = 0; fine && i < c->set.records.count; i++)
-        fine = !cli_record_files_add(c, &files, c->set.records.items[i], &err);
+    for (size_t i = 0; fine && i < c->set.records.count; i++) {
+        const char *failed;
+        fine = !cli_record_files_add(c, &files, c->set.records.items[i], &failed, &err);
+        if (!fine) cli_complain(c, failed, &err);
+    }
     if (fine && files.count > 0
         && sft_records_open(files.texts, files.count, &c->alloc, &c->records, &err)) {
         if (own > 0) cli_hint(&err, CLI_HINT_USER_RECORDS);

@@ -16,8 +16,10 @@ typedef struct cli_record_files {
     size_t count, cap;
 } cli_record_files;
 
-/* The files that a path names: itself, or those of a folder that end in .txt, in order of name. */
-sft_code cli_record_files_add(cli *c, cli_record_files *files, const char *path, sft_error *err);
+/* The files that a path names: itself, or those of a folder that end in .txt, in order of name.
+ * *failed: the file or folder that cannot be read. */
+sft_code cli_record_files_add(cli *c, cli_record_files *files, const char *path,
+                              const char **failed, sft_error *err);
 void cli_record_files_free(cli_record_files *files);
 
 /* Before a command with those options runs: read all, once. False after a failure, which was told.

@@ -150,7 +150,7 @@ static bool are_related(const sfti_records *records, const sfti_record *a, const
 }
 
 /* A word that both rows have. */
-static bool both_say(const sfti_record_row *a, const sfti_record_row *b, sft_span *why) {
+static bool claims_word(const sfti_record_row *a, const sfti_record_row *b, sft_span *why) {
     sft_span rest = sfti_row_text(a), word, others, other;
     while (sfti_next_said(&rest, &word)) {
         others = sfti_row_text(b);
@@ -168,12 +168,12 @@ sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_ro
     static const uint8_t claims[] = { SFTI_CLASS, SFTI_PIPELINE, SFTI_MODEL_TYPE, SFTI_SAYS,
                                       SFTI_FILE_WORDS };
     bool clauses = a->word == SFTI_TENSORS || a->word == SFTI_ADAPTER_ROW;
-    *why = sfti_row_text(a);
+    *why = sfti_trim(sfti_row_text(a));
     if (a->word != b->word || a->sub != b->sub
         || are_related(records, sfti_row_record(records, a), sfti_row_record(records, b)))
         return SFTI_OVERLAP_NONE;
     if (memchr(claims, a->word, sizeof claims))
-        return both_say(a, b, why) ? SFTI_OVERLAP_WORD : SFTI_OVERLAP_NONE;
+        return claims_word(a, b, why) ? SFTI_OVERLAP_WORD : SFTI_OVERLAP_NONE;
     if (!clauses) return SFTI_OVERLAP_NONE;
     bool layers = a->word == SFTI_ADAPTER_ROW;
     bool forth = row_implies(a, b, layers), back = row_implies(b, a, layers);

@@ -25,10 +25,10 @@ SEEDS = os.path.join(ROOT, "fuzz", "corpus")
 HARNESSES = {"open": "open", "walk": "open", "scan": "open", "slice": "slice", "json": "json",
              "index": "index", "info": "info", "beside": "beside", "dataset": "dataset",
              "import": "import", "command": "command", "answer": "answer",
-             "remote": "remote"}  # name: its seeds
+             "remote": "remote", "records": "records"}  # name: its seeds
 DICTIONARIES = {"info": "info.dict", "beside": "info.dict", "dataset": "command.dict",
                 "command": "command.dict", "import": "import.dict", "answer": "answer.dict",
-                "remote": "remote.dict"}
+                "remote": "remote.dict", "records": "records.dict"}
 
 
 def replay_inputs(name):

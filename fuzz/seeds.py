@@ -605,11 +605,41 @@ def command_dictionary():
     return "".join('"%s"\n' % word for word in words)
 
 
+def records():
+    """Records of the library, each with what it stands on left out."""
+    seeds, types = {}, {}
+    for name in ("models/lumina.txt", "models/qwen-image.txt", "models/upscalers.txt"):
+        for text in re.split(r"\n(?=[a-z])", source("..", "data", name)):
+            word = text.split(" ", 1)[0]
+            if word == "model" and types.setdefault(name, 0) < 6:
+                types[name] += 1
+                seeds["%s-%d" % (os.path.basename(name)[:-4], types[name])] = text.encode()
+    seeds["own"] = (b"\xef\xbb\xbf# mine\r\nmodel mine \"Mine\"\r\n    parent base derived\r\n"
+                    b"    says civitai \"My model\" My* variant=edit write=Mine\n"
+                    b"    file mine high~ in=base,vae\n    tensors vae 90\n        # c\n"
+                    b"        blocks.#.attn.weight[8,9|8] | ^x.y[*,...,3]\n        | z.*\n"
+                    b"        !img_in.*\n    variant edit:\n        head.weight\n"
+                    b"    adapter 70\n        te2:self_attn_[in=8,out=0|8]\n"
+                    b"        ^blocks_#_attn$[each]\n    embedding l t5\n    head 8:64\n"
+                    b"model base\n    members mine_* other#*\n    file b\nblocks blocks\n    models mine\n")
+    return seeds
+
+
+def records_dictionary():
+    words = re.findall(r'NAME\("([^"]+)"\)', source("..", "src", "label", "records", "words.c"))
+    words += ["[in=", "[in>=", "[n>=", "[t>=", "each]", "#", " | ", "!", "^", "$", ".*", "[*,", "...,",
+              "write=", "variant=", "kind=", "label=", "covers=", "order=", "table=", "of=both", "te1:",
+              "derived", "other-layers", "none", "base", "mine", "vae", "diffusion_model", "write",
+              "plain", "fused", "\\x0a    ", "\\x0a        ", "\\x0d", "\\x09"]
+    return "".join('"%s"\n' % word for word in sorted(set(words)))
+
+
 def main():
     for name, make in (("open", headers), ("json", texts), ("index", indexes), ("slice", slices),
                        ("info", infos), ("beside", besides), ("dataset", datasets),
                        ("import", import_seeds.imports), ("command", commands),
-                       ("answer", answer_seeds.answers), ("remote", remote_seeds.remotes)):
+                       ("answer", answer_seeds.answers), ("remote", remote_seeds.remotes),
+                       ("records", records)):
         folder = os.path.join(HERE, "corpus", name)
         os.makedirs(folder, exist_ok=True)
         for seed, data in make().items():
@@ -621,6 +651,8 @@ def main():
         f.write(answer_seeds.answer_dictionary())
     with open(os.path.join(HERE, "remote.dict"), "w") as f:
         f.write(remote_seeds.remote_dictionary())
+    with open(os.path.join(HERE, "records.dict"), "w") as f:
+        f.write(records_dictionary())
     with open(os.path.join(HERE, "info.dict"), "w") as f:
         f.write(dictionary())
     with open(os.path.join(HERE, "command.dict"), "w") as f:

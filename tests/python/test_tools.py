@@ -149,6 +149,28 @@ def test_info_describes_the_model(model):
     assert info["model"]["name"]["value"] == "A title"
 
 
+def test_info_by_records_of_one_s_own(tmp_path):
+    model, text = tmp_path / "m.safetensors", tmp_path / "mine.txt"
+    model.write_bytes(pack({"my.weight": ("F32", [1], bytes(4))}))
+    text.write_text('model my-model "My model"\n    tensors diffusion_model 90\n        my.weight\n')
+    (tmp_path / "no.md").write_text("model")
+    records = libsafetensors.Records(tmp_path)
+    for given in (records, text, str(tmp_path)):
+        told = libsafetensors.info(model, records=given)["model"]["architecture"]
+        assert told["value"] == "my-model" and told["trust"] == 90
+        assert told["source"] == "records:%s" % text
+    assert libsafetensors.info(model, records=libsafetensors.Records())["model"][
+        "architecture"] is None
+    text.write_text("model a\n    tensors vae 1\n        a[\n")
+    with pytest.raises(ValueError, match="line 3, column 9: expected a shape"):
+        libsafetensors.info(model, records=text)
+    with pytest.raises(FileNotFoundError):
+        libsafetensors.Records(tmp_path / "nosuch")
+    with pytest.raises(ValueError, match="4 MiB"):
+        text.write_bytes(b"#" * (4 << 20) + b"\n")
+        libsafetensors.Records(text)
+
+
 def test_fits_is_the_command_s(command, tmp_path):
     def lora(path, width):
         name = "lora_unet_input_blocks_4_1_transformer_blocks_0_attn2_to_k.lora_%s.weight"

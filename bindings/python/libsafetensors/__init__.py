@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
                             deserialize, safe_open, serialize, serialize_file)
     from ._import import Import, import_model, open_import, recognise
-    from ._tools import (check, convert, diff, edit_metadata, fits, hash, info, ls, open_set,
-                         put, recover, rename_tensors, slice_byte_ranges)
+    from ._tools import (Records, check, convert, diff, edit_metadata, fits, hash, info, ls,
+                         open_set, put, recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
-    "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "SafetensorError", "Tensor",
-    "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__", "build_info",
+    "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records",
+    "SafetensorError", "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__", "build_info",
     "catalog", "check", "convert", "deserialize", "diff", "edit_metadata", "fits", "hash",
     "import_model", "info", "install", "ls", "open", "open_import", "open_set", "put", "recognise",
     "recover", "release_memory", "rename_tensors", "safe_open", "serialize", "serialize_file",
@@ -42,7 +42,7 @@ _LAZY = {
     "_install": ("install", "uninstall"),
     "_official": ("PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "_safe_open_handle",
                   "deserialize", "safe_open", "serialize", "serialize_file"),
-    "_tools": ("check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",
+    "_tools": ("Records", "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",
                "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"),
 }
 

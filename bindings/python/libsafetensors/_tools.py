@@ -6,6 +6,7 @@ progress that raises cancels the work, and its exception is raised. None of them
 torch unless it is given their tensors."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -16,8 +17,8 @@ from ._results import (CheckResult, ConvertResult, DiffResult, EditResult, FitsR
                        InfoResult, LsResult)
 from ._types import Level, Link, OpenOptions, Order, Path, Progress, Source, Unpack, parse
 
-__all__ = ["check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls", "open_set",
-           "put", "recover", "rename_tensors", "slice_byte_ranges"]
+__all__ = ["Records", "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",
+           "open_set", "put", "recover", "rename_tensors", "slice_byte_ranges"]
 
 
 def open_set(index_or_folder: Path, **options: Unpack[OpenOptions]) -> _core.File:
@@ -40,17 +41,44 @@ def ls(source: Any, order: Order = "offset") -> LsResult:
     return listed
 
 
-def info(source: Source, *, full: bool = True, deep: bool = False) -> InfoResult:
+class Records:
+    """What is known of models, with files of records of your own (docs/records.md), read once: for
+    the records of info. paths: files, or folders, of which the files that end in .txt are read.
+    Without one, what comes with the library. Threads may share it.
+
+    ValueError for what is wrong, with file, line and column; OSError."""
+
+    def __init__(self, *paths: Path) -> None:
+        files: list[str] = []
+        for path in map(os.fsdecode, paths):
+            if not os.path.isdir(path):
+                files.append(path)
+                continue
+            files += [os.path.join(path, name) for name in sorted(os.listdir(path))
+                      if name.endswith(".txt") and not name.startswith(".")]
+        texts = []
+        for name in files:
+            with open(name, "rb") as file:
+                texts.append((name, file.read((4 << 20) + 1)))
+        self._core = _core.open_records(texts)
+
+
+def info(source: Source, *, full: bool = True, deep: bool = False,
+         records: Records | Path | None = None) -> InfoResult:
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
     each fact with its source. Reads the headers, files of the folder that are about the model, and
     up to eight alpha scalars; deep also reads tensor data that tell more; full=False leaves
     out the details. Uses the network for URLs only, of which it reads the headers.
+    records: Records, or the path of a file or folder of them, which is read for this call.
 
     source: path of a file, folder or index.json, a URL, or an object with read and
     seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
     and local, none of it computed. SafetensorError for a file that is no model, OSError; what
     claims contradict is in "conflicts"."""
-    text, claims = _core.info_json(source, full=full, deep=deep)
+    if records is not None and not isinstance(records, Records):
+        records = Records(records)
+    known = None if records is None else records._core
+    text, claims = _core.info_json(source, full=full, deep=deep, records=known)
     described: InfoResult = parse(text)
     if claims is not None:
         described["remote"] = {"url": described["path"], **claims}

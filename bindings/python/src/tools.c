@@ -23,12 +23,14 @@ typedef struct described {
 } described;
 
 /* No GIL. Free with describe_end in every case. */
-static sft_code describe(const pysft_store *store, bool deep, described *model, sft_error *err) {
+static sft_code describe(const pysft_store *store, bool deep, const sft_records *records,
+                         described *model, sft_error *err) {
     sft_info_options options = SFT_INFO_OPTIONS_INIT;
     const char *folder = pysft_store_folder(store);
     sft_code code = SFT_OK;
     *model = (described){ .info = NULL };
     options.deep = deep;
+    options.records = records;
     options.files = pysft_store_files(store);
     options.no_data = options.files && !deep; /* each alpha would be a request */
     if (pysft_store_claim(store, &model->claim) && *model->claim.sha256) {
@@ -51,7 +53,7 @@ static void describe_end(described *model) {
 /* (text, what the server says of the file, or None). A model without a path is called "-", as in
  * the command for a pipe. */
 static PyObject *info_of_store(pysft_state *state, const pysft_store *store, bool full,
-                               bool deep) {
+                               bool deep, const sft_records *records) {
     const char *path = pysft_store_path(store);
     sft_remote_claim claim;
     described model;
@@ -59,7 +61,7 @@ static PyObject *info_of_store(pysft_state *state, const pysft_store *store, boo
     pysft_job job;
     (void)pysft_job_begin(&job, NULL);
     Py_BEGIN_ALLOW_THREADS
-    job.code = describe(store, deep, &model, &job.err);
+    job.code = describe(store, deep, records, &model, &job.err);
     if (!job.code)
         job.code = sft_info_json(model.info, path ? path : "-", full, &job.out, &job.err);
     describe_end(&model);
@@ -78,17 +80,57 @@ static pysft_store *open_source(pysft_state *state, PyObject *source) {
     return is_path ? pysft_model_open(state, source) : pysft_store_open(state, source, &options);
 }
 
-static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "source", "full", "deep", NULL };
+/* ── Records: a capsule ── */
+
+#define RECORDS_NAME "libsafetensors.records"
+
+static void free_records(PyObject *capsule) {
+    sft_records_close(PyCapsule_GetPointer(capsule, RECORDS_NAME));
+}
+
+/* [(name, bytes)] */
+static PyObject *open_records(PyObject *module, PyObject *args) {
     pysft_state *state = pysft_state_of(module);
-    PyObject *source, *done;
+    sft_error err = SFT_ERROR_INIT;
+    sft_records *records = NULL;
+    PyObject *list, *done = NULL;
+    if (!PyArg_ParseTuple(args, "O!:open_records", &PyList_Type, &list)) return NULL;
+    Py_ssize_t count = PyList_Size(list);
+    sft_records_text *texts = calloc((size_t)count + 1, sizeof *texts);
+    if (!texts) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *bytes;
+        char *data;
+        Py_ssize_t len;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sO!", &texts[i].name, &PyBytes_Type, &bytes)
+            || PyBytes_AsStringAndSize(bytes, &data, &len) < 0) {
+            free(texts);
+            return NULL;
+        }
+        texts[i].text = (sft_span){ data, (size_t)len };
+    }
+    if (sft_records_open(texts, (size_t)count, NULL, &records, &err))
+        (void)pysft_raise(state, &err, NULL);
+    else done = PyCapsule_New(records, RECORDS_NAME, free_records);
+    if (!done) sft_records_close(records);
+    free(texts);
+    return done;
+}
+
+static PyObject *info_json(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "source", "full", "deep", "records", NULL };
+    pysft_state *state = pysft_state_of(module);
+    PyObject *source, *done, *capsule = Py_None;
+    sft_records *records = NULL;
     int full = 1, deep = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp:info_json", words, &source, &full,
-                                     &deep))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|ppO:info_json", words, &source, &full,
+                                     &deep, &capsule))
+        return NULL;
+    if (capsule != Py_None && !(records = PyCapsule_GetPointer(capsule, RECORDS_NAME)))
         return NULL;
     pysft_store *store = open_source(state, source);
     if (!store) return NULL;
-    done = info_of_store(state, store, full != 0, deep != 0);
+    done = info_of_store(state, store, full != 0, deep != 0, records);
     pysft_store_drop(store);
     return done;
 }
@@ -110,8 +152,8 @@ static PyObject *fits(PyObject *module, PyObject *args, PyObject *kwargs) {
     pysft_store *one = open_source(state, a), *two = one ? open_source(state, b) : NULL;
     if (two) {
         Py_BEGIN_ALLOW_THREADS
-        code = describe(one, false, &first, &err);
-        if (!code) code = describe(two, false, &second, &err);
+        code = describe(one, false, NULL, &first, &err);
+        if (!code) code = describe(two, false, NULL, &second, &err);
         if (!code) fit = sft_info_fits(first.info, second.info, reason, sizeof reason);
         describe_end(&first);
         describe_end(&second);
@@ -308,7 +350,8 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     { #name, PYSFT_KEYWORDS(name), text }
 
 PyMethodDef pysft_tools_functions[] = {
-    FUNCTION(info_json, "info_json($module, /, source, full=True, deep=False)\n--\n\n"),
+    FUNCTION(info_json, "info_json($module, /, source, full=True, deep=False, records=None)\n--\n\n"),
+    { "open_records", open_records, METH_VARARGS, "open_records($module, texts, /)\n--\n\n" },
     FUNCTION(fits, "fits($module, /, a, b)\n--\n\n"),
     FUNCTION(check_json,
              "check_json($module, /, path, level='default', deep=False, progress=None)\n--\n\n"),

@@ -55,8 +55,8 @@ static inline uint64_t sfti_tensor_bytes(const sft_tensor *tensor) {
     return tensor->end - tensor->begin;
 }
 
-/* Whether a tensor is one of this file, as all must be whose bytes are read from it: those of
- * another shard have offsets, too. O(1): no two of its tensors have one name. */
+/* Whether a tensor is one of this file (or of another over the same memory), as all must be whose
+ * bytes are read from it: those of another shard have offsets, too. O(1). */
 bool sfti_file_holds(const sft_file *file, const sft_tensor *tensor);
 sft_code sfti_tensor_foreign(const sft_tensor *tensor, sft_error *err);
 

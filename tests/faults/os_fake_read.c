@@ -2,7 +2,6 @@
 #include "fake_state.h"
 
 #include "os/cpu.h"
-#include "os/wait.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -161,9 +160,16 @@ int sfti_os_unlink_beneath(const char *folder, const char *name) {
     return error ? error : fake_unlink(full);
 }
 
+static _Thread_local const sft_wait *fake_own;
+
+const sft_wait *sfti_os_wait_as(const sft_wait *wait) {
+    const sft_wait *before = fake_own;
+    fake_own = wait && wait->go_on ? wait : NULL;
+    return before;
+}
+
 bool sfti_os_wait_over(void) {
-    const sft_wait *own = sfti_wait_now();
-    if (own) return sfti_os_stop_signal() || !own->go_on(own->ctx);
+    if (fake_own) return sfti_os_stop_signal() || !fake_own->go_on(fake_own->ctx);
     return sfti_os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
 }
 

@@ -7,7 +7,6 @@
 #include "base/options.h"
 #include "bytes/replaced.h"
 #include "os/path.h"
-#include "os/wait.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -243,9 +242,9 @@ static sft_code read_next(fd_source *s, void *into, size_t len, size_t *got, sft
     *got = 0;
     while (*got < len) {
         size_t piece = 0;
-        const sft_wait *before = sfti_wait_as(s->wait);
+        const sft_wait *before = sfti_os_wait_as(s->wait);
         int error = sfti_os_read(s->fd, (char *)into + *got, len - *got, &piece);
-        (void)sfti_wait_as(before);
+        (void)sfti_os_wait_as(before);
         if (error) return fd_read_failed(error, s->position, err);
         if (piece == 0) break;
         *got += piece;
@@ -493,9 +492,9 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
         if (info) *info = here;
         return code;
     }
-    const sft_wait *before = sfti_wait_as(how->wait);
+    const sft_wait *before = sfti_os_wait_as(how->wait);
     sft_code code = sfti_open_beneath(path, how->beneath, OS_BENEATH_READ, &opened, &here, err);
-    (void)sfti_wait_as(before);
+    (void)sfti_os_wait_as(before);
     if (code) return code;
     code = wrap_fd(opened, true, how->beneath != NULL, how->alloc, how->wait, out, &here, err);
     if (code) {

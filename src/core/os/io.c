@@ -1,7 +1,6 @@
 /* What every folder does with the functions of os.h. Tests: test_os.c. */
 #include "os/io.h"
 #include "os/path.h"
-#include "os/wait.h"
 
 #include <errno.h>
 
@@ -54,9 +53,9 @@ int sfti_sync_parent(const char *path) {
 }
 
 bool sfti_wait_over(const sft_wait *wait) {
-    const sft_wait *before = sfti_wait_as(wait);
+    const sft_wait *before = sfti_os_wait_as(wait);
     bool over = sfti_os_wait_over();
-    (void)sfti_wait_as(before);
+    (void)sfti_os_wait_as(before);
     return over;
 }
 

@@ -236,8 +236,11 @@ void sfti_os_watch_signals(void);
 int sfti_os_stop_signal(void);
 /* Called while sfti_os_read, or an open of a leased file, waits: every tenth of a second at
  * least, and when a signal came, on the thread that waits; false ends that with EINTR. One for the
- * process, where the thread has none of its own (os/wait.h); NULL: none. */
+ * process, where the thread has none of its own; NULL: none. */
 void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx);
+/* Whom this thread is to ask in place of that one, from options; NULL, or without go_on: none.
+ * Returns who was asked before, to be put back before the caller returns. */
+const sft_wait *sfti_os_wait_as(const sft_wait *wait);
 /* Sleep before one more try: a millisecond at first (*ms 0), 20 at most. False, and at once, when
  * there is to be none. */
 bool sfti_os_wait_more(uint32_t *ms);

@@ -1,6 +1,5 @@
 /* Signals, and the calls that wait for others and end when one of ours arrives. */
 #include "os/os_posix.h"
-#include "os/wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -67,10 +66,17 @@ void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     (void)pthread_mutex_unlock(&wait_mutex);
 }
 
+static _Thread_local const sft_wait *wait_own;
+
+const sft_wait *sfti_os_wait_as(const sft_wait *wait) {
+    const sft_wait *before = wait_own;
+    wait_own = wait && wait->go_on ? wait : NULL;
+    return before;
+}
+
 bool sfti_os_wait_over(void) {
-    const sft_wait *own = sfti_wait_now();
     if (stop_signal_seen) return true;
-    if (own) return !own->go_on(own->ctx);
+    if (wait_own) return !wait_own->go_on(wait_own->ctx);
     (void)pthread_mutex_lock(&wait_mutex);
     bool (*go_on)(void *ctx) = wait_go_on;
     void *ctx = wait_ctx;

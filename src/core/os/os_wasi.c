@@ -1,7 +1,6 @@
 /* os.h for WebAssembly with WASI: what the core asks. One thread, no maps, no modes, no locks, no
  * unnamed files; links in the names of beneath are refused. */
 #include "os/os.h"
-#include "os/wait.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -342,9 +341,16 @@ void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     wasi_go_on_ctx = ctx;
 }
 
+static const sft_wait *wasi_own;
+
+const sft_wait *sfti_os_wait_as(const sft_wait *wait) {
+    const sft_wait *before = wasi_own;
+    wasi_own = wait && wait->go_on ? wait : NULL;
+    return before;
+}
+
 bool sfti_os_wait_over(void) {
-    const sft_wait *own = sfti_wait_now();
-    if (own) return !own->go_on(own->ctx);
+    if (wasi_own) return !wasi_own->go_on(wasi_own->ctx);
     return wasi_go_on && !wasi_go_on(wasi_go_on_ctx);
 }
 

@@ -1,6 +1,5 @@
 /* os.h on Windows: time, signals, waiting and trying again. */
 #include "os/os_win32.h"
-#include "os/wait.h"
 
 /* ── Time ── */
 
@@ -69,8 +68,31 @@ void sfti_os_on_wait(bool (*go_on)(void *ctx), void *ctx) {
     ReleaseSRWLockExclusive(&wait_lock);
 }
 
+/* Not _Thread_local, for which gcc needs a DLL of its own. */
+static bool own_ready;
+static DWORD own_slot;
+
+static void make_own_slot(void) {
+    own_slot = TlsAlloc();
+}
+
+/* The value of the slot; of a slot that there is not, NULL. */
+static const sft_wait *wait_own(void) {
+    DWORD error = GetLastError();
+    sfti_os_once(&own_ready, make_own_slot);
+    const sft_wait *own = TlsGetValue(own_slot);
+    SetLastError(error);
+    return own;
+}
+
+const sft_wait *sfti_os_wait_as(const sft_wait *wait) {
+    const sft_wait *before = wait_own(), *next = wait && wait->go_on ? wait : NULL;
+    if (next != before) (void)TlsSetValue(own_slot, (void *)(uintptr_t)next);
+    return before;
+}
+
 bool sfti_os_wait_over(void) {
-    const sft_wait *own = sfti_wait_now();
+    const sft_wait *own = wait_own();
     if (sfti_os_stop_signal()) return true;
     if (own) return !own->go_on(own->ctx);
     AcquireSRWLockExclusive(&wait_lock);

@@ -7,7 +7,6 @@
 #include "base/options.h"
 #include "base/utf8.h"
 #include "os/path.h"
-#include "os/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -171,7 +170,7 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
     edit->metadata.last = &edit->metadata.first;
     edit->names.last = &edit->names.first;
     sfti_seed_draw(edit, edit->seed);
-    const sft_wait *before = sfti_wait_as(edit->open.wait);
+    const sft_wait *before = sfti_os_wait_as(edit->open.wait);
     code = edit_resolve(edit, NULL, err);
     /* An interrupted edit is completed first. A file that is torn, though it was just seen to be
      * whole, is being changed now, or was until now: it is opened once more when nobody holds its
@@ -193,7 +192,7 @@ sft_code sft_edit_open(const char *path, const sft_edit_options *options, sft_ed
                          "expected no other program to change the file, found one");
         if (err) err->os_errno = error;
     }
-    (void)sfti_wait_as(before);
+    (void)sfti_os_wait_as(before);
     if (!code) *out = edit;
     else sft_edit_close(edit);
     return code;

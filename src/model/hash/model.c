@@ -8,7 +8,6 @@
 #include "bytes/source.h"
 #include "os/io.h"
 #include "os/os.h"
-#include "os/wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -218,10 +217,10 @@ static void model_use_source(sfti_hash_model *model, const sfti_hash_how *how) {
 }
 
 static void model_open_fd(sfti_hash_model *model, const sfti_hash_how *how) {
-    const sft_wait *wait = how->open ? how->open->wait : NULL, *before = sfti_wait_as(wait);
+    const sft_wait *wait = how->open ? how->open->wait : NULL, *before = sfti_os_wait_as(wait);
     int error = sfti_os_open_read(model->request.path, &model->fd);
     os_info info;
-    (void)sfti_wait_as(before);
+    (void)sfti_os_wait_as(before);
     if (error) {
         model->fd = -1;
         sfti_io_fail(&model->error, SFT_IO_OPEN, error, "open this file");

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "os/os.h"
-#include "os/wait.h"
 #include "remote/http/text.h"
 
 #include <inttypes.h>
@@ -246,8 +245,8 @@ static sft_code run_hops(sfti_exchange *x, sft_error *err) {
 }
 
 sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
-    const sft_wait *before = sfti_wait_as(x->remote->options.wait);
+    const sft_wait *before = sfti_os_wait_as(x->remote->options.wait);
     sft_code code = run_hops(x, err);
-    (void)sfti_wait_as(before);
+    (void)sfti_os_wait_as(before);
     return code;
 }

@@ -2,7 +2,6 @@
  * what another did. */
 #define _GNU_SOURCE
 #include "os/io.h"
-#include "os/wait.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,11 +140,10 @@ static void nested(void **state) {
     atomic_init(&process_asked, 0);
     user_begin(&a);
     user_begin(&b);
-    assert_null(sfti_wait_as(&a.wait));
+    assert_null(sfti_os_wait_as(&a.wait));
     assert_false(sfti_os_wait_over());
     atomic_store(&b.stops, true);
     assert_true(sfti_wait_over(&b.wait));
-    assert_ptr_equal(sfti_wait_now(), &a.wait);
     assert_false(sfti_os_wait_over());
     assert_int_equal(atomic_load(&a.asked), 2);
     assert_int_equal(atomic_load(&b.asked), 1);
@@ -155,8 +153,8 @@ static void nested(void **state) {
     assert_true(sfti_wait_over(&none));
     assert_int_equal(atomic_load(&process_asked), 2);
     sft_on_wait(NULL, NULL);
-    assert_ptr_equal(sfti_wait_as(NULL), &a.wait);
-    assert_null(sfti_wait_now());
+    assert_ptr_equal(sfti_os_wait_as(NULL), &a.wait);
+    assert_null(sfti_os_wait_as(NULL));
     user_end(&a);
     user_end(&b);
 }

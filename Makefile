@@ -30,7 +30,7 @@
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder
 #   make abi                 compare the stable headers with what earlier releases promised
-#   make abi-baseline        renew that promise, where docs/abi.md allows it
+#   make abi-baseline        renew that promise, where docs/abi.md allows it, and add to tests/abi/frozen.txt
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make windows             build/windows: command, DLL and libraries for Windows, as a zip, too
 #   make bundle [WITH=edit,set,convert,read,stats] [ALL_HOSTS=1] [NAME=safetensors]

@@ -47,6 +47,10 @@ def commands():
         lines = re.findall(r"^ +(-.*?)(?:  .*)?$", text.split("\nOptions:\n")[1], re.M)
         found[f"options of {name}"] = {word for line in lines
                                        for word in re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", line)}
+        found[f"options of {name}"] |= {
+            f"{option}={value}" for line in lines
+            for option, values in re.findall(r"(--[\w-]+)[ =](\w[\w-]*(?:\|[\w-]+)+)", line)
+            for value in values.split("|")}
         usage = text.split("\nUsage:\n")[1].split("\n\n")[0]
         for verbs in re.findall(r"\[([a-z]+(?:\|[a-z]+)+)\]", usage):
             found[f"options of {name}"] |= set(verbs.split("|"))

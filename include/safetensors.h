@@ -143,7 +143,7 @@ typedef enum sft_class {
 
 /* Numbers never change; docs/errors.md has a row for each. The hundreds are families: 1xx file
  * contents, 2xx other formats, 3xx limits, 4xx system, 5xx usage, 6xx state, 7xx cancelled.
- * @since 0.1 */
+ * safetensors_codes.h has those of datasets, servers and other formats. @since 0.1 */
 typedef enum sft_code {
     SFT_OK = 0,
 
@@ -257,7 +257,7 @@ typedef enum sft_code {
 } sft_code;
 
 /* What to try next, as a number that never moves: a program words it in terms of its own options.
- * @since 0.1 */
+ * More are in safetensors_codes.h. @since 0.1 */
 typedef enum sft_hint {
     SFT_HINT_NONE = 0,
     SFT_HINT_DOWNLOAD_AGAIN = 1,

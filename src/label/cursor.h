@@ -77,6 +77,7 @@ void sfti_take_prose(sfti_cursor *at, const sfti_row *row);
 void sfti_take_prediction(sfti_cursor *at, const sfti_row *row);
 void sfti_take_spec(sfti_cursor *at, const sfti_row *row);      /* modelspec.architecture */
 void sfti_take_class(sfti_cursor *at, const sfti_row *row);     /* field 1: kind, too */
+void sfti_take_type(sfti_cursor *at, const sfti_row *row);      /* model_type; the same */
 void sfti_take_base_file(sfti_cursor *at, const sfti_row *row); /* what it was trained on */
 void sfti_take_declared(sfti_cursor *at, const sfti_row *row);  /* field 0: rank, 1: alpha */
 

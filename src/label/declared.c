@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SURE 80 /* a guess of the tensors is worth less than the class */
+#define NAMED 75
 
 /* A repo keeps its slash; of a path on somebody's machine only the file's name is told. */
 void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, int trust) {
@@ -57,7 +58,7 @@ void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, in
     else sfti_info_add_written(info, name, source, trust);
 }
 
-/* ── CivitAI's labels of base models and its types ── */
+/* ── CivitAI's labels of base models and its types, and names of repositories ── */
 
 /* Whether the model is of a kind whose base model says what it is used with, not what it is. */
 static bool is_part(const sft_info *info) {
@@ -65,6 +66,15 @@ static bool is_part(const sft_info *info) {
                                          "upscaler", "detector", "vision_model", "audio_model" };
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
     return kind && SFTI_ONE_OF(kind->value.text, parts, sfti_is);
+}
+
+/* An owner ("Qwen/…") is no model. */
+void sfti_info_declared_repository(sft_info *info, sft_span text, sft_span source) {
+    const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
+    const sfti_record *of = sfti_said(info->records, SFTI_MODEL, SFTI_SAYS_REPOSITORY,
+                                      sfti_leaf_name(sfti_trim(text)), false, NULL);
+    if (of && !is_part(info) && !(best && best->trust >= NAMED))
+        sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, of->id, source, NAMED);
 }
 
 void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust) {

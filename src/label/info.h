@@ -351,6 +351,8 @@ void sfti_info_declared_base(sft_info *info, const char *architecture, sft_span 
 /* A class of diffusers or transformers, as written where it is not known. One that stands for many
  * architectures counts only where nothing else tells. */
 void sfti_info_declared_class(sft_info *info, sft_span name, sft_span source, int trust);
+/* What is trained on a repository, by the repository's name, where nothing better is told. */
+void sfti_info_declared_repository(sft_info *info, sft_span text, sft_span source);
 /* CivitAI's label of a base model, and its type of a model. */
 void sfti_info_declared_label(sft_info *info, sft_span label, sft_span source, int trust);
 void sfti_info_declared_kind(sft_info *info, sft_span type, sft_span source, int trust);
@@ -479,7 +481,8 @@ bool sfti_map_class_name(const sfti_records *records, sft_span name, const char 
                          const char **kind, const sfti_record_row **row);
 const char *sfti_map_onetrainer(const sfti_records *records, sft_span model_type,
                                 sft_span *variant, const sfti_record_row **row);
-/* model_type of config.json; false for one that is not known. */
+/* model_type of config.json, the kind NULL where it tells none, and *row where none but the id
+ * does; false for one that is not known. */
 bool sfti_map_model_type(const sfti_records *records, sft_span type, const char **architecture,
                          const char **kind, const sfti_record_row **row);
 /* "v_prediction" -> "v"; NULL unknown. */

@@ -81,11 +81,12 @@ static const sfti_record_row *type_row(const sfti_records *records, sft_span tex
 
 bool sfti_map_model_type(const sfti_records *records, sft_span text, const char **architecture,
                          const char **kind, const sfti_record_row **row) {
-    const sfti_record_row *found = type_row(records, text, sfti_same_text);
-    if (!found) return false;
-    *row = found;
-    *architecture = sfti_row_record(records, found)->id;
-    *kind = row_id(records, found, SFTI_KIND, "kind");
+    *row = type_row(records, text, sfti_same_text);
+    const sfti_record *of = *row ? sfti_row_record(records, *row)
+                                 : sfti_record_find(records, SFTI_MODEL, text);
+    if (!of) return false;
+    *architecture = of->id;
+    *kind = *row ? row_id(records, *row, SFTI_KIND, "kind") : NULL;
     return true;
 }
 

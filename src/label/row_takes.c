@@ -105,6 +105,20 @@ void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
     if (row->field == 1) sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
 }
 
+/* Within one class it may be a variant: "vace" of WanModel. */
+void sfti_take_type(sfti_cursor *at, const sfti_row *row) {
+    const char *architecture, *kind;
+    const sfti_record *variant = sfti_record_find(at->info->records, SFTI_VARIANT, at->text);
+    if (!sfti_at_text(at)) return;
+    if (sfti_map_model_type(at->info->records, at->text, &architecture, &kind,
+                            &at->info->said)) {
+        sfti_put_here(at, SFT_FACT_ARCHITECTURE, architecture, row->trust);
+        if (row->field == 1) sfti_put_here(at, SFT_FACT_KIND, kind, row->trust);
+    } else if (variant) {
+        sfti_put_here(at, SFT_FACT_VARIANT, variant->id, row->trust);
+    }
+}
+
 void sfti_take_base_file(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
         sfti_info_base_checkpoint(at->info, at->text, sfti_cursor_source(at), row->trust);

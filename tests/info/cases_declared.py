@@ -1,4 +1,6 @@
 """What config.json and its like declare, and beside each what must not be taken for it."""
+import json
+
 from compose import Model, lora, peft as pairs
 from parts import SD_VAE, flux_kohya, flux_model, llama, sd1_unet, sdxl_lora
 
@@ -42,6 +44,15 @@ def civitai(base):
             "model": {"name": "Foxes", "type": "LORA"}}
 
 
+def trained_on(base):
+    return beside({"peft_type": "LORA", "r": 8, "base_model_name_or_path": base}, DECODER,
+                  "adapter_config.json", "adapter_model.safetensors")
+
+
+def configured(model_type, rows=ODD):
+    return header(rows, config=json.dumps({"transformer": {"model_type": model_type}}))
+
+
 def card(front, rows=ODD):
     return {"m/model.safetensors": Model(rows), "m/README.md": "---\n%s\n---\n" % front}
 
@@ -50,9 +61,11 @@ LORA = """
 base_model.model.odd.{0-1}.lora_A.weight F16 8,64
 base_model.model.odd.{0-1}.lora_B.weight F16 64,8
 """
+DECODER = pairs("base_model.model.model.layers.{0-27}.self_attn.{q_proj|v_proj} 3584 3584", 8)
 XL = Model(sdxl_lora(8, 8)).rows
 COSMOS = pairs("diffusion_model.blocks.{0-27}.self_attn.{q_proj|k_proj|v_proj} 2048 2048", 8)
 WAN = pairs("diffusion_model.blocks.{0-39}.self_attn.{q|k|v} 5120 5120", 8)
+LTX13 = pairs("diffusion_model.transformer_blocks.{0-47}.attn{1|2}.{to_q|to_k|to_v} 4096 4096", 8)
 LTX = pairs("diffusion_model.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} 2048 2048", 8)
 ATTENTION = "model.layers.{0-3}.self_attn.{q|k|v|o}_proj."
 GPTQ = ATTENTION + "qweight I32 64,512\n" + ATTENTION + "qzeros I32 4,64\n" \
@@ -120,6 +133,25 @@ CASES = {
                   "m/README.md": "---\nbase_model: Qwen-7B\n---\n"},
     "repo.label": {"m/adapter_model.safetensors": Model(ODD),
                    "m/README.md": "---\nbase_model: Qwen-Image\n---\n"},
+    "repo.qwen": trained_on("Qwen/Qwen2.5-7B-Instruct"),
+    "repo.mistral": trained_on("mistralai/Mistral-7B-v0.1"),
+    "repo.longer": trained_on("Qwen/Qwen2.5-VL-7B-Instruct"),
+    "repo.path": trained_on("/home/fox/models/Qwen3-8B"),
+    "repo.not": trained_on("Qwen/Qwen2-Audio-7B"),
+    "repo.near": trained_on("acme/a-Qwen2.5-7B"),
+    "repo.card": card("base_model: black-forest-labs/FLUX.1-dev"),
+    "repo.told": card("base_model: black-forest-labs/FLUX.1-dev", XL),
+    "repo.part": card("base_model: black-forest-labs/FLUX.1-dev", Model(SD_VAE).rows),
+    "config.type": configured("animate2"),
+    "config.child": configured("flow_rvs", WAN),
+    "config.variant": configured("vace"),
+    "config.near": configured("animate3"),
+    "type.spelt": typed("qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration"),
+    "type.record": typed("minimax_m2", "MiniMaxM2ForCausalLM"),
+    "variant.own": header(LTX13, ss_base_model_version="ltx"),
+    "variant.lost": header(LTX13, ss_base_model_version="ltx2"),
+    "words.newbie": header(ODD, ss_base_model_version="newbie"),
+    "words.framepack": header(ODD, ss_network_module="networks.lora_framepack"),
     "spec.longer": {"x.safetensors": Model(ODD, {"modelspec.architecture": "sana-video"})},
     "spec.later": {"x.safetensors": Model(ODD, {"modelspec.architecture": "hunyuan-image-3.0"})},
     "spec.next": {"x.safetensors": Model(ODD, {"modelspec.architecture": "lumina-next/lora"})},

@@ -78,7 +78,19 @@ typedef struct variants {
     sft_span words[VARIANTS_MOST];
     size_t count;
     const sfti_fact *weakest;
+    bool lost; /* some are of another architecture */
 } variants;
+
+/* A variant belongs to the architecture that its source tells: "13b" of LTX-Video is none of LTX-2,
+ * which is declared. A task or a change may be both's. */
+static bool is_of_told(const sft_info *info, const sfti_fact *variant, sft_span word) {
+    const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *own = told;
+    while (own && !sft_span_equal(own->source, variant->source)) own = own->next;
+    if (!own) return true;
+    sfti_kin kin = sfti_architecture_kin(info->records, told->value.text, own->value.text);
+    if (kin != SFTI_KIN_UNSURE) return kin != SFTI_KIN_NONE;
+    return !sfti_is(sfti_record_group(info->records, SFTI_VARIANT, word), "size");
+}
 
 /* Variants of one group exclude one another, and the best candidate tells which is true; what only
  * changes a model may be several. */
@@ -93,12 +105,15 @@ static bool excluded(const sfti_records *records, const variants *all, sft_span 
     return all->count == VARIANTS_MOST;
 }
 
-static void add_variants(const sfti_records *records, variants *all, const sfti_fact *fact) {
+static void add_variants(const sft_info *info, variants *all, const sfti_fact *fact) {
     sft_span rest = fact->value.text, word;
     if (fact->value.type != SFTI_TEXT || fact->trust < CLAIM_LEAST) return;
     while (sfti_next_piece(&rest, '+', &word)) {
         word = sfti_trim(word);
-        if (word.len == 0 || excluded(records, all, word)) continue;
+        if (word.len == 0) continue;
+        bool told = is_of_told(info, fact, word);
+        all->lost = all->lost || !told;
+        if (!told || excluded(info->records, all, word)) continue;
         size_t at = all->count++;
         for (; at > 0 && sfti_bytes_compare(all->words[at - 1], word) > 0; at--)
             all->words[at] = all->words[at - 1];
@@ -127,8 +142,9 @@ static void join_variants(sft_info *info) {
     sfti_fact **first = &info->facts[SFT_FACT_VARIANT];
     variants all = { .count = 0 };
     for (const sfti_fact *fact = *first; fact; fact = fact->next)
-        add_variants(info->records, &all, fact);
-    if (all.count < 2) return;
+        add_variants(info, &all, fact);
+    if (all.lost && all.count == 0) *first = NULL;
+    if (all.count < (all.lost ? 1u : 2u)) return;
     sft_span text = joined(info, all.words, all.count, "+");
     if (sft_span_equal(text, (*first)->value.text)) return;
     sfti_fact *fact = new_fact(info, sfti_text_value(text), all.weakest->source,

@@ -138,6 +138,8 @@ static const sfti_row trainer_rows[] = {
     { "lora_adapter_metadata:/*", peft_field, 0, 0, NULL },
     { "config:/_class_name", sfti_take_class, 1, 90, NULL },
     { "config:/architectures/0", sfti_take_class, 1, 90, NULL },
+    { "config:/model_type", sfti_take_type, 1, 90, NULL },
+    { "config:/transformer/model_type", sfti_take_type, 0, 90, NULL },
     { "config:/transformer/_class_name", sfti_take_class, 0, 90, NULL },
     { "config:/unet/_class_name", sfti_take_class, 0, 90, NULL },
     { "config:/scheduler/prediction_type", sfti_take_prediction, 0, 90, NULL },

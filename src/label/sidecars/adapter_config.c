@@ -45,13 +45,19 @@ static void take_target(sfti_cursor *at, const sfti_row *row) {
     config->target_count++;
 }
 
+static void take_base(sfti_cursor *at, const sfti_row *row) {
+    sfti_take_base_file(at, row);
+    if (sfti_at_text(at))
+        sfti_info_declared_repository(at->info, at->text, sfti_cursor_source(at));
+}
+
 #define ADAPTER_AT(member) ((int)offsetof(adapter_config, member))
 
 static const sfti_row adapter_config_rows[] = {
     { "/peft_type", take_type, 0, 0, NULL },
     { "/fine_tune_type", take_type, 0, 0, NULL },
-    { "/base_model_name_or_path", sfti_take_base_file, 0, ADAPTER_TRUST, NULL },
-    { "/model", sfti_take_base_file, 0, ADAPTER_TRUST, NULL },
+    { "/base_model_name_or_path", take_base, 0, ADAPTER_TRUST, NULL },
+    { "/model", take_base, 0, ADAPTER_TRUST, NULL },
     { "/auto_mapping/base_model_class", sfti_take_class, 0, ADAPTER_TRUST, NULL },
     { "/r", sfti_take_declared, 0, ADAPTER_TRUST, NULL },
     { "/r", take_positive, ADAPTER_AT(rank), 0, NULL },

@@ -17,6 +17,7 @@ typedef struct hub_config {
     int guidance;       /* guidance_embeds: 0, 1, -1 not told */
     int tied;           /* tie_word_embeddings likewise */
     bool known;         /* the class */
+    bool by_type;       /* the architecture is that of the type */
     bool head;          /* a class that ends in words */
     const sfti_record_row *said; /* the row that told the architecture */
 } hub_config;
@@ -107,7 +108,8 @@ static void hub_by_type(const sfti_records *records, hub_config *config) {
     const char *architecture, *kind;
     const sfti_record_row *row;
     if (!sfti_map_model_type(records, config->model_type, &architecture, &kind, &row)) return;
-    if (!config->known || !config->architecture) {
+    config->by_type = !config->known || !config->architecture;
+    if (config->by_type) {
         config->architecture = architecture;
         config->said = row;
     }
@@ -128,7 +130,8 @@ static void hub_headless(const sft_info *info, hub_config *config) {
 
 /* What is not known is given as written. */
 static void hub_architecture(sft_info *info, const hub_config *config) {
-    sft_span source = config->name.len > 0 ? config->class_source : config->type_source;
+    bool by_type = config->by_type || config->name.len == 0;
+    sft_span source = by_type ? config->type_source : config->class_source;
     if (config->architecture)
         sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, config->architecture, source, HUB_TRUST);
     else if (config->model_type.len > 0)

@@ -110,8 +110,10 @@ static void card_finish(sft_info *info, const readme_card *card) {
                            card->license_source[which], 70);
     if (card->base_count == 1 && sfti_map_civitai_base(info->records, card->bases[0], NULL))
         sfti_info_declared_label(info, card->bases[0], card->base_source, 60);
-    else if (card->base_count == 1)
+    else if (card->base_count == 1) {
         sfti_info_base_checkpoint(info, card->bases[0], card->base_source, 70);
+        sfti_info_declared_repository(info, card->bases[0], card->base_source);
+    }
     for (size_t i = 0; card->base_count > 1 && i < card->base_count; i++)
         sfti_info_add_item(info, SFT_FACT_BASE_CHECKPOINT, card->bases[i], card->base_source,
                            70);

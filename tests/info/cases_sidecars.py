@@ -68,6 +68,11 @@ language: en
 
 You should use `fluffy fox` to trigger the image generation.
 """
+def widgets(*urls):
+    return "---\nwidget:\n%s---\n" % "".join(
+        "- text: a fox\n  output:\n    url: %s\n" % url for url in urls)
+
+
 CASES = {
     "civitai-info": beside(x__civitai__info=VERSION),
     "civitai-info.skeleton": beside(x__civitai__info=SKELETON),
@@ -111,6 +116,12 @@ CASES = {
                   "v.yaml": "model:\n  params:\n    linear_start: 0.00085\n"
                             "# parameterization: v\n"},
     "readme": {"fox.safetensors": model(), "README.md": README},
+    "readme.images": {"fox.safetensors": model(), "images/a.png": png(30, 20), "b.jpg": jpeg(9, 8),
+                      "README.md": widgets("images/a.png", "./b.jpg", "images/a.png", "c.png")},
+    "readme.images-near": {"m/fox.safetensors": model(), "m/images/text.png": "no image",
+                           "a.png": png(30, 20), "m/README.md": widgets(
+                               "../a.png", "/a.png", "https://acme.example/a.png",
+                               "images/../../a.png", "images/text.png")},
     "readme.two": {"fox.safetensors": model(), "cat.safetensors": model(), "README.md": README},
     "readme.placeholder": {"fox.safetensors": model(), "README.md":
                            "---\nlicense: other\ninstance_prompt: null\n---\nNo words.\n"},

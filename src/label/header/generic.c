@@ -21,7 +21,7 @@ static void take_id(sfti_cursor *at, const sfti_row *row) {
         (void)sfti_info_civitai(at->info, model, version, at->source, row->trust);
 }
 
-static void take_base(sfti_cursor *at, const sfti_row *row) {
+static void take_base_model(sfti_cursor *at, const sfti_row *row) {
     if (sfti_map_civitai_base(at->info->records, at->text, NULL)) sfti_take_fact(at, row);
     else sfti_take_base_file(at, row);
 }
@@ -48,8 +48,8 @@ static const sfti_row generic_rows[] = {
     { "license", sfti_take_prose, SFT_FACT_LICENSE, 60, NULL },
     { "tags", sfti_take_commas, SFT_FACT_TAGS, 60, NULL },
     { "usage_hint", sfti_take_prose, SFT_FACT_USAGE_HINT, 60, "words" },
-    { "base_model", take_base, SFT_FACT_BASE_MODEL, 60, NULL },
-    { "baseModel", take_base, SFT_FACT_BASE_MODEL, 60, NULL },
+    { "base_model", take_base_model, SFT_FACT_BASE_MODEL, 60, NULL },
+    { "baseModel", take_base_model, SFT_FACT_BASE_MODEL, 60, NULL },
     { "civitai_model_id", take_id, 0, 60, NULL },
     { "modelId", take_id, 0, 60, NULL },
     { "civitai_version_id", take_id, 1, 60, NULL },

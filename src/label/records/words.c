@@ -137,5 +137,6 @@ const sft_span sfti_producers[SFTI_PRODUCERS] = {
     NAME("any"), NAME("ss_base_model_version"), NAME("ss_network_module"), NAME("onetrainer"),
     NAME("use"), NAME("modelspec"), NAME("civitai"), NAME("tag"), NAME("a1111"),
     NAME("nunchaku"), NAME("task"), NAME("people"), NAME("base_model"), NAME("ss_v2"),
-    NAME("gguf"), NAME("title"), NAME("repository"),
+    NAME("gguf"), NAME("title"), NAME("repository"), NAME("generic"), NAME("function"),
+    NAME("common"), NAME("noun"), NAME("weak"),
 };

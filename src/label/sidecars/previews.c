@@ -6,6 +6,7 @@
 /* The first bytes that tell type and size, and more of a PNG, for its text chunks. */
 #define PREVIEW_HEAD ((uint64_t)64 << 10)
 #define PREVIEW_PNG ((uint64_t)4 << 20)
+#define PREVIEWS_NAMED 10
 
 static const char *const preview_suffixes[] = {
     ".preview.png", ".preview.jpg", ".preview.jpeg", ".preview.webp", ".preview.gif",
@@ -42,6 +43,16 @@ static void read_preview(sft_info *info, sft_span path, sft_span name) {
               .media_type = type, .bytes = size, .width = width, .height = height,
               .data = { "", 0 });
     if (png) sfti_info_png_text(info, bytes, source);
+}
+
+/* A path within the folder; what is not there was not downloaded. */
+void sfti_info_preview_at(sft_info *info, sft_span folder_path, sft_span name) {
+    sft_span path = sfti_sidecar_path(info, folder_path, name), top = { name.data, 0 };
+    while (top.len < name.len && name.data[top.len] != '/') top.len++;
+    if (info->code || !info->listed || !sfti_folder_at(info->listed, top)) return;
+    for (const sfti_preview *one = info->previews.first; one; one = one->next)
+        if (sft_span_equal(one->path, path)) return;
+    if (info->previews.count < PREVIEWS_NAMED) read_preview(info, path, name);
 }
 
 void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,

@@ -7,6 +7,7 @@
 
 #define README_BASES 16
 #define README_WORDS 16
+#define README_IMAGES 10
 #define README_FRONT ((size_t)1 << 20)
 #define README_TEXT ((size_t)64 << 10)
 
@@ -17,6 +18,8 @@ typedef struct readme_card {
     sft_span license[2], license_source[2];
     sft_span bases[README_BASES], base_source;
     size_t base_count;
+    sft_span image[README_IMAGES];
+    size_t images;
 } readme_card;
 
 /* ── Front matter ── */
@@ -72,6 +75,15 @@ static void card_widget(sfti_cursor *at, const sfti_row *row) {
     if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at, row);
 }
 
+static void card_image(sfti_cursor *at, const sfti_row *row) {
+    readme_card *card = at->ctx;
+    sft_span name = sfti_trim(at->text);
+    (void)row;
+    (void)sfti_skip(&name, "./");
+    if (card->images == README_IMAGES || sfti_is_placeholder(name)) return;
+    card->image[card->images++] = name;
+}
+
 static void card_tool(sfti_cursor *at, const sfti_row *row) {
     if (sfti_same_letters(at->text, row->word))
         sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
@@ -98,6 +110,8 @@ static const sfti_row card_rows[] = {
     { "/widget/*/text", card_widget, (int)offsetof(sfti_prompt, positive), 1, NULL },
     { "/widget/*/parameters/negative_prompt", card_widget, (int)offsetof(sfti_prompt, negative),
       2, NULL },
+    { "/widget/*/output/url", card_image, 0, 0, NULL },
+    { "/thumbnail", card_image, 0, 0, NULL },
 };
 
 static void card_finish(sft_info *info, const readme_card *card) {
@@ -278,5 +292,9 @@ void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     sft_span front = front_matter(text, &body);
     sfti_info_yaml(info, front, sidecar->source, SFTI_ROWS(card_rows), &card);
     card_finish(info, &card);
+    sft_span path = sidecar->path, file = sfti_path_name(path);
+    path.len -= file.len + (path.len > file.len);
+    for (size_t i = 0; i < card.images && !info->code; i++)
+        sfti_info_preview_at(info, path, card.image[i]);
     readme_body(info, body, sidecar->source);
 }

@@ -174,5 +174,7 @@ void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_r
 /* Images and films named after the model. found: bits of patterns already met. */
 void sfti_info_previews(sft_info *info, const sft_info_folder *folder, sft_span folder_path,
                         sft_span stem, uint64_t *found);
+/* One that a sidecar names, by its path within the folder; nothing where it is not there. */
+void sfti_info_preview_at(sft_info *info, sft_span folder_path, sft_span name);
 
 #endif

@@ -141,7 +141,7 @@ static void frequent_words(sfti_tags *tags, const word_count *words, uint64_t ca
         sfti_candidate one = { row->text, { "", 0 }, WORD_TRUST,
                                sfti_share(row->count, captions), i, true, false };
         if (one.coverage < WORD_SHARE || captions < 3) continue;
-        if (sfti_is_common_word(row->text) || sfti_is_class_noun(row->text)) continue;
+        if (sfti_is_common_word(row->text) || sfti_is_generic_tag(row->text)) continue;
         judged++;
         bool has_name = sfti_is_declared(tags->info, row->text) || sfti_has_name(tags, row->text);
         sfti_candidate_put(has_name ? &named : &all, &one);

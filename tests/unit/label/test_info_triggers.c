@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+#include "label/records.h"
 #include "label/words/triggers.h"
 
 /* ── A model of nothing but metadata ── */
@@ -90,6 +92,11 @@ static const word_case word_cases[] = {
       NULL, "" },
     { "generic by shape", "{\"10_x\":{\"teal hair\":10,\"5girls\":10}}", "{\"10_x\":" TEN "}",
       NULL, NULL, NULL, "" },
+    { "what boards note", "{\"10_x\":{\"year 1999\":10,\"year2024\":10,\"2023\":10,"
+      "\"rating:e\":10,\"rating_safe\":10,\"score_8\":10,\"bad pixiv id\":10,\"age\":10,"
+      "\"hetero\":10,\"english commentary\":10}}", "{\"10_x\":" TEN "}", NULL, NULL, NULL, "" },
+    { "what is only like it", "{\"10_x\":{\"yearling\":10,\"3023\":10,\"agent\":10}}",
+      "{\"10_x\":" TEN "}", NULL, NULL, NULL, "3023:79;yearling:75;agent:75" },
     { "a class", "{\"10_x\":{\"woman\":10,\"dog\":10}}", "{\"10_x\":" TEN "}", NULL, NULL, NULL,
       "" },
     { "the folder has its name", "{\"10_mikumo\":{\"mikumo\":10,\"rain\":10}}",
@@ -385,8 +392,34 @@ static void example_a(void **state) {
     close_all();
 }
 
+/* Lists of data/words.txt are searched by halves. */
+static void lists_are_sorted(void **state) {
+    static const sfti_producer lists[] = { SFTI_SAYS_GENERIC, SFTI_SAYS_FUNCTION, SFTI_SAYS_COMMON,
+                                           SFTI_SAYS_NOUN, SFTI_SAYS_WEAK };
+    size_t rows = 0;
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(lists); i++)
+        for (const sfti_record_row *row = sfti_rows(sfti_records_built_in(), SFTI_SAYS, lists[i]);
+             row; row = sfti_rows_next(sfti_records_built_in(), row), rows++) {
+            sft_span rest = sfti_row_text(row), before = { "", 0 }, word;
+            while (sfti_next_piece(&rest, ',', &word)) {
+                word = sfti_trim(word);
+                assert_true(sfti_bytes_compare(before, word) < 0);
+                before = word;
+            }
+        }
+    assert_int_equal(rows, 6);
+    assert_true(sfti_is_generic_tag(span("1boy")) && sfti_is_generic_tag(span("zettai ryouiki")));
+    assert_true(sfti_is_generic_tag(span("worst score")) && sfti_is_weak_name(span("xl")));
+    assert_true(sfti_is_function_word(span("a")) && sfti_is_common_word(span("young")));
+    assert_true(sfti_is_class_noun(span("animal")) && sfti_is_class_noun(span("women")));
+    assert_false(sfti_is_generic_tag(span("1bo")) || sfti_is_generic_tag(span("zz")));
+    assert_false(sfti_is_common_word(span("")) || sfti_is_weak_name(span(",")));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_are_sorted),
         cmocka_unit_test(words_of_data_sets),
         cmocka_unit_test(declared_words),
         cmocka_unit_test(equal_words_are_one),

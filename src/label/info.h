@@ -261,7 +261,7 @@ struct sft_info {
     bool has_llm;
     struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
     sfti_derived derived;   /* of the text that is being read */
-    uint64_t blocks;        /* what architectures the blocks are of: tensors/blocks.c */
+    const struct sfti_fitting *fitting; /* of an adapter: whose its modules are; NULL: not known */
     sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
     struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;
 
@@ -498,7 +498,7 @@ sft_span sfti_iso_of_epoch(sft_info *info, double seconds);
 sft_span sfti_iso_date(sft_info *info, sft_span text);
 /* "512,512", "(512, 512)", "512x768", "[512, 512]", "512" to "512x512"; empty if none. */
 sft_span sfti_resolution(sft_info *info, sft_span text);
-/* Whether the tensors are of blocks or layers that no model of this architecture has (blocks.c). */
-bool sfti_tensors_exclude(const sft_info *info, sft_span architecture);
+/* Whether an adapter's modules are some that no model of this architecture has (fitting.c). */
+bool sfti_fitting_excludes(const sft_info *info, sft_span architecture);
 
 #endif

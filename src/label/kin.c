@@ -134,9 +134,27 @@ static bool has_common_parent(const sfti_records *records, sft_span a, sft_span 
     return false;
 }
 
+const sfti_record *sfti_sibling_root(const sfti_records *records, const sfti_record *record) {
+    for (int i = 0; i < FAMILY_DEPTH; i++) {
+        const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_SIBLING, NULL);
+        const sfti_record *of = row ? sfti_record_find(records, record->type, sfti_row_word(row))
+                                    : NULL;
+        if (!of) break;
+        record = of;
+    }
+    return record;
+}
+
+bool sfti_are_siblings(const sfti_records *records, sft_span a, sft_span b) {
+    const sfti_record *x = sfti_record_find(records, SFTI_MODEL, a);
+    const sfti_record *y = sfti_record_find(records, SFTI_MODEL, b);
+    return x && y && sfti_sibling_root(records, x) == sfti_sibling_root(records, y);
+}
+
 /* Two children of one parent are never the same. */
 sfti_kin sfti_architecture_kin(const sfti_records *records, sft_span a, sft_span b) {
     if (sfti_same_id(a, b)) return SFTI_KIN_SAME;
+    if (sfti_are_siblings(records, a, b)) return SFTI_KIN_UNSURE;
     if (sfti_architecture_within(records, a, b)) return kin_of_child(records, a);
     if (sfti_architecture_within(records, b, a)) return kin_of_child(records, b);
     if (!has_common_parent(records, a, b)) return SFTI_KIN_NONE;

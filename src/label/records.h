@@ -20,7 +20,7 @@ typedef struct sfti_records sfti_records;
 typedef enum sfti_record_type {
     SFTI_SEVERAL = 0, /* of no model in particular: no id */
     SFTI_MODEL, SFTI_KIND, SFTI_FAMILY, SFTI_VARIANT, SFTI_PREDICTION, SFTI_QUANTISATION,
-    SFTI_METHOD, SFTI_BLOCKS, SFTI_RECORD_TYPES
+    SFTI_METHOD, SFTI_RECORD_TYPES
 } sfti_record_type;
 
 /* First words of rows (records/words.c). */
@@ -29,8 +29,8 @@ typedef enum sfti_word {
     SFTI_VAES, SFTI_TEXT_ENCODERS, SFTI_DENOISER_PART, SFTI_WHOLE, SFTI_DECODER, SFTI_CLASS,
     SFTI_PIPELINE,
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
-    SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_TOPS, SFTI_HOLDS,
-    SFTI_MODELS, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
+    SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_MODULES,
+    SFTI_SIBLING, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
     SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_ROW_WORDS
 } sfti_word;
 
@@ -98,7 +98,6 @@ typedef struct sfti_records_text {
 #define SFTI_RECORDS_TEXTS 255
 #define SFTI_RECORDS_CLAUSES 64
 #define SFTI_RECORDS_PARENTS 8 /* one above the other */
-#define SFTI_RECORDS_BLOCKS 64
 
 /* What comes with the library: read when it is first asked for. */
 const sfti_records *sfti_records_built_in(void);
@@ -223,6 +222,10 @@ const char *sfti_common_architecture(const sfti_records *records, const char *a,
 /* Whether a model of it can have tensors of this family, as far as is known. */
 bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family);
 sfti_kin sfti_architecture_kin(const sfti_records *records, sft_span a, sft_span b);
+/* The record whose layers it has by its rows "sibling", or itself: layers that siblings have prove
+ * the group only. */
+const sfti_record *sfti_sibling_root(const sfti_records *records, const sfti_record *record);
+bool sfti_are_siblings(const sfti_records *records, sft_span a, sft_span b);
 /* Whether a model of that architecture uses that VAE or text encoder. UNSURE: it is not known what
  * the model uses; DERIVED: what has the same layers. */
 sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sfti_word parts,

@@ -194,7 +194,7 @@ class Judge:
         """One of OUTCOMES, and the claim that it rests on."""
         model = answer["model"]
         architecture, family = model["architecture"], model.get("family")
-        wrong = None
+        wrong = parent = None
         if entry.library == "peft":
             kind = (answer.get("adapter") or {}).get("type")
             if kind and plain(kind) not in (plain(entry.identity), "unknown"):
@@ -202,12 +202,13 @@ class Judge:
         right = architecture and plain(architecture["value"]) in self.own_ids(entry)
         if architecture and not right:
             if self.is_parent(entry, architecture["value"]):
-                family = family or architecture
+                parent = architecture
             elif architecture["trust"] >= SURE:
                 wrong = architecture
         if family and not right and not self.is_family(entry, family["value"]):
             wrong = wrong or (family if family["trust"] >= SURE else None)
             family = None
+        family = family or parent
         if wrong:
             return "another", "%s (%s, %d)" % (wrong["value"], wrong["source"].split(":/")[0],
                                                wrong["trust"])

@@ -350,7 +350,8 @@ static PyObject *diff_json(PyObject *module, PyObject *args, PyObject *kwargs) {
     { #name, PYSFT_KEYWORDS(name), text }
 
 PyMethodDef pysft_tools_functions[] = {
-    FUNCTION(info_json, "info_json($module, /, source, full=True, deep=False, records=None)\n--\n\n"),
+    FUNCTION(info_json,
+             "info_json($module, /, source, full=True, deep=False, records=None)\n--\n\n"),
     { "open_records", open_records, METH_VARARGS, "open_records($module, texts, /)\n--\n\n" },
     FUNCTION(fits, "fits($module, /, a, b)\n--\n\n"),
     FUNCTION(check_json,

@@ -2,7 +2,7 @@
 #include "label/info.h"
 
 #include "base/order.h"
-#include "label/tensors/adapters.h"
+#include "label/tensors/fitting.h"
 
 #include <string.h>
 
@@ -52,8 +52,8 @@ static sfti_fact *new_fact(sft_info *info, sfti_value value, sft_span source, in
 
 /* ── Children ── */
 
-/* What tensors show is true of the parent's children too: one that is declared stands first, with
- * the trust of who declares it. A file's name declares nothing. */
+/* What tensors show is true of the parent's children too, and a guess of siblings: one that is
+ * declared stands first, with the trust of who declares it. A file's name declares nothing. */
 static void prefer_child(const sfti_records *records, sfti_fact **first) {
     sfti_fact *measured = *first;
     if (!measured || measured->value.type != SFTI_TEXT || !sfti_is(measured->source, "tensors"))
@@ -63,7 +63,9 @@ static void prefer_child(const sfti_records *records, sfti_fact **first) {
         if (child->value.type != SFTI_TEXT || child->excluded || child->trust < CHILD_LEAST
             || sfti_is(child->source, "tensors")
             || sft_span_equal(child->value.text, measured->value.text)
-            || !sfti_architecture_within(records, child->value.text, measured->value.text))
+            || !(sfti_architecture_within(records, child->value.text, measured->value.text)
+                 || (measured->trust <= GUESS_MOST
+                     && sfti_are_siblings(records, child->value.text, measured->value.text))))
             continue;
         *link = child->next;
         child->next = measured;
@@ -153,6 +155,18 @@ static void join_variants(sft_info *info) {
     fact->by = all.weakest->by;
     fact->next = *first;
     *first = fact;
+}
+
+/* What tensors show of another architecture than the one that is told is no variant of it. */
+static void drop_variants(sft_info *info) {
+    const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *measured = told;
+    while (measured && !sfti_is(measured->source, "tensors")) measured = measured->next;
+    if (!measured || told->as_written
+        || sfti_related_architectures(info->records, told->value.text, measured->value.text))
+        return;
+    for (sfti_fact **link = &info->facts[SFT_FACT_VARIANT]; *link;)
+        if (sfti_is((*link)->source, "tensors")) *link = (*link)->next;
+        else link = &(*link)->next;
 }
 
 /* ── Conflicts ── */
@@ -250,12 +264,20 @@ static void doubt_architectures(sft_info *info) {
         if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
 }
 
-/* What the blocks of an adapter or a denoiser exclude, or what is no relation of what its tensors
- * surely are. */
+/* Adapters and denoisers: nothing else is declared of what holds them. */
+static bool holds_denoiser(const sft_info *info) {
+    const sfti_fact *kind = info->facts[SFT_FACT_KIND];
+    while (kind && !sfti_is(kind->source, "tensors")) kind = kind->next;
+    return info->fitting || (kind && (sfti_is(kind->value.text, "checkpoint")
+                                      || sfti_is(kind->value.text, "diffusion_model")));
+}
+
+/* What the modules of an adapter exclude, or what is no relation of what the tensors surely are. */
 static bool is_excluded(const sft_info *info, const sfti_fact *measured, sft_span name) {
-    if (info->blocks == 0 || name.len == 0) return false;
-    return sfti_tensors_exclude(info, name)
-        || (measured && !sfti_related_architectures(info->records, measured->value.text, name));
+    if (name.len == 0) return false;
+    return sfti_fitting_excludes(info, name)
+        || (measured && holds_denoiser(info)
+            && !sfti_related_architectures(info->records, measured->value.text, name));
 }
 
 /* What is excluded stands below a guess; a base model that says the same, with what was found to be
@@ -289,6 +311,21 @@ static void find_excluded_conflict(sft_info *info) {
     if (!told) return;
     SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = *first);
     if ((*first)->excluded) *first = NULL;
+}
+
+/* An adapter with modules of two models that have nothing in common is of neither. */
+static void find_bases_conflict(sft_info *info) {
+    sfti_fact **first = &info->facts[SFT_FACT_ARCHITECTURE];
+    if (!info->fitting || !info->fitting->bases[0]) return;
+    for (size_t i = 0; i < SFTI_COUNT(info->fitting->bases); i++) {
+        sft_span id = sft_span_cstr(info->fitting->bases[i]->id);
+        sfti_fact *fact = new_fact(info, sfti_text_value(id), sft_span_cstr("tensors"), 100);
+        if (!fact) return;
+        fact->next = *first;
+        *first = fact;
+    }
+    SFTI_PUSH(info, &info->conflicts, sfti_conflict, .field = "architecture", .facts = *first);
+    *first = info->facts[SFT_FACT_VARIANT] = NULL;
 }
 
 /* Not where tensors show the architecture: it is compared itself. */
@@ -420,7 +457,10 @@ void sfti_info_resolve(sft_info *info) {
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
         info->facts[i] = sorted_facts(i == SFT_FACT_ARCHITECTURE ? info->records : NULL,
                                       info->facts[i]);
-        if (i == SFT_FACT_VARIANT) join_variants(info);
+        if (i == SFT_FACT_VARIANT) {
+            drop_variants(info);
+            join_variants(info);
+        }
         if (i == SFT_FACT_ARCHITECTURE || i == SFT_FACT_QUANTIZATION)
             prefer_child(info->records, &info->facts[i]);
         cut_facts(info->facts[i]);
@@ -430,6 +470,7 @@ void sfti_info_resolve(sft_info *info) {
     info->declared_rank = sorted_facts(NULL, info->declared_rank);
     info->declared_alpha = sorted_facts(NULL, info->declared_alpha);
     take_alpha(info);
+    find_bases_conflict(info);
     find_family_conflict(info);
     find_excluded_conflict(info);
     for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)

@@ -163,6 +163,59 @@ static bool is_head(sft_span word) {
     return after.data ? all_digits(before) && all_digits(sfti_from(after, 1)) : all_digits(word);
 }
 
+/* What "{0-18,20}" or "{q,k}" stands for: 1 for numbers that are a part of the name by themselves,
+ * else each of them; 0 for what is wrong. */
+static size_t alternatives_in(sft_span inside, bool part) {
+    size_t count = 0, pieces = bytes_like(inside, ',') + 1;
+    bool numbers = true;
+    for (sft_span piece; pieces > 0 && sfti_next_piece(&inside, ',', &piece); pieces--) {
+        sft_span to = sfti_find_byte(piece, '-');
+        sft_span from = { piece.data, piece.len - to.len };
+        uint64_t low = 0, high = 0;
+        bool range = all_digits(from) && (to.len == 0 || all_digits(sfti_from(to, 1)));
+        if (range) {
+            (void)sfti_parse_uint(from, &low);
+            high = low;
+            if (to.len > 0) (void)sfti_parse_uint(sfti_from(to, 1), &high);
+            if (high > 127 || high < low) return 0;
+        }
+        numbers = numbers && range;
+        if (piece.len == 0 || memchr(piece.data, '{', piece.len)) return 0;
+        count += range ? (size_t)(high - low) + 1 : 1;
+    }
+    return pieces > 0 ? 0 : numbers && part ? 1 : count;
+}
+
+/* NAME[OUT,IN] or NAME[OUT,IN,KERNEL], with at most 64 alternatives; "NAME." begins others. */
+static bool is_module(sft_span word) {
+    sft_span sizes = sfti_find_byte(word, '[');
+    sft_span name = { word.data, word.len - sizes.len }, piece;
+    size_t count = 1, dims = 0;
+    if (sfti_is(word, "|")) return true;
+    if (sizes.len == 0 && (word.len < 2 || word.data[word.len - 1] != '.')) return false;
+    if (sizes.len > 0) {
+        if (name.len == 0 || word.data[word.len - 1] != ']') return false;
+        for (sizes = (sft_span){ sizes.data + 1, sizes.len - 2 };
+             sfti_next_piece(&sizes, ',', &piece); dims++)
+            if (!all_digits(piece)) return false;
+        if (dims < 2 || dims > 3 || sizes.len > 0) return false;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '}') return false;
+        if (name.data[i] != '{') continue;
+        const char *end = memchr(name.data + i, '}', name.len - i);
+        if (!end) return false;
+        size_t close = (size_t)(end - name.data);
+        bool part = (i == 0 || name.data[i - 1] == '.' || name.data[i - 1] == '_')
+                 && close + 1 < name.len
+                 && (name.data[close + 1] == '.' || name.data[close + 1] == '_');
+        count *= alternatives_in((sft_span){ name.data + i + 1, close - i - 1 }, part);
+        if (count == 0 || count > 64) return false;
+        i = close;
+    }
+    return true;
+}
+
 static bool check_word(grammar *g, sft_span word) {
     static const char *const encoders[] = { "l", "g", "t5" };
     sft_span rest = word;
@@ -192,6 +245,8 @@ static bool check_word(grammar *g, sft_span word) {
     case SFTI_VALUE_ENCODERS:
         return SFTI_ONE_OF(word, encoders, sfti_is) || all_digits(word)
             || wrong_at(g, word, "l, g, t5 or a width");
+    case SFTI_VALUE_MODULES:
+        return is_module(word) || wrong_at(g, word, "NAME[OUT,IN] or NAME. before others");
     case SFTI_VALUE_ANY:
     case SFTI_VALUE_NAMES:
     case SFTI_VALUE_LAYERS: break;
@@ -213,6 +268,7 @@ static bool has_mark(const char *marks, const sfti_item *item, bool flag) {
 static bool check_mark(grammar *g, const sfti_item *item, bool flag) {
     static const struct { const char *name; sfti_record_type type; } ids[] = {
         { "kind", SFTI_KIND }, { "covers", SFTI_KIND }, { "prediction", SFTI_PREDICTION },
+        { "of", SFTI_MODEL },
     };
     static const char *const numbers[] = { "bits", "trust", "latent_channels",
                                            "cross_attention_dim" };
@@ -221,7 +277,7 @@ static bool check_mark(grammar *g, const sfti_item *item, bool flag) {
     if (!flag && item->value.len == 0) return wrong_at(g, item->name, "a value behind =");
     for (size_t i = 0; i < SFTI_COUNT(ids); i++)
         if (sfti_is(item->name, ids[i].name) && !is_id(g, ids[i].type, item->value))
-            return wrong_at(g, item->value, "a kind or prediction");
+            return wrong_at(g, item->value, "the id of a record");
     if (SFTI_ONE_OF(item->name, numbers, sfti_is) && !all_digits(item->value))
         return wrong_at(g, item->value, "a number");
     return true;
@@ -257,7 +313,8 @@ static bool check_words(grammar *g) {
         if (item.name.len > 0) marks = true;
         if (item.name.len > 0 ? !check_mark(g, &item, flag) : !check_word(g, item.value))
             return false;
-        if (item.name.len == 0 && marks) return wrong_at(g, item.value, "words before marks");
+        if (item.name.len == 0 && marks && g->row->word != SFTI_MODULES)
+            return wrong_at(g, item.value, "words before marks");
         if (item.name.len == 0 && ++words > how->most && how->most < SFTI_MANY)
             return wrong_at(g, item.value, how->most ? "fewer words" : "nothing behind the word");
     }

@@ -28,7 +28,6 @@ typedef struct reader {
     uint8_t words[WORD_SLOTS]; /* word + 1, by hash */
     uint64_t *seen;       /* of each record: words that it has */
     uint16_t record;      /* at hand, or NO_RECORD */
-    uint16_t blocks;      /* records of that type */
     sft_span kind;             /* that was looked up the last time */
     uint16_t kind_record;
     uint8_t kind_table;
@@ -135,8 +134,6 @@ static void read_record(reader *r, sft_span line) {
         refuse_line(r, label.data, "no label, or that of the record that there is", label);
     if (!old && r->users && is_ours((sfti_record_type)known))
         refuse_line(r, id.len > 0 ? id.data : type.data, "a record that the library has", id);
-    if (known == SFTI_BLOCKS && !old && ++r->blocks > SFTI_RECORDS_BLOCKS)
-        refuse_line(r, id.data, "64 records of blocks at most", id);
     if (r->code || old) return;
     char *copy = id.len > 0 ? sfti_arena_copy(r->arena, id.data, id.len) : NULL;
     if (id.len > 0 && !copy) {

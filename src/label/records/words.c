@@ -5,7 +5,7 @@
 
 const sft_span sfti_record_types[SFTI_RECORD_TYPES] = {
     NAME("several"), NAME("model"), NAME("kind"), NAME("family"), NAME("variant"),
-    NAME("prediction"), NAME("quantisation"), NAME("method"), NAME("blocks"),
+    NAME("prediction"), NAME("quantisation"), NAME("method"),
 };
 
 #define IN(type) (1u << SFTI_##type)
@@ -89,15 +89,12 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
     [SFTI_HEAD] = { NAME("head"), SFTI_READ_WORDS, IN(MODEL),
         0, 1, SFTI_MANY, SFTI_VALUE_HEADS, NULL,
         "size of an attention head, or HIDDEN:SIZE by the hidden size" },
-    [SFTI_TOPS] = { NAME("tops"), SFTI_READ_WORDS, IN(BLOCKS),
-        SFTI_OURS, 1, SFTI_MANY, SFTI_VALUE_ANY, NULL,
-        "how the names of layers begin that only some models have" },
-    [SFTI_HOLDS] = { NAME("holds"), SFTI_READ_CLAUSES, IN(BLOCKS),
-        SFTI_OURS, 0, 0, SFTI_VALUE_LAYERS, NULL,
-        "the same as clauses" },
-    [SFTI_MODELS] = { NAME("models"), SFTI_READ_WORDS, IN(BLOCKS),
-        SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_MODELS, NULL,
-        "these models" },
+    [SFTI_MODULES] = { NAME("modules"), SFTI_READ_WORDS, IN(MODEL),
+        SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_MODULES, "of=",
+        "the modules of its denoiser and their sizes; of= a model that has the others" },
+    [SFTI_SIBLING] = { NAME("sibling"), SFTI_READ_WORDS, IN(MODEL),
+        0, 1, 1, SFTI_VALUE_MODELS, NULL,
+        "the model whose layers it has: what both have proves the group only" },
     [SFTI_PREFIXES] = { NAME("prefixes"), SFTI_READ_TABLE, IN(SEVERAL),
         SFTI_REPEATS | SFTI_OURS, 1, SFTI_MANY, SFTI_VALUE_EMPTY, NULL,
         "what may stand before the names that rows tensors tell of, in the order of trying" },

@@ -1,5 +1,5 @@
 /* Adapters: what is told of one. */
-#include "label/tensors/adapters.h"
+#include "label/tensors/fitting.h"
 
 #include <string.h>
 
@@ -135,9 +135,9 @@ static void tell_adapter(sfti_adapter_scan *scan) {
     if (!sfti_info_best(info, SFT_FACT_KIND))
         sfti_add_tensor_fact(info, SFT_FACT_KIND,
                              is_flux_control(scan) ? "control_lora" : "adapter", 100);
+    sfti_fitting_find(scan->forms);
     const char *architecture = sfti_forms_target(scan->forms);
     (void)sfti_forms_family(scan->forms, true);
-    sfti_blocks_of_forms(scan->forms);
     bool language = is_language(info->records, architecture)
                  || (scan->shared > 0 && scan->modules == 0);
     tell_numbers(scan);

@@ -37,6 +37,7 @@ typedef struct sfti_module {
     uint64_t in, out;         /* sizes of the layer, 0 = not to be seen */
     uint64_t rank;            /* 0 = none */
     bool conv;                /* a kernel larger than 1 */
+    bool folded;              /* in: those of a convolution times the size of its kernel */
     size_t at;                /* the tensor, in order of name */
     uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
 } sfti_module;
@@ -62,6 +63,7 @@ typedef struct sfti_form {
     const sft_tensor *tensor;
     uint64_t letters; /* pairs of letters that text or raw have: what a pattern needs */
     sfti_numbers numbers; /* of raw */
+    struct sfti_sized *sized; /* of the main part of an adapter */
     uint16_t next;    /* index + 1 of the form that was met after it, the last time */
 } sfti_form;
 
@@ -118,9 +120,6 @@ bool sfti_structure_holds(const sfti_record_row *row, const sfti_forms *forms, b
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter);
 /* Whether the names show more than a model of that kind has: another tower, another head. */
 bool sfti_forms_exceed(const sfti_forms *forms, const char *kind);
-/* Which blocks are seen, into info->blocks (blocks.c): of an adapter, or of a model's denoiser. */
-void sfti_blocks_of_forms(const sfti_forms *forms);
-void sfti_blocks_of_model(const sfti_view *at);
 /* Leaf names and blocks into info->adapter. */
 void sfti_forms_lists(const sfti_forms *forms);
 

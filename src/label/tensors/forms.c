@@ -1,6 +1,6 @@
 /* Layers of an adapter told apart by what they are, not by their numbers: whose they are, in
  * what format, which blocks and which leaves. */
-#include "label/tensors/adapters.h"
+#include "label/tensors/fitting.h"
 
 #include "base/json_lex.h"
 #include "base/order.h"
@@ -36,6 +36,7 @@ static const struct part_row {
     { "lora_te3_", SFTI_PART_TE3, FORMAT_KOHYA, false },
     { "lora_te_", SFTI_PART_TE, FORMAT_KOHYA, false },
     { "lora_unet_", SFTI_PART_MAIN, FORMAT_KOHYA, false },
+    { "oft_unet_", SFTI_PART_MAIN, FORMAT_KOHYA, false },
     { "lora_transformer_", SFTI_PART_MAIN, FORMAT_ONETRAINER, false },
     { "lora_prior_unet_", SFTI_PART_MAIN, FORMAT_ONETRAINER, false },
     { "lora_prior_te_", SFTI_PART_TE1, FORMAT_ONETRAINER, false },
@@ -115,7 +116,7 @@ typedef struct form_key {
     char text[FORM_TEXT];
     size_t len;
     sfti_numbers numbers;
-    uint64_t first, inner; /* their values, 0 for none */
+    uint64_t values[SFTI_NUMBERS]; /* 0 for none */
 } form_key;
 
 static bool is_separator(char c) {
@@ -157,15 +158,14 @@ static size_t key_number(form_key *key, sft_span name, size_t i) {
     size_t digits = lone_number(name, i);
     if (digits == 0) return 0;
     if (numbers->count < SFTI_NUMBERS) {
+        key->values[numbers->count] = number_value(name, i, digits);
         numbers->places[numbers->count].at = (uint32_t)i; /* a header is shorter */
         numbers->places[numbers->count].len = (uint32_t)digits;
     }
     if (numbers->count <= SFTI_NUMBERS) numbers->count++;
-    if (numbers->count == 1) key->first = number_value(name, i, digits);
-    if (sfti_ends((sft_span){ key->text, key->len }, "transformer_blocks_")) {
+    if (numbers->count <= SFTI_NUMBERS
+        && sfti_ends((sft_span){ key->text, key->len }, "transformer_blocks_"))
         numbers->inner = numbers->count;
-        key->inner = number_value(name, i, digits);
-    }
     key->text[key->len++] = '#';
     return digits;
 }
@@ -174,7 +174,7 @@ static size_t key_number(form_key *key, sft_span name, size_t i) {
 static void make_key(form_key *key, sft_span name) {
     const char *at = name.data, *end = at + name.len;
     key->len = key->numbers.count = key->numbers.inner = 0;
-    key->first = key->inner = 0;
+    key->values[0] = 0;
     while (at < end && key->len < FORM_TEXT - 1) {
         size_t i = (size_t)(at - name.data), skip = 0;
         bool begins = i == 0 || is_separator(at[-1]);
@@ -228,7 +228,8 @@ static bool key_again(form_key *key, const sfti_form *form, sft_span name) {
     size_t from = 0, at = 0; /* in the form's name, and in this */
     if (of->count > SFTI_NUMBERS) return false;
     key->numbers.count = of->count;
-    key->first = key->inner = 0;
+    key->numbers.inner = of->inner;
+    key->values[0] = 0;
     for (size_t n = 0; n < of->count; n++) {
         size_t len = of->places[n].at - from;
         if (name.len - at < len || memcmp(name.data + at, form->raw.data + from, len) != 0)
@@ -237,9 +238,8 @@ static bool key_again(form_key *key, const sfti_form *form, sft_span name) {
         at += len;
         size_t digits = digits_from(name, at);
         if (digits == 0) return false;
-        uint64_t value = number_value(name, at, digits);
-        if (n == 0) key->numbers.places[0].at = (uint32_t)at, key->first = value;
-        if (n + 1 == of->inner) key->inner = value;
+        key->values[n] = number_value(name, at, digits);
+        if (n == 0) key->numbers.places[0].at = (uint32_t)at;
         at += digits;
     }
     size_t rest = form->raw.len - from;
@@ -272,7 +272,7 @@ static sft_span family_name(const form_key *key, sft_span layer) {
 }
 
 static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
-    if (key->numbers.count == 0 || key->first >= SFTI_FAMILY_NUMBERS) return;
+    if (key->numbers.count == 0 || key->values[0] >= SFTI_FAMILY_NUMBERS) return;
     sft_span name = family_name(key, layer);
     if (name.len == 0) return;
     size_t i = 0;
@@ -283,7 +283,7 @@ static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
         forms->families++;
         *family = (sfti_blocks){ .name = name, .numbered = !sfti_is(name, "mid_block") };
     }
-    family->bits[key->first / 64] |= UINT64_C(1) << key->first % 64;
+    family->bits[key->values[0] / 64] |= UINT64_C(1) << key->values[0] % 64;
 }
 
 static void note_format(sfti_forms *forms, const struct part_row *row, const sft_tensor *tensor) {
@@ -307,8 +307,8 @@ static void form_begin(sfti_form *form, const sft_tensor *tensor, uint64_t in, u
 
 static void form_number(sfti_form *form, const form_key *key) {
     form->times++;
-    if (key->first > form->highest) form->highest = key->first;
-    if (key->first < form->lowest) form->lowest = key->first;
+    if (key->values[0] > form->highest) form->highest = key->values[0];
+    if (key->values[0] < form->lowest) form->lowest = key->values[0];
 }
 
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
@@ -324,7 +324,10 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     if (!form) return;
     if (!form->tensor) form_begin(form, module->tensor, module->in, module->out);
     form_number(form, &key);
-    if (key.inner > form->inner) form->inner = key.inner;
+    uint64_t inner = key.numbers.inner ? key.values[key.numbers.inner - 1] : 0;
+    if (inner > form->inner) form->inner = inner;
+    if (part == SFTI_PART_MAIN && key.numbers.count <= SFTI_NUMBERS)
+        sfti_fitting_put(forms, form, module, key.values, key.numbers.count);
 }
 
 /* A layer's name, without what its weight is called; false for a bias, whose layer has one. */

@@ -207,6 +207,7 @@ static void measure_loha(const sfti_view *view, sfti_module *m) {
     m->in = size_at(m->tensor, 1);
     m->out = size_at(a, core ? 1 : 0);
     m->conv = has_kernel(core) || (!core && named_conv(m->name));
+    m->folded = !core;
 }
 
 static uint64_t product_of(uint64_t a, uint64_t b) {
@@ -228,6 +229,7 @@ static void measure_lokr(const sfti_view *view, sfti_module *m) {
     m->out = product_of(w1 ? size_at(w1, 0) : size_at(w1_a, 0),
                         w2 ? size_at(w2, 0) : size_at(w2_a, core ? 1 : 0));
     m->conv = has_kernel(w2) || has_kernel(core) || (!w2 && !core && named_conv(m->name));
+    m->folded = !has_kernel(w2) && !core;
 }
 
 static void measure(const sfti_view *view, sfti_module *m,

@@ -6,7 +6,7 @@
  * text encoder, "te:" the only one; else the main part. Conditions, separated by ',': in=, out=
  * (sizes, 0 = not to be seen), in>=1, n>= (first number), t>= (number after transformer_blocks),
  * each (of each number from the first to the last, and so of every form that the pattern fits). */
-#include "label/tensors/adapters.h"
+#include "label/tensors/fitting.h"
 
 #include "base/json_lex.h"
 
@@ -138,26 +138,47 @@ const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause) {
 
 /* ── Telling ── */
 
-const char *sfti_forms_target(const sfti_forms *forms) {
-    sft_info *info = forms->info;
-    sfti_evidence evidence = { { NULL }, 0 };
+/* What rows say of models that the modules do not exclude. */
+static sfti_chosen target_rows(const sfti_forms *forms) {
+    const sfti_records *records = forms->info->records;
     sfti_held held = { .count = 0 };
-    for (size_t i = 0; i < sfti_table_count(info->records, SFTI_ADAPTERS); i++) {
-        const sfti_record_row *row = sfti_table_row(info->records, SFTI_ADAPTERS, i);
-        if (sfti_hold(forms, form_fits, sfti_row_text(row), NULL, NULL))
+    for (size_t i = 0; i < sfti_table_count(records, SFTI_ADAPTERS); i++) {
+        const sfti_record_row *row = sfti_table_row(records, SFTI_ADAPTERS, i);
+        const char *id = sfti_row_record(records, row)->id;
+        if (sfti_hold(forms, form_fits, sfti_row_text(row), NULL, NULL)
+            && !sfti_fitting_excludes(forms->info, sft_span_cstr(id)))
             sfti_held_add(&held, row, false);
     }
-    const sfti_chosen chosen = sfti_held_choose(info->records, &held);
-    const sfti_record *of = chosen.row ? sfti_row_record(info->records, chosen.row) : chosen.common;
-    if (chosen.row)
-        (void)sfti_hold(forms, form_fits, sfti_row_text(chosen.row), &evidence, NULL);
+    return sfti_held_choose(records, &held);
+}
+
+const char *sfti_forms_target(const sfti_forms *forms) {
+    sft_info *info = forms->info;
+    const sfti_fitting *fitting = info->fitting;
+    sfti_evidence evidence = { { NULL }, 0 };
+    const sfti_record *base = fitting ? fitting->base : NULL;
+    const sfti_record_row *row = NULL;
+    int trust = fitting ? fitting->trust : 0;
+    if (base) row = sfti_record_row_of(info->records, base, SFTI_MODULES, NULL);
+    if (!base || trust < 100) {
+        const sfti_chosen chosen = target_rows(forms);
+        if (chosen.row && chosen.row->trust > trust) {
+            row = chosen.row;
+            base = sfti_row_record(info->records, row);
+            trust = row->trust;
+            (void)sfti_hold(forms, form_fits, sfti_row_text(row), &evidence, NULL);
+        } else if (!base && chosen.common) {
+            base = chosen.common;
+            trust = SFTI_GUESS;
+        }
+    }
+    if (base && evidence.count == 0 && fitting && fitting->first)
+        sfti_add_evidence(info, fitting->first);
     for (size_t i = 0; i < evidence.count; i++) sfti_add_evidence(info, evidence.tensors[i]);
     if (info->evidence.count == 0) sfti_add_evidence(info, forms->first);
-    if (!of) return NULL;
+    if (!base || (fitting && fitting->bases[0])) return NULL;
     if (!sfti_info_best(info, SFT_FACT_ARCHITECTURE))
-        sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, of->id,
-                          chosen.row ? chosen.row->trust : SFTI_GUESS,
-                          chosen.row ? chosen.row : held.rows[0]);
-    sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, of->id);
-    return of->id;
+        sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, base->id, trust, row);
+    sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, base->id);
+    return base->id;
 }

@@ -201,7 +201,6 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
     sfti_match_variants(&at, matched.architecture);
-    sfti_blocks_of_model(&at);
     add_prediction(&at);
     sfti_add_component(info, &info->components, unknown_part(&at, &matched),
                        matched.architecture, &sums->rest);

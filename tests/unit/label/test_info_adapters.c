@@ -27,21 +27,22 @@ typedef struct adapter_case {
 static const adapter_case adapter_cases[] = {
     /* U-Nets by the width of the text */
     { KO(UNET "attn2_to_k", "8", "768", "320"), "adapter sd-1 - lora kohya 8 1",
-      KO(UNET "attn2_to_k", "8", "1024", "320"), "adapter sd-2 - lora kohya 8 1" },
-    { KO(XL "attn2_to_k", "8", "2048", "640"), "adapter sdxl - lora kohya 8 1",
-      KO(XL "attn2_to_k", "8", "1280", "640"), "adapter sdxl-refiner - lora kohya 8 1" },
+      KO(UNET "attn2_to_k", "8", "1024", "320"), "adapter sd-2@60 - lora kohya 8 1" },
+    { KO(XL "attn2_to_k", "8", "2048", "640"), "adapter sdxl@60 - lora kohya 8 1",
+      KO(XL "attn2_to_k", "8", "1280", "640"), "adapter - - lora kohya 8 1" },
     { KO(UNET "attn1_to_k", "8", "320", "320"), "adapter - - lora kohya 8 1",
-      KO(XL "attn1_to_k", "8", "640", "640"), "adapter sdxl@60 - lora kohya 8 1" },
+      KO(XL "attn1_to_k", "8", "640", "640") KO(XL "ff_net_2", "8", "2560", "640")
+      KO(XL "attn2_to_v", "8", "2048", "640"), "adapter sdxl@60 - lora kohya 8 3" },
     { KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_4_attn1_to_k", "8", "1280",
       "1280"),
-      "adapter sdxl - lora kohya 8 1", /* the refiner has no more than four */
-      KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_3_attn1_to_k", "8", "1280",
+      "adapter sdxl@60 - lora kohya 8 1", /* KOALA has as many */
+      KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_9_attn1_to_k", "8", "1280",
       "1280"),
-      "adapter sdxl@60 - lora kohya 8 1" },
+      "adapter sdxl - lora kohya 8 1" },
     { KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_2_attn1_to_k", "8", "1280",
       "1280"),
       "adapter sdxl@60 - lora kohya 8 1",
-      KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_1_attn1_to_k", "8", "1280",
+      KO("lora_unet_down_blocks_2_attentions_0_transformer_blocks_0_attn1_to_k", "8", "1280",
       "1280"),
       "adapter - - lora kohya 8 1" },
     { KO("lora_te_text_model_encoder_layers_0_self_attn_q_proj", "4", "768", "768"),
@@ -62,18 +63,18 @@ static const adapter_case adapter_cases[] = {
       "adapter - - lora diffusers 4 1" },
     { DI("down_blocks.0.attentions.0.transformer_blocks.0.attn2.processor.to_k", "4", "1024",
       "320"),
-      "adapter sd-2 - lora diffusers 4 1",
+      "adapter sd-2@60 - lora diffusers 4 1",
       "down_blocks.0.attentions.0.transformer_blocks.0.attn2.processor.to_k_lora.down.weight"
       "[4,1024]",
       "unknown - - - - - 0" },
     { PE("unet.unet.down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_v", "4", "2048",
       "640"),
-      "adapter sdxl - lora diffusers 4 1",
+      "adapter sdxl@60 - lora diffusers 4 1",
       PE("unit.down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_v", "4", "2048", "640"),
-      "adapter sdxl - lora peft 4 1" },
+      "adapter - - lora peft 4 1" },
     { "unet.down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k.lora.down.weight[4,2048] "
       "unet.down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k.lora.up.weight[640,4]",
-      "adapter sdxl - lora diffusers 4 1",
+      "adapter sdxl@60 - lora diffusers 4 1",
       "text_encoder.text_model.encoder.layers.0.self_attn.q_proj.lora_linear_layer.down.weight"
       "[4,768] "
       "text_encoder.text_model.encoder.layers.0.self_attn.q_proj.lora_linear_layer.up.weight"
@@ -94,9 +95,9 @@ static const adapter_case adapter_cases[] = {
     { UNET "attn2_to_k.lokr_w1[16,16] " UNET "attn2_to_k.lokr_w2_a[20,8] "
       UNET "attn2_to_k.lokr_w2_b[8,48]", "adapter sd-1 - lokr kohya 8 1",
       UNET "attn2_to_k.lokr_w1[16,16] " UNET "attn2_to_k.lokr_w2_a[20,8] "
-      UNET "attn2_to_k.lokr_w2_b[8,64]", "adapter sd-2 - lokr kohya 8 1" },
+      UNET "attn2_to_k.lokr_w2_b[8,64]", "adapter sd-2@60 - lokr kohya 8 1" },
     { XL "attn2_to_k.lokr_w1[16,16] " XL "attn2_to_k.lokr_w2[40,128]",
-      "adapter sdxl - lokr kohya - 1",
+      "adapter sdxl@60 - lokr kohya - 1",
       XL "attn2_to_k.lokr_w1[16,16]", "unknown - - - - - 0" },
     { "lora_unet_mid_block_x.a1.weight[8,320] lora_unet_mid_block_x.a2.weight[320,8] "
       "lora_unet_mid_block_x.b1.weight[8,320] lora_unet_mid_block_x.b2.weight[320,8]",
@@ -140,56 +141,57 @@ static const adapter_case adapter_cases[] = {
     /* FLUX.1, HunyuanVideo */
     { KO("lora_unet_double_blocks_{0-18}_img_attn_qkv", "16", "3072", "9216")
       KO("lora_unet_double_blocks_{0-18}_img_mlp_0", "16", "3072", "12288"),
-      "adapter flux.1 - lora kohya 16 38",
+      "adapter flux.1@60 - lora kohya 16 38",
       KO("lora_unet_double_blocks_{0-19}_img_attn_qkv", "16", "3072", "9216"),
-      "adapter hunyuan-video - lora kohya 16 20" },
+      "adapter hunyuan-video@60 - lora kohya 16 20" },
     { KO("lora_unet_double_blocks_0_img_attn_qkv", "16", "3072", "9216"),
-      "adapter flux.1@60 - lora kohya 16 1",
+      "adapter - - lora kohya 16 1",
       KO("lora_unet_double_blocks_0_img_mlp_fc1", "16", "3072", "12288"),
-      "adapter hunyuan-video - lora kohya 16 1" },
+      "adapter hunyuan-video@60 - lora kohya 16 1" },
     { PE(DM "double_blocks.0.img_attn.qkv", "16", "3072", "9216"),
-      "adapter flux.1@60 - lora bfl 16 1",
-      PE(DM "double_blocks.0.img_attn_qkv", "16", "3072", "9216"),
-      "adapter hunyuan-video - lora bfl 16 1" },
+      "adapter - - lora bfl 16 1",
+      PE(DM "double_blocks.0.img_attn.qkv", "16", "3072", "9216")
+      PE(DM "vector_in.in_layer", "16", "768", "3072") PE(DM "single_blocks.39.linear2", "16",
+      "15360", "3072"), "adapter hunyuan-video@60 - lora bfl 16 3" },
     { PE(DM "single_blocks.{0-37}.linear1", "16", "3072", "21504")
       PE(DM "double_blocks.{0-18}.img_attn.proj", "16", "3072", "3072"),
-      "adapter flux.1 - lora bfl 16 57",
+      "adapter flux.1@60 - lora bfl 16 57",
       PE(DM "single_blocks.{0-39}.linear1", "16", "3072", "21504"),
-      "adapter hunyuan-video - lora bfl 16 40" },
+      "adapter hunyuan-video@60 - lora bfl 16 40" },
     { PE(TF "single_transformer_blocks.{0-37}.attn.to_q", "16", "3072", "3072"),
       "adapter flux.1@60 - lora diffusers 16 38",
       PE(TF "single_transformer_blocks.{0-39}.attn.to_q", "16", "3072", "3072"),
-      "adapter hunyuan-video@60 - lora diffusers 16 40" },
+      "adapter - - lora diffusers 16 40" },
     { PE(TF "single_transformer_blocks.0.attn.to_q", "16", "3072", "3072"),
-      "adapter flux.1@60 - lora diffusers 16 1",
-      PE(TF "single_transformer_blocks.0.attn.to_q", "16", "2048", "2048"),
-      "adapter - - lora diffusers 16 1" },
+      "adapter - - lora diffusers 16 1",
+      PE(TF "single_transformer_blocks.0.attn.to_q", "16", "3072", "3072")
+      PE(TF "x_embedder", "16", "384", "3072"), "adapter flux.1 fill lora diffusers 16 2" },
     { PE(DM "txt_in.individual_token_refiner.blocks.0.self_attn.qkv", "8", "3072", "9216"),
       "adapter hunyuan-video@60 - lora bfl 8 1",
       PE(DM "distilled_guidance_layer.layers.0.in_layer", "8", "5120", "5120"),
-      "adapter chroma - lora bfl 8 1" },
+      "adapter chroma@60 - lora bfl 8 1" },
     { PE(DM "guidance_in.in_layer", "8", "256", "3072")
       PE(DM "double_blocks.0.img_attn.proj", "8", "3072", "3072"),
-      "adapter flux.1-dev - lora bfl 8 2",
+      "adapter - - lora bfl 8 2",
       PE(DM "double_blocks.0.img_attn.proj", "8", "3072", "3072"),
-      "adapter flux.1@60 - lora bfl 8 1" },
+      "adapter - - lora bfl 8 1" },
     { KO("lora_transformer_single_transformer_blocks_0_attn_to_q", "8", "3072", "3072"),
-      "adapter flux.1@60 - lora onetrainer 8 1",
+      "adapter - - lora onetrainer 8 1",
       KO("lora_transformed_single_blocks_0_x", "8", "3072", "3072"), "adapter - - lora - 8 1" },
     { "double_blocks.0.processor.qkv_lora1.down.weight[16,3072] "
       "double_blocks.0.processor.qkv_lora1.up.weight[9216,16] "
       "double_blocks.0.processor.qkv_lora2.down.weight[16,3072] "
       "double_blocks.0.processor.qkv_lora2.up.weight[9216,16]",
-      "adapter flux.1@60 - lora xlabs 16 2",
+      "adapter flux.1 - lora xlabs 16 2",
       PE("double_blocks.0.img_attn.qkv", "16", "3072", "9216"),
-      "adapter flux.1@60 - lora bfl 16 1" },
+      "adapter - - lora bfl 16 1" },
     { PE("img_in", "128", "128", "3072") "img_in.lora_B.bias[3072] "
       PE("double_blocks.{0-18}.img_mlp.0", "128", "3072", "12288")
       "double_blocks.0.img_attn.norm.key_norm.scale[128]",
-      "control_lora flux.1 control lora bfl 128 20",
+      "control_lora flux.1-dev control lora bfl 128 20",
       PE("img_in", "128", "64", "3072")
       PE("double_blocks.{0-18}.img_mlp.0", "128", "3072", "12288"),
-      "adapter flux.1 - lora bfl 128 20" },
+      "adapter flux.1@60 - lora bfl 128 20" },
     /* FLUX.2 */
     { PE(DM "double_blocks.0.img_attn.proj", "8", "6144", "6144"),
       "adapter flux.2-dev - lora bfl 8 1", PE(DM "double_blocks.0.img_attn.proj", "8", "4096",
@@ -198,18 +200,18 @@ static const adapter_case adapter_cases[] = {
     { PE(DM "double_blocks.0.img_mlp.0", "8", "3072", "18432"),
       "adapter flux.2-klein-4b - lora bfl 8 1", PE(DM "double_blocks.0.img_mlp.0", "8", "3072",
       "12288"),
-      "adapter flux.1 - lora bfl 8 1" },
+      "adapter - - lora bfl 8 1" },
     { PE(TF "single_transformer_blocks.0.attn.to_qkv_mlp_proj", "8", "6144", "55296"),
       "adapter flux.2-dev - lora diffusers 8 1",
       PE(TF "single_transformer_blocks.0.attn.to_qkv_mlp_proj", "8", "5120", "46080"),
-      "adapter flux.2 - lora diffusers 8 1" },
+      "adapter - - lora diffusers 8 1" },
     /* SD 3, Qwen-Image */
     { KO("lora_unet_joint_blocks_{0-37}_x_block_attn_qkv", "8", "2432", "7296"),
       "adapter sd-3.5-large - lora kohya 8 38",
       KO("lora_unet_joint_blocks_{0-23}_x_block_attn_qkv", "8", "1536", "4608"),
       "adapter sd-3 - lora kohya 8 24" },
     { PE(TF "transformer_blocks.0.attn.add_k_proj", "8", "1536", "1536"),
-      "adapter sd-3@60 - lora diffusers 8 1",
+      "adapter sd-3 - lora diffusers 8 1",
       PE(TF "transformer_blocks.0.attn.add_k_proj", "8", "1536", "1536")
       PE(TF "transformer_blocks.0.attn2.to_q", "8", "1536", "1536"),
       "adapter sd-3.5-medium - lora diffusers 8 2" },
@@ -220,7 +222,7 @@ static const adapter_case adapter_cases[] = {
     { PE(TF "transformer_blocks.{0-59}.attn.add_k_proj", "8", "3072", "3072"),
       "adapter qwen-image - lora diffusers 8 60",
       PE(TF "transformer_blocks.{0-23}.attn.add_k_proj", "8", "3072", "3072"),
-      "adapter - - lora diffusers 8 24" },
+      "adapter qwen-image@60 - lora diffusers 8 24" },
     /* Wan, Cosmos */
     { PE(DM "blocks.0.cross_attn.k", "8", "5120", "5120"), "adapter wan 14b lora bfl 8 1",
       PE(DM "blocks.0.cross_attn.k", "8", "1536", "1536"), "adapter wan-2.1 1.3b lora bfl 8 1" },
@@ -233,13 +235,13 @@ static const adapter_case adapter_cases[] = {
       PE(TF "blocks.0.attn2.to_k", "8", "999", "999"), "adapter - - lora diffusers 8 1" },
     { PE(DM "blocks.0.cross_attn.k_proj", "8", "1024", "2048")
       PE(DM "blocks.0.self_attn.q_proj", "8", "2048", "2048"),
-      "adapter cosmos-predict2 2b lora bfl 8 2",
+      "adapter cosmos-predict2@60 2b lora bfl 8 2",
       PE(DM "blocks.0.self_attn.q_proj", "8", "2048", "2048")
       PE(DM "llm_adapter.blocks.0.cross_attn.q_proj", "8", "1024", "1024"),
       "adapter anima - lora bfl 8 2" },
     /* Z-Image, Lumina, LTX, Sana, others */
     { PE(DM "layers.0.attention.qkv", "8", "3840", "11520"), "adapter z-image - lora bfl 8 1",
-      PE(DM "layers.0.attention.qkv", "8", "2304", "3840"), "adapter lumina-2 - lora bfl 8 1" },
+      PE(DM "layers.0.attention.qkv", "8", "2304", "3840"), "adapter lumina-2@60 - lora bfl 8 1" },
     { PE(DM "transformer_blocks.0.attn1.to_k", "8", "2048", "2048")
       PE(DM "transformer_blocks.0.attn2.to_k", "8", "2048", "2048"),
       "adapter ltx-video 2b lora bfl 8 2",
@@ -250,11 +252,11 @@ static const adapter_case adapter_cases[] = {
       "adapter sana@60 - lora diffusers 8 2",
       PE(TF "transformer_blocks.0.attn1.to_k", "8", "4096", "4096")
       PE(TF "transformer_blocks.0.attn2.to_k", "8", "4096", "4096"),
-      "adapter ltx-video 13b lora diffusers 8 2" },
+      "adapter ltx-video@60 13b lora diffusers 8 2" },
     { PE(DM "transformer_blocks.0.audio_attn1.to_k", "8", "2048", "2048"),
       "adapter ltx-2 - lora bfl 8 1",
       PE(TF "transformer_blocks.0.attn1.to_k", "8", "3072", "3072"),
-      "adapter cogvideox 5b lora diffusers 8 1" },
+      "adapter - - lora diffusers 8 1" },
     { PE(TF "joint_transformer_blocks.0.attn.to_q", "8", "3072", "3072"),
       "adapter auraflow - lora diffusers 8 1",
       PE(TF "double_stream_blocks.0.block.attn1.to_q", "8", "2560", "2560"),
@@ -262,14 +264,14 @@ static const adapter_case adapter_cases[] = {
     { KO("lora_prior_unet_down_blocks_0_2_attention_attn_to_q", "8", "2048", "2048"),
       "adapter stable-cascade-c - lora onetrainer 8 1",
       KO("lora_unet_visual_transformer_blocks_0_self_attention_to_query", "8", "1792", "1792"),
-      "adapter kandinsky-5@60 - lora kohya 8 1" },
+      "adapter - - lora kohya 8 1" },
     { KO("lycoris_transformer_blocks_0_img_mlp_net_0_proj", "8", "3072", "12288"),
       "adapter qwen-image - lora lycoris 8 1",
       KO("lycoris_down_blocks_0_attentions_0_transformer_blocks_0_attn2_to_k", "8", "768", "320"),
       "adapter sd-1 - lora lycoris 8 1" },
     { KO("lora_unet_txtfusion_projector", "32", "12", "1"), "adapter krea-2 - lora kohya 32 1",
       KO("lora_unet_nerf_blocks_0_param_generator", "32", "64", "64"),
-      "adapter chroma-radiance - lora kohya 32 1" },
+      "adapter - - lora kohya 32 1" },
     /* language models */
     { PE(LLM "0.self_attn.q_proj", "16", "4096", "4096"), "adapter llama@60 - lora peft 16 1",
       PE("base_model.model.transformer.h.0.attn.c_attn", "16", "768", "2304"),
@@ -292,6 +294,38 @@ static const adapter_case adapter_cases[] = {
       "model.layers.0.self_attn.q_proj.lora_A.default.weight[8,4096]", "unknown - - - - - 0" },
     { "blocks.0.attn.x.lora_A[8,3072] blocks.0.attn.x.lora_B[3072,8]", "adapter - - lora peft 8 1",
       "blocks.0.attn.x.lora_A[8] blocks.0.attn.x.lora_B[8]", "unknown - - - - - 0" },
+    /* blocks of Anima are those of Cosmos, those of Chroma FLUX.1's */
+    { KO("lora_unet_blocks_{0-27}_self_attn_q_proj", "16", "2048", "2048")
+      KO("lora_unet_blocks_{0-27}_mlp_layer1", "16", "2048", "8192"),
+      "adapter cosmos-predict2@60 2b lora kohya 16 56",
+      KO("lora_unet_blocks_{0-27}_self_attn_q_proj", "16", "2048", "2048")
+      KO("lora_unet_llm_adapter_blocks_0_self_attn_q_proj", "16", "1024", "1024"),
+      "adapter anima - lora kohya 16 29" },
+    { PE(DM "double_blocks.{0-18}.img_attn.qkv", "16", "3072", "9216")
+      PE(DM "single_blocks.{0-37}.linear1", "16", "3072", "21504"),
+      "adapter flux.1@60 - lora bfl 16 57",
+      PE(DM "double_blocks.{0-18}.img_attn.qkv", "16", "3072", "9216")
+      PE(DM "double_blocks.{0-18}.img_mod.lin", "16", "3072", "18432")
+      PE(DM "single_blocks.{0-37}.linear1", "16", "3072", "21504"),
+      "adapter flux.1 - lora bfl 16 76" },
+    { PE(TF "transformer_blocks.{0-47}.attn1.to_k", "16", "4096", "4096")
+      PE(TF "transformer_blocks.{0-47}.attn2.to_k", "16", "4096", "4096"),
+      "adapter ltx-video@60 13b lora diffusers 16 96",
+      PE(TF "transformer_blocks.{0-27}.attn1.to_k", "16", "2048", "2048")
+      PE(TF "transformer_blocks.{0-27}.attn2.to_k", "16", "2048", "2048"),
+      "adapter ltx-video 2b lora diffusers 16 56" },
+    { PE(DM "layers.{0-25}.attention.qkv", "16", "2304", "3840"),
+      "adapter lumina-2 - lora bfl 16 26",
+      PE(DM "layers.{0-35}.attention.qkv", "16", "2304", "3840"),
+      "adapter newbie - lora bfl 16 36" },
+    /* blocks that others have more of are no proof; a module without known sizes lowers it */
+    { PE(TF "transformer_blocks.{0-53}.attn.add_q_proj", "16", "2048", "2048"),
+      "adapter hunyuan-video-1.5 - lora diffusers 16 54",
+      PE(TF "transformer_blocks.{0-35}.attn.add_q_proj", "16", "2048", "2048"),
+      "adapter hunyuan-video-1.5@60 - lora diffusers 16 36" },
+    { KO("lora_unet_blocks_0_ffn_0", "16", "5120", "13824"), "adapter wan 14b lora kohya 16 1",
+      KO("lora_unet_blocks_0_ffn_0", "16", "5120", "13824")
+      KO("lora_unet_blocks_0_ffn_9", "16", "5120", "13824"), "adapter wan@60 14b lora kohya 16 2" },
     /* what is more model than adapter */
     { KO(UNET "attn2_to_k", "8", "768", "320") "bundle_emb.cat.clip_l[4,768]",
       "adapter sd-1 - lora kohya 8 1",

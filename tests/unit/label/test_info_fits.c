@@ -104,7 +104,7 @@ static void by_architecture(void **state) {
         { ADAPTER "flux.1", MODEL "flux.1-dev", NULL, NULL, "likely", "this is flux.1-dev" },
         { ADAPTER "flux.1-dev", MODEL "flux.1", NULL, NULL, "likely", "this is flux.1" },
         { ADAPTER "flux.1-dev", MODEL "flux.1-schnell", NULL, NULL, "loads", "same layers" },
-        { ADAPTER "flux.1", MODEL "chroma", NULL, NULL, "loads", "another model" },
+        { ADAPTER "flux.1", MODEL "chroma", NULL, NULL, "unknown", "not known" },
         { ADAPTER "flux.1-dev", MODEL "chroma", NULL, NULL, "loads", "another model" },
         { ADAPTER "flux.1", MODEL "flux.2-dev", NULL, NULL, "no", "not for flux.2-dev" },
         { ADAPTER "flux.2-dev", MODEL "flux.2-klein-4b", NULL, NULL, "no", "" },

@@ -1,0 +1,65 @@
+/* Which models have the modules of an adapter. */
+#ifndef SFTI_FITTING_H
+#define SFTI_FITTING_H
+
+#include "label/tensors/adapters.h"
+
+/* Modules of a form that have the same sizes, 0 = not to be seen (fitting.c): bits by the number in
+ * their names, or, where there are several, by their places in numbers. */
+#define SFTI_SIZED_MODULES 128
+#define SFTI_SIZED_SLOTS 6
+typedef struct sfti_sized {
+    struct sfti_sized *next;
+    uint64_t in, out, hash; /* hash: of the form's text, in the first */
+    uint64_t have[2];
+    uint8_t (*numbers)[SFTI_SIZED_SLOTS];
+    size_t count;
+    struct sfti_cover *covers;
+    bool folded;
+} sfti_sized;
+
+#define SFTI_FIT_MODELS 256
+#define SFTI_FIT_WORDS (SFTI_FIT_MODELS / 64)
+
+/* Which of such modules a model has. */
+typedef struct sfti_cover {
+    struct sfti_cover *next;
+    size_t model;
+    uint64_t bits[2];
+} sfti_cover;
+
+typedef struct sfti_fit_model {
+    const sfti_record *record;
+    uint64_t covered; /* modules in places of its rows that are adapted as a whole */
+    uint16_t of;      /* the model whose modules it has, too, or SFTI_FIT_MODELS */
+} sfti_fit_model;
+
+typedef struct sfti_fitting {
+    size_t count, heir_count;
+    uint64_t known, unknown;       /* modules that a model has; with sizes that none has */
+    uint64_t fits[SFTI_FIT_WORDS]; /* models that have every module that any has */
+    bool sized;                    /* one that is known has both sizes */
+    int trust;
+    const sfti_record *base;       /* NULL: several, or none */
+    const sfti_record *bases[2];   /* of modules of two models that have nothing in common */
+    const sft_tensor *first;       /* of a module that is known */
+    sfti_fit_model models[SFTI_FIT_MODELS];
+    uint8_t heirs[SFTI_FIT_MODELS];
+} sfti_fitting;
+
+static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
+    uint64_t count = 0;
+    for (int i = 0; i < 2; i++)
+        for (uint64_t rest = bits[i]; rest; rest &= rest - 1) count++;
+    return count;
+}
+
+/* Note a module of the main part and the numbers in its name. */
+void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *module,
+                      const uint64_t *numbers, size_t slots);
+/* What models have them, into info->fitting. */
+void sfti_fitting_find(sfti_forms *forms);
+/* The models that rows "modules" tell of, and what they have of the forms. */
+void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out);
+
+#endif

@@ -1,0 +1,428 @@
+/* Rows "modules" of the records: which of an adapter's modules each model has.
+ *
+ * A line of such a row is words between blanks; those that end in a dot stand before each of the
+ * others:
+ *   double_blocks.{0-18}. img_attn.qkv[9216,3072] img_mlp.{0,2}[12288,3072]
+ * A module's sizes are out, in and, of a convolution, the size of its kernel. {0-18,20} are
+ * numbers, {q,k} alternatives; "|" at the beginning of a line goes on with the one above. A word
+ * stands for forms (forms.c), whose numbers are seen as sets: no name is written out. The rows are
+ * read anew for each adapter, but only as far as they begin like one of its forms. */
+#include "label/tensors/fitting.h"
+
+#include "base/json_lex.h"
+#include "base/number.h"
+
+#include <string.h>
+
+#define FIT_STATES 64 /* what the alternatives of one word, or the beginnings of a line, make */
+#define FIT_SETS 2048
+#define FIT_BEGINNINGS 4096 /* bits */
+#define HASH_BASE UINT64_C(0x9E3779B97F4A7C15)
+
+/* Part of a form's text: its hash, such that those of two parts make that of the whole, and the
+ * numbers that each "#" may be. */
+typedef struct fit_state {
+    uint64_t hash, power;
+    uint32_t count;
+    uint64_t slots[SFTI_SIZED_SLOTS][2];
+} fit_state;
+
+typedef struct fit_reader {
+    const sfti_forms *forms;
+    sfti_fitting *out;
+    size_t model; /* at hand */
+    size_t begin_count, word_count;
+    uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
+    uint64_t initials[4];                     /* first bytes of forms */
+    uint16_t table[FIT_SETS]; /* form + 1 by its hash */
+    fit_state begins[FIT_STATES], words[FIT_STATES];
+} fit_reader;
+
+/* ── Modules of the adapter ── */
+
+static sfti_sized *new_sized(sfti_forms *forms, sfti_form *form, const sfti_module *module,
+                             size_t slots) {
+    sfti_sized *one = sfti_info_take(forms->info, sizeof *one);
+    if (!one) return NULL;
+    *one = (sfti_sized){ .next = form->sized, .in = module->in, .out = module->out,
+                         .folded = module->folded };
+    if (slots > 1)
+        one->numbers = sfti_info_take(forms->info, SFTI_SIZED_MODULES * sizeof *one->numbers);
+    if (slots > 1 && !one->numbers) return NULL;
+    form->sized = one;
+    return one;
+}
+
+void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *module,
+                      const uint64_t *numbers, size_t slots) {
+    sfti_sized *one = form->sized;
+    if (slots > SFTI_SIZED_SLOTS) return;
+    while (one && (one->in != module->in || one->out != module->out
+                   || one->folded != module->folded
+                   || (slots > 1 && one->count == SFTI_SIZED_MODULES)))
+        one = one->next;
+    if (!one) one = new_sized(forms, form, module, slots);
+    for (size_t i = 0; i < slots; i++)
+        if (numbers[i] >= SFTI_SIZED_MODULES) return;
+    if (!one) return;
+    size_t at = slots == 1 ? (size_t)numbers[0] : slots == 0 ? 0 : one->count;
+    for (size_t i = 0; slots > 1 && i < slots; i++) one->numbers[at][i] = (uint8_t)numbers[i];
+    one->have[at / 64] |= UINT64_C(1) << at % 64;
+    one->count++;
+}
+
+/* ── Texts to states ── */
+
+static void add_char(fit_state *state, char c) {
+    state->hash = state->hash * HASH_BASE + (uint8_t)(c == '.' ? '_' : c);
+    state->power *= HASH_BASE;
+}
+
+static void add_slot(fit_state *state, const uint64_t numbers[2]) {
+    add_char(state, '#');
+    if (state->count < SFTI_SIZED_SLOTS) memcpy(state->slots[state->count], numbers, 16);
+    state->count++;
+}
+
+static bool ends_part(char c) {
+    return c == '.' || c == '_';
+}
+
+/* Text without braces; begins: a part of the name begins with it. after: what follows. */
+static void add_text(fit_state *state, sft_span text, bool begins, char after) {
+    for (size_t i = 0; i < text.len; i++) {
+        size_t end = i;
+        unsigned value = 0;
+        if (begins)
+            for (; end < text.len && end < i + 3 && sfti_lex_digit(text.data[end]); end++)
+                value = value * 10 + (unsigned)(text.data[end] - '0');
+        if (end > i && value < 128 && ends_part(end < text.len ? text.data[end] : after)) {
+            uint64_t numbers[2] = { 0, 0 };
+            numbers[value / 64] = UINT64_C(1) << value % 64;
+            add_slot(state, numbers);
+            i = end - 1;
+            begins = false;
+            continue;
+        }
+        add_char(state, text.data[i]);
+        begins = ends_part(text.data[i]);
+    }
+}
+
+/* "0-18,20"; false for what is none. */
+static bool number_set(sft_span text, uint64_t numbers[2]) {
+    unsigned value = 0, from = 128;
+    bool digit = false;
+    numbers[0] = numbers[1] = 0;
+    for (size_t i = 0; i <= text.len; i++) {
+        char c = i < text.len ? text.data[i] : ',';
+        if (sfti_lex_digit(c)) {
+            value = value * 10 + (unsigned)(c - '0');
+            digit = true;
+            if (value > 127) return false;
+            continue;
+        }
+        if (!digit || (c != ',' && (c != '-' || from < 128))) return false;
+        digit = false;
+        if (c == '-') {
+            from = value;
+        } else {
+            for (unsigned n = from < 128 ? from : value; n <= value; n++)
+                numbers[n / 64] |= UINT64_C(1) << n % 64;
+            from = 128;
+        }
+        value = 0;
+    }
+    return true;
+}
+
+/* Each state becomes one for each alternative; false if they are too many. */
+static bool add_alternatives(fit_state *states, size_t *count, sft_span text, bool begins,
+                             char after) {
+    uint64_t numbers[2];
+    const size_t had = *count;
+    size_t to = had;
+    bool digits = number_set(text, numbers);
+    sft_span rest = text, piece;
+    unsigned n = 0;
+    while (digits ? n < 128 : sfti_next_piece(&rest, ',', &piece)) {
+        char text_of[SFTI_UINT_SIZE];
+        if (digits) {
+            if (!(numbers[n / 64] >> n % 64 & 1)) {
+                n++;
+                continue;
+            }
+            piece = (sft_span){ text_of, sfti_uint_text(n, 1, text_of) };
+            n++;
+        }
+        if (to + had > FIT_STATES) return false;
+        for (size_t i = 0; i < had; i++) {
+            states[to] = states[i];
+            add_text(&states[to++], piece, begins, after);
+        }
+    }
+    *count = to - had;
+    memmove(states, states + had, *count * sizeof *states);
+    return *count > 0;
+}
+
+/* A word up to its sizes. */
+static bool read_name(fit_state *states, size_t *count, sft_span word) {
+    bool begins = true;
+    *count = 1;
+    states[0] = (fit_state){ .power = 1 };
+    while (word.len > 0) {
+        const char *brace = *word.data == '{' ? memchr(word.data, '}', word.len) : NULL;
+        if (*word.data == '{' && !brace) return false;
+        if (!brace) {
+            sft_span next = sfti_find_byte(word, '{');
+            sft_span text = { word.data, word.len - next.len };
+            for (size_t i = 0; i < *count; i++)
+                add_text(&states[i], text, begins, next.len ? '{' : ']');
+            begins = ends_part(text.data[text.len - 1]);
+            word = sfti_from(word, text.len);
+            continue;
+        }
+        sft_span inside = { word.data + 1, (size_t)(brace - word.data) - 1 };
+        word = sfti_from(word, inside.len + 2);
+        char after = word.len > 0 ? *word.data : ']';
+        uint64_t numbers[2];
+        if (begins && ends_part(after) && number_set(inside, numbers)) {
+            for (size_t i = 0; i < *count; i++) add_slot(&states[i], numbers);
+        } else if (!add_alternatives(states, count, inside, begins, after)) {
+            return false;
+        }
+        begins = false;
+    }
+    return true;
+}
+
+/* ── Forms by their texts ── */
+
+static uint32_t hash_place(uint64_t hash) {
+    return (uint32_t)((hash ^ hash >> 29) * HASH_BASE >> 40);
+}
+
+static void index_forms(fit_reader *r) {
+    for (size_t i = 0; i < r->forms->count; i++) {
+        const sfti_form *form = &r->forms->forms[i];
+        fit_state state = { .power = 1 };
+        if (form->part != SFTI_PART_MAIN || !form->sized) continue;
+        const uint8_t initial = (uint8_t)form->text.data[0];
+        r->initials[initial / 64] |= UINT64_C(1) << initial % 64;
+        for (size_t k = 0; k < form->text.len; k++) {
+            add_char(&state, form->text.data[k]);
+            if (form->text.data[k] != '_') continue;
+            uint32_t place = hash_place(state.hash) % FIT_BEGINNINGS;
+            r->beginnings[place / 64] |= UINT64_C(1) << place % 64;
+        }
+        uint32_t at = hash_place(state.hash) % FIT_SETS;
+        while (r->table[at]) at = (at + 1) % FIT_SETS;
+        r->table[at] = (uint16_t)(i + 1);
+        r->forms->forms[i].sized->hash = state.hash;
+    }
+}
+
+static const sfti_form *form_of_hash(const fit_reader *r, uint64_t hash) {
+    for (uint32_t at = hash_place(hash) % FIT_SETS; r->table[at]; at = (at + 1) % FIT_SETS) {
+        const sfti_form *form = &r->forms->forms[r->table[at] - 1];
+        if (form->sized->hash == hash) return form;
+    }
+    return NULL;
+}
+
+static bool form_begins(const fit_reader *r, uint64_t hash) {
+    uint32_t place = hash_place(hash) % FIT_BEGINNINGS;
+    return r->beginnings[place / 64] >> place % 64 & 1;
+}
+
+/* ── Sizes and numbers ── */
+
+typedef struct fit_sizes { uint64_t out, in, kernel; } fit_sizes;
+
+static bool read_module_sizes(sft_span text, fit_sizes *sizes) {
+    uint64_t *const values[] = { &sizes->out, &sizes->in, &sizes->kernel };
+    sft_span piece;
+    size_t i = 0;
+    *sizes = (fit_sizes){ 0, 0, 1 };
+    for (; i < 3 && sfti_next_piece(&text, ',', &piece); i++)
+        if (!sfti_parse_uint(piece, values[i])) return false;
+    return i >= 2 && text.len == 0;
+}
+
+static bool sizes_fit(const sfti_sized *sized, const fit_sizes *sizes) {
+    bool in = sized->in == 0 || sized->in == sizes->in
+           || (sized->folded && sized->in == sizes->in * sizes->kernel);
+    return in && (sized->out == 0 || sized->out == sizes->out);
+}
+
+static const uint64_t *numbers_at(const fit_state *begin, const fit_state *word, size_t i) {
+    return i < begin->count ? begin->slots[i] : word->slots[i - begin->count];
+}
+
+static bool numbers_fit(const uint8_t *numbers, const fit_state *begin, const fit_state *word,
+                        size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!(numbers_at(begin, word, i)[numbers[i] / 64] >> numbers[i] % 64 & 1)) return false;
+    return true;
+}
+
+/* What the model at hand has of a form's modules. */
+static sfti_cover *cover_of(fit_reader *r, sfti_sized *sized) {
+    if (sized->covers && sized->covers->model == r->model) return sized->covers;
+    sfti_cover *one = sfti_info_take(r->forms->info, sizeof *one);
+    if (!one) return NULL;
+    *one = (sfti_cover){ .next = sized->covers, .model = r->model };
+    sized->covers = one;
+    return one;
+}
+
+/* Modules of a form that the model at hand has under these numbers and sizes. */
+static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *word,
+                     const fit_sizes *sizes) {
+    const sfti_form *form = form_of_hash(r, begin->hash * word->power + word->hash);
+    const size_t slots = (size_t)begin->count + word->count;
+    uint64_t fitting = 0, all = 1;
+    if (!form || slots > SFTI_SIZED_SLOTS) return;
+    for (sfti_sized *sized = form->sized; sized; sized = sized->next) {
+        if (!sizes_fit(sized, sizes)) continue;
+        uint64_t bits[2] = { sized->have[0], sized->have[1] };
+        for (size_t i = 0; i < 2 && slots == 1; i++) bits[i] &= numbers_at(begin, word, 0)[i];
+        for (size_t i = 0; i < sized->count && slots > 1; i++)
+            if (!numbers_fit(sized->numbers[i], begin, word, slots))
+                bits[i / 64] &= ~(UINT64_C(1) << i % 64);
+        sfti_cover *cover = bits[0] || bits[1] ? cover_of(r, sized) : NULL;
+        for (size_t i = 0; cover && i < 2; i++) cover->bits[i] |= bits[i];
+        fitting += sfti_count_bits(bits);
+    }
+    if (fitting == 0) return;
+    for (size_t i = 0; i < slots; i++) all *= sfti_count_bits(numbers_at(begin, word, i));
+    if (fitting == all) r->out->models[r->model].covered += all;
+}
+
+/* ── Rows ── */
+
+/* Whether a form begins as the first part of a word. */
+static bool may_begin(const fit_reader *r, sft_span word) {
+    uint64_t hash = 0;
+    if (*word.data == '{' || sfti_lex_digit(*word.data)) return true;
+    if (!(r->initials[(uint8_t)*word.data / 64] >> (uint8_t)*word.data % 64 & 1)) return false;
+    for (size_t i = 0; i < word.len && word.data[i] != '{' && word.data[i] != '['; i++) {
+        bool ends = ends_part(word.data[i]);
+        hash = hash * HASH_BASE + (uint8_t)(ends ? '_' : word.data[i]);
+        if (ends) return form_begins(r, hash);
+    }
+    return true;
+}
+
+static void read_word(fit_reader *r, sft_span word) {
+    fit_sizes sizes;
+    sft_span bracket = sfti_find_byte(word, '[');
+    if (bracket.len < 2 || word.data[word.len - 1] != ']'
+        || !read_module_sizes((sft_span){ bracket.data + 1, bracket.len - 2 }, &sizes))
+        return;
+    word.len -= bracket.len;
+    if (word.len == 0 || !read_name(r->words, &r->word_count, word)) return;
+    for (size_t i = 0; i < r->begin_count; i++)
+        for (size_t k = 0; k < r->word_count; k++)
+            fit_form(r, &r->begins[i], &r->words[k], &sizes);
+}
+
+/* The states of a beginning that forms have, behind those before. */
+static void read_beginning(fit_reader *r, sft_span word) {
+    if (!may_begin(r, word) || !read_name(r->words, &r->word_count, word)) return;
+    for (size_t i = 0; i < r->word_count && r->begin_count < FIT_STATES; i++)
+        if (form_begins(r, r->words[i].hash)) r->begins[r->begin_count++] = r->words[i];
+}
+
+static bool is_row_space(char c) {
+    return (uint8_t)c <= ' ' && c != '\n' && c != '\v';
+}
+
+/* Whether a line goes on behind this end. */
+static bool goes_on(const char *at, const char *end) {
+    while (at < end && (uint8_t)*at <= ' ') at++;
+    return at < end && *at == '|';
+}
+
+static void read_modules(fit_reader *r, sft_span text) {
+    const char *at = text.data, *end = at + text.len;
+    bool begins = false; /* the line has beginnings */
+    r->begins[0] = (fit_state){ .power = 1 };
+    r->begin_count = 1;
+    while (at < end) {
+        if (is_row_space(*at) || *at == '|') {
+            at++;
+            continue;
+        }
+        if (*at == '\n' || *at == '\v') {
+            if (!goes_on(++at, end)) {
+                begins = false;
+                r->begin_count = 1;
+                r->begins[0] = (fit_state){ .power = 1 };
+            }
+            continue;
+        }
+        const char *word = at;
+        while (at < end && (uint8_t)*at > ' ') at++;
+        sft_span one = { word, (size_t)(at - word) };
+        if (one.data[one.len - 1] == '.') {
+            if (!begins) r->begin_count = 0;
+            begins = true;
+            read_beginning(r, one);
+        } else if (r->begin_count == 0) {
+            const char *stop = sfti_row_line_end(at, (size_t)(end - at));
+            at = stop ? stop : end;
+        } else if (one.data[one.len - 1] == ']' && (begins || may_begin(r, one))) {
+            read_word(r, one);
+        }
+    }
+}
+
+/* The number of a model, that of a new one if it has none; SFTI_FIT_MODELS: no place. */
+static size_t model_number(sfti_fitting *out, const sfti_record *record) {
+    size_t i = out->count;
+    while (i > 0 && out->models[i - 1].record != record) i--;
+    if (i > 0) return i - 1;
+    if (out->count == SFTI_FIT_MODELS) return SFTI_FIT_MODELS;
+    out->models[out->count] = (sfti_fit_model){ .record = record, .of = SFTI_FIT_MODELS };
+    return out->count++;
+}
+
+static void read_all_rows(fit_reader *r, const sfti_records *records) {
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
+         row = sfti_rows_next(records, row)) {
+        r->model = model_number(r->out, sfti_row_record(records, row));
+        if (r->model == SFTI_FIT_MODELS) return;
+        read_modules(r, sfti_row_text(row));
+    }
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
+         row = sfti_rows_next(records, row)) {
+        sft_span of;
+        if (!sfti_begins(sfti_row_text(row), "of=")) continue;
+        (void)sfti_row_has(row, "of", &of);
+        const sfti_record *parent = sfti_record_find(records, SFTI_MODEL, of);
+        size_t child = model_number(r->out, sfti_row_record(records, row));
+        if (parent && child < SFTI_FIT_MODELS)
+            r->out->models[child].of = (uint16_t)model_number(r->out, parent);
+    }
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_SIBLING, 0); row;
+         row = sfti_rows_next(records, row)) {
+        const sfti_record *sibling = sfti_record_find(records, SFTI_MODEL, sfti_row_word(row));
+        size_t had = r->out->count, model = model_number(r->out, sfti_row_record(records, row));
+        if (sibling && model == had && model < SFTI_FIT_MODELS)
+            r->out->models[model].of = (uint16_t)model_number(r->out, sibling);
+    }
+}
+
+void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out) {
+    fit_reader *r = sfti_info_take(forms->info, sizeof *r);
+    if (!r) return;
+    memset(r, 0, offsetof(fit_reader, begins));
+    r->forms = forms;
+    r->out = out;
+    index_forms(r);
+    read_all_rows(r, forms->info->records);
+    for (size_t i = 0; i < out->count; i++)
+        if (out->models[i].of < out->count) out->heirs[out->heir_count++] = (uint8_t)i;
+}

@@ -261,7 +261,7 @@ struct sft_info {
     bool has_llm;
     struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
     sfti_derived derived;   /* of the text that is being read */
-    const struct sfti_fitting *fitting; /* of an adapter: whose its modules are; NULL: not known */
+    struct sfti_fitting *fitting; /* of an adapter: whose its modules are; NULL: not known */
     sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
     struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;
 

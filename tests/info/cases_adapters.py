@@ -1,8 +1,9 @@
 """Adapter formats and the models they are for, each beside a look-alike."""
 from compose import Model, lora, peft, tensors
 from parts import (FLUX_DOUBLE, FLUX_SINGLE, HUNYUAN, SD1_UNET, SDXL_TE, SDXL_UNET, flux_bfl,
-                   flux_diffusers, flux_kohya, hada, lokr, sd1_lora, sdxl_lora)
+                   flux_diffusers, flux_kohya, hada, lokr, pairs, sd1_lora, sdxl_lora)
 
+SDXL_640 = "\n".join(line for line in SDXL_UNET.splitlines() if line.endswith(" 640 640"))
 CONV = "lora_unet_down_blocks_0_resnets_{0|1}_conv{1|2} 320 320 3"
 SD1 = SD1_UNET.replace("CTX", "768")
 
@@ -11,8 +12,8 @@ def wan(width, image=False, form="diffusion_model.blocks"):
     text = """
 %s.{0-N}.cross_attn.{q|k|v|o} D D
 %s.{0-N}.self_attn.{q|k|v|o} D D
-%s.{0-N}.ffn.0 D 8960
-""" % (form, form, form)
+%s.{0-N}.ffn.0 D %d
+""" % (form, form, form, {1536: 8960, 3072: 14336, 5120: 13824}[width])
     if image:
         text += "%s.{0-N}.cross_attn.k_img D D\n" % form
     return peft(text.replace(" D", " %d" % width).replace("-N}", "-%d}" % (39 if width == 5120
@@ -34,7 +35,7 @@ CASES = {
         (".lora_up.weight", [320, 4, 1, 1])])),
     "loha": Model(hada(SD1, 6, 3)),
     "lokr": Model(lokr(SDXL_UNET, 4, 2)),
-    "lokr.full": Model(sets(SDXL_UNET, [(".lokr_w1", [8, 8]), (".lokr_w2", [80, 80]),
+    "lokr.full": Model(sets(SDXL_640, [(".lokr_w1", [8, 8]), (".lokr_w2", [80, 80]),
                                         (".alpha", [])])),
     "glora": Model(sets(SD1, [(".a1.weight", [4, 320]), (".a2.weight", [320, 4]),
                               (".b1.weight", [4, 320]), (".b2.weight", [320, 4]),
@@ -42,7 +43,8 @@ CASES = {
     "ia3": Model(sets(SD1, [(".weight", [320]), (".on_input", [])])),
     "oft": Model(sets(SD1, [(".oft_blocks", [8, 40, 40]), (".alpha", [])])),
     "boft": Model(sets(SD1, [(".oft_blocks", [3, 8, 40, 40]), (".alpha", [])])),
-    "full": Model(sets(SD1, [(".diff", [320, 768])])),
+    "full": Model([(stem + ".diff", "F16", [out, width], None)
+                   for stem, _, width, out in pairs(SD1, 1)]),
     "dora-kohya": Model(sd1_lora(8, 8) + sets(SD1, [(".dora_scale", [1, 320])])),
     "dora-peft": Model(flux_diffusers(8) + [
         ("transformer.transformer_blocks.%d.attn.to_q.lora_magnitude_vector" % n, "BF16", [3072],
@@ -86,7 +88,7 @@ CASES = {
         "lora_transformer_single_transformer_blocks_{0-37}_attn_to_q 3072 3072\n"
         "lora_transformer_transformer_blocks_{0-18}_ff_net_0_proj 3072 12288\n"
         "lora_te1_text_model_encoder_layers_{0-11}_self_attn_q_proj 768 768", 8, 8)),
-    "flux.xlabs": Model(lora("double_blocks.{0-18}.processor.{qkv|proj}_lora{1|2} 3072 3072", 16,
+    "flux.xlabs": Model(lora("double_blocks.{0-18}.processor.qkv_lora{1|2} 3072 9216", 16,
                              None, "down", "up")),
     "flux.control": Model([("img_in.lora_A.weight", "BF16", [128, 128], None),
                            ("img_in.lora_B.weight", "BF16", [3072, 128], None)]
@@ -115,11 +117,12 @@ CASES = {
     "qwen-image": Model(peft(
         "transformer_blocks.{0-59}.attn.{to_q|to_k|add_k_proj|add_q_proj} 3072 3072\n"
         "transformer_blocks.{0-59}.img_mlp.net.0.proj 3072 12288", 16)),
-    "z-image": Model(peft("diffusion_model.layers.{0-29}.attention.{qkv|out} 3840 3840\n"
+    "z-image": Model(peft("diffusion_model.layers.{0-29}.attention.qkv 3840 11520\n"
+                          "diffusion_model.layers.{0-29}.attention.out 3840 3840\n"
                           "diffusion_model.layers.{0-29}.feed_forward.w1 3840 10240", 16)),
-    "lumina-2": Model(peft("diffusion_model.layers.{0-25}.attention.{qkv|out} 2304 2304\n"
+    "lumina-2": Model(peft("diffusion_model.layers.{0-25}.attention.qkv 2304 3840\n"
                            "diffusion_model.layers.{0-25}.feed_forward.w1 2304 9216", 16)),
-    "newbie": Model(peft("diffusion_model.layers.{0-35}.attention.{qkv|out} 2304 2304", 16)),
+    "newbie": Model(peft("diffusion_model.layers.{0-35}.attention.qkv 2304 3840", 16)),
     "ltx": Model(peft("diffusion_model.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} "
                       "2048 2048", 16)),
     "pixart": Model(peft("transformer.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} "
@@ -135,7 +138,7 @@ CASES = {
                                       "lycoris_single_transformer_blocks_{0-37}_attn_to_q"
                                       " 3072 3072", 16, 16)),
     "control-lora": Model(lora("input_blocks.4.1.transformer_blocks.0.attn2.to_k 2048 640", 8,
-                               None, "up", "down", form=".%s")
+                               None, "down", "up", form=".%s")
                           + [("lora_controlnet", "F16", [0], None),
                              ("input_hint_block.0.weight", "F16", [16, 3, 3, 3], None)]),
     "long-names": Model(lora("lora_unet_%s_{0-3} 320 320" % ("x" * 700), 8, 4)),

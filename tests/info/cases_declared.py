@@ -2,7 +2,7 @@
 import json
 
 from compose import Model, lora, peft as pairs
-from parts import SD_VAE, flux_kohya, flux_model, llama, sd1_unet, sdxl_lora
+from parts import SD_VAE, flux_bfl, flux_kohya, flux_model, llama, sd1_unet, sdxl_lora
 
 ODD = "odd.{0-3}.weight F16 8,8"
 ESRGAN = "model.0.weight F16 64,3,3,3\nmodel.1.sub.0.RDB1.conv1.0.weight F16 32,64,3,3"
@@ -67,6 +67,7 @@ COSMOS = pairs("diffusion_model.blocks.{0-27}.self_attn.{q_proj|k_proj|v_proj} 2
 WAN = pairs("diffusion_model.blocks.{0-39}.self_attn.{q|k|v} 5120 5120", 8)
 LTX13 = pairs("diffusion_model.transformer_blocks.{0-47}.attn{1|2}.{to_q|to_k|to_v} 4096 4096", 8)
 LTX = pairs("diffusion_model.transformer_blocks.{0-27}.attn{1|2}.{to_q|to_k|to_v} 2048 2048", 8)
+LTX_4096 = pairs("diffusion_model.transformer_blocks.{0-47}.attn{1|2}.{to_q|to_k|to_v} 4096 4096", 8)
 ATTENTION = "model.layers.{0-3}.self_attn.{q|k|v|o}_proj."
 GPTQ = ATTENTION + "qweight I32 64,512\n" + ATTENTION + "qzeros I32 4,64\n" \
     + ATTENTION + "scales F16 4,512\n" + ATTENTION + "g_idx I32 512\n"
@@ -101,11 +102,11 @@ CASES = {
                                 name="model_index.json"),
     "timm": beside({"architecture": "convnext_tiny", "num_classes": 1000}),
     "timm.near": beside({"num_classes": 1000, "Architecture": "convnext_tiny"}),
-    "child": beside({"_class_name": "ChromaTransformer2DModel"}, Model(flux_kohya()).rows),
-    "child.header": header(Model(flux_kohya()).rows, modelspec__architecture="chroma/lora"),
+    "child": beside({"_class_name": "ChromaTransformer2DModel"}, Model(flux_bfl()).rows),
+    "child.header": header(Model(flux_bfl()).rows, modelspec__architecture="chroma/lora"),
     "child.anima": header(COSMOS, ss_base_model_version="anima"),
     "child.wan": header(WAN, ss_base_model_version="wan_2.2_14b"),
-    "child.ltx": header(LTX, modelspec__architecture="lightricks-ltx-video-2/lora"),
+    "child.ltx": header(LTX_4096, modelspec__architecture="lightricks-ltx-video-2/lora"),
     "child.pony": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Pony")},
     "child.illustrious": {"x.safetensors": Model(XL), "x.civitai.info": civitai("Illustrious")},
     "child.noobai": {"x.safetensors": Model(XL, {"ss_sd_model_name": "noobaiXL_v10.safetensors"})},

@@ -5,38 +5,38 @@ import os
 
 from compose import Model, lora
 
-UNETS = {"sd-1", "sd-2", "sdxl", "sdxl-refiner", "svd", "ssd-1b", "segmind-vega", "kolors"}
+UNETS = {"sd-1", "sd-2", "svd"}
 XL = {"sdxl", "ssd-1b", "segmind-vega", "kolors"}
 FLUX = {"flux.1", "flux.1-dev", "flux.1-schnell", "chroma"}
-FLUX2 = {"flux.2", "flux.2-dev", "flux.2-klein-4b", "flux.2-klein-9b"}
+KLEIN = {"flux.2", "flux.2-klein-4b"}
 SD3 = {"sd-3", "sd-3-medium", "sd-3.5-medium", "sd-3.5-large"}
-HUNYUAN = {"hunyuan-video", "framepack", "hunyuan-image-2.1"}
+HUNYUAN = {"hunyuan-video", "framepack"}
 WAN = {"wan", "wan-2.1", "wan-2.2"}
 
 # name: modules (name, in, out), the bases that have such. Few and small: a part of a model is
 # trained, and names alone must do.
 ADAPTERS = {
-    "unet": ("lora_unet_down_blocks_{0|1}_attentions_0_transformer_blocks_0_attn1_to_q 320 320",
+    "unet": ("lora_unet_down_blocks_0_attentions_{0|1}_transformer_blocks_0_attn1_to_q 320 320",
              UNETS),
-    "unet-ldm": ("lora_unet_input_blocks_4_1_proj_in 640 640", UNETS),
+    "unet-ldm": ("lora_unet_input_blocks_4_1_proj_in 640 640", UNETS | {"sdxl", "ssd-1b", "segmind-vega"}),
     "unet-768": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k 768 640",
                  {"sd-1"}),
     "unet-1024": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k 1024 640",
-                  {"sd-2"}),
+                  {"sd-2", "svd"}),
     "unet-1280": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k 1280 768",
                   {"sdxl-refiner"}),
     "unet-2048": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k 2048 640",
                   XL),
     "unet-deep": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_{0|1}_attn1_to_q 640 640",
-                  XL | {"sdxl-refiner"}),
-    "double": ("lora_unet_double_blocks_{0|1}_img_attn_qkv 3072 9216", FLUX | FLUX2 | HUNYUAN),
+                  XL - {"segmind-vega"}),
+    "double": ("lora_unet_double_blocks_{0|1}_img_attn_qkv 3072 9216", FLUX | KLEIN | HUNYUAN),
     "double-bfl": ("diffusion_model.double_blocks.{0|1}.img_attn.proj 3072 3072",
-                   FLUX | FLUX2 | HUNYUAN),
-    "single": ("lora_unet_single_blocks_{0-3}_linear2 15360 3072", FLUX | FLUX2 | HUNYUAN),
+                   FLUX | KLEIN | HUNYUAN),
+    "single": ("lora_unet_single_blocks_{0-3}_linear2 15360 3072", FLUX | HUNYUAN),
     "flux-whole": ("lora_unet_double_blocks_{0-18}_img_mlp_0 3072 12288\n"
-                   "lora_unet_single_blocks_{0-37}_linear2 15360 3072", FLUX),
+                   "lora_unet_single_blocks_{0-37}_linear2 15360 3072", FLUX | HUNYUAN),
     "single-diffusers": ("transformer.single_transformer_blocks.{0-3}.attn.to_q 3072 3072",
-                         FLUX | FLUX2 | HUNYUAN | {"auraflow"}),
+                         FLUX | HUNYUAN | {"auraflow"}),
     "joint": ("lora_unet_joint_blocks_{0|1}_x_block_attn_qkv 1536 4608",
               SD3 - {"sd-3.5-large"}),
     "joint-diffusers": ("transformer.transformer_blocks.{0|1}.attn.add_k_proj 1536 1536",
@@ -47,10 +47,10 @@ ADAPTERS = {
     "wan": ("diffusion_model.blocks.{0|1}.cross_attn.k 5120 5120", WAN),
     "cosmos": ("lora_unet_blocks_{0|1}_cross_attn_k_proj 1024 2048", {"cosmos-predict2", "anima"}),
     "z-image": ("diffusion_model.layers.{0|1}.attention.to_q 3840 3840", {"z-image"}),
-    "lumina": ("lora_unet_layers_{0|1}_attention_qkv 2304 6912", {"lumina-2"}),
+    "lumina": ("lora_unet_layers_{0|1}_attention_qkv 2304 3840", {"lumina-2"}),
     "ltx": ("diffusion_model.transformer_blocks.{0|1}.attn1.to_k 2048 2048\n"
             "diffusion_model.transformer_blocks.{0|1}.attn2.to_k 2048 2048",
-            {"ltx-video", "ltx-2"}),
+            {"ltx-video"}),
     "sana": ("transformer.transformer_blocks.{0|1}.attn1.to_q 2240 2240", {"sana"}),
     "kandinsky": ("lora_unet_visual_transformer_blocks_{0|1}_self_attention_to_key 1792 1792",
                   {"kandinsky-5"}),

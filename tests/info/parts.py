@@ -1,17 +1,19 @@
 """Tensors of known models and adapters, by the lines of compose.tensors and compose.lora."""
 from compose import lora, peft, tensors
 
-SD1_UNET = """
-lora_unet_down_blocks_{0-2}_attentions_{0|1}_proj_in 320 320
-lora_unet_down_blocks_{0-2}_attentions_{0|1}_transformer_blocks_0_attn1_{to_q|to_k|to_v|to_out_0} 320 320
-lora_unet_down_blocks_{0-2}_attentions_{0|1}_transformer_blocks_0_attn2_{to_k|to_v} CTX 320
-lora_unet_down_blocks_{0-2}_attentions_{0|1}_transformer_blocks_0_attn2_{to_q|to_out_0} 320 320
-lora_unet_down_blocks_{0-2}_attentions_{0|1}_transformer_blocks_0_ff_net_0_proj 320 2560
-lora_unet_down_blocks_{0-2}_attentions_{0|1}_transformer_blocks_0_ff_net_2 1280 320
+def sd1_level(side, blocks, attentions, width):
+    """Attention of one level of SD 1's U-Net."""
+    name = "lora_unet_%s_blocks_%s_attentions_{%s}_" % (side, blocks, attentions)
+    block = name + "transformer_blocks_0_"
+    return "".join(line.replace("W", str(width)) + "\n" for line in (
+        name + "proj_in W W", block + "attn1_{to_q|to_k|to_v|to_out_0} W W",
+        block + "attn2_{to_k|to_v} CTX W", block + "attn2_{to_q|to_out_0} W W",
+        block + "ff_net_0_proj W %d" % (8 * width), block + "ff_net_2 %d W" % (4 * width)))
+
+
+SD1_UNET = "".join(sd1_level("down", n, "0|1", 320 << n) for n in range(3)) + """
 lora_unet_mid_block_attentions_0_transformer_blocks_0_attn2_{to_k|to_v} CTX 1280
-lora_unet_up_blocks_{1-3}_attentions_{0-2}_transformer_blocks_0_attn2_{to_k|to_v} CTX 640
-lora_unet_up_blocks_{1-3}_attentions_{0-2}_transformer_blocks_0_attn1_{to_q|to_k|to_v} 640 640
-"""
+""" + "".join(sd1_level("up", n, "0|1|2", 1280 >> n - 1) for n in range(1, 4))
 TE = """
 lora_te_text_model_encoder_layers_{0-11}_self_attn_{q_proj|k_proj|v_proj|out_proj} DIM DIM
 lora_te_text_model_encoder_layers_{0-11}_mlp_fc1 DIM 3072
@@ -81,19 +83,25 @@ transformer.single_transformer_blocks.{0-37}.attn.{to_q|to_k|to_v} 3072 3072
 """, rank)
 
 
+def pairs(modules, rank):
+    """(name, rank, in, out) of each module."""
+    shapes = {name: shape for name, _, shape, _ in lora(modules, rank)}
+    for name, shape in shapes.items():
+        if name.endswith(".lora_down.weight"):
+            up = shapes[name.replace("lora_down", "lora_up")]
+            yield name[:-len(".lora_down.weight")], shape[0], shape[1], up[0]
+
+
 def lokr(modules, rank, alpha, dora=False, conv=None):
     """Factor 8: w1 [8,8] whole, w2 of rank."""
     rows = []
-    for name, _, (r, width), _ in lora(modules, rank):
-        if not name.endswith("lora_down.weight"):
-            continue
-        stem = name[:-len(".lora_down.weight")]
+    for stem, r, width, out in pairs(modules, rank):
         rows += [(stem + ".lokr_w1", "F16", [8, 8], None),
-                 (stem + ".lokr_w2_a", "F16", [width // 8, r], None),
+                 (stem + ".lokr_w2_a", "F16", [out // 8, r], None),
                  (stem + ".lokr_w2_b", "F16", [r, width // 8], None),
                  (stem + ".alpha", "F16", [], alpha)]
         if dora:
-            rows.append((stem + ".dora_scale", "F16", [width, 1], None))
+            rows.append((stem + ".dora_scale", "F16", [out, 1], None))
     for stem in conv or ():
         rows += [(stem + ".lokr_w1", "F16", [8, 8], None),
                  (stem + ".lokr_w2_a", "F16", [80, 8], None),
@@ -104,13 +112,11 @@ def lokr(modules, rank, alpha, dora=False, conv=None):
 
 def hada(modules, rank, alpha):
     rows = []
-    for name, _, (r, width), _ in lora(modules, rank):
-        if name.endswith("lora_down.weight"):
-            stem = name[:-len(".lora_down.weight")]
-            for side in "12":
-                rows += [(stem + ".hada_w%s_a" % side, "F16", [width, r], None),
-                         (stem + ".hada_w%s_b" % side, "F16", [r, width], None)]
-            rows.append((stem + ".alpha", "F16", [], alpha))
+    for stem, r, width, out in pairs(modules, rank):
+        for side in "12":
+            rows += [(stem + ".hada_w%s_a" % side, "F16", [out, r], None),
+                     (stem + ".hada_w%s_b" % side, "F16", [r, width], None)]
+        rows.append((stem + ".alpha", "F16", [], alpha))
     return rows
 
 

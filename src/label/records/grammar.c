@@ -187,7 +187,7 @@ static size_t alternatives_in(sft_span inside, bool part) {
 }
 
 /* NAME[OUT,IN] or NAME[OUT,IN,KERNEL], with at most 64 alternatives; "NAME." begins others. */
-static bool is_module(sft_span word) {
+static bool is_sized_name(sft_span word) {
     sft_span sizes = sfti_find_byte(word, '[');
     sft_span name = { word.data, word.len - sizes.len }, piece;
     size_t count = 1, dims = 0;
@@ -246,7 +246,7 @@ static bool check_word(grammar *g, sft_span word) {
         return SFTI_ONE_OF(word, encoders, sfti_is) || all_digits(word)
             || wrong_at(g, word, "l, g, t5 or a width");
     case SFTI_VALUE_MODULES:
-        return is_module(word) || wrong_at(g, word, "NAME[OUT,IN] or NAME. before others");
+        return is_sized_name(word) || wrong_at(g, word, "NAME[OUT,IN] or NAME. before others");
     case SFTI_VALUE_ANY:
     case SFTI_VALUE_NAMES:
     case SFTI_VALUE_LAYERS: break;

@@ -103,13 +103,14 @@ static fit_answer answer_of(const sfti_records *records, const sfti_fitting *out
         return answer;
     }
     keep_covered(out, set, best);
-    if (is_empty(best)) return answer;
+    bool complete = most == out->known && most >= 4 * FIT_STACK;
+    if (is_empty(best) || (answer.record && !complete)) return answer;
     for (size_t i = 0; i < out->count; i++)
         if (has_model(set, i) && !has_model(best, i) && covered_by(out, i) > least)
             least = covered_by(out, i);
     fit_answer whole = common_answer(records, out, best);
     if (!whole.record) return answer;
-    whole.sure = whole.sure && most == out->known && least <= most / 8;
+    whole.sure = whole.sure && complete && least <= most / 8;
     return whole;
 }
 
@@ -187,6 +188,7 @@ void sfti_fitting_find(sfti_forms *forms) {
     sfti_fitting_read(forms, out);
     bool all = join_modules(forms, out, covers, second, &torn);
     info->fitting = out;
+    if (out->known == 0) memset(out->fits, 0, sizeof out->fits);
     if (out->known == 0 || out->unknown > out->known) return;
     fit_answer answer = answer_of(records, out, out->fits);
     if (torn) {
@@ -224,7 +226,7 @@ static bool is_other_kind(const sfti_records *records, const sfti_record *of) {
 bool sfti_fitting_excludes(const sft_info *info, sft_span architecture) {
     const sfti_fitting *fitting = info->fitting;
     const sfti_records *records = info->records;
-    if (!fitting || fitting->known == 0 || fitting->unknown > fitting->known) return false;
+    if (!fitting || fitting->unknown > fitting->known + fitting->told) return false;
     const sfti_record *of = sfti_record_with(records, architecture, SFTI_MODULES, SFTI_SIBLING);
     sft_span id = of ? sft_span_cstr(of->id) : architecture;
     bool any = false;
@@ -234,6 +236,8 @@ bool sfti_fitting_excludes(const sft_info *info, sft_span architecture) {
         if (has_model(fitting->fits, i)) return false;
         any = true;
     }
+    if (fitting->known == 0)
+        return any && fitting->base && is_other_kind(records, fitting->base);
     const sfti_record *named = sfti_record_find(records, SFTI_MODEL, architecture);
-    return any || (fitting->sized && named && is_other_kind(records, named));
+    return any || (named && is_other_kind(records, named));
 }

@@ -40,7 +40,8 @@ typedef struct sfti_fitting {
     uint64_t fits[SFTI_FIT_WORDS]; /* models that have every module that any has */
     bool sized;                    /* one that is known has both sizes */
     int trust;
-    const sfti_record *base;       /* NULL: several, or none */
+    uint64_t told;                 /* modules that rows "adapter" tell of, if no model is known */
+    const sfti_record *base;       /* NULL: several, or none; what those rows tell */
     const sfti_record *bases[2];   /* of modules of two models that have nothing in common */
     const sft_tensor *first;       /* of a module that is known */
     sfti_fit_model models[SFTI_FIT_MODELS];

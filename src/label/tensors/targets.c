@@ -154,7 +154,7 @@ static sfti_chosen target_rows(const sfti_forms *forms) {
 
 const char *sfti_forms_target(const sfti_forms *forms) {
     sft_info *info = forms->info;
-    const sfti_fitting *fitting = info->fitting;
+    sfti_fitting *fitting = info->fitting;
     sfti_evidence evidence = { { NULL }, 0 };
     const sfti_record *base = fitting ? fitting->base : NULL;
     const sfti_record_row *row = NULL;
@@ -177,6 +177,10 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     for (size_t i = 0; i < evidence.count; i++) sfti_add_evidence(info, evidence.tensors[i]);
     if (info->evidence.count == 0) sfti_add_evidence(info, forms->first);
     if (!base || (fitting && fitting->bases[0])) return NULL;
+    if (fitting && fitting->known == 0) {
+        fitting->base = base;
+        fitting->told = fitting->unknown;
+    }
     if (!sfti_info_best(info, SFT_FACT_ARCHITECTURE))
         sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, base->id, trust, row);
     sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, base->id);

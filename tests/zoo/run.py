@@ -18,11 +18,14 @@ import near  # noqa: E402
 import read  # noqa: E402
 import rows  # noqa: E402
 import score  # noqa: E402
+import subsets  # noqa: E402
 
 # Of a library's classes, those that have an entry.
 MADE = 0.95
 # Rows of signatures that fit at least one model: the others are of names that no list holds.
 FITTING = 422
+# LoRAs on parts of models.
+SUBSETS = 200
 # Near misses.
 NEAR = 224
 PASSED, FAILED = [], []
@@ -154,6 +157,15 @@ def check_near():
             name, edit, then, family), "%s, %s" % beside)
 
 
+def check_subsets():
+    """LoRAs on parts of models."""
+    count, wrong, conflicts = subsets.run(SUBSETS)
+    check(count == SUBSETS, "%d LoRAs on parts of models" % SUBSETS, count)
+    for name in wrong:
+        check(False, "a LoRA on a part of a model is surely of no other", name)
+    check(not conflicts, "no such LoRA contradicts itself", " ".join(conflicts[:8]))
+
+
 def main():
     libraries = [a for a in sys.argv[1:] if a != "-v"]
     each_row = rows.Rows(score.ROOT)
@@ -163,6 +175,7 @@ def main():
     check_floors(libraries, each_row)
     check_rows(each_row, not libraries)
     check_near()
+    check_subsets()
     print("%d passed, %d failed" % (len(PASSED), len(FAILED)))
     return 1 if FAILED else 0
 

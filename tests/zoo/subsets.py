@@ -1,0 +1,97 @@
+"""LoRAs on parts of models: whatever layers one adapts, it is never surely another model's.
+
+Of models of the lists, layers as trainers might take them (attention alone, all of the blocks, the
+first of them, one layer, any), under the names of four trainers. Standard library only.
+"""
+import os
+import random
+import re
+import tempfile
+
+import read
+import score
+from judge import SURE, Judge
+
+RANK = 8
+ATTENTION = re.compile(r"attn|attention|\bto_[qkv]\b|qkv|\.[qkvo]$|_[qkvo]$")
+FIRST = re.compile(r"\.(\d+)\.")
+
+
+def layers(entry):
+    """(name, out, in) of every layer of two dimensions."""
+    return [(name.removesuffix(".weight").removeprefix("model.diffusion_model."), *shape)
+            for name, _, shape in entry.tensors() if name.endswith(".weight") and len(shape) == 2]
+
+
+def number(name):
+    match = FIRST.search(name)
+    return int(match.group(1)) if match else 1000
+
+
+def chosen(kind, names, dice):
+    if kind == "attention":
+        return [n for n in names if ATTENTION.search(n[0])]
+    if kind == "blocks":
+        return [n for n in names if FIRST.search(n[0])]
+    if kind == "first":
+        most = dice.randrange(1, 12)
+        return [n for n in names if number(n[0]) < most]
+    if kind == "leaf":
+        leaf = dice.choice(names)[0].rpartition(".")[2]
+        return [n for n in names if n[0].endswith("." + leaf)]
+    return dice.sample(names, 1 if kind == "one" else dice.randrange(1, min(60, len(names)) + 1))
+
+
+LAYOUTS = {
+    "kohya": lambda name: ("lora_unet_" + name.replace(".", "_"), "lora_down", "lora_up"),
+    "dotted": lambda name: ("diffusion_model." + name, "lora_A", "lora_B"),
+    "peft": lambda name: ("base_model.model." + name, "lora_A", "lora_B"),
+    "diffusers": lambda name: ("transformer." + name, "lora.down", "lora.up"),
+}
+KINDS = ("attention", "blocks", "first", "leaf", "one", "any")
+
+
+def adapter(entry, kind, layout, dice):
+    """An entry of the layers, or None."""
+    found = layers(entry)
+    found = chosen(kind, found, dice) if found else []
+    made = read.Entry("subsets", "%s.%s.%s" % (entry.name, kind, layout), entry.identity, "lora")
+    for name, out, width in found:
+        stem, down, up = LAYOUTS[layout](name)
+        made.folded += [("%s.%s.weight" % (stem, down), "F16", [RANK, width]),
+                        ("%s.%s.weight" % (stem, up), "F16", [out, RANK])]
+    return made if found else None
+
+
+def run(count, seed=1):
+    """(number of adapters, those that are surely another model's, those with a conflict)."""
+    dice, entries, made, wrong, conflicts = random.Random(seed), [], [], [], []
+    for library in ("comfy", "diffusers"):
+        entries += [e for e in read.read(library)[1]
+                    if "denoiser" in e.tasks and not e.name.endswith(".checkpoint")]
+    for entry in entries:  # what an adapter may surely be called is told of trainers' lists
+        entry.library = "trainers" if entry.library == "comfy" else entry.library
+    judge = Judge(entries)
+    with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
+        while len(made) < count:
+            entry = dice.choice(entries)
+            one = adapter(entry, dice.choice(KINDS), dice.choice(sorted(LAYOUTS)), dice)
+            if one:
+                read.write_folder(os.path.join(folder, "%04d" % len(made)), one)
+                made.append((one.name, entry))
+        answers = score.answers(folder)
+    for place, (name, entry) in enumerate(made):
+        answer = answers["%04d" % place]
+        told = answer["model"]["architecture"]
+        if told and told["trust"] >= SURE and not judge.may_be_sure(entry, told["value"]):
+            wrong.append("%s: %s" % (name, told["value"]))
+        if answer["conflicts"]:
+            conflicts.append(name)
+    return len(made), wrong, conflicts
+
+
+if __name__ == "__main__":
+    import sys
+    total, bad, torn = run(int(sys.argv[1]), int(sys.argv[2]))
+    print("\n".join(bad + ["conflict: " + name for name in torn]))
+    print(total, len(bad), len(torn))

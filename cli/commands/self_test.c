@@ -297,8 +297,9 @@ void cli_self_test(cli *c, const char *folder) {
     }
     t.c = c;
     t.folder = made;
-    cli_printf(&c->out, "safetensors self-test, to be sent as it is\nversion: %s\n%s\n",
-               sft_version(), sft_build_info());
+    cli_printf(&c->out, "safetensors self-test, to be sent as it is\nversion: %s\n", sft_version());
+    cli_text(&c->out, sft_build_info());
+    cli_text(&c->out, "\n");
     /* every trial may leave the file it worked on; another one beside it is told */
     for (size_t i = 0; i < sizeof trials / sizeof *trials && !sfti_os_stop_signal(); i++) {
         unsigned left = 0;

@@ -71,6 +71,8 @@ BROWSER = "build/browser/bin/python"
 PYTEST = ["-m", "pytest", "-q", "--durations=20"]
 SHORT, LONG = ["-m", "not long"], ["-m", "long"]
 
+# The longest of `make check`, which begin: what is short then fills both lanes to the same end.
+LONGEST = ("cli", "unit", "info", "stats", "import-hostile", "import")
 # Suites of these programs run in parallel to the others: they wait for networks and for the
 # processes that they start.
 PARALLEL = {"tools/venv.sh", VENV, "tools/spark_env.sh", SPARK, "tools/engines_env.sh", ENGINES,
@@ -377,8 +379,9 @@ def main():
         both = [[row for row in chosen
                  if (row[3][0] in PARALLEL or row[0] in SECOND) is parallel]
                 for parallel in (False, True)]
-        if args.target == "check":  # none waits for another: each lane takes the next, long ones first
-            both = [iter(sorted(chosen, key=lambda row: -row[2]))] * 2
+        if args.target == "check":  # none waits for another: each lane takes the next
+            both = [iter(sorted(chosen, key=lambda row: LONGEST.index(row[0])
+                                if row[0] in LONGEST else len(LONGEST)))] * 2
         lanes = [threading.Thread(target=lane, daemon=True,
                                   args=(rows, env, logs, args.verbose, results)) for rows in both]
         try:

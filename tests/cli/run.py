@@ -189,8 +189,11 @@ def run_shell(script, env):
     except subprocess.TimeoutExpired as late:
         return late.stdout or b"", late.stderr or b"", b"killed after %d s" % LIMIT
     finally:
-        subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False)
-        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            shutil.rmtree(scratch)
+        except OSError:
+            subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False)
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def run_once(name, steps, env):

@@ -12,6 +12,7 @@ must give the same bytes, and all tensors together what their concatenation give
 import argparse
 import json
 import math
+import operator
 import os
 import shlex
 import struct
@@ -85,26 +86,30 @@ def root(value):
 
 
 def expected(values):
-    """(counts, min, max, mean, abs mean, std) by the definitions."""
+    """(counts, min, max, mean, abs mean, std) by the definitions. Each value is taken once, as often
+    as it is there."""
     if values.dtype.kind in "bui":
-        ints = [int(v) for v in values.tolist()]
-        scale, counts = 1, (len(ints), ints.count(0), 0, 0)
+        each, times = np.unique(values, return_counts=True)
+        ints, times = [int(v) for v in each.tolist()], times.tolist()
+        scale, counts = 1, (values.size, values.size - np.count_nonzero(values), 0, 0)
     else:
         wide = doubles(values)
         finite = wide[np.isfinite(wide)]
         counts = (len(wide), int((wide == 0).sum()), int(np.isnan(wide).sum()),
                   int(np.isinf(wide).sum()))
-        pairs = [v.as_integer_ratio() for v in finite.tolist()]
+        each, times = np.unique(finite, return_counts=True)
+        pairs, times = [v.as_integer_ratio() for v in each.tolist()], times.tolist()
         scale = 1 << max((d.bit_length() - 1 for _, d in pairs), default=0)
         ints = [n * (scale // d) for n, d in pairs]
     if not ints:
         return counts, None, None, None, None, None
-    n, total = len(ints), sum(ints)
-    squares = sum(i * i for i in ints)
+    n, total = sum(times), sum(map(operator.mul, ints, times))
+    squares = sum(i * i * k for i, k in zip(ints, times))
     variance = Fraction(n * squares - total * total, n * n * scale * scale)
     return (counts, Fraction(min(ints), scale), Fraction(max(ints), scale),
             nearest(Fraction(total, n * scale)),
-            nearest(Fraction(sum(map(abs, ints)), n * scale)), root(variance))
+            nearest(Fraction(sum(abs(i) * k for i, k in zip(ints, times)), n * scale)),
+            root(variance))
 
 
 def differences(found, values):

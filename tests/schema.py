@@ -56,6 +56,7 @@ WRITES = {
     "rename": ["m --add-prefix x.", "s --add-prefix x.", "m --map nosuch=x", "m --map x"],
     "meta": ["list m s", "get m nosuch", "set m k v", "set m k v -o out.safetensors --dry-run",
              "rm m k nosuch", "recover m s nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
+    "records": ["", "flux.1 bnb-nf4 nosuch", "check own.txt wrong.txt nosuch", "mine --records own.txt"],
 }
 PAIRS = {"diff"}  # commands of two models
 MOST_PAIRS = 100
@@ -163,6 +164,8 @@ def example(folder):
     made = {"broken.safetensors": data + b"abc", "cut.safetensors": data[:-1],
             "private.safetensors": len(header).to_bytes(8, "little") + header,
             "x.npy": b"\x93NUMPY\1\0" + len(npy).to_bytes(2, "little") + npy + bytes(4),
+            "own.txt": b"model mine\n    parent flux.1\n    file flux1\n    tensors vae 1\n        a\n        !a\n",
+            "wrong.txt": b"model mine\n    teaches x\n",
             "h/.m.sft-abcdef": b""}
     os.mkdir(os.path.join(folder, "h"))
     for name, content in made.items():

@@ -167,7 +167,7 @@ const char *sfti_forms_target(const sfti_forms *forms) {
             base = sfti_row_record(info->records, row);
             trust = row->trust;
             (void)sfti_hold(forms, form_fits, sfti_row_text(row), &evidence, NULL);
-        } else if (!base && chosen.common) {
+        } else if (!base && chosen.common && (!fitting || fitting->known == 0)) {
             base = chosen.common;
             trust = SFTI_GUESS;
         }

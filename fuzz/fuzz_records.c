@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!sets[i]) sets[i] = set_of(i == 1);
     if (sfti_records_read(&arena, texts, 2, &records, &err)) {
         FUZZ_CHECK(err.code == SFT_BAD_ARGUMENT && !records);
-        FUZZ_CHECK(strstr(err.message, "fuzz: ") && !strstr(err.message, "known: "));
+        FUZZ_CHECK(strncmp(err.message, "fuzz: ", 6) == 0);
     } else {
         ask_rows(records);
         ask_words(records);

@@ -146,6 +146,8 @@ SUITES = [
     ("replay", "test asan msan coverage m32 s390x aarch64", 600, [PY, "fuzz/run.py", "--replay"],
      "fuzz/run.py"),
     ("hostile", "test asan msan", 600, ["{build}/tests/hostile"], "tests/hostile/hostile.c"),
+    ("records", "test asan msan", 600, [PY, "tests/hostile/records.py"],
+     "tests/hostile/records.py"),
     ("memory", "test", 600, ["{build}/tests/memory", "{build}/safetensors", "8"],
      "tests/hostile/memory.c"),
     ("differential", "test", 600, [PY, "tests/compat/differential.py", "--count", "150000"],

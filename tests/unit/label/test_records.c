@@ -11,36 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "label/info.h"
-#include "label/records/read.h"
-
-static sft_span s(const char *text) { return sft_span_cstr(text); }
-
-typedef struct known {
-    sfti_arena arena;
-    const sfti_records *records;
-    sft_error err;
-    sft_code code;
-} known;
-
-static known read_bytes(const char *text, size_t len) {
-    known k = { .arena = { .alloc = sfti_allocator(NULL) }, .err = SFT_ERROR_INIT };
-    sfti_records_text one = { { text, len }, "x.txt", 0 };
-    k.code = sfti_records_read(&k.arena, &one, 1, &k.records, &k.err);
-    return k;
-}
-
-static known read_text(const char *text) {
-    return read_bytes(text, strlen(text));
-}
-
-static void refused(const char *text, const char *where) {
-    known k = read_text(text);
-    if (k.code == SFT_OK || !strstr(k.err.message, where))
-        fail_msg("expected \"%s\" of \"%s\", got \"%s\"", where, text, k.err.message);
-    assert_null(k.records);
-    sfti_arena_free(&k.arena);
-}
+#include "unit/records_case.h"
 
 /* ── Reading ── */
 
@@ -293,61 +264,6 @@ static void wrong_rows(void **state) {
     refused(deep, "line 19, column 9: expected at most 8 parents");
 }
 
-/* ── Several texts ── */
-
-static known read_two(const char *first, const char *second) {
-    known k = { .arena = { .alloc = sfti_allocator(NULL) }, .err = SFT_ERROR_INIT };
-    sfti_records_text two[] = { { s(first), "one", 0 }, { s(second), "two", 0 } };
-    k.code = sfti_records_read(&k.arena, two, 2, &k.records, &k.err);
-    return k;
-}
-
-static void refused_second(const char *first, const char *second, const char *where) {
-    known k = read_two(first, second);
-    if (k.code == SFT_OK || !strstr(k.err.message, where))
-        fail_msg("expected \"%s\", got \"%s\"", where, k.err.message);
-    sfti_arena_free(&k.arena);
-}
-
-static void users_texts(void **state) {
-    static const char ours[] = "kind vae\nmodel a \"A\"\n members x\n tensors vae 100\n  p\n"
-                               "model b\n parent a\n";
-    (void)state;
-    known k = read_two(ours, "\xEF\xBB\xBF# a mark of the byte order\r\n#\r\nmodel a\r\n"
-                             "   #.x is no comment here\r\n members #.y\r\n");
-    assert_true(strstr(k.err.message, "two: line 4, column 4: expected a word that such"));
-    sfti_arena_free(&k.arena);
-    k = read_two(ours, "\xEF\xBB\xBF# a mark of the byte order\r\n#\r\nmodel a\r\n"
-                       " members\r\n\r\n # y\r\n   #\r\n   z #.y\r\nmodel c\n parent b\n"
-                       " tensors vae 90\n  # q\n  q\n");
-    if (k.code) fail_msg("%s", k.err.message);
-    const sfti_record *a = sfti_record_find(k.records, SFTI_MODEL, s("a"));
-    const sfti_record *c = sfti_record_find(k.records, SFTI_MODEL, s("c"));
-    const sfti_record_row *row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, NULL);
-    assert_true(row && sfti_row_lists(row, s("x")));
-    assert_int_equal(row->text, 0);
-    row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, row);
-    assert_true(row && sfti_row_lists(row, s("z")) && sfti_row_lists(row, s("#.y")));
-    assert_false(sfti_row_lists(row, s("#")) || sfti_row_lists(row, s("y")));
-    assert_true(sfti_is(*sfti_row_source(k.records, row), "records:two"));
-    assert_true(sfti_is(*sfti_record_source(k.records, c), "records:two"));
-    assert_null(sfti_record_row_of(k.records, a, SFTI_MEMBERS, row));
-    assert_true(sfti_architecture_within(k.records, s("c"), s("a")));
-    assert_true(sfti_architecture_within(k.records, s("z"), s("a")));
-    assert_int_equal(sfti_table_count(k.records, SFTI_VAE_TABLE), 2);
-    sfti_arena_free(&k.arena);
-    refused_second(ours, "model b\n parent a\n", "two: line 2, column 2: expected a word that");
-    refused_second(ours, "model a \"B\"\n", "two: line 1, column 10: expected no label");
-    refused_second(ours, "model c\nmodel c\n", "two: line 2, column 7: expected an id");
-    refused_second(ours, " members x\n", "two: line 1, column 2: expected a record before");
-    refused_second(ours, "model a\n\n tensors vae\n  q\n", "two: line 3");
-    refused_second(ours, "model a\n parent q\n", "two: line 2, column 9: expected the id of");
-    refused_second(ours, "kind new\n", "two: line 1, column 6: expected a record that the library");
-    refused_second(ours, "several\n", "a record that the library has");
-    refused_second(ours, "model c\n sizes embed=x\n", "a word that a user's file may have");
-    refused_second("model a\n parent b\nmodel b\n", "model b\n parent a\n", "no ring");
-}
-
 /* Words and alternatives are counted over all texts. */
 static void many_words(void **state) {
     size_t room = 2 * SFTI_RECORDS_WORDS + 4096;
@@ -532,7 +448,6 @@ int main(void) {
         cmocka_unit_test(words_of_producers),
         cmocka_unit_test(wrong_texts),
         cmocka_unit_test(wrong_rows),
-        cmocka_unit_test(users_texts),
         cmocka_unit_test(many_words),
         cmocka_unit_test(hostile_texts),
         cmocka_unit_test(records_alone),

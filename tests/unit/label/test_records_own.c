@@ -1,0 +1,170 @@
+/* Records of several texts, a user's behind the library's; what rows say of one another. */
+#define _GNU_SOURCE
+#include "unit/records_case.h"
+
+#include <stdio.h>
+
+/* ── Several texts ── */
+
+static known read_two(const char *first, const char *second) {
+    known k = { .arena = { .alloc = sfti_allocator(NULL) }, .err = SFT_ERROR_INIT };
+    sfti_records_text two[] = { { s(first), "one", 0 }, { s(second), "two", 0 } };
+    k.code = sfti_records_read(&k.arena, two, 2, &k.records, &k.err);
+    return k;
+}
+
+static void refused_second(const char *first, const char *second, const char *where) {
+    known k = read_two(first, second);
+    if (k.code == SFT_OK || !strstr(k.err.message, where))
+        fail_msg("expected \"%s\", got \"%s\"", where, k.err.message);
+    sfti_arena_free(&k.arena);
+}
+
+static void users_texts(void **state) {
+    static const char ours[] = "kind vae\nmodel a \"A\"\n members x\n tensors vae 100\n  p\n"
+                               "model b\n parent a\n";
+    (void)state;
+    known k = read_two(ours, "\xEF\xBB\xBF# a mark of the byte order\r\n#\r\nmodel a\r\n"
+                             "   #.x is no comment here\r\n members #.y\r\n");
+    assert_true(strstr(k.err.message, "two: line 4, column 4: expected a word that such"));
+    sfti_arena_free(&k.arena);
+    k = read_two(ours, "\xEF\xBB\xBF# a mark of the byte order\r\n#\r\nmodel a\r\n"
+                       " members\r\n\r\n # y\r\n   #\r\n   z #.y\r\nmodel c\n parent b\n"
+                       " tensors vae 90\n  # q\n  q\n");
+    if (k.code) fail_msg("%s", k.err.message);
+    const sfti_record *a = sfti_record_find(k.records, SFTI_MODEL, s("a"));
+    const sfti_record *c = sfti_record_find(k.records, SFTI_MODEL, s("c"));
+    const sfti_record_row *row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, NULL);
+    assert_true(row && sfti_row_lists(row, s("x")));
+    assert_int_equal(row->text, 0);
+    row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, row);
+    assert_true(row && sfti_row_lists(row, s("z")) && sfti_row_lists(row, s("#.y")));
+    assert_false(sfti_row_lists(row, s("#")) || sfti_row_lists(row, s("y")));
+    assert_true(sfti_is(*sfti_row_source(k.records, row), "records:two"));
+    assert_true(sfti_is(*sfti_record_source(k.records, c), "records:two"));
+    assert_null(sfti_record_row_of(k.records, a, SFTI_MEMBERS, row));
+    assert_true(sfti_architecture_within(k.records, s("c"), s("a")));
+    assert_true(sfti_architecture_within(k.records, s("z"), s("a")));
+    assert_int_equal(sfti_table_count(k.records, SFTI_VAE_TABLE), 2);
+    sfti_arena_free(&k.arena);
+    refused_second(ours, "model b\n parent a\n", "two: line 2, column 2: expected a word that");
+    refused_second(ours, "model a \"B\"\n", "two: line 1, column 10: expected no label");
+    refused_second(ours, "model c\nmodel c\n", "two: line 2, column 7: expected an id");
+    refused_second(ours, " members x\n", "two: line 1, column 2: expected a record before");
+    refused_second(ours, "model a\n\n tensors vae\n  q\n", "two: line 3");
+    refused_second(ours, "model a\n parent q\n", "two: line 2, column 9: expected the id of");
+    refused_second(ours, "kind new\n", "two: line 1, column 6: expected a record that the library");
+    refused_second(ours, "several\n", "a record that the library has");
+    refused_second(ours, "model c\n sizes embed=x\n", "a word that a user's file may have");
+    refused_second("model a\n parent b\nmodel b\n", "model b\n parent a\n", "no ring");
+}
+
+/* What two rows of clauses say of one another; the second may be one that never holds. */
+static void rows_compared(void **state) {
+    static const struct { const char *a, *b; sfti_overlap overlap; } cases[] = {
+        { "x.weight", "x.weight", SFTI_OVERLAP_SAME },
+        { "x.weight[3,4]", "x.weight", SFTI_OVERLAP_WITHIN },
+        { "x.weight[3,4]", "x.weight[*,4]", SFTI_OVERLAP_WITHIN },
+        { "x.weight[3]", "x.weight[3|4]", SFTI_OVERLAP_WITHIN },
+        { "x.weight[3,4]", "x.weight[3]", SFTI_OVERLAP_NONE },
+        { "x.weight[3]", "x.weight[4]", SFTI_OVERLAP_NONE },
+        { "x.*", "x.y.*", SFTI_OVERLAP_AROUND },
+        { "x.#.weight", "x.*", SFTI_OVERLAP_WITHIN },
+        { "^x.weight", "x.weight", SFTI_OVERLAP_NONE },
+        { "x | y", "x | y | z", SFTI_OVERLAP_WITHIN },
+        { "x | y", "x | z", SFTI_OVERLAP_NONE },
+        { "x\n  y", "x", SFTI_OVERLAP_WITHIN },
+        { "x\n  !y", "x\n  !y | z", SFTI_OVERLAP_AROUND },
+        { "x\n  !y.*", "x\n  !y.z", SFTI_OVERLAP_WITHIN },
+        { "x\n  !y", "x\n  y", SFTI_OVERLAP_NONE },
+    };
+    static const struct { const char *clauses; bool never; } nevers[] = {
+        { "x\n  !x", true }, { "x[3]\n  !x", true }, { "x\n  !x[3]", false },
+        { "x.y\n  !x.*", true }, { "x | y\n  !x", false }, { "x | y\n  !x\n  !y", true },
+        { "x[3]\n  x[4]", true }, { "x[3]\n  x[*]", false }, { "x[3]\n  x[3,4]", true },
+        { "x.#.y[3]\n  x.#.y[4]", false }, { "x[3|4]\n  x[4]", false }, { "!x\n  !x", false },
+    };
+    sft_span why;
+    (void)state;
+    for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "kind vae\nmodel a\n tensors vae 1\n  %s\n"
+                 "model b\n tensors vae 1\n  %s\n", cases[i].a, cases[i].b);
+        known k = read_text(text);
+        if (k.code) fail_msg("%s", k.err.message);
+        const sfti_record_row *a = sfti_rows(k.records, SFTI_TENSORS, 0);
+        sfti_overlap got = sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, a), &why);
+        if (got != cases[i].overlap) fail_msg("%s: got %d", text, (int)got);
+        assert_int_equal(sfti_rows_overlap(k.records, a, a, &why), SFTI_OVERLAP_NONE);
+        sfti_arena_free(&k.arena);
+    }
+    for (size_t i = 0; i < SFTI_COUNT(nevers); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "kind vae\nmodel a\n tensors vae 1\n  %s\n",
+                 nevers[i].clauses);
+        known k = read_text(text);
+        if (k.code) fail_msg("%s", k.err.message);
+        if (sfti_row_never_holds(sfti_rows(k.records, SFTI_TENSORS, 0), &why) != nevers[i].never)
+            fail_msg("%s", text);
+        sfti_arena_free(&k.arena);
+    }
+    known k = read_text("model a\n says civitai One Two\nmodel b\n parent a\n says civitai two\n"
+                        "model c\n says civitai TWO*\n says civitai two\n says tag two\n");
+    const sfti_record_row *a = sfti_rows(k.records, SFTI_SAYS, SFTI_SAYS_CIVITAI);
+    const sfti_record_row *b = sfti_rows_next(k.records, a), *c = sfti_rows_next(k.records, b);
+    assert_int_equal(sfti_rows_overlap(k.records, a, b, &why), SFTI_OVERLAP_NONE); /* its child */
+    assert_int_equal(sfti_rows_overlap(k.records, a, c, &why), SFTI_OVERLAP_NONE);
+    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &why),
+                     SFTI_OVERLAP_WORD);
+    assert_true(sfti_is(why, "Two"));
+    assert_true(sfti_is(sfti_row_written(k.records, c), "says civitai TWO*"));
+    sfti_arena_free(&k.arena);
+}
+
+/* Through the public header: with what the library knows, and a place where it is wrong. */
+static void opened(void **state) {
+    sft_records_text texts[] = { { s("model mine\n    parent flux.1\n    tensors vae 90\n"
+                                     "        a.weight\n"), "one.txt" },
+                                 { s("model mine\n    file mine\n"), "two.txt" },
+                                 { s("model sdxl\n    tensors vae\n        b\n"), "three.txt" } };
+    sft_error err = SFT_ERROR_INIT;
+    sft_records *records;
+    size_t line, column;
+    (void)state;
+    assert_int_equal(sft_records_open(NULL, 0, NULL, &records, &err), SFT_OK);
+    assert_int_equal(sfti_record_count(sfti_records_of(records)),
+                     sfti_record_count(sfti_records_built_in()));
+    sft_records_close(records);
+    sft_records_close(NULL);
+    assert_int_equal(sft_records_open(texts, 2, NULL, &records, &err), SFT_OK);
+    const sfti_records *known = sfti_records_of(records);
+    const sfti_record *mine = sfti_record_find(known, SFTI_MODEL, s("mine"));
+    const sfti_record_row *row = sfti_record_row_of(known, mine, SFTI_TENSORS, NULL);
+    assert_string_equal(sfti_records_place(known, row->at, &line, &column), "one.txt");
+    assert_string_equal(sfti_row_kind(known, row), "vae");
+    assert_true(sfti_begins(sfti_row_written(known, row), "tensors vae 90"));
+    row = sfti_record_row_of(known, mine, SFTI_FILE_WORDS, NULL);
+    assert_true(sfti_is(*sfti_row_source(known, row), "records:two.txt"));
+    assert_true(sfti_is(*sfti_record_source(known, mine), "records:one.txt"));
+    row = sfti_record_row_of(known, mine->parent, SFTI_VAES, NULL);
+    assert_null(sfti_row_source(known, row));
+    assert_true(sfti_begins(sfti_row_written(known, row), "vae "));
+    sft_records_close(records);
+    assert_int_equal(sft_records_open(texts, 3, NULL, &records, &err), SFT_BAD_ARGUMENT);
+    assert_null(records);
+    if (!strstr(err.message, "three.txt: line 2")) fail_msg("%s", err.message);
+    sft_records_text many[300];
+    for (size_t i = 0; i < 300; i++) many[i] = (sft_records_text){ s(""), "x" };
+    assert_int_equal(sft_records_open(many, 300, NULL, &records, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_records_open(many, 254, NULL, &records, &err), SFT_OK);
+    sft_records_close(records);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(users_texts),
+        cmocka_unit_test(rows_compared),
+        cmocka_unit_test(opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -297,10 +297,24 @@ static void check_records(cli *c, char **paths, size_t count) {
     cli_record_files_free(&run.files);
 }
 
+/* First words of rows, as their table has them. */
+static void list_words(cli *c) {
+    for (int i = 0; i < SFTI_ROW_WORDS; i++) {
+        const char *about;
+        sft_span word = sfti_row_word_name((sfti_word)i, &about);
+        cli_put(&c->out, word.data, word.len);
+        cli_pad(&c->out, word.len < 16 ? 17 - word.len : 1);
+        cli_text(&c->out, about);
+        cli_text(&c->out, "\n");
+    }
+}
+
 static void run_records(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     if (count == 0) {
         list_records(c);
+    } else if (count == 1 && strcmp(operands[0], "words") == 0 && !cli_is_json(c)) {
+        list_words(c);
     } else if (strcmp(operands[0], "check") != 0) {
         for (size_t i = 0; i < count; i++) show_records(c, operands[i]);
     } else if (count == 1) {
@@ -312,7 +326,7 @@ static void run_records(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_records_command = {
-    "records", "[ID...|check FILE...]",
+    "records", "[ID...|words|check FILE...]",
     "show what is known of models, and check records of your own",
     "Without an operand, lists the ids of all records by type. With ids, prints those records as "
     "they are in force: rows that files of yours add stand behind a comment that names the file.\n"
@@ -320,8 +334,9 @@ const cli_command cli_records_command = {
     "a line TYPE ID \"Label\" and below it, indented by four blanks, what is known: says, file, "
     "class, vae, text, parent, tensors. The clauses of tensors, one to a line and indented by "
     "eight, are names of tensors that such a model has: name[16,*] with sizes, # for any number, "
-    "name.* for any that begins so, a | b for either, !a for none. docs/records.md is a tutorial, "
-    "and the record of a model that is alike is the best beginning: safetensors records flux.1\n"
+    "name.* for any that begins so, a | b for either, !a for none. \"safetensors records words\" "
+    "lists all words, docs/records.md is a tutorial, and the record of a model that is alike is the "
+    "best beginning: safetensors records flux.1\n"
     "Files are given with --records to info, find and catalog; those in the folder "
     "~/.config/safetensors/records ($XDG_CONFIG_HOME, on Windows %APPDATA%) that end in .txt are "
     "always read, if the folder and the files are yours and nobody else may write to them. What "

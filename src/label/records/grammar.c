@@ -217,7 +217,6 @@ static bool is_sized_name(sft_span word) {
 }
 
 static bool check_word(grammar *g, sft_span word) {
-    static const char *const encoders[] = { "l", "g", "t5" };
     sft_span rest = word;
     bool of_kind = sfti_row_record(g->records, g->row)->type == SFTI_KIND;
     switch ((sfti_value_of)sfti_word_rows[g->row->word].values) {
@@ -243,7 +242,7 @@ static bool check_word(grammar *g, sft_span word) {
         return rest.len > 0 || wrong_at(g, word, "a word of a file's name");
     case SFTI_VALUE_HEADS: return is_head(word) || wrong_at(g, word, "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
-        return SFTI_ONE_OF(word, encoders, sfti_is) || all_digits(word)
+        return (word.len > 0 && word.len <= 2) || all_digits(word)
             || wrong_at(g, word, "l, g, t5 or a width");
     case SFTI_VALUE_MODULES:
         return is_sized_name(word) || wrong_at(g, word, "NAME[OUT,IN] or NAME. before others");

@@ -236,7 +236,7 @@ static void wrong_rows(void **state) {
         { "config y", "a kind" },
         { "config vae latent_channels=x", "a number" },
         { "head 64:", "SIZE or HIDDEN:SIZE" },
-        { "embedding x", "l, g, t5 or a width" },
+        { "embedding xyz", "l, g, t5 or a width" },
         { "class A*", "a class without *" },
         { "like m\n like m", "line 3, column 2: expected a word that this record does not have" },
         { "tensors vae 100\n  a\n\v", "line 4, column 1: expected a text without control" },

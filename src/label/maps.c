@@ -42,8 +42,9 @@ const char *sfti_map_modelspec(const sfti_records *records, sft_span text, const
                                           sfti_from(suffix, 1), true, row);
         *kind = of ? of->id : NULL;
     }
-    const sfti_record *of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_MODELSPEC, id, false, row);
     const sfti_record_row *use;
+    const sfti_record *of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_MODELSPEC, id, false, row);
+    if (!of) of = sfti_said(records, SFTI_MODEL, SFTI_SAYS_BASE_VERSION, id, true, row);
     if (!of) return NULL;
     if (!sfti_map_derivative(records, id, variant, &label, &use))
         (void)sfti_row_has(*row, "variant", variant);

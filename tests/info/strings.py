@@ -1,9 +1,9 @@
 """Every string that trainers declare of a base model (declared.tsv, which tools/zoo_declared.py
-collects from their sources), in files whose tensors tell nothing."""
+collects from their sources), and CivitAI's labels, in files whose tensors tell nothing."""
 import json
 import os
 
-from compose import Model
+from compose import Model, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -11,6 +11,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def rows():
     with open(os.path.join(HERE, "declared.tsv"), encoding="utf-8") as file:
         return [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+
+
+def files(name, key, word):
+    """The model, and what declares it: metadata, or what CivitAI answers."""
+    civitai = key == "civitai"
+    made = {name + ".safetensors": Model("odd.0.weight F16 8,8",
+                                         None if civitai else metadata(key, word))}
+    if civitai:
+        made[name + ".civitai.info"] = {"id": 2, "modelId": 1, "name": "v", "baseModel": word}
+    return made
 
 
 def metadata(key, word):
@@ -32,11 +42,9 @@ def fault(model, word, architecture, variant):
 
 def check(folder, tally, run):
     place = os.path.join(folder, "declared-strings")
-    os.makedirs(place)
     table = rows()
     for number, (_, key, word, *_) in enumerate(table):
-        Model("odd.0.weight F16 8,8", metadata(key, word)).write(
-            os.path.join(place, "%04d.safetensors" % number))
+        write(place, files("%04d" % number, key, word))
     results = json.loads(run(["info", "--json", "--", place]).stdout)["results"]
     by_path = {os.path.basename(one["path"]): one["model"] for one in results}
     for number, (trainer, key, word, architecture, variant) in enumerate(table):

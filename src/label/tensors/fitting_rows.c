@@ -17,6 +17,7 @@
 #define FIT_STATES 64 /* what the alternatives of one word, or the beginnings of a line, make */
 #define FIT_SETS 2048
 #define FIT_BEGINNINGS 4096 /* bits */
+#define FIT_SIZES 1024      /* bits */
 #define HASH_BASE UINT64_C(0x9E3779B97F4A7C15)
 
 /* Part of a form's text: its hash, such that those of two parts make that of the whole, and the
@@ -34,7 +35,12 @@ typedef struct fit_reader {
     size_t begin_count, word_count;
     uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
     uint64_t initials[4];                     /* first bytes of forms */
+    uint64_t sizes[FIT_SIZES / 64];           /* of modules */
+    bool any_size;                            /* some are not to be seen */
     uint16_t table[FIT_SETS]; /* form + 1 by its hash */
+    size_t line_count;
+    bool line_read;
+    sft_span line[FIT_STATES]; /* beginnings of the line that are not read yet */
     fit_state begins[FIT_STATES], words[FIT_STATES];
 } fit_reader;
 
@@ -197,11 +203,51 @@ static bool read_name(fit_state *states, size_t *count, sft_span word) {
     return true;
 }
 
-/* ── Forms by their texts ── */
+/* ── Sizes ── */
 
 static uint32_t hash_place(uint64_t hash) {
     return (uint32_t)((hash ^ hash >> 29) * HASH_BASE >> 40);
 }
+
+typedef struct fit_sizes { uint64_t out, in, kernel; } fit_sizes;
+
+/* Of "NAME[9216,3072]" or "NAME[320,4,9]"; the name's length, or 0 if it is none. */
+static size_t read_module_sizes(sft_span word, fit_sizes *sizes) {
+    uint64_t values[3] = { 0, 0, 1 }, value = 0;
+    size_t count = 0, bracket = word.len;
+    while (bracket > 0 && word.data[bracket - 1] != '[') bracket--;
+    for (size_t i = bracket; i < word.len && count < 3 && value < UINT32_MAX; i++) {
+        char c = word.data[i];
+        if (sfti_lex_digit(c)) {
+            value = value * 10 + (uint64_t)(c - '0');
+        } else {
+            values[count++] = value;
+            value = 0;
+        }
+    }
+    *sizes = (fit_sizes){ values[0], values[1], values[2] };
+    return bracket > 1 && count >= 2 ? bracket - 1 : 0;
+}
+
+static uint32_t sizes_place(uint64_t out, uint64_t in) {
+    return hash_place(out * 31 + in) % FIT_SIZES;
+}
+
+static void note_sizes(fit_reader *r, const sfti_sized *sized) {
+    uint32_t place = sizes_place(sized->out, sized->in);
+    r->any_size = r->any_size || sized->out == 0 || sized->in == 0;
+    r->sizes[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+/* Whether a module of the adapter may have these sizes. */
+static bool may_have_sizes(const fit_reader *r, const fit_sizes *sizes) {
+    uint32_t place = sizes_place(sizes->out, sizes->in);
+    uint32_t folded = sizes_place(sizes->out, sizes->in * sizes->kernel);
+    return r->any_size || (r->sizes[place / 64] >> place % 64 & 1)
+        || (r->sizes[folded / 64] >> folded % 64 & 1);
+}
+
+/* ── Forms by their texts ── */
 
 static void index_forms(fit_reader *r) {
     for (size_t i = 0; i < r->forms->count; i++) {
@@ -219,6 +265,7 @@ static void index_forms(fit_reader *r) {
         uint32_t at = hash_place(state.hash) % FIT_SETS;
         while (r->table[at]) at = (at + 1) % FIT_SETS;
         r->table[at] = (uint16_t)(i + 1);
+        for (const sfti_sized *one = form->sized; one; one = one->next) note_sizes(r, one);
         r->forms->forms[i].sized->hash = state.hash;
     }
 }
@@ -236,19 +283,7 @@ static bool form_begins(const fit_reader *r, uint64_t hash) {
     return r->beginnings[place / 64] >> place % 64 & 1;
 }
 
-/* ── Sizes and numbers ── */
-
-typedef struct fit_sizes { uint64_t out, in, kernel; } fit_sizes;
-
-static bool read_module_sizes(sft_span text, fit_sizes *sizes) {
-    uint64_t *const values[] = { &sizes->out, &sizes->in, &sizes->kernel };
-    sft_span piece;
-    size_t i = 0;
-    *sizes = (fit_sizes){ 0, 0, 1 };
-    for (; i < 3 && sfti_next_piece(&text, ',', &piece); i++)
-        if (!sfti_parse_uint(piece, values[i])) return false;
-    return i >= 2 && text.len == 0;
-}
+/* ── What a model has ── */
 
 static bool sizes_fit(const sfti_sized *sized, const fit_sizes *sizes) {
     bool in = sized->in == 0 || sized->in == sizes->in
@@ -256,14 +291,9 @@ static bool sizes_fit(const sfti_sized *sized, const fit_sizes *sizes) {
     return in && (sized->out == 0 || sized->out == sizes->out);
 }
 
-static const uint64_t *numbers_at(const fit_state *begin, const fit_state *word, size_t i) {
-    return i < begin->count ? begin->slots[i] : word->slots[i - begin->count];
-}
-
-static bool numbers_fit(const uint8_t *numbers, const fit_state *begin, const fit_state *word,
-                        size_t count) {
+static bool numbers_fit(const uint8_t *numbers, const uint64_t *const *slots, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (!(numbers_at(begin, word, i)[numbers[i] / 64] >> numbers[i] % 64 & 1)) return false;
+        if (!(slots[i][numbers[i] / 64] >> numbers[i] % 64 & 1)) return false;
     return true;
 }
 
@@ -281,22 +311,25 @@ static sfti_cover *cover_of(fit_reader *r, sfti_sized *sized) {
 static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *word,
                      const fit_sizes *sizes) {
     const sfti_form *form = form_of_hash(r, begin->hash * word->power + word->hash);
-    const size_t slots = (size_t)begin->count + word->count;
+    const size_t count = (size_t)begin->count + word->count;
+    const uint64_t *slots[SFTI_SIZED_SLOTS];
     uint64_t fitting = 0, all = 1;
-    if (!form || slots > SFTI_SIZED_SLOTS) return;
+    if (!form || count > SFTI_SIZED_SLOTS) return;
+    for (size_t i = 0; i < count; i++)
+        slots[i] = i < begin->count ? begin->slots[i] : word->slots[i - begin->count];
     for (sfti_sized *sized = form->sized; sized; sized = sized->next) {
         if (!sizes_fit(sized, sizes)) continue;
         uint64_t bits[2] = { sized->have[0], sized->have[1] };
-        for (size_t i = 0; i < 2 && slots == 1; i++) bits[i] &= numbers_at(begin, word, 0)[i];
-        for (size_t i = 0; i < sized->count && slots > 1; i++)
-            if (!numbers_fit(sized->numbers[i], begin, word, slots))
+        for (size_t i = 0; i < 2 && count == 1; i++) bits[i] &= slots[0][i];
+        for (size_t i = 0; i < sized->count && count > 1; i++)
+            if (!numbers_fit(sized->numbers[i], slots, count))
                 bits[i / 64] &= ~(UINT64_C(1) << i % 64);
         sfti_cover *cover = bits[0] || bits[1] ? cover_of(r, sized) : NULL;
         for (size_t i = 0; cover && i < 2; i++) cover->bits[i] |= bits[i];
         fitting += sfti_count_bits(bits);
     }
     if (fitting == 0) return;
-    for (size_t i = 0; i < slots; i++) all *= sfti_count_bits(numbers_at(begin, word, i));
+    for (size_t i = 0; i < count; i++) all *= sfti_count_bits(slots[i]);
     if (fitting == all) r->out->models[r->model].covered += all;
 }
 
@@ -315,67 +348,70 @@ static bool may_begin(const fit_reader *r, sft_span word) {
     return true;
 }
 
+/* The states of the beginnings of a line that forms have. */
+static void read_beginnings(fit_reader *r) {
+    r->begin_count = 0;
+    for (size_t b = 0; b < r->line_count; b++) {
+        if (!read_name(r->words, &r->word_count, r->line[b])) continue;
+        for (size_t i = 0; i < r->word_count && r->begin_count < FIT_STATES; i++)
+            if (form_begins(r, r->words[i].hash)) r->begins[r->begin_count++] = r->words[i];
+    }
+    r->line_count = 0;
+    r->line_read = r->begin_count > 0;
+}
+
 static void read_word(fit_reader *r, sft_span word) {
     fit_sizes sizes;
-    sft_span bracket = sfti_find_byte(word, '[');
-    if (bracket.len < 2 || word.data[word.len - 1] != ']'
-        || !read_module_sizes((sft_span){ bracket.data + 1, bracket.len - 2 }, &sizes))
-        return;
-    word.len -= bracket.len;
-    if (word.len == 0 || !read_name(r->words, &r->word_count, word)) return;
+    size_t len = read_module_sizes(word, &sizes);
+    if (len == 0 || !may_have_sizes(r, &sizes)) return;
+    if (r->line_count > 0) read_beginnings(r);
+    word.len = len;
+    if (r->begin_count == 0 || !read_name(r->words, &r->word_count, word)) return;
     for (size_t i = 0; i < r->begin_count; i++)
         for (size_t k = 0; k < r->word_count; k++)
             fit_form(r, &r->begins[i], &r->words[k], &sizes);
 }
 
-/* The states of a beginning that forms have, behind those before. */
-static void read_beginning(fit_reader *r, sft_span word) {
-    if (!may_begin(r, word) || !read_name(r->words, &r->word_count, word)) return;
-    for (size_t i = 0; i < r->word_count && r->begin_count < FIT_STATES; i++)
-        if (form_begins(r, r->words[i].hash)) r->begins[r->begin_count++] = r->words[i];
+static void begin_line(fit_reader *r) {
+    r->begins[0] = (fit_state){ .power = 1 };
+    r->begin_count = 1;
+    r->line_count = 0;
+    r->line_read = false;
 }
 
-static bool is_row_space(char c) {
-    return (uint8_t)c <= ' ' && c != '\n' && c != '\v';
-}
-
-/* Whether a line goes on behind this end. */
-static bool goes_on(const char *at, const char *end) {
-    while (at < end && (uint8_t)*at <= ' ') at++;
-    return at < end && *at == '|';
+/* The words of a line; begins: it has beginnings, maybe in the line that it goes on with. */
+static void read_line(fit_reader *r, const char *at, const char *stop, bool *begins) {
+    while (at < stop) {
+        const char *end = at;
+        while (end < stop && (uint8_t)*end > ' ') end++;
+        sft_span word = { at, (size_t)(end - at) };
+        at = end + 1;
+        if (word.len < 2) continue; /* also "|" */
+        char last = word.data[word.len - 1];
+        if (last == '.') {
+            *begins = true;
+            if (may_begin(r, word) && r->line_count < FIT_STATES) r->line[r->line_count++] = word;
+        } else if (*begins && r->line_count == 0 && !r->line_read) {
+            return;
+        } else if (last == ']' && (*begins || may_begin(r, word))) {
+            read_word(r, word);
+        }
+    }
 }
 
 static void read_modules(fit_reader *r, sft_span text) {
     const char *at = text.data, *end = at + text.len;
-    bool begins = false; /* the line has beginnings */
-    r->begins[0] = (fit_state){ .power = 1 };
-    r->begin_count = 1;
+    bool begins = false;
     while (at < end) {
-        if (is_row_space(*at) || *at == '|') {
-            at++;
-            continue;
+        const char *stop = sfti_row_line_end(at, (size_t)(end - at));
+        if (!stop) stop = end;
+        while (at < stop && (uint8_t)*at <= ' ') at++;
+        if (at < stop && *at != '|') {
+            begin_line(r);
+            begins = false;
         }
-        if (*at == '\n' || *at == '\v') {
-            if (!goes_on(++at, end)) {
-                begins = false;
-                r->begin_count = 1;
-                r->begins[0] = (fit_state){ .power = 1 };
-            }
-            continue;
-        }
-        const char *word = at;
-        while (at < end && (uint8_t)*at > ' ') at++;
-        sft_span one = { word, (size_t)(at - word) };
-        if (one.data[one.len - 1] == '.') {
-            if (!begins) r->begin_count = 0;
-            begins = true;
-            read_beginning(r, one);
-        } else if (r->begin_count == 0) {
-            const char *stop = sfti_row_line_end(at, (size_t)(end - at));
-            at = stop ? stop : end;
-        } else if (one.data[one.len - 1] == ']' && (begins || may_begin(r, one))) {
-            read_word(r, one);
-        }
+        read_line(r, at, stop > at && stop[-1] == '\r' ? stop - 1 : stop, &begins);
+        at = stop + 1;
     }
 }
 
@@ -418,7 +454,7 @@ static void read_all_rows(fit_reader *r, const sfti_records *records) {
 void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out) {
     fit_reader *r = sfti_info_take(forms->info, sizeof *r);
     if (!r) return;
-    memset(r, 0, offsetof(fit_reader, begins));
+    memset(r, 0, offsetof(fit_reader, line));
     r->forms = forms;
     r->out = out;
     index_forms(r);

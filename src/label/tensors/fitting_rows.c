@@ -373,8 +373,8 @@ static void read_word(fit_reader *r, sft_span word) {
 }
 
 static void begin_line(fit_reader *r) {
-    r->begins[0] = (fit_state){ .power = 1 };
-    r->begin_count = 1;
+    r->begins[0].hash = r->begins[0].count = 0;
+    r->begins[0].power = r->begin_count = 1;
     r->line_count = 0;
     r->line_read = false;
 }
@@ -415,21 +415,27 @@ static void read_modules(fit_reader *r, sft_span text) {
     }
 }
 
-/* The number of a model, that of a new one if it has none; SFTI_FIT_MODELS: no place. */
-static size_t model_number(sfti_fitting *out, const sfti_record *record) {
-    size_t i = out->count;
-    while (i > 0 && out->models[i - 1].record != record) i--;
-    if (i > 0) return i - 1;
+/* The number of a new model; SFTI_FIT_MODELS: no place. */
+static size_t add_model(sfti_fitting *out, const sfti_record *record) {
     if (out->count == SFTI_FIT_MODELS) return SFTI_FIT_MODELS;
     out->models[out->count] = (sfti_fit_model){ .record = record, .of = SFTI_FIT_MODELS };
     return out->count++;
 }
 
+static size_t model_number(sfti_fitting *out, const sfti_record *record) {
+    for (size_t i = 0; i < out->count; i++)
+        if (out->models[i].record == record) return i;
+    return add_model(out, record);
+}
+
 static void read_all_rows(fit_reader *r, const sfti_records *records) {
+    const sfti_record *last = NULL;
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
          row = sfti_rows_next(records, row)) {
-        r->model = model_number(r->out, sfti_row_record(records, row));
+        const sfti_record *record = sfti_row_record(records, row);
+        if (record != last) r->model = add_model(r->out, record); /* its rows are neighbours */
         if (r->model == SFTI_FIT_MODELS) return;
+        last = record;
         read_modules(r, sfti_row_text(row));
     }
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;

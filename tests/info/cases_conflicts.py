@@ -1,8 +1,8 @@
 """Claims that contradict each other, and beside each two that do not."""
 import json
 
-from compose import Model, peft
-from parts import flux_bfl, flux_kohya, flux_model, llama, sd1_lora, sd1_unet, sdxl_lora, sdxl_unet
+from compose import Model, lora, peft
+from parts import SDXL_UNET, flux_bfl, flux_kohya, flux_model, llama, sd1_lora, sd1_unet, sdxl_lora, sdxl_unet
 
 J = json.dumps
 SHA = "0123456789abcdef" * 4
@@ -34,6 +34,8 @@ CASES = {
     "architecture.modelspec": Model(flux_kohya(), {
         "modelspec.architecture": "stable-diffusion-xl-v1-base/lora"}),
     "architecture.child": Model(flux_kohya(), {"modelspec.architecture": "flux-1-dev/lora"}),
+    "architecture.two": Model(flux_kohya() + lora(SDXL_UNET, 16, 16),
+                              {"ss_base_model_version": "flux1"}),
     "architecture.sidecar": xl(x__civitai__info=info(baseModel="SD 1.5")),
     "architecture.family": {"x.safetensors": Model(llama()), "config.json": {"model_type": "bert"}},
     "architecture.family-near": {"x.safetensors": Model(llama()),

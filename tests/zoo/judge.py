@@ -52,7 +52,7 @@ OF_TASK = {
     "adapter": {"adapter", "t2i_adapter", "ip_adapter", "controlnet"},
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
-OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "trainers": {"adapter"}}
+OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "trainers": {"adapter", "control_lora"}}
 # What the adapters of the list are made for.
 BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionModel@sd-1",
          "llama": "LlamaForCausalLM"}

@@ -304,7 +304,10 @@ static bool check_words(grammar *g) {
     sft_span rest = sfti_row_text(g->row), whole = rest;
     size_t words = 0;
     bool marks = false;
+    const sft_span tab = sfti_find_byte(whole, '\t');
     if (!check_quotes(g, rest)) return false;
+    if (tab.len > 0 && g->row->word == SFTI_MODULES)
+        return wrong_at(g, tab, "blanks between modules");
     for (sfti_item item; sfti_next_item(&rest, &item);) {
         const char *end = item.name.data + item.name.len;
         bool flag = item.name.len > 0 && (end == whole.data + whole.len || *end != '=');

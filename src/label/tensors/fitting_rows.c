@@ -382,8 +382,8 @@ static void begin_line(fit_reader *r) {
 /* The words of a line; begins: it has beginnings, maybe in the line that it goes on with. */
 static void read_line(fit_reader *r, const char *at, const char *stop, bool *begins) {
     while (at < stop) {
-        const char *end = at;
-        while (end < stop && (uint8_t)*end > ' ') end++;
+        const char *end = *at == ' ' ? at : memchr(at, ' ', (size_t)(stop - at));
+        if (!end) end = stop;
         sft_span word = { at, (size_t)(end - at) };
         at = end + 1;
         if (word.len < 2) continue; /* also "|" */

@@ -161,7 +161,7 @@ static const adapter_case adapter_cases[] = {
     { PE(TF "single_transformer_blocks.{0-37}.attn.to_q", "16", "3072", "3072"),
       "adapter flux.1@60 - lora diffusers 16 38",
       PE(TF "single_transformer_blocks.{0-39}.attn.to_q", "16", "3072", "3072"),
-      "adapter - - lora diffusers 16 40" },
+      "adapter hunyuan-video@60 - lora diffusers 16 40" },
     { PE(TF "single_transformer_blocks.0.attn.to_q", "16", "3072", "3072"),
       "adapter - - lora diffusers 16 1",
       PE(TF "single_transformer_blocks.0.attn.to_q", "16", "3072", "3072")
@@ -315,7 +315,7 @@ static const adapter_case adapter_cases[] = {
       PE(TF "transformer_blocks.{0-27}.attn2.to_k", "16", "2048", "2048"),
       "adapter ltx-video 2b lora diffusers 16 56" },
     { PE(DM "layers.{0-25}.attention.qkv", "16", "2304", "3840"),
-      "adapter lumina-2 - lora bfl 16 26",
+      "adapter lumina-2@60 - lora bfl 16 26",
       PE(DM "layers.{0-35}.attention.qkv", "16", "2304", "3840"),
       "adapter newbie - lora bfl 16 36" },
     /* blocks that others have more of are no proof; a module without known sizes lowers it */

@@ -216,6 +216,7 @@ static void wrong_rows(void **state) {
         { "modules of=q\n  a[1,2]", "the id of a record" },
         { "modules\n  a.b", "line 3, column 3: expected NAME[OUT,IN]" },
         { "modules\n  .", "NAME[OUT,IN]" },
+        { "modules\n  a[1,2]\tb[1,2]", "line 3, column 9: expected blanks" },
         { "modules\n  a. b[1] c[1,2]", "line 3, column 6: expected NAME[OUT,IN]" },
         { "modules\n  a[1,2,3,4]", "NAME[OUT,IN]" },
         { "modules\n  a[1,x]", "NAME[OUT,IN]" },

@@ -23,10 +23,10 @@
 #   make bench-spark         Spark with datasets beside Spark with Parquet
 #   make tsan-python         the extension under ThreadSanitizer
 #   make conformance        other readers on tests/corpus, installed one by one; docs/conformance.md
-#   make zoo                 tests/zoo made anew from public model classes (see docs/zoo.md)
+#   make zoo                 tests/zoo made anew from public model classes (see docs/accuracy.md)
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
-#   make oracles             the lists of tests/zoo that programs of the field make (docs/zoo.md)
-#   make zoo-score           how info names them; the table of docs/zoo.md
+#   make oracles             the lists of tests/zoo that programs of the field make (docs/accuracy.md)
+#   make zoo-score           how info names them; the table of docs/accuracy.md
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder
 #   make abi                 compare the stable headers with what earlier releases promised

@@ -23,7 +23,7 @@ GROUPS = (
                  "json-vocabularies.md")),
     ("Programs", ("python.md", "abi.md", "dataset.md", "spark.md",
                   "spark-connector.md", "ray.md", "daft.md")),
-    ("About", ("format.md", "zoo.md", "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",
+    ("About", ("format.md", "accuracy.md", "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",
                "CHANGELOG.md")),
 )
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Make the lists of tests/zoo that come from programs of the field instead of packages: comfy and
-# trainers. Clones them at the commits below into build/oracle-clones ($ORACLES names a folder that has
+# Make the lists of tests/zoo that come from programs of the field instead of packages: comfy,
+# diffsynth and trainers. Clones them at the commits below into build/oracle-clones ($ORACLES names a folder that has
 # them already), makes build/oracles with what they import, and runs their own code.
 # usage: tools/oracles.sh
 set -euo pipefail
@@ -31,4 +31,4 @@ if [[ -z ${ORACLES:-} ]]; then
     clone modelscope/DiffSynth-Studio fed7b18fac2ed4cb802796eec91970e7659bccde
     clone invoke-ai/InvokeAI 8e71a8a519399d6db32054ae9afc7c6c4e2355af
 fi
-ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" comfy trainers
+ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" comfy diffsynth trainers

@@ -1,14 +1,16 @@
-"""Diffusion models under their makers' own names, as ComfyUI's classes have them.
+"""Diffusion models, VAEs and ControlNets under their makers' own names, as ComfyUI's classes have
+them.
 
 Needs a clone of ComfyUI in the folder that $ORACLES names. The sizes are those of the published
 models, as ComfyUI's detection finds them; each entry's identity is our id.
 """
 import importlib
+import inspect
 import sys
 
 import torch
 
-from zoo_clones import at, commits, use
+from zoo_clones import at, commits, on_meta, use
 from zoo_common import entry
 
 UNET = "ldm.modules.diffusionmodules.openaimodel:UNetModel"
@@ -269,20 +271,234 @@ MODELS = (
     ("omnigen-2", "omnigen-2", "ldm.omnigen.omnigen2:OmniGen2Transformer2DModel", OMNIGEN),
     ("qwen-image", "qwen-image", "ldm.qwen_image.model:QwenImageTransformer2DModel",
      {"in_channels": 64, "num_layers": 60}),
+    ("stable-zero123", "stable-zero123", UNET, sd1(8)),
+    ("sd2-lotus", "lotus", UNET, sd2(4, adm=4)),
+    ("sd-x4-upscaler", "sd-2", UNET, unet(
+        7, 1024, [0, 0, 1, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0], channels=256,
+        mult=(1, 2, 2, 4), linear=True, num_classes=1000,
+        disable_self_attentions=[True, True, True, False])),
+    ("sdxs", "sdxs", UNET, unet(4, 768, [0, 1, 1], [0, 0, 1, 1, 1, 1], -2, mult=(1, 2, 4),
+                                blocks=1, heads=64)),
+    ("sdxs-0.9", "sdxs", UNET, unet(4, 1024, [1, 1, 1], [1, 1, 1, 1, 1, 1], -2, mult=(1, 2, 4),
+                                    linear=True, blocks=1, heads=64,
+                                    disable_self_attentions=[True, False, False])),
+    ("playground-2.5", "playground-2.5", UNET, sdxl()),
+    ("stable-cascade-b-lite", "stable-cascade-b", "ldm.cascade.stage_b:StageB",
+     {"c_hidden": [320, 576, 1152, 1152], "nhead": [-1, 9, 18, 18],
+      "blocks": [[2, 4, 14, 4], [4, 14, 4, 2]], "block_repeat": [[1, 1, 1, 1], [2, 2, 2, 2]]}),
+    ("hunyuan-dit-1.0", "hunyuan-dit", "ldm.hydit.models:HunYuanDiT",
+     {"depth": 40, "hidden_size": 1408, "mlp_ratio": 4.3637, "size_cond": True,
+      "use_style_cond": True}),
+    ("cosmos-1-14b-i2v", "cosmos-1", "ldm.cosmos.model:GeneralDIT", cosmos(17, 5120)),
+    ("cosmos-predict2-14b-i2v", "cosmos-predict2", "ldm.cosmos.predict2:MiniTrainDIT",
+     predict2(17, 5120)),
+    ("wan-i2v-1.3b", "wan-2.1", WAN + "WanModel",
+     wan(1536, 8960, 30, model_type="i2v", in_dim=36)),
+    ("wan-fun-control-1.3b", "wan-2.1", WAN + "WanModel",
+     wan(1536, 8960, 30, model_type="i2v", in_dim=48)),
+    ("wan-fun-control-1.1-14b", "wan-2.1", WAN + "WanModel",
+     wan(model_type="i2v", in_dim=48, in_dim_ref_conv=16)),
+    ("wan-camera-1.3b", "wan-2.1", WAN + "CameraWanModel",
+     wan(1536, 8960, 30, model_type="camera", in_dim=32)),
+    ("wan2.2-fun-control-14b", "wan", WAN + "WanModel", wan(in_dim=52, in_dim_ref_conv=16)),
+    ("chroma-radiance-linear", "chroma-radiance", "ldm.chroma_radiance.model:ChromaRadiance", dict(
+        chroma(), in_channels=3, out_channels=3, patch_size=16, nerf_hidden_size=64,
+        nerf_mlp_ratio=4, nerf_depth=4, nerf_max_freqs=8, nerf_tile_size=32,
+        nerf_final_head_type="linear", nerf_embedder_dtype=torch.float32)),
 )
+# What lies beside the denoiser in its file.
+MORE = {"stable-zero123": {"cc_projection.weight": [768, 772], "cc_projection.bias": [768]},
+        "playground-2.5": {"edm_mean": [4], "edm_std": [4]}}
+
+
+
+
+def kl(z, mult=(1, 2, 4, 4), **more):
+    return dict({"double_z": True, "z_channels": z, "resolution": 256, "in_channels": 3,
+                 "out_ch": 3, "ch": 128, "ch_mult": list(mult), "num_res_blocks": 2,
+                 "attn_resolutions": [], "dropout": 0.0}, **more)
+
+
+ENGINE = "ldm.models.autoencoder:AutoencodingEngine"
+BLOCKS = "comfy.ldm.modules.diffusionmodules.model:"
+
+
+def engine(encoder, decoder, config, regularizer="Diagonal", **more):
+    """Without quant_conv: an encoder, a decoder, and nothing between that has weights."""
+    name = "DiagonalGaussianRegularizer" if regularizer else "EmptyRegularizer"
+    return {"regularizer_config": {"target": "comfy.ldm.models.autoencoder." + name},
+            "encoder_config": {"target": encoder.replace(":", "."), "params": config},
+            "decoder_config": {"target": decoder.replace(":", "."),
+                               "params": dict(config, **more)}}
+
+
+def hunyuan_vae(module, channels, spatial, **more):
+    return engine("comfy.ldm.hunyuan_video.%s:Encoder" % module,
+                  "comfy.ldm.hunyuan_video.%s:Decoder" % module,
+                  dict({"block_out_channels": channels, "in_channels": 3, "out_channels": 3,
+                        "num_res_blocks": 2, "ffactor_spatial": spatial,
+                        "downsample_match_channel": True, "upsample_match_channel": True}, **more))
+
+
+def wan_vae(dim, z, **more):
+    return dict({"dim": dim, "z_dim": z, "dim_mult": [1, 2, 4, 4], "num_res_blocks": 2,
+                 "attn_scales": [], "temperal_downsample": [False, True, True], "dropout": 0.0},
+                **more)
+
+
+VAES = (
+    ("sd", "vae-sd", "ldm.models.autoencoder:AutoencoderKL", {"ddconfig": kl(4), "embed_dim": 4}),
+    ("sd-x4", "vae-sd-x4", "ldm.models.autoencoder:AutoencoderKL",
+     {"ddconfig": kl(4, (1, 2, 4)), "embed_dim": 4}),
+    ("flux", "vae-flux", ENGINE, engine(BLOCKS + "Encoder", BLOCKS + "Decoder", kl(16))),
+    ("svd", "vae-svd", ENGINE, engine(
+        BLOCKS + "Encoder", "comfy.ldm.modules.temporal_ae:VideoDecoder", kl(4),
+        video_kernel_size=[3, 1, 1], alpha=0.0)),
+    ("taesd", "taesd", "taesd.taesd:TAESD", {"latent_channels": 4}),
+    ("taesd-16", "taesd", "taesd.taesd:TAESD", {"latent_channels": 16}),
+    ("stable-cascade-a", "stable-cascade-a", "ldm.cascade.stage_a:StageA", {}),
+    ("stable-cascade-c-coder", "stable-cascade", "ldm.cascade.stage_c_coder:StageC_coder", {}),
+    ("hunyuan-image-2.1", "vae-hunyuan-image", ENGINE,
+     hunyuan_vae("vae", [128, 256, 512, 512, 1024, 1024], 32, z_channels=64)),
+    ("hunyuan-image-refiner", "vae-hunyuan-image-refiner", ENGINE,
+     hunyuan_vae("vae_refiner", [128, 256, 512, 1024, 1024], 16, z_channels=32,
+                 ffactor_temporal=4, refiner_vae=False)),
+    ("hunyuan-video-1.5", "vae-hunyuan-video-1.5", ENGINE,
+     hunyuan_vae("vae_refiner", [128, 256, 512, 1024, 1024], 16, z_channels=32,
+                 ffactor_temporal=4)),
+    ("hunyuan-video", "vae-hunyuan-video", "ldm.models.autoencoder:AutoencoderKL",
+     {"ddconfig": kl(16, conv3d=True, time_compress=4), "embed_dim": 16}),
+    ("stable-audio", "vae-stable-audio", "ldm.audio.autoencoder:AudioOobleckVAE", {}),
+    ("mochi", "vae-mochi", "ldm.genmo.vae.model:VideoVAE", {}),
+    ("ltx-0.9", "vae-ltx", "ldm.lightricks.vae.causal_video_autoencoder:VideoVAE", {"version": 0}),
+    ("ltx-0.9.1", "vae-ltx", "ldm.lightricks.vae.causal_video_autoencoder:VideoVAE",
+     {"version": 1}),
+    ("ltx-0.9.5", "vae-ltx", "ldm.lightricks.vae.causal_video_autoencoder:VideoVAE",
+     {"version": 2}),
+    ("cosmos", "vae-cosmos", "ldm.cosmos.vae:CausalContinuousVideoTokenizer",
+     {"z_channels": 16, "latent_channels": 16, "z_factor": 1, "resolution": 1024,
+      "in_channels": 3, "out_channels": 3, "channels": 128, "channels_mult": [2, 4, 4],
+      "num_res_blocks": 2, "attn_resolutions": [32], "dropout": 0.0, "patch_size": 4,
+      "num_groups": 1, "temporal_compression": 8, "spacial_compression": 8}),
+    ("wan-2.1", "vae-wan", "ldm.wan.vae:WanVAE", wan_vae(96, 16)),
+    ("qwen-image", "vae-qwen-image", "ldm.wan.vae:WanVAE", wan_vae(96, 16)),
+    ("wan-2.2", "vae-wan-2.2", "ldm.wan.vae2_2:WanVAE", wan_vae(160, 48)),
+    ("hunyuan-3d", "vae-hunyuan-3d", "ldm.hunyuan3d.vae:ShapeVAE", {}),
+    ("ace-step", "vae-ace-step", "ldm.ace.vae.music_dcae_pipeline:MusicDCAE",
+     {"source_sample_rate": 44100}),
+    ("mmaudio", "mmaudio-vae", "ldm.mmaudio.vae.autoencoder:AudioAutoencoder", {"mode": "16k"}),
+)
+
+CONTROL = "cldm.cldm:ControlNet"
+
+
+def control(config, **more):
+    return dict({name: value for name, value in config.items() if name != "out_channels"},
+                hint_channels=3, **more)
+
+
+FLUX_CONTROL = "ldm.flux.controlnet:ControlNetFlux"
+CONTROLNETS = (
+    ("sd1", "sd-1", CONTROL, control(sd1(4))),
+    ("sd2", "sd-2", CONTROL, control(sd2(4))),
+    ("sdxl", "sdxl", CONTROL, control(sdxl())),
+    ("sdxl-union", "sdxl", CONTROL, control(sdxl(), union_controlnet_num_control_type=6)),
+    ("flux-xlabs", "flux.1", FLUX_CONTROL, flux(depth=2, depth_single_blocks=0)),
+    ("flux-mistoline", "flux.1", FLUX_CONTROL,
+     flux(depth=5, depth_single_blocks=0, mistoline=True)),
+    ("flux-instantx", "flux.1", FLUX_CONTROL,
+     flux(depth=5, depth_single_blocks=10, latent_input=True, control_latent_channels=16)),
+    ("flux-union", "flux.1", FLUX_CONTROL,
+     flux(depth=5, depth_single_blocks=10, latent_input=True, control_latent_channels=16,
+          num_union_modes=10)),
+    ("sd3", "sd-3", "cldm.mmdit:ControlNet",
+     mmdit(24, num_blocks=12, control_latent_channels=16)),
+    ("sd3.5-large", "sd-3.5-large", "cldm.dit_embedder:ControlNetEmbedder",
+     {"img_size": None, "patch_size": 2, "in_chans": 16, "num_layers": 19,
+      "main_model_double": 38, "double_y_emb": True, "attention_head_dim": 64,
+      "num_attention_heads": 38, "adm_in_channels": 2048}),
+    ("hunyuan-dit", "hunyuan-dit", "ldm.hydit.controlnet:HunYuanControlNet", {}),
+    ("qwen-image", "qwen-image", "ldm.qwen_image.controlnet:QwenImageControlNetModel",
+     {"in_channels": 64, "num_layers": 5, "extra_condition_channels": 0}),
+    ("qwen-image-inpaint", "qwen-image", "ldm.qwen_image.controlnet:QwenImageControlNetModel",
+     {"in_channels": 64, "num_layers": 6, "extra_condition_channels": 4}),
+)
+# A whole checkpoint: of which model, its VAE and its text encoder's first tensors.
+PARTS = {
+    "sd1": ("first_stage_model.", "sd", {
+        "cond_stage_model.transformer.text_model.encoder.layers.11.mlp.fc1.weight": [3072, 768],
+        "cond_stage_model.transformer.text_model.encoder.layers.0.mlp.fc1.weight": [3072, 768]}),
+    "sdxl": ("first_stage_model.", "sd", {
+        "conditioner.embedders.0.transformer.text_model.encoder.layers.0.mlp.fc1.weight":
+            [3072, 768]}),
+    "svd": ("first_stage_model.", "svd", {}),
+    "sv3d-u": ("first_stage_model.", "svd", {}),
+    "flux-dev": ("vae.", "flux", {
+        "text_encoders.t5xxl.transformer.encoder.block.23.layer.1.DenseReluDense.wi_1.weight":
+            [10240, 4096]}),
+    "flux-without-guidance": ("vae.", "flux", {}),
+    "ltx-video-2b": ("vae.", "ltx-0.9", {}),
+    "stable-audio": ("pretransform.model.", "stable-audio", {}),
+    "ace-step": ("vae.", "ace-step", {
+        "text_encoders.umt5base.transformer.shared.weight": [256384, 768]}),
+    "cosmos-1-7b-t2v": ("vae.", "cosmos", {}),
+    "lumina-2": ("vae.", "flux", {}),
+    "omnigen-2": ("vae.", "flux", {}),
+    "hunyuan-video": ("vae.", "hunyuan-video", {}),
+    "wan-t2v-1.3b": ("vae.", "wan-2.1", {}),
+    "wan2.2-ti2v-5b": ("vae.", "wan-2.2", {}),
+    "hunyuan3d-2": ("vae.", "hunyuan-3d", {}),
+    "hunyuan3d-2.1": ("vae.", "hunyuan-3d", {}),
+    "qwen-image": ("vae.", "qwen-image", {}),
+    "stable-cascade-b": ("vae.", "stable-cascade-a", {}),
+    "stable-cascade-c": ("vae.", "stable-cascade-c-coder", {}),
+}
+# Those that compute with their weights when they are made.
+COMPUTED = ("ldm.cosmos.vae:CausalContinuousVideoTokenizer",
+            "ldm.ace.vae.music_dcae_pipeline:MusicDCAE")
+FORMS = (("raw", ""), ("checkpoint", "model.diffusion_model."), ("prefixed", "diffusion_model."))
 
 
 def jobs():
     for title, identity, cls, arguments in MODELS:
-        for form, prefix in (("raw", ""), ("checkpoint", "model.diffusion_model.")):
+        for form, prefix in FORMS:
             yield (make, "%s.%s" % (title, form), identity, {"denoiser"},
-                   (cls, arguments, prefix))
+                   (cls, arguments, prefix, MORE.get(title)))
+        if title in PARTS:
+            yield make_whole, title + ".whole", identity, {"checkpoint"}, (cls, arguments, title)
+    for title, identity, cls, arguments in VAES:
+        for form, prefix in (("raw", ""), ("prefixed", "first_stage_model."), ("vae", "vae.")):
+            yield (make, "vae-%s.%s" % (title, form), identity, {"vae"},
+                   (cls, arguments, prefix, None))
+    for title, identity, cls, arguments in CONTROLNETS:
+        yield (make, "control-%s.raw" % title, identity, {"controlnet"},
+               (cls, arguments, "", None))
+    for title in ("sd1", "sd2", "sdxl"):
+        _, identity, cls, arguments = next(row for row in CONTROLNETS if row[0] == title)
+        yield (make, "control-%s.prefixed" % title, identity, {"controlnet"},
+               (cls, arguments, "control_model.", None))
 
 
-def make(title, identity, tasks, cls, arguments, prefix):
-    state = build(cls, arguments).state_dict()
-    return entry(title, identity, tasks, {prefix + name: ("BF16", list(tensor.shape))
-                                          for name, tensor in state.items()})
+def make(title, identity, tasks, cls, arguments, prefix, more):
+    return entry(title, identity, tasks, shapes(cls, arguments, prefix, more))
+
+
+def make_whole(title, identity, tasks, cls, arguments, model):
+    prefix, vae, encoder = PARTS[model]
+    _, _, vae_cls, vae_arguments = next(row for row in VAES if row[0] == vae)
+    own = "model.model." if model == "stable-audio" else "model.diffusion_model."
+    tensors = shapes(cls, arguments, own, MORE.get(model))
+    tensors.update(shapes(vae_cls, vae_arguments, prefix, None))
+    tensors.update({name: ("F16", shape) for name, shape in encoder.items()})
+    return entry(title, identity, tasks, tensors)
+
+
+def shapes(cls, arguments, prefix, more):
+    found = {prefix + name: ("BF16", list(tensor.shape))
+             for name, tensor in build(cls, arguments).state_dict().items()}
+    for name, shape in (more or {}).items():
+        found[name] = "F32", shape
+    return found
 
 
 def build(cls, arguments):
@@ -290,8 +506,14 @@ def build(cls, arguments):
     sys.argv = [sys.argv[0], "--cpu"]
     at("comfy.options:enable_args_parsing")()
     operations = importlib.import_module("comfy.ops").disable_weight_init
-    return at("comfy." + cls)(**arguments, device="meta", dtype=torch.bfloat16,
-                              operations=operations)
+    found = at("comfy." + cls)
+    takes = inspect.signature(found.__init__).parameters
+    settings = {"device": "meta", "dtype": torch.bfloat16, "operations": operations}
+    if cls in COMPUTED:
+        return found(**arguments)
+    if "operations" not in takes:
+        return on_meta(found, arguments)
+    return found(**arguments, **settings)
 
 
 def versions():

@@ -6,7 +6,7 @@ usage: tools/zoo_score.py [LIBRARY ...] [--write] [--keep FOLDER] [-v]
 Writes every model of tests/zoo as a header-only file, asks `safetensors info -r` about all of
 them, once with the config.json that the library writes and once with the tensors alone, and
 prints how many were named as themselves. build/zoo_confusions.txt lists what was claimed
-wrongly, the commonest claim first. --write puts the table into docs/zoo.md.
+wrongly, the commonest claim first. --write puts the table into docs/accuracy.md.
 """
 import argparse
 import datetime
@@ -33,6 +33,42 @@ def row(library, declared, tally):
                                  " | ".join(map(str, numbers)))
 
 
+GROUPS = {"denoiser": "diffusion models", "checkpoint": "checkpoints", "vae": "VAEs",
+          "controlnet": "ControlNets"}
+GROUP_HEAD = ("| group | files | right | parent or family | unknown | right, but low trust | "
+              "**surely wrong** |\n|---|---:|---:|---:|---:|---:|---:|\n")
+
+
+def group_of(library, entry):
+    """What a file is, for people; None where the list has a row of its own."""
+    if library in ("loras", "trainers", "peft"):
+        layout = entry.name.split(".")[0] if library == "trainers" else \
+            entry.name.rpartition(".")[2] if library == "loras" else "PEFT"
+        return "adapters: " + layout
+    return next((GROUPS[task] for task in GROUPS if task in entry.tasks), None)
+
+
+def groups(tallies):
+    """A row of each group: what the tensors alone show."""
+    sums = {}
+    for (library, declared), tally in tallies.items():
+        for entry in read.read(library)[1] if not declared else ():
+            group = group_of(library, entry)
+            outcome, low = tally.said[entry.name][0], entry.name in tally.low
+            counts = sums.setdefault(group, [0] * 6)
+            counts[0] += 1
+            counts[1 + score.OUTCOMES.index(outcome)] += 1
+            counts[5] += low
+    sums.pop(None, None)
+    order = list(GROUPS.values())
+    lines = []
+    for group in sorted(sums, key=lambda g: (order.index(g) if g in order else len(order), g)):
+        files, itself, family, none, another, low = sums[group]
+        lines.append("| %s | %d | %d | %d | %d | %d | %d |"
+                     % (group, files, itself, family, none, low, another))
+    return "\n".join(lines)
+
+
 def confusions(tallies):
     """Our claim, and the classes that it is made of."""
     lines = []
@@ -45,7 +81,7 @@ def confusions(tallies):
 
 
 def write_table(table, versions):
-    path = os.path.join(ROOT, "docs", "zoo.md")
+    path = os.path.join(ROOT, "docs", "accuracy.md")
     with open(path, encoding="utf-8") as file:
         text = file.read()
     begin, end = "<!-- table -->\n", "<!-- end -->\n"
@@ -59,7 +95,7 @@ def write_table(table, versions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/zoo.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/accuracy.md")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the models here")
     parser.add_argument("-v", action="store_true", help="print every model's outcome")
     given = parser.parse_args()
@@ -80,7 +116,8 @@ def main():
         file.write(confusions(tallies))
     if given.write:
         known = sorted({v for line in versions for v in line.split(", ")})
-        write_table(HEAD + "\n".join(lines) + "\n", ", ".join(known))
+        write_table("%s%s\n\n%s%s\n" % (GROUP_HEAD, groups(tallies), HEAD, "\n".join(lines)),
+                    ", ".join(known))
 
 
 if __name__ == "__main__":

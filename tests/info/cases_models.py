@@ -181,6 +181,16 @@ nerf_image_embedder.embedder.0.bias BF16 64
     "wan.flf2v": Model(wan(5120, 36, 16, "img_emb.proj.0.bias BF16 1280\n"
                                          "img_emb.emb_pos BF16 1,514,1280")),
     "wan.few-layers": Model([r for r in wan(5120) if "blocks.39." not in r[0]]),
+    "wan.animate-2": Model(wan(5120, 36, 16, "img_emb.proj.0.bias BF16 1280"),
+                           {"config": '{"transformer": {"model_type": "animate2"}}'}),
+    "wan.flow-rvs": Model(wan(1536), {"config": '{"transformer": {"model_type": "flow_rvs"}}'}),
+    "wan.own-type": Model(wan(1536), {"config": '{"transformer": {"model_type": "t2v"}}'}),
+    "z-image.ming": Model("cap_embedder.1.weight BF16 3840,2560\n"
+                          "noise_refiner.0.attention.k_norm.weight BF16 128",
+                          {"config": '{"transformer": {"image_model": "ming_image"}}'}),
+    "vae.qwen-layered": Model("decoder.middle.0.residual.0.gamma BF16 384,1,1,1\n"
+                              "encoder.conv1.weight BF16 96,4,3,3,3\n"
+                              "decoder.head.2.weight BF16 4,96,3,3,3"),
     "wan.vace-alone": Model("vace_patch_embedding.weight BF16 5120,96,1,2,2\n"
                             "vace_blocks.{0-7}.after_proj.weight BF16 5120,5120\n"
                             "vace_blocks.{0-7}.self_attn.{q|k|v|o}.weight BF16 5120,5120"),

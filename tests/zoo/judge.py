@@ -49,6 +49,7 @@ OF_TASK = {
     "time-series-classification": set(), "time-series-prediction": set(),
     "time-series-regression": set(), "decision": set(),
     "denoiser": {"diffusion_model"}, "vae": {"vae"}, "controlnet": {"controlnet"},
+    "checkpoint": {"checkpoint"},
     "adapter": {"adapter", "t2i_adapter", "ip_adapter", "controlnet"},
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
@@ -57,7 +58,7 @@ OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "trainer
 BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionModel@sd-1",
          "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
-LIKE = {"loras": "diffusers"}
+LIKE = {"loras": "diffusers", "diffsynth": "comfy"}
 # A tower of a larger model, by the name of its class.
 PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
                      r"(Model|Transformer)?(WithProjection)?$")

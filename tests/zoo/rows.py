@@ -1,11 +1,15 @@
 """Every row of signatures by itself: is what it claims surely claimed of no other model?
 
-The first row that holds decides about a model, so a row that fits too much may never show. The
-tool build/tests/rows tries each row on each model. Standard library only.
+Of the rows that hold the one that is over the others decides about a model, so a row that fits too
+much may never show. It may hold for models whose records are over its own, and for the parts of
+checkpoints. The tool build/tests/rows tries each row on each model. Standard library only.
 """
 import collections
+import glob
 import os
 import subprocess
+
+import judge
 
 # A row is sure of what it claims, or it is a guess: nothing between.
 SURE, GUESS = 90, 60
@@ -28,6 +32,7 @@ class Rows:
     def __init__(self, root):
         self.root = root
         self.all = [row for _, row in run(root, ["--list"])]
+        self.over = read_over(root)
         self.fitting = collections.defaultdict(set)  # of models, by row
         self.wrong = collections.defaultdict(list)
 
@@ -37,11 +42,31 @@ class Rows:
         for path, row in run(self.root, [], files):
             entry = of_file[path]
             self.fitting[row].add(entry.name)
-            if row.trust >= SURE and not may_claim(judge, entry, row):
+            if row.trust >= SURE and not self.may_claim(judge, entry, row):
                 self.wrong[row].append(entry.name)
 
+    def may_claim(self, judged, entry, row):
+        if row.table == "family":
+            return judged.is_family(entry, row.claim)
+        part = row.table == "vae" and "checkpoint" in entry.tasks
+        return part or judged.may_be_sure(entry, row.claim) or any(
+            judge.plain(row.claim) in self.over[own] for own in judged.own_ids(entry))
 
-def may_claim(judge, entry, row):
-    if row.table == "family":
-        return judge.is_family(entry, row.claim)
-    return judge.may_be_sure(entry, row.claim)
+
+def read_over(root):
+    """Of each record what it is over, by itself or by what it is over."""
+    over, own = collections.defaultdict(set), None
+    for path in glob.glob(os.path.join(root, "data", "models", "**", "*.txt"), recursive=True):
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                words = line.split()
+                if line.startswith("model "):
+                    own = judge.plain(words[1])
+                elif words and words[0] == "over":
+                    over[own] |= {judge.plain(word) for word in words[1:]}
+                elif words and words[0] == "parent":
+                    over[own].add(judge.plain(words[1]))
+    for _ in range(4):
+        for own in list(over):
+            over[own] |= set().union(*(over[other] for other in list(over[own])))
+    return over

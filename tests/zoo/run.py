@@ -3,7 +3,7 @@
 
   tests/zoo/run.py [-v] [LIBRARY ...]
 
-Asks the command about every model of the lists and holds it to floors.tsv. docs/zoo.md tells
+Asks the command about every model of the lists and holds it to floors.tsv. docs/accuracy.md tells
 what the numbers mean; tools/zoo_score.py prints them, and what was named wrongly.
 """
 import os

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import read
-from judge import KINDS, OUTCOMES, Judge  # noqa: F401
+from judge import KINDS, OUTCOMES, SURE, Judge  # noqa: F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -17,7 +17,7 @@ class Tally:
     def __init__(self):
         self.outcomes, self.kinds = collections.Counter(), collections.Counter()
         self.confusions, self.said = collections.defaultdict(list), {}
-        self.conflicts = []
+        self.conflicts, self.low = [], set()
 
     def add(self, entry, outcome, kind, conflicts):
         self.outcomes[outcome[0]] += 1
@@ -29,6 +29,12 @@ class Tally:
             self.confusions["kind " + kind[1]].append(entry.name)
         if conflicts:
             self.conflicts.append(entry.name)
+
+    def add_trust(self, entry, outcome, answer):
+        """An architecture that is right, but that others need not rely on."""
+        architecture = answer["model"]["architecture"]
+        if outcome[0] == "itself" and architecture and architecture["trust"] < SURE:
+            self.low.add(entry.name)
 
 
 def command():
@@ -70,8 +76,9 @@ def score(library, keep=None, chosen=None, visit=None):
             tallies[declared] = tally = Tally()
             for number, entry in enumerate(entries):
                 answer = found["%04d" % number]
-                tally.add(entry, judge.outcome(entry, answer), judge.kind(entry, answer),
-                          answer["conflicts"])
+                outcome = judge.outcome(entry, answer)
+                tally.add(entry, outcome, judge.kind(entry, answer), answer["conflicts"])
+                tally.add_trust(entry, outcome, answer)
             for number, entry in enumerate(entries) if declared else ():
                 for name in entry.texts:
                     os.remove(os.path.join(work, "%04d" % number, name))

@@ -14,6 +14,7 @@ static const struct component_row {
     { "model_ema.", "ema", OF_NONE },
     { "first_stage_model.", "vae", OF_VAE },
     { "vae.", "vae", OF_VAE },
+    { "pretransform.model.", "vae", OF_VAE },
     { "cond_stage_model.", "text_encoder", OF_TEXT },
     { "conditioner.embedders.0.open_clip.model.visual.", "image_encoder", OF_IMAGE },
     { "conditioner.embedders.0.", "text_encoder", OF_TEXT },

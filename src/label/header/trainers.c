@@ -106,13 +106,6 @@ static void comfy_quantization(sfti_cursor *at, const sfti_row *row) {
 
 /* ── ai-toolkit, OneTrainer, diffusers, SimpleTuner, quantisers ── */
 
-static void model_type(sfti_cursor *at, const sfti_row *row) {
-    const char *architecture, *kind;
-    if (sfti_at_text(at)
-        && sfti_map_model_type(at->info->records, sfti_trim(at->text), &architecture, &kind))
-        sfti_put_here(at, SFT_FACT_ARCHITECTURE, architecture, row->trust);
-}
-
 static const sfti_row trainer_rows[] = {
     { "software:/name", software_name, TRAIN_TOOL, 0, NULL },
     { "software:/version", sfti_take_train, TRAIN_TOOL_VERSION, 0, NULL },
@@ -148,8 +141,7 @@ static const sfti_row trainer_rows[] = {
     { "config:/model_type", sfti_take_type, 1, 90, NULL },
     { "config:/transformer/model_type", sfti_take_type, 0, 90, NULL },
     { "config:/transformer/_class_name", sfti_take_class, 0, 90, NULL },
-    { "config:/transformer/model_type", model_type, 0, 90, NULL },
-    { "config:/transformer/image_model", model_type, 0, 90, NULL },
+    { "config:/transformer/image_model", sfti_take_type, 0, 90, NULL },
     { "config:/unet/_class_name", sfti_take_class, 0, 90, NULL },
     { "config:/scheduler/prediction_type", sfti_take_prediction, 0, 90, NULL },
     { "model_class", sfti_take_class, 1, 90, NULL },

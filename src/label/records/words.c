@@ -57,7 +57,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "how the names of its pipelines begin" },
     [SFTI_MODEL_TYPE] = { NAME("type"), SFTI_READ_WORDS, IN(MODEL),
         SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_ANY, "kind=",
-        "model_type of config.json; kind= what such a model is" },
+        "model_type of config.json, and of the transformer in a header's config; kind= what "
+        "such a model is" },
     [SFTI_SAYS] = { NAME("says"), SFTI_READ_PRODUCER, SPEAKERS,
         SFTI_REPEATS, 0, SFTI_MANY, SFTI_VALUE_ANY,
         "write write= plain kind= variant= prediction= label= title= covers= meant= trust=",

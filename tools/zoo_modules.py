@@ -147,7 +147,8 @@ def collect(records):
     names, found = judge.read_names(), collections.defaultdict(set)
     for library in ("comfy", "diffusers"):
         for entry in read.read(library)[1]:
-            if "denoiser" in entry.tasks and not entry.name.endswith(".checkpoint"):
+            if ("denoiser" in entry.tasks
+                    and not entry.name.endswith((".checkpoint", ".prefixed"))):
                 identity = records.identity_of(entry, names)
                 if identity:
                     found[identity] |= set(weights(entry))

@@ -194,8 +194,8 @@ static const adapter_case adapter_cases[] = {
       "adapter flux.1@60 - lora bfl 128 20" },
     /* FLUX.2 */
     { PE(DM "double_blocks.0.img_attn.proj", "8", "6144", "6144"),
-      "adapter flux.2-dev - lora bfl 8 1", PE(DM "double_blocks.0.img_attn.proj", "8", "4096",
-      "4096"),
+      "adapter flux.2-dev - lora bfl 8 1", PE(DM "double_blocks.0.img_mlp.0", "8", "4096",
+      "24576"),
       "adapter flux.2-klein-9b - lora bfl 8 1" },
     { PE(DM "double_blocks.0.img_mlp.0", "8", "3072", "18432"),
       "adapter flux.2-klein-4b - lora bfl 8 1", PE(DM "double_blocks.0.img_mlp.0", "8", "3072",

@@ -225,7 +225,7 @@ static const adapter_case adapter_cases[] = {
       "adapter qwen-image@60 - lora diffusers 8 24" },
     /* Wan, Cosmos */
     { PE(DM "blocks.0.cross_attn.k", "8", "5120", "5120"), "adapter wan 14b lora bfl 8 1",
-      PE(DM "blocks.0.cross_attn.k", "8", "1536", "1536"), "adapter wan-2.1 1.3b lora bfl 8 1" },
+      PE(DM "blocks.0.cross_attn.k", "8", "1536", "1536"), "adapter wan 1.3b lora bfl 8 1" },
     { KO("lora_unet_blocks_0_cross_attn_k", "8", "5120", "5120")
       KO("lora_unet_blocks_0_cross_attn_k_img", "8", "5120", "5120"),
       "adapter wan 14b+i2v lora kohya 8 2",

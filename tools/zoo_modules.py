@@ -245,18 +245,46 @@ def alternatives(words):
     return words[0] if len(words) == 1 else "{%s}" % ",".join(words)
 
 
+def after_common(names):
+    """What tuples of parts begin with in common, and the rest of each, of at least one part."""
+    least = min(names)
+    common = 0
+    while all(len(n) > common + 1 and n[common] == least[common] for n in names):
+        common += 1
+    return least[:common], [".".join(n[common:]) for n in names]
+
+
+def folded(names):
+    """The names as one word, or one for each set of last parts: what is shorter."""
+    begin, rest = after_common(names)
+    whole = [".".join(begin + (alternatives(rest),))]
+    leaves_of, parents = collections.defaultdict(set), collections.defaultdict(set)
+    for name in names:
+        last = 2 if len(name) > 2 and name[-1].isdigit() else 1
+        leaves_of[name[:-last]].add(".".join(name[-last:]))
+    for parent, ends in leaves_of.items():
+        parents[frozenset(ends)].add(parent)
+    words = []
+    for ends, begins in parents.items():
+        if () in begins:
+            return whole
+        if len(begins) > 1:
+            begin, rest = after_common(begins)
+            words.append(".".join(begin + (alternatives(rest), alternatives(ends))))
+        else:
+            words.append(".".join(min(begins) + (alternatives(ends),)))
+    size = 14  # of sizes and a blank
+    return min(whole, sorted(words), key=lambda some: sum(len(w) + size for w in some))
+
+
 def leaves(found):
     """Words for layers behind one beginning: {(parts, size)}."""
     groups = collections.defaultdict(set)
     for parts, size in found:
         groups[parts[0] if len(parts) > 1 else "", size].add(parts)
-    for (first, size), names in sorted(groups.items()):
-        common = 1 if first else 0
-        while first and all(len(n) > common + 1 and n[common] == min(names)[common]
-                            for n in names):
-            common += 1
-        yield ".".join(min(names)[:common] + (alternatives(".".join(n[common:]) for n in names),)
-                       ) + "[%s]" % ",".join(map(str, size))
+    for (_, size), names in sorted(groups.items()):
+        for word in folded(names):
+            yield word + "[%s]" % ",".join(map(str, size))
 
 
 def lines(layers):

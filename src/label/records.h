@@ -173,6 +173,18 @@ sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);
 sft_span sfti_next_clause(sft_span *rest);
 /* The next alternative of a clause, which is not empty: up to a "|" between blanks. */
 sft_span sfti_next_alternative(sft_span *rest);
+/* What an alternative asks beside names: "count(blocks.#) >= 19", how many numbers stand in the
+ * place of "#"; "@ss_base_model_version = newbie", what __metadata__ says, or, with a JSON pointer
+ * behind the key (@config:/transformer/model_type), what a text in it does. */
+typedef struct sfti_predicate {
+    sft_span begin;        /* "blocks.", or empty */
+    sft_span key, pointer; /* of metadata */
+    sft_span value;        /* that is asked */
+    uint64_t number;
+    char compare;          /* '=', '<' (or equal), '>' (or equal) */
+} sfti_predicate;
+/* Whether it is no name but that; *right: it is as above. */
+bool sfti_predicate_of(sft_span alternative, sfti_predicate *out, bool *right);
 /* Whether a size is one of "9|8", or any for "*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
 /* Whether a list of words has one. */

@@ -258,6 +258,40 @@ sft_span sfti_next_alternative(sft_span *rest) {
     return piece;
 }
 
+bool sfti_predicate_of(sft_span text, sfti_predicate *out, bool *right) {
+    const bool counts = sfti_begins(text, "count(");
+    *out = (sfti_predicate){ .compare = 0 };
+    *right = false;
+    if (!counts && !sfti_begins(text, "@")) return false;
+    size_t at = 0;
+    while (at < text.len && !is_space(text.data[at])) at++;
+    sft_span asked = { text.data, at }, rest = skip_gaps(sfti_from(text, at));
+    for (at = 0; at < rest.len && !is_space(rest.data[at]);) at++;
+    sft_span sign = { rest.data, at };
+    out->value = skip_gaps(sfti_from(rest, at));
+    if (sfti_is(sign, "=")) out->compare = '=';
+    else if (sfti_is(sign, ">=")) out->compare = '>';
+    else if (sfti_is(sign, "<=")) out->compare = '<';
+    if (!out->compare || out->value.len == 0) return true;
+    if (counts) {
+        asked = sfti_from(asked, strlen("count("));
+        if (!sfti_ends(asked, ".#)") || asked.len < 4) return true;
+        out->begin = (sft_span){ asked.data, asked.len - 2 };
+        *right = !memchr(out->begin.data, '#', out->begin.len)
+              && sfti_parse_uint(out->value, &out->number);
+        return true;
+    }
+    asked = sfti_from(asked, 1);
+    out->pointer = sfti_find_byte(asked, ':');
+    while (out->pointer.len > 1 && out->pointer.data[1] != '/')
+        out->pointer = sfti_find_byte(sfti_from(out->pointer, 1), ':');
+    if (out->pointer.len == 1) out->pointer = (sft_span){ NULL, 0 };
+    out->key = (sft_span){ asked.data, asked.len - out->pointer.len };
+    if (out->pointer.len > 0) out->pointer = sfti_from(out->pointer, 1);
+    *right = out->compare == '=' && out->key.len > 0;
+    return true;
+}
+
 bool sfti_size_fits(sft_span wanted, uint64_t size) {
     sft_span piece;
     if (wanted.len == 1 && *wanted.data == '*') return true;

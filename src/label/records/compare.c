@@ -146,7 +146,8 @@ bool sfti_row_never_holds(const sfti_record_row *row, sft_span *why) {
 
 static bool are_related(const sfti_records *records, const sfti_record *a, const sfti_record *b) {
     return a == b || !a->id || !b->id || a->type != b->type
-        || sfti_related_architectures(records, sft_span_cstr(a->id), sft_span_cstr(b->id));
+        || sfti_related_architectures(records, sft_span_cstr(a->id), sft_span_cstr(b->id))
+        || sfti_record_over(records, a, b) || sfti_record_over(records, b, a);
 }
 
 /* A word that both rows have. */

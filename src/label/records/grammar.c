@@ -95,8 +95,12 @@ static bool cut_brackets(sft_span *text, sft_span *inner, bool *has) {
 
 static bool check_name(grammar *g, sft_span text) {
     sft_span name = text, shape;
-    bool shaped;
+    sfti_predicate predicate;
+    bool shaped, right;
     size_t numbers = 0;
+    if (sfti_predicate_of(text, &predicate, &right))
+        return (right && text.len <= CLAUSE_NAME_BYTES)
+            || wrong_at(g, text, "count(NAME.#) = N, or @KEY = VALUE, @KEY:/PLACE = VALUE");
     if (!cut_brackets(&name, &shape, &shaped))
         return wrong_at(g, text, "a shape between [ and ] at the end of a name");
     if (shaped && !is_shape(shape))

@@ -249,10 +249,37 @@ static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_s
     return best;
 }
 
+/* How many numbers stand behind the text. */
+static uint64_t count_numbers(const sfti_view *view, sft_span begin) {
+    sfti_view after = sfti_view_behind(view, sft_span_cstr(view->prefix), begin);
+    uint64_t count = 0;
+    for (unsigned n = 0; n < MATCH_NUMBERS && sfti_view_any(&after, ""); n++) {
+        char number[SFTI_UINT_SIZE + 2];
+        size_t len = sfti_uint_text(n, 1, number);
+        memcpy(number + len, ".", 2);
+        count += sfti_view_any(&after, number);
+    }
+    return count;
+}
+
+static bool predicate_holds(const sfti_view *view, const sfti_predicate *predicate) {
+    if (predicate->key.len > 0) return sfti_metadata_says(view->info, predicate);
+    uint64_t count = count_numbers(view, predicate->begin);
+    return predicate->compare == '=' ? count == predicate->number
+         : predicate->compare == '>' ? count >= predicate->number
+                                     : count <= predicate->number;
+}
+
 static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **found) {
     const sfti_view *view = ctx;
     const char *prefix = view->prefix;
     sft_span name = text, shape = { NULL, 0 };
+    if (*name.data == '@' || *name.data == 'c') {
+        sfti_predicate predicate;
+        bool right;
+        if (sfti_predicate_of(text, &predicate, &right))
+            return right && predicate_holds(view, &predicate) ? SFTI_TRUE : SFTI_FALSE;
+    }
     if (*name.data == '^') name.data++, name.len--, prefix = "";
     const char *bracket = memchr(name.data, '[', name.len);
     if (bracket) {

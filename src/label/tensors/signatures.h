@@ -7,6 +7,7 @@
  *   layers.#.x      "#" is any number below 128
  *   body.*          some name begins so
  *   ^name           the prefix of the view is not put before it
+ *   count(NAME.#) = N, @KEY = VALUE  see sfti_predicate
  * Where NAME.weight is missing, NAME.qweight stands for it. A shape asked of a packed tensor
  * (quantised, its shape is not the model's) is not known: the row then counts as seen only
  * in the second pass of sfti_match_after.
@@ -70,6 +71,9 @@ bool sfti_is_packed(const sft_tensor *tensor);
  * SFTI_HIDDEN: a packed tensor lets nobody see. */
 typedef enum sfti_truth { SFTI_FALSE = 0, SFTI_HIDDEN, SFTI_TRUE } sfti_truth;
 typedef sfti_truth sfti_alternative(const void *ctx, sft_span text, const sft_tensor **found);
+
+/* What a clause asks of the metadata (predicates.c). */
+bool sfti_metadata_says(sft_info *info, const sfti_predicate *predicate);
 
 /* Whether all clauses hold, each in a line; *packed (if not NULL) counts shapes that could not be
  * asked as held, and says so. */

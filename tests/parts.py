@@ -67,7 +67,7 @@ def library_of(prefix):
 def records_size(prefix):
     """Bytes of the model records in the library."""
     lines = run("size", library_of(prefix))[1].splitlines()
-    return next(int(line.split()[0]) for line in lines if " records.c.o " in line)
+    return next(int(line.split()[0]) for line in lines if "\trecords.c.o " in line)
 
 
 def link(prefix, defined, program):

@@ -185,7 +185,11 @@ def test_fits_is_the_command_s(command, tmp_path):
         unet + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight":
             ("F16", [320, 768], bytes(491520))}))
     one, two = lora(tmp_path / "one.safetensors", 768), lora(tmp_path / "two.safetensors", 1024)
-    for adapter, fit in ((one, "yes"), (two, "no")):
+    three = tmp_path / "three.safetensors"
+    name = "lora_unet_input_blocks_7_1_transformer_blocks_9_attn2_to_k.lora_%s.weight"
+    three.write_bytes(pack({name % "down": ("F16", [4, 2048], bytes(16384)),
+                            name % "up": ("F16", [1280, 4], bytes(10240))}))
+    for adapter, fit in ((one, "yes"), (two, "unknown"), (three, "no")):
         want = command("find", "--all", "--fits", model, adapter)[0]
         got = libsafetensors.fits(model, adapter)
         assert got == {"fit": want["fit"], "reason": want["reason"]} and got["fit"] == fit

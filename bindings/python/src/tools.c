@@ -102,7 +102,13 @@ static PyObject *open_records(PyObject *module, PyObject *args) {
         PyObject *bytes;
         char *data;
         Py_ssize_t len;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sO!", &texts[i].name, &PyBytes_Type, &bytes)
+        PyObject *pair = PyList_GetItem(list, i);
+        if (!PyTuple_Check(pair)) {
+            PyErr_SetString(PyExc_TypeError, "open_records() takes pairs of a name and bytes");
+            free(texts);
+            return NULL;
+        }
+        if (!PyArg_ParseTuple(pair, "sO!", &texts[i].name, &PyBytes_Type, &bytes)
             || PyBytes_AsStringAndSize(bytes, &data, &len) < 0) {
             free(texts);
             return NULL;

@@ -31,7 +31,7 @@ typedef enum sfti_word {
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
     SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_MODULES,
     SFTI_SIBLING, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
-    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_ROW_WORDS
+    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_SPARE, SFTI_ROW_WORDS
 } sfti_word;
 
 /* Whose words a row "says" has. */
@@ -204,6 +204,13 @@ const char *sfti_said_model(const sfti_records *records, sfti_producer producer,
  * variant, else one of any; of that prediction, where it says one. Empty: nothing. */
 sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_producer producer,
                       sft_span variant, sft_span prediction);
+
+/* The row "spare" by which a tensor is left as it is where a model of that architecture is
+ * quantised, and which of its patterns; NULL: nothing says so (spare.c). The rows are those of
+ * "several", and of the architecture or the nearest of its parents that has any. An architecture
+ * that is not known, or empty, has those of "several". */
+const sfti_record_row *sfti_spared(const sfti_records *records, sft_span architecture,
+                                   sft_span name, sft_span *pattern);
 
 /* ── What rows say of one another (compare.c) ── */
 

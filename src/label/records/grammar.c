@@ -250,6 +250,9 @@ static bool check_word(grammar *g, sft_span word) {
             || wrong_at(g, word, "l, g, t5 or a width");
     case SFTI_VALUE_MODULES:
         return is_sized_name(word) || wrong_at(g, word, "NAME[OUT,IN] or NAME. before others");
+    case SFTI_VALUE_SPARED:
+        return (word.len > 0 && word.len <= CLAUSE_NAME_BYTES && bytes_like(word, '*') < word.len)
+            || wrong_at(g, word, "a name of 200 bytes at most, with * for any text");
     case SFTI_VALUE_ANY:
     case SFTI_VALUE_NAMES:
     case SFTI_VALUE_LAYERS: break;

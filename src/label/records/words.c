@@ -124,6 +124,9 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
     [SFTI_PRECISION] = { NAME("precision"), SFTI_READ_WORDS, IN(QUANTISATION),
         0, 1, 1, SFTI_VALUE_ANY, NULL,
         "the precision that it is told as" },
+    [SFTI_SPARE] = { NAME("spare"), SFTI_READ_WORDS, IN(SEVERAL) | IN(MODEL),
+        SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_SPARED, NULL,
+        "tensors that are left as they are where it is quantised: names, * for any text" },
 };
 
 const sft_span sfti_tensor_tables[SFTI_TENSOR_TABLES] = {

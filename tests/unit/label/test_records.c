@@ -451,6 +451,45 @@ static void relations(void **state) {
     assert_null(sfti_branch(records, s("sd_xl_base_1.0")));
 }
 
+/* ── What is spared ── */
+
+static const char *spared_by(const sfti_records *records, const char *of, const char *name) {
+    static char text[64];
+    sft_span pattern;
+    const sfti_record_row *row = sfti_spared(records, s(of), s(name), &pattern);
+    assert_true(!row == (pattern.len == 0));
+    snprintf(text, sizeof text, "%.*s", (int)pattern.len, pattern.data);
+    return text;
+}
+
+static void spared_tensors(void **state) {
+    (void)state;
+    known k = read_text("several\n prefixes denoiser model.diffusion_model. \"\" net.\n"
+                        " spare *norm* lm_head.weight\n"
+                        "model a\n spare final.* t_*.*.weight\n spare x\nmodel b\n parent a\n"
+                        "model c\n parent b\n spare only.c\nmodel d\n");
+    if (k.code) fail_msg("%s", k.err.message);
+    static const struct { const char *of, *name, *by; } cases[] = {
+        { "a", "final.linear.weight", "final.*" }, { "a", "net.final.x", "final.*" },
+        { "a", "model.diffusion_model.final.x", "final.*" }, { "a", "blocks.final.x", "" },
+        { "a", "x", "x" }, { "a", "xx", "" }, { "a", "t_embed.1.weight", "t_*.*.weight" },
+        { "a", "t_embed.weight", "" }, { "a", "t_.weight.weight.weight", "t_*.*.weight" },
+        { "b", "x", "x" }, { "c", "x", "" }, { "c", "only.c", "only.c" }, { "a", "only.c", "" },
+        { "d", "blocks.0.norm1.weight", "*norm*" }, { "d", "x", "" }, { "d", "", "" },
+        { "nobody", "net.lm_head.weight", "lm_head.weight" }, { "", "norm", "*norm*" },
+        { "c", "model.norm.bias", "*norm*" }, { "d", "net.", "" },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(cases); i++)
+        if (strcmp(spared_by(k.records, cases[i].of, cases[i].name), cases[i].by) != 0)
+            fail_msg("%s of %s: \"%s\"", cases[i].name, cases[i].of,
+                     spared_by(k.records, cases[i].of, cases[i].name));
+    sfti_arena_free(&k.arena);
+    refused("model a\n spare\n", "line 2");
+    refused("model a\n spare x **\n", "line 2, column 10: expected a name of 200 bytes");
+    refused("model a\n spare x write=y\n", "a mark that such a row may have");
+    refused("kind a\n spare x\n", "a word that such a record may have");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_and_records),
@@ -464,6 +503,7 @@ int main(void) {
         cmocka_unit_test(data_as_written),
         cmocka_unit_test(built_in),
         cmocka_unit_test(relations),
+        cmocka_unit_test(spared_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

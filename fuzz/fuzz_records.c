@@ -11,10 +11,10 @@ static const char known[] =
     "several\n prefixes denoiser \"\" model.\n prefixes vae \"\"\n prefixes special \"\"\n"
     " says task Edit\nkind vae\n says civitai VAE\nkind diffusion_model\n class *Model !*Net\n"
     "kind adapter\nfamily vit\n structure - 90\n  blocks_#_attn\nprediction v\n says any v\n"
-    "blocks blocks\n tops blocks\n models base\nquantisation int8\nvariant edit \"Edit\"\n"
+    "quantisation int8\nvariant edit \"Edit\"\n"
     "model base \"Base\"\n says civitai Base\n says use base variant=edit\n"
     " tensors diffusion_model 100\n  blocks.#.attn.weight[8,*]\n  !head.*\n"
-    " adapter 60\n  ^blocks_#_attn$[in=8]\n variant edit: head.weight\n";
+    " adapter 60\n  ^blocks_#_attn$[in=8]\n variant edit: head.weight\n spare head.*\n";
 
 static sft_set *set_of(bool adapter) {
     static const char *const model[] = { "blocks.0.attn.weight", "blocks.7.attn.weight",
@@ -71,6 +71,7 @@ static void ask_words(const sfti_records *records) {
         (void)sfti_architecture_kin(records, id, sft_span_cstr("base"));
         (void)sfti_kin_of_part(records, id, SFTI_VAES, id);
         (void)sfti_common_architecture(records, record->id, "base");
+        (void)sfti_spared(records, id, text, &label);
         FUZZ_CHECK(sfti_record_find(records, record->type, id) == record);
     }
 }
@@ -91,6 +92,20 @@ static void label_by(const sfti_records *records, const sft_set *set) {
     sfti_arena_free(&info.arena);
 }
 
+/* Going on behind what is wrong tells the same first. */
+static void all_faults(const sfti_records_text texts[2], const sft_error *first) {
+    static sfti_records_fault items[100];
+    sfti_records_faults faults = { items, 100, 0 };
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    const sfti_records *records;
+    sft_error err = SFT_ERROR_INIT;
+    FUZZ_CHECK(sfti_records_read_all(&arena, texts, 2, &faults, &records, &err));
+    FUZZ_CHECK(!records && strcmp(err.message, first->message) == 0);
+    for (size_t i = 0; i < faults.count && i < faults.room; i++)
+        FUZZ_CHECK(items[i].text == 1 && items[i].line > 0 && items[i].column > 0);
+    sfti_arena_free(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static sft_set *sets[2];
     sfti_arena arena = { .alloc = sfti_allocator(NULL) };
@@ -103,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (sfti_records_read(&arena, texts, 2, &records, &err)) {
         FUZZ_CHECK(err.code == SFT_BAD_ARGUMENT && !records);
         FUZZ_CHECK(strncmp(err.message, "fuzz: ", 6) == 0);
+        all_faults(texts, &err);
     } else {
         ask_rows(records);
         ask_words(records);

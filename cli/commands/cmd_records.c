@@ -7,9 +7,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FINDINGS_MOST 1000 /* of a file */
+#define FAULTS_MOST 100    /* of a file that cannot be read as records */
 
 /* ── One record ── */
 
@@ -250,13 +252,61 @@ static void check_file(check_run *run, size_t i) {
     if (run->never > 0) cli_status(c, CLI_NO);
 }
 
+static int by_place(const void *a, const void *b) {
+    const sfti_records_fault *x = a, *y = b;
+    if (x->text != y->text) return x->text < y->text ? -1 : 1;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    return x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* All that is wrong, on stderr by its place; of a JSON result `error` is what the reader met
+ * first. */
+static void tell_faults(check_run *run, const char *name, const sft_error *err,
+                        sfti_records_faults *faults) {
+    cli *c = run->c;
+    size_t count = faults->count < faults->room ? faults->count : faults->room;
+    cli_object object;
+    if (count > 0) qsort(faults->items, count, sizeof *faults->items, by_place);
+    sfti_json_writer *w = cli_is_json(c) ? cli_failed_begin(&object, c, name, err) : NULL;
+    if (w) sfti_json_put_open(w, "findings", '[');
+    for (size_t i = 0; i < count; i++) {
+        const sfti_records_fault *one = &faults->items[i];
+        const char *of = run->files.texts[one->text].name;
+        sft_error said = SFT_ERROR_INIT;
+        sfti_fail(&said, SFT_BAD_ARGUMENT, "line %zu, column %zu: expected %s, found \"%s\"",
+                  one->line, one->column, one->expected, one->found);
+        cli_complain(c, of, &said);
+        if (!w) continue;
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "finding", "wrong");
+        sfti_json_put_uint(w, "line", one->line);
+        sfti_json_put_uint(w, "column", one->column);
+        sfti_json_put_cstr(w, "text", one->found);
+        sfti_json_put_cstr(w, "expected", one->expected);
+        sfti_json_put_null(w, "other");
+        sfti_json_close(w, '}');
+    }
+    if (faults->count > count) {
+        sft_error more = SFT_ERROR_INIT;
+        sfti_fail(&more, SFT_BAD_ARGUMENT, "%zu lines and rows more are wrong",
+                  faults->count - count);
+        cli_complain(c, name, &more);
+    }
+    if (!w) return;
+    sfti_json_close(w, ']');
+    cli_object_end(&object);
+}
+
 /* It is named once: before what is wrong. A file that is wrong is an answer, not a failure. */
-static void wrong_file(cli *c, const char *name, sft_error *err) {
+static void wrong_file(check_run *run, const char *name, sft_error *err,
+                       sfti_records_faults *faults) {
+    cli *c = run->c;
     size_t len = strlen(name);
     int before = c->status;
     if (strncmp(err->message, name, len) == 0 && memcmp(err->message + len, ": ", 2) == 0)
         memmove(err->message, err->message + len + 2, strlen(err->message + len + 2) + 1);
-    cli_fail_input(c, name, err);
+    if (faults->count > 0) tell_faults(run, name, err, faults);
+    else cli_fail_input(c, name, err);
     if (err->code != SFT_BAD_ARGUMENT) return;
     c->status = before;
     cli_status(c, CLI_NO);
@@ -265,13 +315,16 @@ static void wrong_file(cli *c, const char *name, sft_error *err) {
 /* Those that can be read, with those before them; the others are told. */
 static sft_records *open_right(check_run *run) {
     sft_records *opened = NULL;
-    size_t right = 0, count = run->files.count;
+    size_t right = 0, count = run->files.count, bytes = FAULTS_MOST * sizeof(sfti_records_fault);
+    sfti_records_faults faults = { sfti_take(&run->c->alloc, bytes), FAULTS_MOST, 0 };
+    if (!faults.items) faults.room = 0;
     for (size_t i = 0; i < count; i++) {
         sft_error err = SFT_ERROR_INIT;
         sft_records *more = NULL;
         run->files.texts[right] = run->files.texts[i];
-        if (sft_records_open(run->files.texts, right + 1, &run->c->alloc, &more, &err)) {
-            wrong_file(run->c, run->files.texts[right].name, &err);
+        if (sfti_records_open_all(run->files.texts, right + 1, &run->c->alloc, &faults, &more,
+                                  &err)) {
+            wrong_file(run, run->files.texts[right].name, &err, &faults);
             continue;
         }
         sft_records_close(opened);
@@ -279,6 +332,7 @@ static sft_records *open_right(check_run *run) {
         right++;
     }
     run->files.count = right;
+    if (faults.items) sfti_release(&run->c->alloc, faults.items, bytes);
     return opened;
 }
 
@@ -342,7 +396,7 @@ const cli_command cli_records_command = {
     "always read, if the folder and the files are yours and nobody else may write to them. What "
     "they tell has the source records:FILE; of an id that comes with the library its trust is at "
     "most 79.\n"
-    "check reads files and tells, with line and column, what is wrong; which rows can never hold, "
+    "check reads files and tells, with line and column, all that is wrong; which rows can never hold, "
     "because their clauses contradict one another; which hold wherever a row of an unrelated "
     "record holds, or the other way round; and words that another record says, too. It compares "
     "names and sizes as they are written, so that what it tells is certain, and more may overlap. "

@@ -1,6 +1,7 @@
 /* Messages, results as JSON, the inputs that the operands name, and the progress of long jobs. */
 #include "support/cli.h"
 
+#include "base/result.h"
 #include "os/os.h"
 #include "support/hints.h"
 #include "support/remote.h"
@@ -219,7 +220,7 @@ void cli_result_end(cli *c, const char *path, sft_code code, const sft_error *er
     cli_flush(&c->out);
 }
 
-sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path) {
+static sfti_json_writer *begin_object(cli_object *object, cli *c, const char *path, bool ok) {
     sfti_json_writer *w = &object->w;
     object->c = c;
     object->path = path;
@@ -228,7 +229,18 @@ sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path)
     sfti_json_write(w, &object->sink, 0, &object->err);
     sfti_json_open(w, '{');
     sfti_json_path(w, path);
-    sfti_json_put_bool(w, "ok", true);
+    sfti_json_put_bool(w, "ok", ok);
+    return w;
+}
+
+sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path) {
+    return begin_object(object, c, path, true);
+}
+
+sfti_json_writer *cli_failed_begin(cli_object *object, cli *c, const char *path,
+                                   const sft_error *err) {
+    sfti_json_writer *w = begin_object(object, c, path, false);
+    sfti_result_error(w, "error", err);
     return w;
 }
 

@@ -117,6 +117,9 @@ typedef struct cli_object {
 
 /* Up to "ok":true. Returns the writer. */
 sfti_json_writer *cli_object_begin(cli_object *object, cli *c, const char *path);
+/* Up to the error, of one that failed. */
+sfti_json_writer *cli_failed_begin(cli_object *object, cli *c, const char *path,
+                                   const sft_error *err);
 void cli_object_end(cli_object *object);
 
 /* ── Tables of tabs ── */

@@ -109,9 +109,30 @@ sfti_records_text sfti_records_built_in_text(void);
 sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
                            const sfti_records **out, sft_error *err);
 
-/* What sft_records_open read (open.c). */
+/* One thing that is wrong. */
+#define SFTI_FAULT_FOUND 120
+typedef struct sfti_records_fault {
+    size_t text; /* which of the texts */
+    size_t line, column;
+    const char *expected;
+    char found[SFTI_FAULT_FOUND + 8];
+} sfti_records_fault;
+typedef struct sfti_records_faults {
+    sfti_records_fault *items; /* the first `room` of them; each row and line has one at most */
+    size_t room, count;        /* count: of all */
+} sfti_records_faults;
+/* The same, which goes on behind what is wrong: what stands in *err is the first. */
+sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts, size_t count,
+                               sfti_records_faults *faults, const sfti_records **out,
+                               sft_error *err);
+
+/* What sft_records_open read; with all that is wrong, whose texts are counted from 0 (open.c). */
 typedef struct sft_records sft_records;
+typedef struct sft_records_text sft_records_text;
 const sfti_records *sfti_records_of(const sft_records *opened);
+sft_code sfti_records_open_all(const sft_records_text *texts, size_t count,
+                               const sft_allocator *alloc, sfti_records_faults *faults,
+                               sft_records **out, sft_error *err);
 
 /* ── Asking (ask.c) ── */
 

@@ -38,6 +38,18 @@ static inline void refused(const char *text, const char *where) {
     if (k.code == SFT_OK || !strstr(k.err.message, where))
         fail_msg("expected \"%s\" of \"%s\", got \"%s\"", where, text, k.err.message);
     assert_null(k.records);
+    /* All that is wrong: the same is told first, and it never ends at that. */
+    sfti_records_fault items[4];
+    sfti_records_faults faults = { items, SFTI_COUNT(items), 99 };
+    sfti_records_text one = { s(text), "x.txt", 0 };
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(sfti_records_read_all(&k.arena, &one, 1, &faults, &k.records, &err), k.code);
+    assert_null(k.records);
+    assert_string_equal(err.message, k.err.message);
+    for (size_t i = 0; i < faults.count && i < faults.room; i++) {
+        assert_int_equal(items[i].text, 0);
+        assert_true(items[i].line > 0 && items[i].column > 0 && items[i].expected);
+    }
     sfti_arena_free(&k.arena);
 }
 

@@ -16,6 +16,8 @@
 #define WORD_SLOTS 64
 #define NO_KIND UINT16_MAX
 #define NO_RECORD UINT16_MAX
+#define LOST_RECORD (UINT16_MAX - 1) /* one that was refused: its rows are passed over */
+#define REFUSED_TRUST 255
 
 typedef struct reader {
     sfti_arena *arena;
@@ -31,20 +33,30 @@ typedef struct reader {
     sft_span kind;             /* that was looked up the last time */
     uint16_t kind_record;
     uint8_t kind_table;
+    sfti_records_faults *faults; /* NULL: the first ends it all */
+    bool refused;         /* the line or row at hand: it is told once */
+    bool skips;           /* so was the row at hand, whose other lines are passed over */
     sft_error *err;
     sft_code code;
 } reader;
 
 static SFTI_COLD void refuse_line(reader *r, const char *at, const char *expected, sft_span found) {
-    size_t line, column;
-    if (r->code) return;
-    const char *name = sfti_records_place(r->out, at, &line, &column);
+    sfti_records_faults *all = r->faults;
+    sfti_records_fault one = { .expected = expected };
+    if (r->code || r->refused) return;
+    r->refused = true;
+    const char *name = sfti_records_place(r->out, at, &one.line, &one.column);
+    while (name && r->out->texts[one.text].name != name) one.text++;
     const char *end = found.len > 0 ? memchr(found.data, '\n', found.len) : NULL;
     if (end) found.len = (size_t)(end - found.data);
-    r->code = sfti_fail(r->err, SFT_BAD_ARGUMENT,
-                        "%s: line %zu, column %zu: expected %s, found \"%.*s\"",
-                        name ? name : "records", line, column, expected,
-                        SFTI_CLIP(found, 120));
+    (void)snprintf(one.found, sizeof one.found, "%.*s", SFTI_CLIP(found, SFTI_FAULT_FOUND));
+    if (all && all->count < all->room) all->items[all->count] = one;
+    if (!all || all->count == 0)
+        (void)sfti_fail(r->err, SFT_BAD_ARGUMENT,
+                        "%s: line %zu, column %zu: expected %s, found \"%s\"",
+                        name ? name : "records", one.line, one.column, expected, one.found);
+    if (all) all->count++;
+    else r->code = SFT_BAD_ARGUMENT;
 }
 
 /* ── Words ── */
@@ -122,19 +134,21 @@ static void read_record(reader *r, sft_span line) {
                && !memchr(label.data + 1, '"', label.len - 2);
     if (label.len > 0 && !quoted)
         refuse_line(r, label.data, "a label between quotes", label);
-    for (size_t i = 0; i < id.len && !r->code; i++)
+    for (size_t i = 0; i < id.len; i++)
         if (memchr("\"*:=,|!#", id.data[i], 8)) refuse_line(r, id.data, "an id of letters", id);
-    if (r->code) return;
+    r->record = LOST_RECORD;
+    if (r->refused) return;
     if (label.len > 0) label = sfti_from((sft_span){ label.data, label.len - 1 }, 1);
     const sfti_record *old = id.len > 0 ? sfti_record_find(out, (sfti_record_type)known, id) : NULL;
-    r->record = old ? (uint16_t)(old - out->records) : out->record_count;
     r->extends = old && old->text != r->text;
     if (old && !r->extends) refuse_line(r, id.data, "an id that has no record yet", id);
     if (old && label.len > 0 && !sft_span_equal(label, old->label))
         refuse_line(r, label.data, "no label, or that of the record that there is", label);
     if (!old && r->users && is_ours((sfti_record_type)known))
         refuse_line(r, id.len > 0 ? id.data : type.data, "a record that the library has", id);
-    if (r->code || old) return;
+    if (r->refused) return;
+    r->record = old ? (uint16_t)(old - out->records) : out->record_count;
+    if (old) return;
     char *copy = id.len > 0 ? sfti_arena_copy(r->arena, id.data, id.len) : NULL;
     if (id.len > 0 && !copy) {
         r->code = sfti_fail_memory(r->err, id.len);
@@ -153,10 +167,10 @@ static void read_row(reader *r, sft_span line) {
     sfti_records *out = r->out;
     sft_span word = cut_word(&line);
     int known = known_word(r, word);
-    if (r->record == NO_RECORD) {
-        refuse_line(r, word.data, "a record before its rows", word);
-        return;
-    }
+    r->lines = 1;
+    r->skips = true;
+    if (r->record == NO_RECORD) refuse_line(r, word.data, "a record before its rows", word);
+    if (r->record >= LOST_RECORD) return;
     const sfti_word_row *how = known < 0 ? NULL : &sfti_word_rows[known];
     if (!how || !(how->where >> out->records[r->record].type & 1))
         refuse_line(r, word.data, "a word that such a record may have", word);
@@ -164,7 +178,7 @@ static void read_row(reader *r, sft_span line) {
         refuse_line(r, word.data, "a word that a user's file may have", word);
     else if (!(how->flags & SFTI_REPEATS) && r->seen[r->record] >> known & 1)
         refuse_line(r, word.data, "a word that this record does not have yet", word);
-    if (r->code) return;
+    if (r->refused) return;
     r->seen[r->record] |= UINT64_C(1) << known;
     sfti_record_row row = { .record = r->record, .kind = NO_KIND, .word = (uint8_t)known,
                             .text = r->text, .trust = 100 };
@@ -184,7 +198,7 @@ static void read_row(reader *r, sft_span line) {
     row.at = line.data;
     row.len = (uint32_t)(stop - line.data);
     out->rows[out->row_count++] = row;
-    r->lines = 1;
+    r->skips = false;
 }
 
 static void read_lines(reader *r) {
@@ -196,6 +210,7 @@ static void read_lines(reader *r) {
         size_t indent = (size_t)(at - begin);
         if (at == stop) continue;
         sft_span line = { at, (size_t)(stop - at) };
+        r->refused = false;
         if (line.len > ROW_BYTES) {
             refuse_line(r, at, "lines of 64 KiB at most", line);
         } else if (indent == 0) {
@@ -205,11 +220,12 @@ static void read_lines(reader *r) {
             read_row(r, line);
         } else if (indent < r->indent) {
             refuse_line(r, at, "the indentation of the rows above", line);
-        } else {
+        } else if (!r->skips) {
             sfti_record_row *row = &r->out->rows[r->out->row_count - 1];
             row->len = (uint32_t)(stop - row->at);
             if (++r->lines > SFTI_RECORDS_CLAUSES + 1 || row->len > ROW_BYTES)
                 refuse_line(r, at, "rows of 64 lines and 64 KiB at most", line);
+            r->skips = r->refused;
         }
     }
 }
@@ -291,7 +307,7 @@ static void read_head(reader *r, sfti_record_row *row) {
     if (!small_number(trust, 100, &number))
         refuse_line(r, trust.data, "a trust of 0 to 100", trust);
     row->trust = (uint8_t)number;
-    for (sft_span word; (word = cut_word(&line)).len > 0 && !r->code;) {
+    for (sft_span word; (word = cut_word(&line)).len > 0 && !r->refused;) {
         sft_span name = { word.data, 0 };
         while (name.len < word.len && name.data[name.len] != '=') name.len++;
         sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
@@ -320,7 +336,9 @@ static void fill_tables(reader *r) {
     sfti_records *out = r->out;
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (uint16_t n = out->heads[words[w]]; n && !r->code; n = out->rows[n - 1].next) {
+            r->refused = false;
             read_head(r, &out->rows[n - 1]);
+            if (r->refused) out->rows[n - 1].trust = REFUSED_TRUST;
             out->table_counts[table_of_row(&out->rows[n - 1])]++;
         }
     for (unsigned t = 0; t < SFTI_TABLES && !r->code; t++) {
@@ -342,7 +360,8 @@ static void check_over(reader *r) {
     for (uint16_t n = out->heads[SFTI_OVER]; n && !r->code; n = out->rows[n - 1].next) {
         const sfti_record_row *row = &out->rows[n - 1];
         sft_span rest = sfti_row_text(row), id;
-        while (!r->code && (id = cut_word(&rest)).len > 0)
+        r->refused = false;
+        while (!r->refused && (id = cut_word(&rest)).len > 0)
             if (!sfti_record_find(out, out->records[row->record].type, id))
                 refuse_line(r, id.data, "the id of a record", id);
     }
@@ -354,6 +373,7 @@ static void find_parents(reader *r) {
         const sfti_record_row *row = &out->rows[n - 1];
         sfti_record *record = &out->records[row->record];
         sft_span line = sfti_row_text(row), id = cut_word(&line), how = cut_word(&line);
+        r->refused = false;
         record->parent = sfti_record_find(out, record->type, id);
         record->kin = sfti_is(how, "derived")      ? SFTI_KIN_DERIVED
                     : sfti_is(how, "other-layers") ? SFTI_KIN_UNSURE
@@ -364,15 +384,17 @@ static void find_parents(reader *r) {
     }
 }
 
-/* No record is its own ancestor, and none has more than 8. */
+/* No record is its own ancestor, which is told of the first in a ring; none has more than 8. */
 static void check_parents(reader *r) {
     const sfti_records *out = r->out;
     for (uint16_t n = out->heads[SFTI_PARENT]; n && !r->code; n = out->rows[n - 1].next) {
         const sfti_record_row *row = &out->rows[n - 1];
-        const sfti_record *record = &out->records[row->record], *at = record;
+        const sfti_record *record = &out->records[row->record], *at = record, *first = record;
         int steps = 0;
-        while (at && steps++ <= SFTI_RECORDS_PARENTS && (at = at->parent) != record) {}
-        if (!at) continue;
+        for (; at && steps++ <= SFTI_RECORDS_PARENTS && (at = at->parent) != record;)
+            if (at < first) first = at;
+        if (!at || (at == record && first < record)) continue;
+        r->refused = false;
         char ring[512] = "";
         int used = at == record ? snprintf(ring, sizeof ring, "%.50s", record->id) : 0;
         for (at = used ? record->parent : NULL; at; at = at == record ? NULL : at->parent)
@@ -387,8 +409,12 @@ static void check_rows(reader *r) {
     for (uint16_t i = 0; i < r->out->row_count && !r->code; i++) {
         const sfti_record_row *row = &r->out->rows[i];
         sfti_wrong wrong;
-        if (r->out->texts[row->text].lines == 0 && !sfti_row_is_right(r->out, row, &left, &wrong))
-            refuse_line(r, wrong.found.data, wrong.expected, wrong.found);
+        if (r->out->texts[row->text].lines > 0 || row->trust == REFUSED_TRUST
+            || sfti_row_is_right(r->out, row, &left, &wrong))
+            continue;
+        r->refused = false;
+        refuse_line(r, wrong.found.data, wrong.expected, wrong.found);
+        if (left == 0) return;
     }
 }
 
@@ -416,6 +442,7 @@ static void copy_records_text(reader *r, sfti_records_text *text) {
     }
     text->text.data = copy;
     size_t end = sfti_utf8_check(copy, text->text.len);
+    r->refused = false;
     if (end < text->text.len)
         refuse_line(r, copy + end, "UTF-8", (sft_span){ copy + end, 1 });
     if (sfti_begins(text->text, "\xEF\xBB\xBF")) text->text = sfti_from(text->text, 3);
@@ -481,10 +508,12 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
     return r->code;
 }
 
-sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
-                           const sfti_records **out, sft_error *err) {
-    reader r = { .arena = arena, .err = err };
-    size_t lines = 0;
+sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts, size_t count,
+                               sfti_records_faults *faults, const sfti_records **out,
+                               sft_error *err) {
+    reader r = { .arena = arena, .faults = faults, .err = err };
+    size_t lines = 0, none = 0, *wrong = faults ? &faults->count : &none;
+    if (faults) faults->count = 0;
     *out = NULL;
     if (count > SFTI_RECORDS_TEXTS)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected at most %d files of records, found %zu",
@@ -493,6 +522,7 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
     if (!r.out) return sfti_fail_memory(err, sizeof *r.out);
     memset(r.out, 0, sizeof *r.out);
     sft_code code = take_records_texts(&r, texts, count, &lines);
+    if (!code && *wrong > 0) code = SFT_BAD_ARGUMENT; /* what is no text is read no further */
     if (code) return code;
     if (!take_room(&r, lines + 1)) return sfti_fail_memory(err, lines * sizeof(sfti_record));
     place_words(&r);
@@ -511,6 +541,12 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
     if (!r.code) find_parents(&r);
     if (!r.code) check_over(&r);
     if (!r.code) check_parents(&r);
+    if (!r.code && *wrong > 0) r.code = SFT_BAD_ARGUMENT;
     if (!r.code) *out = r.out;
     return r.code;
+}
+
+sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,
+                           const sfti_records **out, sft_error *err) {
+    return sfti_records_read_all(arena, texts, count, NULL, out, err);
 }

@@ -160,11 +160,60 @@ static void opened(void **state) {
     sft_records_close(records);
 }
 
+/* All that is wrong: once a line or row, and what stands below a record that was refused is passed
+ * over; only so many are kept. */
+static void all_faults(void **state) {
+    (void)state;
+    static const char bad[] = "modle x\n says any q\nkind vae\n teaches z\n  more\n class *A *A*B\n"
+                              "model b\n vae nobody\n vae none\n tensors vae 101\n  x\n"
+                              " tensors vae 100\n  x |\n  y\n file\nmodel p\n parent q\nmodel q\n"
+                              " parent p\nmodel r\n parent p\n over r nobody nothing\n";
+    static const struct { size_t line, column; const char *found; } told[] = {
+        { 1, 1, "modle" }, { 4, 2, "teaches" }, { 9, 2, "vae" }, { 10, 14, "101" },
+        { 6, 11, "*A*B" }, { 8, 6, "nobody" }, { 13, 3, "x |" }, { 15, 6, "" },
+        { 22, 9, "nobody" }, { 17, 9, "p > q > p" }, { 21, 9, "p" },
+    };
+    sfti_records_fault items[SFTI_COUNT(told)];
+    for (size_t room = 0; room <= SFTI_COUNT(told); room++) {
+        sfti_records_faults faults = { items, room, 0 };
+        sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+        sfti_records_text texts[] = { { s("kind vae\n"), "one", 0 }, { s(bad), "two", 0 } };
+        const sfti_records *records;
+        sft_error err = SFT_ERROR_INIT;
+        assert_int_equal(sfti_records_read_all(&arena, texts, 2, &faults, &records, &err),
+                         SFT_BAD_ARGUMENT);
+        assert_int_equal(faults.count, SFTI_COUNT(told));
+        assert_true(strstr(err.message, "two: line 1, column 1: expected a type of records"));
+        for (size_t i = 0; i < room; i++) {
+            assert_int_equal(items[i].text, 1);
+            if (items[i].line != told[i].line || items[i].column != told[i].column
+                || strcmp(items[i].found, told[i].found) != 0)
+                fail_msg("%zu: line %zu, column %zu: \"%s\"", i, items[i].line, items[i].column,
+                         items[i].found);
+        }
+        sfti_arena_free(&arena);
+    }
+    sft_records_text mine = { s("model b\n vae a b c nobody\nmodel c\n file\n"), "mine" };
+    sfti_records_faults faults = { items, SFTI_COUNT(items), 0 };
+    sft_records *opened;
+    assert_int_equal(sfti_records_open_all(&mine, 1, NULL, &faults, &opened, NULL),
+                     SFT_BAD_ARGUMENT);
+    assert_null(opened);
+    assert_int_equal(faults.count, 2);
+    assert_int_equal(items[0].text, 0);
+    assert_int_equal(items[1].line, 4);
+    mine.text = s("model b\n file q\n");
+    assert_int_equal(sfti_records_open_all(&mine, 1, NULL, &faults, &opened, NULL), SFT_OK);
+    assert_int_equal(faults.count, 0);
+    sft_records_close(opened);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_texts),
         cmocka_unit_test(rows_compared),
         cmocka_unit_test(opened),
+        cmocka_unit_test(all_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

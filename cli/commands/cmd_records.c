@@ -396,8 +396,8 @@ const cli_command cli_records_command = {
     "always read, if the folder and the files are yours and nobody else may write to them. What "
     "they tell has the source records:FILE; of an id that comes with the library its trust is at "
     "most 79.\n"
-    "check reads files and tells, with line and column, all that is wrong; which rows can never hold, "
-    "because their clauses contradict one another; which hold wherever a row of an unrelated "
+    "check reads files and tells, with line and column, all that is wrong; which rows can never "
+    "hold, because their clauses contradict one another; which hold wherever a row of an unrelated "
     "record holds, or the other way round; and words that another record says, too. It compares "
     "names and sizes as they are written, so that what it tells is certain, and more may overlap. "
     "The files are read together, and without those of your folder.",

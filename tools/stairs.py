@@ -183,6 +183,7 @@ int main(int argc, char **argv) {
 """
 
 RANGER = r"""
+#include <safetensors_io.h>
 #include <safetensors_remote.h>
 #include <stdio.h>
 void stairs_begin(void); void stairs_end(void);

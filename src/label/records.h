@@ -97,6 +97,7 @@ typedef struct sfti_records_text {
 #define SFTI_RECORDS_WORDS 50000 /* and alternatives */
 #define SFTI_RECORDS_TEXTS 255
 #define SFTI_RECORDS_CLAUSES 64
+#define SFTI_RECORDS_MODELS 256 /* with modules: SFTI_FIT_MODELS */
 #define SFTI_RECORDS_PARENTS 8 /* one above the other */
 
 /* What comes with the library: read when it is first asked for. */

@@ -39,9 +39,16 @@ static bool shape_within(sft_span a, sft_span b) {
     return a.len == 0;
 }
 
+/* Beside names: compared as it is written. */
+static bool asks_else(sft_span text) {
+    sfti_predicate predicate;
+    bool right;
+    return sfti_predicate_of(text, &predicate, &right);
+}
+
 static bool implies(sft_span x, sft_span y, bool layers) {
     if (sft_span_equal(x, y)) return true;
-    if (layers) return false;
+    if (layers || asks_else(x) || asks_else(y)) return false;
     alternative a = parts_of(x), b = parts_of(y);
     if (!b.open)
         return !a.open && sft_span_equal(a.name, b.name) && shape_within(a.shape, b.shape);
@@ -106,6 +113,7 @@ static bool is_denied_in(const sfti_record_row *row, sft_span text, bool layers)
 
 /* One size of a tensor and another of the same: a name without "#" alone in its clause. */
 static bool shapes_differ(sft_span a, sft_span b) {
+    if (asks_else(a) || asks_else(b)) return false;
     alternative x = parts_of(a), y = parts_of(b);
     sft_span p, q;
     uint64_t m, n;

@@ -418,6 +418,18 @@ static void check_rows(reader *r) {
     }
 }
 
+/* Engines number the models whose modules are known. */
+static void check_modules(reader *r) {
+    const uint64_t bits = UINT64_C(1) << SFTI_MODULES | UINT64_C(1) << SFTI_SIBLING;
+    size_t models = 0;
+    for (uint16_t i = 0; i < r->out->record_count && !r->code; i++) {
+        sft_span id = sft_span_cstr(r->out->records[i].id ? r->out->records[i].id : "");
+        if (r->seen[i] & bits && ++models > SFTI_RECORDS_MODELS)
+            refuse_line(r, r->out->rows[r->out->records[i].first].at,
+                        "modules of 256 models at most", id);
+    }
+}
+
 /* ── All ── */
 
 /* Comments and carriage returns become blanks, so that all else stays where it is. */
@@ -538,6 +550,7 @@ sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts
     if (!r.code) list_rows(&r);
     if (!r.code) fill_tables(&r);
     if (!r.code) check_rows(&r);
+    if (!r.code) check_modules(&r);
     if (!r.code) find_parents(&r);
     if (!r.code) check_over(&r);
     if (!r.code) check_parents(&r);

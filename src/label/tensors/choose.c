@@ -3,7 +3,12 @@
  * if it is surer, counting what it is over. Tests: test_choose.c. */
 #include "label/tensors/signatures.h"
 
+/* However many rows a user has, those of the library have places. */
 void sfti_held_add(sfti_held *held, const sfti_record_row *row, bool hidden) {
+    size_t users = 0;
+    for (size_t i = 0; row->text > 0 && i < held->count && i < SFTI_HELD; i++)
+        users += held->rows[i]->text > 0;
+    if (users == SFTI_HELD / 2) return;
     if (held->count < SFTI_HELD) {
         held->rows[held->count] = row;
         held->hidden[held->count] = hidden;

@@ -16,6 +16,7 @@
 
 #define FIT_STATES 64 /* what the alternatives of one word, or the beginnings of a line, make */
 #define FIT_SETS 2048
+#define FIT_LISTS 512 /* of a form, by sizes */
 #define FIT_BEGINNINGS 4096 /* bits */
 #define FIT_SIZES 1024      /* bits */
 #define HASH_BASE UINT64_C(0x9E3779B97F4A7C15)
@@ -41,7 +42,7 @@ typedef struct fit_reader {
     size_t line_count;
     bool line_read;
     sft_span line[FIT_STATES]; /* beginnings of the line that are not read yet */
-    fit_state begins[FIT_STATES], words[FIT_STATES];
+    fit_state begins[FIT_STATES], words[2 * FIT_STATES]; /* words: old, then new */
 } fit_reader;
 
 /* ── Modules of the adapter ── */
@@ -62,11 +63,14 @@ static sfti_sized *new_sized(sfti_forms *forms, sfti_form *form, const sfti_modu
 void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *module,
                       const uint64_t *numbers, size_t slots) {
     sfti_sized *one = form->sized;
+    size_t met = 0;
     if (slots > SFTI_SIZED_SLOTS) return;
     while (one && (one->in != module->in || one->out != module->out
                    || one->folded != module->folded
-                   || (slots > 1 && one->count == SFTI_SIZED_MODULES)))
+                   || (slots > 1 && one->count == SFTI_SIZED_MODULES))) {
+        if (++met == FIT_LISTS) return;
         one = one->next;
+    }
     if (!one) one = new_sized(forms, form, module, slots);
     for (size_t i = 0; i < slots; i++)
         if (numbers[i] >= SFTI_SIZED_MODULES) return;
@@ -161,7 +165,7 @@ static bool add_alternatives(fit_state *states, size_t *count, sft_span text, bo
             piece = (sft_span){ text_of, sfti_uint_text(n, 1, text_of) };
             n++;
         }
-        if (to + had > FIT_STATES) return false;
+        if (to > FIT_STATES) return false;
         for (size_t i = 0; i < had; i++) {
             states[to] = states[i];
             add_text(&states[to++], piece, begins, after);
@@ -253,7 +257,7 @@ static void index_forms(fit_reader *r) {
     for (size_t i = 0; i < r->forms->count; i++) {
         const sfti_form *form = &r->forms->forms[i];
         fit_state state = { .power = 1 };
-        if (form->part != SFTI_PART_MAIN || !form->sized) continue;
+        if (form->part != SFTI_PART_MAIN || !form->sized || form->text.len == 0) continue;
         const uint8_t initial = (uint8_t)form->text.data[0];
         r->initials[initial / 64] |= UINT64_C(1) << initial % 64;
         for (size_t k = 0; k < form->text.len; k++) {
@@ -314,7 +318,8 @@ static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *wor
     const size_t count = (size_t)begin->count + word->count;
     const uint64_t *slots[SFTI_SIZED_SLOTS];
     uint64_t fitting = 0, all = 1;
-    if (!form || count > SFTI_SIZED_SLOTS) return;
+    /* two texts may have one hash */
+    if (!form || form->numbers.count != count || count > SFTI_SIZED_SLOTS) return;
     for (size_t i = 0; i < count; i++)
         slots[i] = i < begin->count ? begin->slots[i] : word->slots[i - begin->count];
     for (sfti_sized *sized = form->sized; sized; sized = sized->next) {

@@ -187,7 +187,7 @@ static void make_key(form_key *key, sft_span name) {
         char *to = key->text + key->len, *most = key->text + (FORM_TEXT - 1), c;
         do {
             c = *at++;
-            *to++ = c == '.' ? '_' : c;
+            *to++ = c == '.' ? '_' : c == '#' ? '?' : c; /* "#" is a number */
         } while (!is_separator(c) && at < end && to < most);
         key->len = (size_t)(to - key->text);
     }

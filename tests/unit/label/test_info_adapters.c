@@ -600,6 +600,27 @@ static void no_alpha_is_the_rank_but_for_peft(void **state) {
     assert_true(info.adapter.scale == 0.5);
 }
 
+/* Names that hold the sign of a number, many numbers in one place, or nothing. */
+static void names_like_forms_are_names(void **state) {
+    (void)state;
+    expect_adapter(PE(DM "output_blocks.#.#.transformer_blocks.#.attn1.to_k", "4", "320", "320")
+                   PE(DM "output_blocks.9.1.transformer_blocks.0.attn1.to_k", "4", "320", "320"),
+                   "adapter - - lora bfl 4 2");
+    /* The second has the hash of output_blocks_#_#_transformer_blocks_#_attn1_to_k. */
+    expect_adapter(PE(DM "output_blocks.9.1.transformer_blocks.0.attn1.to_q", "4", "320", "320")
+                   PE(DM "bxttqpcwbquyprivxhts", "4", "320", "320"),
+                   "adapter - - lora bfl 4 2");
+    expect_adapter(PE("", "4", "320", "320"), "adapter - - lora peft 4 1");
+    char *many = malloc(250 * 128), *to = many;
+    assert_non_null(many);
+    for (int i = 0; i < 250; i++)
+        to += snprintf(to, 128, DM "output_blocks%c%d.%s.transformer_blocks.%s.attn1.to_k"
+                       ".lora_A.weight[4,320] ", i % 2 ? '.' : '_', i / 2, i ? "#" : "0",
+                       i ? "#" : "0");
+    expect_adapter(many, "adapter - - lora peft 4 250");
+    free(many);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_types_and_targets),
@@ -609,6 +630,7 @@ int main(void) {
         cmocka_unit_test(alphas_are_read),
         cmocka_unit_test(alpha_of_each_dtype),
         cmocka_unit_test(no_alpha_is_the_rank_but_for_peft),
+        cmocka_unit_test(names_like_forms_are_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,10 +80,10 @@ static bool same_size(uint64_t have, uint64_t want) {
 }
 
 /* Either way round: some layers are stored transposed. */
-static void compare_layer(sfti_layer_match *match, const sfti_module *layer,
+static void compare_layer(sfti_layer_match *match, const sft_set *set, const sfti_module *layer,
                           const sft_tensor *weight) {
-    if (weight->rank < 2 || sfti_is_packed(weight) || layer->in + layer->out == 0) return;
-    uint64_t out = weight->shape[0], in = weight->shape[1];
+    uint64_t out = sfti_size_of(set, weight, 0), in = sfti_size_of(set, weight, 1);
+    if (weight->rank < 2 || in == 0 || out == 0 || layer->in + layer->out == 0) return;
     if ((same_size(in, layer->in) && same_size(out, layer->out))
         || (same_size(out, layer->in) && same_size(in, layer->out))) {
         match->same++;
@@ -107,7 +107,7 @@ sfti_layer_match sfti_match_layers(const sft_info *model, const sft_info *adapte
         sfti_module layer;
         if (!sfti_adapter_layer(&view, &suffixes, tensor, &layer)) continue;
         const sft_tensor *weight = layer_weight(&way, layer.name, &meant);
-        if (weight) compare_layer(&match, &layer, weight);
+        if (weight) compare_layer(&match, way.set, &layer, weight);
         else match.missing += meant && whole;
     }
     return match;

@@ -332,7 +332,7 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
 
 /* A layer's name, without what its weight is called; false for a bias, whose layer has one. */
 static bool layer_of(sft_span name, sft_span *layer) {
-    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed" };
+    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed", ".W_q" };
     *layer = name;
     if (sfti_ends(name, ".bias")) return false;
     for (size_t i = 0; i < SFTI_COUNT(ends); i++)
@@ -350,8 +350,8 @@ static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
     sfti_form *form = meet_form(forms, &key, name, SFTI_PART_MAIN);
     if (!form) return;
     if (!form->tensor)
-        form_begin(form, tensor, tensor->rank > 1 ? tensor->shape[1] : 0,
-                   tensor->rank > 0 ? tensor->shape[0] : 0);
+        form_begin(form, tensor, sfti_size_of(forms->info->set, tensor, 1),
+                   sfti_size_of(forms->info->set, tensor, 0));
     form_number(form, &key);
 }
 

@@ -34,14 +34,9 @@ static const sft_tensor *named_tensor(const sfti_view *view, const char *name) {
     return language_tensor(view, sft_span_cstr(name));
 }
 
-/* Rows of a linear layer as it was before it was packed, 0 if that is not to be seen. */
+/* Rows of a linear layer, 0 if they are not to be seen. */
 static uint64_t rows_of(const sfti_view *view, const sft_tensor *tensor) {
-    if (!tensor || tensor->rank != 2) return 0;
-    if (!sfti_is_packed(tensor) || tensor->dtype == SFT_U32) return tensor->shape[0];
-    if (tensor->dtype == SFT_U8) return tensor->shape[1] == 1 ? 0 : tensor->shape[0];
-    /* GPTQ packs rows, AWQ columns */
-    bool gptq = named_tensor(view, "layers.#.self_attn.q_proj.g_idx") != NULL;
-    return gptq || tensor->shape[1] > UINT64_MAX / 8 ? tensor->shape[1] : tensor->shape[1] * 8;
+    return tensor && tensor->rank == 2 ? sfti_size_of(view->info->set, tensor, 0) : 0;
 }
 
 /* Where an architecture and its hidden size settle it: "64", or "2304:256 3584:256". */
@@ -123,8 +118,8 @@ void sfti_language_sizes(const sfti_view *at, const char *architecture) {
     info->has_llm = true;
     info->llm.layers = layers_after(at, sizes.layers);
     if (embed && embed->rank == 2) {
-        info->llm.vocab = embed->shape[0];
-        if (!sfti_is_packed(embed)) info->llm.hidden = embed->shape[1];
+        info->llm.vocab = sfti_size_of(info->set, embed, 0);
+        info->llm.hidden = sfti_size_of(info->set, embed, 1);
     }
     if (info->llm.hidden == 0 && norm && norm->rank == 1) info->llm.hidden = norm->shape[0];
     language_heads_of(at, &sizes, head_size(at, of, sizes.fused));

@@ -1,6 +1,7 @@
 /* Names and shapes of a model against the clauses of a row. Tests: test_info_tensors.c. */
 #include "label/tensors/signatures.h"
 
+#include "base/checked.h"
 #include "base/number.h"
 #include "base/order.h"
 
@@ -17,7 +18,7 @@
 /* The bit of what a name ends with before "weight" and what stands for it; bit 0 where that is too
  * short to tell. */
 static unsigned tail_bit(sft_span name) {
-    static const char *const ends[] = { "_packed", "weight", "q" };
+    static const char *const ends[] = { "_packed", "W_q", "weight", "q" };
     uint64_t tail;
     for (size_t i = 0; i < SFTI_COUNT(ends); i++)
         if (sfti_ends(name, ends[i])) name.len -= strlen(ends[i]);
@@ -97,20 +98,14 @@ static const sft_tensor *find_name(const sfti_view *view, const char *prefix, sf
     found = sft_set_find(set, (sft_span){ buffer, len + sizeof packed - 1 }, NULL);
     if (found) return found;
     memcpy(buffer + len - 6, "qweight", 7);
-    return sft_set_find(set, (sft_span){ buffer, len + 1 }, NULL);
+    found = sft_set_find(set, (sft_span){ buffer, len + 1 }, NULL);
+    if (found) return found;
+    memcpy(buffer + len - 6, "W_q", 3);
+    return sft_set_find(set, (sft_span){ buffer, len - 3 }, NULL);
 }
 
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name) {
     return find_name(view, view->prefix, sft_span_cstr(name));
-}
-
-const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const char *end) {
-    char buffer[600];
-    size_t len = strlen(end);
-    if (begin.len + len > sizeof buffer) return NULL;
-    memcpy(buffer, begin.data, begin.len);
-    memcpy(buffer + begin.len, end, len);
-    return sft_set_find(view->info->set, (sft_span){ buffer, begin.len + len }, NULL);
 }
 
 #define NEAR_STEPS 8
@@ -128,7 +123,7 @@ const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin
         if (order == 0) return tensor;
         if (from < 0 ? order > 0 || ++i == view->count : order < 0 || i-- == 0) return NULL;
     }
-    return sfti_view_sibling(view, begin, end);
+    return sfti_set_sibling(view->info->set, begin, end);
 }
 
 /* First place whose name is not before the text; with past, not before all that begin so. */
@@ -190,32 +185,57 @@ uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, 
 
 /* ── Shapes ── */
 
-bool sfti_is_packed(const sft_tensor *tensor) {
-    bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_I32
-              || tensor->dtype == SFT_U32;
-    return (bytes && tensor->rank >= 1) || sfti_ends(tensor->name, ".qweight");
+/* Whether a size is one of "9|8". */
+static sfti_truth packed_size_fits(sft_span wanted, const sfti_shape *shape, uint32_t at) {
+    uint64_t least = shape->least[at], most = shape->most[at], size;
+    sft_span piece;
+    if (sfti_is(wanted, "*")) return SFTI_TRUE;
+    if ((least == most || shape->padded) && sfti_size_fits(wanted, most)) return SFTI_TRUE;
+    while (least < most && sfti_next_piece(&wanted, '|', &piece)) {
+        uint64_t one = least;
+        if (!sfti_parse_uint(piece, &size)) continue;
+        while (shape->twofold && one < size) one *= 2;
+        if (size >= least && size <= most && (!shape->twofold || one == size)) return SFTI_HIDDEN;
+    }
+    return SFTI_FALSE;
 }
 
-static bool shape_fits(sft_span wanted, const sft_tensor *tensor) {
-    uint32_t at = 0;
+/* Where nothing but the number of elements is to be seen. */
+static sfti_truth elements_fit(sft_span wanted, uint64_t elements) {
+    uint64_t known = 1, size;
+    bool all = true;
     sft_span piece;
+    while (elements > 0 && sfti_next_piece(&wanted, ',', &piece))
+        if (!sfti_parse_uint(piece, &size)) all = false;
+        else if (size == 0 || !sfti_mul(known, size, &known)) return SFTI_FALSE;
+    bool fits = elements == 0 || (all ? elements == known : elements % known == 0);
+    return fits ? SFTI_HIDDEN : SFTI_FALSE;
+}
+
+static sfti_truth tensor_fits(const sfti_view *view, const sft_tensor *tensor, sft_span wanted) {
+    sfti_shape shape;
+    sfti_truth all = SFTI_TRUE;
+    sft_span piece;
+    uint32_t at = 0;
+    if (!tensor) return SFTI_FALSE;
+    if (wanted.len == 0) return SFTI_TRUE;
+    bool packed = sfti_shape_of(view->info->set, tensor, &shape);
+    const uint32_t rank = packed ? shape.rank : tensor->rank;
+    if (rank == SFTI_SHAPE_HIDDEN) return elements_fit(wanted, shape.elements);
     while (sfti_next_piece(&wanted, ',', &piece)) {
-        if (piece.len == 3 && memcmp(piece.data, "...", 3) == 0) {
-            if (tensor->rank == 0) return false;
-            at = tensor->rank - 1;
+        if (sfti_is(piece, "...")) {
+            if (rank == 0) return SFTI_FALSE;
+            at = rank - 1;
             continue;
         }
-        if (at >= tensor->rank || !sfti_size_fits(piece, tensor->shape[at])) return false;
+        if (at >= rank) return SFTI_FALSE;
+        sfti_truth so = packed ? packed_size_fits(piece, &shape, at)
+                      : sfti_size_fits(piece, tensor->shape[at]) ? SFTI_TRUE : SFTI_FALSE;
+        if (so == SFTI_FALSE) return so;
+        if (so < all) all = so;
         at++;
     }
-    return at == tensor->rank;
-}
-
-static sfti_truth tensor_fits(const sft_tensor *tensor, sft_span shape) {
-    if (!tensor) return SFTI_FALSE;
-    if (shape.len == 0) return SFTI_TRUE;
-    if (sfti_is_packed(tensor)) return SFTI_HIDDEN;
-    return shape_fits(shape, tensor) ? SFTI_TRUE : SFTI_FALSE;
+    return at == rank ? all : SFTI_FALSE;
 }
 
 /* ── Clauses ── */
@@ -243,7 +263,7 @@ static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_s
         size_t len = before.len + sfti_uint_text(n, 1, buffer + before.len);
         memcpy(buffer + len, hash + 1, after);
         const sft_tensor *tensor = find_name(view, prefix, (sft_span){ buffer, len + after });
-        sfti_truth so = tensor_fits(tensor, shape);
+        sfti_truth so = tensor_fits(view, tensor, shape);
         if (so > best) best = so, *found = tensor;
     }
     return best;
@@ -294,7 +314,7 @@ static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **f
     }
     if (memchr(name.data, '#', name.len)) return numbered_fits(view, prefix, name, shape, found);
     *found = find_name(view, prefix, name);
-    return tensor_fits(*found, shape);
+    return tensor_fits(view, *found, shape);
 }
 
 static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span clause,

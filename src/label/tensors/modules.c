@@ -169,11 +169,11 @@ static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft
 /* The tensor of a module with another suffix. */
 static const sft_tensor *sibling(const sfti_view *view, const sfti_module *m, const char *suffix) {
     return view->count > 0 ? sfti_view_near(view, m->at, m->name, suffix)
-                           : sfti_view_sibling(view, m->name, suffix);
+                           : sfti_set_sibling(view->info->set, m->name, suffix);
 }
 
-static uint64_t size_at(const sft_tensor *tensor, uint32_t axis) {
-    return tensor && axis < tensor->rank ? tensor->shape[axis] : 0;
+static uint64_t size_at(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
+    return tensor ? sfti_size_of(view->info->set, tensor, axis) : 0;
 }
 
 static bool has_kernel(const sft_tensor *tensor) {
@@ -194,18 +194,18 @@ static void measure_lora(const sfti_view *view, sfti_module *m,
                          const struct adapter_suffix *row) {
     const sft_tensor *up = m->pair;
     bool transposed = strcmp(row->end.data, ".lora_a") == 0;
-    m->rank = size_at(m->tensor, transposed ? 1 : 0);
-    m->in = size_at(m->tensor, transposed ? 0 : 1);
-    m->out = size_at(up, transposed ? 1 : 0);
+    m->rank = size_at(view, m->tensor, transposed ? 1 : 0);
+    m->in = size_at(view, m->tensor, transposed ? 0 : 1);
+    m->out = size_at(view, up, transposed ? 1 : 0);
     m->conv = has_kernel(m->tensor) || has_kernel(sibling(view, m, ".lora_mid.weight"));
 }
 
 static void measure_loha(const sfti_view *view, sfti_module *m) {
     const sft_tensor *core = sibling(view, m, ".hada_t1");
     const sft_tensor *a = sibling(view, m, ".hada_w1_a");
-    m->rank = size_at(m->tensor, 0);
-    m->in = size_at(m->tensor, 1);
-    m->out = size_at(a, core ? 1 : 0);
+    m->rank = size_at(view, m->tensor, 0);
+    m->in = size_at(view, m->tensor, 1);
+    m->out = size_at(view, a, core ? 1 : 0);
     m->conv = has_kernel(core) || (!core && named_conv(m->name));
     m->folded = !core;
 }
@@ -223,18 +223,18 @@ static void measure_lokr(const sfti_view *view, sfti_module *m) {
     const sft_tensor *w2_a = sibling(view, m, ".lokr_w2_a");
     const sft_tensor *w2_b = sibling(view, m, ".lokr_w2_b");
     const sft_tensor *core = sibling(view, m, ".lokr_t2");
-    m->rank = w2_b ? size_at(w2_b, 0) : w1_b ? size_at(w1_b, 0) : 0;
-    m->in = product_of(w1 ? size_at(w1, 1) : size_at(w1_b, 1),
-                       w2 ? size_at(w2, 1) : size_at(w2_b, 1));
-    m->out = product_of(w1 ? size_at(w1, 0) : size_at(w1_a, 0),
-                        w2 ? size_at(w2, 0) : size_at(w2_a, core ? 1 : 0));
+    m->rank = w2_b ? size_at(view, w2_b, 0) : w1_b ? size_at(view, w1_b, 0) : 0;
+    m->in = product_of(w1 ? size_at(view, w1, 1) : size_at(view, w1_b, 1),
+                       w2 ? size_at(view, w2, 1) : size_at(view, w2_b, 1));
+    m->out = product_of(w1 ? size_at(view, w1, 0) : size_at(view, w1_a, 0),
+                        w2 ? size_at(view, w2, 0) : size_at(view, w2_a, core ? 1 : 0));
     m->conv = has_kernel(w2) || has_kernel(core) || (!w2 && !core && named_conv(m->name));
     m->folded = !has_kernel(w2) && !core;
 }
 
 static void measure(const sfti_view *view, sfti_module *m,
                     const struct adapter_suffix *row) {
-    uint64_t first = size_at(m->tensor, 0), second = size_at(m->tensor, 1);
+    uint64_t first = size_at(view, m->tensor, 0), second = size_at(view, m->tensor, 1);
     switch (row->type) {
     case SFTI_TYPE_LORA: measure_lora(view, m, row); break;
     case SFTI_TYPE_LOHA: measure_loha(view, m); break;
@@ -252,8 +252,8 @@ static void measure(const sfti_view *view, sfti_module *m,
             m->out = product_of(first, second);
         break;
     case SFTI_TYPE_OTHER:
-        m->rank = row->rank ? size_at(m->tensor, row->rank - 1u) : 0;
-        m->in = row->in ? size_at(m->tensor, row->in - 1u) : 0;
+        m->rank = row->rank ? size_at(view, m->tensor, row->rank - 1u) : 0;
+        m->in = row->in ? size_at(view, m->tensor, row->in - 1u) : 0;
         break;
     case SFTI_TYPE_IA3: case SFTI_TYPE_BOFT: case SFTI_ADAPTER_TYPES: break;
     }

@@ -115,7 +115,7 @@ static const sft_tensor *layer_tensor(const sfti_view *view, const sft_tensor *t
                                       const char *last) {
     sft_span layer = tensor->name;
     while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
-    return layer.len > 0 ? sfti_view_sibling(view, layer, last) : NULL;
+    return layer.len > 0 ? sfti_set_sibling(view->info->set, layer, last) : NULL;
 }
 
 static uint32_t bits_gptq(const sfti_view *view, const sft_tensor *packed) {

@@ -8,9 +8,8 @@
  *   body.*          some name begins so
  *   ^name           the prefix of the view is not put before it
  *   count(NAME.#) = N, @KEY = VALUE  see sfti_predicate
- * Where NAME.weight is missing, NAME.qweight stands for it. A shape asked of a packed tensor
- * (quantised, its shape is not the model's) is not known: the row then counts as seen only
- * in the second pass of sfti_match_after.
+ * Where NAME.weight is missing, NAME.qweight, NAME.weight_packed or NAME.W_q stands for it. Shapes
+ * are those that the model has (shapes.c); of a packed tensor they are not always to be seen.
  */
 #ifndef SFTI_SIGNATURES_H
 #define SFTI_SIGNATURES_H
@@ -51,8 +50,8 @@ sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char 
 sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more);
 /* prefix + name, or prefix + NAME.qweight for NAME.weight; NULL when there is none. */
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name);
-/* The tensor called begin + end, whatever the prefix. */
-const sft_tensor *sfti_view_sibling(const sfti_view *view, sft_span begin, const char *end);
+/* The tensor called begin + end (shapes.c). */
+const sft_tensor *sfti_set_sibling(const sft_set *set, sft_span begin, const char *end);
 /* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
 bool sfti_view_any(const sfti_view *view, const char *begin);
@@ -65,8 +64,20 @@ const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin
  * its name begins with: from 1 on, 0 for none. NULL when out of memory. */
 uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count);
 
-/* Whether its shape is that of packed bytes. */
-bool sfti_is_packed(const sft_tensor *tensor);
+/* The shape of a tensor as the model has it (shapes.c). */
+#define SFTI_SHAPE_RANK 4
+#define SFTI_SHAPE_HIDDEN UINT32_MAX
+typedef struct sfti_shape {
+    uint32_t rank;     /* SFTI_SHAPE_HIDDEN: not to be seen */
+    uint64_t elements; /* then: their number, 0 where that is not to be seen either */
+    bool padded;       /* sizes are most, or less by what it was rounded up */
+    bool twofold;      /* sizes are least times a power of two */
+    uint64_t least[SFTI_SHAPE_RANK], most[SFTI_SHAPE_RANK];
+} sfti_shape;
+/* False: the tensor is not packed, and *out holds nothing. */
+bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out);
+/* One of its sizes, 0 where that is not to be seen, or the tensor has not as many. */
+uint64_t sfti_size_of(const sft_set *set, const sft_tensor *tensor, uint32_t axis);
 /* Whether one alternative of a clause holds for what ctx is, and *found, the tensor that shows it.
  * SFTI_HIDDEN: a packed tensor lets nobody see. */
 typedef enum sfti_truth { SFTI_FALSE = 0, SFTI_HIDDEN, SFTI_TRUE } sfti_truth;

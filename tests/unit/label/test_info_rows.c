@@ -60,7 +60,7 @@ static void near_is_found_as_far(void **state) {
         for (size_t k = 0; k < SFTI_COUNT(ends); k++) {
             sft_span begin = { name.data, 1 };
             assert_ptr_equal(sfti_view_near(&view, i, begin, ends[k]),
-                             sfti_view_sibling(&view, begin, ends[k]));
+                             sfti_set_sibling(view.info->set, begin, ends[k]));
         }
     }
     compose_end(made);

@@ -97,8 +97,8 @@ typedef struct sfti_records_text {
 #define SFTI_RECORDS_WORDS 50000 /* and alternatives */
 #define SFTI_RECORDS_TEXTS 255
 #define SFTI_RECORDS_CLAUSES 64
-#define SFTI_RECORDS_MODELS 256 /* with modules: SFTI_FIT_MODELS */
 #define SFTI_RECORDS_PARENTS 8 /* one above the other */
+#define SFTI_RECORDS_FITTING 512 /* models with modules or siblings, and rows that name others */
 
 /* What comes with the library: read when it is first asked for. */
 const sfti_records *sfti_records_built_in(void);

@@ -29,6 +29,7 @@ typedef struct reader {
     size_t indent, lines; /* of the row at hand; lines 0: there is none */
     uint8_t words[WORD_SLOTS]; /* word + 1, by hash */
     uint64_t *seen;       /* of each record: words that it has */
+    size_t fitting;       /* of SFTI_RECORDS_FITTING */
     uint16_t record;      /* at hand, or NO_RECORD */
     sft_span kind;             /* that was looked up the last time */
     uint16_t kind_record;
@@ -179,6 +180,9 @@ static void read_row(reader *r, sft_span line) {
     else if (!(how->flags & SFTI_REPEATS) && r->seen[r->record] >> known & 1)
         refuse_line(r, word.data, "a word that this record does not have yet", word);
     if (r->refused) return;
+    bool fits = known == SFTI_MODULES || known == SFTI_SIBLING;
+    const uint64_t fitting = UINT64_C(1) << SFTI_MODULES | UINT64_C(1) << SFTI_SIBLING;
+    if (fits && !(r->seen[r->record] & fitting)) r->fitting++;
     r->seen[r->record] |= UINT64_C(1) << known;
     sfti_record_row row = { .record = r->record, .kind = NO_KIND, .word = (uint8_t)known,
                             .text = r->text, .trust = 100 };
@@ -197,6 +201,9 @@ static void read_row(reader *r, sft_span line) {
     while (line.data < stop && is_row_blank(*line.data)) line.data++;
     row.at = line.data;
     row.len = (uint32_t)(stop - line.data);
+    if (fits && (known == SFTI_SIBLING || sfti_begins(sfti_row_text(&row), "of="))) r->fitting++;
+    if (fits && r->fitting > SFTI_RECORDS_FITTING)
+        refuse_line(r, word.data, "512 models with modules or siblings at most", word);
     out->rows[out->row_count++] = row;
     r->skips = false;
 }
@@ -418,18 +425,6 @@ static void check_rows(reader *r) {
     }
 }
 
-/* Engines number the models whose modules are known. */
-static void check_modules(reader *r) {
-    const uint64_t bits = UINT64_C(1) << SFTI_MODULES | UINT64_C(1) << SFTI_SIBLING;
-    size_t models = 0;
-    for (uint16_t i = 0; i < r->out->record_count && !r->code; i++) {
-        sft_span id = sft_span_cstr(r->out->records[i].id ? r->out->records[i].id : "");
-        if (r->seen[i] & bits && ++models > SFTI_RECORDS_MODELS)
-            refuse_line(r, r->out->rows[r->out->records[i].first].at,
-                        "modules of 256 models at most", id);
-    }
-}
-
 /* ── All ── */
 
 /* Comments and carriage returns become blanks, so that all else stays where it is. */
@@ -550,7 +545,6 @@ sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts
     if (!r.code) list_rows(&r);
     if (!r.code) fill_tables(&r);
     if (!r.code) check_rows(&r);
-    if (!r.code) check_modules(&r);
     if (!r.code) find_parents(&r);
     if (!r.code) check_over(&r);
     if (!r.code) check_parents(&r);

@@ -18,7 +18,7 @@ typedef struct sfti_sized {
     bool folded;
 } sfti_sized;
 
-#define SFTI_FIT_MODELS 256
+#define SFTI_FIT_MODELS SFTI_RECORDS_FITTING
 #define SFTI_FIT_WORDS (SFTI_FIT_MODELS / 64)
 
 /* Which of such modules a model has. */
@@ -45,7 +45,7 @@ typedef struct sfti_fitting {
     const sfti_record *bases[2];   /* of modules of two models that have nothing in common */
     const sft_tensor *first;       /* of a module that is known */
     sfti_fit_model models[SFTI_FIT_MODELS];
-    uint8_t heirs[SFTI_FIT_MODELS];
+    const uint16_t *heirs;
 } sfti_fitting;
 
 static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
@@ -53,6 +53,37 @@ static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
     for (int i = 0; i < 2; i++)
         for (uint64_t rest = bits[i]; rest; rest &= rest - 1) count++;
     return count;
+}
+
+/* ── Rows "modules" as lines (fitting_lines.c) ── */
+
+/* A line, and those that go on with it. */
+typedef struct sfti_fit_line {
+    sft_span text;
+    uint64_t begins; /* sfti_fit_bit of how the names of its modules begin */
+    size_t model;
+} sfti_fit_line;
+
+typedef struct sfti_fit_lines {
+    sfti_fit_line *lines;
+    size_t count, model_count, heir_count;
+    sfti_fit_model models[SFTI_FIT_MODELS];
+    uint16_t heirs[SFTI_FIT_MODELS]; /* models that have another's modules, too */
+} sfti_fit_lines;
+
+/* NULL when out of memory (told in info->code). */
+const sfti_fit_lines *sfti_fit_lines_of(sft_info *info);
+
+/* The hash of a name goes on with a character: dots are as good as "_". */
+#define SFTI_FIT_HASH UINT64_C(0x9E3779B97F4A7C15)
+static inline uint64_t sfti_fit_hash(uint64_t hash, char c) {
+    return hash * SFTI_FIT_HASH + (uint8_t)(c == '.' ? '_' : c);
+}
+static inline uint32_t sfti_fit_place(uint64_t hash) {
+    return (uint32_t)((hash ^ hash >> 29) * SFTI_FIT_HASH >> 40);
+}
+static inline uint64_t sfti_fit_bit(uint64_t hash) {
+    return UINT64_C(1) << sfti_fit_place(hash) % 64;
 }
 
 /* Note a module of the main part and the numbers in its name. */

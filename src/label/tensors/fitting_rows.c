@@ -19,7 +19,6 @@
 #define FIT_LISTS 512 /* of a form, by sizes */
 #define FIT_BEGINNINGS 4096 /* bits */
 #define FIT_SIZES 1024      /* bits */
-#define HASH_BASE UINT64_C(0x9E3779B97F4A7C15)
 
 /* Part of a form's text: its hash, such that those of two parts make that of the whole, and the
  * numbers that each "#" may be. */
@@ -36,6 +35,7 @@ typedef struct fit_reader {
     size_t begin_count, word_count;
     uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
     uint64_t initials[4];                     /* first bytes of forms */
+    uint64_t line_begins;                     /* as of lines */
     uint64_t sizes[FIT_SIZES / 64];           /* of modules */
     bool any_size;                            /* some are not to be seen */
     uint16_t table[FIT_SETS]; /* form + 1 by its hash */
@@ -84,8 +84,8 @@ void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *mod
 /* ── Texts to states ── */
 
 static void add_char(fit_state *state, char c) {
-    state->hash = state->hash * HASH_BASE + (uint8_t)(c == '.' ? '_' : c);
-    state->power *= HASH_BASE;
+    state->hash = sfti_fit_hash(state->hash, c);
+    state->power *= SFTI_FIT_HASH;
 }
 
 static void add_slot(fit_state *state, const uint64_t numbers[2]) {
@@ -209,10 +209,6 @@ static bool read_name(fit_state *states, size_t *count, sft_span word) {
 
 /* ── Sizes ── */
 
-static uint32_t hash_place(uint64_t hash) {
-    return (uint32_t)((hash ^ hash >> 29) * HASH_BASE >> 40);
-}
-
 typedef struct fit_sizes { uint64_t out, in, kernel; } fit_sizes;
 
 /* Of "NAME[9216,3072]" or "NAME[320,4,9]"; the name's length, or 0 if it is none. */
@@ -234,7 +230,7 @@ static size_t read_module_sizes(sft_span word, fit_sizes *sizes) {
 }
 
 static uint32_t sizes_place(uint64_t out, uint64_t in) {
-    return hash_place(out * 31 + in) % FIT_SIZES;
+    return sfti_fit_place(out * 31 + in) % FIT_SIZES;
 }
 
 static void note_sizes(fit_reader *r, const sfti_sized *sized) {
@@ -257,16 +253,22 @@ static void index_forms(fit_reader *r) {
     for (size_t i = 0; i < r->forms->count; i++) {
         const sfti_form *form = &r->forms->forms[i];
         fit_state state = { .power = 1 };
+        bool whole = true;  /* no "_" was seen */
+        bool plain = true;  /* nor a number */
         if (form->part != SFTI_PART_MAIN || !form->sized || form->text.len == 0) continue;
         const uint8_t initial = (uint8_t)form->text.data[0];
         r->initials[initial / 64] |= UINT64_C(1) << initial % 64;
         for (size_t k = 0; k < form->text.len; k++) {
             add_char(&state, form->text.data[k]);
+            plain = plain && form->text.data[k] != '#';
             if (form->text.data[k] != '_') continue;
-            uint32_t place = hash_place(state.hash) % FIT_BEGINNINGS;
+            whole = false;
+            if (plain) r->line_begins |= sfti_fit_bit(state.hash);
+            uint32_t place = sfti_fit_place(state.hash) % FIT_BEGINNINGS;
             r->beginnings[place / 64] |= UINT64_C(1) << place % 64;
         }
-        uint32_t at = hash_place(state.hash) % FIT_SETS;
+        if (whole) r->line_begins |= sfti_fit_bit(state.hash);
+        uint32_t at = sfti_fit_place(state.hash) % FIT_SETS;
         while (r->table[at]) at = (at + 1) % FIT_SETS;
         r->table[at] = (uint16_t)(i + 1);
         for (const sfti_sized *one = form->sized; one; one = one->next) note_sizes(r, one);
@@ -275,7 +277,7 @@ static void index_forms(fit_reader *r) {
 }
 
 static const sfti_form *form_of_hash(const fit_reader *r, uint64_t hash) {
-    for (uint32_t at = hash_place(hash) % FIT_SETS; r->table[at]; at = (at + 1) % FIT_SETS) {
+    for (uint32_t at = sfti_fit_place(hash) % FIT_SETS; r->table[at]; at = (at + 1) % FIT_SETS) {
         const sfti_form *form = &r->forms->forms[r->table[at] - 1];
         if (form->sized->hash == hash) return form;
     }
@@ -283,7 +285,7 @@ static const sfti_form *form_of_hash(const fit_reader *r, uint64_t hash) {
 }
 
 static bool form_begins(const fit_reader *r, uint64_t hash) {
-    uint32_t place = hash_place(hash) % FIT_BEGINNINGS;
+    uint32_t place = sfti_fit_place(hash) % FIT_BEGINNINGS;
     return r->beginnings[place / 64] >> place % 64 & 1;
 }
 
@@ -346,9 +348,8 @@ static bool may_begin(const fit_reader *r, sft_span word) {
     if (*word.data == '{' || sfti_lex_digit(*word.data)) return true;
     if (!(r->initials[(uint8_t)*word.data / 64] >> (uint8_t)*word.data % 64 & 1)) return false;
     for (size_t i = 0; i < word.len && word.data[i] != '{' && word.data[i] != '['; i++) {
-        bool ends = ends_part(word.data[i]);
-        hash = hash * HASH_BASE + (uint8_t)(ends ? '_' : word.data[i]);
-        if (ends) return form_begins(r, hash);
+        hash = sfti_fit_hash(hash, word.data[i]);
+        if (ends_part(word.data[i])) return form_begins(r, hash);
     }
     return true;
 }
@@ -377,13 +378,6 @@ static void read_word(fit_reader *r, sft_span word) {
             fit_form(r, &r->begins[i], &r->words[k], &sizes);
 }
 
-static void begin_line(fit_reader *r) {
-    r->begins[0].hash = r->begins[0].count = 0;
-    r->begins[0].power = r->begin_count = 1;
-    r->line_count = 0;
-    r->line_read = false;
-}
-
 /* The words of a line; begins: it has beginnings, maybe in the line that it goes on with. */
 static void read_line(fit_reader *r, const char *at, const char *stop, bool *begins) {
     while (at < stop) {
@@ -404,72 +398,36 @@ static void read_line(fit_reader *r, const char *at, const char *stop, bool *beg
     }
 }
 
-static void read_modules(fit_reader *r, sft_span text) {
-    const char *at = text.data, *end = at + text.len;
+/* A line of a row, and those that go on with it. */
+static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
+    const char *at = line->text.data, *end = at + line->text.len;
     bool begins = false;
+    r->model = line->model;
+    r->begins[0].hash = r->begins[0].count = 0;
+    r->begins[0].power = r->begin_count = 1;
+    r->line_count = 0;
+    r->line_read = false;
     while (at < end) {
         const char *stop = sfti_row_line_end(at, (size_t)(end - at));
         if (!stop) stop = end;
         while (at < stop && (uint8_t)*at <= ' ') at++;
-        if (at < stop && *at != '|') {
-            begin_line(r);
-            begins = false;
-        }
         read_line(r, at, stop > at && stop[-1] == '\r' ? stop - 1 : stop, &begins);
         at = stop + 1;
     }
 }
 
-/* The number of a new model; SFTI_FIT_MODELS: no place. */
-static size_t add_model(sfti_fitting *out, const sfti_record *record) {
-    if (out->count == SFTI_FIT_MODELS) return SFTI_FIT_MODELS;
-    out->models[out->count] = (sfti_fit_model){ .record = record, .of = SFTI_FIT_MODELS };
-    return out->count++;
-}
-
-static size_t model_number(sfti_fitting *out, const sfti_record *record) {
-    for (size_t i = 0; i < out->count; i++)
-        if (out->models[i].record == record) return i;
-    return add_model(out, record);
-}
-
-static void read_all_rows(fit_reader *r, const sfti_records *records) {
-    const sfti_record *last = NULL;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
-         row = sfti_rows_next(records, row)) {
-        const sfti_record *record = sfti_row_record(records, row);
-        if (record != last) r->model = add_model(r->out, record); /* its rows are neighbours */
-        if (r->model == SFTI_FIT_MODELS) return;
-        last = record;
-        read_modules(r, sfti_row_text(row));
-    }
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
-         row = sfti_rows_next(records, row)) {
-        sft_span of;
-        if (!sfti_begins(sfti_row_text(row), "of=")) continue;
-        (void)sfti_row_has(row, "of", &of);
-        const sfti_record *parent = sfti_record_find(records, SFTI_MODEL, of);
-        size_t child = model_number(r->out, sfti_row_record(records, row));
-        if (parent && child < SFTI_FIT_MODELS)
-            r->out->models[child].of = (uint16_t)model_number(r->out, parent);
-    }
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_SIBLING, 0); row;
-         row = sfti_rows_next(records, row)) {
-        const sfti_record *sibling = sfti_record_find(records, SFTI_MODEL, sfti_row_word(row));
-        size_t had = r->out->count, model = model_number(r->out, sfti_row_record(records, row));
-        if (sibling && model == had && model < SFTI_FIT_MODELS)
-            r->out->models[model].of = (uint16_t)model_number(r->out, sibling);
-    }
-}
-
 void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out) {
     fit_reader *r = sfti_info_take(forms->info, sizeof *r);
-    if (!r) return;
+    const sfti_fit_lines *lines = sfti_fit_lines_of(forms->info);
+    if (!r || !lines) return;
     memset(r, 0, offsetof(fit_reader, line));
     r->forms = forms;
     r->out = out;
+    out->count = lines->model_count;
+    out->heirs = lines->heirs;
+    out->heir_count = lines->heir_count;
+    memcpy(out->models, lines->models, out->count * sizeof *out->models);
     index_forms(r);
-    read_all_rows(r, forms->info->records);
-    for (size_t i = 0; i < out->count; i++)
-        if (out->models[i].of < out->count) out->heirs[out->heir_count++] = (uint8_t)i;
+    for (size_t i = 0; i < lines->count; i++)
+        if (lines->lines[i].begins & r->line_begins) read_lines_of(r, &lines->lines[i]);
 }

@@ -173,7 +173,9 @@ static const sft_tensor *sibling(const sfti_view *view, const sfti_module *m, co
 }
 
 static uint64_t size_at(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
-    return tensor ? sfti_size_of(view->info->set, tensor, axis) : 0;
+    if (!tensor) return 0;
+    if (sfti_ends(tensor->name, ".weight")) return sfti_size_of(view->info->set, tensor, axis);
+    return axis < tensor->rank ? tensor->shape[axis] : 0;
 }
 
 static bool has_kernel(const sft_tensor *tensor) {

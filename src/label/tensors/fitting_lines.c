@@ -1,0 +1,162 @@
+/* Rows "modules" of the records, cut into lines: whose each is and how its modules' names begin, so
+ * that of an adapter few are read. Those that come with the library are cut once a process.
+ * Tests: test_info_targets.c. */
+#include "label/tensors/fitting.h"
+
+#include "base/json_lex.h"
+#include "os/os.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define LINES_BYTES ((size_t)1 << 18)
+
+/* How a name begins: up to the last dot or "_" before a number or braces, or, without any, as a
+ * whole. */
+static uint64_t begin_bit(sft_span word) {
+    uint64_t hash = 0, part = 0;
+    bool begins = true, any = false;
+    size_t i = 0;
+    for (; i < word.len && word.data[i] != '{' && word.data[i] != '['; i++) {
+        if (begins && sfti_lex_digit(word.data[i])) break;
+        begins = word.data[i] == '.' || word.data[i] == '_';
+        hash = sfti_fit_hash(hash, word.data[i]);
+        if (begins) part = hash, any = true;
+    }
+    if (any) return sfti_fit_bit(part);
+    return i > 0 && i < word.len && word.data[i] == '[' ? sfti_fit_bit(hash) : UINT64_MAX;
+}
+
+/* Of the words at the beginning of a line that stand before others; where there are none, nor were
+ * in the line that it goes on with, of all. */
+static uint64_t line_bits(sft_span line, bool *behind) {
+    uint64_t bits = 0;
+    for (bool first = true; line.len > 0 && bits != UINT64_MAX;) {
+        sft_span rest = sfti_find_byte(line, ' ');
+        sft_span word = { line.data, line.len - rest.len };
+        line = rest.len > 0 ? sfti_from(rest, 1) : rest;
+        if (word.len < 2) continue; /* also "|" */
+        bool begins = word.data[word.len - 1] == '.';
+        if (first && begins) *behind = true;
+        if (*behind && !begins) break;
+        if (begins || word.data[word.len - 1] == ']') bits |= begin_bit(word);
+        first = false;
+    }
+    return bits;
+}
+
+/* ── Models ── */
+
+/* SFTI_FIT_MODELS: no place. */
+static uint16_t add_model(sfti_fit_lines *out, const sfti_record *record) {
+    if (out->model_count == SFTI_FIT_MODELS) return SFTI_FIT_MODELS;
+    out->models[out->model_count] = (sfti_fit_model){ .record = record, .of = SFTI_FIT_MODELS };
+    return (uint16_t)out->model_count++;
+}
+
+static uint16_t model_number(sfti_fit_lines *out, const sfti_record *record) {
+    for (size_t i = 0; i < out->model_count; i++)
+        if (out->models[i].record == record) return (uint16_t)i;
+    return add_model(out, record);
+}
+
+static void find_heirs(sfti_fit_lines *out, const sfti_records *records) {
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
+         row = sfti_rows_next(records, row)) {
+        sft_span of;
+        if (!sfti_begins(sfti_row_text(row), "of=")) continue;
+        (void)sfti_row_has(row, "of", &of);
+        const sfti_record *parent = sfti_record_find(records, SFTI_MODEL, of);
+        uint16_t child = model_number(out, sfti_row_record(records, row));
+        if (parent && child < SFTI_FIT_MODELS) out->models[child].of = model_number(out, parent);
+    }
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_SIBLING, 0); row;
+         row = sfti_rows_next(records, row)) {
+        const sfti_record *sibling = sfti_record_find(records, SFTI_MODEL, sfti_row_word(row));
+        size_t had = out->model_count;
+        uint16_t model = model_number(out, sfti_row_record(records, row));
+        if (sibling && model == had && model < SFTI_FIT_MODELS)
+            out->models[model].of = model_number(out, sibling);
+    }
+    for (size_t i = 0; i < out->model_count; i++)
+        if (out->models[i].of < out->model_count) out->heirs[out->heir_count++] = (uint16_t)i;
+}
+
+/* ── Lines ── */
+
+/* Those of a row; false when out of memory. */
+static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_span text,
+                      uint16_t model) {
+    const char *at = text.data, *end = at + text.len;
+    bool behind = false;
+    for (sfti_fit_line *last = NULL; at < end;) {
+        const char *stop = sfti_row_line_end(at, (size_t)(end - at));
+        if (!stop) stop = end;
+        while (at < stop && (uint8_t)*at <= ' ') at++;
+        if (at < stop && (*at != '|' || !last)) {
+            out->lines = last = sfti_arena_grow(arena, out->lines, out->count, 1, cap,
+                                                sizeof *last);
+            if (!last) return false;
+            last += out->count++;
+            *last = (sfti_fit_line){ .text = { at, 0 }, .model = model };
+            behind = false;
+        }
+        if (at < stop) {
+            last->begins |= line_bits((sft_span){ at, (size_t)(stop - at) }, &behind);
+            last->text.len = (size_t)(stop - last->text.data);
+        }
+        at = stop + 1;
+    }
+    return true;
+}
+
+static sfti_fit_lines *cut_lines(sfti_arena *arena, const sfti_records *records) {
+    sfti_fit_lines *out = sfti_arena_take(arena, sizeof *out);
+    const sfti_record *last = NULL;
+    uint16_t model = 0;
+    size_t cap = 0;
+    if (!out) return NULL;
+    memset(out, 0, offsetof(sfti_fit_lines, models));
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
+         row = sfti_rows_next(records, row)) {
+        const sfti_record *record = sfti_row_record(records, row);
+        if (record != last) model = add_model(out, record); /* its rows are neighbours */
+        last = record;
+        if (model == SFTI_FIT_MODELS) continue; /* read.c refuses so many */
+        if (!put_lines(arena, out, &cap, sfti_row_text(row), model)) return NULL;
+    }
+    find_heirs(out, records);
+    return out;
+}
+
+/* ── Once a process ── */
+
+static bool is_cut;
+static const sfti_fit_lines *_Atomic built_in_lines; /* NULL: not yet, or there is no room */
+static uint64_t lines_memory[LINES_BYTES / 8];
+static size_t lines_used;
+
+static void *take_lines(void *ctx, void *block, size_t old_size, size_t size) {
+    (void)ctx, (void)old_size;
+    size_t whole = (size + 15) & ~(size_t)15;
+    if (block || size > LINES_BYTES || whole > LINES_BYTES - lines_used) return NULL;
+    lines_used += whole;
+    return (char *)lines_memory + (lines_used - whole);
+}
+
+static void cut_built_in(void) {
+    sfti_arena arena = { .alloc = { .resize = take_lines } };
+    const sfti_fit_lines *lines = cut_lines(&arena, sfti_records_built_in());
+    atomic_store_explicit(&built_in_lines, lines, memory_order_release);
+}
+
+const sfti_fit_lines *sfti_fit_lines_of(sft_info *info) {
+    if (info->records == sfti_records_built_in()) {
+        sfti_os_once(&is_cut, cut_built_in);
+        const sfti_fit_lines *lines = atomic_load_explicit(&built_in_lines, memory_order_acquire);
+        if (lines) return lines;
+    }
+    const sfti_fit_lines *lines = cut_lines(&info->arena, info->records);
+    if (!lines) info->code = SFT_OUT_OF_MEMORY;
+    return lines;
+}

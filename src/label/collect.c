@@ -157,7 +157,7 @@ void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int t
     sfti_value value = sfti_text_value(sfti_trim(text));
     if (sfti_is_placeholder(value.text) || sfti_same_letters(value.text, "unknown")) return;
     sfti_fact *fact = add_fact(info, SFT_FACT_ARCHITECTURE, &value, source, trust);
-    if (fact) fact->as_written = true;
+    if (fact) fact->as_written = !sfti_record_find(info->records, SFTI_MODEL, value.text);
 }
 
 void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_span source,

@@ -101,9 +101,9 @@ static const sft_info_folder *list_folder(sft_info *info, const sft_info_folder 
 static void collect(sft_info *info, const char *path, const sft_info_folder *folder) {
     if (path) take_names(info, path);
     folder = info->listed = list_folder(info, folder);
+    if (!info->code) take_shard(info, folder);
     sfti_info_tensors(info);
     sfti_info_header(info);
-    if (!info->code) take_shard(info, folder);
     sfti_info_online(info);
     if (!info->options.header_only && path && !info->code) sfti_info_sidecars(info, folder);
     sfti_info_claims(info);

@@ -82,6 +82,7 @@ typedef struct sfti_forms {
     sft_info *info;
     size_t count;
     size_t families;
+    size_t beyond; /* modules of the main part, with sizes, that no row can have */
     const sft_tensor *first;
     uint32_t formats; /* bits of prefixes seen, private to forms.c */
     sfti_form *last;  /* the last that was met */

@@ -185,6 +185,7 @@ void sfti_fitting_find(sfti_forms *forms) {
     fit_covers *covers = sfti_info_take(info, sizeof *covers);
     if (!out || !covers) return;
     memset(out, 0, offsetof(sfti_fitting, models));
+    out->unknown = forms->beyond;
     sfti_fitting_read(forms, out);
     bool all = join_modules(forms, out, covers, second, &torn);
     info->fitting = out;

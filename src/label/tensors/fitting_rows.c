@@ -64,16 +64,19 @@ void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *mod
                       const uint64_t *numbers, size_t slots) {
     sfti_sized *one = form->sized;
     size_t met = 0;
-    if (slots > SFTI_SIZED_SLOTS) return;
-    while (one && (one->in != module->in || one->out != module->out
+    bool beyond = slots > SFTI_SIZED_SLOTS;
+    for (size_t i = 0; i < slots && !beyond; i++) beyond = numbers[i] >= SFTI_SIZED_MODULES;
+    while (!beyond && one && (one->in != module->in || one->out != module->out
                    || one->folded != module->folded
                    || (slots > 1 && one->count == SFTI_SIZED_MODULES))) {
-        if (++met == FIT_LISTS) return;
+        beyond = ++met == FIT_LISTS;
         one = one->next;
     }
+    if (beyond) {
+        forms->beyond += module->in > 0 && module->out > 0;
+        return;
+    }
     if (!one) one = new_sized(forms, form, module, slots);
-    for (size_t i = 0; i < slots; i++)
-        if (numbers[i] >= SFTI_SIZED_MODULES) return;
     if (!one) return;
     size_t at = slots == 1 ? (size_t)numbers[0] : slots == 0 ? 0 : one->count;
     for (size_t i = 0; slots > 1 && i < slots; i++) one->numbers[at][i] = (uint8_t)numbers[i];

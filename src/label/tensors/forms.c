@@ -321,13 +321,17 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     sfti_form *form = meet_form(forms, &key, rest, part);
     if (part == SFTI_PART_MAIN && !sfti_begins(module->name, "unet:"))
         put_block(forms, &key, rest);
-    if (!form) return;
+    if (!form) {
+        forms->beyond += part == SFTI_PART_MAIN && module->in > 0 && module->out > 0;
+        return;
+    }
     if (!form->tensor) form_begin(form, module->tensor, module->in, module->out);
     form_number(form, &key);
     uint64_t inner = key.numbers.inner ? key.values[key.numbers.inner - 1] : 0;
     if (inner > form->inner) form->inner = inner;
-    if (part == SFTI_PART_MAIN && key.numbers.count <= SFTI_NUMBERS)
-        sfti_fitting_put(forms, form, module, key.values, key.numbers.count);
+    if (part != SFTI_PART_MAIN) return;
+    if (key.numbers.count > SFTI_NUMBERS) forms->beyond += module->in > 0 && module->out > 0;
+    else sfti_fitting_put(forms, form, module, key.values, key.numbers.count);
 }
 
 /* A layer's name, without what its weight is called; false for a bias, whose layer has one. */

@@ -362,7 +362,7 @@ static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched 
     for (size_t i = 0; i < sfti_table_count(records, table); i++) {
         const sfti_record_row *row = sfti_table_row(records, table, i);
         if (sfti_clauses_hold(view, sfti_row_text(row), NULL, &packed))
-            sfti_held_add(&held, row, packed);
+            sfti_held_add(&held, row, packed || view->info->shard_of > 1);
     }
     const sfti_chosen chosen = sfti_held_choose(records, &held);
     const sfti_record_row *row = chosen.row;

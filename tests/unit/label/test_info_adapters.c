@@ -611,13 +611,15 @@ static void names_like_forms_are_names(void **state) {
                    PE(DM "bxttqpcwbquyprivxhts", "4", "320", "320"),
                    "adapter - - lora bfl 4 2");
     expect_adapter(PE("", "4", "320", "320"), "adapter - - lora peft 4 1");
-    char *many = malloc(250 * 128), *to = many;
+    char *many = malloc(250 * 256), *to = many;
     assert_non_null(many);
-    for (int i = 0; i < 250; i++)
-        to += snprintf(to, 128, DM "output_blocks%c%d.%s.transformer_blocks.%s.attn1.to_k"
-                       ".lora_A.weight[4,320] ", i % 2 ? '.' : '_', i / 2, i ? "#" : "0",
-                       i ? "#" : "0");
-    expect_adapter(many, "adapter - - lora peft 4 250");
+    for (int i = 0; i < 250; i++) {
+        char name[128];
+        snprintf(name, sizeof name, DM "output_blocks%c%d.%s.transformer_blocks.%s.attn1.to_k",
+                 i % 2 ? '.' : '_', i / 2, i ? "#" : "0", i ? "#" : "0");
+        to += snprintf(to, 256, "%s.lora_A.weight[4,320] %s.lora_B.weight[320,4] ", name, name);
+    }
+    expect_adapter(many, "adapter - - lora bfl 4 250");
     free(many);
 }
 

@@ -61,6 +61,7 @@ static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
 typedef struct sfti_fit_line {
     sft_span text;
     uint64_t begins; /* sfti_fit_bit of how the names of its modules begin */
+    uint64_t sizes[2]; /* bits of what the modules' sizes may be */
     size_t model;
 } sfti_fit_line;
 
@@ -84,6 +85,14 @@ static inline uint32_t sfti_fit_place(uint64_t hash) {
 }
 static inline uint64_t sfti_fit_bit(uint64_t hash) {
     return UINT64_C(1) << sfti_fit_place(hash) % 64;
+}
+
+typedef struct sfti_fit_sizes { uint64_t out, in, kernel; } sfti_fit_sizes;
+/* Of "NAME[9216,3072]" or "NAME[320,4,9]"; the name's length, or 0 if it is none. */
+size_t sfti_fit_read_sizes(sft_span word, sfti_fit_sizes *sizes);
+#define SFTI_FIT_SIZES 1024
+static inline uint32_t sfti_fit_sizes_place(uint64_t out, uint64_t in) {
+    return sfti_fit_place(out * 31 + in) % SFTI_FIT_SIZES;
 }
 
 /* Note a module of the main part and the numbers in its name. */

@@ -1,5 +1,5 @@
 /* Rows "modules" of the records, cut into lines: whose each is and how its modules' names begin, so
- * that of an adapter few are read. Those that come with the library are cut once a process.
+ * that for an adapter few are read. Those that come with the library are cut once a process.
  * Tests: test_info_targets.c. */
 #include "label/tensors/fitting.h"
 
@@ -11,9 +11,9 @@
 
 #define LINES_BYTES ((size_t)1 << 18)
 
-/* How a name begins: up to the last dot or "_" before a number or braces, or, without any, as a
- * whole. */
-static uint64_t begin_bit(sft_span word) {
+/* How a name begins: up to the last dot or "_" before a number or braces, or the first, or,
+ * without any, as a whole. */
+static uint64_t begin_bit(sft_span word, bool only_first) {
     uint64_t hash = 0, part = 0;
     bool begins = true, any = false;
     size_t i = 0;
@@ -21,28 +21,55 @@ static uint64_t begin_bit(sft_span word) {
         if (begins && sfti_lex_digit(word.data[i])) break;
         begins = word.data[i] == '.' || word.data[i] == '_';
         hash = sfti_fit_hash(hash, word.data[i]);
-        if (begins) part = hash, any = true;
+        if (!begins) continue;
+        if (only_first) return sfti_fit_bit(hash);
+        part = hash, any = true;
     }
     if (any) return sfti_fit_bit(part);
     return i > 0 && i < word.len && word.data[i] == '[' ? sfti_fit_bit(hash) : UINT64_MAX;
 }
 
-/* Of the words at the beginning of a line that stand before others; where there are none, nor were
- * in the line that it goes on with, of all. */
-static uint64_t line_bits(sft_span line, bool *behind) {
-    uint64_t bits = 0;
-    for (bool first = true; line.len > 0 && bits != UINT64_MAX;) {
-        sft_span rest = sfti_find_byte(line, ' ');
-        sft_span word = { line.data, line.len - rest.len };
-        line = rest.len > 0 ? sfti_from(rest, 1) : rest;
+size_t sfti_fit_read_sizes(sft_span word, sfti_fit_sizes *sizes) {
+    uint64_t values[3] = { 0, 0, 1 }, value = 0;
+    size_t count = 0, bracket = word.len;
+    while (bracket > 0 && word.data[bracket - 1] != '[') bracket--;
+    for (size_t i = bracket; i < word.len && count < 3 && value < UINT32_MAX; i++) {
+        char c = word.data[i];
+        if (sfti_lex_digit(c)) {
+            value = value * 10 + (uint64_t)(c - '0');
+        } else {
+            values[count++] = value;
+            value = 0;
+        }
+    }
+    *sizes = (sfti_fit_sizes){ values[0], values[1], values[2] };
+    return bracket > 1 && count >= 2 ? bracket - 1 : 0;
+}
+
+static void put_sizes(sfti_fit_line *line, sft_span word) {
+    sfti_fit_sizes sizes;
+    if (sfti_fit_read_sizes(word, &sizes) == 0) return;
+    uint32_t places[2] = { sfti_fit_sizes_place(sizes.out, sizes.in),
+                           sfti_fit_sizes_place(sizes.out, sizes.in * sizes.kernel) };
+    for (int i = 0; i < 2; i++)
+        line->sizes[places[i] / 64 % 2] |= UINT64_C(1) << places[i] % 64;
+}
+
+/* What its words are; of names those that stand before others count, or, where there are none, nor
+ * were in the line that it goes on with, all. */
+static void put_words(sfti_fit_line *line, sft_span text, bool *behind) {
+    for (bool first = true; text.len > 0;) {
+        sft_span rest = sfti_find_byte(text, ' ');
+        sft_span word = { text.data, text.len - rest.len };
+        text = rest.len > 0 ? sfti_from(rest, 1) : rest;
         if (word.len < 2) continue; /* also "|" */
         bool begins = word.data[word.len - 1] == '.';
         if (first && begins) *behind = true;
-        if (*behind && !begins) break;
-        if (begins || word.data[word.len - 1] == ']') bits |= begin_bit(word);
+        if (begins || (!*behind && word.data[word.len - 1] == ']'))
+            line->begins |= begin_bit(word, !begins);
+        if (!begins) put_sizes(line, word);
         first = false;
     }
-    return bits;
 }
 
 /* ── Models ── */
@@ -86,7 +113,7 @@ static void find_heirs(sfti_fit_lines *out, const sfti_records *records) {
 
 /* Those of a row; false when out of memory. */
 static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_span text,
-                      uint16_t model) {
+                      uint16_t model, bool bits) {
     const char *at = text.data, *end = at + text.len;
     bool behind = false;
     for (sfti_fit_line *last = NULL; at < end;) {
@@ -99,10 +126,11 @@ static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_s
             if (!last) return false;
             last += out->count++;
             *last = (sfti_fit_line){ .text = { at, 0 }, .model = model };
+            if (!bits) last->begins = last->sizes[0] = last->sizes[1] = UINT64_MAX;
             behind = false;
         }
         if (at < stop) {
-            last->begins |= line_bits((sft_span){ at, (size_t)(stop - at) }, &behind);
+            if (bits) put_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
             last->text.len = (size_t)(stop - last->text.data);
         }
         at = stop + 1;
@@ -110,7 +138,8 @@ static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_s
     return true;
 }
 
-static sfti_fit_lines *cut_lines(sfti_arena *arena, const sfti_records *records) {
+/* Without bits any line may be meant. */
+static sfti_fit_lines *cut_lines(sfti_arena *arena, const sfti_records *records, bool bits) {
     sfti_fit_lines *out = sfti_arena_take(arena, sizeof *out);
     const sfti_record *last = NULL;
     uint16_t model = 0;
@@ -123,14 +152,15 @@ static sfti_fit_lines *cut_lines(sfti_arena *arena, const sfti_records *records)
         if (record != last) model = add_model(out, record); /* its rows are neighbours */
         last = record;
         if (model == SFTI_FIT_MODELS) continue; /* read.c refuses so many */
-        if (!put_lines(arena, out, &cap, sfti_row_text(row), model)) return NULL;
+        if (!put_lines(arena, out, &cap, sfti_row_text(row), model, bits)) return NULL;
     }
     find_heirs(out, records);
     return out;
 }
 
-/* ── Once a process ── */
+/* ── Once a process: for one adapter alone it is not worth it ── */
 
+static atomic_bool was_asked;
 static bool is_cut;
 static const sfti_fit_lines *_Atomic built_in_lines; /* NULL: not yet, or there is no room */
 static uint64_t lines_memory[LINES_BYTES / 8];
@@ -146,17 +176,17 @@ static void *take_lines(void *ctx, void *block, size_t old_size, size_t size) {
 
 static void cut_built_in(void) {
     sfti_arena arena = { .alloc = { .resize = take_lines } };
-    const sfti_fit_lines *lines = cut_lines(&arena, sfti_records_built_in());
+    const sfti_fit_lines *lines = cut_lines(&arena, sfti_records_built_in(), true);
     atomic_store_explicit(&built_in_lines, lines, memory_order_release);
 }
 
 const sfti_fit_lines *sfti_fit_lines_of(sft_info *info) {
-    if (info->records == sfti_records_built_in()) {
+    if (info->records == sfti_records_built_in() && atomic_exchange(&was_asked, true)) {
         sfti_os_once(&is_cut, cut_built_in);
         const sfti_fit_lines *lines = atomic_load_explicit(&built_in_lines, memory_order_acquire);
         if (lines) return lines;
     }
-    const sfti_fit_lines *lines = cut_lines(&info->arena, info->records);
+    const sfti_fit_lines *lines = cut_lines(&info->arena, info->records, false);
     if (!lines) info->code = SFT_OUT_OF_MEMORY;
     return lines;
 }

@@ -18,7 +18,6 @@
 #define FIT_SETS 2048
 #define FIT_LISTS 512 /* of a form, by sizes */
 #define FIT_BEGINNINGS 4096 /* bits */
-#define FIT_SIZES 1024      /* bits */
 
 /* Part of a form's text: its hash, such that those of two parts make that of the whole, and the
  * numbers that each "#" may be. */
@@ -35,8 +34,8 @@ typedef struct fit_reader {
     size_t begin_count, word_count;
     uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
     uint64_t initials[4];                     /* first bytes of forms */
-    uint64_t line_begins;                     /* as of lines */
-    uint64_t sizes[FIT_SIZES / 64];           /* of modules */
+    uint64_t line_begins, line_sizes[2];      /* as of lines */
+    uint64_t sizes[SFTI_FIT_SIZES / 64];      /* of modules */
     bool any_size;                            /* some are not to be seen */
     uint16_t table[FIT_SETS]; /* form + 1 by its hash */
     size_t line_count;
@@ -212,40 +211,17 @@ static bool read_name(fit_state *states, size_t *count, sft_span word) {
 
 /* ── Sizes ── */
 
-typedef struct fit_sizes { uint64_t out, in, kernel; } fit_sizes;
-
-/* Of "NAME[9216,3072]" or "NAME[320,4,9]"; the name's length, or 0 if it is none. */
-static size_t read_module_sizes(sft_span word, fit_sizes *sizes) {
-    uint64_t values[3] = { 0, 0, 1 }, value = 0;
-    size_t count = 0, bracket = word.len;
-    while (bracket > 0 && word.data[bracket - 1] != '[') bracket--;
-    for (size_t i = bracket; i < word.len && count < 3 && value < UINT32_MAX; i++) {
-        char c = word.data[i];
-        if (sfti_lex_digit(c)) {
-            value = value * 10 + (uint64_t)(c - '0');
-        } else {
-            values[count++] = value;
-            value = 0;
-        }
-    }
-    *sizes = (fit_sizes){ values[0], values[1], values[2] };
-    return bracket > 1 && count >= 2 ? bracket - 1 : 0;
-}
-
-static uint32_t sizes_place(uint64_t out, uint64_t in) {
-    return sfti_fit_place(out * 31 + in) % FIT_SIZES;
-}
-
 static void note_sizes(fit_reader *r, const sfti_sized *sized) {
-    uint32_t place = sizes_place(sized->out, sized->in);
+    uint32_t place = sfti_fit_sizes_place(sized->out, sized->in);
     r->any_size = r->any_size || sized->out == 0 || sized->in == 0;
     r->sizes[place / 64] |= UINT64_C(1) << place % 64;
+    r->line_sizes[place / 64 % 2] |= UINT64_C(1) << place % 64;
 }
 
 /* Whether a module of the adapter may have these sizes. */
-static bool may_have_sizes(const fit_reader *r, const fit_sizes *sizes) {
-    uint32_t place = sizes_place(sizes->out, sizes->in);
-    uint32_t folded = sizes_place(sizes->out, sizes->in * sizes->kernel);
+static bool may_have_sizes(const fit_reader *r, const sfti_fit_sizes *sizes) {
+    uint32_t place = sfti_fit_sizes_place(sizes->out, sizes->in);
+    uint32_t folded = sfti_fit_sizes_place(sizes->out, sizes->in * sizes->kernel);
     return r->any_size || (r->sizes[place / 64] >> place % 64 & 1)
         || (r->sizes[folded / 64] >> folded % 64 & 1);
 }
@@ -294,7 +270,7 @@ static bool form_begins(const fit_reader *r, uint64_t hash) {
 
 /* ── What a model has ── */
 
-static bool sizes_fit(const sfti_sized *sized, const fit_sizes *sizes) {
+static bool sizes_fit(const sfti_sized *sized, const sfti_fit_sizes *sizes) {
     bool in = sized->in == 0 || sized->in == sizes->in
            || (sized->folded && sized->in == sizes->in * sizes->kernel);
     return in && (sized->out == 0 || sized->out == sizes->out);
@@ -318,7 +294,7 @@ static sfti_cover *cover_of(fit_reader *r, sfti_sized *sized) {
 
 /* Modules of a form that the model at hand has under these numbers and sizes. */
 static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *word,
-                     const fit_sizes *sizes) {
+                     const sfti_fit_sizes *sizes) {
     const sfti_form *form = form_of_hash(r, begin->hash * word->power + word->hash);
     const size_t count = (size_t)begin->count + word->count;
     const uint64_t *slots[SFTI_SIZED_SLOTS];
@@ -370,8 +346,8 @@ static void read_beginnings(fit_reader *r) {
 }
 
 static void read_word(fit_reader *r, sft_span word) {
-    fit_sizes sizes;
-    size_t len = read_module_sizes(word, &sizes);
+    sfti_fit_sizes sizes;
+    size_t len = sfti_fit_read_sizes(word, &sizes);
     if (len == 0 || !may_have_sizes(r, &sizes)) return;
     if (r->line_count > 0) read_beginnings(r);
     word.len = len;
@@ -431,6 +407,10 @@ void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out) {
     out->heir_count = lines->heir_count;
     memcpy(out->models, lines->models, out->count * sizeof *out->models);
     index_forms(r);
-    for (size_t i = 0; i < lines->count; i++)
-        if (lines->lines[i].begins & r->line_begins) read_lines_of(r, &lines->lines[i]);
+    for (size_t i = 0; i < lines->count; i++) {
+        const sfti_fit_line *line = &lines->lines[i];
+        bool sizes = r->any_size || (line->sizes[0] & r->line_sizes[0])
+                  || (line->sizes[1] & r->line_sizes[1]);
+        if (sizes && line->begins & r->line_begins) read_lines_of(r, line);
+    }
 }

@@ -174,7 +174,8 @@ static const sft_tensor *sibling(const sfti_view *view, const sfti_module *m, co
 
 static uint64_t size_at(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
     if (!tensor) return 0;
-    if (sfti_ends(tensor->name, ".weight")) return sfti_size_of(view->info->set, tensor, axis);
+    if (sfti_may_be_packed(tensor) && sfti_ends(tensor->name, ".weight"))
+        return sfti_size_of(view->info->set, tensor, axis);
     return axis < tensor->rank ? tensor->shape[axis] : 0;
 }
 

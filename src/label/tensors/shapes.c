@@ -192,14 +192,10 @@ static sft_span stem_of_weight(sft_span name) {
 }
 
 bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out) {
-    static const bool packs[SFT_DTYPE_COUNT] = {
-        [SFT_U8] = true, [SFT_I8] = true, [SFT_I32] = true, [SFT_U32] = true,
-        [SFT_F8_E4M3] = true, [SFT_F8_E5M2] = true,
-    };
     const sft_dtype dtype = tensor->dtype;
     const uint32_t rank = tensor->rank;
     bool column = rank == 2 && tensor->shape[1] == 1;
-    if (rank == 0 || (!packs[dtype] && !column)) return false;
+    if (!sfti_may_be_packed(tensor)) return false;
     packed_tensor p = { set, tensor, stem_of_weight(tensor->name), out };
     bool named = p.stem.len > 0 && rank > 1 && rank <= SFTI_SHAPE_RANK;
     *out = (sfti_shape){ .rank = SFTI_SHAPE_HIDDEN };
@@ -223,7 +219,8 @@ bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out
 
 uint64_t sfti_size_of(const sft_set *set, const sft_tensor *tensor, uint32_t axis) {
     sfti_shape shape;
-    if (!sfti_shape_of(set, tensor, &shape)) return axis < tensor->rank ? tensor->shape[axis] : 0;
+    if (!sfti_may_be_packed(tensor) || !sfti_shape_of(set, tensor, &shape))
+        return axis < tensor->rank ? tensor->shape[axis] : 0;
     bool seen = axis < shape.rank && shape.rank != SFTI_SHAPE_HIDDEN
              && (shape.padded || shape.least[axis] == shape.most[axis]);
     return seen ? shape.most[axis] : 0;

@@ -74,6 +74,12 @@ typedef struct sfti_shape {
     bool twofold;      /* sizes are least times a power of two */
     uint64_t least[SFTI_SHAPE_RANK], most[SFTI_SHAPE_RANK];
 } sfti_shape;
+static inline bool sfti_may_be_packed(const sft_tensor *tensor) {
+    const uint32_t dtypes = 1u << SFT_U8 | 1u << SFT_I8 | 1u << SFT_I32 | 1u << SFT_U32
+                          | 1u << SFT_F8_E4M3 | 1u << SFT_F8_E5M2;
+    bool column = tensor->rank == 2 && tensor->shape[1] == 1;
+    return tensor->rank > 0 && (column || dtypes >> tensor->dtype & 1);
+}
 /* False: the tensor is not packed, and *out holds nothing. */
 bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out);
 /* One of its sizes, 0 where that is not to be seen, or the tensor has not as many. */

@@ -58,7 +58,36 @@ int sfti_at_bool(const sfti_cursor *at);
 /* A fact told here; NULL is none. */
 void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust);
 
-/* ── Takes (row_takes.c): of lists, the first few hundred elements ── */
+/* ── Keys of producers (keys.c) ── */
+
+/* What the words behind a take's name are, in a row "key". */
+typedef enum sfti_take_of {
+    SFTI_TAKES_NOTHING = 0, SFTI_TAKES_FACT, SFTI_TAKES_TRAINING, /* field: which */
+    SFTI_TAKES_NAMES /* field: the number of one of its names */
+} sfti_take_of;
+typedef struct sfti_key_take {
+    const char *name;
+    void (*take)(sfti_cursor *at, const sfti_row *row);
+    sfti_take_of of;
+    const char *names; /* between blanks */
+} sfti_key_take;
+extern const sfti_key_take sfti_common_takes[]; /* row_takes.c */
+extern const size_t sfti_common_take_count;
+
+/* A record "keys" of data/keys. */
+typedef struct sfti_keys {
+    const char *id;
+    const sfti_key_take *own; /* takes of this reader alone */
+    size_t own_count;
+    const sfti_row *rows;
+    size_t row_count;
+} sfti_keys;
+#define SFTI_KEYS_OF(id, takes) { id, SFTI_ROWS(takes), NULL, 0 }
+#define SFTI_KEY_ROWS(keys) (keys).rows, (keys).row_count
+/* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called. */
+void sfti_keys_read(sfti_keys *keys);
+
+/* ── Takes (row_takes.c), those that others are made of: of lists, the first few hundred elements ── */
 
 /* field: the sft_fact, trust: its trust. */
 void sfti_take_fact(sfti_cursor *at, const sfti_row *row);   /* scalars */

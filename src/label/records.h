@@ -20,7 +20,9 @@ typedef struct sfti_records sfti_records;
 typedef enum sfti_record_type {
     SFTI_SEVERAL = 0, /* of no model in particular: no id */
     SFTI_MODEL, SFTI_KIND, SFTI_FAMILY, SFTI_VARIANT, SFTI_PREDICTION, SFTI_QUANTISATION,
-    SFTI_METHOD, SFTI_RECORD_TYPES
+    SFTI_METHOD,
+    SFTI_KEYS, /* of a producer's metadata or file beside a model (label/keys.c) */
+    SFTI_RECORD_TYPES
 } sfti_record_type;
 
 /* First words of rows (records/words.c). */
@@ -31,7 +33,8 @@ typedef enum sfti_word {
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
     SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_MODULES,
     SFTI_SIBLING, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
-    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_SPARE, SFTI_ROW_WORDS
+    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_SPARE, SFTI_KEY,
+    SFTI_ROW_WORDS
 } sfti_word;
 
 /* Whose words a row "says" has. */

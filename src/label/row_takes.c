@@ -196,6 +196,36 @@ void sfti_take_switch(sfti_cursor *at, const sfti_row *row) {
         *(row->field ? &at->info->adapter.rslora : &at->info->adapter.dora) = true;
 }
 
+const sfti_key_take sfti_common_takes[] = {
+    { "fact", sfti_take_fact, SFTI_TAKES_FACT, NULL },
+    { "number", sfti_take_number, SFTI_TAKES_FACT, NULL },
+    { "weight", sfti_take_weight, SFTI_TAKES_FACT, NULL },
+    { "bool", sfti_take_bool, SFTI_TAKES_FACT, NULL },
+    { "item", sfti_take_item, SFTI_TAKES_FACT, NULL },
+    { "commas", sfti_take_commas, SFTI_TAKES_FACT, NULL },
+    { "html", sfti_take_html, SFTI_TAKES_FACT, NULL },
+    { "size", sfti_take_size, SFTI_TAKES_FACT, NULL },
+    { "prose", sfti_take_prose, SFTI_TAKES_FACT, NULL },
+    { "prediction", sfti_take_prediction, SFTI_TAKES_NOTHING, NULL },
+    { "spec", sfti_take_spec, SFTI_TAKES_NOTHING, NULL },
+    { "class", sfti_take_class, SFTI_TAKES_NAMES, "- kind" },
+    { "type", sfti_take_type, SFTI_TAKES_NAMES, "- kind" },
+    { "base_file", sfti_take_base_file, SFTI_TAKES_NOTHING, NULL },
+    { "declared", sfti_take_declared, SFTI_TAKES_NAMES, "rank alpha" },
+    { "train", sfti_take_train, SFTI_TAKES_TRAINING, NULL },
+    { "train_size", sfti_take_train_size, SFTI_TAKES_TRAINING, NULL },
+    { "train_word", sfti_take_train_word, SFTI_TAKES_TRAINING, NULL },
+    { "trigger", sfti_take_trigger, SFTI_TAKES_NOTHING, NULL },
+    { "claim", sfti_take_claim, SFTI_TAKES_NOTHING, NULL },
+    { "note", sfti_take_note, SFTI_TAKES_NOTHING, NULL },
+    { "links", sfti_take_links, SFTI_TAKES_NAMES, "- only" },
+    { "preview", sfti_take_preview, SFTI_TAKES_NOTHING, NULL },
+    { "private", sfti_take_private, SFTI_TAKES_NAMES, "- numbered" },
+    { "negative", sfti_take_negative, SFTI_TAKES_NOTHING, NULL },
+    { "switch", sfti_take_switch, SFTI_TAKES_NAMES, "dora rslora" },
+};
+const size_t sfti_common_take_count = SFTI_COUNT(sfti_common_takes);
+
 /* ── Slots ── */
 
 static void *slot_at(const sfti_cursor *at, const sfti_row *row) {

@@ -26,45 +26,11 @@ static void take_base_model(sfti_cursor *at, const sfti_row *row) {
     else sfti_take_base_file(at, row);
 }
 
-static const sfti_row generic_rows[] = {
-    { "trigger_word", sfti_take_trigger, 0, 90, NULL },
-    { "trigger_words", sfti_take_trigger, 0, 90, NULL },
-    { "trigger word", sfti_take_trigger, 0, 90, NULL },
-    { "trigger words", sfti_take_trigger, 0, 90, NULL },
-    { "trigger", sfti_take_trigger, 0, 90, NULL },
-    { "trigger_phrase", sfti_take_trigger, 0, 90, NULL },
-    { "activation_text", sfti_take_trigger, 0, 90, NULL },
-    { "activation text", sfti_take_trigger, 0, 90, NULL },
-    { "instance_prompt", sfti_take_trigger, 0, 90, NULL },
-    { "trained_words", sfti_take_trigger, 0, 90, NULL },
-    { "trainedWords", sfti_take_trigger, 0, 90, NULL },
-    { "keywords", sfti_take_trigger, 0, 90, NULL },
-    { "title", sfti_take_fact, SFT_FACT_NAME, 75, NULL },
-    { "name", sfti_take_fact, SFT_FACT_NAME, 75, NULL },
-    { "model_name", sfti_take_fact, SFT_FACT_NAME, 75, NULL },
-    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 60, "words" },
-    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 60, NULL },
-    { "creator", sfti_take_prose, SFT_FACT_AUTHOR, 60, NULL },
-    { "license", sfti_take_prose, SFT_FACT_LICENSE, 60, NULL },
-    { "tags", sfti_take_commas, SFT_FACT_TAGS, 60, NULL },
-    { "usage_hint", sfti_take_prose, SFT_FACT_USAGE_HINT, 60, "words" },
-    { "base_model", take_base_model, SFT_FACT_BASE_MODEL, 60, NULL },
-    { "baseModel", take_base_model, SFT_FACT_BASE_MODEL, 60, NULL },
-    { "civitai_model_id", take_id, 0, 60, NULL },
-    { "modelId", take_id, 0, 60, NULL },
-    { "civitai_version_id", take_id, 1, 60, NULL },
-    { "modelVersionId", take_id, 1, 60, NULL },
-    { "air", sfti_take_links, 0, 0, NULL },
-    { "source", sfti_take_links, 0, 0, NULL },
-    { "url", sfti_take_links, 0, 0, NULL },
-    { "thumbnail", sfti_take_preview, 0, 0, NULL },
-    { "preview_image", sfti_take_preview, 0, 0, NULL },
-    { "resolution", sfti_take_size, SFT_FACT_RESOLUTION, 60, NULL },
-    { "prediction_type", sfti_take_prediction, 0, 60, NULL },
-    { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 60, NULL },
-    { "comment", sfti_take_private, 0, 0, "comment" },
+static const sfti_key_take takes[] = {
+    { "civitai_id", take_id, SFTI_TAKES_NAMES, "model version" },
+    { "base_model", take_base_model, SFTI_TAKES_FACT, NULL },
 };
-const sfti_key_table sfti_generic_keys = { "", SFTI_ROWS(generic_rows), true };
+sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", takes);
 
 /* ── Paths that tell of somebody's machine ── */
 

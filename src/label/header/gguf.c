@@ -26,12 +26,7 @@ static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
         sfti_info_add_text(at->info, SFT_FACT_KIND, kind, sfti_cursor_source(at), GGUF_TRUST);
 }
 
-static const sfti_row gguf_rows[] = {
-    { "architecture", gguf_architecture, 0, 0, NULL },
-    { "name", sfti_take_fact, SFT_FACT_NAME, 80, NULL },
-    { "version", sfti_take_fact, SFT_FACT_VERSION_NAME, 80, NULL },
-    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 80, NULL },
-    { "license", sfti_take_prose, SFT_FACT_LICENSE, 80, NULL },
-    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 80, "words" },
+static const sfti_key_take takes[] = {
+    { "architecture", gguf_architecture, SFTI_TAKES_NOTHING, NULL },
 };
-const sfti_key_table sfti_gguf_keys = { "gguf.general.", SFTI_ROWS(gguf_rows), false };
+sfti_keys sfti_gguf_keys = SFTI_KEYS_OF("gguf", takes);

@@ -1,6 +1,7 @@
-/* Each pair of __metadata__ goes to the tables of rows that know its key. Tests:
+/* Each pair of __metadata__ goes to the keys of the producers that know it. Tests:
  * test_info_header.c. */
 #include "label/header/header.h"
+#include "os/os.h"
 #include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 
@@ -8,26 +9,52 @@
 
 /* ── A pair and its rows ── */
 
-static const sfti_key_table *const families[] = {
-    &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys, &sfti_merge_keys,
-    &sfti_graph_keys, &sfti_gguf_keys, &sfti_bare_keys, &sfti_generic_keys,
+/* Keys behind a prefix. Of several families that know a key, the first takes it. */
+typedef struct key_family {
+    const char *prefix;
+    const sfti_keys *keys;
+    bool bare;     /* only beside sai_model_spec */
+    bool any_case;
+} key_family;
+
+static const key_family families[] = {
+    { "", &sfti_kohya_keys, false, false }, { "modelspec.", &sfti_modelspec_keys, false, false },
+    { "", &sfti_trainer_keys, false, false }, { "ssmd_", &sfti_ssmd_keys, false, false },
+    { "", &sfti_merge_keys, false, false }, { "", &sfti_graph_keys, false, false },
+    { "gguf.general.", &sfti_gguf_keys, false, false }, { "", &sfti_modelspec_keys, true, false },
+    { "", &sfti_generic_keys, false, true },
 };
 
+static void read_keys(void) {
+    static sfti_keys *const all[] = {
+        &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
+        &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
+    };
+    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
+}
+
+static void ready_keys(void) {
+    static bool ready;
+    (void)sfti_records_built_in();
+    sfti_os_once(&ready, read_keys);
+}
+
 /* Whether a row's key, which ends at ':' or the end, is the pair's without the prefix. */
-static bool key_fits(const sfti_key_table *family, const char *pattern, sft_span name) {
+static bool key_fits(const key_family *family, const char *pattern, sft_span name) {
     if (family->any_case) return sfti_same_letters(name, pattern);
     if (name.len == 0 || *name.data != *pattern) return false;
     size_t len = strcspn(pattern, ":");
     return len == name.len && memcmp(pattern, name.data, len) == 0;
 }
 
-static bool take_pair(sfti_cursor *pair, const sfti_key_table *family) {
+static bool take_pair(sfti_cursor *pair, const key_family *family) {
+    const sfti_keys *keys = family->keys;
     size_t prefix = strlen(family->prefix);
     bool taken = false;
     if (!sfti_begins(pair->key, family->prefix)) return false;
     sft_span name = sfti_from(pair->key, prefix);
-    for (size_t i = 0; i < family->count; i++) {
-        const sfti_row *row = &family->rows[i];
+    for (size_t i = 0; i < keys->row_count; i++) {
+        const sfti_row *row = &keys->rows[i];
         if (!key_fits(family, row->pattern, name)) continue;
         if (!taken) pair->source = sfti_info_join(pair->info, "header:", pair->key);
         taken = true;
@@ -38,7 +65,7 @@ static bool take_pair(sfti_cursor *pair, const sfti_key_table *family) {
         }
         /* The rows of places in this key's value stand one after the other. */
         size_t inside = i;
-        while (i + 1 < family->count && key_fits(family, family->rows[i + 1].pattern, name)) i++;
+        while (i + 1 < keys->row_count && key_fits(family, keys->rows[i + 1].pattern, name)) i++;
         (void)sfti_info_walk(pair->info, pair->text, pair->source, row, i - inside + 1, NULL);
     }
     return taken;
@@ -71,6 +98,7 @@ static void header_pairs(sft_info *info, const sft_file *file) {
     sft_span version, origins;
     bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
     size_t pairs = sft_file_metadata_count(file);
+    ready_keys();
     /* Keys that --save-as modelspec wrote, of what is still told where it is from. */
     if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
         && !sfti_derived_read(origins, &info->arena, is_header_origin, info, &derived))
@@ -87,17 +115,18 @@ static void header_pairs(sft_info *info, const sft_file *file) {
         if (derived.count > 0 && is_derived_pair(info, &derived, one)) continue;
         learned_word(&pair);
         for (size_t f = 0; f < SFTI_COUNT(families); f++)
-            if ((families[f] != &sfti_bare_keys || spec) && take_pair(&pair, families[f])) break;
+            if ((!families[f].bare || spec) && take_pair(&pair, &families[f])) break;
     }
 }
 
 bool sfti_header_reads(sft_span key) {
+    ready_keys();
     for (size_t f = 0; f < SFTI_COUNT(families); f++) {
-        const sfti_key_table *family = families[f];
+        const key_family *family = &families[f];
         if (!sfti_begins(key, family->prefix)) continue;
         sft_span name = sfti_from(key, strlen(family->prefix));
-        for (size_t i = 0; i < family->count; i++)
-            if (key_fits(family, family->rows[i].pattern, name)) return true;
+        for (size_t i = 0; i < family->keys->row_count; i++)
+            if (key_fits(family, family->keys->rows[i].pattern, name)) return true;
     }
     /* A learned word; and what sources may spell like a place in the value of another key. */
     return sfti_begins(key, "<") || (key.len > 0 && memchr(key.data, ':', key.len));

@@ -1,4 +1,4 @@
-/* Keys ss_* of kohya's scripts, as rows. */
+/* How keys ss_* of kohya's scripts are read. */
 #include "label/header/header.h"
 
 #include <string.h>
@@ -88,60 +88,18 @@ static void take_tensor_hash(sfti_cursor *at, const sfti_row *row) {
     sfti_info_claim(at->info, row->word, at->text, at->source, known);
 }
 
-static const sfti_row kohya_rows[] = {
-    { "ss_session_id", sfti_take_train, TRAIN_SESSION_ID, 0, NULL },
-    { "ss_session_id", sfti_take_private, 0, 0, "session" },
-    { "ss_training_started_at", take_time, TRAIN_STARTED_AT, 0, NULL },
-    { "ss_training_finished_at", take_time, TRAIN_FINISHED_AT, 80, NULL },
-    { "ss_output_name", sfti_take_fact, SFT_FACT_NAME, 70, NULL },
-    { "ss_training_comment", sfti_take_train, TRAIN_COMMENT, 0, NULL },
-    { "ss_training_comment", sfti_take_private, 0, 0, "comment" },
-    { "ss_training_comment", sfti_take_links, 0, 0, NULL },
-    { "ss_training_comment", take_sentence, 0, 70, NULL },
-    { "ss_learning_rate", sfti_take_train, TRAIN_LEARNING_RATE, 0, NULL },
-    { "ss_unet_lr", sfti_take_train, TRAIN_UNET_LR, 0, NULL },
-    { "ss_text_encoder_lr", take_rates, TRAIN_TEXT_ENCODER_LR, 0, NULL },
-    { "ss_num_train_images", sfti_take_train, TRAIN_IMAGES_WITH_REPEATS, 0, NULL },
-    { "ss_num_train_items", sfti_take_train, TRAIN_IMAGES_WITH_REPEATS, 0, NULL },
-    { "ss_num_reg_images", sfti_take_train, TRAIN_REGULARISATION_IMAGES, 0, NULL },
-    { "ss_num_epochs", sfti_take_train, TRAIN_EPOCHS, 0, NULL },
-    { "ss_epoch", sfti_take_train, TRAIN_EPOCH, 0, NULL },
-    { "ss_steps", sfti_take_train, TRAIN_STEP, 0, NULL },
-    { "ss_max_train_steps", sfti_take_train, TRAIN_STEPS, 0, NULL },
-    { "ss_total_batch_size", sfti_take_train, TRAIN_BATCH_SIZE, 0, NULL },
-    { "ss_lr_scheduler", sfti_take_train, TRAIN_SCHEDULER, 0, NULL },
-    { "ss_mixed_precision", sfti_take_train, TRAIN_MIXED_PRECISION, 0, NULL },
-    { "ss_optimizer", sfti_take_train, TRAIN_OPTIMIZER, 0, NULL },
-    { "ss_seed", sfti_take_train, TRAIN_SEED, 0, NULL },
-    { "ss_noise_offset", sfti_take_train, TRAIN_NOISE_OFFSET, 0, NULL },
-    { "ss_clip_skip", sfti_take_train, TRAIN_CLIP_SKIP, 0, NULL },
-    { "ss_clip_skip", sfti_take_number, SFT_FACT_CLIP_SKIP, 70, NULL },
-    { "ss_resolution", sfti_take_train_size, TRAIN_RESOLUTION, 0, NULL },
-    { "ss_resolution", sfti_take_size, SFT_FACT_RESOLUTION, 70, NULL },
-    { "ss_v2", take_v2, 0, 75, NULL },
-    { "ss_base_model_version", take_base_version, 0, 75, NULL },
-    { "ss_network_module", sfti_take_train, TRAIN_NETWORK_MODULE, 0, NULL },
-    { "ss_network_module", take_module, 0, 75, NULL },
-    { "ss_network_dim", sfti_take_declared, 0, 75, NULL },
-    { "ss_network_alpha", sfti_take_declared, 1, 75, NULL },
-    { "ss_network_args:", take_arguments, TRAIN_NETWORK_ARGS, 0, NULL },
-    { "ss_sd_model_name", sfti_take_train, TRAIN_BASE_FILE, 0, NULL },
-    { "ss_sd_model_name", sfti_take_base_file, 0, 75, NULL },
-    { "ss_sd_model_hash", take_hash, TRAIN_BASE_AUTOV1, 8, NULL },
-    { "ss_new_sd_model_hash", take_hash, TRAIN_BASE_SHA256, 64, NULL },
-    { "ss_vae_name", sfti_take_train, TRAIN_VAE_FILE, 0, NULL },
-    { "ss_vae_hash", take_hash, TRAIN_VAE_AUTOV1, 8, NULL },
-    { "ss_new_vae_hash", take_hash, TRAIN_VAE_SHA256, 64, NULL },
-    { "ss_sd_scripts_commit_hash", sfti_take_train_word, TRAIN_TOOL, 0, "sd-scripts" },
-    { "ss_sd_scripts_commit_hash", sfti_take_train, TRAIN_TOOL_VERSION, 0, NULL },
-    { "ss_tag_frequency", sfti_take_private, 1, 0, "folder-names" },
-    { "ss_dataset_dirs", sfti_take_private, 1, 0, "folder-names" },
-    { "ss_reg_dataset_dirs", sfti_take_private, 1, 0, "folder-names" },
-    { "ss_datasets", sfti_take_private, 0, 0, "folder-names" },
-    { "sshs_model_hash", take_tensor_hash, 0, 0, "sshs_model" },
-    { "sshs_legacy_hash", take_tensor_hash, 0, 0, "sshs_legacy" },
+static const sfti_key_take takes[] = {
+    { "time", take_time, SFTI_TAKES_TRAINING, NULL },
+    { "base_version", take_base_version, SFTI_TAKES_NOTHING, NULL },
+    { "v2", take_v2, SFTI_TAKES_NOTHING, NULL },
+    { "module", take_module, SFTI_TAKES_NOTHING, NULL },
+    { "rates", take_rates, SFTI_TAKES_TRAINING, NULL },
+    { "hash", take_hash, SFTI_TAKES_TRAINING, NULL },
+    { "sentence", take_sentence, SFTI_TAKES_NOTHING, NULL },
+    { "arguments", take_arguments, SFTI_TAKES_TRAINING, NULL },
+    { "tensor_hash", take_tensor_hash, SFTI_TAKES_NOTHING, NULL },
 };
-const sfti_key_table sfti_kohya_keys = { "", SFTI_ROWS(kohya_rows), false };
+sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", takes);
 
 /* ── What needs several keys ── */
 

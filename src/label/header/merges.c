@@ -100,30 +100,20 @@ static void recipe_weight(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_number(at)) ((recipe *)at->ctx)->weight = at->text;
 }
 
-static const sfti_row recipe_rows[] = {
-    { "", recipe_whole, 0, 0, NULL },
-    { "/type", recipe_tool, 0, 0, NULL },
-    { "/interp_method", recipe_method, 0, 0, NULL },
-    { "/merge_mode", recipe_method, 0, 0, NULL },
-    { "/merge_method", recipe_method, 0, 0, NULL },
-    { "/mode", recipe_method, 0, 0, NULL },
-    { "/custom_name", sfti_take_fact, SFT_FACT_NAME, 85, NULL },
-    { "/primary_model_hash", recipe_model, 0, 0, NULL },
-    { "/secondary_model_hash", recipe_model, 1, 0, NULL },
-    { "/tertiary_model_hash", recipe_model, 2, 0, NULL },
-    { "/model_a", recipe_model, 0, 0, NULL },
-    { "/model_b", recipe_model, 1, 0, NULL },
-    { "/model_c", recipe_model, 2, 0, NULL },
-    { "/multiplier", recipe_weight, 0, 0, NULL },
-    { "/base_alpha", recipe_weight, 0, 0, NULL },
-    { "/alpha", recipe_weight, 0, 0, NULL },
+static const sfti_key_take recipe_takes[] = {
+    { "whole", recipe_whole, SFTI_TAKES_NOTHING, NULL },
+    { "tool", recipe_tool, SFTI_TAKES_NOTHING, NULL },
+    { "method", recipe_method, SFTI_TAKES_NOTHING, NULL },
+    { "model", recipe_model, SFTI_TAKES_NAMES, "a b c" },
+    { "weight", recipe_weight, SFTI_TAKES_NOTHING, NULL },
 };
+sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
 
 static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
     recipe told;
     (void)row;
     memset(&told, 0, sizeof told);
-    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(recipe_rows), &told);
+    sfti_info_walk(at->info, at->text, at->source, SFTI_KEY_ROWS(sfti_recipe_keys), &told);
     for (size_t i = 0; i < SFTI_COUNT(told.models); i++) {
         if (told.models[i].len == 0) continue;
         sfti_merge_source *source = merge_source(at->info, told.models[i]);
@@ -131,11 +121,11 @@ static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static const sfti_row merge_rows[] = {
-    { "sd_merge_models", merge_models, 0, 0, NULL },
-    { "sd_merge_recipe", merge_recipe, 0, 0, NULL },
+static const sfti_key_take takes[] = {
+    { "models", merge_models, SFTI_TAKES_NOTHING, NULL },
+    { "recipe", merge_recipe, SFTI_TAKES_NOTHING, NULL },
 };
-const sfti_key_table sfti_merge_keys = { "", SFTI_ROWS(merge_rows), false };
+sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", takes);
 
 /* ── supermerger's LoRAs: sshs_cp0 and so on, sshs_ratio ── */
 

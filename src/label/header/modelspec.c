@@ -1,4 +1,4 @@
-/* Keys modelspec.* of Stability's model specification, as rows. */
+/* How keys of Stability's model specification are read. */
 #include "label/header/header.h"
 
 #include "base/json_lex.h"
@@ -133,30 +133,12 @@ static void spec_merged(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static const sfti_row spec_rows[] = {
-    { "architecture", sfti_take_spec, 0, 80, NULL },
-    { "title", spec_title, 0, 85, NULL },
-    { "resolution", sfti_take_size, SFT_FACT_RESOLUTION, 85, NULL },
-    { "data_format", spec_quantization, 0, 80, NULL },
-    { "special_format", spec_quantization, 0, 80, NULL },
-    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 85, "words" },
-    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 85, NULL },
-    { "date", spec_date, 0, 85, NULL },
-    { "hash_sha256", spec_hash, 0, 0, "sshs_model" },
-    { "implementation_version", spec_tool, 0, 0, NULL },
-    { "license", sfti_take_prose, SFT_FACT_LICENSE, 85, NULL },
-    { "usage_hint", sfti_take_prose, SFT_FACT_USAGE_HINT, 85, "words" },
-    { "thumbnail", sfti_take_preview, 0, 0, NULL },
-    { "preview_image", sfti_take_preview, 0, 0, NULL },
-    { "tags", sfti_take_commas, SFT_FACT_TAGS, 85, NULL },
-    { "merged_from", spec_merged, 0, 0, NULL },
-    { "trigger_phrase", sfti_take_trigger, 0, 90, NULL },
-    { "prediction_type", sfti_take_prediction, 0, 85, NULL },
-    { "predict_key", sfti_take_prediction, 0, 85, NULL },
-    { "encoder_layer", sfti_take_number, SFT_FACT_CLIP_SKIP, 85, NULL },
-    { "is_negative_embedding", sfti_take_negative, 0, 0, NULL },
-    { "language", sfti_take_commas, SFT_FACT_LANGUAGE, 85, NULL },
-    { "lora_default_weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL },
+static const sfti_key_take takes[] = {
+    { "quantization", spec_quantization, SFTI_TAKES_NOTHING, NULL },
+    { "title", spec_title, SFTI_TAKES_NOTHING, NULL },
+    { "date", spec_date, SFTI_TAKES_NOTHING, NULL },
+    { "hash", spec_hash, SFTI_TAKES_NOTHING, NULL },
+    { "tool", spec_tool, SFTI_TAKES_NOTHING, NULL },
+    { "merged", spec_merged, SFTI_TAKES_NOTHING, NULL },
 };
-const sfti_key_table sfti_modelspec_keys = { "modelspec.", SFTI_ROWS(spec_rows), false };
-const sfti_key_table sfti_bare_keys = { "", SFTI_ROWS(spec_rows), false };
+sfti_keys sfti_modelspec_keys = SFTI_KEYS_OF("modelspec", takes);

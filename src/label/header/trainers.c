@@ -1,4 +1,4 @@
-/* Keys of other trainers and tools, as rows. */
+/* How keys of other trainers and tools are read. */
 #include "label/header/header.h"
 
 #include <stddef.h>
@@ -104,51 +104,16 @@ static void comfy_quantization(sfti_cursor *at, const sfti_row *row) {
         sfti_put_here(at, SFT_FACT_QUANTIZATION, layer_formats[most].quantization, row->trust);
 }
 
-/* ── ai-toolkit, OneTrainer, diffusers, SimpleTuner, quantisers ── */
-
-static const sfti_row trainer_rows[] = {
-    { "software:/name", software_name, TRAIN_TOOL, 0, NULL },
-    { "software:/version", sfti_take_train, TRAIN_TOOL_VERSION, 0, NULL },
-    { "training_info:/step", sfti_take_train, TRAIN_STEP, 0, NULL },
-    { "training_info:/epoch", sfti_take_train, TRAIN_EPOCH, 0, NULL },
-    { "ot_branch", sfti_take_train_word, TRAIN_TOOL, 0, "onetrainer" },
-    { "ot_revision", sfti_take_train_word, TRAIN_TOOL, 0, "onetrainer" },
-    { "ot_revision", sfti_take_train, TRAIN_TOOL_VERSION, 0, NULL },
-    { "ot_config", sfti_take_train_word, TRAIN_TOOL, 0, "onetrainer" },
-    { "ot_config", sfti_take_private, 0, 0, "config" },
-    { "ot_config", sfti_take_links, 1, 0, NULL },
-    { "ot_config:/model_type", ot_type, 0, 75, NULL },
-    { "ot_config:/base_model_name", ot_base, TRAIN_BASE_FILE, 0, NULL },
-    { "ot_config:/base_model_name", sfti_take_base_file, 0, 75, NULL },
-    { "ot_config:/lora_rank", sfti_take_declared, 0, 75, NULL },
-    { "ot_config:/lora_alpha", sfti_take_declared, 1, 75, NULL },
-    { "ot_config:/learning_rate", sfti_take_train, TRAIN_LEARNING_RATE, 0, NULL },
-    { "ot_config:/learning_rate_scheduler", sfti_take_train, TRAIN_SCHEDULER, 0, NULL },
-    { "ot_config:/unet/learning_rate", sfti_take_train, TRAIN_UNET_LR, 0, NULL },
-    { "ot_config:/prior/learning_rate", sfti_take_train, TRAIN_UNET_LR, 0, NULL },
-    { "ot_config:/text_encoder/learning_rate", sfti_take_train, TRAIN_TEXT_ENCODER_LR, 0, NULL },
-    { "ot_config:/epochs", sfti_take_train, TRAIN_EPOCHS, 0, NULL },
-    { "ot_config:/batch_size", sfti_take_train, TRAIN_BATCH_SIZE, 0, NULL },
-    { "ot_config:/optimizer/optimizer", sfti_take_train, TRAIN_OPTIMIZER, 0, NULL },
-    { "ot_config:/seed", sfti_take_train, TRAIN_SEED, 0, NULL },
-    { "ot_config:/resolution", sfti_take_train_size, TRAIN_RESOLUTION, 0, NULL },
-    { "ot_config:/resolution", sfti_take_size, SFT_FACT_RESOLUTION, 70, NULL },
-    { "ot_config:/train_dtype", sfti_take_train, TRAIN_MIXED_PRECISION, 0, NULL },
-    { "lora_adapter_metadata", peft_kind, 0, 90, NULL },
-    { "lora_adapter_metadata:/*", peft_field, 0, 0, NULL },
-    { "config:/_class_name", sfti_take_class, 1, 90, NULL },
-    { "config:/architectures/0", sfti_take_class, 1, 90, NULL },
-    { "config:/model_type", sfti_take_type, 1, 90, NULL },
-    { "config:/transformer/model_type", sfti_take_type, 0, 90, NULL },
-    { "config:/transformer/_class_name", sfti_take_class, 0, 90, NULL },
-    { "config:/transformer/image_model", sfti_take_type, 0, 90, NULL },
-    { "config:/unet/_class_name", sfti_take_class, 0, 90, NULL },
-    { "config:/scheduler/prediction_type", sfti_take_prediction, 0, 90, NULL },
-    { "model_class", sfti_take_class, 1, 90, NULL },
-    { "quantization_config", quantization_config, 0, 90, NULL },
-    { "_quantization_metadata", comfy_quantization, 0, 90, NULL },
+static const sfti_key_take trainer_takes[] = {
+    { "software", software_name, SFTI_TAKES_TRAINING, NULL },
+    { "onetrainer_type", ot_type, SFTI_TAKES_NOTHING, NULL },
+    { "leaf", ot_base, SFTI_TAKES_TRAINING, NULL },
+    { "adapter", peft_kind, SFTI_TAKES_NOTHING, NULL },
+    { "peft", peft_field, SFTI_TAKES_NOTHING, NULL },
+    { "quantization", quantization_config, SFTI_TAKES_NOTHING, NULL },
+    { "layers", comfy_quantization, SFTI_TAKES_NOTHING, NULL },
 };
-const sfti_key_table sfti_trainer_keys = { "", SFTI_ROWS(trainer_rows), false };
+sfti_keys sfti_trainer_keys = SFTI_KEYS_OF("trainers", trainer_takes);
 
 /* ── The metadata editor of additional-networks ── */
 
@@ -167,15 +132,8 @@ static void ssmd_source(sfti_cursor *at, const sfti_row *row) {
                                     row->trust);
 }
 
-static const sfti_row ssmd_rows[] = {
-    { "display_name", sfti_take_fact, SFT_FACT_NAME, 90, NULL },
-    { "version", sfti_take_fact, SFT_FACT_VERSION_NAME, 90, NULL },
-    { "author", sfti_take_prose, SFT_FACT_AUTHOR, 90, NULL },
-    { "source", ssmd_source, 0, 60, NULL },
-    { "keywords", sfti_take_trigger, 0, 90, NULL },
-    { "description", sfti_take_prose, SFT_FACT_DESCRIPTION, 88, "words" },
-    { "rating", ssmd_rating, 0, 0, NULL },
-    { "tags", sfti_take_commas, SFT_FACT_TAGS, 90, NULL },
-    { "cover_images:/*", sfti_take_preview, 0, 0, NULL },
+static const sfti_key_take ssmd_takes[] = {
+    { "rating", ssmd_rating, SFTI_TAKES_NOTHING, NULL },
+    { "source", ssmd_source, SFTI_TAKES_NOTHING, NULL },
 };
-const sfti_key_table sfti_ssmd_keys = { "ssmd_", SFTI_ROWS(ssmd_rows), false };
+sfti_keys sfti_ssmd_keys = SFTI_KEYS_OF("ssmd", ssmd_takes);

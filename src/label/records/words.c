@@ -5,7 +5,7 @@
 
 const sft_span sfti_record_types[SFTI_RECORD_TYPES] = {
     NAME("several"), NAME("model"), NAME("kind"), NAME("family"), NAME("variant"),
-    NAME("prediction"), NAME("quantisation"), NAME("method"),
+    NAME("prediction"), NAME("quantisation"), NAME("method"), NAME("keys"),
 };
 
 #define IN(type) (1u << SFTI_##type)
@@ -124,6 +124,9 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
     [SFTI_PRECISION] = { NAME("precision"), SFTI_READ_WORDS, IN(QUANTISATION),
         0, 1, 1, SFTI_VALUE_ANY, NULL,
         "the precision that it is told as" },
+    [SFTI_KEY] = { NAME("key"), SFTI_READ_WORDS, IN(KEYS),
+        SFTI_REPEATS | SFTI_OURS, 2, 5, SFTI_VALUE_EMPTY, NULL,
+        "a key or place, how it is read, and of what: what it is of, its trust, a word" },
     [SFTI_SPARE] = { NAME("spare"), SFTI_READ_WORDS, IN(SEVERAL) | IN(MODEL),
         SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_SPARED, NULL,
         "tensors that are left as they are where it is quantised: names, * for any text" },

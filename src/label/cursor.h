@@ -77,17 +77,17 @@ extern const size_t sfti_common_take_count;
 /* A record "keys" of data/keys. */
 typedef struct sfti_keys {
     const char *id;
-    const sfti_key_take *own; /* takes of this reader alone */
-    size_t own_count;
+    const sfti_key_take *own, *shared; /* takes of this reader alone, and of such readers */
+    size_t own_count, shared_count;
     const sfti_row *rows;
     size_t row_count;
 } sfti_keys;
-#define SFTI_KEYS_OF(id, takes) { id, SFTI_ROWS(takes), NULL, 0 }
+#define SFTI_KEYS_OF(id_, takes) { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes) }
 #define SFTI_KEY_ROWS(keys) (keys).rows, (keys).row_count
 /* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called. */
 void sfti_keys_read(sfti_keys *keys);
 
-/* ── Takes (row_takes.c), those that others are made of: of lists, the first few hundred elements ── */
+/* ── Takes (row_takes.c): of lists, the first few hundred elements ── */
 
 /* field: the sft_fact, trust: its trust. */
 void sfti_take_fact(sfti_cursor *at, const sfti_row *row);   /* scalars */

@@ -48,13 +48,15 @@ static int field_of(const sfti_key_take *take, sft_span word) {
 static const sfti_key_take *take_named(const sfti_keys *keys, sft_span name) {
     for (size_t i = 0; i < keys->own_count; i++)
         if (sfti_is(name, keys->own[i].name)) return &keys->own[i];
+    for (size_t i = 0; i < keys->shared_count; i++)
+        if (sfti_is(name, keys->shared[i].name)) return &keys->shared[i];
     for (size_t i = 0; i < sfti_common_take_count; i++)
         if (sfti_is(name, sfti_common_takes[i].name)) return &sfti_common_takes[i];
     return NULL;
 }
 
 /* PATTERN TAKE [WHAT] [TRUST] [WORD] */
-static bool read_key(const sfti_keys *keys, const sfti_record_row *from, sfti_row *row) {
+static bool row_of_key(const sfti_keys *keys, const sfti_record_row *from, sfti_row *row) {
     sft_span rest = sfti_row_text(from), word;
     bool told = false;
     if (!sfti_next_said(&rest, &word)) return false;
@@ -80,7 +82,7 @@ void sfti_keys_read(sfti_keys *keys) {
     keys->row_count = 0;
     for (const sfti_record_row *row = NULL;
          of && pool_used < KEY_ROWS && (row = sfti_record_row_of(records, of, SFTI_KEY, row));)
-        if (read_key(keys, row, &pool[pool_used])) {
+        if (row_of_key(keys, row, &pool[pool_used])) {
             pool_used++;
             keys->row_count++;
         }

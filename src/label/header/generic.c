@@ -26,11 +26,11 @@ static void take_base_model(sfti_cursor *at, const sfti_row *row) {
     else sfti_take_base_file(at, row);
 }
 
-static const sfti_key_take takes[] = {
+static const sfti_key_take generic_takes[] = {
     { "civitai_id", take_id, SFTI_TAKES_NAMES, "model version" },
     { "base_model", take_base_model, SFTI_TAKES_FACT, NULL },
 };
-sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", takes);
+sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", generic_takes);
 
 /* ── Paths that tell of somebody's machine ── */
 

@@ -26,7 +26,7 @@ static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
         sfti_info_add_text(at->info, SFT_FACT_KIND, kind, sfti_cursor_source(at), GGUF_TRUST);
 }
 
-static const sfti_key_take takes[] = {
+static const sfti_key_take gguf_takes[] = {
     { "architecture", gguf_architecture, SFTI_TAKES_NOTHING, NULL },
 };
-sfti_keys sfti_gguf_keys = SFTI_KEYS_OF("gguf", takes);
+sfti_keys sfti_gguf_keys = SFTI_KEYS_OF("gguf", gguf_takes);

@@ -25,7 +25,7 @@ static const key_family families[] = {
     { "", &sfti_generic_keys, false, true },
 };
 
-static void read_keys(void) {
+static void read_header_keys(void) {
     static sfti_keys *const all[] = {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
@@ -33,10 +33,10 @@ static void read_keys(void) {
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
 }
 
-static void ready_keys(void) {
+static void header_keys_ready(void) {
     static bool ready;
     (void)sfti_records_built_in();
-    sfti_os_once(&ready, read_keys);
+    sfti_os_once(&ready, read_header_keys);
 }
 
 /* Whether a row's key, which ends at ':' or the end, is the pair's without the prefix. */
@@ -98,7 +98,7 @@ static void header_pairs(sft_info *info, const sft_file *file) {
     sft_span version, origins;
     bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
     size_t pairs = sft_file_metadata_count(file);
-    ready_keys();
+    header_keys_ready();
     /* Keys that --save-as modelspec wrote, of what is still told where it is from. */
     if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
         && !sfti_derived_read(origins, &info->arena, is_header_origin, info, &derived))
@@ -120,7 +120,7 @@ static void header_pairs(sft_info *info, const sft_file *file) {
 }
 
 bool sfti_header_reads(sft_span key) {
-    ready_keys();
+    header_keys_ready();
     for (size_t f = 0; f < SFTI_COUNT(families); f++) {
         const key_family *family = &families[f];
         if (!sfti_begins(key, family->prefix)) continue;

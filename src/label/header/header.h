@@ -1,4 +1,4 @@
-/* Conventions of __metadata__: how the keys of data/keys/header.txt are read that only one family of
+/* Conventions of __metadata__: how keys of data/keys/header.txt are read that only one family of
  * producers has. Inside src/label only. */
 #ifndef SFTI_INFO_HEADER_H
 #define SFTI_INFO_HEADER_H

@@ -88,7 +88,7 @@ static void take_tensor_hash(sfti_cursor *at, const sfti_row *row) {
     sfti_info_claim(at->info, row->word, at->text, at->source, known);
 }
 
-static const sfti_key_take takes[] = {
+static const sfti_key_take kohya_takes[] = {
     { "time", take_time, SFTI_TAKES_TRAINING, NULL },
     { "base_version", take_base_version, SFTI_TAKES_NOTHING, NULL },
     { "v2", take_v2, SFTI_TAKES_NOTHING, NULL },
@@ -99,7 +99,7 @@ static const sfti_key_take takes[] = {
     { "arguments", take_arguments, SFTI_TAKES_TRAINING, NULL },
     { "tensor_hash", take_tensor_hash, SFTI_TAKES_NOTHING, NULL },
 };
-sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", takes);
+sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", kohya_takes);
 
 /* ── What needs several keys ── */
 

@@ -121,11 +121,11 @@ static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static const sfti_key_take takes[] = {
+static const sfti_key_take merge_takes[] = {
     { "models", merge_models, SFTI_TAKES_NOTHING, NULL },
     { "recipe", merge_recipe, SFTI_TAKES_NOTHING, NULL },
 };
-sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", takes);
+sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", merge_takes);
 
 /* ── supermerger's LoRAs: sshs_cp0 and so on, sshs_ratio ── */
 

@@ -133,7 +133,7 @@ static void spec_merged(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static const sfti_key_take takes[] = {
+static const sfti_key_take spec_takes[] = {
     { "quantization", spec_quantization, SFTI_TAKES_NOTHING, NULL },
     { "title", spec_title, SFTI_TAKES_NOTHING, NULL },
     { "date", spec_date, SFTI_TAKES_NOTHING, NULL },
@@ -141,4 +141,4 @@ static const sfti_key_take takes[] = {
     { "tool", spec_tool, SFTI_TAKES_NOTHING, NULL },
     { "merged", spec_merged, SFTI_TAKES_NOTHING, NULL },
 };
-sfti_keys sfti_modelspec_keys = SFTI_KEYS_OF("modelspec", takes);
+sfti_keys sfti_modelspec_keys = SFTI_KEYS_OF("modelspec", spec_takes);

@@ -110,8 +110,8 @@ static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
     loaders_of(at, workflow_rows, alone ? SFTI_COUNT(workflow_rows) : 0, &at->info->has_workflow);
 }
 
-static const sfti_key_take takes[] = {
+static const sfti_key_take graph_takes[] = {
     { "prompt", prompt_graph, SFTI_TAKES_NOTHING, NULL },
     { "workflow", workflow_graph, SFTI_TAKES_NOTHING, NULL },
 };
-sfti_keys sfti_graph_keys = SFTI_KEYS_OF("graphs", takes);
+sfti_keys sfti_graph_keys = SFTI_KEYS_OF("graphs", graph_takes);

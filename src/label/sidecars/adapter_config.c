@@ -10,9 +10,11 @@
 #define TARGETS_MOST 64
 #define TYPE_MOST 32
 
+enum { NUMBER_RANK, NUMBER_SCALE };
+
 typedef struct adapter_config {
     sft_span type, type_source;
-    double rank, alpha, scale; /* 0 = not told */
+    double numbers[2]; /* NUMBER_…; 0 = not told */
     sft_span targets[TARGETS_MOST];
     size_t target_count;
 } adapter_config;
@@ -26,9 +28,10 @@ static void take_type(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void take_positive(sfti_cursor *at, const sfti_row *row) {
-    double value, *slot = (double *)(void *)((char *)at->ctx + row->field);
+    adapter_config *config = at->ctx;
+    double value;
     if (sfti_at_number(at) && sfti_parse_double(at->text, &value) && value > 0 && value < 1e9)
-        *slot = value;
+        config->numbers[row->field] = value;
 }
 
 /* Sorted, no name twice. */
@@ -51,32 +54,13 @@ static void take_base(sfti_cursor *at, const sfti_row *row) {
         sfti_info_declared_repository(at->info, at->text, sfti_cursor_source(at));
 }
 
-#define ADAPTER_AT(member) ((int)offsetof(adapter_config, member))
-
-static const sfti_row adapter_config_rows[] = {
-    { "/peft_type", take_type, 0, 0, NULL },
-    { "/fine_tune_type", take_type, 0, 0, NULL },
-    { "/base_model_name_or_path", take_base, 0, ADAPTER_TRUST, NULL },
-    { "/model", take_base, 0, ADAPTER_TRUST, NULL },
-    { "/auto_mapping/base_model_class", sfti_take_class, 0, ADAPTER_TRUST, NULL },
-    { "/r", sfti_take_declared, 0, ADAPTER_TRUST, NULL },
-    { "/r", take_positive, ADAPTER_AT(rank), 0, NULL },
-    { "/init_r", take_positive, ADAPTER_AT(rank), 0, NULL },
-    { "/effective_rank", take_positive, ADAPTER_AT(rank), 0, NULL },
-    { "/num_ranks", take_positive, ADAPTER_AT(rank), 0, NULL },
-    { "/lora_parameters/rank", sfti_take_declared, 0, ADAPTER_TRUST, NULL },
-    { "/lora_parameters/rank", take_positive, ADAPTER_AT(rank), 0, NULL },
-    { "/lora_alpha", sfti_take_declared, 1, ADAPTER_TRUST, NULL },
-    { "/alpha", sfti_take_declared, 1, ADAPTER_TRUST, NULL },
-    { "/randlora_alpha", sfti_take_declared, 1, ADAPTER_TRUST, NULL },
-    { "/psoft_alpha", sfti_take_declared, 1, ADAPTER_TRUST, NULL },
-    { "/scaling", take_positive, ADAPTER_AT(scale), 0, NULL },
-    { "/lora_parameters/scale", take_positive, ADAPTER_AT(scale), 0, NULL },
-    { "/target_modules/*", take_target, 0, 0, NULL },
-    { "/lora_parameters/keys/*", take_target, 0, 0, NULL },
-    { "/use_dora", sfti_take_switch, 0, ADAPTER_TRUST, NULL },
-    { "/use_rslora", sfti_take_switch, 1, ADAPTER_TRUST, NULL },
+static const sfti_key_take peft_takes[] = {
+    { "peft_type", take_type, SFTI_TAKES_NOTHING, NULL },
+    { "base_model", take_base, SFTI_TAKES_NOTHING, NULL },
+    { "positive", take_positive, SFTI_TAKES_NAMES, "rank scale" },
+    { "target", take_target, SFTI_TAKES_NOTHING, NULL },
 };
+sfti_keys sfti_adapter_config_keys = SFTI_KEYS_OF("adapter-config", peft_takes);
 
 static const char *lower_case(sft_info *info, sft_span text) {
     sft_span copy = sfti_info_text(info, "%.*s", (int)text.len, text.data);
@@ -101,14 +85,15 @@ void sfti_read_adapter_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
     sfti_adapter *adapter = &info->adapter;
     adapter_config config;
     memset(&config, 0, sizeof config);
-    if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(adapter_config_rows), &config)) return;
+    if (!sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_adapter_config_keys), &config))
+        return;
     if (config.type.len == 0) return;
     sfti_info_add_cstr(info, SFT_FACT_KIND, "adapter", config.type_source, ADAPTER_TRUST);
     adapter->present = true;
     declared_type(info, &config);
-    if (!adapter->rank.known && config.rank > 0)
-        adapter->rank = (sfti_bounds){ true, config.rank, config.rank, config.rank };
-    if (adapter->scale < 0 && config.scale > 0) adapter->scale = config.scale;
+    double rank = config.numbers[NUMBER_RANK], scale = config.numbers[NUMBER_SCALE];
+    if (!adapter->rank.known && rank > 0) adapter->rank = (sfti_bounds){ true, rank, rank, rank };
+    if (adapter->scale < 0 && scale > 0) adapter->scale = scale;
     bool seen = adapter->targets.count > 0;
     for (size_t i = 0; i < config.target_count && !seen; i++)
         SFTI_PUSH(info, &adapter->targets, sfti_note, .text = config.targets[i]);

@@ -1,4 +1,4 @@
-/* Sidecars that are named after the model: which reader takes which suffix. */
+/* Sidecars that are named after the model: which reader seen_takes which suffix. */
 #include "label/sidecars/sidecars.h"
 
 #include <string.h>
@@ -6,23 +6,23 @@
 /* ── What a JSON file is, by its keys ── */
 
 enum {
-    SEEN_A1111 = 1,      /* a key only A1111, Forge and their helpers write */
-    SEEN_ID = 2,         /* a number */
-    SEEN_MODEL_ID = 4,   /* a number */
-    SEEN_VERSIONS = 8,
-    SEEN_SKELETON = 16,  /* it says so, or its id is an empty text */
-    SEEN_CONTENT = 32,   /* something of a version other than ids */
-    SEEN_SWARM = 64,
-    SEEN_MATRIX = 128,
-    SEEN_DESCRIPTION = 256,
-    SEEN_CONFIG = 512,   /* a model's configuration */
-    SEEN_LABEL = 1024    /* info --json of ours */
+    SEEN_A1111 = 1 << 0,      /* a key only A1111, Forge and their helpers write */
+    SEEN_ID = 1 << 1,         /* a number */
+    SEEN_MODEL_ID = 1 << 2,   /* a number */
+    SEEN_VERSIONS = 1 << 3,
+    SEEN_SKELETON = 1 << 4,   /* it says so, or its id is an empty text */
+    SEEN_CONTENT = 1 << 5,    /* something of a version other than ids */
+    SEEN_SWARM = 1 << 6,
+    SEEN_MATRIX = 1 << 7,
+    SEEN_DESCRIPTION = 1 << 8,
+    SEEN_CONFIG = 1 << 9,     /* a model's configuration */
+    SEEN_LABEL = 1 << 10      /* info --json of ours */
 };
 
 static void see_keys(sfti_cursor *at, const sfti_row *row) {
     int *seen = at->ctx;
     bool number = sfti_at_uint(at) > 0;
-    switch (row->field) {
+    switch (1 << row->field) {
     case SEEN_ID:
         if (at->json.type == SFTI_JSON_STRING && sfti_trim(at->text).len == 0)
             *seen |= SEEN_SKELETON;
@@ -32,42 +32,21 @@ static void see_keys(sfti_cursor *at, const sfti_row *row) {
     case SEEN_SKELETON: *seen |= at->json.type == SFTI_JSON_TRUE ? SEEN_SKELETON : 0; break;
     case SEEN_LABEL: *seen |= sfti_is(at->text, "info") ? SEEN_LABEL : 0; break;
     case SEEN_CONTENT: *seen |= sfti_at_text(at) ? SEEN_CONTENT : 0; break;
-    default: *seen |= row->field;
+    default: *seen |= 1 << row->field;
     }
 }
 
+static const sfti_key_take seen_takes[] = {
+    { "see", see_keys, SFTI_TAKES_NAMES,
+      "a1111 id model_id versions skeleton content swarm matrix description config label" },
+};
+sfti_keys sfti_json_keys = SFTI_KEYS_OF("json", seen_takes);
+
 static bool classify_keys(sft_info *info, sfti_sidecar *sidecar, sft_span text, int *seen) {
-    static const sfti_row rows[] = {
-        { "/activation text", see_keys, SEEN_A1111, 0, NULL },
-        { "/preferred weight", see_keys, SEEN_A1111, 0, NULL },
-        { "/negative text", see_keys, SEEN_A1111, 0, NULL },
-        { "/sd version", see_keys, SEEN_A1111, 0, NULL },
-        { "/sd_version_str", see_keys, SEEN_A1111, 0, NULL },
-        { "/notes", see_keys, SEEN_A1111, 0, NULL },
-        { "/modelVersionId", see_keys, SEEN_A1111, 0, NULL },
-        { "/vae_te", see_keys, SEEN_A1111, 0, NULL },
-        { "/description", see_keys, SEEN_DESCRIPTION, 0, NULL },
-        { "/id", see_keys, SEEN_ID, 0, NULL },
-        { "/modelId", see_keys, SEEN_MODEL_ID, 0, NULL },
-        { "/modelVersions", see_keys, SEEN_VERSIONS, 0, NULL },
-        { "/skeleton_file", see_keys, SEEN_SKELETON, 0, NULL },
-        { "/trainedWords/*", see_keys, SEEN_CONTENT, 0, NULL },
-        { "/baseModel", see_keys, SEEN_CONTENT, 0, NULL },
-        { "/model/name", see_keys, SEEN_CONTENT, 0, NULL },
-        { "/modelspec.title", see_keys, SEEN_SWARM, 0, NULL },
-        { "/modelspec.architecture", see_keys, SEEN_SWARM, 0, NULL },
-        { "/modelspec.trigger_phrase", see_keys, SEEN_SWARM, 0, NULL },
-        { "/ModelName", see_keys, SEEN_MATRIX, 0, NULL },
-        { "/command", see_keys, SEEN_LABEL, 0, NULL },
-        { "/_class_name", see_keys, SEEN_CONFIG, 0, NULL },
-        { "/architectures", see_keys, SEEN_CONFIG, 0, NULL },
-        { "/model_type", see_keys, SEEN_CONFIG, 0, NULL },
-        { "/peft_type", see_keys, SEEN_CONFIG, 0, NULL },
-    };
     sfti_derived derived = info->derived;
     *seen = 0;
     info->derived.count = 0; /* what it is does not depend on who wrote it */
-    bool fine = sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), seen);
+    bool fine = sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_json_keys), seen);
     info->derived = derived;
     return fine;
 }
@@ -136,6 +115,24 @@ static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
         { "/model/params/parameterization", sfti_take_prediction, 0, 90, NULL },
     };
     sfti_info_yaml(info, text, sidecar->source, SFTI_ROWS(rows), NULL);
+}
+
+/* ── Keys ── */
+
+static void read_sidecar_keys(void) {
+    static sfti_keys *const all[] = {
+        &sfti_a1111_keys, &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys,
+        &sfti_swarm_keys, &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
+        &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
+        &sfti_adapter_config_keys,
+    };
+    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
+}
+
+void sfti_sidecar_keys_ready(void) {
+    static bool ready;
+    (void)sfti_records_built_in();
+    sfti_os_once(&ready, read_sidecar_keys);
 }
 
 /* ── The table: what is read first tells the versions of what comes after ── */

@@ -146,59 +146,17 @@ static void api_take_hash(sfti_cursor *at, const sfti_row *row) {
 
 /* ── Tables ── */
 
-#define AT_WALKED(member) ((int)offsetof(sfti_sidecar_walked, member))
-
-/* Members of a model, but its versions; a version tells some of them of its model. */
-#define MODEL_ROWS(place) \
-    { place "/name", sfti_take_fact, SFT_FACT_NAME, 95, NULL }, \
-    { place "/description", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL }, \
-    { place "/type", api_take_type, 0, 70, NULL }, \
-    { place "/nsfw", sfti_take_bool, SFT_FACT_NSFW, 95, NULL }, \
-    { place "/tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL }, \
-    { place "/creator/username", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL }, \
-    { place "/allowNoCredit", api_take_may, MAY_OMIT_CREDIT, 95, NULL }, \
-    { place "/allowDerivatives", api_take_may, MAY_DERIVE, 95, NULL }, \
-    { place "/allowDifferentLicense", api_take_may, MAY_RELICENSE, 95, NULL }, \
-    { place "/allowCommercialUse", api_take_use, 0, 95, NULL }, \
-    { place "/allowCommercialUse/*", api_take_use, 0, 95, NULL }
-
-static const sfti_row api_model_rows[] = {
-    { "/id", sfti_sidecar_take_id, 0, 90, NULL },
-    MODEL_ROWS(""),
+static const sfti_key_take api_takes[] = {
+    { "model_type", api_take_type, SFTI_TAKES_NOTHING, NULL },
+    { "level", api_take_level, SFTI_TAKES_NOTHING, NULL },
+    { "may", api_take_may, SFTI_TAKES_NAMES, "omit_credit derive relicense" },
+    { "use", api_take_use, SFTI_TAKES_NOTHING, NULL },
+    { "file", api_take_file, SFTI_TAKES_NOTHING, NULL },
+    { "file_fact", api_take_file_fact, SFTI_TAKES_NAMES, "name size type primary" },
+    { "file_hash", api_take_hash, SFTI_TAKES_NOTHING, NULL },
 };
-
-static const sfti_row api_version_rows[] = {
-    { "/id", sfti_sidecar_take_id, 1, 90, NULL },
-    { "/modelId", sfti_sidecar_take_id, 0, 90, NULL },
-    { "/name", sfti_take_fact, SFT_FACT_VERSION_NAME, 95, NULL },
-    { "/description", sfti_take_html, SFT_FACT_VERSION_DESCRIPTION, 90, NULL },
-    { "/baseModel", sfti_sidecar_take_base, 0, 70, NULL },
-    { "/trainedWords/*", sfti_take_trigger, 0, 95, NULL },
-    { "/air", sfti_take_slot, AT_WALKED(air), 90, NULL },
-    { "/publishedAt", sfti_take_slot, AT_WALKED(published_at), 90, NULL },
-    { "/nsfwLevel", api_take_level, 0, 95, NULL },
-    { "/clipSkip", sfti_take_fact, SFT_FACT_CLIP_SKIP, 95, NULL },
-    { "/creator/username", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL },
-    MODEL_ROWS("/model"),
-    { "/files/*", api_take_file, 0, 0, NULL },
-    { "/files/*/name", api_take_file_fact, FILE_NAME, 0, NULL },
-    { "/files/*/sizeKB", api_take_file_fact, FILE_SIZE, 0, NULL },
-    { "/files/*/type", api_take_file_fact, FILE_TYPE, 0, NULL },
-    { "/files/*/primary", api_take_file_fact, FILE_PRIMARY, 0, NULL },
-    { "/files/*/hashes/SHA256", api_take_hash, 0, 0, "sha256" },
-    { "/files/*/hashes/AutoV1", api_take_hash, 0, 0, "autov1" },
-    { "/files/*/hashes/AutoV2", api_take_hash, 0, 0, "autov2" },
-    { "/files/*/hashes/AutoV3", api_take_hash, 0, 0, "autov3" },
-    { "/files/*/hashes/CRC32", api_take_hash, 0, 0, "crc32_civitai" },
-    { "/files/*/hashes/BLAKE3", api_take_hash, 0, 0, "blake3" },
-    SFTI_PROMPT_ROW("/images/*/meta/prompt", positive, 2),
-    SFTI_PROMPT_ROW("/images/*/meta/negativePrompt", negative, 2),
-    SFTI_PROMPT_ROW("/images/*/meta/seed", seed, 2),
-    SFTI_PROMPT_ROW("/images/*/meta/steps", steps, 2),
-    SFTI_PROMPT_ROW("/images/*/meta/sampler", sampler, 2),
-    SFTI_PROMPT_ROW("/images/*/meta/cfgScale", cfg, 2),
-    SFTI_IMAGE_ROWS,
-};
+sfti_keys sfti_civitai_model_keys = SFTI_SIDECAR_KEYS("civitai-model", api_takes);
+sfti_keys sfti_civitai_version_keys = SFTI_SIDECAR_KEYS("civitai-version", api_takes);
 
 /* ── A version ── */
 
@@ -232,7 +190,7 @@ static void read_answer(sft_info *info, sfti_sidecar *sidecar, sft_span text,
 void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span text,
                                const char *place) {
     sfti_row rows[API_ROWS];
-    size_t count = put_rows(info, rows, place, SFTI_ROWS(api_version_rows));
+    size_t count = put_rows(info, rows, place, SFTI_KEY_ROWS(sfti_civitai_version_keys));
     read_answer(info, sidecar, text, rows, count);
 }
 
@@ -276,18 +234,19 @@ static void choose_by(sfti_cursor *at, const sfti_row *row) {
     if (fits) choice->score |= row->field;
 }
 
+static const sfti_key_take choice_takes[] = {
+    { "begin", choose_version, SFTI_TAKES_NOTHING, NULL },
+    { "by", choose_by, SFTI_TAKES_NAMES, "- name size - id" },
+};
+sfti_keys sfti_civitai_choice_keys = SFTI_SIDECAR_KEYS("civitai-choice", choice_takes);
+
 /* Index of the version this file is of, or -1. */
 static int64_t api_choose(sft_info *info, sft_span text, sft_span source) {
-    static const sfti_row rows[] = {
-        { "/modelVersions/*", choose_version, 0, 0, NULL },
-        { "/modelVersions/*/id", choose_by, CHOOSE_ID, 0, NULL },
-        { "/modelVersions/*/files/*/name", choose_by, CHOOSE_NAME, 0, NULL },
-        { "/modelVersions/*/files/*/sizeKB", choose_by, CHOOSE_SIZE, 0, NULL },
-    };
     api_choice choice = { 0, -1, 0, 0, 0, -1, false };
     for (const sfti_civitai *claim = info->civitai.first; claim; claim = claim->next)
         if (claim->trust >= 90 && claim->version_id > 0) choice.known = claim->version_id;
-    if (!sfti_info_walk(info, text, source, SFTI_ROWS(rows), &choice)) return -1;
+    if (!sfti_info_walk(info, text, source, SFTI_KEY_ROWS(sfti_civitai_choice_keys), &choice))
+        return -1;
     api_weigh(&choice);
     if (choice.versions == 1) return 0;
     return choice.best > 0 && !choice.tie ? choice.chosen : -1;
@@ -296,10 +255,10 @@ static int64_t api_choose(sft_info *info, sft_span text, sft_span source) {
 void sfti_read_civitai_model(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     sfti_row rows[API_ROWS];
     int64_t version = api_choose(info, text, sidecar->source);
-    size_t count = put_rows(info, rows, "", SFTI_ROWS(api_model_rows));
+    size_t count = put_rows(info, rows, "", SFTI_KEY_ROWS(sfti_civitai_model_keys));
     if (version >= 0) {
         sft_span place = sfti_info_text(info, "/modelVersions/%lld", (long long)version);
-        count += put_rows(info, rows + count, place.data, SFTI_ROWS(api_version_rows));
+        count += put_rows(info, rows + count, place.data, SFTI_KEY_ROWS(sfti_civitai_version_keys));
     }
     read_answer(info, sidecar, text, rows, count);
 }

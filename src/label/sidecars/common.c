@@ -57,21 +57,21 @@ void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, 
                   .source = source);
 }
 
-void sfti_sidecar_take_hash(sfti_cursor *at, const sfti_row *row) {
+static void walked_hash(sfti_cursor *at, const sfti_row *row) {
     sfti_sidecar_walked *side = at->ctx;
     sfti_take_claim(at, row);
     if (sfti_at_text(at))
         sfti_sidecar_hash(at->info, side->sidecar, row->word, at->text, sfti_cursor_source(at));
 }
 
-void sfti_sidecar_take_size(sfti_cursor *at, const sfti_row *row) {
+static void walked_bytes(sfti_cursor *at, const sfti_row *row) {
     (void)row;
     sfti_sidecar_size(at->info, ((sfti_sidecar_walked *)at->ctx)->sidecar, sfti_at_uint(at));
 }
 
 /* ── Ids ── */
 
-void sfti_sidecar_take_id(sfti_cursor *at, const sfti_row *row) {
+static void walked_id(sfti_cursor *at, const sfti_row *row) {
     sfti_sidecar_walked *side = at->ctx;
     uint64_t id = sfti_at_uint(at), *slot = row->field ? &side->version_id : &side->model_id;
     if (id == 0) return;
@@ -90,15 +90,20 @@ void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side) {
 
 /* ── Base model, kind, prompts ── */
 
-void sfti_sidecar_take_base(sfti_cursor *at, const sfti_row *row) {
+static void walked_base(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
         sfti_info_declared_label(at->info, at->text, sfti_cursor_source(at), row->trust);
 }
 
-void sfti_sidecar_take_kind(sfti_cursor *at, const sfti_row *row) {
+static void walked_kind(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
         sfti_info_declared_kind(at->info, at->text, sfti_cursor_source(at), row->trust);
 }
+
+static const size_t prompt_at[] = {
+    offsetof(sfti_prompt, positive), offsetof(sfti_prompt, negative), offsetof(sfti_prompt, seed),
+    offsetof(sfti_prompt, steps), offsetof(sfti_prompt, sampler), offsetof(sfti_prompt, cfg),
+};
 
 void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row) {
     sfti_sidecar_walked *side = at->ctx;
@@ -111,5 +116,24 @@ void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row) {
         side->prompt_index = at->index;
         side->prompts++;
     }
-    *(sft_span *)(void *)((char *)side->prompt + row->field) = at->text;
+    *(sft_span *)(void *)((char *)side->prompt + prompt_at[row->field]) = at->text;
 }
+
+static void walked_told(sfti_cursor *at, const sfti_row *row) {
+    sfti_sidecar_walked *side = at->ctx;
+    sft_span *const slots[] = { &side->air, &side->published_at, &side->origin };
+    sft_span *slot = slots[row->field];
+    if (sfti_at_text(at) && slot->len == 0) *slot = sfti_trim(at->text);
+}
+
+const sfti_key_take sfti_sidecar_takes[SFTI_SIDECAR_TAKES] = {
+    { "id", walked_id, SFTI_TAKES_NAMES, "model version" },
+    { "base", walked_base, SFTI_TAKES_NOTHING, NULL },  /* CivitAI's label */
+    { "kind", walked_kind, SFTI_TAKES_NOTHING, NULL },  /* CivitAI's type */
+    { "hash", walked_hash, SFTI_TAKES_NOTHING, NULL },  /* its word: the algorithm */
+    { "bytes", walked_bytes, SFTI_TAKES_NOTHING, NULL },
+    { "told", walked_told, SFTI_TAKES_NAMES, "air published_at origin" },
+    { "prompt", sfti_sidecar_take_prompt, SFTI_TAKES_NAMES, SFTI_PROMPT_NAMES },
+    { "image", sfti_sidecar_take_image, SFTI_TAKES_NAMES, SFTI_IMAGE_NAMES },
+    { "preview_file", sfti_sidecar_take_preview, SFTI_TAKES_NAMES, "path - - level" },
+};

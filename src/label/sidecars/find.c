@@ -41,6 +41,7 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
         && !sfti_derived_read(origins, &info->arena, is_origin_there, (void *)place->folder,
                               &info->derived))
         info->code = SFT_OUT_OF_MEMORY;
+    sfti_sidecar_keys_ready();
     if (!info->code) row->read(info, sidecar, text);
     info->derived.count = 0;
 }

@@ -1,4 +1,4 @@
-/* Sidecars of the programs people keep their models with: a table a program. */
+/* Sidecars of the programs people keep their models with. */
 #include "label/sidecars/sidecars.h"
 
 #include <string.h>
@@ -60,21 +60,8 @@ static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
 }
 
 void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const sfti_row rows[] = {
-        { "/description", sfti_take_prose, SFT_FACT_DESCRIPTION, 100, "plain" },
-        { "/sd version", take_sd_version, 0, 70, NULL },
-        { "/sd_version_str", take_sd_version, 0, 70, NULL },
-        { "/activation text", take_activation, 0, 100, NULL },
-        { "/preferred weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 100, NULL },
-        { "/negative text", sfti_take_fact, SFT_FACT_NEGATIVE_PROMPT, 100, NULL },
-        { "/notes", sfti_take_note, 0, 0, NULL },
-        { "/notes", sfti_take_links, 0, 0, NULL },
-        { "/modelId", sfti_sidecar_take_id, 0, 90, NULL },
-        { "/modelVersionId", sfti_sidecar_take_id, 1, 90, NULL },
-        { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
-    };
     sfti_sidecar_walked side = { .sidecar = sidecar };
-    if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_a1111_keys), &side))
         sfti_sidecar_ids(info, &side);
 }
 
@@ -82,98 +69,31 @@ void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 
 /* usage_tips: JSON in a string. */
 static void take_tips(sfti_cursor *at, const sfti_row *row) {
-    static const sfti_row rows[] = {
-        { "/strength", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 95, NULL },
-        { "/strength_min", take_bound, 0, 95, NULL },
-        { "/strength_max", take_bound, 1, 95, NULL },
-        { "/clip_skip", sfti_take_weight, SFT_FACT_CLIP_SKIP, 95, NULL },
-    };
     (void)row;
     if (sfti_at_text(at))
         (void)sfti_info_walk(at->info, sfti_info_copy(at->info, at->text), sfti_cursor_source(at),
-                             SFTI_ROWS(rows), at->ctx);
+                             SFTI_KEY_ROWS(sfti_tips_keys), at->ctx);
 }
 
 void sfti_read_lora_manager(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const sfti_row rows[] = {
-        { "/model_name", take_name, SFT_FACT_NAME, 95, NULL },
-        { "/base_model", sfti_sidecar_take_base, 0, 70, NULL },
-        { "/sub_type", sfti_sidecar_take_kind, 0, 70, NULL },
-        { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
-        { "/autov3", sfti_sidecar_take_hash, 0, 0, "autov3" },
-        { "/size", sfti_sidecar_take_size, 0, 0, NULL },
-        { "/notes", sfti_take_note, 0, 0, NULL },
-        { "/notes", sfti_take_links, 0, 0, NULL },
-        { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL },
-        { "/modelDescription", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL },
-        { "/trainedWords/*", sfti_take_trigger, 0, 100, NULL },
-        { "/usage_tips", take_tips, 0, 95, NULL },
-        { "/preview_url", sfti_sidecar_take_preview, SFTI_IMAGE_TYPE, 0, NULL },
-        { "/preview_nsfw_level", sfti_sidecar_take_preview, SFTI_IMAGE_LEVEL, 0, NULL },
-    };
     sfti_sidecar_walked side = { .sidecar = sidecar };
-    if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_lora_manager_keys), &side))
         sfti_read_civitai_version(info, sidecar, text, "/civitai");
 }
 
 /* ── Stability Matrix ── */
 
 void sfti_read_stability_matrix(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const sfti_row rows[] = {
-        { "/ModelId", sfti_sidecar_take_id, 0, 90, NULL },
-        { "/VersionId", sfti_sidecar_take_id, 1, 90, NULL },
-        { "/Source", sfti_take_slot, (int)offsetof(sfti_sidecar_walked, origin), 0, NULL },
-        { "/SourceUrl", take_link, 0, 0, NULL },
-        { "/UserTitle", sfti_take_fact, SFT_FACT_NAME, 100, NULL },
-        { "/ModelName", sfti_take_fact, SFT_FACT_NAME, 95, NULL },
-        { "/ModelDescription", sfti_take_html, SFT_FACT_DESCRIPTION, 90, NULL },
-        { "/Nsfw", sfti_take_bool, SFT_FACT_NSFW, 95, NULL },
-        { "/Tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL },
-        { "/ModelType", sfti_sidecar_take_kind, 0, 70, NULL },
-        { "/VersionName", sfti_take_fact, SFT_FACT_VERSION_NAME, 95, NULL },
-        { "/VersionDescription", sfti_take_html, SFT_FACT_VERSION_DESCRIPTION, 90, NULL },
-        { "/AuthorUsername", sfti_take_fact, SFT_FACT_AUTHOR, 95, NULL },
-        { "/BaseModel", sfti_sidecar_take_base, 0, 70, NULL },
-        { "/Hashes/SHA256", sfti_sidecar_take_hash, 0, 0, "sha256" },
-        { "/Hashes/AutoV2", sfti_sidecar_take_hash, 0, 0, "autov2" },
-        { "/Hashes/AutoV3", sfti_sidecar_take_hash, 0, 0, "autov3" },
-        { "/Hashes/CRC32", sfti_sidecar_take_hash, 0, 0, "crc32_civitai" },
-        { "/Hashes/BLAKE3", sfti_sidecar_take_hash, 0, 0, "blake3" },
-        { "/TrainedWords/*", sfti_take_trigger, 0, 95, NULL },
-    };
     sfti_sidecar_walked side = { .sidecar = sidecar };
-    if (sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side))
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_matrix_keys), &side))
         sfti_sidecar_ids(info, &side);
 }
 
 /* ── SwarmUI ── */
 
-/* With "modelspec." before the key and without. */
-#define SWARM_ROW(key, take, field, trust, word) \
-    { "/modelspec." key, take, field, trust, word }, { "/" key, take, field, trust, word }
-
 void sfti_read_swarm(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const sfti_row rows[] = {
-        SWARM_ROW("title", sfti_take_fact, SFT_FACT_NAME, 85, NULL),
-        SWARM_ROW("description", sfti_take_prose, SFT_FACT_DESCRIPTION, 85, "plain"),
-        SWARM_ROW("author", sfti_take_fact, SFT_FACT_AUTHOR, 85, NULL),
-        SWARM_ROW("date", sfti_take_fact, SFT_FACT_DATE, 85, NULL),
-        SWARM_ROW("license", sfti_take_fact, SFT_FACT_LICENSE, 95, NULL),
-        SWARM_ROW("usage_hint", sfti_take_fact, SFT_FACT_USAGE_HINT, 95, NULL),
-        SWARM_ROW("trigger_phrase", take_activation, 0, 100, NULL),
-        SWARM_ROW("tags", sfti_take_commas, SFT_FACT_TAGS, 95, NULL),
-        SWARM_ROW("tags/*", sfti_take_item, SFT_FACT_TAGS, 95, NULL),
-        SWARM_ROW("architecture", sfti_take_spec, 0, 80, NULL),
-        SWARM_ROW("resolution", sfti_take_fact, SFT_FACT_RESOLUTION, 95, NULL),
-        SWARM_ROW("prediction_type", sfti_take_prediction, 0, 85, NULL),
-        SWARM_ROW("lora_default_weight", sfti_take_weight, SFT_FACT_PREFERRED_WEIGHT, 80, NULL),
-        SWARM_ROW("is_negative_embedding", sfti_take_negative, 0, 0, NULL),
-        SWARM_ROW("hash_sha256", sfti_sidecar_take_hash, 0, 0, "sshs_model"),
-        SWARM_ROW("thumbnail", sfti_take_preview, 0, 0, NULL),
-        SWARM_ROW("preview_image", sfti_take_preview, 0, 0, NULL),
-    };
     sfti_sidecar_walked side = { .sidecar = sidecar };
-    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side);
+    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_swarm_keys), &side);
 }
 
 /* ── rgthree ── */
@@ -220,33 +140,12 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     static const sfti_row seen[] = {
         { "/raw/civitai/id", sfti_take_slot_uint, (int)offsetof(rgthree, raw), 0, NULL },
     };
-    static const sfti_row rows[] = {
-        { "/type", sfti_sidecar_take_kind, 0, 70, NULL },
-        { "/baseModel", sfti_sidecar_take_base, 0, 70, NULL },
-        { "/sha256", sfti_sidecar_take_hash, 0, 0, "sha256" },
-        { "/strengthMin", take_bound, 0, 95, NULL },
-        { "/strengthMax", take_bound, 1, 95, NULL },
-        { "/userNote", sfti_take_note, 0, 0, NULL },
-        { "/userNote", sfti_take_links, 0, 0, NULL },
-        { "/links/*", take_link, 0, 0, NULL },
-        { "/trainedWords/*", rgthree_begin, 0, 0, NULL },
-        { "/trainedWords/*/word", rgthree_word, 0, 0, NULL },
-        { "/trainedWords/*/civitai", rgthree_flag, 0, 95, NULL },
-        { "/trainedWords/*/user", rgthree_flag, 0, 100, NULL },
-        SFTI_PROMPT_ROW("/images/*/positive", positive, 1),
-        SFTI_PROMPT_ROW("/images/*/negative", negative, 1),
-        SFTI_PROMPT_ROW("/images/*/seed", seed, 1),
-        SFTI_PROMPT_ROW("/images/*/steps", steps, 1),
-        SFTI_PROMPT_ROW("/images/*/sampler", sampler, 1),
-        SFTI_PROMPT_ROW("/images/*/cfg", cfg, 1),
-        SFTI_IMAGE_ROWS,
-        { "/name", take_name, SFT_FACT_NAME, 85, NULL },
-    };
     rgthree side = { .side = { .sidecar = sidecar } };
     if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(seen), &side)) return;
     /* CivitAI's answer tells the model's own name: "Model - Version" is not needed then. */
-    size_t count = SFTI_COUNT(rows) - (side.raw ? 1 : 0);
-    if (!sfti_sidecar_walk(info, sidecar, text, rows, count, &side)) return;
+    const sfti_keys *keys = &sfti_rgthree_keys;
+    size_t count = keys->row_count - (side.raw && keys->row_count ? 1 : 0);
+    if (!sfti_sidecar_walk(info, sidecar, text, keys->rows, count, &side)) return;
     end_word(info, &side);
     if (!side.raw) sfti_sidecar_ids(info, &side.side);
     else sfti_read_civitai_version(info, sidecar, text, "/raw/civitai");
@@ -255,14 +154,32 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 /* ── Recipes of lora-manager ── */
 
 void sfti_read_recipe(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    static const sfti_row rows[] = {
-        SFTI_PROMPT_ROW("/gen_params/prompt", positive, 1),
-        SFTI_PROMPT_ROW("/gen_params/negative_prompt", negative, 1),
-        SFTI_PROMPT_ROW("/gen_params/seed", seed, 1),
-        SFTI_PROMPT_ROW("/gen_params/steps", steps, 1),
-        SFTI_PROMPT_ROW("/gen_params/sampler", sampler, 1),
-        SFTI_PROMPT_ROW("/gen_params/cfg_scale", cfg, 1),
-    };
     sfti_sidecar_walked side = { .sidecar = sidecar };
-    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(rows), &side);
+    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_recipe_file_keys), &side);
 }
+
+/* ── Keys ── */
+
+static const sfti_key_take manager_takes[] = {
+    { "link", take_link, SFTI_TAKES_NOTHING, NULL },
+    { "activation", take_activation, SFTI_TAKES_NOTHING, NULL },
+    { "title", take_name, SFTI_TAKES_FACT, NULL },
+    { "bound", take_bound, SFTI_TAKES_NAMES, "least most" },
+    { "sd_version", take_sd_version, SFTI_TAKES_NOTHING, NULL },
+    { "tips", take_tips, SFTI_TAKES_NOTHING, NULL },
+};
+static const sfti_key_take rgthree_takes[] = {
+    { "begin", rgthree_begin, SFTI_TAKES_NOTHING, NULL },
+    { "word", rgthree_word, SFTI_TAKES_NOTHING, NULL },
+    { "flag", rgthree_flag, SFTI_TAKES_NOTHING, NULL },
+    { "link", take_link, SFTI_TAKES_NOTHING, NULL }, { "title", take_name, SFTI_TAKES_FACT, NULL },
+    { "bound", take_bound, SFTI_TAKES_NAMES, "least most" },
+};
+
+sfti_keys sfti_a1111_keys = SFTI_SIDECAR_KEYS("a1111", manager_takes);
+sfti_keys sfti_tips_keys = SFTI_SIDECAR_KEYS("lora-manager-tips", manager_takes);
+sfti_keys sfti_lora_manager_keys = SFTI_SIDECAR_KEYS("lora-manager", manager_takes);
+sfti_keys sfti_matrix_keys = SFTI_SIDECAR_KEYS("stability-matrix", manager_takes);
+sfti_keys sfti_swarm_keys = SFTI_SIDECAR_KEYS("swarm", manager_takes);
+sfti_keys sfti_recipe_file_keys = SFTI_SIDECAR_KEYS("lora-manager-recipe", manager_takes);
+sfti_keys sfti_rgthree_keys = SFTI_SIDECAR_KEYS("rgthree", rgthree_takes);

@@ -9,6 +9,7 @@ void sfti_info_online(sft_info *info) {
     online->path = online->error = (sft_span){ "", 0 };
     online->source = sft_span_cstr("online:civitai");
     info->online = online;
+    sfti_sidecar_keys_ready();
     sfti_read_civitai_version(info, online, info->answer, "");
 }
 

@@ -89,30 +89,16 @@ static void card_tool(sfti_cursor *at, const sfti_row *row) {
         sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
 }
 
-static const sfti_row card_rows[] = {
-    { "/license", card_license, CARD_LICENSE, 70, NULL },
-    { "/license_name", card_license, CARD_LICENSE_NAME, 70, NULL },
-    { "/base_model", card_base, 0, 70, NULL },
-    { "/base_model/*", card_base, 0, 70, NULL },
-    { "/base_model_relation", card_tag, 0, 60, "adapter" },
-    { "/instance_prompt", sfti_take_trigger, 0, 85, NULL },
-    { "/tags/*", sfti_take_item, SFT_FACT_TAGS, 70, NULL },
-    { "/tags/*", card_tag, 0, 60, "lora" },
-    { "/tags/*", card_tool, 0, 0, "simpletuner" },
-    { "/tags/*", card_tool, 0, 0, "ai-toolkit" },
-    { "/tags/*", card_tag, 0, 60, "template:sd-lora" },
-    { "/tags/*", card_base_tag, 0, 70, "base_model:" },
-    { "/tags/*", card_model_tag, 0, 60, NULL },
-    { "/language", sfti_take_fact, SFT_FACT_LANGUAGE, 70, NULL },
-    { "/language/*", sfti_take_item, SFT_FACT_LANGUAGE, 70, NULL },
-    { "/model_name", sfti_take_fact, SFT_FACT_NAME, 80, NULL },
-    { "/description", sfti_take_fact, SFT_FACT_DESCRIPTION, 70, NULL },
-    { "/widget/*/text", card_widget, (int)offsetof(sfti_prompt, positive), 1, NULL },
-    { "/widget/*/parameters/negative_prompt", card_widget, (int)offsetof(sfti_prompt, negative),
-      2, NULL },
-    { "/widget/*/output/url", card_image, 0, 0, NULL },
-    { "/thumbnail", card_image, 0, 0, NULL },
+static const sfti_key_take card_takes[] = {
+    { "license", card_license, SFTI_TAKES_NAMES, "id name" },
+    { "base_model", card_base, SFTI_TAKES_NOTHING, NULL },
+    { "tag", card_tag, SFTI_TAKES_NOTHING, NULL }, { "tool", card_tool, SFTI_TAKES_NOTHING, NULL },
+    { "base_tag", card_base_tag, SFTI_TAKES_NOTHING, NULL },
+    { "model_tag", card_model_tag, SFTI_TAKES_NOTHING, NULL },
+    { "widget", card_widget, SFTI_TAKES_NAMES, SFTI_PROMPT_NAMES },
+    { "image_file", card_image, SFTI_TAKES_NOTHING, NULL },
 };
+sfti_keys sfti_readme_keys = SFTI_SIDECAR_KEYS("readme", card_takes);
 
 static void card_finish(sft_info *info, const readme_card *card) {
     bool other = card->license[CARD_LICENSE].len == 0
@@ -290,7 +276,7 @@ void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     sft_span body;
     memset(&card, 0, sizeof card);
     sft_span front = front_matter(text, &body);
-    sfti_info_yaml(info, front, sidecar->source, SFTI_ROWS(card_rows), &card);
+    sfti_info_yaml(info, front, sidecar->source, SFTI_KEY_ROWS(sfti_readme_keys), &card);
     card_finish(info, &card);
     sft_span path = sidecar->path, file = sfti_path_name(path);
     path.len -= file.len + (path.len > file.len);

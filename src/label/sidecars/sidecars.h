@@ -121,27 +121,30 @@ bool sfti_sidecar_own_name(const sft_info *info, sft_span name);
 /* After the walk: the ids are a claim. */
 void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side);
 
-void sfti_sidecar_take_id(sfti_cursor *at, const sfti_row *row);   /* field 0: model, 1: version */
-void sfti_sidecar_take_base(sfti_cursor *at, const sfti_row *row); /* CivitAI's label: trust */
-void sfti_sidecar_take_kind(sfti_cursor *at, const sfti_row *row); /* CivitAI's type: trust */
-void sfti_sidecar_take_hash(sfti_cursor *at, const sfti_row *row); /* word: algo */
-void sfti_sidecar_take_size(sfti_cursor *at, const sfti_row *row);
-/* field: where in an sfti_prompt; trust: how many steps below the prompt's place it stands. */
+/* Takes of several sidecars: id base kind hash bytes told prompt image preview_file. */
+#define SFTI_SIDECAR_TAKES 9
+extern const sfti_key_take sfti_sidecar_takes[SFTI_SIDECAR_TAKES];
+/* One of SFTI_PROMPT_NAMES; trust: how many steps below the prompt's place it stands. */
+#define SFTI_PROMPT_NAMES "positive negative seed steps sampler cfg"
 void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row);
-#define SFTI_PROMPT_ROW(pattern, member, steps) \
-    { pattern, sfti_sidecar_take_prompt, (int)offsetof(sfti_prompt, member), steps, NULL }
+
+/* Records "keys" of data/keys/sidecars.txt. */
+#define SFTI_SIDECAR_KEYS(id_, takes) \
+    { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), .shared = sfti_sidecar_takes, \
+      .shared_count = SFTI_SIDECAR_TAKES }
+extern sfti_keys sfti_a1111_keys, sfti_tips_keys, sfti_lora_manager_keys, sfti_matrix_keys,
+    sfti_swarm_keys, sfti_rgthree_keys, sfti_recipe_file_keys, sfti_civitai_model_keys,
+    sfti_civitai_version_keys, sfti_civitai_choice_keys, sfti_readme_keys, sfti_json_keys,
+    sfti_adapter_config_keys;
+/* Before the first of them is used; by_stem.c. */
+void sfti_sidecar_keys_ready(void);
 
 /* ── Content levels (levels.c) ── */
 
 enum { SFTI_IMAGE_TYPE, SFTI_IMAGE_WIDTH, SFTI_IMAGE_HEIGHT, SFTI_IMAGE_LEVEL, SFTI_IMAGE_OLD };
+#define SFTI_IMAGE_NAMES "type width height level old"
 
 void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row);
-#define SFTI_IMAGE_ROWS \
-    { "/images/*/type", sfti_sidecar_take_image, SFTI_IMAGE_TYPE, 0, NULL }, \
-    { "/images/*/width", sfti_sidecar_take_image, SFTI_IMAGE_WIDTH, 0, NULL }, \
-    { "/images/*/height", sfti_sidecar_take_image, SFTI_IMAGE_HEIGHT, 0, NULL }, \
-    { "/images/*/nsfwLevel", sfti_sidecar_take_image, SFTI_IMAGE_LEVEL, 0, NULL }, \
-    { "/images/*/nsfw", sfti_sidecar_take_image, SFTI_IMAGE_OLD, 0, NULL }
 /* field: SFTI_IMAGE_LEVEL of the preview it names, else the path of that. */
 void sfti_sidecar_take_preview(sfti_cursor *at, const sfti_row *row);
 /* After matching: of sidecars that are not of another file. */

@@ -1,0 +1,79 @@
+/* Keys of producers: every row of data/keys is read, by a take that there is; rows in full. */
+#include "unit/records_case.h"
+
+#include "label/header/header.h"
+#include "label/reads.h"
+#include "label/sidecars/sidecars.h"
+
+static sfti_keys *const all[] = {
+    &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys, &sfti_merge_keys,
+    &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys, &sfti_a1111_keys,
+    &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys, &sfti_swarm_keys,
+    &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
+    &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
+    &sfti_adapter_config_keys,
+};
+
+/* A row that cannot be read is left out, and room that is too small leaves texts empty. */
+static void every_row(void **state) {
+    const sfti_records *records = sfti_records_built_in();
+    size_t lists = 0;
+    (void)state;
+    assert_true(sfti_header_reads(s("ss_seed")));
+    sfti_sidecar_keys_ready();
+    for (size_t i = 0; i < SFTI_COUNT(all); i++) {
+        const sfti_record *of = sfti_record_find(records, SFTI_KEYS, s(all[i]->id));
+        if (!of || of->count == 0) fail_msg("no keys %s", all[i]->id);
+        size_t at = 0;
+        for (const sfti_record_row *row = NULL;
+             (row = sfti_record_row_of(records, of, SFTI_KEY, row)); at++) {
+            const sfti_row *read = &all[i]->rows[at];
+            if (at == all[i]->row_count || !sfti_is(sfti_row_word(row), read->pattern))
+                fail_msg("keys %s: row %.*s", all[i]->id, (int)row->len, row->at);
+            assert_non_null(read->take);
+            assert_true(read->trust >= 0 && read->trust <= 100);
+            assert_true(!read->word || *read->word);
+        }
+        assert_int_equal(at, all[i]->row_count);
+    }
+    for (size_t i = 0; i < sfti_record_count(records); i++)
+        lists += sfti_record_at(records, i)->type == SFTI_KEYS;
+    assert_int_equal(lists, SFTI_COUNT(all));
+}
+
+static const sfti_row *row_at(const sfti_keys *keys, const char *pattern) {
+    for (size_t i = 0; i < keys->row_count; i++)
+        if (strcmp(keys->rows[i].pattern, pattern) == 0) return &keys->rows[i];
+    fail_msg("no row %s", pattern);
+    return NULL;
+}
+
+static void some_rows(void **state) {
+    (void)state;
+    const sfti_row *row = row_at(&sfti_modelspec_keys, "description");
+    assert_true(row->take == sfti_take_prose && row->field == SFT_FACT_DESCRIPTION);
+    assert_int_equal(row->trust, 85);
+    assert_string_equal(row->word, "words");
+    row = row_at(&sfti_kohya_keys, "ss_new_vae_hash");
+    assert_int_equal(row->field, TRAIN_VAE_SHA256);
+    assert_int_equal(row->trust, 64);
+    assert_null(row->word);
+    assert_int_equal(row_at(&sfti_kohya_keys, "ss_network_alpha")->field, 1);
+    assert_int_equal(row_at(&sfti_kohya_keys, "ss_sd_model_name")->field, TRAIN_BASE_FILE);
+    assert_string_equal(row_at(&sfti_generic_keys, "comment")->word, "comment");
+    assert_int_equal(row_at(&sfti_generic_keys, "comment")->field, 0);
+    assert_string_equal(row_at(&sfti_a1111_keys, "/description")->word, "plain");
+    assert_non_null(row_at(&sfti_a1111_keys, "/activation text"));
+    assert_int_equal(row_at(&sfti_civitai_version_keys, "/images/*/meta/steps")->field, 3);
+    assert_string_equal(row_at(&sfti_recipe_keys, "")->pattern, "");
+    row = row_at(&sfti_kohya_keys, "ss_tag_frequency");
+    assert_true(row->field == 1 && strcmp(row->word, "folder-names") == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row),
+        cmocka_unit_test(some_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -92,7 +92,7 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
     }
     if (cli_records_begin(c)) command->run(c, argv, count);
     else c->no_results = true;
-    cli_records_end(c);
+    if (c->records) cli_records_end(c);
     if (c->unread) cli_tell_unread(c);
     if (c->set.format == CLI_JSON && !c->no_results) cli_results_end(c);
 }

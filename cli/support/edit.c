@@ -78,34 +78,6 @@ static sft_span source_words(sft_span source) {
     return source;
 }
 
-static void say_result(cli *c, const cli_edit_result *r) {
-    static const char *const methods[] = {
-        [SFT_EDIT_REFLINK] = " (file rewritten, data shared by reflink)",
-        [SFT_EDIT_INSERT] = " in place (header grown)", [SFT_EDIT_COPY] = " (file rewritten)",
-    };
-    size_t method = r->report ? (size_t)r->report->method : 0;
-    bool named = method < sizeof methods / sizeof *methods && methods[method];
-    const char *path = c->set.output && r->changed ? c->set.output : r->path;
-    cli_path_text(&c->out, sft_span_cstr(path));
-    if (!r->changed && c->set.output)
-        cli_text(&c->out, ": nothing to change, not written (--copy writes it all the same)");
-    else if (!r->changed)
-        cli_text(&c->out, ": nothing to change");
-    else if (c->set.output)
-        cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
-    else
-        cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
-                   !r->report ? " (index rewritten)" : named ? methods[method] : " in place");
-    if (r->renamed_count > 0 && r->changed)
-        cli_printf(&c->out, ", %zu tensor%s renamed", r->renamed_count,
-                   r->renamed_count == 1 ? "" : "s");
-    if (r->report && !r->same_header && r->changed)
-        cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", r->report->spare,
-                   r->report->spare == 1 ? "" : "s");
-    cli_text(&c->out, "\n");
-    if (r->sha256) cli_printf(&c->out, "sha256 %s\n", r->sha256);
-}
-
 static void write_keys(sfti_json_writer *w, const char *name, const sft_span *keys,
                        size_t count) {
     sfti_json_put_open(w, name, '[');
@@ -113,36 +85,8 @@ static void write_keys(sfti_json_writer *w, const char *name, const sft_span *ke
     sfti_json_close(w, ']');
 }
 
-void cli_edit_say(cli *c, const cli_edit_result *result) {
+static void write_result(cli *c, const cli_edit_result *result) {
     cli_object object;
-    if (result->changed) c->changed++;
-    else c->unchanged++;
-    if (!cli_is_json(c)) {
-        say_list(c, result->what, result->listed, result->listed_count, result->reasons);
-        say_list(c, "rewritten", result->rewritten, result->rewritten_count,
-                 result->rewritten_reasons);
-        for (size_t i = 0; i < result->kept_count; i++) {
-            cli_fill(&c->out, "kept %", result->kept[i]);
-            cli_printf(&c->out, ": %s\n", result->kept_reasons[i]);
-        }
-        for (size_t i = 0; i < result->beside_count; i++) {
-            cli_text(&c->out, "not touched ");
-            cli_path_text(&c->out, result->beside[i]);
-            cli_text(&c->out, ": beside the file\n");
-        }
-        say_result(c, result);
-        for (size_t i = 0; i < result->still_count; i++) {
-            const cli_edit_still *still = &result->still[i];
-            cli_fill(&c->out, "  info still shows % ", still->field);
-            cli_text(&c->out, "\"");
-            cli_escaped_cut(&c->out, still->value, 60);
-            cli_fill(&c->out, "\", from %\n", source_words(still->source));
-        }
-        if (c->dropped && result->changed)
-            cli_say_dropped(c, c->set.output ? c->set.output : result->path);
-        c->dropped = 0;
-        return;
-    }
     sfti_json_writer *w = cli_object_begin(&object, c, result->path);
     const sft_edit_report *report = result->report;
     sfti_json_put_cstr(w, "output", result->changed ? c->set.output : NULL);
@@ -180,8 +124,66 @@ void cli_edit_say(cli *c, const cli_edit_result *result) {
     if (result->kept) write_keys(w, "kept", result->kept, result->kept_count);
     if (result->beside) write_keys(w, "beside", result->beside, result->beside_count);
     if (c->dropped && result->changed) cli_put_dropped(c, w);
-    c->dropped = 0;
     cli_object_end(&object);
+}
+
+void cli_edit_say(cli *c, const cli_edit_result *result) {
+    static const char *const methods[] = {
+        [SFT_EDIT_REFLINK] = " (file rewritten, data shared by reflink)",
+        [SFT_EDIT_INSERT] = " in place (header grown)", [SFT_EDIT_COPY] = " (file rewritten)",
+    };
+    if (result->changed) c->changed++;
+    else c->unchanged++;
+    if (cli_is_json(c)) {
+        write_result(c, result);
+        c->dropped = 0;
+        return;
+    }
+    say_list(c, result->what, result->listed, result->listed_count, result->reasons);
+    say_list(c, "rewritten", result->rewritten, result->rewritten_count,
+             result->rewritten_reasons);
+    for (size_t i = 0; i < result->kept_count; i++) {
+        cli_fill(&c->out, "kept %", result->kept[i]);
+        cli_printf(&c->out, ": %s\n", result->kept_reasons[i]);
+    }
+    for (size_t i = 0; i < result->beside_count; i++) {
+        cli_text(&c->out, "not touched ");
+        cli_path_text(&c->out, result->beside[i]);
+        cli_text(&c->out, ": beside the file\n");
+    }
+
+    size_t method = result->report ? (size_t)result->report->method : 0;
+    bool named = method < sizeof methods / sizeof *methods && methods[method];
+    const char *path = c->set.output && result->changed ? c->set.output : result->path;
+    cli_path_text(&c->out, sft_span_cstr(path));
+    if (!result->changed && c->set.output)
+        cli_text(&c->out, ": nothing to change, not written (--copy writes it all the same)");
+    else if (!result->changed)
+        cli_text(&c->out, ": nothing to change");
+    else if (c->set.output)
+        cli_text(&c->out, c->set.dry_run ? ": would be written" : ": written");
+    else
+        cli_printf(&c->out, ": %s%s", c->set.dry_run ? "would be updated" : "updated",
+                   !result->report ? " (index rewritten)" : named ? methods[method] : " in place");
+    if (result->renamed_count > 0 && result->changed)
+        cli_printf(&c->out, ", %zu tensor%s renamed", result->renamed_count,
+                   result->renamed_count == 1 ? "" : "s");
+    if (result->report && !result->same_header && result->changed)
+        cli_printf(&c->out, "; %" PRIu64 " spare byte%s in the header", result->report->spare,
+                   result->report->spare == 1 ? "" : "s");
+    cli_text(&c->out, "\n");
+    if (result->sha256) cli_printf(&c->out, "sha256 %s\n", result->sha256);
+
+    for (size_t i = 0; i < result->still_count; i++) {
+        const cli_edit_still *still = &result->still[i];
+        cli_fill(&c->out, "  info still shows % ", still->field);
+        cli_text(&c->out, "\"");
+        cli_escaped_cut(&c->out, still->value, 60);
+        cli_fill(&c->out, "\", from %\n", source_words(still->source));
+    }
+    if (c->dropped && result->changed)
+        cli_say_dropped(c, c->set.output ? c->set.output : result->path);
+    c->dropped = 0;
 }
 
 /* ── Indexes ── */

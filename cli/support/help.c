@@ -9,11 +9,6 @@
 #define HELP_COLUMNS 79
 #define HELP_LEAST 40
 
-static const cli_command *command_named(const cli_command *const *commands, const char *name) {
-    while (*commands && strcmp((*commands)->name, name) != 0) commands++;
-    return *commands;
-}
-
 /* Words for a command elsewhere: it runs, or is asked about where several are meant. */
 static const struct {
     const char *word, *command, *question;
@@ -38,8 +33,9 @@ static const struct {
 const cli_command *cli_command_called(const cli_command *const *commands, const char *name) {
     for (size_t i = 0; i < SYNONYMS; i++)
         if (synonyms[i].command && strcmp(synonyms[i].word, name) == 0)
-            return command_named(commands, synonyms[i].command);
-    return command_named(commands, name);
+            name = synonyms[i].command;
+    while (*commands && strcmp((*commands)->name, name) != 0) commands++;
+    return *commands;
 }
 
 const char *cli_command_guess(const cli_command *const *commands, const char *name,
@@ -413,8 +409,9 @@ bool cli_man_page(cli_out *out, const cli_command *const *commands, const char *
         overview_page(out, commands);
         return true;
     }
-    if (strncmp(name, "safetensors-", 12) == 0)
-        command = command_named(commands, name + 12);
+    bool fits = strncmp(name, "safetensors-", 12) == 0;
+    for (; fits && !command && *commands; commands++)
+        if (strcmp((*commands)->name, name + 12) == 0) command = *commands;
     if (command) command_page(out, command);
     return command != NULL;
 }

@@ -168,14 +168,11 @@ static bool add_own_folder(cli *c, cli_record_files *files) {
 
 /* ── A run ── */
 
-static bool asks_for_records(const cli_command *command) {
-    for (size_t i = 0; i < CLI_TABLES_MOST && command->tables[i]; i++)
-        if (command->tables[i] == cli_records_options) return true;
-    return false;
-}
-
 bool cli_records_begin(cli *c) {
-    if (!asks_for_records(c->command)) return true;
+    bool asked = false;
+    for (size_t i = 0; i < CLI_TABLES_MOST && c->command->tables[i]; i++)
+        asked = asked || c->command->tables[i] == cli_records_options;
+    if (!asked) return true;
     cli_record_files files = { .texts = NULL };
     sft_error err = SFT_ERROR_INIT;
     files.arena.alloc = c->alloc;

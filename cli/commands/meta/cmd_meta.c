@@ -51,22 +51,27 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
     for (size_t i = 0; !code && i < count; i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
         sfti_arena work = { .alloc = c->alloc }; /* the edit keeps a copy */
+        sft_span key = { NULL, pair.key.len }; /* for when the file is closed */
         cli_scrubbed found;
         if (!meta_scrub_pair(c, pair.key, pair.value, &work, &found))
             code = sfti_fail_memory(err, pair.value.len);
         if (code) found.reason = NULL;
         const char *kept = found.reason && !found.value.data
                          ? NULL : meta_kept_reason(pair.key, pair.value);
+        if (kept || found.reason)
+            key.data = sfti_arena_copy(&change->arena, pair.key.data, key.len);
         if (kept) change->kept_reasons[change->kept_count] = kept;
-        if (kept) change->kept[change->kept_count++] = pair.key;
-        if (found.reason && found.value.data) {
+        if (kept) change->kept[change->kept_count++] = key;
+        if ((kept || found.reason) && !key.data) {
+            code = sfti_fail_memory(err, key.len);
+        } else if (found.reason && found.value.data) {
             code = sft_edit_set(edit, pair.key, found.value, err);
             change->rewritten_reasons[change->rewritten_count] = found.reason;
-            change->rewritten[change->rewritten_count++] = pair.key;
+            change->rewritten[change->rewritten_count++] = key;
         } else if (found.reason) {
             code = sft_edit_remove(edit, pair.key, err);
             change->reasons[change->listed_count] = found.reason;
-            change->listed[change->listed_count++] = pair.key;
+            change->listed[change->listed_count++] = key;
         }
         sfti_arena_free(&work);
     }
@@ -76,6 +81,8 @@ static sft_code ask_scrub(cli *c, sft_edit *edit, meta_change *change, sft_error
 static sft_code remove_key(sft_edit *edit, meta_change *change, sft_span key, sft_error *err) {
     for (size_t i = 0; i < change->listed_count; i++)
         if (sft_span_equal(change->listed[i], key)) return SFT_OK;
+    key.data = sfti_arena_copy(&change->arena, key.data, key.len); /* the file may be closed */
+    if (!key.data) return sfti_fail_memory(err, key.len);
     change->listed[change->listed_count++] = key;
     return sft_edit_remove(edit, key, err);
 }
@@ -87,6 +94,11 @@ static sft_code remove_keys(sft_edit *edit, meta_change *change, const sft_span 
     size_t found = 0;
     sft_span value;
     sft_code code = SFT_OK;
+    if (!change->listed) {
+        size_t most = change->count + sft_file_metadata_count(file);
+        change->listed = sfti_arena_array(&change->arena, most, sizeof *change->listed);
+        if (!change->listed) return sfti_fail_memory(err, most);
+    }
     if (sft_file_metadata_get(file, *key, &value)) return remove_key(edit, change, *key, err);
     for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
         sft_span name = sft_file_metadata_at(file, i).key;
@@ -96,15 +108,6 @@ static sft_code remove_keys(sft_edit *edit, meta_change *change, const sft_span 
     }
     if (found == 0 && !change->missing) change->missing = key;
     return code;
-}
-
-/* Keys, when the file that they lie in is closed. */
-static sft_code keep_keys(meta_change *change, sft_span *keys, size_t count, sft_error *err) {
-    for (size_t i = 0; i < count; i++) {
-        keys[i].data = sfti_arena_copy(&change->arena, keys[i].data, keys[i].len);
-        if (!keys[i].data) return sfti_fail_memory(err, keys[i].len);
-    }
-    return SFT_OK;
 }
 
 static sft_code say_change(cli *c, const char *path, meta_change *change,
@@ -140,26 +143,18 @@ static sft_code change_file(cli *c, const char *path, void *ctx, sft_error *err)
     sft_edit *edit;
     sft_edit_report report;
     change->listed_count = change->rewritten_count = change->kept_count = 0;
+    change->listed = NULL;
     change->missing = NULL;
     sft_edit_options options = cli_edit_options(c);
     sft_code code = sft_edit_open(path, &options, &edit, err);
     if (code) return code;
-    if (change->is_scrub) {
-        code = ask_scrub(c, edit, change, err);
-    } else {
-        size_t most = change->count + sft_file_metadata_count(sft_edit_file(edit));
-        change->listed = sfti_arena_array(&change->arena, most, sizeof *change->listed);
-        if (!change->listed) code = sfti_fail_memory(err, most);
-    }
+    if (change->is_scrub) code = ask_scrub(c, edit, change, err);
     for (size_t i = 0; !code && !change->is_scrub && i < change->count; i++) {
         const sft_pair *pair = &change->pairs[i];
         code = pair->value.data ? sft_edit_set(edit, pair->key, pair->value, err)
                                 : remove_keys(edit, change, &pair->key, err);
     }
     if (!code) code = cli_edit_finish(c, path, edit, &report, err);
-    if (!code) code = keep_keys(change, change->listed, change->listed_count, err);
-    if (!code) code = keep_keys(change, change->rewritten, change->rewritten_count, err);
-    if (!code) code = keep_keys(change, change->kept, change->kept_count, err);
     if (!code && change->is_rm) {
         code = say_change(c, path, change, &report, err);
         if (!code && change->missing) /* the result object says nothing of it */
@@ -306,9 +301,15 @@ static size_t count_models(char **operands, size_t count) {
     return i;
 }
 
-/* set FILE... KEY VALUE..., rm FILE... KEY...: those behind the models. */
-static void change_pairs(cli *c, char **operands, size_t models, size_t count, bool is_rm) {
+/* set FILE... KEY VALUE..., rm FILE... KEY... */
+static void change_pairs(cli *c, char **operands, size_t count, bool is_rm) {
     sft_error err = SFT_ERROR_INIT;
+    size_t models = count_models(operands, count);
+    if (models == count && (is_rm || (!c->set.from_json && !c->set.thumbnail))) {
+        usage(c, is_rm ? "FILE KEY..., found no KEY"
+                       : "FILE KEY VALUE, KEY=@FILE, --from-json or --thumbnail, found FILE alone");
+        return;
+    }
     meta_change change = { .arena.alloc = c->alloc, .is_rm = is_rm };
     meta_json json = { .text = { .alloc = c->alloc } };
     sft_pair thumbnail;
@@ -339,16 +340,11 @@ static void change_pairs(cli *c, char **operands, size_t models, size_t count, b
 }
 
 static void meta_set(cli *c, char **operands, size_t count) {
-    size_t models = count_models(operands, count);
-    if (models == count && !c->set.from_json && !c->set.thumbnail)
-        usage(c, "FILE KEY VALUE, KEY=@FILE, --from-json or --thumbnail, found FILE alone");
-    else change_pairs(c, operands, models, count, false);
+    change_pairs(c, operands, count, false);
 }
 
 static void meta_rm(cli *c, char **operands, size_t count) {
-    size_t models = count_models(operands, count);
-    if (models == count) usage(c, "FILE KEY..., found no KEY");
-    else change_pairs(c, operands, models, count, true);
+    change_pairs(c, operands, count, true);
 }
 
 static void meta_scrub(cli *c, char **operands, size_t count) {

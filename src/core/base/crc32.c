@@ -19,7 +19,8 @@ void sfti_crc32_begin(sfti_crc32_table *table, bool castagnoli) {
             table->at[k][b] =
                 table->at[k - 1][b] >> 8 ^ table->at[0][table->at[k - 1][b] & 0xff];
     table->folds = !castagnoli && sfti_cpu_has(SFTI_CPU_PCLMUL | SFTI_CPU_SSE41);
-    table->words = castagnoli ? sfti_crc32c_words() : sfti_crc32_words();
+    table->words = NULL;
+    if (!table->folds) table->words = castagnoli ? sfti_crc32c_words() : sfti_crc32_words();
 }
 
 static uint32_t crc_bytes(const sfti_crc32_table *table, uint32_t crc, const uint8_t *p,

@@ -28,8 +28,7 @@ static inline void sfti_put_u32(void *at, uint32_t value) {
 
 static inline void sfti_put_u64(void *at, uint64_t value) {
     uint8_t *b = at;
-    sfti_put_u32(b, (uint32_t)value);
-    sfti_put_u32(b + 4, (uint32_t)(value >> 32));
+    for (int i = 0; i < 8; i++) b[i] = (uint8_t)(value >> (8 * i));
 }
 
 #endif

@@ -365,7 +365,7 @@ void sfti_error_text(sft_error *err, const char *format, ...) {
 }
 
 static void fill_code(sft_error *err, sft_code code, uint64_t offset) {
-    sfti_error_clear(err);
+    *err = (sft_error)SFT_ERROR_INIT;
     err->code = code;
     err->offset = offset;
     err->hint = sft_code_describe(code)->hint;
@@ -483,9 +483,11 @@ size_t sfti_escape(const char *from, size_t len, char *into, size_t cap, size_t 
         char escape[12];
         uint32_t c = 0;
         const void *text = escape;
-        size_t read = sfti_utf8_decode(p, end, &c), n = read;
+        bool plain = *p >= ' ' && *p < 0x7F && *p != '\\';
+        size_t read = plain ? 1 : sfti_utf8_decode(p, end, &c), n = read;
         const char *mark = c && c < 0x80 ? strchr(marks, (int)c) : NULL;
-        if (!read) n = (size_t)snprintf(escape, sizeof escape, "\\x%02x", *p);
+        if (plain) text = p;
+        else if (!read) n = (size_t)snprintf(escape, sizeof escape, "\\x%02x", *p);
         else if (mark) n = (size_t)snprintf(escape, sizeof escape, "\\%c", letters[mark - marks]);
         else if (sfti_utf8_unsafe(c))
             n = (size_t)snprintf(escape, sizeof escape, c < 0x80 ? "\\x%02x" : "\\u{%04x}", c);

@@ -151,48 +151,40 @@ void sfti_json_raw(sfti_json_writer *w, sft_span text) {
     json_put(w, text.data, text.len);
 }
 
-void sfti_json_span(sfti_json_writer *w, sft_span text) {
-    if (w->tree) {
-        if (!w->code) json_noted(w, sfti_tree_put(w->tree, SFT_NODE_TEXT, text));
-        return;
-    }
-    json_before(w);
-    json_put_string(w, text);
-}
-
-void sfti_json_cstr(sfti_json_writer *w, const char *text) {
-    if (text) sfti_json_span(w, sft_span_cstr(text));
-    else sfti_json_null(w);
-}
-
-/* A value whose spelling is known. */
-static void json_plain(sfti_json_writer *w, sft_node_type type, sft_span text) {
+/* A text, or a value as it is spelled. */
+static void json_value(sfti_json_writer *w, sft_node_type type, sft_span text) {
     if (w->tree) {
         if (!w->code) json_noted(w, sfti_tree_put(w->tree, type, text));
         return;
     }
     json_before(w);
-    json_put(w, text.data, text.len);
+    if (type == SFT_NODE_TEXT) json_put_string(w, text);
+    else json_put(w, text.data, text.len);
+}
+
+void sfti_json_span(sfti_json_writer *w, sft_span text) {
+    json_value(w, SFT_NODE_TEXT, text);
+}
+
+void sfti_json_cstr(sfti_json_writer *w, const char *text) {
+    if (text) json_value(w, SFT_NODE_TEXT, sft_span_cstr(text));
+    else sfti_json_null(w);
 }
 
 void sfti_json_uint(sfti_json_writer *w, uint64_t value) {
     char digits[SFTI_UINT_SIZE];
-    json_plain(w, SFT_NODE_NUMBER, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
-}
-
-void sfti_json_bool(sfti_json_writer *w, bool value) {
-    json_plain(w, SFT_NODE_BOOL, sft_span_cstr(value ? "true" : "false"));
+    json_value(w, SFT_NODE_NUMBER, (sft_span){ digits, sfti_uint_text(value, 0, digits) });
 }
 
 void sfti_json_null(sfti_json_writer *w) {
-    json_plain(w, SFT_NODE_NULL, sft_span_cstr("null"));
+    json_value(w, SFT_NODE_NULL, sft_span_cstr("null"));
 }
 
 /* ── Writer: a key and its value ── */
 
 void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
-    sfti_json_key(w, key);
-    if (text.data) sfti_json_span(w, text);
+    sfti_json_key_span(w, sft_span_cstr(key));
+    if (text.data) json_value(w, SFT_NODE_TEXT, text);
     else sfti_json_null(w);
 }
 
@@ -201,7 +193,7 @@ void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) 
 }
 
 void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
-    sfti_json_key(w, key);
+    sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_uint(w, value);
 }
 
@@ -212,30 +204,30 @@ void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value) {
 
 void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
     char digits[SFTI_DOUBLE_SIZE];
-    sfti_json_key(w, key);
+    sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_raw(w, (sft_span){ digits, sfti_double_text(value, digits) });
 }
 
 void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value) {
-    sfti_json_key(w, key);
-    sfti_json_bool(w, value);
+    sfti_json_key_span(w, sft_span_cstr(key));
+    json_value(w, SFT_NODE_BOOL, sft_span_cstr(value ? "true" : "false"));
 }
 
 void sfti_json_put_null(sfti_json_writer *w, const char *key) {
-    sfti_json_key(w, key);
+    sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_null(w);
 }
 
 void sfti_json_put_shape(sfti_json_writer *w, const char *key, const uint64_t *shape,
                          size_t rank) {
-    sfti_json_key(w, key);
+    sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_open(w, '[');
     for (size_t d = 0; d < rank; d++) sfti_json_uint(w, shape[d]);
     sfti_json_close(w, ']');
 }
 
 void sfti_json_put_open(sfti_json_writer *w, const char *key, char bracket) {
-    sfti_json_key(w, key);
+    sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_open(w, bracket);
 }
 
@@ -255,10 +247,9 @@ static size_t json_percent(uint8_t byte, char out[3]) {
 }
 
 void sfti_json_path(sfti_json_writer *w, const char *path) {
-    sfti_json_key(w, "path");
-    sfti_json_cstr(w, path);
+    sfti_json_put_cstr(w, "path", path);
     if (!path || sfti_utf8_check(path, strlen(path)) == strlen(path)) return;
-    sfti_json_key(w, "path_bytes");
+    sfti_json_key_span(w, sft_span_cstr("path_bytes"));
     if (!w->tree) {
         char piece[3];
         json_before(w);

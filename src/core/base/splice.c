@@ -42,13 +42,6 @@ uint64_t sfti_spell(sft_span text, char *out) {
     return len + 1;
 }
 
-sft_span sfti_spell_in(sft_span text, sfti_arena *arena) {
-    uint64_t len = sfti_spell(text, NULL);
-    sft_span out = { sfti_arena_array(arena, len, 1), (size_t)len };
-    if (out.data) (void)sfti_spell(text, (char *)(uintptr_t)out.data);
-    return out;
-}
-
 /* ── Cuts ── */
 
 bool sfti_cuts_put(sfti_cuts *cuts, size_t begin, size_t end, sft_span text) {
@@ -80,6 +73,19 @@ void sfti_cuts_apply(const sfti_cuts *cuts, sft_span text, char *out) {
 }
 
 /* ── Changes ── */
+
+bool sfti_changes_spell(sfti_change *items, size_t count, sfti_arena *arena) {
+    for (size_t i = 0; i < count; i++) {
+        sft_span text = items[i].value;
+        if (!text.data) continue;
+        uint64_t len = sfti_spell(text, NULL);
+        char *spelled = sfti_arena_array(arena, len, 1);
+        if (!spelled) return false;
+        (void)sfti_spell(text, spelled);
+        items[i].value = (sft_span){ spelled, (size_t)len };
+    }
+    return true;
+}
 
 static sft_span change_name(const void *ctx, uint32_t entry) {
     return ((const sfti_change *)ctx)[entry].key;

@@ -11,8 +11,6 @@
 /* A JSON string as the official writer spells it, quotes and all: only what JSON asks for is
  * escaped. Returns its bytes; out NULL only counts. text must be UTF-8. */
 uint64_t sfti_spell(sft_span text, char *out);
-/* The same in the arena; data NULL when out of memory. */
-sft_span sfti_spell_in(sft_span text, sfti_arena *arena);
 
 /* ── Cuts ── */
 
@@ -43,6 +41,9 @@ typedef struct sfti_change {
     sft_span key;
     sft_span value; /* JSON text; data NULL: the member goes */
 } sfti_change;
+
+/* Values that are plain texts become JSON in the arena; false when out of memory. */
+bool sfti_changes_spell(sfti_change *items, size_t count, sfti_arena *arena);
 
 /* Changes by key, each key once; zeroed it is empty. */
 typedef struct sfti_changes {

@@ -276,7 +276,7 @@ static sft_code read_forward(void *ctx, uint64_t offset, void *into, size_t len,
 static void close_fd_source(void *ctx) {
     fd_source *s = ctx;
     sft_allocator alloc = s->alloc;
-    sfti_os_unmap(s->map, s->size);
+    if (s->map) sfti_os_unmap(s->map, s->size);
     if (s->owned) (void)sfti_os_close(s->fd);
     sfti_release(&alloc, s, sizeof *s);
 }

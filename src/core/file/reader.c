@@ -177,11 +177,8 @@ static sft_code file_open(sft_source source, int fd, bool in_place, const sfti_o
     return code;
 }
 
-static sft_code open_begin(const char *path, const sft_open_options *options, sfti_open *how,
-                           sft_file **out, sft_error *err) {
-    if (!out) return sfti_misuse(err, "expected a place for the file, found NULL");
-    *out = NULL;
-    return sfti_open_settle(path, options, how, err);
+static sft_code no_file_place(sft_error *err) {
+    return sfti_misuse(err, "expected a place for the file, found NULL");
 }
 
 #define A_DAY 86400 /* in seconds, for clocks that do not agree */
@@ -189,7 +186,9 @@ static sft_code open_begin(const char *path, const sft_open_options *options, sf
 sft_code sft_open(const char *path, const sft_open_options *options, sft_file **out,
                   sft_error *err) {
     sfti_open how;
-    sft_code code = open_begin(path, options, &how, out, err);
+    if (!out) return no_file_place(err);
+    *out = NULL;
+    sft_code code = sfti_open_settle(path, options, &how, err);
     if (code) return code;
     if (!path) return sfti_misuse(err, "expected a path, found NULL");
     const uint64_t listed_s = how.options.reserved; /* SFT_OPEN_LISTED */
@@ -228,7 +227,9 @@ sft_code sft_open(const char *path, const sft_open_options *options, sft_file **
 sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sft_error *err) {
     sfti_open how;
     sft_source source;
-    sft_code code = open_begin(NULL, options, &how, out, err);
+    if (!out) return no_file_place(err);
+    *out = NULL;
+    sft_code code = sfti_open_settle(NULL, options, &how, err);
     if (!code) code = sfti_source_fd(fd, &how.alloc, how.options.wait, &source, err);
     return code ? code : file_open(source, fd, false, &how, NULL, out, err);
 }
@@ -236,7 +237,9 @@ sft_code sft_open_fd(int fd, const sft_open_options *options, sft_file **out, sf
 sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *options,
                          sft_file **out, sft_error *err) {
     sfti_open how;
-    sft_code code = open_begin(NULL, options, &how, out, err);
+    if (!out) return no_file_place(err);
+    *out = NULL;
+    sft_code code = sfti_open_settle(NULL, options, &how, err);
     if (code) return code;
     if (!bytes && len) return sfti_misuse(err, "expected %zu bytes of memory, found NULL", len);
     if (how.options.mode == SFT_MAP_COW)
@@ -247,7 +250,8 @@ sft_code sft_open_memory(const void *bytes, size_t len, const sft_open_options *
 sft_code sft_open_source(sft_source source, const sft_open_options *options, sft_file **out,
                          sft_error *err) {
     sfti_open how;
-    sft_code code = open_begin(NULL, options, &how, out, err);
+    sft_code code = out ? sfti_open_settle(NULL, options, &how, err) : no_file_place(err);
+    if (out) *out = NULL;
     if (!code && !sfti_source_usable(&source))
         code = sfti_misuse(err, "expected a source with read, found NULL");
     if (!code && how.options.mode != SFT_READ && how.options.mode != SFT_AUTO)

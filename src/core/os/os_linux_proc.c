@@ -13,7 +13,7 @@
 int sfti_os_open_unnamed(const char *folder, uint32_t mode, int *fd) {
 #ifdef O_TMPFILE
     char name[40];
-    int error = sfti_os_posix_open(folder, O_TMPFILE | O_RDWR, mode, fd);
+    int error = sfti_os_posix_open(AT_FDCWD, folder, O_TMPFILE | O_RDWR, mode, fd);
     if (error == EISDIR || error == ENOSYS || error == EINVAL) return EOPNOTSUPP;
     if (error) return error;
     (void)snprintf(name, sizeof name, PROC_NAME, *fd);

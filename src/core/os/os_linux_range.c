@@ -169,7 +169,7 @@ int sfti_os_open_direct(int fd, int *out) {
 #ifdef O_DIRECT
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int error = sfti_os_posix_open(path, O_RDONLY | O_DIRECT, 0, out);
+    int error = sfti_os_posix_open(AT_FDCWD, path, O_RDONLY | O_DIRECT, 0, out);
     return error == EINVAL || error == ENOENT ? EOPNOTSUPP : error;
 #else
     (void)fd;

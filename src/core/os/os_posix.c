@@ -70,9 +70,9 @@ int sfti_os_read_link(const char *path, char *out, size_t cap) {
 
 /* ── Opening and reading ── */
 
-int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd) {
+int sfti_os_posix_open(int at, const char *path, int flags, uint32_t mode, int *fd) {
     do {
-        *fd = open(path, flags | O_CLOEXEC, (mode_t)mode);
+        *fd = openat(at, path, flags | O_CLOEXEC, (mode_t)mode);
     } while (*fd < 0 && errno == EINTR && !sfti_os_stop_signal());
     return *fd < 0 ? errno : 0;
 }
@@ -85,7 +85,7 @@ static int open_unheld(const char *path, int flags, int *fd, os_info *info) {
     struct stat st;
     int error;
     for (;;) {
-        error = sfti_os_posix_open(path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
+        error = sfti_os_posix_open(AT_FDCWD, path, flags | O_NONBLOCK | O_NOCTTY, 0, fd);
         if (error != EWOULDBLOCK && error != EAGAIN) break;
         /* What O_NONBLOCK tells of a regular file is a lease, which the open has asked its holder
          * to give back (the kernel sees to it after a while). */
@@ -192,7 +192,7 @@ int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_k
 /* ── Writing ── */
 
 int sfti_os_open_new(const char *path, uint32_t mode, int *fd) {
-    return sfti_os_posix_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode, fd);
+    return sfti_os_posix_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode, fd);
 }
 
 int sfti_os_open_write(const char *path, int *fd) {
@@ -248,7 +248,7 @@ int sfti_os_lock(int fd) {
 void sfti_os_unlock(int fd) { (void)flock(fd, LOCK_UN); }
 
 int sfti_os_open_folder(const char *folder, int *fd) {
-    return sfti_os_posix_open(folder, O_RDONLY | O_DIRECTORY, 0, fd);
+    return sfti_os_posix_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, fd);
 }
 
 int sfti_os_sync_folder(const char *folder) {
@@ -305,23 +305,12 @@ uint32_t sfti_os_user(void) {
     return (uint32_t)geteuid();
 }
 
-/* strerror_r is one of two functions, by libc. */
-static const char *error_text_int(int rc, char *buffer, size_t len) {
-    (void)len;
-    return rc == 0 ? buffer : "unknown error";
-}
-
-static const char *error_text_pointer(const char *text, char *buffer, size_t len) {
-    (void)buffer;
-    (void)len;
-    return text;
-}
-
 const char *sfti_os_error_text(int error, char *buffer, size_t len) {
     if (len == 0) return "";
     buffer[0] = 0;
-    return _Generic(strerror_r(error, buffer, len), int: error_text_int,
-                    char *: error_text_pointer)(strerror_r(error, buffer, len), buffer, len);
+    /* strerror_r is one of two functions, by libc. */
+    return _Generic(strerror_r(error, buffer, len), char *: strerror_r(error, buffer, len),
+                    int: strerror_r(error, buffer, len) == 0 ? buffer : "unknown error");
 }
 
 bool sfti_os_is_terminal(int fd) {

@@ -20,8 +20,8 @@
 
 #define SFTI_POSIX_AT_ONCE ((size_t)1 << 30) /* bytes of one call */
 
-/* open(), not inherited by other programs, and again after signals that nobody watches. */
-int sfti_os_posix_open(const char *path, int flags, uint32_t mode, int *fd);
+/* openat(), not inherited by other programs, and again after signals that nobody watches. */
+int sfti_os_posix_open(int at, const char *path, int flags, uint32_t mode, int *fd);
 /* sfti_os_open_beneath in an open folder with the flags of open(), by one call of the system; links
  * are followed or ELOOP. ENOSYS where the system has no such call. */
 int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, int *fd);

@@ -18,13 +18,6 @@
 #define LOOK_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 #endif
 
-static int open_at(int at, const char *name, int flags, int *fd) {
-    do {
-        *fd = openat(at, name, flags);
-    } while (*fd < 0 && errno == EINTR && !sfti_os_stop_signal());
-    return *fd < 0 ? errno : 0;
-}
-
 static bool is_link_at(int at, const char *name) {
     struct stat st;
     return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
@@ -47,7 +40,7 @@ static int walk_step(sfti_walk *w, int *at, char *slash, bool links) {
     char target[SFTI_WALK_PATH];
     int next, error;
     *slash = '\0';
-    error = open_at(*at, w->at, FOLDER_FLAGS | O_NOFOLLOW, &next);
+    error = sfti_os_posix_open(*at, w->at, FOLDER_FLAGS | O_NOFOLLOW, 0, &next);
     if (error && is_link_at(*at, w->at)) {
         error = links ? read_link_at(*at, w->at, target, sizeof target) : ELOOP;
         if (!error) error = sfti_walk_splice(w, target, slash + 1);
@@ -63,7 +56,7 @@ static int walk_step(sfti_walk *w, int *at, char *slash, bool links) {
 
 static int walk_last(sfti_walk *w, int at, int flags, bool links, int *fd) {
     char target[SFTI_WALK_PATH];
-    int error = open_at(at, w->at, flags | O_NOFOLLOW, fd);
+    int error = sfti_os_posix_open(at, w->at, flags | O_NOFOLLOW, 0, fd);
     bool link = is_link_at(at, w->at); /* O_PATH opens a link itself */
     if (!link) return error;
     if (!error) (void)close(*fd);
@@ -85,7 +78,7 @@ static int open_once(int root, const char *name, int flags, bool links, int *fd)
     if (error) return error;
     do {
         int at;
-        error = open_at(root, ".", FOLDER_FLAGS, &at);
+        error = sfti_os_posix_open(root, ".", FOLDER_FLAGS, 0, &at);
         if (error) return error;
         w.at = w.text;
         while (!error && strchr(w.at, '/'))
@@ -121,7 +114,7 @@ static int open_parent(int root, const char *name, int *at, const char **last) {
     char above[SFTI_WALK_PATH];
     const char *slash = strrchr(name, '/');
     *last = slash ? slash + 1 : name;
-    if (!slash) return open_at(root, ".", FOLDER_FLAGS, at);
+    if (!slash) return sfti_os_posix_open(root, ".", FOLDER_FLAGS, 0, at);
     if ((size_t)(slash - name) >= sizeof above) return ENAMETOOLONG;
     memcpy(above, name, (size_t)(slash - name));
     above[slash - name] = '\0';
@@ -140,7 +133,7 @@ static int follow_hub(int at, const char *last, char link[SFTI_WALK_PATH], char 
     link[len] = '/';
     memcpy(link + len + 1, last, rest);
     if (!sfti_hook_link || !sfti_hook_link(link, target, out, SFTI_WALK_PATH, name)) return EXDEV;
-    return open_at(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, root);
+    return sfti_os_posix_open(AT_FDCWD, out, FOLDER_FLAGS | O_NOFOLLOW, 0, root);
 }
 
 /* The real path of the folder that name lies in. */
@@ -187,10 +180,12 @@ int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, i
         bool fits = !*folder
                     || !sfti_walk_join(folder, strlen(folder), name, path, sizeof path);
         const char *plain = *folder ? path : name;
-        if (fits && open_at(AT_FDCWD, plain, flags | O_RDONLY | O_NOFOLLOW, fd) == 0) return 0;
+        flags |= O_RDONLY | O_NOFOLLOW;
+        if (fits && sfti_os_posix_open(AT_FDCWD, plain, flags, 0, fd) == 0) return 0;
+        flags &= ~O_NOFOLLOW;
     }
     if (!*folder) folder = ".";
-    int root, error = open_at(AT_FDCWD, folder, FOLDER_FLAGS, &root);
+    int root, error = sfti_os_posix_open(AT_FDCWD, folder, FOLDER_FLAGS, 0, &root);
     if (error) return error;
     if (how == OS_BENEATH_FOLDER && !*name) {
         *fd = root;
@@ -206,7 +201,8 @@ int sfti_os_open_beneath(const char *folder, const char *name, os_beneath how, i
 
 int sfti_os_unlink_beneath(const char *folder, const char *name) {
     const char *last;
-    int root, at, error = open_at(AT_FDCWD, *folder ? folder : ".", FOLDER_FLAGS, &root);
+    int root, at;
+    int error = sfti_os_posix_open(AT_FDCWD, *folder ? folder : ".", FOLDER_FLAGS, 0, &root);
     if (error) return error;
     error = open_parent(root, name, &at, &last);
     (void)close(root);

@@ -24,7 +24,7 @@ static sft_code begin_apply(sft_edit *edit, sft_error *err) {
     if (edit->info.links > 1 && !edit->options.force && !edit->is_link)
         return sfti_fail(err, SFT_HARD_LINKS, "expected a file with one name, found %u hard links",
                          (unsigned)edit->info.links);
-    return sfti_edit_patches(edit, err);
+    return SFT_OK;
 }
 
 sft_code sft_edit_apply(sft_edit *edit, const sft_job *job, sft_edit_report *report,
@@ -76,8 +76,7 @@ sft_code sft_edit_save(sft_edit *edit, const char *path, const sft_path_options 
             own.mode &= there.mode;
         if (own.mode == 0) own.mode = 0600;
     }
-    code = sfti_edit_patches(edit, err);
-    if (!code) code = sfti_edit_head(edit, &head, err);
+    code = sfti_edit_head(edit, &head, err);
     if (code) return code;
     code = sfti_edit_new_file(edit, path, &own, edit->fd, &head, &own_job, &method, err);
     if (!code) sfti_edit_tell(edit, &head, method, report);

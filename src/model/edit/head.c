@@ -40,7 +40,7 @@ static bool request_table(header_rewrite *h, const sfti_requests *requests, sfti
 static bool drop_stale(header_rewrite *h) {
     const sft_file *file = h->edit->file;
     unsigned stale = h->edit->put_count > 0 ? SFTI_DIGESTS_OF_DATA : 0;
-    size_t count = h->metadata.count, most = count, pairs = sft_file_metadata_count(file);
+    size_t count = h->metadata.count, most = count;
     for (size_t i = 0; i < h->names.count; i++)
         if (!sft_span_equal(h->name_items[i].key, h->name_items[i].value))
             stale |= SFTI_DIGESTS_OF_NAMES;
@@ -53,7 +53,9 @@ static bool drop_stale(header_rewrite *h) {
         if (changes) stale |= SFTI_DIGESTS_OF_NAMES;
     }
     h->edit->dropped = 0;
-    for (size_t i = 0; stale && i < pairs; i++)
+    if (!stale) return true;
+    size_t pairs = sft_file_metadata_count(file);
+    for (size_t i = 0; i < pairs; i++)
         most += (sfti_digest_key_of(sft_file_metadata_at(file, i).key) & stale) != 0;
     if (most == count) return true;
     sfti_change *items = sfti_arena_array(&h->tables, most, sizeof *items);
@@ -71,16 +73,6 @@ static bool drop_stale(header_rewrite *h) {
 }
 
 unsigned sfti_edit_dropped(const sft_edit *edit) { return edit->dropped; }
-
-/* From plain values to JSON text. */
-static bool spell_table(header_rewrite *h, sfti_change *items, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (!items[i].value.data) continue;
-        items[i].value = sfti_spell_in(items[i].value, &h->arena);
-        if (!items[i].value.data) return false;
-    }
-    return true;
-}
 
 static sft_span requested_name(const void *ctx, uint32_t entry) {
     return ((const sfti_change *)ctx)[entry].value;
@@ -189,14 +181,18 @@ static sft_code head_make(header_rewrite *h, sfti_new_head *head, sft_error *err
 sft_code sfti_edit_head(sft_edit *edit, sfti_new_head *out, sft_error *err) {
     header_rewrite h = { .edit = edit, .old = sft_file_header(edit->file) };
     memset(out, 0, sizeof *out);
+    if (edit->patches_of != edit->put_count) { /* some were put since */
+        sft_code code = sfti_edit_patches(edit, err);
+        if (code) return code;
+    }
     h.arena.alloc = h.tables.alloc = edit->alloc;
     h.cuts.arena = &h.arena;
     bool ok = request_table(&h, &edit->metadata, &h.metadata_items, &h.metadata) &&
               request_table(&h, &edit->names, &h.name_items, &h.names) && drop_stale(&h);
     sft_code code = ok ? SFT_OK : rewrite_memory(err);
     if (!code && h.names.count > 0) code = check_collisions(&h, err);
-    if (!code && !(spell_table(&h, h.metadata_items, h.metadata.count) &&
-                   spell_table(&h, h.name_items, h.names.count)))
+    if (!code && !(sfti_changes_spell(h.metadata_items, h.metadata.count, &h.arena) &&
+                   sfti_changes_spell(h.name_items, h.names.count, &h.arena)))
         code = rewrite_memory(err);
     if (!code) code = head_cuts(&h, err);
     sfti_arena_free(&h.tables);
@@ -225,7 +221,7 @@ void sfti_edit_tell(const sft_edit *edit, const sfti_new_head *head, sft_edit_me
                     sft_edit_report *out) {
     if (!out) return;
     out->method = method;
-    out->header_before = sft_file_header_bytes(edit->file);
+    out->header_before = sft_file_header(edit->file).len;
     out->header_after = head->len - SFTI_PREFIX;
     out->spare = head->spare;
     out->file_after = edit->info.size + head->grown;

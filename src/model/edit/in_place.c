@@ -42,11 +42,6 @@ static int place_bytes(const overwrite *p, bool old) {
     return sfti_journal_apply_data(&p->journal, p->target->fd, old);
 }
 
-static int place_time(const overwrite *p) {
-    const sft_edit *edit = p->edit;
-    return edit->options.keep_mtime ? sfti_os_set_mtime(p->target->fd, edit->info.mtime_ns) : 0;
-}
-
 /* Whether the file still has all its old bytes: they could not be written back, but no new byte was
  * written either, as when the disk refuses every write. */
 static bool is_untouched(const overwrite *p) {
@@ -68,7 +63,7 @@ static void place_undo(const overwrite *p, sft_error *err) {
               place_sync(p) == 0 && sfti_os_collapse_range(fd, 0, p->inserted) == 0 &&
               place_sync(p) == 0;
     if (old) {
-        (void)place_time(p);
+        if (p->edit->options.keep_mtime) (void)sfti_os_set_mtime(fd, p->edit->info.mtime_ns);
         (void)sfti_journal_remove(p->edit->path);
     } else {
         sfti_hint(err, SFT_HINT_RECOVER);
@@ -143,7 +138,9 @@ sft_code sfti_edit_journalled(sft_edit *edit, const sfti_target *target,
         sft_code failed = SFT_IO_WRITE;
         const char *what = edit->patch_count > 0 ? "write the tensor" : "write the header";
         error = place_bytes(&p, false);
-        if (!error && (error = place_time(&p)) != 0) what = "keep the time of the last change";
+        if (!error && edit->options.keep_mtime
+            && (error = sfti_os_set_mtime(target->fd, edit->info.mtime_ns)) != 0)
+            what = "keep the time of the last change";
         if (!error && (error = place_sync(&p)) != 0) {
             failed = SFT_IO_SYNC;
             what = "sync the file";

@@ -41,7 +41,6 @@ static int compare_patches(const void *ctx, uint32_t a, uint32_t b) {
 
 sft_code sfti_edit_patches(sft_edit *edit, sft_error *err) {
     size_t count = edit->put_count, i = 0;
-    if (edit->patches_of == count) return SFT_OK;
     edit->patches = sfti_arena_array(&edit->arena, 2 * (uint64_t)count, sizeof *edit->patches);
     if (!edit->patches) return sfti_fail_memory(err, count * sizeof *edit->patches);
     /* The puts stand last first, so that of each tensor the first one counts. */

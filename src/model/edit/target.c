@@ -53,11 +53,11 @@ sft_code sfti_edit_same(const sft_edit *edit, int fd, sft_error *err) {
 
 sft_code sfti_target_open(sft_edit *edit, sfti_target *target, sft_error *err) {
     char piece[4096];
-    target->old_len = SFTI_PREFIX + (size_t)sft_file_header_bytes(edit->file);
+    sft_span header = sft_file_header(edit->file);
+    target->old_len = SFTI_PREFIX + header.len;
     target->fd = -1;
     target->old_head = sfti_take(&edit->alloc, target->old_len);
     if (!target->old_head) return sfti_fail_memory(err, target->old_len);
-    sft_span header = sft_file_header(edit->file);
     sfti_put_u64(target->old_head, header.len);
     memcpy(target->old_head + SFTI_PREFIX, header.data, header.len);
     os_info now;

@@ -43,13 +43,9 @@ static sft_code edit_table(index_edit *e, const sft_pair *pairs, size_t count,
                              "expected changes in UTF-8, found other bytes");
     }
     if (!items) return edit_memory(e);
-    for (size_t i = 0; i < count; i++) {
-        items[i].key = pairs[i].key;
-        items[i].value = pairs[i].value;
-        if (!pairs[i].value.data) continue;
-        items[i].value = sfti_spell_in(pairs[i].value, arena);
-        if (!items[i].value.data) return edit_memory(e);
-    }
+    for (size_t i = 0; i < count; i++)
+        items[i] = (sfti_change){ pairs[i].key, pairs[i].value };
+    if (!sfti_changes_spell(items, count, arena)) return edit_memory(e);
     if (total) {
         char digits[SFTI_UINT_SIZE];
         size_t len = sfti_uint_text(*total, 0, digits);

@@ -179,13 +179,13 @@ static bool take_dicts(catalog_rows *rows, catalog_row *row, const sft_node *roo
     /* What it was made for: its file is a checkpoint among many, where its architecture is known.
      * Without the mark of doubt. */
     bool by_file = is_file && architecture.len;
-    sft_span words = by_file ? cli_architecture_words(architecture) : cli_base_words(root, base);
+    sft_span words = by_file ? cli_id_words(SFTI_MODEL, architecture) : cli_base_words(root, base);
     if (!by_file && words.len && words.data[words.len - 1] == '?') words.len--;
     sft_span exact = sft_node_text(root, "model.precision");
     return take_kind(rows, row, root)
         && put_in(rows, row, ROWS_BASE, words, words)
         && put_in(rows, row, ROWS_ARCHITECTURE, architecture,
-                  cli_architecture_words(architecture))
+                  cli_id_words(SFTI_MODEL, architecture))
         && put_in(rows, row, ROWS_PRECISION, exact, precision_words(exact, precision))
         && put_in(rows, row, ROWS_LICENCE, sft_node_text(root, "model.license"), none)
         && put_in(rows, row, ROWS_AUTHOR, sft_node_text(root, "model.author"), none)

@@ -188,8 +188,7 @@ static void put_foreign(cli *c, const char *path, const sft_import *import, cons
     cli_object object = { .c = c, .path = path, .sink = cli_result_begin(c) };
     sfti_json_writer *w = &object.w;
     sfti_json_write(w, &object.sink, 0, &object.err);
-    sfti_result_begin(w, path);
-    sfti_json_put_bool(w, "ok", !err);
+    sfti_result_begin(w, path, !err);
     sfti_json_put_cstr(w, "level", level_names[c->set.level]);
     sfti_result_error(w, "error", err);
     sfti_json_put_open(w, "findings", '[');

@@ -238,8 +238,7 @@ static sft_code put_dataset(const char *folder, const sft_node *from, sft_tree *
     sft_sink sink = sft_sink_memory(&own);
     sft_code code = sft_node_json(from, keep_own, NULL, &sink, 0, NULL, err);
     sfti_json_write_tree(&w, tree, err);
-    sfti_result_begin(&w, folder);
-    sfti_json_put_bool(&w, "ok", true);
+    sfti_result_begin(&w, folder, true);
     sfti_json_put_open(&w, "file", '{');
     sfti_json_key(&w, "bytes");
     sfti_json_text(&w, sft_node_text(from, "bytes"));

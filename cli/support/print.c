@@ -239,6 +239,10 @@ static size_t fitting_bytes(sft_span text, size_t columns, escape_fn *escape, si
 }
 
 size_t cli_escaped_cut(cli_out *out, sft_span text, size_t columns) {
+    if (text.len <= columns && is_plain(text)) {
+        cli_put(out, text.data, text.len);
+        return text.len;
+    }
     size_t width, whole = fitting_bytes(text, columns, text_escape, &width);
     if (whole == text.len) {
         cli_escaped(out, text);

@@ -135,25 +135,22 @@ void cli_record_files_free(cli_record_files *files) {
 
 /* ── The user's folder ── */
 
-static bool own_folder(char *out, size_t size) {
-    bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
-    const char *base = sfti_os_env(windows ? "APPDATA" : "XDG_CONFIG_HOME"), *more = "";
-    if (!windows && (!base || *base != '/')) {
-        base = sfti_os_env("HOME");
-        more = "/.config";
-    }
-    if (!base || !*base) return false;
-    int len = snprintf(out, size, "%s%s/safetensors/records", base, more);
-    return len > 0 && (size_t)len < size;
-}
-
 /* None is no failure; one that others may write to is not read, which is told. */
 static bool add_own_folder(cli *c, cli_record_files *files) {
     char folder[4096];
     os_info info;
     sft_error err = SFT_ERROR_INIT;
     const char *failed = folder;
-    if (!own_folder(folder, sizeof folder) || sfti_os_info_path(folder, false, &info)) return true;
+    bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
+    const char *base = sfti_os_env(windows ? "APPDATA" : "XDG_CONFIG_HOME"), *more = "";
+    if (!windows && (!base || *base != '/')) {
+        base = sfti_os_env("HOME");
+        more = "/.config";
+    }
+    if (!base || !*base) return true;
+    int len = snprintf(folder, sizeof folder, "%s%s/safetensors/records", base, more);
+    if (len < 0 || (size_t)len >= sizeof folder || sfti_os_info_path(folder, false, &info))
+        return true;
     sft_code code = SFT_OK;
     if (info.kind != OS_DIR || info.owner != sfti_os_user() || info.mode & 022)
         code = sfti_fail(&err, SFT_BAD_ARGUMENT,

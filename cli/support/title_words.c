@@ -6,27 +6,15 @@
 
 #include <string.h>
 
-static sft_span words_of(sfti_record_type type, sft_span id) {
+sft_span cli_id_words(sfti_record_type type, sft_span id) {
     const sfti_record *record = sfti_record_find(cli_records(), type, id);
     return record && record->label.len ? record->label : id;
 }
 
-sft_span cli_architecture_words(sft_span id) {
-    return words_of(SFTI_MODEL, id);
-}
-
-sft_span cli_family_words(sft_span id) {
-    return words_of(SFTI_FAMILY, id);
-}
-
 /* Of an adapter's type, too. */
 sft_span cli_kind_words(sft_span id) {
-    sft_span words = words_of(SFTI_KIND, id);
-    return words.data == id.data ? words_of(SFTI_METHOD, id) : words;
-}
-
-sft_span cli_prediction_words(sft_span id) {
-    return words_of(SFTI_PREDICTION, id);
+    sft_span words = cli_id_words(SFTI_KIND, id);
+    return words.data == id.data ? cli_id_words(SFTI_METHOD, id) : words;
 }
 
 sft_span cli_base_label_words(sft_span label) {
@@ -79,19 +67,19 @@ sft_span cli_variant_words(sft_span variant, char buffer[CLI_TITLE_SIZE]) {
         put_words(buffer, &used, apart ? ", " : " ", record->label);
     }
     while (rest.len && cli_next_part(&rest, '+', &one))
-        if (words_of(SFTI_VARIANT, one).data == one.data) put_words(buffer, &used, " ", one);
+        if (cli_id_words(SFTI_VARIANT, one).data == one.data) put_words(buffer, &used, " ", one);
     return (sft_span){ buffer, used };
 }
 
 /* "GPTQ 4-bit" for "gptq-4bit": the method's name, "Nbit" as "N-bit", all else in capitals. */
 sft_span cli_quantization_words(sft_span id, char buffer[CLI_TITLE_SIZE]) {
-    sft_span words = words_of(SFTI_QUANTISATION, id), method = id;
+    sft_span words = cli_id_words(SFTI_QUANTISATION, id), method = id;
     size_t used = 0;
     if (words.data != id.data) return words;
     while (method.len > 0 && words.data == id.data) {
         while (method.len > 0 && method.data[method.len - 1] != '-') method.len--;
         if (method.len > 0) method.len--;
-        words = words_of(SFTI_METHOD, method);
+        words = cli_id_words(SFTI_METHOD, method);
     }
     if (method.len == 0) return id;
     sft_span rest = { id.data + method.len + 1, id.len - method.len - 1 };

@@ -87,10 +87,6 @@ static bool says(sft_span text, sft_span words) {
     return true;
 }
 
-static sft_span written(const title *t) {
-    return (sft_span){ t->text, t->len };
-}
-
 /* ── Facts ── */
 
 bool cli_is_unsure(const sft_node *root, const char *path) {
@@ -174,11 +170,11 @@ static form form_of(sft_span kind) {
 
 /* "Wan" for "vae-wan", whose words are "Wan VAE". */
 static sft_span vae_words(sft_span id) {
-    sft_span words = cli_architecture_words(id);
+    sft_span words = cli_id_words(SFTI_MODEL, id);
     if (cli_ends_with(words, " VAE")) {
         words.len -= 4;
     } else if (id.len > 4 && memcmp(id.data, "vae-", 4) == 0) {
-        words = cli_architecture_words((sft_span){ id.data + 4, id.len - 4 });
+        words = cli_id_words(SFTI_MODEL, (sft_span){ id.data + 4, id.len - 4 });
     }
     return words;
 }
@@ -188,7 +184,7 @@ static sft_span vae_words(sft_span id) {
 static void subject(title *t, const sft_node *root, sft_span kind, bool variants, sft_span *base) {
     char buffer[CLI_TITLE_SIZE];
     sft_span id = sft_node_text(root, "model.architecture");
-    sft_span words = cli_is(kind, "vae") ? vae_words(id) : cli_architecture_words(id);
+    sft_span words = cli_is(kind, "vae") ? vae_words(id) : cli_id_words(SFTI_MODEL, id);
     sft_span variant = cli_variant_words(sft_node_text(root, "model.variant"), buffer);
     size_t begin = t->len;
     bool more = base->len && words.len && says(*base, words) && !says(words, *base);
@@ -221,7 +217,7 @@ static void prediction_piece(title *t, const sft_node *root) {
     if (cli_is(id, "flow")) /* what nearly everything predicts now */
         is_default = !has_row(architecture, SFTI_PREDICTS);
     if (!id.len || is_default) return;
-    piece(t, " ", cli_prediction_words(id));
+    piece(t, " ", cli_id_words(SFTI_PREDICTION, id));
     doubt(t, root, "model.prediction_type");
 }
 
@@ -286,7 +282,7 @@ static void for_title(title *t, const sft_node *root, sft_span kind, sft_span ba
         say(t, " for ");
         subject(t, root, kind, adapter, &base);
     } else if (family.len) {
-        sft_span words = cli_family_words(family);
+        sft_span words = cli_id_words(SFTI_FAMILY, family);
         say(t, " for a ");
         put(t, words);
         if (cli_ends_with(words, "-like")) say(t, " model");
@@ -311,7 +307,7 @@ static void itself_title(title *t, const sft_node *root, sft_span kind, sft_span
     if (architecture.len) {
         subject(t, root, kind, true, &base);
     } else {
-        sft_span words = cli_family_words(sft_node_text(root, "model.family"));
+        sft_span words = cli_id_words(SFTI_FAMILY, sft_node_text(root, "model.family"));
         put(t, words);
         if (words.len) doubt(t, root, "model.family");
         piece(t, " ", cli_kind_words(kind));
@@ -333,7 +329,7 @@ static void of_title(title *t, const sft_node *root, sft_span kind, sft_span bas
     if (architecture.len || base.len || (family.len && !told)) {
         say(t, " (");
         if (architecture.len) subject(t, root, kind, true, &base);
-        else if (!told) put(t, cli_family_words(family));
+        else if (!told) put(t, cli_id_words(SFTI_FAMILY, family));
         if (base.len && (architecture.len || (family.len && !told))) say(t, ", ");
         put_label(t, base);
         if (base.len) doubt(t, root, "model.base_model");
@@ -360,7 +356,7 @@ sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     sft_span kind = sft_node_text(root, "model.kind"), family;
     sft_span base = cli_base_label_words(sft_node_text(root, "model.base_model"));
     if (!kind.len || cli_is(kind, "unknown")) {
-        family = cli_family_words(sft_node_text(root, "model.family"));
+        family = cli_id_words(SFTI_FAMILY, sft_node_text(root, "model.family"));
         sft_span architecture = sft_node_text(root, "model.architecture");
         if (architecture.len) subject(&t, root, kind, true, &base);
         else put(&t, family);
@@ -368,14 +364,14 @@ sft_span cli_title(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
         say(&t, "unknown kind");
         quantization_piece(&t, root);
         format_piece(&t, root, architecture.len || family.len);
-        return written(&t);
+        return (sft_span){ t.text, t.len };
     }
     form how = form_of(kind);
     if (how == FORM_FOR) for_title(&t, root, kind, base);
     else if (how == FORM_OF) of_title(&t, root, kind, base);
     else itself_title(&t, root, kind, base);
     format_piece(&t, root, true);
-    return written(&t);
+    return (sft_span){ t.text, t.len };
 }
 
 sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
@@ -398,8 +394,8 @@ sft_span cli_base_words(const sft_node *root, char buffer[CLI_TITLE_SIZE]) {
     }
     /* The architecture of what stands for itself (a text encoder, an upscaler) is no base. */
     bool has_base = form_of(kind) != FORM_OF || cli_is(kind, "vae") || !kind.len;
-    if (t.len || !has_base) return written(&t);
-    put(&t, cli_is(kind, "vae") ? vae_words(architecture) : cli_architecture_words(architecture));
+    if (t.len || !has_base) return (sft_span){ t.text, t.len };
+    put(&t, cli_is(kind, "vae") ? vae_words(architecture) : cli_id_words(SFTI_MODEL, architecture));
     doubt(&t, root, "model.architecture");
-    return written(&t);
+    return (sft_span){ t.text, t.len };
 }

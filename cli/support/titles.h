@@ -5,6 +5,7 @@
 #ifndef CLI_TITLES_H
 #define CLI_TITLES_H
 
+#include "label/records.h"
 #include "safetensors_tree.h"
 
 #define CLI_TITLE_SIZE 256
@@ -22,16 +23,13 @@ bool cli_is_unsure(const sft_node *root, const char *path);
 
 /* ── Ids ── */
 
-/* "SDXL" for "sdxl". */
-sft_span cli_architecture_words(sft_span id);
-/* "Llama-like" for "llama-like": stands before a kind. */
-sft_span cli_family_words(sft_span id);
+/* The label of the record: "SDXL" for the model "sdxl", "v-pred" for the prediction "v",
+ * "Llama-like", which stands before a kind, for the family "llama-like". */
+sft_span cli_id_words(sfti_record_type type, sft_span id);
 /* "LoKr", "VAE": of kinds and of adapter types. */
 sft_span cli_kind_words(sft_span id);
 /* "SDXL" for CivitAI's "SDXL 1.0"; the last part of a path or repository. */
 sft_span cli_base_label_words(sft_span label);
-/* "v-pred" for "v". */
-sft_span cli_prediction_words(sft_span id);
 /* "I2V 14B, high noise" for "14b+high-noise+i2v". */
 sft_span cli_variant_words(sft_span variant, char buffer[CLI_TITLE_SIZE]);
 /* "GPTQ 4-bit" for "gptq-4bit". */

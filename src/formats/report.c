@@ -42,8 +42,7 @@ static void report_all(sfti_json_writer *w, const sft_import *im, const char *pa
         if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &more, NULL))
             sfti_total_add(&bytes, more);
     }
-    sfti_result_begin(w, path);
-    sfti_json_put_bool(w, "ok", true);
+    sfti_result_begin(w, path, true);
     sfti_json_put_cstr(w, "format", format->name);
     sfti_json_put_cstr(w, "title", format->title);
     sfti_json_put_uint(w, "tensors", im->parts.count);

@@ -119,16 +119,21 @@ bool sfti_is_placeholder(sft_span text) {
 /* ── Facts ── */
 
 /* NULL when it is there already or there are enough. */
-static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *value,
-                           sft_span source, int trust) {
+sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
+                         int trust) {
     sfti_fact **link = &info->facts[field];
+    if (value.type == SFTI_TEXT) {
+        value.text = sfti_trim(value.text);
+        if (sfti_is_placeholder(value.text)) return NULL;
+    }
+    if (value.type == SFTI_LIST && value.count == 0) return NULL;
     for (size_t count = 0; *link; link = &(*link)->next)
         if (++count == COLLECT_CANDIDATES
-            || (same_value(&(*link)->value, value) && sft_span_equal((*link)->source, source)))
+            || (same_value(&(*link)->value, &value) && sft_span_equal((*link)->source, source)))
             return NULL;
     sfti_fact *fact = sfti_info_take(info, sizeof *fact);
     if (!fact) return NULL;
-    *fact = (sfti_fact){ *value, source, trust, NULL, false, false, NULL };
+    *fact = (sfti_fact){ value, source, trust, NULL, false, false, NULL };
     *link = fact;
     const sfti_record_row *row = info->said;
     fact->by = row ? sfti_row_source(info->records, row) : NULL;
@@ -138,25 +143,15 @@ static sfti_fact *add_fact(sft_info *info, sft_fact field, const sfti_value *val
     return fact;
 }
 
-sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_span source,
-                         int trust) {
-    if (value.type == SFTI_TEXT) {
-        value.text = sfti_trim(value.text);
-        if (sfti_is_placeholder(value.text)) return NULL;
-    }
-    if (value.type == SFTI_LIST && value.count == 0) return NULL;
-    return add_fact(info, field, &value, source, trust);
-}
-
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust) {
     sfti_info_add(info, field, sfti_text_value(text), source, trust);
 }
 
 void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust) {
-    sfti_value value = sfti_text_value(sfti_trim(text));
-    if (sfti_is_placeholder(value.text) || sfti_same_letters(value.text, "unknown")) return;
-    sfti_fact *fact = add_fact(info, SFT_FACT_ARCHITECTURE, &value, source, trust);
+    const sfti_value value = sfti_text_value(sfti_trim(text));
+    if (sfti_same_letters(value.text, "unknown")) return;
+    sfti_fact *fact = sfti_info_add(info, SFT_FACT_ARCHITECTURE, value, source, trust);
     if (fact) fact->as_written = !sfti_record_find(info->records, SFTI_MODEL, value.text);
 }
 

@@ -141,13 +141,14 @@ static void each_info(void *ctx, cli_model *model) {
     if (c->set.workflow_file) cli_export_workflow(c, model, c->set.workflow_file);
 }
 
-/* ── Digests ── */
+/* ── The command ── */
 
-static sft_code read_digest_options(info_run *run, char **operands, size_t count,
-                                    sft_error *err) {
+static sft_code read_options(info_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
+    const char *list = c->set.fields;
     sft_code code = cli_compute_read(&run->compute, c, err);
     bool digests = c->set.hash || c->set.verify || c->set.online;
+    bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
     if (!code && !c->set.online
         && (c->set.save || c->set.updates || (c->set.dry_run && !c->set.save_as)))
         code = cli_usage_error(err, "expected --online with --%s", c->set.save ? "save"
@@ -167,16 +168,7 @@ static sft_code read_digest_options(info_run *run, char **operands, size_t count
         if (cli_is_remote(c, operands[i]))
             code = cli_usage_error(err, "expected files for --save and --save-as, which write "
                                    "beside the model, found a URL");
-    return code;
-}
-
-/* ── The command ── */
-
-static sft_code read_options(info_run *run, sft_error *err) {
-    cli *c = run->c;
-    const char *list = c->set.fields;
-    sft_code code = cli_save_read(c, &run->least, err);
-    bool ordered = c->set.sort || c->set.reverse || c->set.group_by;
+    if (!code) code = cli_save_read(c, &run->least, err);
     if (code) return code;
     if (ordered && cli_is_json(c)) {
         code = cli_usage_error(err, "expected --sort, --reverse and --group-by without --json "
@@ -215,7 +207,7 @@ static void total_line(const info_run *run) {
 static void run_info(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     info_run run = { .c = c };
-    if (read_digest_options(&run, operands, count, &err) || read_options(&run, &err)) {
+    if (read_options(&run, operands, count, &err)) {
         cli_fail_usage(c, &err);
         return;
     }

@@ -130,7 +130,7 @@ static void base_section(cli *c, const sft_node *root) {
         cli_line_guess(c, fact);
     } else {
         cli_escaped_cut(&c->out, file, 64);
-        architecture = cli_architecture_words(architecture);
+        architecture = cli_id_words(SFTI_MODEL, architecture);
         if (cli_is_unsure(root, "model.architecture")) architecture.len = 0; /* in the title */
         if (label.len >= architecture.len
             && memcmp(label.data, architecture.data, architecture.len) == 0)
@@ -253,7 +253,7 @@ static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
     const sft_node *architecture = sft_node_find(root, "model.architecture");
     const sft_node *variant = sft_node_find(root, "model.variant");
     if (cli_is_guess(architecture))
-        value_line(c, "architecture", cli_architecture_words(sft_node_text(architecture, "")),
+        value_line(c, "architecture", cli_id_words(SFTI_MODEL, sft_node_text(architecture, "")),
                    architecture);
     if (cli_is_guess(variant))
         value_line(c, "variant", cli_variant_words(sft_node_text(variant, ""), buffer), variant);
@@ -289,7 +289,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     cli_line_text(c, "negative prompt", sft_node_text(root, "model.negative_prompt"));
     weight_line(c, root);
     value_line(c, "prediction",
-               cli_prediction_words(sft_node_text(root, "model.prediction_type")),
+               cli_id_words(SFTI_PREDICTION, sft_node_text(root, "model.prediction_type")),
                sft_node_find(root, "model.prediction_type"));
     base_section(c, root);
     author_section(c, root);
@@ -308,7 +308,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
         sft_span id = sft_node_text(part, "architecture");
         cli_label_key(c, part == components->first ? "parts" : "");
         cli_escaped(&c->out, sft_node_text(part, "part"));
-        if (id.len) cli_fill(&c->out, "  %", cli_architecture_words(id));
+        if (id.len) cli_fill(&c->out, "  %", cli_id_words(SFTI_MODEL, id));
         cli_text(&c->out, "\n");
     }
     for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next) {

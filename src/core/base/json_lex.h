@@ -247,7 +247,7 @@ static inline bool sfti_lex_number(sfti_lex *lex, bool *is_uint, uint64_t *value
         if (!sfti_lex_exponent(lex, &exponent)) return false;
     }
     *is_uint = whole;
-    if (sfti_lex_finite(*value, exponent)) return true;
+    if (whole || sfti_lex_finite(*value, exponent)) return true;
     lex->at = begin;
     return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a number a double can hold");
 }

@@ -3,9 +3,10 @@
 
 #include "base/options.h"
 
-void sfti_result_begin(sfti_json_writer *w, const char *path) {
+void sfti_result_begin(sfti_json_writer *w, const char *path, bool ok) {
     sfti_json_open(w, '{');
     sfti_json_path(w, path);
+    sfti_json_put_bool(w, "ok", ok);
 }
 
 sft_code sfti_result_end(sfti_json_writer *w) {

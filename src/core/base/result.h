@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 
-/* Opens the object, with "path". */
-void sfti_result_begin(sfti_json_writer *w, const char *path);
+/* Opens the object, with "path" and "ok". */
+void sfti_result_begin(sfti_json_writer *w, const char *path, bool ok);
 /* Closes it and tells the writer's first failure. */
 sft_code sfti_result_end(sfti_json_writer *w);
 /* "key": an error object, or null for NULL. */

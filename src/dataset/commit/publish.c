@@ -137,7 +137,8 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
         if (!code && moves && s->receipt && strcmp(s->stored, s->shard.facts.name) != 0)
             code = sfti_call(c->storage, move, s->stored, s->shard.facts.name, err);
     }
-    if (!code) code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
+    if (!code && c->next.segmented)
+        code = sfti_ds_segments_put(&c->segments, c->storage, c->job_folder, err);
     if (!code) {
         sfti_ds_swap *w = &c->swap;
         w->old = c->base_text;

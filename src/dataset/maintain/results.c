@@ -8,8 +8,7 @@
 void sfti_ds_result_begin(sfti_json_writer *w, sft_tree *tree, const char *path, bool ok,
                           sft_error *err) {
     sfti_json_write_tree(w, tree, err);
-    sfti_result_begin(w, path);
-    sfti_json_put_bool(w, "ok", ok);
+    sfti_result_begin(w, path, ok);
 }
 
 sft_code sfti_ds_result_render(sft_tree *tree, sft_code code, sft_sink *sink, sft_error *err) {
@@ -113,7 +112,8 @@ sft_code sft_dataset_ls_json(const sft_dataset *dataset, const sft_open_options 
     sft_error late = SFT_ERROR_INIT;
     sft_code unknown = sft_dataset_find_replaced(dataset, &call.open, &call.replaced, &late);
     sfti_json_write(&w, sink, 0, err);
-    sfti_result_begin(&w, path);
+    sfti_json_open(&w, '{');
+    sfti_json_path(&w, path);
     sfti_json_put_open(&w, "tensors", '[');
     for (size_t i = 0; i < sft_dataset_shard_count(dataset) && !code && !w.code; i++)
         code = ls_shard(&w, &call, i, &what);

@@ -438,19 +438,6 @@ static void order_civitai(sft_info *info) {
 
 /* ── All ── */
 
-/* Lists have their text for sft_info_fact. */
-static void tell_list(sft_info *info, sfti_fact *fact) {
-    if (!fact || fact->value.type != SFTI_LIST) return;
-    fact->value.text = joined(info, fact->value.items, fact->value.count, ", ");
-}
-
-/* What is declared an adapter is one, whatever its tensors are called. */
-static void mark_adapter(sft_info *info) {
-    const sfti_fact *kind = info->facts[SFT_FACT_KIND];
-    if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))
-        info->adapter.present = true;
-}
-
 void sfti_info_resolve(sft_info *info) {
     doubt_architectures(info);
     exclude_architectures(info);
@@ -464,9 +451,14 @@ void sfti_info_resolve(sft_info *info) {
         if (i == SFT_FACT_ARCHITECTURE || i == SFT_FACT_QUANTIZATION)
             prefer_child(info->records, &info->facts[i]);
         cut_facts(info->facts[i]);
-        tell_list(info, info->facts[i]);
+        sfti_fact *best = info->facts[i];
+        if (best && best->value.type == SFTI_LIST) /* its text is for sft_info_fact */
+            best->value.text = joined(info, best->value.items, best->value.count, ", ");
     }
-    mark_adapter(info);
+    /* What is declared an adapter is one, whatever its tensors are called. */
+    const sfti_fact *kind = info->facts[SFT_FACT_KIND];
+    if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))
+        info->adapter.present = true;
     info->declared_rank = sorted_facts(NULL, info->declared_rank);
     info->declared_alpha = sorted_facts(NULL, info->declared_alpha);
     take_alpha(info);

@@ -5,13 +5,6 @@
 
 /* ── Members ── */
 
-static void put_whole(sfti_json_writer *w, const char *key, sfti_put_as as, int value) {
-    if (as == AS_ANSWER && value >= 0) sfti_json_put_bool(w, key, value != 0);
-    else if (as == AS_TRUST || value >= 0)
-        sfti_json_put_uint(w, key, (uint64_t)(value > 0 ? value : 0));
-    else sfti_json_put_null(w, key);
-}
-
 static void put_span(sfti_json_writer *w, const char *key, sfti_put_as as, sft_span text) {
     sfti_json_key(w, key);
     if (text.len == 0 && as != AS_SPAN) sfti_json_null(w);
@@ -19,27 +12,29 @@ static void put_span(sfti_json_writer *w, const char *key, sfti_put_as as, sft_s
     else sfti_json_span(w, text);
 }
 
-static void put_count(sfti_json_writer *w, const char *key, sfti_put_as as, uint64_t value) {
-    if (value == 0 && as != AS_UINT && as != AS_COUNT) sfti_json_put_null(w, key);
-    else if (as == AS_COUNT) sfti_json_put_known(w, key, value);
-    else sfti_json_put_uint(w, key, value);
-}
-
 void sfti_put_members(sfti_json_writer *w, const sfti_member *members, size_t count,
                       const void *record) {
     for (const sfti_member *m = members; m < members + count; m++) {
         const void *at = (const char *)record + m->at;
+        uint64_t count;
+        int whole;
         switch (m->as) {
         case AS_TEXT: case AS_SPAN: case AS_NUMBER:
             put_span(w, m->key, m->as, *(const sft_span *)at);
             break;
         case AS_CSTR: sfti_json_put_cstr(w, m->key, *(const char *const *)at); break;
-        case AS_UINT: case AS_SOME: case AS_COUNT:
-            put_count(w, m->key, m->as, *(const uint64_t *)at);
+        case AS_UINT: case AS_SOME: case AS_SOME32: case AS_COUNT:
+            count = m->as == AS_SOME32 ? *(const uint32_t *)at : *(const uint64_t *)at;
+            if (m->as == AS_COUNT) sfti_json_put_known(w, m->key, count);
+            else if (count == 0 && m->as != AS_UINT) sfti_json_put_null(w, m->key);
+            else sfti_json_put_uint(w, m->key, count);
             break;
-        case AS_SOME32: put_count(w, m->key, m->as, *(const uint32_t *)at); break;
         case AS_INDEX: case AS_TRUST: case AS_ANSWER:
-            put_whole(w, m->key, m->as, *(const int *)at);
+            whole = *(const int *)at;
+            if (m->as == AS_TRUST && whole < 0) whole = 0;
+            if (whole < 0) sfti_json_put_null(w, m->key);
+            else if (m->as == AS_ANSWER) sfti_json_put_bool(w, m->key, whole != 0);
+            else sfti_json_put_uint(w, m->key, (uint64_t)whole);
             break;
         case AS_BOOL: sfti_json_put_bool(w, m->key, *(const bool *)at); break;
         case AS_DOUBLE: sfti_put_double(w, m->key, *(const double *)at, true); break;
@@ -57,7 +52,7 @@ bool sfti_put_open(sfti_json_writer *w, const char *key, char bracket, bool know
 
 void sfti_put_record(sfti_json_writer *w, const char *key, const sfti_member *members,
                      size_t count, const void *record) {
-    (void)sfti_put_open(w, key, '{', true);
+    sfti_json_put_open(w, key, '{');
     sfti_put_members(w, members, count, record);
     sfti_json_close(w, '}');
 }
@@ -65,7 +60,7 @@ void sfti_put_record(sfti_json_writer *w, const char *key, const sfti_member *me
 /* The first member of a record in a list is the link to the next. */
 void sfti_put_list(sfti_json_writer *w, const char *key, const sfti_list *list,
                    const sfti_member *members, size_t count) {
-    (void)sfti_put_open(w, key, '[', true);
+    sfti_json_put_open(w, key, '[');
     for (const void *one = list->first; one; one = *(const void *const *)one) {
         sfti_json_open(w, '{');
         sfti_put_members(w, members, count, one);
@@ -104,18 +99,15 @@ void sfti_put_value(sfti_json_writer *w, const sfti_value *value) {
 }
 
 void sfti_put_candidate(sfti_json_writer *w, const sfti_fact *fact) {
-    static const sfti_member members[] = {
-        { "trust", AS_TRUST, offsetof(sfti_fact, trust) },
-    };
     sfti_json_key(w, "value");
     sfti_put_value(w, &fact->value);
     sfti_json_key(w, "source");
     sfti_json_span(w, sfti_fact_source(fact));
-    sfti_put_members(w, members, SFTI_COUNT(members), fact);
+    sfti_json_put_uint(w, "trust", (uint64_t)(fact->trust > 0 ? fact->trust : 0));
 }
 
 void sfti_put_candidates(sfti_json_writer *w, const char *key, const sfti_fact *facts) {
-    (void)sfti_put_open(w, key, '[', true);
+    sfti_json_put_open(w, key, '[');
     for (; facts; facts = facts->next) {
         sfti_json_open(w, '{');
         sfti_put_candidate(w, facts);
@@ -125,7 +117,7 @@ void sfti_put_candidates(sfti_json_writer *w, const char *key, const sfti_fact *
 }
 
 void sfti_put_texts(sfti_json_writer *w, const char *key, const sfti_list *notes) {
-    (void)sfti_put_open(w, key, '[', true);
+    sfti_json_put_open(w, key, '[');
     for (const sfti_note *note = notes->first; note; note = note->next)
         sfti_json_span(w, note->text);
     sfti_json_close(w, ']');

@@ -55,18 +55,6 @@ static void put_import(sfti_json_writer *w, const sft_info *info) {
     sft_buffer_free(&text);
 }
 
-static void put_label(sfti_json_writer *w, const sft_info *info) {
-    if (info->shard_of > 0) { /* a shard that was opened alone */
-        (void)sfti_put_open(w, "set", '{', true);
-        sfti_put_text(w, "index", info->shard_index);
-        sfti_json_put_uint(w, "shard", info->shard);
-        sfti_json_put_uint(w, "of", info->shard_of);
-        sfti_json_close(w, '}');
-    }
-    sfti_render_sections(w, info);
-    if (info->options.import) put_import(w, info);
-}
-
 /* Files, sums and metadata: of the model's set, or the sums of its parts'. Into the tree, or,
  * if it is NULL, as JSON into the sink. */
 static sft_code put_header(const sft_info *info, const char *path, uint64_t cut, sft_tree *tree,
@@ -97,7 +85,8 @@ static sft_code label_open(const sft_info *info, const char *path, bool full, sf
     if (code) return code;
     sfti_json_write(&w, sink, end.offset, err);
     w.comma = true;
-    put_label(&w, info);
+    sfti_render_sections(&w, info);
+    if (info->options.import) put_import(&w, info);
     code = sfti_json_done(&w);
     *offset = w.offset;
     return code;
@@ -141,7 +130,8 @@ static sft_code label_into(const sft_info *info, const char *path, uint64_t cut,
     if (code) return code;
     sfti_tree_reopen(tree);
     sfti_json_write_tree(&w, tree, err);
-    put_label(&w, info);
+    sfti_render_sections(&w, info);
+    if (info->options.import) put_import(&w, info);
     return sfti_json_done(&w);
 }
 

@@ -68,7 +68,7 @@ static void put_weights(sfti_json_writer *w, const sft_info *info) {
 }
 
 static void put_about(sfti_json_writer *w, const sft_info *info) {
-    (void)sfti_put_open(w, "model", '{', true);
+    sfti_json_put_open(w, "model", '{');
     put_facts(w, info, SFT_FACT_KIND, SFT_FACT_USAGE_HINT);
     sfti_put_list(w, "notes", &info->notes, MEMBERS(note_members));
     sfti_put_double(w, "rating", info->rating, false);
@@ -142,14 +142,14 @@ static void put_trigger(sfti_json_writer *w, const sfti_trigger *trigger) {
     sfti_json_open(w, '{');
     sfti_put_text(w, "text", trigger->text);
     sfti_put_text(w, "prompt", trigger->prompt);
-    (void)sfti_put_open(w, "words", '[', true);
+    sfti_json_put_open(w, "words", '[');
     while (sfti_next_piece(&rest, ',', &piece)) {
         piece = sfti_trim(piece);
         if (piece.len > 0) sfti_json_span(w, piece);
     }
     sfti_json_close(w, ']');
     sfti_put_members(w, MEMBERS(trigger_members), trigger);
-    (void)sfti_put_open(w, "others", '[', true);
+    sfti_json_put_open(w, "others", '[');
     const sfti_trigger *other = trigger->others;
     for (size_t n = 0; other && n < SAME_MOST; other = other->next, n++) {
         sfti_fact fact = { sfti_text_value(other->text), other->source, other->trust, NULL, false,
@@ -185,12 +185,12 @@ static const sfti_member line_members[] = {
 
 static void put_triggers(sfti_json_writer *w, const sft_info *info) {
     size_t count = 0;
-    (void)sfti_put_open(w, "trigger_words", '[', true);
+    sfti_json_put_open(w, "trigger_words", '[');
     for (size_t i = 0; i < info->triggers.count; i++) put_trigger(w, info->ordered[i]);
     sfti_json_close(w, ']');
     sfti_put_record(w, "prompts", MEMBERS(line_members), info);
     sfti_put_list(w, "frequent_tags", &info->tags, MEMBERS(tag_members));
-    (void)sfti_put_open(w, "example_prompts", '[', true);
+    sfti_json_put_open(w, "example_prompts", '[');
     for (const sfti_prompt *one = info->prompts.first; one && count < EXAMPLES_MOST;
          one = one->next, count++) {
         sfti_json_open(w, '{');
@@ -309,7 +309,7 @@ static void put_slot(sfti_json_writer *w, const sft_info *info, int which) {
 }
 
 static void put_file_of(sfti_json_writer *w, const char *key, const sft_info *info, int file) {
-    (void)sfti_put_open(w, key, '{', true);
+    sfti_json_put_open(w, key, '{');
     for (int i = file; i < file + 3; i++) put_slot(w, info, i);
     sfti_json_close(w, '}');
 }
@@ -403,7 +403,7 @@ static const sfti_member recorded_members[] = {
 };
 
 static void put_mismatches(sfti_json_writer *w, const sft_info *info) {
-    (void)sfti_put_open(w, "mismatches", '[', true);
+    sfti_json_put_open(w, "mismatches", '[');
     for (const sfti_claim *one = info->claims.first; one; one = one->next) {
         sft_span digest = digest_of(info, one->algo);
         if (digest.len == 0 || sft_span_equal(digest, one->value)) continue;
@@ -439,9 +439,9 @@ static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     size_t len = put_word(url, "https://civitai.com/api/v1/model-versions/by-hash/");
     bool fits = hash.len > 0 && hash.len < sizeof url - len;
     if (fits) memcpy(url + len, hash.data, hash.len);
-    (void)sfti_put_open(w, "hashes", '{', true);
+    sfti_json_put_open(w, "hashes", '{');
     sfti_put_list(w, "recorded", &info->claims, MEMBERS(recorded_members));
-    (void)sfti_put_open(w, "computed", '{', true);
+    sfti_json_put_open(w, "computed", '{');
     for (size_t i = 0; i < SFT_HASH_COUNT; i++)
         if (info->computed.asked & SFT_HASH_BIT(i))
             sfti_put_text(w, sft_hash_name((sft_hash_algo)i), info->computed.text[i]);
@@ -476,7 +476,7 @@ static const sfti_member private_members[] = {
 };
 
 static void put_conflicts(sfti_json_writer *w, const sft_info *info) {
-    (void)sfti_put_open(w, "conflicts", '[', true);
+    sfti_json_put_open(w, "conflicts", '[');
     for (const sfti_conflict *one = info->conflicts.first; one; one = one->next) {
         sfti_json_open(w, '{');
         sfti_json_put_cstr(w, "field", one->field);
@@ -487,6 +487,13 @@ static void put_conflicts(sfti_json_writer *w, const sft_info *info) {
 }
 
 void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
+    if (info->shard_of > 0) { /* a shard that was opened alone */
+        sfti_json_put_open(w, "set", '{');
+        sfti_put_text(w, "index", info->shard_index);
+        sfti_json_put_uint(w, "shard", info->shard);
+        sfti_json_put_uint(w, "of", info->shard_of);
+        sfti_json_close(w, '}');
+    }
     put_about(w, info);
     put_adapter(w, info);
     put_triggers(w, info);

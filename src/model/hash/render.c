@@ -21,8 +21,7 @@ sft_code sft_hash_json(const sft_hash_result *result, const char *path,
     sfti_json_writer w;
     if (result->error) return sft_error_json(result->error, path, sink, err);
     sfti_json_write(&w, sink, 0, err);
-    sfti_result_begin(&w, path);
-    sfti_json_put_bool(&w, "ok", true);
+    sfti_result_begin(&w, path, true);
     sfti_json_put_known(&w, "bytes", result->bytes);
     sfti_json_put_bool(&w, "remembered", result->is_remembered);
     put_computed(&w, &result->hashes);

@@ -75,7 +75,8 @@ static void djson_list(sfti_json_writer *w, const sft_diff *diff, const char *ke
 
 static sft_code djson_result(sfti_json_writer *w, const sft_diff *diff, const char *path,
                              const char *other) {
-    sfti_result_begin(w, path);
+    sfti_json_open(w, '{');
+    sfti_json_path(w, path);
     sfti_json_put_open(w, "other", '{');
     sfti_json_path(w, other);
     sfti_json_close(w, '}');

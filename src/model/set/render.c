@@ -10,13 +10,6 @@
 
 #include <string.h>
 
-/* ── What every result has ── */
-
-static void begin_result(sfti_json_writer *w, const char *path, bool ok) {
-    sfti_result_begin(w, path);
-    sfti_json_put_bool(w, "ok", ok);
-}
-
 /* ── info ── */
 
 /* Totals of one set or several. */
@@ -171,7 +164,7 @@ static sft_code put_model(sfti_json_writer *w, const sft_set *set, const char *p
     sft_code code = set->shard_count > 1 ? union_begin(&all, set, &arena, err) : SFT_OK;
     if (!code) {
         sums_add(&sums, set);
-        begin_result(w, path, true);
+        sfti_result_begin(w, path, true);
         put_file(w, &sums,
                  set->shard_count == 1 ? sft_file_data_offset(set->files[0]) : UINT64_MAX);
         if (cut != SFT_NO_METADATA) put_metadata(w, set, &all, cut);
@@ -202,7 +195,7 @@ static sft_code put_model_sums(sfti_json_writer *w, const sft_set *const *sets, 
                                const char *path) {
     set_sums sums = { .alignment = UINT32_MAX };
     for (size_t i = 0; i < count; i++) sums_add(&sums, sets[i]);
-    begin_result(w, path, true);
+    sfti_result_begin(w, path, true);
     put_file(w, &sums, UINT64_MAX);
     sfti_json_put_open(w, "metadata", '{');
     sfti_json_close(w, '}');
@@ -241,7 +234,7 @@ sft_code sft_set_ls_json(const sft_set *set, const char *path, sft_order order, 
     }
     if (!code) {
         sfti_json_write(&w, sink, 0, err);
-        begin_result(&w, path, true);
+        sfti_result_begin(&w, path, true);
         for (size_t i = 0; i < set->shard_count; i++)
             complete = complete && sft_file_complete(set->files[i]);
         sfti_json_put_bool(&w, "complete", complete);
@@ -267,7 +260,7 @@ sft_code sft_error_json(const sft_error *error, const char *path, sft_sink *sink
                         sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    begin_result(&w, path, false);
+    sfti_result_begin(&w, path, false);
     sfti_result_error(&w, "error", error);
     return sfti_result_end(&w);
 }
@@ -302,7 +295,7 @@ sft_code sft_scan_json(const sft_scan *scan, const char *path, const sft_deep_co
     sfti_json_writer w;
     const sft_error *error = sft_scan_error(scan);
     sfti_json_write(&w, sink, 0, err);
-    begin_result(&w, path, !error);
+    sfti_result_begin(&w, path, !error);
     sfti_json_put_cstr(&w, "level", level_name(sft_scan_level(scan)));
     sfti_result_error(&w, "error", error);
     sfti_json_put_open(&w, "findings", '[');
@@ -329,7 +322,7 @@ sft_code sft_set_check_json(const sft_error *verdict, sft_level level, sft_span 
                             sft_error *err) {
     sfti_json_writer w;
     sfti_json_write(&w, sink, 0, err);
-    begin_result(&w, path, !verdict);
+    sfti_result_begin(&w, path, !verdict);
     sfti_json_put_cstr(&w, "level", level_name(level));
     sfti_result_error(&w, "error", verdict);
     /* The verdict on the set is its only finding: each shard has its own. */

@@ -150,10 +150,10 @@ static bool keep_fitting(const sfti_fitting *out, const fit_covers *covers,
     return true;
 }
 
-/* Models that have every module that any has; those that have what the first have not. False: what
- * neither have. */
+/* Models that have every module that any has; those that have what the first have not, and how many
+ * modules that is. False: what neither have. */
 static bool join_modules(const sfti_forms *forms, sfti_fitting *out, fit_covers *covers,
-                         uint64_t second[SFTI_FIT_WORDS], bool *torn) {
+                         uint64_t second[SFTI_FIT_WORDS], uint64_t *torn) {
     bool all = true;
     for (size_t m = 0; m < out->count; m++) {
         out->fits[m / 64] |= UINT64_C(1) << m % 64;
@@ -170,7 +170,7 @@ static bool join_modules(const sfti_forms *forms, sfti_fitting *out, fit_covers 
             out->sized = out->sized || both;
             if (!out->first) out->first = forms->forms[i].tensor;
             if (keep_fitting(out, covers, out->fits)) continue;
-            *torn = true;
+            *torn += known;
             all = keep_fitting(out, covers, second) && all;
         }
     return all;
@@ -180,7 +180,7 @@ void sfti_fitting_find(sfti_forms *forms) {
     sft_info *info = forms->info;
     const sfti_records *records = info->records;
     uint64_t second[SFTI_FIT_WORDS] = { 0 };
-    bool torn = false;
+    uint64_t torn = 0;
     sfti_fitting *out = sfti_info_take(info, sizeof *out);
     fit_covers *covers = sfti_info_take(info, sizeof *covers);
     if (!out || !covers) return;
@@ -191,9 +191,13 @@ void sfti_fitting_find(sfti_forms *forms) {
     info->fitting = out;
     if (out->known == 0) memset(out->fits, 0, sizeof out->fits);
     if (out->known == 0 || out->unknown > out->known) return;
+    uint64_t known = out->known;
+    out->known = known - torn;
     fit_answer answer = answer_of(records, out, out->fits);
-    if (torn) {
+    if (torn > 0) {
+        out->known = torn;
         fit_answer other = answer_of(records, out, second);
+        out->known = known;
         if (!all || !answer.record || !other.record) return;
         const char *common = sfti_common_architecture(
             records, sfti_sibling_root(records, answer.record)->id,

@@ -107,7 +107,7 @@ static bool looks_like_path(const char *word) {
 
 static void unknown_command(cli *c, const char *word) {
     sft_error err = SFT_ERROR_INIT;
-    cli_guess guess;
+    sfti_guess guess;
     if (strcmp(word, "self-test") == 0)
         cli_usage_error(&err, "self-test: expected one FOLDER, in which it may write");
     else

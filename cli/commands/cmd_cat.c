@@ -159,10 +159,10 @@ static const sft_tensor *find_tensor(const sft_set *set, sft_span text, size_t *
 static sft_code no_tensor(const sft_set *set, sft_span text, sft_error *err) {
     const char *bracket = memchr(text.data, '[', text.len);
     sft_span name = { text.data, bracket ? (size_t)(bracket - text.data) : text.len };
-    cli_guess guess = cli_guess_begin(name);
+    sfti_guess guess = sfti_guess_begin(name);
     for (size_t i = 0; i < sft_set_tensor_count(set) && i < NEAR_TENSORS; i++)
-        cli_guess_try(&guess, sft_set_tensor_at(set, i)->name);
-    const char *near = cli_guess_text(&guess, "\"", "\"");
+        sfti_guess_try(&guess, sft_set_tensor_at(set, i)->name);
+    const char *near = sfti_guess_text(&guess, "\"", "\"");
     sft_code code = sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
                                      "expected a tensor of this name, found none%s", near);
     if (*near) err->hint = SFT_HINT_NONE;

@@ -21,7 +21,7 @@ static void run_help(cli *c, char **operands, size_t count) {
         cli_command_help(&c->out, command);
         return;
     }
-    cli_guess guess;
+    sfti_guess guess;
     const char *near = cli_command_guess(c->commands, operands[0], &guess);
     cli_usage_error(&err, "expected a command, found \"%s\"%s", operands[0], near);
     if (!*near) cli_hint(&err, CLI_HINT_HELP);

@@ -121,12 +121,15 @@ static void show_records(cli *c, const char *id) {
     }
     if (found) return;
     sft_error err = SFT_ERROR_INIT;
-    cli_guess guess = cli_guess_begin(wanted);
+    sfti_guess guess = sfti_guess_begin(wanted);
+    sfti_guess_try(&guess, sft_span_cstr("check"));
+    if (!cli_is_json(c)) sfti_guess_try(&guess, sft_span_cstr("words"));
     for (size_t i = 0; i < sfti_record_count(records); i++)
         if (sfti_record_at(records, i)->id)
-            cli_guess_try(&guess, sft_span_cstr(sfti_record_at(records, i)->id));
+            sfti_guess_try(&guess, sft_span_cstr(sfti_record_at(records, i)->id));
     sfti_fail(&err, SFT_NOT_FOUND, "expected the id of a record, found none%s",
-              cli_guess_text(&guess, "\"", "\""));
+              sfti_guess_text(&guess, "\"", "\""));
+    if (cli_ends_with(wanted, ".txt") || strchr(id, '/')) cli_hint(&err, CLI_HINT_CHECK_RECORDS);
     cli_refuse(c, id, &err);
 }
 
@@ -273,8 +276,8 @@ static void tell_faults(check_run *run, const char *name, const sft_error *err,
         const sfti_records_fault *one = &faults->items[i];
         const char *of = run->files.texts[one->text].name;
         sft_error said = SFT_ERROR_INIT;
-        sfti_fail(&said, SFT_BAD_ARGUMENT, "line %zu, column %zu: expected %s, found \"%s\"",
-                  one->line, one->column, one->expected, one->found);
+        sfti_fail(&said, SFT_BAD_ARGUMENT, "line %zu, column %zu: expected %s, found \"%s\"%s",
+                  one->line, one->column, one->expected, one->found, one->more);
         cli_complain(c, of, &said);
         if (!w) continue;
         sfti_json_open(w, '{');
@@ -283,6 +286,7 @@ static void tell_faults(check_run *run, const char *name, const sft_error *err,
         sfti_json_put_uint(w, "column", one->column);
         sfti_json_put_cstr(w, "text", one->found);
         sfti_json_put_cstr(w, "expected", one->expected);
+        sfti_json_put_cstr(w, "hint", *one->more ? one->more + 2 : NULL);
         sfti_json_put_null(w, "other");
         sfti_json_close(w, '}');
     }

@@ -211,12 +211,12 @@ bool cli_field_place_of(sft_span name, cli_field_place *out) {
 
 /* ── The nearest name ── */
 
-static void try_members(cli_guess *guess, sft_span type) {
+static void try_members(sfti_guess *guess, sft_span type) {
     const char *rest = members_of(type);
     member one;
-    while (next_member(&rest, &one)) cli_guess_try(guess, one.name);
+    while (next_member(&rest, &one)) sfti_guess_try(guess, one.name);
     for (int i = 0; cli_is(type, "model") && i < SFT_FACT_COUNT; i++)
-        cli_guess_try(guess, sft_span_cstr(sft_fact_name((sft_fact)i)));
+        sfti_guess_try(guess, sft_span_cstr(sft_fact_name((sft_fact)i)));
 }
 
 /* A name whose beginning was left out: "rank.max" for adapter.rank.max. */
@@ -233,11 +233,11 @@ static bool find_parent(sft_span name, member *out) {
 }
 
 /* The guess with a path before it, which is known. */
-static const char *guess_text(cli_guess *guess, sft_span path, const char *dot) {
+static const char *guess_text(sfti_guess *guess, sft_span path, const char *dot) {
     char before[64];
     if (path.len >= sizeof before - 2) return "";
     snprintf(before, sizeof before, "\"%.*s%s", (int)path.len, path.data, dot);
-    return cli_guess_text(guess, before, "\"");
+    return sfti_guess_text(guess, before, "\"");
 }
 
 /* What people call a field by other programs' names. */
@@ -258,25 +258,25 @@ static const char *field_meant(sft_span name) {
     return NULL;
 }
 
-const char *cli_field_guess(cli_guess *guess, sft_span name) {
+const char *cli_field_guess(sfti_guess *guess, sft_span name) {
     const char *meant = field_meant(name);
     if (meant) {
-        *guess = (cli_guess){ .word = name, .best = sft_span_cstr(meant) };
+        *guess = (sfti_guess){ .word = name, .best = sft_span_cstr(meant) };
         return guess_text(guess, (sft_span){ name.data, 0 }, "");
     }
     member at = whole(is_fact(first_part(name)) ? "model" : "result"), parent;
     sft_span path = name;
     if (find_parent(name, &parent)) {
-        *guess = (cli_guess){ .word = name, .best = name };
+        *guess = (sfti_guess){ .word = name, .best = name };
         return guess_text(guess, parent.name, ".");
     }
     (void)walk(&at, &path);
     bool is_first = path.len == name.len;
-    *guess = cli_guess_begin(first_part(path));
+    *guess = sfti_guess_begin(first_part(path));
     try_members(guess, at.type);
     if (is_first) try_members(guess, sft_span_cstr("model"));
     for (size_t i = 0; is_first && i < sizeof field_aliases / sizeof *field_aliases; i++)
-        cli_guess_try(guess, sft_span_cstr(field_aliases[i].name));
+        sfti_guess_try(guess, sft_span_cstr(field_aliases[i].name));
     return guess_text(guess, (sft_span){ name.data, name.len - path.len }, "");
 }
 
@@ -356,7 +356,7 @@ static sft_span meant_by(const char *field, sft_span value, char buffer[64]) {
 typedef struct value_search {
     sft_span value;
     bool found;
-    cli_guess guess;
+    sfti_guess guess;
     char list[320]; /* "one of", and all with ", " between */
     size_t len;
 } value_search;
@@ -365,7 +365,7 @@ static bool see_value(void *ctx, const char *known) {
     value_search *search = ctx;
     sft_span text = sft_span_cstr(known);
     search->found = cli_same_letters(search->value, text);
-    cli_guess_try(&search->guess, text);
+    sfti_guess_try(&search->guess, text);
     if (search->len + text.len + 8 < sizeof search->list)
         search->len += (size_t)snprintf(search->list + search->len,
                                         sizeof search->list - search->len, "%s%s",
@@ -386,7 +386,7 @@ static void see_users(const char *field, value_search *search) {
 }
 
 sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, sft_error *err) {
-    value_search search = { .value = value, .guess = cli_guess_begin(value) };
+    value_search search = { .value = value, .guess = sfti_guess_begin(value) };
     bool closed = false;
     const char *name = "size";
     if (place->fact < SFT_FACT_COUNT) {
@@ -401,7 +401,7 @@ sft_code cli_field_check(cli *c, const cli_field_place *place, sft_span value, s
     sft_span meant = meant_by(name, value, buffer);
     if (search.found || (search.len == 0 && !meant.len)) return SFT_OK;
     const char *guess = search.guess.text;
-    if (!meant.len) guess = cli_guess_text(&search.guess, "\"", "\"");
+    if (!meant.len) guess = sfti_guess_text(&search.guess, "\"", "\"");
     else
         snprintf(search.guess.text, sizeof search.guess.text, ": did you mean \"%.*s\"?",
                  (int)meant.len, meant.data);

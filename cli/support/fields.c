@@ -20,7 +20,7 @@ bool cli_field_is_metadata(sft_span name) {
 }
 
 sft_code cli_field_unknown(sft_span name, sft_error *err) {
-    cli_guess guess;
+    sfti_guess guess;
     return cli_usage_error(
         err, "expected a field such as name or training.epoch, found \"%.*s\"%s", (int)name.len,
         name.data, cli_field_guess(&guess, name));

@@ -31,7 +31,7 @@ typedef struct cli_field_place {
  * objects (metadata) are not checked. False if no result can have such a field. */
 bool cli_field_place_of(sft_span name, cli_field_place *out);
 /* ": did you mean \"NAME\"?" for an unknown name, or ""; text is in the guess. */
-const char *cli_field_guess(cli_guess *guess, sft_span name);
+const char *cli_field_guess(sfti_guess *guess, sft_span name);
 /* Names to choose from: facts, short names, and paths down to the third member. */
 typedef void (*cli_field_fn)(void *ctx, const char *name);
 void cli_field_each(cli_field_fn take, void *ctx);

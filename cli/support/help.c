@@ -39,13 +39,13 @@ const cli_command *cli_command_called(const cli_command *const *commands, const 
 }
 
 const char *cli_command_guess(const cli_command *const *commands, const char *name,
-                              cli_guess *guess) {
+                              sfti_guess *guess) {
     for (size_t i = 0; i < SYNONYMS; i++)
         if (synonyms[i].question && strcmp(synonyms[i].word, name) == 0)
             return synonyms[i].question;
-    *guess = cli_guess_begin(sft_span_cstr(name));
-    for (; *commands; commands++) cli_guess_try(guess, sft_span_cstr((*commands)->name));
-    return cli_guess_text(guess, "\"", "\"");
+    *guess = sfti_guess_begin(sft_span_cstr(name));
+    for (; *commands; commands++) sfti_guess_try(guess, sft_span_cstr((*commands)->name));
+    return sfti_guess_text(guess, "\"", "\"");
 }
 
 /* Words of a line of text from column `indent` on; the cursor stands at column `at`. Returns the

@@ -40,6 +40,7 @@
       "backslash out") \
     X(HELP, "\"safetensors help\" lists the commands") \
     X(USER_RECORDS, "--no-user-records leaves them out") \
+    X(CHECK_RECORDS, "\"safetensors records check FILE\" checks a file, --records FILE uses it") \
     X(HELP_RENAME, "safetensors help rename") \
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \

@@ -11,7 +11,7 @@ const cli_command *cli_command_called(const cli_command *const *commands, const 
 /* The likely meaning of a mistyped name: ": did you mean ...?", or "". The text is in guess, or
  * static. */
 const char *cli_command_guess(const cli_command *const *commands, const char *name,
-                              cli_guess *guess);
+                              sfti_guess *guess);
 
 /* The overview of the commands by group, of 24 lines; all: with examples and every command. */
 void cli_overview(cli_out *out, const cli_group *groups, bool all);

@@ -208,13 +208,13 @@ static sft_code parse_long(parse *p, char *text) {
     char *equals = strchr(text, '=');
     sft_span name = { text, equals ? (size_t)(equals - text) : strlen(text) };
     const cli_option *row = option_named(p->command, name);
-    cli_guess guess = cli_guess_begin(name);
+    sfti_guess guess = sfti_guess_begin(name);
     const cli_option *known;
     for (size_t i = 0; !row && (known = cli_option_at(p->command, i)) != NULL; i++)
-        cli_guess_try(&guess, sft_span_cstr(known->name));
+        sfti_guess_try(&guess, sft_span_cstr(known->name));
     if (!row)
         return cli_usage_error(p->err, "unknown option --%.*s%s", (int)name.len, name.data,
-                               cli_guess_text(&guess, "--", ""));
+                               sfti_guess_text(&guess, "--", ""));
     if (cli_wants_value(row)) return take_value(p, row, equals ? equals + 1 : NULL);
     if (row->kind == CLI_MAYBE) return store_word(p, row, equals ? equals + 1 : "");
     if (equals) return parse_fail(p, "expected no value after --", name, "");

@@ -216,12 +216,12 @@ sft_code cli_dtype_read(sft_span name, sft_dtype *out, sft_error *err) {
         *out = dtype_aliases[i].dtype;
         if (cli_same_letters(word, sft_span_cstr(dtype_aliases[i].name))) return SFT_OK;
     }
-    cli_guess guess = cli_guess_begin(name);
+    sfti_guess guess = sfti_guess_begin(name);
     for (size_t i = SFT_DTYPE_COUNT; i-- > 0;)
-        cli_guess_try(&guess, sft_span_cstr(sft_dtype_at(i)->name));
+        sfti_guess_try(&guess, sft_span_cstr(sft_dtype_at(i)->name));
     for (size_t i = 0; i < DTYPE_ALIASES; i++)
-        cli_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
-    const char *near = cli_guess_text(&guess, "", "");
+        sfti_guess_try(&guess, sft_span_cstr(dtype_aliases[i].name));
+    const char *near = sfti_guess_text(&guess, "", "");
     cli_usage_error(err, "expected a dtype such as F16, BF16 or F8_E4M3 for --dtype, found %.*s%s",
                     name.len ? (int)name.len : 4, name.len ? name.data : "none", near);
     if (!*near) cli_hint(err, CLI_HINT_HELP_DTYPES);

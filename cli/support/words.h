@@ -1,7 +1,8 @@
-/* Small things about words: order by parts, globs, the nearest spelling. */
+/* Small things about words: order by parts and globs. */
 #ifndef CLI_WORDS_H
 #define CLI_WORDS_H
 
+#include "base/guess.h"
 #include "safetensors.h"
 
 /* Natural order (base/order.h) part by part between dots: names that share their first
@@ -34,18 +35,5 @@ bool cli_glob_match(sft_span pattern, sft_span text);
 /* Whether text contains word (not empty), letters of any case; blanks, '-', '_' and '.' are alike,
  * and may be left out unless digits stand on both sides. */
 bool cli_loose_has(sft_span text, sft_span word);
-
-/* Which of the known words a mistyped one is meant to be: the one that the fewest edits (insert,
- * delete, replace, swap neighbours) lead to. */
-typedef struct cli_guess {
-    sft_span word, best;
-    size_t edits; /* from word to best */
-    char text[160];
-} cli_guess;
-
-cli_guess cli_guess_begin(sft_span word);
-void cli_guess_try(cli_guess *guess, sft_span known);
-/* ": did you mean \"BEST\"?", with `before` and `after` around it; "" when none is near. */
-const char *cli_guess_text(cli_guess *guess, const char *before, const char *after);
 
 #endif

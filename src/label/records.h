@@ -115,11 +115,13 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
 
 /* One thing that is wrong. */
 #define SFTI_FAULT_FOUND 120
+#define SFTI_FAULT_MORE 240
 typedef struct sfti_records_fault {
     size_t text; /* which of the texts */
     size_t line, column;
     const char *expected;
     char found[SFTI_FAULT_FOUND + 8];
+    char more[SFTI_FAULT_MORE]; /* ", …" or ": …", to follow that, or "" */
 } sfti_records_fault;
 typedef struct sfti_records_faults {
     sfti_records_fault *items; /* the first `room` of them; each row and line has one at most */

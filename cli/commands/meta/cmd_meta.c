@@ -444,11 +444,11 @@ static void run_meta(cli *c, char **operands, size_t count) {
     }
     sft_error err = SFT_ERROR_INIT;
     if (!verb) {
-        cli_guess guess = cli_guess_begin(sft_span_cstr(operands[0]));
+        sfti_guess guess = sfti_guess_begin(sft_span_cstr(operands[0]));
         for (size_t i = 0; i < sizeof meta_verbs / sizeof *meta_verbs; i++)
-            cli_guess_try(&guess, sft_span_cstr(meta_verbs[i].name));
+            sfti_guess_try(&guess, sft_span_cstr(meta_verbs[i].name));
         cli_usage_error(&err, "expected list, get, header, set, rm, scrub, recover or a file, "
-                        "found \"%s\"%s", operands[0], cli_guess_text(&guess, "\"", "\""));
+                        "found \"%s\"%s", operands[0], sfti_guess_text(&guess, "\"", "\""));
         cli_hint(&err, CLI_HINT_HELP_META);
         cli_fail_usage(c, &err);
     } else if (count < verb->least || count > verb->most) {

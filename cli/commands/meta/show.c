@@ -119,8 +119,8 @@ static void show_value(cli *c, sft_span value, bool pretty) {
     cli_text(&c->out, "\n");
 }
 
-static void fail_no_key(sft_span key, cli_guess *guess, sft_error *err) {
-    const char *near = cli_guess_text(guess, "\"", "\"");
+static void fail_no_key(sft_span key, sfti_guess *guess, sft_error *err) {
+    const char *near = sfti_guess_text(guess, "\"", "\"");
     sfti_fail(err, SFT_NOT_FOUND, "no such key: \"%.*s\"%s", key.len < 160 ? (int)key.len : 160,
               key.data, near);
     if (!*near) cli_hint(err, CLI_HINT_LIST_KEYS);
@@ -128,9 +128,9 @@ static void fail_no_key(sft_span key, cli_guess *guess, sft_error *err) {
 
 void meta_tell_missing(cli *c, const char *path, const sft_file *file, sft_span key) {
     sft_error err = SFT_ERROR_INIT;
-    cli_guess guess = cli_guess_begin(key);
+    sfti_guess guess = sfti_guess_begin(key);
     for (size_t i = 0; i < sft_file_metadata_count(file); i++)
-        cli_guess_try(&guess, sft_file_metadata_at(file, i).key);
+        sfti_guess_try(&guess, sft_file_metadata_at(file, i).key);
     fail_no_key(key, &guess, &err);
     cli_status(c, CLI_NO);
     cli_warn(c, path, &err);
@@ -144,9 +144,9 @@ static sft_code pick_pairs(cli *c, const char *path, const meta_pairs *pairs, ch
     if (!out->items) return sfti_fail_memory(err, count);
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
-        cli_guess guess = cli_guess_begin(sft_span_cstr(keys[i]));
+        sfti_guess guess = sfti_guess_begin(sft_span_cstr(keys[i]));
         for (; at < pairs->count && !cli_is(meta_pair_at(pairs, at).key, keys[i]); at++)
-            cli_guess_try(&guess, meta_pair_at(pairs, at).key);
+            sfti_guess_try(&guess, meta_pair_at(pairs, at).key);
         if (at < pairs->count) {
             out->items[out->count++] = meta_pair_at(pairs, at);
         } else {

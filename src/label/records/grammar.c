@@ -18,7 +18,12 @@ typedef struct grammar {
 } grammar;
 
 static bool wrong_at(grammar *g, sft_span found, const char *expected) {
-    if (!g->wrong->expected) *g->wrong = (sfti_wrong){ found, expected };
+    if (!g->wrong->expected) *g->wrong = (sfti_wrong){ found, expected, SFTI_SEVERAL };
+    return false;
+}
+
+static bool wrong_id(grammar *g, sft_span found, sfti_record_type type, const char *expected) {
+    if (!g->wrong->expected) *g->wrong = (sfti_wrong){ found, expected, type };
     return false;
 }
 
@@ -168,10 +173,11 @@ static bool is_head(sft_span word) {
 }
 
 /* What "{0-18,20}" or "{q,k}" stands for: 1 for numbers that are a part of the name by themselves,
- * else each of them; 0 for what is wrong. */
-static size_t alternatives_in(sft_span inside, bool part) {
+ * else each of them; 0 for what is wrong, and why. */
+static size_t alternatives_in(sft_span inside, bool part, const char **expected) {
     size_t count = 0, pieces = bytes_like(inside, ',') + 1;
     bool numbers = true;
+    *expected = "words or numbers between { and }, with , between them";
     for (sft_span piece; pieces > 0 && sfti_next_piece(&inside, ',', &piece); pieces--) {
         sft_span to = sfti_find_byte(piece, '-');
         sft_span from = { piece.data, piece.len - to.len };
@@ -181,7 +187,11 @@ static size_t alternatives_in(sft_span inside, bool part) {
             (void)sfti_parse_uint(from, &low);
             high = low;
             if (to.len > 0) (void)sfti_parse_uint(sfti_from(to, 1), &high);
-            if (high > 127 || high < low) return 0;
+            if (high > 127 || high < low) {
+                *expected = high < low ? "the lower number of a range first"
+                                       : "numbers below 128 between { and }";
+                return 0;
+            }
         }
         numbers = numbers && range;
         if (piece.len == 0 || memchr(piece.data, '{', piece.len)) return 0;
@@ -190,50 +200,59 @@ static size_t alternatives_in(sft_span inside, bool part) {
     return pieces > 0 ? 0 : numbers && part ? 1 : count;
 }
 
-/* NAME[OUT,IN] or NAME[OUT,IN,KERNEL], with at most 64 alternatives; "NAME." begins others. */
-static bool is_sized_name(sft_span word) {
-    sft_span sizes = sfti_find_byte(word, '[');
-    sft_span name = { word.data, word.len - sizes.len }, piece;
-    size_t count = 1, dims = 0;
-    if (sfti_is(word, "|")) return true;
-    if (sizes.len == 0 && (word.len < 2 || word.data[word.len - 1] != '.')) return false;
-    if (sizes.len > 0) {
-        if (name.len == 0 || word.data[word.len - 1] != ']') return false;
-        for (sizes = (sft_span){ sizes.data + 1, sizes.len - 2 };
-             sfti_next_piece(&sizes, ',', &piece); dims++)
-            if (!all_digits(piece)) return false;
-        if (dims < 2 || dims > 3 || sizes.len > 0) return false;
-    }
+/* "[OUT,IN]" or "[OUT,IN,KERNEL]". */
+static bool are_module_sizes(sft_span sizes) {
+    size_t dims = 0;
+    if (sizes.len < 2 || sizes.data[sizes.len - 1] != ']') return false;
+    sizes = (sft_span){ sizes.data + 1, sizes.len - 2 };
+    for (sft_span piece; sfti_next_piece(&sizes, ',', &piece); dims++)
+        if (!all_digits(piece)) return false;
+    return dims >= 2 && dims <= 3 && sizes.len == 0;
+}
+
+/* NAME[OUT,IN] or NAME[OUT,IN,KERNEL], with at most 64 alternatives; "NAME." begins others. NULL:
+ * it is right, else what was expected. */
+static const char *wrong_module(sft_span word) {
+    sft_span sizes = sfti_find_byte(word, '['), name = { word.data, word.len - sizes.len };
+    size_t count = 1;
+    if (sfti_is(word, "|")) return NULL;
+    if (name.len == 0 || (sizes.len == 0 && (word.len < 2 || word.data[word.len - 1] != '.')))
+        return "NAME[OUT,IN] or NAME. before others";
+    if (sizes.len > 0 && !are_module_sizes(sizes))
+        return "NAME[OUT,IN] in numbers, or NAME[OUT,IN,KERNEL]";
     for (size_t i = 0; i < name.len; i++) {
-        if (name.data[i] == '}') return false;
+        const char *expected, *end = memchr(name.data + i, '}', name.len - i);
+        if (name.data[i] == '}' || (name.data[i] == '{' && !end))
+            return "{ and } in pairs";
         if (name.data[i] != '{') continue;
-        const char *end = memchr(name.data + i, '}', name.len - i);
-        if (!end) return false;
         size_t close = (size_t)(end - name.data);
         bool part = (i == 0 || name.data[i - 1] == '.' || name.data[i - 1] == '_')
                  && close + 1 < name.len
                  && (name.data[close + 1] == '.' || name.data[close + 1] == '_');
-        count *= alternatives_in((sft_span){ name.data + i + 1, close - i - 1 }, part);
-        if (count == 0 || count > 64) return false;
+        count *= alternatives_in((sft_span){ name.data + i + 1, close - i - 1 }, part, &expected);
+        if (count == 0) return expected;
+        if (count > 64) return "at most 64 alternatives in a word";
         i = close;
     }
-    return true;
+    return NULL;
 }
 
 static bool check_word(grammar *g, sft_span word) {
+    const char *expected;
     sft_span rest = word;
     bool of_kind = sfti_row_record(g->records, g->row)->type == SFTI_KIND;
     switch ((sfti_value_of)sfti_word_rows[g->row->word].values) {
     case SFTI_VALUE_EMPTY: return true;
     case SFTI_VALUE_MODELS:
         return sfti_is(word, "none") || is_id(g, SFTI_MODEL, word)
-            || wrong_at(g, word, "the id of a model");
+            || wrong_id(g, word, SFTI_MODEL, "the id of a model");
     case SFTI_VALUE_FAMILIES:
-        return is_id(g, SFTI_FAMILY, word) || wrong_at(g, word, "the id of a family");
+        return is_id(g, SFTI_FAMILY, word) || wrong_id(g, word, SFTI_FAMILY, "the id of a family");
     case SFTI_VALUE_KINDS:
-        return is_id(g, SFTI_KIND, word) || wrong_at(g, word, "a kind");
+        return is_id(g, SFTI_KIND, word) || wrong_id(g, word, SFTI_KIND, "a kind");
     case SFTI_VALUE_PREDICTIONS:
-        return is_id(g, SFTI_PREDICTION, word) || wrong_at(g, word, "a prediction");
+        return is_id(g, SFTI_PREDICTION, word)
+            || wrong_id(g, word, SFTI_PREDICTION, "a prediction");
     case SFTI_VALUE_PATTERNS:
         if (of_kind && sfti_begins(rest, "!")) rest = sfti_from(rest, 1);
         if (sfti_begins(rest, "*")) rest = sfti_from(rest, 1);
@@ -249,7 +268,8 @@ static bool check_word(grammar *g, sft_span word) {
         return (word.len > 0 && word.len <= 2) || all_digits(word)
             || wrong_at(g, word, "l, g, t5 or a width");
     case SFTI_VALUE_MODULES:
-        return is_sized_name(word) || wrong_at(g, word, "NAME[OUT,IN] or NAME. before others");
+        expected = wrong_module(word);
+        return !expected || wrong_at(g, word, expected);
     case SFTI_VALUE_SPARED:
         return (word.len > 0 && word.len <= CLAUSE_NAME_BYTES && bytes_like(word, '*') < word.len)
             || wrong_at(g, word, "a name of 200 bytes at most, with * for any text");
@@ -283,7 +303,7 @@ static bool check_mark(grammar *g, const sfti_item *item, bool flag) {
     if (!flag && item->value.len == 0) return wrong_at(g, item->name, "a value behind =");
     for (size_t i = 0; i < SFTI_COUNT(ids); i++)
         if (sfti_is(item->name, ids[i].name) && !is_id(g, ids[i].type, item->value))
-            return wrong_at(g, item->value, "the id of a record");
+            return wrong_id(g, item->value, ids[i].type, "the id of a record");
     if (SFTI_ONE_OF(item->name, numbers, sfti_is) && !all_digits(item->value))
         return wrong_at(g, item->value, "a number");
     return true;
@@ -319,6 +339,8 @@ static bool check_words(grammar *g) {
         const char *end = item.name.data + item.name.len;
         bool flag = item.name.len > 0 && (end == whole.data + whole.len || *end != '=');
         if (!spend(g, item.value)) return false;
+        if (g->row->word == SFTI_MODULES && item.name.len > 0 && item.name.data != whole.data)
+            return wrong_at(g, item.name, "of= first in the row, in the line of modules");
         if (item.name.len > 0) marks = true;
         if (item.name.len > 0 ? !check_mark(g, &item, flag) : !check_word(g, item.value))
             return false;

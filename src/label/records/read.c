@@ -34,31 +34,10 @@ typedef struct reader {
     sft_span kind;             /* that was looked up the last time */
     uint16_t kind_record;
     uint8_t kind_table;
-    sfti_records_faults *faults; /* NULL: the first ends it all */
-    bool refused;         /* the line or row at hand: it is told once */
-    bool skips;           /* so was the row at hand, whose other lines are passed over */
-    sft_error *err;
-    sft_code code;
+    sfti_refusals to;
+    bool skips;           /* the row at hand was refused: its other lines are passed over */
+    bool repeats;         /* a row may say again what its record has */
 } reader;
-
-static SFTI_COLD void refuse_line(reader *r, const char *at, const char *expected, sft_span found) {
-    sfti_records_faults *all = r->faults;
-    sfti_records_fault one = { .expected = expected };
-    if (r->code || r->refused) return;
-    r->refused = true;
-    const char *name = sfti_records_place(r->out, at, &one.line, &one.column);
-    while (name && r->out->texts[one.text].name != name) one.text++;
-    const char *end = found.len > 0 ? memchr(found.data, '\n', found.len) : NULL;
-    if (end) found.len = (size_t)(end - found.data);
-    (void)snprintf(one.found, sizeof one.found, "%.*s", SFTI_CLIP(found, SFTI_FAULT_FOUND));
-    if (all && all->count < all->room) all->items[all->count] = one;
-    if (!all || all->count == 0)
-        (void)sfti_fail(r->err, SFT_BAD_ARGUMENT,
-                        "%s: line %zu, column %zu: expected %s, found \"%s\"",
-                        name ? name : "records", one.line, one.column, expected, one.found);
-    if (all) all->count++;
-    else r->code = SFT_BAD_ARGUMENT;
-}
 
 /* ── Words ── */
 
@@ -92,20 +71,6 @@ static int find_in(const sft_span *list, int count, sft_span word) {
     return -1;
 }
 
-static bool is_row_blank(char c) {
-    return (uint8_t)c <= ' ';
-}
-
-/* The next word of a line, up to a blank. */
-static sft_span cut_word(sft_span *line) {
-    const char *at = line->data, *end = at + line->len;
-    while (at < end && is_row_blank(*at)) at++;
-    const char *begin = at;
-    while (at < end && !is_row_blank(*at)) at++;
-    *line = (sft_span){ at, (size_t)(end - at) };
-    return (sft_span){ begin, (size_t)(at - begin) };
-}
-
 /* ── Records ── */
 
 /* There is none of that id yet. */
@@ -126,33 +91,43 @@ static bool is_ours(sfti_record_type type) {
 /* TYPE ID "Label" */
 static void read_record(reader *r, sft_span line) {
     sfti_records *out = r->out;
-    sft_span type = cut_word(&line), id = cut_word(&line), label = sfti_trim(line);
+    sft_span type = sfti_cut_word(&line), id = sfti_cut_word(&line), label = sfti_trim(line);
     int known = find_in(sfti_record_types, SFTI_RECORD_TYPES, type);
     r->lines = 0;
-    if (known < 0) refuse_line(r, type.data, "a type of records", type);
-    if ((known == SFTI_SEVERAL) != (id.len == 0)) refuse_line(r, id.data, "an id", id);
+    if (known < 0)
+        sfti_refuse_word(&r->to, "a type of records", type, sfti_record_types, SFTI_RECORD_TYPES);
+    if ((known == SFTI_SEVERAL) != (id.len == 0)) sfti_refuse(&r->to, id.data, "an id", id);
     bool quoted = label.len > 1 && *label.data == '"' && label.data[label.len - 1] == '"'
                && !memchr(label.data + 1, '"', label.len - 2);
     if (label.len > 0 && !quoted)
-        refuse_line(r, label.data, "a label between quotes", label);
-    for (size_t i = 0; i < id.len; i++)
-        if (memchr("\"*:=,|!#", id.data[i], 8)) refuse_line(r, id.data, "an id of letters", id);
+        sfti_refuse(&r->to, label.data, "a label between quotes", label);
+    for (size_t i = 0; i < id.len; i++) {
+        if (memchr("\"*:=,|!#", id.data[i], 8))
+            sfti_refuse(&r->to, id.data, "an id of letters", id);
+        if (r->users && id.data[i] >= 'A' && id.data[i] <= 'Z')
+            sfti_refuse(&r->to, id.data, "an id in lower case, as all are", id);
+    }
     r->record = LOST_RECORD;
-    if (r->refused) return;
+    if (r->to.refused) return;
     if (label.len > 0) label = sfti_from((sft_span){ label.data, label.len - 1 }, 1);
     const sfti_record *old = id.len > 0 ? sfti_record_find(out, (sfti_record_type)known, id) : NULL;
     r->extends = old && old->text != r->text;
-    if (old && !r->extends) refuse_line(r, id.data, "an id that has no record yet", id);
+    if (old && !r->extends) sfti_refuse(&r->to, id.data, "an id that has no record yet", id);
+    char other[SFTI_FAULT_MORE] = "";
+    if (old && old->label.len > 0)
+        (void)snprintf(other, sizeof other, ", which has \"%.*s\"",
+                       SFTI_CLIP(old->label, SFTI_FAULT_FOUND));
     if (old && label.len > 0 && !sft_span_equal(label, old->label))
-        refuse_line(r, label.data, "no label, or that of the record that there is", label);
+        sfti_refuse_more(&r->to, label.data, "no label, or that of the record that there is", label,
+                         other);
     if (!old && r->users && is_ours((sfti_record_type)known))
-        refuse_line(r, id.len > 0 ? id.data : type.data, "a record that the library has", id);
-    if (r->refused) return;
+        sfti_refuse(&r->to, id.len > 0 ? id.data : type.data, "a record that the library has", id);
+    if (r->to.refused) return;
     r->record = old ? (uint16_t)(old - out->records) : out->record_count;
     if (old) return;
     char *copy = id.len > 0 ? sfti_arena_copy(r->arena, id.data, id.len) : NULL;
     if (id.len > 0 && !copy) {
-        r->code = sfti_fail_memory(r->err, id.len);
+        r->to.code = sfti_fail_memory(r->to.err, id.len);
         return;
     }
     if (id.len > 0) index_record(r, (sfti_record_type)known, id);
@@ -163,23 +138,38 @@ static void read_record(reader *r, sft_span line) {
 
 /* ── Rows ── */
 
+/* No row has that word. Clauses that are indented like their row are the commonest mistake. */
+static void refuse_row(reader *r, sft_span word, bool after_clauses) {
+    sfti_record_type type = r->out->records[r->record].type;
+    sfti_guess guess = sfti_guess_begin(word);
+    for (size_t i = 0; i < SFTI_ROW_WORDS; i++)
+        if (sfti_word_rows[i].where >> type & 1
+            && !(r->users && sfti_word_rows[i].flags & SFTI_OURS))
+            sfti_guess_try(&guess, sfti_word_rows[i].word);
+    bool clause = after_clauses && *sfti_guess_text(&guess, "", "") == 0;
+    sfti_refuse_guess(&r->to, clause ? "a clause that is indented further than its row"
+                                     : "a word that such a record may have", word, &guess);
+    if (clause) r->out->rows[r->out->row_count - 1].trust = REFUSED_TRUST; /* it is told here */
+}
+
 /* The word of a row, and what stands behind it in its line. */
 static void read_row(reader *r, sft_span line) {
     sfti_records *out = r->out;
-    sft_span word = cut_word(&line);
+    sft_span word = sfti_cut_word(&line);
     int known = known_word(r, word);
+    const sfti_record_row *before = r->lines > 0 ? &out->rows[out->row_count - 1] : NULL;
+    bool after_clauses = before && before->word != SFTI_SAYS
+                      && sfti_word_rows[before->word].how != SFTI_READ_WORDS;
     r->lines = 1;
     r->skips = true;
-    if (r->record == NO_RECORD) refuse_line(r, word.data, "a record before its rows", word);
+    if (r->record == NO_RECORD) sfti_refuse(&r->to, word.data, "a record before its rows", word);
     if (r->record >= LOST_RECORD) return;
     const sfti_word_row *how = known < 0 ? NULL : &sfti_word_rows[known];
     if (!how || !(how->where >> out->records[r->record].type & 1))
-        refuse_line(r, word.data, "a word that such a record may have", word);
-    else if (r->users && how->flags & SFTI_OURS)
-        refuse_line(r, word.data, "a word that a user's file may have", word);
-    else if (!(how->flags & SFTI_REPEATS) && r->seen[r->record] >> known & 1)
-        refuse_line(r, word.data, "a word that this record does not have yet", word);
-    if (r->refused) return;
+        refuse_row(r, word, after_clauses);
+    if (r->to.refused) return;
+    r->repeats = r->repeats || (r->users && how->flags & SFTI_OURS)
+              || (!(how->flags & SFTI_REPEATS) && r->seen[r->record] >> known & 1);
     bool fits = known == SFTI_MODULES || known == SFTI_SIBLING;
     const uint64_t fitting = UINT64_C(1) << SFTI_MODULES | UINT64_C(1) << SFTI_SIBLING;
     if (fits && !(r->seen[r->record] & fitting)) r->fitting++;
@@ -188,17 +178,19 @@ static void read_row(reader *r, sft_span line) {
                             .text = r->text, .trust = 100 };
     bool producer = how->how == SFTI_READ_PRODUCER;
     if (producer || how->how == SFTI_READ_TABLE) {
-        sft_span name = cut_word(&line);
-        int of = producer ? find_in(sfti_producers, SFTI_PRODUCERS, name)
-                          : find_in(sfti_tensor_tables, SFTI_TENSOR_TABLES, name);
+        const sft_span *names = producer ? sfti_producers : sfti_tensor_tables;
+        int count = producer ? (int)SFTI_PRODUCERS : (int)SFTI_TENSOR_TABLES;
+        sft_span name = sfti_cut_word(&line);
+        int of = find_in(names, count, name);
         if (of < 0) {
-            refuse_line(r, name.data, producer ? "a producer" : "a table of rows", name);
+            sfti_refuse_word(&r->to, producer ? "a producer" : "a table of rows", name, names,
+                             (size_t)count);
             return;
         }
         row.sub = (uint8_t)of;
     }
     const char *stop = line.data + line.len;
-    while (line.data < stop && is_row_blank(*line.data)) line.data++;
+    while (line.data < stop && sfti_row_blank(*line.data)) line.data++;
     row.at = line.data;
     row.len = (uint32_t)(stop - line.data);
     if (fits && (known == SFTI_SIBLING || sfti_begins(sfti_row_text(&row), "of="))) r->fitting++;
@@ -209,30 +201,30 @@ static void read_row(reader *r, sft_span line) {
 }
 
 static void read_lines(reader *r) {
-    while (r->at < r->end && !r->code) {
+    while (r->at < r->end && !r->to.code) {
         const char *at = r->at, *begin = at, *stop = memchr(at, '\n', (size_t)(r->end - at));
         if (!stop) stop = r->end;
         r->at = stop < r->end ? stop + 1 : stop;
-        while (at < stop && is_row_blank(*at)) at++;
+        while (at < stop && sfti_row_blank(*at)) at++;
         size_t indent = (size_t)(at - begin);
         if (at == stop) continue;
         sft_span line = { at, (size_t)(stop - at) };
-        r->refused = false;
+        r->to.refused = false;
         if (line.len > ROW_BYTES) {
-            refuse_line(r, at, "lines of 64 KiB at most", line);
+            sfti_refuse(&r->to, at, "lines of 64 KiB at most", line);
         } else if (indent == 0) {
             read_record(r, line);
         } else if (r->lines == 0 || indent == r->indent) {
             r->indent = indent;
             read_row(r, line);
         } else if (indent < r->indent) {
-            refuse_line(r, at, "the indentation of the rows above", line);
+            sfti_refuse(&r->to, at, "the indentation of the rows above", line);
         } else if (!r->skips) {
             sfti_record_row *row = &r->out->rows[r->out->row_count - 1];
             row->len = (uint32_t)(stop - row->at);
             if (++r->lines > SFTI_RECORDS_CLAUSES + 1 || row->len > ROW_BYTES)
-                refuse_line(r, at, "rows of 64 lines and 64 KiB at most", line);
-            r->skips = r->refused;
+                sfti_refuse(&r->to, at, "rows of 64 lines and 64 KiB at most", line);
+            r->skips = r->to.refused;
         }
     }
 }
@@ -247,7 +239,7 @@ static void list_rows(reader *r) {
         sfti_record_row *sorted = sfti_arena_array(r->arena, out->row_count + 1u, sizeof *sorted);
         uint16_t *next = sfti_arena_array(r->arena, out->record_count + 1u, sizeof *next);
         if (!sorted || !next) {
-            r->code = sfti_fail_memory(r->err, out->row_count * sizeof *sorted);
+            r->to.code = sfti_fail_memory(r->to.err, out->row_count * sizeof *sorted);
             return;
         }
         for (uint16_t i = 0; i < out->record_count; i++) next[i] = out->records[i].first;
@@ -255,6 +247,7 @@ static void list_rows(reader *r) {
             sorted[next[out->rows[i].record]++] = out->rows[i];
         out->rows = sorted;
     }
+    if (r->repeats) sfti_drop_repeated(&r->to, out);
     for (uint16_t n = 1; n <= out->row_count; n++) {
         size_t list = sfti_row_list(out->rows[n - 1].word, out->rows[n - 1].sub);
         if (out->tails[list]) out->rows[out->tails[list] - 1].next = n;
@@ -298,11 +291,11 @@ static void read_head(reader *r, sfti_record_row *row) {
     unsigned number;
     row->sub = SFTI_ADAPTERS;
     if (row->word != SFTI_ADAPTER_ROW) {
-        sft_span kind = cut_word(&line);
+        sft_span kind = sfti_cut_word(&line);
         if (kind.len == 0 || !same_word(kind, r->kind)) { /* mostly that of the row before */
             const sfti_record *of = sfti_record_find(r->out, SFTI_KIND, kind);
             if (!of && (!sfti_is(kind, "-") || row->word == SFTI_TENSORS))
-                refuse_line(r, kind.data, "a kind", kind);
+                sfti_refuse_id(&r->to, "a kind", kind, SFTI_KIND);
             r->kind = kind;
             r->kind_record = of ? (uint16_t)(of - r->out->records) : NO_KIND;
             r->kind_table = (uint8_t)table_of(kind);
@@ -310,11 +303,11 @@ static void read_head(reader *r, sfti_record_row *row) {
         row->kind = r->kind_record;
         row->sub = row->word == SFTI_TENSORS ? r->kind_table : SFTI_OF_MODELS;
     }
-    sft_span trust = cut_word(&line);
+    sft_span trust = sfti_cut_word(&line);
     if (!small_number(trust, 100, &number))
-        refuse_line(r, trust.data, "a trust of 0 to 100", trust);
+        sfti_refuse(&r->to, trust.data, "a trust of 0 to 100", trust);
     row->trust = (uint8_t)number;
-    for (sft_span word; (word = cut_word(&line)).len > 0 && !r->refused;) {
+    for (sft_span word; (word = sfti_cut_word(&line)).len > 0 && !r->to.refused;) {
         sft_span name = { word.data, 0 };
         while (name.len < word.len && name.data[name.len] != '=') name.len++;
         sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
@@ -324,12 +317,14 @@ static void read_head(reader *r, sfti_record_row *row) {
             row->sub = (uint8_t)table;
         else if (same_word(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
             row->sub = (uint8_t)(of + 1);
-        else refuse_line(r, word.data, "table= or of=", word);
+        else
+            sfti_refuse(&r->to, word.data, name.len < word.len ? "table= or of="
+                                                           : "clauses in the lines below", word);
     }
     size_t head = stop ? (size_t)(stop - row->at) + 1 : row->len;
     row->at += head;
     row->len -= (uint32_t)head;
-    if (row->len == 0) refuse_line(r, row->at, "clauses in the lines below", whole);
+    if (row->len == 0) sfti_refuse(&r->to, row->at, "clauses in the lines below", whole);
 }
 
 /* ── Tables ── */
@@ -342,20 +337,20 @@ static void fill_tables(reader *r) {
     static const sfti_word words[] = { SFTI_TENSORS, SFTI_ADAPTER_ROW, SFTI_STRUCTURE };
     sfti_records *out = r->out;
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
-        for (uint16_t n = out->heads[words[w]]; n && !r->code; n = out->rows[n - 1].next) {
-            r->refused = false;
-            read_head(r, &out->rows[n - 1]);
-            if (r->refused) out->rows[n - 1].trust = REFUSED_TRUST;
+        for (uint16_t n = out->heads[words[w]]; n && !r->to.code; n = out->rows[n - 1].next) {
+            r->to.refused = false;
+            if (out->rows[n - 1].trust != REFUSED_TRUST) read_head(r, &out->rows[n - 1]);
+            if (r->to.refused) out->rows[n - 1].trust = REFUSED_TRUST;
             out->table_counts[table_of_row(&out->rows[n - 1])]++;
         }
-    for (unsigned t = 0; t < SFTI_TABLES && !r->code; t++) {
+    for (unsigned t = 0; t < SFTI_TABLES && !r->to.code; t++) {
         size_t count = (size_t)out->table_counts[t] + 1;
         out->tables[t] = sfti_arena_array(r->arena, count, sizeof **out->tables);
-        if (!out->tables[t]) r->code = sfti_fail_memory(r->err, count);
+        if (!out->tables[t]) r->to.code = sfti_fail_memory(r->to.err, count);
     }
     uint16_t next[SFTI_TABLES] = { 0 };
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
-        for (uint16_t n = out->heads[words[w]]; n && !r->code; n = out->rows[n - 1].next) {
+        for (uint16_t n = out->heads[words[w]]; n && !r->to.code; n = out->rows[n - 1].next) {
             unsigned t = table_of_row(&out->rows[n - 1]);
             out->tables[t][next[t]++] = n;
         }
@@ -364,63 +359,67 @@ static void fill_tables(reader *r) {
 /* What rows "over" name has records. */
 static void check_over(reader *r) {
     const sfti_records *out = r->out;
-    for (uint16_t n = out->heads[SFTI_OVER]; n && !r->code; n = out->rows[n - 1].next) {
+    for (uint16_t n = out->heads[SFTI_OVER]; n && !r->to.code; n = out->rows[n - 1].next) {
         const sfti_record_row *row = &out->rows[n - 1];
         sft_span rest = sfti_row_text(row), id;
-        r->refused = false;
-        while (!r->refused && (id = cut_word(&rest)).len > 0)
+        r->to.refused = false;
+        while (!r->to.refused && (id = sfti_cut_word(&rest)).len > 0)
             if (!sfti_record_find(out, out->records[row->record].type, id))
-                refuse_line(r, id.data, "the id of a record", id);
+                sfti_refuse_id(&r->to, "the id of a record", id, out->records[row->record].type);
     }
 }
 
+static const sft_span parent_hows[] = { { "derived", 7 }, { "other-layers", 12 } };
+
 static void find_parents(reader *r) {
     sfti_records *out = r->out;
-    for (uint16_t n = out->heads[SFTI_PARENT]; n && !r->code; n = out->rows[n - 1].next) {
+    for (uint16_t n = out->heads[SFTI_PARENT]; n && !r->to.code; n = out->rows[n - 1].next) {
         const sfti_record_row *row = &out->rows[n - 1];
         sfti_record *record = &out->records[row->record];
-        sft_span line = sfti_row_text(row), id = cut_word(&line), how = cut_word(&line);
-        r->refused = false;
+        sft_span line = sfti_row_text(row), id = sfti_cut_word(&line), how = sfti_cut_word(&line);
+        r->to.refused = false;
         record->parent = sfti_record_find(out, record->type, id);
         record->kin = sfti_is(how, "derived")      ? SFTI_KIN_DERIVED
                     : sfti_is(how, "other-layers") ? SFTI_KIN_UNSURE
                                                    : SFTI_KIN_MEMBER;
-        if (!record->parent) refuse_line(r, id.data, "the id of a record", id);
+        if (!record->parent) sfti_refuse_id(&r->to, "the id of a record", id, record->type);
         if (how.len > 0 && record->kin == SFTI_KIN_MEMBER)
-            refuse_line(r, how.data, "derived or other-layers", how);
+            sfti_refuse_word(&r->to, "derived or other-layers", how, parent_hows,
+                             SFTI_COUNT(parent_hows));
     }
 }
 
 /* No record is its own ancestor, which is told of the first in a ring; none has more than 8. */
 static void check_parents(reader *r) {
     const sfti_records *out = r->out;
-    for (uint16_t n = out->heads[SFTI_PARENT]; n && !r->code; n = out->rows[n - 1].next) {
+    for (uint16_t n = out->heads[SFTI_PARENT]; n && !r->to.code; n = out->rows[n - 1].next) {
         const sfti_record_row *row = &out->rows[n - 1];
         const sfti_record *record = &out->records[row->record], *at = record, *first = record;
         int steps = 0;
         for (; at && steps++ <= SFTI_RECORDS_PARENTS && (at = at->parent) != record;)
             if (at < first) first = at;
         if (!at || (at == record && first < record)) continue;
-        r->refused = false;
+        r->to.refused = false;
         char ring[512] = "";
         int used = at == record ? snprintf(ring, sizeof ring, "%.50s", record->id) : 0;
         for (at = used ? record->parent : NULL; at; at = at == record ? NULL : at->parent)
             used += snprintf(ring + used, sizeof ring - (size_t)used, " > %.50s", at->id);
-        refuse_line(r, row->at, "at most 8 parents one above the other, and no ring",
+        sfti_refuse(&r->to, row->at, "at most 8 parents one above the other, and no ring",
                     used > 0 ? sft_span_cstr(ring) : sfti_row_text(row));
     }
 }
 
 static void check_rows(reader *r) {
     size_t left = SFTI_RECORDS_WORDS;
-    for (uint16_t i = 0; i < r->out->row_count && !r->code; i++) {
+    for (uint16_t i = 0; i < r->out->row_count && !r->to.code; i++) {
         const sfti_record_row *row = &r->out->rows[i];
         sfti_wrong wrong;
         if (r->out->texts[row->text].lines > 0 || row->trust == REFUSED_TRUST
             || sfti_row_is_right(r->out, row, &left, &wrong))
             continue;
-        r->refused = false;
-        refuse_line(r, wrong.found.data, wrong.expected, wrong.found);
+        r->to.refused = false;
+        if (wrong.type) sfti_refuse_id(&r->to, wrong.expected, wrong.found, wrong.type);
+        else sfti_refuse(&r->to, wrong.found.data, wrong.expected, wrong.found);
         if (left == 0) return;
     }
 }
@@ -433,8 +432,8 @@ static void blank_comments(char *text, size_t len) {
         char *end = memchr(text + i, '\n', len - i);
         stop = end ? (size_t)(end - text) : len;
         if (stop > i && text[stop - 1] == '\r') text[stop - 1] = ' ';
-        while (i < stop && is_row_blank(text[i])) i++;
-        if (i < stop && text[i] == '#' && (i + 1 == stop || is_row_blank(text[i + 1])))
+        while (i < stop && sfti_row_blank(text[i])) i++;
+        if (i < stop && text[i] == '#' && (i + 1 == stop || sfti_row_blank(text[i + 1])))
             memset(text + i, ' ', stop - i);
     }
 }
@@ -444,19 +443,19 @@ static void blank_comments(char *text, size_t len) {
 static void copy_records_text(reader *r, sfti_records_text *text) {
     char *copy = sfti_arena_copy(r->arena, text->text.data, text->text.len);
     if (!copy) {
-        r->code = sfti_fail_memory(r->err, text->text.len);
+        r->to.code = sfti_fail_memory(r->to.err, text->text.len);
         return;
     }
     text->text.data = copy;
     size_t end = sfti_utf8_check(copy, text->text.len);
-    r->refused = false;
+    r->to.refused = false;
     if (end < text->text.len)
-        refuse_line(r, copy + end, "UTF-8", (sft_span){ copy + end, 1 });
+        sfti_refuse(&r->to, copy + end, "UTF-8", (sft_span){ copy + end, 1 });
     if (sfti_begins(text->text, "\xEF\xBB\xBF")) text->text = sfti_from(text->text, 3);
     blank_comments(copy + (text->text.data - copy), text->text.len);
     for (const char *at = text->text.data; at < text->text.data + text->text.len; at++)
         if (((uint8_t)*at < ' ' && *at != '\t' && *at != '\n') || *at == 0x7F)
-            refuse_line(r, at, "a text without control characters", (sft_span){ at, 1 });
+            sfti_refuse(&r->to, at, "a text without control characters", (sft_span){ at, 1 });
 }
 
 static size_t count_lines(sft_span text) {
@@ -485,7 +484,7 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
     sfti_records_text *copies = sfti_arena_array(r->arena, count + 1, sizeof *copies);
     sft_span *sources = sfti_arena_array(r->arena, count + 1, sizeof *sources);
     size_t bytes = 0, own = 0;
-    if (!copies || !sources) return sfti_fail_memory(r->err, count * sizeof *copies);
+    if (!copies || !sources) return sfti_fail_memory(r->to.err, count * sizeof *copies);
     r->out->texts = copies;
     r->out->sources = sources;
     r->out->text_count = count;
@@ -497,28 +496,28 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
         *lines += text->lines;
         if (text->lines > 0) continue;
         if (!sfti_add(bytes, text->text.len, &bytes) || bytes > SFTI_RECORDS_BYTES)
-            return sfti_fail(r->err, SFT_BAD_ARGUMENT,
+            return sfti_fail(r->to.err, SFT_BAD_ARGUMENT,
                              "%s: expected records of at most 4 MiB in all files", text->name);
         own += count_lines(text->text);
         if (own > SFTI_RECORDS_LINES)
-            return sfti_fail(r->err, SFT_BAD_ARGUMENT,
+            return sfti_fail(r->to.err, SFT_BAD_ARGUMENT,
                              "%s: expected records of at most 20,000 lines in all files",
                              text->name);
         sft_span source = { sfti_arena_join(r->arena, sft_span_cstr("records:"),
                                             sft_span_cstr(text->name)), 8 + strlen(text->name) };
-        if (!source.data) return sfti_fail_memory(r->err, source.len);
+        if (!source.data) return sfti_fail_memory(r->to.err, source.len);
         sources[i] = source;
     }
-    for (size_t i = 0; i < count && !r->code; i++)
+    for (size_t i = 0; i < count && !r->to.code; i++)
         if (copies[i].lines == 0) copy_records_text(r, &copies[i]);
     *lines += own;
-    return r->code;
+    return r->to.code;
 }
 
 sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts, size_t count,
                                sfti_records_faults *faults, const sfti_records **out,
                                sft_error *err) {
-    reader r = { .arena = arena, .faults = faults, .err = err };
+    reader r = { .arena = arena, .to = { .faults = faults, .err = err } };
     size_t lines = 0, none = 0, *wrong = faults ? &faults->count : &none;
     if (faults) faults->count = 0;
     *out = NULL;
@@ -528,12 +527,13 @@ sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts
     r.out = sfti_arena_take(arena, sizeof *r.out);
     if (!r.out) return sfti_fail_memory(err, sizeof *r.out);
     memset(r.out, 0, sizeof *r.out);
+    r.to.records = r.out;
     sft_code code = take_records_texts(&r, texts, count, &lines);
     if (!code && *wrong > 0) code = SFT_BAD_ARGUMENT; /* what is no text is read no further */
     if (code) return code;
     if (!take_room(&r, lines + 1)) return sfti_fail_memory(err, lines * sizeof(sfti_record));
     place_words(&r);
-    for (size_t i = 0; i < count && !r.code; i++) {
+    for (size_t i = 0; i < count && !r.to.code; i++) {
         r.text = (uint8_t)i;
         r.users = i > 0 && r.out->texts[i].lines == 0;
         r.at = r.out->texts[i].text.data;
@@ -542,15 +542,15 @@ sft_code sfti_records_read_all(sfti_arena *arena, const sfti_records_text *texts
         r.record = NO_RECORD;
         read_lines(&r);
     }
-    if (!r.code) list_rows(&r);
-    if (!r.code) fill_tables(&r);
-    if (!r.code) check_rows(&r);
-    if (!r.code) find_parents(&r);
-    if (!r.code) check_over(&r);
-    if (!r.code) check_parents(&r);
-    if (!r.code && *wrong > 0) r.code = SFT_BAD_ARGUMENT;
-    if (!r.code) *out = r.out;
-    return r.code;
+    if (!r.to.code) list_rows(&r);
+    if (!r.to.code) fill_tables(&r);
+    if (!r.to.code) check_rows(&r);
+    if (!r.to.code) find_parents(&r);
+    if (!r.to.code) check_over(&r);
+    if (!r.to.code) check_parents(&r);
+    if (!r.to.code && *wrong > 0) r.to.code = SFT_BAD_ARGUMENT;
+    if (!r.to.code) *out = r.out;
+    return r.to.code;
 }
 
 sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, size_t count,

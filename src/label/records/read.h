@@ -2,6 +2,7 @@
 #ifndef SFTI_RECORDS_READ_H
 #define SFTI_RECORDS_READ_H
 
+#include "base/guess.h"
 #include "label/records.h"
 
 typedef enum sfti_word_how {
@@ -69,7 +70,47 @@ struct sfti_records {
 typedef struct sfti_wrong {
     sft_span found;
     const char *expected;
+    sfti_record_type type; /* of the record whose id was expected, or SFTI_SEVERAL */
 } sfti_wrong;
+
+/* ── What is wrong with texts (refuse.c) ── */
+
+typedef struct sfti_refusals {
+    const sfti_records *records;
+    sfti_records_faults *faults; /* NULL: the first ends it all */
+    bool refused;                /* the line or row at hand: it is told once */
+    size_t guesses;              /* ids that were compared with what is none */
+    sft_error *err;
+    sft_code code;
+} sfti_refusals;
+
+void sfti_refuse(sfti_refusals *r, const char *at, const char *expected, sft_span found);
+/* more: what follows what was found: ", …" or ": …". */
+void sfti_refuse_more(sfti_refusals *r, const char *at, const char *expected, sft_span found,
+                      const char *more);
+/* With the likely meaning of what was found. */
+void sfti_refuse_guess(sfti_refusals *r, const char *expected, sft_span found, sfti_guess *guess);
+void sfti_refuse_word(sfti_refusals *r, const char *expected, sft_span found,
+                      const sft_span *known, size_t count);
+void sfti_refuse_id(sfti_refusals *r, const char *expected, sft_span found, sfti_record_type type);
+/* Rows of a record stand together: of those that may stand once, and of words that are the
+ * library's alone, what says the same as one before it is left out, so that a copy of a record is
+ * right; else it is refused. */
+void sfti_drop_repeated(sfti_refusals *r, sfti_records *out);
+
+static inline bool sfti_row_blank(char c) {
+    return (uint8_t)c <= ' ';
+}
+
+/* The next word of a text, up to a blank; empty: there is none. */
+static inline sft_span sfti_cut_word(sft_span *text) {
+    const char *at = text->data, *end = at + text->len;
+    while (at < end && sfti_row_blank(*at)) at++;
+    const char *begin = at;
+    while (at < end && !sfti_row_blank(*at)) at++;
+    *text = (sft_span){ at, (size_t)(end - at) };
+    return (sft_span){ begin, (size_t)(at - begin) };
+}
 
 /* Whether a row says what such a row may say (grammar.c). *left: words and alternatives that may
  * still follow in all texts. */

@@ -47,8 +47,17 @@ static void users_texts(void **state) {
     assert_true(sfti_architecture_within(k.records, s("z"), s("a")));
     assert_int_equal(sfti_table_count(k.records, SFTI_VAE_TABLE), 2);
     sfti_arena_free(&k.arena);
-    refused_second(ours, "model b\n parent a\n", "two: line 2, column 2: expected a word that");
-    refused_second(ours, "model a \"B\"\n", "two: line 1, column 10: expected no label");
+    refused_second(ours, "model b\n parent b\n",
+                   "two: line 2, column 2: expected a word that this record does not have yet, "
+                   "found \"parent b\", which one line 7 has as \"parent a\"");
+    refused_second(ours, "model a \"B\"\n",
+                   "two: line 1, column 10: expected no label, or that of the record that there "
+                   "is, found \"B\", which has \"A\"");
+    refused_second(ours, "model C\n", "two: line 1, column 7: expected an id in lower case");
+    refused_second(ours, "model c\n tensors vae 1\n p.weight\n",
+                   "two: line 3, column 2: expected a clause that is indented further");
+    refused_second(ours, "model c\n tensors vae 1\n  p\n tensor vae 2\n  p\n",
+                   "found \"tensor\": did you mean \"tensors\"?");
     refused_second(ours, "model c\nmodel c\n", "two: line 2, column 7: expected an id");
     refused_second(ours, " members x\n", "two: line 1, column 2: expected a record before");
     refused_second(ours, "model a\n\n tensors vae\n  q\n", "two: line 3");
@@ -57,6 +66,30 @@ static void users_texts(void **state) {
     refused_second(ours, "several\n", "a record that the library has");
     refused_second(ours, "model c\n sizes embed=x\n", "a word that a user's file may have");
     refused_second("model a\n parent b\nmodel b\n", "model b\n parent a\n", "no ring");
+}
+
+/* A copy of a record, or of a file: what may stand once is left out, however it is spaced. */
+static void copied_records(void **state) {
+    static const char ours[] = "model b\n parent  a\nmodel a\n text b\n  none\n"
+                               "quantisation q\n marks x\n marks y bits=4\n";
+    (void)state;
+    known k = read_two(ours, "quantisation q\n marks y  bits=4\nmodel a\n text b none\n"
+                             " file w\n"
+                             "model b\n parent a\n file z\n");
+    if (k.code) fail_msg("%s", k.err.message);
+    static const struct { const char *id; sfti_record_type type; unsigned rows; } records[] = {
+        { "a", SFTI_MODEL, 2 }, { "b", SFTI_MODEL, 2 }, { "q", SFTI_QUANTISATION, 2 },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(records); i++)
+        assert_int_equal(sfti_record_find(k.records, records[i].type, s(records[i].id))->count,
+                         records[i].rows);
+    const sfti_record *b = sfti_record_find(k.records, SFTI_MODEL, s("b"));
+    const sfti_record_row *row = sfti_record_row_of(k.records, b, SFTI_FILE_WORDS, NULL);
+    assert_true(sfti_is(sfti_row_word(row), "z"));
+    assert_true(sfti_rows(k.records, SFTI_FILE_WORDS, 0) != NULL);
+    sfti_arena_free(&k.arena);
+    refused_second(ours, "quantisation q\n marks z\n", "a word that a user's file may have");
+    refused_second(ours, "model a\n text none b\n", "which one line 4 has as \"text b\"");
 }
 
 /* What two rows of clauses say of one another; the second may be one that never holds. */
@@ -169,7 +202,7 @@ static void all_faults(void **state) {
                               " tensors vae 100\n  x |\n  y\n file\nmodel p\n parent q\nmodel q\n"
                               " parent p\nmodel r\n parent p\n over r nobody nothing\n";
     static const struct { size_t line, column; const char *found; } told[] = {
-        { 1, 1, "modle" }, { 4, 2, "teaches" }, { 9, 2, "vae" }, { 10, 14, "101" },
+        { 1, 1, "modle" }, { 4, 2, "teaches" }, { 9, 2, "vae none" }, { 10, 14, "101" },
         { 6, 11, "*A*B" }, { 8, 6, "nobody" }, { 13, 3, "x |" }, { 15, 6, "" },
         { 22, 9, "nobody" }, { 17, 9, "p > q > p" }, { 21, 9, "p" },
     };
@@ -211,6 +244,7 @@ static void all_faults(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_texts),
+        cmocka_unit_test(copied_records),
         cmocka_unit_test(rows_compared),
         cmocka_unit_test(opened),
         cmocka_unit_test(all_faults),

@@ -250,7 +250,7 @@ static void wrong_rows(void **state) {
         { "head 64:", "SIZE or HIDDEN:SIZE" },
         { "embedding xyz", "l, g, t5 or a width" },
         { "class A*", "a class without *" },
-        { "like m\n like m", "line 3, column 2: expected a word that this record does not have" },
+        { "like m\n like x", "line 3, column 2: expected a word that this record does not have" },
         { "tensors vae 100\n  a\n\v", "line 4, column 1: expected a text without control" },
     };
     (void)state;

@@ -55,7 +55,7 @@ static bool find_way(const sft_info *model, sft_span name, layer_way *way) {
     return false;
 }
 
-/* kohya writes '_' for the dots of a name: which are which cannot be told. */
+/* kohya writes '_' for the dots of a name: see below. */
 static bool has_dots(sft_span name) {
     return sfti_find_byte(name, '.').data != NULL;
 }
@@ -84,6 +84,7 @@ static void compare_layer(sfti_layer_match *match, const sft_set *set, const sft
                           const sft_tensor *weight) {
     uint64_t out = sfti_size_of(set, weight, 0), in = sfti_size_of(set, weight, 1);
     if (weight->rank < 2 || in == 0 || out == 0 || layer->in + layer->out == 0) return;
+    for (uint32_t i = 2; i < weight->rank && layer->folded; i++) in *= weight->shape[i];
     if ((same_size(in, layer->in) && same_size(out, layer->out))
         || (same_size(out, layer->in) && same_size(in, layer->out))) {
         match->same++;
@@ -94,13 +95,120 @@ static void compare_layer(sfti_layer_match *match, const sft_set *set, const sft
     }
 }
 
+/* ── Names with '_' for dots ── */
+
+#define FOLDED_ENDS 8
+
+/* An adapter whose names are folded: those of the model are, too, and looked up in it. */
+typedef struct folded_names {
+    const sfti_view *view;
+    sfti_suffixes suffixes;
+    const char *cut;             /* what stands before its names, or NULL */
+    sft_span ends[FOLDED_ENDS];  /* of the tensors that are the first of a layer */
+    size_t end_count;
+    uint64_t layers;
+} folded_names;
+
+static const char *folded_prefix(sft_span name) {
+    static const char *const prefixes[] = { "lora_unet_", "lora_transformer_", "lora_prior_unet_",
+                                            "oft_unet_", "lycoris_" };
+    for (size_t i = 0; i < SFTI_COUNT(prefixes); i++)
+        if (sfti_begins(name, prefixes[i]) && !sfti_begins(name, "lycoris_text_encoder_"))
+            return prefixes[i];
+    return NULL;
+}
+
+static void open_folded(folded_names *folded, const sfti_view *view) {
+    *folded = (folded_names){ .view = view };
+    sfti_adapter_suffixes(&folded->suffixes);
+    for (size_t i = 0; i < sft_set_tensor_count(view->info->set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
+        const char *prefix = folded_prefix(tensor->name);
+        sfti_module layer;
+        if (!prefix || (folded->cut && folded->cut != prefix)
+            || !sfti_adapter_layer(view, &folded->suffixes, tensor, &layer)
+            || has_dots(layer.name))
+            continue;
+        folded->cut = prefix;
+        folded->layers++;
+        sft_span end = sfti_from(tensor->name, layer.name.len);
+        size_t k = 0;
+        while (k < folded->end_count && !sft_span_equal(folded->ends[k], end)) k++;
+        if (k == folded->end_count && k < FOLDED_ENDS) folded->ends[folded->end_count++] = end;
+    }
+}
+
+/* The adapter's layer of a model's weight, whose name begins with the prefix. */
+static bool folded_layer(const folded_names *folded, const sft_tensor *weight, const char *prefix,
+                         sfti_module *out) {
+    char buffer[LAYER_NAME];
+    sft_span name = weight->name;
+    size_t cut = strlen(folded->cut), put = strlen(prefix), end = strlen(".weight");
+    if (!sfti_ends(name, ".weight") || !sfti_begins(name, prefix) || name.len <= put + end
+        || cut + name.len > sizeof buffer)
+        return false;
+    memcpy(buffer, folded->cut, cut);
+    size_t len = cut;
+    for (size_t i = put; i < name.len - end; i++)
+        buffer[len++] = name.data[i] == '.' ? '_' : name.data[i];
+    for (size_t i = 0; i < folded->end_count; i++) {
+        sft_span last = folded->ends[i];
+        if (len + last.len > sizeof buffer) continue;
+        memcpy(buffer + len, last.data, last.len);
+        const sft_tensor *tensor = sft_set_find(folded->view->info->set,
+                                                (sft_span){ buffer, len + last.len }, NULL);
+        if (tensor && sfti_adapter_layer(folded->view, &folded->suffixes, tensor, out)) return true;
+    }
+    return false;
+}
+
+/* The prefix of the model's names by which most layers are found, or NULL. */
+static const char *folded_way(const folded_names *folded, const sft_set *set) {
+    uint64_t found[SFTI_COUNT(model_prefixes)] = { 0 };
+    sfti_module layer;
+    size_t best = 0;
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        for (size_t k = 0; k < SFTI_COUNT(model_prefixes); k++)
+            found[k] += folded_layer(folded, sft_set_tensor_at(set, i), model_prefixes[k], &layer);
+    for (size_t k = 1; k < SFTI_COUNT(model_prefixes); k++)
+        if (found[k] > found[best]) best = k;
+    return found[best] > 0 ? model_prefixes[best] : NULL;
+}
+
+static sfti_layer_match match_folded(const sft_info *model, const sfti_view *view) {
+    sfti_layer_match match = { .same = 0 };
+    folded_names folded;
+    const sft_set *set = model->set;
+    open_folded(&folded, view);
+    if (!folded.cut) return match;
+    const char *prefix = set ? folded_way(&folded, set) : NULL;
+    for (size_t i = 0; i < model->part_count && !prefix; i++) {
+        set = model->parts[i].set;
+        prefix = folded_way(&folded, set);
+    }
+    uint64_t found = 0;
+    for (size_t i = 0; prefix && i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *weight = sft_set_tensor_at(set, i);
+        sfti_module layer;
+        if (!folded_layer(&folded, weight, prefix, &layer)) continue;
+        compare_layer(&match, &layer, weight);
+        found++;
+    }
+    if (found > 0 && found < folded.layers && model->shard_of == 0)
+        match.missing = folded.layers - found;
+    return match;
+}
+
+/* ── All ── */
+
 sfti_layer_match sfti_match_layers(const sft_info *model, const sft_info *adapter) {
     sfti_layer_match match = { .same = 0 };
     const sfti_view view = { .info = (sft_info *)adapter }; /* which is only read */
     sfti_suffixes suffixes;
     layer_way way;
     bool whole = model->shard_of == 0, meant;
-    if (!adapter->set || !find_any(model, &view, &way)) return match;
+    if (!adapter->set) return match;
+    if (!find_any(model, &view, &way)) return match_folded(model, &view);
     sfti_adapter_suffixes(&suffixes);
     for (size_t i = 0; i < sft_set_tensor_count(adapter->set); i++) {
         const sft_tensor *tensor = sft_set_tensor_at(adapter->set, i);

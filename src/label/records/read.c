@@ -195,7 +195,7 @@ static void read_row(reader *r, sft_span line) {
     row.len = (uint32_t)(stop - line.data);
     if (fits && (known == SFTI_SIBLING || sfti_begins(sfti_row_text(&row), "of="))) r->fitting++;
     if (fits && r->fitting > SFTI_RECORDS_FITTING)
-        refuse_line(r, word.data, "512 models with modules or siblings at most", word);
+        sfti_refuse(&r->to, word.data, "512 models with modules or siblings at most", word);
     out->rows[out->row_count++] = row;
     r->skips = false;
 }

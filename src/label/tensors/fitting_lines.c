@@ -57,7 +57,7 @@ static void put_sizes(sfti_fit_line *line, sft_span word) {
 
 /* What its words are; of names those that stand before others count, or, where there are none, nor
  * were in the line that it goes on with, all. */
-static void put_words(sfti_fit_line *line, sft_span text, bool *behind) {
+static void cut_words(sfti_fit_line *line, sft_span text, bool *behind) {
     for (bool first = true; text.len > 0;) {
         sft_span rest = sfti_find_byte(text, ' ');
         sft_span word = { text.data, text.len - rest.len };
@@ -130,7 +130,7 @@ static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_s
             behind = false;
         }
         if (at < stop) {
-            if (bits) put_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
+            if (bits) cut_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
             last->text.len = (size_t)(stop - last->text.data);
         }
         at = stop + 1;

@@ -224,7 +224,22 @@ static void by_layers(void **state) {
           "x.{0-3}.q.weight[8,16]", "no", "is 8 x 8, in the model 8 x 16" },
         { ADAPTER "sd-1", MODEL "sd-1",
           "lora_unet_x_0_q.lora_down.weight[4,8] lora_unet_x_0_q.lora_up.weight[8,4]",
-          "model.diffusion_model.x.0.q.weight[9,9]", "yes", "" },
+          "model.diffusion_model.x.0.q.weight[9,9]", "no", "is 8 x 8, in the model 9 x 9" },
+        { ADAPTER "flux.1", MODEL "flux.1",
+          "lora_unet_x_{0-3}_q_proj.lora_down.weight[4,8] "
+          "lora_unet_x_{0-3}_q_proj.lora_up.weight[8,4] "
+          "lora_te1_x_{0-3}_q_proj.lora_down.weight[4,6] "
+          "lora_te1_x_{0-3}_q_proj.lora_up.weight[6,4]",
+          "diffusion_model.x.{0-1}.q_proj.weight[8,8]",
+          "loads", "2 layers of the same size; 2 that the model lacks" },
+        { ADAPTER "flux.1", MODEL "flux.1",
+          "lycoris_x_{0-3}_c.hada_w1_a[8,4] lycoris_x_{0-3}_c.hada_w1_b[4,72] "
+          "lycoris_x_{0-3}_c.hada_w2_a[8,4] lycoris_x_{0-3}_c.hada_w2_b[4,72] "
+          "lycoris_text_encoder_y.hada_w1_a[8,4] lycoris_text_encoder_y.hada_w1_b[4,72]",
+          "x.{0-3}.c.weight[8,8,3,3]", "yes", "4 layers of the same size" },
+        { ADAPTER "flux.1", MODEL "flux.1",
+          "lora_unet_x_{0-3}_q.lora_down.weight[4,8] lora_unet_x_{0-3}_q.lora_up.weight[8,4]",
+          "y.{0-3}.q.weight[8,8]", "yes", "same architecture, flux.1" },
         { ADAPTER "sd-1;trained=" DIGEST "0", MODEL "sd-1;sha256=" DIGEST "0",
           PEFT("0", "4", "4"), WEIGHTS("model.", "0", "5", "5"), "yes", "very file" },
     };

@@ -132,7 +132,7 @@ static void each_info(void *ctx, cli_model *model) {
     if (cli_compute_only_counts(c)) return;
     const sft_node *root = sft_tree_root(model->tree);
     if (!cli_wheres_fit(c, &run->compute.where, root)) return;
-    count_mismatches(run, root);
+    if (c->set.verify) count_mismatches(run, root);
     if (c->set.save_as) cli_save_model(c, model, run->least);
     else if (c->set.updates) cli_update_show(&run->compute.online, model, &run->updates);
     else show_model(run, model, root);

@@ -98,25 +98,7 @@ void cli_metadata_lines(cli *c, const sft_set *set) {
     if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
 }
 
-/* ── Shards ── */
-
-static void shard_lines(cli *c, const sft_set *set) {
-    size_t count = sft_set_shard_count(set);
-    size_t shown = c->set.verbose || count <= SHARDS_SHOWN ? count : SHARDS_SHOWN;
-    if (!sft_set_index_path(set)) return;
-    cli_label_key(c, "shards");
-    cli_printf(&c->out, "%zu\n", count);
-    for (size_t i = 0; i < shown; i++) {
-        const sft_file *file = sft_set_shard_at(set, i);
-        cli_pad(&c->out, 4);
-        cli_escaped(&c->out, cli_name_of(sft_set_shard_path(set, i)));
-        cli_printf(&c->out, "  %zu tensor%s, ", sft_file_tensor_count(file),
-                   sft_file_tensor_count(file) == 1 ? "" : "s");
-        size_words(c, sft_file_size(file));
-        cli_text(&c->out, "\n");
-    }
-    if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
-}
+/* ── All ── */
 
 void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
     cli_label_key(c, "tensors");
@@ -154,5 +136,19 @@ void cli_header_lines(cli *c, const sft_set *set, const sft_node *root) {
                        unaligned, unaligned == 1 ? "" : "s");
         cli_text(&c->out, "\n");
     }
-    shard_lines(c, set);
+    if (!sft_set_index_path(set)) return;
+    size_t count = sft_set_shard_count(set);
+    size_t shown = c->set.verbose || count <= SHARDS_SHOWN ? count : SHARDS_SHOWN;
+    cli_label_key(c, "shards");
+    cli_printf(&c->out, "%zu\n", count);
+    for (size_t i = 0; i < shown; i++) {
+        const sft_file *file = sft_set_shard_at(set, i);
+        cli_pad(&c->out, 4);
+        cli_escaped(&c->out, cli_name_of(sft_set_shard_path(set, i)));
+        cli_printf(&c->out, "  %zu tensor%s, ", sft_file_tensor_count(file),
+                   sft_file_tensor_count(file) == 1 ? "" : "s");
+        size_words(c, sft_file_size(file));
+        cli_text(&c->out, "\n");
+    }
+    if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
 }

@@ -217,27 +217,23 @@ static void preview_section(cli *c, const sft_node *root) {
     cli_phrase_end(&line);
 }
 
-/* ── Another format ── */
-
-static void format_line(cli *c, const cli_model *model, const sft_node *root) {
-    sft_span format = sft_node_text(root, "import.title");
-    if (!model->import || !format.len) return;
-    cli_label_key(c, "format");
-    cli_fill(&c->out, "%; \"safetensors convert\" makes it safetensors\n", format);
-    const sft_import_global *first = sft_import_global_at(model->import, 0);
-    if (!first || first->calls == 0) return;
-    cli_label_key(c, "! pickle");
-    cli_text(&c->out, "a pickle loader would call ");
-    (void)cli_say_globals(&c->out, model->import, NOTES_SHOWN);
-    cli_text(&c->out, "; not run\n");
-}
-
 /* ── The label ── */
 
 /* What it is. */
 static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
     char buffer[CLI_TITLE_SIZE];
-    format_line(c, model, root);
+    sft_span format = sft_node_text(root, "import.title");
+    if (model->import && format.len) {
+        const sft_import_global *first = sft_import_global_at(model->import, 0);
+        cli_label_key(c, "format");
+        cli_fill(&c->out, "%; \"safetensors convert\" makes it safetensors\n", format);
+        if (first && first->calls > 0) {
+            cli_label_key(c, "! pickle");
+            cli_text(&c->out, "a pickle loader would call ");
+            (void)cli_say_globals(&c->out, model->import, NOTES_SHOWN);
+            cli_text(&c->out, "; not run\n");
+        }
+    }
     sft_span shard = sft_node_text(root, "set.shard"), of = sft_node_text(root, "set.of");
     if (shard.len && of.len) {
         cli_label_key(c, "shard");

@@ -257,13 +257,6 @@ static bool is_of_others(const sft_info *info, const sfti_fact *fact, const sfti
         && !sfti_architecture_may_have(info->records, fact->value.text, family->value.text);
 }
 
-/* "bert", declared of tensors that only models like Llama have. */
-static void doubt_architectures(sft_info *info) {
-    const sfti_fact *family = measured_family(info);
-    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
-        if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
-}
-
 /* Adapters and denoisers: nothing else is declared of what holds them. */
 static bool holds_denoiser(const sft_info *info) {
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
@@ -439,7 +432,10 @@ static void order_civitai(sft_info *info) {
 /* ── All ── */
 
 void sfti_info_resolve(sft_info *info) {
-    doubt_architectures(info);
+    /* "bert", declared of tensors that only models like Llama have. */
+    const sfti_fact *family = measured_family(info);
+    for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
+        if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
     exclude_architectures(info);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
         info->facts[i] = sorted_facts(i == SFT_FACT_ARCHITECTURE ? info->records : NULL,

@@ -50,24 +50,8 @@ static const sfti_member llm_members[] = {
     { "vocab", AS_SOME, offsetof(sft_info, llm.vocab) },
 };
 
-/* The range of preferred_weight; its source is that of the least, or the only, bound. */
-static void put_weights(sfti_json_writer *w, const sft_info *info) {
-    static const char *const keys[] = { "min", "max" };
-    const sfti_fact *first = info->weight_bounds[0] ? info->weight_bounds[0]
-                                                    : info->weight_bounds[1];
-    if (!sfti_put_open(w, "preferred_weight_range", '{', first != NULL)) return;
-    for (size_t i = 0; i < SFTI_COUNT(keys); i++) {
-        const sfti_fact *bound = info->weight_bounds[i];
-        sfti_json_key(w, keys[i]);
-        if (bound) sfti_put_value(w, &bound->value);
-        else sfti_json_null(w);
-    }
-    sfti_put_text(w, "source", first->source);
-    sfti_json_put_uint(w, "trust", (uint64_t)first->trust);
-    sfti_json_close(w, '}');
-}
-
 static void put_about(sfti_json_writer *w, const sft_info *info) {
+    static const char *const keys[] = { "min", "max" };
     sfti_json_put_open(w, "model", '{');
     put_facts(w, info, SFT_FACT_KIND, SFT_FACT_USAGE_HINT);
     sfti_put_list(w, "notes", &info->notes, MEMBERS(note_members));
@@ -79,7 +63,21 @@ static void put_about(sfti_json_writer *w, const sft_info *info) {
     sfti_put_list(w, "components", &info->components, MEMBERS(component_members));
     put_facts(w, info, SFT_FACT_QUANTIZATION, SFT_FACT_FAMILY);
     sfti_put_members(w, MEMBERS(model_members), info);
-    put_weights(w, info);
+    /* The range of preferred_weight; its source is that of the least, or the only, bound. */
+    const sfti_fact *first = info->weight_bounds[0] ? info->weight_bounds[0]
+                                                    : info->weight_bounds[1];
+    bool ranged = sfti_put_open(w, "preferred_weight_range", '{', first != NULL);
+    for (size_t i = 0; ranged && i < SFTI_COUNT(keys); i++) {
+        const sfti_fact *bound = info->weight_bounds[i];
+        sfti_json_key(w, keys[i]);
+        if (bound) sfti_put_value(w, &bound->value);
+        else sfti_json_null(w);
+    }
+    if (ranged) {
+        sfti_put_text(w, "source", first->source);
+        sfti_json_put_uint(w, "trust", (uint64_t)first->trust);
+        sfti_json_close(w, '}');
+    }
     if (info->has_llm) sfti_put_record(w, "llm", MEMBERS(llm_members), info);
     else sfti_json_put_null(w, "llm");
     sfti_put_texts(w, "evidence", &info->evidence);
@@ -402,23 +400,6 @@ static const sfti_member recorded_members[] = {
     { "source", AS_TEXT, offsetof(sfti_claim, source) },
 };
 
-static void put_mismatches(sfti_json_writer *w, const sft_info *info) {
-    sfti_json_put_open(w, "mismatches", '[');
-    for (const sfti_claim *one = info->claims.first; one; one = one->next) {
-        sft_span digest = digest_of(info, one->algo);
-        if (digest.len == 0 || sft_span_equal(digest, one->value)) continue;
-        if (strcmp(one->algo, "crc32_civitai") == 0 && sfti_same_crc(digest, one->value)) continue;
-        sfti_json_open(w, '{');
-        sfti_json_put_cstr(w, "algo", one->algo);
-        sfti_put_text(w, "recorded", one->value);
-        sfti_put_text(w, "computed", digest);
-        sfti_put_text(w, "source", one->source);
-        sfti_json_put_cstr(w, "known", sfti_claim_known(info, one));
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 /* What CivitAI knows the file by: its SHA-256, else the hash that survives new metadata. */
 static sft_span lookup_hash(const sft_info *info) {
     const sfti_claim *claim;
@@ -446,7 +427,20 @@ static void put_hashes(sfti_json_writer *w, const sft_info *info) {
         if (info->computed.asked & SFT_HASH_BIT(i))
             sfti_put_text(w, sft_hash_name((sft_hash_algo)i), info->computed.text[i]);
     sfti_json_close(w, '}');
-    put_mismatches(w, info);
+    sfti_json_put_open(w, "mismatches", '[');
+    for (const sfti_claim *one = info->claims.first; one; one = one->next) {
+        sft_span digest = digest_of(info, one->algo);
+        if (digest.len == 0 || sft_span_equal(digest, one->value)) continue;
+        if (strcmp(one->algo, "crc32_civitai") == 0 && sfti_same_crc(digest, one->value)) continue;
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "algo", one->algo);
+        sfti_put_text(w, "recorded", one->value);
+        sfti_put_text(w, "computed", digest);
+        sfti_put_text(w, "source", one->source);
+        sfti_json_put_cstr(w, "known", sfti_claim_known(info, one));
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
     sfti_put_text(w, "lookup_url", (sft_span){ url, fits ? len + hash.len : 0 });
     sfti_json_close(w, '}');
 }
@@ -475,17 +469,6 @@ static const sfti_member private_members[] = {
     { "what", AS_CSTR, offsetof(sfti_private, what) },
 };
 
-static void put_conflicts(sfti_json_writer *w, const sft_info *info) {
-    sfti_json_put_open(w, "conflicts", '[');
-    for (const sfti_conflict *one = info->conflicts.first; one; one = one->next) {
-        sfti_json_open(w, '{');
-        sfti_json_put_cstr(w, "field", one->field);
-        sfti_put_candidates(w, "candidates", one->facts);
-        sfti_json_close(w, '}');
-    }
-    sfti_json_close(w, ']');
-}
-
 void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
     if (info->shard_of > 0) { /* a shard that was opened alone */
         sfti_json_put_open(w, "set", '{');
@@ -504,5 +487,12 @@ void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
     sfti_put_list(w, "previews", &info->previews, MEMBERS(preview_members));
     sfti_put_list(w, "sidecars", &info->sidecars, MEMBERS(sidecar_members));
     sfti_put_list(w, "privacy", &info->privates, MEMBERS(private_members));
-    put_conflicts(w, info);
+    sfti_json_put_open(w, "conflicts", '[');
+    for (const sfti_conflict *one = info->conflicts.first; one; one = one->next) {
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "field", one->field);
+        sfti_put_candidates(w, "candidates", one->facts);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
 }

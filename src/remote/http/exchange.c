@@ -219,11 +219,13 @@ static bool is_busy(int status) {
     return status == 408 || status == 429 || status == 500 || (status >= 502 && status <= 504);
 }
 
-static sft_code run_hops(sfti_exchange *x, sft_error *err) {
+sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
+    const sft_wait *before = sfti_os_wait_as(x->remote->options.wait);
+    sft_code code = SFT_OK;
     x->arena.alloc = x->failure.alloc = x->remote->alloc;
     x->began_ns = sfti_os_now_ns();
     const char *begin_at = x->url;
-    for (;;) {
+    while (!code) {
         sft_error found = SFT_ERROR_INIT;
         const uint64_t begin = x->begin;
         if (begin_at) {
@@ -232,21 +234,15 @@ static sft_code run_hops(sfti_exchange *x, sft_error *err) {
             x->asked_before = false;
             begin_at = NULL;
         }
-        sft_code code = sfti_exchange_hop(x, &found);
+        code = sfti_exchange_hop(x, &found);
         if (x->begin > begin && x->begin - begin >= PROGRESS) x->tries = 0;
-        if (!code && (x->local || x->use == SFTI_BODY_TAKEN)) return SFT_OK;
+        if (!code && (x->local || x->use == SFTI_BODY_TAKEN)) break;
         if (code == SFT_REMOTE_NETWORK) code = wait_to_retry(x, &found, err);
-        else if (code) return sfti_fail_as(err, code, &found);
+        else if (code) code = sfti_fail_as(err, code, &found);
         else if (x->use == SFTI_BODY_REDIRECT) code = follow_redirect(x, err);
         else if (is_busy(x->answer->status)) code = wait_to_retry(x, NULL, err);
         else code = explain_failure(x, &begin_at, err);
-        if (code) return code;
     }
-}
-
-sft_code sfti_exchange_run(sfti_exchange *x, sft_error *err) {
-    const sft_wait *before = sfti_os_wait_as(x->remote->options.wait);
-    sft_code code = run_hops(x, err);
     (void)sfti_os_wait_as(before);
     return code;
 }

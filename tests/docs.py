@@ -325,7 +325,9 @@ def check_vocabularies():
     names = re.search(r"precision_names\[SFT_DTYPE_COUNT\] = \{(.*?)\}", sizes, re.S).group(1)
     for name in re.findall(r'"(\w+)"', names):
         demand(name in known, "docs/json-vocabularies.md has no precision " + name)
-    check_ids(set(vocabularies.ids("model")))
+    check_ids(set(vocabularies.ids("model")), OTHER_WORDS)
+    check_ids({name for name in re.findall(r"^(?:quantisation|method) (\S+)",
+                                           read("data", "quantisation.txt"), re.M)}, OTHER_CODES)
     language = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", read("docs", "records.md"),
                                                      flags=re.S)))
     for name in re.findall(r'NAME\("([\w-]+)"\)', read("src", "label", "records", "words.c")):
@@ -356,15 +358,28 @@ OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"c
                "src/label/words/vocabulary.c": {"hat", "sdxl"}}
 
 
-def check_ids(models):
-    """No source knows a model by name: what is known of models stands in data/."""
+# Words that are also called like a quantisation: dtypes, precisions, a format of adapters, words of
+# file names; and how the bits of three methods are found out.
+OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp8", "int8"},
+               "src/core/format/entry.c": {"int8"}, "src/dataset/arrow/type.c": {"int8"},
+               "src/formats/pickle/globals.c": {"int8"},
+               "src/formats/pickle/torch_dtype.c": {"int8"},
+               "src/label/tensors/adapters.c": {"mlx"}, "src/label/tensors/forms.c": {"mlx"},
+               "src/label/tensors/quantisation.c": {"awq", "fp8", "gptq", "int8", "mlx"},
+               "src/label/text.c": {"fp8"},
+               "src/model/convert/method.c": {"awq", "compressed-tensors", "fp8", "gptq",
+                                              "mxfp4"}}
+
+
+def check_ids(models, other_words):
+    """No source knows a model or a quantisation by name: what is known of them stands in data/."""
     for path in sorted(glob.glob("src/**/*.[ch]", root_dir=ROOT, recursive=True) +
                        glob.glob("cli/**/*.[ch]", root_dir=ROOT, recursive=True)):
         text = re.sub(r"/\*.*?\*/", "", read(path), flags=re.S)
         found = set(re.findall(r'"((?:\\.|[^"\\])*)"', text)) & models
-        for name in sorted(found - OTHER_WORDS.get(path, set())):
-            demand(False, '%s names the model "%s", which is for data/' % (path, name))
-    demand(len(models) > 300, "data/ has no models")
+        for name in sorted(found - other_words.get(path, set())):
+            demand(False, '%s names "%s", which is for data/' % (path, name))
+    demand(len(models) > (300 if other_words is OTHER_WORDS else 20), "data/ has no ids")
 
 
 # ── Help ──

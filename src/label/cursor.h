@@ -87,6 +87,17 @@ typedef struct sfti_keys {
 /* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called. */
 void sfti_keys_read(sfti_keys *keys);
 
+/* ── Quantisers (quantisers.c) ── */
+
+/* The quantisation that a configuration declares, a JSON text of those keys, by rows "says" of that
+ * producer: with= what must be told beside the word, by= what its name goes on with. What no row
+ * has is given as written, if the producer is "quantiser". False if it is no JSON. */
+extern sfti_keys sfti_quantiser_keys, sfti_header_quantiser_keys;
+bool sfti_quantiser_declared(sft_info *info, sft_span text, sft_span source,
+                             const sfti_keys *keys, sfti_producer producer, int trust);
+/* That of modelspec's data_format and special_format, or NULL. */
+const char *sfti_map_format(sft_info *info, sft_span text);
+
 /* ── Takes (row_takes.c): of lists, the first few hundred elements ── */
 
 /* field: the sft_fact, trust: its trust. */

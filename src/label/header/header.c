@@ -29,6 +29,7 @@ static void read_header_keys(void) {
     static sfti_keys *const all[] = {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
+        &sfti_header_quantiser_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
 }

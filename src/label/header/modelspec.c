@@ -91,17 +91,8 @@ static void spec_date(sfti_cursor *at, const sfti_row *row) {
                        row->trust);
 }
 
-static const char *const spec_formats[][2] = {
-    { "gptq-4bit", "gptq-4bit" }, { "gptq-8bit", "gptq-8bit" }, { "gptq-3bit", "gptq-3bit" },
-    { "gptq-2bit", "gptq-2bit" }, { "awq-4bit", "awq-4bit" }, { "bnb-nf4", "bnb-nf4" },
-    { "bnb-fp4", "bnb-fp4" }, { "bnb-int8", "bnb-int8" }, { "bnb_nf4", "bnb-nf4" },
-    { "bnb_fp4", "bnb-fp4" }, { "fp8_scaled", "fp8-scaled" }, { "nunchaku-fp4", "svdquant-fp4" },
-    { "nunchaku", "svdquant-int4" }, { "nvfp4", "nvfp4" }, { "mxfp8", "mxfp8" },
-};
-
 static void spec_quantization(sfti_cursor *at, const sfti_row *row) {
-    sfti_put_here(at, SFT_FACT_QUANTIZATION,
-                  SFTI_MAPPED(sfti_trim(at->text), spec_formats, sfti_starts_with), row->trust);
+    sfti_put_here(at, SFT_FACT_QUANTIZATION, sfti_map_format(at->info, at->text), row->trust);
 }
 
 /* "sd-scripts/48d368fa…" */

@@ -52,56 +52,41 @@ static void peft_kind(sfti_cursor *at, const sfti_row *row) {
 
 /* ── Quantisation ── */
 
-typedef struct quantization { sft_span method, dtype; uint64_t bits; } quantization;
-
-#define QUANT(member) (int)offsetof(quantization, member)
-
-static const sfti_row quantization_rows[] = {
-    { "/method", sfti_take_slot, QUANT(method), 0, NULL },
-    { "/quant_method", sfti_take_slot, QUANT(method), 0, NULL },
-    { "/weight/dtype", sfti_take_slot, QUANT(dtype), 0, NULL },
-    { "/bits", sfti_take_slot_uint, QUANT(bits), 0, NULL },
-};
-
 static void quantization_config(sfti_cursor *at, const sfti_row *row) {
-    quantization quant = { { "", 0 }, { "", 0 }, 0 };
-    if (!sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(quantization_rows), &quant))
-        return;
-    bool awq = sfti_same_letters(quant.method, "awq");
-    bool gptq = sfti_same_letters(quant.method, "gptq");
-    const char *name = NULL;
-    if (sfti_same_letters(quant.method, "svdquant"))
-        name = sfti_starts_with(quant.dtype, "fp4") ? "svdquant-fp4" : "svdquant-int4";
-    else if ((awq || gptq) && quant.bits > 0 && quant.bits <= 16)
-        name = sfti_info_text(at->info, "%s-%ubit", awq ? "awq" : "gptq",
-                              (unsigned)quant.bits).data;
-    sfti_put_here(at, SFT_FACT_QUANTIZATION, name, row->trust);
+    (void)sfti_quantiser_declared(at->info, at->text, at->source, &sfti_header_quantiser_keys,
+                                  SFTI_SAYS_NUNCHAKU, row->trust);
 }
 
-static const struct layer_format { const char *format, *quantization; } layer_formats[] = {
-    { "float8_e4m3fn", "fp8-scaled" }, { "float8_e5m2", "fp8-scaled" }, { "nvfp4", "nvfp4" },
-    { "mxfp8", "mxfp8" }, { "mxfp4", "mxfp4" }, { "int8_tensorwise", "int8" },
-    { "int8", "int8" },
-};
+#define LAYER_FORMATS 16
+
+typedef struct layer_formats {
+    const sfti_record *of[LAYER_FORMATS];
+    uint64_t layers[LAYER_FORMATS];
+} layer_formats;
 
 static void layer_format(sfti_cursor *at, const sfti_row *row) {
-    uint64_t *counts = at->ctx;
+    layer_formats *all = at->ctx;
+    const sfti_record *of = sfti_said(at->info->records, SFTI_QUANTISATION, SFTI_SAYS_COMFY,
+                                      at->text, true, NULL);
     (void)row;
-    for (size_t i = 0; i < SFTI_COUNT(layer_formats); i++)
-        if (sfti_same_letters(at->text, layer_formats[i].format)) counts[i]++;
+    for (size_t i = 0; of && i < LAYER_FORMATS; i++) {
+        if (all->of[i] && all->of[i] != of) continue;
+        all->of[i] = of;
+        all->layers[i]++;
+        return;
+    }
 }
 
 static const sfti_row layer_rows[] = { { "/layers/*/format", layer_format, 0, 0, NULL } };
 
-/* The format that most layers have, where there are several. */
+/* The format that most layers have, the first of those that as many have. */
 static void comfy_quantization(sfti_cursor *at, const sfti_row *row) {
-    uint64_t counts[SFTI_COUNT(layer_formats)] = { 0 };
+    layer_formats all = { .of = { NULL } };
     size_t most = 0;
-    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(layer_rows), counts);
-    for (size_t i = 0; i < SFTI_COUNT(layer_formats); i++)
-        if (counts[i] > counts[most]) most = i;
-    if (counts[most] > 0)
-        sfti_put_here(at, SFT_FACT_QUANTIZATION, layer_formats[most].quantization, row->trust);
+    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(layer_rows), &all);
+    for (size_t i = 0; i < LAYER_FORMATS; i++)
+        if (all.layers[i] > all.layers[most]) most = i;
+    if (all.of[most]) sfti_put_here(at, SFT_FACT_QUANTIZATION, all.of[most]->id, row->trust);
 }
 
 static const sfti_key_take trainer_takes[] = {

@@ -9,7 +9,8 @@ const sft_span sfti_record_types[SFTI_RECORD_TYPES] = {
 };
 
 #define IN(type) (1u << SFTI_##type)
-#define SPEAKERS (IN(SEVERAL) | IN(MODEL) | IN(KIND) | IN(PREDICTION) | IN(QUANTISATION))
+#define SPEAKERS \
+    (IN(SEVERAL) | IN(MODEL) | IN(KIND) | IN(PREDICTION) | IN(QUANTISATION) | IN(METHOD))
 #define NAMED_FILES (IN(MODEL) | IN(VARIANT) | IN(PREDICTION))
 
 const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
@@ -61,7 +62,8 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "such a model is" },
     [SFTI_SAYS] = { NAME("says"), SFTI_READ_PRODUCER, SPEAKERS,
         SFTI_REPEATS, 0, SFTI_MANY, SFTI_VALUE_ANY,
-        "write write= plain kind= variant= prediction= label= title= covers= meant= trust=",
+        "write write= plain kind= variant= prediction= label= title= covers= meant= trust= with= "
+        "by=",
         "what a producer calls it: the producer, then words" },
     [SFTI_FILE_WORDS] = { NAME("file"), SFTI_READ_WORDS, NAMED_FILES,
         SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_FILE_WORDS, "in= label=",
@@ -142,5 +144,5 @@ const sft_span sfti_producers[SFTI_PRODUCERS] = {
     NAME("use"), NAME("modelspec"), NAME("civitai"), NAME("tag"), NAME("a1111"),
     NAME("nunchaku"), NAME("task"), NAME("people"), NAME("base_model"), NAME("ss_v2"),
     NAME("gguf"), NAME("title"), NAME("repository"), NAME("generic"), NAME("function"),
-    NAME("common"), NAME("noun"), NAME("weak"),
+    NAME("common"), NAME("noun"), NAME("weak"), NAME("quantiser"), NAME("comfy"),
 };

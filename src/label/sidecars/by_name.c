@@ -179,7 +179,8 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     sfti_info_add_cstr(info, SFT_FACT_KIND, config.kind, source, HUB_TRUST);
     if (config.kind && strcmp(config.kind, "diffusion_model") == 0 && config.in_channels == 9)
         sfti_info_add_cstr(info, SFT_FACT_VARIANT, "inpaint", source, HUB_TRUST);
-    sfti_config_quantization(info, sidecar, text);
+    (void)sfti_quantiser_declared(info, text, sidecar->source, &sfti_quantiser_keys,
+                                  SFTI_SAYS_QUANTISER, HUB_TRUST);
     hub_sizes(info, &config);
 }
 

@@ -124,7 +124,7 @@ static void read_sidecar_keys(void) {
         &sfti_a1111_keys, &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys,
         &sfti_swarm_keys, &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
         &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
-        &sfti_adapter_config_keys,
+        &sfti_adapter_config_keys, &sfti_quantiser_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
 }

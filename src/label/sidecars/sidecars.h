@@ -161,7 +161,7 @@ sfti_sidecar_reader sfti_read_civitai_model;
 sfti_sidecar_reader sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
                sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
 sfti_sidecar_reader sfti_read_readme;
-sfti_sidecar_reader sfti_read_adapter_config, sfti_config_quantization;
+sfti_sidecar_reader sfti_read_adapter_config;
 
 /* ── YAML (yaml.c) ── */
 

@@ -11,7 +11,7 @@ static sfti_keys *const all[] = {
     &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys, &sfti_swarm_keys,
     &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
     &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
-    &sfti_adapter_config_keys,
+    &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_header_quantiser_keys,
 };
 
 /* A row that cannot be read is left out, and room that is too small leaves texts empty. */

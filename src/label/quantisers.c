@@ -1,0 +1,143 @@
+/* How weights are packed, as headers and config.json declare it: which record of a quantisation a
+ * quantiser's words stand for. */
+#include "label/cursor.h"
+
+#include <string.h>
+
+enum { TEXT_METHOD, TEXT_FORMAT, TEXT_TYPE, TEXT_DTYPE, TEXTS };
+enum { FLAG_FOUR_BIT, FLAG_EIGHT_BIT, FLAGS };
+enum { WIDTH_WEIGHTS, WIDTH_ACTIVATIONS, WIDTHS };
+
+typedef struct quantiser {
+    sft_span source;
+    sft_span texts[TEXTS];  /* type: of bitsandbytes, quanto and torchao */
+    double bits;
+    uint64_t widths[WIDTHS]; /* of compressed-tensors; 0 = not packed */
+    bool flags[FLAGS];
+    bool blocks;
+    const char *alone; /* the method, where the object itself says which */
+} quantiser;
+
+static void take_object(sfti_cursor *at, const sfti_row *row) {
+    quantiser *config = at->ctx;
+    if (at->json.type != SFTI_JSON_OBJECT) return;
+    config->source = sfti_cursor_source(at);
+    config->alone = row->word;
+}
+
+static void take_word(sfti_cursor *at, const sfti_row *row) {
+    sft_span *text = &((quantiser *)at->ctx)->texts[row->field];
+    if (sfti_at_text(at) && text->len == 0) *text = sfti_trim(at->text);
+}
+
+static void take_flag(sfti_cursor *at, const sfti_row *row) {
+    if (sfti_at_bool(at) >= 0) ((quantiser *)at->ctx)->flags[row->field] = sfti_at_bool(at) == 1;
+}
+
+static void take_width(sfti_cursor *at, const sfti_row *row) {
+    ((quantiser *)at->ctx)->widths[row->field] = sfti_at_uint(at);
+}
+
+static void take_blocks(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    ((quantiser *)at->ctx)->blocks = at->json.type == SFTI_JSON_ARRAY;
+}
+
+/* EXL2 counts in fractions of bits. */
+static void take_bits(sfti_cursor *at, const sfti_row *row) {
+    double bits;
+    (void)row;
+    if (sfti_at_number(at) && sfti_parse_double(at->text, &bits) && bits > 0 && bits <= 16)
+        ((quantiser *)at->ctx)->bits = bits;
+}
+
+static const sfti_key_take quantiser_takes[] = {
+    { "object", take_object, SFTI_TAKES_NOTHING, NULL },
+    { "word", take_word, SFTI_TAKES_NAMES, "method format type dtype" },
+    { "flag", take_flag, SFTI_TAKES_NAMES, "four_bit eight_bit" },
+    { "width", take_width, SFTI_TAKES_NAMES, "weights activations" },
+    { "blocks", take_blocks, SFTI_TAKES_NOTHING, NULL },
+    { "bits", take_bits, SFTI_TAKES_NOTHING, NULL },
+};
+sfti_keys sfti_quantiser_keys = SFTI_KEYS_OF("quantiser", quantiser_takes);
+sfti_keys sfti_header_quantiser_keys = SFTI_KEYS_OF("header-quantiser", quantiser_takes);
+
+/* The row of a producer that has the word, with the first of what is told beside it that any such
+ * row asks for, else with nothing. */
+static const sfti_record_row *row_with(const sfti_records *records, sfti_producer producer,
+                                       sft_span word, const sft_span *beside, size_t count) {
+    for (size_t i = 0; i <= count; i++)
+        for (const sfti_record_row *row = sfti_rows(records, SFTI_SAYS, producer); row;
+             row = sfti_rows_next(records, row)) {
+            sft_span rest = sfti_row_text(row), one, with;
+            bool found = false, asks = sfti_row_has(row, "with", &with);
+            if (asks != (i < count)) continue;
+            if (asks && (beside[i].len < with.len
+                         || !sfti_same_text((sft_span){ beside[i].data, with.len }, with)))
+                continue;
+            while (!found && sfti_next_said(&rest, &one)) found = sfti_same_text(one, word);
+            if (found) return row;
+        }
+    return NULL;
+}
+
+/* "gptq-4bit", "exl2-4.25bit"; nothing without bits. */
+static sft_span by_bits(sft_info *info, const char *id, double bits) {
+    char digits[SFTI_DECIMALS_SIZE];
+    int len = (int)sfti_decimals(bits, digits);
+    if (bits <= 0) return (sft_span){ "", 0 };
+    return sfti_info_text(info, "%s-%.*sbit", id, len, digits);
+}
+
+static bool has_text(sft_span text, sft_span word) {
+    for (size_t i = 0; i + word.len <= text.len; i++)
+        if (sfti_same_text((sft_span){ text.data + i, word.len }, word)) return true;
+    return false;
+}
+
+/* by=bits, by=widths, or words that a type's name may have: "int4_weight_only". */
+static sft_span name_by(sft_info *info, const quantiser *config, const char *id, sft_span by) {
+    uint64_t weights = config->widths[WIDTH_WEIGHTS], ours = config->widths[WIDTH_ACTIVATIONS];
+    sft_span piece;
+    if (sfti_is(by, "bits")) return by_bits(info, id, config->bits);
+    if (ours == 0) ours = 16;
+    if (sfti_is(by, "widths") && weights > 0 && weights <= 16 && ours <= 16)
+        return sfti_info_text(info, "%s-w%ua%u", id, (unsigned)weights, (unsigned)ours);
+    while (sfti_next_piece(&by, ',', &piece))
+        if (has_text(config->texts[TEXT_TYPE], piece))
+            return sfti_info_text(info, "%s-%.*s", id, (int)piece.len, piece.data);
+    return sft_span_cstr(id);
+}
+
+bool sfti_quantiser_declared(sft_info *info, sft_span text, sft_span source,
+                             const sfti_keys *keys, sfti_producer producer, int trust) {
+    static const sft_span none = { "", 0 };
+    quantiser config = { .source = source };
+    if (!sfti_info_walk(info, text, source, SFTI_KEY_ROWS(*keys), &config)) return false;
+    const bool four = config.flags[FLAG_FOUR_BIT], eight = config.flags[FLAG_EIGHT_BIT];
+    sft_span method = config.texts[TEXT_METHOD], by, name = none;
+    if (method.len == 0) method = sft_span_cstr(config.alone ? config.alone : "bitsandbytes");
+    const sft_span beside[] = {
+        eight ? sft_span_cstr("8bit") : none, four ? config.texts[TEXT_TYPE] : none,
+        four ? sft_span_cstr("4bit") : none, config.blocks ? sft_span_cstr("blocks") : none,
+        config.texts[TEXT_FORMAT], config.texts[TEXT_DTYPE],
+    };
+    const sfti_record_row *row = row_with(info->records, producer, method, beside,
+                                          SFTI_COUNT(beside));
+    if (row && sfti_row_has(row, "by", &by))
+        name = name_by(info, &config, sfti_row_record(info->records, row)->id, by);
+    else if (row) name = sft_span_cstr(sfti_row_record(info->records, row)->id);
+    else if (producer == SFTI_SAYS_QUANTISER) name = config.texts[TEXT_METHOD]; /* as written */
+    sfti_info_add_text(info, SFT_FACT_QUANTIZATION, name, config.source, trust);
+    return true;
+}
+
+const char *sfti_map_format(sft_info *info, sft_span text) {
+    text = sfti_trim(text);
+    const sfti_record *of = sfti_said(info->records, SFTI_QUANTISATION, SFTI_SAYS_MODELSPEC, text,
+                                      true, NULL);
+    if (of) return of->id;
+    of = sfti_said(info->records, SFTI_METHOD, SFTI_SAYS_MODELSPEC, text, true, NULL);
+    size_t at = of ? strlen(of->id) + 1 : 0; /* "gptq-4bit" */
+    return of && at < text.len ? by_bits(info, of->id, text.data[at] - '0').data : NULL;
+}

@@ -63,20 +63,22 @@ sfti_keys sfti_quantiser_keys = SFTI_KEYS_OF("quantiser", quantiser_takes);
 sfti_keys sfti_header_quantiser_keys = SFTI_KEYS_OF("header-quantiser", quantiser_takes);
 
 /* The row of a producer that has the word, with the first of what is told beside it that any such
- * row asks for, else with nothing. */
+ * row asks for, else with nothing; *known: some row has the word. */
 static const sfti_record_row *row_with(const sfti_records *records, sfti_producer producer,
-                                       sft_span word, const sft_span *beside, size_t count) {
+                                       sft_span word, const sft_span *beside, size_t count,
+                                       bool *known) {
+    *known = false;
     for (size_t i = 0; i <= count; i++)
         for (const sfti_record_row *row = sfti_rows(records, SFTI_SAYS, producer); row;
              row = sfti_rows_next(records, row)) {
             sft_span rest = sfti_row_text(row), one, with;
             bool found = false, asks = sfti_row_has(row, "with", &with);
-            if (asks != (i < count)) continue;
-            if (asks && (beside[i].len < with.len
-                         || !sfti_same_text((sft_span){ beside[i].data, with.len }, with)))
-                continue;
             while (!found && sfti_next_said(&rest, &one)) found = sfti_same_text(one, word);
-            if (found) return row;
+            *known = *known || found;
+            if (!found || asks != (i < count)) continue;
+            if (!asks || (beside[i].len >= with.len
+                          && sfti_same_text((sft_span){ beside[i].data, with.len }, with)))
+                return row;
         }
     return NULL;
 }
@@ -122,12 +124,14 @@ bool sfti_quantiser_declared(sft_info *info, sft_span text, sft_span source,
         four ? sft_span_cstr("4bit") : none, config.blocks ? sft_span_cstr("blocks") : none,
         config.texts[TEXT_FORMAT], config.texts[TEXT_DTYPE],
     };
+    bool known;
     const sfti_record_row *row = row_with(info->records, producer, method, beside,
-                                          SFTI_COUNT(beside));
+                                          SFTI_COUNT(beside), &known);
     if (row && sfti_row_has(row, "by", &by))
         name = name_by(info, &config, sfti_row_record(info->records, row)->id, by);
     else if (row) name = sft_span_cstr(sfti_row_record(info->records, row)->id);
-    else if (producer == SFTI_SAYS_QUANTISER) name = config.texts[TEXT_METHOD]; /* as written */
+    else if (producer == SFTI_SAYS_QUANTISER && !known)
+        name = config.texts[TEXT_METHOD]; /* as written */
     sfti_info_add_text(info, SFT_FACT_QUANTIZATION, name, config.source, trust);
     return true;
 }

@@ -486,6 +486,24 @@ static void spared_tensors(void **state) {
             fail_msg("%s of %s: \"%s\"", cases[i].name, cases[i].of,
                      spared_by(k.records, cases[i].of, cases[i].name));
     sfti_arena_free(&k.arena);
+    /* Of what comes with the library: in the layouts of the original and of diffusers. */
+    static const struct { const char *of, *name; bool spared; } ours[] = {
+        { "flux.1-dev", "model.diffusion_model.double_blocks.0.img_mod.lin.weight", true },
+        { "flux.1-dev", "double_blocks.0.img_attn.qkv.weight", false },
+        { "flux.1", "transformer.single_transformer_blocks.0.proj_out.weight", false },
+        { "flux.1", "transformer.proj_out.weight", true },
+        { "flux.1", "transformer_blocks.0.norm1.linear.weight", true },
+        { "wan-2.2", "blocks.39.ffn.0.weight", false }, { "wan-2.2", "head.head.weight", true },
+        { "qwen-image", "transformer_blocks.59.attn.to_q.weight", true },
+        { "qwen-image", "transformer_blocks.5.attn.to_q.weight", false },
+        { "z-image", "layers.0.adaLN_modulation.0.weight", true },
+        { "llama", "lm_head.weight", true },
+        { "llama", "model.layers.0.mlp.gate_proj.weight", false },
+        { "qwen3-moe", "model.layers.0.mlp.gate.weight", true },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(ours); i++)
+        if (!*spared_by(sfti_records_built_in(), ours[i].of, ours[i].name) == ours[i].spared)
+            fail_msg("%s of %s", ours[i].name, ours[i].of);
     refused("model a\n spare\n", "line 2");
     refused("model a\n spare x **\n", "line 2, column 10: expected a name of 200 bytes");
     refused("model a\n spare x write=y\n", "a mark that such a row may have");

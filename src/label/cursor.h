@@ -60,16 +60,16 @@ void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust)
 
 /* ── Keys of producers (keys.c) ── */
 
-/* What the words behind a take's name are, in a row "key". */
-typedef enum sfti_take_of {
-    SFTI_TAKES_NOTHING = 0, SFTI_TAKES_FACT, SFTI_TAKES_TRAINING, /* field: which */
-    SFTI_TAKES_NAMES /* field: the number of one of its names */
-} sfti_take_of;
+/* How a value is read, by the name that rows "key" have for it. names: what the word behind it may
+ * be, between blanks: field is its number, or, where there are places, that one. Of FACT and
+ * TRAINING the word is one of those; of NULL it is none. */
+#define SFTI_TAKES_FACT "\1"
+#define SFTI_TAKES_TRAINING "\2"
 typedef struct sfti_key_take {
     const char *name;
     void (*take)(sfti_cursor *at, const sfti_row *row);
-    sfti_take_of of;
-    const char *names; /* between blanks */
+    const char *names;
+    const size_t *places;
 } sfti_key_take;
 extern const sfti_key_take sfti_common_takes[]; /* row_takes.c */
 extern const size_t sfti_common_take_count;

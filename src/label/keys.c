@@ -33,11 +33,15 @@ static int number_among(const char *words, sft_span word) {
 /* What a word means for a take that reads facts, training or one of some things; -1: nothing. */
 static int field_of(const sfti_key_take *take, sft_span word) {
     int from = 0;
-    if (take->of == SFTI_TAKES_NAMES) return number_among(take->names, word);
-    if (take->of == SFTI_TAKES_FACT)
+    if (!take->names) return -1;
+    if (*take->names > ' ') {
+        int number = number_among(take->names, word);
+        return number >= 0 && take->places ? (int)take->places[number] : number;
+    }
+    if (strcmp(take->names, SFTI_TAKES_FACT) == 0)
         for (int i = 0; i < SFT_FACT_COUNT; i++)
             if (sfti_is(word, sft_fact_name((sft_fact)i))) return i;
-    if (take->of != SFTI_TAKES_TRAINING) return -1;
+    if (strcmp(take->names, SFTI_TAKES_TRAINING) != 0) return -1;
     if (sfti_skip(&word, "base.")) from = TRAIN_BASE_FILE;
     if (sfti_skip(&word, "vae.")) from = TRAIN_VAE_FILE;
     for (int i = from; i < TRAIN_KEYS; i++)

@@ -52,12 +52,12 @@ static void take_bits(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take quantiser_takes[] = {
-    { "object", take_object, SFTI_TAKES_NOTHING, NULL },
-    { "word", take_word, SFTI_TAKES_NAMES, "method format type dtype" },
-    { "flag", take_flag, SFTI_TAKES_NAMES, "four_bit eight_bit" },
-    { "width", take_width, SFTI_TAKES_NAMES, "weights activations" },
-    { "blocks", take_blocks, SFTI_TAKES_NOTHING, NULL },
-    { "bits", take_bits, SFTI_TAKES_NOTHING, NULL },
+    { "object", take_object, NULL, NULL },
+    { "word", take_word, "method format type dtype", NULL },
+    { "flag", take_flag, "four_bit eight_bit", NULL },
+    { "width", take_width, "weights activations", NULL },
+    { "blocks", take_blocks, NULL, NULL },
+    { "bits", take_bits, NULL, NULL },
 };
 sfti_keys sfti_quantiser_keys = SFTI_KEYS_OF("quantiser", quantiser_takes);
 sfti_keys sfti_header_quantiser_keys = SFTI_KEYS_OF("header-quantiser", quantiser_takes);

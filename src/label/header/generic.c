@@ -27,7 +27,7 @@ static void take_base_model(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take generic_takes[] = {
-    { "civitai_id", take_id, SFTI_TAKES_NAMES, "model version" },
+    { "civitai_id", take_id, "model version", NULL },
     { "base_model", take_base_model, SFTI_TAKES_FACT, NULL },
 };
 sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", generic_takes);

@@ -90,14 +90,14 @@ static void take_tensor_hash(sfti_cursor *at, const sfti_row *row) {
 
 static const sfti_key_take kohya_takes[] = {
     { "time", take_time, SFTI_TAKES_TRAINING, NULL },
-    { "base_version", take_base_version, SFTI_TAKES_NOTHING, NULL },
-    { "v2", take_v2, SFTI_TAKES_NOTHING, NULL },
-    { "module", take_module, SFTI_TAKES_NOTHING, NULL },
+    { "base_version", take_base_version, NULL, NULL },
+    { "v2", take_v2, NULL, NULL },
+    { "module", take_module, NULL, NULL },
     { "rates", take_rates, SFTI_TAKES_TRAINING, NULL },
     { "hash", take_hash, SFTI_TAKES_TRAINING, NULL },
-    { "sentence", take_sentence, SFTI_TAKES_NOTHING, NULL },
+    { "sentence", take_sentence, NULL, NULL },
     { "arguments", take_arguments, SFTI_TAKES_TRAINING, NULL },
-    { "tensor_hash", take_tensor_hash, SFTI_TAKES_NOTHING, NULL },
+    { "tensor_hash", take_tensor_hash, NULL, NULL },
 };
 sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", kohya_takes);
 

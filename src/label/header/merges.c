@@ -101,11 +101,11 @@ static void recipe_weight(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take recipe_takes[] = {
-    { "whole", recipe_whole, SFTI_TAKES_NOTHING, NULL },
-    { "tool", recipe_tool, SFTI_TAKES_NOTHING, NULL },
-    { "method", recipe_method, SFTI_TAKES_NOTHING, NULL },
-    { "model", recipe_model, SFTI_TAKES_NAMES, "a b c" },
-    { "weight", recipe_weight, SFTI_TAKES_NOTHING, NULL },
+    { "whole", recipe_whole, NULL, NULL },
+    { "tool", recipe_tool, NULL, NULL },
+    { "method", recipe_method, NULL, NULL },
+    { "model", recipe_model, "a b c", NULL },
+    { "weight", recipe_weight, NULL, NULL },
 };
 sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
 
@@ -122,8 +122,8 @@ static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take merge_takes[] = {
-    { "models", merge_models, SFTI_TAKES_NOTHING, NULL },
-    { "recipe", merge_recipe, SFTI_TAKES_NOTHING, NULL },
+    { "models", merge_models, NULL, NULL },
+    { "recipe", merge_recipe, NULL, NULL },
 };
 sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", merge_takes);
 

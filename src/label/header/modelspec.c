@@ -125,11 +125,11 @@ static void spec_merged(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take spec_takes[] = {
-    { "quantization", spec_quantization, SFTI_TAKES_NOTHING, NULL },
-    { "title", spec_title, SFTI_TAKES_NOTHING, NULL },
-    { "date", spec_date, SFTI_TAKES_NOTHING, NULL },
-    { "hash", spec_hash, SFTI_TAKES_NOTHING, NULL },
-    { "tool", spec_tool, SFTI_TAKES_NOTHING, NULL },
-    { "merged", spec_merged, SFTI_TAKES_NOTHING, NULL },
+    { "quantization", spec_quantization, NULL, NULL },
+    { "title", spec_title, NULL, NULL },
+    { "date", spec_date, NULL, NULL },
+    { "hash", spec_hash, NULL, NULL },
+    { "tool", spec_tool, NULL, NULL },
+    { "merged", spec_merged, NULL, NULL },
 };
 sfti_keys sfti_modelspec_keys = SFTI_KEYS_OF("modelspec", spec_takes);

@@ -111,7 +111,7 @@ static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take graph_takes[] = {
-    { "prompt", prompt_graph, SFTI_TAKES_NOTHING, NULL },
-    { "workflow", workflow_graph, SFTI_TAKES_NOTHING, NULL },
+    { "prompt", prompt_graph, NULL, NULL },
+    { "workflow", workflow_graph, NULL, NULL },
 };
 sfti_keys sfti_graph_keys = SFTI_KEYS_OF("graphs", graph_takes);

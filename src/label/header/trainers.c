@@ -91,12 +91,12 @@ static void comfy_quantization(sfti_cursor *at, const sfti_row *row) {
 
 static const sfti_key_take trainer_takes[] = {
     { "software", software_name, SFTI_TAKES_TRAINING, NULL },
-    { "onetrainer_type", ot_type, SFTI_TAKES_NOTHING, NULL },
+    { "onetrainer_type", ot_type, NULL, NULL },
     { "leaf", ot_base, SFTI_TAKES_TRAINING, NULL },
-    { "adapter", peft_kind, SFTI_TAKES_NOTHING, NULL },
-    { "peft", peft_field, SFTI_TAKES_NOTHING, NULL },
-    { "quantization", quantization_config, SFTI_TAKES_NOTHING, NULL },
-    { "layers", comfy_quantization, SFTI_TAKES_NOTHING, NULL },
+    { "adapter", peft_kind, NULL, NULL },
+    { "peft", peft_field, NULL, NULL },
+    { "quantization", quantization_config, NULL, NULL },
+    { "layers", comfy_quantization, NULL, NULL },
 };
 sfti_keys sfti_trainer_keys = SFTI_KEYS_OF("trainers", trainer_takes);
 
@@ -118,7 +118,7 @@ static void ssmd_source(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take ssmd_takes[] = {
-    { "rating", ssmd_rating, SFTI_TAKES_NOTHING, NULL },
-    { "source", ssmd_source, SFTI_TAKES_NOTHING, NULL },
+    { "rating", ssmd_rating, NULL, NULL },
+    { "source", ssmd_source, NULL, NULL },
 };
 sfti_keys sfti_ssmd_keys = SFTI_KEYS_OF("ssmd", ssmd_takes);

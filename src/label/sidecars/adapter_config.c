@@ -55,10 +55,10 @@ static void take_base(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take peft_takes[] = {
-    { "peft_type", take_type, SFTI_TAKES_NOTHING, NULL },
-    { "base_model", take_base, SFTI_TAKES_NOTHING, NULL },
-    { "positive", take_positive, SFTI_TAKES_NAMES, "rank scale" },
-    { "target", take_target, SFTI_TAKES_NOTHING, NULL },
+    { "peft_type", take_type, NULL, NULL },
+    { "base_model", take_base, NULL, NULL },
+    { "positive", take_positive, "rank scale", NULL },
+    { "target", take_target, NULL, NULL },
 };
 sfti_keys sfti_adapter_config_keys = SFTI_KEYS_OF("adapter-config", peft_takes);
 

@@ -37,8 +37,7 @@ static void see_keys(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take seen_takes[] = {
-    { "see", see_keys, SFTI_TAKES_NAMES,
-      "a1111 id model_id versions skeleton content swarm matrix description config label" },
+    { "see", see_keys, "a1111 id model_id versions skeleton content swarm matrix description config label", NULL },
 };
 sfti_keys sfti_json_keys = SFTI_KEYS_OF("json", seen_takes);
 

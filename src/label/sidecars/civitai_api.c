@@ -147,13 +147,13 @@ static void api_take_hash(sfti_cursor *at, const sfti_row *row) {
 /* ── Tables ── */
 
 static const sfti_key_take api_takes[] = {
-    { "model_type", api_take_type, SFTI_TAKES_NOTHING, NULL },
-    { "level", api_take_level, SFTI_TAKES_NOTHING, NULL },
-    { "may", api_take_may, SFTI_TAKES_NAMES, "omit_credit derive relicense" },
-    { "use", api_take_use, SFTI_TAKES_NOTHING, NULL },
-    { "file", api_take_file, SFTI_TAKES_NOTHING, NULL },
-    { "file_fact", api_take_file_fact, SFTI_TAKES_NAMES, "name size type primary" },
-    { "file_hash", api_take_hash, SFTI_TAKES_NOTHING, NULL },
+    { "model_type", api_take_type, NULL, NULL },
+    { "level", api_take_level, NULL, NULL },
+    { "may", api_take_may, "omit_credit derive relicense", NULL },
+    { "use", api_take_use, NULL, NULL },
+    { "file", api_take_file, NULL, NULL },
+    { "file_fact", api_take_file_fact, "name size type primary", NULL },
+    { "file_hash", api_take_hash, NULL, NULL },
 };
 sfti_keys sfti_civitai_model_keys = SFTI_SIDECAR_KEYS("civitai-model", api_takes);
 sfti_keys sfti_civitai_version_keys = SFTI_SIDECAR_KEYS("civitai-version", api_takes);
@@ -235,8 +235,8 @@ static void choose_by(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take choice_takes[] = {
-    { "begin", choose_version, SFTI_TAKES_NOTHING, NULL },
-    { "by", choose_by, SFTI_TAKES_NAMES, "- name size - id" },
+    { "begin", choose_version, NULL, NULL },
+    { "by", choose_by, "- name size - id", NULL },
 };
 sfti_keys sfti_civitai_choice_keys = SFTI_SIDECAR_KEYS("civitai-choice", choice_takes);
 

@@ -127,13 +127,13 @@ static void walked_told(sfti_cursor *at, const sfti_row *row) {
 }
 
 const sfti_key_take sfti_sidecar_takes[SFTI_SIDECAR_TAKES] = {
-    { "id", walked_id, SFTI_TAKES_NAMES, "model version" },
-    { "base", walked_base, SFTI_TAKES_NOTHING, NULL },  /* CivitAI's label */
-    { "kind", walked_kind, SFTI_TAKES_NOTHING, NULL },  /* CivitAI's type */
-    { "hash", walked_hash, SFTI_TAKES_NOTHING, NULL },  /* its word: the algorithm */
-    { "bytes", walked_bytes, SFTI_TAKES_NOTHING, NULL },
-    { "told", walked_told, SFTI_TAKES_NAMES, "air published_at origin" },
-    { "prompt", sfti_sidecar_take_prompt, SFTI_TAKES_NAMES, SFTI_PROMPT_NAMES },
-    { "image", sfti_sidecar_take_image, SFTI_TAKES_NAMES, SFTI_IMAGE_NAMES },
-    { "preview_file", sfti_sidecar_take_preview, SFTI_TAKES_NAMES, "path - - level" },
+    { "id", walked_id, "model version", NULL },
+    { "base", walked_base, NULL, NULL },  /* CivitAI's label */
+    { "kind", walked_kind, NULL, NULL },  /* CivitAI's type */
+    { "hash", walked_hash, NULL, NULL },  /* its word: the algorithm */
+    { "bytes", walked_bytes, NULL, NULL },
+    { "told", walked_told, "air published_at origin", NULL },
+    { "prompt", sfti_sidecar_take_prompt, SFTI_PROMPT_NAMES, NULL },
+    { "image", sfti_sidecar_take_image, SFTI_IMAGE_NAMES, NULL },
+    { "preview_file", sfti_sidecar_take_preview, "path - - level", NULL },
 };

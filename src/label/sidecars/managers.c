@@ -161,19 +161,19 @@ void sfti_read_recipe(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 /* ── Keys ── */
 
 static const sfti_key_take manager_takes[] = {
-    { "link", take_link, SFTI_TAKES_NOTHING, NULL },
-    { "activation", take_activation, SFTI_TAKES_NOTHING, NULL },
+    { "link", take_link, NULL, NULL },
+    { "activation", take_activation, NULL, NULL },
     { "title", take_name, SFTI_TAKES_FACT, NULL },
-    { "bound", take_bound, SFTI_TAKES_NAMES, "least most" },
-    { "sd_version", take_sd_version, SFTI_TAKES_NOTHING, NULL },
-    { "tips", take_tips, SFTI_TAKES_NOTHING, NULL },
+    { "bound", take_bound, "least most", NULL },
+    { "sd_version", take_sd_version, NULL, NULL },
+    { "tips", take_tips, NULL, NULL },
 };
 static const sfti_key_take rgthree_takes[] = {
-    { "begin", rgthree_begin, SFTI_TAKES_NOTHING, NULL },
-    { "word", rgthree_word, SFTI_TAKES_NOTHING, NULL },
-    { "flag", rgthree_flag, SFTI_TAKES_NOTHING, NULL },
-    { "link", take_link, SFTI_TAKES_NOTHING, NULL }, { "title", take_name, SFTI_TAKES_FACT, NULL },
-    { "bound", take_bound, SFTI_TAKES_NAMES, "least most" },
+    { "begin", rgthree_begin, NULL, NULL },
+    { "word", rgthree_word, NULL, NULL },
+    { "flag", rgthree_flag, NULL, NULL },
+    { "link", take_link, NULL, NULL }, { "title", take_name, SFTI_TAKES_FACT, NULL },
+    { "bound", take_bound, "least most", NULL },
 };
 
 sfti_keys sfti_a1111_keys = SFTI_SIDECAR_KEYS("a1111", manager_takes);

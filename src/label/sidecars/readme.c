@@ -90,13 +90,13 @@ static void card_tool(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take card_takes[] = {
-    { "license", card_license, SFTI_TAKES_NAMES, "id name" },
-    { "base_model", card_base, SFTI_TAKES_NOTHING, NULL },
-    { "tag", card_tag, SFTI_TAKES_NOTHING, NULL }, { "tool", card_tool, SFTI_TAKES_NOTHING, NULL },
-    { "base_tag", card_base_tag, SFTI_TAKES_NOTHING, NULL },
-    { "model_tag", card_model_tag, SFTI_TAKES_NOTHING, NULL },
-    { "widget", card_widget, SFTI_TAKES_NAMES, SFTI_PROMPT_NAMES },
-    { "image_file", card_image, SFTI_TAKES_NOTHING, NULL },
+    { "license", card_license, "id name", NULL },
+    { "base_model", card_base, NULL, NULL },
+    { "tag", card_tag, NULL, NULL }, { "tool", card_tool, NULL, NULL },
+    { "base_tag", card_base_tag, NULL, NULL },
+    { "model_tag", card_model_tag, NULL, NULL },
+    { "widget", card_widget, SFTI_PROMPT_NAMES, NULL },
+    { "image_file", card_image, NULL, NULL },
 };
 sfti_keys sfti_readme_keys = SFTI_SIDECAR_KEYS("readme", card_takes);
 

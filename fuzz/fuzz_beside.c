@@ -1,6 +1,7 @@
 /* The files beside a model, as any bytes: the first byte chooses what reads the rest, one of
  * the sidecars, README.md and config.json and the like, a picture, base64 of one, or the
  * tags of a training. Then the label is made, and must be JSON. No file is opened. */
+#include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 #include "planned.h"
 
@@ -55,6 +56,8 @@ static void read_any(sft_info *info, size_t which, sft_span bytes, sft_span text
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    (void)sfti_header_reads(sft_span_cstr("x")); /* keys are read before files */
+    sfti_sidecar_keys_ready();
     if (size == 0) return 0;
     size_t which = data[0] % (OTHERS + sfti_hub_row_count + sfti_sidecar_row_count);
     sft_span bytes = { (const char *)data + 1, size - 1 }, text = copy_text(data + 1, size - 1);

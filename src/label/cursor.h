@@ -82,6 +82,7 @@ typedef struct sfti_keys {
     const sfti_row *rows;
     size_t row_count;
 } sfti_keys;
+extern sfti_keys sfti_png_keys; /* png.c; read with those of metadata */
 #define SFTI_KEYS_OF(id_, takes) { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes) }
 #define SFTI_KEY_ROWS(keys) (keys).rows, (keys).row_count
 /* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called. */

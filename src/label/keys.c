@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define KEY_ROWS 512
+#define KEY_ROWS 640
 #define KEY_BYTES ((size_t)16 << 10) /* of patterns and words, each with a NUL */
 
 static sfti_row pool[KEY_ROWS];

@@ -159,25 +159,16 @@ static void graph_value(sfti_cursor *at, const sfti_row *row) {
         *(sft_span *)(void *)(node + row->field) = at->text;
 }
 
-#define GRAPH(member) (int)offsetof(graph_node, member)
-
-static const sfti_row node_rows[] = {
-    { "/*", graph_begin, 0, 0, NULL },
-    { "/*/inputs/text", graph_text, 0, 0, NULL },
-    { "/*/inputs/text_g", graph_text, 0, 0, NULL },
-    { "/*/inputs/string", graph_text, 0, 0, NULL },
-    { "/*/inputs/value", graph_text, 0, 0, NULL },
-    { "/*/inputs/wildcard_text", graph_text, 0, 0, NULL },
-    { "/*/inputs/positive/0", graph_value, GRAPH(positive), 0, NULL },
-    { "/*/inputs/negative/0", graph_value, GRAPH(negative), 0, NULL },
-    { "/*/inputs/text/0", graph_value, GRAPH(from), 0, NULL },
-    { "/*/inputs/conditioning/0", graph_value, GRAPH(from), 0, NULL },
-    { "/*/inputs/seed", graph_value, GRAPH(seed), 0, NULL },
-    { "/*/inputs/noise_seed", graph_value, GRAPH(seed), 0, NULL },
-    { "/*/inputs/steps", graph_value, GRAPH(steps), 0, NULL },
-    { "/*/inputs/sampler_name", graph_value, GRAPH(sampler), 0, NULL },
-    { "/*/inputs/cfg", graph_value, GRAPH(cfg), 0, NULL },
+static const size_t graph_places[] = {
+    offsetof(graph_node, positive), offsetof(graph_node, negative), offsetof(graph_node, from),
+    offsetof(graph_node, seed), offsetof(graph_node, steps), offsetof(graph_node, sampler),
+    offsetof(graph_node, cfg),
 };
+static const sfti_key_take graph_node_takes[] = {
+    { "node", graph_begin, NULL, NULL }, { "text", graph_text, NULL, NULL },
+    { "value", graph_value, "positive negative from seed steps sampler cfg", graph_places },
+};
+sfti_keys sfti_png_keys = SFTI_KEYS_OF("png-prompt", graph_node_takes);
 
 /* The text a condition comes from: along the links between nodes, a few steps at most. */
 static sft_span text_of_node(const graph *all, sft_span id, bool negative) {
@@ -194,7 +185,7 @@ static sft_span text_of_node(const graph *all, sft_span id, bool negative) {
 
 static void take_graph(sft_info *info, sft_span text, sft_span source) {
     graph all = { { NULL, NULL, 0 } };
-    sfti_info_walk(info, text, source, SFTI_ROWS(node_rows), &all);
+    sfti_info_walk(info, text, source, SFTI_KEY_ROWS(sfti_png_keys), &all);
     for (const graph_node *node = all.nodes.first; node; node = node->next) {
         if (node->sampler.len == 0 || node->positive.len == 0) continue;
         sft_span positive = text_of_node(&all, node->positive, false);

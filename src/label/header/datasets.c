@@ -78,14 +78,6 @@ static void bucket_count(sfti_cursor *at, const sfti_row *row) {
     put_number(at, row, ((data_sets *)at->ctx)->bucket);
 }
 
-#define BUCKET_ROWS(place) \
-    { place "/*", begin_bucket, 0, 0, NULL }, \
-    { place "/*/resolution/0", bucket_width, (int)offsetof(data_sets, width), 0, NULL }, \
-    { place "/*/resolution/1", bucket_height, 0, 0, NULL }, \
-    { place "/*/count", bucket_count, (int)offsetof(sfti_bucket, count), 0, NULL }
-
-static const sfti_row bucket_rows[] = { BUCKET_ROWS("/buckets") };
-
 /* ── ss_dataset_dirs, ss_reg_dataset_dirs ── */
 
 /* row->field: regularisation */
@@ -99,15 +91,6 @@ static void begin_folder(sfti_cursor *at, const sfti_row *row) {
 static void record_number(sfti_cursor *at, const sfti_row *row) {
     put_number(at, row, ((data_sets *)at->ctx)->record);
 }
-
-#define RECORD(member) (int)offsetof(sfti_dataset, member)
-#define FOLDER_ROWS(regularisation) \
-    { "/*", begin_folder, regularisation, 0, NULL }, \
-    { "/*/img_count", record_number, RECORD(images), 0, NULL }, \
-    { "/*/n_repeats", record_number, RECORD(repeats), 0, NULL }
-
-static const sfti_row folder_rows[] = { FOLDER_ROWS(0) };
-static const sfti_row regular_rows[] = { FOLDER_ROWS(1) };
 
 /* ── ss_datasets ── */
 
@@ -174,31 +157,32 @@ static void part_regular(sfti_cursor *at, const sfti_row *row) {
     if (data->record && sfti_at_bool(at) >= 0) data->record->regularisation = sfti_at_bool(at);
 }
 
-#define SET(member) (int)offsetof(data_set, member)
+/* ── Keys ── */
 
-static const sfti_row set_rows[] = {
-    { "/*", begin_set, 0, 0, NULL },
-    { "/*/resolution", set_number, SET(width), 0, NULL },
-    { "/*/resolution", set_number, SET(height), 0, NULL },
-    { "/*/resolution/0", set_number, SET(width), 0, NULL },
-    { "/*/resolution/1", set_number, SET(height), 0, NULL },
-    { "/*/num_train_images", set_number, SET(images), 0, NULL },
-    { "/*/num_train_items", set_number, SET(images), 0, NULL },
-    { "/*/num_reg_images", set_number, SET(regular), 0, NULL },
-    { "/*/batch_size_per_device", set_number, SET(batch), 0, NULL },
-    { "/*/num_repeats", set_number, SET(repeats), 0, NULL },
-    { "/*/image_directory", set_folder, 0, 0, NULL },
-    { "/*/video_directory", set_folder, 0, 0, NULL },
-    { "/*/subsets/*", begin_part, 0, 0, NULL },
-    { "/*/subsets/*/img_count", record_number, RECORD(images), 0, NULL },
-    { "/*/subsets/*/num_repeats", record_number, RECORD(repeats), 0, NULL },
-    { "/*/subsets/*/image_dir", part_folder, 0, 0, NULL },
-    { "/*/subsets/*/metadata_file", part_folder, 0, 0, NULL },
-    { "/*/subsets/*/class_tokens", part_class, 0, 0, NULL },
-    { "/*/subsets/*/caption_prefix", part_prefix, 0, 0, NULL },
-    { "/*/subsets/*/is_reg", part_regular, 0, 0, NULL },
-    BUCKET_ROWS("/*/bucket_info/buckets"),
+static const size_t width_place = offsetof(data_sets, width);
+static const size_t count_place = offsetof(sfti_bucket, count);
+static const size_t record_places[] = { offsetof(sfti_dataset, images),
+                                        offsetof(sfti_dataset, repeats) };
+static const size_t set_places[] = {
+    offsetof(data_set, width), offsetof(data_set, height), offsetof(data_set, images),
+    offsetof(data_set, regular), offsetof(data_set, batch), offsetof(data_set, repeats),
 };
+static const sfti_key_take dataset_takes[] = {
+    { "bucket", begin_bucket, NULL, NULL }, { "bucket_width", bucket_width, "width", &width_place },
+    { "bucket_height", bucket_height, NULL, NULL },
+    { "bucket_count", bucket_count, "count", &count_place },
+    { "folder", begin_folder, "- regularisation", NULL },
+    { "record", record_number, "images repeats", record_places },
+    { "set", begin_set, NULL, NULL },
+    { "of_set", set_number, "width height images regular batch repeats", set_places },
+    { "set_folder", set_folder, NULL, NULL }, { "part", begin_part, NULL, NULL },
+    { "part_folder", part_folder, NULL, NULL }, { "part_class", part_class, NULL, NULL },
+    { "part_prefix", part_prefix, NULL, NULL }, { "part_regular", part_regular, NULL, NULL },
+};
+sfti_keys sfti_dataset_keys = SFTI_KEYS_OF("datasets", dataset_takes);
+sfti_keys sfti_dirs_keys = SFTI_KEYS_OF("dataset-dirs", dataset_takes);
+sfti_keys sfti_reg_dirs_keys = SFTI_KEYS_OF("reg-dataset-dirs", dataset_takes);
+sfti_keys sfti_bucket_keys = SFTI_KEYS_OF("buckets", dataset_takes);
 
 /* ── When all is read ── */
 
@@ -277,15 +261,15 @@ static void count_set_images(sft_info *info) {
 void sfti_kohya_datasets(sft_info *info) {
     data_sets data;
     memset(&data, 0, sizeof data);
-    if (sfti_walk_key(info, "ss_datasets", SFTI_ROWS(set_rows), &data)) {
+    if (sfti_walk_key(info, "ss_datasets", SFTI_KEY_ROWS(sfti_dataset_keys), &data)) {
         end_parts(info, &data);
         end_sets(info, &data);
         sum_sets(info, &data);
     }
     if (info->datasets.count == 0)
-        (void)sfti_walk_key(info, "ss_dataset_dirs", SFTI_ROWS(folder_rows), &data);
-    (void)sfti_walk_key(info, "ss_reg_dataset_dirs", SFTI_ROWS(regular_rows), &data);
-    (void)sfti_walk_key(info, "ss_bucket_info", SFTI_ROWS(bucket_rows), &data);
+        (void)sfti_walk_key(info, "ss_dataset_dirs", SFTI_KEY_ROWS(sfti_dirs_keys), &data);
+    (void)sfti_walk_key(info, "ss_reg_dataset_dirs", SFTI_KEY_ROWS(sfti_reg_dirs_keys), &data);
+    (void)sfti_walk_key(info, "ss_bucket_info", SFTI_KEY_ROWS(sfti_bucket_keys), &data);
     if (info->buckets.count > 0) info->has_training = true;
     count_set_images(info);
 }

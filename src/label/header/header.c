@@ -29,7 +29,9 @@ static void read_header_keys(void) {
     static sfti_keys *const all[] = {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
-        &sfti_header_quantiser_keys,
+        &sfti_header_quantiser_keys, &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys,
+        &sfti_bucket_keys, &sfti_merge_model_keys, &sfti_prompt_keys, &sfti_workflow_keys,
+        &sfti_png_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
 }
@@ -99,7 +101,6 @@ static void header_pairs(sft_info *info, const sft_file *file) {
     sft_span version, origins;
     bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
     size_t pairs = sft_file_metadata_count(file);
-    header_keys_ready();
     /* Keys that --save-as modelspec wrote, of what is still told where it is from. */
     if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
         && !sfti_derived_read(origins, &info->arena, is_header_origin, info, &derived))
@@ -135,6 +136,7 @@ bool sfti_header_reads(sft_span key) {
 
 void sfti_info_header(sft_info *info) {
     size_t shards = sft_set_shard_count(info->set);
+    header_keys_ready();
     for (size_t i = 0; i < shards && !info->code; i++) {
         const sft_file *file = sft_set_shard_at(info->set, i);
         if (sft_file_metadata_count(file) == 0) continue;

@@ -45,16 +45,16 @@ static void model_hash(sfti_cursor *at, const sfti_row *row) {
         model->autov1 = hex;
 }
 
-static const sfti_row model_rows[] = {
-    { "/*", model_open, 0, 0, NULL },
-    { "/*/name", model_name, 0, 0, NULL },
-    { "/*/legacy_hash", model_hash, 0, 0, NULL },
+static const sfti_key_take model_takes[] = {
+    { "model", model_open, NULL, NULL }, { "name", model_name, NULL, NULL },
+    { "hash", model_hash, NULL, NULL },
 };
+sfti_keys sfti_merge_model_keys = SFTI_KEYS_OF("merge-models", model_takes);
 
 static void merge_models(sfti_cursor *at, const sfti_row *row) {
     sfti_merge_source *current = NULL;
     (void)row;
-    sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(model_rows), &current);
+    sfti_info_walk(at->info, at->text, at->source, SFTI_KEY_ROWS(sfti_merge_model_keys), &current);
 }
 
 /* ── sd_merge_recipe ── */

@@ -68,22 +68,15 @@ static void node_widget(sfti_cursor *at, const sfti_row *row) {
     node->numbers++;
 }
 
-#define NODE(member) (int)offsetof(loader_node, member)
-
-static const sfti_row prompt_rows[] = {
-    { "/*", node_begin, 0, 0, NULL },
-    { "/*/class_type", node_text, NODE(type), 0, NULL },
-    { "/*/inputs/strength_model", node_number, NODE(model), 0, NULL },
-    { "/*/inputs/strength_clip", node_number, NODE(clip), 0, NULL },
-    { "/*/inputs/*", node_name, 0, 0, NULL },
-    { "/*/inputs/*/lora", node_name, 0, 0, NULL },
+static const size_t node_places[] = { offsetof(loader_node, type), offsetof(loader_node, model),
+                                      offsetof(loader_node, clip) };
+static const sfti_key_take node_takes[] = {
+    { "node", node_begin, NULL, NULL }, { "text", node_text, "type", node_places },
+    { "number", node_number, "- strength_model strength_clip", node_places },
+    { "name", node_name, NULL, NULL }, { "widget", node_widget, NULL, NULL },
 };
-
-static const sfti_row workflow_rows[] = {
-    { "/nodes/*", node_begin, 0, 0, NULL },
-    { "/nodes/*/type", node_text, NODE(type), 0, NULL },
-    { "/nodes/*/widgets_values/*", node_widget, 0, 0, NULL },
-};
+sfti_keys sfti_prompt_keys = SFTI_KEYS_OF("prompt", node_takes);
+sfti_keys sfti_workflow_keys = SFTI_KEYS_OF("workflow", node_takes);
 
 static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool *found) {
     loader_node node;
@@ -99,7 +92,7 @@ static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool
 
 static void prompt_graph(sfti_cursor *at, const sfti_row *row) {
     (void)row;
-    loaders_of(at, SFTI_ROWS(prompt_rows), &at->info->has_prompt_graph);
+    loaders_of(at, SFTI_KEY_ROWS(sfti_prompt_keys), &at->info->has_prompt_graph);
 }
 
 /* The same nodes as the prompt's, so loaders only where there is no prompt. */
@@ -107,7 +100,8 @@ static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
     sft_span prompt;
     (void)row;
     bool alone = !sfti_info_metadata(at->info, "prompt", &prompt);
-    loaders_of(at, workflow_rows, alone ? SFTI_COUNT(workflow_rows) : 0, &at->info->has_workflow);
+    loaders_of(at, sfti_workflow_keys.rows, alone ? sfti_workflow_keys.row_count : 0,
+               &at->info->has_workflow);
 }
 
 static const sfti_key_take graph_takes[] = {

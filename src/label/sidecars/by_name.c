@@ -43,25 +43,25 @@ static void hub_take_type(sfti_cursor *at, const sfti_row *row) {
     else config->type_source = sfti_cursor_source(at);
 }
 
-#define HUB_AT(member) ((int)offsetof(hub_config, member))
-
-static const sfti_row hub_config_rows[] = {
-    { "/_class_name", hub_take_class, 0, 0, NULL },
-    { "/model_class", hub_take_class, 0, 0, NULL },
-    { "/architectures/*", hub_take_class, 0, 0, NULL },
-    { "/model_type", hub_take_type, HUB_AT(model_type), 0, NULL },
-    { "/architecture", hub_take_type, HUB_AT(timm), 0, "timm" },
-    { "/num_hidden_layers", sfti_take_slot_uint, HUB_AT(layers), 0, NULL },
-    { "/hidden_size", sfti_take_slot_uint, HUB_AT(hidden), 0, NULL },
-    { "/num_attention_heads", sfti_take_slot_uint, HUB_AT(heads), 0, NULL },
-    { "/num_key_value_heads", sfti_take_slot_uint, HUB_AT(kv_heads), 0, NULL },
-    { "/vocab_size", sfti_take_slot_uint, HUB_AT(vocab), 0, NULL },
-    { "/cross_attention_dim", sfti_take_slot_uint, HUB_AT(cross_attention), 0, NULL },
-    { "/latent_channels", sfti_take_slot_uint, HUB_AT(latent_channels), 0, NULL },
-    { "/in_channels", sfti_take_slot_uint, HUB_AT(in_channels), 0, NULL },
-    { "/guidance_embeds", sfti_take_slot_bool, HUB_AT(guidance), 0, NULL },
-    { "/tie_word_embeddings", sfti_take_slot_bool, HUB_AT(tied), 0, NULL },
+static const size_t config_types[] = {
+    offsetof(hub_config, model_type), offsetof(hub_config, timm),
 };
+static const size_t config_numbers[] = {
+    offsetof(hub_config, layers), offsetof(hub_config, hidden), offsetof(hub_config, heads),
+    offsetof(hub_config, kv_heads), offsetof(hub_config, vocab),
+    offsetof(hub_config, cross_attention), offsetof(hub_config, latent_channels),
+    offsetof(hub_config, in_channels),
+};
+static const size_t config_switches[] = {
+    offsetof(hub_config, guidance), offsetof(hub_config, tied),
+};
+static const sfti_key_take config_takes[] = {
+    { "class", hub_take_class, NULL, NULL }, { "type", hub_take_type, "type timm", config_types },
+    { "number", sfti_take_slot_uint, "layers hidden heads kv_heads vocab cross_attention_dim "
+                                     "latent_channels in_channels", config_numbers },
+    { "switch", sfti_take_slot_bool, "guidance tied", config_switches },
+};
+sfti_keys sfti_config_keys = SFTI_KEYS_OF("config", config_takes);
 
 /* ── What a configuration says ── */
 
@@ -161,7 +161,7 @@ static void hub_sizes(sft_info *info, const hub_config *config) {
 static bool hub_read(sft_info *info, sfti_sidecar *sidecar, sft_span text, hub_config *config) {
     memset(config, 0, sizeof *config);
     config->guidance = config->tied = -1;
-    return sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(hub_config_rows), config);
+    return sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_config_keys), config);
 }
 
 /* An adapter's folder may hold its base's configuration: that is no word on its kind. */

@@ -37,7 +37,8 @@ static void see_keys(sfti_cursor *at, const sfti_row *row) {
 }
 
 static const sfti_key_take seen_takes[] = {
-    { "see", see_keys, "a1111 id model_id versions skeleton content swarm matrix description config label", NULL },
+    { "see", see_keys,
+      "a1111 id model_id versions skeleton content swarm matrix description config label", NULL },
 };
 sfti_keys sfti_json_keys = SFTI_KEYS_OF("json", seen_takes);
 
@@ -123,7 +124,7 @@ static void read_sidecar_keys(void) {
         &sfti_a1111_keys, &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys,
         &sfti_swarm_keys, &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
         &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
-        &sfti_adapter_config_keys, &sfti_quantiser_keys,
+        &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_config_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
 }

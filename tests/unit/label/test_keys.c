@@ -12,6 +12,9 @@ static sfti_keys *const all[] = {
     &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
     &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
     &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_header_quantiser_keys,
+    &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys, &sfti_bucket_keys,
+    &sfti_merge_model_keys, &sfti_prompt_keys, &sfti_workflow_keys, &sfti_config_keys,
+    &sfti_png_keys,
 };
 
 /* A row that cannot be read is left out, and room that is too small leaves texts empty. */

@@ -71,6 +71,8 @@ FILES = {
     "too-many-lines": ("\n" * 20001, "at most 20,000 lines"),
     "most-lines": ("\n" * 20000, None),
     "many-records": ("".join("model m%d\n" % i for i in range(20000)), None),
+    "many-modules": ("".join("model m%d\n    modules\n        a.b[1,2]\n" % i for i in range(600)),
+                     "512 models with modules or siblings at most"),
     "same-hash": ("".join("model %s\n" % "".join("-_"[i >> k & 1] for k in range(14))
                           for i in range(2)), "an id that has no record yet"),
     "many-rows": (lines(19999, "    members a\n"), None),

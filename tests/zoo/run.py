@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import judge  # noqa: E402
 import near  # noqa: E402
+import packed  # noqa: E402
 import read  # noqa: E402
 import rows  # noqa: E402
 import score  # noqa: E402
@@ -26,6 +27,8 @@ MADE = 0.95
 FITTING = 422
 # LoRAs on parts of models.
 SUBSETS = 200
+# Models packed, and those of them that stay sure.
+PACKED, PACKED_SURE = 500, 410
 # Near misses.
 NEAR = 231
 PASSED, FAILED = [], []
@@ -157,6 +160,29 @@ def check_near():
             name, edit, then, family), "%s, %s" % beside)
 
 
+def check_packed():
+    """Quantised, each model by another layout, and some by all."""
+    every = [e for library in ("comfy", "diffusers") for e in read.read(library)[1]]
+    judged, ways = judge.Judge(every), len(packed.LAYOUTS)
+    found = packed.run(every, lambda n: packed.LAYOUTS[n % ways:n % ways + 1])
+    sure = sum(packed.sure(told) is not None for _, _, _, told in found)
+    check(len(found) >= PACKED, "%d packed models" % PACKED, len(found))
+    check(sure >= PACKED_SURE, "%d packed models are surely known" % PACKED_SURE, sure)
+    for entry, layout, whole, told in found:
+        name = "%s in %s" % (entry.name, layout)
+        if packed.wrong(judged, entry, whole, told):
+            check(False, "%s is surely no other" % name, packed.sure(told))
+    named = {"ZImageTransformer2DModel", "Flux2Transformer2DModel@flux.2-klein-4b",
+             "Flux2Transformer2DModel@flux.2-klein-9b"}
+    few = [e for e in every if e.name in named]
+    check(len(few) == len(named), "%d models in every layout" % len(named), len(few))
+    for entry, layout, whole, told in packed.run(few, lambda n: packed.LAYOUTS):
+        value = packed.sure(told)
+        seen = not (layout == "hqq" or layout.startswith("nf4") and "flux" in entry.name.lower())
+        check(value == (packed.sure(whole) if seen else None),
+              "%s in %s is told %s" % (entry.name, layout, "surely" if seen else "at 60"), value)
+
+
 def check_subsets():
     """LoRAs on parts of models."""
     count, wrong, conflicts = subsets.run(SUBSETS)
@@ -175,6 +201,7 @@ def main():
     check_floors(libraries, each_row)
     check_rows(each_row, not libraries)
     check_near()
+    check_packed()
     check_subsets()
     print("%d passed, %d failed" % (len(PASSED), len(FAILED)))
     return 1 if FAILED else 0

@@ -46,16 +46,18 @@ static void find_trusts(const sfti_records *records, const sfti_held *held, int 
 
 sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held) {
     sfti_chosen chosen = { NULL, NULL, { NULL, NULL } };
-    bool under[SFTI_HELD] = { false }, hidden = false;
+    bool under[SFTI_HELD] = { false }, passed[SFTI_HELD] = { false }, hidden = false;
     int sure[SFTI_HELD];
     size_t tops = 0;
     if (held->count == 0 || held->count > SFTI_HELD) return chosen;
     find_trusts(records, held, sure);
     for (size_t i = 0; i < held->count; i++) {
-        for (size_t j = 0; j < held->count && !under[i]; j++) {
+        for (size_t j = 0; j < held->count && !passed[i]; j++) {
             const sfti_record_row *a = held->rows[i], *b = held->rows[j];
             if (i == j || row_over(records, a, b)) continue;
-            under[i] = row_over(records, b, a) || (sure[j] > sure[i] && !held->hidden[j]);
+            bool over = row_over(records, b, a);
+            passed[i] = (over || sure[j] > sure[i]) && !held->hidden[j];
+            under[i] = under[i] || over || passed[i];
         }
         if (under[i]) continue;
         if (tops < 2) chosen.tops[tops] = held->rows[i];
@@ -63,9 +65,9 @@ sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held)
         tops++;
     }
     if (tops == 1 && !hidden) chosen.row = chosen.tops[0];
-    bool first = true; /* what hides may be any of what it is over */
+    bool first = true; /* what hides may be any of what it is over, but what is seen is over */
     for (size_t i = 0; i < held->count && !chosen.row; i++) {
-        if (under[i] && !hidden) continue;
+        if (hidden ? passed[i] : under[i]) continue;
         const sfti_record *of = sfti_row_record(records, held->rows[i]);
         chosen.common = first ? of : common_record(records, chosen.common, of);
         first = false;

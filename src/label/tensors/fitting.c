@@ -168,12 +168,31 @@ static bool join_modules(const sfti_forms *forms, sfti_fitting *out, fit_covers 
             if (known == 0) continue;
             out->known += known;
             out->sized = out->sized || both;
+            out->inside = out->inside || forms->forms[i].numbers.count > 0;
             if (!out->first) out->first = forms->forms[i].tensor;
             if (keep_fitting(out, covers, out->fits)) continue;
             *torn += known;
             all = keep_fitting(out, covers, second) && all;
         }
     return all;
+}
+
+/* Layers around the blocks are called alike in many models: whether no other has such names, of
+ * whatever sizes. */
+static bool has_own_names(const sfti_forms *forms, const sfti_record *record) {
+    const sfti_records *records = forms->info->records;
+    sfti_fitting *all = sfti_info_take_zeroed(forms->info, sizeof *all);
+    for (size_t i = 0; i < forms->count; i++)
+        for (sfti_sized *sized = forms->forms[i].sized; sized; sized = sized->next)
+            sized->covers = NULL;
+    if (all) sfti_fitting_read(forms, true, all);
+    for (size_t i = 0; all && i < forms->count; i++)
+        for (const sfti_sized *sized = forms->forms[i].sized; sized; sized = sized->next)
+            for (const sfti_cover *one = sized->covers; one; one = one->next)
+                if (!sfti_related_architectures(records, sft_span_cstr(record->id),
+                                                sft_span_cstr(all->models[one->model].record->id)))
+                    return false;
+    return all != NULL;
 }
 
 void sfti_fitting_find(sfti_forms *forms) {
@@ -186,7 +205,7 @@ void sfti_fitting_find(sfti_forms *forms) {
     if (!out || !covers) return;
     memset(out, 0, offsetof(sfti_fitting, models));
     out->unknown = forms->beyond;
-    sfti_fitting_read(forms, out);
+    sfti_fitting_read(forms, false, out);
     bool all = join_modules(forms, out, covers, second, &torn);
     info->fitting = out;
     if (out->known == 0) memset(out->fits, 0, sizeof out->fits);
@@ -212,7 +231,9 @@ void sfti_fitting_find(sfti_forms *forms) {
         for (size_t i = 0; i < SFTI_FIT_WORDS; i++) out->fits[i] |= second[i];
     }
     out->base = answer.record;
-    out->trust = answer.sure && out->sized && out->unknown == 0 ? 100 : 60;
+    bool sure = answer.sure && out->sized && out->unknown == 0
+             && (out->inside || has_own_names(forms, answer.record));
+    out->trust = sure ? 100 : SFTI_GUESS;
 }
 
 /* ── What is declared ── */

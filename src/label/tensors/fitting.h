@@ -39,6 +39,7 @@ typedef struct sfti_fitting {
     uint64_t known, unknown;       /* modules that a model has; with sizes that none has */
     uint64_t fits[SFTI_FIT_WORDS]; /* models that have every module that any has */
     bool sized;                    /* one that is known has both sizes */
+    bool inside;                   /* one that is known is of a block */
     int trust;
     uint64_t told;                 /* modules that rows "adapter" tell of, if no model is known */
     const sfti_record *base;       /* NULL: several, or none; what those rows tell */
@@ -100,7 +101,8 @@ void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *mod
                       const uint64_t *numbers, size_t slots);
 /* What models have them, into info->fitting. */
 void sfti_fitting_find(sfti_forms *forms);
-/* The models that rows "modules" tell of, and what they have of the forms. */
-void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out);
+/* The models that rows "modules" tell of, and what they have of the forms; any_size: by their names
+ * alone. */
+void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out);
 
 #endif

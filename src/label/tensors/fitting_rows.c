@@ -37,6 +37,7 @@ typedef struct fit_reader {
     uint64_t line_begins, line_sizes[2];      /* as of lines */
     uint64_t sizes[SFTI_FIT_SIZES / 64];      /* of modules */
     bool any_size;                            /* some are not to be seen */
+    bool no_size;                             /* nor asked */
     uint16_t table[FIT_SETS]; /* form + 1 by its hash */
     size_t line_count;
     bool line_read;
@@ -304,7 +305,7 @@ static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *wor
     for (size_t i = 0; i < count; i++)
         slots[i] = i < begin->count ? begin->slots[i] : word->slots[i - begin->count];
     for (sfti_sized *sized = form->sized; sized; sized = sized->next) {
-        if (!sizes_fit(sized, sizes)) continue;
+        if (!r->no_size && !sizes_fit(sized, sizes)) continue;
         uint64_t bits[2] = { sized->have[0], sized->have[1] };
         for (size_t i = 0; i < 2 && count == 1; i++) bits[i] &= slots[0][i];
         for (size_t i = 0; i < sized->count && count > 1; i++)
@@ -395,13 +396,14 @@ static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
     }
 }
 
-void sfti_fitting_read(const sfti_forms *forms, sfti_fitting *out) {
+void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out) {
     fit_reader *r = sfti_info_take(forms->info, sizeof *r);
     const sfti_fit_lines *lines = sfti_fit_lines_of(forms->info);
     if (!r || !lines) return;
     memset(r, 0, offsetof(fit_reader, line));
     r->forms = forms;
     r->out = out;
+    r->any_size = r->no_size = any_size;
     out->count = lines->model_count;
     out->heirs = lines->heirs;
     out->heir_count = lines->heir_count;

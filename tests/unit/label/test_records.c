@@ -276,6 +276,25 @@ static void wrong_rows(void **state) {
     refused(deep, "line 19, column 9: expected at most 8 parents");
 }
 
+/* No model is left out of what an adapter is compared with: more than it holds are refused. */
+static void many_modules(void **state) {
+    static const char row[] = "model m%05zu\n modules\n  a.#.b[1,2]\n", sibling[] = " sibling m%05zu\n";
+    size_t room = (SFTI_RECORDS_FITTING + 2) * 64, len = 0, i = 0;
+    char *text = malloc(room);
+    (void)state;
+    assert_non_null(text);
+    for (; i < SFTI_RECORDS_FITTING; i++)
+        len += (size_t)snprintf(text + len, room - len, row, i);
+    known k = read_bytes(text, len);
+    if (k.code) fail_msg("%s", k.err.message);
+    sfti_arena_free(&k.arena);
+    (void)snprintf(text + len, room - len, row, i);
+    refused(text, "line 1538, column 2: expected 512 models with modules or siblings at most");
+    (void)snprintf(text + len, room - len, sibling, (size_t)0);
+    refused(text, "line 1537, column 2: expected 512 models with modules or siblings at most");
+    free(text);
+}
+
 /* Words and alternatives are counted over all texts. */
 static void many_words(void **state) {
     size_t room = 2 * SFTI_RECORDS_WORDS + 4096;
@@ -517,6 +536,7 @@ int main(void) {
         cmocka_unit_test(words_of_producers),
         cmocka_unit_test(wrong_texts),
         cmocka_unit_test(wrong_rows),
+        cmocka_unit_test(many_modules),
         cmocka_unit_test(many_words),
         cmocka_unit_test(hostile_texts),
         cmocka_unit_test(records_alone),

@@ -143,7 +143,8 @@ static bool keep_fitting(const sfti_fitting *out, const fit_covers *covers,
     uint64_t left[SFTI_FIT_WORDS];
     memcpy(left, set, sizeof left);
     for (size_t m = 0; m < out->count; m++)
-        if ((covers->any[0] & ~covers->bits[m][0]) || (covers->any[1] & ~covers->bits[m][1]))
+        if (has_model(left, m) && ((covers->any[0] & ~covers->bits[m][0])
+                                   || (covers->any[1] & ~covers->bits[m][1])))
             drop_model(left, m);
     if (is_empty(left)) return false;
     memcpy(set, left, sizeof left);

@@ -103,6 +103,7 @@ static bool ends_part(char c) {
 
 /* Text without braces; begins: a part of the name begins with it. after: what follows. */
 static void add_text(fit_state *state, sft_span text, bool begins, char after) {
+    uint64_t hash = state->hash, power = state->power;
     for (size_t i = 0; i < text.len; i++) {
         size_t end = i;
         unsigned value = 0;
@@ -112,14 +113,18 @@ static void add_text(fit_state *state, sft_span text, bool begins, char after) {
         if (end > i && value < 128 && ends_part(end < text.len ? text.data[end] : after)) {
             uint64_t numbers[2] = { 0, 0 };
             numbers[value / 64] = UINT64_C(1) << value % 64;
+            state->hash = hash, state->power = power;
             add_slot(state, numbers);
+            hash = state->hash, power = state->power;
             i = end - 1;
             begins = false;
             continue;
         }
-        add_char(state, text.data[i]);
+        hash = sfti_fit_hash(hash, text.data[i]);
+        power *= SFTI_FIT_HASH;
         begins = ends_part(text.data[i]);
     }
+    state->hash = hash, state->power = power;
 }
 
 /* "0-18,20"; false for what is none. */

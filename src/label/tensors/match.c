@@ -18,10 +18,14 @@
 /* The bit of what a name ends with before "weight" and what stands for it; bit 0 where that is too
  * short to tell. */
 static unsigned tail_bit(sft_span name) {
-    static const char *const ends[] = { "_packed", "W_q", "weight", "q" };
+    static const sft_span ends[] = { { "_packed", 7 }, { "W_q", 3 }, { "weight", 6 }, { "q", 1 } };
     uint64_t tail;
-    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
-        if (sfti_ends(name, ends[i])) name.len -= strlen(ends[i]);
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++) {
+        size_t len = ends[i].len, at = name.len - len;
+        if (name.len >= len && name.data[name.len - 1] == ends[i].data[len - 1]
+            && memcmp(name.data + at, ends[i].data, len) == 0)
+            name.len = at;
+    }
     if (name.len < TAIL) return 0;
     memcpy(&tail, name.data + (name.len - TAIL), TAIL);
     return (unsigned)(tail * UINT64_C(0x9E3779B97F4A7C15) >> 52);
@@ -114,6 +118,7 @@ const sft_tensor *sfti_view_find(const sfti_view *view, const char *name) {
 const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin,
                                  const char *end) {
     sft_span wanted = sft_span_cstr(end);
+    if (!may_end(view, wanted)) return NULL;
     int from = sfti_bytes_compare(sfti_from(sfti_view_at(view, i)->name, begin.len), wanted);
     for (int n = 0; n < NEAR_STEPS; n++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
@@ -140,15 +145,22 @@ static size_t place_of(const sfti_view *view, sft_span text, bool past) {
     return low;
 }
 
+static bool begins_at(const sfti_view *view, size_t at, const char *text, size_t len) {
+    if (at == view->count) return false;
+    sft_span name = sfti_view_at(view, at)->name;
+    return name.len >= len && memcmp(name.data, text, len) == 0;
+}
+
 static bool range_of(const sfti_view *view, const char *prefix, sft_span begin, size_t *from,
                      size_t *to) {
     char buffer[512];
     size_t len = full_name(prefix, begin, buffer, sizeof buffer);
     *from = *to = 0;
     if (len == 0 && begin.len + strlen(prefix) > 0) return false;
-    *from = place_of(view, (sft_span){ buffer, len }, false);
+    *from = *to = place_of(view, (sft_span){ buffer, len }, false);
+    if (!begins_at(view, *from, buffer, len)) return false;
     *to = place_of(view, (sft_span){ buffer, len }, true);
-    return *to > *from;
+    return true;
 }
 
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to) {
@@ -161,10 +173,7 @@ static const sft_tensor *first_of(const sfti_view *view, const char *prefix, sft
     size_t len = full_name(prefix, begin, buffer, sizeof buffer);
     if (len == 0 && begin.len + strlen(prefix) > 0) return NULL;
     size_t at = place_of(view, (sft_span){ buffer, len }, false);
-    if (at == view->count) return NULL;
-    const sft_tensor *tensor = sfti_view_at(view, at);
-    bool begins = tensor->name.len >= len && memcmp(tensor->name.data, buffer, len) == 0;
-    return begins ? tensor : NULL;
+    return begins_at(view, at, buffer, len) ? sfti_view_at(view, at) : NULL;
 }
 
 bool sfti_view_any(const sfti_view *view, const char *begin) {

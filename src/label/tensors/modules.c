@@ -158,7 +158,9 @@ static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft
     }
     for (size_t i = 0; i < SFTI_COUNT(adapter_beginnings); i++) {
         const struct adapter_suffix *row = &adapter_beginnings[i];
-        if (sfti_begins(name, row->end.data) && (!best || row->end.len > best->end.len))
+        if (name.len >= row->end.len && *name.data == *row->end.data
+            && memcmp(name.data, row->end.data, row->end.len) == 0
+            && (!best || row->end.len > best->end.len))
             best = row;
     }
     return best;
@@ -172,11 +174,11 @@ static const sft_tensor *sibling(const sfti_view *view, const sfti_module *m, co
                            : sfti_set_sibling(view->info->set, m->name, suffix);
 }
 
-static uint64_t size_at(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
-    if (!tensor) return 0;
-    if (sfti_may_be_packed(tensor) && sfti_ends(tensor->name, ".weight"))
-        return sfti_size_of(view->info->set, tensor, axis);
-    return axis < tensor->rank ? tensor->shape[axis] : 0;
+static inline uint64_t size_at(const sfti_view *view, const sft_tensor *tensor, uint32_t axis) {
+    if (!tensor || axis >= tensor->rank) return 0;
+    if (!sfti_may_be_packed(tensor) || !sfti_ends(tensor->name, ".weight"))
+        return tensor->shape[axis];
+    return sfti_size_of(view->info->set, tensor, axis);
 }
 
 static bool has_kernel(const sft_tensor *tensor) {

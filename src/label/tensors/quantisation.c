@@ -38,20 +38,14 @@ static uint32_t mark_of(const sfti_records *records, sft_span name) {
 /* False when out of memory. */
 static bool open_ends(const sfti_view *view, sfti_quant *quant) {
     const sfti_records *records = view->info->records;
-    size_t count = 0, room = 0;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row;
-         row = sfti_rows_next(records, row)) {
-        sft_span rest = sfti_row_text(row), end;
-        while (sfti_next_said(&rest, &end)) room++;
-    }
-    if (room > SFTI_SUFFIXES) room = SFTI_SUFFIXES;
-    quant_end *ends = sfti_info_take(view->info, (room + 1) * sizeof *ends);
+    size_t count = 0;
+    quant_end *ends = sfti_info_take(view->info, SFTI_SUFFIXES * sizeof *ends);
     unsigned bit = MARKS_OF_WEIGHTS;
     for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0);
          ends && row && bit < MARKS_MOST; row = sfti_rows_next(records, row), bit++) {
         sft_span rest = sfti_row_text(row), end;
         if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant->scale = 1u << bit;
-        while (count < room && sfti_next_said(&rest, &end))
+        while (count < SFTI_SUFFIXES && sfti_next_said(&rest, &end))
             if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
     }
     quant->ends = ends;

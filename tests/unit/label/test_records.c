@@ -278,7 +278,8 @@ static void wrong_rows(void **state) {
 
 /* No model is left out of what an adapter is compared with: more than it holds are refused. */
 static void many_modules(void **state) {
-    static const char row[] = "model m%05zu\n modules\n  a.#.b[1,2]\n", sibling[] = " sibling m%05zu\n";
+    static const char row[] = "model m%05zu\n modules\n  a.#.b[1,2]\n";
+    static const char sibling[] = " sibling m%05zu\n";
     size_t room = (SFTI_RECORDS_FITTING + 2) * 64, len = 0, i = 0;
     char *text = malloc(room);
     (void)state;

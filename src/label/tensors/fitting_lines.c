@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LINES_BYTES ((size_t)1 << 18)
+#define LINES_FIRST 1280 /* room for those of the library */
 
 /* How a name begins: up to the last dot or "_" before a number or braces, or the first, or,
  * without any, as a whole. */
@@ -121,8 +122,8 @@ static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_s
         if (!stop) stop = end;
         while (at < stop && (uint8_t)*at <= ' ') at++;
         if (at < stop && (*at != '|' || !last)) {
-            out->lines = last = sfti_arena_grow(arena, out->lines, out->count, 1, cap,
-                                                sizeof *last);
+            out->lines = last = sfti_arena_grow(arena, out->lines, out->count,
+                                                out->count ? 1 : LINES_FIRST, cap, sizeof *last);
             if (!last) return false;
             last += out->count++;
             *last = (sfti_fit_line){ .text = { at, 0 }, .model = model };

@@ -149,13 +149,10 @@ static const struct adapter_suffix adapter_beginnings[] = {
     BEGINNING("bundle_emb.", PART, NULL), /* a learned token */
 };
 
-/* The longest row that the name has, or NULL. */
+/* The longest row that the name has, or NULL. No row's end is the end of another's. */
 static const struct adapter_suffix *suffix_of(const sfti_suffixes *suffixes, sft_span name) {
-    const struct adapter_suffix *best = NULL;
-    for (size_t i = 0; (i = sfti_suffixes_find(suffixes, name, i)) > 0;) {
-        const struct adapter_suffix *row = &adapter_suffixes[i - 1];
-        if (!best || row->end.len > best->end.len) best = row;
-    }
+    size_t found = sfti_suffixes_find(suffixes, name);
+    const struct adapter_suffix *best = found ? &adapter_suffixes[found - 1] : NULL;
     for (size_t i = 0; i < SFTI_COUNT(adapter_beginnings); i++) {
         const struct adapter_suffix *row = &adapter_beginnings[i];
         if (name.len >= row->end.len && *name.data == *row->end.data

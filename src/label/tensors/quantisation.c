@@ -61,7 +61,7 @@ static bool is_f8(sft_dtype dtype) {
 /* The mark of a tensor that accompanies weights, or 0. */
 static uint32_t mark_scale(const sfti_quant *quant, const sft_tensor *tensor) {
     const quant_end *ends = quant->ends;
-    size_t row = sfti_suffixes_find(&quant->suffixes, tensor->name, 0);
+    size_t row = sfti_suffixes_find(&quant->suffixes, tensor->name);
     uint32_t mark = row ? ends[row - 1].mark : 0;
     bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_F8_E8M0;
     return mark && mark == quant->scale && bytes ? mark | MARK_SCALE_BYTES : mark;

@@ -154,9 +154,8 @@ typedef struct sfti_suffixes {
 } sfti_suffixes;
 
 void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t stride, size_t count);
-/* The first row, of those after one (0: of all), whose end the name has: its number from 1 on, or
- * 0. */
-size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t after);
+/* The first row whose end the name has: its number from 1 on, or 0. */
+size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name);
 
 /* ── Sizes of components (quantisation.c) ── */
 

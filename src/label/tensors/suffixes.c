@@ -35,9 +35,9 @@ void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t str
     }
 }
 
-size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name, size_t after) {
+size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name) {
     if (name.len < 2) return 0;
-    size_t row = after ? suffixes->next[after - 1] : suffixes->first[place_of_end(name)];
+    size_t row = suffixes->first[place_of_end(name)];
     while (row && !ends_as(name, *row_end(suffixes, row))) row = suffixes->next[row - 1];
     return row;
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Make the lists of tests/zoo that come from programs of the field instead of packages: comfy,
-# diffsynth and trainers. Clones them at the commits below into build/oracle-clones ($ORACLES names a folder that has
-# them already), makes build/oracles with what they import, and runs their own code.
+# diffsynth, trainers, presets and forms. Clones them at the commits below into
+# build/oracle-clones ($ORACLES names a folder that has them already), makes build/oracles with what
+# they import, and runs their own code.
 # usage: tools/oracles.sh
 set -euo pipefail
 name=oracles
@@ -30,5 +31,9 @@ if [[ -z ${ORACLES:-} ]]; then
     clone kohya-ss/sd-scripts 48d368fa557731ad0488c07304dfeba8c07910eb
     clone modelscope/DiffSynth-Studio fed7b18fac2ed4cb802796eec91970e7659bccde
     clone invoke-ai/InvokeAI 8e71a8a519399d6db32054ae9afc7c6c4e2355af
+    clone Nerogar/OneTrainer 23df3832e8f213d64c337e39f9365ba46e99fed0
+    clone bghira/SimpleTuner bc8e6ab7738ce457a2ed8eb2d26cadd91c6442cb
+    clone ostris/ai-toolkit 27a03a91f23eb1b757d5ec2e80ee3e129cfcc350
 fi
-ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" comfy diffsynth trainers
+ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" comfy diffsynth trainers \
+    presets forms

@@ -1,8 +1,12 @@
 """Clones of other projects, whose classes some lists are made from (`make oracles` fetches them)."""
+import contextlib
 import importlib
+import importlib.machinery
 import os
 import subprocess
 import sys
+import types
+from unittest import mock
 
 import torch
 
@@ -26,6 +30,50 @@ def at(path):
     for name in names.split("."):
         found = getattr(found, name)
     return found
+
+
+class Absent:
+    """Finds modules that only running a model needs: whatever one asks of them is a mock."""
+
+    PACKAGES = ("optimum", "torchao", "bitsandbytes", "gguf", "loguru", "wandb", "torchaudio",
+                "atomicwrites", "trainingsample", "pytorch_optimizer", "torchsde", "librosa",
+                "py3langid", "triton", "flash_attn", "xformers", "sageattention", "kornia",
+                "k_diffusion", "open_clip", "lpips", "soundfile", "albumentations", "colorama")
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.PACKAGES:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        module = mock.MagicMock(name=spec.name)
+        module.__path__, module.__spec__ = [], spec
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+@contextlib.contextmanager
+def stand_in(root, package):
+    """Lets modules below a package be imported without what the package itself imports, and
+    without packages that are not installed."""
+    folder = os.path.join(os.path.abspath(root), *package.split("."))
+    folders = {package.partition(".")[0]: os.path.dirname(folder)}
+    for path, _, _ in os.walk(folder):
+        below = os.path.relpath(path, folder).split(os.sep)
+        folders[".".join([package] + below).rstrip(".")] = path
+    for name, path in folders.items():
+        if name not in sys.modules:
+            sys.modules[name] = types.ModuleType(name)
+            sys.modules[name].__path__ = [path]
+    sys.meta_path.append(Absent())
+    try:
+        yield
+    finally:
+        sys.meta_path.pop()
+        for name in [n for n in sys.modules if n.partition(".")[0] in Absent.PACKAGES]:
+            del sys.modules[name]
 
 
 def on_meta(cls, arguments):

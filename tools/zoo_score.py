@@ -41,8 +41,8 @@ GROUP_HEAD = ("| group | files | right | parent or family | unknown | right, but
 
 def group_of(library, entry):
     """What a file is, for people; None where the list has a row of its own."""
-    if library in ("loras", "trainers", "peft"):
-        layout = entry.name.split(".")[0] if library == "trainers" else \
+    if library in ("loras", "trainers", "presets", "peft"):
+        layout = entry.name.split(".")[0] if library in ("trainers", "presets") else \
             entry.name.rpartition(".")[2] if library == "loras" else "PEFT"
         return "adapters: " + layout
     return next((GROUPS[task] for task in GROUPS if task in entry.tasks), None)

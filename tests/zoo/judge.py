@@ -53,12 +53,13 @@ OF_TASK = {
     "adapter": {"adapter", "t2i_adapter", "ip_adapter", "controlnet"},
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
-OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "trainers": {"adapter", "control_lora"}}
+OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "presets": {"adapter"},
+              "trainers": {"adapter", "control_lora"}}
 # What the adapters of the list are made for.
 BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionModel@sd-1",
          "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
-LIKE = {"loras": "diffusers", "diffsynth": "comfy"}
+LIKE = {"loras": "diffusers", "diffsynth": "comfy", "forms": "comfy", "presets": "trainers"}
 # A tower of a larger model, by the name of its class.
 PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
                      r"(Model|Transformer)?(WithProjection)?$")
@@ -149,8 +150,10 @@ class Judge:
             ids.append(SUFFIX.sub("", VAE.sub("vae-", entry.identity)))
         return {plain(i) for i in ids} - {""}
 
-    def is_parent(self, entry, value):
+    def is_parent(self, entry, value, sure=True):
+        """A family with "~" is a sibling: it may be told, but not surely."""
         _, families = self.rows(entry)
+        families = [f for f in families if not (sure and f.startswith("~"))]
         if entry.library == "timm":
             families = families + sorted(entry.tasks)
         return plain(value) in {plain(f) for f in families}
@@ -202,7 +205,7 @@ class Judge:
                 return "another", "adapter " + kind
         right = architecture and plain(architecture["value"]) in self.own_ids(entry)
         if architecture and not right:
-            if self.is_parent(entry, architecture["value"]):
+            if self.is_parent(entry, architecture["value"], architecture["trust"] >= SURE):
                 parent = architecture
             elif architecture["trust"] >= SURE:
                 wrong = architecture

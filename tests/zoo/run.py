@@ -29,6 +29,8 @@ FITTING = 422
 SUBSETS = 200
 # Models packed, and those of them that stay sure.
 PACKED, PACKED_SURE = 500, 410
+# LoRAs on parts of two models, and how many of these contradict themselves: the others show both.
+PAIRS, TORN = 200, 75
 # Near misses.
 NEAR = 231
 PASSED, FAILED = [], []
@@ -190,6 +192,11 @@ def check_subsets():
     for name in wrong:
         check(False, "a LoRA on a part of a model is surely of no other", name)
     check(not conflicts, "no such LoRA contradicts itself", " ".join(conflicts[:8]))
+    count, wrong, torn = subsets.pairs(PAIRS)
+    check(count == PAIRS, "%d LoRAs on parts of two models" % PAIRS, count)
+    for name in wrong:
+        check(False, "a LoRA on parts of two models is surely of neither", name)
+    check(torn >= TORN, "%d of these are conflicts" % TORN, torn)
 
 
 def main():

@@ -55,7 +55,8 @@ def adapter(entry, kind, layout, dice):
     """An entry of the layers, or None."""
     found = layers(entry)
     found = chosen(kind, found, dice) if found else []
-    made = read.Entry("subsets", "%s.%s.%s" % (entry.name, kind, layout), entry.identity, "lora")
+    name = "%s.%s.%s" % (entry.name, kind, layout)
+    made = read.Entry(entry.library, name, entry.identity, "lora")
     for name, out, width in found:
         stem, down, up = LAYOUTS[layout](name)
         made.folded += [("%s.%s.weight" % (stem, down), "F16", [RANK, width]),
@@ -63,31 +64,68 @@ def adapter(entry, kind, layout, dice):
     return made if found else None
 
 
-def run(count, seed=1):
-    """(number of adapters, those that are surely another model's, those with a conflict)."""
-    dice, entries, made, wrong, conflicts = random.Random(seed), [], [], [], []
+def denoisers():
+    entries = []
     for library in ("comfy", "diffusers"):
         entries += [e for e in read.read(library)[1]
                     if "denoiser" in e.tasks and not e.name.endswith(".checkpoint")]
     for entry in entries:  # what an adapter may surely be called is told of trainers' lists
         entry.library = "trainers" if entry.library == "comfy" else entry.library
-    judge = Judge(entries)
+    return entries
+
+
+def ask(made):
     with tempfile.TemporaryDirectory(prefix="zoo-") as folder:
-        while len(made) < count:
-            entry = dice.choice(entries)
-            one = adapter(entry, dice.choice(KINDS), dice.choice(sorted(LAYOUTS)), dice)
-            if one:
-                read.write_folder(os.path.join(folder, "%04d" % len(made)), one)
-                made.append((one.name, entry))
+        for place, one in enumerate(made):
+            read.write_folder(os.path.join(folder, "%04d" % place), one)
         answers = score.answers(folder)
-    for place, (name, entry) in enumerate(made):
-        answer = answers["%04d" % place]
-        told = answer["model"]["architecture"]
-        if told and told["trust"] >= SURE and not judge.may_be_sure(entry, told["value"]):
-            wrong.append("%s: %s" % (name, told["value"]))
+    return [answers["%04d" % place] for place in range(len(made))]
+
+
+def sure(answer):
+    told = answer["model"]["architecture"]
+    return told["value"] if told and told["trust"] >= SURE else None
+
+
+def run(count, seed=1):
+    """(number of adapters, those that are surely another model's, those with a conflict)."""
+    dice, entries, made = random.Random(seed), denoisers(), []
+    judge = Judge(entries)
+    while len(made) < count:
+        entry = dice.choice(entries)
+        one = adapter(entry, dice.choice(KINDS), dice.choice(sorted(LAYOUTS)), dice)
+        if one:
+            made.append((one, entry))
+    wrong, conflicts = [], []
+    for (one, entry), answer in zip(made, ask([one for one, _ in made])):
+        value = sure(answer)
+        if value and not judge.may_be_sure(entry, value):
+            wrong.append("%s: %s" % (one.name, value))
         if answer["conflicts"]:
-            conflicts.append(name)
+            conflicts.append(one.name)
     return len(made), wrong, conflicts
+
+
+def pairs(count, seed=1):
+    """Adapters on all blocks, or the attention, of two models: (number, those that are surely of
+    one of them, those with a conflict)."""
+    dice, entries, made = random.Random(seed), denoisers(), []
+    judge = Judge(entries)
+    while len(made) < count:
+        one, other = (adapter(dice.choice(entries), dice.choice(KINDS[:2]), "dotted", dice)
+                      for _ in range(2))
+        if not one or not other or {n for n, _, _ in one.folded} & {n for n, _, _ in other.folded}:
+            continue
+        both = read.Entry("subsets", "%s + %s" % (one.name, other.name), "", "lora")
+        both.folded = one.folded + other.folded
+        made.append((both, one, other))
+    wrong, torn = [], 0
+    for (both, one, other), answer in zip(made, ask([both for both, _, _ in made])):
+        value = sure(answer)
+        if value and sum(judge.may_be_sure(part, value) for part in (one, other)) < 2:
+            wrong.append("%s: %s" % (both.name, value))
+        torn += bool(answer["conflicts"])
+    return len(made), wrong, torn
 
 
 if __name__ == "__main__":
@@ -95,3 +133,6 @@ if __name__ == "__main__":
     total, bad, torn = run(int(sys.argv[1]), int(sys.argv[2]))
     print("\n".join(bad + ["conflict: " + name for name in torn]))
     print(total, len(bad), len(torn))
+    total, bad, torn = pairs(int(sys.argv[1]), int(sys.argv[2]))
+    print("\n".join(bad))
+    print(total, len(bad), torn)

@@ -51,7 +51,7 @@ static const adapter_case adapter_cases[] = {
       "adapter sd-2 - lora kohya 4 1" },
     { KO("lora_te1_text_model_encoder_layers_0_self_attn_q_proj", "4", "768", "768")
       KO("lora_te2_text_model_encoder_layers_0_self_attn_q_proj", "4", "1280", "1280"),
-      "adapter sdxl - lora kohya 4 2",
+      "adapter sdxl@60 - lora kohya 4 2",
       KO("lora_te1_text_model_encoder_layers_0_self_attn_q_proj", "4", "768", "768"),
       "adapter - - lora kohya 4 1" },
     /* diffusers, old and new */
@@ -216,7 +216,7 @@ static const adapter_case adapter_cases[] = {
       PE(TF "transformer_blocks.0.attn2.to_q", "8", "1536", "1536"),
       "adapter sd-3.5-medium - lora diffusers 8 2" },
     { PE(TF "transformer_blocks.0.img_mlp.net.0.proj", "8", "3072", "12288"),
-      "adapter qwen-image - lora diffusers 8 1",
+      "adapter qwen-image@60 - lora diffusers 8 1",
       PE(TF "transformer_blocks.0.attn.add_k_proj", "8", "3072", "3072"),
       "adapter - - lora diffusers 8 1" },
     { PE(TF "transformer_blocks.{0-59}.attn.add_k_proj", "8", "3072", "3072"),
@@ -246,7 +246,8 @@ static const adapter_case adapter_cases[] = {
       PE(DM "transformer_blocks.0.attn2.to_k", "8", "2048", "2048"),
       "adapter ltx-video 2b lora bfl 8 2",
       PE(DM "transformer_blocks.0.attn1.to_k", "8", "1152", "1152")
-      PE(DM "transformer_blocks.0.attn2.to_k", "8", "1152", "1152"), "adapter - - lora bfl 8 2" },
+      PE(DM "transformer_blocks.0.attn2.to_k", "8", "1152", "1152"),
+      "adapter pixart-alpha@60 - lora bfl 8 2" },
     { PE(TF "transformer_blocks.0.attn1.to_k", "8", "2240", "2240")
       PE(TF "transformer_blocks.0.attn2.to_k", "8", "2240", "2240"),
       "adapter sana@60 - lora diffusers 8 2",
@@ -266,7 +267,7 @@ static const adapter_case adapter_cases[] = {
       KO("lora_unet_visual_transformer_blocks_0_self_attention_to_query", "8", "1792", "1792"),
       "adapter - - lora kohya 8 1" },
     { KO("lycoris_transformer_blocks_0_img_mlp_net_0_proj", "8", "3072", "12288"),
-      "adapter qwen-image - lora lycoris 8 1",
+      "adapter qwen-image@60 - lora lycoris 8 1",
       KO("lycoris_down_blocks_0_attentions_0_transformer_blocks_0_attn2_to_k", "8", "768", "320"),
       "adapter sd-1 - lora lycoris 8 1" },
     { KO("lora_unet_txtfusion_projector", "32", "12", "1"), "adapter krea-2 - lora kohya 32 1",

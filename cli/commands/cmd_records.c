@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define FINDINGS_MOST 1000 /* of a file */
+#define SLIPS_MOST 100     /* of a row */
 #define FAULTS_MOST 100    /* of a file that cannot be read as records */
 
 /* ── One record ── */
@@ -166,7 +167,8 @@ typedef struct check_run {
     const sfti_records *records;
     sfti_json_writer *w;     /* of the result object, or NULL */
     const char *name;        /* of the file at hand */
-    size_t findings, never;
+    size_t findings;
+    bool wrong; /* one of them is surely not meant */
 } check_run;
 
 static void tell(check_run *run, sft_span at, const char *what, sft_span detail,
@@ -192,6 +194,12 @@ static void tell(check_run *run, sft_span at, const char *what, sft_span detail,
         { "within", "where it holds a row of % holds, too: %" },
         { "around", "holds wherever a row of % does: %" },
         { "word", "% says this word, too: %" },
+        { "prefix", "begins with %, which is taken off names: leave it out, or put ^ before it" },
+        { "weight", "a module is named without .weight: %" },
+        { "layout", "begins with %, which only one layout of adapters has: leave it out" },
+        { "extension", "names of files are compared without %" },
+        { "variant", "note: no record has this variant yet: %" },
+        { "empty", "nothing but comments" },
     };
     cli_path(&run->c->out, run->name, ": line %zu, column %zu: ", line, column);
     sft_span id = sft_span_cstr(other ? other->id : "");
@@ -204,9 +212,18 @@ static void tell(check_run *run, sft_span at, const char *what, sft_span detail,
 
 static void check_row(check_run *run, const sfti_record_row *row) {
     static const char *const names[] = { "", "same", "within", "around", "word" };
+    static const char *const slip_names[] = { "prefix", "weight", "layout", "extension",
+                                              "variant" };
+    sfti_slip slips[SLIPS_MOST];
     sft_span why;
+    size_t count = run->findings > FINDINGS_MOST
+                 ? 0 : sfti_row_slips(run->records, row, slips, SLIPS_MOST);
+    for (size_t i = 0; i < count; i++) {
+        run->wrong = run->wrong || slips[i].kind != SFTI_SLIP_VARIANT;
+        tell(run, slips[i].at, slip_names[slips[i].kind], slips[i].detail, NULL);
+    }
     if (sfti_row_never_holds(row, &why)) {
-        run->never++;
+        run->wrong = true;
         tell(run, why, "never", why, NULL);
         return;
     }
@@ -233,17 +250,32 @@ static void check_rows(check_run *run, size_t text) {
     }
 }
 
+/* Nothing but comments and lines that are empty. */
+static bool is_empty_text(sft_span text) {
+    sft_span line;
+    if (text.len >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0)
+        text = (sft_span){ text.data + 3, text.len - 3 };
+    while (next_line(&text, &line))
+        if (*line.data != '#' || (line.len > 1 && (uint8_t)line.data[1] > ' ')) return false;
+    return true;
+}
+
 static void check_file(check_run *run, size_t i) {
     cli *c = run->c;
     cli_object object;
     run->name = run->files.texts[i].name;
-    run->findings = run->never = 0;
+    run->findings = 0;
+    run->wrong = false;
     run->w = NULL;
     if (cli_is_json(c)) {
         run->w = cli_object_begin(&object, c, run->name);
         sfti_json_put_open(run->w, "findings", '[');
     }
     check_rows(run, i + 1);
+    if (is_empty_text(run->files.texts[i].text)) {
+        run->wrong = true;
+        tell(run, (sft_span){ "", 0 }, "empty", (sft_span){ "", 0 }, NULL);
+    }
     if (run->w) {
         sfti_json_close(run->w, ']');
         cli_object_end(&object);
@@ -252,7 +284,7 @@ static void check_file(check_run *run, size_t i) {
     } else if (run->findings > FINDINGS_MOST) {
         cli_path(&c->out, run->name, ": %zu findings more\n", run->findings - FINDINGS_MOST);
     }
-    if (run->never > 0) cli_status(c, CLI_NO);
+    if (run->wrong) cli_status(c, CLI_NO);
 }
 
 static int by_place(const void *a, const void *b) {

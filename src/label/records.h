@@ -256,6 +256,22 @@ typedef enum sfti_overlap {
 sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
                                const sfti_record_row *b, sft_span *why);
 
+/* What a row says that can be read but is surely not meant (slips.c). */
+typedef enum sfti_slip_kind {
+    SFTI_SLIP_PREFIX = 0, /* a name begins with what is taken off: detail */
+    SFTI_SLIP_WEIGHT,     /* a module or layer ends in .weight */
+    SFTI_SLIP_LAYOUT,     /* a layer begins with what only one layout has: detail */
+    SFTI_SLIP_EXTENSION,  /* a word of files' names has an extension: detail */
+    SFTI_SLIP_VARIANT     /* no slip: a variant that is new */
+} sfti_slip_kind;
+typedef struct sfti_slip {
+    sfti_slip_kind kind;
+    sft_span at, detail;
+} sfti_slip;
+/* At most so many; how many. */
+size_t sfti_row_slips(const sfti_records *records, const sfti_record_row *row, sfti_slip *slips,
+                      size_t most);
+
 /* ── Relations (kin.c) ── */
 
 /* Parents. A name need be no record: "vit_base_patch16" is a member of vit. */

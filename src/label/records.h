@@ -272,6 +272,42 @@ typedef struct sfti_slip {
 size_t sfti_row_slips(const sfti_records *records, const sfti_record_row *row, sfti_slip *slips,
                       size_t most);
 
+/* ── Rows tried on a model (trial.c) ── */
+
+typedef struct sft_info sft_info;
+typedef enum sfti_holds {
+    SFTI_HOLDS_NO = 0,
+    SFTI_HOLDS_HIDDEN, /* as far as packed tensors let one see; a module that is not adapted */
+    SFTI_HOLDS_YES
+} sfti_holds;
+
+/* A clause, or of modules a word behind one of its beginnings. */
+typedef struct sfti_tried {
+    sft_span text, begin;
+    sfti_holds holds;
+    const struct sft_tensor *tensor; /* that shows it, or whose shape or size differs, or NULL */
+    uint64_t in, out; /* of a layer, 0 = not to be seen */
+    uint64_t had, of; /* modules that are there, of those it stands for */
+    char missing[256]; /* the first module that is not there, or "" */
+} sfti_tried;
+typedef struct sfti_row_tried {
+    sfti_holds holds;
+    uint64_t others; /* layers of an adapter that no module is, */
+    sft_span other;  /* and one of them */
+} sfti_row_tried;
+typedef void sfti_tried_fn(void *ctx, const sfti_tried *tried);
+
+/* Of the model's own memory, which it lives as long as; records are those that the info was opened
+ * with. NULL: out of memory, or it has no tensors. */
+typedef struct sfti_trial sfti_trial;
+sfti_trial *sfti_trial_new(sft_info *info);
+/* Tells each clause of a row. False, and nothing is told, if such a row is not about such a model:
+ * rows "tensors" and "variant" are about models, "adapter" and "adapter-variant" about adapters,
+ * "modules" about both: of an adapter, modules may be missing, but all its layers must be among
+ * them. */
+bool sfti_trial_row(sfti_trial *trial, const sfti_record_row *row, sfti_tried_fn *each, void *ctx,
+                    sfti_row_tried *out);
+
 /* ── Relations (kin.c) ── */
 
 /* Parents. A name need be no record: "vit_base_patch16" is a member of vit. */

@@ -1,0 +1,391 @@
+/* Rows of records tried on one model, clause by clause: what holds and what does not, for people
+ * who write them. Tests: tests/cli/records/model.txt. */
+#include "label/tensors/adapters.h"
+
+#include "base/json_lex.h"
+#include "base/number.h"
+
+#include <string.h>
+
+#define TRIAL_NAME 512
+#define TRIAL_BRACES 16
+#define TRIAL_BEGINS 64
+#define TRIAL_NAMES 200000 /* that the modules of a row stand for, at most */
+
+/* A layer of the model by its name, in which dots are '_'. */
+typedef struct trial_layer {
+    uint64_t hash;
+    sft_span name;
+    const sft_tensor *tensor;
+    uint64_t in, out; /* 0: not to be seen */
+    bool folded, named; /* named: a module of the row at hand is this */
+} trial_layer;
+
+struct sfti_trial {
+    sft_info *info;
+    sfti_view view;
+    const sfti_forms *forms; /* of an adapter; else NULL */
+    trial_layer *layers;     /* by hash; no name: a place that is free */
+    size_t mask;
+    const char *cut; /* what stands before the names of an adapter's layers */
+};
+
+/* ── Layers ── */
+
+static uint64_t trial_hash(uint64_t hash, sft_span text) {
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (uint8_t)(text.data[i] == '.' ? '_' : text.data[i]))
+             * UINT64_C(0x100000001B3);
+    return hash;
+}
+
+static bool same_folded(sft_span a, sft_span prefix, sft_span b) {
+    if (a.len != prefix.len + b.len) return false;
+    for (size_t i = 0; i < a.len; i++) {
+        char c = i < prefix.len ? prefix.data[i] : b.data[i - prefix.len];
+        if ((a.data[i] == '.' ? '_' : a.data[i]) != (c == '.' ? '_' : c)) return false;
+    }
+    return true;
+}
+
+static void trial_put(sfti_trial *t, const trial_layer *layer) {
+    uint64_t hash = trial_hash(0, layer->name);
+    size_t at = (size_t)(hash ^ hash >> 32) & t->mask;
+    while (t->layers[at].name.len > 0) at = (at + 1) & t->mask;
+    t->layers[at] = *layer;
+    t->layers[at].hash = hash;
+}
+
+static trial_layer *find_layer(const sfti_trial *t, sft_span prefix, sft_span name) {
+    uint64_t hash = trial_hash(trial_hash(0, prefix), name);
+    size_t at = (size_t)(hash ^ hash >> 32) & t->mask;
+    for (; t->layers[at].name.len > 0; at = (at + 1) & t->mask)
+        if (t->layers[at].hash == hash && same_folded(t->layers[at].name, prefix, name))
+            return &t->layers[at];
+    return NULL;
+}
+
+static const char *layer_prefix(sft_span name) {
+    static const char *const prefixes[] = {
+        "base_model.model.model.", "base_model.model.", "diffusion_model.", "transformer.",
+        "unet.", "lora_unet_", "lora_transformer_", "lora_prior_unet_", "oft_unet_", "lycoris_",
+    };
+    for (size_t i = 0; i < SFTI_COUNT(prefixes); i++)
+        if (sfti_begins(name, prefixes[i])) return prefixes[i];
+    return "";
+}
+
+static void list_layers(sfti_trial *t) {
+    const sfti_view bare = { .info = t->info };
+    sfti_suffixes suffixes;
+    sfti_adapter_suffixes(&suffixes);
+    for (size_t i = 0; i < t->view.count; i++) {
+        const sft_tensor *tensor = sfti_view_at(&t->view, i);
+        sft_span name = tensor->name;
+        sfti_module module;
+        if (t->forms) {
+            if (!sfti_adapter_layer(&bare, &suffixes, tensor, &module)) continue;
+            if (!*t->cut && !sfti_begins(name, "lora_te")) t->cut = layer_prefix(name);
+            trial_put(t, &(trial_layer){ .name = module.name, .tensor = tensor, .in = module.in,
+                                         .out = module.out, .folded = module.folded });
+        } else if (sfti_ends(name, ".weight") && tensor->rank > 1) {
+            bool packed = sfti_is_packed(tensor);
+            name.len -= strlen(".weight");
+            trial_put(t, &(trial_layer){ .name = name, .tensor = tensor,
+                                         .in = packed ? 0 : tensor->shape[1],
+                                         .out = packed ? 0 : tensor->shape[0] });
+        }
+    }
+}
+
+sfti_trial *sfti_trial_new(sft_info *info) {
+    sfti_trial *t = sfti_info_take_zeroed(info, sizeof *t);
+    sfti_view view;
+    if (!t || !info->set || !sfti_view_open(info, &view)) return NULL;
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
+    const sfti_quant quant = sfti_quantisation(&view);
+    *t = (sfti_trial){ .info = info, .view = view, .mask = 63, .cut = "" };
+    if (kind && sfti_is(kind->value.text, "adapter")) {
+        const sfti_adapter_scan *scan = sfti_adapter_scan_of(&t->view, &quant, true);
+        t->forms = scan ? scan->forms : NULL;
+    }
+    while (t->mask < view.count * 2) t->mask = t->mask * 2 + 1;
+    t->layers = sfti_info_take_zeroed(info, (t->mask + 1) * sizeof *t->layers);
+    if (!t->layers || info->code) return NULL;
+    list_layers(t);
+    return t;
+}
+
+/* ── Clauses ── */
+
+/* An alternative of names, or of layers, and the tensor that shows it, or whose shape differs. */
+static sfti_tried try_alternative(const sfti_trial *t, const sfti_view *view, sft_span one) {
+    sfti_tried tried = { .text = one };
+    sfti_evidence evidence;
+    char text[TRIAL_NAME];
+    sft_span bare = one;
+    bool packed = false;
+    const char *bracket = memchr(one.data, '[', one.len);
+    if (bracket) bare.len = (size_t)(bracket - one.data);
+    if (!view) {
+        for (int i = 0; i < 2 && !tried.tensor; i++, one = bare) {
+            if (one.len >= sizeof text) break;
+            memcpy(text, one.data, one.len);
+            text[one.len] = 0;
+            const sfti_form *form = sfti_forms_find(t->forms, text);
+            if (!form) continue;
+            if (i == 0) tried.holds = SFTI_HOLDS_YES;
+            tried.tensor = form->tensor;
+            tried.in = form->in, tried.out = form->out;
+        }
+        return tried;
+    }
+    if (sfti_clauses_hold(view, one, &evidence, &packed))
+        tried.holds = packed ? SFTI_HOLDS_HIDDEN : SFTI_HOLDS_YES;
+    else if (bracket) (void)sfti_clauses_hold(view, bare, &evidence, &packed);
+    tried.tensor = evidence.count > 0 ? evidence.tensors[0] : NULL;
+    return tried;
+}
+
+/* All alternatives of a clause: the best. */
+static sfti_tried try_clause(const sfti_trial *t, const sfti_view *view, sft_span clause) {
+    bool denied = *clause.data == '!';
+    sft_span rest = denied ? sfti_from(clause, 1) : clause;
+    sfti_tried best = { .holds = SFTI_HOLDS_NO };
+    while (rest.len > 0 && best.holds != SFTI_HOLDS_YES) {
+        sfti_tried one = try_alternative(t, view, sfti_next_alternative(&rest));
+        if (one.holds > best.holds || !best.tensor) best = one;
+    }
+    if (denied && best.holds == SFTI_HOLDS_NO) best = (sfti_tried){ .holds = SFTI_HOLDS_YES };
+    else if (denied && best.holds == SFTI_HOLDS_YES) best.holds = SFTI_HOLDS_NO;
+    best.text = clause;
+    return best;
+}
+
+/* The names after the prefix by which most of them hold. */
+static void choose_prefix(sfti_trial *t, unsigned table, sft_span clauses, sfti_view *out) {
+    const sfti_record_row *row = sfti_rows(t->info->records, SFTI_PREFIXES, table);
+    sft_span prefixes = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix;
+    size_t most = 0;
+    *out = t->view;
+    while (sfti_next_said(&prefixes, &prefix)) {
+        sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
+        sft_span rest = clauses, clause;
+        size_t held = 0;
+        if (!sfti_view_any(&view, "")) continue;
+        while ((clause = sfti_next_clause(&rest)).len > 0)
+            held += *clause.data != '!' && try_clause(t, &view, clause).holds != SFTI_HOLDS_NO;
+        if (held <= most) continue;
+        most = held;
+        *out = view;
+    }
+}
+
+/* ── Modules ── */
+
+/* What "{0-18,20}" or "{q,k}" stands for, the nth; false: there are fewer. */
+static bool nth_option(sft_span inside, size_t n, char *out, size_t *len) {
+    for (sft_span piece; sfti_next_piece(&inside, ',', &piece);) {
+        sft_span to = sfti_find_byte(piece, '-'), from = { piece.data, piece.len - to.len };
+        uint64_t low, high;
+        bool range = sfti_parse_uint(from, &low);
+        high = range ? low : 0;
+        if (range && to.len > 0) range = sfti_parse_uint(sfti_from(to, 1), &high);
+        size_t count = range && high >= low && high < 1000 ? (size_t)(high - low) + 1 : 1;
+        if (n >= count) {
+            n -= count;
+            continue;
+        }
+        if (range) {
+            *len = sfti_uint_text(low + n, 1, out);
+        } else {
+            if (piece.len >= 200) return false;
+            memcpy(out, piece.data, piece.len);
+            *len = piece.len;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* A text whose braces stand for what chosen says; false: it is too long, or *brace has no such
+ * option. */
+static bool write_name(sft_span text, const size_t *chosen, size_t *brace, char *out, size_t *len) {
+    for (size_t i = 0; i < text.len; i++) {
+        char option[SFTI_UINT_SIZE + 200];
+        size_t more = 1;
+        const char *from = text.data + i;
+        if (*from == '{') {
+            const char *end = memchr(from, '}', text.len - i);
+            sft_span inside = { from + 1, end ? (size_t)(end - from) - 1 : 0 };
+            if (!end || *brace == TRIAL_BRACES
+                || !nth_option(inside, chosen[*brace], option, &more))
+                return false;
+            ++*brace;
+            i += inside.len + 1;
+            from = option;
+        }
+        if (*len + more > TRIAL_NAME) return false;
+        memcpy(out + *len, from, more);
+        *len += more;
+    }
+    return true;
+}
+
+static bool sizes_agree(const trial_layer *layer, const uint64_t sizes[3]) {
+    bool in = layer->in == 0 || layer->in == sizes[1]
+           || (layer->folded && layer->in == sizes[1] * sizes[2]);
+    return in && (layer->out == 0 || layer->out == sizes[0]);
+}
+
+/* All modules that a word behind a beginning stands for. */
+static sfti_tried try_modules(const sfti_trial *t, sft_span prefix, sft_span begin, sft_span word,
+                              size_t *left) {
+    sfti_tried tried = { .text = word, .begin = begin };
+    sft_span sizes_text = sfti_find_byte(word, '['), piece;
+    sft_span name = { word.data, word.len - sizes_text.len };
+    uint64_t sizes[3] = { 0, 0, 1 };
+    size_t chosen[TRIAL_BRACES] = { 0 };
+    bool wrong = false;
+    sizes_text = (sft_span){ sizes_text.data + 1, sizes_text.len - 2 };
+    for (size_t i = 0; i < 3 && sfti_next_piece(&sizes_text, ',', &piece); i++)
+        (void)sfti_parse_uint(piece, &sizes[i]);
+    while (*left > 0) {
+        char text[TRIAL_NAME];
+        size_t brace = 0, len = 0;
+        --*left;
+        bool right = write_name(begin, chosen, &brace, text, &len)
+                  && write_name(name, chosen, &brace, text, &len);
+        if (!right) { /* the brace at hand is through: the one before it goes on */
+            if (brace == 0 || brace >= TRIAL_BRACES) break;
+            chosen[brace] = 0;
+            chosen[brace - 1]++;
+            continue;
+        }
+        trial_layer *layer = find_layer(t, prefix, (sft_span){ text, len });
+        bool fits = layer && sizes_agree(layer, sizes);
+        if (layer) layer->named = true;
+        tried.of++;
+        tried.had += fits;
+        if (layer && (!tried.tensor || (!fits && !wrong))) {
+            tried.tensor = layer->tensor;
+            tried.in = layer->in, tried.out = layer->out;
+        }
+        wrong = wrong || (layer && !fits);
+        if (!layer && !tried.missing[0] && len < sizeof tried.missing) {
+            memcpy(tried.missing, text, len);
+            tried.missing[len] = 0;
+        }
+        if (brace == 0) break;
+        chosen[brace - 1]++;
+    }
+    bool none = t->forms && tried.had == 0 && !wrong;
+    bool all = tried.had == tried.of || (t->forms && !wrong);
+    tried.holds = *left == 0 || !all ? SFTI_HOLDS_NO : none ? SFTI_HOLDS_HIDDEN : SFTI_HOLDS_YES;
+    return tried;
+}
+
+/* Layers of the adapter that no module of the row is; not those of text encoders. */
+static void count_others(const sfti_trial *t, sfti_row_tried *out) {
+    for (size_t i = 0; t->forms && i <= t->mask; i++) {
+        const trial_layer *layer = &t->layers[i];
+        if (layer->name.len == 0 || layer->named || !sfti_begins(layer->name, t->cut)
+            || sfti_begins(layer->name, "lora_te") || sfti_begins(layer->name, "text_encoder"))
+            continue;
+        bool first = out->others == 0 || layer->name.len < out->other.len;
+        if (first) out->other = layer->name;
+        out->others++;
+    }
+    if (out->others > 0) out->holds = SFTI_HOLDS_NO;
+}
+
+/* Each word of a row behind each of its beginnings. */
+static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row *row,
+                           sfti_tried_fn *each, void *ctx, sfti_row_tried *out) {
+    sft_span begins[TRIAL_BEGINS] = { { "", 0 } }, rest = sfti_row_text(row);
+    size_t count = 1, left = TRIAL_NAMES, had = 0;
+    out->holds = SFTI_HOLDS_YES;
+    for (size_t i = 0; i <= t->mask; i++) t->layers[i].named = false;
+    while (rest.len > 0) {
+        const char *end = sfti_row_line_end(rest.data, rest.len);
+        sft_span line = { rest.data, end ? (size_t)(end - rest.data) : rest.len }, word;
+        rest = end ? sfti_from(rest, line.len + 1) : (sft_span){ "", 0 };
+        line = sfti_trim(line);
+        if (line.len == 0 || sfti_begins(line, "of=")) continue;
+        bool used = true;
+        if (*line.data != '|') begins[0] = (sft_span){ "", 0 }, count = 1;
+        while (sfti_next_said(&line, &word)) {
+            if (sfti_is(word, "|")) continue;
+            if (word.data[word.len - 1] == '.') {
+                if (used) count = 0;
+                used = false;
+                if (count < TRIAL_BEGINS) begins[count++] = word;
+                continue;
+            }
+            used = true;
+            for (size_t i = 0; i < count; i++) {
+                sfti_tried tried = try_modules(t, prefix, begins[i], word, &left);
+                had += tried.had;
+                if (tried.holds == SFTI_HOLDS_NO) out->holds = SFTI_HOLDS_NO;
+                each(ctx, &tried);
+            }
+        }
+    }
+    if (had == 0) out->holds = SFTI_HOLDS_NO;
+    count_others(t, out);
+}
+
+/* What modules begin with in the model: the prefix by which most layers are found. */
+static sft_span module_prefix(const sfti_trial *t, const sfti_record_row *row) {
+    if (t->forms) return sft_span_cstr(t->cut);
+    const sfti_record_row *known = sfti_rows(t->info->records, SFTI_PREFIXES, SFTI_DENOISERS);
+    sft_span prefixes = known ? sfti_row_text(known) : (sft_span){ "", 0 }, prefix;
+    sft_span rest = sfti_row_text(row), word, best = { "", 0 };
+    char first[64];
+    size_t len = 0, most = 0;
+    while ((word = sfti_trim(rest)).len > 0 && sfti_begins(word, "of=")) {
+        const char *end = sfti_row_line_end(word.data, word.len);
+        rest = end ? sfti_from(word, (size_t)(end - word.data)) : (sft_span){ "", 0 };
+    }
+    while (len < word.len && len < sizeof first - 1 && !memchr("{[. ", word.data[len], 4))
+        first[len] = word.data[len], len++;
+    first[len] = 0;
+    while (sfti_next_said(&prefixes, &prefix)) {
+        const sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
+        size_t from, to;
+        if (!sfti_view_range(&view, first, &from, &to) || to - from <= most) continue;
+        most = to - from;
+        best = prefix;
+    }
+    return best;
+}
+
+/* ── Rows ── */
+
+bool sfti_trial_row(sfti_trial *t, const sfti_record_row *row, sfti_tried_fn *each, void *ctx,
+                    sfti_row_tried *out) {
+    const sfti_records *records = t->info->records;
+    bool layers = row->word == SFTI_ADAPTER_ROW || row->word == SFTI_ADAPTER_VARIANT;
+    bool names = row->word == SFTI_TENSORS || row->word == SFTI_VARIANT_ROW;
+    *out = (sfti_row_tried){ .holds = SFTI_HOLDS_YES };
+    if (row->word == SFTI_MODULES) {
+        try_module_row(t, module_prefix(t, row), row, each, ctx, out);
+        return true;
+    }
+    if ((!layers && !names) || layers != (t->forms != NULL)) return false;
+    const sfti_record_row *first = row->word == SFTI_TENSORS ? row
+        : sfti_record_row_of(records, sfti_row_record(records, row), SFTI_TENSORS, NULL);
+    sft_span clauses = sfti_row_text(row), clause;
+    if (row->word == SFTI_VARIANT_ROW || row->word == SFTI_ADAPTER_VARIANT)
+        (void)sfti_row_name(row, &clauses);
+    sfti_view view;
+    if (names)
+        choose_prefix(t, first ? first->sub : SFTI_DENOISERS,
+                      first ? sfti_row_text(first) : clauses, &view);
+    while ((clause = sfti_next_clause(&clauses)).len > 0) {
+        sfti_tried tried = try_clause(t, names ? &view : NULL, clause);
+        if (tried.holds < out->holds) out->holds = tried.holds;
+        each(ctx, &tried);
+    }
+    return true;
+}

@@ -89,11 +89,10 @@ static void list_layers(sfti_trial *t) {
             trial_put(t, &(trial_layer){ .name = module.name, .tensor = tensor, .in = module.in,
                                          .out = module.out, .folded = module.folded });
         } else if (sfti_ends(name, ".weight") && tensor->rank > 1) {
-            bool packed = sfti_is_packed(tensor);
             name.len -= strlen(".weight");
             trial_put(t, &(trial_layer){ .name = name, .tensor = tensor,
-                                         .in = packed ? 0 : tensor->shape[1],
-                                         .out = packed ? 0 : tensor->shape[0] });
+                                         .in = sfti_size_of(t->view.info->set, tensor, 1),
+                                         .out = sfti_size_of(t->view.info->set, tensor, 0) });
         }
     }
 }

@@ -94,7 +94,7 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         "size of an attention head, or HIDDEN:SIZE by the hidden size" },
     [SFTI_MODULES] = { NAME("modules"), SFTI_READ_WORDS, IN(MODEL),
         SFTI_REPEATS, 1, SFTI_MANY, SFTI_VALUE_MODULES, "of=",
-        "the modules of its denoiser and their sizes; of= a model that has the others" },
+        "its modules and their sizes, which its adapters adapt; of= a model that has the others" },
     [SFTI_SIBLING] = { NAME("sibling"), SFTI_READ_WORDS, IN(MODEL),
         0, 1, 1, SFTI_VALUE_MODELS, NULL,
         "the model whose layers it has: what both have proves the group only" },

@@ -38,7 +38,8 @@ if(sft_threads)
     set(sft_threads_flag " -pthread")
 endif()
 configure_package_config_file(cmake/safetensorsConfig.cmake.in safetensorsConfig.cmake
-                              INSTALL_DESTINATION ${sft_package})
+                              INSTALL_DESTINATION ${sft_package}
+                              NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(safetensorsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/safetensorsConfigVersion.cmake

@@ -19,6 +19,12 @@ set(sft_headers_left_out "")
 foreach(row IN LISTS SFT_PARTS)
     string(REGEX MATCHALL "[^ ]+" row "${row}")
     list(GET row 0 part)
+    get_property(given CACHE SFT_WITH_${part} PROPERTY HELPSTRING)
+    if(SFT_CORE_ONLY AND SFT_WITH_${part} AND (given MATCHES "specified on the command line"
+                                               OR NOT DEFINED CACHE{SFT_WITH_${part}}))
+        message(FATAL_ERROR "SFT_CORE_ONLY=ON leaves out every part: turn it off for "
+                            "SFT_WITH_${part}=ON")
+    endif()
     option(SFT_WITH_${part} "The library has its part ${part}" ON)
     if(SFT_CORE_ONLY)
         set(SFT_WITH_${part} OFF)

@@ -92,7 +92,8 @@ typedef struct sft_records_text {
 
 /* Read texts of records, after those of the library: once for all models. Both texts and names are
  * copied. At most 4 MiB, 20,000 lines and 254 texts together; at what is wrong SFT_BAD_ARGUMENT,
- * with name, line and column in err->message. count may be 0. Threads may share what was opened.
+ * with name, line and column in err->message, so that sft_error_text needs no path: give it NULL.
+ * count may be 0. Threads may share what was opened.
  * Close it with sft_records_close after the last sft_info that uses it. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_records_open(const sft_records_text *texts, size_t count,
                                                 const sft_allocator *alloc, sft_records **out,

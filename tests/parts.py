@@ -147,6 +147,14 @@ def test_refused(work):
                           (["SET", "FORMATS"], "SFT_WITH_FORMATS=ON needs SFT_WITH_CONVERT=ON")):
         code, text = configure(os.path.join(work, "refused"), parts)
         check(code and wanted in " ".join(text.split()), f"refused: {wanted}", text)
+    folder, wanted = os.path.join(work, "core"), "SFT_CORE_ONLY=ON leaves out every part"
+    code, text = configure(folder, ["SET"], "-DSFT_CORE_ONLY=ON")
+    check(code and wanted in " ".join(text.split()), f"refused: {wanted}", text)
+    code, text = run("cmake", "-S", ROOT, "-B", folder + "-later", "-G", "Ninja",
+                     "-DSFT_COMMAND=OFF")
+    if not code:  # all parts are on by themselves: that is no wish
+        code, text = run("cmake", "-DSFT_CORE_ONLY=ON", folder + "-later")
+    check(not code, "SFT_CORE_ONLY=ON is taken for a build that had parts", text)
 
 
 def main():

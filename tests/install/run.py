@@ -191,6 +191,10 @@ def main():
                       f"-DCMAKE_PREFIX_PATH='{prefix}'")
         check(ok and "considered but not accepted" in " ".join(text.split()),
               "find_package refuses another version", text)
+        ok, text = sh(f"! cmake -S '{HERE}' -B '{work}/parts' -G Ninja -DPARTS=set "
+                      f"-DCMAKE_PREFIX_PATH='{prefix}'")
+        check(ok and "safetensors has no components (set was asked for)" in " ".join(text.split()),
+              "find_package says that there are no components", text)
         cmake = (f"cmake -S '{HERE}' -B '{work}/cmake' -G Ninja -DCMAKE_PREFIX_PATH='{prefix}' && "
                  f"cmake --build '{work}/cmake' && ")
         for kind in ("shared", "static"):

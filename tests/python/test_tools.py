@@ -155,12 +155,16 @@ def test_info_by_records_of_one_s_own(tmp_path):
     text.write_text('model my-model "My model"\n    tensors diffusion_model 90\n        my.weight\n')
     (tmp_path / "no.md").write_text("model")
     records = libsafetensors.Records(tmp_path)
-    for given in (records, text, str(tmp_path)):
+    for given in (records, text, str(tmp_path), [str(text)], (text,)):
         told = libsafetensors.info(model, records=given)["model"]["architecture"]
         assert told["value"] == "my-model" and told["trust"] == 90
         assert told["source"] == "records:%s" % text
     assert libsafetensors.info(model, records=libsafetensors.Records())["model"][
         "architecture"] is None
+    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike"):
+        libsafetensors.info(model, records=[5])
+    with pytest.raises(TypeError, match="iterable"):
+        libsafetensors.info(model, records=5)
     text.write_text("model a\n    tensors vae 1\n        a[\n")
     with pytest.raises(ValueError, match="line 3, column 9: expected a shape"):
         libsafetensors.info(model, records=text)

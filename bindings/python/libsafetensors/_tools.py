@@ -64,19 +64,21 @@ class Records:
 
 
 def info(source: Source, *, full: bool = True, deep: bool = False,
-         records: Records | Path | None = None) -> InfoResult:
+         records: Records | Path | Iterable[Path] | None = None) -> InfoResult:
     """Describes a model: name, kind, architecture, base model, trigger words, licence and more,
     each fact with its source. Reads the headers, files of the folder that are about the model, and
     up to eight alpha scalars; deep also reads tensor data that tell more; full=False leaves
     out the details. Uses the network for URLs only, of which it reads the headers.
-    records: Records, or the path of a file or folder of them, which is read for this call.
+    records: Records, or the path of a file or folder of them, or several, which are read for this
+    call.
 
     source: path of a file, folder or index.json, a URL, or an object with read and
     seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
     and local, none of it computed. SafetensorError for a file that is no model, OSError; what
     claims contradict is in "conflicts"."""
     if records is not None and not isinstance(records, Records):
-        records = Records(records)
+        one = isinstance(records, (str, bytes, os.PathLike))
+        records = Records(records) if one else Records(*records)
     known = None if records is None else records._core
     text, claims = _core.info_json(source, full=full, deep=deep, records=known)
     described: InfoResult = parse(text)

@@ -59,9 +59,11 @@ sft_code sft_shape_size(sft_dtype dtype, const uint64_t *shape, uint32_t rank,
     uint64_t count = 1, bits;
     if (elements) *elements = 0;
     if (bytes) *bytes = 0;
-    if (!info || (rank > 0 && !shape))
-        return sfti_misuse(err,
-                           "expected a dtype and a shape, found %s", info ? "no shape" : "none");
+    if (!info)
+        return sfti_misuse(err, "expected a dtype and a shape, found dtype %lld",
+                           (long long)dtype);
+    if (rank > 0 && !shape)
+        return sfti_misuse(err, "expected a dtype and a shape, found no shape");
 
     /* The product is taken from left to right and stops at nothing: [0, 2^63, 4] is empty,
      * [2^63, 4, 0] overflows, as the official reader has it. */

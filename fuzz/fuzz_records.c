@@ -47,6 +47,11 @@ static void ask_rows(const sfti_records *records) {
             FUZZ_CHECK(item.value.data >= row->at && item.value.data <= row->at + row->len);
         (void)sfti_row_name(row, &clauses);
         (void)sfti_row_never_holds(row, &why);
+        sfti_slip slips[4];
+        size_t count = sfti_row_slips(records, row, slips, 4);
+        FUZZ_CHECK(count <= 4);
+        for (size_t k = 0; k < count; k++)
+            FUZZ_CHECK(sfti_records_place(records, slips[k].at.data, &line, &column));
         for (uint16_t k = 0; k < records->row_count && k < 64; k++)
             (void)sfti_rows_overlap(records, row, &records->rows[k], &why);
     }
@@ -76,6 +81,20 @@ static void ask_words(const sfti_records *records) {
     }
 }
 
+static void take_tried(void *ctx, const sfti_tried *tried) {
+    FUZZ_CHECK(tried->had <= tried->of || tried->of == 0);
+    FUZZ_CHECK(tried->text.len > 0 && !ctx);
+}
+
+static void try_rows(sft_info *info) {
+    const sfti_records *records = info->records;
+    sfti_trial *trial = sfti_trial_new(info);
+    sfti_row_tried all;
+    FUZZ_CHECK(trial);
+    for (uint16_t i = 0; i < records->row_count; i++)
+        (void)sfti_trial_row(trial, &records->rows[i], take_tried, NULL, &all);
+}
+
 static void label_by(const sfti_records *records, const sft_set *set) {
     sft_info info = { .records = records, .set = set, .options = SFT_INFO_OPTIONS_INIT,
                       .folder = { ".", 1 }, .stem = { "base-Edit_v1 high", 17 } };
@@ -86,6 +105,7 @@ static void label_by(const sfti_records *records, const sft_set *set) {
     sfti_info_file_name(&info);
     sfti_info_resolve(&info);
     FUZZ_CHECK(!info.code);
+    try_rows(&info);
     for (int i = 0; i < SFT_FACT_COUNT; i++)
         for (const sfti_fact *fact = info.facts[i]; fact; fact = fact->next)
             FUZZ_CHECK(fact->trust >= 0 && fact->trust <= 100);

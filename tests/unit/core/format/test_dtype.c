@@ -84,12 +84,22 @@ static void shapes_as_text(void **state) {
     }
 }
 
+static void unknown_numbers(void **state) {
+    (void)state;
+    sft_error err = SFT_ERROR_INIT;
+    assert_int_equal(sft_shape_size((sft_dtype)99, NULL, 0, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "found dtype 99"));
+    assert_int_equal(sft_shape_size(SFT_F32, NULL, 1, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "found no shape"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_the_official_ones),
         cmocka_unit_test(other_names_are_unknown),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(shapes_as_text),
+        cmocka_unit_test(unknown_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

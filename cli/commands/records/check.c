@@ -222,12 +222,13 @@ static void check_files(check_run *run) {
 static void each_trial(void *ctx, cli_model *model) {
     check_run *run = ctx;
     sft_error err = SFT_ERROR_INIT;
-    if (model->err.code) {
+    if (run->refused) return;
+    if (run->models == 1 && model->err.code) {
         cli_fail_model(run->c, model);
-    } else if (run->models != 1 || !model->info) {
-        if (model->input == NULL || run->trial) return;
+    } else if (run->models != 1 || !model->info || !model->set) {
+        run->refused = true;
         cli_usage_error(&err, "expected one model in a file or in shards for --model, found %s",
-                        run->models != 1 ? "several" : "none");
+                        run->models != 1 ? "several" : "a folder of components");
         cli_fail_usage(run->c, &err);
     } else if (!(run->trial = sfti_trial_new(model->info))) {
         sfti_fail_memory(&err, 1);

@@ -18,6 +18,7 @@ typedef struct check_run {
     sfti_trial *trial;       /* NULL: none */
     const char *model;       /* its path, as it is shown */
     size_t models;
+    bool refused;            /* --model is not one model */
     bool holds;              /* a row does */
 } check_run;
 

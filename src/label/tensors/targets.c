@@ -158,7 +158,7 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     sfti_evidence evidence = { { NULL }, 0 };
     const sfti_record *base = fitting ? fitting->base : NULL;
     const sfti_record_row *row = NULL;
-    int trust = fitting ? fitting->trust : 0;
+    int trust = base ? fitting->trust : 0;
     if (base) row = sfti_record_row_of(info->records, base, SFTI_MODULES, NULL);
     if (!base || trust < 100) {
         const sfti_chosen chosen = target_rows(forms);

@@ -16,7 +16,7 @@ string(ASCII 11 joint) # a line's end within a row, so that rows are found soone
 string(REGEX REPLACE "\n        +" "${joint}" joined "${joined}")
 string(REGEX REPLACE "\n    +" "\n " joined "${joined}")
 string(REGEX REPLACE "\n( *\n)+" "\n" joined "${joined}")
-string(REGEX REPLACE "\n ([a-z-]+) +" "\n \\1 " joined "${joined}")
+string(REGEX REPLACE "([^\n ])  +" "\\1 " joined "${joined}")
 string(REGEX MATCHALL "\n" lines "${joined}")
 list(LENGTH lines lines)
 file(WRITE ${OUT}.txt "${joined}")

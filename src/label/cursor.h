@@ -99,42 +99,20 @@ bool sfti_quantiser_declared(sft_info *info, sft_span text, sft_span source,
 /* That of modelspec's data_format and special_format, or NULL. */
 const char *sfti_map_format(sft_info *info, sft_span text);
 
-/* ── Takes (row_takes.c): of lists, the first few hundred elements ── */
+/* ── Takes (row_takes.c) ── */
 
-/* field: the sft_fact, trust: its trust. */
-void sfti_take_fact(sfti_cursor *at, const sfti_row *row);   /* scalars */
-void sfti_take_number(sfti_cursor *at, const sfti_row *row); /* also in a string */
-void sfti_take_weight(sfti_cursor *at, const sfti_row *row); /* the same, but 0 */
-void sfti_take_bool(sfti_cursor *at, const sfti_row *row);
-void sfti_take_item(sfti_cursor *at, const sfti_row *row);   /* element of a list fact */
-void sfti_take_commas(sfti_cursor *at, const sfti_row *row);
+/* Those that other takes are made of; docs/records.md tells of all. */
+void sfti_take_fact(sfti_cursor *at, const sfti_row *row);
+void sfti_take_item(sfti_cursor *at, const sfti_row *row); /* of the first few hundred elements */
 void sfti_take_html(sfti_cursor *at, const sfti_row *row);
-void sfti_take_size(sfti_cursor *at, const sfti_row *row);   /* "512, 512" */
-/* Text people wrote, and its links. word "words": trigger words in it, too; "plain": HTML only
- * where a tag is closed. */
 void sfti_take_prose(sfti_cursor *at, const sfti_row *row);
-
-/* Facts that are settled by what they read: trust. */
 void sfti_take_prediction(sfti_cursor *at, const sfti_row *row);
-void sfti_take_spec(sfti_cursor *at, const sfti_row *row);      /* modelspec.architecture */
-void sfti_take_class(sfti_cursor *at, const sfti_row *row);     /* field 1: kind, too */
-void sfti_take_type(sfti_cursor *at, const sfti_row *row);      /* model_type; the same */
-void sfti_take_base_file(sfti_cursor *at, const sfti_row *row); /* what it was trained on */
-void sfti_take_declared(sfti_cursor *at, const sfti_row *row);  /* field 0: rank, 1: alpha */
-
-/* field: sfti_training_key; of take_train_word word is the value. */
+void sfti_take_base_file(sfti_cursor *at, const sfti_row *row);
+void sfti_take_declared(sfti_cursor *at, const sfti_row *row); /* field 0: rank, 1: alpha */
 void sfti_take_train(sfti_cursor *at, const sfti_row *row);
-void sfti_take_train_size(sfti_cursor *at, const sfti_row *row);
-void sfti_take_train_word(sfti_cursor *at, const sfti_row *row);
-
-/* Records. */
-void sfti_take_trigger(sfti_cursor *at, const sfti_row *row); /* trust; group = index */
+void sfti_take_trigger(sfti_cursor *at, const sfti_row *row); /* group = index */
 void sfti_take_claim(sfti_cursor *at, const sfti_row *row);   /* word: algo */
 void sfti_take_note(sfti_cursor *at, const sfti_row *row);
-void sfti_take_links(sfti_cursor *at, const sfti_row *row);   /* field 1: they claim no ids */
-void sfti_take_preview(sfti_cursor *at, const sfti_row *row); /* base64 */
-void sfti_take_private(sfti_cursor *at, const sfti_row *row); /* word: what; field 1: of folders */
-void sfti_take_negative(sfti_cursor *at, const sfti_row *row);
 void sfti_take_switch(sfti_cursor *at, const sfti_row *row);  /* field 0: DoRA, 1: rsLoRA */
 
 /* Into the struct that ctx points to; field: offset of a sft_span (the first one stays), of a

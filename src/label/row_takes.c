@@ -25,19 +25,19 @@ void sfti_take_fact(sfti_cursor *at, const sfti_row *row) {
         sfti_info_add(at->info, (sft_fact)row->field, value, sfti_cursor_source(at), row->trust);
 }
 
-void sfti_take_number(sfti_cursor *at, const sfti_row *row) {
+static void value_number(sfti_cursor *at, const sfti_row *row) {
     sft_span text = sfti_trim(at->text);
     if ((!sfti_at_number(at) && at->json.type != SFTI_JSON_STRING) || !sfti_is_number(text)) return;
     sfti_info_add(at->info, (sft_fact)row->field, sfti_number_value(text),
                   sfti_cursor_source(at), row->trust);
 }
 
-void sfti_take_weight(sfti_cursor *at, const sfti_row *row) {
+static void value_weight(sfti_cursor *at, const sfti_row *row) {
     double weight;
-    if (sfti_parse_double(at->text, &weight) && weight != 0) sfti_take_number(at, row);
+    if (sfti_parse_double(at->text, &weight) && weight != 0) value_number(at, row);
 }
 
-void sfti_take_bool(sfti_cursor *at, const sfti_row *row) {
+static void value_bool(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_bool(at) >= 0) sfti_take_fact(at, row);
 }
 
@@ -47,7 +47,7 @@ void sfti_take_item(sfti_cursor *at, const sfti_row *row) {
                            sfti_cursor_source_above(at, 1), row->trust);
 }
 
-void sfti_take_commas(sfti_cursor *at, const sfti_row *row) {
+static void value_commas(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
         sfti_info_add_commas(at->info, (sft_fact)row->field, at->text, sfti_cursor_source(at),
                              row->trust);
@@ -57,7 +57,7 @@ void sfti_take_html(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at)) put_text(at, row, sfti_plain_text(at->info, at->text));
 }
 
-void sfti_take_size(sfti_cursor *at, const sfti_row *row) {
+static void value_size(sfti_cursor *at, const sfti_row *row) {
     put_text(at, row, sfti_resolution(at->info, at->text));
 }
 
@@ -81,7 +81,7 @@ void sfti_take_prediction(sfti_cursor *at, const sfti_row *row) {
                       row->trust);
 }
 
-void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
+static void value_spec(sfti_cursor *at, const sfti_row *row) {
     const char *kind;
     sft_span id = sfti_trim(at->text), variant;
     if (!sfti_at_text(at)) return;
@@ -97,7 +97,7 @@ void sfti_take_spec(sfti_cursor *at, const sfti_row *row) {
         sfti_info_add_text(at->info, SFT_FACT_VARIANT, variant, sfti_cursor_source(at), row->trust);
 }
 
-void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
+static void value_class(sfti_cursor *at, const sfti_row *row) {
     const char *architecture, *kind;
     if (!sfti_at_text(at)) return;
     sfti_info_declared_class(at->info, at->text, sfti_cursor_source(at), row->trust);
@@ -106,7 +106,7 @@ void sfti_take_class(sfti_cursor *at, const sfti_row *row) {
 }
 
 /* Within one class it may be a variant: "vace" of WanModel. */
-void sfti_take_type(sfti_cursor *at, const sfti_row *row) {
+static void value_model_type(sfti_cursor *at, const sfti_row *row) {
     const char *architecture, *kind;
     const sfti_record *variant = sfti_record_find(at->info->records, SFTI_VARIANT, at->text);
     if (!sfti_at_text(at)) return;
@@ -138,12 +138,12 @@ void sfti_take_train(sfti_cursor *at, const sfti_row *row) {
     if (scalar(at, &value)) sfti_info_train(at->info, (sfti_training_key)row->field, value);
 }
 
-void sfti_take_train_size(sfti_cursor *at, const sfti_row *row) {
+static void value_train_size(sfti_cursor *at, const sfti_row *row) {
     sfti_info_train(at->info, (sfti_training_key)row->field,
                     sfti_text_value(sfti_resolution(at->info, at->text)));
 }
 
-void sfti_take_train_word(sfti_cursor *at, const sfti_row *row) {
+static void value_train_word(sfti_cursor *at, const sfti_row *row) {
     sfti_info_train(at->info, (sfti_training_key)row->field,
                     sfti_text_value(sft_span_cstr(row->word)));
 }
@@ -165,17 +165,17 @@ void sfti_take_note(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at)) sfti_info_note(at->info, at->text, sfti_cursor_source(at));
 }
 
-void sfti_take_links(sfti_cursor *at, const sfti_row *row) {
+static void value_links(sfti_cursor *at, const sfti_row *row) {
     if (sfti_at_text(at))
         sfti_info_scan_text(at->info, at->text, sfti_cursor_source(at), row->field == 1);
 }
 
-void sfti_take_preview(sfti_cursor *at, const sfti_row *row) {
+static void value_preview(sfti_cursor *at, const sfti_row *row) {
     (void)row;
     if (sfti_at_text(at)) sfti_info_preview(at->info, at->text, sfti_cursor_source(at));
 }
 
-void sfti_take_private(sfti_cursor *at, const sfti_row *row) {
+static void value_private(sfti_cursor *at, const sfti_row *row) {
     sft_span text = sfti_trim(at->text);
     bool empty = sft_span_equal(text, sft_span_cstr("{}"))
               || sft_span_equal(text, sft_span_cstr("[]"));
@@ -183,7 +183,7 @@ void sfti_take_private(sfti_cursor *at, const sfti_row *row) {
     if (!empty && !numbered) sfti_info_private(at->info, at->key, row->word);
 }
 
-void sfti_take_negative(sfti_cursor *at, const sfti_row *row) {
+static void value_negative(sfti_cursor *at, const sfti_row *row) {
     int told = sfti_at_bool(at);
     (void)row;
     if (sfti_at_text(at) && sfti_same_letters(sfti_trim(at->text), "true")) told = 1;
@@ -198,30 +198,30 @@ void sfti_take_switch(sfti_cursor *at, const sfti_row *row) {
 
 const sfti_key_take sfti_common_takes[] = {
     { "fact", sfti_take_fact, SFTI_TAKES_FACT, NULL },
-    { "number", sfti_take_number, SFTI_TAKES_FACT, NULL },
-    { "weight", sfti_take_weight, SFTI_TAKES_FACT, NULL },
-    { "bool", sfti_take_bool, SFTI_TAKES_FACT, NULL },
+    { "number", value_number, SFTI_TAKES_FACT, NULL },
+    { "weight", value_weight, SFTI_TAKES_FACT, NULL },
+    { "bool", value_bool, SFTI_TAKES_FACT, NULL },
     { "item", sfti_take_item, SFTI_TAKES_FACT, NULL },
-    { "commas", sfti_take_commas, SFTI_TAKES_FACT, NULL },
+    { "commas", value_commas, SFTI_TAKES_FACT, NULL },
     { "html", sfti_take_html, SFTI_TAKES_FACT, NULL },
-    { "size", sfti_take_size, SFTI_TAKES_FACT, NULL },
+    { "size", value_size, SFTI_TAKES_FACT, NULL },
     { "prose", sfti_take_prose, SFTI_TAKES_FACT, NULL },
     { "prediction", sfti_take_prediction, NULL, NULL },
-    { "spec", sfti_take_spec, NULL, NULL },
-    { "class", sfti_take_class, "- kind", NULL },
-    { "type", sfti_take_type, "- kind", NULL },
+    { "spec", value_spec, NULL, NULL },
+    { "class", value_class, "- kind", NULL },
+    { "type", value_model_type, "- kind", NULL },
     { "base_file", sfti_take_base_file, NULL, NULL },
     { "declared", sfti_take_declared, "rank alpha", NULL },
     { "train", sfti_take_train, SFTI_TAKES_TRAINING, NULL },
-    { "train_size", sfti_take_train_size, SFTI_TAKES_TRAINING, NULL },
-    { "train_word", sfti_take_train_word, SFTI_TAKES_TRAINING, NULL },
+    { "train_size", value_train_size, SFTI_TAKES_TRAINING, NULL },
+    { "train_word", value_train_word, SFTI_TAKES_TRAINING, NULL },
     { "trigger", sfti_take_trigger, NULL, NULL },
     { "claim", sfti_take_claim, NULL, NULL },
     { "note", sfti_take_note, NULL, NULL },
-    { "links", sfti_take_links, "- only", NULL },
-    { "preview", sfti_take_preview, NULL, NULL },
-    { "private", sfti_take_private, "- numbered", NULL },
-    { "negative", sfti_take_negative, NULL, NULL },
+    { "links", value_links, "- only", NULL },
+    { "preview", value_preview, NULL, NULL },
+    { "private", value_private, "- numbered", NULL },
+    { "negative", value_negative, NULL, NULL },
     { "switch", sfti_take_switch, "dora rslora", NULL },
 };
 const size_t sfti_common_take_count = SFTI_COUNT(sfti_common_takes);

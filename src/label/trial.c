@@ -161,12 +161,11 @@ static sfti_tried try_clause(const sfti_trial *t, const sfti_view *view, sft_spa
     return best;
 }
 
-/* The names after the prefix by which most of them hold. */
-static void choose_prefix(sfti_trial *t, unsigned table, sft_span clauses, sfti_view *out) {
+/* The names after the prefix by which most clauses hold, if those are more than *most. */
+static void choose_prefix(const sfti_trial *t, unsigned table, sft_span clauses, size_t *most,
+                          sfti_view *out) {
     const sfti_record_row *row = sfti_rows(t->info->records, SFTI_PREFIXES, table);
     sft_span prefixes = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix;
-    size_t most = 0;
-    *out = t->view;
     while (sfti_next_said(&prefixes, &prefix)) {
         sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
         sft_span rest = clauses, clause;
@@ -174,8 +173,8 @@ static void choose_prefix(sfti_trial *t, unsigned table, sft_span clauses, sfti_
         if (!sfti_view_any(&view, "")) continue;
         while ((clause = sfti_next_clause(&rest)).len > 0)
             held += *clause.data != '!' && try_clause(t, &view, clause).holds != SFTI_HOLDS_NO;
-        if (held <= most) continue;
-        most = held;
+        if (held <= *most) continue;
+        *most = held;
         *out = view;
     }
 }
@@ -372,15 +371,17 @@ bool sfti_trial_row(sfti_trial *t, const sfti_record_row *row, sfti_tried_fn *ea
         return true;
     }
     if ((!layers && !names) || layers != (t->forms != NULL)) return false;
-    const sfti_record_row *first = row->word == SFTI_TENSORS ? row
-        : sfti_record_row_of(records, sfti_row_record(records, row), SFTI_TENSORS, NULL);
     sft_span clauses = sfti_row_text(row), clause;
     if (row->word == SFTI_VARIANT_ROW || row->word == SFTI_ADAPTER_VARIANT)
         (void)sfti_row_name(row, &clauses);
-    sfti_view view;
-    if (names)
-        choose_prefix(t, first ? first->sub : SFTI_DENOISERS,
-                      first ? sfti_row_text(first) : clauses, &view);
+    const sfti_record *of = sfti_row_record(records, row);
+    const sfti_record_row *tensors = row->word == SFTI_TENSORS ? row : NULL;
+    sfti_view view = t->view;
+    size_t most = 0;
+    if (tensors) choose_prefix(t, row->sub, clauses, &most, &view);
+    while (row->word == SFTI_VARIANT_ROW
+           && (tensors = sfti_record_row_of(records, of, SFTI_TENSORS, tensors)))
+        choose_prefix(t, tensors->sub, sfti_row_text(tensors), &most, &view);
     while ((clause = sfti_next_clause(&clauses)).len > 0) {
         sfti_tried tried = try_clause(t, names ? &view : NULL, clause);
         if (tried.holds < out->holds) out->holds = tried.holds;

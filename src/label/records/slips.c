@@ -107,11 +107,14 @@ static bool slip_prefix(void *ctx, sft_span name, sft_span whole) {
     return false;
 }
 
-/* Of rows about the record's tensors: the table of its first row "tensors". */
+/* Of rows about the record's tensors: that of denoisers, or the table of its first row. */
 static unsigned table_of_record(const slip_finder *f) {
     const sfti_record *of = sfti_row_record(f->records, f->row);
-    const sfti_record_row *row = sfti_record_row_of(f->records, of, SFTI_TENSORS, NULL);
-    return row ? row->sub : SFTI_DENOISERS;
+    const sfti_record_row *first = sfti_record_row_of(f->records, of, SFTI_TENSORS, NULL);
+    for (const sfti_record_row *row = first; row;
+         row = sfti_record_row_of(f->records, of, SFTI_TENSORS, row))
+        if (row->sub == SFTI_DENOISERS) return SFTI_DENOISERS;
+    return first ? first->sub : SFTI_DENOISERS;
 }
 
 /* Layouts have words of their own before the names of layers. */

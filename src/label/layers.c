@@ -191,7 +191,7 @@ static sfti_layer_match match_folded(const sft_info *model, const sfti_view *vie
         const sft_tensor *weight = sft_set_tensor_at(set, i);
         sfti_module layer;
         if (!folded_layer(&folded, weight, prefix, &layer)) continue;
-        compare_layer(&match, &layer, weight);
+        compare_layer(&match, set, &layer, weight);
         found++;
     }
     if (found > 0 && found < folded.layers && model->shard_of == 0)

@@ -250,6 +250,27 @@ static bool is_other_kind(const sfti_records *records, const sfti_record *of) {
     return any;
 }
 
+/* The text encoders of a model, where they are known. */
+static sft_span encoders_of(const sfti_records *records, sft_span architecture) {
+    const sfti_record *of = sfti_record_with(records, architecture, SFTI_VAES, SFTI_TEXT_ENCODERS);
+    const sfti_record_row *row = of ? sfti_record_row_of(records, of, SFTI_TEXT_ENCODERS, NULL)
+                                    : NULL;
+    return row ? sfti_row_text(row) : (sft_span){ "", 0 };
+}
+
+/* Of an adapter of text encoders alone: that a model lacks one of those of the model told. */
+static bool lacks_encoder(const sfti_records *records, sft_span told, sft_span named) {
+    sft_span all = encoders_of(records, told), one, other;
+    if (encoders_of(records, named).len == 0) return false;
+    while (sfti_next_said(&all, &one)) {
+        sft_span rest = encoders_of(records, named);
+        bool has = false;
+        while (!has && sfti_next_said(&rest, &other)) has = sft_span_equal(one, other);
+        if (!has) return true;
+    }
+    return false;
+}
+
 bool sfti_fitting_excludes(const sft_info *info, sft_span architecture) {
     const sfti_fitting *fitting = info->fitting;
     const sfti_records *records = info->records;
@@ -263,6 +284,8 @@ bool sfti_fitting_excludes(const sft_info *info, sft_span architecture) {
         if (has_model(fitting->fits, i)) return false;
         any = true;
     }
+    if (fitting->encoders)
+        return lacks_encoder(records, sft_span_cstr(fitting->base->id), architecture);
     if (fitting->known == 0)
         return any && fitting->base && is_other_kind(records, fitting->base);
     const sfti_record *named = sfti_record_find(records, SFTI_MODEL, architecture);

@@ -43,6 +43,7 @@ typedef struct sfti_fitting {
     int trust;
     uint64_t told;                 /* modules that rows "adapter" tell of, if no model is known */
     const sfti_record *base;       /* NULL: several, or none; what those rows tell */
+    bool encoders;                 /* the rows tell by text encoders: nothing else is adapted */
     const sfti_record *bases[2];   /* of modules of two models that have nothing in common */
     const sft_tensor *first;       /* of a module that is known */
     sfti_fit_model models[SFTI_FIT_MODELS];

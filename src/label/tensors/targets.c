@@ -180,6 +180,9 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     if (fitting && fitting->known == 0) {
         fitting->base = base;
         fitting->told = fitting->unknown;
+        fitting->encoders = true;
+        for (size_t i = 0; i < forms->count; i++)
+            fitting->encoders = fitting->encoders && forms->forms[i].part != SFTI_PART_MAIN;
     }
     if (!sfti_info_best(info, SFT_FACT_ARCHITECTURE))
         sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, base->id, trust, row);

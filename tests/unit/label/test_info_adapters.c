@@ -609,11 +609,11 @@ static void names_like_forms_are_names(void **state) {
     (void)state;
     expect_adapter(PE(DM "output_blocks.#.#.transformer_blocks.#.attn1.to_k", "4", "320", "320")
                    PE(DM "output_blocks.9.1.transformer_blocks.0.attn1.to_k", "4", "320", "320"),
-                   "adapter - - lora bfl 4 2");
+                   "adapter sd-1@60 - lora bfl 4 2");
     /* The second has the hash of output_blocks_#_#_transformer_blocks_#_attn1_to_k. */
     expect_adapter(PE(DM "output_blocks.9.1.transformer_blocks.0.attn1.to_q", "4", "320", "320")
                    PE(DM "bxttqpcwbquyprivxhts", "4", "320", "320"),
-                   "adapter - - lora bfl 4 2");
+                   "adapter sd-1@60 - lora bfl 4 2");
     expect_adapter(PE("", "4", "320", "320"), "adapter - - lora peft 4 1");
     char *many = malloc(250 * 256), *to = many;
     assert_non_null(many);
@@ -623,7 +623,7 @@ static void names_like_forms_are_names(void **state) {
                  i % 2 ? '.' : '_', i / 2, i ? "#" : "0", i ? "#" : "0");
         to += snprintf(to, 256, "%s.lora_A.weight[4,320] %s.lora_B.weight[320,4] ", name, name);
     }
-    expect_adapter(many, "adapter - - lora bfl 4 250");
+    expect_adapter(many, "adapter sd-1@60 - lora bfl 4 250");
     free(many);
 }
 

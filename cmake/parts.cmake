@@ -7,7 +7,7 @@ set(SFT_PARTS
     "STATS   model/stats               stats                  -"
     "READ    model/read                read                   -"
     "HASH    model/hash                hash                   SET"
-    "CONVERT model/convert             cast,convert           SET"
+    "CONVERT model/convert,model/quant cast,convert           SET"
     "LABEL   label                     info                   SET,HASH"
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"

@@ -44,7 +44,7 @@ if(SFT_PYTHON)
         OUTPUT ${sft_bundle}/safetensors.c ${sft_bundle}/safetensors.h
         COMMAND ${SFT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tools/bundle.py ${sft_bundle}
                 --with edit,set,convert,read,stats --all-hosts --whole
-        DEPENDS tools/bundle.py tests/layers.py ${SFT_CORE_SOURCES} ${SFT_OS_SOURCES} ${SFT_ALL_HEADERS}
+        DEPENDS tools/bundle.py tests/layers.py data/quantised.layouts ${SFT_CORE_SOURCES} ${SFT_OS_SOURCES} ${SFT_ALL_HEADERS}
                 ${SFT_PUBLIC_HEADERS}
         VERBATIM)
     add_custom_target(bundle DEPENDS ${sft_bundle}/safetensors.c)

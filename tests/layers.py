@@ -48,7 +48,8 @@ RULES = {
     "src/model/edit": ({"safetensors_edit.h", "journal/", "keys/", *CORE_PARTS}, None),
     "src/model/set": (FROM_CORE | {*SET, "bytes/replaced.h"}, None),
     "src/model/hash": (FROM_CORE | {*SET, "safetensors_hash.h", "keys/"}, None),
-    "src/model/convert": (FROM_CORE | SET | CONVERT | {"keys/"}, None),
+    "src/model/quant": (FROM_CORE | SET | {"keys/"}, None),
+    "src/model/convert": (FROM_CORE | SET | CONVERT | {"keys/", "quant/"}, None),
     "src/model/stats": (FROM_CORE | {"safetensors_stats.h"}, None),
     "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
     "src/label": (FROM_CORE | {*SET, "safetensors_hash.h", "safetensors_info.h",
@@ -86,7 +87,8 @@ PARTS = {
     "src/model/edit": {"src/model/journal", "src/model/keys"},
     "src/model/set": set(),
     "src/model/hash": {"src/model/set", "src/model/keys"},
-    "src/model/convert": {"src/model/set", "src/model/keys"},
+    "src/model/quant": {"src/model/set", "src/model/keys"},
+    "src/model/convert": {"src/model/set", "src/model/keys", "src/model/quant"},
     "src/model/stats": set(),
     "src/model/read": set(),
     "src/label": {"src/model/set", "src/model/hash"},
@@ -107,8 +109,8 @@ HOOKS = {
 }
 # Folders whose files, those of sub-folders included, call one another in one direction only.
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
-          "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/convert",
-          "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
+          "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/quant",
+          "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
           "src/remote", "src/dataset", "cli", "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too
 # The files of a host that CMakeLists.txt builds: src/core/os/os_<one of these>*.c

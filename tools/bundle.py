@@ -28,7 +28,7 @@ CORE = ["core/base", "core/os", "core/bytes", "core/format", "core/file"]
 PARTS = {
     "edit": (["model/keys", "model/journal", "model/edit"], ["edit"], []),
     "set": (["model/set", "remote/hub/cache_links.c"], ["tree", "set", "index", "report", "diff"], []),
-    "convert": (["model/keys", "model/convert"], ["cast", "convert"], ["set"]),
+    "convert": (["model/keys", "model/quant", "model/convert"], ["cast", "convert"], ["set"]),
     "read": (["model/read"], ["read"], []),
     "stats": (["model/stats"], ["stats"], []),
 }
@@ -53,6 +53,10 @@ SHARED_FUNCTION = re.compile(r"^(?!static\b|typedef\b|extern\b|return\b|else\b)"
                              r"(?=[A-Za-z_][^;{}()=]*\bsfti_\w+\()", re.M)
 SHARED_DATA = re.compile(r"^(?:extern )?(?=const [^;{}()=]*\bsfti_\w+(?:\[[^\]]*\])*(?:;| =)"
                          r"|\w+ \*const sfti_hook_\w+(?:;| =))", re.M)
+
+
+LAYOUTS = "src/model/quant/layouts.c"
+EXTERN = re.compile(r"^extern const .*;\n", re.M)
 
 
 def read(path):
@@ -177,6 +181,8 @@ class Bundle:
     def text_of(self, path):
         """A file whose shared functions and data are static."""
         text = read(path)
+        if path == LAYOUTS:
+            text = EXTERN.sub("", text.replace("\n\n", "\n\n" + layouts_text() + "\n", 1))
         if self.whole:
             return text
         if path.endswith(".h"):  # a definition is as static as its first declaration
@@ -205,6 +211,15 @@ class Bundle:
         self.paste(path, seen, out)
         if condition:
             out.append("#endif\n")
+
+
+def layouts_text():
+    """What the build makes of data/quantised.layouts, for the one file that reads it."""
+    data = read("data/quantised.layouts").encode()
+    rows = [", ".join(str(byte) for byte in data[i:i + 24]) for i in range(0, len(data), 24)]
+    return ("static const unsigned char sfti_layouts_text[] = {\n    %s\n};\n"
+            "static const size_t sfti_layouts_size = sizeof sfti_layouts_text;\n"
+            % ",\n    ".join(rows))
 
 
 def owners_of(code, owners):

@@ -186,7 +186,33 @@ def large(random):
             {"a.weight": (plain * scales[of].astype(np.float32)).T})
 
 
-CASES = (per_tensor, per_row, per_block, comfy, mxfp4, gptq, awq, large)
+def gptq_v2(random):
+    """Zero points as they are."""
+    files, values = {}, {}
+    for name, inputs, outputs, bits in (("a", 256, 48, 4), ("b", 96, 32, 3), ("c", 96, 16, 2)):
+        levels = random.integers(0, 1 << bits, (inputs, outputs))
+        zeros = random.integers(0, 1 << bits, (2, outputs))
+        scales = factors(random, (2, outputs), "f2")
+        of = np.arange(inputs) // (inputs // 2)
+        files[name + ".qweight"] = stream(levels.T, bits).T.copy()
+        files[name + ".qzeros"] = stream(zeros, bits)
+        files[name + ".scales"] = scales
+        plain = (levels - zeros[of]).astype(np.float32) * scales[of].astype(np.float32)
+        values[name + ".weight"] = plain.T
+    return files, values
+
+
+def stream(levels, bits):
+    """Rows as words of 32 bits, of which an element may be in two."""
+    flags = (levels[..., None] >> np.arange(bits) & 1).astype(np.uint8).reshape(len(levels), -1)
+    flags = np.pad(flags, ((0, 0), (0, -flags.shape[1] % 32)))
+    return np.packbits(flags, axis=1, bitorder="little").view("<i4").copy()
+
+
+CONFIGS = {gptq: {"quant_method": "gptq", "bits": 4},
+           gptq_v2: {"quant_method": "gptq", "checkpoint_format": "gptq_v2", "group_size": 48}}
+CONFIGS[large] = CONFIGS[gptq]
+CASES = (per_tensor, per_row, per_block, comfy, mxfp4, gptq, gptq_v2, awq, large)
 KEPT = {"norm.weight": np.arange(5, dtype="f4"), "positions": np.arange(3, dtype="i8"),
         "plain_scale": np.ones(2, "f4"), "plain": np.ones(2, "f4")}
 
@@ -236,6 +262,9 @@ def check(case, folder):
     tensors = {**files, **KEPT}
     model, out = os.path.join(folder, "model.safetensors"), os.path.join(folder, "out.safetensors")
     save(model, tensors)
+    if case in CONFIGS:
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"quantization_config": CONFIGS[case]}, file)
     problems, passed = [], 0
     for dtype in TARGETS:
         convert(model, "-o", out, "--dtype", dtype, "--force")

@@ -56,32 +56,30 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     return action == SFT_CONVERT_CAST && keeps_dtype(c, tensor) ? SFT_CONVERT_KEPT : action;
 }
 
-/* The same with dequantize: finds the layout of tensor i. */
-static sft_code decide_quantised(sft_conversion *c, size_t i, sft_convert_action *action,
-                                 sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(c->set, i), *owner;
-    const sft_match_fn match = c->options.match;
-    *action = SFT_CONVERT_OTHER;
-    c->quants[i] = NULL;
+/* With dequantize: finds the layout of tensor i, and what belongs to it. */
+static sft_code find_quantised(sft_conversion *c, sfti_quant_search *search, size_t i,
+                               sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+    sft_convert_action action = SFT_CONVERT_OTHER;
+    if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
+    sft_code code = sfti_quant_find(search, i, &c->quants[i], err);
     sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
-    bool declared = layer && layer->weight == tensor;
-    owner = sfti_scale_find(c->set, &c->declared, tensor, action);
-    if (!owner && declared && (!match || match(c->options.match_ctx, tensor)))
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                                "expected quantised values, as which it is declared, found %s",
-                                sft_dtype_describe(tensor->dtype)->name);
-    if (!owner) return SFT_OK;
-    if (*action == SFT_CONVERT_SCALED) owner = tensor;
-    bool wanted = !match || match(c->options.match_ctx, owner);
-    bool plain = *action == SFT_CONVERT_SCALED ? !sfti_quant_has(tensor) : !sfti_quant_has(owner);
-    if (!wanted || plain) {
-        *action = SFT_CONVERT_OTHER;
+    if (code) return code;
+    if (c->quants[i] && layer && layer->weight == tensor) layer->taken = true;
+    if (c->quants[i] || search->taken[i] || !sfti_quant_has(tensor)
+        || !sfti_scale_find(c->set, &c->declared, tensor, &action)
+        || action != SFT_CONVERT_SCALED)
         return SFT_OK;
-    }
-    *action = *action == SFT_CONVERT_SCALED ? SFT_CONVERT_DEQUANTIZE : SFT_CONVERT_DROP;
-    if (*action == SFT_CONVERT_DROP) return SFT_OK;
-    if (declared) layer->taken = true;
-    return sfti_quant_find(c->set, &c->declared, i, &c->arena, &c->quants[i], err);
+    sft_span method = c->declared.method;
+    if (method.len)
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                         "expected what the quantization_config's \"%.*s\" stores, found another "
+                         "layout", SFTI_CLIP(method, 100));
+    else
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                         "expected a layout of quantised values that is known, found another");
+    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return SFT_CAST_DTYPE;
 }
 
 /* Size of tensor i once it is cast, or its values are computed. */
@@ -110,9 +108,9 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     sft_convert_action action;
     sft_code code = SFT_OK;
     *row = (sfti_converted){ .begin = row->begin };
-    if (c->quants) code = decide_quantised(c, i, &action, err);
-    else action = decide(c, tensor, row);
-    if (code) return code;
+    if (!c->quants) action = decide(c, tensor, row);
+    else action = c->quants[i] ? SFT_CONVERT_DEQUANTIZE
+                : c->taken[i]  ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
@@ -242,6 +240,15 @@ unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conv
 
 /* ── A conversion ── */
 
+static sft_code find_all(sft_conversion *c, sft_error *err) {
+    sfti_quant_search search;
+    sft_code code = sfti_quant_begin(&search, c->set, &c->declared, &c->arena, err);
+    for (size_t i = 0; i < c->count; i++) c->quants[i] = NULL;
+    for (size_t i = 0; !code && i < c->count; i++) code = find_quantised(c, &search, i, err);
+    c->taken = search.taken;
+    return code;
+}
+
 static sft_code decide_all(sft_conversion *c, sft_error *err) {
     size_t shards = sft_set_shard_count(c->set);
     c->count = sft_set_tensor_count(c->set);
@@ -256,6 +263,7 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     c->rows[0].begin = 0;
     sft_code code = sfti_declared_read(c->set, c->options.dequantize, c->options.files, &c->arena,
                                        &c->declared, err);
+    if (!code && c->quants) code = find_all(c, err);
     for (size_t i = 0; !code && i < c->count; i++) code = fill_row(c, i, err);
     if (code) return code;
     for (size_t i = 0; c->quants && i < c->count; i++) drop_marker(c, i);

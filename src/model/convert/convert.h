@@ -4,7 +4,7 @@
 #ifndef SFTI_CONVERT_H
 #define SFTI_CONVERT_H
 
-#include "convert/declared.h"
+#include "quant/declared.h"
 #include "safetensors_convert.h"
 
 typedef struct sfti_cast sfti_cast;

@@ -1,7 +1,7 @@
 /* Names of scales, and the tensors that they belong with. Tests: test_convert.c. */
 #include "base/error.h"
 #include "convert/convert.h"
-#include "convert/dequant.h"
+#include "quant/quant.h"
 
 #include <string.h>
 
@@ -63,12 +63,6 @@ const sft_tensor *sfti_scale_named(const sft_set *set, sft_span name, const char
 static bool has_narrow_dtype(const sft_tensor *tensor) {
     const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
     return info->bits <= 8 || info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
-}
-
-bool sfti_quant_has(const sft_tensor *tensor) {
-    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
-    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT ||
-           (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
 }
 
 static const sft_tensor *scale_of(const sft_set *set, const sft_tensor *tensor) {

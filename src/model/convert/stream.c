@@ -237,10 +237,6 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     return code;
 }
 
-static void announce_part(sfti_announcement *a, const sfti_quant_part *part) {
-    if (part->tensor) sfti_announce_tensor(a, part->file, part->tensor);
-}
-
 static void stream_expect(void *ctx, const sft_run *runs, size_t count) {
     const sft_conversion *c = ctx;
     sfti_announcement all = { .count = 0 };
@@ -256,10 +252,8 @@ static void stream_expect(void *ctx, const sft_run *runs, size_t count) {
                 continue;
             }
             /* Tensors are read whole, small parts of one that is quantised before it. */
-            announce_part(&all, &quant->scales);
-            announce_part(&all, &quant->zeros);
-            announce_part(&all, &quant->order);
-            announce_part(&all, &quant->packed);
+            for (size_t k = quant->count; k > 0; k--)
+                sfti_announce_tensor(&all, quant->parts[k - 1].file, quant->parts[k - 1].tensor);
         }
     }
     sfti_announce_end(&all);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/names.h"
+#include "quant/layouts.h"
 #include "safetensors_set.h"
 
 #include <string.h>
@@ -19,7 +20,9 @@ static inline bool sfti_name_ends(sft_span name, const char *end) {
 typedef struct sfti_declared_format {
     sft_span name;    /* "float8_e4m3fn"; empty: none is told */
     sft_span unknown; /* what is told besides and may change values; empty: nothing */
-    bool per_row;
+    uint64_t group, rotated; /* sizes of groups; 0: nothing is told */
+    uint64_t shape[2];       /* before padding; 0: nothing is told */
+    bool rotates, rotates_not;
 } sfti_declared_format;
 
 /* Tensors NAME.weight, NAME.weight_scale, ... */
@@ -28,7 +31,7 @@ typedef struct sfti_declared_layer {
     const sft_tensor *weight; /* NULL: there is none */
     const sft_tensor *marker; /* NAME.comfy_quant, or NULL */
     const sft_file *file;     /* that the marker is in */
-    const sft_tensor *odd;    /* one whose meaning is not known, or NULL */
+    size_t tensors;           /* of it */
     bool told;                /* by the metadata, in `format` */
     bool twice;               /* there, in two ways */
     bool taken;               /* its values are computed, so that its declaration ends */
@@ -36,11 +39,15 @@ typedef struct sfti_declared_layer {
 } sfti_declared_layer;
 
 typedef struct sfti_declared {
+    sfti_layouts layouts;
     sfti_declared_layer *layers;
     size_t count;
     sfti_names names;
-    const char *method; /* of a quantization_config, as sfti_declared_config knows it; or NULL */
-    unsigned kinds;     /* bits of sfti_quant_kind that it stores; 0: nothing is told */
+    sft_span method;  /* of a quantization_config; empty: nothing is told */
+    uint64_t allowed; /* bits of layouts that it stores */
+    uint32_t widths;  /* bits of the numbers of bits that it tells */
+    uint64_t group;   /* columns that share a number; 0: not told, or several */
+    sft_span object;  /* of MLX: bits and group_size, also of single layers */
 } sfti_declared;
 
 /* values: they are to be computed, and a declaration that cannot be read, or of a method that is
@@ -51,10 +58,11 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
  * name. */
 sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span tensor,
                                       sft_span *leaf);
-/* The format of a layer, from wherever it is told. SFT_CAST_DTYPE: it is not known, or is told in
- * two ways. */
-sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
-                            sfti_declared_format *out, sft_error *err);
+/* The format of a layer, from wherever it is told, and its layout. SFT_CAST_DTYPE: it is not known,
+ * or is told in two ways. */
+sft_code sfti_declared_find(const sfti_declared *declared, const sfti_declared_layer *layer,
+                            sfti_arena *arena, sfti_declared_format *out,
+                            const sfti_quant_layout **layout, sft_error *err);
 /* A value of SFTI_DECLARED_KEY without the layers that are taken; *out empty: none is left. False
  * when out of memory. */
 bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
@@ -62,6 +70,9 @@ bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_s
 
 /* ── quantization_config (method.c) ── */
 
+/* Whether the object tells the bits and the group size of a layer. */
+bool sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
+                       uint64_t *bits, uint64_t *group);
 /* Beside the model, and in its metadata. */
 sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
                               sfti_declared *out, sft_error *err);

@@ -1,5 +1,5 @@
 /* Quantised layers as ComfyUI declares them. Tests: test_convert.c. */
-#include "convert/declared.h"
+#include "quant/declared.h"
 
 #include "keys/digest_keys.h"
 #include "base/error.h"
@@ -22,13 +22,26 @@ static bool is_declared_word(sft_span text, const char *const *words, size_t cou
 
 /* What stands in ComfyUI's objects and does not change how values are computed. */
 static const char *const idle_keys[] = { "full_precision_matrix_mult", "full_precision_mm",
-                                         "orig_dtype", "orig_shape", "format_version" };
+                                         "orig_dtype", "format_version", "per_row",
+                                         "linear_dtype" };
+
+/* A size as an integer, or the two of [rows, columns]; false: it is another value. */
+static bool read_declared_sizes(sfti_json *json, uint64_t *sizes, size_t count) {
+    if (count == 1 || json->type != SFTI_JSON_ARRAY) {
+        sizes[0] = json->value;
+        return count == 1 && json->type == SFTI_JSON_UINT && json->value > 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (sfti_json_next(json) != SFTI_JSON_UINT || json->value == 0) return false;
+        sizes[i] = json->value;
+    }
+    return sfti_json_next(json) == SFTI_JSON_ARRAY_END;
+}
 
 /* Text, or an object, in which "params" may hold the rest. False: neither, or no JSON. */
 static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *out) {
     sfti_json json;
-    bool turned = false, grouped = false;
-    *out = (sfti_declared_format){ { "", 0 }, { "", 0 }, false };
+    *out = (sfti_declared_format){ .name = { "", 0 }, .unknown = { "", 0 } };
     sfti_json_begin(&json, text.data, text.len);
     if (sfti_json_next(&json) == SFTI_JSON_STRING) {
         out->name = sfti_json_string(&json, arena);
@@ -47,35 +60,46 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
             if (!name.data) return false;
             if (out->name.len > 0 && !sft_span_equal(name, out->name)) out->unknown = name;
             else out->name = name;
-        } else if (is_bool && sft_span_equal(key, sft_span_cstr("per_row"))) {
-            out->per_row = type == SFTI_JSON_TRUE;
-        } else if (type == SFTI_JSON_FALSE && sft_span_equal(key, sft_span_cstr("convrot"))) {
-            turned = true; /* told not to be */
+        } else if (is_bool && sft_span_equal(key, sft_span_cstr("convrot"))) {
+            out->rotates = type == SFTI_JSON_TRUE;
+            out->rotates_not = !out->rotates;
         } else if (sft_span_equal(key, sft_span_cstr("convrot_groupsize"))) {
-            grouped = true;
+            if (!read_declared_sizes(&json, &out->rotated, 1)) out->unknown = key;
+        } else if (sft_span_equal(key, sft_span_cstr("group_size"))) {
+            if (!read_declared_sizes(&json, &out->group, 1)) out->unknown = key;
+        } else if (sft_span_equal(key, sft_span_cstr("orig_shape"))) {
+            if (!read_declared_sizes(&json, out->shape, 2)) out->shape[0] = 0;
         } else if (!is_declared_word(key, idle_keys, sizeof idle_keys / sizeof *idle_keys)) {
             out->unknown = key;
         }
         if (sfti_json_skip(&json) == SFTI_JSON_ERROR) return false;
     }
-    if (grouped && !turned && out->unknown.len == 0) out->unknown = sft_span_cstr("convrot");
+    if (out->rotated && !out->rotates_not) out->rotates = true;
     return json.type == SFTI_JSON_END;
 }
 
-static sft_code fail_declared(const sfti_declared_layer *layer, sft_span found, sft_error *err) {
+static bool same_format(const sfti_declared_format *a, const sfti_declared_format *b) {
+    return sft_span_equal(a->name, b->name) && sft_span_equal(a->unknown, b->unknown)
+        && a->group == b->group && a->rotates == b->rotates && a->rotated == b->rotated;
+}
+
+static sft_code fail_declared(const sfti_declared_layer *layer, const char *expected,
+                              sft_span found, sft_error *err) {
     sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
                      layer->weight ? layer->weight->name : layer->name,
-                     "expected a declared format that is known (float8_e4m3fn, float8_e5m2, "
-                     "int8_tensorwise), found \"%.*s\"", SFTI_CLIP(found, 200));
+                     "expected %s, found \"%.*s\"", expected, SFTI_CLIP(found, 200));
     sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
     return SFT_CAST_DTYPE;
 }
 
-sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
-                            sfti_declared_format *out, sft_error *err) {
+sft_code sfti_declared_find(const sfti_declared *declared, const sfti_declared_layer *layer,
+                            sfti_arena *arena, sfti_declared_format *out,
+                            const sfti_quant_layout **layout, sft_error *err) {
     const sft_tensor *m = layer->marker;
     *out = layer->format;
-    if (layer->twice) return fail_declared(layer, sft_span_cstr("two formats"), err);
+    *layout = NULL;
+    if (layer->twice)
+        return fail_declared(layer, "one declared format", sft_span_cstr("two"), err);
     if (m) {
         uint64_t size = m->end - m->begin;
         char *text = size <= MARKER_MOST ? sfti_arena_take(arena, (size_t)size) : NULL;
@@ -87,14 +111,17 @@ sft_code sfti_declared_find(const sfti_declared_layer *layer, sfti_arena *arena,
             || !read_format((sft_span){ text, (size_t)size }, arena, out))
             return sfti_fail_tensor(err, SFT_CAST_DTYPE, m->offset, m->name,
                                     "expected a format in JSON, found other bytes");
-        if (layer->told && (!sft_span_equal(out->name, layer->format.name)
-                            || out->per_row != layer->format.per_row))
-            return fail_declared(layer, layer->format.name, err);
-        if (out->unknown.len == 0) out->unknown = layer->format.unknown;
+        if (layer->told && !same_format(out, &layer->format))
+            return fail_declared(layer, "the same format in the tensor and in the metadata",
+                                 layer->format.name, err);
     }
-    static const char *const known[] = { "float8_e4m3fn", "float8_e5m2", "int8_tensorwise" };
-    if (!is_declared_word(out->name, known, sizeof known / sizeof *known))
-        return fail_declared(layer, out->name, err);
+    for (size_t i = 1; i < declared->layouts.count; i++)
+        if (out->name.len > 0 && sft_span_equal(out->name, declared->layouts.rows[i].comfy))
+            *layout = &declared->layouts.rows[i];
+    if (!*layout) return fail_declared(layer, "a declared format that is known", out->name, err);
+    if (out->rotates && !(*layout)->rotate) out->unknown = sft_span_cstr("convrot");
+    if (out->rotates_not && (*layout)->rotate && !(*layout)->rotate_if_told)
+        out->unknown = sft_span_cstr("convrot");
     if (out->unknown.len == 0) return SFT_OK;
     sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
                      layer->weight ? layer->weight->name : layer->name,
@@ -209,10 +236,7 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
         sfti_declared_layer *layer = put_layer(d, name);
         layer->weight = weight;
         if (!good) format.unknown = sft_span_cstr("no format");
-        bool same = sft_span_equal(layer->format.name, format.name)
-                 && layer->format.per_row == format.per_row
-                 && sft_span_equal(layer->format.unknown, format.unknown);
-        if (layer->told && !same) layer->twice = true;
+        if (layer->told && !same_format(&layer->format, &format)) layer->twice = true;
         layer->told = true;
         layer->format = format;
     }
@@ -222,17 +246,15 @@ static sft_code read_layers(sfti_declared *d, const sft_set *set, sft_span value
                      ", found another text");
 }
 
-/* Tensors of the layers: their weights, and those whose meaning is not known. */
+/* Tensors of the layers. */
 static void look_at_tensors(sfti_declared *d, const sft_set *set) {
-    static const char *const known[] = { "weight", "bias", "comfy_quant", "weight_scale",
-                                         "scale_weight", "input_scale", "scale_input" };
     for (size_t i = 0; d->count > 0 && i < sft_set_tensor_count(set); i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);
         sft_span leaf;
         sfti_declared_layer *layer = sfti_declared_of(d, tensor->name, &leaf);
         if (!layer) continue;
+        layer->tensors++;
         if (sft_span_equal(leaf, sft_span_cstr("weight"))) layer->weight = tensor;
-        else if (!is_declared_word(leaf, known, sizeof known / sizeof *known)) layer->odd = tensor;
     }
 }
 
@@ -258,6 +280,7 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
     sft_span value;
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
+    if (values && !sfti_layouts_read(arena, &out->layouts)) return sfti_fail_memory(err, 0);
     for (size_t i = 0; i < tensors; i++) most += marks_layer(sft_set_tensor_at(set, i)->name);
     for (size_t s = 0; s < sft_set_shard_count(set); s++)
         if (declared_value(set, s, &value)) {
@@ -283,7 +306,12 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
     for (size_t i = 0; !code && values && i < out->count; i++) {
         const sfti_declared_layer *layer = &out->layers[i];
         sfti_declared_format format;
-        if (!layer->weight) code = sfti_declared_find(layer, arena, &format, err);
+        const sfti_quant_layout *layout;
+        if (layer->weight) continue;
+        /* Tensors of another name may be meant, which would be read without the declaration. */
+        code = sfti_declared_find(out, layer, arena, &format, &layout, err);
+        if (!code && (format.rotates || layout->parts[1].tiled || layout->parts[0].bits % 8))
+            code = fail_declared(layer, "a weight of the layer", layout->id, err);
     }
     if (!code && values && may_be_quantised(set))
         code = sfti_declared_config(set, files, arena, out, err);

@@ -1,0 +1,436 @@
+/* Values of quantised tensors as F32: a tile at a time. The numbers of every part that the tile
+ * needs are read into a region of its own; then they are combined. Tests: test_quant.c. */
+#include "quant/quant.h"
+
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/number.h"
+
+#include <string.h>
+
+#define TILE_VALUES ((uint64_t)256 << 10)  /* values */
+#define REGION_WINDOW ((uint64_t)256 << 10) /* bytes of a file that are kept */
+#define REGION_RUN 4096                    /* elements that are read at once */
+
+/* ── Memory ── */
+
+/* An array of at least `bytes` bytes; its old contents are lost. */
+static sft_code dequant_room(sfti_dequant *d, void *array, size_t *size, uint64_t bytes,
+                             sft_error *err) {
+    void **at = array;
+    if (bytes <= *size) return SFT_OK;
+    sfti_release(&d->alloc, *at, *size);
+    *size = 0;
+    *at = bytes <= SIZE_MAX / 2 ? sfti_take(&d->alloc, (size_t)bytes) : NULL;
+    if (!*at) return sfti_fail_memory(err, bytes);
+    *size = (size_t)bytes;
+    return SFT_OK;
+}
+
+void sfti_dequant_begin(sfti_dequant *d, const sfti_quant *quant) {
+    d->quant = quant;
+    d->ready = false;
+    for (size_t k = 0; d->regions && k < SFTI_LAYOUT_PARTS; k++) {
+        d->regions[k].loaded = false;
+        d->regions[k].window_len = 0;
+    }
+}
+
+void sfti_dequant_end(sfti_dequant *d) {
+    sft_allocator alloc = d->alloc;
+    for (size_t k = 0; d->regions && k < SFTI_LAYOUT_PARTS; k++) {
+        sfti_release(&alloc, d->regions[k].values, d->regions[k].values_size);
+        sfti_release(&alloc, d->regions[k].window, d->regions[k].window_size);
+    }
+    sfti_release(&alloc, d->regions, SFTI_LAYOUT_PARTS * sizeof *d->regions);
+    sfti_release(&alloc, d->group_of, d->group_of_size);
+    sfti_release(&alloc, d->words, d->words_size);
+    memset(d, 0, sizeof *d);
+    d->alloc = alloc;
+}
+
+/* ── Elements ── */
+
+/* `count` elements of more than 8 bits. */
+static void wide_values(sft_dtype dtype, const uint8_t *bytes, size_t count, float *out,
+                        size_t step) {
+    double values[512];
+    uint32_t bits = sft_dtype_describe(dtype)->bits;
+    for (size_t done = 0; done < count; done += 512) {
+        size_t some = count - done < 512 ? count - done : 512;
+        sfti_to_doubles(dtype, bytes + done * bits / 8, 0, some, values);
+        for (size_t i = 0; i < some; i++) out[(done + i) * step] = (float)values[i];
+    }
+}
+
+/* The values of a codebook, which has as many as its part has codes. */
+static sft_code read_book(const sfti_quant_part *book, size_t count, float *table,
+                          sft_error *err) {
+    uint8_t bytes[256 * 8];
+    uint32_t bits = sft_dtype_describe(book->tensor->dtype)->bits;
+    sft_code code = sft_read_bytes(book->file, book->tensor->offset, bytes, count * bits / 8, err);
+    if (!code) wide_values(book->tensor->dtype, bytes, count, table, 1);
+    return code;
+}
+
+/* The value of every code of a part. */
+static sft_code read_table(const sfti_quant *q, const sfti_quant_part *part, float *table,
+                           sft_error *err) {
+    const sfti_layout_part *how = part->how;
+    uint32_t codes = 1u << part->bits;
+    sft_dtype dtype = how->as < SFT_DTYPE_COUNT ? (sft_dtype)how->as : part->tensor->dtype;
+    if (part == q->parts && q->book.tensor) return read_book(&q->book, codes, table, err);
+    if (how->role == SFTI_PART_SCALE && q->nested_book.tensor)
+        return read_book(&q->nested_book, codes, table, err);
+    for (uint32_t i = 0; i < codes; i++) {
+        int32_t number = (int32_t)i, half = (int32_t)codes / 2;
+        bool is_signed = how->code == SFTI_CODE_INT
+                      || (how->code == SFTI_CODE_DTYPE && dtype == SFT_I8);
+        if (is_signed && number >= half) number -= (int32_t)codes;
+        if (how->code == SFTI_CODE_OFFSET) number -= half;
+        if (how->code == SFTI_CODE_DTYPE && sft_dtype_describe(dtype)->kind == SFT_KIND_FLOAT)
+            table[i] = (float)sfti_float_value(sfti_float_form_of(dtype), i);
+        else table[i] = (float)(number + how->plus);
+    }
+    return SFT_OK;
+}
+
+/* ── Regions ── */
+
+/* Bytes [at, at + len) of a part's tensor; those behind them, up to `ahead`, will be needed soon.
+ * len is at most REGION_WINDOW. */
+static sft_code region_bytes(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                             uint64_t at, uint64_t len, uint64_t ahead, const uint8_t **out,
+                             sft_error *err) {
+    uint64_t left = part->tensor->end - part->tensor->begin - at;
+    if (r->window_len && at >= r->window_at && at - r->window_at <= r->window_len
+        && r->window_len - (at - r->window_at) >= len) {
+        *out = r->window + (at - r->window_at);
+        return SFT_OK;
+    }
+    if (ahead < len) ahead = len;
+    if (ahead > REGION_WINDOW) ahead = REGION_WINDOW;
+    if (ahead > left) ahead = left;
+    sft_code code = dequant_room(d, &r->window, &r->window_size, REGION_WINDOW + 1, err);
+    r->window_len = 0;
+    if (!code)
+        code = sft_read_bytes(part->file, part->tensor->offset + at, r->window, (size_t)ahead, err);
+    if (code) return code;
+    r->window[ahead] = 0; /* an element may seem to go on */
+    r->window_at = at;
+    r->window_len = ahead;
+    *out = r->window;
+    return SFT_OK;
+}
+
+/* Where the elements of eight stand. */
+static const uint8_t in_order[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+static const uint8_t in_awq[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
+static const uint8_t in_high_4[8] = { 1, 0, 3, 2, 5, 4, 7, 6 };
+
+/* Elements [from, from + count) of bytes that begin with element 0. */
+static void packed_values(const sfti_quant_part *part, const float *table, const uint8_t *bytes,
+                          size_t from, size_t count, float *out, size_t step) {
+    uint32_t bits = part->bits, mask = (1u << bits) - 1;
+    const uint8_t *place = part->how->awq ? in_awq : part->how->high ? in_high_4 : in_order;
+    if (bits == 8) {
+        for (size_t i = 0; i < count; i++) out[i * step] = table[bytes[from + i]];
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t element = from + i, bit = (element - element % 8 + place[element % 8]) * bits;
+        uint32_t two = bytes[bit / 8];
+        if (bit % 8 + bits > 8) two |= (uint32_t)bytes[bit / 8 + 1] << 8;
+        out[i * step] = table[two >> bit % 8 & mask];
+    }
+}
+
+/* Elements [from, from + count) of one line. */
+static sft_code read_stored_line(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                          uint64_t line, uint64_t from, uint64_t count, float *out, size_t step,
+                          sft_error *err) {
+    uint64_t base = r->matrix * part->matrix_bytes + line * part->line_bytes;
+    bool whole = from == 0 && count == (part->how->across ? part->rows : part->columns);
+    for (uint64_t done = 0; done < count;) {
+        uint64_t first = (from + done) / 8 * 8, end = first + REGION_RUN;
+        if (end > from + count) end = from + count;
+        uint64_t at = first / 8 * part->bits, to = (end + 7) / 8 * part->bits;
+        if (to > part->line_bytes) to = part->line_bytes;
+        const uint8_t *bytes;
+        size_t skip = (size_t)(from + done - first), some = (size_t)(end - first) - skip;
+        sft_code code = region_bytes(d, part, r, base + at, to - at,
+                                     whole ? REGION_WINDOW : part->line_bytes - at, &bytes, err);
+        if (code) return code;
+        if (part->bits <= 8) packed_values(part, r->table, bytes, skip, some, out, step);
+        else wide_values(part->tensor->dtype, bytes + skip * (part->bits / 8), some, out, step);
+        out += some * step;
+        done += some;
+    }
+    return SFT_OK;
+}
+
+/* The region of words that stand in columns. */
+static sft_code read_words(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                           sft_error *err) {
+    bool across = part->how->across;
+    uint64_t line = across ? r->column : r->row, lines = across ? r->columns : r->rows;
+    uint64_t from = across ? r->row : r->column, count = across ? r->rows : r->columns;
+    uint64_t word = from * part->bits / 32, words = ((from + count) * part->bits + 31) / 32 - word;
+    uint64_t base = part->tensor->offset + r->matrix * part->matrix_bytes;
+    sft_code code = dequant_room(d, &d->words, &d->words_size, words * lines * 4, err);
+    bool whole = lines == part->lines;
+    for (uint64_t w = 0; !code && w < (whole ? 1 : words); w++)
+        code = sft_read_bytes(part->file, base + ((word + w) * part->lines + line) * 4,
+                              d->words + w * lines * 4, (size_t)((whole ? words : 1) * lines * 4),
+                              err);
+    uint32_t mask = (1u << part->bits) - 1;
+    for (uint64_t l = 0; !code && l < lines; l++)
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t bit = (from + i) * part->bits - word * 32, shift = bit % 32;
+            const uint8_t *at = d->words + (bit / 32 * lines + l) * 4;
+            uint32_t bits = sfti_get_u32(at) >> shift;
+            if (shift + part->bits > 32) bits |= sfti_get_u32(at + lines * 4) << (32 - shift);
+            r->values[across ? i * r->columns + l : l * r->columns + i] = r->table[bits & mask];
+        }
+    return code;
+}
+
+/* The region of tiles of 128 x 4 bytes: row 32 a + b of a tile has its four at 16 b + 4 a. */
+static sft_code read_tiles(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                           sft_error *err) {
+    uint64_t strip = (part->columns + 3) / 4 * 512;
+    for (uint64_t i = 0; i < r->rows; i++)
+        for (uint64_t j = 0; j < r->columns;) {
+            uint64_t row = r->row + i, column = r->column + j;
+            uint64_t at = r->matrix * part->matrix_bytes + row / 128 * strip + column / 4 * 512;
+            const uint8_t *tile;
+            sft_code code = region_bytes(d, part, r, at, 512, REGION_WINDOW, &tile, err);
+            if (code) return code;
+            tile += row % 32 * 16 + row % 128 / 32 * 4;
+            for (; j < r->columns && (r->column + j) / 4 == column / 4; j++)
+                r->values[i * r->columns + j] = r->table[tile[(r->column + j) % 4]];
+        }
+    return SFT_OK;
+}
+
+/* Brings in the numbers for values [row, row + rows) x [column, column + columns). */
+static sft_code load_region(sfti_dequant *d, size_t k, uint64_t matrix, uint64_t row,
+                            uint64_t rows, uint64_t column, uint64_t columns, sft_error *err) {
+    const sfti_quant *q = d->quant;
+    const sfti_quant_part *part = &q->parts[k];
+    sfti_quant_region *r = &d->regions[k];
+    uint64_t first = row / part->row_block, end = (row + rows - 1) / part->row_block + 1;
+    uint64_t left = column / part->column_block;
+    uint64_t right = (column + columns - 1) / part->column_block + 1;
+    if (q->group.tensor && part->how->role != SFTI_PART_CODES) left = 0, right = part->columns;
+    if (part->matrix_bytes == 0) matrix = 0;
+    if (r->loaded && r->matrix == matrix && r->row == first && r->rows == end - first
+        && r->column == left && r->columns == right - left && part->how->role != SFTI_PART_CODES)
+        return SFT_OK;
+    r->loaded = false;
+    r->matrix = matrix;
+    r->row = first;
+    r->rows = end - first;
+    r->column = left;
+    r->columns = right - left;
+    sft_code code = dequant_room(d, &r->values, &r->values_size,
+                                 r->rows * r->columns * sizeof(float), err);
+    if (code) return code;
+    bool across = part->how->across;
+    if (part->how->tiled) code = read_tiles(d, part, r, err);
+    else if (part->how->words) code = read_words(d, part, r, err);
+    else
+        for (uint64_t l = 0; !code && l < (across ? r->columns : r->rows); l++)
+            code = read_stored_line(d, part, r, (across ? r->column : r->row) + l,
+                             across ? r->row : r->column, across ? r->rows : r->columns,
+                             r->values + l * (across ? 1 : r->columns),
+                             across ? (size_t)r->columns : 1, err);
+    r->loaded = !code;
+    return code;
+}
+
+/* g_idx: the group of each column. */
+static sft_code read_groups(sfti_dequant *d, sft_error *err) {
+    const sfti_quant *q = d->quant;
+    const sft_tensor *tensor = q->group.tensor;
+    uint8_t bytes[4 * 512];
+    uint64_t groups = q->parts[1].columns;
+    sft_code code = dequant_room(d, &d->group_of, &d->group_of_size,
+                                 q->columns * sizeof *d->group_of, err);
+    for (uint64_t done = 0; !code && done < q->columns; done += 512) {
+        size_t some = q->columns - done < 512 ? (size_t)(q->columns - done) : 512;
+        code = sft_read_bytes(q->group.file, tensor->offset + 4 * done, bytes, 4 * some, err);
+        for (size_t i = 0; !code && i < some; i++) {
+            uint32_t group = d->group_of[done + i] = sfti_get_u32(bytes + 4 * i);
+            if (group >= groups)
+                code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset + 4 * (done + i),
+                                        tensor->name, "expected a group below %llu, found %lu",
+                                        (unsigned long long)groups, (unsigned long)group);
+        }
+    }
+    return code;
+}
+
+static sft_code make_ready(sfti_dequant *d, sft_error *err) {
+    const sfti_quant *q = d->quant;
+    sft_code code = SFT_OK;
+    if (d->ready) return SFT_OK;
+    if (!d->regions) {
+        d->regions = sfti_take(&d->alloc, SFTI_LAYOUT_PARTS * sizeof *d->regions);
+        if (!d->regions) return sfti_fail_memory(err, SFTI_LAYOUT_PARTS * sizeof *d->regions);
+        memset(d->regions, 0, SFTI_LAYOUT_PARTS * sizeof *d->regions);
+    }
+    for (size_t k = 0; !code && k < q->count; k++)
+        if (q->parts[k].bits <= 8) code = read_table(q, &q->parts[k], d->regions[k].table, err);
+    if (!code && q->group.tensor) code = read_groups(d, err);
+    d->ready = !code;
+    return code;
+}
+
+/* ── Values ── */
+
+/* Numbers of a row of the tile, and the column of the next block. */
+static const float *numbers_of_row(const sfti_quant_part *part, const sfti_quant_region *r,
+                                   uint64_t row) {
+    return r->values + (row / part->row_block - r->row) * r->columns;
+}
+
+static void to_int8(float *values, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float v = values[i] + 0x1.8p23f; /* which rounds to even what is below 2^22 */
+        v = values[i] > -0x1p22f && values[i] < 0x1p22f ? v - 0x1.8p23f : values[i];
+        values[i] = (v > 127 ? 127 : v < -127 ? -127 : v) + 0.0f; /* no -0 */
+    }
+}
+
+/* One step of the values from `column` on, `count` of them, which share the part's number; *factor
+ * gathers what is multiplied next. */
+static void apply(const sfti_quant_part *part, float number, float *values, size_t count,
+                  float *factor, bool *pending) {
+    const sfti_layout_part *how = part->how;
+    if (how->role == SFTI_PART_ZERO)
+        for (size_t i = 0; i < count; i++) values[i] -= number;
+    if (how->role == SFTI_PART_SCALE) {
+        *factor = how->divides ? *factor / number : *pending ? *factor * number : number;
+        *pending = !how->then && !how->to_int8;
+    }
+    bool adds = how->role == SFTI_PART_ADD;
+    if ((adds && *pending) || (how->role == SFTI_PART_SCALE && !*pending))
+        for (size_t i = 0; i < count; i++) values[i] *= *factor;
+    if (adds || how->to_int8) *pending = false;
+    if (adds)
+        for (size_t i = 0; i < count; i++) values[i] += number;
+    if (how->to_int8) to_int8(values, count);
+}
+
+/* Combines a row of codes with the numbers for them. */
+static void combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
+                    float *values) {
+    const sfti_quant *q = d->quant;
+    for (size_t done = 0; done < count;) {
+        uint64_t at = column + done, end = column + count;
+        float factor = 1;
+        bool pending = false;
+        for (size_t k = 1; k < q->count; k++) {
+            uint64_t block = q->parts[k].column_block, next = at - at % block + block;
+            if (next > at && next < end) end = next;
+        }
+        if (q->group.tensor) end = at + 1;
+        size_t some = (size_t)(end - at);
+        for (size_t k = 1; k < q->count; k++) {
+            const sfti_quant_part *part = &q->parts[k];
+            const sfti_quant_region *r = &d->regions[k];
+            uint64_t place = q->group.tensor ? d->group_of[at] : at / part->column_block;
+            if (part->columns == 1) place = 0;
+            if (part->how->role == SFTI_PART_NESTED) continue;
+            float number = numbers_of_row(part, r, row)[place - r->column];
+            if (k + 1 < q->count && q->parts[k + 1].how->role == SFTI_PART_NESTED) {
+                const sfti_quant_part *nested = &q->parts[k + 1];
+                const sfti_quant_region *n = &d->regions[k + 1];
+                number = number * n->values[at / nested->column_block - n->column];
+                number = number + q->nested_offset;
+            }
+            apply(part, number, values + done, some, &factor, &pending);
+        }
+        for (size_t i = 0; pending && i < some; i++) values[done + i] *= factor;
+        done += some;
+    }
+    float over = q->layout->over ? (float)(1.0 / q->layout->over) : 1;
+    for (size_t i = 0; q->layout->over && i < count; i++) values[i] *= over;
+}
+
+/* Rotates groups of n values back by the symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has the
+ * rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1: in F64, rounded once. */
+static void rotate_groups(float *values, size_t count, uint32_t n) {
+    double group[SFTI_ROTATE_MOST], root = 1;
+    while (root * root < n) root *= 2;
+    for (size_t g = 0; g + n <= count; g += n) {
+        for (uint32_t i = 0; i < n; i++) group[i] = (double)values[g + i];
+        for (uint32_t step = 1; step < n; step *= 4)
+            for (uint32_t i = 0; i < n; i++) {
+                if (i / step % 4 != 0) continue;
+                double a = group[i], b = group[i + step], c = group[i + 2 * step];
+                double e = group[i + 3 * step];
+                group[i] = a + b + c - e;
+                group[i + step] = a + b - c + e;
+                group[i + 2 * step] = a - b + c + e;
+                group[i + 3 * step] = b - a + c + e;
+            }
+        for (uint32_t i = 0; i < n; i++) values[g + i] = (float)(group[i] / root);
+    }
+}
+
+/* The tile that has this value, and its place there. */
+static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
+    const sfti_quant *q = d->quant;
+    const sfti_quant_region *codes = d->regions;
+    uint64_t column = value % q->columns, row = value / q->columns, matrix = row / q->rows;
+    row %= q->rows;
+    if (codes->loaded && codes->matrix == matrix && row >= codes->row
+        && row - codes->row < codes->rows && column >= codes->column
+        && column - codes->column < codes->columns)
+        return SFT_OK;
+    uint64_t columns = q->columns < TILE_VALUES ? q->columns : TILE_VALUES;
+    uint64_t rows = TILE_VALUES / columns;
+    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 2;
+    column -= column % columns;
+    row -= row % rows;
+    if (columns > q->columns - column) columns = q->columns - column;
+    if (rows > q->rows - row) rows = q->rows - row;
+    d->regions[0].loaded = false;
+    sft_code code = SFT_OK;
+    for (size_t k = q->count; !code && k > 0; k--)
+        code = load_region(d, k - 1, matrix, row, rows, column, columns, err);
+    d->regions[0].matrix = matrix;
+    for (uint64_t i = 0; !code && i < rows; i++) {
+        float *values = d->regions[0].values + i * columns;
+        combine(d, row + i, column, (size_t)columns, values);
+        if (q->rotate) rotate_groups(values, (size_t)columns, q->rotate);
+    }
+    return code;
+}
+
+sft_code sfti_dequant_read(sfti_dequant *d, uint64_t first, size_t count, uint8_t *out,
+                           sft_error *err) {
+    const sfti_quant *q = d->quant;
+    sft_code code = make_ready(d, err);
+    for (size_t done = 0; !code && done < count;) {
+        uint64_t value = first + done, row = value / q->columns % q->rows;
+        code = load_tile(d, value, err);
+        if (code) break;
+        const sfti_quant_region *tile = d->regions;
+        uint64_t column = value % q->columns, left = tile->column + tile->columns - column;
+        size_t some = count - done < left ? count - done : (size_t)left;
+        const float *values = tile->values + (row - tile->row) * tile->columns
+                              + (column - tile->column);
+        for (size_t i = 0; i < some; i++) {
+            uint32_t bits;
+            memcpy(&bits, &values[i], sizeof bits);
+            sfti_put_u32(out + 4 * (done + i), bits);
+        }
+        done += some;
+    }
+    if (code && err && err->tensor_len == SFT_NO_TENSOR)
+        sfti_error_tensor(err, q->parts[0].tensor->name);
+    return code;
+}

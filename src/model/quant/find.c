@@ -1,0 +1,313 @@
+/* Recognising how a tensor is quantised. Tests: test_quant.c. */
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/number.h"
+#include "base/utf8.h"
+#include "os/io.h"
+#include "quant/fit.h"
+
+#include <string.h>
+
+/* ── Names ── */
+
+static sft_span name_at(const void *ctx, uint32_t entry) {
+    return sft_set_tensor_at(ctx, entry)->name;
+}
+
+sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
+                          const sfti_declared *declared, sfti_arena *arena, sft_error *err) {
+    size_t count = sft_set_tensor_count(set);
+    *search = (sfti_quant_search){ .set = set, .declared = declared, .arena = arena };
+    search->taken = sfti_arena_array(arena, count, 1);
+    if (!search->taken || !sfti_names_draw(&search->names, count, name_at, set, arena))
+        return sfti_fail_memory(err, count * sizeof(sfti_slot));
+    if (count > 0) memset(search->taken, 0, count);
+    for (size_t i = 0; i < count; i++)
+        (void)sfti_names_add(&search->names, sft_set_tensor_at(set, i)->name, (uint32_t)i);
+    return SFT_OK;
+}
+
+bool sfti_quant_has(const sft_tensor *tensor) {
+    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
+    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT
+        || (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
+}
+
+/* ── Which layout ── */
+
+static bool has_dtype(const sfti_layout_part *part, const sft_tensor *tensor) {
+    return part->role >= SFTI_PART_SHAPE || part->dtypes >> tensor->dtype & 1;
+}
+
+/* Whether names and dtypes are those of the layout. */
+static bool match_layout(const sfti_quant_search *search, const sfti_quant_layout *layout,
+                         uint32_t i, sfti_match *out) {
+    const sft_tensor *tensor = sft_set_tensor_at(search->set, i);
+    bool fits = true;
+    out->layout = layout;
+    if (layout->count == 0 || !sfti_layout_stem(layout, tensor->name, &out->stem)) return false;
+    for (size_t k = 0; k < layout->count; k++) {
+        const sfti_layout_part *part = &layout->parts[k];
+        bool skipped = part->told && !out->told;
+        out->at[k] = k == 0 ? i : NONE;
+        if (k > 0 && !skipped)
+            out->at[k] = sfti_quant_named(search, part->names, out->stem, tensor->name);
+        if (k > 0 && out->at[k] == i) out->at[k] = NONE;
+        if (out->at[k] == NONE) {
+            if (!part->optional && part->role != SFTI_PART_DROP) return false;
+        } else {
+            fits = fits && has_dtype(part, sft_set_tensor_at(search->set, out->at[k]));
+        }
+    }
+    return fits;
+}
+
+/* ── All together ── */
+
+static sft_code check_book(const sfti_quant_part *book, uint32_t bits, sft_error *err) {
+    uint64_t count = UINT64_C(1) << bits;
+    if (!book->tensor || (book->tensor->rank == 1 && book->tensor->shape[0] == count))
+        return SFT_OK;
+    return sfti_fit_shape(book->tensor, &count, 1, err);
+}
+
+static sft_code check_groups(const sfti_quant *q, sft_error *err) {
+    const sft_tensor *tensor = q->group.tensor;
+    if (!tensor) return SFT_OK;
+    if (tensor->rank != 1 || tensor->shape[0] != q->columns)
+        return sfti_fit_shape(tensor, &q->columns, 1, err);
+    if (q->columns <= SFTI_GROUPED_MOST) return SFT_OK;
+    return sfti_fit_fail(tensor, "at most 262144 columns with groups", "more", err);
+}
+
+/* Scales of powers of two for blocks of 32 are also stored in tiles of 128 rows and 4 columns,
+ * padded to whole ones. Whether their shape is that of such tiles, whatever else it is, too. */
+static bool may_be_tiled(const sfti_quant *q) {
+    const sft_tensor *s = q->parts[1].tensor;
+    if (s->dtype != SFT_F8_E8M0 || s->rank < 2 || q->rows == 0 || q->columns == 0) return false;
+    const uint64_t *shape = s->shape + s->rank - 2;
+    return shape[0] % 128 == 0 && shape[0] / 128 == (q->rows - 1) / 128 + 1 && shape[1] % 4 == 0
+        && shape[1] / 4 == (q->columns - 1) / 128 + 1;
+}
+
+/* Whether all zero points, less what is added to them, are half the range. */
+static sft_code are_middle(const sfti_quant_fit *f, bool *out, sft_error *err) {
+    const sfti_quant *q = f->q;
+    uint8_t bytes[4096];
+    *out = true;
+    for (size_t k = 1; k < q->count; k++) {
+        const sfti_quant_part *part = &q->parts[k];
+        if (!part->how->middle || f->match->told) continue;
+        uint32_t half = (1u << part->bits) / 2 - part->how->plus, at = 0;
+        size_t size = part->line_bytes < sizeof bytes ? (size_t)part->line_bytes : sizeof bytes;
+        sft_code code = sft_read_bytes(part->file, part->tensor->offset, bytes, size, err);
+        if (code) return code;
+        for (; (at + 1) * part->bits <= 8 * size && at < part->rows; at++) {
+            uint32_t bit = at * part->bits, two = bytes[bit / 8];
+            if (bit % 8 + part->bits > 8) two |= (uint32_t)bytes[bit / 8 + 1] << 8;
+            *out = *out && (two >> bit % 8 & ((1u << part->bits) - 1)) == half;
+        }
+    }
+    return SFT_OK;
+}
+
+/* Whether there is another tensor that changes values in some layout. */
+static sft_code check_others(const sfti_quant_fit *f, sft_error *err) {
+    const sfti_layouts *layouts = &f->search->declared->layouts;
+    const sft_tensor *t = sfti_fit_tensor(f, 0);
+    for (size_t i = 0; i < layouts->count; i++) {
+        const sfti_quant_layout *other = &layouts->rows[i];
+        sft_span stem;
+        if (i > 0 && !sfti_layout_stem(other, t->name, &stem)) continue;
+        if (i == 0) stem = f->match->stem;
+        for (size_t k = 0; k < other->count; k++) {
+            sft_span names = other->parts[k].names, one;
+            if (other->parts[k].role == SFTI_PART_DROP || (i > 0 && k == 0)) continue;
+            while (sfti_layout_word(&names, '|', &one)) {
+                uint32_t at = sfti_quant_named(f->search, one, stem, t->name);
+                if (at == NONE || at == f->match->at[0]) continue;
+                bool ours = false;
+                for (size_t p = 0; p < f->match->layout->count; p++)
+                    ours = ours || f->match->at[p] == at;
+                if (ours) continue;
+                sft_span name = sft_set_tensor_at(f->search->set, at)->name;
+                return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                        "expected one scale and nothing else that changes values, "
+                                        "found \"%.*s\" too", SFTI_CLIP(name, 200));
+            }
+        }
+    }
+    return SFT_OK;
+}
+
+/* Marks what belongs to the tensor. Of a layer that ComfyUI declares, that is all but the bias. */
+static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer, sft_error *err) {
+    const sfti_layouts *layouts = &f->search->declared->layouts;
+    const sft_tensor *t = sfti_fit_tensor(f, 0);
+    size_t count = 0;
+    for (size_t k = 0; k < f->match->layout->count; k++)
+        if (f->match->at[k] != NONE) {
+            count++;
+            f->search->taken[f->match->at[k]] = k > 0;
+        }
+    for (size_t k = 0; k < layouts->rows[0].count; k++) {
+        sft_span names = layouts->rows[0].parts[k].names, one;
+        if (layouts->rows[0].parts[k].role != SFTI_PART_DROP) continue;
+        while (sfti_layout_word(&names, '|', &one)) {
+            uint32_t at = sfti_quant_named(f->search, one, f->match->stem, t->name);
+            if (at == NONE) continue;
+            count++;
+            f->search->taken[at] = 1;
+        }
+    }
+    count += sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem, t->name) != NONE;
+    if (!layer || layer->tensors <= count) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                            "expected the tensors of \"%.*s\", as which it is declared, found more",
+                            SFTI_CLIP(f->match->layout->id, 100));
+}
+
+/* The name of the result, which nothing else may have. */
+static sft_code name_result(sfti_quant_fit *f, sft_error *err) {
+    const sft_tensor *t = sfti_fit_tensor(f, 0);
+    char buffer[SFTI_PART_NAME];
+    f->q->spec.name = t->name;
+    if (!f->match->layout->result.len) return SFT_OK;
+    sft_span name = sfti_layout_name(f->match->layout->result, f->match->stem, t->name, buffer);
+    char *copy = name.len ? sfti_arena_copy(f->search->arena, name.data, name.len) : NULL;
+    if (!copy) return sfti_fail_memory(err, name.len);
+    f->q->spec.name = (sft_span){ copy, name.len };
+    if (sfti_names_find(&f->search->names, f->q->spec.name) == NONE) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                            "expected no \"%.*s\", which its values would be named, found one",
+                            SFTI_CLIP(name, 200));
+}
+
+/* *out: NULL if a layout that is not told does not prove to be it. */
+static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *match,
+                           const sfti_declared_layer *layer, const sfti_declared_format *format,
+                           sfti_quant **out, sft_error *err) {
+    const sfti_quant_layout *layout = match->layout;
+    const sft_tensor *t = sft_set_tensor_at(search->set, match->at[0]);
+    uint32_t rank = t->rank < 8 ? 8 : t->rank;
+    sfti_quant *q = sfti_arena_take(search->arena, sizeof *q);
+    sfti_quant_fit f = { .search = search, .match = match, .format = format, .q = q,
+                    .group = format ? format->group : search->declared->group };
+    f.shape = sfti_arena_array(search->arena, rank, sizeof *f.shape);
+    if (!q || !f.shape) return sfti_fail_memory(err, sizeof *q);
+    memset(q, 0, sizeof *q);
+    q->parts = sfti_arena_array(search->arena, layout->count, sizeof *q->parts);
+    if (!q->parts) return sfti_fail_memory(err, sizeof *q);
+    q->layout = layout;
+    *out = NULL;
+    if (t->rank > SFT_MAX_RANK) return sfti_fit_fail(t, "at most 64 dimensions", "more", err);
+    for (size_t k = 0; k < layout->count; k++) {
+        sfti_quant_part part = { .how = &layout->parts[k], .tensor = sfti_fit_tensor(&f, k) };
+        if (!part.tensor) continue;
+        part.file = sfti_fit_file(&f, k);
+        if (part.how->role < SFTI_PART_MATRICES) q->parts[q->count++] = part;
+        if (part.how->role == SFTI_PART_GROUP) q->group = part;
+        if (part.how->role == SFTI_PART_BOOK) q->book = part;
+        if (part.how->role == SFTI_PART_NESTED_BOOK) q->nested_book = part;
+    }
+    sft_code code;
+    code = layout->parts[0].flat ? sfti_fit_flat(&f, err) : sfti_fit_parts(&f, err);
+    if (!code) code = check_book(&q->book, q->parts[0].bits, err);
+    if (!code) code = check_book(&q->nested_book, 8, err);
+    if (!code) code = check_groups(q, err);
+    if (code) return code;
+    if (!match->told && q->count > 1 && may_be_tiled(q))
+        return sfti_fit_fail(t, "a quantization_config, for by their shape the scales of blocks "
+                             "may be in rows or in tiles", "none", err);
+    if (layout->rotate && (!layout->rotate_if_told || (format && format->rotates))) {
+        uint64_t n = format && format->rotated ? format->rotated : layout->rotate, power = 1;
+        while (power < n) power *= 4;
+        if (power != n || n < 4 || n > SFTI_ROTATE_MOST || q->columns % n != 0)
+            return sfti_fit_fail(t, "rotated groups of a power of 4, at most 1024, that divides "
+                                 "the columns", "others", err);
+        q->rotate = (uint32_t)n;
+    }
+    bool middle;
+    code = are_middle(&f, &middle, err);
+    if (!code && middle) code = check_others(&f, err);
+    if (!code && middle) code = name_result(&f, err);
+    if (!code && middle) code = take_tensors(&f, layer, err);
+    if (!code && middle) *out = q;
+    return code;
+}
+
+/* A layer that ComfyUI declares. */
+static sft_code find_declared(const sfti_quant_search *search, uint32_t i,
+                              const sfti_declared_layer *layer, sfti_quant **out, sft_error *err) {
+    const sfti_declared *declared = search->declared;
+    const sft_tensor *t = sft_set_tensor_at(search->set, i);
+    sfti_declared_format format;
+    sfti_match match = { .told = true };
+    sft_code code = sfti_declared_find(declared, layer, search->arena, &format, &match.layout, err);
+    if (code) return code;
+    if (!sfti_quant_has(t))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                "expected quantised values, as which it is declared, found %s",
+                                sft_dtype_describe(t->dtype)->name);
+    if (!match_layout(search, match.layout, i, &match))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                "expected the tensors of \"%.*s\", as which it is declared, found "
+                                "others", SFTI_CLIP(format.name, 100));
+    bool agrees = declared->method.len == 0;
+    for (size_t k = 1; !agrees && k < declared->layouts.count && k < 64; k++) {
+        const sfti_quant_layout *a = &declared->layouts.rows[k], *b = match.layout;
+        sfti_match other = { .told = true };
+        agrees = declared->allowed >> k & 1 && match_layout(search, a, i, &other)
+              && a->parts[0].high == b->parts[0].high && !a->parts[1].tiled && !b->parts[1].tiled
+              && !b->rotate;
+    }
+    if (!agrees)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                "expected what the quantization_config's \"%.*s\" stores, found "
+                                "\"%.*s\" declared", SFTI_CLIP(declared->method, 100),
+                                SFTI_CLIP(format.name, 100));
+    return fit_layout(search, &match, layer, &format, out, err);
+}
+
+sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, sft_error *err) {
+    const sfti_declared *declared = search->declared;
+    const sft_tensor *t = sft_set_tensor_at(search->set, i);
+    const sfti_declared_layer *layer = sfti_declared_of(declared, t->name, NULL);
+    bool told = declared->method.len > 0, unproved = false;
+    sft_code code = SFT_OK;
+    *out = NULL;
+    if (layer && layer->weight == t) {
+        code = find_declared(search, (uint32_t)i, layer, out, err);
+        if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+        return code;
+    }
+    if (!sfti_quant_has(t)) return SFT_OK;
+    /* The first that fits; of those that do not, the first tells why. */
+    sft_error what = SFT_ERROR_INIT;
+    for (size_t k = 1; !*out && k < declared->layouts.count && k < 64; k++) {
+        sfti_match match = { .told = told };
+        const sfti_quant_layout *layout = &declared->layouts.rows[k];
+        sft_error own = SFT_ERROR_INIT;
+        if (told ? !(declared->allowed >> k & 1) : !layout->alone && !layout->refused.len) continue;
+        if (!match_layout(search, layout, (uint32_t)i, &match)) continue;
+        sft_code one = SFT_OK;
+        if (layout->refused.len)
+            one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                   "expected a layout that can be read, found %.*s: %.*s",
+                                   SFTI_CLIP(layout->id, 60), SFTI_CLIP(layout->refused, 200));
+        else one = fit_layout(search, &match, NULL, NULL, out, &own);
+        unproved = unproved || (!one && !*out);
+        if (one && one != SFT_CAST_DTYPE) return sfti_fail_as(err, one, &own);
+        if (one && !code) code = one, what = own;
+    }
+    if (*out) return SFT_OK;
+    if (code && !unproved) (void)sfti_fail_as(err, code, &what);
+    if (unproved) code = SFT_OK;
+    if (!code && !*out && unproved)
+        code = sfti_fit_fail(t, "a quantization_config that says whether zero points are stored "
+                             "less one (checkpoint_format)", "none", err);
+    if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return code;
+}

@@ -1,0 +1,320 @@
+/* The shapes of the tensors of a layout. Tests: test_quant.c. */
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "quant/fit.h"
+
+#include <string.h>
+
+#define CUT_BLOCK 128 /* DeepSeek's, where the last block of a dimension may be cut */
+
+/* The number of the tensor of one of the names, or NONE. */
+uint32_t sfti_quant_named(const sfti_quant_search *search, sft_span names, sft_span stem,
+                      sft_span tensor) {
+    char buffer[SFTI_PART_NAME];
+    sft_span pattern;
+    while (sfti_layout_word(&names, '|', &pattern)) {
+        sft_span name = sfti_layout_name(pattern, stem, tensor, buffer);
+        uint32_t found = name.len ? sfti_names_find(&search->names, name) : NONE;
+        if (found != NONE) return found;
+    }
+    return NONE;
+}
+
+/* ── Failures ── */
+
+static void dimensions_text(const uint64_t *shape, uint32_t rank, char out[96]) {
+    size_t len = 0;
+    out[len++] = '[';
+    for (uint32_t d = 0; d < rank && len < 64; d++) {
+        char digits[SFTI_UINT_SIZE];
+        size_t more = sfti_uint_text(shape[d], 0, digits);
+        if (d > 0) out[len++] = ',';
+        memcpy(out + len, digits, more);
+        len += more;
+    }
+    out[len++] = ']';
+    out[len] = 0;
+}
+
+sft_code sfti_fit_shape(const sft_tensor *tensor, const uint64_t *expected, uint32_t rank,
+                           sft_error *err) {
+    char wanted[96], found[96];
+    dimensions_text(expected, rank, wanted);
+    dimensions_text(tensor->shape, tensor->rank, found);
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                            "expected the shape %s, found %s", wanted, found);
+}
+
+sft_code sfti_fit_fail(const sft_tensor *tensor, const char *expected, const char *found,
+                           sft_error *err) {
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                            "expected %s, found %s", expected, found);
+}
+
+/* ── Shapes ── */
+
+const sft_tensor *sfti_fit_tensor(const sfti_quant_fit *f, size_t k) {
+    uint32_t at = f->match->at[k];
+    return at == NONE ? NULL : sft_set_tensor_at(f->search->set, at);
+}
+
+const sft_file *sfti_fit_file(const sfti_quant_fit *f, size_t k) {
+    return sft_set_shard_at(f->search->set,
+                            sft_set_tensor_shard(f->search->set, f->match->at[k]));
+}
+
+/* The first part of that role, or NULL. */
+const sft_tensor *sfti_fit_role(const sfti_quant_fit *f, uint8_t role, const sft_file **file) {
+    for (size_t k = 0; k < f->match->layout->count; k++)
+        if (f->match->layout->parts[k].role == role && sfti_fit_tensor(f, k)) {
+            if (file) *file = sfti_fit_file(f, k);
+            return sfti_fit_tensor(f, k);
+        }
+    return NULL;
+}
+
+/* How many elements of a dimension share a number if there are `numbers`; 0: no such layout, or
+ * blocks of equal size and those of a power of two, the last one cut, have as many. */
+static uint64_t block_of(uint64_t dimension, uint64_t numbers, uint64_t told) {
+    if (told && sfti_divide_up(dimension, told) == numbers) return told;
+    if (numbers == dimension || numbers == 0) return numbers > 0;
+    if (numbers == 1) return dimension;
+    if ((dimension - 1) / CUT_BLOCK + 1 == numbers) return CUT_BLOCK;
+    uint64_t block = dimension / numbers, power = 1;
+    while (power < block) power *= 2;
+    bool alone = power == block || (dimension - 1) / power + 1 != numbers;
+    return dimension % numbers == 0 && alone ? block : 0;
+}
+
+/* Two integers of I64 or I32, as compressed-tensors stores a shape. */
+static sft_code read_told_shape(const sfti_quant_fit *f, uint64_t shape[2], sft_error *err) {
+    const sft_file *file;
+    const sft_tensor *tensor = sfti_fit_role(f, SFTI_PART_SHAPE, &file);
+    uint8_t bytes[16];
+    if (tensor->rank != 1 || tensor->shape[0] != 2
+        || (tensor->dtype != SFT_I64 && tensor->dtype != SFT_I32))
+        return sfti_fit_fail(tensor, "two integers for a shape", "another tensor", err);
+    size_t size = sfti_tensor_bits(tensor) / 8;
+    sft_code code = sft_read_bytes(file, tensor->offset, bytes, 2 * size, err);
+    for (size_t i = 0; !code && i < 2; i++)
+        shape[i] = size == 8 ? sfti_get_u64(bytes + 8 * i) : sfti_get_u32(bytes + 4 * i);
+    return code;
+}
+
+/* The number of bits of codes, where the layout does not say it. */
+static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bits, sft_error *err) {
+    const sft_tensor *t = sfti_fit_tensor(f, 0), *zeros = sfti_fit_role(f, SFTI_PART_ZERO, NULL);
+    const sfti_layout_part *how = &f->match->layout->parts[0];
+    uint64_t width = 0;
+    if (told) {
+        uint32_t fitting = 0, widths = f->search->declared->widths;
+        for (uint32_t b = 1; b <= 8; b++)
+            if ((!widths || widths >> b & 1) && told[1] <= UINT64_MAX / 8
+                && sfti_divide_up(told[1] * b, 32) == f->inner)
+                fitting |= 1u << b;
+        if (fitting == 0 || (fitting & (fitting - 1)) != 0)
+            return sfti_fit_fail(t, "a number of bits that its shape and a quantization_config "
+                                 "tell", fitting ? "several" : "none", err);
+        while (fitting >>= 1) width++;
+    } else if (how->words && zeros && zeros->rank == 2 && f->inner > 0) {
+        if (!sfti_mul(zeros->shape[1], 32, &width) || width % f->inner != 0) width = 0;
+        width /= f->inner;
+    } else {
+        sft_span layer = t->name;
+        while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
+        if (layer.len > 0) layer.len--;
+        if (!sfti_declared_mlx(f->search->declared, layer, f->search->arena, &width, &f->group))
+            width = 0;
+    }
+    if (width < 1 || width > 8)
+        return sfti_fit_fail(t, "1 to 8 bits a code", "another number", err);
+    *bits = (uint32_t)width;
+    return SFT_OK;
+}
+
+/* The shape of the values, and the matrices that they form. */
+static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
+    const sfti_quant_layout *layout = f->match->layout;
+    const sfti_layout_part *how = &layout->parts[0];
+    const sft_tensor *t = sfti_fit_tensor(f, 0);
+    sfti_quant *q = f->q;
+    sfti_quant_part *codes = &q->parts[0];
+    uint32_t rank = t->rank, unit = sfti_tensor_bits(t), bits = how->bits ? how->bits : 0;
+    uint64_t told[2];
+    bool has_shape = sfti_fit_role(f, SFTI_PART_SHAPE, NULL) != NULL;
+    sft_code code = SFT_OK;
+    if (rank > 0) memcpy(f->shape, t->shape, rank * sizeof *f->shape);
+    if (how->joined) {
+        if (rank < 3 || !sfti_mul(f->shape[rank - 2], f->shape[rank - 1], &f->shape[rank - 2]))
+            return sfti_fit_fail(t, "at least three dimensions, below 2^64", "another shape", err);
+        rank--;
+    }
+    if ((how->words || how->across || layout->rotate || layout->pad) && rank < 2)
+        return sfti_fit_fail(t, "a matrix", "fewer dimensions", err);
+    f->outer = rank > 1 ? f->shape[rank - 2] : 1;
+    f->inner = rank > 0 ? f->shape[rank - 1] : 1;
+    if (has_shape) code = read_told_shape(f, told, err);
+    if (!code && !bits && how->code == SFTI_CODE_DTYPE) bits = unit;
+    if (!code && !bits) code = find_bits(f, has_shape ? told : NULL, &bits, err);
+    if (code) return code;
+    uint64_t packed = how->words ? f->outer : f->inner, all;
+    if (!sfti_mul(packed, unit, &all))
+        return sfti_fit_fail(t, "a shape below 2^64", "another", err);
+    all /= bits;
+    codes->bits = bits;
+    codes->row_block = codes->column_block = 1;
+    codes->lines = how->words ? f->inner : f->outer;
+    codes->line_bytes = f->inner * unit / 8; /* which was opened */
+    q->rows = how->words ? f->inner : how->across ? all : f->outer;
+    q->columns = how->words || !how->across ? all : f->outer;
+    codes->rows = q->rows;
+    codes->columns = q->columns;
+    if (has_shape) {
+        if (told[0] != q->rows || told[1] > q->columns)
+            return sfti_fit_shape(
+                t, (uint64_t[]){ told[0], sfti_divide_up(told[1] * bits, unit) }, 2, err);
+        q->columns = told[1];
+    }
+    if (rank > 1) f->shape[rank - 2] = q->rows;
+    if (rank > 0) f->shape[rank - 1] = q->columns;
+    if (rank > 2 && how->words) return sfti_fit_fail(t, "a matrix", "more dimensions", err);
+    q->matrices = 1;
+    for (uint32_t d = 0; d + 2 < rank; d++)
+        if (!sfti_mul(q->matrices, f->shape[d], &q->matrices))
+            return sfti_fit_fail(t, "a shape below 2^64", "another", err);
+    codes->matrix_bytes = q->matrices > 1 ? (t->end - t->begin) / q->matrices : 0;
+    q->spec.rank = rank;
+    q->spec.shape = f->shape;
+    return SFT_OK;
+}
+
+/* Rows and columns before they were padded: as they are declared, or as a bias has rows. */
+static sft_code fit_padding(sfti_quant_fit *f, sft_error *err) {
+    sfti_quant *q = f->q;
+    uint32_t pad = f->match->layout->pad;
+    const sft_tensor *t = sfti_fit_tensor(f, 0);
+    uint32_t bias = sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem, t->name);
+    uint64_t rows = q->rows, columns = q->columns, up;
+    if (!pad) return SFT_OK;
+    if (f->format && f->format->shape[0]) {
+        rows = f->format->shape[0];
+        columns = f->format->shape[1];
+    } else if (bias != NONE) {
+        const sft_tensor *b = sft_set_tensor_at(f->search->set, bias);
+        if (b->rank == 1) rows = b->shape[0];
+    }
+    if (!sfti_align_up(rows, pad, &up) || (rows != q->rows && up != q->rows)
+        || !sfti_align_up(columns, pad, &up) || (columns != q->columns && up != q->columns))
+        return sfti_fit_shape(t, (uint64_t[]){ rows, columns }, 2, err);
+    f->shape[q->spec.rank - 2] = q->rows = rows;
+    f->shape[q->spec.rank - 1] = q->columns = columns;
+    return SFT_OK;
+}
+
+/* One number a row of a tensor of more than two dimensions: its rows are those of the first. */
+static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
+    sfti_quant *q = f->q;
+    const sft_tensor *t = sfti_fit_tensor(f, 0);
+    bool rows = t->rank > 2 && scale->rank > 0 && scale->shape[0] == t->shape[0]
+             && q->columns == t->shape[t->rank - 1];
+    for (uint32_t d = 1; d < scale->rank; d++) rows = rows && scale->shape[d] == 1;
+    if (!rows || t->shape[0] == 0) return;
+    sfti_quant_part *codes = &q->parts[0];
+    q->columns *= q->matrices / t->shape[0] * q->rows;
+    q->rows = t->shape[0];
+    q->matrices = 1;
+    codes->matrix_bytes = 0;
+    codes->rows = codes->lines = q->rows;
+    codes->columns = q->columns;
+    codes->line_bytes = (t->end - t->begin) / q->rows;
+}
+
+static bool is_single(const sft_tensor *tensor) {
+    for (uint32_t d = 0; d < tensor->rank; d++)
+        if (tensor->shape[d] != 1) return false;
+    return true;
+}
+
+/* The blocks of a part, and that it has as many numbers as there are blocks. */
+static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft_error *err) {
+    const sfti_quant *q = f->q;
+    const sfti_layout_part *how = part->how;
+    const sft_tensor *t = sfti_fit_tensor(f, k);
+    uint32_t unit = sfti_tensor_bits(t), rank = t->rank;
+    part->bits = how->bits ? how->bits
+               : how->code != SFTI_CODE_DTYPE ? q->parts[0].bits : unit;
+    uint64_t outer = rank > 1 ? t->shape[rank - 2] : 1, inner = rank > 0 ? t->shape[rank - 1] : 1;
+    if (rank == 1 && (how->across || how->columns == SFTI_BLOCK_ALL
+                      || (how->rows == SFTI_BLOCK_ANY && inner == q->rows)))
+        outer = inner, inner = 1; /* a column */
+    uint64_t numbers[2] = { how->across ? inner : outer, how->across ? outer : inner };
+    uint64_t sizes[2] = { q->rows, q->columns }, blocks[2];
+    uint32_t wanted[2] = { how->rows, how->columns };
+    bool any = how->rows == SFTI_BLOCK_ANY || how->columns == SFTI_BLOCK_ANY;
+    for (size_t d = 0; d < 2; d++) {
+        uint64_t told = d == 1 && q->group.tensor ? 0 : d == 1 ? f->group : 0;
+        blocks[d] = wanted[d];
+        if (wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t))) blocks[d] = sizes[d];
+        else if (wanted[d] == SFTI_BLOCK_ANY && d == 1 && q->group.tensor)
+            blocks[d] = sfti_divide_up(sizes[d], numbers[d] ? numbers[d] : 1);
+        else if (wanted[d] == SFTI_BLOCK_ANY) blocks[d] = block_of(sizes[d], numbers[d], told);
+        if (blocks[d] == 0 && sizes[d] > 0) {
+            char values[96], found[96];
+            dimensions_text(sizes, 2, values);
+            dimensions_text(t->shape, t->rank, found);
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                    "expected a factor for all, each row or each block of values "
+                                    "of the shape %s, found the shape %s", values, found);
+        }
+        bool one = wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t));
+        if (one || blocks[d] == 0) sizes[d] = blocks[d] = blocks[d] ? blocks[d] : 1;
+    }
+    part->row_block = blocks[0];
+    part->column_block = blocks[1];
+    part->rows = sfti_divide_up(sizes[0], blocks[0]);
+    part->columns = sfti_divide_up(sizes[1], blocks[1]);
+    if (q->group.tensor && how->columns == SFTI_BLOCK_ANY) part->columns = numbers[1];
+    uint64_t e[2] = { part->rows, part->columns };
+    if (how->across) e[0] = part->columns, e[1] = part->rows;
+    if (how->tiled) {
+        e[0] = sfti_divide_up(part->rows, 128) * 128;
+        e[1] = sfti_divide_up(part->columns, 4) * 4;
+    } else {
+        uint64_t *packed = &e[how->words ? how->across ? 0 : 1 : 1];
+        if (!sfti_mul(*packed, part->bits, packed))
+            return sfti_fit_fail(t, "a shape below 2^64", "another", err);
+        *packed = sfti_divide_up(*packed, unit);
+    }
+    /* As a matrix, for each matrix or for all; as a row or column. */
+    uint64_t single, all, count = 1, lead = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (!sfti_mul(count, t->shape[d], &count)) return sfti_fit_shape(t, e, 2, err);
+        if (d + 2 < rank) lead *= t->shape[d];
+    }
+    if (!sfti_mul(e[0], e[1], &single) || !sfti_mul(single, q->matrices, &all))
+        return sfti_fit_shape(t, e, 2, err);
+    bool is_matrix = rank >= 2 && t->shape[rank - 2] == e[0] && t->shape[rank - 1] == e[1]
+                  && (lead == 1 || lead == q->matrices);
+    bool is_line = (e[0] == 1 || e[1] == 1 || how->tiled) && rank == 1 && count == single;
+    bool is_column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
+    bool each = single == 1 && rank >= 1 && t->shape[0] == q->matrices && count == q->matrices;
+    if (!(is_matrix || is_line || is_column || each || (single == 1 && count == 1))
+        || (count != single && count != all))
+        return sfti_fit_shape(t, e, 2, err);
+    part->matrix_bytes = count == single ? 0 : (t->end - t->begin) / q->matrices;
+    part->lines = how->words ? e[1] : e[0];
+    part->line_bytes = e[1] * unit / 8;
+    return SFT_OK;
+}
+
+sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err) {
+    sfti_quant *q = f->q;
+    sft_code code = fit_codes(f, err);
+    if (!code) code = fit_padding(f, err);
+    if (!code && q->count > 1) fit_first_rows(f, q->parts[1].tensor);
+    for (size_t k = 1, p = 1; !code && k < q->layout->count && p < q->count; k++)
+        if (sfti_fit_tensor(f, k) == q->parts[p].tensor) code = fit_part(f, k, &q->parts[p++], err);
+    return code;
+}

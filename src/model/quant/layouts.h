@@ -1,0 +1,95 @@
+/* How quantised tensors are stored: rows of data/quantised.layouts, which are text.
+ *
+ * A layout is a line "layout ID" and lines that stand indented, each a word and what it says:
+ *   comfy NAME           ComfyUI declares it so
+ *   config METHOD KEY=A|B  a quantization_config does; an empty value: without that key, too
+ *   torchao TYPE         torchao does
+ *   alone                also without a declaration
+ *   result NAME          of the values; else the name of the codes
+ *   rotate N             groups of N columns are rotated; if-told: only where that is declared
+ *   over N               values are multiplied by 1 / N last
+ *   pad N                rows and columns may be padded to a multiple of N
+ *   refused WHY          it is known and cannot be read
+ *   PART NAME|NAME DTYPE|DTYPE FLAGS
+ *
+ * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
+ * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all. Flags say
+ * how a matrix of numbers is stored, and how many rows and columns of values share one of them:
+ *   as=F4 | int | uint | offset   of elements; offset: less half the range. Else the dtype's.
+ *   bits=N               of elements that are packed; else from shapes
+ *   high, awq            order in a byte, in a word; else the first element is lowest
+ *   across               a stored row is a column of values
+ *   words                words of a line stand in a column
+ *   tiled                tiles of 128 x 4, as cuBLAS has them
+ *   flat                 one line, whatever the shape
+ *   joined               the last two dimensions are one
+ *   rows=N columns=N blocks=?   "?": from shapes; else all, or of columns alone one row
+ *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
+ *   middle               without a declaration all numbers must be half the range
+ *   optional; told       there only with a declaration
+ * The part "others" changes values in a way that no layout here does. */
+#ifndef SFTI_QUANT_LAYOUTS_H
+#define SFTI_QUANT_LAYOUTS_H
+
+#include "base/mem.h"
+
+typedef enum sfti_quant_role {
+    SFTI_PART_CODES = 0, SFTI_PART_SCALE, SFTI_PART_ZERO, SFTI_PART_ADD, SFTI_PART_NESTED,
+    SFTI_PART_MATRICES, /* those above are matrices of numbers */
+    SFTI_PART_GROUP = SFTI_PART_MATRICES, SFTI_PART_BOOK, SFTI_PART_NESTED_BOOK, SFTI_PART_SHAPE,
+    SFTI_PART_STATE, SFTI_PART_DROP, SFTI_PART_OTHERS, SFTI_PART_ROLES
+} sfti_quant_role;
+
+/* How an element of a packed dtype is read. */
+typedef enum sfti_quant_code {
+    SFTI_CODE_DTYPE, SFTI_CODE_INT, SFTI_CODE_UINT, SFTI_CODE_OFFSET
+} sfti_quant_code;
+
+#define SFTI_BLOCK_ALL 0u
+#define SFTI_BLOCK_ANY UINT32_MAX
+
+typedef struct sfti_layout_part {
+    sft_span names;
+    uint32_t dtypes; /* a bit each */
+    uint32_t rows, columns;
+    uint8_t role, code, bits, plus;
+    uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
+    bool high, awq, across, words, tiled, flat, joined, divides, to_int8, then, middle, optional,
+         told;
+} sfti_layout_part;
+
+#define SFTI_LAYOUT_PARTS 10
+
+typedef struct sfti_quant_layout {
+    sft_span id, comfy, torchao, result, refused;
+    sft_span configs; /* the lines "config", from the first to the last */
+    sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
+    size_t count;
+    uint32_t rotate, over, pad;
+    bool alone, rotate_if_told;
+} sfti_quant_layout;
+
+typedef struct sfti_layouts {
+    sfti_quant_layout *rows; /* the first is "any": its parts may accompany all */
+    size_t count;
+} sfti_layouts;
+
+/* Of the text that comes with the library. False when out of memory. */
+bool sfti_layouts_read(sfti_arena *arena, sfti_layouts *out);
+/* Of a text; *line: the first that is wrong, or 0. */
+bool sfti_layouts_parse(sft_span text, sfti_arena *arena, sfti_layouts *out, size_t *line);
+/* The next word up to `end`; false when there is none. */
+bool sfti_layout_word(sft_span *rest, char end, sft_span *word);
+/* Whether a config line is of the method; *keys: the rest of it. */
+bool sfti_layout_config(sft_span *configs, sft_span *method, sft_span *keys);
+
+/* ── Names ── */
+
+#define SFTI_PART_NAME 1024 /* a longer name has no companions */
+
+/* The stem of a name that one of the codes' names fits; false: it fits none. */
+bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span *stem);
+/* A name for that stem and tensor, in a buffer of SFTI_PART_NAME bytes; empty: too long. */
+sft_span sfti_layout_name(sft_span pattern, sft_span stem, sft_span tensor, char *buffer);
+
+#endif

@@ -1,0 +1,274 @@
+/* quantization_config: the method that transformers would read a model with. */
+#include "quant/declared.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/number.h"
+#include "base/utf8.h"
+#include "os/path.h"
+
+#include <string.h>
+
+#define CONFIG_MOST (UINT64_C(16) << 20) /* bytes */
+
+/* Members of the object; text of those that are no strings as it is spelled. */
+static const char *const config_keys[] = { "quant_method", "method", "format", "quant_algo",
+                                           "checkpoint_format", "version", "mode",
+                                           "transform_config", "sparsity_config", "config_groups",
+                                           "bits", "group_size" };
+#define CONFIG_KEYS (sizeof config_keys / sizeof *config_keys)
+#define CONFIG_TRANSFORM 7
+#define CONFIG_SPARSITY 8
+#define CONFIG_GROUPS 9
+#define CONFIG_BITS 10
+#define CONFIG_GROUP_SIZE 11
+
+typedef struct quant_object {
+    sft_span values[CONFIG_KEYS];
+} quant_object;
+
+static sft_code fail_config(const char *where, const char *key, sft_span found, sft_error *err) {
+    return sfti_fail(err, SFT_CAST_DTYPE,
+                     "expected a %s that is known in the quantization_config of %s, found \"%.*s\"",
+                     key, where, SFTI_CLIP(found, 200));
+}
+
+static sft_code fail_json(const char *where, sft_error *err) {
+    return sfti_fail(err, SFT_CAST_DTYPE,
+                     "expected a quantization_config in JSON in %s, found another text", where);
+}
+
+/* After OBJECT: its members; false when it is no JSON, or memory is out. */
+static bool read_method(sfti_json *json, sfti_arena *arena, quant_object *out) {
+    *out = (quant_object){ { { NULL, 0 } } };
+    while (sfti_json_next(json) == SFTI_JSON_KEY) {
+        size_t k = 0;
+        sft_span key = sfti_json_string(json, arena);
+        if (!key.data) return false;
+        while (k < CONFIG_KEYS && !sft_span_equal(key, sft_span_cstr(config_keys[k]))) k++;
+        sfti_json_type type = sfti_json_next(json);
+        size_t start = json->start;
+        sft_span value = json->text;
+        if (type == SFTI_JSON_STRING) value = sfti_json_string(json, arena);
+        if (sfti_json_skip(json) == SFTI_JSON_ERROR || !value.data) return false;
+        if (type == SFTI_JSON_OBJECT)
+            value = (sft_span){ json->begin + start, (size_t)(json->at - json->begin) - start };
+        if (k < CONFIG_KEYS && type != SFTI_JSON_NULL) out->values[k] = value;
+    }
+    return json->type == SFTI_JSON_OBJECT_END;
+}
+
+/* Whether an object of compressed-tensors says that values are as they are stored. */
+static bool is_idle(sft_span object, sfti_arena *arena) {
+    sfti_json json;
+    quant_object sparsity;
+    if (!object.data) return true;
+    sfti_json_begin(&json, object.data, object.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return false;
+    if (sfti_json_next(&json) == SFTI_JSON_OBJECT_END) return true;
+    sfti_json_begin(&json, object.data, object.len);
+    (void)sfti_json_next(&json);
+    return read_method(&json, arena, &sparsity)
+        && sft_span_equal(sparsity.values[2], sft_span_cstr("dense"));
+}
+
+/* Methods are spelled with either line. */
+static bool is_method(sft_span a, sft_span b) {
+    for (size_t i = 0; a.len == b.len && i < a.len; i++)
+        if (a.data[i] != b.data[i] && !(a.data[i] == '_' && b.data[i] == '-')) return false;
+    return a.len == b.len;
+}
+
+/* Whether the object has one of the values of "KEY=A|B"; *key, *found: those that it has. */
+static bool has_value(const quant_object *object, sft_span condition, const char **key,
+                      sft_span *found) {
+    const char *equals = memchr(condition.data, '=', condition.len);
+    sft_span name = { condition.data, equals ? (size_t)(equals - condition.data) : 0 }, word;
+    sft_span values = { equals ? equals + 1 : "", equals ? condition.len - name.len - 1 : 0 };
+    for (size_t k = 0; k < CONFIG_KEYS; k++) {
+        if (!sft_span_equal(name, sft_span_cstr(config_keys[k]))) continue;
+        *key = config_keys[k];
+        *found = object->values[k];
+        if (!found->data) return values.len > 0 && *values.data == '|';
+        while (sfti_layout_word(&values, '|', &word))
+            if (sft_span_equal(word, *found)) return true;
+    }
+    return false;
+}
+
+/* What "weights" in config_groups tell: numbers of bits, and a group size if it is the only one. */
+static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
+    sfti_json json;
+    uint32_t depth = 0;
+    bool several = false;
+    if (!groups.data) return;
+    sfti_json_begin(&json, groups.data, groups.len);
+    while (sfti_json_next(&json) != SFTI_JSON_END && json.type != SFTI_JSON_ERROR) {
+        if (json.depth < depth) depth = 0;
+        if (json.type != SFTI_JSON_KEY) continue;
+        sft_span key = sfti_json_string(&json, arena);
+        sfti_json_type type = sfti_json_next(&json);
+        if (type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("weights")))
+            depth = json.depth;
+        if (type != SFTI_JSON_UINT || !depth || json.depth != depth) continue;
+        if (sft_span_equal(key, sft_span_cstr("num_bits")) && json.value <= 8)
+            d->widths |= 1u << json.value;
+        if (!sft_span_equal(key, sft_span_cstr("group_size"))) continue;
+        several = several || (d->group && d->group != json.value);
+        d->group = json.value;
+    }
+    if (several) d->group = 0;
+}
+
+/* text: the object; fallback: the method where none is told, or NULL. */
+static sft_code take_method(sfti_declared *d, sft_span text, const char *fallback,
+                            const char *where, sfti_arena *arena, sft_error *err) {
+    sfti_json json;
+    quant_object object;
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT || !read_method(&json, arena, &object))
+        return fail_json(where, err);
+    sft_span name = object.values[0].data ? object.values[0] : object.values[1];
+    bool mlx = object.values[CONFIG_BITS].data && object.values[CONFIG_GROUP_SIZE].data;
+    if (!name.data && !fallback && mlx) fallback = "mlx";
+    if (!name.data && fallback) name = sft_span_cstr(fallback);
+    if (!name.data) return fail_config(where, "quant_method", sft_span_cstr("none"), err);
+    uint64_t allowed = 0;
+    const char *key = NULL, *wrong = NULL;
+    sft_span found = { NULL, 0 };
+    for (size_t i = 1; i < d->layouts.count && i < 64; i++) {
+        sft_span configs = d->layouts.rows[i].configs, method, keys, condition;
+        while (sfti_layout_config(&configs, &method, &keys)) {
+            bool fits = is_method(name, method);
+            if (!fits) continue;
+            if (!wrong) wrong = "quant_method";
+            while (sfti_layout_word(&keys, ' ', &condition)) {
+                bool has = has_value(&object, condition, &key, &found);
+                if (!has) wrong = key;
+                fits = fits && has;
+            }
+            if (fits) allowed |= UINT64_C(1) << i;
+        }
+    }
+    if (!wrong) return fail_config(where, "quant_method", name, err);
+    if (!allowed) return fail_config(where, wrong, found, err);
+    for (size_t k = CONFIG_TRANSFORM; k <= CONFIG_SPARSITY; k++)
+        if (!is_idle(object.values[k], arena))
+            return fail_config(where, config_keys[k], object.values[k], err);
+    if (d->method.len > 0 && d->allowed != allowed)
+        return fail_config(where, "single quant_method", name, err);
+    d->method = name;
+    d->allowed = allowed;
+    sft_span group = object.values[CONFIG_GROUP_SIZE];
+    if (!group.data || !sfti_text_uint(group, &d->group)) d->group = 0;
+    read_weights(d, object.values[CONFIG_GROUPS], arena);
+    if (mlx) d->object = text;
+    return SFT_OK;
+}
+
+bool sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
+                       uint64_t *bits, uint64_t *group) {
+    sfti_json json;
+    uint32_t inside = 1;
+    *bits = *group = 0;
+    if (!declared->object.data) return false;
+    sfti_json_begin(&json, declared->object.data, declared->object.len);
+    (void)sfti_json_next(&json);
+    while (sfti_json_next(&json) == SFTI_JSON_KEY || json.type == SFTI_JSON_OBJECT_END) {
+        if (json.type == SFTI_JSON_OBJECT_END) {
+            if (inside == 2) break;
+            continue;
+        }
+        sft_span key = sfti_json_string(&json, arena);
+        if (!key.data) return false;
+        sfti_json_type type = sfti_json_next(&json);
+        if (type == SFTI_JSON_OBJECT && inside == 1 && sft_span_equal(key, layer)) inside = 2;
+        else {
+            bool number = type == SFTI_JSON_UINT;
+            if (number && sft_span_equal(key, sft_span_cstr("bits"))) *bits = json.value;
+            if (number && sft_span_equal(key, sft_span_cstr("group_size"))) *group = json.value;
+            (void)sfti_json_skip(&json);
+        }
+    }
+    return json.type == SFTI_JSON_OBJECT_END || json.type == SFTI_JSON_END;
+}
+
+/* A text whose member of that name (NULL: all of it) is the object. */
+static sft_code take_text(sfti_declared *d, sft_span text, const char *member,
+                          const char *fallback, const char *where, sfti_arena *arena,
+                          sft_error *err) {
+    sfti_json json;
+    if (!member) return take_method(d, text, fallback, where, arena, err);
+    sfti_json_begin(&json, text.data, text.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return fail_json(where, err);
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(&json, arena);
+        if (!key.data) return sfti_fail_memory(err, text.len);
+        sfti_json_type type = sfti_json_next(&json);
+        size_t start = json.start;
+        bool ours = sft_span_equal(key, sft_span_cstr(member));
+        if (sfti_json_skip(&json) == SFTI_JSON_ERROR) return fail_json(where, err);
+        if (!ours || type == SFTI_JSON_NULL) continue;
+        sft_span object = { json.begin + start, (size_t)(json.at - json.begin) - start };
+        sft_code code = take_method(d, object, fallback, where, arena, err);
+        if (code) return code;
+    }
+    return json.type == SFTI_JSON_OBJECT_END ? SFT_OK : fail_json(where, err);
+}
+
+/* A file beside the model; *out without data: there is none. */
+static sft_code read_beside(const char *folder, const char *name, const sft_files *files,
+                            sfti_arena *arena, sft_span *out, sft_error *err) {
+    sft_open_options how = SFT_OPEN_OPTIONS_INIT;
+    size_t got = 0;
+    sft_source source;
+    char *path = sfti_arena_join(arena, sft_span_cstr(folder), sft_span_cstr(name));
+    *out = (sft_span){ NULL, 0 };
+    if (!path) return sfti_fail_memory(err, strlen(folder));
+    how.beneath = folder;
+    how.files = files;
+    how.alloc = &arena->alloc;
+    sft_code code = sft_source_path(path, &how, &source, NULL);
+    if (code == SFT_NOT_FOUND || code == SFT_IO_NOT_FILE) return SFT_OK;
+    if (code)
+        return sfti_fail(err, code, "expected to read %s beside the model, which may say how it is "
+                         "quantised, found a file that cannot be", name);
+    char *text = NULL;
+    if (source.size > CONFIG_MOST)
+        code = sfti_fail(err, SFT_CAST_DTYPE, "expected %s of at most %llu bytes, found more", name,
+                         (unsigned long long)CONFIG_MOST);
+    else if (!(text = sfti_arena_take(arena, (size_t)source.size)))
+        code = sfti_fail_memory(err, source.size);
+    else code = sft_source_read(&source, 0, text, (size_t)source.size, &got, err);
+    sft_source_close(&source);
+    if (code) return code;
+    if (got >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3, got -= 3;
+    if (sfti_utf8_check(text, got) < got) return fail_json(name, err);
+    *out = (sft_span){ text, got };
+    return SFT_OK;
+}
+
+sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
+                              sfti_declared *out, sft_error *err) {
+    static const struct { const char *name, *member, *fallback; } beside[] = {
+        { "config.json", "quantization_config", NULL },
+        { "quantize_config.json", NULL, "gptq" },
+        { "hf_quant_config.json", "quantization", "modelopt" },
+    };
+    const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
+                                               : sft_set_shard_path(set, 0);
+    const char *folder = path ? sfti_arena_copy(arena, path, sfti_folder_len(path)) : NULL;
+    sft_code code = path && !folder ? sfti_fail_memory(err, strlen(path)) : SFT_OK;
+    sft_span text;
+    for (size_t i = 0; folder && !code && i < sizeof beside / sizeof *beside; i++) {
+        code = read_beside(folder, beside[i].name, files, arena, &text, err);
+        if (!code && text.data)
+            code = take_text(out, text, beside[i].member, beside[i].fallback, beside[i].name,
+                             arena, err);
+    }
+    for (size_t s = 0; !code && s < sft_set_shard_count(set); s++)
+        if (sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr("quantization_config"),
+                                  &text))
+            code = take_text(out, text, NULL, NULL, "the metadata", arena, err);
+    return code;
+}

@@ -160,6 +160,7 @@ SUITES = [
      "tests/compat/model_page.py"),
     ("dequantize", "check test", 600, [PY, "tests/compat/dequantize.py"],
      "tests/compat/dequantize.py"),
+    ("quant", "check test asan", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
     ("mingw", "test", 600, [PY, "tests/mingw.py"], "tests/mingw.py"),
     ("regex", "check test asan", 600, [PY, "tests/compat/regex.py"], "tests/compat/regex.py"),
     ("roundtrip", "test asan", 600, [PY, "tests/compat/roundtrip.py"],

@@ -23,7 +23,7 @@ static bool is_declared_word(sft_span text, const char *const *words, size_t cou
 /* What stands in ComfyUI's objects and does not change how values are computed. */
 static const char *const idle_keys[] = { "full_precision_matrix_mult", "full_precision_mm",
                                          "orig_dtype", "format_version", "per_row",
-                                         "linear_dtype" };
+                                         "linear_dtype", "quant_group_size" };
 
 /* A size as an integer, or the two of [rows, columns]; false: it is another value. */
 static bool read_declared_sizes(sfti_json *json, uint64_t *sizes, size_t count) {

@@ -249,7 +249,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     if (rank == 1 && (how->across || how->columns == SFTI_BLOCK_ALL
                       || (how->rows == SFTI_BLOCK_ANY && inner == q->rows)))
         outer = inner, inner = 1; /* a column */
-    uint64_t numbers[2] = { how->across ? inner : outer, how->across ? outer : inner };
+    bool swapped = how->across != how->words; /* a stored row is for a column */
+    uint64_t numbers[2] = { swapped ? inner : outer, swapped ? outer : inner };
     uint64_t sizes[2] = { q->rows, q->columns }, blocks[2];
     uint32_t wanted[2] = { how->rows, how->columns };
     bool any = how->rows == SFTI_BLOCK_ANY || how->columns == SFTI_BLOCK_ANY;
@@ -277,12 +278,12 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     part->columns = sfti_divide_up(sizes[1], blocks[1]);
     if (q->group.tensor && how->columns == SFTI_BLOCK_ANY) part->columns = numbers[1];
     uint64_t e[2] = { part->rows, part->columns };
-    if (how->across) e[0] = part->columns, e[1] = part->rows;
+    if (swapped) e[0] = part->columns, e[1] = part->rows;
     if (how->tiled) {
         e[0] = sfti_divide_up(part->rows, 128) * 128;
         e[1] = sfti_divide_up(part->columns, 4) * 4;
     } else {
-        uint64_t *packed = &e[how->words ? how->across ? 0 : 1 : 1];
+        uint64_t *packed = &e[how->words ? 0 : 1];
         if (!sfti_mul(*packed, part->bits, packed))
             return sfti_fit_fail(t, "a shape below 2^64", "another", err);
         *packed = sfti_divide_up(*packed, unit);

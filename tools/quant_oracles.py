@@ -1,0 +1,329 @@
+"""Makes the quantised files of tests/quant with the packages that people make them with, and the
+values that these packages read from them, in F32.
+
+    quant_oracles.py FOLDER [NAME...]     in the environment that tools/quant_oracles.sh makes
+
+A case is NAME.safetensors, NAME.values.safetensors and, where a model has one, NAME.json, which is
+config.json. The values are exact, or, where the metadata say so, within a part of the greatest.
+"""
+import json
+import os
+import sys
+
+import torch
+from safetensors.torch import save_file
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def weights(rows, columns, seed=1, zero=True):
+    """Normal values, with a row, a block and a column of zeros and one that is much larger."""
+    random = torch.Generator().manual_seed(seed)
+    values = torch.randn(rows, columns, generator=random) * 0.02
+    if zero:
+        values[1] = 0
+        values[2, :32] = 0
+    values[3, 5] = 1.5
+    values[4] *= 1e-6
+    return values
+
+
+def marked(**what):
+    return torch.frombuffer(bytearray(json.dumps(what).encode()), dtype=torch.uint8).clone()
+
+
+# ── comfy-kitchen ──
+
+def kitchen():
+    from comfy_kitchen.backends.eager import quantization
+    return quantization
+
+
+@case
+def comfy_fp8():
+    k, tensors, values = kitchen(), {}, {}
+    for name, dtype, most in (("a", torch.float8_e4m3fn, 448), ("b", torch.float8_e5m2, 57344)):
+        x = weights(24, 40)
+        scale = x.abs().max() / most
+        q = k.quantize_per_tensor_fp8(x, scale, dtype)
+        tensors.update({name + ".weight": q, name + ".weight_scale": scale,
+                        name + ".input_scale": torch.tensor(0.5), name + ".bias": torch.ones(24),
+                        name + ".comfy_quant": marked(format=str(dtype)[6:])})
+        values[name + ".weight"] = k.dequantize_per_tensor_fp8(q, scale, torch.float32)
+    return tensors, values, {}
+
+
+@case
+def comfy_int8():
+    k, tensors, values = kitchen(), {}, {}
+    for name, quantise, more in (("a", k.quantize_int8_tensorwise, {}),
+                                 ("b", k.quantize_int8_rowwise, {"per_row": True})):
+        q, scale = quantise(weights(24, 40))
+        tensors.update({name + ".weight": q, name + ".weight_scale": scale,
+                        name + ".comfy_quant": marked(format="int8_tensorwise", **more)})
+        values[name + ".weight"] = k.dequantize_int8_simple(q, scale.float())
+    return tensors, values, {}
+
+
+@case
+def comfy_convrot():
+    from comfy_kitchen.backends.eager import convrot_w4a4
+    k, tensors, values = kitchen(), {}, {}
+    for name, size in (("a", 64), ("b", 256), ("c", 16)):
+        x = weights(6, 256)
+        h = k._build_hadamard(size)
+        q, scale = k.quantize_int8_rowwise(k._rotate_weight(x, h, size))
+        tensors.update({name + ".weight": q, name + ".weight_scale": scale, name + ".comfy_quant":
+                        marked(format="int8_tensorwise", convrot=True, convrot_groupsize=size)})
+        values[name + ".weight"] = k.dequantize_int8_convrot_weight(q, scale, size)
+    q, scale = convrot_w4a4.quantize_convrot_w4a4_weight(weights(6, 256), 256)
+    tensors.update({"d.weight": q, "d.weight_scale": scale, "d.comfy_quant":
+                    marked(format="convrot_w4a4", convrot_groupsize=256, quant_group_size=64,
+                           linear_dtype="int4")})
+    values["d.weight"] = convrot_w4a4.dequantize_convrot_w4a4_weight(q, scale, 256)
+    return tensors, values, {"within": "1e-6"}
+
+
+@case
+def comfy_w4a8():
+    from comfy_kitchen.tensor import w4a8_int8 as module
+    tensors, values = {}, {}
+    for name, correction in (("a", False), ("b", True)):
+        made = module.quantize_w4a8_int8_weight(weights(8, 256))
+        q, s_rel, s_channel, codebook = made[:4]
+        tensors.update({name + ".weight": q, name + ".weight_s_rel": s_rel,
+                        name + ".weight_s_channel": s_channel,
+                        name + ".comfy_quant": marked(format="asym_w4a8_int8")})
+        if codebook is not None:
+            tensors[name + ".weight_codebook"] = codebook
+        more = None
+        if correction:
+            more = torch.randn(256 // 16, 8, generator=torch.Generator().manual_seed(5)) * 1e-3
+            tensors[name + ".weight_correction"] = more
+        values[name + ".weight"] = module.dequantize_w4a8_int8_weight(
+            q, s_rel, s_channel, codebook, more, output_dtype=torch.float32)
+    return tensors, values, {"within": "1e-6"}
+
+
+@case
+def comfy_mxfp8():
+    k, tensors, values = kitchen(), {}, {}
+    for name, rows, columns in (("a", 160, 32), ("b", 40, 70), ("c", 32, 160)):
+        q, scale = k.quantize_mxfp8(weights(rows, columns), pad_32x=True)
+        tensors.update({name + ".weight": q, name + ".weight_scale": scale,
+                        name + ".bias": torch.ones(rows),
+                        name + ".comfy_quant": marked(format="mxfp8", orig_shape=[rows, columns])})
+        if name == "a":
+            tensors[name + ".comfy_quant"] = marked(format="mxfp8")
+        values[name + ".weight"] = k.dequantize_mxfp8(q, scale, torch.float32)[:rows, :columns]
+    return tensors, values, {}
+
+
+@case
+def comfy_nvfp4():
+    k, tensors, values = kitchen(), {}, {}
+    for name, rows, columns in (("a", 144, 16), ("b", 20, 96), ("c", 16, 33)):
+        x = weights(rows, columns)
+        whole = x.abs().max() / (448 * 6)
+        q, scale = k.quantize_nvfp4(x, whole, pad_16x=True)
+        tensors.update({name + ".weight": q, name + ".weight_scale": scale,
+                        name + ".weight_scale_2": whole, name + ".bias": torch.ones(rows),
+                        name + ".comfy_quant": marked(format="nvfp4", orig_shape=[rows, columns])})
+        values[name + ".weight"] = k.dequantize_nvfp4(
+            q, whole, scale, torch.float32)[:rows, :columns]
+    return tensors, values, {}
+
+
+@case
+def comfy_awq():
+    from comfy_kitchen.tensor import awq_w4a16 as module
+    layout = next(getattr(module, name) for name in dir(module) if name.endswith("AWQW4A16Layout"))
+    random = torch.Generator().manual_seed(2)
+    q = torch.randint(-128, 128, (24, 64), dtype=torch.int8, generator=random)
+    scale = torch.randn(2, 24, generator=random).bfloat16() * 0.01
+    zeros = torch.randn(2, 24, generator=random).bfloat16()
+    params = layout.Params(scale=scale.float(), orig_dtype=torch.float32, orig_shape=(24, 128),
+                           zeros=zeros.float(), group_size=64)
+    return ({"a.weight": q, "a.weight_scale": scale, "a.weight_zeros": zeros,
+             "a.comfy_quant": marked(format="awq_w4a16", group_size=64)},
+            {"a.weight": layout.dequantize(q, params)}, {})
+
+
+# ── compressed-tensors ──
+
+def compressed(format_, make, **arguments):
+    from compressed_tensors.compressors import BaseCompressor
+    from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+    args = QuantizationArgs(**arguments)
+    scheme = QuantizationScheme(targets=["Linear"], weights=args)
+    compressor = BaseCompressor.get_value_from_registry(format_)
+    state = {name: value for name, value in make(args).items() if value is not None}
+    packed = compressor.compress(dict(state), scheme)
+    # In F32: the packages multiply in the dtype of the scale.
+    wide = {name: value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
+            for name, value in packed.items()}
+    plain = compressor.decompress(wide, scheme)["weight"].float()
+    config = {"quant_method": "compressed-tensors", "format": format_, "config_groups": {
+        "group_0": {"targets": ["Linear"], "weights": json.loads(args.model_dump_json())}}}
+    return packed, plain, {"quantization_config": config}
+
+
+def affine(x, group, bits, symmetric, dtype=torch.bfloat16):
+    """Scales and zero points of groups of columns."""
+    parts = x.reshape(x.shape[0], -1, group)
+    if symmetric:
+        return (parts.abs().amax(-1) / ((1 << bits) - 1) * 2).clamp(min=1e-9).to(dtype), None
+    low, high = parts.amin(-1).clamp(max=0), parts.amax(-1).clamp(min=0)
+    scale = ((high - low) / ((1 << bits) - 1)).clamp(min=1e-9).to(dtype)
+    zero = torch.round(-low / scale.float()) - (1 << (bits - 1))
+    return scale, zero.clamp(-(1 << (bits - 1)), (1 << (bits - 1)) - 1).to(torch.int8)
+
+
+def packed_case(bits, group, rows, columns, symmetric):
+    def make(args):
+        x = weights(rows, columns)
+        scale, zero = affine(x, group, bits, symmetric)
+        return {"weight": x.bfloat16(), "weight_scale": scale, "weight_zero_point": zero}
+    return compressed("pack-quantized", make, num_bits=bits, type="int", symmetric=symmetric,
+                      strategy="group", group_size=group)
+
+
+def packed_bits(bits):
+    def run():
+        tensors, values = {}, {}
+        for name, symmetric in (("s", True), ("z", False)):
+            packed, plain, config = packed_case(bits, 32, 20, 96, symmetric)
+            tensors.update({name + "." + leaf: value for leaf, value in packed.items()})
+            values[name + ".weight"] = plain
+        config["quantization_config"]["config_groups"]["group_0"]["weights"].pop("symmetric")
+        return tensors, values, {}, config
+    run.__name__ = "ct_pack_%d" % bits
+    CASES.append(run)
+
+
+for bits_ in (2, 3, 4, 5, 8):
+    packed_bits(bits_)
+
+
+@case
+def ct_int():
+    def make(args):
+        x = weights(24, 40)
+        return {"weight": x, "weight_scale": x.abs().amax(1, keepdim=True).clamp(min=1e-9) / 127}
+    packed, plain, config = compressed("int-quantized", make, num_bits=8, type="int",
+                                       strategy="channel", symmetric=True)
+    def uneven(args):
+        x = weights(24, 40)
+        scale, zero = affine(x, 40, 8, False, torch.float32)
+        return {"weight": x, "weight_scale": scale, "weight_zero_point": zero}
+    more, also, _ = compressed("int-quantized", uneven, num_bits=8, type="int",
+                               strategy="channel", symmetric=False)
+    return ({**{"a." + k: v for k, v in packed.items()}, **{"b." + k: v for k, v in more.items()}},
+            {"a.weight": plain, "b.weight": also}, {}, config)
+
+
+@case
+def ct_float():
+    def make(args):
+        x = weights(130, 134)
+        grid = torch.nn.functional.pad(x, (0, 122, 0, 126)).reshape(2, 128, 2, 128)
+        return {"weight": x, "weight_scale": grid.abs().amax((1, 3)).clamp(min=1e-9) / 448}
+    packed, plain, config = compressed("float-quantized", make, num_bits=8, type="float",
+                                       strategy="block", block_structure=[128, 128])
+    return {"a." + k: v for k, v in packed.items()}, {"a.weight": plain}, {}, config
+
+
+def ct_blocks(format_, bits, group, most):
+    def run():
+        def make(args):
+            x = weights(20, 96).bfloat16()
+            scale = x.float().reshape(20, -1, group).abs().amax(-1) / most
+            if group == 32:
+                return {"weight": x, "weight_scale":
+                        torch.exp2(torch.ceil(torch.log2(scale.clamp(min=2.0 ** -40))))}
+            whole = 448 * 6 / x.float().abs().max()
+            scale = (scale * whole).clamp(min=2.0 ** -6).to(torch.float8_e4m3fn).float()
+            return {"weight": x, "weight_scale": scale, "weight_global_scale": whole.reshape(1)}
+        packed, plain, config = compressed(
+            format_, make, num_bits=bits, type="float", group_size=group,
+            strategy="group" if group == 32 else "tensor_group", symmetric=True)
+        if group != 32:  # which the package multiplies in BF16
+            from compressed_tensors.compressors.nvfp4.helpers import unpack_fp4_from_uint8
+            codes = unpack_fp4_from_uint8(packed["weight_packed"], 20, 96).float()
+            scale = packed["weight_scale"].float() / packed["weight_global_scale"]
+            plain = (codes.reshape(20, -1, group) * scale[..., None]).reshape(20, 96)
+        tensors = {"a." + k: v for k, v in packed.items()}
+        tensors["a.input_global_scale"] = torch.ones(1)
+        return tensors, {"a.weight": plain}, {}, config
+    run.__name__ = "ct_" + format_.replace("-", "_")
+    CASES.append(run)
+
+
+ct_blocks("nvfp4-pack-quantized", 4, 16, 6)
+ct_blocks("mxfp4-pack-quantized", 4, 32, 6)
+ct_blocks("mxfp6-pack-quantized", 6, 32, 7.5)
+ct_blocks("mxfp8-quantized", 8, 32, 448)
+
+
+# ── bitsandbytes ──
+
+@case
+def bnb_4bit():
+    import bitsandbytes.functional as bnb
+    tensors, values = {}, {}
+    for name, kind, nested, rows, columns in (
+            ("a", "nf4", False, 16, 64), ("b", "fp4", False, 8, 128), ("c", "nf4", True, 40, 416),
+            ("d", "nf4", False, 5, 52)):
+        packed, state = bnb.quantize_4bit(weights(rows, columns), blocksize=64, quant_type=kind,
+                                          compress_statistics=nested)
+        tensors[name + ".weight"] = packed
+        for leaf, value in state.as_dict(packed=True).items():
+            tensors[name + ".weight." + leaf] = value
+        # Flat, as the format is: the package's own is wrong where a block is in two rows.
+        codes = torch.stack([packed.reshape(-1) >> 4, packed.reshape(-1) & 15], -1).reshape(-1)
+        scale = state.absmax
+        if nested:
+            inner = state.state2
+            scale = (inner.code[scale.long()] *
+                     inner.absmax.repeat_interleave(inner.blocksize)[:len(scale)]) + state.offset
+        plain = state.code[codes.long()] * scale.repeat_interleave(64)[:len(codes)]
+        values[name + ".weight"] = plain.reshape(rows, columns)
+        if columns % 64 == 0 and not nested:
+            assert torch.equal(values[name + ".weight"], bnb.dequantize_4bit(packed, state).float())
+    return tensors, values, {}
+
+
+@case
+def bnb_int8():
+    import bitsandbytes.functional as bnb
+    q, stats, _ = bnb.int8_vectorwise_quant(weights(24, 40).half())
+    plain = bnb.int8_vectorwise_dequant(q, stats)
+    return ({"a.weight": q, "a.SCB": stats, "a.weight_format": torch.tensor(0, dtype=torch.uint8)},
+            {"a.weight": plain.float()}, {})
+
+
+def main():
+    folder, only = sys.argv[1], sys.argv[2:]
+    os.makedirs(folder, exist_ok=True)
+    for make in CASES:
+        if only and make.__name__ not in only:
+            continue
+        tensors, values, notes, *config = make()
+        stem = os.path.join(folder, make.__name__)
+        save_file({k: v.contiguous() for k, v in tensors.items()}, stem + ".safetensors")
+        save_file({k: v.contiguous() for k, v in values.items()}, stem + ".values.safetensors",
+                  notes or None)
+        if config:
+            with open(stem + ".json", "w", encoding="utf-8") as file:
+                json.dump(config[0], file)
+        print(make.__name__, sum(os.path.getsize(stem + end) for end in
+                                 (".safetensors", ".values.safetensors")))
+
+
+if __name__ == "__main__":
+    main()

@@ -307,20 +307,76 @@ def bnb_int8():
             {"a.weight": plain.float()}, {})
 
 
+# ── torchao, HQQ, quanto ──
+
+@case
+def torchao():
+    from torchao.prototype.mx_formats.mx_tensor import MXTensor
+    from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor
+    from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
+    from torchao.quantization import (Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor, PerRow,
+                                      PerTensor)
+    x, e4m3, fp4 = weights(24, 64), torch.float8_e4m3fn, torch.float4_e2m1fn_x2
+    made = {
+        "a": Float8Tensor.from_hp(x, granularity=PerRow()),
+        "b": Float8Tensor.from_hp(x, granularity=PerTensor()),
+        "c": Int8Tensor.from_hp(x, granularity=PerRow()),
+        "d": IntxUnpackedToInt8Tensor.from_hp(x, block_size=(1, 32), target_dtype=torch.int4),
+        "e": MXTensor.to_mx(x, e4m3, 32), "f": MXTensor.to_mx(x, e4m3, 32, is_swizzled_scales=True),
+        "g": MXTensor.to_mx(x, fp4, 32), "h": NVFP4Tensor.to_nvfp4(x, 16),
+        "i": NVFP4Tensor.to_nvfp4(x, 16, per_tensor_scale=torch.tensor(0.01),
+                                  is_swizzled_scales=True)}
+    tensors, notes = flatten_tensor_state_dict({n + ".weight": v for n, v in made.items()})
+    values = {n + ".weight": v.dequantize(torch.float32) if n != "d" else v.dequantize()
+              for n, v in made.items()}
+    return tensors, values, {}, None, notes
+
+
+@case
+def hqq():
+    from hqq.core.quantize import BaseQuantizeConfig, HQQLinear
+    tensors, values = {}, {}
+    for name, bits, axis in (("a", 8, 1), ("b", 4, 1), ("c", 3, 1), ("d", 2, 1), ("e", 1, 1),
+                             ("f", 4, 0)):
+        linear = torch.nn.Linear(96, 16, bias=name != "a")
+        linear.weight.data = weights(16, 96)
+        made = HQQLinear(linear, BaseQuantizeConfig(nbits=bits, group_size=32, axis=axis),
+                         compute_dtype=torch.float32, device="cpu")
+        tensors.update({name + "." + k: v for k, v in made.state_dict().items()})
+        values[name + ".weight"] = made.dequantize()
+    return tensors, values, {}
+
+
+@case
+def quanto():
+    from optimum.quanto import freeze, qfloat8, qint8, quantize
+    tensors, values = {}, {}
+    for name, kind in (("a", qint8), ("b", qfloat8)):
+        model = torch.nn.Sequential(torch.nn.Linear(40, 24))
+        model[0].weight.data = weights(24, 40)
+        quantize(model, weights=kind)
+        freeze(model)
+        tensors.update({name + k[1:]: v for k, v in model.state_dict().items()})
+        values[name + ".weight"] = model[0].weight.dequantize()
+    return tensors, values, {}
+
+
 def main():
     folder, only = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
     for make in CASES:
         if only and make.__name__ not in only:
             continue
-        tensors, values, notes, *config = make()
+        tensors, values, notes, config, metadata = (*make(), None, None)[:5]
         stem = os.path.join(folder, make.__name__)
-        save_file({k: v.contiguous() for k, v in tensors.items()}, stem + ".safetensors")
-        save_file({k: v.contiguous() for k, v in values.items()}, stem + ".values.safetensors",
+        save_file({k: v.detach().contiguous().clone() for k, v in tensors.items()},
+                  stem + ".safetensors", metadata)
+        save_file({k: v.detach().contiguous() for k, v in values.items()},
+                  stem + ".values.safetensors",
                   notes or None)
         if config:
             with open(stem + ".json", "w", encoding="utf-8") as file:
-                json.dump(config[0], file)
+                json.dump(config, file)
         print(make.__name__, sum(os.path.getsize(stem + end) for end in
                                  (".safetensors", ".values.safetensors")))
 

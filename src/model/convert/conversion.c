@@ -57,16 +57,15 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
 }
 
 /* With dequantize: finds the layout of tensor i, and what belongs to it. */
-static sft_code find_quantised(sft_conversion *c, sfti_quant_search *search, size_t i,
-                               sft_error *err) {
+static sft_code find_quantised(sft_conversion *c, size_t i, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
     sft_convert_action action = SFT_CONVERT_OTHER;
     if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
-    sft_code code = sfti_quant_find(search, i, &c->quants[i], err);
+    sft_code code = sfti_quant_find(&c->search, i, &c->quants[i], err);
     sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
     if (code) return code;
     if (c->quants[i] && layer && layer->weight == tensor) layer->taken = true;
-    if (c->quants[i] || search->taken[i] || !sfti_quant_has(tensor)
+    if (c->quants[i] || c->search.taken[i] || !sfti_quant_has(tensor)
         || !sfti_scale_find(c->set, &c->declared, tensor, &action)
         || action != SFT_CONVERT_SCALED)
         return SFT_OK;
@@ -110,7 +109,7 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     *row = (sfti_converted){ .begin = row->begin };
     if (!c->quants) action = decide(c, tensor, row);
     else action = c->quants[i] ? SFT_CONVERT_DEQUANTIZE
-                : c->taken[i]  ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
+                : c->search.taken[i] ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
@@ -162,16 +161,35 @@ static void drop_marker(sft_conversion *c, size_t marker) {
     c->bytes_after -= tensor->end - tensor->begin;
 }
 
+/* Whether a key of torchao's, M.weight, is of a tensor M._weight_qdata whose values are computed. */
+static bool is_computed_class(const sft_conversion *c, sft_span key) {
+    char name[SFTI_PART_NAME + 8];
+    size_t dot = key.len;
+    while (dot > 0 && key.data[dot - 1] != '.') dot--;
+    if (dot == 0 || key.len > SFTI_PART_NAME) return false;
+    memcpy(name, key.data, dot);
+    name[dot] = '_';
+    memcpy(name + dot + 1, key.data + dot, key.len - dot);
+    memcpy(name + key.len + 1, "_qdata", 6);
+    uint32_t found = sfti_names_find(&c->search.names, (sft_span){ name, key.len + 7 });
+    return found != SFTI_NO_NAME && c->quants[found];
+}
+
 /* The value of a metadata pair that is written: *value NULL for its own. False when out of memory;
  * an empty value is left out. */
 static bool lasting_value(const sft_conversion *c, sft_pair pair, sfti_arena *arena,
                           const sft_span **value) {
-    static const sft_span none = { "", 0 };
+    static const char plain_class[] = "{\"_type\": \"Tensor\"}";
+    static const sft_span none = { "", 0 }, plain = { plain_class, sizeof plain_class - 1 };
     *value = NULL;
     if (!c->quants) return true;
     bool declares = sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY));
-    if (!declares && !sft_span_equal(pair.key, sft_span_cstr("quantization_config"))) return true;
+    bool classed = pair.value.len > 9 && memcmp(pair.value.data, "{\"_type\":", 9) == 0;
+    if (!declares && !classed && !sft_span_equal(pair.key, sft_span_cstr("tensor_names"))
+        && !sft_span_equal(pair.key, sft_span_cstr("quantization_config")))
+        return true;
     if (are_all_taken(c, none)) *value = &none;
+    else if (classed && is_computed_class(c, pair.key)) *value = &plain;
     if (!declares || *value) return true;
     sft_span *rest = sfti_arena_take(arena, sizeof *rest);
     *value = rest;
@@ -241,11 +259,9 @@ unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conv
 /* ── A conversion ── */
 
 static sft_code find_all(sft_conversion *c, sft_error *err) {
-    sfti_quant_search search;
-    sft_code code = sfti_quant_begin(&search, c->set, &c->declared, &c->arena, err);
+    sft_code code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
     for (size_t i = 0; i < c->count; i++) c->quants[i] = NULL;
-    for (size_t i = 0; !code && i < c->count; i++) code = find_quantised(c, &search, i, err);
-    c->taken = search.taken;
+    for (size_t i = 0; !code && i < c->count; i++) code = find_quantised(c, i, err);
     return code;
 }
 
@@ -504,17 +520,16 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
     return code;
 }
 
-/* Metadata of one shard, the declaration's with another value. */
+/* Metadata of one shard, those that declare with another value. */
 typedef struct shard_pairs {
     sfti_kept_pairs kept;
-    const sft_span *value;
+    const sft_span **values; /* NULL: its own */
 } shard_pairs;
 
 static sft_pair shard_pair(const void *ctx, size_t i) {
     const shard_pairs *pairs = ctx;
     sft_pair pair = sfti_kept_pair(&pairs->kept, i);
-    if (pairs->value && sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY)))
-        pair.value = *pairs->value;
+    if (pairs->values[i]) pair.value = *pairs->values[i];
     return pair;
 }
 
@@ -527,18 +542,20 @@ sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft
         return sfti_misuse(err, "expected a shard of the set, found a higher number");
     }
     sfti_arena work = { .alloc = conversion->alloc };
-    shard_pairs pairs = { .value = NULL };
+    shard_pairs pairs = { .values = NULL };
     sfti_kept_pairs *kept = &pairs.kept;
     unsigned stale = stale_digests(conversion, shard, shard + 1);
     sft_code code = sfti_kept_pairs_of(file, stale, &work, kept, err);
     size_t lasting = 0;
+    if (!code) pairs.values = sfti_arena_array(&work, kept->count, sizeof *pairs.values);
+    if (!code && !pairs.values) code = sfti_fail_memory(err, kept->count);
     for (size_t i = 0; !code && i < kept->count; i++) {
         const sft_span *value;
         if (!lasting_value(conversion, sfti_kept_pair(kept, i), &work, &value))
             code = sfti_fail_memory(err, kept->count);
-        else if (value && value->len > 0)
-            pairs.value = value;
-        if (!code && (!value || value->len > 0)) kept->at[lasting++] = kept->at[i];
+        if (code || (value && value->len == 0)) continue;
+        pairs.values[lasting] = value;
+        kept->at[lasting++] = kept->at[i];
     }
     kept->count = lasting;
     plan.has_metadata = sft_file_has_metadata(file);

@@ -74,7 +74,7 @@ struct sft_conversion {
     sfti_converted *rows;   /* of the set's tensors, and where the last one ends */
     sfti_declared declared;
     sfti_quant **quants;    /* of the set's tensors; NULL without dequantize */
-    const uint8_t *taken;   /* what belongs to a quantised tensor */
+    sfti_quant_search search; /* with dequantize */
     sfti_dequant dequant;
     sft_source source;      /* of all cast bytes */
     sft_source *files;      /* of the shards */

@@ -19,6 +19,9 @@ static const scale_row scale_rows[] = {
     { ".weight", ".scale_weight", false }, /* ComfyUI */
     { "_packed", "_scale", false },      /* compressed-tensors, packed */
     { "_blocks", "_scales", false },     /* MXFP4 as gpt-oss has it */
+    { "_qdata", "_scale", true },        /* torchao */
+    { "._data", "._scale", true },       /* quanto */
+    { ".W_q", ".scale", true },          /* HQQ */
     { "", ".absmax", false },            /* bitsandbytes, 4 bits */
     { "", "_s_rel", true },              /* ComfyUI, codes of 4 bits */
     { ".weight", ".SCB", true },         /* bitsandbytes, 8 bits */
@@ -42,6 +45,9 @@ static const scale_row companion_rows[] = {
     { ".weight", ".biases", false },
     { ".qweight", ".qzeros", false },
     { ".qweight", ".g_idx", false },
+    { "_qdata", "_zero_point", false },
+    { "_qdata", "_per_tensor_scale", false },
+    { ".W_q", ".zero", false },
     { "", ".quant_map", false },
     { "", ".nested_absmax", false },
     { "", ".nested_quant_map", false },

@@ -68,6 +68,15 @@ sft_code sfti_declared_find(const sfti_declared *declared, const sfti_declared_l
 bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_span value,
                         sfti_arena *arena, sft_span *out);
 
+/* ── torchao (torchao.c) ── */
+
+/* Whether the metadata name a class for tensor i, "M._weight_qdata": the name "M.weight" of the
+ * whole, and the object that tells its class. */
+bool sfti_declared_torchao(const sft_set *set, size_t i, sfti_arena *arena, sft_span *name,
+                           sft_span *object);
+/* Whether the object is that of the layout. */
+bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_arena *arena);
+
 /* ── quantization_config (method.c) ── */
 
 /* Whether the object tells the bits and the group size of a layer. */

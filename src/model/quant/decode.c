@@ -169,6 +169,31 @@ static sft_code read_stored_line(sfti_dequant *d, const sfti_quant_part *part, s
     return SFT_OK;
 }
 
+/* The region of rows that share units of 8 or 32 bits, those of the first part in the highest. */
+static sft_code read_planes(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                            sft_error *err) {
+    uint32_t unit = sft_dtype_describe(part->tensor->dtype)->bits / 8;
+    uint32_t mask = (1u << part->bits) - 1;
+    uint64_t planes = part->planes;
+    for (uint64_t i = 0; i < r->rows; i++)
+        for (uint64_t done = 0; done < r->columns;) {
+            uint64_t row = r->row + i, some = r->columns - done;
+            uint32_t shift = (uint32_t)(planes - 1 - row / part->lines) * part->bits;
+            uint64_t at = row % part->lines * part->line_bytes + (r->column + done) * unit;
+            const uint8_t *bytes;
+            if (some > REGION_RUN) some = REGION_RUN;
+            sft_code code = region_bytes(d, part, r, at, some * unit, REGION_WINDOW, &bytes, err);
+            if (code) return code;
+            float *out = r->values + i * r->columns + done;
+            for (uint64_t k = 0; k < some; k++) {
+                uint32_t bits = unit == 1 ? bytes[k] : sfti_get_u32(bytes + 4 * k);
+                out[k] = r->table[bits >> shift & mask];
+            }
+            done += some;
+        }
+    return SFT_OK;
+}
+
 /* The region of words that stand in columns. */
 static sft_code read_words(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
                            sft_error *err) {
@@ -239,6 +264,7 @@ static sft_code load_region(sfti_dequant *d, size_t k, uint64_t matrix, uint64_t
     bool across = part->how->across;
     if (part->how->tiled) code = read_tiles(d, part, r, err);
     else if (part->how->words) code = read_words(d, part, r, err);
+    else if (part->how->planes) code = read_planes(d, part, r, err);
     else
         for (uint64_t l = 0; !code && l < (across ? r->columns : r->rows); l++)
             code = read_stored_line(d, part, r, (across ? r->column : r->row) + l,

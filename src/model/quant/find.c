@@ -53,7 +53,7 @@ static bool match_layout(const sfti_quant_search *search, const sfti_quant_layou
         bool skipped = part->told && !out->told;
         out->at[k] = k == 0 ? i : NONE;
         if (k > 0 && !skipped)
-            out->at[k] = sfti_quant_named(search, part->names, out->stem, tensor->name);
+            out->at[k] = sfti_quant_named(search, part->names, out->stem);
         if (k > 0 && out->at[k] == i) out->at[k] = NONE;
         if (out->at[k] == NONE) {
             if (!part->optional && part->role != SFTI_PART_DROP) return false;
@@ -126,7 +126,7 @@ static sft_code check_others(const sfti_quant_fit *f, sft_error *err) {
             sft_span names = other->parts[k].names, one;
             if (other->parts[k].role == SFTI_PART_DROP || (i > 0 && k == 0)) continue;
             while (sfti_layout_word(&names, '|', &one)) {
-                uint32_t at = sfti_quant_named(f->search, one, stem, t->name);
+                uint32_t at = sfti_quant_named(f->search, one, stem);
                 if (at == NONE || at == f->match->at[0]) continue;
                 bool ours = false;
                 for (size_t p = 0; p < f->match->layout->count; p++)
@@ -148,21 +148,24 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     size_t count = 0;
     for (size_t k = 0; k < f->match->layout->count; k++)
-        if (f->match->at[k] != NONE) {
+        if (f->match->at[k] != NONE && f->match->layout->parts[k].role != SFTI_PART_DROP) {
             count++;
             f->search->taken[f->match->at[k]] = k > 0;
         }
-    for (size_t k = 0; k < layouts->rows[0].count; k++) {
-        sft_span names = layouts->rows[0].parts[k].names, one;
-        if (layouts->rows[0].parts[k].role != SFTI_PART_DROP) continue;
+    const sfti_quant_layout *from[] = { &layouts->rows[0], f->match->layout };
+    for (size_t k = 0; k < 2 * SFTI_LAYOUT_PARTS; k++) {
+        const sfti_quant_layout *layout = from[k / SFTI_LAYOUT_PARTS];
+        const sfti_layout_part *part = &layout->parts[k % SFTI_LAYOUT_PARTS];
+        sft_span names = part->names, one;
+        if (k % SFTI_LAYOUT_PARTS >= layout->count || part->role != SFTI_PART_DROP) continue;
         while (sfti_layout_word(&names, '|', &one)) {
-            uint32_t at = sfti_quant_named(f->search, one, f->match->stem, t->name);
+            uint32_t at = sfti_quant_named(f->search, one, f->match->stem);
             if (at == NONE) continue;
             count++;
             f->search->taken[at] = 1;
         }
     }
-    count += sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem, t->name) != NONE;
+    count += sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem) != NONE;
     if (!layer || layer->tensors <= count) return SFT_OK;
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                             "expected the tensors of \"%.*s\", as which it is declared, found more",
@@ -174,8 +177,10 @@ static sft_code name_result(sfti_quant_fit *f, sft_error *err) {
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     char buffer[SFTI_PART_NAME];
     f->q->spec.name = t->name;
-    if (!f->match->layout->result.len) return SFT_OK;
-    sft_span name = sfti_layout_name(f->match->layout->result, f->match->stem, t->name, buffer);
+    sft_span name = f->match->result;
+    if (!name.len && !f->match->layout->result.len) return SFT_OK;
+    if (!name.len)
+        name = sfti_layout_name(f->match->layout->result, f->match->stem, buffer);
     char *copy = name.len ? sfti_arena_copy(f->search->arena, name.data, name.len) : NULL;
     if (!copy) return sfti_fail_memory(err, name.len);
     f->q->spec.name = (sft_span){ copy, name.len };
@@ -213,7 +218,9 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
         if (part.how->role == SFTI_PART_NESTED_BOOK) q->nested_book = part;
     }
     sft_code code;
-    code = layout->parts[0].flat ? sfti_fit_flat(&f, err) : sfti_fit_parts(&f, err);
+    if (layout->parts[0].flat) code = sfti_fit_flat(&f, err);
+    else if (layout->parts[0].planes) code = sfti_fit_planes(&f, err);
+    else code = sfti_fit_parts(&f, err);
     if (!code) code = check_book(&q->book, q->parts[0].bits, err);
     if (!code) code = check_book(&q->nested_book, 8, err);
     if (!code) code = check_groups(q, err);
@@ -283,14 +290,20 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
         return code;
     }
-    if (!sfti_quant_has(t)) return SFT_OK;
+    sft_span result, object;
+    bool flattened = sfti_declared_torchao(search->set, i, search->arena, &result, &object);
     /* The first that fits; of those that do not, the first tells why. */
     sft_error what = SFT_ERROR_INIT;
     for (size_t k = 1; !*out && k < declared->layouts.count && k < 64; k++) {
-        sfti_match match = { .told = told };
         const sfti_quant_layout *layout = &declared->layouts.rows[k];
+        sfti_match match = { .told = told || flattened };
         sft_error own = SFT_ERROR_INIT;
-        if (told ? !(declared->allowed >> k & 1) : !layout->alone && !layout->refused.len) continue;
+        if (flattened) match.result = result;
+        if (flattened ? !sfti_torchao_has(layout, object, search->arena)
+            : told    ? !(declared->allowed >> k & 1) && !layout->refused.len
+                      : !layout->alone && !layout->refused.len)
+            continue;
+        if (!sfti_quant_has(t) && !layout->refused.len) continue;
         if (!match_layout(search, layout, (uint32_t)i, &match)) continue;
         sft_code one = SFT_OK;
         if (layout->refused.len)
@@ -303,6 +316,10 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         if (one && !code) code = one, what = own;
     }
     if (*out) return SFT_OK;
+    if (flattened && !code)
+        code = sfti_fail_tensor(&what, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                "expected a class of torchao that is known, found \"%.*s\"",
+                                SFTI_CLIP(object, 200));
     if (code && !unproved) (void)sfti_fail_as(err, code, &what);
     if (unproved) code = SFT_OK;
     if (!code && !*out && unproved)

@@ -10,12 +10,11 @@
 #define CUT_BLOCK 128 /* DeepSeek's, where the last block of a dimension may be cut */
 
 /* The number of the tensor of one of the names, or NONE. */
-uint32_t sfti_quant_named(const sfti_quant_search *search, sft_span names, sft_span stem,
-                      sft_span tensor) {
+uint32_t sfti_quant_named(const sfti_quant_search *search, sft_span names, sft_span stem) {
     char buffer[SFTI_PART_NAME];
     sft_span pattern;
     while (sfti_layout_word(&names, '|', &pattern)) {
-        sft_span name = sfti_layout_name(pattern, stem, tensor, buffer);
+        sft_span name = sfti_layout_name(pattern, stem, buffer);
         uint32_t found = name.len ? sfti_names_find(&search->names, name) : NONE;
         if (found != NONE) return found;
     }
@@ -89,7 +88,7 @@ static uint64_t block_of(uint64_t dimension, uint64_t numbers, uint64_t told) {
 }
 
 /* Two integers of I64 or I32, as compressed-tensors stores a shape. */
-static sft_code read_told_shape(const sfti_quant_fit *f, uint64_t shape[2], sft_error *err) {
+sft_code sfti_fit_told_shape(const sfti_quant_fit *f, uint64_t shape[2], sft_error *err) {
     const sft_file *file;
     const sft_tensor *tensor = sfti_fit_role(f, SFTI_PART_SHAPE, &file);
     uint8_t bytes[16];
@@ -155,7 +154,7 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
         return sfti_fit_fail(t, "a matrix", "fewer dimensions", err);
     f->outer = rank > 1 ? f->shape[rank - 2] : 1;
     f->inner = rank > 0 ? f->shape[rank - 1] : 1;
-    if (has_shape) code = read_told_shape(f, told, err);
+    if (has_shape) code = sfti_fit_told_shape(f, told, err);
     if (!code && !bits && how->code == SFTI_CODE_DTYPE) bits = unit;
     if (!code && !bits) code = find_bits(f, has_shape ? told : NULL, &bits, err);
     if (code) return code;
@@ -195,7 +194,7 @@ static sft_code fit_padding(sfti_quant_fit *f, sft_error *err) {
     sfti_quant *q = f->q;
     uint32_t pad = f->match->layout->pad;
     const sft_tensor *t = sfti_fit_tensor(f, 0);
-    uint32_t bias = sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem, t->name);
+    uint32_t bias = sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem);
     uint64_t rows = q->rows, columns = q->columns, up;
     if (!pad) return SFT_OK;
     if (f->format && f->format->shape[0]) {
@@ -298,7 +297,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
         return sfti_fit_shape(t, e, 2, err);
     bool is_matrix = rank >= 2 && t->shape[rank - 2] == e[0] && t->shape[rank - 1] == e[1]
                   && (lead == 1 || lead == q->matrices);
-    bool is_line = (e[0] == 1 || e[1] == 1 || how->tiled) && rank == 1 && count == single;
+    bool is_line = (e[0] == 1 || e[1] == 1) && rank == 1 && count == single;
+    is_line = is_line || (how->tiled && count == single); /* torchao: rows of 16 */
     bool is_column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
     bool each = single == 1 && rank >= 1 && t->shape[0] == q->matrices && count == q->matrices;
     if (!(is_matrix || is_line || is_column || each || (single == 1 && count == 1))

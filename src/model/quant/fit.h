@@ -9,7 +9,7 @@
 /* The tensors of a layout, in the order of its parts; NONE: it is not there. */
 typedef struct sfti_match {
     const sfti_quant_layout *layout;
-    sft_span stem;
+    sft_span stem, result; /* result: the name, where it is declared */
     uint32_t at[SFTI_LAYOUT_PARTS];
     bool told;
 } sfti_match;
@@ -26,8 +26,7 @@ typedef struct sfti_quant_fit {
 } sfti_quant_fit;
 
 /* The number of the tensor of one of the names, or NONE. */
-uint32_t sfti_quant_named(const sfti_quant_search *search, sft_span names, sft_span stem,
-                          sft_span tensor);
+uint32_t sfti_quant_named(const sfti_quant_search *search, sft_span names, sft_span stem);
 /* The tensor and the file of part k of the layout; NULL: it is not there. */
 const sft_tensor *sfti_fit_tensor(const sfti_quant_fit *f, size_t k);
 const sft_file *sfti_fit_file(const sfti_quant_fit *f, size_t k);
@@ -45,8 +44,11 @@ sft_code sfti_fit_shape(const sft_tensor *tensor, const uint64_t *expected, uint
 sft_code sfti_fit_fail(const sft_tensor *tensor, const char *expected, const char *found,
                        sft_error *err);
 
-/* Shapes of all parts (fit.c), and of those of bitsandbytes (sfti_fit_flat.c). */
+/* What the part "shape" tells. */
+sft_code sfti_fit_told_shape(const sfti_quant_fit *f, uint64_t shape[2], sft_error *err);
+/* Shapes of all parts (fit.c), of those of bitsandbytes, and of HQQ (fit_flat.c). */
 sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err);
 sft_code sfti_fit_flat(sfti_quant_fit *f, sft_error *err);
+sft_code sfti_fit_planes(sfti_quant_fit *f, sft_error *err);
 
 #endif

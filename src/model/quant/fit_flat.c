@@ -1,4 +1,5 @@
-/* The parts of bitsandbytes: values are one line, whatever their shape. Tests: test_quant.c. */
+/* Parts that form another matrix than the values: of bitsandbytes one line, of HQQ a line for each
+ * group. Tests: test_quant.c. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -111,5 +112,51 @@ sft_code sfti_fit_flat(sfti_quant_fit *f, sft_error *err) {
         return sfti_fit_fail(scale, "nested statistics for those that are codes only", "others",
                              err);
     q->nested_offset = (float)state.offset;
+    return SFT_OK;
+}
+
+sft_code sfti_fit_planes(sfti_quant_fit *f, sft_error *err) {
+    sfti_quant *q = f->q;
+    sfti_quant_part *codes = &q->parts[0];
+    const sft_tensor *t = codes->tensor;
+    uint32_t unit = sfti_tensor_bits(t);
+    uint64_t count, width = t->rank == 2 ? t->shape[1] : 0, lines = t->rank == 2 ? t->shape[0] : 0;
+    sft_code code = sfti_fit_told_shape(f, f->shape, err);
+    if (code) return code;
+    if (!sfti_mul(f->shape[0], f->shape[1], &count) || width == 0 || lines == 0
+        || count % width != 0)
+        return sfti_fit_shape(t, f->shape, 2, err);
+    q->spec.rank = 2;
+    q->spec.shape = f->shape;
+    q->matrices = 1;
+    q->rows = count / width;
+    q->columns = width;
+    uint64_t planes = unit == 8 ? q->rows / lines : 10;
+    bool whole = unit == 8 ? q->rows % lines == 0 && (planes == 1 || planes == 2 || planes == 4
+                                                      || planes == 8)
+                           : sfti_divide_up(q->rows, planes) == lines;
+    if (!whole)
+        return sfti_fit_fail(t, "rows of 1, 2, 4 or 8 bits in bytes, or of 3 in words", "others",
+                             err);
+    codes->bits = unit == 8 ? 8 / (uint32_t)planes : 3;
+    codes->planes = (uint32_t)planes;
+    codes->rows = q->rows;
+    codes->columns = width;
+    codes->row_block = codes->column_block = 1;
+    codes->lines = lines;
+    codes->line_bytes = width * unit / 8;
+    for (size_t k = 1; k < q->count; k++) {
+        sfti_quant_part *part = &q->parts[k];
+        const sft_tensor *s = part->tensor;
+        bool rows = s->rank == 2 && s->shape[0] == q->rows && s->shape[1] == 1;
+        if (!rows && (s->rank != 2 || s->shape[0] != 1 || s->shape[1] != width))
+            return sfti_fit_shape(s, (uint64_t[]){ q->rows, 1 }, 2, err);
+        part->bits = sfti_tensor_bits(s);
+        part->rows = part->lines = s->shape[0];
+        part->columns = s->shape[1];
+        part->row_block = rows ? 1 : q->rows;
+        part->column_block = rows ? width : 1;
+        part->line_bytes = s->shape[1] * part->bits / 8;
+    }
     return SFT_OK;
 }

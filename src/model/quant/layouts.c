@@ -49,7 +49,8 @@ static bool read_dtypes(sft_span text, uint32_t *dtypes) {
         for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
             const sft_dtype_info *info = sft_dtype_describe((sft_dtype)i);
             bool is_float = info->kind == SFT_KIND_FLOAT;
-            if (word_is(word, info->name) || (is_float && word_is(word, "float"))
+            if (word_is(word, info->name) || word_is(word, "any")
+                || (is_float && word_is(word, "float"))
                 || (is_float && info->bits >= 16 && word_is(word, "wide")))
                 *dtypes |= 1u << i;
         }
@@ -78,9 +79,9 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
     const struct { const char *name; bool *flag; } flags[] = {
         { "high", &part->high }, { "awq", &part->awq }, { "across", &part->across },
         { "words", &part->words }, { "tiled", &part->tiled }, { "flat", &part->flat },
-        { "joined", &part->joined }, { "divides", &part->divides }, { "to-int8", &part->to_int8 },
-        { "then", &part->then }, { "middle", &part->middle }, { "optional", &part->optional },
-        { "told", &part->told },
+        { "joined", &part->joined }, { "planes", &part->planes },
+        { "divides", &part->divides }, { "to-int8", &part->to_int8 }, { "then", &part->then },
+        { "middle", &part->middle }, { "optional", &part->optional }, { "told", &part->told },
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (word_is(word, flags[i].name)) return *flags[i].flag = true;
@@ -138,9 +139,11 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
         if (part_roles[role] && word_is(word, part_roles[role]))
             return read_layout_part(layout, role, rest);
     if (word_is(word, "alone")) return layout->alone = true;
-    if (word_is(word, "config")) {
-        if (!layout->configs.data) layout->configs.data = line.data;
-        layout->configs.len = (size_t)(line.data + line.len - layout->configs.data);
+    sft_span *lines = word_is(word, "config") ? &layout->configs
+                    : word_is(word, "torchao") ? &layout->torchao : NULL;
+    if (lines) {
+        if (!lines->data) lines->data = line.data;
+        lines->len = (size_t)(line.data + line.len - lines->data);
         return true;
     }
     if (word_is(word, "refused")) {
@@ -150,7 +153,6 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
     }
     if (!sfti_layout_word(&rest, ' ', &value)) return false;
     if (word_is(word, "comfy")) layout->comfy = value;
-    else if (word_is(word, "torchao")) layout->torchao = value;
     else if (word_is(word, "result")) layout->result = value;
     else if (word_is(word, "pad")) return read_number(value, &layout->pad);
     else if (word_is(word, "over")) return read_number(value, &layout->over);
@@ -196,15 +198,15 @@ bool sfti_layouts_read(sfti_arena *arena, sfti_layouts *out) {
     return sfti_layouts_parse(text, arena, out, &line);
 }
 
-bool sfti_layout_config(sft_span *configs, sft_span *method, sft_span *keys) {
-    sft_span word;
-    while (configs->len > 0) {
-        const char *end = memchr(configs->data, '\n', configs->len);
-        *keys = (sft_span){ configs->data, end ? (size_t)(end - configs->data) : configs->len };
-        configs->data += keys->len + (end != NULL);
-        configs->len -= keys->len + (end != NULL);
-        if (sfti_layout_word(keys, ' ', &word) && word_is(word, "config")
-            && sfti_layout_word(keys, ' ', method))
+bool sfti_layout_line(sft_span *lines, const char *word, sft_span *first, sft_span *rest) {
+    sft_span found;
+    while (lines->len > 0) {
+        const char *end = memchr(lines->data, '\n', lines->len);
+        *rest = (sft_span){ lines->data, end ? (size_t)(end - lines->data) : lines->len };
+        lines->data += rest->len + (end != NULL);
+        lines->len -= rest->len + (end != NULL);
+        if (sfti_layout_word(rest, ' ', &found) && word_is(found, word)
+            && sfti_layout_word(rest, ' ', first))
             return true;
     }
     return false;
@@ -227,12 +229,11 @@ bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span
     return false;
 }
 
-sft_span sfti_layout_name(sft_span pattern, sft_span stem, sft_span tensor, char *buffer) {
+sft_span sfti_layout_name(sft_span pattern, sft_span stem, char *buffer) {
     bool has_stem = pattern.len > 0 && *pattern.data == '*';
     if (has_stem) {
         pattern.data++, pattern.len--;
     } else {
-        stem = tensor;
         while (stem.len > 0 && stem.data[stem.len - 1] != '.') stem.len--;
         if (stem.len == 0) return stem;
         stem.len--;

@@ -3,7 +3,7 @@
  * A layout is a line "layout ID" and lines that stand indented, each a word and what it says:
  *   comfy NAME           ComfyUI declares it so
  *   config METHOD KEY=A|B  a quantization_config does; an empty value: without that key, too
- *   torchao TYPE         torchao does
+ *   torchao TYPE KEY=VALUE  torchao does
  *   alone                also without a declaration
  *   result NAME          of the values; else the name of the codes
  *   rotate N             groups of N columns are rotated; if-told: only where that is declared
@@ -13,8 +13,8 @@
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
- * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all. Flags say
- * how a matrix of numbers is stored, and how many rows and columns of values share one of them:
+ * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
+ * Flags say how a matrix of numbers is stored, and how many rows and columns of values share one:
  *   as=F4 | int | uint | offset   of elements; offset: less half the range. Else the dtype's.
  *   bits=N               of elements that are packed; else from shapes
  *   high, awq            order in a byte, in a word; else the first element is lowest
@@ -23,6 +23,7 @@
  *   tiled                tiles of 128 x 4, as cuBLAS has them
  *   flat                 one line, whatever the shape
  *   joined               the last two dimensions are one
+ *   planes               rows of the first part are in the highest bits, then those of the next
  *   rows=N columns=N blocks=?   "?": from shapes; else all, or of columns alone one row
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
  *   middle               without a declaration all numbers must be half the range
@@ -54,15 +55,15 @@ typedef struct sfti_layout_part {
     uint32_t rows, columns;
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
-    bool high, awq, across, words, tiled, flat, joined, divides, to_int8, then, middle, optional,
-         told;
+    bool high, awq, across, words, tiled, flat, joined, planes;
+    bool divides, to_int8, then, middle, optional, told;
 } sfti_layout_part;
 
 #define SFTI_LAYOUT_PARTS 10
 
 typedef struct sfti_quant_layout {
-    sft_span id, comfy, torchao, result, refused;
-    sft_span configs; /* the lines "config", from the first to the last */
+    sft_span id, comfy, result, refused;
+    sft_span configs, torchao; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;
     uint32_t rotate, over, pad;
@@ -80,8 +81,8 @@ bool sfti_layouts_read(sfti_arena *arena, sfti_layouts *out);
 bool sfti_layouts_parse(sft_span text, sfti_arena *arena, sfti_layouts *out, size_t *line);
 /* The next word up to `end`; false when there is none. */
 bool sfti_layout_word(sft_span *rest, char end, sft_span *word);
-/* Whether a config line is of the method; *keys: the rest of it. */
-bool sfti_layout_config(sft_span *configs, sft_span *method, sft_span *keys);
+/* The next line of that word: what it says first, and the rest of it. */
+bool sfti_layout_line(sft_span *lines, const char *word, sft_span *first, sft_span *rest);
 
 /* ── Names ── */
 
@@ -89,7 +90,7 @@ bool sfti_layout_config(sft_span *configs, sft_span *method, sft_span *keys);
 
 /* The stem of a name that one of the codes' names fits; false: it fits none. */
 bool sfti_layout_stem(const sfti_quant_layout *layout, sft_span tensor, sft_span *stem);
-/* A name for that stem and tensor, in a buffer of SFTI_PART_NAME bytes; empty: too long. */
-sft_span sfti_layout_name(sft_span pattern, sft_span stem, sft_span tensor, char *buffer);
+/* A name for that stem, in a buffer of SFTI_PART_NAME bytes; empty: none, or too long. */
+sft_span sfti_layout_name(sft_span pattern, sft_span stem, char *buffer);
 
 #endif

@@ -138,7 +138,7 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     sft_span found = { NULL, 0 };
     for (size_t i = 1; i < d->layouts.count && i < 64; i++) {
         sft_span configs = d->layouts.rows[i].configs, method, keys, condition;
-        while (sfti_layout_config(&configs, &method, &keys)) {
+        while (sfti_layout_line(&configs, "config", &method, &keys)) {
             bool fits = is_method(name, method);
             if (!fits) continue;
             if (!wrong) wrong = "quant_method";

@@ -15,7 +15,7 @@ typedef struct sfti_quant_part {
     uint64_t row_block, column_block;
     uint64_t lines, line_bytes; /* as they are stored */
     uint64_t matrix_bytes;      /* from one matrix to the next; 0: all have the same */
-    uint32_t bits;
+    uint32_t bits, planes;      /* of an element; rows in a unit */
 } sfti_quant_part;
 
 /* Values form `matrices` matrices of rows x columns. */

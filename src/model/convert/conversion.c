@@ -161,7 +161,7 @@ static void drop_marker(sft_conversion *c, size_t marker) {
     c->bytes_after -= tensor->end - tensor->begin;
 }
 
-/* Whether a key of torchao's, M.weight, is of a tensor M._weight_qdata whose values are computed. */
+/* Whether a key of torchao's, M.weight, is of a tensor M._weight_qdata that is computed. */
 static bool is_computed_class(const sft_conversion *c, sft_span key) {
     char name[SFTI_PART_NAME + 8];
     size_t dot = key.len;

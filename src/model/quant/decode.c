@@ -11,6 +11,8 @@
 #define TILE_VALUES ((uint64_t)256 << 10)  /* values */
 #define REGION_WINDOW ((uint64_t)256 << 10) /* bytes of a file that are kept */
 #define REGION_RUN 4096                    /* elements that are read at once */
+#define PANEL ((uint64_t)4 << 20)
+#define SQUARE 32
 
 /* ── Memory ── */
 
@@ -30,6 +32,7 @@ static sft_code dequant_room(sfti_dequant *d, void *array, size_t *size, uint64_
 void sfti_dequant_begin(sfti_dequant *d, const sfti_quant *quant) {
     d->quant = quant;
     d->ready = false;
+    d->panel.of = NULL;
     for (size_t k = 0; d->regions && k < SFTI_LAYOUT_PARTS; k++) {
         d->regions[k].loaded = false;
         d->regions[k].window_len = 0;
@@ -44,7 +47,7 @@ void sfti_dequant_end(sfti_dequant *d) {
     }
     sfti_release(&alloc, d->regions, SFTI_LAYOUT_PARTS * sizeof *d->regions);
     sfti_release(&alloc, d->group_of, d->group_of_size);
-    sfti_release(&alloc, d->words, d->words_size);
+    sfti_release(&alloc, d->panel.bytes, d->panel.size);
     memset(d, 0, sizeof *d);
     d->alloc = alloc;
 }
@@ -158,8 +161,8 @@ static sft_code read_stored_line(sfti_dequant *d, const sfti_quant_part *part, s
         if (to > part->line_bytes) to = part->line_bytes;
         const uint8_t *bytes;
         size_t skip = (size_t)(from + done - first), some = (size_t)(end - first) - skip;
-        sft_code code = region_bytes(d, part, r, base + at, to - at,
-                                     whole ? REGION_WINDOW : part->line_bytes - at, &bytes, err);
+        uint64_t ahead = whole ? REGION_WINDOW : part->how->across ? 0 : part->line_bytes - at;
+        sft_code code = region_bytes(d, part, r, base + at, to - at, ahead, &bytes, err);
         if (code) return code;
         if (part->bits <= 8) packed_values(part, r->table, bytes, skip, some, out, step);
         else wide_values(part->tensor->dtype, bytes + skip * (part->bits / 8), some, out, step);
@@ -194,30 +197,103 @@ static sft_code read_planes(sfti_dequant *d, const sfti_quant_part *part, sfti_q
     return SFT_OK;
 }
 
-/* The region of words that stand in columns. */
-static sft_code read_words(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
-                           sft_error *err) {
-    bool across = part->how->across;
-    uint64_t line = across ? r->column : r->row, lines = across ? r->columns : r->rows;
-    uint64_t from = across ? r->row : r->column, count = across ? r->rows : r->columns;
-    uint64_t word = from * part->bits / 32, words = ((from + count) * part->bits + 31) / 32 - word;
+/* Brings in what is stored for the rows of a region and, up to PANEL bytes, for those below it: a
+ * run of each stored row. */
+static sft_code load_panel(sfti_dequant *d, const sfti_quant_part *part,
+                           const sfti_quant_region *r, sft_error *err) {
+    bool words = part->how->words, across = part->how->across;
+    uint64_t rows = across && words ? r->columns : r->rows, row = across && words ? r->column
+                                                                                  : r->row;
+    uint64_t line = across ? words ? r->row : r->column : r->column, whole;
+    uint64_t lines = across && words ? r->rows : r->columns;
+    if (words) {
+        uint64_t end = ((line + lines) * part->bits + 31) / 32;
+        line = line * part->bits / 32;
+        lines = end - line;
+    }
+    uint64_t unit = words ? 4 : part->bits, per_unit = words ? 1 : 8; /* bytes, and rows of them */
+    uint64_t first = row / per_unit, units = (row + rows + per_unit - 1) / per_unit - first;
+    sfti_quant_panel *p = &d->panel;
+    if (p->of == part && p->matrix == r->matrix && p->line == line && p->lines == lines
+        && first >= p->first && first + units <= p->first + p->units)
+        return SFT_OK;
+    p->of = NULL;
+    whole = words ? part->lines : (part->line_bytes + unit - 1) / unit;
+    if (units < PANEL / (lines * unit)) units = PANEL / (lines * unit);
+    if (units > whole - first) units = whole - first;
+    sft_code code = dequant_room(d, &p->bytes, &p->size, units * unit * lines + 1, err);
     uint64_t base = part->tensor->offset + r->matrix * part->matrix_bytes;
-    sft_code code = dequant_room(d, &d->words, &d->words_size, words * lines * 4, err);
-    bool whole = lines == part->lines;
-    for (uint64_t w = 0; !code && w < (whole ? 1 : words); w++)
-        code = sft_read_bytes(part->file, base + ((word + w) * part->lines + line) * 4,
-                              d->words + w * lines * 4, (size_t)((whole ? words : 1) * lines * 4),
-                              err);
-    uint32_t mask = (1u << part->bits) - 1;
-    for (uint64_t l = 0; !code && l < lines; l++)
-        for (uint64_t i = 0; i < count; i++) {
-            uint64_t bit = (from + i) * part->bits - word * 32, shift = bit % 32;
-            const uint8_t *at = d->words + (bit / 32 * lines + l) * 4;
-            uint32_t bits = sfti_get_u32(at) >> shift;
-            if (shift + part->bits > 32) bits |= sfti_get_u32(at + lines * 4) << (32 - shift);
-            r->values[across ? i * r->columns + l : l * r->columns + i] = r->table[bits & mask];
-        }
+    uint64_t stride = words ? part->lines * 4 : part->line_bytes, run = units * unit, runs = lines;
+    if (run > stride - first * unit) run = stride - first * unit;
+    p->run = run;
+    if (run == stride) run *= runs, runs = 1;
+    for (uint64_t i = 0; !code && i < runs; i++)
+        code = sft_read_bytes(part->file, base + (line + i) * stride + first * unit,
+                              p->bytes + i * run, (size_t)run, err);
+    p->matrix = r->matrix;
+    p->line = line;
+    p->lines = lines;
+    p->first = first;
+    p->units = units;
+    if (!code) p->of = part;
+    if (!code) p->bytes[p->run * lines] = 0;
     return code;
+}
+
+/* A row of words that stand in columns: `count` elements from `from` on. */
+static void word_values(const sfti_dequant *d, const sfti_quant_part *part, const float *table,
+                        uint64_t row, uint64_t from, uint64_t count, float *out, size_t step) {
+    const sfti_quant_panel *p = &d->panel;
+    uint64_t bit = from * part->bits - p->line * 32;
+    const uint8_t *at = p->bytes + (row - p->first) * 4 + bit / 32 * p->run;
+    uint32_t bits = part->bits, mask = (1u << bits) - 1, shift = bit % 32;
+    uint32_t word = sfti_get_u32(at);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t code = word >> shift;
+        shift += bits;
+        if (shift >= 32 && (shift > 32 || i + 1 < count)) {
+            at += p->run;
+            word = sfti_get_u32(at);
+            shift -= 32;
+            if (shift > 0) code |= word << (bits - shift);
+        }
+        out[i * step] = table[code & mask];
+    }
+}
+
+/* The region of lines that are columns of values, a square at a time. */
+static void across_values(const sfti_dequant *d, const sfti_quant_part *part,
+                          sfti_quant_region *r) {
+    const sfti_quant_panel *p = &d->panel;
+    float square[SQUARE][SQUARE];
+    for (uint64_t j = 0; j < r->columns; j += SQUARE)
+        for (uint64_t i = 0; i < r->rows; i += SQUARE) {
+            size_t columns = r->columns - j < SQUARE ? (size_t)(r->columns - j) : SQUARE;
+            size_t rows = r->rows - i < SQUARE ? (size_t)(r->rows - i) : SQUARE;
+            for (size_t k = 0; k < columns; k++)
+                packed_values(part, r->table, p->bytes + (j + k) * p->run,
+                              (size_t)(r->row + i - p->first * 8), rows, square[k], 1);
+            for (size_t n = 0; n < rows; n++)
+                for (size_t k = 0; k < columns; k++)
+                    r->values[(i + n) * r->columns + j + k] = square[k][n];
+        }
+}
+
+/* The region of a part of which stored rows have only some bytes each. */
+static sft_code read_panel(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                           sft_error *err) {
+    sft_code code = load_panel(d, part, r, err);
+    if (code) return code;
+    if (!part->how->words) across_values(d, part, r);
+    else if (part->how->across)
+        for (uint64_t j = 0; j < r->columns; j++)
+            word_values(d, part, r->table, r->column + j, r->row, r->rows, r->values + j,
+                        (size_t)r->columns);
+    else
+        for (uint64_t i = 0; i < r->rows; i++)
+            word_values(d, part, r->table, r->row + i, r->column, r->columns,
+                        r->values + i * r->columns, 1);
+    return SFT_OK;
 }
 
 /* The region of tiles of 128 x 4 bytes: row 32 a + b of a tile has its four at 16 b + 4 a. */
@@ -263,7 +339,8 @@ static sft_code load_region(sfti_dequant *d, size_t k, uint64_t matrix, uint64_t
     if (code) return code;
     bool across = part->how->across;
     if (part->how->tiled) code = read_tiles(d, part, r, err);
-    else if (part->how->words) code = read_words(d, part, r, err);
+    else if (part->how->words || (part->how->across && k == 0))
+        code = read_panel(d, part, r, err);
     else if (part->how->planes) code = read_planes(d, part, r, err);
     else
         for (uint64_t l = 0; !code && l < (across ? r->columns : r->rows); l++)
@@ -357,11 +434,12 @@ static void combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t
         uint64_t at = column + done, end = column + count;
         float factor = 1;
         bool pending = false;
-        for (size_t k = 1; k < q->count; k++) {
+        for (size_t k = 1; !q->group.tensor && k < q->count; k++) {
             uint64_t block = q->parts[k].column_block, next = at - at % block + block;
             if (next > at && next < end) end = next;
         }
-        if (q->group.tensor) end = at + 1;
+        for (uint64_t c = at + 1; q->group.tensor && c < end; c++)
+            if (d->group_of[c] != d->group_of[at]) end = c;
         size_t some = (size_t)(end - at);
         for (size_t k = 1; k < q->count; k++) {
             const sfti_quant_part *part = &q->parts[k];

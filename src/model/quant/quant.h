@@ -65,14 +65,23 @@ typedef struct sfti_quant_region {
     float table[256];
 } sfti_quant_region;
 
+/* Bytes of a part whose stored rows are columns of values, or have words of them: of `lines` stored
+ * rows from `line` on the units [first, first + units), which fill `run` bytes. */
+typedef struct sfti_quant_panel {
+    const sfti_quant_part *of; /* NULL: none are there */
+    uint64_t matrix, line, lines, first, units, run;
+    uint8_t *bytes;
+    size_t size;
+} sfti_quant_panel;
+
 /* What is kept while one tensor is read. All zero but alloc: empty. */
 typedef struct sfti_dequant {
     sft_allocator alloc;
     const sfti_quant *quant;
     sfti_quant_region *regions; /* SFTI_LAYOUT_PARTS */
     uint32_t *group_of;         /* of each column */
-    uint8_t *words;
-    size_t group_of_size, words_size;
+    size_t group_of_size;
+    sfti_quant_panel panel;
     bool ready;                 /* tables are read */
 } sfti_dequant;
 

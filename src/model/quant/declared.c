@@ -122,6 +122,12 @@ sft_code sfti_declared_find(const sfti_declared *declared, const sfti_declared_l
     if (out->rotates && !(*layout)->rotate) out->unknown = sft_span_cstr("convrot");
     if (out->rotates_not && (*layout)->rotate && !(*layout)->rotate_if_told)
         out->unknown = sft_span_cstr("convrot");
+    bool grouped = out->group == 0;
+    for (size_t k = 0; k < (*layout)->count; k++) {
+        uint32_t columns = (*layout)->parts[k].columns;
+        grouped = grouped || columns == SFTI_BLOCK_ANY || columns == out->group;
+    }
+    if (!grouped) out->unknown = sft_span_cstr("group_size");
     if (out->unknown.len == 0) return SFT_OK;
     sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
                      layer->weight ? layer->weight->name : layer->name,

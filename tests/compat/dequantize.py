@@ -35,7 +35,7 @@ E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 BF16, E8M0 = ml_dtypes.bfloat16, ml_dtypes.float8_e8m0fnu
 NAMES = {np.dtype(k): v for k, v in (
     ("f4", "F32"), ("f2", "F16"), (BF16, "BF16"), (E4M3, "F8_E4M3"), (E5M2, "F8_E5M2"),
-    (E8M0, "F8_E8M0"), ("i1", "I8"), ("u1", "U8"), ("i4", "I32"), ("i8", "I64"))}
+    (E8M0, "F8_E8M0"), ("i1", "I8"), ("u1", "U8"), ("i4", "I32"), ("u4", "U32"), ("i8", "I64"))}
 TARGETS = {"F32": np.dtype("f4"), "BF16": np.dtype(BF16), "F16": np.dtype("f2")}
 FP4 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]  # which column stands in the n-th four bits of a word
@@ -209,10 +209,36 @@ def stream(levels, bits):
     return np.packbits(flags, axis=1, bitorder="little").view("<i4").copy()
 
 
-CONFIGS = {gptq: {"quant_method": "gptq", "bits": 4},
+def mlx(random):
+    """Groups of columns with a scale and an offset; a layer of another width."""
+    files, values = {}, {}
+    for name, bits, group in (("a", 4, 64), ("b", 8, 32), ("c", 3, 64), ("d", 6, 64)):
+        levels = random.integers(0, 1 << bits, (20, 192))
+        scales, biases = (factors(random, (20, 192 // group), "f2") for _ in range(2))
+        files[name + ".weight"] = stream(levels, bits).view(np.uint32)
+        files[name + ".scales"], files[name + ".biases"] = scales, biases
+        wide = np.repeat(scales.astype("f4"), group, 1), np.repeat(biases.astype("f4"), group, 1)
+        values[name + ".weight"] = levels.astype("f4") * wide[0] + wide[1]
+    return files, values
+
+
+def modelopt(random):
+    packed, scale = codes(random, (20, 48), np.uint8), codes(random, (20, 6), np.uint8) % 120
+    whole = factors(random, ())
+    pairs = np.stack([FP4[packed & 15], FP4[packed >> 4]], -1).reshape(20, 96)
+    s = scale.view(E4M3).astype("f4") * whole
+    return ({"a.weight": packed, "a.weight_scale": scale.view(E4M3), "a.weight_scale_2": whole,
+             "a.input_scale": whole}, {"a.weight": pairs * np.repeat(s, 16, 1)})
+
+
+CONFIGS = {mlx: {"bits": 4, "group_size": 64, "mode": "affine", **{
+               n: {"bits": b, "group_size": g} for n, b, g in (("b", 8, 32), ("c", 3, 64),
+                                                               ("d", 6, 64))}},
+           modelopt: {"quant_method": "modelopt", "quant_algo": "NVFP4"},
+           gptq: {"quant_method": "gptq", "bits": 4},
            gptq_v2: {"quant_method": "gptq", "checkpoint_format": "gptq_v2", "group_size": 48}}
 CONFIGS[large] = CONFIGS[gptq]
-CASES = (per_tensor, per_row, per_block, comfy, mxfp4, gptq, gptq_v2, awq, large)
+CASES = (per_tensor, per_row, per_block, comfy, mxfp4, gptq, gptq_v2, awq, mlx, modelopt, large)
 KEPT = {"norm.weight": np.arange(5, dtype="f4"), "positions": np.arange(3, dtype="i8"),
         "plain_scale": np.ones(2, "f4"), "plain": np.ones(2, "f4")}
 

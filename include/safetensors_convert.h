@@ -71,8 +71,9 @@ typedef struct sft_conversion sft_conversion;
  * it is stored or of what is declared of it; with the hint SFT_HINT_LOSSY the model is an adapter,
  * the dtype a float of at most 8 bits, and options.lossy not set. SFT_SIZE_PARTIAL_BYTE names one
  * whose elements would not fill whole bytes. Cost: linear in tensors; no data is read but, with
- * dequantize, the declarations: small tensors NAME.comfy_quant, and config.json and
- * quantize_config.json beside the model. Free with sft_conversion_free. @since 0.1 */
+ * dequantize, the declarations: small tensors (NAME.comfy_quant, states, shapes, some zero points),
+ * and config.json, quantize_config.json and hf_quant_config.json beside the model. Free with
+ * sft_conversion_free. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_new(const sft_set *set, sft_dtype to,
                                                   const sft_convert_options *options,
                                                   sft_conversion **out, sft_error *err);
@@ -123,8 +124,8 @@ SFT_API uint64_t sft_conversion_lost(const sft_conversion *conversion, size_t i,
  * exactly the data of one file. Tensors are in the official order of their new dtypes. Memory:
  * about 2 MiB, whatever the size of the tensors, and with job->threads over 1 another 2.5 MiB a
  * thread: those read and cast while the calling thread writes, which helps only if writing is
- * not the bottleneck. With dequantize 4 MiB more (or a column of the tensor) and the scales of
- * one tensor; its values are computed on the calling thread. SFT_CAST_VALUE names tensor and
+ * not the bottleneck. With dequantize up to 12 MiB more; values are computed on the calling
+ * thread. SFT_CAST_VALUE names tensor and
  * element; err->offset is its offset in the file it comes from. Ticks the job with bytes
  * written. May be called again. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink,

@@ -466,7 +466,7 @@ const cli_command cli_convert_command = {
           "\"*.mlp.*.weight\"",
           "some tensors only" },
         { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
-          "values instead of scaled F8, MXFP4, GPTQ or AWQ" },
+          "values instead of F8 with scales, NVFP4, GPTQ, NF4, ..." },
         { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
           "a sharded model, into a new folder" },
         { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
@@ -477,7 +477,7 @@ const cli_command cli_convert_command = {
         CLI_TAKES('d', "dtype", "DTYPE", dtype,
           "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP),
         CLI_ON(0, "dequantize", dequantize,
-          "compute the values of quantised tensors (scaled F8, MXFP4, GPTQ, AWQ) instead, by "
+          "compute the values of quantised tensors (ComfyUI's, GPTQ, AWQ, NF4, ...) instead, by "
           "default as BF16; drop their scales and declarations and leave all other tensors alone"),
         CLI_ON(0, "cast-scaled", cast_scaled,
           "cast tensors with a scale, and the scales, too: their values then mean nothing"),

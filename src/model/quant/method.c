@@ -126,10 +126,12 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     sfti_json json;
     quant_object object;
     sfti_json_begin(&json, text.data, text.len);
+    bool is_mlx = fallback && strcmp(fallback, "mlx") == 0;
     if (sfti_json_next(&json) != SFTI_JSON_OBJECT || !read_method(&json, arena, &object))
-        return fail_json(where, err);
+        return is_mlx ? SFT_OK : fail_json(where, err);
     sft_span name = object.values[0].data ? object.values[0] : object.values[1];
     bool mlx = object.values[CONFIG_BITS].data && object.values[CONFIG_GROUP_SIZE].data;
+    if (is_mlx && !mlx) return SFT_OK; /* another's */
     if (!name.data && !fallback && mlx) fallback = "mlx";
     if (!name.data && fallback) name = sft_span_cstr(fallback);
     if (!name.data) return fail_config(where, "quant_method", sft_span_cstr("none"), err);
@@ -252,6 +254,7 @@ sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_a
                               sfti_declared *out, sft_error *err) {
     static const struct { const char *name, *member, *fallback; } beside[] = {
         { "config.json", "quantization_config", NULL },
+        { "config.json", "quantization", "mlx" },
         { "quantize_config.json", NULL, "gptq" },
         { "hf_quant_config.json", "quantization", "modelopt" },
     };

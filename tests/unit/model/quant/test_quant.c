@@ -94,7 +94,8 @@ static void values_of(sft_conversion *conversion, const sft_set *set, const char
 }
 
 #define TENSOR(name, dtype, shape, begin, end) \
-    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end \
+    "]}"
 
 /* Codes 1, -1, 448 and NaN by scales that are subnormal, zero, infinite and NaN. */
 static void keeps_odd_scales(void **unused) {
@@ -145,7 +146,8 @@ static void reads_in_any_order(void **unused) {
         assert_memory_equal(some, whole + first, count * sizeof *some);
     }
     /* row 5, column 17: the low nibble of byte 5 * 24 + 8; its scale is the second of row 5 */
-    static const float fp4[] = { 0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6 };
+    static const float fp4[] = { 0,    .5f,  1,  1.5f,  2,  3,  4,  6,
+                                 -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6 };
     uint32_t scale = data[384 + 5 * 16 + 1];
     double factor = ldexp(1 + (scale & 7) / 8.0, (int)(scale >> 3) - 7);
     assert_true((scale >> 3) > 0);
@@ -232,7 +234,8 @@ static size_t mutate(const char *text, char *out, size_t most) {
     static const char *const words[] = {
         "float8_e4m3fn", "float8_e5m2", "int8_tensorwise", "mxfp8", "nvfp4", "convrot_w4a4", "true",
         "asym_w4a8_int8", "awq_w4a16", "\"convrot\":true,", "\"group_size\":16,", "{", "}", "\"",
-        "\"params\":{", "\"orig_shape\":[2,2],", "\"per_row\":true,", "false", "\"convrot_groupsize\":4,",
+        "\"params\":{", "\"orig_shape\":[2,2],", "\"per_row\":true,", "false",
+        "\"convrot_groupsize\":4,",
     };
     size_t len = strlen(text);
     memcpy(out, text, len);

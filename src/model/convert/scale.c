@@ -45,6 +45,8 @@ static const scale_row companion_rows[] = {
     { ".weight", ".biases", false },
     { ".qweight", ".qzeros", false },
     { ".qweight", ".g_idx", false },
+    { "_packed", "_global_scale", false },
+    { ".weight_packed", ".input_global_scale", false },
     { "_qdata", "_zero_point", false },
     { "_qdata", "_per_tensor_scale", false },
     { ".W_q", ".zero", false },

@@ -142,6 +142,19 @@ static sft_code check_others(const sfti_quant_fit *f, sft_error *err) {
     return SFT_OK;
 }
 
+/* A flag or number that must be 0. */
+static sft_code check_zero(const sfti_quant_search *search, uint32_t i, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(search->set, i);
+    uint8_t bytes[8] = { 0 };
+    uint64_t size = tensor->end - tensor->begin;
+    size_t some = size < sizeof bytes ? (size_t)size : sizeof bytes;
+    const sft_file *file = sft_set_shard_at(search->set, sft_set_tensor_shard(search->set, i));
+    sft_code code = sft_read_bytes(file, tensor->offset, bytes, some, err);
+    for (size_t k = 0; !code && k < some; k++)
+        if (bytes[k]) code = sfti_fit_fail(tensor, "0", "another number", err);
+    return code;
+}
+
 /* Marks what belongs to the tensor. Of a layer that ComfyUI declares, that is all but the bias. */
 static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer, sft_error *err) {
     const sfti_layouts *layouts = &f->search->declared->layouts;
@@ -163,6 +176,8 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
             if (at == NONE) continue;
             count++;
             f->search->taken[at] = 1;
+            sft_code code = part->is_zero ? check_zero(f->search, at, err) : SFT_OK;
+            if (code) return code;
         }
     }
     count += sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem) != NONE;
@@ -199,7 +214,9 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
     uint32_t rank = t->rank < 8 ? 8 : t->rank;
     sfti_quant *q = sfti_arena_take(search->arena, sizeof *q);
     sfti_quant_fit f = { .search = search, .match = match, .format = format, .q = q,
-                    .group = format ? format->group : search->declared->group };
+                    .group = format ? format->group : search->declared->group,
+                    .strict = format != NULL };
+    if (format && !format->group) f.group = layout->group;
     f.shape = sfti_arena_array(search->arena, rank, sizeof *f.shape);
     if (!q || !f.shape) return sfti_fail_memory(err, sizeof *q);
     memset(q, 0, sizeof *q);

@@ -76,8 +76,9 @@ const sft_tensor *sfti_fit_role(const sfti_quant_fit *f, uint8_t role, const sft
 
 /* How many elements of a dimension share a number if there are `numbers`; 0: no such layout, or
  * blocks of equal size and those of a power of two, the last one cut, have as many. */
-static uint64_t block_of(uint64_t dimension, uint64_t numbers, uint64_t told) {
+static uint64_t block_of(uint64_t dimension, uint64_t numbers, uint64_t told, bool strict) {
     if (told && sfti_divide_up(dimension, told) == numbers) return told;
+    if (told && strict) return 0;
     if (numbers == dimension || numbers == 0) return numbers > 0;
     if (numbers == 1) return dimension;
     if ((dimension - 1) / CUT_BLOCK + 1 == numbers) return CUT_BLOCK;
@@ -126,6 +127,7 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
         if (layer.len > 0) layer.len--;
         if (!sfti_declared_mlx(f->search->declared, layer, f->search->arena, &width, &f->group))
             width = 0;
+        f->strict = true;
     }
     if (width < 1 || width > 8)
         return sfti_fit_fail(t, "1 to 8 bits a code", "another number", err);
@@ -259,7 +261,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
         if (wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t))) blocks[d] = sizes[d];
         else if (wanted[d] == SFTI_BLOCK_ANY && d == 1 && q->group.tensor)
             blocks[d] = sfti_divide_up(sizes[d], numbers[d] ? numbers[d] : 1);
-        else if (wanted[d] == SFTI_BLOCK_ANY) blocks[d] = block_of(sizes[d], numbers[d], told);
+        else if (wanted[d] == SFTI_BLOCK_ANY)
+            blocks[d] = block_of(sizes[d], numbers[d], told, f->strict);
         if (blocks[d] == 0 && sizes[d] > 0) {
             char values[96], found[96];
             dimensions_text(sizes, 2, values);

@@ -22,6 +22,7 @@ typedef struct sfti_quant_fit {
     sfti_quant *q;
     uint64_t outer, inner;         /* the last two dimensions of the codes */
     uint64_t group;                /* told; 0: not */
+    bool strict;                   /* no other size will do */
     uint64_t *shape;               /* of the result */
 } sfti_quant_fit;
 

@@ -82,6 +82,7 @@ static bool read_flag(sft_span word, sfti_layout_part *part) {
         { "joined", &part->joined }, { "planes", &part->planes },
         { "divides", &part->divides }, { "to-int8", &part->to_int8 }, { "then", &part->then },
         { "middle", &part->middle }, { "optional", &part->optional }, { "told", &part->told },
+        { "0", &part->is_zero },
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (word_is(word, flags[i].name)) return *flags[i].flag = true;
@@ -155,6 +156,7 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
     if (word_is(word, "comfy")) layout->comfy = value;
     else if (word_is(word, "result")) layout->result = value;
     else if (word_is(word, "pad")) return read_number(value, &layout->pad);
+    else if (word_is(word, "share")) return read_number(value, &layout->group);
     else if (word_is(word, "over")) return read_number(value, &layout->over);
     else if (word_is(word, "rotate")) {
         layout->rotate_if_told = sfti_layout_word(&rest, ' ', &word) && word_is(word, "if-told");

@@ -9,6 +9,7 @@
  *   rotate N             groups of N columns are rotated; if-told: only where that is declared
  *   over N               values are multiplied by 1 / N last
  *   pad N                rows and columns may be padded to a multiple of N
+ *   share N              columns that share a number, unless another size is declared
  *   refused WHY          it is known and cannot be read
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
@@ -28,6 +29,7 @@
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
  *   middle               without a declaration all numbers must be half the range
  *   optional; told       there only with a declaration
+ *   0                    of what is dropped: its bytes must be 0
  * The part "others" changes values in a way that no layout here does. */
 #ifndef SFTI_QUANT_LAYOUTS_H
 #define SFTI_QUANT_LAYOUTS_H
@@ -56,7 +58,7 @@ typedef struct sfti_layout_part {
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
     bool high, awq, across, words, tiled, flat, joined, planes;
-    bool divides, to_int8, then, middle, optional, told;
+    bool divides, to_int8, then, middle, optional, told, is_zero;
 } sfti_layout_part;
 
 #define SFTI_LAYOUT_PARTS 10
@@ -66,7 +68,7 @@ typedef struct sfti_quant_layout {
     sft_span configs, torchao; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;
-    uint32_t rotate, over, pad;
+    uint32_t rotate, over, pad, group;
     bool alone, rotate_if_told;
 } sfti_quant_layout;
 

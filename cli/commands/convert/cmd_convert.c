@@ -477,7 +477,7 @@ const cli_command cli_convert_command = {
         CLI_TAKES('d', "dtype", "DTYPE", dtype,
           "the new dtype: BF16, F16, F32, F8_E4M3, ...; " CLI_DTYPE_HELP),
         CLI_ON(0, "dequantize", dequantize,
-          "compute the values of quantised tensors (ComfyUI's, GPTQ, AWQ, NF4, ...) instead, by "
+          "compute the values of quantised tensors (of ComfyUI, GPTQ, AWQ, NF4, ...) instead, by "
           "default as BF16; drop their scales and declarations and leave all other tensors alone"),
         CLI_ON(0, "cast-scaled", cast_scaled,
           "cast tensors with a scale, and the scales, too: their values then mean nothing"),

@@ -220,6 +220,47 @@ static void needs_little_memory(void **unused) {
     }
 }
 
+/* The n-th allocation fails, for every n: an error, and nothing is kept. */
+static void survives_lack_of_memory(void **unused) {
+    static const char state[] = "{\"blocksize\":64,\"shape\":[4,32],\"nested_blocksize\":256,"
+                                "\"nested_offset\":-0.5e-1}";
+    uint8_t data[64 + 2 + 64 + 4 + 1024 + sizeof state - 1];
+    bool done = false;
+    (void)unused;
+    memset(data, 0, sizeof data);
+    memcpy(data + 1158, state, sizeof state - 1);
+    char header[768];
+    (void)snprintf(header, sizeof header, "{" TENSOR("w", "U8", "[64,1]", 0, 64) ","
+                   TENSOR("w.absmax", "U8", "[2]", 64, 66) ","
+                   TENSOR("w.quant_map", "F32", "[16]", 66, 130) ","
+                   TENSOR("w.nested_absmax", "F32", "[1]", 130, 134) ","
+                   TENSOR("w.nested_quant_map", "F32", "[256]", 134, 1158) ","
+                   "\"w.quant_state.bitsandbytes__nf4\":{\"dtype\":\"U8\",\"shape\":[%zu],"
+                   "\"data_offsets\":[1158,%zu]}}", sizeof state - 1, sizeof data);
+    test_file f = make_file(header, data, sizeof data);
+    sft_set *set = quant_set(&f);
+    for (size_t n = 1; !done; n++) {
+        test_memory memory = { 0, 0, 0, n };
+        sft_allocator alloc = { resize_test_memory, &memory };
+        sft_conversion *conversion;
+        sft_code code = plan(set, &alloc, &conversion);
+        if (!code) {
+            float v[128];
+            size_t got = 0;
+            sft_part part = sft_conversion_part(conversion, 0);
+            code = sft_source_read(part.source, part.begin, v, sizeof v, &got, NULL);
+            for (size_t i = 0; !code && i < 128; i++) assert_true(v[i] == 0);
+            sft_conversion_free(conversion);
+        }
+        assert_true(code == SFT_OK || code == SFT_OUT_OF_MEMORY);
+        assert_int_equal(memory.held, 0);
+        done = memory.calls < n;
+        assert_true(!done || !code);
+    }
+    sft_set_close(set);
+    free_file(&f);
+}
+
 /* ── Declarations that are changed ── */
 
 static uint64_t chance;
@@ -294,7 +335,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_its_rows), cmocka_unit_test(refuses_rows),
         cmocka_unit_test(keeps_odd_scales), cmocka_unit_test(reads_in_any_order),
-        cmocka_unit_test(needs_little_memory), cmocka_unit_test(is_right_or_refuses),
+        cmocka_unit_test(needs_little_memory), cmocka_unit_test(survives_lack_of_memory),
+        cmocka_unit_test(is_right_or_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -352,12 +352,12 @@ static sft_code load_region(sfti_dequant *d, size_t k, uint64_t matrix, uint64_t
     return code;
 }
 
-/* g_idx: the group of each column. */
+/* g_idx: the group of each column. All -1, as compressed-tensors has them, are groups in order. */
 static sft_code read_groups(sfti_dequant *d, sft_error *err) {
     const sfti_quant *q = d->quant;
     const sft_tensor *tensor = q->group.tensor;
     uint8_t bytes[4 * 512];
-    uint64_t groups = q->parts[1].columns;
+    uint64_t groups = q->parts[1].columns, unset = 0;
     sft_code code = dequant_room(d, &d->group_of, &d->group_of_size,
                                  q->columns * sizeof *d->group_of, err);
     for (uint64_t done = 0; !code && done < q->columns; done += 512) {
@@ -365,12 +365,19 @@ static sft_code read_groups(sfti_dequant *d, sft_error *err) {
         code = sft_read_bytes(q->group.file, tensor->offset + 4 * done, bytes, 4 * some, err);
         for (size_t i = 0; !code && i < some; i++) {
             uint32_t group = d->group_of[done + i] = sfti_get_u32(bytes + 4 * i);
-            if (group >= groups)
+            unset += group == UINT32_MAX;
+            if (group >= groups && unset <= done + i)
                 code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset + 4 * (done + i),
                                         tensor->name, "expected a group below %llu, found %lu",
                                         (unsigned long long)groups, (unsigned long)group);
         }
     }
+    if (!code && unset > 0 && unset < q->columns)
+        code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected a group for each column or none, found both");
+    uint64_t each = q->columns / groups;
+    for (uint64_t c = 0; !code && unset > 0 && c < q->columns; c++)
+        d->group_of[c] = (uint32_t)(c / each < groups ? c / each : groups - 1);
     return code;
 }
 

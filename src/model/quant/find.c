@@ -78,6 +78,8 @@ static sft_code check_groups(const sfti_quant *q, sft_error *err) {
     if (!tensor) return SFT_OK;
     if (tensor->rank != 1 || tensor->shape[0] != q->columns)
         return sfti_fit_shape(tensor, &q->columns, 1, err);
+    if (q->parts[1].columns > q->columns || q->parts[1].columns == 0)
+        return sfti_fit_shape(q->parts[1].tensor, (uint64_t[]){ q->rows, q->columns }, 2, err);
     if (q->columns <= SFTI_GROUPED_MOST) return SFT_OK;
     return sfti_fit_fail(tensor, "at most 262144 columns with groups", "more", err);
 }

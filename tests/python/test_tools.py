@@ -400,9 +400,8 @@ def test_convert_of_an_adapter(tmp_path):
         assert (tensor.dtype, tensor.item(), made["kept"]) == (dtype, 17, int(not lossy))
 
 
-@pytest.mark.parametrize("declared", [{"format": "mxfp8"}, {"format": "convrot_w4a4"},
-                                      {"format": "asym_w4a8_int8"},
-                                      {"format": "int8_tensorwise", "convrot": True}], ids=str)
+@pytest.mark.parametrize("declared", [{"format": "svdquant_w4a4"}, {"format": "int8_blockwise"},
+                                      {"format": "int8_tensorwise", "spin": True}], ids=str)
 @pytest.mark.parametrize("where", ["tensor", "header"])
 def test_dequantize_refuses_what_is_declared_and_not_known(tmp_path, declared, where):
     path, out = tmp_path / "q.safetensors", tmp_path / "out.safetensors"
@@ -415,11 +414,23 @@ def test_dequantize_refuses_what_is_declared_and_not_known(tmp_path, declared, w
     else:
         metadata = {"_quantization_metadata": json.dumps({"layers": {"a": declared}})}
     _core.save_file(path, tensors, metadata)
-    named = "convrot" if "convrot" in declared else declared["format"]
+    named = "spin" if "spin" in declared else declared["format"]
     with pytest.raises(TypeError, match="'a.weight': .*found \"%s\"" % named) as raised:
         libsafetensors.convert(path, out, "F16", dequantize=True)
     assert raised.value.code == "cast_dtype" and raised.value.tensor == "a.weight"
     assert not out.exists()
+
+
+def test_dequantize_rotates_back(tmp_path):
+    path, out = tmp_path / "q.safetensors", tmp_path / "out.safetensors"
+    text = json.dumps({"format": "int8_tensorwise", "convrot": True, "convrot_groupsize": 4})
+    _core.save_file(path, [spec_of("a.weight", np.array([[1, 1, 1, 1], [2, 0, 0, 0]], np.int8)),
+                           spec_of("a.weight_scale", np.ones((2, 1), np.float32)),
+                           spec_of("a.comfy_quant", np.frombuffer(text.encode(), np.uint8))], None)
+    assert libsafetensors.convert(path, out, "F32", dequantize=True)["dequantize"] == 1
+    with libsafetensors.open(out) as file:
+        assert list(file) == ["a.weight"]
+        assert file["a.weight"].numpy().tolist() == [[1, 1, 1, 1], [1, 1, 1, -1]]
 
 
 def test_convert_leaves_out_digests_of_the_data(model, tmp_path):

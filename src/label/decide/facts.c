@@ -157,10 +157,14 @@ static void join_variants(sft_info *info) {
     *first = fact;
 }
 
-/* What tensors show of another architecture than the one that is told is no variant of it. */
+/* What tensors show of another architecture than the one that is told is no variant of it; of one
+ * that is not sure, it is no surer. */
 static void drop_variants(sft_info *info) {
     const sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *measured = told;
     while (measured && !sfti_is(measured->source, "tensors")) measured = measured->next;
+    for (sfti_fact *fact = info->facts[SFT_FACT_VARIANT]; measured && fact; fact = fact->next)
+        if (sfti_is(fact->source, "tensors") && fact->trust > measured->trust)
+            fact->trust = measured->trust;
     if (!measured || told->as_written
         || sfti_related_architectures(info->records, told->value.text, measured->value.text))
         return;

@@ -359,7 +359,8 @@ OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"c
 
 
 # Words that are also called like a quantisation: dtypes, precisions, a format of adapters, words of
-# file names; and how the bits of three methods are found out.
+# file names; how the bits of three methods are found out; and what data/quantised.layouts tells to be
+# declared in a way of its own.
 OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp8", "int8"},
                "src/core/format/entry.c": {"int8"}, "src/dataset/arrow/type.c": {"int8"},
                "src/formats/pickle/globals.c": {"int8"},
@@ -367,8 +368,9 @@ OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp
                "src/label/tensors/adapters.c": {"mlx"}, "src/label/tensors/forms.c": {"mlx"},
                "src/label/tensors/quantisation.c": {"awq", "fp8", "gptq", "int8", "mlx"},
                "src/label/text.c": {"fp8"},
-               "src/model/convert/method.c": {"awq", "compressed-tensors", "fp8", "gptq",
-                                              "mxfp4"}}
+               "src/model/quant/layouts.c": {"awq", "torchao"},
+               "src/model/quant/method.c": {"gptq", "mlx"},
+               "src/model/quant/torchao.c": {"torchao"}}
 
 
 def check_ids(models, other_words):

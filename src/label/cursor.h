@@ -74,26 +74,32 @@ typedef struct sfti_key_take {
 extern const sfti_key_take sfti_common_takes[]; /* row_takes.c */
 extern const size_t sfti_common_take_count;
 
+typedef struct sfti_key_rows {
+    const sfti_row *rows;
+    size_t row_count;
+} sfti_key_rows;
+
 /* A record "keys" of data/keys. */
 typedef struct sfti_keys {
     const char *id;
     const sfti_key_take *own, *shared; /* takes of this reader alone, and of such readers */
     size_t own_count, shared_count;
-    const sfti_row *rows;
-    size_t row_count;
+    sfti_key_rows *made;
 } sfti_keys;
-extern sfti_keys sfti_png_keys; /* png.c; read with those of metadata */
-#define SFTI_KEYS_OF(id_, takes) { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes) }
-#define SFTI_KEY_ROWS(keys) (keys).rows, (keys).row_count
+extern const sfti_keys sfti_png_keys; /* png.c; read with those of metadata */
+#define SFTI_KEYS_OF(id_, takes) \
+    { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), \
+      .made = &(sfti_key_rows){ NULL, 0 } }
+#define SFTI_KEY_ROWS(keys) (keys).made->rows, (keys).made->row_count
 /* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called. */
-void sfti_keys_read(sfti_keys *keys);
+void sfti_keys_read(const sfti_keys *keys);
 
 /* ── Quantisers (quantisers.c) ── */
 
 /* The quantisation that a configuration declares, a JSON text of those keys, by rows "says" of that
  * producer: with= what must be told beside the word, by= what its name goes on with. What no row
  * has is given as written, if the producer is "quantiser". False if it is no JSON. */
-extern sfti_keys sfti_quantiser_keys, sfti_header_quantiser_keys;
+extern const sfti_keys sfti_quantiser_keys, sfti_header_quantiser_keys;
 bool sfti_quantiser_declared(sft_info *info, sft_span text, sft_span source,
                              const sfti_keys *keys, sfti_producer producer, int trust);
 /* That of modelspec's data_format and special_format, or NULL. */

@@ -79,15 +79,15 @@ static bool row_of_key(const sfti_keys *keys, const sfti_record_row *from, sfti_
     return true;
 }
 
-void sfti_keys_read(sfti_keys *keys) {
+void sfti_keys_read(const sfti_keys *keys) {
     const sfti_records *records = sfti_records_built_in();
     const sfti_record *of = sfti_record_find(records, SFTI_KEYS, sft_span_cstr(keys->id));
-    keys->rows = pool + pool_used;
-    keys->row_count = 0;
+    keys->made->rows = pool + pool_used;
+    keys->made->row_count = 0;
     for (const sfti_record_row *row = NULL;
          of && pool_used < KEY_ROWS && (row = sfti_record_row_of(records, of, SFTI_KEY, row));)
         if (row_of_key(keys, row, &pool[pool_used])) {
             pool_used++;
-            keys->row_count++;
+            keys->made->row_count++;
         }
 }

@@ -30,7 +30,7 @@ static const sfti_key_take generic_takes[] = {
     { "civitai_id", take_id, "model version", NULL },
     { "base_model", take_base_model, SFTI_TAKES_FACT, NULL },
 };
-sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", generic_takes);
+const sfti_keys sfti_generic_keys = SFTI_KEYS_OF("generic", generic_takes);
 
 /* ── Paths that tell of somebody's machine ── */
 

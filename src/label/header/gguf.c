@@ -29,4 +29,4 @@ static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
 static const sfti_key_take gguf_takes[] = {
     { "architecture", gguf_architecture, NULL, NULL },
 };
-sfti_keys sfti_gguf_keys = SFTI_KEYS_OF("gguf", gguf_takes);
+const sfti_keys sfti_gguf_keys = SFTI_KEYS_OF("gguf", gguf_takes);

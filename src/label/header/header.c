@@ -26,7 +26,7 @@ static const key_family families[] = {
 };
 
 static void read_header_keys(void) {
-    static sfti_keys *const all[] = {
+    static const sfti_keys *const all[] = {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
         &sfti_header_quantiser_keys, &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys,
@@ -56,8 +56,8 @@ static bool take_pair(sfti_cursor *pair, const key_family *family) {
     bool taken = false;
     if (!sfti_begins(pair->key, family->prefix)) return false;
     sft_span name = sfti_from(pair->key, prefix);
-    for (size_t i = 0; i < keys->row_count; i++) {
-        const sfti_row *row = &keys->rows[i];
+    for (size_t i = 0; i < keys->made->row_count; i++) {
+        const sfti_row *row = &keys->made->rows[i];
         if (!key_fits(family, row->pattern, name)) continue;
         if (!taken) pair->source = sfti_info_join(pair->info, "header:", pair->key);
         taken = true;
@@ -68,7 +68,9 @@ static bool take_pair(sfti_cursor *pair, const key_family *family) {
         }
         /* The rows of places in this key's value stand one after the other. */
         size_t inside = i;
-        while (i + 1 < keys->row_count && key_fits(family, keys->rows[i + 1].pattern, name)) i++;
+        while (i + 1 < keys->made->row_count
+               && key_fits(family, keys->made->rows[i + 1].pattern, name))
+            i++;
         (void)sfti_info_walk(pair->info, pair->text, pair->source, row, i - inside + 1, NULL);
     }
     return taken;
@@ -127,8 +129,8 @@ bool sfti_header_reads(sft_span key) {
         const key_family *family = &families[f];
         if (!sfti_begins(key, family->prefix)) continue;
         sft_span name = sfti_from(key, strlen(family->prefix));
-        for (size_t i = 0; i < family->keys->row_count; i++)
-            if (key_fits(family, family->keys->rows[i].pattern, name)) return true;
+        for (size_t i = 0; i < family->keys->made->row_count; i++)
+            if (key_fits(family, family->keys->made->rows[i].pattern, name)) return true;
     }
     /* A learned word; and what sources may spell like a place in the value of another key. */
     return sfti_begins(key, "<") || (key.len > 0 && memchr(key.data, ':', key.len));

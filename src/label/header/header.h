@@ -5,7 +5,7 @@
 
 #include "label/cursor.h"
 
-extern sfti_keys sfti_kohya_keys, sfti_modelspec_keys, sfti_trainer_keys, sfti_ssmd_keys,
+extern const sfti_keys sfti_kohya_keys, sfti_modelspec_keys, sfti_trainer_keys, sfti_ssmd_keys,
     sfti_merge_keys, sfti_recipe_keys, sfti_graph_keys, sfti_gguf_keys, sfti_generic_keys,
     sfti_dataset_keys, sfti_dirs_keys, sfti_reg_dirs_keys, sfti_bucket_keys, sfti_merge_model_keys,
     sfti_prompt_keys, sfti_workflow_keys;

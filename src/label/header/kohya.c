@@ -99,7 +99,7 @@ static const sfti_key_take kohya_takes[] = {
     { "arguments", take_arguments, SFTI_TAKES_TRAINING, NULL },
     { "tensor_hash", take_tensor_hash, NULL, NULL },
 };
-sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", kohya_takes);
+const sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", kohya_takes);
 
 /* ── What needs several keys ── */
 

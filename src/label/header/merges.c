@@ -49,7 +49,7 @@ static const sfti_key_take model_takes[] = {
     { "model", model_open, NULL, NULL }, { "name", model_name, NULL, NULL },
     { "hash", model_hash, NULL, NULL },
 };
-sfti_keys sfti_merge_model_keys = SFTI_KEYS_OF("merge-models", model_takes);
+const sfti_keys sfti_merge_model_keys = SFTI_KEYS_OF("merge-models", model_takes);
 
 static void merge_models(sfti_cursor *at, const sfti_row *row) {
     sfti_merge_source *current = NULL;
@@ -107,7 +107,7 @@ static const sfti_key_take recipe_takes[] = {
     { "model", recipe_model, "a b c", NULL },
     { "weight", recipe_weight, NULL, NULL },
 };
-sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
+const sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
 
 static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
     recipe told;
@@ -125,7 +125,7 @@ static const sfti_key_take merge_takes[] = {
     { "models", merge_models, NULL, NULL },
     { "recipe", merge_recipe, NULL, NULL },
 };
-sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", merge_takes);
+const sfti_keys sfti_merge_keys = SFTI_KEYS_OF("merges", merge_takes);
 
 /* ── supermerger's LoRAs: sshs_cp0 and so on, sshs_ratio ── */
 

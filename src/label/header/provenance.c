@@ -75,8 +75,8 @@ static const sfti_key_take node_takes[] = {
     { "number", node_number, "- strength_model strength_clip", node_places },
     { "name", node_name, NULL, NULL }, { "widget", node_widget, NULL, NULL },
 };
-sfti_keys sfti_prompt_keys = SFTI_KEYS_OF("prompt", node_takes);
-sfti_keys sfti_workflow_keys = SFTI_KEYS_OF("workflow", node_takes);
+const sfti_keys sfti_prompt_keys = SFTI_KEYS_OF("prompt", node_takes);
+const sfti_keys sfti_workflow_keys = SFTI_KEYS_OF("workflow", node_takes);
 
 static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool *found) {
     loader_node node;
@@ -100,7 +100,7 @@ static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
     sft_span prompt;
     (void)row;
     bool alone = !sfti_info_metadata(at->info, "prompt", &prompt);
-    loaders_of(at, sfti_workflow_keys.rows, alone ? sfti_workflow_keys.row_count : 0,
+    loaders_of(at, sfti_workflow_keys.made->rows, alone ? sfti_workflow_keys.made->row_count : 0,
                &at->info->has_workflow);
 }
 
@@ -108,4 +108,4 @@ static const sfti_key_take graph_takes[] = {
     { "prompt", prompt_graph, NULL, NULL },
     { "workflow", workflow_graph, NULL, NULL },
 };
-sfti_keys sfti_graph_keys = SFTI_KEYS_OF("graphs", graph_takes);
+const sfti_keys sfti_graph_keys = SFTI_KEYS_OF("graphs", graph_takes);

@@ -60,7 +60,7 @@ static const sfti_key_take peft_takes[] = {
     { "positive", take_positive, "rank scale", NULL },
     { "target", take_target, NULL, NULL },
 };
-sfti_keys sfti_adapter_config_keys = SFTI_KEYS_OF("adapter-config", peft_takes);
+const sfti_keys sfti_adapter_config_keys = SFTI_KEYS_OF("adapter-config", peft_takes);
 
 static const char *lower_case(sft_info *info, sft_span text) {
     sft_span copy = sfti_info_text(info, "%.*s", (int)text.len, text.data);

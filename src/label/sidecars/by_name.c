@@ -61,7 +61,7 @@ static const sfti_key_take config_takes[] = {
                                      "latent_channels in_channels", config_numbers },
     { "switch", sfti_take_slot_bool, "guidance tied", config_switches },
 };
-sfti_keys sfti_config_keys = SFTI_KEYS_OF("config", config_takes);
+const sfti_keys sfti_config_keys = SFTI_KEYS_OF("config", config_takes);
 
 /* ── What a configuration says ── */
 

@@ -40,7 +40,7 @@ static const sfti_key_take seen_takes[] = {
     { "see", see_keys,
       "a1111 id model_id versions skeleton content swarm matrix description config label", NULL },
 };
-sfti_keys sfti_json_keys = SFTI_KEYS_OF("json", seen_takes);
+const sfti_keys sfti_json_keys = SFTI_KEYS_OF("json", seen_takes);
 
 static bool classify_keys(sft_info *info, sfti_sidecar *sidecar, sft_span text, int *seen) {
     sfti_derived derived = info->derived;
@@ -120,7 +120,7 @@ static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 /* ── Keys ── */
 
 static void read_sidecar_keys(void) {
-    static sfti_keys *const all[] = {
+    static const sfti_keys *const all[] = {
         &sfti_a1111_keys, &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys,
         &sfti_swarm_keys, &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
         &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,

@@ -144,8 +144,8 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     if (!sfti_sidecar_walk(info, sidecar, text, SFTI_ROWS(seen), &side)) return;
     /* CivitAI's answer tells the model's own name: "Model - Version" is not needed then. */
     const sfti_keys *keys = &sfti_rgthree_keys;
-    size_t count = keys->row_count - (side.raw && keys->row_count ? 1 : 0);
-    if (!sfti_sidecar_walk(info, sidecar, text, keys->rows, count, &side)) return;
+    size_t count = keys->made->row_count - (side.raw && keys->made->row_count ? 1 : 0);
+    if (!sfti_sidecar_walk(info, sidecar, text, keys->made->rows, count, &side)) return;
     end_word(info, &side);
     if (!side.raw) sfti_sidecar_ids(info, &side.side);
     else sfti_read_civitai_version(info, sidecar, text, "/raw/civitai");
@@ -176,10 +176,10 @@ static const sfti_key_take rgthree_takes[] = {
     { "bound", take_bound, "least most", NULL },
 };
 
-sfti_keys sfti_a1111_keys = SFTI_SIDECAR_KEYS("a1111", manager_takes);
-sfti_keys sfti_tips_keys = SFTI_SIDECAR_KEYS("lora-manager-tips", manager_takes);
-sfti_keys sfti_lora_manager_keys = SFTI_SIDECAR_KEYS("lora-manager", manager_takes);
-sfti_keys sfti_matrix_keys = SFTI_SIDECAR_KEYS("stability-matrix", manager_takes);
-sfti_keys sfti_swarm_keys = SFTI_SIDECAR_KEYS("swarm", manager_takes);
-sfti_keys sfti_recipe_file_keys = SFTI_SIDECAR_KEYS("lora-manager-recipe", manager_takes);
-sfti_keys sfti_rgthree_keys = SFTI_SIDECAR_KEYS("rgthree", rgthree_takes);
+const sfti_keys sfti_a1111_keys = SFTI_SIDECAR_KEYS("a1111", manager_takes);
+const sfti_keys sfti_tips_keys = SFTI_SIDECAR_KEYS("lora-manager-tips", manager_takes);
+const sfti_keys sfti_lora_manager_keys = SFTI_SIDECAR_KEYS("lora-manager", manager_takes);
+const sfti_keys sfti_matrix_keys = SFTI_SIDECAR_KEYS("stability-matrix", manager_takes);
+const sfti_keys sfti_swarm_keys = SFTI_SIDECAR_KEYS("swarm", manager_takes);
+const sfti_keys sfti_recipe_file_keys = SFTI_SIDECAR_KEYS("lora-manager-recipe", manager_takes);
+const sfti_keys sfti_rgthree_keys = SFTI_SIDECAR_KEYS("rgthree", rgthree_takes);

@@ -5,7 +5,7 @@
 #include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 
-static sfti_keys *const all[] = {
+static const sfti_keys *const all[] = {
     &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys, &sfti_merge_keys,
     &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys, &sfti_a1111_keys,
     &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys, &sfti_swarm_keys,
@@ -30,14 +30,14 @@ static void every_row(void **state) {
         size_t at = 0;
         for (const sfti_record_row *row = NULL;
              (row = sfti_record_row_of(records, of, SFTI_KEY, row)); at++) {
-            const sfti_row *read = &all[i]->rows[at];
-            if (at == all[i]->row_count || !sfti_is(sfti_row_word(row), read->pattern))
+            const sfti_row *read = &all[i]->made->rows[at];
+            if (at == all[i]->made->row_count || !sfti_is(sfti_row_word(row), read->pattern))
                 fail_msg("keys %s: row %.*s", all[i]->id, (int)row->len, row->at);
             assert_non_null(read->take);
             assert_true(read->trust >= 0 && read->trust <= 100);
             assert_true(!read->word || *read->word);
         }
-        assert_int_equal(at, all[i]->row_count);
+        assert_int_equal(at, all[i]->made->row_count);
     }
     for (size_t i = 0; i < sfti_record_count(records); i++)
         lists += sfti_record_at(records, i)->type == SFTI_KEYS;
@@ -45,8 +45,8 @@ static void every_row(void **state) {
 }
 
 static const sfti_row *row_at(const sfti_keys *keys, const char *pattern) {
-    for (size_t i = 0; i < keys->row_count; i++)
-        if (strcmp(keys->rows[i].pattern, pattern) == 0) return &keys->rows[i];
+    for (size_t i = 0; i < keys->made->row_count; i++)
+        if (strcmp(keys->made->rows[i].pattern, pattern) == 0) return &keys->made->rows[i];
     fail_msg("no row %s", pattern);
     return NULL;
 }

@@ -484,7 +484,8 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
                                    size_t *lines) {
     sfti_records_text *copies = sfti_arena_array(r->arena, count + 1, sizeof *copies);
     sft_span *sources = sfti_arena_array(r->arena, count + 1, sizeof *sources);
-    size_t bytes = 0, own = 0;
+    size_t own = 0;
+    uint64_t bytes = 0;
     if (!copies || !sources) return sfti_fail_memory(r->to.err, count * sizeof *copies);
     r->out->texts = copies;
     r->out->sources = sources;

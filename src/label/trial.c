@@ -301,7 +301,8 @@ static void count_others(const sfti_trial *t, sfti_row_tried *out) {
 static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row *row,
                            sfti_tried_fn *each, void *ctx, sfti_row_tried *out) {
     sft_span begins[TRIAL_BEGINS] = { { "", 0 } }, rest = sfti_row_text(row);
-    size_t count = 1, left = TRIAL_NAMES, had = 0;
+    size_t count = 1, left = TRIAL_NAMES;
+    uint64_t had = 0;
     out->holds = SFTI_HOLDS_YES;
     for (size_t i = 0; i <= t->mask; i++) t->layers[i].named = false;
     while (rest.len > 0) {

@@ -387,17 +387,41 @@ static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched 
     return true;
 }
 
+/* Of two models behind two prefixes, neither is what the other is: both are told as rivals. */
+static void match_strangers(const sfti_records *records, sfti_matched *out,
+                            const sfti_matched *other) {
+    if (!out->architecture || !other->architecture
+        || sfti_architecture_kin(records, sft_span_cstr(out->architecture),
+                                 sft_span_cstr(other->architecture)) != SFTI_KIN_NONE)
+        return;
+    out->rivals[0] = out->architecture;
+    out->rivals[1] = other->architecture;
+    out->architecture = NULL;
+}
+
 bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefixes,
                       sfti_table_id table, sfti_matched *out, sfti_view *at) {
     char first[sizeof view->prefix]; /* *at may be the view, and before its prefix */
     sft_span begin = { first, strlen(before) };
+    sfti_view seen = *view;
+    bool found = false;
     if (begin.len >= sizeof first) return false;
     memcpy(first, before, begin.len);
-    *at = *view;
-    for (sft_span prefix; sfti_next_said(&prefixes, &prefix);)
-        if (set_prefix(at, begin, prefix) && sfti_view_any(at, "") && match_rows(at, table, out))
-            return true;
-    return false;
+    for (sft_span prefix; sfti_next_said(&prefixes, &prefix);) {
+        sfti_matched matched;
+        if (!set_prefix(&seen, begin, prefix) || !sfti_view_any(&seen, "")
+            || !match_rows(&seen, table, &matched))
+            continue;
+        if (found) {
+            match_strangers(view->info->records, out, &matched);
+            continue;
+        }
+        *out = matched;
+        *at = seen;
+        found = true;
+        if (table != SFTI_DENOISERS) break; /* encoders stand in others of their table */
+    }
+    return found;
 }
 
 bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id table,

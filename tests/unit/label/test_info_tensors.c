@@ -13,6 +13,7 @@
 #define SDXL_LDM(ch) \
     "input_blocks.0.0.weight[320," ch ",3,3] label_emb.0.0.weight[1280,2816] " \
     "input_blocks.4.1" K "[640,2048] middle_block.1.proj_in.weight[1280,1280] "
+#define REFINER(in) in "input_blocks.0.0.weight[384,4,3,3] " in "label_emb.0.0.weight[1536,2560] "
 #define SD1_LDM(ch) \
     "input_blocks.0.0.weight[320," ch ",3,3] input_blocks.1.1" K "[320,768] "
 #define SD2_LDM(ch) \
@@ -465,7 +466,27 @@ static void rows_and_near_misses(void **state) {
     }
 }
 
+/* Whatever is found first: a file of two models is neither of them. */
+static void two_denoisers(void **state) {
+    static const struct { const char *tensors, *facts, *rivals[2]; } cases[] = {
+        { REFINER(LDM) SDXL_LDM("4"), "diffusion_model - -", { "sdxl-refiner", "sdxl" } },
+        { REFINER(LDM) REFINER(""), "diffusion_model sdxl-refiner -", { NULL, NULL } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_facts(cases[i].tensors, cases[i].facts);
+        composed *made = compose(cases[i].tensors);
+        const sfti_conflict *conflict = made->info.conflicts.first;
+        assert_int_equal(conflict != NULL, cases[i].rivals[0] != NULL);
+        const sfti_fact *fact = conflict ? conflict->facts : NULL;
+        for (size_t k = 0; fact; k++, fact = fact->next)
+            assert_true(sfti_is(fact->value.text, cases[i].rivals[k]));
+        compose_end(made);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(rows_and_near_misses) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(rows_and_near_misses),
+                                        cmocka_unit_test(two_denoisers) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,22 @@ void sfti_fitting_find(sfti_forms *forms) {
     out->trust = sure ? 100 : SFTI_GUESS;
 }
 
+const sfti_record_row *sfti_fitting_row(const sfti_records *records, const sfti_fitting *fitting) {
+    const sfti_record_row *own = sfti_record_row_of(records, fitting->base, SFTI_MODULES, NULL);
+    const sfti_record_row *said = NULL;
+    for (size_t i = 0; i < fitting->count; i++) {
+        const sfti_record_row *one = NULL;
+        if (!has_model(fitting->fits, i)) continue;
+        for (size_t n = 0, m = i; n < 3 && m < fitting->count && !one; n++) {
+            one = fitting->models[m].said;
+            m = fitting->models[m].of;
+        }
+        if (fitting->models[i].record == fitting->base) return one ? one : own;
+        if (one) said = one;
+    }
+    return said ? said : own;
+}
+
 /* ── What is declared ── */
 
 /* Of a model whose modules are not known: that it is no denoiser at all. */

@@ -31,6 +31,7 @@ typedef struct sfti_cover {
 typedef struct sfti_fit_model {
     const sfti_record *record;
     uint64_t covered; /* modules in places of its rows that are adapted as a whole */
+    const sfti_record_row *said; /* of a user's, that alone has one of the modules, or NULL */
     uint16_t of;      /* the model whose modules it has, too, or SFTI_FIT_MODELS */
 } sfti_fit_model;
 
@@ -62,6 +63,7 @@ static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
 /* A line, and those that go on with it. */
 typedef struct sfti_fit_line {
     sft_span text;
+    const sfti_record_row *row;
     uint64_t begins; /* sfti_fit_bit of how the names of its modules begin */
     uint64_t sizes[2]; /* bits of what the modules' sizes may be */
     size_t model;
@@ -102,6 +104,8 @@ void sfti_fitting_put(sfti_forms *forms, sfti_form *form, const sfti_module *mod
                       const uint64_t *numbers, size_t slots);
 /* What models have them, into info->fitting. */
 void sfti_fitting_find(sfti_forms *forms);
+/* The row "modules" that tells the base: a user's, if the library's do not have every module. */
+const sfti_record_row *sfti_fitting_row(const sfti_records *records, const sfti_fitting *fitting);
 /* The models that rows "modules" tell of, and what they have of the forms; any_size: by their names
  * alone. */
 void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out);

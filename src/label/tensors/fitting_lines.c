@@ -113,9 +113,9 @@ static void find_heirs(sfti_fit_lines *out, const sfti_records *records) {
 /* ── Lines ── */
 
 /* Those of a row; false when out of memory. */
-static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_span text,
-                      uint16_t model, bool bits) {
-    const char *at = text.data, *end = at + text.len;
+static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap,
+                      const sfti_record_row *row, uint16_t model, bool bits) {
+    const char *at = row->at, *end = at + row->len;
     bool behind = false;
     for (sfti_fit_line *last = NULL; at < end;) {
         const char *stop = sfti_row_line_end(at, (size_t)(end - at));
@@ -126,7 +126,7 @@ static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap, sft_s
                                                 out->count ? 1 : LINES_FIRST, cap, sizeof *last);
             if (!last) return false;
             last += out->count++;
-            *last = (sfti_fit_line){ .text = { at, 0 }, .model = model };
+            *last = (sfti_fit_line){ .text = { at, 0 }, .row = row, .model = model };
             if (!bits) last->begins = last->sizes[0] = last->sizes[1] = UINT64_MAX;
             behind = false;
         }
@@ -153,7 +153,7 @@ static sfti_fit_lines *cut_lines(sfti_arena *arena, const sfti_records *records,
         if (record != last) model = add_model(out, record); /* its rows are neighbours */
         last = record;
         if (model == SFTI_FIT_MODELS) continue; /* read.c refuses so many */
-        if (!put_lines(arena, out, &cap, sfti_row_text(row), model, bits)) return NULL;
+        if (!put_lines(arena, out, &cap, row, model, bits)) return NULL;
     }
     find_heirs(out, records);
     return out;

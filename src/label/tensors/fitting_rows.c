@@ -30,7 +30,8 @@ typedef struct fit_state {
 typedef struct fit_reader {
     const sfti_forms *forms;
     sfti_fitting *out;
-    size_t model; /* at hand */
+    size_t model;               /* at hand */
+    const sfti_record_row *row; /* the same */
     size_t begin_count, word_count;
     uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
     uint64_t initials[4];                     /* first bytes of forms */
@@ -317,7 +318,11 @@ static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *wor
             if (!numbers_fit(sized->numbers[i], slots, count))
                 bits[i / 64] &= ~(UINT64_C(1) << i % 64);
         sfti_cover *cover = bits[0] || bits[1] ? cover_of(r, sized) : NULL;
-        for (size_t i = 0; cover && i < 2; i++) cover->bits[i] |= bits[i];
+        for (size_t i = 0; cover && i < 2; i++) {
+            bool more = (bits[i] & ~cover->bits[i]) != 0;
+            if (more && r->row->text > 0) r->out->models[r->model].said = r->row;
+            cover->bits[i] |= bits[i];
+        }
         fitting += sfti_count_bits(bits);
     }
     if (fitting == 0) return;
@@ -388,6 +393,7 @@ static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
     const char *at = line->text.data, *end = at + line->text.len;
     bool begins = false;
     r->model = line->model;
+    r->row = line->row;
     r->begins[0].hash = r->begins[0].count = 0;
     r->begins[0].power = r->begin_count = 1;
     r->line_count = 0;

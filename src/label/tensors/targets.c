@@ -159,7 +159,7 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     const sfti_record *base = fitting ? fitting->base : NULL;
     const sfti_record_row *row = NULL;
     int trust = base ? fitting->trust : 0;
-    if (base) row = sfti_record_row_of(info->records, base, SFTI_MODULES, NULL);
+    if (base) row = sfti_fitting_row(info->records, fitting);
     if (!base || trust < 100) {
         const sfti_chosen chosen = target_rows(forms);
         if (chosen.row && chosen.row->trust > trust) {

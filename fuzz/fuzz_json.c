@@ -38,8 +38,8 @@ static bool copy_event(const sfti_json *json, sfti_json_writer *w, char *buffer)
     case SFTI_JSON_STRING: sfti_json_span(w, s); return true;
     case SFTI_JSON_UINT: sfti_json_uint(w, json->value); return true;
     case SFTI_JSON_NUMBER: sfti_json_raw(w, json->text); return true;
-    case SFTI_JSON_TRUE: sfti_json_bool(w, true); return true;
-    case SFTI_JSON_FALSE: sfti_json_bool(w, false); return true;
+    case SFTI_JSON_TRUE: sfti_json_raw(w, sft_span_cstr("true")); return true;
+    case SFTI_JSON_FALSE: sfti_json_raw(w, sft_span_cstr("false")); return true;
     case SFTI_JSON_NULL: sfti_json_null(w); return true;
     case SFTI_JSON_END:
     case SFTI_JSON_ERROR: return false;

@@ -214,6 +214,7 @@ public:
      * has T's dtype and is aligned for T, and the machine is little-endian; else SFT_NOT_MAPPED
      * or SFT_BAD_ARGUMENT: read() takes those. */
     template <typename T> result<span<const T>> try_view() const {
+        static_assert(!std::is_same_v<T, bool>, "a file's byte may be no bool: use uint8_t");
         if (std::optional<error> wrong = mismatch<T>()) return *std::move(wrong);
         sft_error e = SFT_ERROR_INIT;
         const void *data;

@@ -102,7 +102,7 @@ const sfti_record *sfti_record_with(const sfti_records *records, sft_span archit
 
 /* ── Layers ── */
 
-/* Of families of one group a model has any. */
+/* A model is in any one of the families of a group. */
 sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, sft_span id) {
     const sfti_record *record = sfti_record_find(records, type, id);
     const sfti_record_row *row = record ? sfti_record_row_of(records, record, SFTI_GROUP, NULL)

@@ -95,7 +95,7 @@ typedef struct sfti_records_text {
     size_t lines;     /* of the text that cmake/records.cmake makes; 0: it is a user's */
 } sfti_records_text;
 
-/* Of all texts of a user together, and of a row. */
+/* Limits of all texts of a user together, and of a row. */
 #define SFTI_RECORDS_BYTES ((size_t)4 << 20)
 #define SFTI_RECORDS_LINES 20000
 #define SFTI_RECORDS_WORDS 50000 /* and alternatives */
@@ -257,7 +257,7 @@ typedef enum sfti_overlap {
 } sfti_overlap;
 /* Whether rows of a word are compared at all. */
 bool sfti_rows_may_overlap(sfti_word word);
-/* Of rows of two records, neither of which descends from the other; *why: a place in the first. */
+/* Two rows of records of which neither descends from the other; *why: a place in the first. */
 sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
                                const sfti_record_row *b, uint64_t *left, sft_span *why);
 
@@ -302,8 +302,8 @@ typedef struct sfti_row_tried {
 } sfti_row_tried;
 typedef void sfti_tried_fn(void *ctx, const sfti_tried *tried);
 
-/* Of the model's own memory, which it lives as long as; records are those that the info was opened
- * with. NULL: out of memory, or it has no tensors. */
+/* In the memory of the model, with which it ends; records are those that the info was opened
+ * with. NULL: out of memory, or the model has no tensors. */
 typedef struct sfti_trial sfti_trial;
 sfti_trial *sfti_trial_new(sft_info *info);
 /* Tells each clause of a row. False, and nothing is told, if such a row is not about such a model:

@@ -270,6 +270,8 @@ def grammar(c):
                        ("between-pairs", header(META + '{"a":"b";"c":"d"}', T)),
                        ("field-half-quoted", whole.replace('"dtype"', 'dtype"')),
                        ("metadata-half-quoted", header(META + '{a":"b"}', T)),
+                       ("field-is-number", whole.replace('"dtype":', '1,"dtype":')),
+                       ("metadata-key-is-number", header(META + '{1}', T)),
                        ("name-half-quoted", whole.replace('"t"', 't"'))]:
         c.refuse(5, "semicolon-" + slug, frame(text, bytes(8)), "not JSON: " + slug)
     for slug, value in [("in-pair", '{"a";1}'), ("between-pairs", '{"a":1;"b":2}'),

@@ -318,7 +318,8 @@ static bool is_beside_told(void) {
 
 /* Of models found in folders those that cannot be read are a line, and no failure. */
 static bool is_unread_told(const char *line, bool writes) {
-    static const char *const counting[] = { "info ", "find ", "ls ", "dup ", "meta list " };
+    static const char *const counting[] = { "info ", "find ", "ls ", "dup ", "meta list ",
+                                            "catalog " };
     const char *command = strchr(line, ' ');
     bool counts = false;
     for (size_t i = 0; command && i < sizeof counting / sizeof *counting; i++)
@@ -513,7 +514,8 @@ static void stop_command(const fault_scene *scene, fault_plan *plan) {
 /* Everything that can be done with one scene. */
 static bool play_scene(const fault_scene *scene, fault_plan *plan) {
     plan->runs = 0;
-    if (!make_plan(scene, 0, plan)) return false;
+    /* What is kept once a process is asked for by now: runs are alike. */
+    if (!make_plan(scene, 0, plan) || !make_plan(scene, 0, plan)) return false;
     read_shortly(scene, plan);
     fail_memory(scene, plan);
     fail_calls(scene, plan);

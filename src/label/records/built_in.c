@@ -37,6 +37,7 @@ static void read_built_in(void) {
     /* If data/ is wrong, which test_records.c tells, nothing is known. */
     if (sfti_records_read(&arena, &text, 1, &records, NULL)) {
         text.text.len = 0;
+        memory_used = 0;
         (void)sfti_records_read(&arena, &text, 1, &records, NULL);
     }
     atomic_store_explicit(&built_in, records, memory_order_release);

@@ -157,8 +157,9 @@ static void read_row(reader *r, sft_span line) {
     sfti_records *out = r->out;
     sft_span word = sfti_cut_word(&line);
     int known = known_word(r, word);
-    const sfti_record_row *before = r->lines > 0 ? &out->rows[out->row_count - 1] : NULL;
-    bool after_clauses = before && before->word != SFTI_SAYS
+    const sfti_record_row *before = out->row_count > 0 ? &out->rows[out->row_count - 1] : NULL;
+    bool after_clauses = before && before->record == r->record && before->text == r->text
+                      && before->word != SFTI_SAYS
                       && sfti_word_rows[before->word].how != SFTI_READ_WORDS;
     r->lines = 1;
     r->skips = true;

@@ -107,7 +107,7 @@ static bool slip_prefix(void *ctx, sft_span name, sft_span whole) {
     return false;
 }
 
-/* Of rows about the record's tensors: that of denoisers, or the table of its first row. */
+/* The table of the row's record: that of denoisers, or that of its first row about tensors. */
 static unsigned table_of_record(const slip_finder *f) {
     const sfti_record *of = sfti_row_record(f->records, f->row);
     const sfti_record_row *first = sfti_record_row_of(f->records, of, SFTI_TENSORS, NULL);

@@ -255,7 +255,7 @@ const sfti_record_row *sfti_fitting_row(const sfti_records *records, const sfti_
 
 /* ── What is declared ── */
 
-/* Of a model whose modules are not known: that it is no denoiser at all. */
+/* Whether a model whose modules are not known is no denoiser at all. */
 static bool is_other_kind(const sfti_records *records, const sfti_record *of) {
     const sfti_record_row *row = NULL;
     bool any = false;
@@ -274,7 +274,7 @@ static sft_span encoders_of(const sfti_records *records, sft_span architecture) 
     return row ? sfti_row_text(row) : (sft_span){ "", 0 };
 }
 
-/* Of an adapter of text encoders alone: that a model lacks one of those of the model told. */
+/* Whether a model lacks a text encoder of the one that an adapter of encoders alone is told for. */
 static bool lacks_encoder(const sfti_records *records, sft_span told, sft_span named) {
     sft_span all = encoders_of(records, told), one, other;
     if (encoders_of(records, named).len == 0) return false;

@@ -92,7 +92,7 @@ static inline uint64_t sfti_fit_bit(uint64_t hash) {
 }
 
 typedef struct sfti_fit_sizes { uint64_t out, in, kernel; } sfti_fit_sizes;
-/* Of "NAME[9216,3072]" or "NAME[320,4,9]"; the name's length, or 0 if it is none. */
+/* Reads "NAME[9216,3072]" or "NAME[320,4,9]"; the name's length, or 0 if it is neither. */
 size_t sfti_fit_read_sizes(sft_span word, sfti_fit_sizes *sizes);
 #define SFTI_FIT_SIZES 1024
 static inline uint32_t sfti_fit_sizes_place(uint64_t out, uint64_t in) {

@@ -211,6 +211,7 @@ typedef struct sfti_predicate {
     uint64_t number;
     char compare;          /* '=', '<' (or equal), '>' (or equal) */
 } sfti_predicate;
+#define SFTI_PREDICATE_STEPS 8 /* of a pointer */
 /* Whether it is no name but that; *right: it is as above. */
 bool sfti_predicate_of(sft_span alternative, sfti_predicate *out, bool *right);
 /* Whether a size is one of "9|8", or any for "*". */

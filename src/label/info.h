@@ -261,6 +261,7 @@ struct sft_info {
     bool has_llm;
     struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
     sfti_derived derived;   /* of the text that is being read */
+    struct sfti_asked_text *asked; /* texts that clauses asked (tensors/predicates.c) */
     struct sfti_fitting *fitting; /* of an adapter: whose its modules are; NULL: not known */
     sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
     struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;
@@ -370,6 +371,7 @@ const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
 
 /* Text helpers (text.c): trimmed; equal or found without regard to ASCII case; the next
  * piece of a list up to a separator (false at the end); decimal digits to a number. */
+char sfti_lower_case(char c);
 sft_span sfti_trim(sft_span text);
 bool sfti_same_letters(sft_span a, const char *b);
 bool sfti_same_text(sft_span a, sft_span b); /* the same */

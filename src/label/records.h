@@ -211,6 +211,7 @@ typedef struct sfti_predicate {
     uint64_t number;
     char compare;          /* '=', '<' (or equal), '>' (or equal) */
 } sfti_predicate;
+#define SFTI_PREDICATE_STEPS 8 /* of a pointer */
 /* Whether it is no name but that; *right: it is as above. */
 bool sfti_predicate_of(sft_span alternative, sfti_predicate *out, bool *right);
 /* Whether a size is one of "9|8", or any for "*". */
@@ -242,8 +243,11 @@ const sfti_record_row *sfti_spared(const sfti_records *records, sft_span archite
 
 /* ── What rows say of one another (compare.c) ── */
 
+/* *left: steps of about 20 ns, which each comparison takes from; at 0 no more is proved. */
+#define SFTI_COMPARE_STEPS UINT64_C(250000000)
+
 /* Whether the clauses of a row contradict each other; *why: the one that cannot hold. */
-bool sfti_row_never_holds(const sfti_record_row *row, sft_span *why);
+bool sfti_row_never_holds(const sfti_record_row *row, uint64_t *left, sft_span *why);
 
 typedef enum sfti_overlap {
     SFTI_OVERLAP_NONE = 0, /* or none that is proved */
@@ -252,9 +256,11 @@ typedef enum sfti_overlap {
     SFTI_OVERLAP_AROUND,   /* where the second holds the first does */
     SFTI_OVERLAP_WORD      /* both claim a word */
 } sfti_overlap;
+/* Whether rows of a word are compared at all. */
+bool sfti_rows_may_overlap(sfti_word word);
 /* Two rows of records of which neither descends from the other; *why: a place in the first. */
 sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
-                               const sfti_record_row *b, sft_span *why);
+                               const sfti_record_row *b, uint64_t *left, sft_span *why);
 
 /* What a row says that can be read but is surely not meant (slips.c). */
 typedef enum sfti_slip_kind {

@@ -288,7 +288,9 @@ bool sfti_predicate_of(sft_span text, sfti_predicate *out, bool *right) {
     if (out->pointer.len == 1) out->pointer = (sft_span){ NULL, 0 };
     out->key = (sft_span){ asked.data, asked.len - out->pointer.len };
     if (out->pointer.len > 0) out->pointer = sfti_from(out->pointer, 1);
-    *right = out->compare == '=' && out->key.len > 0;
+    size_t steps = 0;
+    for (size_t i = 0; i < out->pointer.len; i++) steps += out->pointer.data[i] == '/';
+    *right = out->compare == '=' && out->key.len > 0 && steps <= SFTI_PREDICATE_STEPS;
     return true;
 }
 

@@ -118,6 +118,7 @@ static void rows_compared(void **state) {
         { "x.#.y[3]\n  x.#.y[4]", false }, { "x[3|4]\n  x[4]", false }, { "!x\n  !x", false },
     };
     sft_span why;
+    uint64_t left = SFTI_COMPARE_STEPS;
     (void)state;
     for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
         char text[256];
@@ -126,9 +127,10 @@ static void rows_compared(void **state) {
         known k = read_text(text);
         if (k.code) fail_msg("%s", k.err.message);
         const sfti_record_row *a = sfti_rows(k.records, SFTI_TENSORS, 0);
-        sfti_overlap got = sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, a), &why);
+        sfti_overlap got = sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, a), &left,
+                                             &why);
         if (got != cases[i].overlap) fail_msg("%s: got %d", text, (int)got);
-        assert_int_equal(sfti_rows_overlap(k.records, a, a, &why), SFTI_OVERLAP_NONE);
+        assert_int_equal(sfti_rows_overlap(k.records, a, a, &left, &why), SFTI_OVERLAP_NONE);
         sfti_arena_free(&k.arena);
     }
     for (size_t i = 0; i < SFTI_COUNT(nevers); i++) {
@@ -137,7 +139,8 @@ static void rows_compared(void **state) {
                  nevers[i].clauses);
         known k = read_text(text);
         if (k.code) fail_msg("%s", k.err.message);
-        if (sfti_row_never_holds(sfti_rows(k.records, SFTI_TENSORS, 0), &why) != nevers[i].never)
+        if (sfti_row_never_holds(sfti_rows(k.records, SFTI_TENSORS, 0), &left, &why)
+            != nevers[i].never)
             fail_msg("%s", text);
         sfti_arena_free(&k.arena);
     }
@@ -145,11 +148,16 @@ static void rows_compared(void **state) {
                         "model c\n says civitai TWO*\n says civitai two\n says tag two\n");
     const sfti_record_row *a = sfti_rows(k.records, SFTI_SAYS, SFTI_SAYS_CIVITAI);
     const sfti_record_row *b = sfti_rows_next(k.records, a), *c = sfti_rows_next(k.records, b);
-    assert_int_equal(sfti_rows_overlap(k.records, a, b, &why), SFTI_OVERLAP_NONE); /* its child */
-    assert_int_equal(sfti_rows_overlap(k.records, a, c, &why), SFTI_OVERLAP_NONE);
-    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &why),
+    /* b is of its child */
+    assert_int_equal(sfti_rows_overlap(k.records, a, b, &left, &why), SFTI_OVERLAP_NONE);
+    assert_int_equal(sfti_rows_overlap(k.records, a, c, &left, &why), SFTI_OVERLAP_NONE);
+    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &left, &why),
                      SFTI_OVERLAP_WORD);
     assert_true(sfti_is(why, "Two"));
+    left = 6; /* for the first pair of words, not for the second */
+    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &left, &why),
+                     SFTI_OVERLAP_NONE);
+    assert_int_equal(left, 0);
     assert_true(sfti_is(sfti_row_written(k.records, c), "says civitai TWO*"));
     sfti_arena_free(&k.arena);
 }

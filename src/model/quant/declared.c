@@ -68,7 +68,7 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
         } else if (sft_span_equal(key, sft_span_cstr("group_size"))) {
             if (!read_declared_sizes(&json, &out->group, 1)) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("orig_shape"))) {
-            if (!read_declared_sizes(&json, out->shape, 2)) out->shape[0] = 0;
+            if (!read_declared_sizes(&json, out->shape, 2)) out->unknown = key;
         } else if (!is_declared_word(key, idle_keys, sizeof idle_keys / sizeof *idle_keys)) {
             out->unknown = key;
         }
@@ -80,7 +80,8 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
 
 static bool same_format(const sfti_declared_format *a, const sfti_declared_format *b) {
     return sft_span_equal(a->name, b->name) && sft_span_equal(a->unknown, b->unknown)
-        && a->group == b->group && a->rotates == b->rotates && a->rotated == b->rotated;
+        && a->group == b->group && a->rotates == b->rotates && a->rotated == b->rotated
+        && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1];
 }
 
 static sft_code fail_declared(const sfti_declared_layer *layer, const char *expected,

@@ -86,14 +86,14 @@ static sft_code read_table(const sfti_quant *q, const sfti_quant_part *part, flo
     if (how->role == SFTI_PART_SCALE && q->nested_book.tensor)
         return read_book(&q->nested_book, codes, table, err);
     for (uint32_t i = 0; i < codes; i++) {
-        int32_t number = (int32_t)i, half = (int32_t)codes / 2;
+        int32_t number = (int32_t)((i + how->plus) % codes), half = (int32_t)codes / 2;
         bool is_signed = how->code == SFTI_CODE_INT
                       || (how->code == SFTI_CODE_DTYPE && dtype == SFT_I8);
         if (is_signed && number >= half) number -= (int32_t)codes;
         if (how->code == SFTI_CODE_OFFSET) number -= half;
         if (how->code == SFTI_CODE_DTYPE && sft_dtype_describe(dtype)->kind == SFT_KIND_FLOAT)
             table[i] = (float)sfti_float_value(sfti_float_form_of(dtype), i);
-        else table[i] = (float)(number + how->plus);
+        else table[i] = (float)number;
     }
     return SFT_OK;
 }
@@ -375,9 +375,12 @@ static sft_code read_groups(sfti_dequant *d, sft_error *err) {
     if (!code && unset > 0 && unset < q->columns)
         code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected a group for each column or none, found both");
-    uint64_t each = q->columns / groups;
+    uint64_t each = q->parts[1].column_block;
+    if (!code && unset > 0 && (q->columns - 1) / each + 1 != groups)
+        code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected groups that are told, or of one size, found neither");
     for (uint64_t c = 0; !code && unset > 0 && c < q->columns; c++)
-        d->group_of[c] = (uint32_t)(c / each < groups ? c / each : groups - 1);
+        d->group_of[c] = (uint32_t)(c / each);
     return code;
 }
 

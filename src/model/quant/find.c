@@ -322,7 +322,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
             : told    ? !(declared->allowed >> k & 1) && !layout->refused.len
                       : !layout->alone && !layout->refused.len)
             continue;
-        if (!sfti_quant_has(t) && !layout->refused.len) continue;
+        if (!sfti_quant_has(t) && !layout->refused.len && !layout->parts[0].flat) continue;
         if (!match_layout(search, layout, (uint32_t)i, &match)) continue;
         sft_code one = SFT_OK;
         if (layout->refused.len)

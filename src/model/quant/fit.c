@@ -214,13 +214,22 @@ static sft_code fit_padding(sfti_quant_fit *f, sft_error *err) {
     return SFT_OK;
 }
 
+static bool is_column(const sft_tensor *tensor) {
+    for (uint32_t d = 1; d < tensor->rank; d++)
+        if (tensor->shape[d] != 1) return false;
+    return true;
+}
+
+static bool is_single(const sft_tensor *tensor) {
+    return is_column(tensor) && (tensor->rank == 0 || tensor->shape[0] == 1);
+}
+
 /* One number a row of a tensor of more than two dimensions: its rows are those of the first. */
 static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     sfti_quant *q = f->q;
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     bool rows = t->rank > 2 && scale->rank > 0 && scale->shape[0] == t->shape[0]
-             && q->columns == t->shape[t->rank - 1];
-    for (uint32_t d = 1; d < scale->rank; d++) rows = rows && scale->shape[d] == 1;
+             && q->columns == t->shape[t->rank - 1] && is_column(scale);
     if (!rows || t->shape[0] == 0) return;
     sfti_quant_part *codes = &q->parts[0];
     q->columns *= q->matrices / t->shape[0] * q->rows;
@@ -230,12 +239,6 @@ static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     codes->rows = codes->lines = q->rows;
     codes->columns = q->columns;
     codes->line_bytes = (t->end - t->begin) / q->rows;
-}
-
-static bool is_single(const sft_tensor *tensor) {
-    for (uint32_t d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] != 1) return false;
-    return true;
 }
 
 /* The blocks of a part, and that it has as many numbers as there are blocks. */
@@ -250,19 +253,24 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     if (rank == 1 && (how->across || how->columns == SFTI_BLOCK_ALL
                       || (how->rows == SFTI_BLOCK_ANY && inner == q->rows)))
         outer = inner, inner = 1; /* a column */
+    if (rank > 2 && q->matrices == 1 && t->shape[0] == q->rows && is_column(t))
+        outer = t->shape[0], inner = 1;
     bool swapped = how->across != how->words; /* a stored row is for a column */
+    if (rank == 1 && how->rows == SFTI_BLOCK_ANY && how->columns == SFTI_BLOCK_ANY && inner != 1
+        && inner != q->columns)
+        return sfti_fit_shape(t, &q->rows, 1, err);
     uint64_t numbers[2] = { swapped ? inner : outer, swapped ? outer : inner };
     uint64_t sizes[2] = { q->rows, q->columns }, blocks[2];
     uint32_t wanted[2] = { how->rows, how->columns };
     bool any = how->rows == SFTI_BLOCK_ANY || how->columns == SFTI_BLOCK_ANY;
+    bool single_number = any && part->bits == unit && is_single(t);
     for (size_t d = 0; d < 2; d++) {
-        uint64_t told = d == 1 && q->group.tensor ? 0 : d == 1 ? f->group : 0;
+        bool grouped = d == 1 && q->group.tensor;
         blocks[d] = wanted[d];
-        if (wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t))) blocks[d] = sizes[d];
-        else if (wanted[d] == SFTI_BLOCK_ANY && d == 1 && q->group.tensor)
-            blocks[d] = sfti_divide_up(sizes[d], numbers[d] ? numbers[d] : 1);
+        if (wanted[d] == SFTI_BLOCK_ALL || single_number) blocks[d] = sizes[d];
         else if (wanted[d] == SFTI_BLOCK_ANY)
-            blocks[d] = block_of(sizes[d], numbers[d], told, f->strict);
+            blocks[d] = block_of(sizes[d], numbers[d], d == 1 ? f->group : 0, f->strict);
+        if (grouped && blocks[d] == 0) blocks[d] = sizes[d]; /* the tensor has to tell */
         if (blocks[d] == 0 && sizes[d] > 0) {
             char values[96], found[96];
             dimensions_text(sizes, 2, values);
@@ -271,7 +279,7 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
                                     "expected a factor for all, each row or each block of values "
                                     "of the shape %s, found the shape %s", values, found);
         }
-        bool one = wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t));
+        bool one = wanted[d] == SFTI_BLOCK_ALL || single_number;
         if (one || blocks[d] == 0) sizes[d] = blocks[d] = blocks[d] ? blocks[d] : 1;
     }
     part->row_block = blocks[0];
@@ -302,11 +310,14 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
                   && (lead == 1 || lead == q->matrices);
     bool is_line = (e[0] == 1 || e[1] == 1) && rank == 1 && count == single;
     is_line = is_line || (how->tiled && count == single); /* torchao: rows of 16 */
-    bool is_column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
+    bool column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
     bool each = single == 1 && rank >= 1 && t->shape[0] == q->matrices && count == q->matrices;
-    if (!(is_matrix || is_line || is_column || each || (single == 1 && count == 1))
+    if (!(is_matrix || is_line || column || each || (single == 1 && count == 1))
         || (count != single && count != all))
         return sfti_fit_shape(t, e, 2, err);
+    if (q->matrices > 1 && count == single && count != 1 && rank != q->spec.rank)
+        return sfti_fit_fail(t, "as many dimensions as the codes have, or a factor for each "
+                             "matrix", "factors that may be shared by all or not", err);
     part->matrix_bytes = count == single ? 0 : (t->end - t->begin) / q->matrices;
     part->lines = how->words ? e[1] : e[0];
     part->line_bytes = e[1] * unit / 8;

@@ -159,6 +159,8 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
             return fail_config(where, config_keys[k], object.values[k], err);
     if (d->method.len > 0 && d->allowed != allowed)
         return fail_config(where, "single quant_method", name, err);
+    if (mlx && d->object.data && !sft_span_equal(d->object, text))
+        return fail_config(where, "single bits and group_size", text, err);
     d->method = name;
     d->allowed = allowed;
     sft_span group = object.values[CONFIG_GROUP_SIZE];

@@ -45,8 +45,12 @@ static bool has_dtype(const sfti_layout_part *part, const sft_tensor *tensor) {
 static bool match_layout(const sfti_quant_search *search, const sfti_quant_layout *layout,
                          uint32_t i, sfti_match *out) {
     const sft_tensor *tensor = sft_set_tensor_at(search->set, i);
-    bool fits = true;
+    sft_span lacks = { NULL, 0 }, codes = layout->parts[0].names;
+    bool fits = true, some = out->told || (codes.len > 0 && *codes.data == '.');
+    some = some && !sft_span_equal(codes, sft_span_cstr("*"))
+        && !sft_span_equal(codes, sft_span_cstr(".weight"));
     out->layout = layout;
+    out->lacks = lacks;
     if (layout->count == 0 || !sfti_layout_stem(layout, tensor->name, &out->stem)) return false;
     for (size_t k = 0; k < layout->count; k++) {
         const sfti_layout_part *part = &layout->parts[k];
@@ -56,12 +60,14 @@ static bool match_layout(const sfti_quant_search *search, const sfti_quant_layou
             out->at[k] = sfti_quant_named(search, part->names, out->stem);
         if (k > 0 && out->at[k] == i) out->at[k] = NONE;
         if (out->at[k] == NONE) {
-            if (!part->optional && part->role != SFTI_PART_DROP) return false;
+            if (!part->optional && part->role != SFTI_PART_DROP) lacks = part->names;
         } else {
             fits = fits && has_dtype(part, sft_set_tensor_at(search->set, out->at[k]));
+            some = some || (k > 0 && part->role != SFTI_PART_DROP);
         }
     }
-    return fits;
+    if (some && has_dtype(&layout->parts[0], tensor)) out->lacks = lacks;
+    return fits && !lacks.len;
 }
 
 /* ── All together ── */
@@ -73,8 +79,14 @@ static sft_code check_book(const sfti_quant_part *book, uint32_t bits, sft_error
     return sfti_fit_shape(book->tensor, &count, 1, err);
 }
 
-static sft_code check_groups(const sfti_quant *q, sft_error *err) {
+static sft_code check_groups(const sfti_quant_fit *f, sft_error *err) {
+    const sfti_quant *q = f->q;
     const sft_tensor *tensor = q->group.tensor;
+    bool lost = f->search->declared->disordered && q->count > 1 && q->parts[1].columns > 1;
+    for (size_t k = 0; !tensor && lost && k < q->layout->count; k++)
+        if (q->layout->parts[k].role == SFTI_PART_GROUP)
+            return sfti_fit_fail(q->parts[0].tensor, "a group for each column (g_idx), as "
+                                 "desc_act says", "none", err);
     if (!tensor) return SFT_OK;
     if (tensor->rank != 1 || tensor->shape[0] != q->columns)
         return sfti_fit_shape(tensor, &q->columns, 1, err);
@@ -242,7 +254,7 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
     else code = sfti_fit_parts(&f, err);
     if (!code) code = check_book(&q->book, q->parts[0].bits, err);
     if (!code) code = check_book(&q->nested_book, 8, err);
-    if (!code) code = check_groups(q, err);
+    if (!code) code = check_groups(&f, err);
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))
         return sfti_fit_fail(t, "a quantization_config, for by their shape the scales of blocks "
@@ -250,9 +262,10 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
     if (layout->rotate && (!layout->rotate_if_told || (format && format->rotates))) {
         uint64_t n = format && format->rotated ? format->rotated : layout->rotate, power = 1;
         while (power < n) power *= 4;
-        if (power != n || n < 4 || n > SFTI_ROTATE_MOST || q->columns % n != 0)
+        if (power != n || n < 4 || n > SFTI_ROTATE_MOST || q->columns % n != 0
+            || q->spec.rank != 2)
             return sfti_fit_fail(t, "rotated groups of a power of 4, at most 1024, that divides "
-                                 "the columns", "others", err);
+                                 "the columns of a matrix", "others", err);
         q->rotate = (uint32_t)n;
     }
     bool middle;
@@ -302,6 +315,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
     const sfti_declared_layer *layer = sfti_declared_of(declared, t->name, NULL);
     bool told = declared->method.len > 0, unproved = false;
+    char buffer[SFTI_PART_NAME];
     sft_code code = SFT_OK;
     *out = NULL;
     if (layer && layer->weight == t) {
@@ -323,9 +337,15 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
                       : !layout->alone && !layout->refused.len)
             continue;
         if (!sfti_quant_has(t) && !layout->refused.len && !layout->parts[0].flat) continue;
-        if (!match_layout(search, layout, (uint32_t)i, &match)) continue;
         sft_code one = SFT_OK;
-        if (layout->refused.len)
+        if (!match_layout(search, layout, (uint32_t)i, &match)) {
+            sft_span lacks = { NULL, 0 };
+            if (layout->refused.len || !sfti_layout_word(&match.lacks, '|', &lacks)) continue;
+            lacks = sfti_layout_name(lacks, match.stem, buffer);
+            one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                   "expected \"%.*s\" beside it, found none",
+                                   SFTI_CLIP(lacks, 200));
+        } else if (layout->refused.len)
             one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                    "expected a layout that can be read, found %.*s: %.*s",
                                    SFTI_CLIP(layout->id, 60), SFTI_CLIP(layout->refused, 200));
@@ -333,6 +353,11 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         unproved = unproved || (!one && !*out);
         if (one && one != SFT_CAST_DTYPE) return sfti_fail_as(err, one, &own);
         if (one && !code) code = one, what = own;
+    }
+    if (*out && layer && !layer->weight) {
+        code = sfti_fit_fail(t, "no declaration of its layer but that by which it is read",
+                             "one of ComfyUI", &what);
+        *out = NULL;
     }
     if (*out) return SFT_OK;
     if (flattened && !code)

@@ -208,6 +208,7 @@ def comfy_format(text, marker=False):
             need(k not in flat or flat[k] == v, "twice: " + k)
             flat[k] = v
     name, group, turned = flat.pop("format", ""), flat.pop("group_size", None), None
+    kept = dict(flat)
     need(isinstance(name, str), "format")
     size, shape = flat.pop("convrot_groupsize", None), flat.pop("orig_shape", None)
     need(group is None or whole(group), "group_size")
@@ -217,8 +218,9 @@ def comfy_format(text, marker=False):
     if "convrot" in flat:
         turned = flat.pop("convrot")
         need(isinstance(turned, bool), "convrot")
+        turned = None if name == "int8_tensorwise" and not turned else turned
     need(not set(flat) - IDLE, "unknown: %s" % flat)
-    if turned is None and size:
+    if turned is None and size and "convrot" not in kept:
         turned = True
     return name, group, turned, size, shape and tuple(shape)
 
@@ -332,7 +334,7 @@ def comfy(m, module, form):
             values = product(codes, numbers)
             m.out[weight] = (values, True)
         elif name == "convrot_w4a4":
-            need(dtype in ("I8", "U8") and len(own) == 2 and group is None, "dtype")
+            need(dtype in ("I8", "U8") and len(own) >= 2 and group is None, "dtype")
             codes = nibbles(m.raw(weight), False).astype("i4")
             codes -= (codes >= 8) * 16
             numbers = m.wide(weight + "_scale")
@@ -340,7 +342,7 @@ def comfy(m, module, form):
             values = product(codes.astype("f4"), factors(numbers, codes.shape, 1, codes.shape[1]))
             values, exact = rotate(values, size or 256), False
         elif name == "asym_w4a8_int8":
-            need(dtype in ("I8", "U8") and len(own) == 2, "dtype")
+            need(dtype in ("I8", "U8") and len(own) >= 2, "dtype")
             codes = nibbles(m.raw(weight), False)
             if m.has(weight + "_codebook"):
                 book = m.wide(weight + "_codebook")
@@ -361,7 +363,7 @@ def comfy(m, module, form):
                 values = values + factors(more.T, codes.shape, 1, group or 16)
             values, exact = rotate(values.astype("f4"), size or 256), False
         elif name == "awq_w4a16":
-            need(dtype in ("I8", "U8") and len(own) == 2, "dtype")
+            need(dtype in ("I8", "U8") and len(own) >= 2, "dtype")
             codes = nibbles(m.raw(weight), False).astype("f4") - 8
             numbers = [factors(m.matrix(weight + end).T, codes.shape, 1, group or 64)
                        for end in ("_scale", "_zeros")]
@@ -803,7 +805,7 @@ def read(tensors, metadata, config):
                 m.used |= {module + leaf for leaf in ACTIVATIONS}
                 done = True
                 break
-            except (Refused, ValueError, IndexError) as error:
+            except (Refused, ValueError, IndexError, TypeError) as error:
                 m.used, m.out = before
                 errors.append("%s: %s" % (key, error))
         need(done or not errors, "%s: %s" % (name, "; ".join(errors)))

@@ -304,7 +304,7 @@ def changed(number, all_seeds):
 def unlike(model, tensors, found):
     """What is wrong with a result."""
     for name, (values, exact) in model.out.items():
-        values = np.ascontiguousarray(values, "<f4")
+        values = np.asarray(values, "<f4", order="C")
         if name not in found or found[name][0] != "F32" or found[name][1] != list(values.shape):
             return "%s: %s instead of %s" % (name, found.get(name, ["none"])[:2], values.shape)
         have = np.frombuffer(found[name][2], "<f4").reshape(values.shape)
@@ -346,7 +346,7 @@ def check(folder, tensors, metadata, config):
         return "wrong", "left behind: %s" % left
     try:
         model, why = formulas.read(tensors, metadata, config), ""
-    except (formulas.Refused, ValueError, IndexError) as error:
+    except (formulas.Refused, ValueError, IndexError, TypeError) as error:
         model, why = None, repr(error)
     if done.returncode == 1:
         if found is not None or "expected" not in said:

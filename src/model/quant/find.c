@@ -174,6 +174,11 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
     const sfti_layouts *layouts = &f->search->declared->layouts;
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     size_t count = 0;
+    char buffer[SFTI_PART_NAME];
+    sft_span weight = sfti_layout_name(sft_span_cstr(".weight"), f->match->stem, buffer);
+    if (!layer && sfti_declared_of(f->search->declared, weight, NULL))
+        return sfti_fit_fail(t, "no declaration of its layer but that by which it is read",
+                             "one of ComfyUI", err);
     for (size_t k = 0; k < f->match->layout->count; k++)
         if (f->match->at[k] != NONE && f->match->layout->parts[k].role != SFTI_PART_DROP) {
             count++;
@@ -353,11 +358,6 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         unproved = unproved || (!one && !*out);
         if (one && one != SFT_CAST_DTYPE) return sfti_fail_as(err, one, &own);
         if (one && !code) code = one, what = own;
-    }
-    if (*out && layer && !layer->weight) {
-        code = sfti_fit_fail(t, "no declaration of its layer but that by which it is read",
-                             "one of ComfyUI", &what);
-        *out = NULL;
     }
     if (*out) return SFT_OK;
     if (flattened && !code)

@@ -271,7 +271,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     uint64_t numbers[2] = { swapped ? inner : outer, swapped ? outer : inner };
     uint64_t sizes[2] = { q->rows, q->columns }, blocks[2];
     uint32_t wanted[2] = { how->rows, how->columns };
-    bool any = how->rows == SFTI_BLOCK_ANY || how->columns == SFTI_BLOCK_ANY;
+    bool any = how->rows == SFTI_BLOCK_ANY
+            || (how->columns == SFTI_BLOCK_ANY && !f->format); /* not ComfyUI's of a row */
     bool single_number = any && part->bits == unit && is_single(t);
     for (size_t d = 0; d < 2; d++) {
         bool grouped = d == 1 && q->group.tensor;

@@ -67,7 +67,8 @@ def library_of(prefix):
 def records_size(prefix):
     """Bytes of the model records in the library."""
     lines = run("size", library_of(prefix))[1].splitlines()
-    return next(int(line.split()[0]) for line in lines if "\trecords.c.o " in line)
+    made = "\trecords.c.o ", "\trecords_tables.c.o "
+    return sum(int(line.split()[0]) for line in lines if any(name in line for name in made))
 
 
 def link(prefix, defined, program):

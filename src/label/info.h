@@ -383,7 +383,8 @@ bool sfti_starts_with(sft_span text, const char *prefix);
 bool sfti_ends_with(sft_span text, const char *suffix);
 /* The same byte for byte. Mostly the first letter decides. */
 static inline bool sfti_is(sft_span text, const char *other) {
-    return sft_span_equal(text, sft_span_cstr(other));
+    if (text.len == 0 || *text.data != *other) return text.len == 0 && *other == 0;
+    return strlen(other) == text.len && memcmp(text.data, other, text.len) == 0;
 }
 
 static inline bool sfti_begins(sft_span text, const char *prefix) {

@@ -108,6 +108,9 @@ typedef struct sfti_records_text {
 const sfti_records *sfti_records_built_in(void);
 /* Its text, joined by cmake/records.cmake. */
 sfti_records_text sfti_records_built_in_text(void);
+/* Whether a row "key" of it may begin with that key of metadata, in whatever case; false where
+ * surely none does. */
+bool sfti_records_may_have_key(sft_span key);
 /* Texts, in memory of the arena; the one that comes with the library must live as long. A record of
  * a user's may add rows to one of a text before it. *err names the text, the line and the column of
  * what is wrong. */

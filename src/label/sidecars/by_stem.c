@@ -126,7 +126,7 @@ static void read_sidecar_keys(void) {
         &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
         &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_config_keys,
     };
-    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
+    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i], &sfti_common_takes);
 }
 
 void sfti_sidecar_keys_ready(void) {

@@ -8,6 +8,8 @@
 
 #include "unit/compose.h"
 
+#include "label/tensors/fitting.h"
+
 /* A pair in kohya's, PEFT's and diffusers' naming. */
 #define KO(m, r, in, out) m ".lora_down.weight[" r "," in "] " m ".lora_up.weight[" out "," r "] "
 #define PE(m, r, in, out) m ".lora_A.weight[" r "," in "] " m ".lora_B.weight[" out "," r "] "
@@ -129,9 +131,36 @@ static void learned_tokens(void **state) {
     compose_end(made);
 }
 
+/* The lines that were cut when the library was built are those that would be cut now. */
+static void lines_as_cut(void **state) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    const sfti_fit_lines *made = &sfti_made_fit_lines;
+    const sfti_fit_lines *cut = sfti_fit_lines_cut(&arena, sfti_records_built_in(), true);
+    (void)state;
+    assert_non_null(cut);
+    for (size_t i = 0; made->count > 0 && i < cut->count; i++) {
+        const sfti_fit_line *x = &made->lines[i], *y = &cut->lines[i];
+        assert_true(x->begins == y->begins);
+        assert_true(x->sizes[0] == y->sizes[0] && x->sizes[1] == y->sizes[1]);
+        assert_int_equal(x->at, y->at);
+        assert_int_equal(x->len, y->len);
+        assert_int_equal(x->row, y->row);
+        assert_int_equal(x->model, y->model);
+    }
+    if (made->count > 0) {
+        assert_int_equal(made->count, cut->count);
+        assert_int_equal(made->model_count, cut->model_count);
+        assert_int_equal(made->heir_count, cut->heir_count);
+        assert_memory_equal(made->models, cut->models, cut->model_count * sizeof *cut->models);
+        assert_memory_equal(made->heirs, cut->heirs, cut->heir_count * sizeof *cut->heirs);
+    }
+    sfti_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_and_blocks),
+        cmocka_unit_test(lines_as_cut),
         cmocka_unit_test(components_of_adapters),
         cmocka_unit_test(learned_tokens),
     };

@@ -40,7 +40,8 @@ OF_ENTRY = {
 }
 # Models that have all layers of their parent, whatever names their own list has.
 HEIRS = {"anima", "anyflow", "chronoedit", "consisid", "flux.1-dev", "framepack", "helios", "humo",
-         "skyreels-v2", "wan-2.1", "wan-2.2", "wan-animate-2"}
+         "kolors", "lotus", "playground-2.5", "sana-wm-ltx2-refiner", "scail", "skyreels-v2",
+         "stable-zero123", "sv3d", "wan-2.1", "wan-2.2", "wan-animate-2", "zeta-chroma"}
 # U-Nets that only have the makers' names: residual blocks a level.
 UNETS = {"ssd-1b": 2, "segmind-vega": 2, "koala": 1}
 # Ids of other lists that are records of ours under another name.
@@ -145,7 +146,7 @@ def plain(name):
 def collect(records):
     """{id: {(name, out, in, kernel)}}."""
     names, found = judge.read_names(), collections.defaultdict(set)
-    for library in ("comfy", "diffusers"):
+    for library in ("comfy", "later", "diffusers"):
         for entry in read.read(library)[1]:
             if ("denoiser" in entry.tasks
                     and not entry.name.endswith((".checkpoint", ".prefixed"))):

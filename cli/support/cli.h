@@ -39,6 +39,9 @@ typedef struct cli {
     bool no_imports; /* a model in another format is refused: the command changes what is there */
     struct sft_records *records; /* in force (records.h), or NULL: those of the library */
     struct sft_import *import; /* of the model that was opened last, or NULL (models.h) */
+    struct sft_conversion *values; /* with --values: what computes those of the model that was
+                                      opened last, of so many tensors, and lives as long */
+    size_t values_count;
     sft_remote *remote; /* of URLs; NULL until there is one */
     struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
     sft_remote_sums other_requests; /* of other remotes, which are closed */

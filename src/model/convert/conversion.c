@@ -7,14 +7,19 @@
 #include "convert/dropped.h"
 #include "keys/digest_keys.h"
 #include "safetensors_report.h"
+#include "set/image.h"
 
 #include <string.h>
 
 /* ── What happens to each tensor ── */
 
-/* Whether its bytes come from the conversion's source. */
 static bool is_made(const sfti_converted *row) {
     return row->action == SFT_CONVERT_CAST || row->action == SFT_CONVERT_DEQUANTIZE;
+}
+
+/* Whether its bytes come from the conversion's source. */
+static bool is_streamed(const sfti_converted *row) {
+    return is_made(row) || row->action == SFT_CONVERT_REFUSED;
 }
 
 static bool is_dropped(const sft_conversion *c, size_t i) {
@@ -56,31 +61,6 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     return action == SFT_CONVERT_CAST && keeps_dtype(c, tensor) ? SFT_CONVERT_KEPT : action;
 }
 
-/* With dequantize: finds the layout of tensor i, and what belongs to it. */
-static sft_code find_quantised(sft_conversion *c, size_t i, sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
-    sft_convert_action action = SFT_CONVERT_OTHER;
-    if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
-    sft_code code = sfti_quant_find(&c->search, i, &c->quants[i], err);
-    sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
-    if (code) return code;
-    if (c->quants[i] && layer && layer->weight == tensor) layer->taken = true;
-    if (c->quants[i] || c->search.taken[i] || !sfti_quant_has(tensor)
-        || !sfti_scale_find(c->set, &c->declared, tensor, &action)
-        || action != SFT_CONVERT_SCALED)
-        return SFT_OK;
-    sft_span method = c->declared.method;
-    if (method.len)
-        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                         "expected what the quantization_config's \"%.*s\" stores, found another "
-                         "layout", SFTI_CLIP(method, 100));
-    else
-        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                         "expected a layout of quantised values that is known, found another");
-    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
-    return SFT_CAST_DTYPE;
-}
-
 /* Size of tensor i once it is cast, or its values are computed. */
 static sft_code measure_made(const sft_conversion *c, size_t i, uint64_t *bytes, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
@@ -109,13 +89,14 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     *row = (sfti_converted){ .begin = row->begin };
     if (!c->quants) action = decide(c, tensor, row);
     else action = c->quants[i] ? SFT_CONVERT_DEQUANTIZE
+                : c->search.taken[i] == SFTI_QUANT_REFUSED ? SFT_CONVERT_REFUSED
                 : c->search.taken[i] ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
-    if (is_made(row)) {
-        code = measure_made(c, i, &bytes, err);
-        if (code) return code;
+    if (is_made(row)) code = measure_made(c, i, &bytes, err);
+    if (code) return code;
+    if (is_streamed(row)) {
         if (!sfti_add(row->begin, bytes, &next->begin))
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
                                     "expected tensors of at most 2^64 - 1 bytes, found more");
@@ -261,7 +242,17 @@ unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conv
 static sft_code find_all(sft_conversion *c, sft_error *err) {
     sft_code code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
     for (size_t i = 0; i < c->count; i++) c->quants[i] = NULL;
-    for (size_t i = 0; !code && i < c->count; i++) code = find_quantised(c, i, err);
+    for (size_t i = 0; !code && i < c->count; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+        sft_error own = SFT_ERROR_INIT;
+        code = sfti_conversion_find(c, &c->search, i, &c->quants[i], &own);
+        bool refused = code == SFT_CAST_DTYPE && c->options.partial;
+        if (refused) c->search.taken[i] = SFTI_QUANT_REFUSED;
+        if (refused) code = SFT_OK;
+        else if (code) code = sfti_fail_as(err, code, &own);
+        sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
+        if (c->quants[i] && layer && layer->weight == tensor) layer->taken = true;
+    }
     return code;
 }
 
@@ -406,9 +397,9 @@ uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
 static sft_part part_of_row(const sft_conversion *c, size_t i) {
     const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
     sft_part part = sft_part_of(sft_set_tensor_at(c->set, i), from);
-    if (!is_made(&c->rows[i])) return part;
+    if (!is_streamed(&c->rows[i])) return part;
     if (c->rows[i].action == SFT_CONVERT_DEQUANTIZE) part.spec = c->quants[i]->spec;
-    part.spec.dtype = c->to;
+    if (is_made(&c->rows[i])) part.spec.dtype = c->to;
     part.source = &c->source;
     part.begin = c->rows[i].begin;
     return part;
@@ -428,6 +419,46 @@ static sft_plan_options plan_options_of(const sft_conversion *c) {
     plan.pair_at = converted_pair;
     plan.pair_ctx = c;
     return plan;
+}
+
+/* ── As a set ── */
+
+/* The owner of its image. */
+typedef struct conversion_owner {
+    sft_conversion *conversion;
+    sft_set *set; /* that it is of, or NULL */
+} conversion_owner;
+
+static void close_conversion(void *owner) {
+    conversion_owner own = *(conversion_owner *)owner; /* which the conversion holds */
+    sft_conversion_free(own.conversion);
+    sft_set_close(own.set);
+}
+
+static uint32_t conversion_mode(const void *owner) {
+    return ((const conversion_owner *)owner)->conversion->mode;
+}
+
+sft_code sft_conversion_set(sft_conversion *conversion, sft_set *set, const char *path,
+                            sft_set **out, sft_error *err) {
+    sft_conversion *c = conversion;
+    sft_plan_options plan = plan_options_of(c);
+    size_t count = 0;
+    *out = NULL;
+    conversion_owner *owner = sfti_arena_take(&c->arena, sizeof *owner);
+    sft_part *parts = sfti_arena_array(&c->arena, c->count, sizeof *parts);
+    if (!owner || !parts) {
+        sft_conversion_free(c);
+        sft_set_close(set);
+        return sfti_fail_memory(err, sizeof *owner);
+    }
+    *owner = (conversion_owner){ c, set };
+    for (size_t i = 0; i < c->count; i++)
+        if (!is_dropped(c, i)) parts[count++] = part_of_row(c, i);
+    sfti_image_of of = { .parts = parts, .count = count, .metadata_count = c->metadata_count,
+                         .plan = &plan, .arena = &c->arena, .owner = owner,
+                         .close = close_conversion, .mode = conversion_mode, .serial = true };
+    return sfti_image_set(&of, path, out, err);
 }
 
 #define ALL_SHARDS SIZE_MAX

@@ -225,7 +225,7 @@ static sft_code name_result(sfti_quant_fit *f, sft_error *err) {
 }
 
 /* *out: NULL if a layout that is not told does not prove to be it. */
-static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *match,
+static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
                            const sfti_declared_layer *layer, const sfti_declared_format *format,
                            sfti_quant **out, sft_error *err) {
     const sfti_quant_layout *layout = match->layout;
@@ -260,6 +260,7 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
     if (!code) code = check_book(&q->book, q->parts[0].bits, err);
     if (!code) code = check_book(&q->nested_book, 8, err);
     if (!code) code = check_groups(&f, err);
+    search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))
         return sfti_fit_fail(t, "a quantization_config, for by their shape the scales of blocks "
@@ -283,7 +284,7 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
 }
 
 /* A layer that ComfyUI declares. */
-static sft_code find_declared(const sfti_quant_search *search, uint32_t i,
+static sft_code find_declared(sfti_quant_search *search, uint32_t i,
                               const sfti_declared_layer *layer, sfti_quant **out, sft_error *err) {
     const sfti_declared *declared = search->declared;
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
@@ -295,7 +296,8 @@ static sft_code find_declared(const sfti_quant_search *search, uint32_t i,
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                 "expected quantised values, as which it is declared, found %s",
                                 sft_dtype_describe(t->dtype)->name);
-    if (!match_layout(search, match.layout, i, &match))
+    search->unfit = !match_layout(search, match.layout, i, &match);
+    if (search->unfit)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                 "expected the tensors of \"%.*s\", as which it is declared, found "
                                 "others", SFTI_CLIP(format.name, 100));
@@ -323,6 +325,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     char buffer[SFTI_PART_NAME];
     sft_code code = SFT_OK;
     *out = NULL;
+    search->unfit = false;
     if (layer && layer->weight == t) {
         code = find_declared(search, (uint32_t)i, layer, out, err);
         if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
@@ -343,10 +346,12 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
             continue;
         if (!sfti_quant_has(t) && !layout->refused.len && !layout->parts[0].flat) continue;
         sft_code one = SFT_OK;
+        search->unfit = false;
         if (!match_layout(search, layout, (uint32_t)i, &match)) {
             sft_span lacks = { NULL, 0 };
             if (layout->refused.len || !sfti_layout_word(&match.lacks, '|', &lacks)) continue;
             lacks = sfti_layout_name(lacks, match.stem, buffer);
+            search->unfit = told;
             one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                    "expected \"%.*s\" beside it, found none",
                                    SFTI_CLIP(lacks, 200));

@@ -39,8 +39,15 @@ typedef struct sfti_quant_search {
     const sfti_declared *declared;
     sfti_names names;       /* to numbers of tensors */
     sfti_arena *arena;
-    uint8_t *taken;         /* of each tensor: it belongs to a quantised one */
+    uint8_t *taken;         /* of each tensor, one of those below or 0 */
+    bool unfit; /* of those of a layout that is declared and known, one has another shape or dtype,
+                 * or is not there */
 } sfti_quant_search;
+
+enum {
+    SFTI_QUANT_TAKEN = 1,  /* it belongs to a quantised one */
+    SFTI_QUANT_REFUSED = 2 /* its values cannot be computed; for those who search */
+};
 
 sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
                           const sfti_declared *declared, sfti_arena *arena, sft_error *err);

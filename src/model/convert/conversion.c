@@ -7,7 +7,6 @@
 #include "convert/dropped.h"
 #include "keys/digest_keys.h"
 #include "safetensors_report.h"
-#include "set/image.h"
 
 #include <string.h>
 
@@ -410,7 +409,7 @@ sft_part sft_conversion_part(sft_conversion *conversion, size_t i) {
     return part_of_row(conversion, i);
 }
 
-static sft_plan_options plan_options_of(const sft_conversion *c) {
+sft_plan_options sfti_conversion_plan(const sft_conversion *c) {
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     plan.has_metadata = c->has_metadata;
     plan.align = c->options.align;
@@ -419,46 +418,6 @@ static sft_plan_options plan_options_of(const sft_conversion *c) {
     plan.pair_at = converted_pair;
     plan.pair_ctx = c;
     return plan;
-}
-
-/* ── As a set ── */
-
-/* The owner of its image. */
-typedef struct conversion_owner {
-    sft_conversion *conversion;
-    sft_set *set; /* that it is of, or NULL */
-} conversion_owner;
-
-static void close_conversion(void *owner) {
-    conversion_owner own = *(conversion_owner *)owner; /* which the conversion holds */
-    sft_conversion_free(own.conversion);
-    sft_set_close(own.set);
-}
-
-static uint32_t conversion_mode(const void *owner) {
-    return ((const conversion_owner *)owner)->conversion->mode;
-}
-
-sft_code sft_conversion_set(sft_conversion *conversion, sft_set *set, const char *path,
-                            sft_set **out, sft_error *err) {
-    sft_conversion *c = conversion;
-    sft_plan_options plan = plan_options_of(c);
-    size_t count = 0;
-    *out = NULL;
-    conversion_owner *owner = sfti_arena_take(&c->arena, sizeof *owner);
-    sft_part *parts = sfti_arena_array(&c->arena, c->count, sizeof *parts);
-    if (!owner || !parts) {
-        sft_conversion_free(c);
-        sft_set_close(set);
-        return sfti_fail_memory(err, sizeof *owner);
-    }
-    *owner = (conversion_owner){ c, set };
-    for (size_t i = 0; i < c->count; i++)
-        if (!is_dropped(c, i)) parts[count++] = part_of_row(c, i);
-    sfti_image_of of = { .parts = parts, .count = count, .metadata_count = c->metadata_count,
-                         .plan = &plan, .arena = &c->arena, .owner = owner,
-                         .close = close_conversion, .mode = conversion_mode, .serial = true };
-    return sfti_image_set(&of, path, out, err);
 }
 
 #define ALL_SHARDS SIZE_MAX
@@ -518,7 +477,7 @@ static sft_code save_file(sft_conversion *c, size_t shard, size_t pairs,
 
 sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sft_job *job,
                              sft_error *err) {
-    sft_plan_options plan = plan_options_of(conversion);
+    sft_plan_options plan = sfti_conversion_plan(conversion);
     return save_file(conversion, ALL_SHARDS, conversion->metadata_count, &plan, sink, job, err);
 }
 
@@ -529,7 +488,7 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
                                  sft_error *err) {
     sft_conversion *c = conversion;
     sfti_arena work = { .alloc = c->alloc };
-    sft_plan_options plan = plan_options_of(c);
+    sft_plan_options plan = sfti_conversion_plan(c);
     sft_save_set_options own;
     sft_job own_job;
     sft_part *parts;
@@ -566,7 +525,7 @@ static sft_pair shard_pair(const void *ctx, size_t i) {
 
 sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft_sink sink,
                                    const sft_job *job, sft_error *err) {
-    sft_plan_options plan = plan_options_of(conversion);
+    sft_plan_options plan = sfti_conversion_plan(conversion);
     const sft_file *file = sft_set_shard_at(conversion->set, shard);
     if (!file) {
         sft_sink_abandon(&sink);

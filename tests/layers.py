@@ -63,11 +63,11 @@ RULES = {
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
+    "cli/commands": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h", "convert/quantise.h",
                       "keys/", "label/derived.h", "label/reads.h", "label/records.h",
                       "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h",
+    "cli": ({"commands/", "catalog/", "support/", "edit/dropped.h", "convert/dropped.h", "convert/quantise.h",
              "keys/", "label/derived.h", "label/reads.h", "label/records.h",
                       "formats/arrays/npy_head.h",
              "remote/http/url.h", "base/", "os/"}

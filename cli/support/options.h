@@ -34,7 +34,11 @@ typedef struct cli_settings {
     cli_words algo;
     const char *cache, *sums, *threads;
     const char *dtype;
-    int saturate, dequantize, values;
+    int saturate, values;
+    /* of convert --quantize */
+    const char *quantize, *layout, *scale;
+    cli_words only, spare;
+    int from_quantised;
     /* of convert, of other formats */
     int list_branches, shared, skip, quantised, sparse, scalars, opaque;
     const char *root, *separator, *max_output;

@@ -339,6 +339,10 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         return cli_usage_error(err, "expected -o OUT for a model in another format, found "
                                     "--in-place");
     if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
+    if (c->set.quantize) {
+        sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
+        return code ? code : convert_quantise(run, err);
+    }
     if (is_export(c)) return export_model(run, err);
     if (!run->casts) return convert_import(run, err);
     sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
@@ -354,11 +358,13 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (!code) code = cli_parts_open_one(c, run->input, c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
+    run->into_folder = is_folder_asked(run);
     if (c->import) return convert_foreign(run, err);
+    if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)
-        return cli_usage_error(err, "expected --dtype or --dequantize for a model that is in "
-                                    "safetensors already, found neither");
+        return cli_usage_error(err, "expected --dtype, --quantize or --dequantize for a model that "
+                                    "is in safetensors already, found none");
     if (sft_set_index_path(run->parts.sets[0]) && c->set.in_place && !c->set.output) {
         if (c->set.dequantize)
             return cli_usage_error(err, "expected -o OUT with --dequantize for a model in several "
@@ -379,7 +385,8 @@ static bool is_refusal(const cli *c, const sft_error *err) {
            || (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE
                && code != SFT_FOREIGN_BRANCH)
            || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
-           || (code == SFT_CAST_DTYPE && (is_export(c) || c->set.dequantize));
+           || (code == SFT_CAST_VALUE && c->set.quantize)
+           || (code == SFT_CAST_DTYPE && (is_export(c) || c->set.dequantize || c->set.quantize));
 }
 
 static void convert_one(cli *c, const char *input, void *ctx) {
@@ -406,6 +413,15 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
+    const char *other = run.casts ? "--dtype or --dequantize"
+                      : cli_is_matching(&c->set) ? "--match or --exclude, which --only and --spare "
+                                                   "are for"
+                      : is_export(c) ? "an OUT of another format" : NULL;
+    if (c->set.quantize && other) {
+        (void)cli_usage_error(&err, "expected --quantize alone, found %s, too", other);
+        cli_fail_usage(c, &err);
+        return;
+    }
     if (run.casts) {
         /* BF16 is what models are trained in, and has the exponents of any scale */
         const char *text = c->set.dtype ? c->set.dtype : "BF16";
@@ -422,7 +438,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_convert_command = {
-    "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
+    "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--quantize FORMAT|--dequantize]",
     "convert a model to another dtype or format",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
@@ -479,6 +495,18 @@ const cli_command cli_convert_command = {
         CLI_ON(0, "dequantize", dequantize,
           "compute the values of quantised tensors (of ComfyUI, GPTQ, AWQ, NF4, ...) instead, by "
           "default as BF16; drop their scales and declarations and leave all other tensors alone"),
+        CLI_TAKES(0, "quantize", "FORMAT", quantize,
+          "quantise matrices instead, to fp8, int8, int8-convrot, mxfp8 or nvfp4"),
+        CLI_TAKES(0, "layout", "LAYOUT", layout,
+          "with --quantize: as comfy (the default), modelopt or compressed-tensors store it"),
+        CLI_TAKES(0, "scale", "SCALE", scale,
+          "with --quantize: a scale for each tensor, row or block, where the layout has several"),
+        CLI_TAKES_MANY(0, "only", "GLOB", only,
+          "with --quantize: exactly the matrices whose whole name matches GLOB, or one of several"),
+        CLI_TAKES_MANY(0, "spare", "GLOB", spare,
+          "with --quantize: leave those whose whole name matches GLOB as they are, too"),
+        CLI_ON(0, "from-quantised", from_quantised,
+          "with --quantize: quantise the values of a model that is quantised already"),
         CLI_ON(0, "cast-scaled", cast_scaled,
           "cast tensors with a scale, and the scales, too: their values then mean nothing"),
         CLI_ON(0, "lossy", lossy,

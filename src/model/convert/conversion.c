@@ -189,7 +189,7 @@ static unsigned stale_digests(const sft_conversion *c, size_t first, size_t end)
     return same ? 0 : SFTI_DIGESTS_OF_DATA;
 }
 
-static sft_pair converted_pair(const void *conversion, size_t i) {
+sft_pair sfti_conversion_pair(const void *conversion, size_t i) {
     const sft_conversion *c = conversion;
     const sfti_convert_pick *pick = &c->picks[i];
     sft_pair pair = sft_file_metadata_at(sft_set_shard_at(c->set, pick->shard), pick->pair);
@@ -232,6 +232,10 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
         }
     }
     return SFT_OK;
+}
+
+size_t sfti_conversion_pairs(const sft_conversion *conversion) {
+    return conversion->metadata_count;
 }
 
 unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conversion->dropped; }
@@ -415,7 +419,7 @@ sft_plan_options sfti_conversion_plan(const sft_conversion *c) {
     plan.align = c->options.align;
     plan.level = SFT_LEVEL_COMPAT; /* whatever could be read can be written */
     plan.alloc = c->options.alloc;
-    plan.pair_at = converted_pair;
+    plan.pair_at = sfti_conversion_pair;
     plan.pair_ctx = c;
     return plan;
 }

@@ -473,9 +473,7 @@ static void combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t
     for (size_t i = 0; q->layout->over && i < count; i++) values[i] *= over;
 }
 
-/* Rotates groups of n values back by the symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has the
- * rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1: in F64, rounded once. */
-static void rotate_groups(float *values, size_t count, uint32_t n) {
+void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
     double group[SFTI_ROTATE_MOST], root = 1;
     while (root * root < n) root *= 2;
     for (size_t g = 0; g + n <= count; g += n) {
@@ -519,7 +517,7 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
     for (uint64_t i = 0; !code && i < rows; i++) {
         float *values = d->regions[0].values + i * columns;
         combine(d, row + i, column, (size_t)columns, values);
-        if (q->rotate) rotate_groups(values, (size_t)columns, q->rotate);
+        if (q->rotate) sfti_quant_rotate(values, (size_t)columns, q->rotate);
     }
     return code;
 }

@@ -118,6 +118,7 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
                            const sfti_records **out, sft_error *err);
 
 /* One thing that is wrong. */
+#define SFTI_RECORDS_NAME 200 /* of a text: bytes that *err names */
 #define SFTI_FAULT_FOUND 120
 #define SFTI_FAULT_MORE 240
 typedef struct sfti_records_fault {

@@ -185,7 +185,7 @@ static void tell_faults(check_run *run, const char *name, const sft_error *err,
 static void wrong_file(check_run *run, const char *name, sft_error *err,
                        sfti_records_faults *faults) {
     cli *c = run->c;
-    size_t len = strlen(name);
+    size_t len = strlen(name) < SFTI_RECORDS_NAME ? strlen(name) : SFTI_RECORDS_NAME;
     int before = c->status;
     if (strncmp(err->message, name, len) == 0 && memcmp(err->message + len, ": ", 2) == 0)
         memmove(err->message, err->message + len + 2, strlen(err->message + len + 2) + 1);

@@ -194,6 +194,11 @@ static void opened(void **state) {
     assert_int_equal(sft_records_open(texts, 3, NULL, &records, &err), SFT_BAD_ARGUMENT);
     assert_null(records);
     if (!strstr(err.message, "three.txt: line 2")) fail_msg("%s", err.message);
+    static char name[100001];
+    memset(name, 'n', sizeof name - 1);
+    texts[2].name = name;
+    assert_int_equal(sft_records_open(texts, 3, NULL, &records, &err), SFT_BAD_ARGUMENT);
+    if (!strstr(err.message, "n: line 2, column 16: expected")) fail_msg("%s", err.message);
     sft_records_text many[300];
     for (size_t i = 0; i < 300; i++) many[i] = (sft_records_text){ s(""), "x" };
     assert_int_equal(sft_records_open(many, 300, NULL, &records, &err), SFT_BAD_ARGUMENT);

@@ -39,18 +39,6 @@ static void put_records(FILE *out, const sfti_records *records) {
     fprintf(out, "};\n");
 }
 
-/* JSON pointers, which begin with '/', are of other texts than metadata. */
-static void put_keys(FILE *out, const sfti_records *records) {
-    static uint32_t bits[SFTI_MADE_KEY_BITS / 32];
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_KEY, 0); row;
-         row = sfti_rows_next(records, row)) {
-        sft_span key = sfti_row_word(row);
-        uint32_t bit = sfti_made_key_bit(key);
-        if (key.len > 0 && *key.data != '/') bits[bit / 32] |= UINT32_C(1) << bit % 32;
-    }
-    put_numbers(out, "uint32_t", "keys", bits, sizeof *bits, SFTI_MADE_KEY_BITS / 32);
-}
-
 static void put_lines(FILE *out, const sfti_fit_lines *cut) {
     fprintf(out, "static const sfti_fit_line lines[] = {\n");
     for (size_t i = 0; i < cut->count; i++) {
@@ -71,6 +59,7 @@ static void put_lines(FILE *out, const sfti_fit_lines *cut) {
 
 static void put_rows(FILE *out, const sfti_records *records) {
     static uint16_t tables[UINT16_MAX];
+    static uint32_t bits[SFTI_MADE_KEY_BITS / 32];
     size_t count = 0;
     put_records(out, records);
     fprintf(out, "static const sfti_made_row rows[] = {\n");
@@ -86,7 +75,8 @@ static void put_rows(FILE *out, const sfti_records *records) {
     put_numbers(out, "uint16_t", "tables", tables, sizeof *tables, count);
     put_numbers(out, "uint32_t", "slots", records->slots, sizeof *records->slots,
                 records->slot_mask + (size_t)1);
-    put_keys(out, records);
+    sfti_made_key_bits(records, bits);
+    put_numbers(out, "uint32_t", "keys", bits, sizeof *bits, SFTI_COUNT(bits));
     fprintf(out, "\nconst sfti_made sfti_made_records = {\n    records, rows, ids, slots, tables, "
             "keys, %lu, %d, %d,\n    {", (unsigned long)records->slot_mask, records->record_count,
             records->row_count);

@@ -17,6 +17,7 @@ static bool is_read;
 static _Atomic(const sfti_records *) built_in; /* NULL: not yet */
 static _Alignas(16) char memory[BUILT_IN_BYTES];
 static size_t memory_used;
+static uint32_t read_keys[SFTI_MADE_KEY_BITS / 32]; /* where they were not made */
 
 static void *take_memory(void *ctx, void *block, size_t old_size, size_t size) {
     (void)ctx, (void)old_size;
@@ -29,12 +30,6 @@ static void *take_memory(void *ctx, void *block, size_t old_size, size_t size) {
 sfti_records_text sfti_records_built_in_text(void) {
     return (sfti_records_text){ { (const char *)sfti_built_in_text, sfti_built_in_size }, "data",
                                 sfti_built_in_lines };
-}
-
-bool sfti_records_may_have_key(sft_span key) {
-    const sfti_made *made = &sfti_made_records;
-    uint32_t bit = sfti_made_key_bit(key);
-    return made->row_count == 0 || (made->keys[bit / 32] >> bit % 32 & 1);
 }
 
 /* As they were read when the library was built; room for them is always there. */
@@ -84,7 +79,16 @@ static void read_built_in(void) {
         memory_used = 0;
         (void)sfti_records_read(&arena, &text, 1, &records, NULL);
     }
+    if (sfti_made_records.row_count == 0) sfti_made_key_bits(records, read_keys);
     atomic_store_explicit(&built_in, records, memory_order_release);
+}
+
+bool sfti_records_may_have_key(sft_span key) {
+    const sfti_made *made = &sfti_made_records;
+    const uint32_t *keys = made->row_count > 0 ? made->keys : read_keys;
+    const uint32_t bit = sfti_made_key_bit(key);
+    if (made->row_count == 0) (void)sfti_records_built_in();
+    return keys[bit / 32] >> bit % 32 & 1;
 }
 
 const sfti_records *sfti_records_built_in(void) {

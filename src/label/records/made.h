@@ -29,7 +29,10 @@ static inline uint32_t sfti_made_key_bit(sft_span key) {
     return (hash ^ hash >> 15) % SFTI_MADE_KEY_BITS;
 }
 
-/* keys: bits of those that rows "key" begin with; tables: one after another; all else as in
+/* The bits of what rows "key" begin with, but for JSON pointers, which are of other texts. */
+void sfti_made_key_bits(const sfti_records *records, uint32_t bits[SFTI_MADE_KEY_BITS / 32]);
+
+/* keys: those bits; tables: one after another; all else as in
  * sfti_records. row_count 0: the library was built for another system than the one that built it,
  * and reads its text. */
 typedef struct sfti_made {

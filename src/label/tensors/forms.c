@@ -334,31 +334,6 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     else sfti_fitting_put(forms, form, module, key.values, key.numbers.count);
 }
 
-/* A layer's name, without what its weight is called; false for a bias, whose layer has one. */
-static bool layer_of(sft_span name, sft_span *layer) {
-    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed", ".W_q" };
-    *layer = name;
-    if (sfti_ends(name, ".bias")) return false;
-    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
-        if (sfti_ends(name, ends[i])) {
-            layer->len -= strlen(ends[i]);
-            break;
-        }
-    return true;
-}
-
-static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
-    form_key key;
-    sft_span name;
-    if (!layer_of(tensor->name, &name)) return;
-    sfti_form *form = meet_form(forms, &key, name, SFTI_PART_MAIN);
-    if (!form) return;
-    if (!form->tensor)
-        form_begin(form, tensor, sfti_size_of(forms->info->set, tensor, 1),
-                   sfti_size_of(forms->info->set, tensor, 0));
-    form_number(form, &key);
-}
-
 sfti_forms *sfti_forms_new(sft_info *info) {
     sfti_forms *forms = sfti_info_take(info, sizeof *forms);
     if (!forms) return NULL;
@@ -368,9 +343,22 @@ sfti_forms *sfti_forms_new(sft_info *info) {
 }
 
 sfti_forms *sfti_forms_of(const sfti_view *view) {
+    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed", ".W_q" };
+    const sft_set *set = view->info->set;
     sfti_forms *forms = sfti_forms_new(view->info);
-    for (size_t i = 0; forms && i < view->count; i++)
-        forms_put_tensor(forms, sfti_view_at(view, i));
+    for (size_t i = 0; forms && i < view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        sft_span layer = tensor->name; /* without what its weight is called */
+        form_key key;
+        if (sfti_ends(layer, ".bias")) continue; /* its layer has a weight, too */
+        for (size_t e = 0; e < SFTI_COUNT(ends) && layer.len == tensor->name.len; e++)
+            if (sfti_ends(layer, ends[e])) layer.len -= strlen(ends[e]);
+        sfti_form *form = meet_form(forms, &key, layer, SFTI_PART_MAIN);
+        if (!form) continue;
+        if (!form->tensor)
+            form_begin(form, tensor, sfti_size_of(set, tensor, 1), sfti_size_of(set, tensor, 0));
+        form_number(form, &key);
+    }
     return view->info->code ? NULL : forms;
 }
 

@@ -302,8 +302,25 @@ static bool begin_forms(sfti_adapter_scan *scan) {
     return !info->code;
 }
 
-static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
-                        const struct adapter_suffix *row) {
+/* A learned token, if its name is no layer's. */
+static bool is_bare_token(const sft_tensor *tensor) {
+    return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
+}
+
+static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
+    const struct adapter_suffix *row = suffix_of(&scan->suffixes, tensor->name);
+    if (row || is_bare_token(tensor)) scan->tensors++;
+    if (!row) return;
+    if (row->role == ROLE_ALPHA) scan->alphas++;
+    if (row->role == ROLE_DORA) scan->dora = true;
+    if (row->role == ROLE_PART && row->type == SFTI_TYPE_LORA && row->other)
+        scan->lora = row->other;
+    if (row->role == ROLE_SHARED && begin_forms(scan)) {
+        scan->shared++;
+        sfti_forms_begin(scan->forms, tensor);
+        if (row->other) scan->other = row->other;
+    }
+    if (row->role != ROLE_FIRST) return;
     sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
                       .tensor = tensor, .at = scan->at };
     if (!is_module(scan->view, &m, row) || !begin_forms(scan)) return;
@@ -320,38 +337,12 @@ static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
     sfti_forms_put(scan->forms, &m);
 }
 
-/* A learned token, if its name is no layer's. */
-static bool is_bare_token(const sft_tensor *tensor) {
-    return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
-}
-
-static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
-    const struct adapter_suffix *row = suffix_of(&scan->suffixes, tensor->name);
-    if (row || is_bare_token(tensor)) scan->tensors++;
-    if (!row) return;
-    if (row->role == ROLE_ALPHA) scan->alphas++;
-    if (row->role == ROLE_DORA) scan->dora = true;
-    if (row->role == ROLE_PART && row->type == SFTI_TYPE_LORA && row->other)
-        scan->lora = row->other;
-    if (row->role == ROLE_FIRST) scan_module(scan, tensor, row);
-    if (row->role == ROLE_SHARED && begin_forms(scan)) {
-        scan->shared++;
-        sfti_forms_begin(scan->forms, tensor);
-        if (row->other) scan->other = row->other;
-    }
-}
-
 void sfti_adapter_sum(sfti_adapter_scan *scan) {
     for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(scan->view, i);
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
         sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
     }
-}
-
-/* Scales, packed weights and a low rank: nunchaku, a quantised model. */
-static bool is_quantised_model(const sfti_quant *quant) {
-    return quant->id && strncmp(quant->id, "svdquant", 8) == 0;
 }
 
 /* Every name begins as PEFT has them begin. */
@@ -364,7 +355,8 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
                                         bool named) {
     sft_info *info = view->info;
     sfti_adapter_scan *scan = sfti_info_take_zeroed(info, sizeof *scan);
-    if (!scan || is_quantised_model(quant)) return NULL;
+    /* Scales, packed weights and a low rank: nunchaku, a quantised model. */
+    if (!scan || (quant->id && strncmp(quant->id, "svdquant", 8) == 0)) return NULL;
     scan->view = view;
     scan->quant = quant;
     sfti_adapter_suffixes(&scan->suffixes);

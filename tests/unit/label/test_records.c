@@ -13,6 +13,8 @@
 
 #include "unit/records_case.h"
 
+#include "label/records/made.h"
+
 /* ── Reading ── */
 
 static const char small[] =
@@ -472,6 +474,10 @@ static void made_as_read(void **state) {
     assert_int_equal(made->text_count, read->text_count);
     assert_ptr_equal(made->texts[0].text.data, text.text.data);
     assert_int_equal(made->sources[0].len, 0);
+    uint32_t bits[SFTI_MADE_KEY_BITS / 32] = { 0 };
+    sfti_made_key_bits(read, bits);
+    if (sfti_made_records.row_count > 0)
+        assert_memory_equal(sfti_made_records.keys, bits, sizeof bits);
     sfti_arena_free(&arena);
 }
 

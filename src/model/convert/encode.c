@@ -252,6 +252,12 @@ static sft_code load_magnitudes(sfti_encoder *e, uint64_t block_row, sft_error *
 
 /* ── Scales ── */
 
+/* Whether scales are powers of two. */
+static bool has_exponents(const sfti_encoding *how) {
+    uint8_t as = scale_part(how, 1)->as;
+    return (as < SFT_DTYPE_COUNT ? (sft_dtype)as : how->scale) == SFT_F8_E8M0;
+}
+
 static float greatest_code(const sfti_encoding *how) {
     sft_dtype codes = code_dtype(how);
     return codes == SFT_I8 ? 127 : codes == SFT_F4 ? 6 : codes == SFT_F8_E5M2 ? 57344 : 448;
@@ -292,7 +298,7 @@ static void find_factors(sfti_encoder *e, uint8_t *stored) {
     float whole = paired ? whole_factor(how, e->matrix->most) : 1;
     for (size_t b = 0; b < (size_t)e->matrix->scale_columns; b++) {
         float most = e->numbers[b], scale = most / limit;
-        if (how->scale == SFT_F8_E8M0) {
+        if (has_exponents(how)) {
             uint32_t exponent = most == 0 ? 0 : exponent_of(scale);
             if (most > 0 && exponent == 0) exponent = 1; /* 0 is zero for some readers */
             e->factors[b] = most == 0 ? 0 : as_float(exponent << 23);

@@ -393,7 +393,7 @@ static void convert_one(cli *c, const char *input, void *ctx) {
     const convert_run *all = ctx;
     sft_error err = SFT_ERROR_INIT;
     convert_run run = { .c = c, .to = all->to, .casts = all->casts, .threads = all->threads,
-                        .input = input };
+                        .target = all->target, .input = input };
     run.parts.arena.alloc = c->alloc;
     sft_code code = convert_model(&run, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
@@ -413,12 +413,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
-    const char *other = run.casts ? "--dtype or --dequantize"
-                      : cli_is_matching(&c->set) ? "--match or --exclude, which --only and --spare "
-                                                   "are for"
-                      : is_export(c) ? "an OUT of another format" : NULL;
-    if (c->set.quantize && other) {
-        (void)cli_usage_error(&err, "expected --quantize alone, found %s, too", other);
+    if (!convert_quantise_asked(&run, is_export(c), &err)) {
         cli_fail_usage(c, &err);
         return;
     }

@@ -15,6 +15,7 @@ typedef struct convert_run {
     bool casts; /* --dtype or --dequantize was given */
     bool into_folder; /* a model in several files stays one */
     uint32_t threads;
+    const struct sfti_quant_target *target; /* of --quantize, or NULL */
     const char *input;
 } convert_run;
 
@@ -30,6 +31,8 @@ void convert_say_file(convert_run *run, const char *path, const sft_part *parts,
 
 /* ── --quantize (quantise.c) ── */
 
+/* Whether what the options say of --quantize can be done, and run->target; else a usage error. */
+bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err);
 /* Writes the model quantised, and tells what that cost. */
 sft_code convert_quantise(convert_run *run, sft_error *err);
 

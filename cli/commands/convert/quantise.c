@@ -294,15 +294,30 @@ static sft_code write_parts(quantise_run *q, sft_error *err) {
     return code;
 }
 
+bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err) {
+    const cli_settings *set = &run->c->set;
+    const char *alone = set->layout ? "--layout" : set->scale ? "--scale"
+                      : set->only.count ? "--only" : set->spare.count ? "--spare"
+                      : set->from_quantised ? "--from-quantised" : NULL;
+    const char *other = run->casts ? "--dtype or --dequantize"
+                      : cli_is_matching(set) ? "--match or --exclude instead of --only or --spare"
+                      : exports ? "an OUT of another format" : NULL;
+    if (!set->quantize && !alone) return true;
+    if (!set->quantize)
+        return cli_usage_error(err, "expected --quantize with %s, found none", alone) == SFT_OK;
+    if (other)
+        return cli_usage_error(err, "expected --quantize alone, found %s", other) == SFT_OK;
+    return sfti_quant_target_find(set->quantize, set->layout ? set->layout : "comfy", set->scale,
+                                  &run->target, err) == SFT_OK;
+}
+
 sft_code convert_quantise(convert_run *run, sft_error *err) {
     const cli_settings *set = &run->c->set;
-    quantise_run q = { .run = run, .architecture = { "", 0 } };
+    quantise_run q = { .run = run, .target = run->target, .architecture = { "", 0 } };
     if (sft_set_index_path(run->parts.sets[0]) && set->in_place && !set->output)
         return cli_usage_error(err, "expected -o OUT with --quantize for a model in several files, "
                                     "found --in-place");
-    sft_code code = sfti_quant_target_find(set->quantize, set->layout ? set->layout : "comfy",
-                                           set->scale, &q.target, err);
-    if (!code) code = look_at_model(&q, err);
+    sft_code code = look_at_model(&q, err);
     if (!code) code = plan_parts(&q, err);
     if (!code) code = write_parts(&q, err);
     cli_parts_drop(&run->parts); /* whose sources go */

@@ -448,6 +448,13 @@ const cli_command cli_convert_command = {
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
     "error, and so is one that is declared (comfy_quant, _quantization_metadata, "
     "quantization_config) and not known. --cast-scaled casts them anyway, with a warning.\n"
+    "--quantize writes the matrices of layers as codes with scales: fp8, int8, int8-convrot, mxfp8 "
+    "or nvfp4, as ComfyUI (--layout comfy), vLLM (compressed-tensors) or TensorRT-LLM (modelopt) "
+    "load them. What the model's record spares (norms, embeddings, first and last layers), parts "
+    "other than the denoiser and small matrices stay as they are, and are listed. The error that "
+    "this costs is told of all and of the worst; --dry-run computes it, too. Adapters, models that "
+    "are quantised already, NaN and infinities are refused. docs/quantise.md says which format is "
+    "for what, and how every value is computed.\n"
     "IN may be in another format, which is told from its contents: PyTorch (.pt, .pth, .ckpt, "
     ".bin, also a folder with pytorch_model.bin.index.json), TorchScript, NumPy (.npy, .npz), "
     "GGUF, ONNX, Flax (.msgpack), Paddle (.pdparams), TensorFlow (.index, SavedModel). Nothing "
@@ -478,6 +485,8 @@ const cli_command cli_convert_command = {
           "some tensors only" },
         { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
           "values instead of F8 with scales, NVFP4, GPTQ, NF4, ..." },
+        { "safetensors convert model.safetensors -o fp8.safetensors --quantize fp8",
+          "half the bytes of BF16, for ComfyUI" },
         { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
           "a sharded model, into a new folder" },
         { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
@@ -520,9 +529,10 @@ const cli_command cli_convert_command = {
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
-      "--match found no tensor, a model in another format breaks a rule of it or holds what "
-      "safetensors does not, the format of OUT lacks a dtype, or the values of a quantised tensor "
-      "cannot be computed; nothing was written",
+      "--match or --only found no tensor, a model in another format breaks a rule of it or holds what "
+      "safetensors does not, the format of OUT lacks a dtype, the values of a quantised tensor "
+      "cannot be computed, or --quantize was given an adapter, a quantised model, NaN or an "
+      "infinity; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
     1, SIZE_MAX, run_convert, CLI_URLS_COPY,

@@ -22,7 +22,7 @@ typedef struct cli_settings {
     int level, legacy, recursive, format;
     int sort, reverse, group_by, tree, csv_safe;
     /* of ls */
-    int fold, stats, histogram;
+    int fold, stats, histogram, dequantize;
     const char *limit, *depth;
     int deep, explain;
     int as, force, replace, cast_scaled, lossy, terminal;

@@ -115,8 +115,8 @@ def block(size, count, told=None):
 
 
 def spread(numbers, sizes, blocks):
-    for axis, size in zip((-2, -1), blocks):
-        numbers = np.repeat(numbers, size, axis=axis)
+    for axis, most, size in zip((-2, -1), sizes, blocks):
+        numbers = np.repeat(numbers, min(size, max(most, 1)), axis=axis)
     return numbers[..., :sizes[0], :sizes[1]]
 
 
@@ -136,6 +136,7 @@ def factors(numbers, shape, rows=None, columns=None, told=None):
         else:
             need(rows is not None or len(numbers) == sizes[1], "a line")
             numbers = numbers[None]
+    numbers = numbers.reshape(1, 1) if numbers.ndim == 0 and sizes == (1, 1) else numbers
     need(numbers.ndim >= 2, "a scalar")
     lead = numbers.shape[:-2]
     if numbers.shape[1:] and numbers.shape[0] == sizes[0] and set(numbers.shape[1:]) == {1}:
@@ -202,11 +203,13 @@ def comfy_format(text, marker=False):
     if isinstance(value, str):
         value = {"format": value}
     need(isinstance(value, dict), "no object")
-    flat = {}
-    for key, inner in value.items():
-        for k, v in (inner if key == "params" and isinstance(inner, dict) else {key: inner}).items():
-            need(k not in flat or flat[k] == v, "twice: " + k)
-            flat[k] = v
+    flat, rest = {}, list(value.items())
+    while rest:
+        key, inner = rest.pop()
+        if key == "params" and isinstance(inner, dict):
+            rest += inner.items()
+            continue
+        need(flat.setdefault(key, inner) == inner, "twice: " + key)
     name, group, turned = flat.pop("format", ""), flat.pop("group_size", None), None
     kept = dict(flat)
     need(isinstance(name, str), "format")
@@ -218,7 +221,7 @@ def comfy_format(text, marker=False):
     if "convrot" in flat:
         turned = flat.pop("convrot")
         need(isinstance(turned, bool), "convrot")
-        turned = None if name == "int8_tensorwise" and not turned else turned
+        turned = None if name not in ("convrot_w4a4", "asym_w4a8_int8") and not turned else turned
     need(not set(flat) - IDLE, "unknown: %s" % flat)
     if turned is None and size and "convrot" not in kept:
         turned = True
@@ -398,7 +401,7 @@ def weights_of(config):
 
 
 def only(values):
-    values = [v for v in values if v]
+    values = [v for v in values if whole(v) or isinstance(v, list) and v]
     return values[0] if values and all(v == values[0] for v in values) else None
 
 
@@ -805,7 +808,7 @@ def read(tensors, metadata, config):
                 m.used |= {module + leaf for leaf in ACTIVATIONS}
                 done = True
                 break
-            except (Refused, ValueError, IndexError, TypeError) as error:
+            except (Refused, ValueError, IndexError, TypeError, ArithmeticError) as error:
                 m.used, m.out = before
                 errors.append("%s: %s" % (key, error))
         need(done or not errors, "%s: %s" % (name, "; ".join(errors)))

@@ -346,7 +346,8 @@ def check(folder, tensors, metadata, config):
         return "wrong", "left behind: %s" % left
     try:
         model, why = formulas.read(tensors, metadata, config), ""
-    except (formulas.Refused, ValueError, IndexError, TypeError) as error:
+    except (formulas.Refused, ValueError, IndexError, TypeError,
+            ArithmeticError) as error:
         model, why = None, repr(error)
     if done.returncode == 1:
         if found is not None or "expected" not in said:

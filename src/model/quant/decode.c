@@ -131,6 +131,18 @@ static const uint8_t in_order[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static const uint8_t in_awq[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
 static const uint8_t in_high_4[8] = { 1, 0, 3, 2, 5, 4, 7, 6 };
 
+/* Eight elements of 4 bits, the first one lowest. */
+static uint32_t nibbles_in_order(const sfti_quant_part *part, uint32_t word) {
+    if (part->how->high) return (word >> 4 & 0x0f0f0f0f) | (word & 0x0f0f0f0f) << 4;
+    if (!part->how->awq) return word;
+    uint32_t even = word & 0xffff, odd = word >> 16;
+    even = (even | even << 8) & 0x00ff00ff;
+    odd = (odd | odd << 8) & 0x00ff00ff;
+    even = (even | even << 4) & 0x0f0f0f0f;
+    odd = (odd | odd << 4) & 0x0f0f0f0f;
+    return even | odd << 4;
+}
+
 /* Elements [from, from + count) of bytes that begin with element 0. */
 static void packed_values(const sfti_quant_part *part, const float *table, const uint8_t *bytes,
                           size_t from, size_t count, float *out, size_t step) {
@@ -140,7 +152,13 @@ static void packed_values(const sfti_quant_part *part, const float *table, const
         for (size_t i = 0; i < count; i++) out[i * step] = table[bytes[from + i]];
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    size_t i = 0;
+    if (bits == 4 && step == 1 && from % 8 == 0)
+        for (; i + 8 <= count; i += 8) {
+            uint32_t eight = nibbles_in_order(part, sfti_get_u32(bytes + (from + i) / 2));
+            for (uint32_t n = 0; n < 8; n++) out[i + n] = table[eight >> 4 * n & 15];
+        }
+    for (; i < count; i++) {
         size_t element = from + i, bit = (element - element % 8 + place[element % 8]) * bits;
         uint32_t two = bytes[bit / 8];
         if (bit % 8 + bits > 8) two |= (uint32_t)bytes[bit / 8 + 1] << 8;
@@ -402,96 +420,6 @@ static sft_code make_ready(sfti_dequant *d, sft_error *err) {
 
 /* ── Values ── */
 
-/* Numbers of a row of the tile, and the column of the next block. */
-static const float *numbers_of_row(const sfti_quant_part *part, const sfti_quant_region *r,
-                                   uint64_t row) {
-    return r->values + (row / part->row_block - r->row) * r->columns;
-}
-
-static void to_int8(float *values, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        float v = values[i] + 0x1.8p23f; /* which rounds to even what is below 2^22 */
-        v = values[i] > -0x1p22f && values[i] < 0x1p22f ? v - 0x1.8p23f : values[i];
-        values[i] = (v > 127 ? 127 : v < -127 ? -127 : v) + 0.0f; /* no -0 */
-    }
-}
-
-/* One step of the values from `column` on, `count` of them, which share the part's number; *factor
- * gathers what is multiplied next. */
-static void apply(const sfti_quant_part *part, float number, float *values, size_t count,
-                  float *factor, bool *pending) {
-    const sfti_layout_part *how = part->how;
-    if (how->role == SFTI_PART_ZERO)
-        for (size_t i = 0; i < count; i++) values[i] -= number;
-    if (how->role == SFTI_PART_SCALE) {
-        *factor = how->divides ? *factor / number : *pending ? *factor * number : number;
-        *pending = !how->then && !how->to_int8;
-    }
-    bool adds = how->role == SFTI_PART_ADD;
-    if ((adds && *pending) || (how->role == SFTI_PART_SCALE && !*pending))
-        for (size_t i = 0; i < count; i++) values[i] *= *factor;
-    if (adds || how->to_int8) *pending = false;
-    if (adds)
-        for (size_t i = 0; i < count; i++) values[i] += number;
-    if (how->to_int8) to_int8(values, count);
-}
-
-/* Combines a row of codes with the numbers for them. */
-static void combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
-                    float *values) {
-    const sfti_quant *q = d->quant;
-    for (size_t done = 0; done < count;) {
-        uint64_t at = column + done, end = column + count;
-        float factor = 1;
-        bool pending = false;
-        for (size_t k = 1; !q->group.tensor && k < q->count; k++) {
-            uint64_t block = q->parts[k].column_block, next = at - at % block + block;
-            if (next > at && next < end) end = next;
-        }
-        for (uint64_t c = at + 1; q->group.tensor && c < end; c++)
-            if (d->group_of[c] != d->group_of[at]) end = c;
-        size_t some = (size_t)(end - at);
-        for (size_t k = 1; k < q->count; k++) {
-            const sfti_quant_part *part = &q->parts[k];
-            const sfti_quant_region *r = &d->regions[k];
-            uint64_t place = q->group.tensor ? d->group_of[at] : at / part->column_block;
-            if (part->columns == 1) place = 0;
-            if (part->how->role == SFTI_PART_NESTED) continue;
-            float number = numbers_of_row(part, r, row)[place - r->column];
-            if (k + 1 < q->count && q->parts[k + 1].how->role == SFTI_PART_NESTED) {
-                const sfti_quant_part *nested = &q->parts[k + 1];
-                const sfti_quant_region *n = &d->regions[k + 1];
-                number = number * n->values[at / nested->column_block - n->column];
-                number = number + q->nested_offset;
-            }
-            apply(part, number, values + done, some, &factor, &pending);
-        }
-        for (size_t i = 0; pending && i < some; i++) values[done + i] *= factor;
-        done += some;
-    }
-    float over = q->layout->over ? (float)(1.0 / q->layout->over) : 1;
-    for (size_t i = 0; q->layout->over && i < count; i++) values[i] *= over;
-}
-
-void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
-    double group[SFTI_ROTATE_MOST], root = 1;
-    while (root * root < n) root *= 2;
-    for (size_t g = 0; g + n <= count; g += n) {
-        for (uint32_t i = 0; i < n; i++) group[i] = (double)values[g + i];
-        for (uint32_t step = 1; step < n; step *= 4)
-            for (uint32_t i = 0; i < n; i++) {
-                if (i / step % 4 != 0) continue;
-                double a = group[i], b = group[i + step], c = group[i + 2 * step];
-                double e = group[i + 3 * step];
-                group[i] = a + b + c - e;
-                group[i + step] = a + b - c + e;
-                group[i + 2 * step] = a - b + c + e;
-                group[i + 3 * step] = b - a + c + e;
-            }
-        for (uint32_t i = 0; i < n; i++) values[g + i] = (float)(group[i] / root);
-    }
-}
-
 /* The tile that has this value, and its place there. */
 static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
     const sfti_quant *q = d->quant;
@@ -516,8 +444,7 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
     d->regions[0].matrix = matrix;
     for (uint64_t i = 0; !code && i < rows; i++) {
         float *values = d->regions[0].values + i * columns;
-        combine(d, row + i, column, (size_t)columns, values);
-        if (q->rotate) sfti_quant_rotate(values, (size_t)columns, q->rotate);
+        sfti_quant_combine(d, row + i, column, (size_t)columns, values);
     }
     return code;
 }

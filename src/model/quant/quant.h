@@ -101,4 +101,10 @@ void sfti_dequant_end(sfti_dequant *d);
  * where H4 has the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1, in F64, rounded once. */
 void sfti_quant_rotate(float *values, size_t count, uint32_t n);
 
+/* ── Formulas (combine.c) ── */
+
+/* Codes of a row from `column` on become values: the regions hold the numbers for them. */
+void sfti_quant_combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
+                        float *values);
+
 #endif

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define TILE_VALUES ((uint64_t)256 << 10)  /* values */
+#define TILE_VALUES ((uint64_t)64 << 10)   /* values, which stay in a core's cache */
 #define REGION_WINDOW ((uint64_t)256 << 10) /* bytes of a file that are kept */
 #define REGION_RUN 4096                    /* elements that are read at once */
 #define PANEL ((uint64_t)4 << 20)
-#define SQUARE 32
+#define STRIP 64
 
 /* ── Memory ── */
 
@@ -143,6 +143,10 @@ static uint32_t nibbles_in_order(const sfti_quant_part *part, uint32_t word) {
     return even | odd << 4;
 }
 
+static void eight_values(const float *table, uint32_t nibbles, float *out) {
+    for (uint32_t n = 0; n < 8; n++) out[n] = table[nibbles >> 4 * n & 15];
+}
+
 /* Elements [from, from + count) of bytes that begin with element 0. */
 static void packed_values(const sfti_quant_part *part, const float *table, const uint8_t *bytes,
                           size_t from, size_t count, float *out, size_t step) {
@@ -155,8 +159,8 @@ static void packed_values(const sfti_quant_part *part, const float *table, const
     size_t i = 0;
     if (bits == 4 && step == 1 && from % 8 == 0)
         for (; i + 8 <= count; i += 8) {
-            uint32_t eight = nibbles_in_order(part, sfti_get_u32(bytes + (from + i) / 2));
-            for (uint32_t n = 0; n < 8; n++) out[i + n] = table[eight >> 4 * n & 15];
+            uint32_t word = sfti_get_u32(bytes + (from + i) / 2);
+            eight_values(table, nibbles_in_order(part, word), out + i);
         }
     for (; i < count; i++) {
         size_t element = from + i, bit = (element - element % 8 + place[element % 8]) * bits;
@@ -237,9 +241,12 @@ static sft_code load_panel(sfti_dequant *d, const sfti_quant_part *part,
         return SFT_OK;
     p->of = NULL;
     whole = words ? part->lines : (part->line_bytes + unit - 1) / unit;
-    if (units < PANEL / (lines * unit)) units = PANEL / (lines * unit);
+    uint64_t most = PANEL / (lines * unit);
+    /* Runs of an odd number of 64 bytes: the same place in each is in another set of the cache. */
+    if (most * unit >= 128) most -= most * unit / 64 % 2 ? 0 : 64 / unit;
+    if (units < most) units = most;
     if (units > whole - first) units = whole - first;
-    sft_code code = dequant_room(d, &p->bytes, &p->size, units * unit * lines + 1, err);
+    sft_code code = dequant_room(d, &p->bytes, &p->size, units * unit * lines + 4, err);
     uint64_t base = part->tensor->offset + r->matrix * part->matrix_bytes;
     uint64_t stride = words ? part->lines * 4 : part->line_bytes, run = units * unit, runs = lines;
     if (run > stride - first * unit) run = stride - first * unit;
@@ -254,7 +261,7 @@ static sft_code load_panel(sfti_dequant *d, const sfti_quant_part *part,
     p->first = first;
     p->units = units;
     if (!code) p->of = part;
-    if (!code) p->bytes[p->run * lines] = 0;
+    if (!code) memset(p->bytes + p->run * lines, 0, 4); /* which words may reach into */
     return code;
 }
 
@@ -265,8 +272,11 @@ static void word_values(const sfti_dequant *d, const sfti_quant_part *part, cons
     uint64_t bit = from * part->bits - p->line * 32;
     const uint8_t *at = p->bytes + (row - p->first) * 4 + bit / 32 * p->run;
     uint32_t bits = part->bits, mask = (1u << bits) - 1, shift = bit % 32;
-    uint32_t word = sfti_get_u32(at);
-    for (uint64_t i = 0; i < count; i++) {
+    uint64_t i = 0;
+    if (bits == 4 && shift == 0 && step == 1)
+        for (; i + 8 <= count; i += 8, at += p->run) eight_values(table, sfti_get_u32(at), out + i);
+    uint32_t word = i < count ? sfti_get_u32(at) : 0;
+    for (; i < count; i++) {
         uint32_t code = word >> shift;
         shift += bits;
         if (shift >= 32 && (shift > 32 || i + 1 < count)) {
@@ -279,21 +289,23 @@ static void word_values(const sfti_dequant *d, const sfti_quant_part *part, cons
     }
 }
 
-/* The region of lines that are columns of values, a square at a time. */
+/* The region of lines that are columns of values, of 4 bits: some columns at a time, eight rows of
+ * them. */
 static void across_values(const sfti_dequant *d, const sfti_quant_part *part,
                           sfti_quant_region *r) {
     const sfti_quant_panel *p = &d->panel;
-    float square[SQUARE][SQUARE];
-    for (uint64_t j = 0; j < r->columns; j += SQUARE)
-        for (uint64_t i = 0; i < r->rows; i += SQUARE) {
-            size_t columns = r->columns - j < SQUARE ? (size_t)(r->columns - j) : SQUARE;
-            size_t rows = r->rows - i < SQUARE ? (size_t)(r->rows - i) : SQUARE;
-            for (size_t k = 0; k < columns; k++)
-                packed_values(part, r->table, p->bytes + (j + k) * p->run,
-                              (size_t)(r->row + i - p->first * 8), rows, square[k], 1);
-            for (size_t n = 0; n < rows; n++)
-                for (size_t k = 0; k < columns; k++)
-                    r->values[(i + n) * r->columns + j + k] = square[k][n];
+    size_t width = (size_t)r->columns;
+    for (size_t j = 0; j < width; j += STRIP)
+        for (uint64_t i = 0; i < r->rows; i += 8) {
+            const uint8_t *at = p->bytes + j * p->run + (r->row + i - p->first * 8) / 2;
+            float eight[8], *out = r->values + i * width + j;
+            size_t columns = width - j < STRIP ? width - j : STRIP;
+            size_t rows = r->rows - i < 8 ? (size_t)(r->rows - i) : 8;
+            for (size_t k = 0; k < columns; k++, at += p->run) {
+                eight_values(r->table, nibbles_in_order(part, sfti_get_u32(at)), eight);
+                for (size_t n = 0; rows == 8 && n < 8; n++) out[n * width + k] = eight[n];
+                for (size_t n = 0; rows < 8 && n < rows; n++) out[n * width + k] = eight[n];
+            }
         }
 }
 
@@ -432,7 +444,7 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
         return SFT_OK;
     uint64_t columns = q->columns < TILE_VALUES ? q->columns : TILE_VALUES;
     uint64_t rows = TILE_VALUES / columns;
-    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 2;
+    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 8;
     column -= column % columns;
     row -= row % rows;
     if (columns > q->columns - column) columns = q->columns - column;

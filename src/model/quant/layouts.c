@@ -130,7 +130,7 @@ static bool read_layout_part(sfti_quant_layout *layout, uint8_t role, sft_span r
         return false;
     while (sfti_layout_word(&rest, ' ', &word))
         if (!read_flag(word, part)) return false;
-    return true;
+    return role != SFTI_PART_CODES || !part->across || part->words || part->bits == 4;
 }
 
 static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {

@@ -19,7 +19,7 @@
  *   as=F4 | int | uint | offset   of elements; offset: less half the range. Else the dtype's.
  *   bits=N               of elements that are packed; else from shapes
  *   high, awq            order in a byte, in a word; else the first element is lowest
- *   across               a stored row is a column of values
+ *   across               a stored row is a column of values; of codes: of 4 bits
  *   words                words of a line stand in a column
  *   tiled                tiles of 128 x 4, as cuBLAS has them
  *   flat                 one line, whatever the shape

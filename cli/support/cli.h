@@ -47,6 +47,8 @@ typedef struct cli {
     sft_remote_sums other_requests; /* of other remotes, which are closed */
     bool in_result;     /* a result was begun, of a path that may be remote */
     bool held;          /* its last brace is written by cli_result_end */
+    void (*more)(void *ctx, sfti_json_writer *w); /* its last members; NULL: none */
+    void *more_ctx;
     bool tells_reading; /* results of URLs say whether their data were read */
     uint32_t read_mode; /* common to the files that options and operands named for what they say
                            (cli_read_file); 0: not known */

@@ -530,8 +530,8 @@ const cli_command cli_convert_command = {
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
       "--match or --only found no tensor, a model in another format breaks a rule of it or holds "
-      "what safetensors does not, the format of OUT lacks a dtype, the values of a quantised tensor "
-      "cannot be computed, or --quantize was given an adapter, a quantised model, NaN or an "
+      "what safetensors does not, the format of OUT lacks a dtype, the values of a quantised "
+      "tensor cannot be computed, or --quantize was given an adapter, a quantised model, NaN or an "
       "infinity; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },

@@ -193,7 +193,8 @@ static void make_key(form_key *key, sft_span name) {
     }
 }
 
-static uint32_t hash_key(const form_key *key, sfti_part part) {
+/* The form of a key, made when it is new; NULL when the table has no place. */
+static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part) {
     uint64_t hash = (uint64_t)part + key->len;
     for (size_t i = 0; i < key->len; i += 8) {
         uint64_t word = 0;
@@ -201,12 +202,7 @@ static uint32_t hash_key(const form_key *key, sfti_part part) {
         hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 32;
     }
-    return (uint32_t)hash;
-}
-
-/* The form of a key, made when it is new; NULL when the table has no place. */
-static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part) {
-    size_t size = SFTI_FORMS * 2, at = hash_key(key, part) % size;
+    size_t size = SFTI_FORMS * 2, at = (uint32_t)hash % size;
     for (int i = 0; i < FORM_PROBES; i++, at = (at + 1) % size) {
         if (forms->slots[at] == 0) break;
         sfti_form *form = &forms->forms[forms->slots[at] - 1];

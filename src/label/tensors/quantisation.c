@@ -35,24 +35,6 @@ static uint32_t mark_of(const sfti_records *records, sft_span name) {
     return 0;
 }
 
-/* False when out of memory. */
-static bool open_ends(const sfti_view *view, sfti_quant *quant) {
-    const sfti_records *records = view->info->records;
-    size_t count = 0;
-    quant_end *ends = sfti_info_take(view->info, SFTI_SUFFIXES * sizeof *ends);
-    unsigned bit = MARKS_OF_WEIGHTS;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0);
-         ends && row && bit < MARKS_MOST; row = sfti_rows_next(records, row), bit++) {
-        sft_span rest = sfti_row_text(row), end;
-        if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant->scale = 1u << bit;
-        while (count < SFTI_SUFFIXES && sfti_next_said(&rest, &end))
-            if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
-    }
-    quant->ends = ends;
-    if (ends) sfti_suffixes_open(&quant->suffixes, &ends[0].end, sizeof ends[0], count);
-    return ends != NULL;
-}
-
 static bool is_f8(sft_dtype dtype) {
     return dtype == SFT_F8_E4M3 || dtype == SFT_F8_E5M2 || dtype == SFT_F8_E4M3FNUZ
         || dtype == SFT_F8_E5M2FNUZ;
@@ -187,7 +169,19 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
     const sfti_records *records = view->info->records;
     sfti_quant quant = { .id = NULL };
     const sft_tensor *packed = NULL;
-    if (!open_ends(view, &quant)) return quant;
+    size_t count = 0;
+    quant_end *ends = sfti_info_take(view->info, SFTI_SUFFIXES * sizeof *ends);
+    if (!ends) return quant;
+    unsigned bit = MARKS_OF_WEIGHTS;
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row && bit < MARKS_MOST;
+         row = sfti_rows_next(records, row), bit++) {
+        sft_span rest = sfti_row_text(row), end;
+        if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant.scale = 1u << bit;
+        while (count < SFTI_SUFFIXES && sfti_next_said(&rest, &end))
+            if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
+    }
+    quant.ends = ends;
+    sfti_suffixes_open(&quant.suffixes, &ends[0].end, sizeof ends[0], count);
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
         quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);

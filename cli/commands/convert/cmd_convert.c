@@ -413,7 +413,9 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
+    run.parts.arena.alloc = c->alloc;
     if (!convert_quantise_asked(&run, is_export(c), &err)) {
+        sfti_arena_free(&run.parts.arena);
         cli_fail_usage(c, &err);
         return;
     }
@@ -430,6 +432,7 @@ static void run_convert(cli *c, char **operands, size_t count) {
         }
     }
     cli_write_each(c, operands, count, convert_one, &run);
+    sfti_arena_free(&run.parts.arena);
 }
 
 const cli_command cli_convert_command = {

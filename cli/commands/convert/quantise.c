@@ -147,9 +147,9 @@ static void put_quantised(void *ctx, sfti_json_writer *w) {
     sft_span config = sfti_quantising_config(q->plan);
     sfti_json_put_uint(w, "bytes_before", sfti_quantising_before(q->plan));
     sfti_json_put_open(w, "quantised", '{');
-    sfti_json_put_cstr(w, "format", sfti_quant_target_format(q->target));
-    sfti_json_put_cstr(w, "layout", sfti_quant_target_layout(q->target));
-    sfti_json_put_cstr(w, "scale", sfti_quant_target_scale(q->target));
+    sfti_json_put_text(w, "format", sfti_quant_target_format(q->target));
+    sfti_json_put_text(w, "layout", sfti_quant_target_layout(q->target));
+    sfti_json_put_text(w, "scale", sfti_quant_target_scale(q->target));
     sfti_json_put_double(w, "error", q->error);
     sfti_json_put_open(w, "tensors", '[');
     for (size_t k = 0; k < q->count; k++) {
@@ -180,10 +180,10 @@ static void print_quantised(const quantise_run *q) {
     sft_span config = sfti_quantising_config(q->plan);
     char before[CLI_NUMBER_SIZE], after[CLI_NUMBER_SIZE];
     const char *why;
-    cli_printf(out, "%zu matri%s quantised to %s for %s, a scale for each %s: %s instead of %s, "
-                    "error %.3g %%\n", q->count, q->count == 1 ? "x" : "ces",
-               sfti_quant_target_format(q->target), sfti_quant_target_layout(q->target),
-               sfti_quant_target_scale(q->target),
+    cli_printf(out, "%zu matri%s quantised to ", q->count, q->count == 1 ? "x" : "ces");
+    cli_fill(out, "% for %, a scale for each %", sfti_quant_target_format(q->target),
+             sfti_quant_target_layout(q->target), sfti_quant_target_scale(q->target));
+    cli_printf(out, ": %s instead of %s, error %.3g %%\n",
                cli_size_text(sfti_quantising_after(q->plan), after),
                cli_size_text(sfti_quantising_before(q->plan), before), q->error * 100);
     for (size_t k = 0; k < q->count && k < WORST; k++) {
@@ -259,8 +259,7 @@ static sft_code plan_parts(quantise_run *q, sft_error *err) {
         made += sfti_quantising_action(q->plan, i, &why) == SFTI_QUANTISE_CODES;
     if (made == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
-                         "expected matrices of layers to quantise, found none; --only GLOB names "
-                         "some");
+                         "expected matrices of layers to quantise, found none");
     c->dropped = sfti_quantising_dropped(q->plan);
     return SFT_OK;
 }
@@ -307,8 +306,8 @@ bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err) {
         return cli_usage_error(err, "expected --quantize with %s, found none", alone) == SFT_OK;
     if (other)
         return cli_usage_error(err, "expected --quantize alone, found %s", other) == SFT_OK;
-    return sfti_quant_target_find(set->quantize, set->layout ? set->layout : "comfy", set->scale,
-                                  &run->target, err) == SFT_OK;
+    return sfti_quant_target_find(set->layout ? set->layout : "comfy", set->quantize, set->scale,
+                                  &run->parts.arena, &run->target, err) == SFT_OK;
 }
 
 sft_code convert_quantise(convert_run *run, sft_error *err) {
@@ -318,8 +317,14 @@ sft_code convert_quantise(convert_run *run, sft_error *err) {
         return cli_usage_error(err, "expected -o OUT with --quantize for a model in several files, "
                                     "found --in-place");
     sft_code code = look_at_model(&q, err);
-    if (!code) code = plan_parts(&q, err);
+    if (code) {
+        sft_info_close(q.info);
+        return code;
+    }
+    code = plan_parts(&q, err);
     if (!code) code = write_parts(&q, err);
+    if (code == SFT_CAST_DTYPE && q.plan == NULL && !set->from_quantised)
+        cli_hint(err, CLI_HINT_FROM_QUANTISED);
     cli_parts_drop(&run->parts); /* whose sources go */
     sft_info_close(q.info);
     sfti_quantising_free(q.plan);

@@ -6,99 +6,12 @@
 #include "base/job.h"
 #include "base/json.h"
 #include "convert/dropped.h"
-#include "convert/encode.h"
+#include "convert/targets.h"
 #include "keys/digest_keys.h"
 #include "quant/declared.h"
 #include "safetensors_report.h"
 
 #include <string.h>
-
-/* ── Targets ── */
-
-struct sfti_quant_target {
-    const char *layout, *format, *scale; /* the first of a format is the usual one */
-    const char *id;                      /* of the row in data/quantised.layouts */
-    sft_dtype codes, scales;
-    uint32_t rows, columns, rotate;
-    const char *config; /* members of the quantization_config */
-};
-
-#define WEIGHTS(more) "\"config_groups\":{\"group_0\":{\"targets\":[\"Linear\"],\"weights\":{" more
-#define ACTIVATIONS(more) "},\"input_activations\":{" more "}}}"
-#define ALONE "},\"input_activations\":null}}"
-#define FLOAT8 "\"num_bits\":8,\"type\":\"float\",\"symmetric\":true,"
-#define INT8 "\"num_bits\":8,\"type\":\"int\",\"symmetric\":true,"
-
-static const sfti_quant_target targets[] = {
-    { "comfy", "fp8", "tensor", "float8_e4m3fn", SFT_F8_E4M3, SFT_F32, 0, 0, 0, "" },
-    { "comfy", "int8", "tensor", "int8_tensorwise", SFT_I8, SFT_F32, 0, 0, 0, "" },
-    { "comfy", "int8", "row", "int8_tensorwise", SFT_I8, SFT_F32, 1, 0, 0, "" },
-    { "comfy", "int8-convrot", "row", "int8_tensorwise", SFT_I8, SFT_F32, 1, 0, 256, "" },
-    { "comfy", "mxfp8", "block", "mxfp8", SFT_F8_E4M3, SFT_F8_E8M0, 1, 32, 0, "" },
-    { "comfy", "nvfp4", "block", "nvfp4", SFT_U8, SFT_F8_E4M3, 1, 16, 0, "" },
-    { "modelopt", "fp8", "tensor", "scaled", SFT_F8_E4M3, SFT_F32, 0, 0, 0,
-      "\"quant_algo\":\"FP8\"" },
-    { "modelopt", "fp8", "row", "scaled", SFT_F8_E4M3, SFT_F32, 1, 0, 0,
-      "\"quant_algo\":\"FP8_PER_CHANNEL_PER_TOKEN\"" },
-    { "modelopt", "nvfp4", "block", "modelopt-nvfp4", SFT_U8, SFT_F8_E4M3, 1, 16, 0,
-      "\"quant_algo\":\"W4A16_NVFP4\"" },
-    { "compressed-tensors", "fp8", "row", "scaled", SFT_F8_E4M3, SFT_F32, 1, 0, 0,
-      "\"format\":\"float-quantized\"," WEIGHTS(FLOAT8 "\"strategy\":\"channel\"")
-      ACTIVATIONS(FLOAT8 "\"strategy\":\"token\",\"dynamic\":true") },
-    { "compressed-tensors", "fp8", "tensor", "scaled", SFT_F8_E4M3, SFT_F32, 0, 0, 0,
-      "\"format\":\"float-quantized\"," WEIGHTS(FLOAT8 "\"strategy\":\"tensor\"")
-      ACTIVATIONS(FLOAT8 "\"strategy\":\"tensor\",\"dynamic\":true") },
-    { "compressed-tensors", "fp8", "block", "scaled", SFT_F8_E4M3, SFT_F32, 128, 128, 0,
-      "\"format\":\"float-quantized\","
-      WEIGHTS(FLOAT8 "\"strategy\":\"block\",\"block_structure\":[128,128]")
-      ACTIVATIONS(FLOAT8 "\"strategy\":\"group\",\"group_size\":128,\"dynamic\":true") },
-    { "compressed-tensors", "int8", "row", "scaled", SFT_I8, SFT_F32, 1, 0, 0,
-      "\"format\":\"int-quantized\"," WEIGHTS(INT8 "\"strategy\":\"channel\"")
-      ACTIVATIONS(INT8 "\"strategy\":\"token\",\"dynamic\":true") },
-    { "compressed-tensors", "int8", "tensor", "scaled", SFT_I8, SFT_F32, 0, 0, 0,
-      "\"format\":\"int-quantized\"," WEIGHTS(INT8 "\"strategy\":\"tensor\"")
-      ACTIVATIONS(INT8 "\"strategy\":\"token\",\"dynamic\":true") },
-    { "compressed-tensors", "mxfp8", "block", "mxfp8-quantized", SFT_F8_E4M3, SFT_U8, 1, 32, 0,
-      "\"format\":\"mxfp8-quantized\","
-      WEIGHTS(FLOAT8 "\"strategy\":\"group\",\"group_size\":32") ALONE },
-    { "compressed-tensors", "nvfp4", "block", "nvfp4-pack-quantized", SFT_U8, SFT_F8_E4M3, 1, 16, 0,
-      "\"format\":\"nvfp4-pack-quantized\","
-      WEIGHTS("\"num_bits\":4,\"type\":\"float\",\"symmetric\":true,\"strategy\":\"tensor_group\","
-              "\"group_size\":16") ALONE },
-};
-#define TARGETS (sizeof targets / sizeof *targets)
-
-sft_code sfti_quant_target_find(const char *format, const char *layout, const char *scale,
-                                const sfti_quant_target **out, sft_error *err) {
-    char known[400];
-    size_t len = 0;
-    const char *before = "";
-    for (size_t i = 0; i < TARGETS; i++) {
-        const sfti_quant_target *t = &targets[i];
-        bool same = strcmp(t->layout, layout) == 0 && strcmp(t->format, format) == 0;
-        *out = t;
-        if (same && (!scale || strcmp(t->scale, scale) == 0)) return SFT_OK;
-        if (strcmp(t->layout, layout) != 0 || (!same && strcmp(t->format, before) == 0)) continue;
-        const char *words[] = { len ? ", " : "", t->format, same ? " --scale " : "",
-                                same ? t->scale : "" };
-        for (size_t w = 0; w < 4 && len + 40 < sizeof known; w++) {
-            memcpy(known + len, words[w], strlen(words[w]));
-            len += strlen(words[w]);
-        }
-        before = t->format;
-    }
-    known[len] = 0;
-    *out = NULL;
-    if (len == 0)
-        return sfti_misuse(err, "expected --layout comfy, modelopt or compressed-tensors, found "
-                           "\"%s\"", layout);
-    return sfti_misuse(err, "expected for --layout %s one of %s, found %s%s%s", layout, known,
-                       format, scale ? " --scale " : "", scale ? scale : "");
-}
-
-const char *sfti_quant_target_format(const sfti_quant_target *target) { return target->format; }
-const char *sfti_quant_target_layout(const sfti_quant_target *target) { return target->layout; }
-const char *sfti_quant_target_scale(const sfti_quant_target *target) { return target->scale; }
 
 /* ── A model ── */
 
@@ -125,7 +38,6 @@ struct sfti_quantising {
     sft_conversion *values; /* of quantised tensors, F32 */
     sft_conversion *plain;  /* all floats as F32 */
     sft_conversion *spared; /* of quantised tensors, BF16; NULL: none is needed */
-    sfti_layouts layouts;
     sfti_encoding how;
     sfti_encoder encoder;
     quantise_row *rows;
@@ -183,8 +95,7 @@ static sft_code decide_row(sfti_quantising *q, size_t i, sft_error *err) {
     if (before == SFT_CONVERT_DROP) row->action = SFTI_QUANTISE_GONE;
     if (!q->options.from_quantised && (coded || is_plain_code(tensor))) {
         sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                         "expected a model that is not quantised, found %s%s: --from-quantised "
-                         "takes the values that its codes stand for",
+                         "expected a model that is not quantised, found %s%s",
                          sft_dtype_describe(tensor->dtype)->name, coded ? " with scales" : "");
         sfti_hint(err, SFT_HINT_NONE);
         return SFT_CAST_DTYPE;
@@ -321,12 +232,19 @@ static sft_code list_parts(sfti_quantising *q, sft_error *err) {
 static sft_code write_config(sfti_quantising *q, sft_error *err) {
     sft_sink sink = sft_sink_memory(&q->config);
     sfti_json_writer w;
-    sft_span layout = sft_span_cstr(q->options.target->layout);
-    if (q->how.layout->comfy.len > 0) return SFT_OK;
+    sft_span lines = q->options.target->members, text, rest, members;
+    char *all = sfti_arena_take(&q->arena, lines.len);
+    if (lines.len == 0) return SFT_OK;
+    if (!all) return sfti_fail_memory(err, lines.len);
+    members = (sft_span){ all, 0 };
+    while (sfti_layout_line(&lines, "members", &text, &rest)) {
+        memcpy(all + members.len, text.data, text.len);
+        members.len += text.len;
+    }
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_text(&w, "quant_method", layout);
-    sfti_json_raw(&w, sft_span_cstr(q->options.target->config));
+    sfti_json_put_text(&w, "quant_method", q->options.target->layout);
+    sfti_json_raw(&w, members);
     sfti_json_put_open(&w, "ignore", '[');
     for (size_t i = 0; i < sft_set_tensor_count(q->set); i++) {
         sft_span name = q->rows[i].values.spec.name;
@@ -372,21 +290,8 @@ static sft_code open_values(sfti_quantising *q, sft_error *err) {
 }
 
 static sft_code plan_quantisation(sfti_quantising *q, sft_error *err) {
-    const sfti_quant_target *t = q->options.target;
     size_t shards = sft_set_shard_count(q->set), count = sft_set_tensor_count(q->set);
-    if (!sfti_layouts_read(&q->arena, &q->layouts)) return sfti_fail_memory(err, 0);
-    for (size_t i = 0; i < q->layouts.count; i++)
-        if (sft_span_equal(q->layouts.rows[i].id, sft_span_cstr(t->id)))
-            q->how.layout = &q->layouts.rows[i];
-    bool comfy = q->how.layout->comfy.len > 0;
-    q->how.codes = t->codes;
-    q->how.scale = t->scales;
-    q->how.rows = t->rows;
-    q->how.columns = t->columns;
-    q->how.rotate = t->rotate;
-    q->how.reciprocal = comfy && t->rows == 0 && t->codes == SFT_F8_E4M3;
-    q->how.listed = strcmp(t->layout, "compressed-tensors") == 0;
-    q->how.flat = strcmp(t->layout, "modelopt") == 0;
+    q->how = q->options.target->how;
     q->rows = sfti_arena_array(&q->arena, count, sizeof *q->rows);
     q->files = sfti_arena_array(&q->arena, shards, sizeof *q->files);
     if (!q->rows || !q->files) return sfti_fail_memory(err, count * sizeof *q->rows);

@@ -2,17 +2,19 @@
 #ifndef SFTI_QUANTISE_H
 #define SFTI_QUANTISE_H
 
+#include "base/mem.h"
 #include "safetensors_convert.h"
 
-/* A format in one of the ways in which programs expect it. */
+/* A format in a layout, with scales of a kind: lines "write" of data/quantised.layouts. */
 typedef struct sfti_quant_target sfti_quant_target;
 
-/* The one of these names; scale NULL: the usual one. SFT_BAD_ARGUMENT names what there is. */
-sft_code sfti_quant_target_find(const char *format, const char *layout, const char *scale,
-                                const sfti_quant_target **out, sft_error *err);
-const char *sfti_quant_target_format(const sfti_quant_target *target);
-const char *sfti_quant_target_layout(const sfti_quant_target *target);
-const char *sfti_quant_target_scale(const sfti_quant_target *target);
+/* The one of these names, in the arena; scale NULL: the usual one. SFT_BAD_ARGUMENT tells what
+ * there is. */
+sft_code sfti_quant_target_find(const char *layout, const char *format, const char *scale,
+                                sfti_arena *arena, const sfti_quant_target **out, sft_error *err);
+sft_span sfti_quant_target_format(const sfti_quant_target *target);
+sft_span sfti_quant_target_layout(const sfti_quant_target *target);
+sft_span sfti_quant_target_scale(const sfti_quant_target *target);
 
 typedef struct sfti_quantising sfti_quantising;
 
@@ -36,7 +38,7 @@ typedef struct sfti_quantise_options {
 } sfti_quantise_options;
 
 /* Plans; the set must outlive it. SFT_CAST_DTYPE: the model is quantised and options say nothing of
- * that, or what quantises it is not known. Free with sfti_quantising_free. */
+ * that (then without a hint), or what quantises it is not known. Free with sfti_quantising_free. */
 sft_code sfti_quantising_new(const sft_set *set, const sfti_quantise_options *options,
                                sfti_quantising **out, sft_error *err);
 void sfti_quantising_free(sfti_quantising *q);

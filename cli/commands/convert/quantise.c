@@ -8,7 +8,6 @@
 #include "support/hints.h"
 #include "support/records.h"
 #include "support/values.h"
-#include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,14 +38,6 @@ static const char *const other_parts[] = {
     "image_encoder.", "clip_vision.",
 };
 
-/* What has no record of its own: tables that are looked up, and what begins and ends a model. */
-static const char *const edges[] = {
-    "*embeddings.*", "*token_embed*", "*wte.weight", "*wpe.weight", "*shared.weight",
-    "*relative_attention_bias*", "*time_embed*", "*t_embedder.*", "*patch_embed*", "final_layer.*",
-    "*.final_layer.*", "proj_out.weight", "*router*", "*.head.weight", "head.weight",
-    "score.weight", "classifier.weight",
-};
-
 static bool ends_in_weight(sft_span name) {
     return name.len > 7 && memcmp(name.data + name.len - 7, ".weight", 7) == 0;
 }
@@ -68,9 +59,7 @@ static const char *why_spared(void *ctx, size_t i, const sft_spec *values) {
         if (name.len > len && memcmp(name.data, other_parts[k], len) == 0)
             return "of a VAE, a text encoder or another part";
     }
-    if (sfti_spared(cli_records(), q->architecture, name, &pattern)) return "its record";
-    for (size_t k = 0; k < sizeof edges / sizeof *edges; k++)
-        if (cli_glob_match(sft_span_cstr(edges[k]), name)) return "an embedding, or at an end";
+    if (sfti_spared(cli_records(), q->architecture, name, &pattern)) return "by a record";
     if (values->shape[0] < LEAST_SIDE || values->shape[1] < LEAST_SIDE
         || values->shape[0] * values->shape[1] < LEAST_VALUES)
         return "small";

@@ -22,15 +22,17 @@ static bool read_target_flag(sft_span word, sfti_encoding *how) {
         { "reciprocal", &how->reciprocal }, { "listed", &how->listed }, { "flat", &how->flat },
     };
     const struct { const char *name; uint32_t *number; } numbers[] = {
-        { "rows=", &how->rows }, { "columns=", &how->columns }, { "rotate=", &how->rotate },
+        { "rows", &how->rows }, { "columns", &how->columns }, { "rotate", &how->rotate },
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (sft_span_equal(word, sft_span_cstr(flags[i].name))) return *flags[i].flag = true;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         size_t len = strlen(numbers[i].name);
         uint64_t value;
-        if (word.len <= len || memcmp(word.data, numbers[i].name, len) != 0) continue;
-        if (!sfti_text_uint((sft_span){ word.data + len, word.len - len }, &value)
+        if (word.len <= len + 1 || memcmp(word.data, numbers[i].name, len) != 0
+            || word.data[len] != '=')
+            continue;
+        if (!sfti_text_uint((sft_span){ word.data + len + 1, word.len - len - 1 }, &value)
             || value > SFTI_ENCODE_COLUMNS)
             return false;
         *numbers[i].number = (uint32_t)value;

@@ -43,7 +43,7 @@ const char *sfti_encoded_begin(const sfti_encoding *how, uint64_t rows, uint64_t
     uint64_t pad = how->layout->pad ? how->layout->pad : 1;
     *out = (sfti_encoded){ .rows = rows, .columns = columns };
     if (rows == 0 || columns == 0) return "without values";
-    if (columns > SFTI_ENCODE_COLUMNS) return "of more than 1048576 columns";
+    if (columns > SFTI_ENCODE_COLUMNS) return "of more than 524288 columns";
     if (rows > UINT64_MAX / SFTI_ENCODE_COLUMNS / 8) return "of too many rows";
     for (out->rotate = how->rotate; out->rotate > 0 && columns % out->rotate != 0;)
         out->rotate /= 4;

@@ -6,7 +6,7 @@
 #include "convert/convert.h"
 #include "quant/layouts.h"
 
-#define SFTI_ENCODE_COLUMNS ((uint64_t)1 << 20) /* of a matrix, at most: rows are held in memory */
+#define SFTI_ENCODE_COLUMNS ((uint64_t)1 << 19) /* of a matrix, at most: rows are held in memory */
 #define SFTI_ENCODE_PARTS 3
 
 /* How matrices are encoded. */

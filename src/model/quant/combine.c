@@ -89,11 +89,12 @@ static void to_int8(float *values, size_t count) {
     }
 }
 
-static void combine_cells(const sfti_dequant *d, const quant_cells *cells, float *values) {
+static void combine_cells(const sfti_dequant *d, size_t parts, const quant_cells *cells,
+                          float *values) {
     const sfti_quant *q = d->quant;
     float numbers[CELLS], factors[CELLS], nested[CELLS];
     bool pending = false; /* values are not multiplied by the factors yet */
-    for (size_t k = 1; k < q->count; k++) {
+    for (size_t k = 1; k < parts; k++) {
         const sfti_layout_part *how = q->parts[k].how;
         if (how->role == SFTI_PART_NESTED) continue;
         cell_numbers(d, k, cells, numbers);
@@ -121,9 +122,19 @@ static void combine_cells(const sfti_dequant *d, const quant_cells *cells, float
     if (pending) multiply(values, cells, factors);
 }
 
-void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
-    double group[SFTI_ROTATE_MOST], root = 1;
+/* ── Rotation ── */
+
+/* Groups of n values are rotated back by the symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has
+ * the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1. */
+
+static double root_of(uint32_t n) {
+    double root = 1;
     while (root * root < n) root *= 2;
+    return root;
+}
+
+void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
+    double group[SFTI_ROTATE_MOST], root = root_of(n);
     for (size_t g = 0; g + n <= count; g += n) {
         for (uint32_t i = 0; i < n; i++) group[i] = (double)values[g + i];
         for (uint32_t step = 1; step < n; step *= 4)
@@ -141,11 +152,55 @@ void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
     }
 }
 
+/* A stage of it takes fours that stand together, and puts the first of each together, then the
+ * second of each and so on: after all stages, the order is as it was. */
+static void rotate_fours(const float *restrict in, float *restrict out, uint32_t fours) {
+    for (uint32_t i = 0; i < fours; i++) {
+        float sum = in[4 * i] + in[4 * i + 1], less = in[4 * i] - in[4 * i + 1];
+        float more = in[4 * i + 2] + in[4 * i + 3], rest = in[4 * i + 2] - in[4 * i + 3];
+        out[i] = sum + rest;
+        out[fours + i] = sum - rest;
+        out[2 * fours + i] = less + more;
+        out[3 * fours + i] = more - less;
+    }
+}
+
+/* Integers of at most 8 bits, of which all sums are exact, then times a factor, rounded once. */
+static void rotate_integers(float *values, size_t count, uint32_t n, double factor) {
+    float other[SFTI_ROTATE_MOST];
+    factor /= root_of(n);
+    for (size_t g = 0; g + n <= count; g += n) {
+        float *now = values + g, *next = other;
+        for (uint32_t left = n; left > 1; left /= 4) {
+            rotate_fours(now, next, n / 4);
+            float *swap = now;
+            now = next;
+            next = swap;
+        }
+        for (uint32_t i = 0; i < n; i++) values[g + i] = (float)((double)now[i] * factor);
+    }
+}
+
+/* The one factor of the row by which integers are multiplied last, or 0: there is none. */
+static float last_factor(const sfti_dequant *d, uint64_t row) {
+    const sfti_quant *q = d->quant;
+    const sfti_quant_part *last = &q->parts[q->count - 1];
+    sft_kind kind = sft_dtype_describe(q->parts[0].tensor->dtype)->kind;
+    bool integers = q->count == 2 ? !q->book.tensor && kind != SFT_KIND_FLOAT
+                                  : last[-1].how->to_int8;
+    if (!integers || last->how->role != SFTI_PART_SCALE || last->columns != 1) return 0;
+    const sfti_quant_region *r = &d->regions[q->count - 1];
+    float factor = r->values[(row / last->row_block - r->row) * r->columns];
+    return factor - factor == 0 ? factor : 0;
+}
+
 void sfti_quant_combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
                         float *values) {
     const sfti_quant *q = d->quant;
     quant_cells cells = { .row = row, .width = cell_width(q) };
-    for (size_t done = 0; q->count > 1 && done < count; done += cells.columns) {
+    float factor = q->rotate && q->count > 1 ? last_factor(d, row) : 0;
+    size_t parts = q->count - (factor != 0);
+    for (size_t done = 0; parts > 1 && done < count; done += cells.columns) {
         uint64_t at = column + done, all;
         cells.first = at / cells.width;
         cells.skip = at % cells.width;
@@ -153,9 +208,10 @@ void sfti_quant_combine(const sfti_dequant *d, uint64_t row, uint64_t column, si
         cells.count = all < CELLS ? (size_t)all : CELLS;
         cells.columns = all <= CELLS ? count - done
                                      : (size_t)((cells.first + CELLS) * cells.width - at);
-        combine_cells(d, &cells, values + done);
+        combine_cells(d, parts, &cells, values + done);
     }
     float over = q->layout->over ? (float)(1.0 / q->layout->over) : 1;
     for (size_t i = 0; q->layout->over && i < count; i++) values[i] *= over;
-    if (q->rotate) sfti_quant_rotate(values, count, q->rotate);
+    if (factor != 0) rotate_integers(values, count, q->rotate, (double)factor);
+    else if (q->rotate) sfti_quant_rotate(values, count, q->rotate);
 }

@@ -215,7 +215,8 @@ def reshape(r, tensors, metadata, config):
 def resize(r, tensors, metadata, config):
     name = r.choice(sorted(tensors))
     dtype = tensors[name][0]
-    shape = [r.choice((0, 1, 2, 3, 4, 6, 8, 16, 24, 32, 33, 64, 128)) for _ in range(r.randrange(4))]
+    sizes = (0, 1, 2, 3, 4, 6, 8, 16, 24, 32, 33, 64, 128)
+    shape = [r.choice(sizes) for _ in range(r.randrange(4))]
     size = int(np.prod(shape, dtype=int)) * SIZES[dtype]
     tensors[name] = (dtype, shape, (tensors[name][2] * (size // max(len(tensors[name][2]), 1) + 1)
                                     or bytes(size))[:size])
@@ -278,8 +279,8 @@ def reconfigure(r, tensors, metadata, config):
     return config
 
 
-CHANGES = (change_marker, change_marker, move_marker, drop, rename, double, reshape, reshape, resize,
-           retype, revalue, reconfigure)
+CHANGES = (change_marker, change_marker, move_marker, drop, rename, double, reshape, reshape,
+           resize, retype, revalue, reconfigure)
 
 
 def changed(number, all_seeds):

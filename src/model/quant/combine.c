@@ -127,14 +127,14 @@ static void combine_cells(const sfti_dequant *d, size_t parts, const quant_cells
 /* Groups of n values are rotated back by the symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has
  * the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1. */
 
-static double root_of(uint32_t n) {
+static double rotation_root(uint32_t n) {
     double root = 1;
     while (root * root < n) root *= 2;
     return root;
 }
 
 void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
-    double group[SFTI_ROTATE_MOST], root = root_of(n);
+    double group[SFTI_ROTATE_MOST], root = rotation_root(n);
     for (size_t g = 0; g + n <= count; g += n) {
         for (uint32_t i = 0; i < n; i++) group[i] = (double)values[g + i];
         for (uint32_t step = 1; step < n; step *= 4)
@@ -168,7 +168,7 @@ static void rotate_fours(const float *restrict in, float *restrict out, uint32_t
 /* Integers of at most 8 bits, of which all sums are exact, then times a factor, rounded once. */
 static void rotate_integers(float *values, size_t count, uint32_t n, double factor) {
     float other[SFTI_ROTATE_MOST];
-    factor /= root_of(n);
+    factor /= rotation_root(n);
     for (size_t g = 0; g + n <= count; g += n) {
         float *now = values + g, *next = other;
         for (uint32_t left = n; left > 1; left /= 4) {

@@ -86,7 +86,7 @@ static sft_code check_groups(const sfti_quant_fit *f, sft_error *err) {
     for (size_t k = 0; !tensor && lost && k < q->layout->count; k++)
         if (q->layout->parts[k].role == SFTI_PART_GROUP)
             return sfti_fit_fail(q->parts[0].tensor, "a group for each column (g_idx), as "
-                                 "desc_act says", "none", err);
+                                 "desc_act or actorder says", "none", err);
     if (!tensor) return SFT_OK;
     if (tensor->rank != 1 || tensor->shape[0] != q->columns)
         return sfti_fit_shape(tensor, &q->columns, 1, err);

@@ -126,7 +126,12 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         if (depth && json.depth == depth + 1 && type == SFTI_JSON_ARRAY
             && sft_span_equal(key, sft_span_cstr("block_structure")))
             read_block_size(&json, d->blocks, &differ);
-        if (type != SFTI_JSON_UINT || !depth || json.depth != depth) continue;
+        if (!depth || json.depth != depth) continue;
+        if (sft_span_equal(key, sft_span_cstr("actorder")))
+            d->disordered = d->disordered || type == SFTI_JSON_TRUE
+                         || sft_span_equal(json.text, sft_span_cstr("group"))
+                         || sft_span_equal(json.text, sft_span_cstr("dynamic"));
+        if (type != SFTI_JSON_UINT) continue;
         if (sft_span_equal(key, sft_span_cstr("num_bits")) && json.value <= 8)
             d->widths |= 1u << json.value;
         if (!sft_span_equal(key, sft_span_cstr("group_size"))) continue;

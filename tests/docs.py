@@ -359,14 +359,15 @@ OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"c
 
 
 # Words that are also called like a quantisation: dtypes, precisions, a format of adapters, words of
-# file names; how the bits of three methods are found out; and what data/quantised.layouts tells to be
+# file names; how the bits of four methods are found out; and what data/quantised.layouts tells to be
 # declared in a way of its own.
 OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp8", "int8"},
                "src/core/format/entry.c": {"int8"}, "src/dataset/arrow/type.c": {"int8"},
                "src/formats/pickle/globals.c": {"int8"},
-               "src/formats/pickle/torch_dtype.c": {"int8"},
+               "src/formats/pickle/torch_dtype.c": {"int4", "int8"},
                "src/label/tensors/adapters.c": {"mlx"}, "src/label/tensors/forms.c": {"mlx"},
-               "src/label/tensors/quantisation.c": {"awq", "fp8", "gptq", "int8", "mlx"},
+               "src/label/tensors/quantisation.c": {"awq", "compressed-tensors", "fp8", "gptq", "int4",
+                                                    "int8", "mlx"},
                "src/label/text.c": {"fp8"},
                "src/model/quant/layouts.c": {"awq", "torchao"},
                "src/model/quant/method.c": {"gptq", "mlx"},

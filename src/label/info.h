@@ -255,6 +255,7 @@ struct sft_info {
     int64_t nsfw_level;     /* -1 = null */
     uint64_t parameters;    /* quantisation-aware */
     const char *precision;  /* "fp16", …, or NULL */
+    bool guesses_bits;      /* tensors are packed, and do not tell in how many bits */
     const char *size;       /* "full", "pruned" or NULL */
     uint64_t vectors;       /* of an embedding, 0 = null */
     int negative;           /* embedding: 0, 1, or -1 = null */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """convert --dequantize on files that packages made (tools/quant_oracles.py), against the values
-that they read from them: bit for bit, or within what a case says. And convert --quantize against
-what comfy-kitchen writes, byte for byte, and against its own way back.
+that they read from them: bit for bit, or within what a case says. What info calls the file, with
+its configuration and without, must be what the reader finds, and check must find nothing. And
+convert --quantize against what comfy-kitchen writes, byte for byte, and against its own way back.
 
     run.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
 """
@@ -9,6 +10,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -31,6 +33,45 @@ BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 COMMAND = shlex.split(os.environ.get("SFT_COMMAND")
                       or shlex.quote(os.path.join(BUILD, "safetensors")))
 LEFT = (".bias",)
+
+# By the reader's layout: what info may call it ("" is nothing), and its precision.
+LABELS = {
+    "float8_e4m3fn": r"fp8-scaled fp8", "float8_e5m2": r"fp8-scaled fp8",
+    "int8_tensorwise": r"int8 int8", "mxfp8": r"mxfp8 fp8", "nvfp4": r"nvfp4 fp4",
+    "convrot_w4a4": r"int4 int4", "asym_w4a8_int8": r"int4 int4", "awq_w4a16": r"int4 int4",
+    "scaled": r"(fp8-scaled|compressed-tensors-w8a\d+) fp8|(int8|compressed-tensors-w8a\d+) int8",
+    "mxfp8-quantized": r"mxfp8 fp8", "nvfp4-pack-quantized": r"(nvfp4|compressed-tensors) fp4",
+    "mxfp4-pack-quantized": r"(mxfp4|compressed-tensors) fp4",
+    "mxfp6-pack-quantized": r"(mxfp6|compressed-tensors|compressed-tensors-w6a16) fp6",
+    "bitsandbytes-4bit": r"bnb-nf4 nf4|bnb-fp4 fp4", "bitsandbytes-int8": r"bnb-int8 int8",
+    "hqq": r" mixed", "quanto": r" mixed",
+}
+
+
+def ask(*words):
+    done = subprocess.run([*COMMAND, *words, "--json"], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["results"][0]
+
+
+def mislabelled(folder, bits):
+    """What info says that the reader contradicts."""
+    model = os.path.join(folder, "model.safetensors")
+    layouts = {one["layout"] for one in ask("ls", model, "--values")["tensors"] if "layout" in one}
+    bad = [] if layouts else ["no layout is read"]
+    if bits:  # of words: proved by zero points, declared, or not said
+        labels = {"pack-quantized": r"compressed-tensors(-w%sa16)? (int%s|None)" % (bits, bits)}
+    else:
+        labels = LABELS
+    for step in ("with its configuration", "without"):
+        found = ask("info", model)["model"]
+        label = "%s %s" % ((found["quantization"] or {}).get("value", ""), found["precision"])
+        wanted = [labels.get(one, " mixed") for one in layouts]
+        if not any(re.fullmatch(one, label) for one in wanted):
+            bad.append("%s: info says %r of %s" % (step, label, sorted(layouts)))
+        config = os.path.join(folder, "config.json")
+        if os.path.exists(config):
+            os.remove(config)
+    return bad
 
 
 def unlike(found, values, within):
@@ -64,7 +105,12 @@ def check(stem, folder):
     if done.returncode:
         return ["exit %d: %s" % (done.returncode, done.stderr.strip())]
     values, notes = read_plain(stem + ".values.safetensors")
-    return unlike(read_plain(out)[0], values, float(notes.get("within", 0)))
+    bad = unlike(read_plain(out)[0], values, float(notes.get("within", 0)))
+    found = ask("check", model)
+    if not found["ok"] or "quantised" in found:
+        bad.append("check: %s" % found)
+    bits = re.search(r"ct_pack_(\d)$", stem)
+    return bad + mislabelled(folder, bits and bits[1])
 
 
 # ── Writing ──

@@ -109,23 +109,14 @@ typedef struct folded_names {
     uint64_t layers;
 } folded_names;
 
-static const char *folded_prefix(sft_span name) {
-    static const char *const prefixes[] = { "lora_unet_", "lora_transformer_", "lora_prior_unet_",
-                                            "oft_unet_", "lycoris_" };
-    for (size_t i = 0; i < SFTI_COUNT(prefixes); i++)
-        if (sfti_begins(name, prefixes[i]) && !sfti_begins(name, "lycoris_text_encoder_"))
-            return prefixes[i];
-    return NULL;
-}
-
 static void open_folded(folded_names *folded, const sfti_view *view) {
     *folded = (folded_names){ .view = view };
     sfti_adapter_suffixes(&folded->suffixes);
     for (size_t i = 0; i < sft_set_tensor_count(view->info->set); i++) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        const char *prefix = folded_prefix(tensor->name);
+        const char *prefix = sfti_layout_cut(tensor->name);
         sfti_module layer;
-        if (!prefix || (folded->cut && folded->cut != prefix)
+        if (!sfti_ends(sft_span_cstr(prefix), "_") || (folded->cut && folded->cut != prefix)
             || !sfti_adapter_layer(view, &folded->suffixes, tensor, &layer)
             || has_dots(layer.name))
             continue;

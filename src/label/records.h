@@ -218,8 +218,6 @@ typedef struct sfti_predicate {
 bool sfti_predicate_of(sft_span alternative, sfti_predicate *out, bool *right);
 /* Whether a size is one of "9|8", or any for "*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
-/* Whether a list of words has one. */
-bool sfti_row_lists(const sfti_record_row *row, sft_span word);
 
 /* The model, or the record of another type, that a producer's word stands for; *row says more.
  * whole: the text is the word, else it begins with it, the longest of several. NULL: nobody

@@ -372,6 +372,8 @@ const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
 
 /* Text helpers (text.c): trimmed; equal or found without regard to ASCII case; the next
  * piece of a list up to a separator (false at the end); decimal digits to a number. */
+/* The number of a word among those between blanks, or -1. */
+int sfti_number_among(const char *words, sft_span word);
 char sfti_lower_case(char c);
 sft_span sfti_trim(sft_span text);
 bool sfti_same_letters(sft_span a, const char *b);

@@ -22,20 +22,12 @@ static const char *keep(sft_span text) {
     return copy;
 }
 
-/* The number of a word among those between blanks, or -1. */
-static int number_among(const char *words, sft_span word) {
-    sft_span rest = sft_span_cstr(words), one;
-    for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)
-        if (sft_span_equal(one, word)) return i;
-    return -1;
-}
-
 /* What a word means for a take that reads facts, training or one of some things; -1: nothing. */
 static int field_of(const sfti_key_take *take, sft_span word) {
     int from = 0;
     if (!take->names) return -1;
     if (*take->names > ' ') {
-        int number = number_among(take->names, word);
+        int number = sfti_number_among(take->names, word);
         return number >= 0 && take->places ? (int)take->places[number] : number;
     }
     if (strcmp(take->names, SFTI_TAKES_FACT) == 0)

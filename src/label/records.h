@@ -33,7 +33,8 @@ typedef enum sfti_word {
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
     SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_MODULES,
     SFTI_SIBLING, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
-    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_SPARE, SFTI_KEY,
+    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_LAYOUT, SFTI_SUFFIX, SFTI_LEAF, SFTI_PRECISION,
+    SFTI_SPARE, SFTI_KEY,
     SFTI_ROW_WORDS
 } sfti_word;
 
@@ -220,8 +221,6 @@ typedef struct sfti_predicate {
 bool sfti_predicate_of(sft_span alternative, sfti_predicate *out, bool *right);
 /* Whether a size is one of "9|8", or any for "*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
-/* Whether a list of words has one. */
-bool sfti_row_lists(const sfti_record_row *row, sft_span word);
 
 /* The model, or the record of another type, that a producer's word stands for; *row says more.
  * whole: the text is the word, else it begins with it, the longest of several. NULL: nobody

@@ -53,6 +53,13 @@ const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t coun
     return NULL;
 }
 
+int sfti_number_among(const char *words, sft_span word) {
+    sft_span rest = sft_span_cstr(words), one;
+    for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)
+        if (sft_span_equal(one, word)) return i;
+    return -1;
+}
+
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c)) {
     size_t begin = 0;
     while (begin < rest->len && !in_word(rest->data[begin])) begin++;

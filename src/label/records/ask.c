@@ -204,13 +204,6 @@ sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses) {
     return text;
 }
 
-bool sfti_row_lists(const sfti_record_row *row, sft_span word) {
-    sft_span rest = sfti_row_text(row), one;
-    while (sfti_next_said(&rest, &one))
-        if (sft_span_equal(one, word)) return true;
-    return false;
-}
-
 /* ── Clauses ── */
 
 static sft_span skip_gaps(sft_span text) {

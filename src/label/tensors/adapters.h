@@ -3,16 +3,8 @@
 #ifndef SFTI_ADAPTERS_H
 #define SFTI_ADAPTERS_H
 
+#include "label/layouts.h"
 #include "label/tensors/signatures.h"
-
-typedef enum sfti_part {
-    SFTI_PART_MAIN = 0, /* the denoiser, or the language model */
-    SFTI_PART_TE,       /* lora_te_: the one encoder of SD 1 and 2 */
-    SFTI_PART_TE1,
-    SFTI_PART_TE2,
-    SFTI_PART_TE3,
-    SFTI_ADAPTER_PARTS
-} sfti_part;
 
 /* Values and how often each occurs. */
 #define SFTI_TALLY 256

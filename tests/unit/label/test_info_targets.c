@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "label/tensors/adapters.h"
 #include "unit/compose.h"
 
 #include "label/tensors/fitting.h"
@@ -131,6 +132,7 @@ static void learned_tokens(void **state) {
     compose_end(made);
 }
 
+<<<<<<< HEAD
 /* The lines that were cut when the library was built are those that would be cut now. */
 static void lines_as_cut(void **state) {
     sfti_arena arena = { .alloc = sfti_allocator(NULL) };
@@ -155,6 +157,46 @@ static void lines_as_cut(void **state) {
         assert_memory_equal(made->heirs, cut->heirs, cut->heir_count * sizeof *cut->heirs);
     }
     sfti_arena_free(&arena);
+=======
+/* Rows of data/adapters.txt: all are read, none is cut. */
+static void rows_of_layouts(void **state) {
+    static const struct { const char *name, *leaf; } leaves[] = {
+        { "x_img_mlp_0", "img_mlp.0" }, { "a_mlp_layer1", "layer1" }, { "a_layer1", NULL },
+        { "x_attn_qkv", "qkv" }, { "mlp_down", NULL }, { "x_attn_to_q", "to_q" }, { "q", NULL },
+    };
+    static const struct { const char *name, *cut; } cuts[] = {
+        { "lora_unet_x", "lora_unet_" }, { "lora_te1_x", "" }, { "lycoris_text_encoder_x", "" },
+        { "lycoris_x", "lycoris_" }, { "double_blocks.0", "" }, { "unet.unet.x", "unet.unet." },
+        { "transformer.h.0", "transformer." }, { "x", "" },
+    };
+    size_t count;
+    (void)state;
+    const sfti_layout *layouts = sfti_layout_rows(&count);
+    assert_in_range(count, 41, 63);
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(strlen(layouts[i].prefix), 1, SFTI_ADAPTER_NAME - 1);
+        assert_in_range(layouts[i].part, 0, SFTI_ADAPTER_PARTS - 1);
+        assert_int_equal(layouts[i].format == SFTI_FORMAT_PEFT,
+                         strncmp(layouts[i].prefix, "base_model.", 11) == 0
+                         || strcmp(layouts[i].prefix, "transformer.h.") == 0);
+    }
+    const sfti_suffix *suffixes = sfti_suffix_rows(&count);
+    assert_in_range(count, 110, 250);
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(suffixes[i].type, 0, SFTI_TYPE_OTHER);
+        assert_in_range(suffixes[i].role, SFTI_ROLE_PART, SFTI_ROLE_SHARED);
+        bool lora = suffixes[i].type == SFTI_TYPE_LORA && suffixes[i].role == SFTI_ROLE_FIRST;
+        if (lora) assert_true(*suffixes[i].other);
+        for (size_t k = 0; k < i; k++)
+            assert_false(sft_span_equal(suffixes[i].end, suffixes[k].end));
+    }
+    for (size_t i = 0; i < SFTI_COUNT(leaves); i++) {
+        sft_span leaf = sfti_flat_leaf(sft_span_cstr(leaves[i].name));
+        assert_true(leaves[i].leaf ? sfti_is(leaf, leaves[i].leaf) : leaf.len == 0);
+    }
+    for (size_t i = 0; i < SFTI_COUNT(cuts); i++)
+        assert_string_equal(sfti_layout_cut(sft_span_cstr(cuts[i].name)), cuts[i].cut);
+>>>>>>> w-last
 }
 
 int main(void) {
@@ -163,6 +205,7 @@ int main(void) {
         cmocka_unit_test(lines_as_cut),
         cmocka_unit_test(components_of_adapters),
         cmocka_unit_test(learned_tokens),
+        cmocka_unit_test(rows_of_layouts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Quantising: targets, codes and scales by hand, any order of reading, memory. Bytes of comfy-kitchen
- * and ways back are in tests/quant. */
+/* Quantising: targets, codes and scales by hand, any order of reading, memory. Bytes of
+ * comfy-kitchen and ways back are in tests/quant. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,8 +146,9 @@ static void rounds_exponents_up(void **unused) {
         assert_int_equal(scales[16], rows[i].code);
         assert_int_equal(scales[0], 0);
         assert_int_equal(part_bytes(q, 0, codes, sizeof codes), 1024);
-        double value = (codes[33] >> 3 & 15) ? ldexp(8 + (codes[33] & 7), (codes[33] >> 3 & 15) - 10)
-                                             : ldexp(codes[33] & 7, -9);
+        int power = codes[33] >> 3 & 15;
+        double value = power ? ldexp(8 + (codes[33] & 7), power - 10)
+                             : ldexp(codes[33] & 7, -9);
         double back = ldexp(value, rows[i].code - 127);
         assert_true(fabs(back - (double)rows[i].most) <= (double)rows[i].most / 16 + 0x1p-136);
         sfti_quantising_free(q);

@@ -166,30 +166,25 @@ static bool begin_forms(sfti_adapter_scan *scan) {
     return !info->code;
 }
 
-<<<<<<< HEAD
 /* A learned token, if its name is no layer's. */
 static bool is_bare_token(const sft_tensor *tensor) {
     return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
 }
 
 static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
-    const struct adapter_suffix *row = suffix_of(&scan->suffixes, tensor->name);
+    const sfti_suffix *row = suffix_of(&scan->suffixes, tensor->name);
     if (row || is_bare_token(tensor)) scan->tensors++;
     if (!row) return;
-    if (row->role == ROLE_ALPHA) scan->alphas++;
-    if (row->role == ROLE_DORA) scan->dora = true;
-    if (row->role == ROLE_PART && row->type == SFTI_TYPE_LORA && row->other)
+    if (row->role == SFTI_ROLE_ALPHA) scan->alphas++;
+    if (row->role == SFTI_ROLE_DORA) scan->dora = true;
+    if (row->role == SFTI_ROLE_PART && row->type == SFTI_TYPE_LORA && *row->other)
         scan->lora = row->other;
-    if (row->role == ROLE_SHARED && begin_forms(scan)) {
+    if (row->role == SFTI_ROLE_SHARED && begin_forms(scan)) {
         scan->shared++;
         sfti_forms_begin(scan->forms, tensor);
-        if (row->other) scan->other = row->other;
+        if (*row->other) scan->other = row->other;
     }
-    if (row->role != ROLE_FIRST) return;
-=======
-static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
-                        const sfti_suffix *row) {
->>>>>>> w-last
+    if (row->role != SFTI_ROLE_FIRST) return;
     sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
                       .tensor = tensor, .at = scan->at };
     if (!is_module(scan->view, &m, row) || !begin_forms(scan)) return;
@@ -206,30 +201,6 @@ static void scan_module(sfti_adapter_scan *scan, const sft_tensor *tensor,
     sfti_forms_put(scan->forms, &m);
 }
 
-<<<<<<< HEAD
-=======
-/* A learned token, if its name is no layer's. */
-static bool is_bare_token(const sft_tensor *tensor) {
-    return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
-}
-
-static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
-    const sfti_suffix *row = suffix_of(&scan->suffixes, tensor->name);
-    if (row || is_bare_token(tensor)) scan->tensors++;
-    if (!row) return;
-    if (row->role == SFTI_ROLE_ALPHA) scan->alphas++;
-    if (row->role == SFTI_ROLE_DORA) scan->dora = true;
-    if (row->role == SFTI_ROLE_PART && row->type == SFTI_TYPE_LORA && *row->other)
-        scan->lora = row->other;
-    if (row->role == SFTI_ROLE_FIRST) scan_module(scan, tensor, row);
-    if (row->role == SFTI_ROLE_SHARED && begin_forms(scan)) {
-        scan->shared++;
-        sfti_forms_begin(scan->forms, tensor);
-        if (*row->other) scan->other = row->other;
-    }
-}
-
->>>>>>> w-last
 void sfti_adapter_sum(sfti_adapter_scan *scan) {
     for (size_t i = 0; i < scan->view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(scan->view, i);

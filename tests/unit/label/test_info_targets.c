@@ -132,7 +132,6 @@ static void learned_tokens(void **state) {
     compose_end(made);
 }
 
-<<<<<<< HEAD
 /* The lines that were cut when the library was built are those that would be cut now. */
 static void lines_as_cut(void **state) {
     sfti_arena arena = { .alloc = sfti_allocator(NULL) };
@@ -157,7 +156,8 @@ static void lines_as_cut(void **state) {
         assert_memory_equal(made->heirs, cut->heirs, cut->heir_count * sizeof *cut->heirs);
     }
     sfti_arena_free(&arena);
-=======
+}
+
 /* Rows of data/adapters.txt: all are read, none is cut. */
 static void rows_of_layouts(void **state) {
     static const struct { const char *name, *leaf; } leaves[] = {
@@ -196,7 +196,6 @@ static void rows_of_layouts(void **state) {
     }
     for (size_t i = 0; i < SFTI_COUNT(cuts); i++)
         assert_string_equal(sfti_layout_cut(sft_span_cstr(cuts[i].name)), cuts[i].cut);
->>>>>>> w-last
 }
 
 int main(void) {

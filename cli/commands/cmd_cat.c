@@ -304,6 +304,11 @@ static void run_cat(cli *c, char **operands, size_t count) {
     size_t results = c->results;
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
+    /* whatever the values' name replaces, only the last part differs */
+    c->values_within = sft_span_cstr(operands[1]);
+    c->values_within.len = strcspn(operands[1], "[");
+    while (c->values_within.len > 0 && operands[1][c->values_within.len - 1] != '.')
+        c->values_within.len--;
     sft_code code = cli_open_operand(c, operands[0], &inputs, &input, &set, &err);
     if (!code) code = cat_tensor(c, set, input->path, operands[1], &err);
     sft_set_close(set);

@@ -438,7 +438,7 @@ static void check_set(cli *c, const cli_input *input) {
             if (!code && c->set.deep) code = check_values(c, v.path, set, &deep, &err);
             if (!code && c->set.deep) v.deep = &deep;
             if (code) tell(&v, v.path, &err);
-            else judge_quantised(c, &quantised);
+            else if (c->set.deep || !cli_is_remote(c, v.path)) judge_quantised(c, &quantised);
         }
     }
     sft_span shards = { v.shards.data, v.shards.len };
@@ -482,7 +482,8 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     sft_deep_counts deep;
     misfits quantised = { .set = NULL };
     bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
-    bool codes = valid && input->kind != CLI_STDIN && may_be_quantised(scan, input->path);
+    bool reads = input->kind != CLI_STDIN && (look || !cli_is_remote(c, input->path));
+    bool codes = valid && reads && may_be_quantised(scan, input->path);
     sft_code code = look || codes ? cli_open_model(c, input, &set, &err) : SFT_OK;
     quantised.set = set;
     if (look && !code) code = check_values(c, input->path, set, &deep, &err);

@@ -42,6 +42,7 @@ typedef struct cli {
     struct sft_conversion *values; /* with --values: what computes those of the model that was
                                       opened last, of so many tensors, and lives as long */
     size_t values_count;
+    sft_span values_within; /* only of tensors whose names begin so */
     sft_remote *remote; /* of URLs; NULL until there is one */
     struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
     sft_remote_sums other_requests; /* of other remotes, which are closed */

@@ -244,6 +244,12 @@ sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const
     return code ? code : cli_open_model(c, *input, out, err);
 }
 
+static bool is_within(void *ctx, const sft_tensor *tensor) {
+    sft_span begin = ((const cli *)ctx)->values_within;
+    return tensor->name.len >= begin.len
+        && (begin.len == 0 || memcmp(tensor->name.data, begin.data, begin.len) == 0);
+}
+
 /* What --values shows of a set, which it takes over. */
 static sft_code open_values(cli *c, const char *path, sft_set **set, sft_error *err) {
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
@@ -251,6 +257,8 @@ static sft_code open_values(cli *c, const char *path, sft_set **set, sft_error *
     options.dequantize = options.partial = true;
     options.files = c->open.files;
     options.alloc = &c->alloc;
+    options.match = c->values_within.len > 0 ? is_within : NULL;
+    options.match_ctx = c;
     c->values_count = sft_set_tensor_count(stored);
     sft_code code = sft_conversion_new(stored, SFT_F32, &options, &c->values, err);
     *set = NULL;
@@ -264,6 +272,9 @@ sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error
     sft_set_options options = cli_set_options(c);
     c->import = NULL;
     c->values = NULL;
+    if (c->set.values && input->kind == CLI_STDIN) /* beside which nothing can be declared */
+        return sfti_fail(err, SFT_IO_NOT_FILE,
+                         "expected a file for --values, found standard input");
     sft_code code = input->kind == CLI_STDIN
         ? open_stdin(c, out, err)
         : cli_open_path(c, input->path, &options, out, &c->import, err);

@@ -1,6 +1,7 @@
 /* Conversions of whole models: what happens to each tensor. Tests: test_convert.c. */
 #include "convert/conversion.h"
 
+#include "base/announce.h"
 #include "base/checked.h"
 #include "base/options.h"
 #include "convert/adapter.h"
@@ -242,8 +243,20 @@ unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conv
 
 /* ── A conversion ── */
 
+/* What finding will read: declarations, a tensor each. */
+static void announce_markers(const sft_conversion *c) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < c->count; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+        const sft_file *file = sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i));
+        if (sfti_name_ends(tensor->name, ".comfy_quant")) sfti_announce_tensor(&all, file, tensor);
+    }
+    sfti_announce_end(&all);
+}
+
 static sft_code find_all(sft_conversion *c, sft_error *err) {
     sft_code code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
+    if (!c->options.match) announce_markers(c);
     for (size_t i = 0; i < c->count; i++) c->quants[i] = NULL;
     for (size_t i = 0; !code && i < c->count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(c->set, i);

@@ -124,35 +124,13 @@ static void combine_cells(const sfti_dequant *d, size_t parts, const quant_cells
 
 /* ── Rotation ── */
 
-/* Groups of n values are rotated back by the symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has
- * the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1. */
-
 static double rotation_root(uint32_t n) {
     double root = 1;
     while (root * root < n) root *= 2;
     return root;
 }
 
-void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
-    double group[SFTI_ROTATE_MOST], root = rotation_root(n);
-    for (size_t g = 0; g + n <= count; g += n) {
-        for (uint32_t i = 0; i < n; i++) group[i] = (double)values[g + i];
-        for (uint32_t step = 1; step < n; step *= 4)
-            for (double *at = group; at < group + n; at += 4 * step)
-                for (uint32_t i = 0; i < step; i++) {
-                    double sum = at[i] + at[step + i], less = at[i] - at[step + i];
-                    double more = at[2 * step + i] + at[3 * step + i];
-                    double rest = at[2 * step + i] - at[3 * step + i];
-                    at[i] = sum + rest;
-                    at[step + i] = sum - rest;
-                    at[2 * step + i] = less + more;
-                    at[3 * step + i] = more - less;
-                }
-        for (uint32_t i = 0; i < n; i++) values[g + i] = (float)(group[i] / root);
-    }
-}
-
-/* A stage of it takes fours that stand together, and puts the first of each together, then the
+/* A stage of the rotation takes fours that stand together, and puts the first of each together, then the
  * second of each and so on: after all stages, the order is as it was. */
 static void rotate_fours(const float *restrict in, float *restrict out, uint32_t fours) {
     for (uint32_t i = 0; i < fours; i++) {

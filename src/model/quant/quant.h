@@ -97,8 +97,10 @@ void sfti_dequant_begin(sfti_dequant *d, const sfti_quant *quant);
 sft_code sfti_dequant_read(sfti_dequant *d, uint64_t first, size_t count, uint8_t *out,
                            sft_error *err);
 void sfti_dequant_end(sfti_dequant *d);
-/* Rotates groups of n values, which undoes itself: by the symmetric matrix H4 x ... x H4 / sqrt(n),
- * where H4 has the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1, in F64, rounded once. */
+
+/* Rotates groups of n values, a power of 4 up to SFTI_ROTATE_MOST, which undoes itself: by the
+ * symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1,
+ * -1 1 1 1 (rotate.c). */
 void sfti_quant_rotate(float *values, size_t count, uint32_t n);
 
 /* ── Formulas (combine.c) ── */

@@ -146,9 +146,8 @@ static void rounds_exponents_up(void **unused) {
         assert_int_equal(scales[16], rows[i].code);
         assert_int_equal(scales[0], 0);
         assert_int_equal(part_bytes(q, 0, codes, sizeof codes), 1024);
-        int power = codes[33] >> 3 & 15;
-        double value = power ? ldexp(8 + (codes[33] & 7), power - 10)
-                             : ldexp(codes[33] & 7, -9);
+        int exponent = codes[33] >> 3 & 15, rest = codes[33] & 7;
+        double value = exponent ? ldexp(8 + rest, exponent - 10) : ldexp(rest, -9);
         double back = ldexp(value, rows[i].code - 127);
         assert_true(fabs(back - (double)rows[i].most) <= (double)rows[i].most / 16 + 0x1p-136);
         sfti_quantising_free(q);

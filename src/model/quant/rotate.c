@@ -1,4 +1,4 @@
-/* The rotation of layouts that have one, in F64, rounded once. Tests: test_encode.c, tests/quant. */
+/* The rotation of layouts that have one, in F64, rounded once. Tests: test_encode.c. */
 #include "quant/quant.h"
 
 /* One stage: the same column of four parts of a group, which lie `step` apart, for all columns. */

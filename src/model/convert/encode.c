@@ -13,6 +13,7 @@
 #define UNIT_VALUES ((uint64_t)32 << 10)
 #define TILE_ROWS 128
 #define LANES 8
+#define F32_INFINITY UINT32_C(0x7f800000)
 #define LEAST_SCALE 0x1p-126f  /* of which the reciprocal is finite */
 #define LEAST_INT_SCALE 1e-30f /* comfy-kitchen's */
 
@@ -140,21 +141,22 @@ static float as_float(uint32_t bits) {
     return value;
 }
 
-static sft_code refuse_value(const sfti_encoder *e, uint64_t first, size_t count,
-                             sft_error *err) {
-    size_t i = 0;
-    while (i + 1 < count && greatest(e->values + i, 1) < 0x7f800000) i++;
+/* About the first value that is not finite of rows that are in memory. */
+static sft_code refuse_value(const sfti_encoder *e, uint64_t row, sft_error *err) {
+    size_t columns = (size_t)e->matrix->columns, all = (size_t)e->matrix->all_columns, i = 0;
+    while (greatest(e->values + i / columns * all + i % columns, 1) < F32_INFINITY) i++;
+    float value = e->values[i / columns * all + i % columns];
     sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, e->name,
                      "expected finite values to quantise, found %s in element %llu",
-                     e->values[i] == e->values[i] ? "an infinity" : "NaN",
-                     (unsigned long long)(first + i));
+                     value == value ? "an infinity" : "NaN",
+                     (unsigned long long)(row * columns + i));
     sfti_hint(err, SFT_HINT_NONE);
     return SFT_CAST_VALUE;
 }
 
-/* Brings in `count` rows from `row` on, padded and rotated. */
-static sft_code load_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_error *err) {
-    sfti_encoded *m = e->matrix;
+/* Brings in `count` rows from `row` on, padded. */
+static sft_code read_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_error *err) {
+    const sfti_encoded *m = e->matrix;
     size_t columns = (size_t)m->columns, all = (size_t)m->all_columns;
     uint64_t have = row >= m->rows ? 0 : m->rows - row < count ? m->rows - row : count;
     sft_code code = encoder_room(e, &e->values, &e->values_size, count * all * sizeof(float), err);
@@ -175,16 +177,23 @@ static sft_code load_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_err
             float value = as_float(sfti_get_u32(at + 4 * k));
             memcpy(at + 4 * k, &value, sizeof value);
         }
-        if (row + i + rows > m->checked && greatest((float *)(void *)at, bytes / 4) >= 0x7f800000) {
-            if (i > 0) memmove(e->values, at, bytes);
-            return refuse_value(e, (row + i) * columns, bytes / 4, err);
-        }
         for (size_t k = columns; k < all; k++) e->values[(size_t)i * all + k] = 0;
         i += rows;
     }
-    if (row <= m->checked && row + have > m->checked) m->checked = row + have;
     memset(e->values + (size_t)have * all, 0, (size_t)(count - have) * all * sizeof(float));
-    if (m->rotate) sfti_quant_rotate(e->values, (size_t)have * all, m->rotate);
+    return SFT_OK;
+}
+
+/* The same, finite and rotated. */
+static sft_code load_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_error *err) {
+    sfti_encoded *m = e->matrix;
+    size_t values = (size_t)(count * m->all_columns);
+    sft_code code = read_rows(e, row, count, err);
+    if (code) return code;
+    if (row + count > m->checked && greatest(e->values, values) >= F32_INFINITY)
+        return refuse_value(e, row, err);
+    if (row <= m->checked && row + count > m->checked) m->checked = row + count;
+    if (m->rotate) sfti_quant_rotate(e->values, values, m->rotate);
     return SFT_OK;
 }
 
@@ -213,16 +222,20 @@ static void clear_numbers(sfti_encoder *e) {
 static sft_code find_most(sfti_encoder *e, sft_error *err) {
     sfti_encoded *m = e->matrix;
     uint64_t some = unit_rows(e);
-    float most = 0;
+    uint32_t most = 0;
     sft_code code = SFT_OK;
-    for (uint64_t row = 0; !code && !m->measured && row < m->rows; row += some) {
-        code = load_rows(e, row, some, err);
-        float one = code ? 0 : as_float(greatest(e->values, (size_t)(some * m->all_columns)));
+    if (m->measured) return SFT_OK;
+    for (uint64_t row = 0; !code && row < m->rows; row += some) {
+        code = read_rows(e, row, some, err);
+        uint32_t one = code ? 0 : greatest(e->values, (size_t)(some * m->all_columns));
+        if (one >= F32_INFINITY) code = refuse_value(e, row, err);
         if (one > most) most = one;
     }
-    if (!code && !m->measured) m->most = most;
-    m->measured = !code;
-    return code;
+    if (code) return code;
+    m->most = as_float(most);
+    m->measured = true;
+    m->checked = m->all_rows;
+    return SFT_OK;
 }
 
 /* The greatest magnitudes in a row of blocks. */

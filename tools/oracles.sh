@@ -1,6 +1,6 @@
 #!/bin/bash
 # Make the lists of tests/zoo that come from programs of the field instead of packages: comfy,
-# diffsynth, trainers, presets and forms. Clones them at the commits below into
+# later, diffsynth, trainers, presets and forms. Clones them at the commits below into
 # build/oracle-clones ($ORACLES names a folder that has them already), makes build/oracles with what
 # they import, and runs their own code.
 # usage: tools/oracles.sh
@@ -37,5 +37,5 @@ if [[ -z ${ORACLES:-} ]]; then
     clone bghira/SimpleTuner bc8e6ab7738ce457a2ed8eb2d26cadd91c6442cb
     clone ostris/ai-toolkit 27a03a91f23eb1b757d5ec2e80ee3e129cfcc350
 fi
-ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" comfy later diffsynth trainers \
-    presets forms
+ORACLES=${ORACLES:-$root/build/oracle-clones} "$venv/bin/python" "$root/tools/zoo.py" \
+    comfy later diffsynth trainers presets forms

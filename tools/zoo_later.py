@@ -83,7 +83,7 @@ MODELS = (
     ("ernie-image", "ernie-image", "ldm.ernie.model:ErnieImageModel", {}),
     ("ace-step-1.5", "ace-step", ACE, {}),
     ("ace-step-1.5-xl", "ace-step", ACE, {
-        "hidden_size": 2560, "intermediate_size": 9728, "num_heads": 20, "num_dit_layers": 32,
+        "hidden_size": 2560, "intermediate_size": 9728, "num_heads": 32, "num_dit_layers": 32,
         "encoder_hidden_size": 2048, "encoder_num_heads": 16, "encoder_intermediate_size": 6144}),
     ("anima", "anima", "ldm.anima.model:Anima", predict2(16, 2048)),
     ("scail", "scail", "ldm.wan.model:SCAILWanModel", wan(model_type="scail", in_dim=20)),

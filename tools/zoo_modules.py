@@ -3,10 +3,10 @@
 
 usage: tools/zoo_modules.py [ID ...] [--write]
 
-Reads the lists of tests/zoo (comfy, diffusers and, for what neither has, trainers), folds numbers
-and names where sizes are equal, and prints the rows; --write puts them into data/models, each in
-the place of the row below the line "# modules: tools/zoo_modules.py". docs/records.md tells what
-the rows mean.
+Reads the lists of tests/zoo (comfy, later, diffusers and, for what none of them has, trainers),
+folds numbers and names where sizes are equal, and prints the rows; --write puts them into
+data/models, each in the place of the row below the line "# modules: tools/zoo_modules.py".
+docs/records.md tells what the rows mean.
 """
 import argparse
 import collections

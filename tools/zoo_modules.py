@@ -40,7 +40,7 @@ OF_ENTRY = {
 }
 # Models that have all layers of their parent, whatever names their own list has.
 HEIRS = {"anima", "anyflow", "chronoedit", "consisid", "flux.1-dev", "framepack", "helios", "humo",
-         "kolors", "lotus", "playground-2.5", "sana-wm-ltx2-refiner", "scail", "skyreels-v2",
+         "lotus", "playground-2.5", "sana-wm-ltx2-refiner", "scail", "skyreels-v2",
          "stable-zero123", "sv3d", "wan-2.1", "wan-2.2", "wan-animate-2", "zeta-chroma"}
 # U-Nets that only have the makers' names: residual blocks a level.
 UNETS = {"ssd-1b": 2, "segmind-vega": 2, "koala": 1}

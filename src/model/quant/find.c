@@ -20,10 +20,11 @@ sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
                           const sfti_declared *declared, sfti_arena *arena, sft_error *err) {
     size_t count = sft_set_tensor_count(set);
     *search = (sfti_quant_search){ .set = set, .declared = declared, .arena = arena };
-    search->taken = sfti_arena_array(arena, count, 1);
+    search->taken = sfti_arena_array(arena, count, 2);
     if (!search->taken || !sfti_names_draw(&search->names, count, name_at, set, arena))
         return sfti_fail_memory(err, count * sizeof(sfti_slot));
-    if (count > 0) memset(search->taken, 0, count);
+    if (count > 0) memset(search->taken, 0, 2 * count);
+    search->codes = search->taken + count;
     for (size_t i = 0; i < count; i++)
         (void)sfti_names_add(&search->names, sft_set_tensor_at(set, i)->name, (uint32_t)i);
     return SFT_OK;
@@ -45,7 +46,7 @@ static bool has_dtype(const sfti_layout_part *part, const sft_tensor *tensor) {
 static bool match_layout(const sfti_quant_search *search, const sfti_quant_layout *layout,
                          uint32_t i, sfti_match *out) {
     const sft_tensor *tensor = sft_set_tensor_at(search->set, i);
-    sft_span lacks = { NULL, 0 }, codes = layout->parts[0].names;
+    sft_span lacks = { "", 0 }, codes = layout->parts[0].names;
     bool fits = true, some = out->told || (codes.len > 0 && *codes.data == '.');
     some = some && !sft_span_equal(codes, sft_span_cstr("*"))
         && !sft_span_equal(codes, sft_span_cstr(".weight"));
@@ -181,8 +182,12 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
                              "one of ComfyUI", err);
     for (size_t k = 0; k < f->match->layout->count; k++)
         if (f->match->at[k] != NONE && f->match->layout->parts[k].role != SFTI_PART_DROP) {
+            uint32_t at = f->match->at[k];
             count++;
-            f->search->taken[f->match->at[k]] = k > 0;
+            if (k == 0 ? f->search->taken[at] == SFTI_QUANT_TAKEN : f->search->codes[at])
+                return sfti_fit_fail(sft_set_tensor_at(f->search->set, at), "numbers that are as "
+                                     "they are stored", "some that are quantised themselves", err);
+            (k > 0 ? f->search->taken : f->search->codes)[at] = 1;
         }
     const sfti_quant_layout *from[] = { &layouts->rows[0], f->match->layout };
     for (size_t k = 0; k < 2 * SFTI_LAYOUT_PARTS; k++) {
@@ -348,7 +353,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         sft_code one = SFT_OK;
         search->unfit = false;
         if (!match_layout(search, layout, (uint32_t)i, &match)) {
-            sft_span lacks = { NULL, 0 };
+            sft_span lacks = { "", 0 };
             if (layout->refused.len || !sfti_layout_word(&match.lacks, '|', &lacks)) continue;
             lacks = sfti_layout_name(lacks, match.stem, buffer);
             search->unfit = told;

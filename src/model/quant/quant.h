@@ -40,6 +40,7 @@ typedef struct sfti_quant_search {
     sfti_names names;       /* to numbers of tensors */
     sfti_arena *arena;
     uint8_t *taken;         /* of each tensor, one of those below or 0 */
+    uint8_t *codes;         /* of each: it is a quantised one */
     bool unfit; /* of those of a layout that is declared and known, one has another shape or dtype,
                  * or is not there */
 } sfti_quant_search;

@@ -123,5 +123,5 @@ class Quantised:
                       "comfy-kitchen, ms", "CPU", "ours ÷ copy", "G values/s of CPU",
                       "comfy-kitchen ÷ ours"], rows) + (
             "\n268 million values to BF16, whole processes, one thread, warm cache. Ours is "
-            "synced and compares checksums; `cp` copies its result, of 537 MB. comfy-kitchen: "
+            "synced; `cp` copies its result, of 537 MB. comfy-kitchen: "
             "`load_file`, its CPU functions, `save_file`, one thread, not synced.\n")

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define CELLS 1024 /* that are combined at once */
+#define CELLS 512 /* that are combined at once */
 
 typedef struct quant_cells {
     uint64_t row, first, width; /* of the matrix; of cells; columns of a cell */

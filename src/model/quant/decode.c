@@ -11,7 +11,7 @@
 #define TILE_VALUES ((uint64_t)64 << 10)   /* values, which stay in a core's cache */
 #define REGION_WINDOW ((uint64_t)256 << 10) /* bytes of a file that are kept */
 #define REGION_RUN 4096                    /* elements that are read at once */
-#define PANEL ((uint64_t)4 << 20)
+#define PANEL ((uint64_t)6 << 20)
 #define STRIP 64
 
 /* ── Memory ── */
@@ -444,7 +444,7 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
         return SFT_OK;
     uint64_t columns = q->columns < TILE_VALUES ? q->columns : TILE_VALUES;
     uint64_t rows = TILE_VALUES / columns;
-    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 8;
+    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 4;
     column -= column % columns;
     row -= row % rows;
     if (columns > q->columns - column) columns = q->columns - column;

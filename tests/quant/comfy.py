@@ -130,7 +130,11 @@ def factors(numbers, shape, rows=None, columns=None, told=None):
         else:
             need(rows is not None or len(numbers) == sizes[1], "a line")
             numbers = numbers[None]
-    numbers = numbers.reshape(1, 1) if numbers.ndim == 0 and sizes == (1, 1) else numbers
+    if numbers.size == 1 and sizes[0] == 1 and math.prod(shape[:-2]) == 1 and (
+            sizes[1] <= (columns or 1)):
+        return numbers.reshape(())
+    if not math.prod(shape):
+        return np.zeros(shape, "f4")
     need(numbers.ndim >= 2, "a scalar")
     lead = numbers.shape[:-2]
     if numbers.shape[1:] and numbers.shape[0] == sizes[0] and set(numbers.shape[1:]) == {1}:

@@ -134,6 +134,7 @@ def packs(kind):
             values = FP4[nibbles(data, False)]
         if kind in ("mxfp4-pack", "mxfp6-pack"):
             numbers = factors(powers(m, base + "_scale"), values.shape, 1, 32)
+            numbers = numbers.reshape(values.shape) if numbers.size == values.size else numbers
         else:
             numbers = m.take(base + "_scale", ("F8_E4M3",)).astype("f4")
             more = m.wide(base + ("_global_scale" if kind == "nvfp4" else "_scale_2"))

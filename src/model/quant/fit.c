@@ -331,7 +331,9 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     bool column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
     bool each = single == 1 && rank >= 1 && t->shape[0] == q->matrices && count == q->matrices
              && (leads || q->spec.rank == 3);
-    if (!(is_matrix || is_line || column || each || (single == 1 && count == 1))
+    bool one = single == 1 && count == 1
+            && (q->matrices == 1 || single_number || how->columns == SFTI_BLOCK_ALL);
+    if (!(is_matrix || is_line || column || each || one)
         || (count != single && count != all))
         return sfti_fit_shape(t, e, 2, err);
     if (q->matrices > 1 && count == single && count != 1 && rank != q->spec.rank)

@@ -4,12 +4,14 @@
 #include "label/records.h"
 #include "os/os.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static sfti_layout layout_table[64];
 static sfti_suffix suffix_rows[255];
 static sft_span leaves[128];
 static size_t layout_count, suffix_count, leaf_count;
+static atomic_bool all_read; /* the lock of sfti_os_once is the process's */
 
 const char *const sfti_format_names[SFTI_FORMATS] = {
     "cloneofsimo", "xlabs", "onetrainer", "kohya", "lycoris", "mlx", "bfl", "diffusers", "peft",
@@ -67,10 +69,12 @@ static void read_rows(void) {
         for (sft_span rest = sfti_row_text(row);
              leaf_count < SFTI_COUNT(leaves) && sfti_next_said(&rest, &leaves[leaf_count]);)
             leaf_count++;
+    atomic_store_explicit(&all_read, true, memory_order_release);
 }
 
 static void rows_ready(void) {
     static bool ready;
+    if (atomic_load_explicit(&all_read, memory_order_acquire)) return;
     (void)sfti_records_built_in();
     sfti_os_once(&ready, read_rows);
 }

@@ -18,7 +18,7 @@ WAN = {"wan", "wan-2.1", "wan-2.2"}
 ADAPTERS = {
     "unet": ("lora_unet_down_blocks_0_attentions_{0|1}_transformer_blocks_0_attn1_to_q 320 320",
              UNETS),
-    "unet-ldm": ("lora_unet_input_blocks_4_1_proj_in 640 640", UNETS | XL),
+    "unet-ldm": ("lora_unet_input_blocks_4_1_proj_in 640 640", UNETS | {"sdxl", "ssd-1b", "segmind-vega"}),
     "unet-768": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k 768 640",
                  {"sd-1"}),
     "unet-1024": ("lora_unet_down_blocks_1_attentions_0_transformer_blocks_0_attn2_to_k 1024 640",

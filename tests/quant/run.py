@@ -183,6 +183,9 @@ def check_writing(layout, format_, scale, folder):
         bad += unlike_digests(made, digests.get(format_ + ("-row" if scale else ""), {}))
     if format_ == "int8-convrot":
         bad += unlike_rotated(made)
+    if any(not name.endswith(("weight", "_scale", "_scale_2", "_global_scale", "_packed",
+                              "comfy_quant")) for name in made):
+        bad.append("other names: %s" % sorted(made))
     told = {tensor["name"]: tensor["error"] for tensor in report["tensors"]}
     spared = {tensor["name"] for tensor in report["spared"]}
     if set(told) | spared != set(source) or not told:

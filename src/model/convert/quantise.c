@@ -119,11 +119,13 @@ static size_t outputs_each(const sfti_quantising *q) {
     return sfti_encoded_parts(&q->how) + (q->how.layout->comfy.len > 0);
 }
 
-static sft_code name_part(sfti_quantising *q, sft_span pattern, sft_span tensor, sft_span *name,
+/* The first of a part's names, but "scale" before "scale_inv" and the like. */
+static sft_code name_part(sfti_quantising *q, sft_span names, sft_span tensor, sft_span *name,
                           sft_error *err) {
     char buffer[SFTI_PART_NAME];
-    sft_span one, stem = tensor;
-    (void)sfti_layout_word(&pattern, '|', &one);
+    sft_span one = { "", 0 }, other, stem = tensor;
+    while (sfti_layout_word(&names, '|', &other))
+        if (one.len == 0 || sft_span_equal(other, sft_span_cstr("*_scale"))) one = other;
     if (!q->how.layout->result.len) (void)sfti_layout_stem(q->how.layout, tensor, &stem);
     *name = sfti_layout_name(one, stem, buffer);
     if (name->len == 0)

@@ -317,8 +317,8 @@ def check_vocabularies():
            "docs/json-vocabularies.md is not what tools/vocabularies.py makes of data/")
     section = text.split("## Vocabularies")[1]
     known = set(re.findall(r"`([^`]+)`", section))
-    forms = read("src", "label", "tensors", "forms.c")
-    formats = re.search(r"format_names\[FORMATS\] = \{(.*?)\}", forms, re.S).group(1)
+    formats = re.search(r"sfti_format_names\[SFTI_FORMATS\] = \{(.*?)\}",
+                        read("src", "label", "layouts.c"), re.S).group(1)
     for name in re.findall(r'"(\w+)"', formats):
         demand(name in known, "docs/json-vocabularies.md has no adapter format " + name)
     sizes = read("src", "label", "tensors", "quantisation.c")

@@ -130,8 +130,8 @@ static double rotation_root(uint32_t n) {
     return root;
 }
 
-/* A stage of the rotation takes fours that stand together, and puts the first of each together, then
- * the second of each and so on: after all stages, the order is as it was. */
+/* A stage of the rotation takes fours that stand together, and puts the first of each together,
+ * then the second of each and so on: after all stages, the order is as it was. */
 static void rotate_fours(const float *restrict in, float *restrict out, uint32_t fours) {
     for (uint32_t i = 0; i < fours; i++) {
         float sum = in[4 * i] + in[4 * i + 1], less = in[4 * i] - in[4 * i + 1];

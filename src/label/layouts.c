@@ -59,7 +59,7 @@ static void read_suffix(const sfti_record_row *from) {
         suffix_rows[suffix_count++] = (sfti_suffix){ .end = other, .type = row.type };
 }
 
-static void read_rows(void) {
+static void read_layout_rows(void) {
     const sfti_records *records = sfti_records_built_in();
     const sfti_record_row *row = sfti_rows(records, SFTI_LAYOUT, 0);
     for (; row; row = sfti_rows_next(records, row)) read_layout(sfti_row_text(row));
@@ -76,7 +76,7 @@ static void rows_ready(void) {
     static bool ready;
     if (atomic_load_explicit(&all_read, memory_order_acquire)) return;
     (void)sfti_records_built_in();
-    sfti_os_once(&ready, read_rows);
+    sfti_os_once(&ready, read_layout_rows);
 }
 
 const sfti_layout *sfti_layout_rows(size_t *count) {

@@ -81,7 +81,8 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model koala -",
       "input_blocks.0.0.weight[320,4,3,3] label_emb.0.0.weight[1280,2000] "
       "input_blocks.5.1.transformer_blocks.{0-4}.norm1.weight[1280]", "unknown - -" },
-    { "input_blocks.1.0.time_stack.emb_layers.1.bias[320] input_blocks.0.0.weight[320,8,3,3]",
+    { "input_blocks.1.0.time_stack.emb_layers.1.bias[320] input_blocks.0.0.weight[320,8,3,3] "
+      "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight[320,1024]",
       "diffusion_model svd -",
       "input_blocks.1.0.emb_layers.1.bias[320] input_blocks.0.0.weight[320,8,3,3]",
       "unknown - -" },

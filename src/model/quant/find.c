@@ -326,7 +326,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     const sfti_declared *declared = search->declared;
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
     const sfti_declared_layer *layer = sfti_declared_of(declared, t->name, NULL);
-    bool told = declared->method.len > 0, unproved = false;
+    bool told = declared->method.len > 0, unproved = false, unfit = false;
     char buffer[SFTI_PART_NAME];
     sft_code code = SFT_OK;
     *out = NULL;
@@ -367,8 +367,9 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         else one = fit_layout(search, &match, NULL, NULL, out, &own);
         unproved = unproved || (!one && !*out);
         if (one && one != SFT_CAST_DTYPE) return sfti_fail_as(err, one, &own);
-        if (one && !code) code = one, what = own;
+        if (one && !code) code = one, what = own, unfit = search->unfit;
     }
+    search->unfit = unfit && !*out;
     if (*out) return SFT_OK;
     if (flattened && !code)
         code = sfti_fail_tensor(&what, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,

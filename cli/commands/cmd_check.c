@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/result.h"
 #include "commands/commands.h"
+#include "convert/dropped.h"
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -390,6 +391,7 @@ static void judge_quantised(cli *c, misfits *m) {
     options.dequantize = options.partial = true;
     options.files = c->open.files;
     options.alloc = &c->alloc;
+    if (!sfti_conversion_is_declared(m->set, c->open.files, &c->alloc)) return;
     if (sft_conversion_new(m->set, SFT_F32, &options, &m->values, NULL)) return;
     if (sft_conversion_count(m->values, SFT_CONVERT_REFUSED) == 0) return;
     while (next_misfit(m, &at, &err)) m->count++;
@@ -483,7 +485,8 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     misfits quantised = { .set = NULL };
     bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
     bool reads = input->kind != CLI_STDIN && (look || !cli_is_remote(c, input->path));
-    bool codes = valid && reads && may_be_quantised(scan, input->path);
+    bool codes = valid && reads && sft_scan_level(scan) > SFT_LEVEL_COMPAT
+              && may_be_quantised(scan, input->path);
     sft_code code = look || codes ? cli_open_model(c, input, &set, &err) : SFT_OK;
     quantised.set = set;
     if (look && !code) code = check_values(c, input->path, set, &deep, &err);
@@ -564,7 +567,8 @@ const cli_command cli_check_command = {
     "that no data was read. With --deep it is, all of it.\n"
     "Where a model declares how it is quantised, in a layout that convert --dequantize reads, the "
     "tensors of each quantised one are compared with it: what is not there, or has another dtype "
-    "or shape, is told, and the exit status is 1, although the model is valid.\n"
+    "or shape, is told, and the exit status is 1, although the model is valid. With --level "
+    "compat only sets are compared.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
     CLI_EXAMPLES(

@@ -10,4 +10,9 @@ unsigned sfti_conversion_dropped(const sft_conversion *conversion);
 size_t sfti_conversion_pairs(const sft_conversion *conversion);
 sft_pair sfti_conversion_pair(const void *conversion, size_t i);
 
+/* Whether a declaration that can be read says of any tensor how it is quantised: then a conversion
+ * may find more, which takes memory for each tensor. */
+bool sfti_conversion_is_declared(const sft_set *set, const sft_files *files,
+                                 const sft_allocator *alloc);
+
 #endif

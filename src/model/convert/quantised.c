@@ -25,6 +25,19 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
     return SFT_CAST_DTYPE;
 }
 
+bool sfti_conversion_is_declared(const sft_set *set, const sft_files *files,
+                                 const sft_allocator *alloc) {
+    sfti_arena arena = { .alloc = *alloc };
+    sfti_declared declared;
+    sft_span name, object;
+    sft_code code = sfti_declared_read(set, true, files, &arena, &declared, NULL);
+    bool found = !code && (declared.method.len > 0 || declared.count > 0);
+    for (size_t i = 0; !code && !found && i < sft_set_tensor_count(set); i++)
+        found = sfti_declared_torchao(set, i, &arena, &name, &object);
+    sfti_arena_free(&arena);
+    return found;
+}
+
 sft_code sft_conversion_refusal(const sft_conversion *conversion, size_t i, bool *unfit,
                                 sft_error *err) {
     const sft_conversion *c = conversion;

@@ -86,6 +86,12 @@ sfti_part sfti_forms_part(uint8_t prefix) {
     return prefix ? part_rows[prefix - 1].part : SFTI_PART_MAIN;
 }
 
+size_t sfti_forms_begins(sft_span name, sfti_part *part) {
+    const struct part_row *row = part_row_of(name);
+    *part = row ? row->part : SFTI_PART_MAIN;
+    return row && !row->keep ? strlen(row->prefix) : 0;
+}
+
 /* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
 static const struct part_row *module_row(const sfti_module *module) {
     const struct part_row *row = module->prefix ? &part_rows[module->prefix - 1] : NULL;

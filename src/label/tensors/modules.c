@@ -12,12 +12,12 @@ typedef enum adapter_role {
     ROLE_PART = 0, ROLE_FIRST, ROLE_ALPHA, ROLE_DORA, ROLE_SHARED
 } adapter_role;
 
-#define SUFFIX(text, type, role, other) \
-    { { text, sizeof(text) - 1 }, SFTI_TYPE_##type, ROLE_##role, other, 0, 0 }
+#define SUFFIX(text, type, role, other, slot) \
+    { { text, sizeof(text) - 1 }, SFTI_TYPE_##type, ROLE_##role, other, 0, 0, SFTI_SLOT_##slot }
 #define METHOD(text, role, method, rank, in) \
-    { { text, sizeof(text) - 1 }, SFTI_TYPE_OTHER, ROLE_##role, method, rank, in }
+    { { text, sizeof(text) - 1 }, SFTI_TYPE_OTHER, ROLE_##role, method, rank, in, SFTI_SLOT_NONE }
 #define BEGINNING(text, role, method) \
-    { { text, sizeof(text) - 1 }, SFTI_ADAPTER_TYPES, ROLE_##role, method, 0, 0 }
+    { { text, sizeof(text) - 1 }, SFTI_ADAPTER_TYPES, ROLE_##role, method, 0, 0, SFTI_SLOT_NONE }
 
 /* A PEFT method needs one row a module: all else in its files begins with "base_model.". */
 static const struct adapter_suffix {
@@ -26,74 +26,75 @@ static const struct adapter_suffix {
     adapter_role role;
     const char *other; /* up of a down; name of a PEFT method */
     uint8_t rank, in;  /* of a PEFT method, which axis, from 1; 0: none */
+    uint8_t slot;      /* sfti_adapter_slot */
 } adapter_suffixes[] = {
-    SUFFIX(".lora_down.weight", LORA, FIRST, ".lora_up.weight"),
-    SUFFIX(".lora_up.weight", LORA, PART, NULL),
-    SUFFIX(".lora_mid.weight", LORA, PART, NULL),
-    SUFFIX(".lora_A.weight", LORA, FIRST, ".lora_B.weight"),
-    SUFFIX(".lora_B.weight", LORA, PART, NULL),
-    SUFFIX(".lora_A.default.weight", LORA, FIRST, ".lora_B.default.weight"),
-    SUFFIX(".lora_B.default.weight", LORA, PART, NULL),
-    SUFFIX(".lora_B.bias", LORA, PART, NULL),
-    SUFFIX(".lora_A", LORA, FIRST, ".lora_B"),
-    SUFFIX(".lora_B", LORA, PART, NULL),
-    SUFFIX(".lora_E", LORA, PART, "adalora"),
-    SUFFIX(".lora_embedding_A", LORA, FIRST, ".lora_embedding_B"),
-    SUFFIX(".lora_embedding_B", LORA, PART, NULL),
-    SUFFIX(".lora_a", LORA, FIRST, ".lora_b"), /* MLX: transposed */
-    SUFFIX(".lora_b", LORA, PART, NULL),
-    SUFFIX("_lora.down.weight", LORA, FIRST, "_lora.up.weight"),
-    SUFFIX("_lora.up.weight", LORA, PART, NULL),
-    SUFFIX("_lora1.down.weight", LORA, FIRST, "_lora1.up.weight"), /* XLabs */
-    SUFFIX("_lora1.up.weight", LORA, PART, NULL),
-    SUFFIX("_lora2.down.weight", LORA, FIRST, "_lora2.up.weight"),
-    SUFFIX("_lora2.up.weight", LORA, PART, NULL),
-    SUFFIX(".lora.down.weight", LORA, FIRST, ".lora.up.weight"),
-    SUFFIX(".lora.up.weight", LORA, PART, NULL),
-    SUFFIX(".lora_linear_layer.down.weight", LORA, FIRST, ".lora_linear_layer.up.weight"),
-    SUFFIX(".lora_linear_layer.up.weight", LORA, PART, NULL),
-    SUFFIX(":down", LORA, FIRST, ":up"), /* the first scripts */
-    SUFFIX(":up", LORA, PART, NULL),
-    SUFFIX(".down", LORA, FIRST, ".up"), /* control LoRAs */
-    SUFFIX(".up", LORA, PART, NULL),
-    SUFFIX(".hada_w1_b", LOHA, FIRST, NULL),
-    SUFFIX(".hada_w1_a", LOHA, PART, NULL),
-    SUFFIX(".hada_w2_a", LOHA, PART, NULL),
-    SUFFIX(".hada_w2_b", LOHA, PART, NULL),
-    SUFFIX(".hada_t1", LOHA, PART, NULL),
-    SUFFIX(".hada_t2", LOHA, PART, NULL),
-    SUFFIX(".lokr_w1", LOKR, FIRST, NULL),
-    SUFFIX(".lokr_w1_a", LOKR, FIRST, NULL),
-    SUFFIX(".lokr_w1_b", LOKR, PART, NULL),
-    SUFFIX(".lokr_w2", LOKR, PART, NULL),
-    SUFFIX(".lokr_w2_a", LOKR, PART, NULL),
-    SUFFIX(".lokr_w2_b", LOKR, PART, NULL),
-    SUFFIX(".lokr_t2", LOKR, PART, NULL),
-    SUFFIX(".a1.weight", GLORA, FIRST, ".b1.weight"),
-    SUFFIX(".a2.weight", GLORA, PART, NULL),
-    SUFFIX(".b1.weight", GLORA, PART, NULL),
-    SUFFIX(".b2.weight", GLORA, PART, NULL),
-    SUFFIX(".oft_blocks", OFT, FIRST, NULL),
-    SUFFIX(".oft_diag", OFT, FIRST, NULL),
-    SUFFIX(".oft_R.weight", OFT, FIRST, NULL),
-    SUFFIX(".oft_R", OFT, FIRST, NULL),
-    SUFFIX(".oft_r", OFT, FIRST, NULL),
-    SUFFIX(".oft_s", OFT, PART, NULL),
-    SUFFIX(".rescale", OFT, PART, NULL),
-    SUFFIX(".boft_R", BOFT, FIRST, NULL),
-    SUFFIX(".boft_s", BOFT, PART, NULL),
-    SUFFIX(".on_input", IA3, FIRST, NULL),
-    SUFFIX(".ia3_l", IA3, FIRST, NULL),
-    SUFFIX(".diff", FULL, FIRST, NULL),
-    SUFFIX(".diff_b", FULL, PART, NULL),
-    SUFFIX(".set_weight", FULL, FIRST, NULL),
-    SUFFIX(".w_norm", FULL, FIRST, NULL),
-    SUFFIX(".b_norm", FULL, PART, NULL),
-    SUFFIX(".dora_scale", LORA, DORA, NULL),
-    SUFFIX(".lora_magnitude_vector", LORA, DORA, NULL),
-    SUFFIX(".lora_magnitude_vector.weight", LORA, DORA, NULL),
-    SUFFIX(".lora_magnitude_vector.default.weight", LORA, DORA, NULL),
-    SUFFIX(".alpha", LORA, ALPHA, NULL),
+    SUFFIX(".lora_down.weight", LORA, FIRST, ".lora_up.weight", DOWN),
+    SUFFIX(".lora_up.weight", LORA, PART, NULL, UP),
+    SUFFIX(".lora_mid.weight", LORA, PART, NULL, MID),
+    SUFFIX(".lora_A.weight", LORA, FIRST, ".lora_B.weight", DOWN),
+    SUFFIX(".lora_B.weight", LORA, PART, NULL, UP),
+    SUFFIX(".lora_A.default.weight", LORA, FIRST, ".lora_B.default.weight", DOWN),
+    SUFFIX(".lora_B.default.weight", LORA, PART, NULL, UP),
+    SUFFIX(".lora_B.bias", LORA, PART, NULL, BIAS),
+    SUFFIX(".lora_A", LORA, FIRST, ".lora_B", DOWN),
+    SUFFIX(".lora_B", LORA, PART, NULL, UP),
+    SUFFIX(".lora_E", LORA, PART, "adalora", NONE),
+    SUFFIX(".lora_embedding_A", LORA, FIRST, ".lora_embedding_B", UP),
+    SUFFIX(".lora_embedding_B", LORA, PART, NULL, DOWN),
+    SUFFIX(".lora_a", LORA, FIRST, ".lora_b", DOWN), /* MLX: transposed */
+    SUFFIX(".lora_b", LORA, PART, NULL, UP),
+    SUFFIX("_lora.down.weight", LORA, FIRST, "_lora.up.weight", DOWN),
+    SUFFIX("_lora.up.weight", LORA, PART, NULL, UP),
+    SUFFIX("_lora1.down.weight", LORA, FIRST, "_lora1.up.weight", DOWN), /* XLabs */
+    SUFFIX("_lora1.up.weight", LORA, PART, NULL, UP),
+    SUFFIX("_lora2.down.weight", LORA, FIRST, "_lora2.up.weight", DOWN),
+    SUFFIX("_lora2.up.weight", LORA, PART, NULL, UP),
+    SUFFIX(".lora.down.weight", LORA, FIRST, ".lora.up.weight", DOWN),
+    SUFFIX(".lora.up.weight", LORA, PART, NULL, UP),
+    SUFFIX(".lora_linear_layer.down.weight", LORA, FIRST, ".lora_linear_layer.up.weight", DOWN),
+    SUFFIX(".lora_linear_layer.up.weight", LORA, PART, NULL, UP),
+    SUFFIX(":down", LORA, FIRST, ":up", DOWN), /* the first scripts */
+    SUFFIX(":up", LORA, PART, NULL, UP),
+    SUFFIX(".down", LORA, FIRST, ".up", DOWN), /* control LoRAs */
+    SUFFIX(".up", LORA, PART, NULL, UP),
+    SUFFIX(".hada_w1_b", LOHA, FIRST, NULL, HADA_1B),
+    SUFFIX(".hada_w1_a", LOHA, PART, NULL, HADA_1A),
+    SUFFIX(".hada_w2_a", LOHA, PART, NULL, HADA_2A),
+    SUFFIX(".hada_w2_b", LOHA, PART, NULL, HADA_2B),
+    SUFFIX(".hada_t1", LOHA, PART, NULL, HADA_T1),
+    SUFFIX(".hada_t2", LOHA, PART, NULL, HADA_T2),
+    SUFFIX(".lokr_w1", LOKR, FIRST, NULL, KRON_1),
+    SUFFIX(".lokr_w1_a", LOKR, FIRST, NULL, KRON_1A),
+    SUFFIX(".lokr_w1_b", LOKR, PART, NULL, KRON_1B),
+    SUFFIX(".lokr_w2", LOKR, PART, NULL, KRON_2),
+    SUFFIX(".lokr_w2_a", LOKR, PART, NULL, KRON_2A),
+    SUFFIX(".lokr_w2_b", LOKR, PART, NULL, KRON_2B),
+    SUFFIX(".lokr_t2", LOKR, PART, NULL, KRON_T2),
+    SUFFIX(".a1.weight", GLORA, FIRST, ".b1.weight", GLORA_A1),
+    SUFFIX(".a2.weight", GLORA, PART, NULL, GLORA_A2),
+    SUFFIX(".b1.weight", GLORA, PART, NULL, GLORA_B1),
+    SUFFIX(".b2.weight", GLORA, PART, NULL, GLORA_B2),
+    SUFFIX(".oft_blocks", OFT, FIRST, NULL, OFT_BLOCKS),
+    SUFFIX(".oft_diag", OFT, FIRST, NULL, NONE),
+    SUFFIX(".oft_R.weight", OFT, FIRST, NULL, OFT_PACKED),
+    SUFFIX(".oft_R", OFT, FIRST, NULL, NONE),
+    SUFFIX(".oft_r", OFT, FIRST, NULL, NONE),
+    SUFFIX(".oft_s", OFT, PART, NULL, NONE),
+    SUFFIX(".rescale", OFT, PART, NULL, OFT_RESCALE),
+    SUFFIX(".boft_R", BOFT, FIRST, NULL, NONE),
+    SUFFIX(".boft_s", BOFT, PART, NULL, NONE),
+    SUFFIX(".on_input", IA3, FIRST, NULL, IA3_ON_INPUT),
+    SUFFIX(".ia3_l", IA3, FIRST, NULL, IA3_FACTOR),
+    SUFFIX(".diff", FULL, FIRST, NULL, DIFF),
+    SUFFIX(".diff_b", FULL, PART, NULL, DIFF_BIAS),
+    SUFFIX(".set_weight", FULL, FIRST, NULL, NONE),
+    SUFFIX(".w_norm", FULL, FIRST, NULL, DIFF),
+    SUFFIX(".b_norm", FULL, PART, NULL, DIFF_BIAS),
+    SUFFIX(".dora_scale", LORA, DORA, NULL, MAGNITUDE),
+    SUFFIX(".lora_magnitude_vector", LORA, DORA, NULL, MAGNITUDE),
+    SUFFIX(".lora_magnitude_vector.weight", LORA, DORA, NULL, MAGNITUDE),
+    SUFFIX(".lora_magnitude_vector.default.weight", LORA, DORA, NULL, MAGNITUDE),
+    SUFFIX(".alpha", LORA, ALPHA, NULL, ALPHA),
     METHOD(".vera_lambda_b", PART, "vera", 0, 0),
     METHOD(".vera_lambda_d", FIRST, "vera", 1, 0),
     METHOD(".vera_A", SHARED, "vera", 0, 0),
@@ -280,6 +281,16 @@ static bool is_module(const sfti_view *view, sfti_module *m,
 void sfti_adapter_suffixes(sfti_suffixes *suffixes) {
     sfti_suffixes_open(suffixes, &adapter_suffixes[0].end, sizeof adapter_suffixes[0],
                        SFTI_COUNT(adapter_suffixes));
+}
+
+bool sfti_adapter_name_of(const sfti_suffixes *suffixes, sft_span name, sfti_adapter_name *out) {
+    const struct adapter_suffix *row = suffix_of(suffixes, name);
+    if (!row) return false;
+    bool whole = row->type == SFTI_ADAPTER_TYPES; /* told by how it begins */
+    size_t cut = whole ? 0 : row->end.len;
+    *out = (sfti_adapter_name){ { name.data, name.len - cut }, sfti_from(name, name.len - cut),
+                                row->type, (sfti_adapter_slot)row->slot };
+    return true;
 }
 
 bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,

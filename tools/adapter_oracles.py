@@ -2,6 +2,7 @@
 where a package is known to be wrong or cannot be installed.
 
     adapter_oracles.py FOLDER [NAME...]
+    adapter_oracles.py --disagreements      the figures of docs/disagreements.md
 
 in an environment with torch (CPU), lycoris-lora 4.1.3, peft 0.21.2 and transformers. A case is
 NAME.safetensors: tensors "model/X", "adapter/X" and "want/X", of which the last are what X of the
@@ -592,7 +593,49 @@ def original_onto_diffusers():
     return several(model, adapter, changes)
 
 
+def unlike(a, b, w):
+    """How far two results are from one another, as a part of the change from w to the first."""
+    return (a - b).norm().item() / (a - w).norm().item()
+
+
+def disagreements():
+    eye = torch.eye(6).double()
+    w, (up, down) = noise(24, 36, seed=9).double(), (x.double() for x in lora_of(24, 36, 4))
+    # DoRA: the norm of the changed weight, or of the model's
+    mag = noise(24, 1).double().abs() + 0.5
+    v = w + up @ down
+    exact, comfy = v * mag / v.norm(dim=1, keepdim=True), v * mag / w.norm(dim=1, keepdim=True)
+    print("DoRA, norm of W instead of W + change: %.3f" % unlike(exact, comfy, w))
+    half = w + 0.5 * (exact - w)
+    lycoris = v * (0.5 * (mag / v.norm(dim=1, keepdim=True) - 1) + 1)
+    print("DoRA at 0.5, LyCORIS's way: %.3f" % unlike(half, lycoris, w))
+    # OFT
+    blocks = noise(4, 6, 6, by=0.5)
+
+    def turned(r):
+        return torch.einsum("knm,kni->kmi", r, w.view(4, 6, 36)).reshape(24, 36)
+
+    r = rotations(blocks, 0)
+    one = turned(0.5 * r + 0.5 * eye)
+    print("OFT at 0.5, strength squared: %.3f" % unlike(one, turned(0.25 * r + 0.75 * eye), w))
+    capped, other = rotations(blocks, 0.05 * 24), rotations(blocks, 0.05)
+    print("OFT with alpha 0.05, cap without rows: %.3f" % unlike(turned(capped), turned(other), w))
+    q = (blocks - blocks.transpose(1, 2)).double() * 0.15
+    series = eye + 2 * q + 2 * q @ q + 2 * q @ q @ q + q @ q @ q @ q
+    whole = torch.linalg.solve(eye - q, eye + q)
+    print("OFT of PEFT, five terms instead of the inverse: %.3f"
+          % unlike(turned(whole), turned(series), w))
+    # alpha / rank
+    print("LoHa, LoKr with alpha 2 and rank 4, scale twice: %.3f" % abs(1 - 0.5))
+    a, b, c, d = noise(4, 2), noise(2, 6, seed=2), noise(6, 3, seed=3), noise(3, 6, seed=4)
+    k = kron(a.double() @ b.double(), c.double() @ d.double())
+    print("LoKr of ranks 2 and 3, alpha 1, by the second: %.3f" % unlike(w + k / 2, w + k / 3, w))
+
+
 def main():
+    if sys.argv[1] == "--disagreements":
+        disagreements()
+        return
     folder, names = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
     for function in CASES:

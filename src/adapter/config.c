@@ -110,8 +110,10 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
         if (code) return code;
         if (!config) sfti_json_skip(&json);
     }
-    if (json.type == SFTI_JSON_ERROR) return sfti_json_fail(&json, 0, err);
-    return SFT_OK;
+    if (json.type != SFTI_JSON_ERROR) return SFT_OK;
+    return sfti_fail(err, json.code, "expected %s at byte %zu of the adapter's configuration "
+                                     "(adapter_config.json or metadata), found other text",
+                     json.why, json.error_at);
 }
 
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module) {

@@ -53,15 +53,15 @@ const cli_command cli_lora_command = {
           "both.safetensors",
           "two, one of them taken away" },
         { "safetensors lora merge model-folder peft-folder -o merged/",
-          "shards, and PEFT's folder" },
+          "shards, and the folder of PEFT" },
         { "safetensors lora merge sdxl.safetensors style.safetensors -o x.safetensors --dry-run",
           "do they fit?" }),
     { CLI_OPTIONS(
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,
           "merge: leave out modules and tensors of adapters that the model has no tensor for"),
         { 0, "dora", "exact|comfy", CLI_CHOICE, SFTI_DORA_EXACT, offsetof(cli_settings, dora),
-          "merge: the norm of DoRA: of the changed weight (exact, default) or, for each row, of "
-          "the model's (comfy)" }),
+          "merge: the norm of DoRA: of the changed weight (exact, default) or, for rows, of that "
+          "of the model (comfy)" }),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written; info: all were told",

@@ -92,8 +92,11 @@ static sft_code gather(lora_told *told, sft_error *err) {
 static void print_groups(const lora_told *told) {
     cli_out *out = &told->c->out;
     const sfti_lora *lora = &told->adapter.lora;
-    cli_path(out, told->adapter.path, ": %zu modules in %zu groups", lora->count, told->count);
-    if (lora->unread_count) cli_printf(out, ", %zu other tensors", lora->unread_count);
+    cli_path(out, told->adapter.path, ": %zu module%s in %zu group%s", lora->count,
+             lora->count == 1 ? "" : "s", told->count, told->count == 1 ? "" : "s");
+    if (lora->unread_count)
+        cli_printf(out, ", %zu other tensor%s", lora->unread_count,
+                   lora->unread_count == 1 ? "" : "s");
     cli_text(out, "\n");
     for (size_t i = 0; i < told->count; i++) {
         const lora_group *group = &told->groups[i];

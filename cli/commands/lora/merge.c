@@ -189,7 +189,6 @@ static void put_merged(void *ctx, sfti_json_writer *w) {
     for (size_t i = 0; i < run->count; i++) {
         const lora_adapter *adapter = &run->adapters[i];
         sfti_json_open(w, '{');
-        sfti_json_key(w, "path");
         sfti_json_path(w, adapter->path);
         sfti_json_put_double(w, "strength", adapter->strength);
         sfti_json_put_uint(w, "modules", adapter->lora.count);
@@ -208,10 +207,12 @@ static void say_merged(merge_run *run) {
     if (cli_is_json(c)) return;
     for (size_t i = 0; i < run->count; i++) {
         const lora_adapter *adapter = &run->adapters[i];
-        cli_path(&c->out, adapter->path, ": strength %g, %zu of %zu modules\n", adapter->strength,
-                 adapter->map.matched, adapter->lora.count);
+        cli_path(&c->out, adapter->path, ": strength %g, %zu of %zu module%s\n", adapter->strength,
+                 adapter->map.matched, adapter->lora.count,
+                 adapter->lora.count == 1 ? "" : "s");
     }
-    cli_printf(&c->out, "%zu tensors changed\n", sfti_patched_count(run->patched));
+    size_t changed = sfti_patched_count(run->patched);
+    cli_printf(&c->out, "%zu tensor%s changed\n", changed, changed == 1 ? "" : "s");
 }
 
 /* ── Writing ── */

@@ -91,6 +91,8 @@ bool sfti_lora_shape(const sft_tensor *tensor, uint64_t *rows, uint64_t *cols);
 /* count elements of a tensor, from `first` on, as F32. SFT_CAST_VALUE: NaN or an infinity. */
 sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t first,
                         uint64_t count, float *into, sft_error *err);
+/* Between F32 in the order of files, as casts have them, and in the host's. */
+void sfti_floats_turn(float *values, uint64_t count);
 /* A whole tensor as sfti_lora_shape has it. */
 sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena *arena,
                         sfti_matrix *out, sft_error *err);
@@ -99,8 +101,8 @@ sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_m
                          sft_error *err);
 /* into[rows, cols] += factor * (a[rows, inner] * b[inner, cols]); each element is a sum in order,
  * added once. Rows of `a` are `stride` apart. Results are the same on every processor. */
-void sfti_matrix_add_product(const float *a, size_t stride, const float *b, size_t rows,
-                             size_t inner, size_t cols, float factor, float *into);
+void sfti_matrix_add_product(const float *a, uint64_t stride, const float *b, uint64_t rows,
+                             uint64_t inner, uint64_t cols, float factor, float *into);
 
 /* ── Which tensors of a model (map.c, names.c) ── */
 

@@ -92,8 +92,8 @@ static sft_code load_kron(const sfti_lora_op *op, bool second, sfti_arena *arena
     }
     if (!code) code = sfti_matrix_new(arena, a.rows, b.cols, out, err);
     if (!code)
-        sfti_matrix_add_product(a.at, a.cols, b.at, (size_t)a.rows, (size_t)a.cols,
-                                (size_t)b.cols, 1, out->at);
+        sfti_matrix_add_product(a.at, a.cols, b.at, a.rows, a.cols,
+                                b.cols, 1, out->at);
     return code;
 }
 
@@ -235,10 +235,10 @@ static sft_code add_hadamard(const sfti_lora_op *op, uint64_t from, uint64_t row
     sft_code code = sfti_matrix_new(&arena, rows, op->cols, &x, err);
     if (!code) code = sfti_matrix_new(&arena, rows, op->cols, &y, err);
     if (!code) {
-        sfti_matrix_add_product(op->a.at + from * op->a.cols, op->a.cols, op->b.at, (size_t)rows,
-                                (size_t)op->a.cols, (size_t)op->cols, 1, x.at);
-        sfti_matrix_add_product(op->c.at + from * op->c.cols, op->c.cols, op->d.at, (size_t)rows,
-                                (size_t)op->c.cols, (size_t)op->cols, 1, y.at);
+        sfti_matrix_add_product(op->a.at + from * op->a.cols, op->a.cols, op->b.at, rows,
+                                op->a.cols, op->cols, 1, x.at);
+        sfti_matrix_add_product(op->c.at + from * op->c.cols, op->c.cols, op->d.at, rows,
+                                op->c.cols, op->cols, 1, y.at);
         for (uint64_t i = 0; i < rows * op->cols; i++)
             into[i] += (float)op->scale * x.at[i] * y.at[i];
     }
@@ -252,8 +252,8 @@ static sft_code add_glora(const sfti_lora_op *op, uint64_t from, uint64_t rows, 
     sfti_arena arena = { .alloc = op->lora->arena.alloc };
     uint64_t rank = op->a.cols, kernel = op->kernel;
     sfti_matrix inner, outer, one;
-    sfti_matrix_add_product(op->c.at + from * op->c.cols, op->c.cols, op->d.at, (size_t)rows,
-                            (size_t)op->c.cols, (size_t)op->cols, (float)op->scale, into);
+    sfti_matrix_add_product(op->c.at + from * op->c.cols, op->c.cols, op->d.at, rows,
+                            op->c.cols, op->cols, (float)op->scale, into);
     sft_code code = sfti_matrix_new(&arena, rows, op->channels, &one, err);
     if (!code) code = sfti_matrix_new(&arena, rows, rank, &inner, err);
     if (!code) code = sfti_matrix_new(&arena, rows, op->channels, &outer, err);
@@ -261,9 +261,9 @@ static sft_code add_glora(const sfti_lora_op *op, uint64_t from, uint64_t rows, 
         for (uint64_t i = 0; i < rows * op->channels; i++) one.at[i] = w[i * kernel + k];
         memset(inner.at, 0, (size_t)(rows * rank) * sizeof(float));
         memset(outer.at, 0, (size_t)(rows * op->channels) * sizeof(float));
-        sfti_matrix_add_product(one.at, op->channels, op->a.at, (size_t)rows, op->channels,
-                                (size_t)rank, 1, inner.at);
-        sfti_matrix_add_product(inner.at, (size_t)rank, op->b.at, (size_t)rows, (size_t)rank,
+        sfti_matrix_add_product(one.at, op->channels, op->a.at, rows, op->channels,
+                                rank, 1, inner.at);
+        sfti_matrix_add_product(inner.at, rank, op->b.at, rows, rank,
                                 op->channels, (float)op->scale, outer.at);
         for (uint64_t i = 0; i < rows * op->channels; i++) into[i * kernel + k] += outer.at[i];
     }
@@ -290,8 +290,8 @@ sft_code sfti_lora_op_delta(const sfti_lora_op *op, uint64_t from, uint64_t rows
     sft_code code = SFT_OK;
     switch (op->module->type) {
     case SFTI_TYPE_LORA:
-        sfti_matrix_add_product(op->a.at + from * op->a.cols, (size_t)op->a.cols, op->b.at,
-                                (size_t)rows, (size_t)op->a.cols, (size_t)op->cols,
+        sfti_matrix_add_product(op->a.at + from * op->a.cols, op->a.cols, op->b.at,
+                                rows, op->a.cols, op->cols,
                                 (float)op->scale, into);
         break;
     case SFTI_TYPE_LOHA: code = add_hadamard(op, from, rows, into, err); break;
@@ -373,8 +373,8 @@ static sft_code apply_rows(const sfti_lora_op *op, uint64_t from, uint64_t rows,
     if (m->type == SFTI_TYPE_OFT || m->type == SFTI_TYPE_BOFT)
         return sfti_rotation_apply(op, rows, w, err);
     if (m->type == SFTI_TYPE_LORA && !op->magnitude.at && !m->slot[SFTI_SLOT_DIFF]) {
-        sfti_matrix_add_product(op->a.at + from * op->a.cols, (size_t)op->a.cols, op->b.at,
-                                (size_t)rows, (size_t)op->a.cols, (size_t)op->cols,
+        sfti_matrix_add_product(op->a.at + from * op->a.cols, op->a.cols, op->b.at,
+                                rows, op->a.cols, op->cols,
                                 (float)(op->scale * op->strength), w);
         return SFT_OK;
     }

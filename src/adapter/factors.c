@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/cpu.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "label/info.h"
 #include "safetensors_cast.h"
@@ -28,6 +29,13 @@ bool sfti_lora_shape(const sft_tensor *tensor, uint64_t *rows, uint64_t *cols) {
     return true;
 }
 
+void sfti_floats_turn(float *values, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t word = sfti_get_u32(&values[i]);
+        memcpy(&values[i], &word, sizeof word);
+    }
+}
+
 sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t first,
                         uint64_t count, float *into, sft_error *err) {
     uint64_t bits = sft_dtype_describe(tensor->dtype)->bits;
@@ -49,6 +57,7 @@ sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t f
             if (err) sfti_error_tensor(err, tensor->name);
             return code;
         }
+        sfti_floats_turn(into + done, n);
         for (uint64_t i = done; i < done + n; i++) {
             uint32_t word;
             memcpy(&word, into + i, sizeof word);
@@ -172,12 +181,14 @@ A256 static void add_product_avx2(const float *a, size_t stride, const float *b,
 #define add_product_avx2 add_product_portable
 #endif
 
-void sfti_matrix_add_product(const float *a, size_t stride, const float *b, size_t rows,
-                             size_t inner, size_t cols, float factor, float *into) {
+void sfti_matrix_add_product(const float *a, uint64_t stride, const float *b, uint64_t rows,
+                             uint64_t inner, uint64_t cols, float factor, float *into) {
+    /* the matrices are in memory, so that their sizes are sizes */
+    size_t width = (size_t)cols, height = (size_t)rows;
     bool wide = sfti_cpu_has(SFTI_CPU_AVX2);
-    for (size_t j = 0; j < cols; j += PRODUCT_COLUMNS) {
-        size_t n = cols - j < PRODUCT_COLUMNS ? cols - j : PRODUCT_COLUMNS;
-        (wide ? add_product_avx2 : add_product_portable)(a, stride, b + j, cols, rows, inner, n,
-                                                         factor, into + j, cols);
+    for (size_t j = 0; j < width; j += PRODUCT_COLUMNS) {
+        size_t n = width - j < PRODUCT_COLUMNS ? width - j : PRODUCT_COLUMNS;
+        (wide ? add_product_avx2 : add_product_portable)(a, (size_t)stride, b + j, width, height,
+                                                         (size_t)inner, n, factor, into + j, width);
     }
 }

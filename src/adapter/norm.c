@@ -27,13 +27,13 @@ static sft_code norm_of_product(const sfti_lora_op *op, sfti_arena *arena, doubl
     if (code) return code;
     for (uint64_t i = 0; i < up->rows; i++)
         for (uint64_t r = 0; r < rank; r++) turned.at[r * up->rows + i] = up->at[i * rank + r];
-    sfti_matrix_add_product(turned.at, (size_t)up->rows, up->at, (size_t)rank, (size_t)up->rows,
-                            (size_t)rank, 1, left.at);
+    sfti_matrix_add_product(turned.at, up->rows, up->at, rank, up->rows,
+                            rank, 1, left.at);
     for (uint64_t r = 0; r < rank; r++)
         for (uint64_t i = 0; i < down->cols; i++)
             turned.at[i * rank + r] = down->at[r * down->cols + i];
-    sfti_matrix_add_product(down->at, (size_t)down->cols, turned.at, (size_t)rank,
-                            (size_t)down->cols, (size_t)rank, 1, right.at);
+    sfti_matrix_add_product(down->at, down->cols, turned.at, rank,
+                            down->cols, rank, 1, right.at);
     double sum = 0;
     for (uint64_t i = 0; i < rank * rank; i++) sum += (double)left.at[i] * (double)right.at[i];
     *out = sfti_root(sum > 0 ? sum : 0) * (op->scale < 0 ? -op->scale : op->scale);

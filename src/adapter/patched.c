@@ -2,6 +2,7 @@
 #include "adapter/adapter.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "safetensors_cast.h"
@@ -218,6 +219,7 @@ static sft_code read_rows(sfti_patched *merge, const sft_tensor *tensor, uint64_
             if (err) sfti_error_tensor(err, tensor->name);
             return code;
         }
+        sfti_floats_turn(merge->values + done, n);
         done += n;
     }
     return SFT_OK;
@@ -235,10 +237,10 @@ static sft_code check_values(const sfti_patched *merge, const sft_tensor *tensor
     uint8_t code_of[4];
     float value = 0;
     if (most < 0x7f800000 && !before) {
-        memcpy(&value, &most, sizeof value);
+        sfti_put_u32(&value, most);
         if (!sft_cast(SFT_F32, &value, tensor->dtype, code_of, 1, NULL, NULL, NULL)
             && !sft_cast(tensor->dtype, code_of, SFT_F32, &value, 1, NULL, NULL, NULL))
-            memcpy(&most, &value, sizeof most);
+            most = sfti_get_u32(&value);
         if ((most & 0x7fffffff) >= 0x7f800000)
             return sfti_fail_tensor(err, SFT_CAST_VALUE, tensor->offset, tensor->name,
                                     "expected values that %s can hold, found larger ones after the "
@@ -267,9 +269,9 @@ static sft_code compute_block(sfti_patched *merge, uint64_t first, sft_error *er
     if (code) return code;
     merge->blames = SIZE_MAX;
     code = check_values(merge, tensor, count, false, err);
-    if (!code)
-        code = sft_cast(SFT_F32, merge->values, tensor->dtype, merge->bytes, count, NULL, NULL,
-                        err);
+    if (code) return code;
+    sfti_floats_turn(merge->values, count);
+    code = sft_cast(SFT_F32, merge->values, tensor->dtype, merge->bytes, count, NULL, NULL, err);
     if (code) return code;
     merge->block = first;
     merge->block_rows = rows;

@@ -221,7 +221,7 @@ static sft_code turn_rows(const sfti_lora_op *op, float *w, sft_error *err) {
                     turned.at[i * n + j] = butterfly ? block[i * n + j] : block[j * n + i];
             }
             if (!butterfly) memset(to, 0, (size_t)(n * cols) * sizeof(float));
-            sfti_matrix_add_product(turned.at, (size_t)n, in.at, (size_t)n, (size_t)n, (size_t)cols,
+            sfti_matrix_add_product(turned.at, n, in.at, n, n, cols,
                                     1, to);
             if (!butterfly) memcpy(w + k * n * cols, to, (size_t)(n * cols) * sizeof(float));
         }
@@ -244,8 +244,8 @@ static sft_code turn_columns(const sfti_lora_op *op, uint64_t rows, float *w, sf
         const float *block = op->a.at + (blocks == 1 ? 0 : k) * n * n;
         for (uint64_t i = 0; i < n * n; i++) turned.at[i] = block[i % n * n + i / n];
         memset(out.at, 0, (size_t)(rows * n) * sizeof(float));
-        sfti_matrix_add_product(w + k * n, (size_t)op->cols, turned.at, (size_t)rows, (size_t)n,
-                                (size_t)n, 1, out.at);
+        sfti_matrix_add_product(w + k * n, op->cols, turned.at, rows, n,
+                                n, 1, out.at);
         for (uint64_t r = 0; r < rows; r++)
             memcpy(w + r * op->cols + k * n, out.at + r * n, (size_t)n * sizeof(float));
     }

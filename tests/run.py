@@ -162,6 +162,7 @@ SUITES = [
      "tests/compat/dequantize.py"),
     ("quant", "check test asan", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
     ("adapter", "check test asan", 600, [PY, "tests/adapter/run.py"], "tests/adapter/run.py"),
+    ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("mingw", "test", 600, [PY, "tests/mingw.py"], "tests/mingw.py"),

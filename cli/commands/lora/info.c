@@ -173,8 +173,7 @@ static void tell_one(cli *c, char *operand) {
     lora_told told = { .c = c, .arena = { .alloc = c->alloc } };
     sft_code code = lora_open(c, operand, false, &told.adapter, &err);
     if (!code) code = gather(&told, &err);
-    if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, told.adapter.path, &err);
-    else if (code) cli_fail_input(c, told.adapter.path, &err);
+    if (code) lora_fail(c, told.adapter.path, &err);
     else if (cli_is_json(c)) print_json(&told);
     else print_groups(&told);
     sfti_arena_free(&told.arena);

@@ -23,6 +23,10 @@ typedef struct lora_adapter {
 sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err);
 void lora_close(lora_adapter *adapter);
 
+/* Report an error: the files were read and do not go together, or hold what nobody can merge (the
+ * status is 1), or could not be read (2). */
+void lora_fail(cli *c, const char *path, sft_error *err);
+
 void lora_merge(cli *c, char **operands, size_t count);
 void lora_info(cli *c, char **operands, size_t count);
 

@@ -317,12 +317,6 @@ static sft_code merge_all(merge_run *run, char **operands, sft_error *err) {
     return code;
 }
 
-/* The files are read, and do not go together: the answer is no. */
-static bool says_no(sft_code code) {
-    return code == SFT_TENSOR_NOT_FOUND || code == SFT_SIZE_MISMATCH || code == SFT_CAST_DTYPE
-        || code == SFT_CAST_VALUE || code == SFT_INCOMPLETE || code == SFT_TENSOR_DUPLICATE;
-}
-
 void lora_merge(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     merge_run run = { .c = c, .count = count - 1, .parts = { .arena = { .alloc = c->alloc } } };
@@ -330,8 +324,7 @@ void lora_merge(cli *c, char **operands, size_t count) {
     sft_code code = merge_all(&run, operands, &err);
     const char *unread = atomic_load(&run.parts.unread);
     if (code && unread) run.blame = unread;
-    if (says_no(code)) cli_refuse(c, run.blame, &err);
-    else if (code) cli_fail_input(c, run.blame, &err);
+    if (code) lora_fail(c, run.blame, &err);
     sfti_patched_free(run.patched);
     for (size_t i = 0; run.adapters && i < run.count; i++) lora_close(&run.adapters[i]);
     sft_buffer_free(&run.recipe);

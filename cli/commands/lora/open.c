@@ -78,3 +78,16 @@ void lora_close(lora_adapter *adapter) {
     sft_set_close(adapter->set);
     cli_inputs_free(&adapter->inputs);
 }
+
+void lora_fail(cli *c, const char *path, sft_error *err) {
+    static const sft_code refusals[] = { SFT_SIZE_MISMATCH, SFT_CAST_DTYPE, SFT_CAST_VALUE,
+                                         SFT_INCOMPLETE, SFT_TENSOR_DUPLICATE };
+    bool refused = err->code == SFT_TENSOR_NOT_FOUND;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        if (err->code != refusals[i]) continue;
+        refused = true;
+        err->hint = SFT_HINT_NONE; /* it is about files that are wrong by themselves */
+    }
+    if (refused) cli_refuse(c, path, err);
+    else cli_fail_input(c, path, err);
+}

@@ -593,6 +593,71 @@ def original_onto_diffusers():
     return several(model, adapter, changes)
 
 
+def pieces(fused, rows, parts, inn, model, adapter, changes, prefix="transformer."):
+    """A fused tensor of the model, and an adapter for each (name, first row, rows) of it."""
+    model[fused + ".weight"] = noise(rows, inn, seed=rows)
+    changes[fused + ".weight"] = torch.zeros(rows, inn).double()
+    for i, (name, first, count) in enumerate(parts):
+        up, down = lora_of(count, inn, 2, 7 * i + rows)
+        adapter.update(named(prefix + name, lora_A__weight=down, lora_B__weight=up))
+        changes[fused + ".weight"][first:first + count] += up.double() @ down.double()
+
+
+@case
+def sd3_from_diffusers():
+    h, model, adapter, changes = 8, {}, {}, {}
+    b, d = "model.diffusion_model.joint_blocks.1.", "transformer_blocks.1."
+    pieces(b + "x_block.attn.qkv", 3 * h, [(d + "attn.to_q", 0, h), (d + "attn.to_v", 2 * h, h)], h,
+           model, adapter, changes)
+    pieces(b + "context_block.attn.qkv", 3 * h, [(d + "attn.add_k_proj", h, h)], h,
+           model, adapter, changes)
+    pieces(b + "x_block.attn.proj", h, [(d + "attn.to_out.0", 0, h)], h, model, adapter, changes)
+    pieces(b + "x_block.adaLN_modulation.1", 6 * h, [(d + "norm1.linear", 0, 6 * h)], h,
+           model, adapter, changes)
+    last = b + "context_block.adaLN_modulation.1"
+    pieces(last, 2 * h, [(d + "norm1_context.linear", 0, 2 * h)], h, model, adapter, changes)
+    delta = changes[last + ".weight"]
+    changes[last + ".weight"] = torch.cat([delta[h:], delta[:h]])
+    return several(model, adapter, changes)
+
+
+@case
+def pixart_from_diffusers():
+    h, model, adapter, changes = 8, {}, {}, {}
+    pieces("blocks.0.attn.qkv", 3 * h, [("transformer_blocks.0.attn1.to_k", h, h)], h,
+           model, adapter, changes, "base_model.model.")
+    pieces("blocks.0.cross_attn.kv_linear", 2 * h, [("transformer_blocks.0.attn2.to_k", 0, h),
+                                                    ("transformer_blocks.0.attn2.to_v", h, h)], h,
+           model, adapter, changes, "base_model.model.")
+    pieces("blocks.0.cross_attn.proj", h, [("transformer_blocks.0.attn2.to_out", 0, h)], h,
+           model, adapter, changes, "base_model.model.")
+    return several(model, adapter, changes)
+
+
+@case
+def wan_both_ways():
+    h, model, adapter, changes = 8, {}, {}, {}
+    pieces("model.diffusion_model.blocks.0.self_attn.o", h, [("blocks.0.attn1.to_out.0", 0, h)], h,
+           model, adapter, changes)
+    pieces("blocks.0.attn1.to_q", h, [("blocks.0.self_attn.q", 0, h)], h, model, adapter, changes,
+           "diffusion_model.")
+    pieces("blocks.0.attn2.add_k_proj", h, [("blocks.0.cross_attn.k_img", 0, h)], h,
+           model, adapter, changes, "diffusion_model.")
+    return several(model, adapter, changes)
+
+
+@case
+def pixart_onto_diffusers():
+    h, b = 8, "transformer_blocks.0.attn2."
+    up, down = lora_of(2 * h, h, 3)
+    delta = up.double() @ down.double()
+    model = {b + "to_k.weight": noise(h, h), b + "to_v.weight": noise(h, h, seed=2),
+             "adaln_single.linear.weight": noise(6 * h, h)}
+    return several(model, named("lora_unet_blocks_0_cross_attn_kv_linear", lora_up__weight=up,
+                                lora_down__weight=down),
+                   {b + "to_k.weight": delta[:h], b + "to_v.weight": delta[h:]})
+
+
 def unlike(a, b, w):
     """How far two results are from one another, as a part of the change from w to the first."""
     return (a - b).norm().item() / (a - w).norm().item()

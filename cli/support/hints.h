@@ -20,6 +20,7 @@
     X(REDIRECT, "redirect it with > FILE, or use --to-terminal") \
     X(AS_RAW, "--as raw gives its bytes") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
+    X(DEQUANTIZE, "\"safetensors convert --dequantize\" computes its values first") \
     X(EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any") \
     X(ONLINE_OVER, "nothing more is asked online") \
     X(MERGE, "--force adds what is known and keeps the rest") \

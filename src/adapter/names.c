@@ -49,6 +49,9 @@ static void way_end(way_text *text, sfti_lora_way way) {
     }
     way.path = (sft_span){ ways->text + text->begin, ways->used - text->begin };
     ways->ways[ways->count++] = way;
+    if (!sfti_ends(way.path, ".to_out.0") || ways->count == SFTI_LORA_WAYS) return;
+    way.path.len -= strlen(".0");
+    ways->ways[ways->count++] = way;
 }
 
 static bool take(sft_span *rest, const char *words) {
@@ -74,7 +77,9 @@ typedef enum piece {
     WHOLE, Q, K, V,           /* of three equal ones */
     Q_OF_4, K_OF_4, V_OF_4,   /* as many rows as there are columns, thrice, */
     MLP, QKV_OF_4,            /* and the rest; the first three */
-    SWAPPED                   /* halves the other way round */
+    FIRST_HALF, SECOND_HALF,
+    SWAPPED,                  /* halves the other way round, */
+    SWAPPED_PAIR              /* if there are twice as many rows as columns */
 } piece;
 
 /* '#' is a number. The first is the original code's. */
@@ -120,6 +125,87 @@ static const name_pair flux_pairs[] = {
     { "double_blocks.#.img_attn.proj", "double_blocks.#.proj_lora1", WHOLE },
     { "double_blocks.#.txt_attn.proj", "double_blocks.#.proj_lora2", WHOLE },
     { "single_blocks.#.linear1", "single_blocks.#.qkv", QKV_OF_4 },
+};
+
+static const name_pair sd3_pairs[] = {
+    { "joint_blocks.#.x_block.attn.qkv", "transformer_blocks.#.attn.to_q", Q },
+    { "joint_blocks.#.x_block.attn.qkv", "transformer_blocks.#.attn.to_k", K },
+    { "joint_blocks.#.x_block.attn.qkv", "transformer_blocks.#.attn.to_v", V },
+    { "joint_blocks.#.x_block.attn2.qkv", "transformer_blocks.#.attn2.to_q", Q },
+    { "joint_blocks.#.x_block.attn2.qkv", "transformer_blocks.#.attn2.to_k", K },
+    { "joint_blocks.#.x_block.attn2.qkv", "transformer_blocks.#.attn2.to_v", V },
+    { "joint_blocks.#.context_block.attn.qkv", "transformer_blocks.#.attn.add_q_proj", Q },
+    { "joint_blocks.#.context_block.attn.qkv", "transformer_blocks.#.attn.add_k_proj", K },
+    { "joint_blocks.#.context_block.attn.qkv", "transformer_blocks.#.attn.add_v_proj", V },
+    { "joint_blocks.#.x_block.attn.proj", "transformer_blocks.#.attn.to_out.0", WHOLE },
+    { "joint_blocks.#.x_block.attn2.proj", "transformer_blocks.#.attn2.to_out.0", WHOLE },
+    { "joint_blocks.#.context_block.attn.proj", "transformer_blocks.#.attn.to_add_out", WHOLE },
+    { "joint_blocks.#.x_block.mlp.fc1", "transformer_blocks.#.ff.net.0.proj", WHOLE },
+    { "joint_blocks.#.x_block.mlp.fc2", "transformer_blocks.#.ff.net.2", WHOLE },
+    { "joint_blocks.#.context_block.mlp.fc1", "transformer_blocks.#.ff_context.net.0.proj", WHOLE },
+    { "joint_blocks.#.context_block.mlp.fc2", "transformer_blocks.#.ff_context.net.2", WHOLE },
+    { "joint_blocks.#.x_block.adaLN_modulation.1", "transformer_blocks.#.norm1.linear", WHOLE },
+    { "joint_blocks.#.context_block.adaLN_modulation.1",
+      "transformer_blocks.#.norm1_context.linear", SWAPPED_PAIR }, /* of the last block */
+    { "x_embedder.proj", "pos_embed.proj", WHOLE },
+    { "t_embedder.mlp.0", "time_text_embed.timestep_embedder.linear_1", WHOLE },
+    { "t_embedder.mlp.2", "time_text_embed.timestep_embedder.linear_2", WHOLE },
+    { "y_embedder.mlp.0", "time_text_embed.text_embedder.linear_1", WHOLE },
+    { "y_embedder.mlp.2", "time_text_embed.text_embedder.linear_2", WHOLE },
+};
+
+static const name_pair pixart_pairs[] = {
+    { "blocks.#.attn.qkv", "transformer_blocks.#.attn1.to_q", Q },
+    { "blocks.#.attn.qkv", "transformer_blocks.#.attn1.to_k", K },
+    { "blocks.#.attn.qkv", "transformer_blocks.#.attn1.to_v", V },
+    { "blocks.#.attn.proj", "transformer_blocks.#.attn1.to_out.0", WHOLE },
+    { "blocks.#.cross_attn.q_linear", "transformer_blocks.#.attn2.to_q", WHOLE },
+    { "blocks.#.cross_attn.kv_linear", "transformer_blocks.#.attn2.to_k", FIRST_HALF },
+    { "blocks.#.cross_attn.kv_linear", "transformer_blocks.#.attn2.to_v", SECOND_HALF },
+    { "blocks.#.cross_attn.proj", "transformer_blocks.#.attn2.to_out.0", WHOLE },
+    { "blocks.#.mlp.fc1", "transformer_blocks.#.ff.net.0.proj", WHOLE },
+    { "blocks.#.mlp.fc2", "transformer_blocks.#.ff.net.2", WHOLE },
+    { "t_embedder.mlp.0", "adaln_single.emb.timestep_embedder.linear_1", WHOLE },
+    { "t_embedder.mlp.2", "adaln_single.emb.timestep_embedder.linear_2", WHOLE },
+    { "csize_embedder.mlp.0", "adaln_single.emb.resolution_embedder.linear_1", WHOLE },
+    { "csize_embedder.mlp.2", "adaln_single.emb.resolution_embedder.linear_2", WHOLE },
+    { "ar_embedder.mlp.0", "adaln_single.emb.aspect_ratio_embedder.linear_1", WHOLE },
+    { "ar_embedder.mlp.2", "adaln_single.emb.aspect_ratio_embedder.linear_2", WHOLE },
+    { "t_block.1", "adaln_single.linear", WHOLE },
+    { "y_embedder.y_proj.fc1", "caption_projection.linear_1", WHOLE },
+    { "y_embedder.y_proj.fc2", "caption_projection.linear_2", WHOLE },
+};
+
+static const name_pair wan_pairs[] = {
+    { "blocks.#.self_attn.q", "blocks.#.attn1.to_q", WHOLE },
+    { "blocks.#.self_attn.k", "blocks.#.attn1.to_k", WHOLE },
+    { "blocks.#.self_attn.v", "blocks.#.attn1.to_v", WHOLE },
+    { "blocks.#.self_attn.o", "blocks.#.attn1.to_out.0", WHOLE },
+    { "blocks.#.cross_attn.q", "blocks.#.attn2.to_q", WHOLE },
+    { "blocks.#.cross_attn.k", "blocks.#.attn2.to_k", WHOLE },
+    { "blocks.#.cross_attn.v", "blocks.#.attn2.to_v", WHOLE },
+    { "blocks.#.cross_attn.o", "blocks.#.attn2.to_out.0", WHOLE },
+    { "blocks.#.cross_attn.k_img", "blocks.#.attn2.add_k_proj", WHOLE },
+    { "blocks.#.cross_attn.v_img", "blocks.#.attn2.add_v_proj", WHOLE },
+    { "blocks.#.ffn.0", "blocks.#.ffn.net.0.proj", WHOLE },
+    { "blocks.#.ffn.2", "blocks.#.ffn.net.2", WHOLE },
+    { "time_embedding.0", "condition_embedder.time_embedder.linear_1", WHOLE },
+    { "time_embedding.2", "condition_embedder.time_embedder.linear_2", WHOLE },
+    { "text_embedding.0", "condition_embedder.text_embedder.linear_1", WHOLE },
+    { "text_embedding.2", "condition_embedder.text_embedder.linear_2", WHOLE },
+    { "time_projection.1", "condition_embedder.time_proj", WHOLE },
+};
+
+/* Layouts of diffusion models; `mark` is a tensor of those in diffusers' naming. */
+static const struct pair_table {
+    const name_pair *pairs;
+    size_t count;
+    const char *mark;
+} pair_tables[] = {
+    { flux_pairs, SFTI_COUNT(flux_pairs), "single_transformer_blocks.0.proj_mlp.weight" },
+    { sd3_pairs, SFTI_COUNT(sd3_pairs), "pos_embed.proj.weight" },
+    { pixart_pairs, SFTI_COUNT(pixart_pairs), "adaln_single.linear.weight" },
+    { wan_pairs, SFTI_COUNT(wan_pairs), "blocks.0.attn1.to_q.weight" },
 };
 
 static const name_pair clip_pairs[] = { /* OpenCLIP's, and those of transformers */
@@ -170,10 +256,13 @@ static sfti_lora_way piece_of_fused(piece what, uint64_t rows, uint64_t cols) {
         way.row = head * (uint64_t)(what - Q_OF_4), way.rows = head;
         break;
     case QKV_OF_4: way.rows = head * 3; break;
+    case FIRST_HALF: case SECOND_HALF:
+        way.rows = rows / 2, way.row = what == SECOND_HALF ? rows / 2 : 0;
+        break;
     case MLP:
         way.row = head * 3, way.rows = rows > head * 3 ? rows - head * 3 : 0;
         break;
-    case WHOLE: case SWAPPED: break;
+    case WHOLE: case SWAPPED: case SWAPPED_PAIR: break;
     }
     return way;
 }
@@ -184,6 +273,7 @@ static sfti_lora_way piece_of_other(piece what, uint64_t rows, uint64_t cols) {
     if (what >= Q && what <= V) way.from = rows * (uint64_t)(what - Q);
     else if (what >= Q_OF_4 && what <= V_OF_4) way.from = cols * (uint64_t)(what - Q_OF_4);
     else if (what == MLP) way.from = cols * 3;
+    else if (what == SECOND_HALF) way.from = rows;
     return way;
 }
 
@@ -198,11 +288,14 @@ static void add_pairs(sfti_lora_ways *ways, const name_pair *pairs, size_t count
         const char *name = from_fused ? pair->other : pair->fused;
         sfti_lora_way way = from_fused ? piece_of_fused(pair->piece, rows, cols)
                                        : piece_of_other(pair->piece, rows, cols);
-        bool lacking = way.rows == 0 && pair->piece != WHOLE && pair->piece != SWAPPED;
+        bool swapped = pair->piece == SWAPPED
+                    || (pair->piece == SWAPPED_PAIR && rows == 2 * cols);
+        bool lacking = way.rows == 0 && pair->piece >= Q && pair->piece < SWAPPED;
         if (lacking || (!from_fused && pair->piece == QKV_OF_4)) continue;
+        if (pair->piece == SWAPPED_PAIR) way.rows = 0;
         way.parts = parts;
-        for (uint64_t half = 0; half < (pair->piece == SWAPPED ? 2 : 1); half++) {
-            if (pair->piece == SWAPPED) {
+        for (uint64_t half = 0; half < (swapped ? 2 : 1); half++) {
+            if (swapped) {
                 if (rows % 2) continue;
                 way.rows = rows / 2;
                 way.row = half * way.rows;
@@ -360,13 +453,12 @@ static unsigned lone_encoder(const sft_set *model, sft_span path) {
     return wide->shape[1] == 1280 ? OF(TE2) : OF(TE) | OF(TE1);
 }
 
-static bool is_flux_of_diffusers(const sft_set *model, const char *prefix) {
+static bool has_marked(const sft_set *model, const char *prefix, const char *mark) {
     char name[128];
-    static const char mark[] = "single_transformer_blocks.0.proj_mlp.weight";
-    size_t len = strlen(prefix);
+    size_t len = strlen(prefix), more = strlen(mark);
     memcpy(name, prefix, len);
-    memcpy(name + len, mark, sizeof mark - 1);
-    return sft_set_find(model, (sft_span){ name, len + sizeof mark - 1 }, NULL) != NULL;
+    memcpy(name + len, mark, more);
+    return sft_set_find(model, (sft_span){ name, len + more }, NULL) != NULL;
 }
 
 static void add_main(sfti_lora_ways *ways, const sft_set *model, const sft_tensor *tensor,
@@ -388,9 +480,12 @@ static void add_main(sfti_lora_ways *ways, const sft_set *model, const sft_tenso
             else ways->used = text.begin;
         }
     }
-    add_pairs(ways, flux_pairs, SFTI_COUNT(flux_pairs), OF(MAIN), path, tensor, true);
-    if (is_flux_of_diffusers(model, prefix))
-        add_pairs(ways, flux_pairs, SFTI_COUNT(flux_pairs), OF(MAIN), path, tensor, false);
+    for (size_t i = 0; i < SFTI_COUNT(pair_tables); i++) {
+        const struct pair_table *table = &pair_tables[i];
+        add_pairs(ways, table->pairs, table->count, OF(MAIN), path, tensor, true);
+        if (has_marked(model, prefix, table->mark))
+            add_pairs(ways, table->pairs, table->count, OF(MAIN), path, tensor, false);
+    }
 }
 
 static void add_encoder(sfti_lora_ways *ways, const sft_tensor *tensor, unsigned parts,
@@ -420,11 +515,6 @@ void sfti_lora_ways_of(const sft_set *model, const sft_tensor *tensor, sfti_lora
         way_text text = way_begin(out);
         way_put(&text, path);
         way_end(&text, (sfti_lora_way){ .parts = parts });
-        if (sfti_ends(path, ".to_out.0")) {
-            text = way_begin(out);
-            way_put(&text, (sft_span){ path.data, path.len - 2 });
-            way_end(&text, (sfti_lora_way){ .parts = parts });
-        }
         if (parts & OF(MAIN)) add_main(out, model, tensor, row->prefix, path);
         if (parts & ~OF(MAIN)) add_encoder(out, tensor, parts & ~OF(MAIN), path);
     }

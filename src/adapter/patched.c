@@ -73,7 +73,7 @@ static sft_code check_changed(const sfti_patched *merge, const sft_conversion *s
     if (action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE || !can_hold(tensor->dtype))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected a tensor of at most 32-bit floats without scales, to "
-                                "merge into, found %s%s: convert --dequantize the model first",
+                                "merge into, found %s%s",
                                 sft_dtype_describe(tensor->dtype)->name,
                                 can_hold(tensor->dtype) ? " with a scale" : "");
     if (!sfti_lora_shape(tensor, &rows, &cols) || cols > ROW_MOST)

@@ -3,6 +3,7 @@
 #include "commands/lora/lora.h"
 #include "keys/digest_keys.h"
 #include "safetensors_hash.h"
+#include "support/hints.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/parts.h"
@@ -305,6 +306,7 @@ static sft_code merge_all(merge_run *run, char **operands, sft_error *err) {
     run->blame = run->model;
     code = sfti_patched_new(run->parts.sets[0], run->inputs, run->count, (sfti_dora)c->set.dora,
                             &c->alloc, &run->patched, err);
+    if (code == SFT_CAST_DTYPE) cli_hint(err, CLI_HINT_DEQUANTIZE);
     if (code) return code;
     take_patched(run);
     run->parts.untold = true;

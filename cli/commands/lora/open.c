@@ -86,7 +86,8 @@ void lora_fail(cli *c, const char *path, sft_error *err) {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         if (err->code != refusals[i]) continue;
         refused = true;
-        err->hint = SFT_HINT_NONE; /* it is about files that are wrong by themselves */
+        /* those of the codes are about files that are wrong by themselves */
+        if (err->hint < SFT_HINT_PROGRAM) err->hint = SFT_HINT_NONE;
     }
     if (refused) cli_refuse(c, path, err);
     else cli_fail_input(c, path, err);

@@ -74,6 +74,22 @@ static sft_code check_matched(merge_run *run, const lora_adapter *adapter, sft_e
                      "modules and tensors; --ignore-unmatched leaves them out", count);
 }
 
+/* PEFT keeps alpha out of the file. */
+static void warn_of_alpha(merge_run *run, const lora_adapter *adapter) {
+    size_t count = 0;
+    for (size_t i = 0; i < adapter->lora.count; i++) {
+        const sfti_lora_module *m = &adapter->lora.modules[i];
+        count += m->rank > 0 && !m->has_alpha && m->name.len > 11
+              && memcmp(m->name.data, "base_model.", 11) == 0;
+    }
+    if (count == 0) return;
+    cli_flush(&run->c->out);
+    cli_text(&run->c->err, "safetensors: ");
+    cli_path(&run->c->err, adapter->path,
+             ": warning: no adapter_config.json of PEFT says what alpha is: taken as the rank\n");
+    cli_flush(&run->c->err);
+}
+
 /* ── Another base ── */
 
 static void warn_of_base(merge_run *run, const lora_adapter *adapter) {
@@ -124,10 +140,11 @@ static sft_code write_recipe(merge_run *run, sft_error *err) {
         const lora_adapter *adapter = &run->adapters[i];
         uint32_t algos = UINT32_C(1) << SFT_HASH_SHA256 | UINT32_C(1) << SFT_HASH_CONTENT;
         sft_hashes hashes = SFT_HASHES_INIT(0);
-        sft_error unread = SFT_ERROR_INIT;
-        bool known = run->c->set.dry_run
-                  || !sft_hash_set(adapter->set, algos, &hashes, NULL, &unread);
-        if (!known) sfti_error_clear(&unread);
+        run->blame = adapter->path;
+        if (!run->c->set.dry_run) {
+            sft_code code = sft_hash_set(adapter->set, algos, &hashes, NULL, err);
+            if (code) return code;
+        }
         sfti_json_open(&w, '{');
         sfti_json_put_text(&w, "name", cli_name_of(adapter->path));
         sfti_json_put_double(&w, "strength", adapter->strength);
@@ -300,6 +317,7 @@ static sft_code merge_all(merge_run *run, char **operands, sft_error *err) {
         code = sfti_lora_map_model(&adapter->lora, run->parts.sets[0], &adapter->map, err);
         if (!code) code = check_matched(run, adapter, err);
         if (!code) warn_of_base(run, adapter);
+        if (!code) warn_of_alpha(run, adapter);
         run->inputs[i] = (sfti_patched_input){ &adapter->lora, &adapter->map, adapter->strength };
     }
     if (code) return code;

@@ -1,10 +1,12 @@
 /* Adapters that operands name. */
 #include "commands/lora/lora.h"
+#include "os/io.h"
 #include "support/files.h"
 #include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,9 +50,11 @@ static sft_code read_config(cli *c, lora_adapter *adapter, sft_error *err) {
         || memcmp(name.data, "adapter_model", 13) != 0)
         return SFT_OK;
     char *path = cli_join_path(&arena, cli_folder_of(adapter->path), "adapter_config.json");
+    int error = path ? cli_open_beside(path, &fd) : 0;
     if (!path) code = sfti_fail_memory(err, name.len);
-    else if (cli_open_beside(path, &fd) == 0)
-        code = cli_read_beside(c, fd, CONFIG_MOST, &adapter->config, err);
+    else if (!error) code = cli_read_beside(c, fd, CONFIG_MOST, &adapter->config, err);
+    else if (error != ENOENT) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (path && !error) sfti_os_close(fd);
     sfti_arena_free(&arena);
     return code;
 }

@@ -85,8 +85,8 @@ typedef struct sfti_matrix {
 
 #define SFTI_LORA_ELEMENTS (UINT64_C(1) << 28) /* of one matrix in memory, at most */
 
-/* Rows and columns of a tensor, flat; those of `.lora_a` and the like, which are stored the other
- * way, exchanged. False: it has no elements. */
+/* Rows and columns of a tensor, flat; those of embeddings' factors, which are stored the other way,
+ * exchanged. False: it has no elements. */
 bool sfti_lora_shape(const sft_tensor *tensor, uint64_t *rows, uint64_t *cols);
 /* count elements of a tensor, from `first` on, as F32. SFT_CAST_VALUE: NaN or an infinity. */
 sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t first,

@@ -54,8 +54,15 @@ static sft_code load_lora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     }
     uint64_t rows = 0, cols = 0;
     (void)sfti_lora_shape(op->tensor, &rows, &cols);
-    if (!config || !config->fan_in_fan_out || op->module->out != cols || op->module->in != rows)
-        return SFT_OK;
+    bool turned = config && config->fan_in_fan_out && op->module->out == cols
+               && op->module->in == rows;
+    const sft_tensor *up_tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_UP);
+    if (op->module->slot[SFTI_SLOT_MAGNITUDE]
+        && (turned || sfti_ends(up_tensor->name, ".lora_embedding_A")))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, up_tensor->offset, up_tensor->name,
+                                "expected DoRA of a layer with a row for each output, found one "
+                                "that is stored the other way round");
+    if (!turned) return SFT_OK;
     sfti_matrix up = op->a;
     op->a = op->b;
     op->b = up;

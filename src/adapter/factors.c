@@ -13,8 +13,7 @@
 /* ── Reading ── */
 
 static bool is_exchanged(const sft_tensor *tensor) {
-    static const char *const ends[] = { ".lora_a", ".lora_b", ".lora_embedding_A",
-                                        ".lora_embedding_B" };
+    static const char *const ends[] = { ".lora_embedding_A", ".lora_embedding_B" };
     return tensor->rank == 2 && SFTI_ONE_OF(tensor->name, ends, sfti_ends);
 }
 

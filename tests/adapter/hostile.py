@@ -125,11 +125,16 @@ CASES = [
     ("(IA)^3 without weight", model(), of("lora_unet_c", on_input=zeros(1)), 1, "a weight"),
     ("magnitudes of another size", model(), {**FITS, "lora_unet_c.dora_scale": zeros(7, 1)}, 1,
      "a magnitude for each"),
+    ("MLX", model(), {"c.lora_a": zeros(4, 2), "c.lora_b": zeros(2, 8)}, 1, "expected an adapter"),
+    ("DoRA of an embedding", model(), {"c.lora_embedding_A": zeros(2, 8),
+                                       "c.lora_embedding_B": zeros(4, 2),
+                                       "c.lora_magnitude_vector": zeros(8)}, 1, "other way round"),
     ("long names", model(), {**FITS, **lora("lora_unet_" + "x" * 4000, 8, 4)}, 1, "not in the model"),
     ("empty names", model(**{"__weight": zeros(8, 4)}),
      {".lora_A.weight": zeros(2, 4), ".lora_B.weight": zeros(8, 2)}, 1, "found none among"),
 ]
 CONFIGS = [
+    ("DoRA of a turned layer", '{"fan_in_fan_out": true}', 1, "other way round"),
     ("no JSON", "{", 2, "at byte 1 of the adapter's configuration"),
     ("no object", "[1]", 2, "JSON object"),
     ("a regular expression", '{"lora_alpha": 1, "alpha_pattern": {".*c": 2}}', 1, "regular"),
@@ -206,6 +211,9 @@ def main():
         problems += ["%s: %s" % (what, bad)] if bad else []
     for what, config, code, words in CONFIGS:
         peft = {"c.lora_A.weight": zeros(2, 4), "c.lora_B.weight": zeros(8, 2)}
+        if "DoRA" in what:
+            peft = {"c.lora_A.weight": zeros(2, 8), "c.lora_B.weight": zeros(4, 2),
+                    "c.lora_magnitude_vector": zeros(4)}
         bad = play(model(), peft, code, words, config)
         passed += not bad
         problems += ["configuration, %s: %s" % (what, bad)] if bad else []

@@ -41,8 +41,8 @@ static const struct adapter_suffix {
     SUFFIX(".lora_E", LORA, PART, "adalora", NONE),
     SUFFIX(".lora_embedding_A", LORA, FIRST, ".lora_embedding_B", UP),
     SUFFIX(".lora_embedding_B", LORA, PART, NULL, DOWN),
-    SUFFIX(".lora_a", LORA, FIRST, ".lora_b", DOWN), /* MLX: transposed */
-    SUFFIX(".lora_b", LORA, PART, NULL, UP),
+    SUFFIX(".lora_a", LORA, FIRST, ".lora_b", NONE), /* MLX: transposed */
+    SUFFIX(".lora_b", LORA, PART, NULL, NONE),
     SUFFIX("_lora.down.weight", LORA, FIRST, "_lora.up.weight", DOWN),
     SUFFIX("_lora.up.weight", LORA, PART, NULL, UP),
     SUFFIX("_lora1.down.weight", LORA, FIRST, "_lora1.up.weight", DOWN), /* XLabs */

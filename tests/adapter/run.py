@@ -28,6 +28,7 @@ BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 COMMAND = shlex.split(os.environ.get("SFT_COMMAND")
                       or shlex.quote(os.path.join(BUILD, "safetensors")))
 MANTISSA = {"F32": 23, "BF16": 7, "F16": 10, "F8_E4M3": 3}
+NORMS = []  # 1 for each that was compared
 LEAST = {"F32": -149, "BF16": -133, "F16": -24, "F8_E4M3": -9}  # exponent of the least step
 
 
@@ -94,6 +95,21 @@ def compare(case, found, problems):
                     name, bad.sum(), bad.size, np.abs(have - want).max(), np.abs(want).max()))
 
 
+def compare_norm(case, adapter, strength, problems):
+    """The norm that info tells of a module that is the only one, and adds."""
+    told = subprocess.run([*COMMAND, "lora", "info", "--json", adapter], capture_output=True,
+                          text=True, check=False)
+    modules = json.loads(told.stdout)["results"][0]["modules"]
+    if len(modules) > 1 or len(case["want"]) > 1 or modules[0]["norm"] is None:
+        return 0
+    (name, want), = case["want"].items()
+    model = case["model"][name]
+    change = np.linalg.norm(values_of(*want[::2]) - values_of(*model[::2]))
+    if abs(modules[0]["norm"] * abs(strength) - change) > 1e-5 * change:
+        problems.append("norm %r, and the change has %r" % (modules[0]["norm"], change))
+    return 1
+
+
 def check(path, cut):
     tensors, notes = read_plain(path)
     case = {part: {name[len(part) + 1:]: value for name, value in tensors.items()
@@ -121,6 +137,7 @@ def check(path, cut):
         if recipe["strength"] != float(notes["strength"]) or len(recipe["sha256"]) != 64:
             problems.append("recipe: %s" % recipe)
         compare(case, found, problems)
+        NORMS.append(compare_norm(case, adapter, float(notes["strength"]), problems))
     return problems
 
 
@@ -136,6 +153,8 @@ def main():
                 continue
             passed += not bad
             problems += ["%s%s: %s" % (name, " in shards" if cut else "", one) for one in bad]
+    if not only and sum(NORMS) < 15:
+        problems.append("only %d norms were compared" % sum(NORMS))
     print("\n".join(problems))
     print("%d passed, %d failed" % (passed, len(problems)))
     return 1 if problems or not passed else 0

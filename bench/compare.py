@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compare the library with others, in turns, and print tables.
 
-    compare.py [--only header,memory,hostile,process,bytes,slices,info,cold,hash,convert,gguf,torch,
-               remote,read,save,edit,reshape] [--repeats 9]
+    compare.py [--only header,memory,hostile,process,bytes,slices,info,cold,hash,convert,quantised,
+               gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
 Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
@@ -12,7 +12,8 @@ as fast as the official package at 92,000 tensors; memory at most twice the head
 and autov3 together as fast as OpenSSL's sha256 alone, but for a twentieth of noise; sha256 of
 many files twice as fast as OpenSSL for the same processor time where there is AVX-512, 1.3 times
 elsewhere; blake3 as fast as b3sum, but for a twentieth; casts to
-BF16 twice as fast as torch on one core, or within three tenths of memcpy; GGUF's Q8_0 and
+BF16 twice as fast as torch on one core, or within three tenths of memcpy; values of FP8 and
+INT8 in 1.2, of NVFP4 and ConvRot in 2 times the time of a durable copy of them; GGUF's Q8_0 and
 Q4_0 as F16 1.0, Q4_K and Q6_K 0.6 G elements a second; 20,000 tensors of PyTorch listed in
 25 ms of processor time; a durable save 1.5 times as fast as the official one with fsync; an
 edit in place 1,000 times as fast as a rewrite by the official package, a growing one of a file
@@ -33,6 +34,7 @@ from cold import Cold
 from contest import (Result, cell, compete, few, has_program, header_bytes, ratio, run_process,
                      table, take_turns, tensor_names)
 from imports import Imports
+from quantised import Quantised
 from remote import Remote
 from sections import ROOT, count_processor_time, load_since, options, publish, status_of
 from writing import Writing
@@ -57,7 +59,7 @@ UNCHECKED = [
 ]
 
 
-class Bench(Cold, Imports, Remote, Writing):
+class Bench(Cold, Imports, Quantised, Remote, Writing):
     def __init__(self, args):
         self.args = args
         self.missed, self.held, self.notes = [], [], []
@@ -417,7 +419,7 @@ class Bench(Cold, Imports, Remote, Writing):
 
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "cold",
-            "hash", "convert", "gguf", "torch", "remote", "read", "save", "edit", "reshape")
+            "hash", "convert", "quantised", "gguf", "torch", "remote", "read", "save", "edit", "reshape")
 BUSY = SECTIONS[-5:]  # of these the load of the machine is told
 
 

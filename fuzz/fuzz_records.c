@@ -25,12 +25,13 @@ static sft_set *set_of(bool adapter) {
                                         "lora_te2_x_self_attn_q_proj.lora_up.weight" };
     static const uint64_t dims[2] = { 8, 8 };
     static const sft_pair pairs[] = { { { "modelspec.architecture", 22 }, { "base/lora", 9 } },
-                                      { { "ss_base_model_version", 21 }, { "base", 4 } } };
+                                      { { "ss_base_model_version", 21 }, { "base", 4 } },
+                                      { { "config", 6 }, { "{\"a\":{\"b\":[1,\"x\"]}}", 19 } } };
     sft_spec specs[4];
     sft_plan *plan;
     for (size_t i = 0; i < 4; i++)
         specs[i] = (sft_spec){ sft_span_cstr(adapter ? lora[i] : model[i]), SFT_F16, 2, dims };
-    FUZZ_CHECK(!sft_plan_new(specs, 4, pairs, 2, NULL, &plan, NULL));
+    FUZZ_CHECK(!sft_plan_new(specs, 4, pairs, 3, NULL, &plan, NULL));
     return open_planned(plan); /* the plan is kept with it */
 }
 
@@ -39,6 +40,7 @@ static void ask_rows(const sfti_records *records) {
         const sfti_record_row *row = &records->rows[i];
         sft_span rest = sfti_row_text(row), why, clauses;
         size_t line, column;
+        uint64_t left = 1u << 20;
         if (row->text == 0) continue;
         FUZZ_CHECK(sfti_row_source(records, row));
         FUZZ_CHECK(sfti_records_place(records, row->at, &line, &column));
@@ -46,14 +48,14 @@ static void ask_rows(const sfti_records *records) {
         for (sfti_item item; sfti_next_item(&rest, &item);)
             FUZZ_CHECK(item.value.data >= row->at && item.value.data <= row->at + row->len);
         (void)sfti_row_name(row, &clauses);
-        (void)sfti_row_never_holds(row, &why);
+        (void)sfti_row_never_holds(row, &left, &why);
         sfti_slip slips[4];
         size_t count = sfti_row_slips(records, row, slips, 4);
         FUZZ_CHECK(count <= 4);
         for (size_t k = 0; k < count; k++)
             FUZZ_CHECK(sfti_records_place(records, slips[k].at.data, &line, &column));
         for (uint16_t k = 0; k < records->row_count && k < 64; k++)
-            (void)sfti_rows_overlap(records, row, &records->rows[k], &why);
+            (void)sfti_rows_overlap(records, row, &records->rows[k], &left, &why);
     }
 }
 

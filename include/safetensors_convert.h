@@ -44,10 +44,13 @@ typedef struct sft_convert_options {
     /* Cast an adapter's tensors to a float of at most 8 bits, too, in which many of its values
      * become zero, and also scalars that are matched. @since 0.2 */
     bool lossy;
+    /* With dequantize: a quantised tensor whose values cannot be computed is no error of
+     * sft_conversion_new, but of reading or saving that tensor: SFT_CONVERT_REFUSED. @since 0.2 */
+    bool partial;
 } sft_convert_options;
 
 #define SFT_CONVERT_OPTIONS_INIT \
-    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false, NULL, false }
+    { sizeof(sft_convert_options), false, false, NULL, NULL, 0, NULL, false, NULL, false, false }
 
 /* What happens to a tensor, and why. @since 0.2 */
 typedef enum sft_convert_action {
@@ -60,7 +63,8 @@ typedef enum sft_convert_action {
     SFT_CONVERT_DROP = 6,       /* is not written: those values were computed from it */
     /* A scalar that a float of no more bits could change: of rank 0, of rank 1 and at most 16
      * elements (into at most 8 bits), alpha, dora_scale or another magnitude of an adapter. */
-    SFT_CONVERT_KEPT = 7
+    SFT_CONVERT_KEPT = 7,
+    SFT_CONVERT_REFUSED = 8 /* its values cannot be computed: sft_conversion_refusal */
 } sft_convert_action;
 
 /* A conversion that has been planned. One thread at a time. @since 0.1 */
@@ -97,6 +101,24 @@ SFT_API bool sft_conversion_overrules(const sft_conversion *conversion, size_t i
  * as the conversion; only one thread may read from it, and not while the conversion is saved.
  * @since 0.2 */
 SFT_API sft_part sft_conversion_part(sft_conversion *conversion, size_t i);
+/* The layout of a SFT_CONVERT_DEQUANTIZE, by its id in data/quantised.layouts ("nvfp4", "gptq");
+ * empty for every other tensor. Lives as long as the conversion. @since 0.2 */
+SFT_API sft_span sft_conversion_layout(const sft_conversion *conversion, size_t i);
+/* Why the values of a SFT_CONVERT_REFUSED cannot be computed: SFT_CAST_DTYPE, or what reading its
+ * declarations fails with; SFT_OK for every other tensor. *unfit, which may be NULL: its layout is
+ * declared and known, and one of its tensors is not there, or has another dtype or shape than the
+ * layout has. Looks at the declarations again: costs as sft_conversion_new does for one tensor. One
+ * thread at a time. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_conversion_refusal(const sft_conversion *conversion, size_t i,
+                                                      bool *unfit, sft_error *err);
+/* The file that sft_conversion_save would write, as a set of one, whose bytes are computed when
+ * they are read: whatever reads models sees values so. *out owns the conversion and `set`, which
+ * is the one that it was planned for, or NULL if that outlives *out: both are closed with it, and
+ * on failure, too; the conversion may be asked until then, but no more be saved or read from. path
+ * is for display and may be NULL. Any number of threads may read; one at a time does. A slice of a
+ * quantised tensor costs least in the order of its rows. Memory: as for saving. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_conversion_set(sft_conversion *conversion, sft_set *set,
+                                                  const char *path, sft_set **out, sft_error *err);
 /* Number of tensors with this action; 0 for a value outside the enum. @since 0.2 */
 SFT_API uint64_t sft_conversion_count(const sft_conversion *conversion, sft_convert_action action);
 /* Bytes of all tensors before and after the conversion. @since 0.2 */

@@ -33,10 +33,13 @@ typedef struct sft_diff_options {
     /* Selects the tensors to compare, in both models; NULL: all. @since 0.2 */
     sft_match_fn match;
     void *match_ctx;
+    /* Tensors of one shape and different dtypes do not differ if their values do not. With
+     * header_only dtypes differ. @since 0.2 */
+    bool by_value;
 } sft_diff_options;
 
 #define SFT_DIFF_OPTIONS_INIT \
-    { sizeof(sft_diff_options), false, false, false, 0, 0, NULL, NULL, NULL }
+    { sizeof(sft_diff_options), false, false, false, 0, 0, NULL, NULL, NULL, false }
 
 /* How a tensor differs, as bits. @since 0.1 */
 #define SFT_DIFF_ADDED 1u   /* only the second model has it */

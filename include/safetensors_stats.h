@@ -6,7 +6,7 @@
  *   - mean and abs_mean are the true values rounded to the nearest double, ties to even;
  *   - std, that of the population (numpy.std), is within 0.51 units in the last place.
  * NaN and infinities are counted, and left out of everything else. Each half of a C64 counts as
- * a value. Integers of quantised tensors are integers; sft_conversion_part has their values.
+ * a value. Integers of quantised tensors are integers; sft_conversion_set has their values.
  *
  * EXPERIMENTAL: may change incompatibly in any release (docs/abi.md). SFT_EXPERIMENTAL_STATS is
  * defined while that is so.

@@ -317,8 +317,8 @@ def check_vocabularies():
            "docs/json-vocabularies.md is not what tools/vocabularies.py makes of data/")
     section = text.split("## Vocabularies")[1]
     known = set(re.findall(r"`([^`]+)`", section))
-    forms = read("src", "label", "tensors", "forms.c")
-    formats = re.search(r"format_names\[FORMATS\] = \{(.*?)\}", forms, re.S).group(1)
+    formats = re.search(r"sfti_format_names\[SFTI_FORMATS\] = \{(.*?)\}",
+                        read("src", "label", "layouts.c"), re.S).group(1)
     for name in re.findall(r'"(\w+)"', formats):
         demand(name in known, "docs/json-vocabularies.md has no adapter format " + name)
     sizes = read("src", "label", "tensors", "quantisation.c")
@@ -359,14 +359,16 @@ OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"c
 
 
 # Words that are also called like a quantisation: dtypes, precisions, a format of adapters, words of
-# file names; how the bits of three methods are found out; and what data/quantised.layouts tells to be
+# file names; how the bits of four methods are found out; and what data/quantised.layouts tells to be
 # declared in a way of its own.
 OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp8", "int8"},
                "src/core/format/entry.c": {"int8"}, "src/dataset/arrow/type.c": {"int8"},
                "src/formats/pickle/globals.c": {"int8"},
-               "src/formats/pickle/torch_dtype.c": {"int8"},
-               "src/label/tensors/adapters.c": {"mlx"}, "src/label/tensors/forms.c": {"mlx"},
-               "src/label/tensors/quantisation.c": {"awq", "fp8", "gptq", "int8", "mlx"},
+               "src/formats/pickle/torch_dtype.c": {"int4", "int8"},
+               "src/label/tensors/adapters.c": {"mlx"},
+               "src/label/tensors/quantisation.c": {"awq", "compressed-tensors", "fp8", "gptq", "int4",
+                                                    "int8", "mlx"},
+               "src/label/layouts.c": {"mlx"},
                "src/label/text.c": {"fp8"},
                "src/model/quant/layouts.c": {"awq", "torchao"},
                "src/model/quant/method.c": {"gptq", "mlx"},

@@ -3,9 +3,12 @@ values that these packages read from them, in F32.
 
     quant_oracles.py FOLDER [NAME...]     in the environment that tools/quant_oracles.sh makes
 
+    quant_oracles.py FOLDER write         what convert --quantize is compared with
+
 A case is NAME.safetensors, NAME.values.safetensors and, where a model has one, NAME.json, which is
 config.json. The values are exact, or, where the metadata say so, within a part of the greatest.
 """
+import hashlib
 import json
 import os
 import sys
@@ -361,6 +364,65 @@ def quanto():
     return tensors, values, {}
 
 
+# ── What convert --quantize writes ──
+
+def write_source():
+    """Matrices that need padding, of three dtypes, one of zeros, one of tiny values, one of ties."""
+    ties = torch.arange(-512, 512, dtype=torch.float32).reshape(32, 32) / 16
+    ties[0, 0] = 448.0
+    random = torch.Generator().manual_seed(9)
+    tiny = torch.randn(32, 32, generator=random) * 2.0 ** -130
+    return {"m.a.weight": weights(160, 64).bfloat16(), "m.b.weight": weights(40, 70, 2),
+            "m.c.weight": weights(17, 256, 3).half(), "m.d.weight": weights(20, 272, 4),
+            "m.zero.weight": torch.zeros(32, 32), "m.ties.weight": ties, "m.tiny.weight": tiny}
+
+
+def written(quantise):
+    """What comfy-kitchen makes of the source, in F32. What it divides 0 by 0 for (all is zero), or by
+    a power of two that it takes for zero, is not compared."""
+    tensors = {}
+    for name, value in write_source().items():
+        made = quantise(value.float()) if "tiny" not in name else None
+        if made and "zero" not in name:
+            tensors.update({name + leaf: tensor for leaf, tensor in made.items()})
+    return tensors
+
+
+def pair(quantise):
+    def run(x):
+        q, scale = quantise(x)
+        return {"": q, "_scale": scale}
+    return run
+
+
+def nvfp4_pair(x):
+    whole = x.abs().max() / (448 * 6)
+    q, scale = kitchen().quantize_nvfp4(x, whole, pad_16x=True)
+    return {"": q, "_scale": scale, "_scale_2": whole}
+
+
+def fp8_pair(x):
+    scale = x.abs().max() / 448
+    return {"": kitchen().quantize_per_tensor_fp8(x, scale), "_scale": scale}
+
+
+def convrot_pair(x):
+    size = 256 if x.shape[1] % 256 == 0 else 64 if x.shape[1] % 64 == 0 else 16
+    if x.shape[1] % size:
+        return None
+    return pair(lambda y: kitchen().quantize_int8_convrot_weight(y, size))(x)
+
+
+WRITTEN = {
+    "fp8": fp8_pair,
+    "int8": lambda x: pair(kitchen().quantize_int8_tensorwise)(x),
+    "int8-row": lambda x: pair(kitchen().quantize_int8_rowwise)(x),
+    "int8-convrot": convrot_pair,
+    "mxfp8": lambda x: pair(lambda y: kitchen().quantize_mxfp8(y, pad_32x=True))(x),
+    "nvfp4": nvfp4_pair,
+}
+
+
 def main():
     folder, only = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
@@ -379,6 +441,21 @@ def main():
                 json.dump(config, file)
         print(make.__name__, sum(os.path.getsize(stem + end) for end in
                                  (".safetensors", ".values.safetensors")))
+    if only and "write" not in only:
+        return
+    save_file({k: v.contiguous() for k, v in write_source().items()},
+              os.path.join(folder, "write.source.safetensors"))
+    digests = {}
+    for name, quantise in WRITTEN.items():
+        made = {k: v.contiguous().clone() for k, v in written(quantise).items()}
+        if name == "int8-convrot":  # sums in an order that is not told: compared within a step
+            save_file({k: v for k, v in made.items() if "m.c." in k},
+                      os.path.join(folder, "write.rotated.safetensors"))
+            continue
+        digests[name] = {k: [str(v.dtype)[6:], list(v.shape), hashlib.sha256(
+            bytes(v.reshape(-1).view(torch.uint8).tolist())).hexdigest()] for k, v in made.items()}
+    with open(os.path.join(folder, "write.digests.json"), "w", encoding="utf-8") as file:
+        json.dump(digests, file, indent=0)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", DIFFUSERS_
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras")
-PROGRAMS = ("comfy", "diffsynth", "trainers", "presets", "forms")    # from clones (`make oracles`)
+PROGRAMS = ("comfy", "later", "diffsynth", "trainers", "presets", "forms")    # from clones (`make oracles`)
 
 
 def define_operators():

@@ -38,7 +38,8 @@ class Absent:
     PACKAGES = ("optimum", "torchao", "bitsandbytes", "gguf", "loguru", "wandb", "torchaudio",
                 "atomicwrites", "trainingsample", "pytorch_optimizer", "torchsde", "librosa",
                 "py3langid", "triton", "flash_attn", "xformers", "sageattention", "kornia",
-                "k_diffusion", "open_clip", "lpips", "soundfile", "albumentations", "colorama")
+                "k_diffusion", "open_clip", "lpips", "soundfile", "albumentations", "colorama",
+                "comfy_aimdo", "comfy_kitchen", "node_helpers")
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.PACKAGES:
@@ -67,6 +68,13 @@ def stand_in(root, package):
         if name not in sys.modules:
             sys.modules[name] = types.ModuleType(name)
             sys.modules[name].__path__ = [path]
+    with without_absent():
+        yield
+
+
+@contextlib.contextmanager
+def without_absent():
+    """Imports go on where a package is not installed that only running a model needs."""
     sys.meta_path.append(Absent())
     try:
         yield

@@ -3,10 +3,10 @@
 
 usage: tools/zoo_modules.py [ID ...] [--write]
 
-Reads the lists of tests/zoo (comfy, diffusers and, for what neither has, trainers), folds numbers
-and names where sizes are equal, and prints the rows; --write puts them into data/models, each in
-the place of the row below the line "# modules: tools/zoo_modules.py". docs/records.md tells what
-the rows mean.
+Reads the lists of tests/zoo (comfy, later, diffusers and, for what none of them has, trainers),
+folds numbers and names where sizes are equal, and prints the rows; --write puts them into
+data/models, each in the place of the row below the line "# modules: tools/zoo_modules.py".
+docs/records.md tells what the rows mean.
 """
 import argparse
 import collections
@@ -40,7 +40,8 @@ OF_ENTRY = {
 }
 # Models that have all layers of their parent, whatever names their own list has.
 HEIRS = {"anima", "anyflow", "chronoedit", "consisid", "flux.1-dev", "framepack", "helios", "humo",
-         "skyreels-v2", "wan-2.1", "wan-2.2", "wan-animate-2"}
+         "lotus", "playground-2.5", "sana-wm-ltx2-refiner", "scail", "skyreels-v2",
+         "stable-zero123", "sv3d", "wan-2.1", "wan-2.2", "wan-animate-2", "zeta-chroma"}
 # U-Nets that only have the makers' names: residual blocks a level.
 UNETS = {"ssd-1b": 2, "segmind-vega": 2, "koala": 1}
 # Ids of other lists that are records of ours under another name.
@@ -145,7 +146,7 @@ def plain(name):
 def collect(records):
     """{id: {(name, out, in, kernel)}}."""
     names, found = judge.read_names(), collections.defaultdict(set)
-    for library in ("comfy", "diffusers"):
+    for library in ("comfy", "later", "diffusers"):
         for entry in read.read(library)[1]:
             if ("denoiser" in entry.tasks
                     and not entry.name.endswith((".checkpoint", ".prefixed"))):

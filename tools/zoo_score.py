@@ -41,9 +41,11 @@ GROUP_HEAD = ("| group | files | right | parent or family | unknown | right, but
 
 def group_of(library, entry):
     """What a file is, for people; None where the list has a row of its own."""
-    if library in ("loras", "trainers", "presets", "peft"):
+    if library in ("loras", "trainers", "presets", "peft") or \
+            library == "later" and "adapter" in entry.tasks:
         layout = entry.name.split(".")[0] if library in ("trainers", "presets") else \
-            entry.name.rpartition(".")[2] if library == "loras" else "PEFT"
+            entry.name.rpartition(".")[2] if library == "loras" else \
+            "later" if library == "later" else "PEFT"
         return "adapters: " + layout
     return next((GROUPS[task] for task in GROUPS if task in entry.tasks), None)
 

@@ -304,10 +304,16 @@ static void run_cat(cli *c, char **operands, size_t count) {
     size_t results = c->results;
     (void)count;
     if (c->set.as == CLI_AS_JSON) c->set.format = CLI_JSON;
+    /* whatever the values' name replaces, only the last part differs */
+    c->values_within = sft_span_cstr(operands[1]);
+    c->values_within.len = strcspn(operands[1], "[");
+    while (c->values_within.len > 0 && operands[1][c->values_within.len - 1] != '.')
+        c->values_within.len--;
     sft_code code = cli_open_operand(c, operands[0], &inputs, &input, &set, &err);
     if (!code) code = cat_tensor(c, set, input->path, operands[1], &err);
     sft_set_close(set);
     bool begun = c->results != results;
+    if (err.hint == SFT_HINT_CHOOSE_TENSORS) err.hint = SFT_HINT_NONE; /* one is chosen */
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, operands[0], &err);
     else if (code && begun) cli_complain(c, operands[0], &err);
     else if (code) cli_fail_input(c, operands[0], &err);
@@ -321,17 +327,21 @@ const cli_command cli_cat_command = {
     "begins a slice. FILE may be an index: the tensor is read from the shard that holds it.\n"
     "Text prints the last dimension on one line and a blank line between matrices. JSON gives "
     "nested arrays under \"values\" ([] if there are no elements), NaN and infinities as "
-    "strings, complex numbers as pairs. Use --as raw for dtypes NumPy lacks.",
+    "strings, complex numbers as pairs. Use --as raw for dtypes NumPy lacks.\n"
+    CLI_VALUES_TEXT,
     CLI_EXAMPLES(
         { "safetensors cat model.safetensors lm_head.weight", "all values" },
         { "safetensors cat model.safetensors \"w[0, :8]\"", "eight values of the first row" },
         { "safetensors cat model.safetensors \"w[::-1, ..., -1]\"", "NumPy slice syntax" },
         { "safetensors cat --as npy model.safetensors w >w.npy", "for numpy.load" },
+        { "safetensors cat --values quantised.safetensors \"layers.0.mlp.weight[0]\"",
+          "a row of a quantised tensor" },
         { "safetensors cat hf://openai-community/gpt2/model.safetensors \"wte.weight[0]\"",
           "of a URL, only the bytes asked for" }),
     { CLI_OPTIONS(
         { 0, "as", "text|raw|npy|json", CLI_CHOICE, 0, offsetof(cli_settings, as),
           "output format: numbers as text, the bytes as stored, a NumPy file, JSON" },
+        CLI_VALUES,
         CLI_ON(0, "to-terminal", terminal, "write binary output even to a terminal")),
       cli_reading_options, cli_remote_options, cli_network_options, cli_common_options },
     { "the values were written", "no tensor has this name",

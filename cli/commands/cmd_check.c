@@ -8,6 +8,7 @@
 #include "support/models.h"
 #include "support/remote.h"
 #include "support/words.h"
+#include "safetensors_convert.h"
 #include "safetensors_index.h"
 #include "safetensors_scan.h"
 
@@ -336,6 +337,85 @@ static sft_code check_values(cli *c, const char *path, const sft_set *set, sft_d
     return code;
 }
 
+/* ── Quantised tensors ── */
+
+#define MISFITS_SHOWN 5
+#define MISFITS_MOST 1000 /* as of findings */
+
+/* Those whose tensors are not as their declared layout has them. */
+typedef struct misfits {
+    sft_set *set;
+    sft_conversion *values;
+    size_t count;
+} misfits;
+
+/* The next one from tensor *at on, which is moved behind it; false if there is none. */
+static bool next_misfit(const misfits *m, size_t *at, sft_error *err) {
+    while (*at < sft_set_tensor_count(m->set)) {
+        bool unfit;
+        *err = (sft_error)SFT_ERROR_INIT;
+        if (sft_conversion_refusal(m->values, (*at)++, &unfit, err) && unfit) {
+            err->hint = SFT_HINT_NONE;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_misfits(void *ctx, sfti_json_writer *w) {
+    const misfits *m = ctx;
+    sft_error err;
+    sfti_json_put_open(w, "quantised", '[');
+    for (size_t i = 0, at = 0; i < MISFITS_MOST && next_misfit(m, &at, &err); i++)
+        sfti_result_finding(w, &err, false);
+    sfti_json_close(w, ']');
+}
+
+static void show_misfits(cli *c, const char *path, const misfits *m) {
+    sft_error err;
+    size_t most = c->set.explain ? SIZE_MAX : MISFITS_SHOWN;
+    for (size_t i = 0, at = 0; i < m->count && i < most && next_misfit(m, &at, &err); i++)
+        verdict_line(c, path, &err);
+    if (m->count > most)
+        cli_path_bold(&c->out, path, ": %zu more quantised tensors are not as declared (--explain "
+                                     "lists them)\n", m->count - most);
+}
+
+/* Looks at what a valid model declares of its quantisation; the status becomes 1 if tensors are not
+ * so. Of what is declared in a way that is not known nothing is said. */
+static void judge_quantised(cli *c, misfits *m) {
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    sft_error err;
+    size_t at = 0;
+    options.dequantize = options.partial = true;
+    options.files = c->open.files;
+    options.alloc = &c->alloc;
+    if (sft_conversion_new(m->set, SFT_F32, &options, &m->values, NULL)) return;
+    if (sft_conversion_count(m->values, SFT_CONVERT_REFUSED) == 0) return;
+    while (next_misfit(m, &at, &err)) m->count++;
+    if (m->count == 0) return;
+    cli_status(c, CLI_NO);
+    c->more = put_misfits;
+    c->more_ctx = m;
+}
+
+/* Whether any tensor's dtype can hold codes: an integer of at most 32 bits, a float of 8. Of one
+ * shard of several, what belongs together may be in different ones. */
+static bool may_be_quantised(const sft_scan *scan, const char *path) {
+    uint64_t shard, of;
+    sft_span base;
+    if (cli_shard_of(path, &shard, &of, &base) && of > 1) return false;
+    for (size_t i = 0; i < sft_scan_entry_count(scan); i++) {
+        sft_span dtype = sft_scan_entry_at(scan, i).dtype; /* in quotes */
+        if (dtype.len < 4) continue;
+        char kind = dtype.data[1], bits = dtype.data[2];
+        if (kind == 'F' ? bits == '8' || bits == '4' || dtype.data[3] == '_'
+                        : (kind == 'I' || kind == 'U') && bits != '6')
+            return true;
+    }
+    return false;
+}
+
 /* ── The whole ── */
 
 /* Each shard, then how they fit together. */
@@ -345,6 +425,7 @@ static void check_set(cli *c, const cli_input *input) {
     sft_error err = SFT_ERROR_INIT;
     sft_index *names = NULL;
     sft_set *set = NULL;
+    misfits quantised = { .set = NULL };
     sft_deep_counts deep;
     if (sft_index_open(input->path, &options, &names, &err)) {
         tell(&v, input->path, &err);
@@ -353,9 +434,11 @@ static void check_set(cli *c, const cli_input *input) {
         if (v.ok && !cli_is_over(c)) {
             /* the shards are sound: is the index, and what are the values? */
             sft_code code = cli_open_model(c, input, &set, &err);
+            quantised.set = set;
             if (!code && c->set.deep) code = check_values(c, v.path, set, &deep, &err);
             if (!code && c->set.deep) v.deep = &deep;
             if (code) tell(&v, v.path, &err);
+            else if (c->set.deep || !cli_is_remote(c, v.path)) judge_quantised(c, &quantised);
         }
     }
     sft_span shards = { v.shards.data, v.shards.len };
@@ -371,6 +454,8 @@ static void check_set(cli *c, const cli_input *input) {
     if (!cli_is_json(c) && v.ok && c->set.explain)
         cli_path_bold(&c->out, v.path, ": index and shards are consistent\n");
     if (!cli_is_json(c) && v.deep) deep_line(c, v.path, set, &deep);
+    if (!cli_is_json(c)) show_misfits(c, v.path, &quantised);
+    sft_conversion_free(quantised.values);
     sft_set_close(set);
     sft_index_close(names);
     sft_buffer_free(&v.shards);
@@ -395,9 +480,14 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
     sft_error err = SFT_ERROR_INIT;
     sft_set *set = NULL;
     sft_deep_counts deep;
+    misfits quantised = { .set = NULL };
     bool valid = sft_scan_error(scan) == NULL, look = valid && c->set.deep;
-    sft_code code = look ? cli_open_model(c, input, &set, &err) : SFT_OK;
+    bool reads = input->kind != CLI_STDIN && (look || !cli_is_remote(c, input->path));
+    bool codes = valid && reads && may_be_quantised(scan, input->path);
+    sft_code code = look || codes ? cli_open_model(c, input, &set, &err) : SFT_OK;
+    quantised.set = set;
     if (look && !code) code = check_values(c, input->path, set, &deep, &err);
+    if (codes && !code) judge_quantised(c, &quantised);
     if (code) {
         cli_fail_input(c, input->path, &err);
     } else if (cli_is_json(c)) {
@@ -408,8 +498,10 @@ static void judge_file(cli *c, const cli_input *input, const sft_scan *scan) {
         if (c->set.explain) explain_file(c, input->path, scan);
         else if (!valid) verdict_line(c, input->path, sft_scan_error(scan));
         if (look) deep_line(c, input->path, set, &deep);
+        show_misfits(c, input->path, &quantised);
     }
     if (!valid) cli_status(c, CLI_NO);
+    sft_conversion_free(quantised.values);
     sft_set_close(set);
 }
 
@@ -470,6 +562,9 @@ const cli_command cli_check_command = {
     "them.\n"
     "Of a URL the header and the length of the file are checked; a note on standard error says "
     "that no data was read. With --deep it is, all of it.\n"
+    "Where a model declares how it is quantised, in a layout that convert --dequantize reads, the "
+    "tensors of each quantised one are compared with it: what is not there, or has another dtype "
+    "or shape, is told, and the exit status is 1, although the model is valid.\n"
     "With --deep, NaN and infinities count as findings (exit status 1), although the model is "
     "valid.",
     CLI_EXAMPLES(
@@ -486,7 +581,8 @@ const cli_command cli_check_command = {
         CLI_ON('v', "verbose", verbose, "of another format: list all that would be left out")),
       cli_input_options, cli_json_options, cli_reading_options, cli_remote_options,
       cli_network_options, cli_common_options },
-    { "every model is valid", "a model is not valid, or --deep found NaN or infinities",
+    { "every model is valid",
+      "a model is not valid, or not quantised as it declares, or --deep found NaN or infinities",
       "a model could not be read, or a usage error" },
     1, SIZE_MAX, run_check, CLI_URLS_ALL,
 };

@@ -178,6 +178,21 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2],
     return code;
 }
 
+/* Of a tensor that cannot be read: in which of the two. */
+static size_t find_unread(sft_set *const sets[2], const sft_error *err) {
+    char byte;
+    if (err->tensor_len == SFT_NO_TENSOR) return 0;
+    for (size_t i = 0; i < 2; i++) {
+        size_t shard;
+        sft_span name = { err->tensor, err->tensor_len };
+        const sft_tensor *tensor = sft_set_find(sets[i], name, &shard);
+        if (tensor && tensor->begin < tensor->end
+            && sft_read_bytes(sft_set_shard_at(sets[i], shard), tensor->offset, &byte, 1, NULL))
+            return i;
+    }
+    return 0;
+}
+
 static void run_diff(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_inputs inputs[2];
@@ -187,6 +202,7 @@ static void run_diff(cli *c, char **operands, size_t count) {
     (void)count;
     options.header_only = c->set.header_only != 0;
     options.no_metadata = c->set.no_metadata != 0;
+    options.by_value = c->set.values != 0;
     options.alloc = &c->alloc;
     if (cli_is_matching(&c->set)) options.match = is_compared;
     options.match_ctx = c;
@@ -202,7 +218,7 @@ static void run_diff(cli *c, char **operands, size_t count) {
         code = cli_open_operand(c, operands[at], &inputs[at], &input, &sets[at], &err);
     }
     if (!code) code = diff_models(c, operands, sets, &options, &err);
-    if (code) cli_fail_input(c, operands[at < 2 ? at : 0], &err);
+    if (code) cli_fail_input(c, operands[at < 2 ? at : find_unread(sets, &err)], &err);
     for (size_t i = 0; i < 2; i++) {
         sft_set_close(sets[i]);
         cli_inputs_free(&inputs[i]);
@@ -224,7 +240,8 @@ const cli_command cli_diff_command = {
     "and equal shape are compared by value.\n"
     "--tsv prints a row for each tensor that differs, then for each metadata key: the columns what "
     "(tensor or metadata), change (added, removed or changed), name, dtype and shape in A and in "
-    "B, and the numbers named in the first paragraph, empty if values were not compared.",
+    "B, and the numbers named in the first paragraph, empty if values were not compared.\n"
+    CLI_VALUES_TEXT " Tensors of different dtypes do not differ then if their values do not.",
     CLI_EXAMPLES(
         { "safetensors diff old.safetensors new.safetensors",
           "silent, and exit status 0, if nothing differs" },
@@ -235,11 +252,14 @@ const cli_command cli_diff_command = {
         { "safetensors diff a.safetensors b.safetensors --match \"*.bias\"", "only the biases" },
         { "safetensors diff --tsv a.safetensors b.safetensors | sort -t$'\\t' -gk12",
           "the greatest differences last" },
+        { "safetensors diff --values original.safetensors quantised.safetensors",
+          "what quantising cost, tensor by tensor" },
         { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "atol", "NUMBER", atol,
           "values are equal if |a-b| is at most atol + rtol*|b|, whatever their bytes"),
         CLI_TAKES(0, "rtol", "NUMBER", rtol, "see --atol"),
+        CLI_VALUES,
         CLI_ON(0, "header", header_only, "names, dtypes, shapes and metadata only; reads no data"),
         CLI_ON(0, "no-metadata", no_metadata, "ignore metadata"),
         CLI_ON('v', "verbose", verbose,

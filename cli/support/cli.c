@@ -172,7 +172,7 @@ static sft_code result_write_at(void *ctx, uint64_t offset, const void *bytes, s
     bool begins = offset == 0 && len > 0 && c->set.format == CLI_JSONL;
     if (begins) schema_head(c);
     if (c->held && len > 0) cli_text(&c->out, "}");
-    if (len > 0) c->held = c->in_result && c->remote && text[len - 1] == '}';
+    if (len > 0) c->held = c->in_result && (c->remote || c->more) && text[len - 1] == '}';
     return sft_sink_write(&out, offset, text + begins, len - begins - (len > 0 && c->held), err);
 }
 
@@ -210,10 +210,12 @@ void cli_result_end(cli *c, const char *path, sft_code code, const sft_error *er
         c->held = false;
         sfti_json_write(&w, &sink, 0, NULL);
         w.comma = true;
-        cli_put_remote(c, &w, path);
+        if (c->remote) cli_put_remote(c, &w, path);
+        if (c->more) c->more(c->more_ctx, &w);
         (void)sfti_json_done(&w);
         cli_text(&c->out, "}");
     }
+    c->more = NULL;
     if (code) cli_complain(c, path, err);
     if (c->set.format != CLI_JSONL) return;
     cli_text(&c->out, "\n");

@@ -39,11 +39,17 @@ typedef struct cli {
     bool no_imports; /* a model in another format is refused: the command changes what is there */
     struct sft_records *records; /* in force (records.h), or NULL: those of the library */
     struct sft_import *import; /* of the model that was opened last, or NULL (models.h) */
+    struct sft_conversion *values; /* with --values: what computes those of the model that was
+                                      opened last, of so many tensors, and lives as long */
+    size_t values_count;
+    sft_span values_within; /* only of tensors whose names begin so */
     sft_remote *remote; /* of URLs; NULL until there is one */
     struct cli_bad_urls *bad_urls;  /* operands that no remote reads, or NULL */
     sft_remote_sums other_requests; /* of other remotes, which are closed */
     bool in_result;     /* a result was begun, of a path that may be remote */
     bool held;          /* its last brace is written by cli_result_end */
+    void (*more)(void *ctx, sfti_json_writer *w); /* its last members; NULL: none */
+    void *more_ctx;
     bool tells_reading; /* results of URLs say whether their data were read */
     uint32_t read_mode; /* common to the files that options and operands named for what they say
                            (cli_read_file); 0: not known */

@@ -19,6 +19,8 @@
     X(FORWARD, "a pipe is read once, from its beginning to its end: save it to a file first") \
     X(REDIRECT, "redirect it with > FILE, or use --to-terminal") \
     X(AS_RAW, "--as raw gives its bytes") \
+    X(FROM_QUANTISED, "--from-quantised quantises the values that its codes stand for") \
+    X(QUANTIZE_LOSSY, "merge it into a model first; --lossy quantises it all the same") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
     X(DEQUANTIZE, "\"safetensors convert --dequantize\" computes its values first") \
     X(EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any") \

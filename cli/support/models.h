@@ -115,8 +115,8 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
 
 /* ── One model ── */
 
-/* Open the one model that an operand names, a folder with one too, in whatever format. The inputs
- * are to be freed, also after a failure. */
+/* Open the one model that an operand names, a folder with one too, in whatever format, with
+ * --values its values. The inputs are to be freed, also after a failure. */
 sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const cli_input **input,
                           sft_set **out, sft_error *err);
 

@@ -6,6 +6,7 @@
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"
+#include "safetensors_convert.h"
 #include "safetensors_io.h"
 #include "safetensors_scan.h"
 
@@ -243,11 +244,41 @@ sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const
     return code ? code : cli_open_model(c, *input, out, err);
 }
 
+static bool is_within(void *ctx, const sft_tensor *tensor) {
+    sft_span begin = ((const cli *)ctx)->values_within;
+    return tensor->name.len >= begin.len
+        && (begin.len == 0 || memcmp(tensor->name.data, begin.data, begin.len) == 0);
+}
+
+/* What --values shows of a set, which it takes over. */
+static sft_code open_values(cli *c, const char *path, sft_set **set, sft_error *err) {
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    sft_set *stored = *set;
+    options.dequantize = options.partial = true;
+    options.files = c->open.files;
+    options.alloc = &c->alloc;
+    options.match = c->values_within.len > 0 ? is_within : NULL;
+    options.match_ctx = c;
+    c->values_count = sft_set_tensor_count(stored);
+    sft_code code = sft_conversion_new(stored, SFT_F32, &options, &c->values, err);
+    *set = NULL;
+    if (code) sft_set_close(stored);
+    else code = sft_conversion_set(c->values, stored, path, set, err);
+    if (code) c->values = NULL;
+    return code;
+}
+
 sft_code cli_open_model(cli *c, const cli_input *input, sft_set **out, sft_error *err) {
     sft_set_options options = cli_set_options(c);
     c->import = NULL;
-    if (input->kind == CLI_STDIN) return open_stdin(c, out, err);
-    return cli_open_path(c, input->path, &options, out, &c->import, err);
+    c->values = NULL;
+    if (c->set.values && input->kind == CLI_STDIN) /* beside which nothing can be declared */
+        return sfti_fail(err, SFT_IO_NOT_FILE,
+                         "expected a file for --values, found standard input");
+    sft_code code = input->kind == CLI_STDIN
+        ? open_stdin(c, out, err)
+        : cli_open_path(c, input->path, &options, out, &c->import, err);
+    return code || !c->set.values ? code : open_values(c, input->path, out, err);
 }
 
 /* ── What is told of an import ── */

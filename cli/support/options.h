@@ -34,7 +34,11 @@ typedef struct cli_settings {
     cli_words algo;
     const char *cache, *sums, *threads;
     const char *dtype;
-    int saturate;
+    int saturate, values;
+    /* of convert --quantize */
+    const char *quantize, *layout, *scale;
+    cli_words only, spare;
+    int from_quantised;
     /* of convert, of other formats */
     int list_branches, shared, skip, quantised, sparse, scalars, opaque;
     const char *root, *separator, *max_output;
@@ -95,6 +99,15 @@ typedef struct cli_option {
     { letter, name, value, CLI_WORD, 0, offsetof(cli_settings, field), help }
 #define CLI_TAKES_MANY(letter, name, value, field, help)                                         \
     { letter, name, value, CLI_MANY, 0, offsetof(cli_settings, field), help }
+/* --values, of commands that open models by cli_open_model, and what their page says of it. */
+#define CLI_VALUES                                                                               \
+    CLI_ON(0, "values", values,                                                                  \
+      "read quantised tensors as the values that they stand for, in F32")
+#define CLI_VALUES_TEXT                                                                          \
+    "With --values, models are read as convert --dequantize --dtype F32 would write them: a "    \
+    "quantised tensor has its values, in its original shape and by its original name, and what " \
+    "these are computed from is not there. One whose values cannot be computed is an error as "  \
+    "soon as it is read, which says why."
 #define CLI_OPTIONS_END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 /* A table of rows where the command names it. */
 #define CLI_OPTIONS(...) (const cli_option[]){ __VA_ARGS__, CLI_OPTIONS_END }

@@ -152,9 +152,14 @@ static bool add_own_folder(cli *c, cli_record_files *files) {
     if (len < 0 || (size_t)len >= sizeof folder || sfti_os_info_path(folder, false, &info))
         return true;
     sft_code code = SFT_OK;
-    if (info.kind != OS_DIR || info.owner != sfti_os_user() || info.mode & 022)
-        code = sfti_fail(&err, SFT_BAD_ARGUMENT,
-                         "expected a folder of yours, no link, that nobody else may write to");
+    char *last = folder + len - strlen("/records");
+    for (int part = 0; !code && part < 2; part++) {
+        *last = part ? '/' : 0;
+        if (sfti_os_info_path(folder, false, &info) || info.kind != OS_DIR
+            || info.owner != sfti_os_user() || info.mode & 022)
+            code = sfti_fail(&err, SFT_BAD_ARGUMENT,
+                             "expected a folder of yours, no link, that nobody else may write to");
+    }
     if (!code) code = add_folder(c, files, folder, true, &failed, &err);
     if (code) {
         cli_hint(&err, CLI_HINT_USER_RECORDS);
@@ -164,6 +169,12 @@ static bool add_own_folder(cli *c, cli_record_files *files) {
 }
 
 /* ── A run ── */
+
+void cli_records_end(cli *c) {
+    sft_records_close(c->records);
+    c->records = NULL;
+    in_force = NULL;
+}
 
 bool cli_records_begin(cli *c) {
     bool asked = false;
@@ -182,17 +193,16 @@ bool cli_records_begin(cli *c) {
     }
     if (fine && files.count > 0
         && sft_records_open(files.texts, files.count, &c->alloc, &c->records, &err)) {
-        if (own > 0) cli_hint(&err, CLI_HINT_USER_RECORDS);
+        /* whether those that are named can be read alone */
+        if (own > 0
+            && !sft_records_open(files.texts + own, files.count - own, &c->alloc, &c->records,
+                                 NULL))
+            cli_hint(&err, CLI_HINT_USER_RECORDS);
+        cli_records_end(c);
         cli_complain(c, NULL, &err);
         fine = false;
     }
     cli_record_files_free(&files);
     in_force = c->records ? sfti_records_of(c->records) : NULL;
     return fine;
-}
-
-void cli_records_end(cli *c) {
-    sft_records_close(c->records);
-    c->records = NULL;
-    in_force = NULL;
 }

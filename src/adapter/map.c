@@ -58,17 +58,17 @@ static size_t fold_name(sfti_part part, sft_span name, char *out) {
 /* The name as it is, and after each of its prefixes; the first known part counts. */
 static sft_code add_keys(map_names *names, uint32_t module, sft_error *err) {
     sft_span name = names->lora->modules[module].name;
-    sfti_part part = SFTI_PART_MAIN, next;
+    sfti_part part = SFTI_PART_MAIN;
     for (size_t i = 0; i < KEYS_A_MODULE && name.len > 0; i++) {
         char *text = sfti_arena_array(&names->lora->arena, name.len + 1, 1);
         if (!text) return sfti_fail_memory(err, name.len);
         map_key *key = &names->keys[names->count];
         *key = (map_key){ { text, fold_name(part, name, text) }, module };
         (void)sfti_names_add(&names->names, key->text, (uint32_t)names->count++);
-        size_t cut = sfti_forms_begins(name, &next);
-        if (cut == 0) break;
-        if (next != SFTI_PART_MAIN) part = next;
-        name = sfti_from(name, cut);
+        const sfti_name_layout *layout = sfti_layout_of(name);
+        if (!layout || layout->own) break;
+        if (layout->part != SFTI_PART_MAIN) part = layout->part;
+        name = sfti_from(name, strlen(layout->prefix));
     }
     return SFT_OK;
 }

@@ -201,8 +201,8 @@ static sft_code open_row(sfti_patched *merge, const merge_row *row, sft_error *e
     return SFT_OK;
 }
 
-static sft_code read_rows(sfti_patched *merge, const sft_tensor *tensor, uint64_t first,
-                          uint64_t rows, sft_error *err) {
+static sft_code read_model_rows(sfti_patched *merge, const sft_tensor *tensor, uint64_t first,
+                                uint64_t rows, sft_error *err) {
     uint64_t bytes = sft_dtype_describe(tensor->dtype)->bits / 8;
     uint64_t count = rows * merge->now->cols, each = READ_SIZE / bytes;
     size_t shard = sft_set_tensor_shard(merge->model, merge->now->tensor);
@@ -259,7 +259,7 @@ static sft_code compute_block(sfti_patched *merge, uint64_t first, sft_error *er
     uint64_t count = rows * row->cols;
     merge->block_rows = 0;
     merge->blames = SIZE_MAX;
-    sft_code code = read_rows(merge, tensor, first, rows, err);
+    sft_code code = read_model_rows(merge, tensor, first, rows, err);
     if (!code) code = check_values(merge, tensor, count, true, err);
     for (size_t i = 0; !code && i < merge->op_count; i++) {
         const sfti_lora_op *op = &merge->ops[i];

@@ -40,7 +40,7 @@ static bool invert(const double *y, size_t n, double *work, double *x) {
     return true;
 }
 
-static void multiply(const double *a, const double *b, size_t n, double *out) {
+static void square_product(const double *a, const double *b, size_t n, double *out) {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) out[i * n + j] = 0;
         for (size_t k = 0; k < n; k++)
@@ -71,7 +71,7 @@ static bool cayley(rotation_work *work, bool turned) {
     if (!invert(work->product, n, work->wide, work->inverse)) return false;
     for (size_t i = 0; i < n * n; i++) work->left[i] = sign * work->q[i];
     for (size_t i = 0; i < n; i++) work->left[i * n + i] += 1;
-    multiply(work->left, work->inverse, n, work->product);
+    square_product(work->left, work->inverse, n, work->product);
     return true;
 }
 
@@ -86,7 +86,7 @@ static void series(rotation_work *work, uint64_t terms) {
     for (size_t i = 0; i < all; i++) work->product[i] += 2 * work->q[i];
     for (uint64_t power = 2; power < terms; power++) {
         double by = power + 1 == terms ? 1 : 2;
-        multiply(work->left, work->q, n, work->inverse);
+        square_product(work->left, work->q, n, work->inverse);
         memcpy(work->left, work->inverse, all * sizeof *work->q);
         for (size_t i = 0; i < all; i++) work->product[i] += by * work->left[i];
     }

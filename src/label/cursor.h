@@ -71,8 +71,11 @@ typedef struct sfti_key_take {
     const char *names;
     const size_t *places;
 } sfti_key_take;
-extern const sfti_key_take sfti_common_takes[]; /* row_takes.c */
-extern const size_t sfti_common_take_count;
+typedef struct sfti_key_takes {
+    const sfti_key_take *at;
+    size_t count;
+} sfti_key_takes;
+extern const sfti_key_takes sfti_common_takes; /* row_takes.c */
 
 typedef struct sfti_key_rows {
     const sfti_row *rows;
@@ -86,13 +89,14 @@ typedef struct sfti_keys {
     size_t own_count, shared_count;
     sfti_key_rows *made;
 } sfti_keys;
-extern const sfti_keys sfti_png_keys; /* png.c; read with those of metadata */
+extern const sfti_keys sfti_png_keys; /* png.c */
 #define SFTI_KEYS_OF(id_, takes) \
     { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), \
       .made = &(sfti_key_rows){ NULL, 0 } }
 #define SFTI_KEY_ROWS(keys) (keys).made->rows, (keys).made->row_count
-/* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called. */
-void sfti_keys_read(const sfti_keys *keys);
+/* Fill in its rows: once a process, while nobody reads them. sfti_records_built_in was called.
+ * common: further takes, or NULL. */
+void sfti_keys_read(const sfti_keys *keys, const sfti_key_takes *common);
 
 /* ── Quantisers (quantisers.c) ── */
 

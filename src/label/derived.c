@@ -66,14 +66,12 @@ bool sfti_derived_may(sft_span pointer) {
     return true;
 }
 
-/* Digests as they came, sorted into *out. */
-static bool put_sorted(const uint64_t *digests, size_t count, sfti_arena *arena,
-                       sfti_derived *out) {
-    uint32_t *order = sfti_arena_sorted(arena, count, digest_order, digests);
-    out->digests = sfti_arena_array(arena, count + 1, sizeof *out->digests);
-    out->count = 0;
-    if (!order || !out->digests) return false;
-    for (size_t i = 0; i < count; i++) out->digests[out->count++] = digests[order[i]];
+bool sfti_derived_sort(sfti_derived *set, sfti_arena *arena) {
+    const uint32_t *order = sfti_arena_sorted(arena, set->count, digest_order, set->digests);
+    uint64_t *sorted = sfti_arena_array(arena, set->count + 1, sizeof *sorted);
+    if (!order || !sorted) return false;
+    for (size_t i = 0; i < set->count; i++) sorted[i] = set->digests[order[i]];
+    set->digests = sorted;
     return true;
 }
 
@@ -132,7 +130,8 @@ bool sfti_derived_of(sft_span text, sfti_arena *arena, sfti_derived *out) {
     if (!digests) return false;
     sfti_leaves_begin(&leaves, text, arena);
     for (size_t i = 0; i < count && sfti_leaves_next(&leaves, &digest); i++) digests[i] = digest;
-    return put_sorted(digests, count, arena, out);
+    *out = (sfti_derived){ digests, count };
+    return sfti_derived_sort(out, arena);
 }
 
 /* ── Marks ── */
@@ -177,7 +176,8 @@ bool sfti_derived_read(sft_span origins, sfti_arena *arena, sfti_derived_there *
             count++;
         }
     }
-    return put_sorted(digests, count, arena, out);
+    *out = (sfti_derived){ digests, count };
+    return sfti_derived_sort(out, arena);
 }
 
 /* The value of a member of the object that the reader is in; false: it has none. */

@@ -25,6 +25,7 @@ typedef struct sfti_derived {
 /* The digest of a scalar at a JSON pointer, whose numbers (indices) do not count; text is
  * unescaped. */
 uint64_t sfti_derived_digest(sft_span pointer, sfti_json_type type, sft_span text);
+bool sfti_derived_sort(sfti_derived *set, sfti_arena *arena); /* false when out of memory */
 bool sfti_derived_has(const sfti_derived *set, uint64_t digest);
 /* Whether a mark may name the value at this pointer; false of what is compared with the file or
  * guards what is seen of it (digests, sizes, content ratings), which is read whoever wrote it. */

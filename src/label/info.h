@@ -255,12 +255,14 @@ struct sft_info {
     int64_t nsfw_level;     /* -1 = null */
     uint64_t parameters;    /* quantisation-aware */
     const char *precision;  /* "fp16", …, or NULL */
+    bool guesses_bits;      /* tensors are packed, and do not tell in how many bits */
     const char *size;       /* "full", "pruned" or NULL */
     uint64_t vectors;       /* of an embedding, 0 = null */
     int negative;           /* embedding: 0, 1, or -1 = null */
     bool has_llm;
     struct { uint64_t layers, hidden, heads, kv_heads, vocab; } llm; /* 0 = null */
     sfti_derived derived;   /* of the text that is being read */
+    struct sfti_asked_text *asked; /* texts that clauses asked (tensors/predicates.c) */
     struct sfti_fitting *fitting; /* of an adapter: whose its modules are; NULL: not known */
     sfti_list evidence;     /* sfti_note.text: "name [3072,64]", at most 8 */
     struct { int credit, derivatives, relicense; sfti_list commercial; bool known; } permissions;
@@ -370,6 +372,9 @@ const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
 
 /* Text helpers (text.c): trimmed; equal or found without regard to ASCII case; the next
  * piece of a list up to a separator (false at the end); decimal digits to a number. */
+/* The number of a word among those between blanks, or -1. */
+int sfti_number_among(const char *words, sft_span word);
+char sfti_lower_case(char c);
 sft_span sfti_trim(sft_span text);
 bool sfti_same_letters(sft_span a, const char *b);
 bool sfti_same_text(sft_span a, sft_span b); /* the same */
@@ -381,7 +386,8 @@ bool sfti_starts_with(sft_span text, const char *prefix);
 bool sfti_ends_with(sft_span text, const char *suffix);
 /* The same byte for byte. Mostly the first letter decides. */
 static inline bool sfti_is(sft_span text, const char *other) {
-    return sft_span_equal(text, sft_span_cstr(other));
+    if (text.len == 0 || *text.data != *other) return text.len == 0 && *other == 0;
+    return strlen(other) == text.len && memcmp(text.data, other, text.len) == 0;
 }
 
 static inline bool sfti_begins(sft_span text, const char *prefix) {

@@ -22,20 +22,12 @@ static const char *keep(sft_span text) {
     return copy;
 }
 
-/* The number of a word among those between blanks, or -1. */
-static int number_among(const char *words, sft_span word) {
-    sft_span rest = sft_span_cstr(words), one;
-    for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)
-        if (sft_span_equal(one, word)) return i;
-    return -1;
-}
-
 /* What a word means for a take that reads facts, training or one of some things; -1: nothing. */
 static int field_of(const sfti_key_take *take, sft_span word) {
     int from = 0;
     if (!take->names) return -1;
     if (*take->names > ' ') {
-        int number = number_among(take->names, word);
+        int number = sfti_number_among(take->names, word);
         return number >= 0 && take->places ? (int)take->places[number] : number;
     }
     if (strcmp(take->names, SFTI_TAKES_FACT) == 0)
@@ -49,23 +41,26 @@ static int field_of(const sfti_key_take *take, sft_span word) {
     return -1;
 }
 
-static const sfti_key_take *take_named(const sfti_keys *keys, sft_span name) {
+static const sfti_key_take *take_named(const sfti_keys *keys, const sfti_key_takes *common,
+                                       sft_span name) {
     for (size_t i = 0; i < keys->own_count; i++)
         if (sfti_is(name, keys->own[i].name)) return &keys->own[i];
     for (size_t i = 0; i < keys->shared_count; i++)
         if (sfti_is(name, keys->shared[i].name)) return &keys->shared[i];
-    for (size_t i = 0; i < sfti_common_take_count; i++)
-        if (sfti_is(name, sfti_common_takes[i].name)) return &sfti_common_takes[i];
+    for (size_t i = 0; common && i < common->count; i++)
+        if (sfti_is(name, common->at[i].name)) return &common->at[i];
     return NULL;
 }
 
 /* PATTERN TAKE [WHAT] [TRUST] [WORD] */
-static bool row_of_key(const sfti_keys *keys, const sfti_record_row *from, sfti_row *row) {
+static bool row_of_key(const sfti_keys *keys, const sfti_key_takes *common,
+                       const sfti_record_row *from, sfti_row *row) {
     sft_span rest = sfti_row_text(from), word;
     bool told = false;
     if (!sfti_next_said(&rest, &word)) return false;
     *row = (sfti_row){ .pattern = keep(word) };
-    const sfti_key_take *take = sfti_next_said(&rest, &word) ? take_named(keys, word) : NULL;
+    const sfti_key_take *take = sfti_next_said(&rest, &word) ? take_named(keys, common, word)
+                                                            : NULL;
     if (!take) return false;
     row->take = take->take;
     while (sfti_next_said(&rest, &word)) {
@@ -79,14 +74,14 @@ static bool row_of_key(const sfti_keys *keys, const sfti_record_row *from, sfti_
     return true;
 }
 
-void sfti_keys_read(const sfti_keys *keys) {
+void sfti_keys_read(const sfti_keys *keys, const sfti_key_takes *common) {
     const sfti_records *records = sfti_records_built_in();
     const sfti_record *of = sfti_record_find(records, SFTI_KEYS, sft_span_cstr(keys->id));
     keys->made->rows = pool + pool_used;
     keys->made->row_count = 0;
     for (const sfti_record_row *row = NULL;
          of && pool_used < KEY_ROWS && (row = sfti_record_row_of(records, of, SFTI_KEY, row));)
-        if (row_of_key(keys, row, &pool[pool_used])) {
+        if (row_of_key(keys, common, row, &pool[pool_used])) {
             pool_used++;
             keys->made->row_count++;
         }

@@ -7,10 +7,7 @@
 #define LAYER_NAME 512
 #define LAYER_TRIES 64 /* layers at most that are looked up in every way */
 
-/* What stands before the names of an adapter's layers, and before those of a model's. */
-static const char *const adapter_prefixes[] = {
-    "", "base_model.model.", "base_model.model.model.", "diffusion_model.", "transformer.", "unet.",
-};
+/* What stands before the names of a model's layers. */
 static const char *const model_prefixes[] = {
     "", "model.", "model.diffusion_model.", "diffusion_model.", "language_model.model.",
     "model.language_model.", "transformer.",
@@ -37,11 +34,12 @@ static const sft_tensor *layer_weight(const layer_way *way, sft_span name, bool 
 }
 
 static bool find_way_in(const sft_set *set, sft_span name, layer_way *way) {
+    const char *const cuts[] = { "", sfti_layout_cut(name), "base_model.model.model." };
     bool meant;
     way->set = set;
-    for (size_t i = 0; i < SFTI_COUNT(adapter_prefixes); i++)
+    for (size_t i = 0; i < SFTI_COUNT(cuts); i++)
         for (size_t j = 0; j < SFTI_COUNT(model_prefixes); j++) {
-            way->cut = adapter_prefixes[i];
+            way->cut = cuts[i];
             way->put = model_prefixes[j];
             if (layer_weight(way, name, &meant)) return true;
         }
@@ -109,23 +107,14 @@ typedef struct folded_names {
     uint64_t layers;
 } folded_names;
 
-static const char *folded_prefix(sft_span name) {
-    static const char *const prefixes[] = { "lora_unet_", "lora_transformer_", "lora_prior_unet_",
-                                            "oft_unet_", "lycoris_" };
-    for (size_t i = 0; i < SFTI_COUNT(prefixes); i++)
-        if (sfti_begins(name, prefixes[i]) && !sfti_begins(name, "lycoris_text_encoder_"))
-            return prefixes[i];
-    return NULL;
-}
-
 static void open_folded(folded_names *folded, const sfti_view *view) {
     *folded = (folded_names){ .view = view };
     sfti_adapter_suffixes(&folded->suffixes);
     for (size_t i = 0; i < sft_set_tensor_count(view->info->set); i++) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        const char *prefix = folded_prefix(tensor->name);
+        const char *prefix = sfti_layout_cut(tensor->name);
         sfti_module layer;
-        if (!prefix || (folded->cut && folded->cut != prefix)
+        if (!sfti_ends(sft_span_cstr(prefix), "_") || (folded->cut && folded->cut != prefix)
             || !sfti_adapter_layer(view, &folded->suffixes, tensor, &layer)
             || has_dots(layer.name))
             continue;

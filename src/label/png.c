@@ -2,6 +2,7 @@
 #include "label/cursor.h"
 
 #include "base/utf8.h"
+#include "os/os.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -183,8 +184,15 @@ static sft_span text_of_node(const graph *all, sft_span id, bool negative) {
     return none;
 }
 
+static void read_png_keys(void) {
+    sfti_keys_read(&sfti_png_keys, NULL);
+}
+
 static void take_graph(sft_info *info, sft_span text, sft_span source) {
+    static bool ready;
     graph all = { { NULL, NULL, 0 } };
+    (void)sfti_records_built_in();
+    sfti_os_once(&ready, read_png_keys);
     sfti_info_walk(info, text, source, SFTI_KEY_ROWS(sfti_png_keys), &all);
     for (const graph_node *node = all.nodes.first; node; node = node->next) {
         if (node->sampler.len == 0 || node->positive.len == 0) continue;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Whether a fact's source may be the pair with this key. */
+/* Whether a fact's source may be the pair with this key; few that are none are taken for one. */
 bool sfti_header_reads(sft_span key);
 
 #endif

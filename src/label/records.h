@@ -33,7 +33,8 @@ typedef enum sfti_word {
     SFTI_MODEL_TYPE, SFTI_SAYS, SFTI_FILE_WORDS, SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
     SFTI_ADAPTER_VARIANT, SFTI_STRUCTURE, SFTI_EXCESS, SFTI_SIZES, SFTI_HEAD, SFTI_MODULES,
     SFTI_SIBLING, SFTI_PREFIXES, SFTI_CONFIG, SFTI_TWINS, SFTI_PREDICTS, SFTI_SGM,
-    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_PRECISION, SFTI_SPARE, SFTI_KEY,
+    SFTI_EMBEDDING, SFTI_END, SFTI_MARKS, SFTI_LAYOUT, SFTI_SUFFIX, SFTI_LEAF, SFTI_PRECISION,
+    SFTI_SPARE, SFTI_KEY,
     SFTI_ROW_WORDS
 } sfti_word;
 
@@ -108,6 +109,9 @@ typedef struct sfti_records_text {
 const sfti_records *sfti_records_built_in(void);
 /* Its text, joined by cmake/records.cmake. */
 sfti_records_text sfti_records_built_in_text(void);
+/* Whether a row "key" of it may begin with that key of metadata, in whatever case; false where
+ * surely none does. */
+bool sfti_records_may_have_key(sft_span key);
 /* Texts, in memory of the arena; the one that comes with the library must live as long. A record of
  * a user's may add rows to one of a text before it. *err names the text, the line and the column of
  * what is wrong. */
@@ -115,6 +119,7 @@ sft_code sfti_records_read(sfti_arena *arena, const sfti_records_text *texts, si
                            const sfti_records **out, sft_error *err);
 
 /* One thing that is wrong. */
+#define SFTI_RECORDS_NAME 200 /* of a text: bytes that *err names */
 #define SFTI_FAULT_FOUND 120
 #define SFTI_FAULT_MORE 240
 typedef struct sfti_records_fault {
@@ -211,12 +216,11 @@ typedef struct sfti_predicate {
     uint64_t number;
     char compare;          /* '=', '<' (or equal), '>' (or equal) */
 } sfti_predicate;
+#define SFTI_PREDICATE_STEPS 8 /* of a pointer */
 /* Whether it is no name but that; *right: it is as above. */
 bool sfti_predicate_of(sft_span alternative, sfti_predicate *out, bool *right);
 /* Whether a size is one of "9|8", or any for "*". */
 bool sfti_size_fits(sft_span wanted, uint64_t size);
-/* Whether a list of words has one. */
-bool sfti_row_lists(const sfti_record_row *row, sft_span word);
 
 /* The model, or the record of another type, that a producer's word stands for; *row says more.
  * whole: the text is the word, else it begins with it, the longest of several. NULL: nobody
@@ -242,8 +246,11 @@ const sfti_record_row *sfti_spared(const sfti_records *records, sft_span archite
 
 /* ── What rows say of one another (compare.c) ── */
 
+/* *left: steps of about 20 ns, which each comparison takes from; at 0 no more is proved. */
+#define SFTI_COMPARE_STEPS UINT64_C(250000000)
+
 /* Whether the clauses of a row contradict each other; *why: the one that cannot hold. */
-bool sfti_row_never_holds(const sfti_record_row *row, sft_span *why);
+bool sfti_row_never_holds(const sfti_record_row *row, uint64_t *left, sft_span *why);
 
 typedef enum sfti_overlap {
     SFTI_OVERLAP_NONE = 0, /* or none that is proved */
@@ -252,9 +259,11 @@ typedef enum sfti_overlap {
     SFTI_OVERLAP_AROUND,   /* where the second holds the first does */
     SFTI_OVERLAP_WORD      /* both claim a word */
 } sfti_overlap;
+/* Whether rows of a word are compared at all. */
+bool sfti_rows_may_overlap(sfti_word word);
 /* Two rows of records of which neither descends from the other; *why: a place in the first. */
 sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
-                               const sfti_record_row *b, sft_span *why);
+                               const sfti_record_row *b, uint64_t *left, sft_span *why);
 
 /* What a row says that can be read but is surely not meant (slips.c). */
 typedef enum sfti_slip_kind {

@@ -196,7 +196,7 @@ void sfti_take_switch(sfti_cursor *at, const sfti_row *row) {
         *(row->field ? &at->info->adapter.rslora : &at->info->adapter.dora) = true;
 }
 
-const sfti_key_take sfti_common_takes[] = {
+static const sfti_key_take common_takes[] = {
     { "fact", sfti_take_fact, SFTI_TAKES_FACT, NULL },
     { "number", value_number, SFTI_TAKES_FACT, NULL },
     { "weight", value_weight, SFTI_TAKES_FACT, NULL },
@@ -224,7 +224,7 @@ const sfti_key_take sfti_common_takes[] = {
     { "negative", value_negative, NULL, NULL },
     { "switch", sfti_take_switch, "dora rslora", NULL },
 };
-const size_t sfti_common_take_count = SFTI_COUNT(sfti_common_takes);
+const sfti_key_takes sfti_common_takes = { SFTI_ROWS(common_takes) };
 
 /* ── Slots ── */
 

@@ -15,7 +15,7 @@ bool sfti_word_byte(char c) {
         || (unsigned char)c >= 0x80;
 }
 
-static char text_lower(char c) {
+char sfti_lower_case(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
@@ -28,7 +28,7 @@ sft_span sfti_trim(sft_span text) {
 /* Whether the bytes at p are those of a word, in either case. */
 static bool letters_at(const char *p, const char *word, size_t len) {
     for (size_t i = 0; i < len; i++)
-        if (text_lower(p[i]) != text_lower(word[i])) return false;
+        if (sfti_lower_case(p[i]) != sfti_lower_case(word[i])) return false;
     return true;
 }
 
@@ -51,6 +51,13 @@ const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t coun
     for (size_t i = 0; i < count; i++)
         if (fits(text, rows[i][0])) return rows[i][1];
     return NULL;
+}
+
+int sfti_number_among(const char *words, sft_span word) {
+    sft_span rest = sft_span_cstr(words), one;
+    for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)
+        if (sft_span_equal(one, word)) return i;
+    return -1;
 }
 
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c)) {

@@ -65,14 +65,10 @@ static trial_layer *find_layer(const sfti_trial *t, sft_span prefix, sft_span na
     return NULL;
 }
 
+/* What stands before the names of an adapter's layers. */
 static const char *layer_prefix(sft_span name) {
-    static const char *const prefixes[] = {
-        "base_model.model.model.", "base_model.model.", "diffusion_model.", "transformer.",
-        "unet.", "lora_unet_", "lora_transformer_", "lora_prior_unet_", "oft_unet_", "lycoris_",
-    };
-    for (size_t i = 0; i < SFTI_COUNT(prefixes); i++)
-        if (sfti_begins(name, prefixes[i])) return prefixes[i];
-    return "";
+    static const char within[] = "base_model.model.model.";
+    return sfti_begins(name, within) ? within : sfti_layout_cut(name);
 }
 
 static void list_layers(sfti_trial *t) {
@@ -85,7 +81,7 @@ static void list_layers(sfti_trial *t) {
         sfti_module module;
         if (t->forms) {
             if (!sfti_adapter_layer(&bare, &suffixes, tensor, &module)) continue;
-            if (!*t->cut && !sfti_begins(name, "lora_te")) t->cut = layer_prefix(name);
+            if (!*t->cut) t->cut = layer_prefix(name);
             trial_put(t, &(trial_layer){ .name = module.name, .tensor = tensor, .in = module.in,
                                          .out = module.out, .folded = module.folded });
         } else if (sfti_ends(name, ".weight") && tensor->rank > 1) {
@@ -287,8 +283,9 @@ static sfti_tried try_modules(const sfti_trial *t, sft_span prefix, sft_span beg
 static void count_others(const sfti_trial *t, sfti_row_tried *out) {
     for (size_t i = 0; t->forms && i <= t->mask; i++) {
         const trial_layer *layer = &t->layers[i];
+        const sfti_name_layout *layout = sfti_layout_of(layer->name);
         if (layer->name.len == 0 || layer->named || !sfti_begins(layer->name, t->cut)
-            || sfti_begins(layer->name, "lora_te") || sfti_begins(layer->name, "text_encoder"))
+            || (layout && layout->part != SFTI_PART_MAIN))
             continue;
         bool first = out->others == 0 || layer->name.len < out->other.len;
         if (first) out->other = layer->name;
@@ -301,7 +298,8 @@ static void count_others(const sfti_trial *t, sfti_row_tried *out) {
 static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row *row,
                            sfti_tried_fn *each, void *ctx, sfti_row_tried *out) {
     sft_span begins[TRIAL_BEGINS] = { { "", 0 } }, rest = sfti_row_text(row);
-    size_t count = 1, left = TRIAL_NAMES, had = 0;
+    size_t count = 1, left = TRIAL_NAMES;
+    uint64_t had = 0;
     out->holds = SFTI_HOLDS_YES;
     for (size_t i = 0; i <= t->mask; i++) t->layers[i].named = false;
     while (rest.len > 0) {

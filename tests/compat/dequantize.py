@@ -158,7 +158,7 @@ def gptq(random):
         if act or bits == 8:
             files[name + ".g_idx"] = of.astype("i4")
         files[name + ".bias"] = factors(random, (outputs,), "f2")
-        plain = (levels - (zeros[of] + 1)).astype(np.float32) * scales[of].astype(np.float32)
+        plain = (levels - (zeros[of] + 1) % top).astype(np.float32) * scales[of].astype(np.float32)
         values[name + ".weight"] = plain.T
     return files, values
 
@@ -181,7 +181,7 @@ def large(random):
     zeros = random.integers(0, 16, (32, outputs), dtype=np.uint8)
     scales = factors(random, (32, outputs), "f2")
     of = np.arange(inputs) // 128
-    plain = (levels.astype(np.int32) - (zeros[of].astype(np.int32) + 1)).astype(np.float32)
+    plain = (levels.astype(np.int32) - (zeros[of].astype(np.int32) + 1) % 16).astype(np.float32)
     return ({"a.qweight": pack(levels, 0, 4), "a.qzeros": pack(zeros, 1, 4), "a.scales": scales},
             {"a.weight": (plain * scales[of].astype(np.float32)).T})
 

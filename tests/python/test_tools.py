@@ -173,6 +173,8 @@ def test_info_by_records_of_one_s_own(tmp_path):
     with pytest.raises(ValueError, match="4 MiB"):
         text.write_bytes(b"#" * (4 << 20) + b"\n")
         libsafetensors.Records(text)
+    with pytest.raises(ValueError, match="__init__ was not called"):
+        libsafetensors.info(model, records=libsafetensors.Records.__new__(libsafetensors.Records))
 
 
 def test_fits_is_the_command_s(command, tmp_path):

@@ -10,7 +10,7 @@ from libsafetensors import _results, dataset
 from libsafetensors.dataset import _types as dataset_types
 
 PACKAGE = pathlib.Path(st.__file__).parent
-COMMAND_ONLY = {"stats", "verified", "import"}  # of --stats, --verify
+COMMAND_ONLY = {"quantised", "stats", "verified", "import"}  # of --stats, --verify
 
 
 @pytest.fixture

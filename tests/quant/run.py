@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """convert --dequantize on files that packages made (tools/quant_oracles.py), against the values
-that they read from them: bit for bit, or within what a case says.
+that they read from them: bit for bit, or within what a case says. What info calls the file, with
+its configuration and without, must be what the reader finds, and check must find nothing. And
+convert --quantize against what comfy-kitchen writes, byte for byte, and against its own way back.
 
     run.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
 """
 import glob
+import hashlib
+import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,6 +33,45 @@ BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 COMMAND = shlex.split(os.environ.get("SFT_COMMAND")
                       or shlex.quote(os.path.join(BUILD, "safetensors")))
 LEFT = (".bias",)
+
+# By the reader's layout: what info may call it ("" is nothing), and its precision.
+LABELS = {
+    "float8_e4m3fn": r"fp8-scaled fp8", "float8_e5m2": r"fp8-scaled fp8",
+    "int8_tensorwise": r"int8 int8", "mxfp8": r"mxfp8 fp8", "nvfp4": r"nvfp4 fp4",
+    "convrot_w4a4": r"int4 int4", "asym_w4a8_int8": r"int4 int4", "awq_w4a16": r"int4 int4",
+    "scaled": r"(fp8-scaled|compressed-tensors-w8a\d+) fp8|(int8|compressed-tensors-w8a\d+) int8",
+    "mxfp8-quantized": r"mxfp8 fp8", "nvfp4-pack-quantized": r"(nvfp4|compressed-tensors) fp4",
+    "mxfp4-pack-quantized": r"(mxfp4|compressed-tensors) fp4",
+    "mxfp6-pack-quantized": r"(mxfp6|compressed-tensors|compressed-tensors-w6a16) fp6",
+    "bitsandbytes-4bit": r"bnb-nf4 nf4|bnb-fp4 fp4", "bitsandbytes-int8": r"bnb-int8 int8",
+    "hqq": r" mixed", "quanto": r" mixed",
+}
+
+
+def ask(*words):
+    done = subprocess.run([*COMMAND, *words, "--json"], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["results"][0]
+
+
+def mislabelled(folder, bits):
+    """What info says that the reader contradicts."""
+    model = os.path.join(folder, "model.safetensors")
+    layouts = {one["layout"] for one in ask("ls", model, "--values")["tensors"] if "layout" in one}
+    bad = [] if layouts else ["no layout is read"]
+    if bits:  # of words: proved by zero points, declared, or not said
+        labels = {"pack-quantized": r"compressed-tensors(-w%sa16)? (int%s|None)" % (bits, bits)}
+    else:
+        labels = LABELS
+    for step in ("with its configuration", "without"):
+        found = ask("info", model)["model"]
+        label = "%s %s" % ((found["quantization"] or {}).get("value", ""), found["precision"])
+        wanted = [labels.get(one, " mixed") for one in layouts]
+        if not any(re.fullmatch(one, label) for one in wanted):
+            bad.append("%s: info says %r of %s" % (step, label, sorted(layouts)))
+        config = os.path.join(folder, "config.json")
+        if os.path.exists(config):
+            os.remove(config)
+    return bad
 
 
 def unlike(found, values, within):
@@ -61,7 +105,107 @@ def check(stem, folder):
     if done.returncode:
         return ["exit %d: %s" % (done.returncode, done.stderr.strip())]
     values, notes = read_plain(stem + ".values.safetensors")
-    return unlike(read_plain(out)[0], values, float(notes.get("within", 0)))
+    bad = unlike(read_plain(out)[0], values, float(notes.get("within", 0)))
+    found = ask("check", model)
+    if not found["ok"] or "quantised" in found:
+        bad.append("check: %s" % found)
+    bits = re.search(r"ct_pack_(\d)$", stem)
+    return bad + mislabelled(folder, bits and bits[1])
+
+
+# ── Writing ──
+
+SOURCE = os.path.join(HERE, "write.source.safetensors")
+TORCH = {"F8_E4M3": "float8_e4m3fn", "F8_E8M0": "float8_e8m0fnu", "I8": "int8", "U8": "uint8",
+         "F32": "float32"}
+FORMATS = [("comfy", "fp8"), ("comfy", "int8"), ("comfy", "int8", "row"), ("comfy", "int8-convrot"),
+           ("comfy", "mxfp8"), ("comfy", "nvfp4"), ("modelopt", "fp8"), ("modelopt", "fp8", "row"),
+           ("modelopt", "nvfp4"), ("compressed-tensors", "fp8"),
+           ("compressed-tensors", "fp8", "tensor"), ("compressed-tensors", "fp8", "block"),
+           ("compressed-tensors", "int8"), ("compressed-tensors", "int8", "tensor"),
+           ("compressed-tensors", "mxfp8"), ("compressed-tensors", "nvfp4")]
+# The greatest step of a code, of what the greatest value of its block is.
+STEPS = {"fp8": 1 / 28, "mxfp8": 1 / 14, "int8": 1 / 253, "int8-convrot": 1, "nvfp4": 1 / 5}
+
+
+def floats(tensor):
+    dtype, shape, data = tensor
+    if dtype == "BF16":
+        return (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
+    return np.frombuffer(data, "<f2" if dtype == "F16" else "<f4").astype("<f4").reshape(shape)
+
+
+def unlike_digests(made, digests):
+    """Against the bytes of comfy-kitchen."""
+    bad = []
+    for name, (dtype, shape, digest) in digests.items():
+        have = made.get(name, ("none", [], b""))
+        if (TORCH.get(have[0]), have[1]) != (dtype, shape):
+            bad.append("%s: %s %s for %s %s" % (name, have[0], have[1], dtype, shape))
+        elif hashlib.sha256(have[2]).hexdigest() != digest:
+            bad.append("%s: other bytes" % name)
+    return bad
+
+
+def unlike_rotated(made):
+    """Codes may be one apart where sums of another order round otherwise."""
+    bad = []
+    for name, want in read_plain(os.path.join(HERE, "write.rotated.safetensors"))[0].items():
+        have, kind = made[name], "<f4" if want[0] == "F32" else "i1"
+        a, b = np.frombuffer(have[2], kind).astype("f8"), np.frombuffer(want[2], kind).astype("f8")
+        if have[:2] != want[:2] or (np.abs(a - b) > (1 if kind == "i1" else 1e-6 * b)).any():
+            bad.append("%s: more than a step apart" % name)
+    return bad
+
+
+def convert(*arguments):
+    done = subprocess.run([*COMMAND, "convert", *arguments], capture_output=True, text=True,
+                          check=False)
+    return done.returncode, done.stdout, done.stderr.strip()
+
+
+def check_writing(layout, format_, scale, folder):
+    out, back = (os.path.join(folder, name) for name in ("out.safetensors", "back.safetensors"))
+    how = ["--quantize", format_, "--layout", layout, "--only", "*.weight", "--json"]
+    code, text, error = convert(SOURCE, "-o", out, *how, *(["--scale", scale] if scale else []))
+    if code:
+        return ["exit %d: %s" % (code, error)]
+    report = json.loads(text)["results"][0]["quantised"]
+    checked = subprocess.run([*COMMAND, "check", out], capture_output=True, check=False)
+    code, _, error = convert(out, "-o", back, "--dequantize", "--dtype", "F32")
+    if code or checked.returncode:
+        return ["check %d, back %d: %s" % (checked.returncode, code, error)]
+    made, bad = read_plain(out)[0], []
+    source, values = read_plain(SOURCE)[0], read_plain(back)[0]
+    if layout == "comfy":
+        with open(os.path.join(HERE, "write.digests.json"), encoding="utf-8") as file:
+            digests = json.load(file)
+        bad += unlike_digests(made, digests.get(format_ + ("-row" if scale else ""), {}))
+    if format_ == "int8-convrot":
+        bad += unlike_rotated(made)
+    if any(not name.endswith(("weight", "_scale", "_scale_2", "_global_scale", "_packed",
+                              "comfy_quant")) for name in made):
+        bad.append("other names: %s" % sorted(made))
+    told = {tensor["name"]: tensor["error"] for tensor in report["tensors"]}
+    spared = {tensor["name"] for tensor in report["spared"]}
+    if set(told) | spared != set(source) or not told:
+        bad.append("neither told nor spared: %s" % (set(source) - set(told) - spared))
+    for name, tensor in source.items():
+        have, want = floats(values[name]), floats(tensor)
+        if name in spared:
+            bad += [name + ": changed"] if values[name] != tensor else []
+            continue
+        if have.shape != want.shape or values[name][0] != "F32":
+            bad.append("%s: %s %s" % (name, values[name][0], have.shape))
+            continue
+        off = have.astype("f8") - want
+        power = float((want.astype("f8") ** 2).sum())
+        error = float(np.sqrt((off ** 2).sum() / power)) if power else float(np.abs(off).max())
+        if abs(error - told[name]) > 1e-4 * max(error, 1e-3):
+            bad.append("%s: an error of %g is told, found %g" % (name, told[name], error))
+        if np.abs(off).max() > STEPS[format_] * max(np.abs(want).max(), 1e-36):
+            bad.append("%s: a value is off by %g" % (name, np.abs(off).max()))
+    return bad
 
 
 def main():
@@ -72,6 +216,14 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             bad = check(path[:-len(".values.safetensors")], folder)
+        passed += not bad
+        problems += ["%s: %s" % (name, one) for one in bad]
+    for layout, format_, *scale in FORMATS:
+        name = "-".join(["write", layout, format_, *scale])
+        if only and name not in only and "write" not in only:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            bad = check_writing(layout, format_, scale[0] if scale else None, folder)
         passed += not bad
         problems += ["%s: %s" % (name, one) for one in bad]
     print("\n".join(problems))

@@ -59,7 +59,8 @@ OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "presets
 BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionModel@sd-1",
          "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
-LIKE = {"loras": "diffusers", "diffsynth": "comfy", "forms": "comfy", "presets": "trainers"}
+LIKE = {"loras": "diffusers", "diffsynth": "comfy", "forms": "comfy", "later": "comfy",
+        "presets": "trainers"}
 # A tower of a larger model, by the name of its class.
 PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
                      r"(Model|Transformer)?(WithProjection)?$")

@@ -109,6 +109,9 @@ class File(Mapping[str, Tensor]):
     """Paths of the shards; empty for a buffer or an object."""
     nbytes: Final[int]
     """Bytes of all tensors."""
+    layouts: Final[dict[str, str | None]]
+    """Of open(values=True): how each quantised tensor is stored ("nvfp4", "gptq", ...), by its
+    name. None: its values cannot be computed; reading it raises TypeError, which says why."""
     def close(self) -> None:
         """A second call does nothing. Afterwards all but `closed` raises ValueError; Tensors and
         arrays remain valid."""
@@ -211,12 +214,15 @@ class Reader:
 
 def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
          legacy: bool = False, header_only: bool = False,
-         max_header_bytes: int | None = None, beneath: _Path | None = None) -> File:
+         max_header_bytes: int | None = None, beneath: _Path | None = None,
+         values: bool = False) -> File:
     """A path may be a file, an index.json or a folder with either. "auto" maps privately
     (copy-on-write), and reads if the system cannot map, on Windows always. For a buffer, "map"
     shares its memory, otherwise tensors are copied; an object is read. bytes are a buffer, not a
     path. beneath: a folder the path starts with, if the rest of the path comes from a file: links
-    must not lead out of it, and only a regular file is opened."""
+    must not lead out of it, and only a regular file is opened. values: quantised tensors are
+    float32 values, by the names and in the shapes that the model expects, computed as they are
+    read; see File.layouts."""
 
 # ── Writing ──
 # A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an

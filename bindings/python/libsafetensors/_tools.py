@@ -48,6 +48,8 @@ class Records:
 
     ValueError for what is wrong, with file, line and column; OSError."""
 
+    _core: Any = None  # until they are read
+
     def __init__(self, *paths: Path) -> None:
         files: list[str] = []
         for path in map(os.fsdecode, paths):
@@ -80,6 +82,8 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
         one = isinstance(records, (str, bytes, os.PathLike))
         records = Records(records) if one else Records(*records)
     known = None if records is None else records._core
+    if records is not None and known is None:
+        raise ValueError("expected Records(...), found one that __init__ was not called for")
     text, claims = _core.info_json(source, full=full, deep=deep, records=known)
     described: InfoResult = parse(text)
     if claims is not None:

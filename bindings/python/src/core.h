@@ -367,8 +367,9 @@ typedef enum pysft_mode {
 typedef struct pysft_open_options {
     pysft_mode mode;
     sft_open_options file; /* without mode and files */
+    bool values;           /* of quantised tensors, as sft_conversion_set has them */
 } pysft_open_options;
-#define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_OPEN_OPTIONS_INIT }
+#define PYSFT_OPEN_OPTIONS_INIT { PYSFT_AUTO, SFT_OPEN_OPTIONS_INIT, false }
 /* What the package opens, waits until a signal handler raises. job.c */
 extern const sft_wait pysft_wait;
 extern const sft_open_options pysft_opening; /* the defaults with it */
@@ -382,6 +383,9 @@ struct sft_import_options;
 pysft_store *pysft_store_import(pysft_state *state, PyObject *path,
                                 const struct sft_import_options *options);
 const struct sft_import *pysft_store_imported(const pysft_store *store);
+/* What computes the values of a store opened so, of *count tensors; NULL of other stores. */
+struct sft_conversion;
+struct sft_conversion *pysft_store_values(const pysft_store *store, size_t *count);
 /* Opens a model by its path for reading; bytes are a path, too. NULL with an exception. */
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path);
 

@@ -374,43 +374,6 @@ static PyObject *file_torch(PyObject *object, PyObject *args, PyObject *kwargs) 
 
 /* ── Memory ──────────────────────────────────────────────────────────────── */
 
-static PyObject *read_memory(pysft_state *state, const pysft_store *store, const sft_file *file,
-                             uint64_t begin, uint64_t len) {
-    const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
-    sft_error err = SFT_ERROR_INIT;
-    sft_code code = SFT_OK;
-    pysft_store *block = pysft_store_block(len);
-    if (!block) return PyErr_NoMemory();
-    char *into = pysft_store_bytes(block);
-    for (uint64_t done = 0; !code && done < len; done += most) {
-        uint64_t now = len - done < most ? len - done : most;
-        PYSFT_NO_GIL(code = sft_read_bytes(file, begin + done, into + done, (size_t)now, &err));
-        if (!code && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
-    }
-    PyObject *memory = code ? pysft_raise(state, &err, pysft_store_path(store))
-                            : pysft_memory_new(state, block, into, len, false);
-    pysft_store_drop(block);
-    return memory;
-}
-
-/* The memory of a mapped file, else a copy. */
-static PyObject *memory_of(pysft_state *state, pysft_store *store, Py_ssize_t shard,
-                           uint64_t begin, uint64_t end) {
-    sft_set *set = pysft_store_set(store);
-    if (shard < 0 || (size_t)shard >= sft_set_shard_count(set))
-        return PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
-    const sft_file *file = sft_set_shard_at(set, (size_t)shard);
-    unsigned long long first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
-    if (begin > end || begin < first || end - first > bytes)
-        return PyErr_Format(PyExc_ValueError,
-                            "expected bytes from %llu to %llu, found %llu to %llu", first,
-                            first + bytes, (unsigned long long)begin, (unsigned long long)end);
-    bool writable;
-    char *base = pysft_store_base(store, (size_t)shard, &writable);
-    if (!base) return read_memory(state, store, file, begin, end - begin);
-    return pysft_memory_new(state, store, base + (begin - first), end - begin, false);
-}
-
 static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "begin", "end", "shard", NULL };
     PyObject *from, *to;
@@ -421,7 +384,7 @@ static PyObject *file_memory(PyObject *object, PyObject *args, PyObject *kwargs)
         return NULL;
     pysft_store *store = hold(object);
     PyObject *memory =
-        store ? memory_of(pysft_state_from(object), store, shard, begin, end) : NULL;
+        store ? pysft_memory_of(pysft_state_from(object), store, shard, begin, end) : NULL;
     pysft_store_drop(store);
     return memory;
 }
@@ -448,6 +411,13 @@ static PyObject *get_paths(PyObject *object, void *Py_UNUSED(closure)) {
         pysft_list_add(&list, PyUnicode_DecodeFSDefault(path));
     pysft_store_drop(store);
     return list;
+}
+
+static PyObject *get_layouts(PyObject *object, void *Py_UNUSED(closure)) {
+    pysft_store *store = hold(object);
+    PyObject *dict = store ? pysft_layouts_of(store) : NULL;
+    pysft_store_drop(store);
+    return dict;
 }
 
 static PyObject *get_nbytes(PyObject *object, void *Py_UNUSED(closure)) {
@@ -501,6 +471,9 @@ static PyGetSetDef file_getset[] = {
     { "mapped", get_mapped, NULL, "Whether all tensors are in memory already.", NULL },
     { "paths", get_paths, NULL, "Paths of the shards; empty for a buffer or an object.", NULL },
     { "nbytes", get_nbytes, NULL, "Total bytes of all tensors.", NULL },
+    { "layouts", get_layouts, NULL,
+      "Of open(values=True): how each quantised tensor is stored, by its name; None: its values\n"
+      "cannot be computed.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

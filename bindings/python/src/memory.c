@@ -4,6 +4,7 @@
 
 #include "host.h"
 #include "remote.h"
+#include "safetensors_convert.h"
 #include "safetensors_import.h"
 
 #include <stdlib.h>
@@ -17,6 +18,8 @@ typedef struct {
 typedef struct {
     sft_set *set;
     const sft_import *import; /* what the set is of, or NULL: safetensors */
+    sft_conversion *values; /* that computes its tensors, or NULL: it is as it is stored */
+    size_t stored;          /* tensors that they are computed from */
     PyObject *owner;  /* borrowed from view or from the set's source, or NULL */
     pysft_remote *remote; /* that the set's files are opened by, or NULL */
     Py_buffer view;   /* of an open buffer if view.obj is set */
@@ -167,7 +170,7 @@ char *pysft_store_base(const pysft_store *store, size_t shard, bool *writable) {
 
 bool pysft_store_local(const pysft_store *store) {
     const opened_set *opened = store->opened;
-    return !opened->owner && !opened->remote && !opened->import;
+    return !opened->owner && !opened->remote && !opened->import && !opened->values;
 }
 
 bool pysft_store_mapped(const pysft_store *store) {
@@ -341,15 +344,42 @@ static pysft_store *opened_end(pysft_store *store, int rc) {
     return NULL;
 }
 
+/* The set that is open becomes one of values. */
+static int open_values(pysft_state *state, opened_set *opened) {
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    sft_error err = SFT_ERROR_INIT;
+    sft_set *stored = opened->set;
+    options.dequantize = options.partial = true;
+    options.files = pysft_remote_files(opened->remote);
+    opened->set = NULL;
+    opened->stored = sft_set_tensor_count(stored);
+    sft_code code;
+    Py_BEGIN_ALLOW_THREADS
+    code = sft_conversion_new(stored, SFT_F32, &options, &opened->values, &err);
+    if (code) sft_set_close(stored);
+    else code = sft_conversion_set(opened->values, stored, opened->path, &opened->set, &err);
+    Py_END_ALLOW_THREADS
+    if (code) return pysft_fail(state, &err, opened->path);
+    free(opened->shards);
+    return fill_shards(opened, false, false);
+}
+
 pysft_store *pysft_store_open(pysft_state *state, PyObject *source,
                               const pysft_open_options *given) {
+    pysft_open_options how = *given;
+    if (how.values && (how.mode == PYSFT_COW || how.mode == PYSFT_MAP)) {
+        (void)pysft_refuse(PyExc_ValueError, "mode: expected 'auto' or 'read' for values, found "
+                           "'%s'", how.mode == PYSFT_COW ? "cow" : "map");
+        return NULL;
+    }
+    if (how.values) how.mode = PYSFT_READ;
     pysft_store *store = opened_new();
     if (!store) return NULL;
-    if (PyObject_CheckBuffer(source))
-        return opened_end(store, open_buffer(state, store->opened, source, given));
-    if (pysft_is_source(source))
-        return opened_end(store, open_object(state, store->opened, source, given));
-    return opened_end(store, open_path(state, store->opened, source, given));
+    int rc = PyObject_CheckBuffer(source) ? open_buffer(state, store->opened, source, &how)
+           : pysft_is_source(source) ? open_object(state, store->opened, source, &how)
+                                     : open_path(state, store->opened, source, &how);
+    if (rc == 0 && how.values) rc = open_values(state, store->opened);
+    return opened_end(store, rc);
 }
 
 /* Consumes the path. */
@@ -383,6 +413,11 @@ pysft_store *pysft_store_import(pysft_state *state, PyObject *path,
 
 const struct sft_import *pysft_store_imported(const pysft_store *store) {
     return store->opened->import;
+}
+
+struct sft_conversion *pysft_store_values(const pysft_store *store, size_t *count) {
+    *count = store->opened->stored;
+    return store->opened->values;
 }
 
 pysft_store *pysft_model_open(pysft_state *state, PyObject *path) {
@@ -419,6 +454,42 @@ PyObject *pysft_memory_new(pysft_state *state, pysft_store *store, char *data, u
     self->len = (Py_ssize_t)len;
     self->writable = writable;
     return (PyObject *)self;
+}
+
+static PyObject *read_memory(pysft_state *state, const pysft_store *store, const sft_file *file,
+                             uint64_t begin, uint64_t len) {
+    const uint64_t most = UINT64_C(8) << 20; /* between two looks at signals */
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    pysft_store *block = pysft_store_block(len);
+    if (!block) return PyErr_NoMemory();
+    char *into = pysft_store_bytes(block);
+    for (uint64_t done = 0; !code && done < len; done += most) {
+        uint64_t now = len - done < most ? len - done : most;
+        PYSFT_NO_GIL(code = sft_read_bytes(file, begin + done, into + done, (size_t)now, &err));
+        if (!code && PyErr_CheckSignals() < 0) code = SFT_CANCELLED;
+    }
+    PyObject *memory = code ? pysft_raise(state, &err, pysft_store_path(store))
+                            : pysft_memory_new(state, block, into, len, false);
+    pysft_store_drop(block);
+    return memory;
+}
+
+PyObject *pysft_memory_of(pysft_state *state, pysft_store *store, Py_ssize_t shard,
+                          uint64_t begin, uint64_t end) {
+    sft_set *set = pysft_store_set(store);
+    if (shard < 0 || (size_t)shard >= sft_set_shard_count(set))
+        return PyErr_Format(PyExc_IndexError, "there is no shard %zd", shard);
+    const sft_file *file = sft_set_shard_at(set, (size_t)shard);
+    unsigned long long first = sft_file_data_offset(file), bytes = sft_file_data_bytes(file);
+    if (begin > end || begin < first || end - first > bytes)
+        return PyErr_Format(PyExc_ValueError,
+                            "expected bytes from %llu to %llu, found %llu to %llu", first,
+                            first + bytes, (unsigned long long)begin, (unsigned long long)end);
+    bool writable;
+    char *base = pysft_store_base(store, (size_t)shard, &writable);
+    if (!base) return read_memory(state, store, file, begin, end - begin);
+    return pysft_memory_new(state, store, base + (begin - first), end - begin, false);
 }
 
 static void memory_dealloc(PyObject *object) {

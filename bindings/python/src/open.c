@@ -35,20 +35,22 @@ static PyObject *new_file(pysft_state *state, pysft_store *store, PyObject *sour
 
 static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = { "source",      "mode",             "level", "legacy",
-                             "header_only", "max_header_bytes", "beneath", NULL };
+                             "header_only", "max_header_bytes", "beneath", "values", NULL };
     static const char *const modes[] = { "auto", "map", "cow", "read", NULL };
     PyObject *source, *mode_text = NULL, *level_text = NULL, *limit = Py_None;
-    int mode = PYSFT_AUTO, legacy = 0, header_only = 0;
+    int mode = PYSFT_AUTO, legacy = 0, header_only = 0, values = 0;
     pysft_open_options options = PYSFT_OPEN_OPTIONS_INIT;
     PyObject *beneath = Py_None;
     pysft_path folder = { NULL, NULL, NULL };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppOO:open", names, &source, &mode_text,
-                                     &level_text, &legacy, &header_only, &limit, &beneath))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOppOOp:open", names, &source, &mode_text,
+                                     &level_text, &legacy, &header_only, &limit, &beneath,
+                                     &values))
         return NULL;
     if (mode_text && pysft_choice_of(mode_text, "mode", modes, &mode) < 0) return NULL;
     if (pysft_level_of(level_text, &options.file.level) < 0) return NULL;
     if (limit != Py_None && pysft_uint_of(limit, &options.file.max_header_bytes) < 0) return NULL;
     options.mode = (pysft_mode)mode;
+    options.values = values;
     options.file.legacy = legacy;
     options.file.header_only = header_only;
     if (beneath != Py_None && pysft_path_of(beneath, &folder) < 0) return NULL;
@@ -62,7 +64,7 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *kwargs) {
 PyMethodDef pysft_open_functions[] = {
     { "open", PYSFT_KEYWORDS(core_open),
       "open($module, /, source, *, mode='auto', level='default', legacy=False,\n"
-      "     header_only=False, max_header_bytes=None, beneath=None)\n--\n\n"
+      "     header_only=False, max_header_bytes=None, beneath=None, values=False)\n--\n\n"
       "Open a model; returns a File. Reads and checks the header, not the data.\n\n"
       "source: a path (of a file, an index.json, or a folder with either) or a URL (https, hf,\n"
       "s3, gs; see libsafetensors.remote), of which only what is needed is fetched; bytes in\n"
@@ -77,7 +79,11 @@ PyMethodDef pysft_open_functions[] = {
       "'strict'. legacy: read the layout of 2022. header_only: do not check the data's size.\n"
       "max_header_bytes: None is 100 MB.\n"
       "beneath: a folder the path starts with, if the rest of the path comes from a file: links\n"
-      "must not lead out of it, and only a regular file is opened.\n\n"
+      "must not lead out of it, and only a regular file is opened.\n"
+      "values: read quantised tensors as the values that they stand for: float32 by the name\n"
+      "and in the shape that the model expects, computed as they are read; what they are\n"
+      "computed from is not there. One whose values cannot be computed raises TypeError when it\n"
+      "is read, which says why; File.layouts names all of them.\n\n"
       "SafetensorError for an invalid file, OSError from the system, ValueError, TypeError." },
     { NULL, NULL, 0, NULL },
 };

@@ -28,6 +28,13 @@ int pysft_store_visit(const pysft_store *store, visitproc visit, void *arg);
 PyObject *pysft_memory_new(pysft_state *state, pysft_store *store, char *data, uint64_t len,
                            bool writable);
 
+/* The same of bytes [begin, end) of a shard, in its data: of a mapped file its memory, else a copy.
+ * NULL with an exception. */
+PyObject *pysft_memory_of(pysft_state *state, pysft_store *store, Py_ssize_t shard,
+                          uint64_t begin, uint64_t end);
+/* File.layouts. */
+PyObject *pysft_layouts_of(const pysft_store *store);
+
 /* ── Pieces ──────────────────────────────────────────────────────────────── */
 
 /* Elements in memory that become an array or tensor. Owns nothing. */

@@ -339,6 +339,10 @@ static sft_code convert_foreign(convert_run *run, sft_error *err) {
         return cli_usage_error(err, "expected -o OUT for a model in another format, found "
                                     "--in-place");
     if (!cli_is_json(c)) cli_say_import(c, run->input, c->import);
+    if (c->set.quantize) {
+        sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
+        return code ? code : convert_quantise(run, err);
+    }
     if (is_export(c)) return export_model(run, err);
     if (!run->casts) return convert_import(run, err);
     sft_code code = c->set.dry_run ? SFT_OK : sft_import_verify(c->import, NULL, err);
@@ -354,11 +358,13 @@ static sft_code convert_model(convert_run *run, sft_error *err) {
     if (!code) code = cli_parts_open_one(c, run->input, c->set.in_place != 0, &run->parts, err);
     if (code) return code;
     run->input = run->parts.path; /* the model, not its folder */
+    run->into_folder = is_folder_asked(run);
     if (c->import) return convert_foreign(run, err);
+    if (c->set.quantize) return convert_quantise(run, err);
     if (is_export(c)) return export_model(run, err);
     if (!run->casts)
-        return cli_usage_error(err, "expected --dtype or --dequantize for a model that is in "
-                                    "safetensors already, found neither");
+        return cli_usage_error(err, "expected --dtype, --quantize or --dequantize for a model that "
+                                    "is in safetensors already, found none");
     if (sft_set_index_path(run->parts.sets[0]) && c->set.in_place && !c->set.output) {
         if (c->set.dequantize)
             return cli_usage_error(err, "expected -o OUT with --dequantize for a model in several "
@@ -379,14 +385,15 @@ static bool is_refusal(const cli *c, const sft_error *err) {
            || (code >= SFT_FOREIGN_SYNTAX && code <= SFT_FOREIGN_OPAQUE
                && code != SFT_FOREIGN_BRANCH)
            || (code >= SFT_FOREIGN_OUTPUT && code <= SFT_FOREIGN_NESTING)
-           || (code == SFT_CAST_DTYPE && (is_export(c) || c->set.dequantize));
+           || (code == SFT_CAST_VALUE && c->set.quantize)
+           || (code == SFT_CAST_DTYPE && (is_export(c) || c->set.dequantize || c->set.quantize));
 }
 
 static void convert_one(cli *c, const char *input, void *ctx) {
     const convert_run *all = ctx;
     sft_error err = SFT_ERROR_INIT;
     convert_run run = { .c = c, .to = all->to, .casts = all->casts, .threads = all->threads,
-                        .input = input };
+                        .target = all->target, .input = input };
     run.parts.arena.alloc = c->alloc;
     sft_code code = convert_model(&run, &err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_refuse(c, run.input, &err);
@@ -406,6 +413,12 @@ static void run_convert(cli *c, char **operands, size_t count) {
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
         c->set.shared = SFT_IMPORT_COPY; /* there are no metadata to record the other names */
     run.casts = c->set.dtype || c->set.dequantize;
+    run.parts.arena.alloc = c->alloc;
+    if (!convert_quantise_asked(&run, is_export(c), &err)) {
+        sfti_arena_free(&run.parts.arena);
+        cli_fail_usage(c, &err);
+        return;
+    }
     if (run.casts) {
         /* BF16 is what models are trained in, and has the exponents of any scale */
         const char *text = c->set.dtype ? c->set.dtype : "BF16";
@@ -419,10 +432,11 @@ static void run_convert(cli *c, char **operands, size_t count) {
         }
     }
     cli_write_each(c, operands, count, convert_one, &run);
+    sfti_arena_free(&run.parts.arena);
 }
 
 const cli_command cli_convert_command = {
-    "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--dequantize]",
+    "convert", "IN... -o OUT|--in-place [--dtype DTYPE|--quantize FORMAT|--dequantize]",
     "convert a model to another dtype or format",
     "Without --match, all floating-point tensors become DTYPE if that is a floating-point dtype "
     "(all integer tensors if it is an integer dtype); the others stay as they are. Values are "
@@ -437,6 +451,13 @@ const cli_command cli_convert_command = {
     "computes their values (docs/convert.md describes each layout); an unknown layout is an "
     "error, and so is one that is declared (comfy_quant, _quantization_metadata, "
     "quantization_config) and not known. --cast-scaled casts them anyway, with a warning.\n"
+    "--quantize writes the matrices of layers as codes with scales: fp8, int8, int8-convrot, mxfp8 "
+    "or nvfp4, as ComfyUI (--layout comfy), vLLM (compressed-tensors) or TensorRT-LLM (modelopt) "
+    "load them. What the model's record spares (norms, embeddings, first and last layers), parts "
+    "other than the denoiser and small matrices stay as they are, and are listed. The error that "
+    "this costs is told of all and of the worst; --dry-run computes it, too. Adapters, models that "
+    "are quantised already, NaN and infinities are refused. docs/quantise.md says which format is "
+    "for what, and how every value is computed.\n"
     "IN may be in another format, which is told from its contents: PyTorch (.pt, .pth, .ckpt, "
     ".bin, also a folder with pytorch_model.bin.index.json), TorchScript, NumPy (.npy, .npz), "
     "GGUF, ONNX, Flax (.msgpack), Paddle (.pdparams), TensorFlow (.index, SavedModel). Nothing "
@@ -467,6 +488,8 @@ const cli_command cli_convert_command = {
           "some tensors only" },
         { "safetensors convert model.safetensors -o plain.safetensors --dequantize",
           "values instead of F8 with scales, NVFP4, GPTQ, NF4, ..." },
+        { "safetensors convert model.safetensors -o fp8.safetensors --quantize fp8",
+          "half the bytes of BF16, for ComfyUI" },
         { "safetensors convert model.safetensors.index.json -o model-bf16 --dtype BF16",
           "a sharded model, into a new folder" },
         { "safetensors convert -r ~/loras -o half/ --dtype F16", "every model in a tree" },
@@ -479,6 +502,18 @@ const cli_command cli_convert_command = {
         CLI_ON(0, "dequantize", dequantize,
           "compute the values of quantised tensors (of ComfyUI, GPTQ, AWQ, NF4, ...) instead, by "
           "default as BF16; drop their scales and declarations and leave all other tensors alone"),
+        CLI_TAKES(0, "quantize", "FORMAT", quantize,
+          "quantise matrices instead, to fp8, int8, int8-convrot, mxfp8 or nvfp4"),
+        CLI_TAKES(0, "layout", "LAYOUT", layout,
+          "with --quantize: as comfy (the default), modelopt or compressed-tensors store it"),
+        CLI_TAKES(0, "scale", "SCALE", scale,
+          "with --quantize: a scale for each tensor, row or block, where the layout has several"),
+        CLI_TAKES_MANY(0, "only", "GLOB", only,
+          "with --quantize: exactly the matrices whose whole name matches GLOB, or one of several"),
+        CLI_TAKES_MANY(0, "spare", "GLOB", spare,
+          "with --quantize: leave those whose whole name matches GLOB as they are, too"),
+        CLI_ON(0, "from-quantised", from_quantised,
+          "with --quantize: quantise the values of a model that is quantised already"),
         CLI_ON(0, "cast-scaled", cast_scaled,
           "cast tensors with a scale, and the scales, too: their values then mean nothing"),
         CLI_ON(0, "lossy", lossy,
@@ -497,9 +532,10 @@ const cli_command cli_convert_command = {
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
-      "--match found no tensor, a model in another format breaks a rule of it or holds what "
-      "safetensors does not, the format of OUT lacks a dtype, or the values of a quantised tensor "
-      "cannot be computed; nothing was written",
+      "--match or --only found no tensor, a model in another format breaks a rule of it or holds "
+      "what safetensors does not, the format of OUT lacks a dtype, the values of a quantised "
+      "tensor cannot be computed, or --quantize was given an adapter, a quantised model, NaN or an "
+      "infinity; nothing was written",
       "IN could not be read, a value does not fit DTYPE, OUT could not be written, or a usage "
       "error" },
     1, SIZE_MAX, run_convert, CLI_URLS_COPY,

@@ -13,7 +13,9 @@ typedef struct convert_run {
     sft_dtype to;
     size_t matched;
     bool casts; /* --dtype or --dequantize was given */
+    bool into_folder; /* a model in several files stays one */
     uint32_t threads;
+    const struct sfti_quant_target *target; /* of --quantize, or NULL */
     const char *input;
 } convert_run;
 
@@ -26,6 +28,13 @@ void convert_warn_lost(const convert_run *run);
 void convert_put_more(void *run, sfti_json_writer *w);
 /* The result that is one file of these tensors. */
 void convert_say_file(convert_run *run, const char *path, const sft_part *parts, size_t count);
+
+/* ── --quantize (quantise.c) ── */
+
+/* Whether what the options say of --quantize can be done, and run->target; else a usage error. */
+bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err);
+/* Writes the model quantised, and tells what that cost. */
+sft_code convert_quantise(convert_run *run, sft_error *err);
 
 /* ── Models in other formats (import.c) ── */
 

@@ -52,30 +52,6 @@ static void dtype_lines(cli *c, const sft_set *set) {
 
 /* ── Metadata ── */
 
-static void pair_line(cli *c, sft_pair pair, size_t width) {
-    cli_pad(&c->out, 4);
-    size_t used = c->set.verbose ? cli_escaped_width(pair.key) : 0;
-    if (c->set.verbose) cli_escaped(&c->out, pair.key);
-    else used = cli_escaped_cut(&c->out, pair.key, width);
-    cli_pad(&c->out, (used < width ? width - used : 0) + 2);
-    if (c->set.verbose) { /* whole, its lines below one another */
-        do {
-            const char *end = pair.value.len ? memchr(pair.value.data, '\n', pair.value.len) : NULL;
-            size_t len = end ? (size_t)(end - pair.value.data) : pair.value.len;
-            cli_fill(&c->out, "%\n", { pair.value.data, len });
-            len += end != NULL;
-            if (len) pair.value.data += len;
-            pair.value.len -= len;
-            if (pair.value.len) cli_pad(&c->out, 6);
-        } while (pair.value.len);
-        return;
-    }
-    if (cli_escaped_cut(&c->out, pair.value, VALUE_COLUMNS) == VALUE_COLUMNS &&
-        pair.value.len > VALUE_COLUMNS)
-        cli_printf(&c->out, " (%zu bytes)", pair.value.len);
-    cli_text(&c->out, "\n");
-}
-
 void cli_metadata_lines(cli *c, const sft_set *set) {
     const sft_file *file = NULL; /* the first that has any */
     for (size_t i = 0; i < sft_set_shard_count(set) && !file; i++)
@@ -94,7 +70,31 @@ void cli_metadata_lines(cli *c, const sft_set *set) {
         size_t w = cli_escaped_width(sft_file_metadata_at(file, i).key);
         if (w > width) width = w < 32 ? w : 32;
     }
-    for (size_t i = 0; i < shown; i++) pair_line(c, sft_file_metadata_at(file, i), width);
+    for (size_t i = 0; i < shown; i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        cli_pad(&c->out, 4);
+        size_t used = c->set.verbose ? cli_escaped_width(pair.key) : 0;
+        if (c->set.verbose) cli_escaped(&c->out, pair.key);
+        else used = cli_escaped_cut(&c->out, pair.key, width);
+        cli_pad(&c->out, (used < width ? width - used : 0) + 2);
+        sft_span rest = pair.value;
+        if (!c->set.verbose) {
+            if (cli_escaped_cut(&c->out, rest, VALUE_COLUMNS) == VALUE_COLUMNS
+                && rest.len > VALUE_COLUMNS)
+                cli_printf(&c->out, " (%zu bytes)", rest.len);
+            cli_text(&c->out, "\n");
+            continue;
+        }
+        do { /* whole, its lines below one another */
+            const char *end = rest.len ? memchr(rest.data, '\n', rest.len) : NULL;
+            size_t len = end ? (size_t)(end - rest.data) : rest.len;
+            cli_fill(&c->out, "%\n", { rest.data, len });
+            len += end != NULL;
+            if (len) rest.data += len;
+            rest.len -= len;
+            if (rest.len) cli_pad(&c->out, 6);
+        } while (rest.len);
+    }
     if (shown < count) cli_printf(&c->out, "    ... %zu more (-v shows all)\n", count - shown);
 }
 

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "commands/commands.h"
 #include "commands/ls/ls.h"
+#include "safetensors_convert.h"
 #include "support/files.h"
 #include "support/print.h"
 #include "support/remote.h"
@@ -45,7 +46,7 @@ static sft_code gather(ls_listing *l, sft_error *err) {
     l->order = sfti_arena_array(&l->arena, 2 * (uint64_t)l->total, sizeof *l->order);
     if (!l->order) return sfti_fail_memory(err, 2 * l->total * sizeof *l->order);
     for (size_t i = 0; i < l->total; i++)
-        if (ls_is_wanted(l, sft_set_tensor_at(l->set, i)) && !ls_values_hide(l, i))
+        if (ls_is_wanted(l, sft_set_tensor_at(l->set, i)))
             l->order[l->count++] = (uint32_t)i;
     if (l->key != CLI_SORT_OFFSET)
         sfti_sort(l->order, l->order + l->total, l->count, compare_tensors, l);
@@ -58,6 +59,22 @@ static sft_code gather(ls_listing *l, sft_error *err) {
     if (l->c->set.limit && !cli_parse_number(l->c->set.limit, UINT32_MAX, &most)) most = 0;
     if (l->count > most) l->count = (size_t)most;
     return l->c->set.fold ? ls_fold_rows(l, err) : SFT_OK;
+}
+
+/* What the values of tensors were computed from. */
+static sft_code find_layouts(ls_listing *l, sft_error *err) {
+    const sft_file *file = sft_set_shard_at(l->set, 0);
+    l->layouts = sfti_arena_array(&l->arena, l->total, sizeof *l->layouts);
+    if (!l->layouts) return sfti_fail_memory(err, l->total * sizeof *l->layouts);
+    for (size_t i = 0; i < l->total; i++) l->layouts[i] = (sft_span){ "", 0 };
+    for (size_t i = 0; i < l->c->values_count; i++) {
+        sft_span layout = sft_conversion_layout(l->c->values, i);
+        if (layout.len == 0) continue;
+        sft_part part = sft_conversion_part(l->c->values, i);
+        const sft_tensor *tensor = sft_set_find(l->set, part.spec.name, NULL);
+        if (tensor) l->layouts[sft_file_tensor_index(file, tensor)] = layout;
+    }
+    return SFT_OK;
 }
 
 /* ── Columns for people ── */
@@ -200,6 +217,8 @@ static void ls_json(const ls_listing *l) {
         sfti_json_open(w, '{');
         sfti_result_listed(w, ls_listed(l, i), many ? shard_path(l, i) : NULL);
         if (l->stats) ls_stats_json(l, w, i);
+        sft_span layout = l->layouts ? l->layouts[l->order[i]] : (sft_span){ "", 0 };
+        if (layout.len > 0) sfti_json_put_text(w, "layout", layout);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
@@ -258,8 +277,8 @@ static void ls_input(cli *c, const cli_input *input) {
     ls_listing l = { .c = c, .set = set, .path = input->path, .key = key };
     l.arena.alloc = c->alloc;
     sft_code code = cli_dtypes_read(c->set.dtype, &l.dtypes, &err);
-    if (!code && c->set.dequantize) code = ls_values_find(&l, &err);
     if (!code) code = gather(&l, &err);
+    if (!code && c->values && cli_is_json(c)) code = find_layouts(&l, &err);
     bool stats = c->set.stats || c->set.histogram;
     uint64_t threads = 0;
     if (c->set.threads && !cli_parse_number(c->set.threads, UINT32_MAX, &threads)) threads = 0;
@@ -271,7 +290,6 @@ static void ls_input(cli *c, const cli_input *input) {
     if (code) cli_fail_input(c, input->path, &err);
     else show_listing(&l);
     sft_statistics_free(l.stats);
-    sft_conversion_free(l.values);
     sfti_arena_free(&l.arena);
     sft_set_close(set);
 }
@@ -289,7 +307,6 @@ static sft_code check_usage(const cli *c, sft_error *err) {
           "expected --fold without --json, --jsonl and --tsv, found both" },
         { stats && (set->fold || wants_tree(c)),
           "expected --stats without --tree, --depth and --fold, found both" },
-        { set->dequantize && !stats, "expected --stats with --dequantize, found none" },
         { set->fold && set->reverse, "expected --fold without --reverse, found both" },
     };
     cli_dtypes dtypes;
@@ -324,8 +341,9 @@ const cli_command cli_ls_command = {
     "--stats counts NaN and infinities but leaves them out of everything else; the standard "
     "deviation is that of the population. Sums are exact: the mean is the true mean, rounded once, "
     "whatever the number of threads. Each half of a complex number counts as a value. Quantised "
-    "tensors are read as the integers they hold unless --dequantize is given, which also hides "
-    "their scales. The last line covers all listed tensors together.\n"
+    "tensors are read as the integers they hold unless --values is given. The last line covers all "
+    "listed tensors together.\n"
+    CLI_VALUES_TEXT "\n"
     "A histogram shows magnitudes, whatever their sign: a column for each power of two, as high as "
     "the share of values from it up to the next.",
     CLI_EXAMPLES(
@@ -336,6 +354,8 @@ const cli_command cli_ls_command = {
         { "safetensors ls --fold model.safetensors", "equal layers as one" },
         { "safetensors ls --stats --match \"*.weight\" model.safetensors",
           "what the values are like" },
+        { "safetensors ls --stats --values model.safetensors",
+          "what the values of quantised tensors are like" },
         { "safetensors ls --sort size -n 10 --dtype fp32 model.safetensors",
           "the ten largest tensors of that dtype" },
         { "safetensors ls --fold --md model.safetensors", "for a model card" },
@@ -360,9 +380,8 @@ const cli_command cli_ls_command = {
           "counts of zeros, NaN and infinities"),
         CLI_ON(0, "histogram", histogram,
           "--stats, and how many values are of which magnitude, by powers of two"),
-        CLI_ON(0, "dequantize", dequantize,
-          "with --stats: use the values of quantised tensors, as convert --dequantize computes "
-          "them, on one thread"),
+        CLI_VALUES,
+        CLI_ON(0, "dequantize", values, "an older name of --values"),
         CLI_TAKES(0, "threads", "N", threads,
           "at most this many threads for --stats; 0 (the default): one per processor"),
         { 0, "md", NULL, CLI_FLAG, CLI_MARKDOWN, offsetof(cli_settings, format),

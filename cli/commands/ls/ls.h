@@ -2,7 +2,6 @@
 #ifndef CLI_LS_H
 #define CLI_LS_H
 
-#include "safetensors_convert.h"
 #include "safetensors_stats.h"
 #include "support/cli.h"
 #include "support/values.h"
@@ -31,7 +30,7 @@ typedef struct ls_listing {
     ls_folds *folds;       /* of each row, or NULL */
     sft_statistics *stats; /* NULL without --stats */
     uint32_t *part;        /* of a tensor of the set in stats */
-    sft_conversion *values; /* with --dequantize, else NULL */
+    sft_span *layouts;     /* with --values: of each tensor of the set, or empty; else NULL */
 } ls_listing;
 
 #define LS_TREE_DEPTH 16 /* what lies deeper stays one name */
@@ -67,10 +66,6 @@ void ls_markdown(const ls_listing *l);
 
 /* ── Statistics ── */
 
-/* With --dequantize: whose values are computed, and from what. */
-sft_code ls_values_find(ls_listing *l, sft_error *err);
-/* Whether tensor i of the set is what other tensors' values are computed from. */
-bool ls_values_hide(const ls_listing *l, size_t i);
 /* Reads the listed tensors. */
 sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err);
 void ls_stats_table(const ls_listing *l);

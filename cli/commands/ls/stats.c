@@ -24,30 +24,6 @@ const char ls_stats_tsv_head[] = "\tvalues\tmin\tmax\tmean\tstd\tabs_mean\tzeros
 const char ls_stats_md_head[] = " Min | Max | Mean | Std | Abs mean | Zeros | NaN | Inf |";
 const char ls_stats_md_rule[] = " ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |";
 
-/* ── Values of quantised tensors ── */
-
-static bool is_chosen(void *ctx, const sft_tensor *tensor) {
-    return ls_is_wanted(ctx, tensor);
-}
-
-sft_code ls_values_find(ls_listing *l, sft_error *err) {
-    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
-    options.dequantize = true;
-    options.match = is_chosen;
-    options.match_ctx = l;
-    options.files = l->c->open.files;
-    options.alloc = &l->c->alloc;
-    return sft_conversion_new(l->set, SFT_F32, &options, &l->values, err);
-}
-
-bool ls_values_hide(const ls_listing *l, size_t i) {
-    return l->values && sft_conversion_action(l->values, i, NULL) == SFT_CONVERT_DROP;
-}
-
-static bool is_computed(const ls_listing *l, size_t i) {
-    return l->values && sft_conversion_action(l->values, i, NULL) == SFT_CONVERT_DEQUANTIZE;
-}
-
 /* ── Reading ── */
 
 sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err) {
@@ -71,14 +47,13 @@ sft_code ls_stats_read(ls_listing *l, uint32_t threads, sft_error *err) {
         for (size_t i = 0; i < l->total; i++) {
             if (l->part[i] == UINT32_MAX) continue;
             l->part[i] = (uint32_t)count;
-            if (is_computed(l, i)) parts[count++] = sft_conversion_part(l->values, i);
-            else parts[count++] = sft_part_of(sft_set_tensor_at(l->set, i),
-                                              &sources[sft_set_tensor_shard(l->set, i)]);
+            parts[count++] = sft_part_of(sft_set_tensor_at(l->set, i),
+                                         &sources[sft_set_tensor_shard(l->set, i)]);
         }
         options.histogram = l->c->set.histogram != 0;
         options.alloc = &l->c->alloc;
         sft_job job = cli_progress_begin(&progress, l->c, l->path);
-        job.threads = l->values ? 1 : threads;
+        job.threads = l->c->set.values ? 1 : threads; /* values are computed in their order */
         code = sft_statistics_new(parts, count, &options, &job, &l->stats, err);
         cli_progress_end(&progress);
     }
@@ -96,7 +71,7 @@ static const sft_stats *stats_at(const ls_listing *l, size_t i) {
 
 /* Whether the extremes are integers, and are in the bits. */
 static bool has_bits(const ls_listing *l, size_t i, bool *is_signed) {
-    if (i == SIZE_MAX || is_computed(l, l->order[i])) return false;
+    if (i == SIZE_MAX) return false;
     sft_kind kind = sft_dtype_describe(ls_listed(l, i)->dtype)->kind;
     *is_signed = kind == SFT_KIND_INT;
     return kind != SFT_KIND_FLOAT && kind != SFT_KIND_COMPLEX;

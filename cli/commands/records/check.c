@@ -15,10 +15,10 @@
 static void tell(check_run *run, sft_span at, const char *what, sft_span detail,
                  const sfti_record *other) {
     size_t line, column;
+    if (strcmp(what, "limit") != 0 && ++run->findings > FINDINGS_MOST) return;
     (void)sfti_records_place(run->records, at.data, &line, &column);
     const char *stop = at.len > 0 ? memchr(detail.data, '\n', detail.len) : NULL;
     if (stop) detail.len = (size_t)(stop - detail.data);
-    if (++run->findings > FINDINGS_MOST) return;
     if (run->w) {
         sfti_json_open(run->w, '{');
         sfti_json_put_cstr(run->w, "finding", what);
@@ -41,6 +41,7 @@ static void tell(check_run *run, sft_span at, const char *what, sft_span detail,
         { "extension", "names of files are compared without %" },
         { "variant", "note: no record has this variant yet: %" },
         { "empty", "nothing but comments" },
+        { "limit", "not all rows were compared, there are too many" },
     };
     cli_path(&run->c->out, run->name, ": line %zu, column %zu: ", line, column);
     sft_span id = sft_span_cstr(other ? other->id : "");
@@ -63,17 +64,20 @@ static void check_row(check_run *run, const sfti_record_row *row) {
         run->wrong = run->wrong || slips[i].kind != SFTI_SLIP_VARIANT;
         tell(run, slips[i].at, slip_names[slips[i].kind], slips[i].detail, NULL);
     }
-    if (sfti_row_never_holds(row, &why)) {
+    if (sfti_row_never_holds(row, &run->left, &why)) {
         run->wrong = true;
         tell(run, why, "never", why, NULL);
         return;
     }
+    if (!sfti_rows_may_overlap((sfti_word)row->word)) return;
     for (const sfti_record_row *other = sfti_rows(run->records, (sfti_word)row->word,
                                                   row->word == SFTI_SAYS ? row->sub : 0);
-         other && !cli_is_over(run->c); other = sfti_rows_next(run->records, other)) {
+         other && run->left > 0 && !cli_is_over(run->c);
+         other = sfti_rows_next(run->records, other)) {
         bool later = other->text > row->text || (other->text == row->text && other > row);
         sfti_overlap overlap = later ? SFTI_OVERLAP_NONE
-                                     : sfti_rows_overlap(run->records, row, other, &why);
+                                     : sfti_rows_overlap(run->records, row, other, &run->left,
+                                                         &why);
         if (overlap)
             tell(run, why, names[overlap], why, sfti_row_record(run->records, other));
     }
@@ -116,10 +120,12 @@ static void check_file(check_run *run, size_t i) {
     if (is_empty_text(run->files.texts[i].text)) {
         run->wrong = true;
         tell(run, (sft_span){ "", 0 }, "empty", (sft_span){ "", 0 }, NULL);
+    } else if (run->left == 0) {
+        tell(run, (sft_span){ "", 0 }, "limit", (sft_span){ "", 0 }, NULL);
     }
     if (run->w) {
         sfti_json_close(run->w, ']');
-    } else if (run->findings == 0) {
+    } else if (run->findings == 0 && run->left > 0) {
         cli_path(&c->out, run->name, ": fine\n");
     } else if (run->findings > FINDINGS_MOST) {
         cli_path(&c->out, run->name, ": %zu findings more\n", run->findings - FINDINGS_MOST);
@@ -179,7 +185,7 @@ static void tell_faults(check_run *run, const char *name, const sft_error *err,
 static void wrong_file(check_run *run, const char *name, sft_error *err,
                        sfti_records_faults *faults) {
     cli *c = run->c;
-    size_t len = strlen(name);
+    size_t len = strlen(name) < SFTI_RECORDS_NAME ? strlen(name) : SFTI_RECORDS_NAME;
     int before = c->status;
     if (strncmp(err->message, name, len) == 0 && memcmp(err->message + len, ": ", 2) == 0)
         memmove(err->message, err->message + len + 2, strlen(err->message + len + 2) + 1);
@@ -241,7 +247,7 @@ static void each_trial(void *ctx, cli_model *model) {
 }
 
 void cli_check_records(cli *c, char **paths, size_t count) {
-    check_run run = { .c = c };
+    check_run run = { .c = c, .left = SFTI_COMPARE_STEPS };
     char *with = (char *)(uintptr_t)c->set.model;
     sft_error err = SFT_ERROR_INIT;
     if (with && cli_remote_take(c, &with, 1, CLI_URLS_ALL, "records", &err)) {

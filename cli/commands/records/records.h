@@ -13,6 +13,7 @@ typedef struct check_run {
     sfti_json_writer *w;     /* of the result object, or NULL */
     const char *name;        /* of the file at hand */
     size_t findings;
+    uint64_t left; /* steps of comparisons, of all files together */
     bool wrong; /* one of them is surely not meant */
     /* with --model */
     sfti_trial *trial;       /* NULL: none */

@@ -2,7 +2,17 @@
 #ifndef SFTI_ENDIAN_H
 #define SFTI_ENDIAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+/* Whether integers and floats in memory are in this order. */
+static inline bool sfti_is_little(void) {
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
 
 static inline uint16_t sfti_get_u16(const void *at) {
     const uint8_t *b = at;

@@ -1,7 +1,6 @@
 /* Elements as numbers, and numbers as text. Tests: test_stats.c. */
 #include "base/number.h"
 
-#include "base/checked.h"
 #include "base/endian.h"
 
 #include <stdio.h>
@@ -188,10 +187,11 @@ size_t sfti_uint_text(uint64_t value, size_t width, char buffer[SFTI_UINT_SIZE])
 bool sfti_text_digits(sft_span *text, size_t least, uint64_t *out) {
     uint64_t value = 0;
     size_t i = 0;
-    for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++)
-        if (!sfti_mul(value, 10, &value) ||
-            !sfti_add(value, (uint64_t)(text->data[i] - '0'), &value))
-            return false;
+    for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++) {
+        uint64_t digit = (uint64_t)(text->data[i] - '0');
+        if (value > (UINT64_MAX - digit) / 10) return false;
+        value = value * 10 + digit;
+    }
     if (i < least) return false;
     *out = value;
     *text = (sft_span){ text->data + i, text->len - i };

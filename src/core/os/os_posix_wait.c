@@ -5,12 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ── Signals ── */
 
-static volatile sig_atomic_t stop_signal_seen;
+static atomic_int stop_signal_seen; /* lock-free: a handler writes it, threads read it */
 
 static void remember_signal(int signal_number) {
     stop_signal_seen = signal_number;
@@ -33,7 +34,7 @@ void sfti_os_watch_signals(void) {
 }
 
 int sfti_os_stop_signal(void) {
-    return (int)stop_signal_seen;
+    return stop_signal_seen;
 }
 
 void sfti_os_raise(int signal_number) {

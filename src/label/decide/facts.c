@@ -435,6 +435,21 @@ static void order_civitai(sft_info *info) {
 
 /* ── All ── */
 
+/* "fp4" of a declared format, "int8" of "compressed-tensors-w8a16"; NULL: nothing tells. */
+static const char *declared_precision(sft_info *info) {
+    const sfti_fact *best = info->facts[SFT_FACT_QUANTIZATION];
+    if (!best) return NULL;
+    sft_span name = best->value.text, whole = sft_span_cstr("compressed-tensors-w");
+    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION, name);
+    const sfti_record_row *row = of ? sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL)
+                                    : NULL;
+    sft_span told = row ? sfti_row_word(row) : (sft_span){ "", 0 };
+    if (row) return sfti_info_text(info, "%.*s", (int)told.len, told.data).data;
+    bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
+              && name.data[whole.len + 1] == 'a';
+    return digit ? sfti_info_text(info, "int%c", name.data[whole.len]).data : NULL;
+}
+
 void sfti_info_resolve(sft_info *info) {
     /* "bert", declared of tensors that only models like Llama have. */
     const sfti_fact *family = measured_family(info);
@@ -455,6 +470,7 @@ void sfti_info_resolve(sft_info *info) {
         if (best && best->value.type == SFTI_LIST) /* its text is for sft_info_fact */
             best->value.text = joined(info, best->value.items, best->value.count, ", ");
     }
+    if (info->guesses_bits) info->precision = declared_precision(info);
     /* What is declared an adapter is one, whatever its tensors are called. */
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
     if (kind && (sfti_is(kind->value.text, "adapter") || sfti_is(kind->value.text, "control_lora")))

@@ -31,12 +31,11 @@ static void read_header_keys(void) {
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
         &sfti_header_quantiser_keys, &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys,
         &sfti_bucket_keys, &sfti_merge_model_keys, &sfti_prompt_keys, &sfti_workflow_keys,
-        &sfti_png_keys,
     };
-    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
+    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i], &sfti_common_takes);
 }
 
-static void header_keys_ready(void) {
+void sfti_header_keys_ready(void) {
     static bool ready;
     (void)sfti_records_built_in();
     sfti_os_once(&ready, read_header_keys);
@@ -50,12 +49,16 @@ static bool key_fits(const key_family *family, const char *pattern, sft_span nam
     return len == name.len && memcmp(pattern, name.data, len) == 0;
 }
 
-static bool take_pair(sfti_cursor *pair, const key_family *family) {
+/* known: some family's row may have the whole key. */
+static bool take_pair(sfti_cursor *pair, const key_family *family, bool known) {
     const sfti_keys *keys = family->keys;
     size_t prefix = strlen(family->prefix);
     bool taken = false;
     if (!sfti_begins(pair->key, family->prefix)) return false;
     sft_span name = sfti_from(pair->key, prefix);
+    if (prefix > 0) known = sfti_records_may_have_key(name);
+    if (!known) return false;
+    sfti_header_keys_ready();
     for (size_t i = 0; i < keys->made->row_count; i++) {
         const sfti_row *row = &keys->made->rows[i];
         if (!key_fits(family, row->pattern, name)) continue;
@@ -118,27 +121,24 @@ static void header_pairs(sft_info *info, const sft_file *file) {
         sfti_private_paths(&pair);
         if (derived.count > 0 && is_derived_pair(info, &derived, one)) continue;
         learned_word(&pair);
+        /* Of kohya's scripts there are values that are read without a row for their key. */
+        bool known = sfti_begins(one.key, "ss_") || sfti_records_may_have_key(one.key);
         for (size_t f = 0; f < SFTI_COUNT(families); f++)
-            if ((!families[f].bare || spec) && take_pair(&pair, &families[f])) break;
+            if ((!families[f].bare || spec) && take_pair(&pair, &families[f], known)) break;
     }
 }
 
 bool sfti_header_reads(sft_span key) {
-    header_keys_ready();
-    for (size_t f = 0; f < SFTI_COUNT(families); f++) {
-        const key_family *family = &families[f];
-        if (!sfti_begins(key, family->prefix)) continue;
-        sft_span name = sfti_from(key, strlen(family->prefix));
-        for (size_t i = 0; i < family->keys->made->row_count; i++)
-            if (key_fits(family, family->keys->made->rows[i].pattern, name)) return true;
-    }
+    for (size_t f = 0; f < SFTI_COUNT(families); f++)
+        if (sfti_begins(key, families[f].prefix)
+            && sfti_records_may_have_key(sfti_from(key, strlen(families[f].prefix))))
+            return true;
     /* A learned word; and what sources may spell like a place in the value of another key. */
     return sfti_begins(key, "<") || (key.len > 0 && memchr(key.data, ':', key.len));
 }
 
 void sfti_info_header(sft_info *info) {
     size_t shards = sft_set_shard_count(info->set);
-    header_keys_ready();
     for (size_t i = 0; i < shards && !info->code; i++) {
         const sft_file *file = sft_set_shard_at(info->set, i);
         if (sft_file_metadata_count(file) == 0) continue;

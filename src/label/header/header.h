@@ -10,6 +10,9 @@ extern const sfti_keys sfti_kohya_keys, sfti_modelspec_keys, sfti_trainer_keys, 
     sfti_dataset_keys, sfti_dirs_keys, sfti_reg_dirs_keys, sfti_bucket_keys, sfti_merge_model_keys,
     sfti_prompt_keys, sfti_workflow_keys;
 
+/* Those are read, once a process. */
+void sfti_header_keys_ready(void);
+
 /* Paths in a pair's value that tell of somebody's machine. */
 void sfti_private_paths(sfti_cursor *pair);
 

@@ -1,6 +1,6 @@
 /* Questions to records. Tests: test_records.c. */
 #include "label/info.h"
-#include "label/records/read.h"
+#include "label/records/made.h"
 
 #include <string.h>
 
@@ -127,16 +127,6 @@ const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id
 
 /* ── What a row says ── */
 
-static bool is_space(char c) {
-    return (uint8_t)c <= ' ';
-}
-
-/* Up to the quote that ends it, or the end of its line. */
-static const char *quoted_end(const char *at, const char *end) {
-    while (at < end && *at != '"' && *at != '\n' && *at != '\v') at++;
-    return at;
-}
-
 static bool is_flag(sft_span word) {
     static const char flags[][6] = { "write", "plain", "fused" };
     for (size_t i = 0; word.len == 5 && i < SFTI_COUNT(flags); i++)
@@ -147,12 +137,12 @@ static bool is_flag(sft_span word) {
 bool sfti_next_item(sft_span *rest, sfti_item *item) {
     const char *at = rest->data, *end = at + rest->len;
     bool named = true;
-    while (at < end && is_space(*at)) at++;
+    while (at < end && sfti_row_blank(*at)) at++;
     const char *begin = at;
     *item = (sfti_item){ { "", 0 }, { "", 0 } };
     if (at == end) return false;
     bool quoted = *at == '"';
-    while (!quoted && at < end && !is_space(*at)) {
+    while (!quoted && at < end && !sfti_row_blank(*at)) {
         if (*at == '=' && named && at > begin) {
             item->name = (sft_span){ begin, (size_t)(at - begin) };
             begin = at + 1;
@@ -162,7 +152,8 @@ bool sfti_next_item(sft_span *rest, sfti_item *item) {
         named = named && ((*at >= 'a' && *at <= 'z') || *at == '_');
         at++;
     }
-    if (quoted) at = quoted_end(++begin, end);
+    if (quoted) /* up to the quote that ends it, or the end of its line */
+        for (at = ++begin; at < end && *at != '"' && *at != '\n' && *at != '\v';) at++;
     item->value = (sft_span){ begin, (size_t)(at - begin) };
     if (quoted && at < end) at++;
     *rest = (sft_span){ at, (size_t)(end - at) };
@@ -177,11 +168,11 @@ bool sfti_next_item(sft_span *rest, sfti_item *item) {
 bool sfti_next_said(sft_span *rest, sft_span *word) {
     const char *at = rest->data, *end = at + rest->len;
     sfti_item item;
-    while (at < end && is_space(*at)) at++;
+    while (at < end && sfti_row_blank(*at)) at++;
     const char *begin = at;
     while (at < end && (uint8_t)*at > ' ' && *at != '=' && *at != '"') at++;
     *word = (sft_span){ begin, (size_t)(at - begin) };
-    if (at > begin && (at == end || is_space(*at)) && !is_flag(*word)) {
+    if (at > begin && (at == end || sfti_row_blank(*at)) && !is_flag(*word)) {
         *rest = (sft_span){ at, (size_t)(end - at) };
         return true;
     }
@@ -213,17 +204,10 @@ sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses) {
     return text;
 }
 
-bool sfti_row_lists(const sfti_record_row *row, sft_span word) {
-    sft_span rest = sfti_row_text(row), one;
-    while (sfti_next_said(&rest, &one))
-        if (sft_span_equal(one, word)) return true;
-    return false;
-}
-
 /* ── Clauses ── */
 
 static sft_span skip_gaps(sft_span text) {
-    while (text.len > 0 && is_space(*text.data)) text.data++, text.len--;
+    while (text.len > 0 && sfti_row_blank(*text.data)) text.data++, text.len--;
     return text;
 }
 
@@ -231,7 +215,8 @@ sft_span sfti_next_clause(sft_span *rest) {
     sft_span text = skip_gaps(*rest), next;
     const char *end = text.data + text.len, *line = sfti_row_line_end(text.data, text.len);
     /* mostly there is nothing but the clause */
-    if (line && end - line > 1 && !is_space(line[1]) && line[1] != '|' && !is_space(line[-1])) {
+    if (line && end - line > 1 && !sfti_row_blank(line[1]) && line[1] != '|'
+        && !sfti_row_blank(line[-1])) {
         *rest = (sft_span){ line + 1, (size_t)(end - line) - 1 };
         return (sft_span){ text.data, (size_t)(line - text.data) };
     }
@@ -244,17 +229,17 @@ sft_span sfti_next_clause(sft_span *rest) {
         next = skip_gaps(sfti_from(text, clause.len));
     } while (next.len > 0 && *next.data == '|');
     *rest = next;
-    while (clause.len > 0 && is_space(clause.data[clause.len - 1])) clause.len--;
+    while (clause.len > 0 && sfti_row_blank(clause.data[clause.len - 1])) clause.len--;
     return clause;
 }
 
 sft_span sfti_next_alternative(sft_span *rest) {
     sft_span piece = *rest;
     const char *at = rest->len ? rest->data + 1 : NULL, *end = rest->data + rest->len;
-    while (at && (at = memchr(at, '|', (size_t)(end - at))) && !is_space(at[-1])) at++;
+    while (at && (at = memchr(at, '|', (size_t)(end - at))) && !sfti_row_blank(at[-1])) at++;
     if (at) piece.len = (size_t)(at - rest->data);
     *rest = at ? skip_gaps(sfti_from(*rest, piece.len + 1)) : (sft_span){ NULL, 0 };
-    while (piece.len > 0 && is_space(piece.data[piece.len - 1])) piece.len--;
+    while (piece.len > 0 && sfti_row_blank(piece.data[piece.len - 1])) piece.len--;
     return piece;
 }
 
@@ -264,9 +249,9 @@ bool sfti_predicate_of(sft_span text, sfti_predicate *out, bool *right) {
     *right = false;
     if (!counts && !sfti_begins(text, "@")) return false;
     size_t at = 0;
-    while (at < text.len && !is_space(text.data[at])) at++;
+    while (at < text.len && !sfti_row_blank(text.data[at])) at++;
     sft_span asked = { text.data, at }, rest = skip_gaps(sfti_from(text, at));
-    for (at = 0; at < rest.len && !is_space(rest.data[at]);) at++;
+    for (at = 0; at < rest.len && !sfti_row_blank(rest.data[at]);) at++;
     sft_span sign = { rest.data, at };
     out->value = skip_gaps(sfti_from(rest, at));
     if (sfti_is(sign, "=")) out->compare = '=';
@@ -288,7 +273,9 @@ bool sfti_predicate_of(sft_span text, sfti_predicate *out, bool *right) {
     if (out->pointer.len == 1) out->pointer = (sft_span){ NULL, 0 };
     out->key = (sft_span){ asked.data, asked.len - out->pointer.len };
     if (out->pointer.len > 0) out->pointer = sfti_from(out->pointer, 1);
-    *right = out->compare == '=' && out->key.len > 0;
+    size_t steps = 0;
+    for (size_t i = 0; i < out->pointer.len; i++) steps += out->pointer.data[i] == '/';
+    *right = out->compare == '=' && out->key.len > 0 && steps <= SFTI_PREDICATE_STEPS;
     return true;
 }
 
@@ -364,4 +351,15 @@ sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_p
         if (any && best.len == 0) best = text;
     }
     return best;
+}
+
+/* ── Keys ── */
+
+void sfti_made_key_bits(const sfti_records *records, uint32_t bits[SFTI_MADE_KEY_BITS / 32]) {
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_KEY, 0); row;
+         row = sfti_rows_next(records, row)) {
+        sft_span key = sfti_row_word(row);
+        uint32_t bit = sfti_made_key_bit(key);
+        if (key.len > 0 && *key.data != '/') bits[bit / 32] |= UINT32_C(1) << bit % 32;
+    }
 }

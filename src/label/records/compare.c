@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+/* One comparison: what is left of its steps, at 0 nothing more is proved. */
+typedef struct compared { bool layers; uint64_t *left; } compared;
+
+static bool take_steps(compared *with, uint64_t steps) {
+    *with->left -= steps < *with->left ? steps : *with->left;
+    return *with->left > 0;
+}
+
 /* ── Alternatives ── */
 
 /* "^name[3,4]" in parts. Names are compared as they are written: "#" is as "#". */
@@ -46,9 +54,10 @@ static bool asks_else(sft_span text) {
     return sfti_predicate_of(text, &predicate, &right);
 }
 
-static bool implies(sft_span x, sft_span y, bool layers) {
+static bool implies(sft_span x, sft_span y, compared *with) {
+    if (!take_steps(with, 4 + (x.len + y.len) / 8)) return false;
     if (sft_span_equal(x, y)) return true;
-    if (layers || asks_else(x) || asks_else(y)) return false;
+    if (with->layers || asks_else(x) || asks_else(y)) return false;
     alternative a = parts_of(x), b = parts_of(y);
     if (!b.open)
         return !a.open && sft_span_equal(a.name, b.name) && shape_within(a.shape, b.shape);
@@ -66,11 +75,11 @@ static sft_span without_denial(sft_span clause) {
 }
 
 /* Whether every alternative of a is one of b's. */
-static bool all_within(sft_span a, sft_span b, bool layers) {
+static bool all_within(sft_span a, sft_span b, compared *with) {
     while (a.len > 0) {
         sft_span x = sfti_next_alternative(&a), rest = b;
         bool found = false;
-        while (rest.len > 0 && !found) found = implies(x, sfti_next_alternative(&rest), layers);
+        while (rest.len > 0 && !found) found = implies(x, sfti_next_alternative(&rest), with);
         if (!found) return false;
     }
     return true;
@@ -83,31 +92,31 @@ static sft_span clauses_of(const sfti_record_row *row) {
     return clauses;
 }
 
-static bool clause_implies(sft_span a, sft_span b, bool layers) {
-    if (is_denied(a) != is_denied(b)) return false;
+static bool clause_implies(sft_span a, sft_span b, compared *with) {
+    if (!take_steps(with, a.len / 32) || is_denied(a) != is_denied(b)) return false;
     bool denied = is_denied(a);
     a = without_denial(a);
     b = without_denial(b);
-    return denied ? all_within(b, a, layers) : all_within(a, b, layers);
+    return denied ? all_within(b, a, with) : all_within(a, b, with);
 }
 
-static bool row_implies(const sfti_record_row *a, const sfti_record_row *b, bool layers) {
+static bool row_implies(const sfti_record_row *a, const sfti_record_row *b, compared *with) {
     sft_span rest = clauses_of(b), clause, others, one;
     while ((clause = sfti_next_clause(&rest)).len > 0) {
         bool found = false;
         others = clauses_of(a);
         while (!found && (one = sfti_next_clause(&others)).len > 0)
-            found = clause_implies(one, clause, layers);
+            found = clause_implies(one, clause, with);
         if (!found) return false;
     }
     return true;
 }
 
 /* An alternative that a clause of the row denies. */
-static bool is_denied_in(const sfti_record_row *row, sft_span text, bool layers) {
+static bool is_denied_in(const sfti_record_row *row, sft_span text, compared *with) {
     sft_span rest = clauses_of(row), clause;
-    while ((clause = sfti_next_clause(&rest)).len > 0)
-        if (is_denied(clause) && all_within(text, without_denial(clause), layers)) return true;
+    while ((clause = sfti_next_clause(&rest)).len > 0 && take_steps(with, 1 + clause.len / 32))
+        if (is_denied(clause) && all_within(text, without_denial(clause), with)) return true;
     return false;
 }
 
@@ -132,8 +141,9 @@ static bool shapes_differ(sft_span a, sft_span b) {
     return x.shape.len != y.shape.len;
 }
 
-bool sfti_row_never_holds(const sfti_record_row *row, sft_span *why) {
+bool sfti_row_never_holds(const sfti_record_row *row, uint64_t *left, sft_span *why) {
     bool layers = sfti_word_rows[row->word].values == SFTI_VALUE_LAYERS;
+    compared with = { layers, left };
     if (!layers && sfti_word_rows[row->word].values != SFTI_VALUE_NAMES) return false;
     sft_span rest = clauses_of(row), clause;
     while ((clause = sfti_next_clause(&rest)).len > 0) {
@@ -141,7 +151,7 @@ bool sfti_row_never_holds(const sfti_record_row *row, sft_span *why) {
         bool possible = is_denied(clause);
         *why = clause;
         while (!possible && alternatives.len > 0)
-            possible = !is_denied_in(row, sfti_next_alternative(&alternatives), layers);
+            possible = !is_denied_in(row, sfti_next_alternative(&alternatives), &with);
         while (possible && !layers && !is_denied(clause)
                && (other = sfti_next_clause(&others)).len > 0)
             possible = is_denied(other) || !shapes_differ(clause, other);
@@ -159,11 +169,12 @@ static bool are_related(const sfti_records *records, const sfti_record *a, const
 }
 
 /* A word that both rows have. */
-static bool claims_word(const sfti_record_row *a, const sfti_record_row *b, sft_span *why) {
+static bool claims_word(const sfti_record_row *a, const sfti_record_row *b, compared *with,
+                        sft_span *why) {
     sft_span rest = sfti_row_text(a), word, others, other;
     while (sfti_next_said(&rest, &word)) {
         others = sfti_row_text(b);
-        while (sfti_next_said(&others, &other))
+        while (sfti_next_said(&others, &other) && take_steps(with, 1 + other.len / 8))
             if (word.len > 0 && sfti_same_text(word, other)) {
                 *why = word;
                 return true;
@@ -172,22 +183,31 @@ static bool claims_word(const sfti_record_row *a, const sfti_record_row *b, sft_
     return false;
 }
 
+static const uint8_t claims[] = { SFTI_CLASS, SFTI_PIPELINE, SFTI_MODEL_TYPE, SFTI_SAYS,
+                                  SFTI_FILE_WORDS };
+
+bool sfti_rows_may_overlap(sfti_word word) {
+    return word == SFTI_TENSORS || word == SFTI_ADAPTER_ROW || memchr(claims, word, sizeof claims);
+}
+
 sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
-                               const sfti_record_row *b, sft_span *why) {
-    static const uint8_t claims[] = { SFTI_CLASS, SFTI_PIPELINE, SFTI_MODEL_TYPE, SFTI_SAYS,
-                                      SFTI_FILE_WORDS };
-    bool clauses = a->word == SFTI_TENSORS || a->word == SFTI_ADAPTER_ROW;
+                               const sfti_record_row *b, uint64_t *left, sft_span *why) {
+    compared with = { a->word == SFTI_ADAPTER_ROW, left };
+    sfti_overlap overlap = SFTI_OVERLAP_NONE;
     *why = sfti_trim(sfti_row_text(a));
-    if (a->word != b->word || a->sub != b->sub
-        || are_related(records, sfti_row_record(records, a), sfti_row_record(records, b)))
+    if (a->word != b->word || a->sub != b->sub || a->record == b->record
+        || !sfti_rows_may_overlap((sfti_word)a->word) || !take_steps(&with, 4))
         return SFTI_OVERLAP_NONE;
-    if (memchr(claims, a->word, sizeof claims))
-        return claims_word(a, b, why) ? SFTI_OVERLAP_WORD : SFTI_OVERLAP_NONE;
-    if (!clauses) return SFTI_OVERLAP_NONE;
-    bool layers = a->word == SFTI_ADAPTER_ROW;
-    bool forth = row_implies(a, b, layers), back = row_implies(b, a, layers);
-    return forth && back ? SFTI_OVERLAP_SAME
-         : forth         ? SFTI_OVERLAP_WITHIN
-         : back          ? SFTI_OVERLAP_AROUND
-                         : SFTI_OVERLAP_NONE;
+    if (memchr(claims, a->word, sizeof claims)) {
+        overlap = claims_word(a, b, &with, why) ? SFTI_OVERLAP_WORD : SFTI_OVERLAP_NONE;
+    } else {
+        bool forth = row_implies(a, b, &with), back = row_implies(b, a, &with);
+        overlap = forth && back ? SFTI_OVERLAP_SAME
+                : forth         ? SFTI_OVERLAP_WITHIN
+                : back          ? SFTI_OVERLAP_AROUND
+                                : SFTI_OVERLAP_NONE;
+    }
+    return overlap && take_steps(&with, 64)
+        && !are_related(records, sfti_row_record(records, a), sfti_row_record(records, b))
+         ? overlap : SFTI_OVERLAP_NONE;
 }

@@ -28,6 +28,7 @@ typedef struct reader {
     const char *at, *end; /* of what is not read yet */
     size_t indent, lines; /* of the row at hand; lines 0: there is none */
     uint8_t words[WORD_SLOTS]; /* word + 1, by hash */
+    uint32_t *slots;      /* as in sfti_records */
     uint64_t *seen;       /* of each record: words that it has */
     size_t fitting;       /* of SFTI_RECORDS_FITTING */
     uint16_t record;      /* at hand, or NO_RECORD */
@@ -77,8 +78,8 @@ static int find_in(const sft_span *list, int count, sft_span word) {
 static void index_record(reader *r, sfti_record_type type, sft_span id) {
     sfti_records *out = r->out;
     uint32_t hash = sfti_record_hash(type, id), at = hash & out->slot_mask;
-    while (out->slots[at]) at = (at + 1) & out->slot_mask;
-    out->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
+    while (r->slots[at]) at = (at + 1) & out->slot_mask;
+    r->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
 }
 
 /* What only records that come with the library may begin: lists that are closed, and what the
@@ -337,6 +338,7 @@ static unsigned table_of_row(const sfti_record_row *row) {
 static void fill_tables(reader *r) {
     static const sfti_word words[] = { SFTI_TENSORS, SFTI_ADAPTER_ROW, SFTI_STRUCTURE };
     sfti_records *out = r->out;
+    uint16_t *tables[SFTI_TABLES] = { NULL }, next[SFTI_TABLES] = { 0 };
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (uint16_t n = out->heads[words[w]]; n && !r->to.code; n = out->rows[n - 1].next) {
             r->to.refused = false;
@@ -346,14 +348,13 @@ static void fill_tables(reader *r) {
         }
     for (unsigned t = 0; t < SFTI_TABLES && !r->to.code; t++) {
         size_t count = (size_t)out->table_counts[t] + 1;
-        out->tables[t] = sfti_arena_array(r->arena, count, sizeof **out->tables);
-        if (!out->tables[t]) r->to.code = sfti_fail_memory(r->to.err, count);
+        out->tables[t] = tables[t] = sfti_arena_array(r->arena, count, sizeof **tables);
+        if (!tables[t]) r->to.code = sfti_fail_memory(r->to.err, count);
     }
-    uint16_t next[SFTI_TABLES] = { 0 };
     for (size_t w = 0; w < SFTI_COUNT(words); w++)
         for (uint16_t n = out->heads[words[w]]; n && !r->to.code; n = out->rows[n - 1].next) {
             unsigned t = table_of_row(&out->rows[n - 1]);
-            out->tables[t][next[t]++] = n;
+            tables[t][next[t]++] = n;
         }
 }
 
@@ -472,9 +473,9 @@ static bool take_room(reader *r, size_t lines) {
     out->slot_mask = slots - 1;
     out->rows = sfti_arena_array(r->arena, lines, sizeof *out->rows);
     out->records = sfti_arena_array(r->arena, lines, sizeof *out->records);
-    out->slots = sfti_arena_array(r->arena, slots, sizeof *out->slots);
+    out->slots = r->slots = sfti_arena_array(r->arena, slots, sizeof *r->slots);
     r->seen = sfti_arena_array(r->arena, lines, sizeof *r->seen);
-    if (out->slots) memset(out->slots, 0, slots * sizeof *out->slots);
+    if (r->slots) memset(r->slots, 0, slots * sizeof *r->slots);
     if (r->seen) memset(r->seen, 0, lines * sizeof *r->seen);
     return out->rows && out->records && out->slots && r->seen;
 }
@@ -484,7 +485,8 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
                                    size_t *lines) {
     sfti_records_text *copies = sfti_arena_array(r->arena, count + 1, sizeof *copies);
     sft_span *sources = sfti_arena_array(r->arena, count + 1, sizeof *sources);
-    size_t bytes = 0, own = 0;
+    size_t own = 0;
+    uint64_t bytes = 0;
     if (!copies || !sources) return sfti_fail_memory(r->to.err, count * sizeof *copies);
     r->out->texts = copies;
     r->out->sources = sources;

@@ -57,10 +57,11 @@ struct sfti_records {
     sfti_record *records;
     sfti_record_row *rows;
     uint16_t record_count, row_count;
-    uint32_t *slots; /* by the hash of type and id: its upper half, and index + 1 of a record */
+    const uint32_t *slots; /* by the hash of type and id: its upper half, and an index + 1 */
     uint32_t slot_mask;
     uint16_t heads[SFTI_ROW_LISTS], tails[SFTI_ROW_LISTS];
-    uint16_t *tables[SFTI_TABLES], table_counts[SFTI_TABLES];
+    const uint16_t *tables[SFTI_TABLES];
+    uint16_t table_counts[SFTI_TABLES];
     const sft_span *sources; /* of each text: "records:NAME", or empty */
     const sfti_records_text *texts; /* those of a user copied, without comments */
     size_t text_count;

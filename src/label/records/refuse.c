@@ -21,9 +21,9 @@ SFTI_COLD void sfti_refuse_more(sfti_refusals *r, const char *at, const char *ex
     if (all && all->count < all->room) all->items[all->count] = one;
     if (!all || all->count == 0)
         (void)sfti_fail(r->err, SFT_BAD_ARGUMENT,
-                        "%s: line %zu, column %zu: expected %s, found \"%s\"%s",
-                        name ? name : "records", one.line, one.column, expected, one.found,
-                        one.more);
+                        "%.*s: line %zu, column %zu: expected %s, found \"%s\"%s",
+                        SFTI_RECORDS_NAME, name ? name : "records", one.line, one.column, expected,
+                        one.found, one.more);
     if (all) all->count++;
     else r->code = SFT_BAD_ARGUMENT;
 }

@@ -1,5 +1,5 @@
 /* What rows say that can be read but is surely not meant. Tests: tests/cli/records. */
-#include "label/info.h"
+#include "label/layouts.h"
 #include "label/records/read.h"
 
 #include <string.h>
@@ -119,15 +119,12 @@ static unsigned table_of_record(const slip_finder *f) {
 
 /* Layouts have words of their own before the names of layers. */
 static bool slip_layout(void *ctx, sft_span name, sft_span whole) {
-    static const char *const words[] = { "lora_unet_", "lora_te_", "lora_te1_", "lora_te2_",
-                                         "lora_te3_", "lora_transformer_", "oft_unet_",
-                                         "lycoris_" };
     slip_finder *f = ctx;
-    for (size_t i = 0; i < SFTI_COUNT(words); i++)
-        if (sfti_begins(name, words[i])) {
-            add_slip(f, SFTI_SLIP_LAYOUT, whole, sft_span_cstr(words[i]));
-            return false;
-        }
+    const sfti_name_layout *layout = sfti_layout_of(name);
+    if (layout && sfti_ends(sft_span_cstr(layout->prefix), "_")) {
+        add_slip(f, SFTI_SLIP_LAYOUT, whole, sft_span_cstr(layout->prefix));
+        return false;
+    }
     const sfti_record_row *row = sfti_rows(f->records, SFTI_PREFIXES, SFTI_DENOISERS);
     sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix;
     while (sfti_next_said(&rest, &prefix)) {

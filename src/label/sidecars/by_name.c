@@ -231,13 +231,13 @@ static void read_scheduler(sft_info *info, sfti_sidecar *sidecar, sft_span text)
 /* ── The table ── */
 
 const sfti_sidecar_row sfti_hub_rows[] = {
-    { "README", ".md", "readme", sfti_read_readme },
-    { "readme", ".md", "readme", sfti_read_readme },
-    { "adapter_config", ".json", "adapter_config.json", sfti_read_adapter_config },
-    { "config", ".json", "config.json", read_config },
-    { "model_index", ".json", "model_index.json", read_model_index },
-    { "scheduler_config", ".json", "scheduler_config.json", read_scheduler },
-    { "scheduler/scheduler_config", ".json", "scheduler_config.json", read_scheduler },
-    { "comfy_config", ".json", "comfy_config.json", read_comfy_config },
+    { "README", ".md", "readme", sfti_read_readme, NULL },
+    { "readme", ".md", "readme", sfti_read_readme, NULL },
+    { "adapter_config", ".json", "adapter_config.json", sfti_read_adapter_config, NULL },
+    { "config", ".json", "config.json", read_config, NULL },
+    { "model_index", ".json", "model_index.json", read_model_index, NULL },
+    { "scheduler_config", ".json", "scheduler_config.json", read_scheduler, NULL },
+    { "scheduler/scheduler_config", ".json", "scheduler_config.json", read_scheduler, NULL },
+    { "comfy_config", ".json", "comfy_config.json", read_comfy_config, NULL },
 };
 const size_t sfti_hub_row_count = SFTI_COUNT(sfti_hub_rows);

@@ -61,9 +61,10 @@ static void read_civitai(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 }
 
 static void read_as(sft_info *info, sfti_sidecar *sidecar, sft_span text, const char *kind,
-                    sfti_sidecar_reader *read) {
+                    const sfti_keys *keys) {
     sidecar->kind = kind;
-    read(info, sidecar, text);
+    if (keys) sfti_sidecar_read(info, sidecar, text, keys);
+    else read_civitai(info, sidecar, text);
 }
 
 static void read_plain_json(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
@@ -71,12 +72,12 @@ static void read_plain_json(sft_info *info, sfti_sidecar *sidecar, sft_span text
     if (!classify_keys(info, sidecar, text, &seen)) return;
     if (seen & SEEN_LABEL) return; /* all of it is derived */
     if (seen & SEEN_VERSIONS || (seen & SEEN_ID && seen & SEEN_MODEL_ID))
-        read_as(info, sidecar, text, "civitai.json", read_civitai);
-    else if (seen & SEEN_SWARM) read_as(info, sidecar, text, "swarm.json", sfti_read_swarm);
+        read_as(info, sidecar, text, "civitai.json", NULL);
+    else if (seen & SEEN_SWARM) read_as(info, sidecar, text, "swarm.json", &sfti_swarm_keys);
     else if (seen & SEEN_MATRIX)
-        read_as(info, sidecar, text, "cm-info.json", sfti_read_stability_matrix);
+        read_as(info, sidecar, text, "cm-info.json", &sfti_matrix_keys);
     else if (seen & SEEN_A1111 || (seen & SEEN_DESCRIPTION && !(seen & SEEN_CONFIG)))
-        read_as(info, sidecar, text, "a1111.json", sfti_read_a1111);
+        read_as(info, sidecar, text, "a1111.json", &sfti_a1111_keys);
     else sfti_sidecar_fail(info, sidecar, "expected keys of a sidecar, found none that is known");
 }
 
@@ -126,7 +127,7 @@ static void read_sidecar_keys(void) {
         &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
         &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_config_keys,
     };
-    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i]);
+    for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i], &sfti_common_takes);
 }
 
 void sfti_sidecar_keys_ready(void) {
@@ -138,18 +139,18 @@ void sfti_sidecar_keys_ready(void) {
 /* ── The table: what is read first tells the versions of what comes after ── */
 
 const sfti_sidecar_row sfti_sidecar_rows[] = {
-    { NULL, ".civitai.info", "civitai.info", read_civitai },
-    { NULL, ".metadata.json", "metadata.json", sfti_read_lora_manager },
-    { NULL, ".cm-info.json", "cm-info.json", sfti_read_stability_matrix },
-    { NULL, ".json", "json", read_plain_json },
-    { NULL, ".api_info.json", "api_info.json", read_civitai },
-    { NULL, ".swarm.json", "swarm.json", sfti_read_swarm },
-    { NULL, ".safetensors.rgthree-info.json", "rgthree-info.json", sfti_read_rgthree },
-    { NULL, ".sft.rgthree-info.json", "rgthree-info.json", sfti_read_rgthree },
-    { NULL, ".recipe.json", "recipe.json", sfti_read_recipe },
-    { NULL, ".txt", "txt", read_text },
-    { NULL, ".description.txt", "description.txt", read_description },
-    { NULL, ".sha256", "sha256", read_sha256 },
-    { NULL, ".yaml", "yaml", read_yaml },
+    { NULL, ".civitai.info", "civitai.info", read_civitai, NULL },
+    { NULL, ".metadata.json", "metadata.json", sfti_read_lora_manager, NULL },
+    { NULL, ".cm-info.json", "cm-info.json", NULL, &sfti_matrix_keys },
+    { NULL, ".json", "json", read_plain_json, NULL },
+    { NULL, ".api_info.json", "api_info.json", read_civitai, NULL },
+    { NULL, ".swarm.json", "swarm.json", NULL, &sfti_swarm_keys },
+    { NULL, ".safetensors.rgthree-info.json", "rgthree-info.json", sfti_read_rgthree, NULL },
+    { NULL, ".sft.rgthree-info.json", "rgthree-info.json", sfti_read_rgthree, NULL },
+    { NULL, ".recipe.json", "recipe.json", NULL, &sfti_recipe_file_keys },
+    { NULL, ".txt", "txt", read_text, NULL },
+    { NULL, ".description.txt", "description.txt", read_description, NULL },
+    { NULL, ".sha256", "sha256", read_sha256, NULL },
+    { NULL, ".yaml", "yaml", read_yaml, NULL },
 };
 const size_t sfti_sidecar_row_count = SFTI_COUNT(sfti_sidecar_rows);

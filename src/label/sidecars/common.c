@@ -88,6 +88,13 @@ void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side) {
     claim->published_at = sfti_iso_date(info, side->published_at);
 }
 
+void sfti_sidecar_read(sft_info *info, sfti_sidecar *sidecar, sft_span text,
+                       const sfti_keys *keys) {
+    sfti_sidecar_walked side = { .sidecar = sidecar };
+    if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(*keys), &side))
+        sfti_sidecar_ids(info, &side);
+}
+
 /* ── Base model, kind, prompts ── */
 
 static void walked_base(sfti_cursor *at, const sfti_row *row) {

@@ -42,7 +42,8 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
                               &info->derived))
         info->code = SFT_OUT_OF_MEMORY;
     sfti_sidecar_keys_ready();
-    if (!info->code) row->read(info, sidecar, text);
+    if (!info->code && row->keys) sfti_sidecar_read(info, sidecar, text, row->keys);
+    else if (!info->code) row->read(info, sidecar, text);
     info->derived.count = 0;
 }
 

@@ -336,13 +336,6 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
 
 /* ── Rule 7 ── */
 
-static bool generic_stem(sft_span stem) {
-    static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
-                                           "diffusion_pytorch_model", "pytorch_model",
-                                           "consolidated", "ip_adapter", "adapters" };
-    return SFTI_ONE_OF(stem, generic, sfti_starts_with);
-}
-
 /* Whether every model file of the folder is a shard of this set. */
 static bool all_shards(const sft_info_folder *folder, const sft_set *set) {
     size_t count = set ? sft_set_shard_count(set) : 0, found = 0;
@@ -355,5 +348,9 @@ static bool all_shards(const sft_info_folder *folder, const sft_set *set) {
 }
 
 bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem) {
-    return generic_stem(stem) || !folder->many || all_shards(folder, info->set);
+    static const char *const generic[] = { "model", "adapter_model", "pytorch_lora_weights",
+                                           "diffusion_pytorch_model", "pytorch_model",
+                                           "consolidated", "ip_adapter", "adapters" };
+    return SFTI_ONE_OF(stem, generic, sfti_starts_with) || !folder->many
+        || all_shards(folder, info->set);
 }

@@ -59,12 +59,6 @@ static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
                   row->trust);
 }
 
-void sfti_read_a1111(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    sfti_sidecar_walked side = { .sidecar = sidecar };
-    if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_a1111_keys), &side))
-        sfti_sidecar_ids(info, &side);
-}
-
 /* ── lora-manager ── */
 
 /* usage_tips: JSON in a string. */
@@ -79,21 +73,6 @@ void sfti_read_lora_manager(sft_info *info, sfti_sidecar *sidecar, sft_span text
     sfti_sidecar_walked side = { .sidecar = sidecar };
     if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_lora_manager_keys), &side))
         sfti_read_civitai_version(info, sidecar, text, "/civitai");
-}
-
-/* ── Stability Matrix ── */
-
-void sfti_read_stability_matrix(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    sfti_sidecar_walked side = { .sidecar = sidecar };
-    if (sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_matrix_keys), &side))
-        sfti_sidecar_ids(info, &side);
-}
-
-/* ── SwarmUI ── */
-
-void sfti_read_swarm(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    sfti_sidecar_walked side = { .sidecar = sidecar };
-    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_swarm_keys), &side);
 }
 
 /* ── rgthree ── */
@@ -149,13 +128,6 @@ void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     end_word(info, &side);
     if (!side.raw) sfti_sidecar_ids(info, &side.side);
     else sfti_read_civitai_version(info, sidecar, text, "/raw/civitai");
-}
-
-/* ── Recipes of lora-manager ── */
-
-void sfti_read_recipe(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
-    sfti_sidecar_walked side = { .sidecar = sidecar };
-    (void)sfti_sidecar_walk(info, sidecar, text, SFTI_KEY_ROWS(sfti_recipe_file_keys), &side);
 }
 
 /* ── Keys ── */

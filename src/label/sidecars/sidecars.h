@@ -80,6 +80,7 @@ typedef struct sfti_sidecar_row {
     const char *suffix; /* any case */
     const char *kind;
     sfti_sidecar_reader *read;
+    const sfti_keys *keys; /* instead of read: all that it tells */
 } sfti_sidecar_row;
 
 extern const sfti_sidecar_row sfti_sidecar_rows[]; /* by_stem.c */
@@ -118,6 +119,9 @@ uint64_t sfti_sidecar_file_size(const sft_info *info);
 bool sfti_sidecar_size_fits(const sft_info *info, uint64_t bytes);
 /* A file name in a sidecar that is the model's. */
 bool sfti_sidecar_own_name(const sft_info *info, sft_span name);
+/* All that these keys tell. */
+void sfti_sidecar_read(sft_info *info, sfti_sidecar *sidecar, sft_span text,
+                       const sfti_keys *keys);
 /* After the walk: the ids are a claim. */
 void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side);
 
@@ -158,10 +162,8 @@ void sfti_read_civitai_version(sft_info *info, sfti_sidecar *sidecar, sft_span t
                                const char *place);
 sfti_sidecar_reader sfti_read_civitai_model;
 /* Readers of what other programs write (managers.c). */
-sfti_sidecar_reader sfti_read_a1111, sfti_read_lora_manager, sfti_read_stability_matrix,
-               sfti_read_swarm, sfti_read_rgthree, sfti_read_recipe;
-sfti_sidecar_reader sfti_read_readme;
-sfti_sidecar_reader sfti_read_adapter_config;
+sfti_sidecar_reader sfti_read_lora_manager, sfti_read_rgthree;
+sfti_sidecar_reader sfti_read_readme, sfti_read_adapter_config;
 
 /* ── YAML (yaml.c) ── */
 

@@ -3,16 +3,8 @@
 #ifndef SFTI_ADAPTERS_H
 #define SFTI_ADAPTERS_H
 
+#include "label/layouts.h"
 #include "label/tensors/signatures.h"
-
-typedef enum sfti_part {
-    SFTI_PART_MAIN = 0, /* the denoiser, or the language model */
-    SFTI_PART_TE,       /* lora_te_: the one encoder of SD 1 and 2 */
-    SFTI_PART_TE1,
-    SFTI_PART_TE2,
-    SFTI_PART_TE3,
-    SFTI_ADAPTER_PARTS
-} sfti_part;
 
 /* Values and how often each occurs. */
 #define SFTI_TALLY 256
@@ -126,29 +118,6 @@ void sfti_forms_lists(const sfti_forms *forms);
 
 /* ── Tensors of an adapter, by the ends of their names (modules.c) ── */
 
-typedef enum sfti_adapter_type {
-    SFTI_TYPE_LORA = 0, SFTI_TYPE_LOHA, SFTI_TYPE_LOKR, SFTI_TYPE_GLORA, SFTI_TYPE_IA3,
-    SFTI_TYPE_OFT, SFTI_TYPE_BOFT, SFTI_TYPE_FULL,
-    SFTI_TYPE_OTHER, /* another PEFT type: see its name */
-    SFTI_ADAPTER_TYPES
-} sfti_adapter_type;
-
-/* Which matrix of its module a tensor is. Numbers below SFTI_SLOT_ALPHA mean something else in each
- * type. */
-typedef enum sfti_adapter_slot {
-    SFTI_SLOT_NONE = 0, /* one that nothing is computed from */
-    SFTI_SLOT_UP = 1, SFTI_SLOT_DOWN, SFTI_SLOT_MID, SFTI_SLOT_BIAS,
-    SFTI_SLOT_HADA_1A = 1, SFTI_SLOT_HADA_1B, SFTI_SLOT_HADA_2A, SFTI_SLOT_HADA_2B,
-    SFTI_SLOT_HADA_T1, SFTI_SLOT_HADA_T2,
-    SFTI_SLOT_KRON_1 = 1, SFTI_SLOT_KRON_1A, SFTI_SLOT_KRON_1B, SFTI_SLOT_KRON_2,
-    SFTI_SLOT_KRON_2A, SFTI_SLOT_KRON_2B, SFTI_SLOT_KRON_T2,
-    SFTI_SLOT_GLORA_A1 = 1, SFTI_SLOT_GLORA_A2, SFTI_SLOT_GLORA_B1, SFTI_SLOT_GLORA_B2,
-    SFTI_SLOT_OFT_BLOCKS = 1, SFTI_SLOT_OFT_PACKED, SFTI_SLOT_OFT_RESCALE,
-    SFTI_SLOT_IA3_FACTOR = 1, SFTI_SLOT_IA3_ON_INPUT, SFTI_SLOT_IA3_WEIGHT,
-    SFTI_SLOT_ALPHA = 8, SFTI_SLOT_MAGNITUDE, SFTI_SLOT_DIFF, SFTI_SLOT_DIFF_BIAS,
-    SFTI_SLOTS
-} sfti_adapter_slot;
-
 /* A tensor's name taken apart. */
 typedef struct sfti_adapter_name {
     sft_span module, end;
@@ -180,9 +149,6 @@ void sfti_adapter_sum(sfti_adapter_scan *scan);
 void sfti_adapter_suffixes(sfti_suffixes *suffixes);
 /* By the end of a tensor's name; false if none of these ends is its. */
 bool sfti_adapter_name_of(const sfti_suffixes *suffixes, sft_span name, sfti_adapter_name *out);
-/* How the name of an adapter's module begins: the bytes before the name that the model has for it
- * (0: none is known) and the part of the model that they mean. */
-size_t sfti_forms_begins(sft_span name, sfti_part *part);
 /* The layer that a tensor is the first of; false if it is none. The view may be without names. */
 bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
                         const sft_tensor *tensor, sfti_module *out);

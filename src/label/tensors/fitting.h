@@ -62,22 +62,29 @@ static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
 
 /* A line, and those that go on with it. */
 typedef struct sfti_fit_line {
-    sft_span text;
-    const sfti_record_row *row;
     uint64_t begins; /* sfti_fit_bit of how the names of its modules begin */
     uint64_t sizes[2]; /* bits of what the modules' sizes may be */
-    size_t model;
+    uint32_t at, len; /* in the row's text */
+    uint16_t row, model;
 } sfti_fit_line;
 
+typedef struct sfti_fit_base {
+    uint16_t record;
+    uint16_t of; /* as in sfti_fit_model */
+} sfti_fit_base;
+
 typedef struct sfti_fit_lines {
-    sfti_fit_line *lines;
-    size_t count, model_count, heir_count;
-    sfti_fit_model models[SFTI_FIT_MODELS];
-    uint16_t heirs[SFTI_FIT_MODELS]; /* models that have another's modules, too */
+    const sfti_fit_line *lines;
+    const sfti_fit_base *models;
+    const uint16_t *heirs; /* models that have another's modules, too */
+    uint16_t count, model_count, heir_count;
 } sfti_fit_lines;
 
-/* NULL when out of memory (told in info->code). */
-const sfti_fit_lines *sfti_fit_lines_of(sft_info *info);
+/* Of records; without bits any line may be meant. NULL when out of memory. */
+const sfti_fit_lines *sfti_fit_lines_cut(sfti_arena *arena, const sfti_records *records, bool bits);
+/* Those that come with the library, cut when it was built (records/made.h); count 0: they were
+ * not. */
+extern const sfti_fit_lines sfti_made_fit_lines;
 
 /* The hash of a name goes on with a character: dots are as good as "_". */
 #define SFTI_FIT_HASH UINT64_C(0x9E3779B97F4A7C15)

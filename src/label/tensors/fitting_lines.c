@@ -1,16 +1,13 @@
 /* Rows "modules" of the records, cut into lines: whose each is and how its modules' names begin, so
- * that for an adapter few are read. Those that come with the library are cut once a process.
+ * that for an adapter few are read. Those that come with the library are cut when it is built.
  * Tests: test_info_targets.c. */
 #include "label/tensors/fitting.h"
 
+#include "label/records/read.h"
+
 #include "base/json_lex.h"
-#include "os/os.h"
 
-#include <stdatomic.h>
 #include <string.h>
-
-#define LINES_BYTES ((size_t)1 << 18)
-#define LINES_FIRST 1280 /* room for those of the library */
 
 /* How a name begins: up to the last dot or "_" before a number or braces, or the first, or,
  * without any, as a whole. */
@@ -75,46 +72,60 @@ static void cut_words(sfti_fit_line *line, sft_span text, bool *behind) {
 
 /* ── Models ── */
 
+typedef struct cut_lines {
+    sfti_arena *arena;
+    const sfti_records *records;
+    sfti_fit_lines *out;
+    sfti_fit_line *lines;
+    size_t cap;
+    sfti_fit_base models[SFTI_FIT_MODELS];
+    uint16_t heirs[SFTI_FIT_MODELS];
+    bool bits;
+} cut_lines;
+
 /* SFTI_FIT_MODELS: no place. */
-static uint16_t add_model(sfti_fit_lines *out, const sfti_record *record) {
-    if (out->model_count == SFTI_FIT_MODELS) return SFTI_FIT_MODELS;
-    out->models[out->model_count] = (sfti_fit_model){ .record = record, .of = SFTI_FIT_MODELS };
-    return (uint16_t)out->model_count++;
+static uint16_t add_model(cut_lines *cut, const sfti_record *record) {
+    if (cut->out->model_count == SFTI_FIT_MODELS) return SFTI_FIT_MODELS;
+    uint16_t number = (uint16_t)(record - cut->records->records);
+    cut->models[cut->out->model_count] = (sfti_fit_base){ number, SFTI_FIT_MODELS };
+    return cut->out->model_count++;
 }
 
-static uint16_t model_number(sfti_fit_lines *out, const sfti_record *record) {
-    for (size_t i = 0; i < out->model_count; i++)
-        if (out->models[i].record == record) return (uint16_t)i;
-    return add_model(out, record);
+static uint16_t model_number(cut_lines *cut, const sfti_record *record) {
+    for (uint16_t i = 0; i < cut->out->model_count; i++)
+        if (&cut->records->records[cut->models[i].record] == record) return i;
+    return add_model(cut, record);
 }
 
-static void find_heirs(sfti_fit_lines *out, const sfti_records *records) {
+static void find_heirs(cut_lines *cut) {
+    const sfti_records *records = cut->records;
+    sfti_fit_lines *out = cut->out;
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
          row = sfti_rows_next(records, row)) {
         sft_span of;
         if (!sfti_begins(sfti_row_text(row), "of=")) continue;
         (void)sfti_row_has(row, "of", &of);
         const sfti_record *parent = sfti_record_find(records, SFTI_MODEL, of);
-        uint16_t child = model_number(out, sfti_row_record(records, row));
-        if (parent && child < SFTI_FIT_MODELS) out->models[child].of = model_number(out, parent);
+        uint16_t child = model_number(cut, sfti_row_record(records, row));
+        if (parent && child < SFTI_FIT_MODELS) cut->models[child].of = model_number(cut, parent);
     }
     for (const sfti_record_row *row = sfti_rows(records, SFTI_SIBLING, 0); row;
          row = sfti_rows_next(records, row)) {
         const sfti_record *sibling = sfti_record_find(records, SFTI_MODEL, sfti_row_word(row));
         size_t had = out->model_count;
-        uint16_t model = model_number(out, sfti_row_record(records, row));
+        uint16_t model = model_number(cut, sfti_row_record(records, row));
         if (sibling && model == had && model < SFTI_FIT_MODELS)
-            out->models[model].of = model_number(out, sibling);
+            cut->models[model].of = model_number(cut, sibling);
     }
-    for (size_t i = 0; i < out->model_count; i++)
-        if (out->models[i].of < out->model_count) out->heirs[out->heir_count++] = (uint16_t)i;
+    for (uint16_t i = 0; i < out->model_count; i++)
+        if (cut->models[i].of < out->model_count) cut->heirs[out->heir_count++] = i;
 }
 
 /* ── Lines ── */
 
 /* Those of a row; false when out of memory. */
-static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap,
-                      const sfti_record_row *row, uint16_t model, bool bits) {
+static bool put_lines(cut_lines *cut, const sfti_record_row *row, uint16_t model) {
+    sfti_fit_lines *out = cut->out;
     const char *at = row->at, *end = at + row->len;
     bool behind = false;
     for (sfti_fit_line *last = NULL; at < end;) {
@@ -122,72 +133,42 @@ static bool put_lines(sfti_arena *arena, sfti_fit_lines *out, size_t *cap,
         if (!stop) stop = end;
         while (at < stop && (uint8_t)*at <= ' ') at++;
         if (at < stop && (*at != '|' || !last)) {
-            out->lines = last = sfti_arena_grow(arena, out->lines, out->count,
-                                                out->count ? 1 : LINES_FIRST, cap, sizeof *last);
+            last = sfti_arena_grow(cut->arena, cut->lines, out->count, 1, &cut->cap, sizeof *last);
             if (!last) return false;
+            cut->lines = last;
             last += out->count++;
-            *last = (sfti_fit_line){ .text = { at, 0 }, .row = row, .model = model };
-            if (!bits) last->begins = last->sizes[0] = last->sizes[1] = UINT64_MAX;
+            *last = (sfti_fit_line){ .at = (uint32_t)(at - row->at), .model = model,
+                                     .row = (uint16_t)(row - cut->records->rows) };
+            if (!cut->bits) last->begins = last->sizes[0] = last->sizes[1] = UINT64_MAX;
             behind = false;
         }
         if (at < stop) {
-            if (bits) cut_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
-            last->text.len = (size_t)(stop - last->text.data);
+            if (cut->bits) cut_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
+            last->len = (uint32_t)(stop - row->at) - last->at;
         }
         at = stop + 1;
     }
     return true;
 }
 
-/* Without bits any line may be meant. */
-static sfti_fit_lines *cut_lines(sfti_arena *arena, const sfti_records *records, bool bits) {
+const sfti_fit_lines *sfti_fit_lines_cut(sfti_arena *arena, const sfti_records *records,
+                                         bool bits) {
     sfti_fit_lines *out = sfti_arena_take(arena, sizeof *out);
+    cut_lines *cut = sfti_arena_take(arena, sizeof *cut);
     const sfti_record *last = NULL;
     uint16_t model = 0;
-    size_t cap = 0;
-    if (!out) return NULL;
-    memset(out, 0, offsetof(sfti_fit_lines, models));
+    if (!out || !cut) return NULL;
+    *out = (sfti_fit_lines){ .models = cut->models, .heirs = cut->heirs };
+    *cut = (cut_lines){ .arena = arena, .records = records, .out = out, .bits = bits };
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
          row = sfti_rows_next(records, row)) {
         const sfti_record *record = sfti_row_record(records, row);
-        if (record != last) model = add_model(out, record); /* its rows are neighbours */
+        if (record != last) model = add_model(cut, record); /* its rows are neighbours */
         last = record;
         if (model == SFTI_FIT_MODELS) continue; /* read.c refuses so many */
-        if (!put_lines(arena, out, &cap, row, model, bits)) return NULL;
+        if (!put_lines(cut, row, model)) return NULL;
     }
-    find_heirs(out, records);
+    out->lines = cut->lines;
+    find_heirs(cut);
     return out;
-}
-
-/* ── Once a process: for one adapter alone it is not worth it ── */
-
-static atomic_bool was_asked;
-static bool is_cut;
-static const sfti_fit_lines *_Atomic built_in_lines; /* NULL: not yet, or there is no room */
-static uint64_t lines_memory[LINES_BYTES / 8];
-static size_t lines_used;
-
-static void *take_lines(void *ctx, void *block, size_t old_size, size_t size) {
-    (void)ctx, (void)old_size;
-    size_t whole = (size + 15) & ~(size_t)15;
-    if (block || size > LINES_BYTES || whole > LINES_BYTES - lines_used) return NULL;
-    lines_used += whole;
-    return (char *)lines_memory + (lines_used - whole);
-}
-
-static void cut_built_in(void) {
-    sfti_arena arena = { .alloc = { .resize = take_lines } };
-    const sfti_fit_lines *lines = cut_lines(&arena, sfti_records_built_in(), true);
-    atomic_store_explicit(&built_in_lines, lines, memory_order_release);
-}
-
-const sfti_fit_lines *sfti_fit_lines_of(sft_info *info) {
-    if (info->records == sfti_records_built_in() && atomic_exchange(&was_asked, true)) {
-        sfti_os_once(&is_cut, cut_built_in);
-        const sfti_fit_lines *lines = atomic_load_explicit(&built_in_lines, memory_order_acquire);
-        if (lines) return lines;
-    }
-    const sfti_fit_lines *lines = cut_lines(&info->arena, info->records, false);
-    if (!lines) info->code = SFT_OUT_OF_MEMORY;
-    return lines;
 }

@@ -7,6 +7,7 @@
  * numbers, {q,k} alternatives; "|" at the beginning of a line goes on with the one above. A word
  * stands for forms (forms.c), whose numbers are seen as sets: no name is written out. The rows are
  * read anew for each adapter, but only as far as they begin like one of its forms. */
+#include "label/records/read.h"
 #include "label/tensors/fitting.h"
 
 #include "base/json_lex.h"
@@ -390,10 +391,10 @@ static void read_line(fit_reader *r, const char *at, const char *stop, bool *beg
 
 /* A line of a row, and those that go on with it. */
 static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
-    const char *at = line->text.data, *end = at + line->text.len;
     bool begins = false;
     r->model = line->model;
-    r->row = line->row;
+    r->row = &r->forms->info->records->rows[line->row];
+    const char *at = r->row->at + line->at, *end = at + line->len;
     r->begins[0].hash = r->begins[0].count = 0;
     r->begins[0].power = r->begin_count = 1;
     r->line_count = 0;
@@ -408,8 +409,13 @@ static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
 }
 
 void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out) {
-    fit_reader *r = sfti_info_take(forms->info, sizeof *r);
-    const sfti_fit_lines *lines = sfti_fit_lines_of(forms->info);
+    sft_info *info = forms->info;
+    const sfti_records *records = info->records;
+    fit_reader *r = sfti_info_take(info, sizeof *r);
+    const sfti_fit_lines *lines = &sfti_made_fit_lines;
+    if (lines->count == 0 || records != sfti_records_built_in())
+        lines = sfti_fit_lines_cut(&info->arena, records, false);
+    if (!lines) info->code = SFT_OUT_OF_MEMORY;
     if (!r || !lines) return;
     memset(r, 0, offsetof(fit_reader, line));
     r->forms = forms;
@@ -418,7 +424,9 @@ void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out
     out->count = lines->model_count;
     out->heirs = lines->heirs;
     out->heir_count = lines->heir_count;
-    memcpy(out->models, lines->models, out->count * sizeof *out->models);
+    for (size_t i = 0; i < out->count; i++)
+        out->models[i] = (sfti_fit_model){ .record = &records->records[lines->models[i].record],
+                                           .of = lines->models[i].of };
     index_forms(r);
     for (size_t i = 0; i < lines->count; i++) {
         const sfti_fit_line *line = &lines->lines[i];

@@ -13,106 +13,40 @@
 
 /* ── Parts and formats, by how names begin ── */
 
-typedef enum target_format {
-    FORMAT_CLONEOFSIMO = 0, FORMAT_XLABS, FORMAT_ONETRAINER, FORMAT_KOHYA, FORMAT_LYCORIS,
-    FORMAT_MLX, FORMAT_BFL, FORMAT_DIFFUSERS, FORMAT_PEFT, FORMATS
-} target_format;
-
-static const char *const format_names[FORMATS] = { "cloneofsimo", "xlabs", "onetrainer", "kohya",
-                                                   "lycoris", "mlx", "bfl", "diffusers",
-                                                   "peft" };
-
-/* Longest first where one begins another. keep: the prefix belongs to the layer's name. */
-static const struct part_row {
-    const char *prefix;
-    sfti_part part;
-    target_format format;
-    bool keep;
-} part_rows[] = {
-    { "unet:", SFTI_PART_MAIN, FORMAT_CLONEOFSIMO, false },
-    { "text_encoder:", SFTI_PART_TE1, FORMAT_CLONEOFSIMO, false },
-    { "lora_te1_", SFTI_PART_TE1, FORMAT_KOHYA, false },
-    { "lora_te2_", SFTI_PART_TE2, FORMAT_KOHYA, false },
-    { "lora_te3_", SFTI_PART_TE3, FORMAT_KOHYA, false },
-    { "lora_te_", SFTI_PART_TE, FORMAT_KOHYA, false },
-    { "lora_unet_", SFTI_PART_MAIN, FORMAT_KOHYA, false },
-    { "oft_unet_", SFTI_PART_MAIN, FORMAT_KOHYA, false },
-    { "lora_transformer_", SFTI_PART_MAIN, FORMAT_ONETRAINER, false },
-    { "lora_prior_unet_", SFTI_PART_MAIN, FORMAT_ONETRAINER, false },
-    { "lora_prior_te_", SFTI_PART_TE1, FORMAT_ONETRAINER, false },
-    { "lycoris_text_encoder_2_", SFTI_PART_TE2, FORMAT_LYCORIS, false },
-    { "lycoris_text_encoder_", SFTI_PART_TE1, FORMAT_LYCORIS, false },
-    { "lycoris_", SFTI_PART_MAIN, FORMAT_LYCORIS, false },
-    { "base_model.model.", SFTI_PART_MAIN, FORMAT_PEFT, false },
-    { "base_model.", SFTI_PART_MAIN, FORMAT_PEFT, false },
-    { "diffusion_model.", SFTI_PART_MAIN, FORMAT_BFL, false },
-    { "model.diffusion_model.", SFTI_PART_MAIN, FORMAT_BFL, false },
-    { "text_encoders.clip_l.", SFTI_PART_TE1, FORMAT_BFL, false },
-    { "text_encoders.clip_g.", SFTI_PART_TE2, FORMAT_BFL, false },
-    { "text_encoders.t5xxl.", SFTI_PART_TE2, FORMAT_BFL, false },
-    { "text_encoders.", SFTI_PART_TE1, FORMAT_BFL, false },
-    { "clip_l.", SFTI_PART_TE1, FORMAT_ONETRAINER, false },
-    { "clip_g.", SFTI_PART_TE2, FORMAT_ONETRAINER, false },
-    { "t5.", SFTI_PART_TE2, FORMAT_ONETRAINER, false },
-    { "unet.unet.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, false },
-    { "unet.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, false },
-    { "text_encoder_3.", SFTI_PART_TE3, FORMAT_DIFFUSERS, false },
-    { "text_encoder_2.", SFTI_PART_TE2, FORMAT_DIFFUSERS, false },
-    { "text_encoder.", SFTI_PART_TE1, FORMAT_DIFFUSERS, false },
-    { "transformer.h.", SFTI_PART_MAIN, FORMAT_PEFT, true },
-    { "transformer.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, false },
-    { "prior.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, false },
-    { "down_blocks.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, true },
-    { "up_blocks.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, true },
-    { "mid_block.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, true },
-    { "transformer_blocks.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, true },
-    { "single_transformer_blocks.", SFTI_PART_MAIN, FORMAT_DIFFUSERS, true },
-    { "double_blocks.", SFTI_PART_MAIN, FORMAT_BFL, true },
-    { "single_blocks.", SFTI_PART_MAIN, FORMAT_BFL, true },
-    { "img_in", SFTI_PART_MAIN, FORMAT_BFL, true },
-};
-
-static const struct part_row *part_row_of(sft_span name) {
-    for (size_t i = 0; i < SFTI_COUNT(part_rows); i++)
-        if (sfti_begins(name, part_rows[i].prefix)) return &part_rows[i];
-    return NULL;
-}
-
 const uint8_t *sfti_forms_prefixes(const sfti_view *view) {
-    return sfti_view_rows(view, part_rows, sizeof part_rows[0], SFTI_COUNT(part_rows));
+    size_t count;
+    const sfti_name_layout *rows = sfti_layout_rows(&count);
+    return sfti_view_rows(view, rows, sizeof *rows, count);
 }
 
 sfti_part sfti_forms_part(uint8_t prefix) {
-    return prefix ? part_rows[prefix - 1].part : SFTI_PART_MAIN;
-}
-
-size_t sfti_forms_begins(sft_span name, sfti_part *part) {
-    const struct part_row *row = part_row_of(name);
-    *part = row ? row->part : SFTI_PART_MAIN;
-    return row && !row->keep ? strlen(row->prefix) : 0;
+    size_t count;
+    return prefix ? sfti_layout_rows(&count)[prefix - 1].part : SFTI_PART_MAIN;
 }
 
 /* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
-static const struct part_row *module_row(const sfti_module *module) {
-    const struct part_row *row = module->prefix ? &part_rows[module->prefix - 1] : NULL;
-    return row && strlen(row->prefix) > module->name.len ? part_row_of(module->name) : row;
+static const sfti_name_layout *module_row(const sfti_module *module) {
+    size_t count;
+    const sfti_name_layout *row =
+        module->prefix ? &sfti_layout_rows(&count)[module->prefix - 1] : NULL;
+    return row && strlen(row->prefix) > module->name.len ? sfti_layout_of(module->name) : row;
 }
 
 /* What names without a known prefix are, by the suffix of the pair. */
-static int format_of(const struct part_row *row, sft_span tensor) {
+static int format_of(const sfti_name_layout *row, sft_span tensor) {
     if (sfti_ends(tensor, "_lora1.down.weight") || sfti_ends(tensor, "_lora2.down.weight"))
-        return FORMAT_XLABS;
-    if (sfti_ends(tensor, ".lora_a")) return FORMAT_MLX;
+        return SFTI_FORMAT_XLABS;
+    if (sfti_ends(tensor, ".lora_a")) return SFTI_FORMAT_MLX;
     if (row) return (int)row->format;
     if (sfti_ends(tensor, ".lora_A.weight") || sfti_ends(tensor, ".lora_A.default.weight")
         || sfti_ends(tensor, ".lora_A"))
-        return FORMAT_PEFT;
+        return SFTI_FORMAT_PEFT;
     return -1;
 }
 
 const char *sfti_forms_format(const sfti_forms *forms) {
-    for (int i = 0; i < FORMATS; i++)
-        if (forms->formats >> i & 1) return format_names[i];
+    for (int i = 0; i < SFTI_FORMATS; i++)
+        if (forms->formats >> i & 1) return sfti_format_names[i];
     return NULL;
 }
 
@@ -199,7 +133,8 @@ static void make_key(form_key *key, sft_span name) {
     }
 }
 
-static uint32_t hash_key(const form_key *key, sfti_part part) {
+/* The form of a key, made when it is new; NULL when the table has no place. */
+static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part) {
     uint64_t hash = (uint64_t)part + key->len;
     for (size_t i = 0; i < key->len; i += 8) {
         uint64_t word = 0;
@@ -207,12 +142,7 @@ static uint32_t hash_key(const form_key *key, sfti_part part) {
         hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 32;
     }
-    return (uint32_t)hash;
-}
-
-/* The form of a key, made when it is new; NULL when the table has no place. */
-static sfti_form *form_of(sfti_forms *forms, const form_key *key, sfti_part part) {
-    size_t size = SFTI_FORMS * 2, at = hash_key(key, part) % size;
+    size_t size = SFTI_FORMS * 2, at = (uint32_t)hash % size;
     for (int i = 0; i < FORM_PROBES; i++, at = (at + 1) % size) {
         if (forms->slots[at] == 0) break;
         sfti_form *form = &forms->forms[forms->slots[at] - 1];
@@ -292,14 +222,14 @@ static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
     family->bits[key->values[0] / 64] |= UINT64_C(1) << key->values[0] % 64;
 }
 
-static void note_format(sfti_forms *forms, const struct part_row *row, const sft_tensor *tensor) {
+static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sft_tensor *tensor) {
     int format = format_of(row, tensor->name);
     if (format >= 0) forms->formats |= 1u << format;
     if (!forms->first) forms->first = tensor;
 }
 
 void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor) {
-    note_format(forms, part_row_of(tensor->name), tensor);
+    note_format(forms, sfti_layout_of(tensor->name), tensor);
 }
 
 /* A new form is what its first layer is. */
@@ -319,9 +249,9 @@ static void form_number(sfti_form *form, const form_key *key) {
 
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     form_key key;
-    const struct part_row *row = module_row(module);
+    const sfti_name_layout *row = module_row(module);
     sfti_part part = row ? row->part : SFTI_PART_MAIN;
-    sft_span rest = row && !row->keep ? sfti_from(module->name, strlen(row->prefix))
+    sft_span rest = row && !row->own ? sfti_from(module->name, strlen(row->prefix))
                                       : module->name;
     note_format(forms, row, module->tensor);
     sfti_form *form = meet_form(forms, &key, rest, part);
@@ -340,31 +270,6 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     else sfti_fitting_put(forms, form, module, key.values, key.numbers.count);
 }
 
-/* A layer's name, without what its weight is called; false for a bias, whose layer has one. */
-static bool layer_of(sft_span name, sft_span *layer) {
-    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed", ".W_q" };
-    *layer = name;
-    if (sfti_ends(name, ".bias")) return false;
-    for (size_t i = 0; i < SFTI_COUNT(ends); i++)
-        if (sfti_ends(name, ends[i])) {
-            layer->len -= strlen(ends[i]);
-            break;
-        }
-    return true;
-}
-
-static void forms_put_tensor(sfti_forms *forms, const sft_tensor *tensor) {
-    form_key key;
-    sft_span name;
-    if (!layer_of(tensor->name, &name)) return;
-    sfti_form *form = meet_form(forms, &key, name, SFTI_PART_MAIN);
-    if (!form) return;
-    if (!form->tensor)
-        form_begin(form, tensor, sfti_size_of(forms->info->set, tensor, 1),
-                   sfti_size_of(forms->info->set, tensor, 0));
-    form_number(form, &key);
-}
-
 sfti_forms *sfti_forms_new(sft_info *info) {
     sfti_forms *forms = sfti_info_take(info, sizeof *forms);
     if (!forms) return NULL;
@@ -374,48 +279,26 @@ sfti_forms *sfti_forms_new(sft_info *info) {
 }
 
 sfti_forms *sfti_forms_of(const sfti_view *view) {
+    static const char *const ends[] = { ".weight", ".qweight", ".weight_packed", ".W_q" };
+    const sft_set *set = view->info->set;
     sfti_forms *forms = sfti_forms_new(view->info);
-    for (size_t i = 0; forms && i < view->count; i++)
-        forms_put_tensor(forms, sfti_view_at(view, i));
+    for (size_t i = 0; forms && i < view->count; i++) {
+        const sft_tensor *tensor = sfti_view_at(view, i);
+        sft_span layer = tensor->name; /* without what its weight is called */
+        form_key key;
+        if (sfti_ends(layer, ".bias")) continue; /* its layer has a weight, too */
+        for (size_t e = 0; e < SFTI_COUNT(ends) && layer.len == tensor->name.len; e++)
+            if (sfti_ends(layer, ends[e])) layer.len -= strlen(ends[e]);
+        sfti_form *form = meet_form(forms, &key, layer, SFTI_PART_MAIN);
+        if (!form) continue;
+        if (!form->tensor)
+            form_begin(form, tensor, sfti_size_of(set, tensor, 1), sfti_size_of(set, tensor, 0));
+        form_number(form, &key);
+    }
     return view->info->code ? NULL : forms;
 }
 
 /* ── Lists ── */
-
-/* Ends of names whose dots became '_', and the leaf that they are. Longest first where one
- * ends another. */
-static const char *const leaf_rows[][2] = {
-    { "_img_mlp_0", "img_mlp.0" }, { "_img_mlp_2", "img_mlp.2" }, { "_txt_mlp_0", "txt_mlp.0" },
-    { "_txt_mlp_2", "txt_mlp.2" }, { "_img_mod_1", "img_mod.1" }, { "_txt_mod_1", "txt_mod.1" },
-    { "_adaln_modulation_cross_attn_1", "adaln_modulation_cross_attn.1" },
-    { "_adaln_modulation_cross_attn_2", "adaln_modulation_cross_attn.2" },
-    { "_adaln_modulation_self_attn_1", "adaln_modulation_self_attn.1" },
-    { "_adaln_modulation_self_attn_2", "adaln_modulation_self_attn.2" },
-    { "_adaln_modulation_mlp_1", "adaln_modulation_mlp.1" },
-    { "_adaln_modulation_mlp_2", "adaln_modulation_mlp.2" }, { "_mlp_layer1", "layer1" },
-    { "_mlp_layer2", "layer2" }, { "_mlp_down", "down" }, { "_mlp_up", "up" },
-    { "_mlp_gate", "gate" },
-    { "_attn_gate", "gate" }, { "_attn_wq", "wq" }, { "_attn_wk", "wk" }, { "_attn_wv", "wv" },
-    { "_emb_layers_1", "emb_layers.1" }, { "_in_layers_2", "in_layers.2" },
-    { "_out_layers_3", "out_layers.3" }, { "_adaLN_modulation_0", "adaLN_modulation.0" },
-    { "_adaLN_modulation_1", "adaLN_modulation.1" }, { "_to_out_0", "to_out.0" }, {
-      "_to_add_out", "to_add_out" },
-    { "_add_q_proj", "add_q_proj" }, { "_add_k_proj", "add_k_proj" },
-    { "_add_v_proj", "add_v_proj" }, { "_q_proj", "q_proj" }, { "_k_proj", "k_proj" },
-    { "_v_proj", "v_proj" }, { "_o_proj", "o_proj" }, { "_out_proj", "out_proj" },
-    { "_time_emb_proj", "time_emb_proj" }, { "_to_q", "to_q" }, { "_to_k", "to_k" },
-    { "_to_v", "to_v" }, { "_to_out", "to_out" }, { "_fc1", "fc1" }, { "_fc2", "fc2" },
-    { "_proj_in", "proj_in" }, { "_proj_out", "proj_out" }, { "_proj_mlp", "proj_mlp" },
-    { "_conv_shortcut", "conv_shortcut" }, { "_conv_in", "conv_in" },
-    { "_conv_out", "conv_out" }, { "_conv1", "conv1" }, { "_conv2", "conv2" },
-    { "_conv", "conv" }, { "_linear1", "linear1" }, { "_linear2", "linear2" },
-    { "_attn_qkv", "qkv" }, { "_qkv", "qkv" }, { "_attn_proj", "proj" }, { "_proj", "proj" },
-    { "_mod_lin", "lin" }, { "_modulation_lin", "lin" }, { "_wi_0", "wi_0" },
-    { "_wi_1", "wi_1" }, { "_wo", "wo" }, { "_k_img", "k_img" }, { "_v_img", "v_img" },
-    { "_attn_q", "q" }, { "_attn_k", "k" }, { "_attn_v", "v" }, { "_attn_o", "o" },
-    { "_SelfAttention_q", "q" }, { "_SelfAttention_k", "k" }, { "_SelfAttention_v", "v" },
-    { "_SelfAttention_o", "o" }, { "_op", "op" }, { "_skip_connection", "skip_connection" },
-};
 
 static size_t word_before(sft_span name, size_t end, char separator) {
     while (end > 0 && name.data[end - 1] != separator) end--;
@@ -435,8 +318,8 @@ static sft_span dotted_leaf(sft_span name) {
 static sft_span flat_leaf(sft_info *info, const sfti_form *form) {
     sft_span name = form->raw;
     uint64_t number;
-    for (size_t i = 0; i < SFTI_COUNT(leaf_rows); i++)
-        if (sfti_ends(name, leaf_rows[i][0])) return sft_span_cstr(leaf_rows[i][1]);
+    sft_span leaf = sfti_flat_leaf(name);
+    if (leaf.len > 0) return leaf;
     size_t at = word_before(name, name.len, '_');
     sft_span last = { name.data + at, name.len - at };
     if (at > 1 && last.len > 0 && last.len < 4 && sfti_parse_uint(last, &number)) {

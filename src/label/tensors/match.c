@@ -31,18 +31,6 @@ static unsigned tail_bit(sft_span name) {
     return (unsigned)(tail * UINT64_C(0x9E3779B97F4A7C15) >> 52);
 }
 
-static bool set_tails(sfti_view *view) {
-    uint64_t *tails = sfti_info_take_zeroed(view->info, TAIL_WORDS * sizeof *tails);
-    if (!tails) return false;
-    tails[0] = 1;
-    for (size_t i = 0; i < view->count; i++) {
-        unsigned bit = tail_bit(sfti_view_at(view, i)->name);
-        tails[bit / 64] |= UINT64_C(1) << bit % 64;
-    }
-    view->tails = tails;
-    return true;
-}
-
 /* Whether some name may end so: most that are asked for have an end that none has. */
 static bool may_end(const sfti_view *view, sft_span end) {
     unsigned bit = tail_bit(end);
@@ -53,11 +41,17 @@ bool sfti_view_open(sft_info *info, sfti_view *view) {
     size_t count = sft_set_tensor_count(info->set);
     uint32_t *order = sfti_info_take(info, count * sizeof *order + 1);
     const sft_tensor **by_name = sfti_info_take(info, count * sizeof *by_name + 1);
-    *view = (sfti_view){ .info = info, .by_name = by_name, .count = count };
+    uint64_t *tails = sfti_info_take_zeroed(info, TAIL_WORDS * sizeof *tails);
+    *view = (sfti_view){ .info = info, .by_name = by_name, .count = count, .tails = tails };
     if (!info->code) info->code = sft_set_order(info->set, SFT_ORDER_NAME, order, NULL);
-    for (size_t i = 0; !info->code && i < count; i++)
+    if (info->code) return false;
+    tails[0] = 1;
+    for (size_t i = 0; i < count; i++) {
         by_name[i] = sft_set_tensor_at(info->set, order[i]);
-    return !info->code && set_tails(view);
+        unsigned bit = tail_bit(by_name[i]->name);
+        tails[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    return true;
 }
 
 /* False if it is too long. */

@@ -11,11 +11,13 @@ enum {
     MARK_QWEIGHT = 1u << 0, MARK_WEIGHT_PACKED = 1u << 1, MARK_F4 = 1u << 2, MARK_F8 = 1u << 3,
     MARK_I8 = 1u << 4, MARK_U8 = 1u << 5, MARK_U32 = 1u << 6, MARK_MX_BLOCKS = 1u << 7,
     MARK_SCALE_BYTES = 1u << 8, /* weight_scale as exponents: U8 or F8_E8M0 */
-    MARKS_OF_WEIGHTS = 9, MARKS_MOST = 32
+    MARK_SCALE_ROWS = 1u << 9,  /* weight_scale in one dimension */
+    MARKS_OF_WEIGHTS = 10, MARKS_MOST = 32
 };
 
 static const char *const mark_names[MARKS_OF_WEIGHTS] = {
     "qweight", "weight_packed", "f4", "f8", "i8", "u8", "u32", "mx_blocks", "scale_bytes",
+    "scale_rows",
 };
 
 /* The ends of names of what accompanies packed weights, which is no parameter of the model. */
@@ -35,24 +37,6 @@ static uint32_t mark_of(const sfti_records *records, sft_span name) {
     return 0;
 }
 
-/* False when out of memory. */
-static bool open_ends(const sfti_view *view, sfti_quant *quant) {
-    const sfti_records *records = view->info->records;
-    size_t count = 0;
-    quant_end *ends = sfti_info_take(view->info, SFTI_SUFFIXES * sizeof *ends);
-    unsigned bit = MARKS_OF_WEIGHTS;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0);
-         ends && row && bit < MARKS_MOST; row = sfti_rows_next(records, row), bit++) {
-        sft_span rest = sfti_row_text(row), end;
-        if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant->scale = 1u << bit;
-        while (count < SFTI_SUFFIXES && sfti_next_said(&rest, &end))
-            if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
-    }
-    quant->ends = ends;
-    if (ends) sfti_suffixes_open(&quant->suffixes, &ends[0].end, sizeof ends[0], count);
-    return ends != NULL;
-}
-
 static bool is_f8(sft_dtype dtype) {
     return dtype == SFT_F8_E4M3 || dtype == SFT_F8_E5M2 || dtype == SFT_F8_E4M3FNUZ
         || dtype == SFT_F8_E5M2FNUZ;
@@ -64,7 +48,9 @@ static uint32_t mark_scale(const sfti_quant *quant, const sft_tensor *tensor) {
     size_t row = sfti_suffixes_find(&quant->suffixes, tensor->name);
     uint32_t mark = row ? ends[row - 1].mark : 0;
     bool bytes = tensor->dtype == SFT_U8 || tensor->dtype == SFT_F8_E8M0;
-    return mark && mark == quant->scale && bytes ? mark | MARK_SCALE_BYTES : mark;
+    if (!mark || mark != quant->scale) return mark;
+    if (tensor->rank == 1 && tensor->shape[0] > 1) mark |= MARK_SCALE_ROWS;
+    return bytes ? mark | MARK_SCALE_BYTES : mark;
 }
 
 /* The mark of weights themselves. */
@@ -137,11 +123,28 @@ static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
     return bits_of(packed, packed->shape[packed->rank - 1], whole);
 }
 
+/* compressed-tensors: of bytes the size of a group follows from the scales' dtype; of words only
+ * the zero points tell, which are packed along the rows. */
+static uint32_t bits_packed(const sfti_view *view, const sft_tensor *packed) {
+    const sft_tensor *scale = layer_tensor(view, packed, "weight_scale");
+    const sft_tensor *zeros = layer_tensor(view, packed, "weight_zero_point");
+    uint64_t whole;
+    if (packed->rank != 2 || !scale || scale->rank != 2) return 0;
+    if (packed->dtype == SFT_U8)
+        return sfti_mul(scale->shape[1], scale->dtype == SFT_F8_E4M3 ? 64 : 128, &whole)
+             ? bits_of(packed, packed->shape[1], whole) : 0;
+    return zeros && zeros->rank == 2 ? bits_of(packed, zeros->shape[0], scale->shape[0]) : 0;
+}
+
 /* Methods whose rows say no bits: how they are found out. */
 static const struct quant_bits {
     const char *method;
     uint32_t (*bits)(const sfti_view *view, const sft_tensor *packed);
-} quant_bits[] = { { "gptq", bits_gptq }, { "awq", bits_awq }, { "mlx", bits_mlx } };
+    bool is_named; /* by the bits, too */
+} quant_bits[] = {
+    { "gptq", bits_gptq, true }, { "awq", bits_awq, true }, { "mlx", bits_mlx, true },
+    { "compressed-tensors", bits_packed, false },
+};
 
 static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sfti_view *view,
                         const sft_tensor *packed) {
@@ -152,10 +155,16 @@ static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sft
         quant->bits = (uint32_t)bits;
         return;
     }
+    bool is_named = true;
     for (size_t i = 0; packed && i < SFTI_COUNT(quant_bits); i++)
-        if (strcmp(quant->id, quant_bits[i].method) == 0)
+        if (strcmp(quant->id, quant_bits[i].method) == 0) {
             quant->bits = quant_bits[i].bits(view, packed);
-    if (quant->bits == 0) quant->bits = 4;
+            is_named = quant_bits[i].is_named;
+        }
+    quant->guessed = quant->bits == 0;
+    quant->floats = !is_named && packed && packed->dtype == SFT_U8;
+    if (quant->guessed) quant->bits = 4;
+    if (!is_named) return;
     sft_span text = sfti_info_text(view->info, "%s-%ubit", quant->id, quant->bits);
     quant->id = text.len ? text.data : NULL;
 }
@@ -178,7 +187,7 @@ static bool mostly_f8(const sfti_view *view) {
 static const sft_tensor *first_packed(const sfti_view *view) {
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        if (mark_weight(tensor) & (MARK_QWEIGHT | MARK_U32)) return tensor;
+        if (mark_weight(tensor) & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32)) return tensor;
     }
     return NULL;
 }
@@ -187,12 +196,25 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
     const sfti_records *records = view->info->records;
     sfti_quant quant = { .id = NULL };
     const sft_tensor *packed = NULL;
-    if (!open_ends(view, &quant)) return quant;
+    size_t count = 0;
+    quant_end *ends = sfti_info_take(view->info, SFTI_SUFFIXES * sizeof *ends);
+    if (!ends) return quant;
+    unsigned bit = MARKS_OF_WEIGHTS;
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row && bit < MARKS_MOST;
+         row = sfti_rows_next(records, row), bit++) {
+        sft_span rest = sfti_row_text(row), end;
+        if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant.scale = 1u << bit;
+        while (count < SFTI_SUFFIXES && sfti_next_said(&rest, &end))
+            if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
+    }
+    quant.ends = ends;
+    sfti_suffixes_open(&quant.suffixes, &ends[0].end, sizeof ends[0], count);
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
         quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);
     }
-    if (quant.marks & (MARK_QWEIGHT | MARK_U32)) packed = first_packed(view);
+    if (quant.marks & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32))
+        packed = first_packed(view);
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MARKS, 0);
          row && quant.marks && !quant.id; row = sfti_rows_next(records, row))
         if (marks_hold(records, row, quant.marks)) quant_found(&quant, row, view, packed);
@@ -209,7 +231,7 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     if (!quant->id) return elements;
     if (mark_scale(quant, tensor)) return 0;
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
-    bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8
+    bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8 | MARK_I8
                             | MARK_MX_BLOCKS);
     uint64_t bits;
     if (!packed || quant->bits == 0 || quant->bits >= width
@@ -262,6 +284,9 @@ const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_qua
                                     : NULL;
     sft_span named = row ? sfti_row_word(row) : (sft_span){ "", 0 };
     if (row) return sfti_info_text(info, "%.*s", (int)named.len, named.data).data;
+    info->guesses_bits = quant->id && quant->guessed;
+    if (info->guesses_bits) return NULL;
+    if (quant->id && quant->floats) return sfti_info_text(info, "fp%u", quant->bits).data;
     if (quant->id && quant->bits <= 8) return by_bits[quant->bits];
     int dtype = main_dtype(sums);
     return dtype == SFT_DTYPE_COUNT ? "mixed" : precision_names[dtype];

@@ -164,6 +164,8 @@ typedef struct sfti_quant {
     uint32_t marks, scale; /* private */
     const void *ends;    /* private */
     uint32_t bits;       /* of a packed weight, 0 if there are none */
+    bool guessed;        /* the bits */
+    bool floats;         /* packed weights are, in bytes */
     sfti_suffixes suffixes;      /* private */
 } sfti_quant;
 

@@ -44,15 +44,12 @@ static bool pattern_at(sft_span pattern, sft_span text, size_t at, size_t *end) 
     return true;
 }
 
-static unsigned letter_of(char c) {
-    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (unsigned)(uint8_t)c : 0;
-}
-
 uint64_t sfti_letter_pairs(sft_span text) {
     uint64_t pairs = 0;
     unsigned before = 0;
     for (size_t i = 0; i < text.len; i++) {
-        unsigned letter = letter_of(text.data[i]);
+        const char c = text.data[i];
+        unsigned letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (unsigned)(uint8_t)c : 0;
         if (letter && before) pairs |= UINT64_C(1) << (before * 31 + letter * 7) % 64;
         before = letter;
     }

@@ -316,15 +316,7 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
     return true;
 }
 
-/* ── Controls, IP-Adapters and the like ── */
-
-static bool info_special(const sfti_view *view) {
-    sfti_matched matched;
-    sfti_view at;
-    if (!sfti_match_table(view, "", SFTI_SPECIAL, &matched, &at)) return false;
-    add_matched(view->info, matched.kind, &matched);
-    return true;
-}
+/* ── All kinds ── */
 
 static bool is_control_lora(const sft_info *info) {
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
@@ -335,7 +327,11 @@ static bool is_control_lora(const sft_info *info) {
 static void info_kind(const sfti_view *view, const component_sums *sums,
                       const sfti_quant *quant) {
     sft_info *info = view->info;
-    if (info_special(view)) {
+    sfti_matched matched;
+    sfti_view at;
+    /* Controls, IP-Adapters and the like. */
+    if (sfti_match_table(view, "", SFTI_SPECIAL, &matched, &at)) {
+        add_matched(info, matched.kind, &matched);
         if (is_control_lora(info)) (void)sfti_info_adapter(view, quant);
         return;
     }

@@ -181,81 +181,24 @@ static void take_frequency(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-/* ── What else is told of the folders ── */
-
-typedef struct subset {
-    sft_span folder;
-    uint64_t images;
-    bool has_images, regularisation;
-} subset;
-
-static void read_subset(sfti_cursor *at, subset *out) {
-    sfti_json *json = &at->json;
-    uint32_t depth = json->depth;
-    while (json->depth >= depth && sfti_json_next(json) == SFTI_JSON_KEY) {
-        sft_span key = json->text;
-        sfti_json_next(json);
-        if (sfti_is(key, "img_count"))
-            out->has_images = count_of(json, &out->images);
-        else if (sfti_is(key, "is_reg"))
-            out->regularisation = json->type == SFTI_JSON_TRUE;
-        else if (sfti_is(key, "image_dir") && json->type == SFTI_JSON_STRING) {
-            out->folder = sfti_json_string(json, &at->info->arena);
-            if (!out->folder.data) at->info->code = SFT_OUT_OF_MEMORY;
-        }
-        if (at->info->code) return;
-        sfti_json_skip(json);
-    }
-}
-
-static void note_subset(sfti_tags *tags, const subset *one) {
-    sfti_tag_folder *folder = one->folder.data ? find_folder(tags, one->folder) : NULL;
-    if (!folder) return;
-    folder->regularisation = folder->regularisation || one->regularisation;
-    if (!one->has_images || folder->known) return;
-    folder->images = one->images;
-    folder->known = true;
-}
-
-static void take_directory(sfti_cursor *at, const sfti_row *row) {
-    subset one = { at->key, 0, false, row->field != 0 };
-    if (at->json.type == SFTI_JSON_OBJECT) read_subset(at, &one);
-    one.regularisation = row->field != 0;
-    note_subset(at->ctx, &one);
-}
-
-static void take_subset(sfti_cursor *at, const sfti_row *row) {
-    subset one = { { NULL, 0 }, 0, false, false };
-    (void)row;
-    if (at->json.type != SFTI_JSON_OBJECT) return;
-    read_subset(at, &one);
-    note_subset(at->ctx, &one);
-}
-
 static const sfti_row frequency_rows[] = { { "/*", take_frequency, 0, 0, NULL } };
 static const sfti_row dataset_frequency_rows[] = {
     { "/*/tag_frequency/*", take_frequency, 0, 0, NULL },
 };
-static const sfti_row directory_rows[] = { { "/*", take_directory, 0, 0, NULL } };
-static const sfti_row regularisation_rows[] = { { "/*", take_directory, 1, 0, NULL } };
-static const sfti_row subset_rows[] = { { "/*/subsets/*", take_subset, 0, 0, NULL } };
-
 static const sfti_row separator_rows[] = {
     { "/*/subsets/*/keep_tokens_separator", sfti_take_slot, 0, 0, NULL },
 };
 
-/* After the tags: what the other keys say of their folders. */
-static const struct told_of_folders { const char *key; const sfti_row *rows; } told[] = {
-    { "ss_dataset_dirs", directory_rows },
-    { "ss_reg_dataset_dirs", regularisation_rows },
-    { "ss_datasets", subset_rows },
-};
-
+/* What the data sets of the header say of the folders. */
 static void read_told(sfti_tags *tags) {
-    sft_span text, source = { "", 0 };
-    for (size_t i = 0; i < SFTI_COUNT(told); i++)
-        if (sfti_info_metadata(tags->info, told[i].key, &text))
-            sfti_info_walk(tags->info, text, source, told[i].rows, 1, tags);
+    for (const sfti_dataset *set = tags->info->datasets.first; set; set = set->next) {
+        sfti_tag_folder *folder = set->folder.data ? find_folder(tags, set->folder) : NULL;
+        if (!folder) continue;
+        folder->regularisation = folder->regularisation || set->regularisation == 1;
+        if (folder->known || set->images == 0 || set->images == UINT64_MAX) continue;
+        folder->images = set->images < COUNT_MOST ? set->images : COUNT_MOST;
+        folder->known = true;
+    }
 }
 
 /* ── Sums ── */

@@ -305,21 +305,17 @@ static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) 
     return false;
 }
 
-/* Clean, and empty where a declared entry has the word already. */
-static void clean_inferred(sft_info *info, sfti_trigger *from) {
-    for (sfti_trigger *t = from; t && !info->code; t = t->next) {
-        clean_trigger(info, t);
-        if (is_part_of_declared(info, t)) t->text.len = 0;
-    }
-}
-
 void sfti_info_words(sft_info *info) {
     word_list list;
     for (sfti_trigger *t = info->triggers.first; t && !info->code; t = t->next)
         clean_trigger(info, t);
     sfti_trigger *declared = info->triggers.last;
     infer_words(info);
-    clean_inferred(info, declared ? declared->next : info->triggers.first);
+    sfti_trigger *inferred = declared ? declared->next : info->triggers.first;
+    for (sfti_trigger *t = inferred; t && !info->code; t = t->next) {
+        clean_trigger(info, t);
+        if (is_part_of_declared(info, t)) t->text.len = 0;
+    }
     if (info->code || !begin_list(info, &list)) return;
     for (sfti_trigger *t = info->triggers.first, *next; t && !info->code; t = next) {
         next = t->next;

@@ -1,6 +1,7 @@
 /* Conversions of whole models: what happens to each tensor. Tests: test_convert.c. */
 #include "convert/conversion.h"
 
+#include "base/announce.h"
 #include "base/checked.h"
 #include "base/options.h"
 #include "convert/adapter.h"
@@ -12,9 +13,13 @@
 
 /* ── What happens to each tensor ── */
 
-/* Whether its bytes come from the conversion's source. */
 static bool is_made(const sfti_converted *row) {
     return row->action == SFT_CONVERT_CAST || row->action == SFT_CONVERT_DEQUANTIZE;
+}
+
+/* Whether its bytes come from the conversion's source. */
+static bool is_streamed(const sfti_converted *row) {
+    return is_made(row) || row->action == SFT_CONVERT_REFUSED;
 }
 
 static bool is_dropped(const sft_conversion *c, size_t i) {
@@ -56,31 +61,6 @@ static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tens
     return action == SFT_CONVERT_CAST && keeps_dtype(c, tensor) ? SFT_CONVERT_KEPT : action;
 }
 
-/* With dequantize: finds the layout of tensor i, and what belongs to it. */
-static sft_code find_quantised(sft_conversion *c, size_t i, sft_error *err) {
-    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
-    sft_convert_action action = SFT_CONVERT_OTHER;
-    if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
-    sft_code code = sfti_quant_find(&c->search, i, &c->quants[i], err);
-    sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
-    if (code) return code;
-    if (c->quants[i] && layer && layer->weight == tensor) layer->taken = true;
-    if (c->quants[i] || c->search.taken[i] || !sfti_quant_has(tensor)
-        || !sfti_scale_find(c->set, &c->declared, tensor, &action)
-        || action != SFT_CONVERT_SCALED)
-        return SFT_OK;
-    sft_span method = c->declared.method;
-    if (method.len)
-        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                         "expected what the quantization_config's \"%.*s\" stores, found another "
-                         "layout", SFTI_CLIP(method, 100));
-    else
-        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
-                         "expected a layout of quantised values that is known, found another");
-    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
-    return SFT_CAST_DTYPE;
-}
-
 /* Size of tensor i once it is cast, or its values are computed. */
 static sft_code measure_made(const sft_conversion *c, size_t i, uint64_t *bytes, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
@@ -109,13 +89,14 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     *row = (sfti_converted){ .begin = row->begin };
     if (!c->quants) action = decide(c, tensor, row);
     else action = c->quants[i] ? SFT_CONVERT_DEQUANTIZE
+                : c->search.taken[i] == SFTI_QUANT_REFUSED ? SFT_CONVERT_REFUSED
                 : c->search.taken[i] ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
     row->action = (uint8_t)action;
     next->begin = row->begin;
     if (action == SFT_CONVERT_DROP) bytes = 0;
-    if (is_made(row)) {
-        code = measure_made(c, i, &bytes, err);
-        if (code) return code;
+    if (is_made(row)) code = measure_made(c, i, &bytes, err);
+    if (code) return code;
+    if (is_streamed(row)) {
         if (!sfti_add(row->begin, bytes, &next->begin))
             return sfti_fail_tensor(err, SFT_SIZE_OVERFLOW, SFT_NO_OFFSET, tensor->name,
                                     "expected tensors of at most 2^64 - 1 bytes, found more");
@@ -209,7 +190,7 @@ static unsigned stale_digests(const sft_conversion *c, size_t first, size_t end)
     return same ? 0 : SFTI_DIGESTS_OF_DATA;
 }
 
-static sft_pair converted_pair(const void *conversion, size_t i) {
+sft_pair sfti_conversion_pair(const void *conversion, size_t i) {
     const sft_conversion *c = conversion;
     const sfti_convert_pick *pick = &c->picks[i];
     sft_pair pair = sft_file_metadata_at(sft_set_shard_at(c->set, pick->shard), pick->pair);
@@ -254,14 +235,40 @@ static sft_code gather_metadata(sft_conversion *c, sft_error *err) {
     return SFT_OK;
 }
 
+size_t sfti_conversion_pairs(const sft_conversion *conversion) {
+    return conversion->metadata_count;
+}
+
 unsigned sfti_conversion_dropped(const sft_conversion *conversion) { return conversion->dropped; }
 
 /* ── A conversion ── */
 
+/* What finding will read: declarations, a tensor each. */
+static void announce_markers(const sft_conversion *c) {
+    sfti_announcement all = { .count = 0 };
+    for (size_t i = 0; i < c->count; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+        const sft_file *file = sft_set_shard_at(c->set, sft_set_tensor_shard(c->set, i));
+        if (sfti_name_ends(tensor->name, ".comfy_quant")) sfti_announce_tensor(&all, file, tensor);
+    }
+    sfti_announce_end(&all);
+}
+
 static sft_code find_all(sft_conversion *c, sft_error *err) {
     sft_code code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
+    if (!c->options.match) announce_markers(c);
     for (size_t i = 0; i < c->count; i++) c->quants[i] = NULL;
-    for (size_t i = 0; !code && i < c->count; i++) code = find_quantised(c, i, err);
+    for (size_t i = 0; !code && i < c->count; i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+        sft_error own = SFT_ERROR_INIT;
+        code = sfti_conversion_find(c, &c->search, i, &c->quants[i], &own);
+        bool refused = code == SFT_CAST_DTYPE && c->options.partial;
+        if (refused) c->search.taken[i] = SFTI_QUANT_REFUSED;
+        if (refused) code = SFT_OK;
+        else if (code) code = sfti_fail_as(err, code, &own);
+        sfti_declared_layer *layer = sfti_declared_of(&c->declared, tensor->name, NULL);
+        if (c->quants[i] && layer && layer->weight == tensor) layer->taken = true;
+    }
     return code;
 }
 
@@ -406,9 +413,9 @@ uint64_t sft_conversion_bytes_after(const sft_conversion *conversion) {
 static sft_part part_of_row(const sft_conversion *c, size_t i) {
     const sft_source *from = &c->files[sft_set_tensor_shard(c->set, i)];
     sft_part part = sft_part_of(sft_set_tensor_at(c->set, i), from);
-    if (!is_made(&c->rows[i])) return part;
+    if (!is_streamed(&c->rows[i])) return part;
     if (c->rows[i].action == SFT_CONVERT_DEQUANTIZE) part.spec = c->quants[i]->spec;
-    part.spec.dtype = c->to;
+    if (is_made(&c->rows[i])) part.spec.dtype = c->to;
     part.source = &c->source;
     part.begin = c->rows[i].begin;
     return part;
@@ -419,13 +426,13 @@ sft_part sft_conversion_part(sft_conversion *conversion, size_t i) {
     return part_of_row(conversion, i);
 }
 
-static sft_plan_options plan_options_of(const sft_conversion *c) {
+sft_plan_options sfti_conversion_plan(const sft_conversion *c) {
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     plan.has_metadata = c->has_metadata;
     plan.align = c->options.align;
     plan.level = SFT_LEVEL_COMPAT; /* whatever could be read can be written */
     plan.alloc = c->options.alloc;
-    plan.pair_at = converted_pair;
+    plan.pair_at = sfti_conversion_pair;
     plan.pair_ctx = c;
     return plan;
 }
@@ -487,7 +494,7 @@ static sft_code save_file(sft_conversion *c, size_t shard, size_t pairs,
 
 sft_code sft_conversion_save(sft_conversion *conversion, sft_sink sink, const sft_job *job,
                              sft_error *err) {
-    sft_plan_options plan = plan_options_of(conversion);
+    sft_plan_options plan = sfti_conversion_plan(conversion);
     return save_file(conversion, ALL_SHARDS, conversion->metadata_count, &plan, sink, job, err);
 }
 
@@ -498,7 +505,7 @@ sft_code sft_conversion_save_set(sft_conversion *conversion, const char *folder,
                                  sft_error *err) {
     sft_conversion *c = conversion;
     sfti_arena work = { .alloc = c->alloc };
-    sft_plan_options plan = plan_options_of(c);
+    sft_plan_options plan = sfti_conversion_plan(c);
     sft_save_set_options own;
     sft_job own_job;
     sft_part *parts;
@@ -535,7 +542,7 @@ static sft_pair shard_pair(const void *ctx, size_t i) {
 
 sft_code sft_conversion_save_shard(sft_conversion *conversion, size_t shard, sft_sink sink,
                                    const sft_job *job, sft_error *err) {
-    sft_plan_options plan = plan_options_of(conversion);
+    sft_plan_options plan = sfti_conversion_plan(conversion);
     const sft_file *file = sft_set_shard_at(conversion->set, shard);
     if (!file) {
         sft_sink_abandon(&sink);

@@ -9,7 +9,7 @@
 #include "os/os.h"
 #include "quant/quant.h"
 
-#define SFTI_CONVERT_ACTIONS 8
+#define SFTI_CONVERT_ACTIONS 9
 
 /* What happens to one tensor of the set. The cast bytes of all tensors form one source, in which
  * this tensor has [begin, begin of the next row). */
@@ -91,6 +91,13 @@ struct sft_conversion {
     uint8_t *in;                  /* buffer of the calling thread, while it saves */
     sfti_cast_workers pool;
 };
+
+/* Of what is written; the metadata are those of all shards. */
+sft_plan_options sfti_conversion_plan(const sft_conversion *c);
+/* With dequantize: the layout of tensor i, and what belongs to it; NULL if it is not quantised, or
+ * not wanted. SFT_CAST_DTYPE: its values cannot be computed. */
+sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search, size_t i,
+                              sfti_quant **out, sft_error *err);
 
 /* The source of cast bytes; ctx is the conversion. One read stays within one tensor. On the
  * calling thread only. */

@@ -197,6 +197,8 @@ static void choose_tensor(sft_conversion *c, uint64_t offset) {
     now->quant = c->quants ? c->quants[i] : NULL;
     sft_spec spec = sft_part_of(now->tensor, NULL).spec;
     if (now->quant) spec = now->quant->spec;
+    now->bytes = now->row[1].begin - now->begin;
+    if (now->row->action == SFT_CONVERT_REFUSED) return;
     if (sft_shape_size(c->to, spec.shape, spec.rank, &now->elements, &now->bytes, NULL))
         now->bytes = 0; /* never: fill_row computed the same size */
     if (now->quant) sfti_dequant_begin(&c->dequant, now->quant);
@@ -224,6 +226,8 @@ static sft_code stream_read(void *ctx, uint64_t offset, void *into, size_t len, 
     uint64_t at = offset - c->now.begin, left = c->now.bytes - at;
     if (len > left) len = (size_t)left;
     *got = 0;
+    if (c->now.row->action == SFT_CONVERT_REFUSED)
+        return sft_conversion_refusal(c, (size_t)(c->now.row - c->rows), NULL, err);
     if (at == 0 && pool_gains(c)) {
         pool_wait(&c->pool);
         c->pool.open = true;
@@ -245,6 +249,7 @@ static void stream_expect(void *ctx, const sft_run *runs, size_t count) {
         for (size_t i = row_at(c, runs[n].offset); i < c->count && c->rows[i].begin < end; i++) {
             const sfti_quant *quant = c->quants ? c->quants[i] : NULL;
             if (c->rows[i].begin == c->rows[i + 1].begin) continue;
+            if (c->rows[i].action == SFT_CONVERT_REFUSED) continue;
             if (!quant) {
                 size_t shard = sft_set_tensor_shard(c->set, i);
                 sfti_announce_tensor(&all, sft_set_shard_at(c->set, shard),

@@ -25,17 +25,17 @@ static const char *const idle_keys[] = { "full_precision_matrix_mult", "full_pre
                                          "orig_dtype", "format_version", "per_row",
                                          "linear_dtype", "quant_group_size" };
 
-/* A size as an integer, or the two of [rows, columns]; false: it is another value. */
+/* A size as an integer, or the two of [rows, columns]; false: it is another value, or another than
+ * was told before. */
 static bool read_declared_sizes(sfti_json *json, uint64_t *sizes, size_t count) {
-    if (count == 1 || json->type != SFTI_JSON_ARRAY) {
-        sizes[0] = json->value;
-        return count == 1 && json->type == SFTI_JSON_UINT && json->value > 0;
-    }
+    if (count > 1 && json->type != SFTI_JSON_ARRAY) return false;
     for (size_t i = 0; i < count; i++) {
-        if (sfti_json_next(json) != SFTI_JSON_UINT || json->value == 0) return false;
+        if ((count > 1 ? sfti_json_next(json) : json->type) != SFTI_JSON_UINT || json->value == 0
+            || (sizes[i] && sizes[i] != json->value))
+            return false;
         sizes[i] = json->value;
     }
-    return sfti_json_next(json) == SFTI_JSON_ARRAY_END;
+    return count == 1 || sfti_json_next(json) == SFTI_JSON_ARRAY_END;
 }
 
 /* Text, or an object, in which "params" may hold the rest. False: neither, or no JSON. */
@@ -61,14 +61,15 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
             if (out->name.len > 0 && !sft_span_equal(name, out->name)) out->unknown = name;
             else out->name = name;
         } else if (is_bool && sft_span_equal(key, sft_span_cstr("convrot"))) {
-            out->rotates = type == SFTI_JSON_TRUE;
-            out->rotates_not = !out->rotates;
+            if (type == SFTI_JSON_TRUE) out->rotates = true;
+            else out->rotates_not = true;
+            if (out->rotates && out->rotates_not) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("convrot_groupsize"))) {
             if (!read_declared_sizes(&json, &out->rotated, 1)) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("group_size"))) {
             if (!read_declared_sizes(&json, &out->group, 1)) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("orig_shape"))) {
-            if (!read_declared_sizes(&json, out->shape, 2)) out->shape[0] = 0;
+            if (!read_declared_sizes(&json, out->shape, 2)) out->unknown = key;
         } else if (!is_declared_word(key, idle_keys, sizeof idle_keys / sizeof *idle_keys)) {
             out->unknown = key;
         }
@@ -80,7 +81,8 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
 
 static bool same_format(const sfti_declared_format *a, const sfti_declared_format *b) {
     return sft_span_equal(a->name, b->name) && sft_span_equal(a->unknown, b->unknown)
-        && a->group == b->group && a->rotates == b->rotates && a->rotated == b->rotated;
+        && a->group == b->group && a->rotates == b->rotates && a->rotated == b->rotated
+        && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1];
 }
 
 static sft_code fail_declared(const sfti_declared_layer *layer, const char *expected,

@@ -47,6 +47,8 @@ typedef struct sfti_declared {
     uint64_t allowed; /* bits of layouts that it stores */
     uint32_t widths;  /* bits of the numbers of bits that it tells */
     uint64_t group;   /* columns that share a number; 0: not told, or several */
+    uint64_t blocks[2]; /* rows and columns that share a number; 0: not told, or several */
+    bool disordered;  /* groups of columns may be in any order */
     sft_span object;  /* of MLX: bits and group_size, also of single layers */
 } sfti_declared;
 

@@ -8,11 +8,11 @@
 
 #include <string.h>
 
-#define TILE_VALUES ((uint64_t)256 << 10)  /* values */
+#define TILE_VALUES ((uint64_t)64 << 10)   /* values, which stay in a core's cache */
 #define REGION_WINDOW ((uint64_t)256 << 10) /* bytes of a file that are kept */
 #define REGION_RUN 4096                    /* elements that are read at once */
-#define PANEL ((uint64_t)4 << 20)
-#define SQUARE 32
+#define PANEL ((uint64_t)6 << 20)
+#define STRIP 64
 
 /* ── Memory ── */
 
@@ -86,14 +86,14 @@ static sft_code read_table(const sfti_quant *q, const sfti_quant_part *part, flo
     if (how->role == SFTI_PART_SCALE && q->nested_book.tensor)
         return read_book(&q->nested_book, codes, table, err);
     for (uint32_t i = 0; i < codes; i++) {
-        int32_t number = (int32_t)i, half = (int32_t)codes / 2;
+        int32_t number = (int32_t)((i + how->plus) % codes), half = (int32_t)codes / 2;
         bool is_signed = how->code == SFTI_CODE_INT
                       || (how->code == SFTI_CODE_DTYPE && dtype == SFT_I8);
         if (is_signed && number >= half) number -= (int32_t)codes;
         if (how->code == SFTI_CODE_OFFSET) number -= half;
         if (how->code == SFTI_CODE_DTYPE && sft_dtype_describe(dtype)->kind == SFT_KIND_FLOAT)
             table[i] = (float)sfti_float_value(sfti_float_form_of(dtype), i);
-        else table[i] = (float)(number + how->plus);
+        else table[i] = (float)number;
     }
     return SFT_OK;
 }
@@ -131,6 +131,22 @@ static const uint8_t in_order[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static const uint8_t in_awq[8] = { 0, 4, 1, 5, 2, 6, 3, 7 };
 static const uint8_t in_high_4[8] = { 1, 0, 3, 2, 5, 4, 7, 6 };
 
+/* Eight elements of 4 bits, the first one lowest. */
+static uint32_t nibbles_in_order(const sfti_quant_part *part, uint32_t word) {
+    if (part->how->high) return (word >> 4 & 0x0f0f0f0f) | (word & 0x0f0f0f0f) << 4;
+    if (!part->how->awq) return word;
+    uint32_t even = word & 0xffff, odd = word >> 16;
+    even = (even | even << 8) & 0x00ff00ff;
+    odd = (odd | odd << 8) & 0x00ff00ff;
+    even = (even | even << 4) & 0x0f0f0f0f;
+    odd = (odd | odd << 4) & 0x0f0f0f0f;
+    return even | odd << 4;
+}
+
+static void eight_values(const float *table, uint32_t nibbles, float *out) {
+    for (uint32_t n = 0; n < 8; n++) out[n] = table[nibbles >> 4 * n & 15];
+}
+
 /* Elements [from, from + count) of bytes that begin with element 0. */
 static void packed_values(const sfti_quant_part *part, const float *table, const uint8_t *bytes,
                           size_t from, size_t count, float *out, size_t step) {
@@ -140,7 +156,13 @@ static void packed_values(const sfti_quant_part *part, const float *table, const
         for (size_t i = 0; i < count; i++) out[i * step] = table[bytes[from + i]];
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    size_t i = 0;
+    if (bits == 4 && step == 1 && from % 8 == 0)
+        for (; i + 8 <= count; i += 8) {
+            uint32_t word = sfti_get_u32(bytes + (from + i) / 2);
+            eight_values(table, nibbles_in_order(part, word), out + i);
+        }
+    for (; i < count; i++) {
         size_t element = from + i, bit = (element - element % 8 + place[element % 8]) * bits;
         uint32_t two = bytes[bit / 8];
         if (bit % 8 + bits > 8) two |= (uint32_t)bytes[bit / 8 + 1] << 8;
@@ -219,9 +241,12 @@ static sft_code load_panel(sfti_dequant *d, const sfti_quant_part *part,
         return SFT_OK;
     p->of = NULL;
     whole = words ? part->lines : (part->line_bytes + unit - 1) / unit;
-    if (units < PANEL / (lines * unit)) units = PANEL / (lines * unit);
+    uint64_t most = PANEL / (lines * unit);
+    /* Runs of an odd number of 64 bytes: the same place in each is in another set of the cache. */
+    if (most * unit >= 128) most -= most * unit / 64 % 2 ? 0 : 64 / unit;
+    if (units < most) units = most;
     if (units > whole - first) units = whole - first;
-    sft_code code = dequant_room(d, &p->bytes, &p->size, units * unit * lines + 1, err);
+    sft_code code = dequant_room(d, &p->bytes, &p->size, units * unit * lines + 4, err);
     uint64_t base = part->tensor->offset + r->matrix * part->matrix_bytes;
     uint64_t stride = words ? part->lines * 4 : part->line_bytes, run = units * unit, runs = lines;
     if (run > stride - first * unit) run = stride - first * unit;
@@ -236,7 +261,7 @@ static sft_code load_panel(sfti_dequant *d, const sfti_quant_part *part,
     p->first = first;
     p->units = units;
     if (!code) p->of = part;
-    if (!code) p->bytes[p->run * lines] = 0;
+    if (!code) memset(p->bytes + p->run * lines, 0, 4); /* which words may reach into */
     return code;
 }
 
@@ -247,8 +272,11 @@ static void word_values(const sfti_dequant *d, const sfti_quant_part *part, cons
     uint64_t bit = from * part->bits - p->line * 32;
     const uint8_t *at = p->bytes + (row - p->first) * 4 + bit / 32 * p->run;
     uint32_t bits = part->bits, mask = (1u << bits) - 1, shift = bit % 32;
-    uint32_t word = sfti_get_u32(at);
-    for (uint64_t i = 0; i < count; i++) {
+    uint64_t i = 0;
+    if (bits == 4 && shift == 0 && step == 1)
+        for (; i + 8 <= count; i += 8, at += p->run) eight_values(table, sfti_get_u32(at), out + i);
+    uint32_t word = i < count ? sfti_get_u32(at) : 0;
+    for (; i < count; i++) {
         uint32_t code = word >> shift;
         shift += bits;
         if (shift >= 32 && (shift > 32 || i + 1 < count)) {
@@ -261,21 +289,23 @@ static void word_values(const sfti_dequant *d, const sfti_quant_part *part, cons
     }
 }
 
-/* The region of lines that are columns of values, a square at a time. */
+/* The region of lines that are columns of values, of 4 bits: some columns at a time, eight rows of
+ * them. */
 static void across_values(const sfti_dequant *d, const sfti_quant_part *part,
                           sfti_quant_region *r) {
     const sfti_quant_panel *p = &d->panel;
-    float square[SQUARE][SQUARE];
-    for (uint64_t j = 0; j < r->columns; j += SQUARE)
-        for (uint64_t i = 0; i < r->rows; i += SQUARE) {
-            size_t columns = r->columns - j < SQUARE ? (size_t)(r->columns - j) : SQUARE;
-            size_t rows = r->rows - i < SQUARE ? (size_t)(r->rows - i) : SQUARE;
-            for (size_t k = 0; k < columns; k++)
-                packed_values(part, r->table, p->bytes + (j + k) * p->run,
-                              (size_t)(r->row + i - p->first * 8), rows, square[k], 1);
-            for (size_t n = 0; n < rows; n++)
-                for (size_t k = 0; k < columns; k++)
-                    r->values[(i + n) * r->columns + j + k] = square[k][n];
+    size_t width = (size_t)r->columns;
+    for (size_t j = 0; j < width; j += STRIP)
+        for (uint64_t i = 0; i < r->rows; i += 8) {
+            const uint8_t *at = p->bytes + j * p->run + (r->row + i - p->first * 8) / 2;
+            float eight[8], *out = r->values + i * width + j;
+            size_t columns = width - j < STRIP ? width - j : STRIP;
+            size_t rows = r->rows - i < 8 ? (size_t)(r->rows - i) : 8;
+            for (size_t k = 0; k < columns; k++, at += p->run) {
+                eight_values(r->table, nibbles_in_order(part, sfti_get_u32(at)), eight);
+                for (size_t n = 0; rows == 8 && n < 8; n++) out[n * width + k] = eight[n];
+                for (size_t n = 0; rows < 8 && n < rows; n++) out[n * width + k] = eight[n];
+            }
         }
 }
 
@@ -375,9 +405,12 @@ static sft_code read_groups(sfti_dequant *d, sft_error *err) {
     if (!code && unset > 0 && unset < q->columns)
         code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
                                 "expected a group for each column or none, found both");
-    uint64_t each = q->columns / groups;
+    uint64_t each = q->parts[1].column_block;
+    if (!code && unset > 0 && (q->columns - 1) / each + 1 != groups)
+        code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected groups that are told, or of one size, found neither");
     for (uint64_t c = 0; !code && unset > 0 && c < q->columns; c++)
-        d->group_of[c] = (uint32_t)(c / each < groups ? c / each : groups - 1);
+        d->group_of[c] = (uint32_t)(c / each);
     return code;
 }
 
@@ -399,98 +432,6 @@ static sft_code make_ready(sfti_dequant *d, sft_error *err) {
 
 /* ── Values ── */
 
-/* Numbers of a row of the tile, and the column of the next block. */
-static const float *numbers_of_row(const sfti_quant_part *part, const sfti_quant_region *r,
-                                   uint64_t row) {
-    return r->values + (row / part->row_block - r->row) * r->columns;
-}
-
-static void to_int8(float *values, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        float v = values[i] + 0x1.8p23f; /* which rounds to even what is below 2^22 */
-        v = values[i] > -0x1p22f && values[i] < 0x1p22f ? v - 0x1.8p23f : values[i];
-        values[i] = (v > 127 ? 127 : v < -127 ? -127 : v) + 0.0f; /* no -0 */
-    }
-}
-
-/* One step of the values from `column` on, `count` of them, which share the part's number; *factor
- * gathers what is multiplied next. */
-static void apply(const sfti_quant_part *part, float number, float *values, size_t count,
-                  float *factor, bool *pending) {
-    const sfti_layout_part *how = part->how;
-    if (how->role == SFTI_PART_ZERO)
-        for (size_t i = 0; i < count; i++) values[i] -= number;
-    if (how->role == SFTI_PART_SCALE) {
-        *factor = how->divides ? *factor / number : *pending ? *factor * number : number;
-        *pending = !how->then && !how->to_int8;
-    }
-    bool adds = how->role == SFTI_PART_ADD;
-    if ((adds && *pending) || (how->role == SFTI_PART_SCALE && !*pending))
-        for (size_t i = 0; i < count; i++) values[i] *= *factor;
-    if (adds || how->to_int8) *pending = false;
-    if (adds)
-        for (size_t i = 0; i < count; i++) values[i] += number;
-    if (how->to_int8) to_int8(values, count);
-}
-
-/* Combines a row of codes with the numbers for them. */
-static void combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
-                    float *values) {
-    const sfti_quant *q = d->quant;
-    for (size_t done = 0; done < count;) {
-        uint64_t at = column + done, end = column + count;
-        float factor = 1;
-        bool pending = false;
-        for (size_t k = 1; !q->group.tensor && k < q->count; k++) {
-            uint64_t block = q->parts[k].column_block, next = at - at % block + block;
-            if (next > at && next < end) end = next;
-        }
-        for (uint64_t c = at + 1; q->group.tensor && c < end; c++)
-            if (d->group_of[c] != d->group_of[at]) end = c;
-        size_t some = (size_t)(end - at);
-        for (size_t k = 1; k < q->count; k++) {
-            const sfti_quant_part *part = &q->parts[k];
-            const sfti_quant_region *r = &d->regions[k];
-            uint64_t place = q->group.tensor ? d->group_of[at] : at / part->column_block;
-            if (part->columns == 1) place = 0;
-            if (part->how->role == SFTI_PART_NESTED) continue;
-            float number = numbers_of_row(part, r, row)[place - r->column];
-            if (k + 1 < q->count && q->parts[k + 1].how->role == SFTI_PART_NESTED) {
-                const sfti_quant_part *nested = &q->parts[k + 1];
-                const sfti_quant_region *n = &d->regions[k + 1];
-                number = number * n->values[at / nested->column_block - n->column];
-                number = number + q->nested_offset;
-            }
-            apply(part, number, values + done, some, &factor, &pending);
-        }
-        for (size_t i = 0; pending && i < some; i++) values[done + i] *= factor;
-        done += some;
-    }
-    float over = q->layout->over ? (float)(1.0 / q->layout->over) : 1;
-    for (size_t i = 0; q->layout->over && i < count; i++) values[i] *= over;
-}
-
-/* Rotates groups of n values back by the symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has the
- * rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1, -1 1 1 1: in F64, rounded once. */
-static void rotate_groups(float *values, size_t count, uint32_t n) {
-    double group[SFTI_ROTATE_MOST], root = 1;
-    while (root * root < n) root *= 2;
-    for (size_t g = 0; g + n <= count; g += n) {
-        for (uint32_t i = 0; i < n; i++) group[i] = (double)values[g + i];
-        for (uint32_t step = 1; step < n; step *= 4)
-            for (uint32_t i = 0; i < n; i++) {
-                if (i / step % 4 != 0) continue;
-                double a = group[i], b = group[i + step], c = group[i + 2 * step];
-                double e = group[i + 3 * step];
-                group[i] = a + b + c - e;
-                group[i + step] = a + b - c + e;
-                group[i + 2 * step] = a - b + c + e;
-                group[i + 3 * step] = b - a + c + e;
-            }
-        for (uint32_t i = 0; i < n; i++) values[g + i] = (float)(group[i] / root);
-    }
-}
-
 /* The tile that has this value, and its place there. */
 static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
     const sfti_quant *q = d->quant;
@@ -503,7 +444,7 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
         return SFT_OK;
     uint64_t columns = q->columns < TILE_VALUES ? q->columns : TILE_VALUES;
     uint64_t rows = TILE_VALUES / columns;
-    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 2;
+    if (q->parts[0].how->across || q->parts[0].how->words) rows *= 4;
     column -= column % columns;
     row -= row % rows;
     if (columns > q->columns - column) columns = q->columns - column;
@@ -515,8 +456,7 @@ static sft_code load_tile(sfti_dequant *d, uint64_t value, sft_error *err) {
     d->regions[0].matrix = matrix;
     for (uint64_t i = 0; !code && i < rows; i++) {
         float *values = d->regions[0].values + i * columns;
-        combine(d, row + i, column, (size_t)columns, values);
-        if (q->rotate) rotate_groups(values, (size_t)columns, q->rotate);
+        sfti_quant_combine(d, row + i, column, (size_t)columns, values);
     }
     return code;
 }

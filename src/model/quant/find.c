@@ -20,10 +20,11 @@ sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
                           const sfti_declared *declared, sfti_arena *arena, sft_error *err) {
     size_t count = sft_set_tensor_count(set);
     *search = (sfti_quant_search){ .set = set, .declared = declared, .arena = arena };
-    search->taken = sfti_arena_array(arena, count, 1);
+    search->taken = sfti_arena_array(arena, count, 2);
     if (!search->taken || !sfti_names_draw(&search->names, count, name_at, set, arena))
         return sfti_fail_memory(err, count * sizeof(sfti_slot));
-    if (count > 0) memset(search->taken, 0, count);
+    if (count > 0) memset(search->taken, 0, 2 * count);
+    search->codes = search->taken + count;
     for (size_t i = 0; i < count; i++)
         (void)sfti_names_add(&search->names, sft_set_tensor_at(set, i)->name, (uint32_t)i);
     return SFT_OK;
@@ -45,8 +46,12 @@ static bool has_dtype(const sfti_layout_part *part, const sft_tensor *tensor) {
 static bool match_layout(const sfti_quant_search *search, const sfti_quant_layout *layout,
                          uint32_t i, sfti_match *out) {
     const sft_tensor *tensor = sft_set_tensor_at(search->set, i);
-    bool fits = true;
+    sft_span lacks = { "", 0 }, codes = layout->parts[0].names;
+    bool fits = true, some = out->told || (codes.len > 0 && *codes.data == '.');
+    some = some && !sft_span_equal(codes, sft_span_cstr("*"))
+        && !sft_span_equal(codes, sft_span_cstr(".weight"));
     out->layout = layout;
+    out->lacks = lacks;
     if (layout->count == 0 || !sfti_layout_stem(layout, tensor->name, &out->stem)) return false;
     for (size_t k = 0; k < layout->count; k++) {
         const sfti_layout_part *part = &layout->parts[k];
@@ -56,12 +61,14 @@ static bool match_layout(const sfti_quant_search *search, const sfti_quant_layou
             out->at[k] = sfti_quant_named(search, part->names, out->stem);
         if (k > 0 && out->at[k] == i) out->at[k] = NONE;
         if (out->at[k] == NONE) {
-            if (!part->optional && part->role != SFTI_PART_DROP) return false;
+            if (!part->optional && part->role != SFTI_PART_DROP) lacks = part->names;
         } else {
             fits = fits && has_dtype(part, sft_set_tensor_at(search->set, out->at[k]));
+            some = some || (k > 0 && part->role != SFTI_PART_DROP);
         }
     }
-    return fits;
+    if (some && has_dtype(&layout->parts[0], tensor)) out->lacks = lacks;
+    return fits && !lacks.len;
 }
 
 /* ── All together ── */
@@ -73,8 +80,14 @@ static sft_code check_book(const sfti_quant_part *book, uint32_t bits, sft_error
     return sfti_fit_shape(book->tensor, &count, 1, err);
 }
 
-static sft_code check_groups(const sfti_quant *q, sft_error *err) {
+static sft_code check_groups(const sfti_quant_fit *f, sft_error *err) {
+    const sfti_quant *q = f->q;
     const sft_tensor *tensor = q->group.tensor;
+    bool lost = f->search->declared->disordered && q->count > 1 && q->parts[1].columns > 1;
+    for (size_t k = 0; !tensor && lost && k < q->layout->count; k++)
+        if (q->layout->parts[k].role == SFTI_PART_GROUP)
+            return sfti_fit_fail(q->parts[0].tensor, "a group for each column (g_idx), as "
+                                 "desc_act or actorder says", "none", err);
     if (!tensor) return SFT_OK;
     if (tensor->rank != 1 || tensor->shape[0] != q->columns)
         return sfti_fit_shape(tensor, &q->columns, 1, err);
@@ -162,10 +175,19 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
     const sfti_layouts *layouts = &f->search->declared->layouts;
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     size_t count = 0;
+    char buffer[SFTI_PART_NAME];
+    sft_span weight = sfti_layout_name(sft_span_cstr(".weight"), f->match->stem, buffer);
+    if (!layer && sfti_declared_of(f->search->declared, weight, NULL))
+        return sfti_fit_fail(t, "no declaration of its layer but that by which it is read",
+                             "one of ComfyUI", err);
     for (size_t k = 0; k < f->match->layout->count; k++)
         if (f->match->at[k] != NONE && f->match->layout->parts[k].role != SFTI_PART_DROP) {
+            uint32_t at = f->match->at[k];
             count++;
-            f->search->taken[f->match->at[k]] = k > 0;
+            if (k == 0 ? f->search->taken[at] == SFTI_QUANT_TAKEN : f->search->codes[at])
+                return sfti_fit_fail(sft_set_tensor_at(f->search->set, at), "numbers that are as "
+                                     "they are stored", "some that are quantised themselves", err);
+            (k > 0 ? f->search->taken : f->search->codes)[at] = 1;
         }
     const sfti_quant_layout *from[] = { &layouts->rows[0], f->match->layout };
     for (size_t k = 0; k < 2 * SFTI_LAYOUT_PARTS; k++) {
@@ -208,7 +230,7 @@ static sft_code name_result(sfti_quant_fit *f, sft_error *err) {
 }
 
 /* *out: NULL if a layout that is not told does not prove to be it. */
-static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *match,
+static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
                            const sfti_declared_layer *layer, const sfti_declared_format *format,
                            sfti_quant **out, sft_error *err) {
     const sfti_quant_layout *layout = match->layout;
@@ -242,7 +264,8 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
     else code = sfti_fit_parts(&f, err);
     if (!code) code = check_book(&q->book, q->parts[0].bits, err);
     if (!code) code = check_book(&q->nested_book, 8, err);
-    if (!code) code = check_groups(q, err);
+    if (!code) code = check_groups(&f, err);
+    search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))
         return sfti_fit_fail(t, "a quantization_config, for by their shape the scales of blocks "
@@ -250,9 +273,10 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
     if (layout->rotate && (!layout->rotate_if_told || (format && format->rotates))) {
         uint64_t n = format && format->rotated ? format->rotated : layout->rotate, power = 1;
         while (power < n) power *= 4;
-        if (power != n || n < 4 || n > SFTI_ROTATE_MOST || q->columns % n != 0)
+        if (power != n || n < 4 || n > SFTI_ROTATE_MOST || q->columns % n != 0
+            || q->spec.rank != 2)
             return sfti_fit_fail(t, "rotated groups of a power of 4, at most 1024, that divides "
-                                 "the columns", "others", err);
+                                 "the columns of a matrix", "others", err);
         q->rotate = (uint32_t)n;
     }
     bool middle;
@@ -265,7 +289,7 @@ static sft_code fit_layout(const sfti_quant_search *search, const sfti_match *ma
 }
 
 /* A layer that ComfyUI declares. */
-static sft_code find_declared(const sfti_quant_search *search, uint32_t i,
+static sft_code find_declared(sfti_quant_search *search, uint32_t i,
                               const sfti_declared_layer *layer, sfti_quant **out, sft_error *err) {
     const sfti_declared *declared = search->declared;
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
@@ -277,7 +301,8 @@ static sft_code find_declared(const sfti_quant_search *search, uint32_t i,
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                 "expected quantised values, as which it is declared, found %s",
                                 sft_dtype_describe(t->dtype)->name);
-    if (!match_layout(search, match.layout, i, &match))
+    search->unfit = !match_layout(search, match.layout, i, &match);
+    if (search->unfit)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                 "expected the tensors of \"%.*s\", as which it is declared, found "
                                 "others", SFTI_CLIP(format.name, 100));
@@ -301,9 +326,11 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     const sfti_declared *declared = search->declared;
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
     const sfti_declared_layer *layer = sfti_declared_of(declared, t->name, NULL);
-    bool told = declared->method.len > 0, unproved = false;
+    bool told = declared->method.len > 0, unproved = false, unfit = false;
+    char buffer[SFTI_PART_NAME];
     sft_code code = SFT_OK;
     *out = NULL;
+    search->unfit = false;
     if (layer && layer->weight == t) {
         code = find_declared(search, (uint32_t)i, layer, out, err);
         if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
@@ -322,18 +349,27 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
             : told    ? !(declared->allowed >> k & 1) && !layout->refused.len
                       : !layout->alone && !layout->refused.len)
             continue;
-        if (!sfti_quant_has(t) && !layout->refused.len) continue;
-        if (!match_layout(search, layout, (uint32_t)i, &match)) continue;
+        if (!sfti_quant_has(t) && !layout->refused.len && !layout->parts[0].flat) continue;
         sft_code one = SFT_OK;
-        if (layout->refused.len)
+        search->unfit = false;
+        if (!match_layout(search, layout, (uint32_t)i, &match)) {
+            sft_span lacks = { "", 0 };
+            if (layout->refused.len || !sfti_layout_word(&match.lacks, '|', &lacks)) continue;
+            lacks = sfti_layout_name(lacks, match.stem, buffer);
+            search->unfit = told;
+            one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                   "expected \"%.*s\" beside it, found none",
+                                   SFTI_CLIP(lacks, 200));
+        } else if (layout->refused.len)
             one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                    "expected a layout that can be read, found %.*s: %.*s",
                                    SFTI_CLIP(layout->id, 60), SFTI_CLIP(layout->refused, 200));
         else one = fit_layout(search, &match, NULL, NULL, out, &own);
         unproved = unproved || (!one && !*out);
         if (one && one != SFT_CAST_DTYPE) return sfti_fail_as(err, one, &own);
-        if (one && !code) code = one, what = own;
+        if (one && !code) code = one, what = own, unfit = search->unfit;
     }
+    search->unfit = unfit && !*out;
     if (*out) return SFT_OK;
     if (flattened && !code)
         code = sfti_fail_tensor(&what, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,

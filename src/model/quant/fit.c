@@ -75,13 +75,16 @@ const sft_tensor *sfti_fit_role(const sfti_quant_fit *f, uint8_t role, const sft
 }
 
 /* How many elements of a dimension share a number if there are `numbers`; 0: no such layout, or
- * blocks of equal size and those of a power of two, the last one cut, have as many. */
-static uint64_t block_of(uint64_t dimension, uint64_t numbers, uint64_t told, bool strict) {
+ * blocks of equal size and those of a power of two, the last one cut, have as many. cut: the
+ * latter are meant. */
+static uint64_t block_of(uint64_t dimension, uint64_t numbers, uint64_t told, bool strict,
+                         bool cut) {
     if (told && sfti_divide_up(dimension, told) == numbers) return told;
     if (told && strict) return 0;
     if (numbers == dimension || numbers == 0) return numbers > 0;
     if (numbers == 1) return dimension;
-    if ((dimension - 1) / CUT_BLOCK + 1 == numbers) return CUT_BLOCK;
+    if ((dimension - 1) / CUT_BLOCK + 1 == numbers && (cut || dimension % numbers))
+        return CUT_BLOCK;
     uint64_t block = dimension / numbers, power = 1;
     while (power < block) power *= 2;
     bool alone = power == block || (dimension - 1) / power + 1 != numbers;
@@ -152,8 +155,10 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
             return sfti_fit_fail(t, "at least three dimensions, below 2^64", "another shape", err);
         rank--;
     }
-    if ((how->words || how->across || layout->rotate || layout->pad) && rank < 2)
+    if ((how->words || how->across || layout->rotate) && rank < 2)
         return sfti_fit_fail(t, "a matrix", "fewer dimensions", err);
+    if ((layout->pad || has_shape || how->words) && rank != 2)
+        return sfti_fit_fail(t, "a matrix", "another number of dimensions", err);
     f->outer = rank > 1 ? f->shape[rank - 2] : 1;
     f->inner = rank > 0 ? f->shape[rank - 1] : 1;
     if (has_shape) code = sfti_fit_told_shape(f, told, err);
@@ -180,7 +185,6 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     }
     if (rank > 1) f->shape[rank - 2] = q->rows;
     if (rank > 0) f->shape[rank - 1] = q->columns;
-    if (rank > 2 && how->words) return sfti_fit_fail(t, "a matrix", "more dimensions", err);
     q->matrices = 1;
     for (uint32_t d = 0; d + 2 < rank; d++)
         if (!sfti_mul(q->matrices, f->shape[d], &q->matrices))
@@ -198,12 +202,17 @@ static sft_code fit_padding(sfti_quant_fit *f, sft_error *err) {
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     uint32_t bias = sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem);
     uint64_t rows = q->rows, columns = q->columns, up;
-    if (!pad) return SFT_OK;
-    if (f->format && f->format->shape[0]) {
+    bool told = f->format && f->format->shape[0];
+    if (told) {
         rows = f->format->shape[0];
         columns = f->format->shape[1];
-    } else if (bias != NONE) {
+        if (!pad && (q->spec.rank != 2 || rows != q->rows || columns != q->columns))
+            return sfti_fit_shape(t, f->format->shape, 2, err);
+    }
+    if (!pad) return SFT_OK;
+    if (bias != NONE) {
         const sft_tensor *b = sft_set_tensor_at(f->search->set, bias);
+        if (told && (b->rank != 1 || b->shape[0] != rows)) return sfti_fit_shape(b, &rows, 1, err);
         if (b->rank == 1) rows = b->shape[0];
     }
     if (!sfti_align_up(rows, pad, &up) || (rows != q->rows && up != q->rows)
@@ -214,13 +223,22 @@ static sft_code fit_padding(sfti_quant_fit *f, sft_error *err) {
     return SFT_OK;
 }
 
+static bool is_column(const sft_tensor *tensor) {
+    for (uint32_t d = 1; d < tensor->rank; d++)
+        if (tensor->shape[d] != 1) return false;
+    return true;
+}
+
+static bool is_single(const sft_tensor *tensor) {
+    return is_column(tensor) && (tensor->rank == 0 || tensor->shape[0] == 1);
+}
+
 /* One number a row of a tensor of more than two dimensions: its rows are those of the first. */
 static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     sfti_quant *q = f->q;
     const sft_tensor *t = sfti_fit_tensor(f, 0);
     bool rows = t->rank > 2 && scale->rank > 0 && scale->shape[0] == t->shape[0]
-             && q->columns == t->shape[t->rank - 1];
-    for (uint32_t d = 1; d < scale->rank; d++) rows = rows && scale->shape[d] == 1;
+             && q->columns == t->shape[t->rank - 1] && is_column(scale);
     if (!rows || t->shape[0] == 0) return;
     sfti_quant_part *codes = &q->parts[0];
     q->columns *= q->matrices / t->shape[0] * q->rows;
@@ -230,12 +248,6 @@ static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     codes->rows = codes->lines = q->rows;
     codes->columns = q->columns;
     codes->line_bytes = (t->end - t->begin) / q->rows;
-}
-
-static bool is_single(const sft_tensor *tensor) {
-    for (uint32_t d = 0; d < tensor->rank; d++)
-        if (tensor->shape[d] != 1) return false;
-    return true;
 }
 
 /* The blocks of a part, and that it has as many numbers as there are blocks. */
@@ -250,19 +262,31 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     if (rank == 1 && (how->across || how->columns == SFTI_BLOCK_ALL
                       || (how->rows == SFTI_BLOCK_ANY && inner == q->rows)))
         outer = inner, inner = 1; /* a column */
+    if (rank > 2 && q->matrices == 1 && t->shape[0] == q->rows && is_column(t))
+        outer = t->shape[0], inner = 1;
     bool swapped = how->across != how->words; /* a stored row is for a column */
+    if (rank == 1 && how->rows == SFTI_BLOCK_ANY && how->columns == SFTI_BLOCK_ANY && inner != 1
+        && inner != q->columns)
+        return sfti_fit_shape(t, &q->rows, 1, err);
     uint64_t numbers[2] = { swapped ? inner : outer, swapped ? outer : inner };
     uint64_t sizes[2] = { q->rows, q->columns }, blocks[2];
     uint32_t wanted[2] = { how->rows, how->columns };
-    bool any = how->rows == SFTI_BLOCK_ANY || how->columns == SFTI_BLOCK_ANY;
+    bool any = how->rows == SFTI_BLOCK_ANY
+            || (how->columns == SFTI_BLOCK_ANY && !f->format); /* not ComfyUI's of a row */
+    bool single_number = any && part->bits == unit && is_single(t);
     for (size_t d = 0; d < 2; d++) {
-        uint64_t told = d == 1 && q->group.tensor ? 0 : d == 1 ? f->group : 0;
+        bool grouped = d == 1 && q->group.tensor;
         blocks[d] = wanted[d];
-        if (wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t))) blocks[d] = sizes[d];
-        else if (wanted[d] == SFTI_BLOCK_ANY && d == 1 && q->group.tensor)
-            blocks[d] = sfti_divide_up(sizes[d], numbers[d] ? numbers[d] : 1);
-        else if (wanted[d] == SFTI_BLOCK_ANY)
-            blocks[d] = block_of(sizes[d], numbers[d], told, f->strict);
+        if (wanted[d] == SFTI_BLOCK_ALL || single_number) blocks[d] = sizes[d];
+        else if (wanted[d] == SFTI_BLOCK_ANY && wanted[1] == SFTI_BLOCK_ALL)
+            blocks[d] = numbers[d] == sizes[d]; /* rows are not put together */
+        else if (wanted[d] == SFTI_BLOCK_ANY) {
+            uint64_t told = d == 1 ? f->group : 0;
+            if (!told && wanted[0] == wanted[1]) told = f->search->declared->blocks[d];
+            blocks[d] = block_of(sizes[d], numbers[d], told, f->strict,
+                                 !told && sfti_name_ends(t->name, "_scale_inv"));
+        }
+        if (grouped && blocks[d] == 0) blocks[d] = sizes[d]; /* the tensor has to tell */
         if (blocks[d] == 0 && sizes[d] > 0) {
             char values[96], found[96];
             dimensions_text(sizes, 2, values);
@@ -271,7 +295,7 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
                                     "expected a factor for all, each row or each block of values "
                                     "of the shape %s, found the shape %s", values, found);
         }
-        bool one = wanted[d] == SFTI_BLOCK_ALL || (any && is_single(t));
+        bool one = wanted[d] == SFTI_BLOCK_ALL || single_number;
         if (one || blocks[d] == 0) sizes[d] = blocks[d] = blocks[d] ? blocks[d] : 1;
     }
     part->row_block = blocks[0];
@@ -292,21 +316,29 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     }
     /* As a matrix, for each matrix or for all; as a row or column. */
     uint64_t single, all, count = 1, lead = 1;
+    bool leads = rank == q->spec.rank; /* with the dimensions of the codes */
     for (uint32_t d = 0; d < rank; d++) {
         if (!sfti_mul(count, t->shape[d], &count)) return sfti_fit_shape(t, e, 2, err);
         if (d + 2 < rank) lead *= t->shape[d];
+        leads = leads && (d + 2 >= rank || t->shape[d] == f->shape[d]);
     }
     if (!sfti_mul(e[0], e[1], &single) || !sfti_mul(single, q->matrices, &all))
         return sfti_fit_shape(t, e, 2, err);
     bool is_matrix = rank >= 2 && t->shape[rank - 2] == e[0] && t->shape[rank - 1] == e[1]
-                  && (lead == 1 || lead == q->matrices);
+                  && (lead == 1 || leads);
     bool is_line = (e[0] == 1 || e[1] == 1) && rank == 1 && count == single;
     is_line = is_line || (how->tiled && count == single); /* torchao: rows of 16 */
-    bool is_column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
-    bool each = single == 1 && rank >= 1 && t->shape[0] == q->matrices && count == q->matrices;
-    if (!(is_matrix || is_line || is_column || each || (single == 1 && count == 1))
+    bool column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];
+    bool each = single == 1 && rank >= 1 && t->shape[0] == q->matrices && count == q->matrices
+             && (leads || q->spec.rank == 3);
+    bool one = single == 1 && count == 1
+            && (q->matrices == 1 || single_number || how->columns == SFTI_BLOCK_ALL);
+    if (!(is_matrix || is_line || column || each || one)
         || (count != single && count != all))
         return sfti_fit_shape(t, e, 2, err);
+    if (q->matrices > 1 && count == single && count != 1 && rank != q->spec.rank)
+        return sfti_fit_fail(t, "as many dimensions as the codes have, or a factor for each "
+                             "matrix", "factors that may be shared by all or not", err);
     part->matrix_bytes = count == single ? 0 : (t->end - t->begin) / q->matrices;
     part->lines = how->words ? e[1] : e[0];
     part->line_bytes = e[1] * unit / 8;
@@ -320,5 +352,11 @@ sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err) {
     if (!code && q->count > 1) fit_first_rows(f, q->parts[1].tensor);
     for (size_t k = 1, p = 1; !code && k < q->layout->count && p < q->count; k++)
         if (sfti_fit_tensor(f, k) == q->parts[p].tensor) code = fit_part(f, k, &q->parts[p++], err);
+    const sfti_quant_part *first = &q->parts[1], *part = &q->parts[2];
+    for (; !code && part < q->parts + q->count; part++)
+        if (part->how->columns == SFTI_BLOCK_ANY && first->how->columns == SFTI_BLOCK_ANY
+            && (part->columns != first->columns || part->rows != first->rows))
+            code = sfti_fit_fail(part->tensor, "numbers for as many groups as there are scales",
+                                 "another shape", err);
     return code;
 }

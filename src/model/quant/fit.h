@@ -11,6 +11,7 @@ typedef struct sfti_match {
     const sfti_quant_layout *layout;
     sft_span stem, result; /* result: the name, where it is declared */
     uint32_t at[SFTI_LAYOUT_PARTS];
+    sft_span lacks; /* the names of a part that should be there, where another is */
     bool told;
 } sfti_match;
 

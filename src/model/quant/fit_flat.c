@@ -71,7 +71,8 @@ static sft_code read_state(const sfti_quant_fit *f, quant_state *out, sft_error 
         if (json.type == SFTI_JSON_ERROR) break;
         if (!is_shape) (void)sfti_json_skip(&json);
     }
-    if (!good || json.type != SFTI_JSON_OBJECT_END || out->block == 0 || out->rank == 0)
+    if (!good || json.type != SFTI_JSON_OBJECT_END || sfti_json_next(&json) != SFTI_JSON_END
+        || out->block == 0 || out->rank == 0)
         return sfti_fit_fail(tensor, "a shape and a block size in JSON", "other bytes", err);
     return SFT_OK;
 }

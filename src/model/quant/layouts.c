@@ -130,7 +130,7 @@ static bool read_layout_part(sfti_quant_layout *layout, uint8_t role, sft_span r
         return false;
     while (sfti_layout_word(&rest, ' ', &word))
         if (!read_flag(word, part)) return false;
-    return true;
+    return role != SFTI_PART_CODES || !part->across || part->words || part->bits == 4;
 }
 
 static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
@@ -141,7 +141,8 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
             return read_layout_part(layout, role, rest);
     if (word_is(word, "alone")) return layout->alone = true;
     sft_span *lines = word_is(word, "config") ? &layout->configs
-                    : word_is(word, "torchao") ? &layout->torchao : NULL;
+                    : word_is(word, "torchao") ? &layout->torchao
+                    : word_is(word, "write") || word_is(word, "members") ? &layout->writes : NULL;
     if (lines) {
         if (!lines->data) lines->data = line.data;
         lines->len = (size_t)(line.data + line.len - lines->data);

@@ -11,6 +11,9 @@
  *   pad N                rows and columns may be padded to a multiple of N
  *   share N              columns that share a number, unless another size is declared
  *   refused WHY          it is known and cannot be read
+ *   write LAYOUT FORMAT SCALE CODES SCALES FLAGS   it is also written: as users name it, and with
+ *                        these dtypes (src/model/convert/targets.h has the flags)
+ *   members JSON         of the quantization_config that declares what the last "write" writes
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
@@ -19,7 +22,7 @@
  *   as=F4 | int | uint | offset   of elements; offset: less half the range. Else the dtype's.
  *   bits=N               of elements that are packed; else from shapes
  *   high, awq            order in a byte, in a word; else the first element is lowest
- *   across               a stored row is a column of values
+ *   across               a stored row is a column of values; of codes: of 4 bits
  *   words                words of a line stand in a column
  *   tiled                tiles of 128 x 4, as cuBLAS has them
  *   flat                 one line, whatever the shape
@@ -65,7 +68,7 @@ typedef struct sfti_layout_part {
 
 typedef struct sfti_quant_layout {
     sft_span id, comfy, result, refused;
-    sft_span configs, torchao; /* the lines, from the first to the last */
+    sft_span configs, torchao, writes; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;
     uint32_t rotate, over, pad, group;

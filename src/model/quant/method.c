@@ -15,13 +15,17 @@
 static const char *const config_keys[] = { "quant_method", "method", "format", "quant_algo",
                                            "checkpoint_format", "version", "mode",
                                            "transform_config", "sparsity_config", "config_groups",
-                                           "bits", "group_size" };
+                                           "bits", "group_size", "weight_block_size", "desc_act",
+                                           "dynamic" };
 #define CONFIG_KEYS (sizeof config_keys / sizeof *config_keys)
 #define CONFIG_TRANSFORM 7
 #define CONFIG_SPARSITY 8
 #define CONFIG_GROUPS 9
 #define CONFIG_BITS 10
 #define CONFIG_GROUP_SIZE 11
+#define CONFIG_BLOCK 12
+#define CONFIG_ORDER 13
+#define CONFIG_DYNAMIC 14
 
 typedef struct quant_object {
     sft_span values[CONFIG_KEYS];
@@ -51,7 +55,7 @@ static bool read_method(sfti_json *json, sfti_arena *arena, quant_object *out) {
         sft_span value = json->text;
         if (type == SFTI_JSON_STRING) value = sfti_json_string(json, arena);
         if (sfti_json_skip(json) == SFTI_JSON_ERROR || !value.data) return false;
-        if (type == SFTI_JSON_OBJECT)
+        if (type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY)
             value = (sft_span){ json->begin + start, (size_t)(json->at - json->begin) - start };
         if (k < CONFIG_KEYS && type != SFTI_JSON_NULL) out->values[k] = value;
     }
@@ -96,11 +100,20 @@ static bool has_value(const quant_object *object, sft_span condition, const char
     return false;
 }
 
-/* What "weights" in config_groups tell: numbers of bits, and a group size if it is the only one. */
+/* Two numbers of an array; another pair than before leaves none. */
+static void read_block_size(sfti_json *json, uint64_t blocks[2], bool *several) {
+    uint64_t two[2] = { 0, 0 };
+    for (size_t i = 0; i < 2 && sfti_json_next(json) == SFTI_JSON_UINT; i++) two[i] = json->value;
+    *several = *several || (blocks[0] && memcmp(blocks, two, sizeof two) != 0);
+    memcpy(blocks, two, sizeof two);
+}
+
+/* What "weights" in config_groups tell: numbers of bits, and sizes of groups and of blocks if they
+ * are the only ones. */
 static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     sfti_json json;
     uint32_t depth = 0;
-    bool several = false;
+    bool several = false, differ = false;
     if (!groups.data) return;
     sfti_json_begin(&json, groups.data, groups.len);
     while (sfti_json_next(&json) != SFTI_JSON_END && json.type != SFTI_JSON_ERROR) {
@@ -110,7 +123,15 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         sfti_json_type type = sfti_json_next(&json);
         if (type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("weights")))
             depth = json.depth;
-        if (type != SFTI_JSON_UINT || !depth || json.depth != depth) continue;
+        if (depth && json.depth == depth + 1 && type == SFTI_JSON_ARRAY
+            && sft_span_equal(key, sft_span_cstr("block_structure")))
+            read_block_size(&json, d->blocks, &differ);
+        if (!depth || json.depth != depth) continue;
+        if (sft_span_equal(key, sft_span_cstr("actorder")))
+            d->disordered = d->disordered || type == SFTI_JSON_TRUE
+                         || sft_span_equal(json.text, sft_span_cstr("group"))
+                         || sft_span_equal(json.text, sft_span_cstr("dynamic"));
+        if (type != SFTI_JSON_UINT) continue;
         if (sft_span_equal(key, sft_span_cstr("num_bits")) && json.value <= 8)
             d->widths |= 1u << json.value;
         if (!sft_span_equal(key, sft_span_cstr("group_size"))) continue;
@@ -118,6 +139,7 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         d->group = json.value;
     }
     if (several) d->group = 0;
+    if (differ) memset(d->blocks, 0, sizeof d->blocks);
 }
 
 /* text: the object; fallback: the method where none is told, or NULL. */
@@ -159,12 +181,30 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
             return fail_config(where, config_keys[k], object.values[k], err);
     if (d->method.len > 0 && d->allowed != allowed)
         return fail_config(where, "single quant_method", name, err);
+    uint64_t bits = 0, group = 0, before = d->group;
+    uint32_t widths = d->widths;
+    bool own = object.values[CONFIG_DYNAMIC].data; /* layers have sizes of their own */
+    mlx = mlx && sft_span_equal(name, sft_span_cstr("mlx"));
+    if (mlx && d->object.data && !sft_span_equal(d->object, text))
+        return fail_config(where, "single bits and group_size", text, err);
+    if (mlx) d->object = text;
+    (void)sfti_text_uint(object.values[CONFIG_BITS], &bits);
+    if (!mlx && !own && bits > 0 && bits <= 8) d->widths = 1u << bits;
+    if (widths && d->widths != widths)
+        return fail_config(where, "single number of bits", object.values[CONFIG_BITS], err);
+    if (sfti_text_uint(object.values[CONFIG_GROUP_SIZE], &group) && !own) d->group = group;
+    if (before && d->group != before)
+        return fail_config(where, "single group_size", object.values[CONFIG_GROUP_SIZE], err);
+    read_weights(d, object.values[CONFIG_GROUPS], arena);
+    if (object.values[CONFIG_BLOCK].data) {
+        sft_span block = object.values[CONFIG_BLOCK];
+        sfti_json_begin(&json, block.data, block.len);
+        if (sfti_json_next(&json) == SFTI_JSON_ARRAY) read_block_size(&json, d->blocks, &own);
+    }
     d->method = name;
     d->allowed = allowed;
-    sft_span group = object.values[CONFIG_GROUP_SIZE];
-    if (!group.data || !sfti_text_uint(group, &d->group)) d->group = 0;
-    read_weights(d, object.values[CONFIG_GROUPS], arena);
-    if (mlx) d->object = text;
+    d->disordered = d->disordered
+                 || sft_span_equal(object.values[CONFIG_ORDER], sft_span_cstr("true"));
     return SFT_OK;
 }
 
@@ -184,7 +224,9 @@ bool sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena
         sft_span key = sfti_json_string(&json, arena);
         if (!key.data) return false;
         sfti_json_type type = sfti_json_next(&json);
-        if (type == SFTI_JSON_OBJECT && inside == 1 && sft_span_equal(key, layer)) inside = 2;
+        bool ours = inside == 1 && sft_span_equal(key, layer);
+        if (ours && type == SFTI_JSON_FALSE) return false;
+        if (ours && type == SFTI_JSON_OBJECT) inside = 2;
         else {
             bool number = type == SFTI_JSON_UINT;
             if (number && sft_span_equal(key, sft_span_cstr("bits"))) *bits = json.value;

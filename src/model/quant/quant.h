@@ -39,8 +39,16 @@ typedef struct sfti_quant_search {
     const sfti_declared *declared;
     sfti_names names;       /* to numbers of tensors */
     sfti_arena *arena;
-    uint8_t *taken;         /* of each tensor: it belongs to a quantised one */
+    uint8_t *taken;         /* of each tensor, one of those below or 0 */
+    uint8_t *codes;         /* of each: it is a quantised one */
+    bool unfit; /* of those of a layout that is declared and known, one has another shape or dtype,
+                 * or is not there */
 } sfti_quant_search;
+
+enum {
+    SFTI_QUANT_TAKEN = 1,  /* it belongs to a quantised one */
+    SFTI_QUANT_REFUSED = 2 /* its values cannot be computed; for those who search */
+};
 
 sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
                           const sfti_declared *declared, sfti_arena *arena, sft_error *err);
@@ -90,5 +98,16 @@ void sfti_dequant_begin(sfti_dequant *d, const sfti_quant *quant);
 sft_code sfti_dequant_read(sfti_dequant *d, uint64_t first, size_t count, uint8_t *out,
                            sft_error *err);
 void sfti_dequant_end(sfti_dequant *d);
+
+/* Rotates groups of n values, a power of 4 up to SFTI_ROTATE_MOST, which undoes itself: by the
+ * symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1,
+ * -1 1 1 1 (rotate.c). */
+void sfti_quant_rotate(float *values, size_t count, uint32_t n);
+
+/* ── Formulas (combine.c) ── */
+
+/* Codes of a row from `column` on become values: the regions hold the numbers for them. */
+void sfti_quant_combine(const sfti_dequant *d, uint64_t row, uint64_t column, size_t count,
+                        float *values);
 
 #endif

@@ -62,6 +62,8 @@ static sft_code diff_both(diff_walk *walk, const sft_tensor *a, const sft_tensor
     bool apart = diff->options.has_tolerance && found.compared ? found.beyond > 0 : !same;
     bool unlike_dtypes = found.what & SFT_DIFF_DTYPE;
     if (unlike_dtypes && found.compared && found.beyond == 0) apart = false;
+    if (!apart && !diff->options.header_only && (found.compared || same) && diff->options.by_value)
+        found.what &= ~SFT_DIFF_DTYPE;
     if (apart) found.what |= SFT_DIFF_DATA;
     if (!found.what) *(same ? &diff->equal : &diff->close) += 1;
     diff_keep(diff, &found);

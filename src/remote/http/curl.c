@@ -34,49 +34,6 @@ typedef struct curl_pool {
     uint64_t process;
 } curl_pool;
 
-/* An idle one, if possible one that has been at the request's origin; else a new one. */
-static curl_session *take_session(curl_pool *pool, const sft_http_request *request) {
-    curl_session **found = NULL;
-    sfti_url url;
-    uint64_t origin = 0;
-    bool known = false; /* that origin, to the one that was found */
-    if (sfti_url_parse(request->url, &url)) {
-        origin = UINT64_C(14695981039346656037);
-        for (size_t i = 0; i < url.host.len; i++)
-            origin = (origin ^ (unsigned char)sfti_lower(url.host.data[i])) *
-                     UINT64_C(1099511628211);
-        origin = (origin ^ url.port ^ (uint64_t)url.https << 32) | 1;
-    }
-    sfti_os_mutex_lock(&pool->mutex);
-    /* A child of fork() must not touch the connections of its parent, not even to close them. */
-    if (pool->process != sfti_os_process()) pool->idle = NULL;
-    pool->process = sfti_os_process();
-    for (curl_session **at = &pool->idle; *at && !known; at = &(*at)->next) {
-        if ((*at)->public_only != request->public_only) continue;
-        for (size_t i = 0; i < ORIGINS && !known; i++) known = (*at)->origins[i] == origin;
-        if (known || !found) found = at;
-    }
-    curl_session *session = found ? *found : NULL;
-    if (found) *found = session->next;
-    sfti_os_mutex_unlock(&pool->mutex);
-    if (!session) {
-        session = sfti_take(&pool->alloc, sizeof *session);
-        if (!session) return NULL;
-        memset(session, 0, sizeof *session);
-        session->public_only = request->public_only;
-        session->easy = pool->lib->easy_init();
-        if (!session->easy) {
-            sfti_release(&pool->alloc, session, sizeof *session);
-            return NULL;
-        }
-    }
-    if (!known) {
-        memmove(session->origins + 1, session->origins, (ORIGINS - 1) * sizeof *session->origins);
-        session->origins[0] = origin;
-    }
-    return session;
-}
-
 /* ── One exchange ── */
 
 typedef struct curl_exchange {
@@ -96,36 +53,9 @@ typedef struct curl_exchange {
     bool unwanted, too_large, no_memory, private;
 } curl_exchange;
 
-/* The end of a head: false ends the transfer. The receiver gets the name and value of each line; a
- * line that continues another is left out. */
-static bool end_head(curl_exchange *x) {
-    sft_buffer pairs = { .alloc = x->lines.alloc };
-    size_t count = 0;
-    if (x->status < 200 && x->status != 101) return true; /* more is to come */
-    if (x->skip_tunnel) {
-        x->skip_tunnel = false;
-        return true;
-    }
-    x->has_head = true;
-    x->no_memory = !sfti_buffer_reserve(&pairs, x->line_count * sizeof(sft_pair));
-    sft_pair *at = (sft_pair *)(void *)pairs.data;
-    sft_span rest = { x->lines.data, x->no_memory ? 0 : x->lines.len };
-    while (rest.len > 0 && count < x->line_count) {
-        sft_span line = { rest.data, sfti_text_find(rest, '\n') };
-        size_t colon = sfti_text_find(line, ':');
-        rest = sfti_span_from(rest, line.len + (line.len < rest.len));
-        if (colon == line.len || colon == 0 || *line.data == ' ' || *line.data == '\t') continue;
-        at[count++] = (sft_pair){ { line.data, colon },
-                                  sfti_text_trim(sfti_span_from(line, colon + 1)) };
-    }
-    x->unwanted = !x->no_memory && !x->receiver->head(x->receiver->ctx, x->status, at, count);
-    sft_buffer_free(&pairs);
-    return !x->no_memory && !x->unwanted;
-}
-
-static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
+static size_t take_header(char *bytes, size_t size, size_t items, void *ctx) {
     curl_exchange *x = ctx;
-    sft_span line = { bytes, size * count };
+    sft_span line = { bytes, size * items };
     const size_t all = line.len;
     x->arrived += all;
     if (all > HEADERS_MOST - x->header_bytes) {
@@ -136,7 +66,6 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
     if (x->has_head) return all; /* a trailer */
     while (line.len > 0 && (line.data[line.len - 1] == '\n' || line.data[line.len - 1] == '\r'))
         line.len--;
-    if (line.len == 0) return end_head(x) ? all : 0;
     if (sfti_text_begins(line, "HTTP/")) { /* "HTTP/1.1 206 Partial Content" */
         uint64_t status;
         line = sfti_text_trim(sfti_span_from(line, sfti_text_find(line, ' ')));
@@ -145,10 +74,36 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx) {
         x->lines.len = x->line_count = 0;
         return all;
     }
-    x->line_count++;
-    x->no_memory = !sfti_buffer_put(&x->lines, line.data, line.len)
-                || !sfti_buffer_put(&x->lines, "\n", 1);
-    return x->no_memory ? 0 : all;
+    if (line.len > 0) {
+        x->line_count++;
+        x->no_memory = !sfti_buffer_put(&x->lines, line.data, line.len)
+                    || !sfti_buffer_put(&x->lines, "\n", 1);
+        return x->no_memory ? 0 : all;
+    }
+    /* The end of a head. */
+    if (x->status < 200 && x->status != 101) return all; /* more is to come */
+    if (x->skip_tunnel) {
+        x->skip_tunnel = false;
+        return all;
+    }
+    x->has_head = true;
+    /* The receiver gets the name and value of each line; one that continues another is left out. */
+    sft_buffer pairs = { .alloc = x->lines.alloc };
+    size_t count = 0;
+    x->no_memory = !sfti_buffer_reserve(&pairs, x->line_count * sizeof(sft_pair));
+    sft_pair *at = (sft_pair *)(void *)pairs.data;
+    sft_span rest = { x->lines.data, x->no_memory ? 0 : x->lines.len };
+    while (rest.len > 0 && count < x->line_count) {
+        line = (sft_span){ rest.data, sfti_text_find(rest, '\n') };
+        size_t colon = sfti_text_find(line, ':');
+        rest = sfti_span_from(rest, line.len + (line.len < rest.len));
+        if (colon == line.len || colon == 0 || *line.data == ' ' || *line.data == '\t') continue;
+        at[count++] = (sft_pair){ { line.data, colon },
+                                  sfti_text_trim(sfti_span_from(line, colon + 1)) };
+    }
+    x->unwanted = !x->no_memory && !x->receiver->head(x->receiver->ctx, x->status, at, count);
+    sft_buffer_free(&pairs);
+    return x->no_memory || x->unwanted ? 0 : all;
 }
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *ctx) {
@@ -318,8 +273,45 @@ static sft_code send_by_curl(void *ctx, const sft_http_request *request,
                              const sft_http_receiver *receiver, sft_error *err) {
     curl_pool *pool = ctx;
     char text[CURL_ERROR_SIZE] = "";
-    curl_session *session = take_session(pool, request);
-    if (!session) return sfti_fail_memory(err, sizeof *session);
+    curl_session **found = NULL;
+    sfti_url url;
+    uint64_t origin = 0;
+    bool known = false; /* that origin, to the one that was found */
+    if (sfti_url_parse(request->url, &url)) {
+        origin = UINT64_C(14695981039346656037);
+        for (size_t i = 0; i < url.host.len; i++)
+            origin = (origin ^ (unsigned char)sfti_lower(url.host.data[i])) *
+                     UINT64_C(1099511628211);
+        origin = (origin ^ url.port ^ (uint64_t)url.https << 32) | 1;
+    }
+    /* An idle session, if possible one that has been at the request's origin; else a new one. */
+    sfti_os_mutex_lock(&pool->mutex);
+    /* A child of fork() must not touch the connections of its parent, not even to close them. */
+    if (pool->process != sfti_os_process()) pool->idle = NULL;
+    pool->process = sfti_os_process();
+    for (curl_session **at = &pool->idle; *at && !known; at = &(*at)->next) {
+        if ((*at)->public_only != request->public_only) continue;
+        for (size_t i = 0; i < ORIGINS && !known; i++) known = (*at)->origins[i] == origin;
+        if (known || !found) found = at;
+    }
+    curl_session *session = found ? *found : NULL;
+    if (found) *found = session->next;
+    sfti_os_mutex_unlock(&pool->mutex);
+    if (!session) {
+        session = sfti_take(&pool->alloc, sizeof *session);
+        if (session)
+            *session = (curl_session){ .public_only = request->public_only,
+                                       .easy = pool->lib->easy_init() };
+        if (!session || !session->easy) {
+            sfti_release(&pool->alloc, session, sizeof *session);
+            return sfti_fail_memory(err, sizeof *session);
+        }
+    }
+    if (!known) {
+        memmove(session->origins + 1, session->origins, (ORIGINS - 1) * sizeof *session->origins);
+        session->origins[0] = origin;
+    }
+
     curl_exchange x = { .lib = pool->lib, .easy = session->easy, .request = request,
                         .receiver = receiver, .lines = { .alloc = pool->alloc } };
     void *headers = make_headers(pool->lib, request, &pool->alloc);

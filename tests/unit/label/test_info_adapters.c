@@ -240,7 +240,7 @@ static const adapter_case adapter_cases[] = {
       PE(DM "llm_adapter.blocks.0.cross_attn.q_proj", "8", "1024", "1024"),
       "adapter anima - lora bfl 8 2" },
     /* Z-Image, Lumina, LTX, Sana, others */
-    { PE(DM "layers.0.attention.qkv", "8", "3840", "11520"), "adapter z-image - lora bfl 8 1",
+    { PE(DM "layers.0.attention.qkv", "8", "3840", "11520"), "adapter z-image@60 - lora bfl 8 1",
       PE(DM "layers.0.attention.qkv", "8", "2304", "3840"), "adapter lumina-2@60 - lora bfl 8 1" },
     { PE(DM "transformer_blocks.0.attn1.to_k", "8", "2048", "2048")
       PE(DM "transformer_blocks.0.attn2.to_k", "8", "2048", "2048"),

@@ -1,6 +1,8 @@
 /* Conventions of __metadata__: worked examples, links and ids, maps, times, hostile ones. */
 #include "unit/header_case.h"
 
+#include "label/tensors/signatures.h"
+
 #define RECORDS sfti_records_built_in()
 
 /* ── What is asked of it ── */
@@ -425,6 +427,47 @@ static void many_and_long(void **state) {
     free(big);
 }
 
+/* ── What clauses of records ask ── */
+
+static bool says(model *m, const char *alternative) {
+    sfti_predicate predicate;
+    bool right;
+    assert_true(sfti_predicate_of(s(alternative), &predicate, &right));
+    assert_true(right);
+    return sfti_metadata_says(&m->info, &predicate);
+}
+
+/* A text of the metadata is read once, however often it is asked: NaN makes each reading a copy. */
+static void clauses_ask(void **state) {
+    static const char *const true_ones[] = {
+        "@kind = Fine", "@kind = FINE", "@config:/a/b = X", "@config:/n = 1", "@config:/t = true",
+        "@config:/l/1/c = y z", "@config:/1/2/3/4/5/6/7/8 = deep", "@config:/k~1e = 7",
+    };
+    static const char *const false_ones[] = {
+        "@kind = fin", "@none = x", "@config:/a = x", "@config:/a/b = xy", "@config:/a/bx = x",
+        "@config:/l/0/c = y z", "@config:/n/a = 1", "@config = x", "@kind:/a = x",
+        "@config:/A/b = x", "@broken:/a = x",
+    };
+    model m;
+    (void)state;
+    make(&m, "kind", "fine", "broken", "{\"a\":\"x\"", "config",
+         "{\"a\":{\"b\":\"x\"},\"n\":1,\"t\":true,\"l\":[NaN,{\"c\":\"Y z\"}],\"k/e\":7,"
+         "\"1\":{\"2\":{\"3\":{\"4\":{\"5\":{\"6\":{\"7\":{\"8\":\"deep\"}}}}}}}}", NULL);
+    for (size_t i = 0; i < SFTI_COUNT(true_ones); i++)
+        if (!says(&m, true_ones[i])) fail_msg("%s", true_ones[i]);
+    for (size_t i = 0; i < SFTI_COUNT(false_ones); i++)
+        if (says(&m, false_ones[i])) fail_msg("%s", false_ones[i]);
+    const char *taken = m.info.arena.at;
+    for (int i = 0; i < 1000; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "@config:/a/b%d = x", i);
+        assert_false(says(&m, text));
+    }
+    assert_ptr_equal(m.info.arena.at, taken);
+    assert_int_equal(m.info.code, SFT_OK);
+    done(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(example_a), cmocka_unit_test(example_b), cmocka_unit_test(example_c),
@@ -432,7 +475,7 @@ int main(void) {
         cmocka_unit_test(air_of_another_kind), cmocka_unit_test(generic_keys),
         cmocka_unit_test(trigger_sentences), cmocka_unit_test(private_places),
         cmocka_unit_test(learned_words), cmocka_unit_test(maps), cmocka_unit_test(times),
-        cmocka_unit_test(many_and_long),
+        cmocka_unit_test(many_and_long), cmocka_unit_test(clauses_ask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

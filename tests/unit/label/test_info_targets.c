@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "label/tensors/adapters.h"
 #include "unit/compose.h"
+
+#include "label/tensors/fitting.h"
 
 /* A pair in kohya's, PEFT's and diffusers' naming. */
 #define KO(m, r, in, out) m ".lora_down.weight[" r "," in "] " m ".lora_up.weight[" out "," r "] "
@@ -129,11 +132,105 @@ static void learned_tokens(void **state) {
     compose_end(made);
 }
 
+/* The lines that were cut when the library was built are those that would be cut now. */
+static void lines_as_cut(void **state) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    const sfti_fit_lines *made = &sfti_made_fit_lines;
+    const sfti_fit_lines *cut = sfti_fit_lines_cut(&arena, sfti_records_built_in(), true);
+    (void)state;
+    assert_non_null(cut);
+    for (size_t i = 0; made->count > 0 && i < cut->count; i++) {
+        const sfti_fit_line *x = &made->lines[i], *y = &cut->lines[i];
+        assert_true(x->begins == y->begins);
+        assert_true(x->sizes[0] == y->sizes[0] && x->sizes[1] == y->sizes[1]);
+        assert_int_equal(x->at, y->at);
+        assert_int_equal(x->len, y->len);
+        assert_int_equal(x->row, y->row);
+        assert_int_equal(x->model, y->model);
+    }
+    if (made->count > 0) {
+        assert_int_equal(made->count, cut->count);
+        assert_int_equal(made->model_count, cut->model_count);
+        assert_int_equal(made->heir_count, cut->heir_count);
+        assert_memory_equal(made->models, cut->models, cut->model_count * sizeof *cut->models);
+        assert_memory_equal(made->heirs, cut->heirs, cut->heir_count * sizeof *cut->heirs);
+    }
+    sfti_arena_free(&arena);
+}
+
+/* Rows of data/adapters.txt: all are read, none is cut. */
+static void rows_of_layouts(void **state) {
+    static const struct { const char *name, *leaf; } leaves[] = {
+        { "x_img_mlp_0", "img_mlp.0" }, { "a_mlp_layer1", "layer1" }, { "a_layer1", NULL },
+        { "x_attn_qkv", "qkv" }, { "mlp_down", NULL }, { "x_attn_to_q", "to_q" }, { "q", NULL },
+    };
+    static const struct { const char *name, *cut; } cuts[] = {
+        { "lora_unet_x", "lora_unet_" }, { "lora_te1_x", "" }, { "lycoris_text_encoder_x", "" },
+        { "lycoris_x", "lycoris_" }, { "double_blocks.0", "" }, { "unet.unet.x", "unet.unet." },
+        { "transformer.h.0", "transformer." }, { "x", "" },
+    };
+    /* Those of methods that a merge knows, but without a place in it. */
+    static const char *const unmerged[] = { ".lora_E", ".lora_a", ".lora_b", ".oft_diag", ".oft_R",
+                                            ".oft_r", ".oft_s", ".set_weight" };
+    static const struct { const char *end; sfti_adapter_slot slot; } slots[] = {
+        { ".lora_A.weight", SFTI_SLOT_DOWN }, { ".lora_B.weight", SFTI_SLOT_UP },
+        { ".lora_embedding_A", SFTI_SLOT_UP }, { ".lora_embedding_B", SFTI_SLOT_DOWN },
+        { ".lora_mid.weight", SFTI_SLOT_MID }, { ".lora_B.bias", SFTI_SLOT_BIAS },
+        { ".hada_w1_b", SFTI_SLOT_HADA_1B }, { ".hada_t2", SFTI_SLOT_HADA_T2 },
+        { ".lokr_w1", SFTI_SLOT_KRON_1 }, { ".lokr_w2", SFTI_SLOT_KRON_2 },
+        { ".lokr_t2", SFTI_SLOT_KRON_T2 }, { ".a1.weight", SFTI_SLOT_GLORA_A1 },
+        { ".b1.weight", SFTI_SLOT_GLORA_B1 }, { ".b2.weight", SFTI_SLOT_GLORA_B2 },
+        { ".oft_R.weight", SFTI_SLOT_OFT_PACKED }, { ".rescale", SFTI_SLOT_OFT_RESCALE },
+        { ".on_input", SFTI_SLOT_IA3_ON_INPUT }, { ".ia3_l", SFTI_SLOT_IA3_FACTOR },
+        { ".w_norm", SFTI_SLOT_DIFF }, { ".b_norm", SFTI_SLOT_DIFF_BIAS },
+        { ".alpha", SFTI_SLOT_ALPHA }, { ".dora_scale", SFTI_SLOT_MAGNITUDE },
+    };
+    size_t count;
+    (void)state;
+    const sfti_name_layout *layouts = sfti_layout_rows(&count);
+    assert_in_range(count, 41, 63);
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(strlen(layouts[i].prefix), 1, SFTI_ADAPTER_NAME - 1);
+        assert_in_range(layouts[i].part, 0, SFTI_ADAPTER_PARTS - 1);
+        assert_int_equal(layouts[i].format == SFTI_FORMAT_PEFT,
+                         strncmp(layouts[i].prefix, "base_model.", 11) == 0
+                         || strcmp(layouts[i].prefix, "transformer.h.") == 0);
+    }
+    const sfti_suffix *suffixes = sfti_suffix_rows(&count);
+    assert_in_range(count, 110, 250);
+    size_t slots_seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(suffixes[i].type, 0, SFTI_TYPE_OTHER);
+        assert_in_range(suffixes[i].role, SFTI_ROLE_PART, SFTI_ROLE_SHARED);
+        bool lora = suffixes[i].type == SFTI_TYPE_LORA && suffixes[i].role == SFTI_ROLE_FIRST;
+        if (lora) assert_true(*suffixes[i].other);
+        bool placed = suffixes[i].type < SFTI_TYPE_OTHER && suffixes[i].type != SFTI_TYPE_BOFT
+                   && !SFTI_ONE_OF(suffixes[i].end, unmerged, sfti_is);
+        assert_int_equal(suffixes[i].slot != SFTI_SLOT_NONE, placed);
+        for (size_t k = 0; k < SFTI_COUNT(slots); k++) {
+            if (!sfti_is(suffixes[i].end, slots[k].end)) continue;
+            assert_int_equal(suffixes[i].slot, slots[k].slot);
+            slots_seen++;
+        }
+        for (size_t k = 0; k < i; k++)
+            assert_false(sft_span_equal(suffixes[i].end, suffixes[k].end));
+    }
+    assert_int_equal(slots_seen, SFTI_COUNT(slots));
+    for (size_t i = 0; i < SFTI_COUNT(leaves); i++) {
+        sft_span leaf = sfti_flat_leaf(sft_span_cstr(leaves[i].name));
+        assert_true(leaves[i].leaf ? sfti_is(leaf, leaves[i].leaf) : leaf.len == 0);
+    }
+    for (size_t i = 0; i < SFTI_COUNT(cuts); i++)
+        assert_string_equal(sfti_layout_cut(sft_span_cstr(cuts[i].name)), cuts[i].cut);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_and_blocks),
+        cmocka_unit_test(lines_as_cut),
         cmocka_unit_test(components_of_adapters),
         cmocka_unit_test(learned_tokens),
+        cmocka_unit_test(rows_of_layouts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,8 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model koala -",
       "input_blocks.0.0.weight[320,4,3,3] label_emb.0.0.weight[1280,2000] "
       "input_blocks.5.1.transformer_blocks.{0-4}.norm1.weight[1280]", "unknown - -" },
-    { "input_blocks.1.0.time_stack.emb_layers.1.bias[320] input_blocks.0.0.weight[320,8,3,3]",
+    { "input_blocks.1.0.time_stack.emb_layers.1.bias[320] input_blocks.0.0.weight[320,8,3,3] "
+      "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight[320,1024]",
       "diffusion_model svd -",
       "input_blocks.1.0.emb_layers.1.bias[320] input_blocks.0.0.weight[320,8,3,3]",
       "unknown - -" },
@@ -281,7 +282,8 @@ static const tensor_case tensor_cases[] = {
       "decoder.upsamples.0.upsamples.0.residual.2.weight[1] decoder.head.2.weight[4,96,1,3,3]",
       "vae vae-qwen-image-2.1 -" },
     { "decoder.up_blocks.2.upsamplers.0.upscale_conv.weight[1]", "vae vae-seedvr2 -",
-      "blocks.35.mlp.vid.proj_out.weight[3072,1]", "diffusion_model seedvr2 -" },
+      "vid_in.proj.weight[1] emb_in.proj_hid.weight[1] blocks.0.ada.vid.attn_shift[1]",
+      "diffusion_model seedvr2 -" },
     { "decoder.conv_in_x_t.weight[1]", "vae vae-ltx-2.4 -",
       "decoder.transformer_blocks.0.scale1[1] encoder.down.5.block.0.conv1.weight[1]",
       "vae vae-minimax-h3 -" },

@@ -50,6 +50,7 @@ static void put(const char *format, ...) {
 /* "text:trust[@folder];…|tag=count;…" */
 static const char *finish(void) {
     got[0] = 0;
+    sfti_info_header(&info); /* the data sets */
     sfti_info_words(&info);
     assert_int_equal(info.code, SFT_OK);
     for (size_t i = 0; i < info.triggers.count; i++) {

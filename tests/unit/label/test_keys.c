@@ -5,6 +5,8 @@
 #include "label/reads.h"
 #include "label/sidecars/sidecars.h"
 
+#include <stdio.h>
+
 static const sfti_keys *const all[] = {
     &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys, &sfti_merge_keys,
     &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys, &sfti_a1111_keys,
@@ -22,7 +24,8 @@ static void every_row(void **state) {
     const sfti_records *records = sfti_records_built_in();
     size_t lists = 0;
     (void)state;
-    assert_true(sfti_header_reads(s("ss_seed")));
+    sfti_header_keys_ready();
+    sfti_keys_read(&sfti_png_keys, NULL);
     sfti_sidecar_keys_ready();
     for (size_t i = 0; i < SFTI_COUNT(all); i++) {
         const sfti_record *of = sfti_record_find(records, SFTI_KEYS, s(all[i]->id));
@@ -42,6 +45,30 @@ static void every_row(void **state) {
     for (size_t i = 0; i < sfti_record_count(records); i++)
         lists += sfti_record_at(records, i)->type == SFTI_KEYS;
     assert_int_equal(lists, SFTI_COUNT(all));
+}
+
+/* No key of a row is passed over, and few others are taken for one. */
+static void keys_that_tell(void **state) {
+    const sfti_records *records = sfti_records_built_in();
+    size_t taken = 0;
+    char key[16];
+    (void)state;
+    for (const sfti_record_row *row = sfti_rows(records, SFTI_KEY, 0); row;
+         row = sfti_rows_next(records, row)) {
+        sft_span word = sfti_row_word(row), rest = word, first;
+        if (word.len == 0 || *word.data == '/') continue;
+        assert_true(sfti_records_may_have_key(word));
+        if (sfti_next_piece(&rest, ':', &first)) assert_true(sfti_records_may_have_key(first));
+    }
+    assert_true(sfti_header_reads(s("ss_seed")));
+    assert_true(sfti_header_reads(s("modelspec.title")));
+    assert_true(sfti_header_reads(s("Activation Text")));
+    assert_true(sfti_header_reads(s("<s1>")));
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(key, sizeof key, "%d", i);
+        taken += sfti_header_reads(s(key));
+    }
+    assert_true(taken < 100 || sfti_header_reads(s("none of ours")));
 }
 
 static const sfti_row *row_at(const sfti_keys *keys, const char *pattern) {
@@ -76,6 +103,7 @@ static void some_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row),
+        cmocka_unit_test(keys_that_tell),
         cmocka_unit_test(some_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@
 
 #include "unit/records_case.h"
 
+#include "label/records/made.h"
+
 /* ── Reading ── */
 
 static const char small[] =
@@ -427,6 +429,58 @@ static void data_as_written(void **state) {
     free(all.text);
 }
 
+/* What was read of it when the library was built is what is read now. */
+static void made_as_read(void **state) {
+    const sfti_records *made = sfti_records_built_in(), *read;
+    sfti_records_text text = sfti_records_built_in_text();
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    (void)state;
+    assert_int_equal(sfti_records_read(&arena, &text, 1, &read, NULL), SFT_OK);
+    assert_int_equal(made->record_count, read->record_count);
+    assert_int_equal(made->row_count, read->row_count);
+    for (size_t i = 0; i < read->record_count; i++) {
+        const sfti_record *x = &made->records[i], *y = &read->records[i];
+        if (y->id) assert_string_equal(x->id, y->id);
+        else assert_null(x->id);
+        assert_true(sft_span_equal(x->label, y->label));
+        assert_int_equal(x->parent ? x->parent - made->records : -1,
+                         y->parent ? y->parent - read->records : -1);
+        assert_int_equal(x->kin, y->kin);
+        assert_int_equal(x->type, y->type);
+        assert_int_equal(x->text, y->text);
+        assert_int_equal(x->first, y->first);
+        assert_int_equal(x->count, y->count);
+    }
+    for (size_t i = 0; i < read->row_count; i++) {
+        const sfti_record_row *x = &made->rows[i], *y = &read->rows[i];
+        assert_ptr_equal(x->at, y->at);
+        assert_int_equal(x->len, y->len);
+        assert_int_equal(x->record, y->record);
+        assert_int_equal(x->next, y->next);
+        assert_int_equal(x->kind, y->kind);
+        assert_int_equal(x->word, y->word);
+        assert_int_equal(x->sub, y->sub);
+        assert_int_equal(x->trust, y->trust);
+        assert_int_equal(x->text, y->text);
+    }
+    assert_memory_equal(made->heads, read->heads, sizeof read->heads);
+    assert_int_equal(made->slot_mask, read->slot_mask);
+    assert_memory_equal(made->slots, read->slots, (read->slot_mask + 1) * sizeof *read->slots);
+    for (size_t t = 0; t < SFTI_TABLES; t++) {
+        assert_int_equal(made->table_counts[t], read->table_counts[t]);
+        assert_memory_equal(made->tables[t], read->tables[t],
+                            read->table_counts[t] * sizeof **read->tables);
+    }
+    assert_int_equal(made->text_count, read->text_count);
+    assert_ptr_equal(made->texts[0].text.data, text.text.data);
+    assert_int_equal(made->sources[0].len, 0);
+    uint32_t bits[SFTI_MADE_KEY_BITS / 32] = { 0 };
+    sfti_made_key_bits(read, bits);
+    if (sfti_made_records.row_count > 0)
+        assert_memory_equal(sfti_made_records.keys, bits, sizeof bits);
+    sfti_arena_free(&arena);
+}
+
 static void built_in(void **state) {
     const sfti_records *records = sfti_records_built_in();
     (void)state;
@@ -542,6 +596,7 @@ int main(void) {
         cmocka_unit_test(hostile_texts),
         cmocka_unit_test(records_alone),
         cmocka_unit_test(data_as_written),
+        cmocka_unit_test(made_as_read),
         cmocka_unit_test(built_in),
         cmocka_unit_test(relations),
         cmocka_unit_test(spared_tensors),

@@ -20,6 +20,13 @@ static void refused_second(const char *first, const char *second, const char *wh
     sfti_arena_free(&k.arena);
 }
 
+static bool row_lists(const sfti_record_row *row, sft_span word) {
+    sft_span rest = sfti_row_text(row), one;
+    while (sfti_next_said(&rest, &one))
+        if (sft_span_equal(one, word)) return true;
+    return false;
+}
+
 static void users_texts(void **state) {
     static const char ours[] = "kind vae\nmodel a \"A\"\n members x\n tensors vae 100\n  p\n"
                                "model b\n parent a\n";
@@ -35,11 +42,11 @@ static void users_texts(void **state) {
     const sfti_record *a = sfti_record_find(k.records, SFTI_MODEL, s("a"));
     const sfti_record *c = sfti_record_find(k.records, SFTI_MODEL, s("c"));
     const sfti_record_row *row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, NULL);
-    assert_true(row && sfti_row_lists(row, s("x")));
+    assert_true(row && row_lists(row, s("x")));
     assert_int_equal(row->text, 0);
     row = sfti_record_row_of(k.records, a, SFTI_MEMBERS, row);
-    assert_true(row && sfti_row_lists(row, s("z")) && sfti_row_lists(row, s("#.y")));
-    assert_false(sfti_row_lists(row, s("#")) || sfti_row_lists(row, s("y")));
+    assert_true(row && row_lists(row, s("z")) && row_lists(row, s("#.y")));
+    assert_false(row_lists(row, s("#")) || row_lists(row, s("y")));
     assert_true(sfti_is(*sfti_row_source(k.records, row), "records:two"));
     assert_true(sfti_is(*sfti_record_source(k.records, c), "records:two"));
     assert_null(sfti_record_row_of(k.records, a, SFTI_MEMBERS, row));
@@ -118,6 +125,7 @@ static void rows_compared(void **state) {
         { "x.#.y[3]\n  x.#.y[4]", false }, { "x[3|4]\n  x[4]", false }, { "!x\n  !x", false },
     };
     sft_span why;
+    uint64_t left = SFTI_COMPARE_STEPS;
     (void)state;
     for (size_t i = 0; i < SFTI_COUNT(cases); i++) {
         char text[256];
@@ -126,9 +134,10 @@ static void rows_compared(void **state) {
         known k = read_text(text);
         if (k.code) fail_msg("%s", k.err.message);
         const sfti_record_row *a = sfti_rows(k.records, SFTI_TENSORS, 0);
-        sfti_overlap got = sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, a), &why);
+        sfti_overlap got = sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, a), &left,
+                                             &why);
         if (got != cases[i].overlap) fail_msg("%s: got %d", text, (int)got);
-        assert_int_equal(sfti_rows_overlap(k.records, a, a, &why), SFTI_OVERLAP_NONE);
+        assert_int_equal(sfti_rows_overlap(k.records, a, a, &left, &why), SFTI_OVERLAP_NONE);
         sfti_arena_free(&k.arena);
     }
     for (size_t i = 0; i < SFTI_COUNT(nevers); i++) {
@@ -137,7 +146,8 @@ static void rows_compared(void **state) {
                  nevers[i].clauses);
         known k = read_text(text);
         if (k.code) fail_msg("%s", k.err.message);
-        if (sfti_row_never_holds(sfti_rows(k.records, SFTI_TENSORS, 0), &why) != nevers[i].never)
+        if (sfti_row_never_holds(sfti_rows(k.records, SFTI_TENSORS, 0), &left, &why)
+            != nevers[i].never)
             fail_msg("%s", text);
         sfti_arena_free(&k.arena);
     }
@@ -145,11 +155,16 @@ static void rows_compared(void **state) {
                         "model c\n says civitai TWO*\n says civitai two\n says tag two\n");
     const sfti_record_row *a = sfti_rows(k.records, SFTI_SAYS, SFTI_SAYS_CIVITAI);
     const sfti_record_row *b = sfti_rows_next(k.records, a), *c = sfti_rows_next(k.records, b);
-    assert_int_equal(sfti_rows_overlap(k.records, a, b, &why), SFTI_OVERLAP_NONE); /* its child */
-    assert_int_equal(sfti_rows_overlap(k.records, a, c, &why), SFTI_OVERLAP_NONE);
-    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &why),
+    /* b is of its child */
+    assert_int_equal(sfti_rows_overlap(k.records, a, b, &left, &why), SFTI_OVERLAP_NONE);
+    assert_int_equal(sfti_rows_overlap(k.records, a, c, &left, &why), SFTI_OVERLAP_NONE);
+    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &left, &why),
                      SFTI_OVERLAP_WORD);
     assert_true(sfti_is(why, "Two"));
+    left = 6; /* for the first pair of words, not for the second */
+    assert_int_equal(sfti_rows_overlap(k.records, a, sfti_rows_next(k.records, c), &left, &why),
+                     SFTI_OVERLAP_NONE);
+    assert_int_equal(left, 0);
     assert_true(sfti_is(sfti_row_written(k.records, c), "says civitai TWO*"));
     sfti_arena_free(&k.arena);
 }
@@ -186,6 +201,11 @@ static void opened(void **state) {
     assert_int_equal(sft_records_open(texts, 3, NULL, &records, &err), SFT_BAD_ARGUMENT);
     assert_null(records);
     if (!strstr(err.message, "three.txt: line 2")) fail_msg("%s", err.message);
+    static char name[100001];
+    memset(name, 'n', sizeof name - 1);
+    texts[2].name = name;
+    assert_int_equal(sft_records_open(texts, 3, NULL, &records, &err), SFT_BAD_ARGUMENT);
+    if (!strstr(err.message, "n: line 2, column 16: expected")) fail_msg("%s", err.message);
     sft_records_text many[300];
     for (size_t i = 0; i < 300; i++) many[i] = (sft_records_text){ s(""), "x" };
     assert_int_equal(sft_records_open(many, 300, NULL, &records, &err), SFT_BAD_ARGUMENT);

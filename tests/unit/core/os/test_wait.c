@@ -47,7 +47,7 @@ static void user_begin(user *u) {
     u->wait = (sft_wait){ user_goes_on, u };
     atomic_init(&u->stops, false);
     atomic_init(&u->asked, 0);
-    assert_int_equal(pipe2(u->ends, O_CLOEXEC), 0);
+    assert_int_equal(pipe(u->ends), 0);
 }
 
 static void user_end(user *u) {

@@ -168,6 +168,7 @@ static const struct row {
     { "sft_info_tree", NOT_READ },
     { "sft_save_set", NOT_READ },
     { "sft_conversion_save_set", NOT_READ },
+    { "sft_conversion_set", NOT_READ }, /* of an open set */
 };
 #define ROWS (sizeof rows / sizeof *rows)
 

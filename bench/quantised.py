@@ -1,0 +1,127 @@
+"""The section quantised of compare.py: convert --dequantize against a durable copy of its result,
+and against comfy-kitchen where Python has it."""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+
+from contest import cell, few, ratio, table, take_turns
+
+LAYERS, SIDE = 4, 8192  # 268 M values
+
+
+def marked(**form):
+    text = json.dumps(form).encode()
+    return ("U8", [len(text)], text)
+
+
+def plain(codes, scale, marker):
+    return {"weight": codes, "weight_scale": scale, "comfy_quant": marker}
+
+
+WHOLE = [SIDE, SIDE]
+# For each layer: dtype, shape, and bytes that are repeated. Then how many times the copy's time is
+# allowed.
+FORMATS = {
+    "FP8": (plain(("F8_E4M3", WHOLE, "codes"), ("F32", [], "f32"), marked(format="float8_e4m3fn")),
+            1.2),
+    "INT8": (plain(("I8", WHOLE, "codes"), ("F32", [SIDE, 1], "f32"),
+                   marked(format="int8_tensorwise", per_row=True)), 1.2),
+    "ConvRot": (plain(("I8", WHOLE, "codes"), ("F32", [SIDE, 1], "f32"),
+                      marked(format="int8_tensorwise", convrot=True, convrot_groupsize=256)), 2.0),
+    "MXFP8": (plain(("F8_E4M3", WHOLE, "codes"), ("F8_E8M0", [SIDE, SIDE // 32], "powers"),
+                    marked(format="mxfp8")), None),
+    "NVFP4": ({**plain(("U8", [SIDE, SIDE // 2], "codes"), ("F8_E4M3", [SIDE, SIDE // 16], "f8"),
+                       marked(format="nvfp4")), "weight_scale_2": ("F32", [], "f32")}, 2.0),
+    "GPTQ": ({"qweight": ("I32", [SIDE // 8, SIDE], "codes"), "scales": ("F16", [64, SIDE], "f16"),
+              "qzeros": ("I32", [64, SIDE // 8], "middle")}, None),
+    "AWQ": ({"qweight": ("I32", [SIDE, SIDE // 8], "codes"), "scales": ("F16", [64, SIDE], "f16"),
+             "qzeros": ("I32", [64, SIDE // 8], "codes")}, None),
+}
+SIZES = {"F32": 4, "I32": 4, "F16": 2}
+
+
+def write_quantised(path, parts):
+    draw = random.Random(1)
+    codes = bytes(b if b & 127 != 127 else b - 1 for b in draw.randbytes(1 << 22))
+    content = {"codes": codes, "middle": b"\x77" * 4096, "powers": bytes(range(112, 128)),
+               "f8": bytes(range(40, 104)), "f32": struct.pack("<512f", *(
+                   draw.uniform(0.001, 0.01) for _ in range(512))),
+               "f16": struct.pack("<512e", *(draw.uniform(0.001, 0.01) for _ in range(512)))}
+    header, at, data = {}, 0, []
+    for layer in range(LAYERS):
+        for leaf, (dtype, shape, what) in parts.items():
+            size = SIZES.get(dtype, 1)
+            for n in shape:
+                size *= n
+            header["l%d.%s" % (layer, leaf)] = {"dtype": dtype, "shape": shape,
+                                                "data_offsets": [at, at + size]}
+            data.append((size, content.get(what, what)))
+            at += size
+    text = json.dumps(header).encode()
+    with open(path + ".new", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for size, some in data:
+            while size > 0:
+                size -= file.write(some[:size])
+    os.rename(path + ".new", path)
+
+
+KITCHEN = """
+import sys, torch
+from comfy_kitchen.backends.eager import quantization as k
+from safetensors.torch import load_file, save_file
+kind, path, out = sys.argv[1:]
+torch.set_num_threads(1)
+t = load_file(path)
+def plain(n):
+    q, s = t[n], t[n + "_scale"]
+    if kind == "FP8": return k.dequantize_per_tensor_fp8(q, s, torch.bfloat16)
+    if kind == "INT8": return k.dequantize_int8_simple(q, s).bfloat16()
+    if kind == "ConvRot": return k.dequantize_int8_convrot_weight(q, s, 256).bfloat16()
+    if kind == "MXFP8": return k.dequantize_mxfp8(q, s, torch.bfloat16)
+    return k.dequantize_nvfp4(q, t[n + "_scale_2"], s, torch.bfloat16)
+save_file({n: plain(n) for n in t if n.endswith(".weight")}, out)
+"""
+
+
+class Quantised:
+    """What Bench is given besides its own sections."""
+
+    def quantised(self):
+        ours = os.path.join(self.args.build, "safetensors")
+        out, result, copy = (os.path.join(self.args.data, n + ".safetensors")
+                             for n in ("out", "result", "copy"))
+        has_kitchen = not subprocess.run([sys.executable, "-c", "import comfy_kitchen"],
+                                         stderr=subprocess.DEVNULL, check=False).returncode
+        rows = []
+        for name, (parts, floor) in FORMATS.items():
+            path = self.data("quantised-" + name)
+            if not os.path.exists(path):
+                write_quantised(path, parts)
+            convert = [ours, "convert", path, "--force", "--dequantize", "--threads", "1", "-o"]
+            subprocess.run([*convert, result], stdout=subprocess.DEVNULL, check=True)
+            commands = {"ours": [*convert, out], "copy": [
+                "sh", "-c", 'cp "$1" "$2" && sync "$2"', "-", result, copy]}
+            if has_kitchen and "weight" in parts:
+                commands["kitchen"] = [sys.executable, "-c", KITCHEN, name, path, out]
+            got = take_turns(commands, self.args.repeats)
+            if floor:
+                self.floor("quantised, %s, time against a copy" % name,
+                           min(got["ours"][0].samples) / min(got["copy"][0].samples), floor, False)
+            cells = [cell(got[n][i]) if n in got else "–" for n in ("ours", "copy", "kitchen")
+                     for i in (0, 1)]
+            best = LAYERS * SIDE * SIDE / min(got["ours"][1].samples) / 1e6
+            rows.append([name, *cells, ratio(got["ours"][0], got["copy"][0]), few(best),
+                         ratio(got["kitchen"][0], got["ours"][0]) if "kitchen" in got else "–"])
+            for made in (out, result, copy):
+                if os.path.exists(made):
+                    os.unlink(made)
+        return table(["layout", "ours, ms", "CPU", "`cp` and `sync`, ms", "CPU",
+                      "comfy-kitchen, ms", "CPU", "ours ÷ copy", "G values/s of CPU",
+                      "comfy-kitchen ÷ ours"], rows) + (
+            "\n268 million values to BF16, whole processes, one thread, warm cache. Ours is "
+            "synced; `cp` copies its result, of 537 MB. comfy-kitchen: "
+            "`load_file`, its CPU functions, `save_file`, one thread, not synced.\n")

@@ -1,0 +1,143 @@
+/* Rows "layout", "suffix" and "leaf". Tests: test_info_targets.c, test_info_adapters.c. */
+#include "label/layouts.h"
+
+#include "label/records.h"
+#include "os/os.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static sfti_name_layout layout_table[64];
+static sfti_suffix suffix_rows[255];
+static sft_span leaves[128];
+static size_t layout_count, suffix_count, leaf_count;
+static atomic_bool all_read; /* the lock of sfti_os_once is the process's */
+
+const char *const sfti_format_names[SFTI_FORMATS] = {
+    "cloneofsimo", "xlabs", "onetrainer", "kohya", "lycoris", "mlx", "bfl", "diffusers", "peft",
+};
+
+static void keep_name(char *to, sft_span text) {
+    if (text.len < SFTI_ADAPTER_NAME) memcpy(to, text.data, text.len);
+}
+
+static void read_layout(sft_span rest) {
+    sft_span part, format, prefix;
+    if (!sfti_next_said(&rest, &part) || !sfti_next_said(&rest, &format)) return;
+    int of = sfti_number_among("main te te1 te2 te3 own", part), as = 0;
+    while (as < SFTI_FORMATS - 1 && !sfti_is(format, sfti_format_names[as])) as++;
+    while (layout_count < SFTI_COUNT(layout_table) && sfti_next_said(&rest, &prefix)) {
+        sfti_name_layout *row = &layout_table[layout_count++];
+        row->own = of == SFTI_ADAPTER_PARTS;
+        row->part = row->own ? SFTI_PART_MAIN : (sfti_part)of;
+        row->format = (sfti_format)as;
+        row->prefix = row->text;
+        keep_name(row->text, prefix);
+    }
+}
+
+static uint8_t axis_of(const sfti_record_row *from, const char *name) {
+    sft_span value;
+    return sfti_row_has(from, name, &value) && value.len == 1 ? (uint8_t)(*value.data - '0') : 0;
+}
+
+/* By sfti_adapter_type; the first of FULL is SFTI_SLOT_DIFF, all others begin at 1. */
+static const char *const slot_words[SFTI_ADAPTER_TYPES] = {
+    "up down mid bias", "1a 1b 2a 2b t1 t2", "1 1a 1b 2 2a 2b t2", "a1 a2 b1 b2", "factor input",
+    "blocks packed rescale", "", "diff bias", "",
+};
+
+static sfti_adapter_slot next_slot(const sfti_suffix *row, sft_span *slots) {
+    sft_span word;
+    if (row->role == SFTI_ROLE_ALPHA) return SFTI_SLOT_ALPHA;
+    if (row->role == SFTI_ROLE_DORA) return SFTI_SLOT_MAGNITUDE;
+    if (row->type < 0 || !sfti_next_piece(slots, ',', &word)) return SFTI_SLOT_NONE;
+    int at = sfti_number_among(slot_words[row->type], word);
+    if (at < 0) return SFTI_SLOT_NONE;
+    return (sfti_adapter_slot)(at + (row->type == SFTI_TYPE_FULL ? (int)SFTI_SLOT_DIFF : 1));
+}
+
+/* Of a pair the other tensor has a row, too: "down,up", unless the row tells. */
+static void read_suffix(const sfti_record_row *from) {
+    sft_span rest = sfti_row_text(from), type, role, end, other, slots;
+    if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;
+    bool pair = sfti_row_has(from, "pair", &other);
+    if (!pair) (void)sfti_row_has(from, "method", &other);
+    if (!sfti_row_has(from, "slot", &slots) && pair) slots = sft_span_cstr("down,up");
+    sfti_suffix row = { .type = sfti_number_among(SFTI_ADAPTER_TYPE_NAMES, type),
+                        .role = (sfti_role)sfti_number_among("part first alpha dora shared", role),
+                        .rank = axis_of(from, "rank"), .in = axis_of(from, "in") };
+    keep_name(row.other, other);
+    while (suffix_count + 1 < SFTI_COUNT(suffix_rows) && sfti_next_said(&rest, &end)) {
+        row.end = end;
+        row.slot = next_slot(&row, &slots);
+        suffix_rows[suffix_count++] = row;
+    }
+    if (pair) {
+        row = (sfti_suffix){ .end = other, .type = row.type };
+        row.slot = next_slot(&row, &slots);
+        suffix_rows[suffix_count++] = row;
+    }
+}
+
+static void read_layout_rows(void) {
+    const sfti_records *records = sfti_records_built_in();
+    const sfti_record_row *row = sfti_rows(records, SFTI_LAYOUT, 0);
+    for (; row; row = sfti_rows_next(records, row)) read_layout(sfti_row_text(row));
+    for (row = sfti_rows(records, SFTI_SUFFIX, 0); row; row = sfti_rows_next(records, row))
+        read_suffix(row);
+    for (row = sfti_rows(records, SFTI_LEAF, 0); row; row = sfti_rows_next(records, row))
+        for (sft_span rest = sfti_row_text(row);
+             leaf_count < SFTI_COUNT(leaves) && sfti_next_said(&rest, &leaves[leaf_count]);)
+            leaf_count++;
+    atomic_store_explicit(&all_read, true, memory_order_release);
+}
+
+static void rows_ready(void) {
+    static bool ready;
+    if (atomic_load_explicit(&all_read, memory_order_acquire)) return;
+    (void)sfti_records_built_in();
+    sfti_os_once(&ready, read_layout_rows);
+}
+
+const sfti_name_layout *sfti_layout_rows(size_t *count) {
+    rows_ready();
+    *count = layout_count;
+    return layout_table;
+}
+
+const sfti_name_layout *sfti_layout_of(sft_span name) {
+    rows_ready();
+    for (size_t i = 0; i < layout_count; i++)
+        if (sfti_begins(name, layout_table[i].prefix)) return &layout_table[i];
+    return NULL;
+}
+
+const char *sfti_layout_cut(sft_span name) {
+    rows_ready();
+    for (size_t i = 0; i < layout_count; i++)
+        if (!layout_table[i].own && sfti_begins(name, layout_table[i].prefix))
+            return layout_table[i].part == SFTI_PART_MAIN ? layout_table[i].prefix : "";
+    return "";
+}
+
+const sfti_suffix *sfti_suffix_rows(size_t *count) {
+    rows_ready();
+    *count = suffix_count;
+    return suffix_rows;
+}
+
+sft_span sfti_flat_leaf(sft_span name) {
+    rows_ready();
+    for (size_t i = 0; i < leaf_count; i++) {
+        sft_span leaf = leaves[i], colon = sfti_find_byte(leaf, ':');
+        size_t len = leaf.len, k = 0;
+        if (name.len <= len || name.data[name.len - len - 1] != '_') continue;
+        const char *end = name.data + (name.len - len);
+        while (k < len && (end[k] == leaf.data[k]
+                           || (end[k] == '_' && (leaf.data[k] == '.' || leaf.data[k] == ':'))))
+            k++;
+        if (k == len) return colon.data ? sfti_from(colon, 1) : leaf;
+    }
+    return (sft_span){ NULL, 0 };
+}

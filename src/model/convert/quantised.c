@@ -1,0 +1,51 @@
+/* Which tensors of a model are quantised, and whose values cannot be computed. Tests:
+ * test_convert.c, test_values.c. */
+#include "convert/conversion.h"
+
+sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search, size_t i,
+                              sfti_quant **out, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
+    sft_convert_action action = SFT_CONVERT_OTHER;
+    *out = NULL;
+    if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
+    sft_code code = sfti_quant_find(search, i, out, err);
+    if (code || *out || search->taken[i] == SFTI_QUANT_TAKEN || !sfti_quant_has(tensor)
+        || !sfti_scale_find(c->set, &c->declared, tensor, &action)
+        || action != SFT_CONVERT_SCALED)
+        return code;
+    sft_span method = c->declared.method;
+    if (method.len)
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                         "expected what the quantization_config's \"%.*s\" stores, found another "
+                         "layout", SFTI_CLIP(method, 100));
+    else
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                         "expected a layout of quantised values that is known, found another");
+    sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return SFT_CAST_DTYPE;
+}
+
+sft_code sft_conversion_refusal(const sft_conversion *conversion, size_t i, bool *unfit,
+                                sft_error *err) {
+    const sft_conversion *c = conversion;
+    sfti_arena work = { .alloc = c->alloc };
+    sfti_quant_search search = c->search;
+    sfti_quant *quant;
+    if (unfit) *unfit = false;
+    if (i >= c->count || c->rows[i].action != SFT_CONVERT_REFUSED) return SFT_OK;
+    search.arena = &work;
+    search.unfit = false;
+    sft_code code = sfti_conversion_find(c, &search, i, &quant, err);
+    if (unfit) *unfit = search.unfit;
+    sfti_arena_free(&work);
+    if (code) return code;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET,
+                            sft_set_tensor_at(c->set, i)->name,
+                            "expected what it was when the model was opened, found another");
+}
+
+sft_span sft_conversion_layout(const sft_conversion *conversion, size_t i) {
+    const sft_conversion *c = conversion;
+    if (i >= c->count || c->rows[i].action != SFT_CONVERT_DEQUANTIZE) return (sft_span){ "", 0 };
+    return c->quants[i]->layout->id;
+}

@@ -1,0 +1,34 @@
+/* The rotation of layouts that have one, in F64, rounded once. Tests: test_encode.c. */
+#include "quant/quant.h"
+
+/* One stage: the same column of four parts of a group, which lie `step` apart, for all columns. */
+static void rotate_parts(double *group, uint32_t step) {
+    double *restrict a = group, *restrict b = group + step;
+    double *restrict c = group + 2 * step, *restrict d = group + 3 * step;
+    for (uint32_t i = 0; i < step; i++) {
+        double sum = a[i] + b[i], less = a[i] - b[i], more = c[i] + d[i], rest = c[i] - d[i];
+        a[i] = sum + rest;
+        b[i] = sum - rest;
+        c[i] = less + more;
+        d[i] = more - less;
+    }
+}
+
+void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
+    double group[SFTI_ROTATE_MOST], root = 1;
+    while (root * root < n) root *= 2;
+    for (size_t g = 0; g + n <= count; g += n) {
+        for (uint32_t i = 0; i < n; i += 4) {
+            double a = (double)values[g + i], b = (double)values[g + i + 1];
+            double c = (double)values[g + i + 2], d = (double)values[g + i + 3];
+            double sum = a + b, less = a - b, more = c + d, rest = c - d;
+            group[i] = sum + rest;
+            group[i + 1] = sum - rest;
+            group[i + 2] = less + more;
+            group[i + 3] = more - less;
+        }
+        for (uint32_t step = 4; step < n; step *= 4)
+            for (uint32_t i = 0; i < n; i += 4 * step) rotate_parts(group + i, step);
+        for (uint32_t i = 0; i < n; i++) values[g + i] = (float)(group[i] * (1 / root));
+    }
+}

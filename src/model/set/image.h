@@ -1,0 +1,25 @@
+/* A model that is in no file: the file that parts would be written as, as a set of one, whose bytes
+ * come from the parts when they are read. */
+#ifndef SFTI_SET_IMAGE_H
+#define SFTI_SET_IMAGE_H
+
+#include "base/mem.h"
+#include "safetensors_set.h"
+
+typedef struct sfti_image_of {
+    const sft_part *parts; /* as long as the owner */
+    size_t count;
+    const sft_pair *metadata;
+    size_t metadata_count;
+    const sft_plan_options *plan; /* its alloc and level are those of opening, too */
+    sfti_arena *arena;            /* which ends with the owner */
+    void *owner;
+    void (*close)(void *owner); /* with the set, and on failure, too */
+    uint32_t (*mode)(const void *owner);
+    bool serial; /* the parts' sources are read by one thread at a time */
+} sfti_image_of;
+
+/* path is for display and may be NULL. */
+sft_code sfti_image_set(const sfti_image_of *of, const char *path, sft_set **out, sft_error *err);
+
+#endif

@@ -187,7 +187,8 @@ static const uint8_t claims[] = { SFTI_CLASS, SFTI_PIPELINE, SFTI_MODEL_TYPE, SF
                                   SFTI_FILE_WORDS };
 
 bool sfti_rows_may_overlap(sfti_word word) {
-    return word == SFTI_TENSORS || word == SFTI_ADAPTER_ROW || memchr(claims, word, sizeof claims);
+    return word == SFTI_TENSORS || word == SFTI_ADAPTER_ROW
+        || memchr(claims, (int)word, sizeof claims);
 }
 
 sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,

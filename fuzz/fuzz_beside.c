@@ -33,7 +33,8 @@ static void read_row(sft_info *info, const sfti_sidecar_row *row, sft_span text)
     sfti_sidecar *sidecar = sfti_sidecar_new(info, sft_span_cstr("x.json"), row->kind);
     FUZZ_CHECK(sidecar);
     sidecar->source = sft_span_cstr("sidecar:x.json");
-    row->read(info, sidecar, text);
+    if (row->keys) sfti_sidecar_read(info, sidecar, text, row->keys);
+    else row->read(info, sidecar, text);
 }
 
 static void read_other(sft_info *info, size_t which, sft_span bytes) {

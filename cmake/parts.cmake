@@ -11,7 +11,8 @@ set(SFT_PARTS
     "LABEL   label                     info                   SET,HASH"
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
-    "DATASET dataset                   dataset                HASH,CONVERT")
+    "DATASET dataset                   dataset                HASH,CONVERT"
+    "ADAPTER adapter                   -                      CONVERT,LABEL")
 
 set(SFT_ALL_PARTS ON)
 set(sft_left_out "")

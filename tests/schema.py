@@ -35,6 +35,10 @@ WRITES = {
              "lora --save-as civitai --force --hash sha256", "lora --save-as modelspec",
              "lora --save-as modelspec --force --dry-run", "lora --save-as a1111 -f name"],
     "merge": ["s -o one.safetensors", "s m -o two.safetensors --dry-run", "m", "nosuch -o x"],
+    "lora": ["info lora/neon-city.safetensors pair.safetensors m nosuch",
+             "merge base.safetensors pair.safetensors:0.5 -o out.safetensors",
+             "merge base.safetensors pair.safetensors -o x --dry-run --ignore-unmatched",
+             "merge base.safetensors m -o x", "merge nosuch m -o x"],
     "catalog": ["lora m s broken.safetensors -o c.html", "lora -o d.html --embed", "nosuch -o x.html",
                 "--model m -o m.html", "--model broken.safetensors -o b.html", "lora -o c.html"],
     "split": ["m -o out --count 2", "m -o one", "s -o dry --dry-run", "m -o out"],
@@ -152,6 +156,11 @@ def parts(name, paths):
             for at in range(0, len(paths), step)] + [[paths[-2], paths[0]], [paths[0], paths[-2]]]
 
 
+def plain(entries, count):
+    """A file of these tensors and so many zeros."""
+    return (len(entries) + 2).to_bytes(8, "little") + b"{" + entries + b"}" + bytes(count)
+
+
 def example(folder):
     """The folder of WRITES."""
     models = os.path.join(ROOT, "examples", "models")
@@ -163,6 +172,11 @@ def example(folder):
     npy = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }".ljust(117) + b"\n"
     made = {"broken.safetensors": data + b"abc", "cut.safetensors": data[:-1],
             "private.safetensors": len(header).to_bytes(8, "little") + header,
+            "base.safetensors": plain(b'"a.weight":{"dtype":"F32","shape":[2,2],'
+                                      b'"data_offsets":[0,16]}', 16),
+            "pair.safetensors": plain(b'"a.lora_A.weight":{"dtype":"F32","shape":[1,2],'
+                                      b'"data_offsets":[0,8]},"a.lora_B.weight":{"dtype":"F32",'
+                                      b'"shape":[2,1],"data_offsets":[8,16]}', 16),
             "x.npy": b"\x93NUMPY\1\0" + len(npy).to_bytes(2, "little") + npy + bytes(4),
             "own.txt": b"model mine\n    parent flux.1\n    file flux1\n    tensors vae 1\n        a\n        !a\n",
             "wrong.txt": b"model mine\n    teaches x\n",

@@ -9,7 +9,7 @@
     X(info) X(ls) X(find) X(check) X(cat) X(hash) X(dup) X(diff) X(catalog) \
     X(records)
 #define CLI_EDIT(X) X(meta) X(rename) X(repair) X(add) X(put) X(rm_tensor)
-#define CLI_CONVERT(X) X(convert) X(split) X(merge) X(select)
+#define CLI_CONVERT(X) X(convert) X(split) X(merge) X(select) X(lora)
 #define CLI_DATASETS(X) X(dataset)
 #define CLI_COMMANDS(X) CLI_INSPECT(X) CLI_EDIT(X) CLI_CONVERT(X) CLI_DATASETS(X) X(help)
 

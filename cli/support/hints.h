@@ -22,6 +22,7 @@
     X(FROM_QUANTISED, "--from-quantised quantises the values that its codes stand for") \
     X(QUANTIZE_LOSSY, "merge it into a model first; --lossy quantises it all the same") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
+    X(DEQUANTIZE, "\"safetensors convert --dequantize\" computes its values first") \
     X(EXPORT_NAME, "safetensors rename gives it another name; a .pt holds any") \
     X(ONLINE_OVER, "nothing more is asked online") \
     X(MERGE, "--force adds what is known and keeps the rest") \
@@ -46,6 +47,7 @@
     X(HELP_RENAME, "safetensors help rename") \
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \
+    X(HELP_LORA, "safetensors help lora") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
 
 #define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,

@@ -65,6 +65,8 @@ typedef struct cli_settings {
     /* of URLs */
     int offline, public_only, no_sign_request, whole, log_requests, read;
     const char *connections, *header_cache;
+    /* of lora */
+    int ignore_unmatched, dora;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static sfti_layout layout_table[64];
+static sfti_name_layout layout_table[64];
 static sfti_suffix suffix_rows[255];
 static sft_span leaves[128];
 static size_t layout_count, suffix_count, leaf_count;
@@ -27,7 +27,7 @@ static void read_layout(sft_span rest) {
     int of = sfti_number_among("main te te1 te2 te3 own", part), as = 0;
     while (as < SFTI_FORMATS - 1 && !sfti_is(format, sfti_format_names[as])) as++;
     while (layout_count < SFTI_COUNT(layout_table) && sfti_next_said(&rest, &prefix)) {
-        sfti_layout *row = &layout_table[layout_count++];
+        sfti_name_layout *row = &layout_table[layout_count++];
         row->own = of == SFTI_ADAPTER_PARTS;
         row->part = row->own ? SFTI_PART_MAIN : (sfti_part)of;
         row->format = (sfti_format)as;
@@ -41,22 +41,43 @@ static uint8_t axis_of(const sfti_record_row *from, const char *name) {
     return sfti_row_has(from, name, &value) && value.len == 1 ? (uint8_t)(*value.data - '0') : 0;
 }
 
-/* Of a pair the other tensor has a row, too. */
+/* By sfti_adapter_type; the first of FULL is SFTI_SLOT_DIFF, all others begin at 1. */
+static const char *const slot_words[SFTI_ADAPTER_TYPES] = {
+    "up down mid bias", "1a 1b 2a 2b t1 t2", "1 1a 1b 2 2a 2b t2", "a1 a2 b1 b2", "factor input",
+    "blocks packed rescale", "", "diff bias", "",
+};
+
+static sfti_adapter_slot next_slot(const sfti_suffix *row, sft_span *slots) {
+    sft_span word;
+    if (row->role == SFTI_ROLE_ALPHA) return SFTI_SLOT_ALPHA;
+    if (row->role == SFTI_ROLE_DORA) return SFTI_SLOT_MAGNITUDE;
+    if (row->type < 0 || !sfti_next_piece(slots, ',', &word)) return SFTI_SLOT_NONE;
+    int at = sfti_number_among(slot_words[row->type], word);
+    if (at < 0) return SFTI_SLOT_NONE;
+    return (sfti_adapter_slot)(at + (row->type == SFTI_TYPE_FULL ? (int)SFTI_SLOT_DIFF : 1));
+}
+
+/* Of a pair the other tensor has a row, too: "down,up", unless the row tells. */
 static void read_suffix(const sfti_record_row *from) {
-    sft_span rest = sfti_row_text(from), type, role, end, other;
+    sft_span rest = sfti_row_text(from), type, role, end, other, slots;
     if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;
     bool pair = sfti_row_has(from, "pair", &other);
     if (!pair) (void)sfti_row_has(from, "method", &other);
+    if (!sfti_row_has(from, "slot", &slots) && pair) slots = sft_span_cstr("down,up");
     sfti_suffix row = { .type = sfti_number_among(SFTI_ADAPTER_TYPE_NAMES, type),
                         .role = (sfti_role)sfti_number_among("part first alpha dora shared", role),
                         .rank = axis_of(from, "rank"), .in = axis_of(from, "in") };
     keep_name(row.other, other);
     while (suffix_count + 1 < SFTI_COUNT(suffix_rows) && sfti_next_said(&rest, &end)) {
         row.end = end;
+        row.slot = next_slot(&row, &slots);
         suffix_rows[suffix_count++] = row;
     }
-    if (pair)
-        suffix_rows[suffix_count++] = (sfti_suffix){ .end = other, .type = row.type };
+    if (pair) {
+        row = (sfti_suffix){ .end = other, .type = row.type };
+        row.slot = next_slot(&row, &slots);
+        suffix_rows[suffix_count++] = row;
+    }
 }
 
 static void read_layout_rows(void) {
@@ -79,13 +100,13 @@ static void rows_ready(void) {
     sfti_os_once(&ready, read_layout_rows);
 }
 
-const sfti_layout *sfti_layout_rows(size_t *count) {
+const sfti_name_layout *sfti_layout_rows(size_t *count) {
     rows_ready();
     *count = layout_count;
     return layout_table;
 }
 
-const sfti_layout *sfti_layout_of(sft_span name) {
+const sfti_name_layout *sfti_layout_of(sft_span name) {
     rows_ready();
     for (size_t i = 0; i < layout_count; i++)
         if (sfti_begins(name, layout_table[i].prefix)) return &layout_table[i];

@@ -283,7 +283,7 @@ static sfti_tried try_modules(const sfti_trial *t, sft_span prefix, sft_span beg
 static void count_others(const sfti_trial *t, sfti_row_tried *out) {
     for (size_t i = 0; t->forms && i <= t->mask; i++) {
         const trial_layer *layer = &t->layers[i];
-        const sfti_layout *layout = sfti_layout_of(layer->name);
+        const sfti_name_layout *layout = sfti_layout_of(layer->name);
         if (layer->name.len == 0 || layer->named || !sfti_begins(layer->name, t->cut)
             || (layout && layout->part != SFTI_PART_MAIN))
             continue;

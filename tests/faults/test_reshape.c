@@ -72,6 +72,30 @@ static void add_model(void) {
     os_fake_add_file("/m/std.safetensors", bytes, sizeof bytes);
 }
 
+/* A file of a header and zeros. */
+static void add_zeros(const char *path, const char *header, size_t count) {
+    char bytes[1024] = { (char)strlen(header), (char)(strlen(header) >> 8) };
+    size_t len = strlen(header);
+    assert_true(8 + len + count <= sizeof bytes);
+    memcpy(bytes + 8, header, len);
+    os_fake_add_file(path, bytes, 8 + len + count);
+}
+
+/* A model, and an adapter with a configuration beside it. */
+static void add_adapter(void) {
+    add_zeros("/l/model.safetensors",
+              "{\"c.bias\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[16,24]},"
+              "\"c.weight\":{\"dtype\":\"F16\",\"shape\":[4,2],\"data_offsets\":[0,16]}}", 24);
+    static const char adapter[] =
+        "{\"c.lora_A.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]},"
+        "\"c.lora_B.weight\":{\"dtype\":\"F32\",\"shape\":[4,1],\"data_offsets\":[8,24]},"
+        "\"c.lora_magnitude_vector\":{\"dtype\":\"F32\",\"shape\":[4],"
+        "\"data_offsets\":[24,40]}}";
+    add_zeros("/l/adapter_model.safetensors", adapter, 40);
+    add_zeros("/l/lora.safetensors", adapter, 40); /* the configuration is not its */
+    os_fake_add_file("/l/adapter_config.json", "{\"lora_alpha\":2}", 16);
+}
+
 static void set_world(const fault_scene *scene) {
     static const char bytes[24] = "twenty-four bytes for w";
     os_fake_add_file("/dir/old.safetensors", "old", 3);
@@ -81,6 +105,7 @@ static void set_world(const fault_scene *scene) {
     os_fake_add_file("/lit/.y.sft-ABCDEF", "ours", 4);
     add_npy();
     add_model();
+    add_adapter();
     os_fake_set_input(scene->mode == OS_PIPE ? OS_PIPE : OS_FILE, bytes, sizeof bytes);
     os_fake_no_unnamed(scene->way);
     os_fake_short_writes(5000);
@@ -153,6 +178,12 @@ static const fault_scene merges[] = {
     WRITES("merge " INDEX " -o /dir/o.safetensors --dry-run"),
     WRITES("merge /m/std.safetensors -o /dir/o.safetensors"),
     NAMED("merge /m/std.safetensors -o /dir/old.safetensors --force"),
+    WRITES("lora merge /l/model.safetensors /l/adapter_model.safetensors -o /dir/o.safetensors"),
+    NAMED("lora merge /l/model.safetensors /l/adapter_model.safetensors:0.5 -o "
+          "/dir/old.safetensors --force"),
+    READS("lora info /l/lora.safetensors"),
+    READS("lora info --json /l/lora.safetensors"),
+    REFUSES("lora merge /l/model.safetensors /m/a.safetensors -o /dir/o.safetensors"),
     REFUSES("merge /m/a.safetensors /m/a.safetensors -o /dir/o.safetensors"),
     REFUSES("merge /m/a.safetensors -o /dir/old.safetensors"),
     REFUSES("merge /m/a.safetensors -o /dir/link.safetensors --force"),

@@ -120,7 +120,7 @@ static unsigned table_of_record(const slip_finder *f) {
 /* Layouts have words of their own before the names of layers. */
 static bool slip_layout(void *ctx, sft_span name, sft_span whole) {
     slip_finder *f = ctx;
-    const sfti_layout *layout = sfti_layout_of(name);
+    const sfti_name_layout *layout = sfti_layout_of(name);
     if (layout && sfti_ends(sft_span_cstr(layout->prefix), "_")) {
         add_slip(f, SFTI_SLIP_LAYOUT, whole, sft_span_cstr(layout->prefix));
         return false;

@@ -127,7 +127,7 @@ const sfti_word_row sfti_word_rows[SFTI_ROW_WORDS] = {
         SFTI_REPEATS | SFTI_OURS, 3, SFTI_MANY, SFTI_VALUE_ANY, NULL,
         "a part of the model, a format of adapters, and what stands before names of layers there" },
     [SFTI_SUFFIX] = { NAME("suffix"), SFTI_READ_WORDS, IN(SEVERAL),
-        SFTI_REPEATS | SFTI_OURS, 3, SFTI_MANY, SFTI_VALUE_ANY, "pair= method= rank= in=",
+        SFTI_REPEATS | SFTI_OURS, 3, SFTI_MANY, SFTI_VALUE_ANY, "pair= slot= method= rank= in=",
         "a type of adapters, what the tensor is, and how its name ends" },
     [SFTI_LEAF] = { NAME("leaf"), SFTI_READ_WORDS, IN(SEVERAL),
         SFTI_REPEATS | SFTI_OURS, 1, SFTI_MANY, SFTI_VALUE_ANY, NULL,

@@ -118,12 +118,12 @@ void sfti_forms_lists(const sfti_forms *forms);
 
 /* ── Tensors of an adapter, by the ends of their names (modules.c) ── */
 
-typedef enum sfti_adapter_type {
-    SFTI_TYPE_LORA = 0, SFTI_TYPE_LOHA, SFTI_TYPE_LOKR, SFTI_TYPE_GLORA, SFTI_TYPE_IA3,
-    SFTI_TYPE_OFT, SFTI_TYPE_BOFT, SFTI_TYPE_FULL,
-    SFTI_TYPE_OTHER, /* another PEFT type: see its name */
-    SFTI_ADAPTER_TYPES
-} sfti_adapter_type;
+/* A tensor's name taken apart. */
+typedef struct sfti_adapter_name {
+    sft_span module, end;
+    sfti_adapter_type type;
+    sfti_adapter_slot slot;
+} sfti_adapter_name;
 
 typedef struct sfti_adapter_scan {
     const sfti_view *view;
@@ -147,6 +147,8 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
 void sfti_adapter_sum(sfti_adapter_scan *scan);
 /* Ends of the names of an adapter's tensors. */
 void sfti_adapter_suffixes(sfti_suffixes *suffixes);
+/* By the end of a tensor's name; false if none of these ends is its. */
+bool sfti_adapter_name_of(const sfti_suffixes *suffixes, sft_span name, sfti_adapter_name *out);
 /* The layer that a tensor is the first of; false if it is none. The view may be without names. */
 bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,
                         const sft_tensor *tensor, sfti_module *out);

@@ -15,7 +15,7 @@
 
 const uint8_t *sfti_forms_prefixes(const sfti_view *view) {
     size_t count;
-    const sfti_layout *rows = sfti_layout_rows(&count);
+    const sfti_name_layout *rows = sfti_layout_rows(&count);
     return sfti_view_rows(view, rows, sizeof *rows, count);
 }
 
@@ -25,14 +25,15 @@ sfti_part sfti_forms_part(uint8_t prefix) {
 }
 
 /* The prefix of the tensor's name is the module's too, unless it reaches into what follows. */
-static const sfti_layout *module_row(const sfti_module *module) {
+static const sfti_name_layout *module_row(const sfti_module *module) {
     size_t count;
-    const sfti_layout *row = module->prefix ? &sfti_layout_rows(&count)[module->prefix - 1] : NULL;
+    const sfti_name_layout *row =
+        module->prefix ? &sfti_layout_rows(&count)[module->prefix - 1] : NULL;
     return row && strlen(row->prefix) > module->name.len ? sfti_layout_of(module->name) : row;
 }
 
 /* What names without a known prefix are, by the suffix of the pair. */
-static int format_of(const sfti_layout *row, sft_span tensor) {
+static int format_of(const sfti_name_layout *row, sft_span tensor) {
     if (sfti_ends(tensor, "_lora1.down.weight") || sfti_ends(tensor, "_lora2.down.weight"))
         return SFTI_FORMAT_XLABS;
     if (sfti_ends(tensor, ".lora_a")) return SFTI_FORMAT_MLX;
@@ -221,7 +222,7 @@ static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
     family->bits[key->values[0] / 64] |= UINT64_C(1) << key->values[0] % 64;
 }
 
-static void note_format(sfti_forms *forms, const sfti_layout *row, const sft_tensor *tensor) {
+static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sft_tensor *tensor) {
     int format = format_of(row, tensor->name);
     if (format >= 0) forms->formats |= 1u << format;
     if (!forms->first) forms->first = tensor;
@@ -248,7 +249,7 @@ static void form_number(sfti_form *form, const form_key *key) {
 
 void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
     form_key key;
-    const sfti_layout *row = module_row(module);
+    const sfti_name_layout *row = module_row(module);
     sfti_part part = row ? row->part : SFTI_PART_MAIN;
     sft_span rest = row && !row->own ? sfti_from(module->name, strlen(row->prefix))
                                       : module->name;

@@ -7,11 +7,11 @@
 
 /* ── Suffixes ── */
 
-/* These are told by how a name begins. */
+/* These are told by how a name begins: a kind of LoRA, a learned token. */
 static const sfti_suffix beginnings[] = {
     { { "base_model.internal_xlora_classifier.", 37 }, SFTI_ADAPTER_TYPES, SFTI_ROLE_SHARED,
-      "xlora", 0, 0 },
-    { { "bundle_emb.", 11 }, SFTI_ADAPTER_TYPES, SFTI_ROLE_PART, "", 0, 0 }, /* a learned token */
+      SFTI_SLOT_NONE, "xlora", 0, 0 },
+    { { "bundle_emb.", 11 }, SFTI_ADAPTER_TYPES, SFTI_ROLE_PART, SFTI_SLOT_NONE, "", 0, 0 },
 };
 
 /* The longest row that the name has, or NULL. No row's end is the end of another's. */
@@ -144,6 +144,16 @@ void sfti_adapter_suffixes(sfti_suffixes *suffixes) {
     size_t count;
     const sfti_suffix *rows = sfti_suffix_rows(&count);
     sfti_suffixes_open(suffixes, &rows->end, sizeof *rows, count);
+}
+
+bool sfti_adapter_name_of(const sfti_suffixes *suffixes, sft_span name, sfti_adapter_name *out) {
+    const sfti_suffix *row = suffix_of(suffixes, name);
+    if (!row) return false;
+    bool whole = row->type == SFTI_ADAPTER_TYPES; /* told by how it begins */
+    size_t cut = whole ? 0 : row->end.len;
+    *out = (sfti_adapter_name){ { name.data, name.len - cut }, sfti_from(name, name.len - cut),
+                                (sfti_adapter_type)row->type, row->slot };
+    return true;
 }
 
 bool sfti_adapter_layer(const sfti_view *view, const sfti_suffixes *suffixes,

@@ -68,6 +68,8 @@ READ = [
     ["convert", M, "-o", "out", "--dtype", "F16"], ["convert", I, "-o", "out", "--dtype", "F16"],
     ["split", M, "-o", "out", "--count", "1"], ["split", I, "-o", "out", "--count", "1"],
     ["merge", M, "-o", "out"], ["merge", "s", "-o", "out"],
+    ["lora", "info", M], ["lora", "merge", M, "whole.safetensors", "-o", "out"],
+    ["lora", "merge", "whole.safetensors", M, "-o", "out"],
     ["select", M, "-o", "out", "--keep", "*"], ["select", I, "-o", "out", "--keep", "v"],
     ["meta", "list", M], ["meta", "get", M, "k"], ["meta", "set", M, "k", "v", "-o", "out"],
     ["meta", "set", M, "k", "v", "--dry-run"], ["meta", "rm", M, "k", "-o", "out"],

@@ -169,9 +169,25 @@ static void rows_of_layouts(void **state) {
         { "lycoris_x", "lycoris_" }, { "double_blocks.0", "" }, { "unet.unet.x", "unet.unet." },
         { "transformer.h.0", "transformer." }, { "x", "" },
     };
+    /* Those of methods that a merge knows, but without a place in it. */
+    static const char *const unmerged[] = { ".lora_E", ".lora_a", ".lora_b", ".oft_diag", ".oft_R",
+                                            ".oft_r", ".oft_s", ".set_weight" };
+    static const struct { const char *end; sfti_adapter_slot slot; } slots[] = {
+        { ".lora_A.weight", SFTI_SLOT_DOWN }, { ".lora_B.weight", SFTI_SLOT_UP },
+        { ".lora_embedding_A", SFTI_SLOT_UP }, { ".lora_embedding_B", SFTI_SLOT_DOWN },
+        { ".lora_mid.weight", SFTI_SLOT_MID }, { ".lora_B.bias", SFTI_SLOT_BIAS },
+        { ".hada_w1_b", SFTI_SLOT_HADA_1B }, { ".hada_t2", SFTI_SLOT_HADA_T2 },
+        { ".lokr_w1", SFTI_SLOT_KRON_1 }, { ".lokr_w2", SFTI_SLOT_KRON_2 },
+        { ".lokr_t2", SFTI_SLOT_KRON_T2 }, { ".a1.weight", SFTI_SLOT_GLORA_A1 },
+        { ".b1.weight", SFTI_SLOT_GLORA_B1 }, { ".b2.weight", SFTI_SLOT_GLORA_B2 },
+        { ".oft_R.weight", SFTI_SLOT_OFT_PACKED }, { ".rescale", SFTI_SLOT_OFT_RESCALE },
+        { ".on_input", SFTI_SLOT_IA3_ON_INPUT }, { ".ia3_l", SFTI_SLOT_IA3_FACTOR },
+        { ".w_norm", SFTI_SLOT_DIFF }, { ".b_norm", SFTI_SLOT_DIFF_BIAS },
+        { ".alpha", SFTI_SLOT_ALPHA }, { ".dora_scale", SFTI_SLOT_MAGNITUDE },
+    };
     size_t count;
     (void)state;
-    const sfti_layout *layouts = sfti_layout_rows(&count);
+    const sfti_name_layout *layouts = sfti_layout_rows(&count);
     assert_in_range(count, 41, 63);
     for (size_t i = 0; i < count; i++) {
         assert_in_range(strlen(layouts[i].prefix), 1, SFTI_ADAPTER_NAME - 1);
@@ -182,14 +198,24 @@ static void rows_of_layouts(void **state) {
     }
     const sfti_suffix *suffixes = sfti_suffix_rows(&count);
     assert_in_range(count, 110, 250);
+    size_t slots_seen = 0;
     for (size_t i = 0; i < count; i++) {
         assert_in_range(suffixes[i].type, 0, SFTI_TYPE_OTHER);
         assert_in_range(suffixes[i].role, SFTI_ROLE_PART, SFTI_ROLE_SHARED);
         bool lora = suffixes[i].type == SFTI_TYPE_LORA && suffixes[i].role == SFTI_ROLE_FIRST;
         if (lora) assert_true(*suffixes[i].other);
+        bool placed = suffixes[i].type < SFTI_TYPE_OTHER && suffixes[i].type != SFTI_TYPE_BOFT
+                   && !SFTI_ONE_OF(suffixes[i].end, unmerged, sfti_is);
+        assert_int_equal(suffixes[i].slot != SFTI_SLOT_NONE, placed);
+        for (size_t k = 0; k < SFTI_COUNT(slots); k++) {
+            if (!sfti_is(suffixes[i].end, slots[k].end)) continue;
+            assert_int_equal(suffixes[i].slot, slots[k].slot);
+            slots_seen++;
+        }
         for (size_t k = 0; k < i; k++)
             assert_false(sft_span_equal(suffixes[i].end, suffixes[k].end));
     }
+    assert_int_equal(slots_seen, SFTI_COUNT(slots));
     for (size_t i = 0; i < SFTI_COUNT(leaves); i++) {
         sft_span leaf = sfti_flat_leaf(sft_span_cstr(leaves[i].name));
         assert_true(leaves[i].leaf ? sfti_is(leaf, leaves[i].leaf) : leaf.len == 0);

@@ -1,0 +1,33 @@
+/* What the verbs of `lora` share. */
+#ifndef CLI_LORA_H
+#define CLI_LORA_H
+
+#include "adapter/adapter.h"
+#include "safetensors_info.h"
+#include "support/cli.h"
+
+/* An adapter that an operand names. */
+typedef struct lora_adapter {
+    const char *operand; /* as it was given */
+    double strength;
+    cli_inputs inputs;
+    const char *path; /* of the file or index */
+    sft_set *set;
+    sft_buffer config; /* adapter_config.json beside it, or empty */
+    sfti_lora lora;
+    sfti_lora_map map;
+} lora_adapter;
+
+/* Open one: with `strength` the operand is ADAPTER[:STRENGTH], of which the number is cut off
+ * unless there is a file of the whole name. Zeroed before, and to be closed after a failure too. */
+sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err);
+void lora_close(lora_adapter *adapter);
+
+/* Report an error: the files were read and do not go together, or hold what nobody can merge (the
+ * status is 1), or could not be read (2). */
+void lora_fail(cli *c, const char *path, sft_error *err);
+
+void lora_merge(cli *c, char **operands, size_t count);
+void lora_info(cli *c, char **operands, size_t count);
+
+#endif

@@ -1,0 +1,218 @@
+/* Adapters (LoRA and its kin): what their tensors are (read.c, config.c), which tensors of a model
+ * each module changes (map.c, names.c), and the changed tensors (delta.c, rotate.c, patched.c).
+ *
+ * A module is all that an adapter has for one layer. Matrices are seen flat: a tensor of rank 2 and
+ * more is [its first dimension, the product of all others]. */
+#ifndef SFTI_ADAPTER_H
+#define SFTI_ADAPTER_H
+
+#include "base/mem.h"
+#include "label/tensors/adapters.h"
+#include "safetensors_set.h"
+
+/* What PEFT's adapter_config.json, or diffusers' "lora_adapter_metadata", says. */
+typedef struct sfti_lora_pattern {
+    sft_span name;
+    double alpha;
+} sfti_lora_pattern;
+
+typedef struct sfti_lora_config {
+    sft_span prefix; /* modules that begin so, with a dot behind it; empty: all */
+    sft_span type;   /* "LORA", … or empty */
+    bool has_alpha, rslora, fan_in_fan_out;
+    bool unlike;        /* a method that cannot be told from LoRA by its tensors */
+    bool cayley;        /* OFT: the exact rotation rather than a series */
+    uint64_t terms;     /* of the series */
+    double alpha;
+    sfti_lora_pattern *patterns;
+    size_t pattern_count, pattern_capacity;
+} sfti_lora_config;
+
+#define SFTI_LORA_CONFIGS 8
+
+typedef struct sfti_lora_module {
+    sft_span name;             /* of its tensors, without what tells them apart */
+    uint32_t slot[SFTI_SLOTS]; /* number of the tensor in the set + 1, by sfti_adapter_slot */
+    sfti_adapter_type type;    /* FULL: of DIFF and DIFF_BIAS alone */
+    uint64_t rank;             /* 0: it has none */
+    uint64_t out, in;          /* of the layer, flat; 0: not to be seen */
+    uint64_t kernel;           /* columns for each input channel, where a core tells; else 1 */
+    double alpha, scale;       /* what the product is multiplied with; 0: no effect */
+    bool has_alpha, tucker;
+    uint32_t targets;          /* the first of them + 1, in the map */
+} sfti_lora_module;
+
+typedef struct sfti_lora {
+    sfti_arena arena;
+    const sft_set *set;
+    sfti_lora_module *modules; /* in the order of their first tensors */
+    size_t count;
+    uint32_t *unread; /* tensors that nothing is computed from */
+    size_t unread_count;
+    sfti_lora_config configs[SFTI_LORA_CONFIGS];
+    size_t config_count;
+} sfti_lora;
+
+/* Reads all names, shapes and alphas. config: the text of adapter_config.json, or empty. The set
+ * must outlive it. Errors name the tensor. Free with sfti_lora_close, after a failure too. */
+sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft_error *err);
+void sfti_lora_close(sfti_lora *lora);
+/* "lora", "loha", … */
+const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module);
+/* The tensor in that slot, or NULL. */
+const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module *module,
+                                   sfti_adapter_slot slot);
+/* Frobenius norm of what a module adds at strength 1, without the product being formed. -1: it
+ * depends on the model's weight, or adds nothing to one. */
+sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, double *out,
+                        sft_error *err);
+
+/* ── Configuration (config.c) ── */
+
+/* Adds what the text, a JSON object, says. by_component: keys are "transformer.lora_alpha". */
+sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
+/* The configuration of a module, or NULL. */
+const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
+/* Alpha of a module by its configuration. */
+double sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module);
+
+/* ── Matrices in memory (factors.c) ── */
+
+typedef struct sfti_matrix {
+    uint64_t rows, cols;
+    float *at; /* row by row; NULL: there is none */
+} sfti_matrix;
+
+#define SFTI_LORA_ELEMENTS (UINT64_C(1) << 28) /* of one matrix in memory, at most */
+
+/* Rows and columns of a tensor, flat; those of embeddings' factors, which are stored the other way,
+ * exchanged. False: it has no elements. */
+bool sfti_lora_shape(const sft_tensor *tensor, uint64_t *rows, uint64_t *cols);
+/* count elements of a tensor, from `first` on, as F32. SFT_CAST_VALUE: NaN or an infinity. */
+sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t first,
+                        uint64_t count, float *into, sft_error *err);
+/* Between F32 in the order of files, as casts have them, and in the host's. */
+void sfti_floats_turn(float *values, uint64_t count);
+/* A whole tensor as sfti_lora_shape has it. */
+sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena *arena,
+                        sfti_matrix *out, sft_error *err);
+/* Zeros. */
+sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_matrix *out,
+                         sft_error *err);
+/* into[rows, cols] += factor * (a[rows, inner] * b[inner, cols]); each element is a sum in order,
+ * added once. Rows of `a` are `stride` apart. Results are the same on every processor. */
+void sfti_matrix_add_product(const float *a, uint64_t stride, const float *b, uint64_t rows,
+                             uint64_t inner, uint64_t cols, float factor, float *into);
+
+/* ── Which tensors of a model (map.c, names.c) ── */
+
+/* Rows of a module's change that go to rows of a tensor. */
+typedef struct sfti_lora_target {
+    uint32_t next;   /* the module's next one + 1 */
+    uint32_t module;
+    uint32_t tensor; /* of the model */
+    uint64_t row, from, rows; /* [row, row + rows) of the tensor is [from, from + rows) */
+    bool bias;       /* the module's bias, not its matrix */
+} sfti_lora_target;
+
+typedef struct sfti_lora_map {
+    sfti_lora_target *targets;
+    size_t count, capacity;
+    size_t matched; /* modules */
+} sfti_lora_map;
+
+/* Fills the map, in the adapter's arena: each tensor of the model is asked which modules' names
+ * may mean it. An error if one module means two tensors, or does not fit. */
+sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
+                             sft_error *err);
+
+/* One way that an adapter may name a tensor of a model, or rows of it. */
+typedef struct sfti_lora_way {
+    unsigned parts; /* bits of sfti_part */
+    sft_span path;  /* the layer, with dots */
+    bool bare;      /* the tensor is no ".weight" of it */
+    uint64_t row, from, rows; /* rows 0: all */
+} sfti_lora_way;
+
+#define SFTI_LORA_WAYS 24
+#define SFTI_LORA_NAME 512
+
+typedef struct sfti_lora_ways {
+    size_t count;
+    sfti_lora_way ways[SFTI_LORA_WAYS];
+    size_t used;
+    char text[SFTI_LORA_NAME * 8];
+} sfti_lora_ways;
+
+/* All of them of one tensor; none for biases, which go with their weights. */
+void sfti_lora_ways_of(const sft_set *model, const sft_tensor *tensor, sfti_lora_ways *out);
+
+/* ── Changed tensors (patched.c) ── */
+
+typedef enum sfti_dora { SFTI_DORA_EXACT = 0, SFTI_DORA_COMFY } sfti_dora;
+
+typedef struct sfti_patched_input {
+    sfti_lora *lora;
+    sfti_lora_map *map;
+    double strength;
+} sfti_patched_input;
+
+typedef struct sfti_patched sfti_patched;
+
+/* Plans the merge of adapters, in this order, into a model; both outlive it. Reads no data but
+ * shapes. SFT_CAST_DTYPE names a tensor of the model that is quantised, or a module of a method
+ * that cannot be merged. */
+sft_code sfti_patched_new(const sft_set *model, const sfti_patched_input *inputs, size_t count,
+                        sfti_dora dora, const sft_allocator *alloc, sfti_patched **out,
+                        sft_error *err);
+void sfti_patched_free(sfti_patched *merge);
+/* How many tensors change. */
+size_t sfti_patched_count(const sfti_patched *merge);
+/* Whether tensor i of the model changes; then *begin is where its bytes begin in the source. */
+bool sfti_patched_changes(const sfti_patched *merge, size_t i, uint64_t *begin);
+/* All changed tensors. Read in order they are computed once, a block of rows at a time, in
+ * memory for one module's matrices and 8 MiB; rotations of rows and magnitudes by column need
+ * memory for the whole tensor as F32. One thread at a time. */
+const sft_source *sfti_patched_source(sfti_patched *merge);
+/* The adapter, by its number among the inputs, whose tensor the last error names; SIZE_MAX: it is
+ * the model's. */
+size_t sfti_patched_blames(const sfti_patched *merge);
+
+/* ── One module's change of one tensor (delta.c, rotate.c) ── */
+
+typedef struct sfti_lora_op {
+    const sfti_lora_module *module;
+    const sfti_lora *lora;
+    const sft_tensor *tensor; /* of the model */
+    sfti_dora dora;
+    double strength;
+    bool bias;
+    uint64_t row, from, rows; /* as in sfti_lora_target */
+    uint64_t cols;            /* of the tensor */
+    uint64_t channels, kernel; /* of its columns */
+    sfti_matrix a, b, c, d;   /* by method */
+    sfti_matrix magnitude;
+    bool by_column;           /* the magnitude is of columns */
+    bool old_glora;
+    double scale;
+} sfti_lora_op;
+
+/* Whether all rows of the tensor are needed at once. */
+bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *module,
+                         const sft_tensor *tensor, bool bias);
+/* Loads the matrices. */
+sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err);
+/* Changes rows [begin, begin + count) of the tensor. */
+sft_code sfti_lora_op_apply(const sfti_lora_op *op, uint64_t begin, uint64_t count, float *w,
+                            sft_error *err);
+/* Adds rows [from, from + rows) of the change at strength 1 to `into`, which has op->cols columns;
+ * w: the model's own rows. */
+sft_code sfti_lora_op_delta(const sfti_lora_op *op, uint64_t from, uint64_t rows, const float *w,
+                            float *into, sft_error *err);
+
+/* Rotations: of LyCORIS and kohya over rows, of PEFT over columns. w: all rows of the tensor, or of
+ * a module over columns `rows` of them. */
+sft_code sfti_rotation_load(sfti_lora_op *op, sfti_arena *arena, sft_error *err);
+sft_code sfti_rotation_apply(const sfti_lora_op *op, uint64_t rows, float *w, sft_error *err);
+
+#endif

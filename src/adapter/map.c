@@ -1,0 +1,285 @@
+/* Which modules of an adapter change which tensors of a model. Every tensor of the model is looked
+ * up by all names that an adapter may have for it; names of adapters are never parsed, but for how
+ * they begin. */
+#include "adapter/adapter.h"
+
+#include "base/error.h"
+#include "label/info.h"
+#include "os/io.h"
+
+#include <string.h>
+
+/* ── Names of modules ── */
+
+#define KEYS_A_MODULE 4
+#define TARGETS_A_MODULE 64
+
+/* Names with '_' for dots and without "processor.", a letter for the part before them. */
+typedef struct map_key {
+    sft_span text;
+    uint32_t module;
+} map_key;
+
+typedef struct map_names {
+    sfti_lora *lora;
+    sfti_lora_map *map;
+    const sft_set *model;
+    map_key *keys;
+    size_t count;
+    sfti_names names;
+} map_names;
+
+static sft_span key_text(const void *ctx, uint32_t entry) {
+    return ((const map_names *)ctx)->keys[entry].text;
+}
+
+static bool is_processor(sft_span name, size_t i) {
+    static const char word[] = "processor";
+    size_t len = sizeof word - 1;
+    bool begins = i == 0 || name.data[i - 1] == '.' || name.data[i - 1] == '_';
+    return begins && name.len - i > len && memcmp(name.data + i, word, len) == 0
+        && (name.data[i + len] == '.' || name.data[i + len] == '_');
+}
+
+/* At most 1 + name.len bytes. */
+static size_t fold_name(sfti_part part, sft_span name, char *out) {
+    size_t len = 0;
+    out[len++] = (char)('A' + part);
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == 'p' && is_processor(name, i)) {
+            i += strlen("processor");
+            continue;
+        }
+        out[len++] = name.data[i] == '.' ? '_' : name.data[i];
+    }
+    return len;
+}
+
+/* The name as it is, and after each of its prefixes; the first known part counts. */
+static sft_code add_keys(map_names *names, uint32_t module, sft_error *err) {
+    sft_span name = names->lora->modules[module].name;
+    sfti_part part = SFTI_PART_MAIN;
+    for (size_t i = 0; i < KEYS_A_MODULE && name.len > 0; i++) {
+        char *text = sfti_arena_array(&names->lora->arena, name.len + 1, 1);
+        if (!text) return sfti_fail_memory(err, name.len);
+        map_key *key = &names->keys[names->count];
+        *key = (map_key){ { text, fold_name(part, name, text) }, module };
+        (void)sfti_names_add(&names->names, key->text, (uint32_t)names->count++);
+        const sfti_name_layout *layout = sfti_layout_of(name);
+        if (!layout || layout->own) break;
+        if (layout->part != SFTI_PART_MAIN) part = layout->part;
+        name = sfti_from(name, strlen(layout->prefix));
+    }
+    return SFT_OK;
+}
+
+/* ── Targets ── */
+
+static const sft_tensor *first_tensor(const sfti_lora *lora, const sfti_lora_module *m) {
+    const sft_tensor *first = NULL;
+    for (int i = 1; i < SFTI_SLOTS && !first; i++)
+        if (i != SFTI_SLOT_ALPHA) first = sfti_lora_tensor(lora, m, (sfti_adapter_slot)i);
+    return first;
+}
+
+/* Tensors of a model that fold to one name, or that two spellings of a name mean. */
+static sft_code refuse_two(const map_names *names, const sfti_lora_module *m,
+                           const sfti_lora_target *a, const sfti_lora_target *b, sft_error *err) {
+    const sft_tensor *first = first_tensor(names->lora, m);
+    sft_span one = sft_set_tensor_at(names->model, a->tensor)->name;
+    sft_span other = sft_set_tensor_at(names->model, b->tensor)->name;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, first->offset, first->name,
+                            "expected one tensor of the model for this module, found %.*s and %.*s",
+                            SFTI_CLIP(other, 80), SFTI_CLIP(one, 80));
+}
+
+static sft_code add_target(map_names *names, sfti_lora_target target, sft_error *err) {
+    sfti_lora_map *map = names->map;
+    sfti_lora_module *m = &names->lora->modules[target.module];
+    size_t count = 0;
+    for (uint32_t at = m->targets; at; at = map->targets[at - 1].next) {
+        const sfti_lora_target *other = &map->targets[at - 1];
+        if (++count == TARGETS_A_MODULE) return refuse_two(names, m, other, &target, err);
+        if (other->tensor == target.tensor && other->row == target.row
+            && other->from == target.from && other->rows == target.rows)
+            return SFT_OK; /* by another name */
+    }
+    sfti_lora_target *grown = sfti_arena_grow(&names->lora->arena, map->targets, map->count, 1,
+                                              &map->capacity, sizeof *grown);
+    if (!grown) return sfti_fail_memory(err, sizeof *grown);
+    map->targets = grown;
+    target.next = m->targets;
+    grown[map->count++] = target;
+    m->targets = (uint32_t)map->count;
+    return SFT_OK;
+}
+
+static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor,
+                        sft_error *err) {
+    char text[SFTI_LORA_NAME + 64];
+    uint64_t rows = 0, cols;
+    sft_code code = SFT_OK;
+    if (!sfti_lora_shape(sft_set_tensor_at(names->model, tensor), &rows, &cols)) return SFT_OK;
+    for (int part = 0; !code && part < SFTI_ADAPTER_PARTS; part++) {
+        if (!(way->parts >> part & 1) || way->path.len > SFTI_LORA_NAME) continue;
+        size_t len = fold_name((sfti_part)part, way->path, text);
+        uint32_t key = sfti_names_find(&names->names, (sft_span){ text, len });
+        if (key == SFTI_NO_NAME) continue;
+        sfti_lora_target target = { .module = names->keys[key].module, .tensor = tensor,
+                                    .row = way->row, .from = way->from,
+                                    .rows = way->rows ? way->rows : rows };
+        code = add_target(names, target, err);
+    }
+    return code;
+}
+
+/* ── Checks ── */
+
+static bool overlap(const sfti_lora_target *a, const sfti_lora_target *b) {
+    return a->from < b->from + b->rows && b->from < a->from + a->rows;
+}
+
+static sft_code check_shape(const map_names *names, const sfti_lora_module *m, uint64_t covered,
+                            const sfti_lora_target *target, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(names->model, target->tensor);
+    const sft_tensor *first = first_tensor(names->lora, m);
+    uint64_t rows = 0, cols = 0;
+    (void)sfti_lora_shape(tensor, &rows, &cols);
+    const sfti_lora_config *config = sfti_lora_config_of(names->lora, m->name);
+    bool turned = config && config->fan_in_fan_out && m->type == SFTI_TYPE_LORA && m->out == cols
+               && m->in == rows;
+    bool bias_only = m->in == 0 && m->out > 0;
+    if (target->row + target->rows > rows || target->row + target->rows < target->row
+        || (m->out && m->out != covered && !turned) || (m->in && m->in != cols && !turned)
+        || (bias_only && m->type == SFTI_TYPE_FULL && m->out != covered))
+        return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
+                                "expected a layer of %llu x %llu, as %.*s of the model, found %llu "
+                                "x %llu: an adapter of another model?",
+                                (unsigned long long)covered, (unsigned long long)cols,
+                                SFTI_CLIP(tensor->name, 120), (unsigned long long)m->out,
+                                (unsigned long long)m->in);
+    return SFT_OK;
+}
+
+/* ── Biases ── */
+
+static const sft_tensor *bias_of(const sft_set *model, const sft_tensor *weight, char *text) {
+    static const struct { const char *weight, *bias; } ends[] = {
+        { ".weight", ".bias" }, { ".in_proj_weight", ".in_proj_bias" },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(ends); i++) {
+        if (!sfti_ends(weight->name, ends[i].weight)) continue;
+        size_t len = weight->name.len - strlen(ends[i].weight), more = strlen(ends[i].bias);
+        memcpy(text, weight->name.data, len);
+        memcpy(text + len, ends[i].bias, more);
+        return sft_set_find(model, (sft_span){ text, len + more }, NULL);
+    }
+    return NULL;
+}
+
+static bool changes_bias(const sfti_lora *lora, const sfti_lora_module *m) {
+    const sft_tensor *factor = sfti_lora_tensor(lora, m, SFTI_SLOT_IA3_FACTOR);
+    if (m->slot[SFTI_SLOT_DIFF_BIAS]) return true;
+    if (m->type == SFTI_TYPE_LORA) return m->slot[SFTI_SLOT_BIAS] != 0;
+    /* of PEFT: one for each row */
+    return m->type == SFTI_TYPE_IA3 && factor && factor->rank == 2 && factor->shape[1] == 1;
+}
+
+static bool changes_weight(const sfti_lora_module *m) {
+    return m->type != SFTI_TYPE_FULL || m->slot[SFTI_SLOT_DIFF];
+}
+
+/* Each target of the weight gets one of its bias beside it, or is turned into that. */
+static sft_code add_biases(map_names *names, sfti_lora_module *m, const uint32_t *index,
+                           sft_error *err) {
+    char text[SFTI_LORA_NAME + 16];
+    sfti_lora_map *map = names->map;
+    uint32_t at = m->targets;
+    bool required = m->slot[SFTI_SLOT_DIFF_BIAS]
+                 || (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS]);
+    m->targets = changes_weight(m) ? m->targets : 0;
+    while (at) {
+        sfti_lora_target target = map->targets[at - 1];
+        const sft_tensor *weight = sft_set_tensor_at(names->model, target.tensor);
+        const sft_tensor *bias = bias_of(names->model, weight, text);
+        uint64_t rows = 0, cols = 0;
+        at = target.next;
+        if (bias) (void)sfti_lora_shape(bias, &rows, &cols);
+        bool fits = bias && cols == 1 && target.row + target.rows <= rows;
+        if (!fits && required) {
+            const sft_tensor *first = first_tensor(names->lora, m);
+            return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, first->offset, first->name,
+                                    "expected a bias beside %.*s of the model, found %s",
+                                    SFTI_CLIP(weight->name, 120),
+                                    bias ? "one of another size" : "none");
+        }
+        if (!fits) continue;
+        size_t shard;
+        const sft_tensor *found = sft_set_find(names->model, bias->name, &shard);
+        const sft_file *file = sft_set_shard_at(names->model, shard);
+        target.tensor = index[shard] + (uint32_t)sft_file_tensor_index(file, found);
+        target.bias = true;
+        sft_code code = add_target(names, target, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* Where the tensors of each shard begin among those of the set. */
+static uint32_t *shard_index(const map_names *names) {
+    size_t shards = sft_set_shard_count(names->model), sum = 0;
+    uint32_t *index = sfti_arena_array(&names->lora->arena, shards, sizeof *index);
+    for (size_t s = 0; index && s < shards; s++) {
+        index[s] = (uint32_t)sum;
+        sum += sft_file_tensor_count(sft_set_shard_at(names->model, s));
+    }
+    return index;
+}
+
+/* ── All ── */
+
+static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint32_t *index,
+                              sft_error *err) {
+    const sfti_lora_map *map = names->map;
+    uint64_t covered = 0;
+    sft_code code = SFT_OK;
+    for (uint32_t at = m->targets; at; at = map->targets[at - 1].next) {
+        const sfti_lora_target *target = &map->targets[at - 1];
+        for (uint32_t k = target->next; k; k = map->targets[k - 1].next)
+            if (overlap(target, &map->targets[k - 1]))
+                return refuse_two(names, m, target, &map->targets[k - 1], err);
+        covered += target->rows;
+    }
+    for (uint32_t at = m->targets; !code && at; at = map->targets[at - 1].next)
+        code = check_shape(names, m, covered, &map->targets[at - 1], err);
+    if (!code && changes_bias(names->lora, m)) code = add_biases(names, m, index, err);
+    return code;
+}
+
+sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
+                             sft_error *err) {
+    map_names names = { .lora = lora, .map = out, .model = model };
+    uint64_t most = (uint64_t)lora->count * KEYS_A_MODULE;
+    sfti_lora_ways ways;
+    *out = (sfti_lora_map){ .count = 0 };
+    names.keys = sfti_arena_array(&lora->arena, most, sizeof *names.keys);
+    uint32_t *index = shard_index(&names);
+    if (!names.keys || !index
+        || !sfti_names_draw(&names.names, most, key_text, &names, &lora->arena))
+        return sfti_fail_memory(err, most * sizeof *names.keys);
+    sft_code code = SFT_OK;
+    for (uint32_t i = 0; !code && i < lora->count; i++) {
+        lora->modules[i].targets = 0;
+        code = add_keys(&names, i, err);
+    }
+    for (uint32_t i = 0; !code && i < sft_set_tensor_count(model); i++) {
+        sfti_lora_ways_of(model, sft_set_tensor_at(model, i), &ways);
+        for (size_t k = 0; !code && k < ways.count; k++)
+            code = look_up(&names, &ways.ways[k], i, err);
+    }
+    for (size_t i = 0; !code && i < lora->count; i++) {
+        code = settle_module(&names, &lora->modules[i], index, err);
+        out->matched += lora->modules[i].targets != 0;
+    }
+    return code;
+}

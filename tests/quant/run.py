@@ -9,6 +9,7 @@ convert --quantize against what comfy-kitchen writes, byte for byte, and against
 import glob
 import hashlib
 import json
+import math
 import os
 import re
 import shlex
@@ -56,10 +57,12 @@ def ask(*words):
 def mislabelled(folder, bits):
     """What info says that the reader contradicts."""
     model = os.path.join(folder, "model.safetensors")
-    layouts = {one["layout"] for one in ask("ls", model, "--values")["tensors"] if "layout" in one}
+    values = ask("ls", model, "--values")["tensors"]
+    layouts = {one["layout"] for one in values if "layout" in one}
+    elements = sum(math.prod(one["shape"]) for one in values)
     bad = [] if layouts else ["no layout is read"]
-    if bits:  # of words: proved by zero points, declared, or not said
-        labels = {"pack-quantized": r"compressed-tensors(-w%sa16)? (int%s|None)" % (bits, bits)}
+    if bits:
+        labels = {"pack-quantized": r"compressed-tensors(-w%sa16)? int%s" % (bits, bits)}
     else:
         labels = LABELS
     for step in ("with its configuration", "without"):
@@ -68,6 +71,8 @@ def mislabelled(folder, bits):
         wanted = [labels.get(one, " mixed") for one in layouts]
         if not any(re.fullmatch(one, label) for one in wanted):
             bad.append("%s: info says %r of %s" % (step, label, sorted(layouts)))
+        if found["quantization"] and len(layouts) == 1 and found["parameters"] != elements:
+            bad.append("%s: info counts %d of %d" % (step, found["parameters"], elements))
         config = os.path.join(folder, "config.json")
         if os.path.exists(config):
             os.remove(config)
@@ -124,6 +129,8 @@ FORMATS = [("comfy", "fp8"), ("comfy", "int8"), ("comfy", "int8", "row"), ("comf
            ("compressed-tensors", "fp8", "tensor"), ("compressed-tensors", "fp8", "block"),
            ("compressed-tensors", "int8"), ("compressed-tensors", "int8", "tensor"),
            ("compressed-tensors", "mxfp8"), ("compressed-tensors", "nvfp4")]
+WRITTEN = {"fp8": "fp8-scaled fp8", "int8": "int8 int8", "int8-convrot": "int8 int8",
+           "mxfp8": "mxfp8 fp8", "nvfp4": "nvfp4 fp4"}  # what info calls them
 # The greatest step of a code, of what the greatest value of its block is.
 STEPS = {"fp8": 1 / 28, "mxfp8": 1 / 14, "int8": 1 / 253, "int8-convrot": 1, "nvfp4": 1 / 5}
 
@@ -186,6 +193,10 @@ def check_writing(layout, format_, scale, folder):
     if any(not name.endswith(("weight", "_scale", "_scale_2", "_global_scale", "_packed",
                               "comfy_quant")) for name in made):
         bad.append("other names: %s" % sorted(made))
+    label, plain = ask("info", out)["model"], ask("info", SOURCE)["model"]
+    label = ["%s %s" % (label["quantization"]["value"], label["precision"]), label["parameters"]]
+    if label != [WRITTEN[format_], plain["parameters"]]:
+        bad.append("info says %s" % label)
     told = {tensor["name"]: tensor["error"] for tensor in report["tensors"]}
     spared = {tensor["name"] for tensor in report["spared"]}
     if set(told) | spared != set(source) or not told:

@@ -2,6 +2,8 @@
 #include "label/tensors/signatures.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
+#include "label/cursor.h"
 
 #include <string.h>
 
@@ -123,12 +125,34 @@ static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
     return bits_of(packed, packed->shape[packed->rank - 1], whole);
 }
 
-/* compressed-tensors: of bytes the size of a group follows from the scales' dtype; of words only
- * the zero points tell, which are packed along the rows. */
+/* What the tensor of the same layer holds, if it has no more than `room` bytes; else 0. */
+static size_t read_of_layer(const sft_info *info, const sft_tensor *tensor, const char *last,
+                          char *bytes, size_t room) {
+    sft_span layer = tensor->name;
+    char name[600];
+    size_t shard, len = strlen(last);
+    if (info->options.header_only || info->options.no_data) return 0;
+    while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
+    if (layer.len == 0 || layer.len + len > sizeof name) return 0;
+    memcpy(name, layer.data, layer.len);
+    memcpy(name + layer.len, last, len);
+    const sft_tensor *found = sft_set_find(info->set, (sft_span){ name, layer.len + len }, &shard);
+    if (!found || found->end - found->begin > room) return 0;
+    size_t size = (size_t)(found->end - found->begin);
+    const sft_file *file = sft_set_shard_at(info->set, shard);
+    return sft_read_bytes(file, found->offset, bytes, size, NULL) == SFT_OK ? size : 0;
+}
+
+/* compressed-tensors: of bytes the size of a group follows from the scales' dtype; words have a
+ * shape beside them, and zero points that are packed along the rows tell, too. */
 static uint32_t bits_packed(const sfti_view *view, const sft_tensor *packed) {
     const sft_tensor *scale = layer_tensor(view, packed, "weight_scale");
     const sft_tensor *zeros = layer_tensor(view, packed, "weight_zero_point");
     uint64_t whole;
+    char shape[16];
+    if (packed->rank == 2 && packed->dtype == SFT_I32
+        && read_of_layer(view->info, packed, "weight_shape", shape, sizeof shape) == sizeof shape)
+        return bits_of(packed, packed->shape[1], sfti_get_u64((const uint8_t *)shape + 8));
     if (packed->rank != 2 || !scale || scale->rank != 2) return 0;
     if (packed->dtype == SFT_U8)
         return sfti_mul(scale->shape[1], scale->dtype == SFT_F8_E4M3 ? 64 : 128, &whole)
@@ -200,6 +224,8 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
     quant_end *ends = sfti_info_take(view->info, SFTI_SUFFIXES * sizeof *ends);
     if (!ends) return quant;
     unsigned bit = MARKS_OF_WEIGHTS;
+    quant.info = view->info;
+    quant.declared = mark_of(records, sft_span_cstr("comfy"));
     for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row && bit < MARKS_MOST;
          row = sfti_rows_next(records, row), bit++) {
         sft_span rest = sfti_row_text(row), end;
@@ -224,6 +250,25 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
 
 /* ── Sizes ── */
 
+static void take_side(sfti_cursor *at, const sfti_row *row) {
+    ((uint64_t *)at->ctx)[row->field] = sfti_at_uint(at);
+}
+
+/* Elements before rows and columns were padded, as ComfyUI's declaration of the layer says; 0: it
+ * does not. */
+static uint64_t elements_declared(const sfti_quant *quant, const sft_tensor *tensor) {
+    static const sfti_row sides[] = { { "/orig_shape/0", take_side, 0, 0, NULL },
+                                      { "/orig_shape/1", take_side, 1, 0, NULL } };
+    char text[512];
+    uint64_t shape[2] = { 0, 0 }, elements;
+    if (!(quant->marks & quant->declared) || tensor->rank != 2) return 0;
+    size_t len = read_of_layer(quant->info, tensor, "comfy_quant", text, sizeof text);
+    if (len <= strlen("{\"format\":\"nvfp4\"}")) return 0;
+    (void)sfti_info_walk(quant->info, (sft_span){ text, len }, (sft_span){ "", 0 },
+                         SFTI_ROWS(sides), shape);
+    return sfti_mul(shape[0], shape[1], &elements) ? elements : 0;
+}
+
 uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor) {
     uint64_t elements = 1;
     for (uint32_t i = 0; i < tensor->rank; i++)
@@ -233,11 +278,10 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
     bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8 | MARK_I8
                             | MARK_MX_BLOCKS);
-    uint64_t bits;
-    if (!packed || quant->bits == 0 || quant->bits >= width
-        || !sfti_mul(elements, width, &bits))
-        return elements;
-    return bits / quant->bits;
+    uint64_t bits, whole = weight ? elements_declared(quant, tensor) : 0;
+    if (packed && quant->bits > 0 && quant->bits < width && sfti_mul(elements, width, &bits))
+        elements = bits / quant->bits;
+    return whole > 0 && whole < elements ? whole : elements;
 }
 
 void sfti_sum(sfti_sums *sums, const sfti_quant *quant, const sft_tensor *tensor) {

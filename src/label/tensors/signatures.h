@@ -161,7 +161,8 @@ size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name);
 
 typedef struct sfti_quant {
     const char *id;      /* "gptq-4bit", …, or NULL */
-    uint32_t marks, scale; /* private */
+    uint32_t marks, scale, declared; /* private */
+    sft_info *info;      /* private */
     const void *ends;    /* private */
     uint32_t bits;       /* of a packed weight, 0 if there are none */
     bool guessed;        /* the bits */

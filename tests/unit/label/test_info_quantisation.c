@@ -59,6 +59,8 @@ static void quantisation_and_true_parameters(void **state) {
         { "a.weight:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_scale_2:F32[]", "nvfp4", 4096 },
         { "a.weight_packed:I32[64,8] a.weight_scale:BF16[64,1] a.weight_shape:I64[2]",
           "compressed-tensors", 4096 },
+        { "a.weight_packed:U8[64,32] a.weight_scale:F8_E4M3[64,4] a.weight_global_scale:F32[1]",
+          "nvfp4", 4096 },
         { "a.weight:F8_E4M3[64,64] a.weight_scale_inv:F32[1,1]", "fp8-block", 4096 },
         { "a.weight:F8_E4M3[64,64] a.scale_weight:F32[] scaled_fp8:F8_E4M3[2]", "fp8-scaled",
         4096 },

@@ -13,7 +13,7 @@
 #define UNIT_VALUES ((uint64_t)32 << 10)
 #define TILE_ROWS 128
 #define LANES 8
-#define F32_INFINITY UINT32_C(0x7f800000)
+#define F32_TOO_GREAT UINT32_C(0x7d000000) /* 2^123, 16 of which a rotation may add */
 #define LEAST_SCALE 0x1p-126f  /* of which the reciprocal is finite */
 #define LEAST_INT_SCALE 1e-30f /* comfy-kitchen's */
 
@@ -141,14 +141,14 @@ static float as_float(uint32_t bits) {
     return value;
 }
 
-/* About the first value that is not finite of rows that are in memory. */
+/* About the first value that cannot be quantised of rows that are in memory. */
 static sft_code refuse_value(const sfti_encoder *e, uint64_t row, sft_error *err) {
     size_t columns = (size_t)e->matrix->columns, all = (size_t)e->matrix->all_columns, i = 0;
-    while (greatest(e->values + i / columns * all + i % columns, 1) < F32_INFINITY) i++;
+    while (greatest(e->values + i / columns * all + i % columns, 1) < F32_TOO_GREAT) i++;
     float value = e->values[i / columns * all + i % columns];
     sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, e->name,
-                     "expected finite values to quantise, found %s in element %llu",
-                     value == value ? "an infinity" : "NaN",
+                     "expected magnitudes below 2^123 to quantise, found %s in element %llu",
+                     value != value ? "NaN" : value - value != 0 ? "an infinity" : "a greater one",
                      (unsigned long long)(row * columns + i));
     sfti_hint(err, SFT_HINT_NONE);
     return SFT_CAST_VALUE;
@@ -184,13 +184,13 @@ static sft_code read_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_err
     return SFT_OK;
 }
 
-/* The same, finite and rotated. */
+/* The same, none of them too great, and rotated. */
 static sft_code load_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_error *err) {
     sfti_encoded *m = e->matrix;
     size_t values = (size_t)(count * m->all_columns);
     sft_code code = read_rows(e, row, count, err);
     if (code) return code;
-    if (row + count > m->checked && greatest(e->values, values) >= F32_INFINITY)
+    if (row + count > m->checked && greatest(e->values, values) >= F32_TOO_GREAT)
         return refuse_value(e, row, err);
     if (row <= m->checked && row + count > m->checked) m->checked = row + count;
     if (m->rotate) sfti_quant_rotate(e->values, values, m->rotate);
@@ -228,7 +228,7 @@ static sft_code find_most(sfti_encoder *e, sft_error *err) {
     for (uint64_t row = 0; !code && row < m->rows; row += some) {
         code = read_rows(e, row, some, err);
         uint32_t one = code ? 0 : greatest(e->values, (size_t)(some * m->all_columns));
-        if (one >= F32_INFINITY) code = refuse_value(e, row, err);
+        if (one >= F32_TOO_GREAT) code = refuse_value(e, row, err);
         if (one > most) most = one;
     }
     if (code) return code;
@@ -425,9 +425,15 @@ static void encode_row(sfti_encoder *e, const float *values, bool counts, uint8_
         (void)sfti_cast_run(&e->cast, in, out, all, NULL); /* values are finite: all have codes */
     }
     decode_codes(dtype, out, counts ? all : 0, decoded);
-    for (size_t b = 0, at = 0; counts && at < all; b++, at += block)
-        add_squares(scaled + at, decoded + at, all - at < block ? all - at : block,
-                    (double)e->factors[b], m);
+    for (size_t b = 0, at = 0; counts && at < all; b++, at += block) {
+        size_t len = all - at < block ? all - at : block;
+        float factor = e->factors[b];
+        if (factor == 0 && e->numbers[b] > 0) { /* values that no code is left for */
+            factor = e->numbers[b];
+            for (size_t i = at; i < at + len; i++) scaled[i] = values[i] / factor;
+        }
+        add_squares(scaled + at, decoded + at, len, (double)factor, m);
+    }
     bool swaps = code_bits(how) == 4 && how->layout->parts[0].high;
     for (size_t i = 0; swaps && i < all / 2; i++) out[i] = (uint8_t)(out[i] << 4 | out[i] >> 4);
 }

@@ -103,8 +103,8 @@ static sft_code decide_row(sfti_quantising *q, size_t i, sft_error *err) {
     if (before == SFT_CONVERT_DROP) return SFT_OK;
     row->values = sft_conversion_part(coded ? q->values : q->plain, i);
     const sft_spec *spec = &row->values.spec;
-    row->why = spec->dtype == SFT_F32 ? q->options.spares(q->options.ctx, i, spec) : "";
-    if (spec->rank != 2 || (spec->dtype != SFT_F32 && !row->why)) row->why = "";
+    row->why = q->options.spares(q->options.ctx, i, spec);
+    if (!row->why && (spec->rank != 2 || spec->dtype != SFT_F32)) row->why = "no floats";
     if (!row->why)
         row->why = sfti_encoded_begin(&q->how, spec->shape[0], spec->shape[1], &row->matrix);
     if (!row->why) row->action = SFTI_QUANTISE_CODES;
@@ -267,9 +267,10 @@ static sft_code list_pairs(sfti_quantising *q, sft_error *err) {
     for (size_t i = 0; i < count; i++) {
         sft_pair pair = sfti_conversion_pair(q->values, i);
         unsigned digest = sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA;
-        bool config = sft_span_equal(pair.key, sft_span_cstr("quantization_config"));
+        bool ended = sft_span_equal(pair.key, sft_span_cstr("quantization_config"))
+                  || sft_span_equal(pair.key, sft_span_cstr("_quantization_metadata"));
         q->dropped |= digest;
-        if (!digest && !(config && q->config.len)) q->pairs[q->pair_count++] = pair;
+        if (!digest && !ended) q->pairs[q->pair_count++] = pair;
     }
     if (q->config.len)
         q->pairs[q->pair_count++] = (sft_pair){ sft_span_cstr("quantization_config"),

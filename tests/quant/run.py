@@ -71,7 +71,7 @@ def mislabelled(folder, bits):
         wanted = [labels.get(one, " mixed") for one in layouts]
         if not any(re.fullmatch(one, label) for one in wanted):
             bad.append("%s: info says %r of %s" % (step, label, sorted(layouts)))
-        if found["quantization"] and len(layouts) == 1 and found["parameters"] != elements:
+        if found["quantization"] and found["parameters"] != elements:
             bad.append("%s: info counts %d of %d" % (step, found["parameters"], elements))
         config = os.path.join(folder, "config.json")
         if os.path.exists(config):

@@ -93,28 +93,28 @@ static uint32_t bits_of(const sft_tensor *packed, uint64_t packed_size, uint64_t
 }
 
 /* The tensor of the same layer whose name has another last part. */
-static const sft_tensor *layer_tensor(const sfti_view *view, const sft_tensor *tensor,
+static const sft_tensor *layer_tensor(const sft_info *info, const sft_tensor *tensor,
                                       const char *last) {
     sft_span layer = tensor->name;
     while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
-    return layer.len > 0 ? sfti_set_sibling(view->info->set, layer, last) : NULL;
+    return layer.len > 0 ? sfti_set_sibling(info->set, layer, last) : NULL;
 }
 
 static uint32_t bits_gptq(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *group = layer_tensor(view, packed, "g_idx");
+    const sft_tensor *group = layer_tensor(view->info, packed, "g_idx");
     if (packed->rank < 2 || !group || group->rank != 1) return 0;
     return bits_of(packed, packed->shape[0], group->shape[0]);
 }
 
 static uint32_t bits_awq(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = layer_tensor(view, packed, "scales");
+    const sft_tensor *scales = layer_tensor(view->info, packed, "scales");
     if (packed->rank < 2 || !scales || scales->rank != 2) return 0;
     return bits_of(packed, packed->shape[1], scales->shape[1]);
 }
 
 /* MLX: exactly where the final norm tells the hidden size, else by its default group of 64. */
 static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = layer_tensor(view, packed, "scales");
+    const sft_tensor *scales = layer_tensor(view->info, packed, "scales");
     const sft_tensor *embed = sfti_view_find(view, "model.embed_tokens.weight");
     const sft_tensor *norm = sfti_view_find(view, "model.norm.weight");
     if (embed && norm && embed->dtype == SFT_U32 && embed->rank == 2 && norm->rank == 1)
@@ -146,8 +146,8 @@ static size_t read_of_layer(const sft_info *info, const sft_tensor *tensor, cons
 /* compressed-tensors: of bytes the size of a group follows from the scales' dtype; words have a
  * shape beside them, and zero points that are packed along the rows tell, too. */
 static uint32_t bits_packed(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scale = layer_tensor(view, packed, "weight_scale");
-    const sft_tensor *zeros = layer_tensor(view, packed, "weight_zero_point");
+    const sft_tensor *scale = layer_tensor(view->info, packed, "weight_scale");
+    const sft_tensor *zeros = layer_tensor(view->info, packed, "weight_zero_point");
     uint64_t whole;
     char shape[16];
     if (packed->rank == 2 && packed->dtype == SFT_I32
@@ -269,6 +269,14 @@ static uint64_t elements_declared(const sfti_quant *quant, const sft_tensor *ten
     return sfti_mul(shape[0], shape[1], &elements) ? elements : 0;
 }
 
+/* Whether a byte is one code of ComfyUI's, in a file that has others of 4 bits: no zero points, and
+ * a factor for all or one a row in two dimensions. */
+static bool has_whole_bytes(const sfti_quant *quant, const sft_tensor *tensor) {
+    const sft_tensor *scale = layer_tensor(quant->info, tensor, "weight_scale");
+    return scale && (scale->rank != 1 || scale->shape[0] == 1)
+        && !layer_tensor(quant->info, tensor, "weight_zeros");
+}
+
 uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor) {
     uint64_t elements = 1;
     for (uint32_t i = 0; i < tensor->rank; i++)
@@ -278,6 +286,8 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
     bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8 | MARK_I8
                             | MARK_MX_BLOCKS);
+    if (weight & MARK_I8 && quant->marks & quant->declared && has_whole_bytes(quant, tensor))
+        packed = false;
     uint64_t bits, whole = weight ? elements_declared(quant, tensor) : 0;
     if (packed && quant->bits > 0 && quant->bits < width && sfti_mul(elements, width, &bits))
         elements = bits / quant->bits;

@@ -1,6 +1,7 @@
 /* Which tensors of a model are quantised, and whose values cannot be computed. Tests:
  * test_convert.c, test_values.c. */
 #include "convert/conversion.h"
+#include "convert/dropped.h"
 
 sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search, size_t i,
                               sfti_quant **out, sft_error *err) {

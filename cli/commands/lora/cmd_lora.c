@@ -26,7 +26,7 @@ static void run_lora(cli *c, char **operands, size_t count) {
 
 const cli_command cli_lora_command = {
     "lora", "info IN...|merge MODEL ADAPTER[:STRENGTH]... -o OUT",
-    "what adapters (LoRA and its kin) hold; merge them into a model",
+    "tell what adapters hold, merge them into a model",
     "info tells the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
     "what they add, which is computed from the factors.\n"
     "merge writes MODEL with the adapters merged into it, in the order given, each at its STRENGTH "

@@ -279,8 +279,9 @@ static void names(void **state) {
 
 static sft_code read_receipts(const char *text, sfti_ds_receipt **all, size_t *count) {
     size_t cap = *count = 0;
-    return sfti_ds_receipts_read(sft_span_cstr(text), sft_span_cstr(JOB), &arena, all, count,
-                                 &cap, &err);
+    sfti_ds_job job;
+    assert_int_equal(sfti_ds_job_parse(sft_span_cstr(JOB), &job, &err), SFT_OK);
+    return sfti_ds_receipts_read(sft_span_cstr(text), &job, &arena, all, count, &cap, &err);
 }
 
 static void receipts(void **state) {
@@ -297,6 +298,7 @@ static void receipts(void **state) {
                           .column_count = 2, .columns = columns };
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sfti_ds_receipt *all;
+    sfti_ds_job other;
     size_t count, cap;
     (void)state;
     memset(r.sha256, 'a', 64);
@@ -326,9 +328,9 @@ static void receipts(void **state) {
     assert_true(span_is(all[1].stored, all[1].name.data));
     /* Of another job; and of a folder that is another's. */
     count = cap = 0;
-    assert_int_equal(sfti_ds_receipts_read((sft_span){ text.data, text.len - 1 },
-                                           sft_span_cstr(UUID ":1"), &arena, &all, &count, &cap,
-                                           &err),
+    assert_int_equal(sfti_ds_job_parse(sft_span_cstr(UUID ":1"), &other, &err), SFT_OK);
+    assert_int_equal(sfti_ds_receipts_read((sft_span){ text.data, text.len - 1 }, &other, &arena,
+                                           &all, &count, &cap, &err),
                      SFT_DATASET_RECEIPT);
     text.data[strlen("[{\"job\":\"" JOB "\",\"name\":\"" NAME "\",\"stored\":\"_job-")] = '9';
     assert_int_equal(read_receipts(text.data, &all, &count), SFT_DATASET_RECEIPT);

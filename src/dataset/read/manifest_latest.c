@@ -39,10 +39,12 @@ sft_code sfti_ds_commit_read(const sft_storage *storage, const char *name, sfti_
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
     /* Usually no commit file follows, and before the first commit there is no manifest: no text is
-     * made of that. What fails otherwise is tried once more, to say why. */
-    sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, NULL);
-    if (code == SFT_NOT_FOUND) return code;
-    if (code) code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
+     * made of that. What fails otherwise is tried once more, to say why; not by requests. */
+    bool moves = sfti_can(storage, move);
+    sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text,
+                                     moves ? NULL : err);
+    if (code && code != SFT_NOT_FOUND && moves)
+        code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
     if (!code) code = sfti_ds_manifest_parse(text, arena, out, err);
     return code;
 }

@@ -1,6 +1,7 @@
 /* The manifest: ours and the connector's are read, ours is written, bad ones are refused. */
 #define _GNU_SOURCE
 #include "unit/dataset_case.h"
+#include "unit/storage_table.h"
 #include "dataset/read/manifest.h"
 
 static sft_error err;
@@ -220,9 +221,33 @@ static void cut(void **state) {
     }
 }
 
+static size_t texts_wanted; /* opens that would have had to make the text of an error */
+
+static sft_code counting_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
+    texts_wanted += e != NULL;
+    return ds_storage.vtable->open(ctx, name, out, e);
+}
+
+/* It is told to whoever reads a manifest. For who looks whether there is one it is an answer, of
+ * which no text is made; what fails otherwise says why. */
 static void missing(void **state) {
+    sft_storage s = ds_storage;
+    sft_error untouched = SFT_ERROR_INIT;
     (void)state;
     assert_int_equal(sfti_ds_manifest_read(&ds_storage, &arena, &m, &err), SFT_MANIFEST_MISSING);
+    assert_string_equal(err.message,
+                        "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
+    storage_own(&s)->open = counting_open;
+    texts_wanted = 0;
+    assert_int_equal(sfti_ds_manifest_seek(&s, &arena, NULL, &m, NULL, &untouched),
+                     SFT_MANIFEST_MISSING);
+    assert_int_equal(untouched.code, SFT_OK);
+    assert_int_equal(texts_wanted, 0);
+    assert_int_equal(mkdir(temp_path(SFTI_DATASET_MANIFEST), 0777), 0);
+    assert_int_equal(sfti_ds_manifest_seek(&s, &arena, NULL, &m, NULL, &err), SFT_IO_NOT_FILE);
+    assert_string_equal(err.message, "expected a file, found a folder");
+    assert_int_equal(texts_wanted, 1);
+    assert_int_equal(rmdir(temp_path(SFTI_DATASET_MANIFEST)), 0);
     temp_write(SFTI_DATASET_MANIFEST, connectors, sizeof connectors - 1);
     assert_int_equal(sfti_ds_manifest_read(&ds_storage, &arena, &m, &err), SFT_OK);
     assert_int_equal(m.total_samples, 25);

@@ -99,7 +99,7 @@ void sfti_json_null(sfti_json_writer *w);
 /* A key and its value; a span of data NULL and a NULL text write null, and so does
  * _known for UINT64_MAX. */
 void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text);
-#define sfti_json_put_cstr(w, key, text) sfti_json_put_text(w, key, sft_span_cstr(text))
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text);
 void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value);
 void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value);
 void sfti_json_put_double(sfti_json_writer *w, const char *key, double value);

@@ -188,6 +188,10 @@ void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
                text.data ? text : sft_span_cstr("null"));
 }
 
+void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) {
+    sfti_json_put_text(w, key, sft_span_cstr(text));
+}
+
 void sfti_json_put_uint(sfti_json_writer *w, const char *key, uint64_t value) {
     sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_uint(w, value);

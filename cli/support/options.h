@@ -67,6 +67,9 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    /* of mv */
+    const char *to, *unknown;
+    int number, link, undo;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

@@ -169,6 +169,9 @@ int sfti_os_set_mtime(int fd, int64_t mtime_ns);
 int sfti_os_make_folder(const char *path, uint32_t mode);
 int sfti_os_remove_folder(const char *path); /* an empty one */
 int sfti_os_rename(const char *from, const char *to, bool no_clobber);
+/* A second name of a file, which is new: EEXIST if it is taken. EXDEV: the folder is on another
+ * file system; EOPNOTSUPP or EPERM: this one gives a file one name. A link is linked itself. */
+int sfti_os_link(const char *from, const char *to);
 int sfti_os_unlink(const char *path);
 bool sfti_os_is_append(int fd);
 

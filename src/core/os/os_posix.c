@@ -277,6 +277,11 @@ int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     return unlink(from) == 0 ? 0 : errno;
 }
 
+int sfti_os_link(const char *from, const char *to) {
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, 0) == 0) return 0;
+    return errno == ENOTSUP || errno == ENOSYS ? EOPNOTSUPP : errno;
+}
+
 int sfti_os_unlink(const char *path) {
     return unlink(path) == 0 ? 0 : errno;
 }

@@ -157,3 +157,21 @@ int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     free(wide_from);
     return error;
 }
+
+int sfti_os_link(const char *from, const char *to) {
+    wchar_t *wide_from, *wide_to;
+    int error = sfti_os_win_path(from, &wide_from);
+    if (error) return error;
+    error = sfti_os_win_path(to, &wide_to);
+    if (!error) {
+        DWORD code = CreateHardLinkW(wide_to, wide_from, NULL) ? ERROR_SUCCESS : GetLastError();
+        error = code == ERROR_SUCCESS             ? 0
+              : code == ERROR_NOT_SAME_DEVICE     ? EXDEV
+              : code == ERROR_INVALID_FUNCTION    ? EOPNOTSUPP
+              : code == ERROR_NOT_SUPPORTED       ? EOPNOTSUPP
+                                                  : sfti_os_win_errno(code);
+        free(wide_to);
+    }
+    free(wide_from);
+    return error;
+}

@@ -1,0 +1,25 @@
+/* What belongs to one model alone: its files, and those beside it that info reads as its own. */
+#ifndef CLI_COMPANIONS_H
+#define CLI_COMPANIONS_H
+
+#include "support/models.h"
+
+typedef struct cli_companion {
+    const char *path;
+    bool is_model; /* one of its own files; the others lie beside it */
+    bool is_json;  /* a sidecar that may say where the model lies */
+} cli_companion;
+
+typedef struct cli_unit {
+    const char *path;  /* as it was named; a folder's of a model that is one */
+    sft_span stem;     /* what names of companions begin with; empty of a folder */
+    bool is_folder;    /* a pipeline, or shards that fill a folder: moves as a whole */
+    cli_companion *items; /* own files first */
+    size_t count, capacity;
+} cli_unit;
+
+/* Of a model whose tree is there. Everything is copied into the arena. False when out of memory.
+ * Links are among the files as they are. */
+bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out);
+
+#endif

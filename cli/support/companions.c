@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-static const char *const model_ends[] = { ".safetensors.index.json", ".safetensors", ".sft",
-                                          ".ckpt", ".pt", ".pth", ".bin", ".gguf", ".onnx" };
+const char *const cli_model_ends[] = { ".safetensors.index.json", ".safetensors", ".sft", ".ckpt",
+                                       ".pt", ".pth", ".bin", ".gguf", ".onnx", NULL };
 
 static sft_span stem_of_name(sft_span name) {
-    for (size_t i = 0; i < sizeof model_ends / sizeof *model_ends; i++) {
-        size_t len = strlen(model_ends[i]);
-        if (cli_ends_with(name, model_ends[i]) && name.len > len)
+    for (size_t i = 0; cli_model_ends[i]; i++) {
+        size_t len = strlen(cli_model_ends[i]);
+        if (cli_ends_with(name, cli_model_ends[i]) && name.len > len)
             return (sft_span){ name.data, name.len - len };
     }
     return name;
 }
 
-static bool put(sfti_arena *arena, cli_unit *unit, sft_span path, bool is_model, bool is_json) {
+static bool put(sfti_arena *arena, cli_unit *unit, sft_span path, bool is_model) {
     for (size_t i = 0; i < unit->count; i++)
         if (sft_span_equal(sft_span_cstr(unit->items[i].path), path)) return true;
     cli_companion *items = sfti_arena_grow(arena, unit->items, unit->count, 1, &unit->capacity,
@@ -28,7 +28,7 @@ static bool put(sfti_arena *arena, cli_unit *unit, sft_span path, bool is_model,
     char *copy = items ? sfti_arena_copy(arena, path.data, path.len) : NULL;
     if (!copy) return false;
     unit->items = items;
-    items[unit->count++] = (cli_companion){ copy, is_model, is_json };
+    items[unit->count++] = (cli_companion){ copy, is_model };
     return true;
 }
 
@@ -46,7 +46,7 @@ static bool put_beside(sfti_arena *arena, cli_unit *unit, const sft_node *root,
     for (const sft_node *one = cli_first(root, list); one; one = one->next) {
         sft_span path = sft_node_text(one, "path");
         if (path.len && is_own(unit, path)
-            && !put(arena, unit, path, false, cli_ends_with(path, ".json")))
+            && !put(arena, unit, path, false))
             return false;
     }
     return true;
@@ -61,15 +61,15 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
                                             : sfti_path_above(sft_span_cstr(model->path));
         out->is_folder = true;
         out->path = sfti_arena_copy(arena, folder.data, folder.len);
-        return out->path && put(arena, out, folder, true, false);
+        return out->path && put(arena, out, folder, true);
     }
     out->stem = stem_of_name(cli_name_of(out->path));
-    if (!put(arena, out, sft_span_cstr(model->input->path), true, false)) return false;
+    if (!put(arena, out, sft_span_cstr(model->input->path), true)) return false;
     for (size_t i = 0; model->inputs && i < model->count; i++)
-        if (!put(arena, out, sft_span_cstr(model->inputs[i]->path), true, false)) return false;
+        if (!put(arena, out, sft_span_cstr(model->inputs[i]->path), true)) return false;
     for (size_t i = 0; model->set && !model->import && i < sft_set_shard_count(model->set); i++) {
         const char *shard = sft_set_shard_path(model->set, i);
-        if (shard && !put(arena, out, sft_span_cstr(shard), true, false)) return false;
+        if (shard && !put(arena, out, sft_span_cstr(shard), true)) return false;
     }
     return put_beside(arena, out, root, "sidecars") && put_beside(arena, out, root, "previews");
 }

@@ -7,7 +7,6 @@
 typedef struct cli_companion {
     const char *path;
     bool is_model; /* one of its own files; the others lie beside it */
-    bool is_json;  /* a sidecar that may say where the model lies */
 } cli_companion;
 
 typedef struct cli_unit {
@@ -17,6 +16,9 @@ typedef struct cli_unit {
     cli_companion *items; /* own files first */
     size_t count, capacity;
 } cli_unit;
+
+/* How names of models' files end; NULL ends it. */
+extern const char *const cli_model_ends[];
 
 /* Of a model whose tree is there. Everything is copied into the arena. False when out of memory.
  * Links are among the files as they are. */

@@ -200,11 +200,12 @@ static sft_code give_name(moving *m, size_t i) {
         code = write_edited(m, move->from, move->to, move, false);
     } else {
         error = m->how == CLI_MOVE_COPY ? EXDEV : sfti_os_link(move->from, move->to);
-        if ((error == EPERM || error == EOPNOTSUPP || error == EMLINK) && m->how == CLI_MOVE) {
+        bool one_name = error == EPERM || error == EOPNOTSUPP || error == EMLINK;
+        if (one_name && m->how == CLI_MOVE && !move->stays) {
             m->state[i] = BY_NAME;
             return SFT_OK;
         }
-        if (error == EXDEV && m->how != CLI_MOVE_LINK) code = copy_file(m, move);
+        if ((error == EXDEV || one_name) && m->how != CLI_MOVE_LINK) code = copy_file(m, move);
         else if (error) code = fail_os(m, move->to, error, "link");
     }
     if (!code) m->state[i] = NAMED;
@@ -216,6 +217,7 @@ static sft_code give_name(moving *m, size_t i) {
 static sft_code drop_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
     int error;
+    if (move->stays && m->state[i] == NAMED) return SFT_OK;
     if (m->state[i] == BY_NAME) {
         error = sfti_os_rename(move->from, move->to, !move->is_folder);
         if (error) return fail_os(m, move->to, error, "rename");
@@ -279,6 +281,8 @@ sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const 
     if (!code) code = sync_folders(&m, true);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->count; i++) code = drop_name(&m, i);
     if (code && m.state) take_back(&m);
+    for (size_t i = 0; !code && how == CLI_MOVE && i < moves->emptied_count; i++)
+        (void)sfti_os_remove_folder(moves->emptied[i]);
     /* All is in its place by now: a folder that cannot be synced is no reason to go back. */
     if (!code && how == CLI_MOVE) {
         sft_error ignored = SFT_ERROR_INIT;

@@ -29,6 +29,7 @@ typedef struct cli_move_edit {
 typedef struct cli_move {
     const char *from, *to;
     bool is_folder;
+    bool stays;    /* the old name is not removed: another model's, too */
     const cli_move_edit *edits; /* of a small file, in ascending order; NULL: none */
     size_t edit_count;
 } cli_move;
@@ -40,6 +41,8 @@ typedef struct cli_moves {
     const char *path; /* the model, as it was named */
     cli_move *items;
     size_t count, capacity;
+    const char **emptied; /* folders that are removed when all files are out, the innermost first */
+    size_t emptied_count, emptied_cap;
 } cli_moves;
 
 /* Do it, or nothing of it. *blame is the path that a failure is about. */

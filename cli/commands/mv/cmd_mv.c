@@ -74,8 +74,9 @@ static bool stays_below(mv_run *run, const char *folder, const char *path) {
     return copy != NULL;
 }
 
-static const char *target_of(mv_run *run, const cli_unit *unit, const sft_node *root) {
-    sft_span name = unit->is_folder ? cli_name_of(unit->path) : unit->stem;
+/* name: what the model is called where no fact says. */
+static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name,
+                             const sft_node *root) {
     char *stem = sfti_arena_copy(&run->plan.arena, name.data, name.len);
     if (!stem) return NULL;
     if (run->target) return run->into ? below(run, run->target, stem) : run->target;
@@ -92,6 +93,17 @@ static const char *target_of(mv_run *run, const cli_unit *unit, const sft_node *
 
 /* ── Which models ── */
 
+/* Whether a folder was named, or one in it was. */
+static bool is_searched(const mv_run *run, const char *folder) {
+    sft_span rest;
+    for (size_t i = 0; i < run->operand_count; i++) {
+        sft_span operand = sfti_path_trimmed(sft_span_cstr(run->operands[i]));
+        if (cli_is(operand, folder) || sfti_path_below(operand, sft_span_cstr(folder), &rest))
+            return true;
+    }
+    return false;
+}
+
 static void each_model(void *ctx, cli_model *model) {
     mv_run *run = ctx;
     cli_unit unit;
@@ -107,9 +119,13 @@ static void each_model(void *ctx, cli_model *model) {
         run->out_of_memory = true;
         return;
     }
-    const char *to = target_of(run, &unit, root);
+    sft_span above = sfti_path_above(sft_span_cstr(unit.path));
+    const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len), *to_folder = NULL;
+    const char *to = target_of(run, &unit, unit.is_folder ? cli_name_of(unit.path) : unit.stem, root);
+    if (to && folder && !unit.is_folder && run->c->set.to && above.len && !is_searched(run, folder))
+        to_folder = target_of(run, &unit, cli_name_of(folder), root);
     if (!to) run->failed++;
-    else if (!mv_plan_add(&run->plan, &unit, to)) run->out_of_memory = true;
+    else if (!mv_plan_add(&run->plan, &unit, to, to_folder)) run->out_of_memory = true;
 }
 
 /* A folder that is named without --to moves whole, if a model is in it. */
@@ -136,11 +152,11 @@ static bool take_folder(mv_run *run, const char *operand) {
         run->failed += code != SFT_OK;
         return true;
     }
-    *item = (cli_companion){ path, true, false };
+    *item = (cli_companion){ path, true };
     cli_unit unit = { .path = path, .is_folder = true, .items = item, .count = 1 };
-    const char *to = target_of(run, &unit, NULL);
+    const char *to = target_of(run, &unit, cli_name_of(path), NULL);
     if (!to) run->failed++;
-    else if (!mv_plan_add(&run->plan, &unit, to)) run->out_of_memory = true;
+    else if (!mv_plan_add(&run->plan, &unit, to, NULL)) run->out_of_memory = true;
     return true;
 }
 
@@ -308,7 +324,7 @@ static void run_mv(cli *c, char **operands, size_t count) {
     sft_code code = SFT_OK;
     run.plan.c = c;
     run.plan.arena.alloc = c->alloc;
-    run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
+    run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
     c->others = CLI_AND_OTHERS;
     if (c->set.undo && (count > 0 || c->set.to))
         code = cli_usage_error(&err, "expected --undo alone, found more");

@@ -30,13 +30,12 @@
 
 /* $XDG_STATE_HOME/safetensors, %LOCALAPPDATA%\safetensors; made if asked. It must be the user's:
  * who could write there would say what is moved where. */
-static sft_code state_folder(cli *c, bool make, char *folder, size_t size, sft_error *err) {
+static sft_code state_folder(bool make, char *folder, size_t size, sft_error *err) {
     bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
     const char *base = sfti_os_env(windows ? "LOCALAPPDATA" : "XDG_STATE_HOME");
     const char *parts[] = { "/.local", "/state", "/safetensors" };
     size_t first = 2;
     os_info info;
-    (void)c;
     if (!windows && (!base || *base != '/')) {
         base = sfti_os_env("HOME");
         first = 0;
@@ -52,11 +51,8 @@ static sft_code state_folder(cli *c, bool make, char *folder, size_t size, sft_e
             return sfti_io_fail(err, SFT_IO_OPEN, ENAMETOOLONG, "open the folder of journals");
         len += more;
         int error = make ? sfti_os_make_folder(folder, 0700) : 0;
-        if (error && error != EEXIST) {
-            char made[CLI_NUMBER_SIZE];
-            (void)made;
+        if (error && error != EEXIST)
             return sfti_io_fail(err, SFT_IO_OPEN, error, "make the folder of journals");
-        }
     }
     int error = sfti_os_info_path(folder, false, &info);
     if (error == ENOENT) return sfti_fail(err, SFT_NOT_FOUND, "expected a run of mv to take back, "
@@ -155,7 +151,7 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, const char **blame, sft_e
     journals all = { .count = 0 };
     sft_sink sink;
     *blame = NULL;
-    sft_code code = state_folder(c, true, folder, sizeof folder, err);
+    sft_code code = state_folder(true, folder, sizeof folder, err);
     if (code) return code;
     *blame = folder;
     put_text(&text, sft_span_cstr(FORMAT));
@@ -214,7 +210,7 @@ static sft_code read_records(mv_plan *plan, sft_span rest, sft_error *err) {
             plan->made = made;
             made[plan->made_count++] = text[0].data;
         } else if (*letter == 'U') {
-            if (!mv_plan_add(plan, &(cli_unit){ .path = text[0].data }, NULL))
+            if (!mv_plan_add(plan, &(cli_unit){ .path = text[0].data }, NULL, NULL))
                 return sfti_fail_memory(err, text[0].len);
             unit = &plan->units[plan->count - 1];
             unit->moves.path = text[0].data;
@@ -246,7 +242,7 @@ sft_code mv_journal_read(cli *c, mv_plan *plan, const char **path, sft_error *er
     journals all = { .count = 0 };
     sft_buffer bytes;
     *path = NULL;
-    sft_code code = state_folder(c, false, folder, sizeof folder, err);
+    sft_code code = state_folder(false, folder, sizeof folder, err);
     if (code) return code;
     int error = sfti_os_list(folder, take_journal, &all);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder of journals");

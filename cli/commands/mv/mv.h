@@ -37,20 +37,22 @@ char *mv_pattern_path(cli *c, const mv_pattern *pattern, const sft_node *root, s
 typedef struct mv_unit {
     cli_unit unit;
     const char *to;  /* absolute: the file without its ending, or the folder */
+    const char *to_folder; /* the same if the folder that it lies in moves; NULL: never */
     cli_moves moves; /* empty: it is where it belongs */
 } mv_unit;
 
 typedef struct mv_plan {
     cli *c;
     sfti_arena arena;
+    cli_move_how how;
     mv_unit *units;
     size_t count, capacity;
     const char **made; /* of a journal: folders that were made, the highest first */
     size_t made_count, made_cap;
 } mv_plan;
 
-/* A unit goes to `to`; both live as long as the plan. False when out of memory. */
-bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to);
+/* A unit goes to `to`; all live as long as the plan. False when out of memory. */
+bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char *to_folder);
 /* All units are known: which file goes where. What is in the way is told (with --number names get
  * a number instead), and so is a link; *refused counts that. An error is about *blame. */
 sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_error *err);

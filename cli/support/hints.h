@@ -48,6 +48,7 @@
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \
     X(HELP_LORA, "safetensors help lora") \
+    X(NUMBERED, "--number puts a number behind the name") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
 
 #define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,

@@ -6,6 +6,7 @@
 #include "os/io.h"
 #include "os/path.h"
 #include "support/files.h"
+#include "support/hints.h"
 
 #include <errno.h>
 #include <string.h>
@@ -34,8 +35,9 @@ typedef struct moving {
 
 static sft_code fail_os(moving *m, const char *path, int error, const char *what) {
     m->blame = path;
-    return error == EEXIST ? sfti_fail(m->err, SFT_EXISTS, "already exists")
-                           : sfti_io_fail(m->err, SFT_IO_PUBLISH, error, what);
+    if (error == EEXIST)
+        return cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE, "already exists");
+    return sfti_io_fail(m->err, SFT_IO_PUBLISH, error, what);
 }
 
 /* ── Step 1: new names ── */
@@ -312,9 +314,12 @@ static sft_code undo_second(moving *m, const cli_move *move, bool same) {
         sft_buffer_free(&now);
     }
     m->blame = move->to;
-    if (!code && !same)
-        return sfti_fail(m->err, SFT_EXISTS, "expected what mv put there, found a file that was "
-                                             "changed since: it stays");
+    if (!code && !same) {
+        code = cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
+                             "expected what mv put there, found another file: it stays");
+        cli_warn(m->c, m->blame, m->err);
+        return SFT_OK; /* the old one is where it was */
+    }
     int error = code ? 0 : sfti_os_unlink(move->to);
     return error ? fail_os(m, move->to, error, "remove") : code;
 }
@@ -343,12 +348,23 @@ static void undo_one(moving *m, const cli_move *move, size_t *left) {
     int old = sfti_os_info_path(move->from, false, &from);
     int new = sfti_os_info_path(move->to, false, &to);
     sft_code code;
+    bool same = !old && !new && from.inode == to.inode && from.device == to.device;
     if (new == ENOENT && !old) return; /* it is where it was */
+    if (strcmp(move->from, move->to) == 0) return;
+    /* One name that two paths lead to, where letters of either case are alike. */
+    if (same && from.links < 2) {
+        int error = sfti_os_rename(move->to, move->from, false);
+        if (!error) return;
+        (void)fail_os(m, move->from, error, "rename");
+        cli_complain(m->c, m->blame, m->err);
+        ++*left;
+        return;
+    }
     if (new) code = fail_os(m, move->to, new, "open");
     else if (old == ENOENT) code = undo_move(m, move);
     else if (old) code = fail_os(m, move->from, old, "open");
     else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
-    else code = undo_second(m, move, from.inode == to.inode && from.device == to.device);
+    else code = undo_second(m, move, same);
     if (!code) return;
     cli_complain(m->c, m->blame, m->err);
     ++*left;

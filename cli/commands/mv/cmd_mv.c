@@ -63,8 +63,7 @@ static bool stays_below(mv_run *run, const char *folder, const char *path) {
         copy[at] = '\0';
         int error = sfti_os_info_path(copy, false, &info);
         if (!error && info.kind != OS_DIR) {
-            (void)sfti_fail(&err, info.kind == OS_LINK ? SFT_IS_LINK : SFT_EXISTS,
-                            "expected a folder, found %s",
+            (void)sfti_fail(&err, SFT_IO_NOT_FILE, "expected a folder, found %s",
                             info.kind == OS_LINK ? "a symbolic link" : "a file");
             cli_complain(run->c, copy, &err);
             return false;
@@ -79,7 +78,9 @@ static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name,
                              const sft_node *root) {
     char *stem = sfti_arena_copy(&run->plan.arena, name.data, name.len);
     if (!stem) return NULL;
-    if (run->target) return run->into ? below(run, run->target, stem) : run->target;
+    if (run->target && run->into)
+        return cli_join_path(&run->plan.arena, sft_span_cstr(run->target), stem);
+    if (run->target) return run->target;
     const char *unknown = run->c->set.unknown ? run->c->set.unknown : "unknown";
     const char *base = base_of(run, unit->path);
     char *path = base ? mv_pattern_path(run->c, &run->pattern, root, name, unknown,
@@ -267,7 +268,7 @@ static void undo(mv_run *run) {
         size_t before = left;
         if (!c->set.dry_run) cli_moves_undo(c, &unit->moves, &left);
         if (left > before || unit->moves.count == 0 || cli_is_json(c)) continue;
-        cli_path(&c->out, unit->moves.items[0].to, ": %smoved back to ",
+        cli_path(&c->out, unit->moves.items[0].to, ": %staken back to ",
                  c->set.dry_run ? "would be " : "");
         cli_path_text(&c->out, sft_span_cstr(unit->moves.items[0].from));
         cli_text(&c->out, "\n");
@@ -282,7 +283,6 @@ static void undo(mv_run *run) {
 
 /* The last operand, unless --to says where: a folder, or a new name for the one model. */
 static sft_code read_target(mv_run *run, char **operands, size_t count, sft_error *err) {
-    cli *c = run->c;
     os_info info;
     int error;
     if (count < 2)
@@ -310,10 +310,6 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
         return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for \"%s\"", last);
     if (path && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
     if (!run->target) return sfti_fail_memory(err, len);
-    if (run->into && !is_folder) {
-        error = c->set.dry_run ? 0 : sfti_os_make_folder(run->target, 0777);
-        if (error) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "make the folder");
-    }
     run->operand_count = count - 1;
     return SFT_OK;
 }

@@ -33,7 +33,7 @@
 static sft_code state_folder(bool make, char *folder, size_t size, sft_error *err) {
     bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
     const char *base = sfti_os_env(windows ? "LOCALAPPDATA" : "XDG_STATE_HOME");
-    const char *parts[] = { "/.local", "/state", "/safetensors" };
+    const char *parts[] = { "/.local", "/state", "", "/safetensors" }; /* "": XDG_STATE_HOME itself */
     size_t first = 2;
     os_info info;
     if (!windows && (!base || *base != '/')) {
@@ -44,7 +44,7 @@ static sft_code state_folder(bool make, char *folder, size_t size, sft_error *er
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected HOME or XDG_STATE_HOME, where mv keeps "
                                                 "what --undo needs, found neither");
     int len = snprintf(folder, size, "%s", base);
-    for (size_t i = first; i < 3; i++) {
+    for (size_t i = first; i < 4; i++) {
         int more = len < 0 || (size_t)len >= size
                      ? -1 : snprintf(folder + len, size - (size_t)len, "%s", parts[i]);
         if (more < 0 || (size_t)(len + more) >= size)

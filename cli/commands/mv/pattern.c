@@ -137,25 +137,29 @@ typedef struct path_at {
     sfti_arena *arena;
     sft_buffer path;
     char name[1024]; /* the part at hand, as it is known */
-    size_t len;
+    size_t len, begin, end; /* [begin, end): from its first value to its last; end 0: none */
     bool failed;
 } path_at;
 
 static void put_text(path_at *to, sft_span text, bool is_value) {
+    if (is_value && text.len && to->end == 0) to->begin = to->len;
     for (size_t i = 0; i < text.len && to->len < sizeof to->name; i++)
         to->name[to->len++] = is_value && text.data[i] == '/' ? '_' : text.data[i];
+    if (is_value && text.len) to->end = to->len;
 }
 
-/* The part at hand ends: blanks, and what joined it to something unknown, are cut off. */
+/* The part at hand ends: what joins its values to something unknown is cut off. */
 static void end_part(path_at *to, const char *fallback) {
     char safe[NAME_MOST + 2];
     sft_span name = { to->name, to->len };
-    while (name.len && strchr(" -_.", name.data[name.len - 1])) name.len--;
-    while (name.len && strchr(" -_", name.data[0])) name.data++, name.len--;
+    size_t begin = 0;
+    while (name.len > to->end && strchr(" -_.", name.data[name.len - 1])) name.len--;
+    while (begin < name.len && begin < to->begin && strchr(" -_.", name.data[begin])) begin++;
+    name = (sft_span){ name.data + begin, name.len - begin };
     if (name.len == 0) name = sft_span_cstr(fallback);
     cli_safe_name(name, NAME_MOST, safe);
     to->failed |= !sfti_buffer_put(&to->path, safe, strlen(safe));
-    to->len = 0;
+    to->len = to->begin = to->end = 0;
 }
 
 char *mv_pattern_path(cli *c, const mv_pattern *pattern, const sft_node *root, sft_span stem,

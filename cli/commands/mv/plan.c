@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "os/io.h"
 #include "support/files.h"
+#include "support/hints.h"
 #include "support/words.h"
 
 #include <errno.h>
@@ -266,8 +267,8 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
         error = sfti_os_info_path(path, false, &info);
         if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
         if (info.kind == OS_LINK)
-            return sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link: move what "
-                                               "it leads to");
+            return cli_fail_hint(err, SFT_IS_LINK, SFT_HINT_NONE,
+                                 "expected a file, found a symbolic link: move what it leads to");
         if (own > 1)
             rest = sfti_path_below(sft_span_cstr(path), (sft_span){ path, folder }, &rest)
                      ? rest : cli_name_of(path);
@@ -405,6 +406,11 @@ static bool on_one_device(sfti_arena *arena, const char *from, const char *to) {
     return !error && !sfti_os_info_path(from, false, &a) && a.device == b.device;
 }
 
+static bool is_there(const mv_unit *unit) {
+    return unit->moves.count > 0
+        && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0;
+}
+
 sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_error *err) {
     taken all;
     sft_code code = fill_folders(plan) ? taken_begin(&all, plan, err) : sfti_fail_memory(err, 1);
@@ -422,17 +428,15 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
             ++*refused;
             continue;
         }
-        if (!code && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0) {
-            unit->moves.count = 0; /* it is there */
-            continue;
-        }
-        bool fits = !code && take_all(&all, &unit->moves, &in_the_way, &why);
+        bool fits = !code && (is_there(unit) || take_all(&all, &unit->moves, &in_the_way, &why));
         for (uint32_t n = 2; !code && !fits && plan->c->set.number && n <= NUMBER_MOST; n++) {
             code = plan_targets(plan, unit, n, blame, err);
-            fits = !code && take_all(&all, &unit->moves, &in_the_way, &why);
+            fits = !code && (is_there(unit) || take_all(&all, &unit->moves, &in_the_way, &why));
         }
+        if (fits && is_there(unit)) unit->moves.count = 0;
         if (!code && !fits) {
             (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
+            cli_hint(err, plan->c->set.number ? SFT_HINT_NONE : CLI_HINT_NUMBERED);
             cli_complain(plan->c, in_the_way->to, err);
             *err = (sft_error)SFT_ERROR_INIT;
             unit->moves.count = 0;

@@ -2,10 +2,12 @@
  * model's own name. Tests: tests/cli/mv. */
 #include "support/companions.h"
 
+#include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
 #include "support/words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char *const cli_model_ends[] = { ".safetensors.index.json", ".safetensors", ".sft", ".ckpt",
@@ -72,4 +74,26 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
         if (shard && !put(arena, out, sft_span_cstr(shard), true)) return false;
     }
     return put_beside(arena, out, root, "sidecars") && put_beside(arena, out, root, "previews");
+}
+
+bool cli_unit_alone(const cli_unit *unit) {
+    char path[4096];
+    os_info info;
+    bool shared = false;
+    int folder = (int)sfti_folder_len(unit->path);
+    for (size_t i = 0; !unit->is_folder && cli_model_ends[i] && !shared; i++) {
+        int len = snprintf(path, sizeof path, "%.*s%.*s%s", folder, unit->path,
+                           (int)unit->stem.len, unit->stem.data, cli_model_ends[i]);
+        if (len < 0 || (size_t)len >= sizeof path || sfti_os_info_path(path, true, &info)) continue;
+        shared = true;
+        for (size_t k = 0; k < unit->count; k++)
+            if (strcmp(unit->items[k].path, path) == 0) shared = false;
+    }
+    return !shared;
+}
+
+void cli_unit_keep_shared(cli_unit *unit) {
+    size_t own = 0;
+    while (own < unit->count && unit->items[own].is_model) own++;
+    unit->count = own;
 }

@@ -69,7 +69,7 @@ typedef struct cli_settings {
     int ignore_unmatched, dora;
     /* of mv */
     const char *to, *unknown;
-    int number, link, undo;
+    int number, link, undo, yes;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

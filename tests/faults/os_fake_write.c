@@ -346,6 +346,11 @@ int sfti_os_link(const char *from, const char *to) {
     return 0;
 }
 
+int sfti_os_trash(const char *path) {
+    (void)path;
+    return EOPNOTSUPP;
+}
+
 int fake_unlink(const char *full) {
     fake_name *name = fake_name_find(full);
     if (!name) return ENOENT;

@@ -121,8 +121,9 @@ static void each_model(void *ctx, cli_model *model) {
         return;
     }
     sft_span above = sfti_path_above(sft_span_cstr(unit.path));
-    const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len), *to_folder = NULL;
-    const char *to = target_of(run, &unit, unit.is_folder ? cli_name_of(unit.path) : unit.stem, root);
+    const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
+    sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
+    const char *to = target_of(run, &unit, name, root), *to_folder = NULL;
     if (to && folder && !unit.is_folder && run->c->set.to && above.len && !is_searched(run, folder))
         to_folder = target_of(run, &unit, cli_name_of(folder), root);
     if (!to) run->failed++;
@@ -305,7 +306,7 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
     }
     if (run->into) name = sfti_path_trimmed(name);
     char *path = sfti_arena_copy(&run->plan.arena, name.data, name.len);
-    run->target = path ? mv_absolute(&run->plan.arena, path, &error) : NULL;
+    run->target = path ? cli_absolute(&run->plan.arena, path, &error) : NULL;
     if (path && error == ENOENT)
         return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for \"%s\"", last);
     if (path && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");

@@ -33,8 +33,8 @@
 static sft_code state_folder(bool make, char *folder, size_t size, sft_error *err) {
     bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS;
     const char *base = sfti_os_env(windows ? "LOCALAPPDATA" : "XDG_STATE_HOME");
-    const char *parts[] = { "/.local", "/state", "", "/safetensors" }; /* "": XDG_STATE_HOME itself */
-    size_t first = 2;
+    const char *parts[] = { "/.local", "/state", "", "/safetensors" };
+    size_t first = 2; /* "": XDG_STATE_HOME itself is made too */
     os_info info;
     if (!windows && (!base || *base != '/')) {
         base = sfti_os_env("HOME");

@@ -56,9 +56,6 @@ bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char
 /* All units are known: which file goes where. What is in the way is told (with --number names get
  * a number instead), and so is a link; *refused counts that. An error is about *blame. */
 sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_error *err);
-/* A path from the root on, all links in its folder resolved. NULL when out of memory or, with
- * *error, if its folder cannot be found. */
-char *mv_absolute(sfti_arena *arena, const char *path, int *error);
 
 /* ── Journals ── */
 

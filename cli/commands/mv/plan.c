@@ -15,15 +15,6 @@
 #define REAL_SIZE 4096
 #define NUMBER_MOST 9999
 
-char *mv_absolute(sfti_arena *arena, const char *path, int *error) {
-    char folder[REAL_SIZE], real[REAL_SIZE];
-    sft_span name = cli_name_of(path);
-    *error = 0;
-    if (!sfti_folder_copy(path, folder, sizeof folder)) *error = ENAMETOOLONG;
-    if (!*error) *error = sfti_os_real_path(folder, real, sizeof real);
-    return *error ? NULL : cli_join_path(arena, sft_span_cstr(real), name.data);
-}
-
 bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char *to_folder) {
     mv_unit *units = sfti_arena_grow(&plan->arena, plan->units, plan->count, 1, &plan->capacity,
                                      sizeof *units);
@@ -262,7 +253,7 @@ static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const cha
         int error;
         os_info info;
         *blame = path;
-        char *absolute = mv_absolute(&plan->arena, path, &error);
+        char *absolute = cli_absolute(&plan->arena, path, &error);
         if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
         error = sfti_os_info_path(path, false, &info);
         if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");

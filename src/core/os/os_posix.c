@@ -304,6 +304,12 @@ uint64_t sfti_os_time_s(void) {
     return now > 0 ? (uint64_t)now : 0;
 }
 
+int32_t sfti_os_zone_s(uint64_t time_s) {
+    time_t at = (time_t)time_s;
+    struct tm there;
+    return localtime_r(&at, &there) ? (int32_t)there.tm_gmtoff : 0;
+}
+
 uint64_t sfti_os_process(void) { return (uint64_t)getpid(); }
 
 uint32_t sfti_os_user(void) {

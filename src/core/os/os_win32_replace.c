@@ -175,3 +175,35 @@ int sfti_os_link(const char *from, const char *to) {
     free(wide_from);
     return error;
 }
+
+/* As the Explorer does it: to the recycle bin, without a question; what has no bin there stays. */
+int sfti_os_trash(const char *path) {
+    typedef struct shell_operation { /* SHFILEOPSTRUCTW, of 64-bit systems */
+        HWND window;
+        UINT function;
+        const wchar_t *from, *to;
+        WORD flags;
+        BOOL aborted;
+        void *mappings;
+        const wchar_t *title;
+    } shell_operation;
+    typedef int (WINAPI *operate_fn)(shell_operation *);
+    enum { DELETE_THEM = 3, QUIET = 0x0004 | 0x0010 | 0x0400, TO_BIN = 0x0040, WARN_IF_NONE = 0x4000 };
+    os_function found = sfti_os_library_function("shell32.dll", "SHFileOperationW");
+    operate_fn operate;
+    wchar_t *wide, *full;
+    if (!found) return EOPNOTSUPP;
+    memcpy(&operate, &found, sizeof operate);
+    int error = sfti_os_win_path(path, &wide);
+    if (error) return error;
+    DWORD count = GetFullPathNameW(wide, 0, NULL, NULL);
+    full = calloc((size_t)count + 2, sizeof *full); /* a list of one, which an empty one ends */
+    if (!full) error = ENOMEM;
+    else if (!GetFullPathNameW(wide, count, full, NULL)) error = ENOENT;
+    shell_operation what = { .function = DELETE_THEM, .from = full,
+                             .flags = QUIET | TO_BIN | WARN_IF_NONE };
+    if (!error && (operate(&what) || what.aborted)) error = EACCES;
+    free(full);
+    free(wide);
+    return error;
+}

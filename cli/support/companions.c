@@ -76,6 +76,13 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
     return put_beside(arena, out, root, "sidecars") && put_beside(arena, out, root, "previews");
 }
 
+bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out) {
+    *out = (cli_unit){ .path = sfti_arena_copy(arena, path, strlen(path)) };
+    if (!out->path) return false;
+    out->stem = stem_of_name(cli_name_of(out->path));
+    return put(arena, out, sft_span_cstr(out->path), true);
+}
+
 bool cli_unit_alone(const cli_unit *unit) {
     char path[4096];
     os_info info;

@@ -128,24 +128,22 @@ static sft_code write_edited(moving *m, const char *from, const char *to, const 
     return code;
 }
 
-/* Whether two files have the same bytes. */
-static sft_code compare_files(moving *m, const char *a, const char *b, bool *same) {
+sft_code cli_same_bytes(cli *c, const char *a, const char *b, bool *same, sft_error *err) {
     sft_source x = { 0 }, y = { 0 };
-    uint8_t *bytes = sfti_take(&m->c->alloc, 2 * COMPARED);
-    sft_code code = bytes ? SFT_OK : sfti_fail_memory(m->err, 2 * COMPARED);
-    m->blame = a;
-    if (!code) code = sft_source_path(a, NULL, &x, m->err);
-    if (!code) code = sft_source_path(b, NULL, &y, m->err);
+    uint8_t *bytes = sfti_take(&c->alloc, 2 * COMPARED);
+    sft_code code = bytes ? SFT_OK : sfti_fail_memory(err, 2 * COMPARED);
+    if (!code) code = sft_source_path(a, NULL, &x, err);
+    if (!code) code = sft_source_path(b, NULL, &y, err);
     *same = !code && x.size == y.size;
     for (uint64_t at = 0; !code && *same && at < x.size; at += COMPARED) {
         size_t got = 0, other = 0;
-        code = sft_source_read(&x, at, bytes, COMPARED, &got, m->err);
-        if (!code) code = sft_source_read(&y, at, bytes + COMPARED, COMPARED, &other, m->err);
+        code = sft_source_read(&x, at, bytes, COMPARED, &got, err);
+        if (!code) code = sft_source_read(&y, at, bytes + COMPARED, COMPARED, &other, err);
         *same = got == other && memcmp(bytes, bytes + COMPARED, got) == 0;
     }
     sft_source_close(&x);
     sft_source_close(&y);
-    sfti_release(&m->c->alloc, bytes, 2 * COMPARED);
+    sfti_release(&c->alloc, bytes, 2 * COMPARED);
     return code;
 }
 
@@ -177,7 +175,7 @@ static sft_code copy_file(moving *m, const cli_move *move) {
     }
     sft_source_close(&source);
     if (code) return code;
-    code = compare_files(m, move->from, move->to, &same);
+    code = cli_same_bytes(m->c, move->from, move->to, &same, m->err);
     if (!code && same) return SFT_OK;
     m->blame = move->to;
     (void)sfti_os_unlink(move->to);
@@ -303,7 +301,7 @@ sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const 
 static sft_code undo_second(moving *m, const cli_move *move, bool same) {
     sft_code code = SFT_OK;
     if (!same && move->edit_count == 0) {
-        code = compare_files(m, move->from, move->to, &same);
+        code = cli_same_bytes(m->c, move->from, move->to, &same, m->err);
     } else if (!same) {
         sft_buffer ours = { .alloc = m->c->alloc }, now = { .alloc = m->c->alloc };
         code = edited_text(m, move->from, move, false, &ours);

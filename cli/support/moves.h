@@ -52,4 +52,7 @@ sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const 
  * taken since is lost; *left counts the files that could not be put back, each of which is told. */
 void cli_moves_undo(cli *c, const cli_moves *moves, size_t *left);
 
+/* Whether two files have the same bytes, all of which are read. */
+sft_code cli_same_bytes(cli *c, const char *a, const char *b, bool *same, sft_error *err);
+
 #endif

@@ -70,6 +70,9 @@ typedef struct cli_settings {
     /* of mv */
     const char *to, *unknown;
     int number, link, undo, yes;
+    /* of dup */
+    int end, by_weights, erase;
+    const char *keep_which;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

@@ -71,7 +71,7 @@ typedef struct cli_settings {
     const char *to, *unknown;
     int number, link, undo, yes;
     /* of dup */
-    int end, by_weights, erase;
+    int end, by_weights, erase, adopt, forget, save_for;
     const char *keep_which;
     /* of dataset */
     int remove;

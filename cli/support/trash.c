@@ -49,7 +49,8 @@ static uint64_t device_of(const char *path) {
 
 /* $XDG_DATA_HOME/Trash, made if it is not there. */
 static bool home_folder(char *folder, uint64_t device) {
-    const char *base = sfti_os_env("XDG_DATA_HOME"), *more[] = { "/.local", "/share", "", "/Trash" };
+    static const char *const more[] = { "/.local", "/share", "", "/Trash" };
+    const char *base = sfti_os_env("XDG_DATA_HOME");
     size_t i = 2;
     if (!base || *base != '/') {
         base = sfti_os_env("HOME");

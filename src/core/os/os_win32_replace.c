@@ -188,7 +188,8 @@ int sfti_os_trash(const char *path) {
         const wchar_t *title;
     } shell_operation;
     typedef int (WINAPI *operate_fn)(shell_operation *);
-    enum { DELETE_THEM = 3, QUIET = 0x0004 | 0x0010 | 0x0400, TO_BIN = 0x0040, WARN_IF_NONE = 0x4000 };
+    enum { DELETE_THEM = 3, QUIET = 0x0004 | 0x0010 | 0x0400, TO_BIN = 0x0040,
+           WARN_IF_NONE = 0x4000 };
     os_function found = sfti_os_library_function("shell32.dll", "SHFileOperationW");
     operate_fn operate;
     wchar_t *wide, *full;

@@ -60,7 +60,8 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "fact", "value*:[] source trust# others:candidate[]" },
     { "candidate", "value*:[] source trust#" },
     { "model", "notes:note[] rating# favourite? nsfw_level# components:component[] precision "
-               "parameters# size vectors# negative? preferred_weight_range:bounds llm:llm evidence:[]" },
+               "parameters# size vectors# negative? preferred_weight_range:bounds llm:llm "
+               "evidence:[]" },
     { "note", "text source" },
     { "component", "part architecture dtype bytes% parameters#" },
     { "llm", "layers# hidden# heads# kv_heads# vocab#" },

@@ -493,7 +493,7 @@ const cli_command cli_dup_command = {
           "a folder"),
         CLI_ON(0, "weights", by_weights,
           "also those with the same weights and different metadata"),
-        CLI_ON(0, "delete", erase, "with --remove: delete them instead of moving them to the trash"),
+        CLI_ON(0, "delete", erase, "with --remove: delete them, and keep nothing in the trash"),
         CLI_ON(0, "yes", yes, "do it")),
       cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,

@@ -64,8 +64,8 @@ sft_code note_change_read(const char *word, note_change *out, sft_error *err) {
         sfti_guess guess = sfti_guess_begin(name);
         for (size_t i = 0; i < NOTE_FIELDS; i++)
             sfti_guess_try(&guess, sft_span_cstr(note_fields[i].name));
-        return cli_usage_error(err, "expected name, base, words, tags, rating, favourite, weight or "
-                               "note, found \"%.*s\"%s", SFTI_CLIP(name, (size_t)40),
+        return cli_usage_error(err, "expected name, base, words, tags, rating, favourite, weight "
+                               "or note, found \"%.*s\"%s", SFTI_CLIP(name, (size_t)40),
                                sfti_guess_text(&guess, "\"", "\""));
     }
     bool is_flag = out->field->kind == NOTE_FLAG, is_list = out->field->kind == NOTE_LIST;
@@ -80,8 +80,8 @@ sft_code note_change_read(const char *word, note_change *out, sft_error *err) {
     }
     out->value = rest.len ? (sft_span){ rest.data + 1, rest.len - 1 } : sft_span_cstr("yes");
     if (is_flag && out->value.len && !cli_is(out->value, "yes") && !cli_is(out->value, "no"))
-        return cli_usage_error(err, "expected favourite, favourite=yes, favourite=no or favourite=, "
-                               "found \"%.*s\"", SFTI_CLIP(out->value, (size_t)40));
+        return cli_usage_error(err, "expected favourite, favourite=yes, favourite=no or "
+                               "favourite=, found \"%.*s\"", SFTI_CLIP(out->value, (size_t)40));
     if (out->field->kind == NOTE_NUMBER && out->value.len
         && !is_number(out->value, out->field, &number))
         return cli_usage_error(err, "expected a number from %g to %g for %s, found \"%.*s\"",

@@ -192,7 +192,8 @@ const cli_command cli_note_command = {
     "note", "MODEL... [FACT...]", "keep facts of your own about models",
     "Facts of your own go before all that others say: name=TEXT, base=TEXT (the base model, as "
     "CivitAI spells it), words=A,B (trigger words), tags=A,B, rating=0 to 5, favourite, "
-    "weight=0.8, note=TEXT. += adds to words and tags, to those that others say if you have none of your own; "
+    "weight=0.8, note=TEXT. += adds to words and tags, to those that others say if you have none "
+    "of your own; "
     "-= takes some off; an empty value (rating=) removes a fact, --rm all of them. Without a fact, "
     "the note is shown. What the tensors exclude is not believed, as anywhere else: a base model "
     "is then reported as a conflict.\n"

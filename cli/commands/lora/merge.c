@@ -84,7 +84,7 @@ static void warn_of_base(merge_run *run, const lora_adapter *adapter) {
     how.alloc = &c->alloc;
     how.records = c->records;
     how.header_only = true;
-    bool both = !sft_info_open(run->parts.sets[0], NULL, NULL, &how, &model, NULL)
+    bool both = !sft_info_open(run->merge->values, NULL, NULL, &how, &model, NULL)
              && !sft_info_open(adapter->set, NULL, NULL, &how, &other, NULL);
     if (both && sft_info_fits(model, other, reason, sizeof reason) == SFT_FIT_NO) {
         cli_flush(&c->out);

@@ -43,10 +43,11 @@ static bool takes(const sfti_quant *quant, const sfti_encoding *how, sfti_again 
         sft_dtype stored = count == 0 ? how->codes : count == 1 ? how->scale : SFT_F32;
         uint32_t rank;
         if (!is_stored_so(have, want, stored)) return false;
-        bool blocks = count == 1;
-        if (blocks && (have->rows != m->scale_rows || have->columns != m->scale_columns
-                       || (have->rows > 1 && have->row_block != m->row_block)
-                       || (have->columns > 1 && have->column_block != m->column_block)))
+        uint64_t rows = (m->rows - 1) / m->row_block + 1; /* without what pads */
+        uint64_t columns = (m->columns - 1) / m->column_block + 1;
+        if (count == 1 && (have->rows != rows || have->columns != columns
+                           || (rows > 1 && have->row_block != m->row_block)
+                           || (columns > 1 && have->column_block != m->column_block)))
             return false;
         if (count == 2 && have->rows * have->columns != 1) return false;
         sfti_encoded_spec(how, m, count, &stored, shape, &rank);

@@ -1,4 +1,4 @@
-/* Strengths by block: vectors for U-Nets, and patterns of names. Tests: tests/adapter/blocks.py. */
+/* Strengths by block: vectors for U-Nets, and patterns of names. Tests: tests/adapter/options.py. */
 #include "adapter/adapter.h"
 
 #include "base/error.h"

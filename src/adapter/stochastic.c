@@ -1,4 +1,4 @@
-/* Rounding up or down by chance, which a counter decides. Tests: tests/adapter/rounding.py. */
+/* Rounding up or down by chance, which a counter decides. Tests: tests/adapter/options.py. */
 #include "adapter/adapter.h"
 
 #include "base/number.h"

@@ -37,7 +37,8 @@ typedef struct sft_adapter_options {
  * @since 0.2 */
 typedef struct sft_adapter_module {
     sft_span name;       /* of its tensors, without what tells them apart */
-    const char *method;  /* "lora", "locon", "loha", "lokr", "glora", "ia3", "oft", "boft", "full" */
+    const char *method;  /* "lora", "locon", "loha", "lokr", "glora", "ia3", "oft", "boft" or
+                            "full" */
     bool dora;           /* with a magnitude beside it */
     bool has_alpha;      /* told by a tensor or the configuration */
     double alpha;        /* 0 if it has none */

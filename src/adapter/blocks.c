@@ -1,4 +1,4 @@
-/* Strengths by block: vectors for U-Nets, and patterns of names. Tests: tests/adapter/options.py. */
+/* Strengths by block: vectors for U-Nets, and patterns. Tests: tests/adapter/options.py. */
 #include "adapter/adapter.h"
 
 #include "base/error.h"
@@ -14,7 +14,7 @@
 #define SLOT_IN 1
 #define SLOT_MIDDLE 13
 #define SLOT_OUT 14
-#define SLOT_NONE 26
+#define SLOT_OTHER 26
 
 /* Bits of the slots that a vector of so many numbers has. */
 typedef struct block_vector {
@@ -65,7 +65,7 @@ static sft_code read_rules(sft_span text, block_rule *rules, size_t *count, bool
     return SFT_OK;
 }
 
-static bool read_number(sft_span text, const char *before, uint32_t *out) {
+static bool read_block_number(sft_span text, const char *before, uint32_t *out) {
     size_t len = strlen(before), i = len;
     if (!sfti_begins(text, before)) return false;
     for (*out = 0; i < text.len && i < len + 2 && sfti_lex_digit(text.data[i]); i++)
@@ -74,24 +74,24 @@ static bool read_number(sft_span text, const char *before, uint32_t *out) {
 }
 
 /* The slot of a tensor, by the names that it has in the original code. */
-static uint32_t slot_of(const sft_set *model, const sft_tensor *tensor) {
+static uint32_t slot_in_net(const sft_set *model, const sft_tensor *tensor) {
     sfti_lora_ways ways;
     sft_span name = tensor->name;
     if (sfti_ends(name, ".bias")) { /* goes with its weight */
         name.len -= strlen(".bias");
         tensor = sfti_set_sibling(model, name, ".weight");
-        if (!tensor) return SLOT_NONE;
+        if (!tensor) return SLOT_OTHER;
     }
     sfti_lora_ways_of(model, tensor, &ways);
     for (size_t i = 0; i < ways.count; i++) {
         const sfti_lora_way *way = &ways.ways[i];
         uint32_t number;
         if (way->parts & ~(1u << SFTI_PART_MAIN)) return 0;
-        if (read_number(way->path, "input_blocks.", &number)) return SLOT_IN + number;
+        if (read_block_number(way->path, "input_blocks.", &number)) return SLOT_IN + number;
         if (sfti_begins(way->path, "middle_block.")) return SLOT_MIDDLE;
-        if (read_number(way->path, "output_blocks.", &number)) return SLOT_OUT + number;
+        if (read_block_number(way->path, "output_blocks.", &number)) return SLOT_OUT + number;
     }
-    return SLOT_NONE;
+    return SLOT_OTHER;
 }
 
 static sft_code apply_vector(const block_rule *rules, size_t count, const sfti_lora_map *map,
@@ -107,8 +107,8 @@ static sft_code apply_vector(const block_rule *rules, size_t count, const sfti_l
     for (uint32_t slot = 0; slot <= SLOT_COUNT; slot++)
         by[slot] = vector->slots >> slot & 1 ? rules[next++].by : 1;
     for (size_t i = 0; i < map->count; i++) {
-        uint32_t slot = slot_of(model, sft_set_tensor_at(model, map->targets[i].tensor));
-        any = any || (slot != SLOT_NONE && slot > 0);
+        uint32_t slot = slot_in_net(model, sft_set_tensor_at(model, map->targets[i].tensor));
+        any = any || (slot != SLOT_OTHER && slot > 0);
         strengths[i] *= by[slot];
     }
     if (any || map->count == 0) return SFT_OK;

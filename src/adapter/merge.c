@@ -21,7 +21,7 @@ static SFTI_OPTIONS_TAKE(merged_take, sft_save_set_options, SFT_SAVE_SET_OPTIONS
 
 /* The model by its values, if any of them is quantised. Those that cannot be computed are no error
  * unless an adapter changes them. */
-static sft_code open_values(sft_adapter_merge *m, sft_error *err) {
+static sft_code begin_values(sft_adapter_merge *m, sft_error *err) {
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     sft_conversion *c;
     options.dequantize = options.partial = true;
@@ -59,7 +59,7 @@ sft_code sft_adapter_merge_new(const sft_set *model, const sft_adapter_merge_opt
     m->options = own;
     m->model = m->values = model;
     m->blames = SIZE_MAX;
-    code = open_values(m, err);
+    code = begin_values(m, err);
     if (code) sft_adapter_merge_free(m);
     else *out = m;
     return code;
@@ -81,7 +81,7 @@ void sft_adapter_merge_free(sft_adapter_merge *m) {
 /* ── Adapters ── */
 
 /* In the arena; NULL is none. */
-static bool keep_text(sft_adapter_merge *m, sft_span text, sft_span *out) {
+static bool hold_text(sft_adapter_merge *m, sft_span text, sft_span *out) {
     char *copy = text.data ? sfti_arena_copy(&m->arena, text.data, text.len) : NULL;
     *out = (sft_span){ copy, copy ? text.len : 0 };
     return copy || !text.data;
@@ -113,8 +113,8 @@ sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
     input->lora.arena.alloc = m->alloc;
     sft_span name = own.name ? sft_span_cstr(own.name) : file_name(adapter);
     sft_span blocks = own.blocks ? sft_span_cstr(own.blocks) : (sft_span){ NULL, 0 };
-    if (!keep_text(m, name, &input->name) || !keep_text(m, blocks, &input->blocks)
-        || !keep_text(m, own.config, &input->config))
+    if (!hold_text(m, name, &input->name) || !hold_text(m, blocks, &input->blocks)
+        || !hold_text(m, own.config, &input->config))
         return sfti_fail_memory(err, name.len + own.config.len);
     code = sfti_lora_open(adapter, input->config, &input->lora, err);
     if (!code && input->lora.count == 0)
@@ -251,7 +251,7 @@ static sft_code add_again(sft_adapter_merge *m, size_t i, uint64_t begin,
     return SFT_OK;
 }
 
-static sft_code list_parts(sft_adapter_merge *m, sft_error *err) {
+static sft_code list_merged(sft_adapter_merge *m, sft_error *err) {
     size_t count = sft_set_tensor_count(m->model), shards = sft_set_shard_count(m->model);
     size_t most = m->conversion ? sfti_patched_count(m->patched) : 0, used = 0;
     merge_numbers model, values;
@@ -261,7 +261,8 @@ static sft_code list_parts(sft_adapter_merge *m, sft_error *err) {
     m->outputs = sfti_arena_array(&m->arena, most * SFTI_ENCODE_PARTS, sizeof *m->outputs);
     if (!m->files || !m->parts || !m->agains || !m->outputs)
         return sfti_fail_memory(err, count * sizeof *m->parts);
-    for (size_t s = 0; s < shards; s++) m->files[s] = sft_file_source(sft_set_shard_at(m->model, s));
+    for (size_t s = 0; s < shards; s++)
+        m->files[s] = sft_file_source(sft_set_shard_at(m->model, s));
     for (size_t i = 0; i < count; i++)
         m->parts[i] = sft_part_of(sft_set_tensor_at(m->model, i),
                                   &m->files[sft_set_tensor_shard(m->model, i)]);
@@ -309,7 +310,7 @@ sft_code sft_adapter_merge_plan(sft_adapter_merge *m, sft_error *err) {
     sfti_patched_free(m->patched); /* of a plan that failed */
     m->patched = NULL;
     code = sfti_patched_new(m->values, inputs, m->count, &options, &m->patched, err);
-    if (!code) code = list_parts(m, err);
+    if (!code) code = list_merged(m, err);
     if (code) m->parts = NULL;
     return code;
 }

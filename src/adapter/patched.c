@@ -110,7 +110,7 @@ static sft_code check_changed(const sfti_patched *merge, uint32_t i, sft_error *
 
 /* Whether nothing would change: then the tensor is left as it is. Rotations are never, for their
  * rescale does not depend on the strength. */
-static bool is_idle(const sfti_lora_module *m, double strength, bool bias) {
+static bool leaves_alone(const sfti_lora_module *m, double strength, bool bias) {
     bool none = !(m->scale < 0) && !(m->scale > 0); /* alpha is 0 */
     if (none && m->has_alpha && !bias) return true;
     bool turns = m->type == SFTI_TYPE_OFT || m->type == SFTI_TYPE_BOFT;
@@ -123,7 +123,7 @@ static sft_code add_step(sfti_patched *merge, uint32_t input, uint32_t number, s
     const sfti_lora_module *module = &of->lora->modules[target->module];
     const sft_tensor *tensor = sft_set_tensor_at(merge->model, target->tensor);
     double strength = of->strengths ? of->strengths[number] : of->strength;
-    if (is_idle(module, strength, target->bias)) return SFT_OK;
+    if (leaves_alone(module, strength, target->bias)) return SFT_OK;
     merge_step *steps = sfti_arena_grow(&merge->arena, merge->steps, merge->step_count, 1,
                                         &merge->step_capacity, sizeof *steps);
     if (!steps) return sfti_fail_memory(err, sizeof *steps);
@@ -334,7 +334,7 @@ static sft_code compute_block(merge_block *block, sft_error *err) {
     return sft_cast(SFT_F32, block->values, tensor->dtype, block->bytes, count, NULL, NULL, err);
 }
 
-static void run_block(void *ctx) {
+static void compute_alone(void *ctx) {
     merge_block *block = ctx;
     block->code = compute_block(block, &block->err);
 }
@@ -396,8 +396,8 @@ static sft_code begin_block(sfti_patched *merge, sft_error *err) {
         merge->next = row + 1 < merge->rows + merge->count ? row + 1 : NULL;
     }
     block->running = merge->ring_count > 1 && row->light
-                  && sfti_os_thread_start(&block->thread, run_block, block) == 0;
-    if (!block->running) run_block(block);
+                  && sfti_os_thread_start(&block->thread, compute_alone, block) == 0;
+    if (!block->running) compute_alone(block);
     return SFT_OK;
 }
 

@@ -165,7 +165,8 @@ def diffusers_layers():
               "rest": ["time_embedding.linear_1"], "IN00": ["conv_in"]}
     for i in range(4):
         for k in range(2):
-            layers["IN%02d" % (1 + 3 * i + k)] = ["down_blocks.%d.resnets.%d.time_emb_proj" % (i, k)]
+            layers["IN%02d" % (1 + 3 * i + k)] = [
+                "down_blocks.%d.resnets.%d.time_emb_proj" % (i, k)]
         if i < 3:
             layers["IN%02d" % (3 + 3 * i)] = ["down_blocks.%d.downsamplers.0.conv" % i]
         for k in range(3):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""lora merge into quantised models: for every line "write" of data/quantised.layouts, and for stored
-forms that are only read otherwise, the result has the bytes that quantising the merged values gives,
-and everything else stays as it was. Layouts that cannot be written are refused by name.
+"""lora merge into quantised models: for every line "write" of data/quantised.layouts the result has
+the bytes that quantising the merged values gives, and everything else stays as it was; so with what
+others stored. Layouts that cannot be written are refused by name.
 
     quantised.py          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
 """
@@ -49,7 +49,8 @@ def write_lora(folder, rng, rows, cols, rank=4):
 
 
 def read_values(folder, name, out):
-    run(folder, "convert", "--dequantize", name, "-o", out, "--dtype", "F32", "--force", "--no-sync")
+    run(folder, "convert", "--dequantize", name, "-o", out, "--dtype", "F32", "--force",
+        "--no-sync")
     return read_plain(os.path.join(folder, out))[0]
 
 
@@ -228,7 +229,7 @@ def check_plain():
     return wrong
 
 
-# tests/quant: what is stored so that its values can be quantised again, and how far off they then are.
+# tests/quant: what can be quantised again as it is stored, and how far off it then is.
 AGAIN = {"comfy_convrot": 0.012, "comfy_fp8": 0.03, "comfy_int8": 0.06, "comfy_mxfp8": 0.04,
          "comfy_nvfp4": 0.13, "ct_float": 0.03, "ct_int": 0.06,
          "ct_mxfp8_quantized": 0.04,

@@ -285,8 +285,8 @@ static sft_code merge_all(merge_run *run, char **operands, sft_error *err) {
     cli *c = run->c;
     run->blame = operands[0];
     if (c->set.blocks.count > 1 && c->set.blocks.count != run->count)
-        return cli_usage_error(err, "expected --blocks once, or once for each adapter, found it %zu "
-                               "times for %zu", c->set.blocks.count, run->count);
+        return cli_usage_error(err, "expected --blocks once, or once for each adapter, found it "
+                               "%zu times for %zu", c->set.blocks.count, run->count);
     sft_code code = cli_output_agrees(c, err);
     if (!code) code = cli_parts_open_one(c, operands[0], false, &run->parts, err);
     if (code) return code;

@@ -1,4 +1,4 @@
-/* Which encoding writes the parts of a quantised tensor again. Tests: tests/adapter/quantised.py. */
+/* How the parts of a quantised tensor are written again. Tests: tests/adapter/quantised.py. */
 #include "convert/again.h"
 
 #include "base/error.h"
@@ -6,7 +6,7 @@
 #include "convert/targets.h"
 
 /* Of elements: as the layout says, or the tensor's own. */
-static sft_dtype dtype_of(const sfti_layout_part *how, sft_dtype stored) {
+static sft_dtype held_as(const sfti_layout_part *how, sft_dtype stored) {
     return how->as < SFT_DTYPE_COUNT ? (sft_dtype)how->as : stored;
 }
 
@@ -14,7 +14,7 @@ static sft_dtype dtype_of(const sfti_layout_part *how, sft_dtype stored) {
 static bool is_stored_so(const sfti_quant_part *have, const sfti_layout_part *want,
                          sft_dtype stored) {
     const sfti_layout_part *how = have->how;
-    return dtype_of(how, have->tensor->dtype) == dtype_of(want, stored)
+    return held_as(how, have->tensor->dtype) == held_as(want, stored)
         && how->role == want->role && how->code == want->code && how->bits == want->bits
         && how->plus == want->plus && how->high == want->high && how->awq == want->awq
         && how->across == want->across && how->words == want->words && how->tiled == want->tiled
@@ -29,7 +29,7 @@ static bool takes(const sfti_quant *quant, const sfti_encoding *how, sfti_again 
     const sfti_quant_layout *layout = how->layout;
     sfti_encoded *m = &out->matrix;
     size_t count = 0;
-    *out = (sfti_again){ .how = *how, .codes = dtype_of(&layout->parts[0], how->codes),
+    *out = (sfti_again){ .how = *how, .codes = held_as(&layout->parts[0], how->codes),
                          .count = sfti_encoded_parts(how) };
     if (out->count != quant->count || layout->over != quant->layout->over
         || sfti_encoded_begin(how, quant->rows, quant->columns, m)

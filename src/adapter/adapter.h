@@ -93,6 +93,8 @@ sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t f
                         uint64_t count, float *into, sft_error *err);
 /* Between F32 in the order of files, as casts have them, and in the host's. */
 void sfti_floats_turn(float *values, uint64_t count);
+/* The bits of the greatest magnitude, NaN being above all. */
+uint32_t sfti_floats_greatest(const float *values, uint64_t count);
 /* A whole tensor as sfti_lora_shape has it. */
 sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena *arena,
                         sfti_matrix *out, sft_error *err);

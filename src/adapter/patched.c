@@ -257,30 +257,26 @@ static sft_code read_model_rows(const merge_block *block, const sft_tensor *tens
     return SFT_OK;
 }
 
-/* NaN, infinities, and values that the dtype has no room for. */
-static sft_code check_values(const merge_block *block, const sft_tensor *tensor, bool before,
-                             sft_error *err) {
+/* NaN, infinities, and values that the dtype has no room for. What is not finite in the model is not
+ * after the merge either, so that one look is enough until something is found. */
+static sft_code check_values(const merge_block *block, const sft_tensor *tensor, sft_error *err) {
     uint64_t count = block->rows * block->open->row->cols;
-    int32_t most = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        int32_t word;
-        memcpy(&word, block->values + i, sizeof word);
-        word &= 0x7fffffff;
-        if (word > most) most = word;
-    }
+    uint32_t most = sfti_floats_greatest(block->values, count);
     uint8_t code_of[4];
     float value = 0;
-    if (most < 0x7f800000 && !before) {
-        sfti_put_u32(&value, (uint32_t)most);
+    if (most < 0x7f800000) {
+        sfti_put_u32(&value, most);
         if (!sft_cast(SFT_F32, &value, tensor->dtype, code_of, 1, NULL, NULL, NULL)
             && !sft_cast(tensor->dtype, code_of, SFT_F32, &value, 1, NULL, NULL, NULL))
-            most = (int32_t)(sfti_get_u32(&value) & 0x7fffffff);
-        if (most >= 0x7f800000)
-            return sfti_fail_tensor(err, SFT_CAST_VALUE, tensor->offset, tensor->name,
-                                    "expected values that %s can hold, found larger ones after the "
-                                    "merge", sft_dtype_describe(tensor->dtype)->name);
+            most = sfti_get_u32(&value) & 0x7fffffff;
+        if (most < 0x7f800000) return SFT_OK;
+        return sfti_fail_tensor(err, SFT_CAST_VALUE, tensor->offset, tensor->name,
+                                "expected values that %s can hold, found larger ones after the "
+                                "merge", sft_dtype_describe(tensor->dtype)->name);
     }
-    if (most < 0x7f800000) return SFT_OK;
+    sft_code code = read_model_rows(block, tensor, err);
+    if (code) return code;
+    bool before = sfti_floats_greatest(block->values, count) >= 0x7f800000;
     return sfti_fail_tensor(err, SFT_CAST_VALUE, tensor->offset, tensor->name,
                             "expected finite values, found NaN or an infinity %s",
                             before ? "in the model" : "after the merge");
@@ -318,7 +314,6 @@ static sft_code compute_block(merge_block *block, sft_error *err) {
     block->changed = block->lost = 0;
     block->blames = SIZE_MAX;
     sft_code code = read_model_rows(block, tensor, err);
-    if (!code) code = check_values(block, tensor, true, err);
     for (size_t i = 0; !code && i < open->op_count; i++) {
         block->blames = open->inputs[i];
         code = sfti_lora_op_apply(&open->ops[i], block->first, block->rows, block->values, err);
@@ -327,7 +322,7 @@ static sft_code compute_block(merge_block *block, sft_error *err) {
     block->blames = SIZE_MAX;
     if (open->rounds)
         sfti_stochastic_round(&open->stochastic, first, block->values, (size_t)count);
-    code = check_values(block, tensor, false, err);
+    code = check_values(block, tensor, err);
     if (code) return code;
     sfti_floats_turn(block->values, count);
     if (row->row_bytes == row->cols) return store_narrow(block, tensor, count, err);

@@ -12,7 +12,7 @@ static sft_span pair_named(const sft_set *set, const char *key) {
     return value;
 }
 
-static sft_code tell_adapter(const sfti_merge_input *input, bool digests, sfti_json_writer *w,
+static sft_code recipe_adapter(const sfti_merge_input *input, bool digests, sfti_json_writer *w,
                             sft_error *err) {
     uint32_t algos = UINT32_C(1) << SFT_HASH_SHA256 | UINT32_C(1) << SFT_HASH_CONTENT;
     sft_hashes hashes = SFT_HASHES_INIT(0);
@@ -45,7 +45,7 @@ sft_code sfti_merge_recipe(sft_adapter_merge *merge, sft_span model, bool digest
     bool fine = sfti_buffer_put(&merge->names, model.data, model.len);
     for (size_t i = 0; i < merge->count; i++) {
         sft_span name = merge->inputs[i]->name;
-        sft_code code = tell_adapter(merge->inputs[i], digests, &w, err);
+        sft_code code = recipe_adapter(merge->inputs[i], digests, &w, err);
         merge->blames = i;
         if (code) return code;
         fine = fine && sfti_buffer_put(&merge->names, ", ", 2)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "adapter/adapter.h"
 #include "unit/adapter_case.h"
 #include "unit/temp_model.h"
 
@@ -186,6 +187,47 @@ static void writes_a_folder(void **unused) {
     free_file(&g);
 }
 
+/* Every variant of the code has the sums of a plain loop, bit for bit. */
+static void multiplies_in_order(void **unused) {
+    (void)unused;
+    static const uint64_t sizes[][3] = { { 1, 1, 1 }, { 3, 2, 5 }, { 17, 32, 70 }, { 40, 7, 300 },
+                                         { 24, 96, 64 }, { 33, 97, 129 }, { 16, 3000, 33 } };
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        uint64_t rows = sizes[n][0], inner = sizes[n][1], cols = sizes[n][2], seed = n + 1;
+        uint64_t stride = inner + n % 3;
+        float *a = malloc(rows * stride * sizeof *a), *b = malloc(inner * cols * sizeof *b);
+        float *into = malloc(rows * cols * sizeof *into), *want = malloc(rows * cols * sizeof *want);
+        uint32_t most = 0, word;
+        float *arrays[] = { a, b, into };
+        uint64_t counts[] = { rows * stride, inner * cols, rows * cols };
+        for (int k = 0; k < 3; k++)
+            for (uint64_t i = 0; i < counts[k]; i++) {
+                seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+                arrays[k][i] = (float)(int32_t)(seed >> 32) / 1e9f;
+            }
+        for (uint64_t i = 0; i < rows * cols; i++) {
+            float sum = 0;
+            for (uint64_t k = 0; k < inner; k++) {
+                float product = a[i / cols * stride + k] * b[k * cols + i % cols];
+                sum += product;
+            }
+            float product = 0.3f * sum;
+            want[i] = into[i] + product;
+        }
+        sfti_matrix_add_product(a, stride, b, rows, inner, cols, 0.3f, into);
+        assert_memory_equal(into, want, rows * cols * sizeof *want);
+        for (uint64_t i = 0; i < rows * cols; i++) {
+            memcpy(&word, &want[i], sizeof word);
+            if ((word & 0x7fffffff) > most) most = word & 0x7fffffff;
+        }
+        assert_int_equal(sfti_floats_greatest(into, rows * cols), most);
+        free(a);
+        free(b);
+        free(into);
+        free(want);
+    }
+}
+
 typedef struct short_memory {
     size_t left, taken;
 } short_memory;
@@ -239,6 +281,7 @@ int main(void) {
         cmocka_unit_test(merges_sums),
         cmocka_unit_test(refuses_what_is_unmatched),
         cmocka_unit_test(writes_a_folder),
+        cmocka_unit_test(multiplies_in_order),
         cmocka_unit_test(ends_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,8 @@ typedef struct sfti_lora {
  * must outlive it. Errors name the tensor. Free with sfti_lora_close, after a failure too. */
 sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft_error *err);
 void sfti_lora_close(sfti_lora *lora);
+/* What was said, without the hints of codes that are about single files. */
+sft_code sfti_lora_told(sft_code code, sft_error *err);
 /* "lora", "loha", … */
 const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module);
 /* The tensor in that slot, or NULL. */

@@ -126,7 +126,7 @@ sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
                                 own.strength, &input->strengths, err);
     if (code) sfti_lora_close(&input->lora);
     else m->inputs[m->count++] = input;
-    return code;
+    return sfti_lora_told(code, err);
 }
 
 static const sfti_merge_input *input_at(const sft_adapter_merge *m, size_t k) {
@@ -312,7 +312,7 @@ sft_code sft_adapter_merge_plan(sft_adapter_merge *m, sft_error *err) {
     code = sfti_patched_new(m->values, inputs, m->count, &options, &m->patched, err);
     if (!code) code = list_merged(m, err);
     if (code) m->parts = NULL;
-    return code;
+    return sfti_lora_told(code, err);
 }
 
 size_t sft_adapter_merge_changed(const sft_adapter_merge *m) {

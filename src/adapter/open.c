@@ -45,7 +45,7 @@ sft_code sft_adapter_open(const sft_set *set, const sft_adapter_options *options
     }
     if (code) sft_adapter_close(a);
     else *out = a;
-    return code;
+    return sfti_lora_told(code, err);
 }
 
 void sft_adapter_close(sft_adapter *adapter) {
@@ -66,7 +66,8 @@ sft_code sft_adapter_module_norm(const sft_adapter *adapter, size_t i, double *o
     if (!adapter || !out || i >= adapter->lora.count)
         return sfti_misuse(err, "expected a module of the adapter and a place for its norm, found "
                            "%s", adapter && out ? "a higher number" : "NULL");
-    return sfti_lora_norm(&adapter->lora, &adapter->lora.modules[i], out, err);
+    const sfti_lora_module *m = &adapter->lora.modules[i];
+    return sfti_lora_told(sfti_lora_norm(&adapter->lora, m, out, err), err);
 }
 
 size_t sft_adapter_other_count(const sft_adapter *adapter) { return adapter->lora.unread_count; }

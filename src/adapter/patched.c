@@ -440,7 +440,7 @@ static sft_code merge_read(void *ctx, uint64_t offset, void *into, size_t len, s
         const merge_block *block = NULL;
         uint64_t at = offset - row->begin;
         sft_code code = take_block(merge, row, at / row->row_bytes, &block, err);
-        if (code) return code;
+        if (code) return sfti_lora_told(code, err);
         uint64_t begin = at - block->first * row->row_bytes;
         uint64_t left = block->rows * row->row_bytes - begin;
         size_t n = left < len ? (size_t)left : len;

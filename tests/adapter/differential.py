@@ -269,7 +269,7 @@ def check_oracles(m, method, shape, strength, change, w):
     elif method == "loha":
         cores = [t(".hada_t" + h) if ".hada_t1" in said else None for h in "12"]
         want = f_loha.diff_weight(t(".hada_w1_b"), t(".hada_w1_a"), t(".hada_w2_b"),
-                                  t(".hada_w2_a"), *cores, gamma=torch.tensor(m.scale).double())
+                                  t(".hada_w2_a"), *cores, gamma=torch.tensor(m.scale, dtype=torch.float64))
     elif method == "lokr" and ".lokr_w1" in said and ".lokr_w2" in said:
         w1 = t(".lokr_w1").reshape(*said[".lokr_w1"].shape, *([1] * (len(shape) - 2)))
         want = torch.kron(w1.contiguous(), t(".lokr_w2").contiguous())

@@ -81,9 +81,9 @@ def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, fl
     .safetensors or .sft. overwrite: replace a file. sync=False: do not fsync. threads: that compute
     while one writes; 0 is one per processor.
 
-    SafetensorError names the tensor or module: of another shape, of a method or a layout that
-    cannot be merged, NaN, or sums that the dtype has no room for; nothing is written then.
-    ValueError for blocks that say nothing of this model; FileExistsError; OSError."""
+    SafetensorError names the tensor or module: not in the model, of another shape, of a method or a
+    layout that cannot be merged. ValueError: NaN, sums that the dtype has no room for, or blocks
+    that say nothing of this model. FileExistsError; OSError. Nothing is written then."""
     if isinstance(adapters, (str, bytes, os.PathLike, Adapter)):
         adapters = [adapters]
     rows = []

@@ -105,8 +105,8 @@ sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena
 
 /* Columns of `b` are packed some at a time, so that they stay in a core's first cache for all rows
  * and do not fall upon one another in it. */
-#define PACKED ((size_t)3072) /* elements */
-#define PANEL ((size_t)128)   /* columns at most */
+#define PACKED ((size_t)3072)       /* elements */
+#define PANEL_COLUMNS ((size_t)128) /* columns at most */
 
 /* A multiplication and an addition apart, in every variant: contracted, the sums would depend on
  * the processor. */
@@ -218,8 +218,8 @@ void sfti_matrix_add_product(const float *a, uint64_t stride, const float *b, ui
     size_t width = (size_t)cols, height = (size_t)rows, depth = (size_t)inner;
     float packed[PACKED];
     bool packs = depth > 0 && PACKED / depth >= 32 && height >= 16;
-    size_t panel = packs ? PACKED / depth & ~(size_t)31 : PANEL;
-    if (panel > PANEL) panel = PANEL;
+    size_t panel = packs ? PACKED / depth & ~(size_t)31 : PANEL_COLUMNS;
+    if (panel > PANEL_COLUMNS) panel = PANEL_COLUMNS;
     for (size_t j = 0; j < width; j += panel) {
         size_t n = width - j < panel ? width - j : panel;
         const float *from = b + j;

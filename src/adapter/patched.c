@@ -257,8 +257,8 @@ static sft_code read_model_rows(const merge_block *block, const sft_tensor *tens
     return SFT_OK;
 }
 
-/* NaN, infinities, and values that the dtype has no room for. What is not finite in the model is not
- * after the merge either, so that one look is enough until something is found. */
+/* NaN, infinities, and values that the dtype has no room for. What is not finite in the model is
+ * not after the merge either, so that one look is enough until something is found. */
 static sft_code check_values(const merge_block *block, const sft_tensor *tensor, sft_error *err) {
     uint64_t count = block->rows * block->open->row->cols;
     uint32_t most = sfti_floats_greatest(block->values, count);

@@ -196,7 +196,8 @@ static void multiplies_in_order(void **unused) {
         uint64_t rows = sizes[n][0], inner = sizes[n][1], cols = sizes[n][2], seed = n + 1;
         uint64_t stride = inner + n % 3;
         float *a = malloc(rows * stride * sizeof *a), *b = malloc(inner * cols * sizeof *b);
-        float *into = malloc(rows * cols * sizeof *into), *want = malloc(rows * cols * sizeof *want);
+        float *into = malloc(rows * cols * sizeof *into);
+        float *want = malloc(rows * cols * sizeof *want);
         uint32_t most = 0, word;
         float *arrays[] = { a, b, into };
         uint64_t counts[] = { rows * stride, inner * cols, rows * cols };

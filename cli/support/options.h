@@ -69,6 +69,12 @@ typedef struct cli_settings {
     int ignore_unmatched, dora;
     const char *stochastic;
     cli_words blocks;
+    /* of mv */
+    const char *to, *unknown;
+    int number, link, undo, yes;
+    /* of dup */
+    int end, by_weights, erase, adopt, forget, save_for;
+    const char *keep_which;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

@@ -67,6 +67,8 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    const char *stochastic;
+    cli_words blocks;
     /* of mv */
     const char *to, *unknown;
     int number, link, undo, yes;

@@ -96,6 +96,7 @@ void sfti_encoder_begin(sfti_encoder *e, const sfti_encoding *how, sfti_encoded 
     e->name = name;
     e->source = source;
     e->begin = begin;
+    e->round = NULL;
     e->has_unit = e->has_numbers = false;
 }
 
@@ -396,12 +397,14 @@ static void add_squares(const float *values, const float *decoded, size_t count,
 }
 
 /* Codes of a row whose factors are known. */
-static void encode_row(sfti_encoder *e, const float *values, bool counts, uint8_t *out) {
+static void encode_row(sfti_encoder *e, uint64_t row, const float *values, uint8_t *out) {
     const sfti_encoding *how = e->how;
     sfti_encoded *m = e->matrix;
     sft_dtype dtype = code_dtype(how);
     size_t all = (size_t)m->all_columns, block = (size_t)m->column_block;
     float *scaled = e->line, *decoded = e->line + all;
+    bool counts = row == m->counted && !e->round;
+    m->counted += counts;
     for (size_t b = 0, at = 0; at < all; b++, at += block) {
         size_t len = all - at < block ? all - at : block;
         float factor = e->factors[b], by = 1 / (factor > 0 ? factor : 1);
@@ -411,6 +414,7 @@ static void encode_row(sfti_encoder *e, const float *values, bool counts, uint8_
         else
             for (size_t i = 0; i < len; i++) scaled[at + i] = values[at + i] / factor;
     }
+    if (e->round) e->round(e->round_ctx, row * all, scaled, all);
     if (dtype == SFT_I8) {
         round_to_int8(scaled, all, out);
     } else {
@@ -455,8 +459,7 @@ static sft_code make_codes(sfti_encoder *e, uint64_t row, uint64_t count, sft_er
             raise_numbers(e, values);
             find_factors(e, NULL);
         }
-        encode_row(e, values, row + i == m->counted, e->out + i * line);
-        m->counted += row + i == m->counted;
+        encode_row(e, row + i, values, e->out + i * line);
     }
     return code;
 }

@@ -54,6 +54,11 @@ typedef struct sfti_encoder {
     sft_span name;
     sfti_cast cast, scale_cast; /* F32 to the codes and to scales of 8 bits */
     float scale_table[256];
+    /* Rounds values that were divided by their scale, elements [first, first + count) of the padded
+     * matrix, before they become codes. Or NULL: the nearest code counts. Set after begin; errors
+     * are not summed then. */
+    void (*round)(const void *ctx, uint64_t first, float *values, size_t count);
+    const void *round_ctx;
     size_t part;                /* that `unit` is of */
     uint64_t unit, unit_bytes;
     bool has_unit;

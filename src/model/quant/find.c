@@ -204,11 +204,20 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
             if (code) return code;
         }
     }
-    count += sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem) != NONE;
+    uint32_t bias = sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem);
+    count += bias != NONE;
     if (!layer || layer->tensors <= count) return SFT_OK;
+    sft_span other = t->name;
+    for (size_t i = 0; i < sft_set_tensor_count(f->search->set); i++) {
+        const sft_tensor *one = sft_set_tensor_at(f->search->set, i);
+        bool ours = i == bias || f->search->taken[i] || f->search->codes[i];
+        if (!ours && sfti_declared_of(f->search->declared, one->name, NULL) == layer)
+            other = one->name;
+    }
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
-                            "expected the tensors of \"%.*s\", as which it is declared, found more",
-                            SFTI_CLIP(f->match->layout->id, 100));
+                            "expected the tensors of \"%.*s\", as which it is declared, found "
+                            "\"%.*s\" too", SFTI_CLIP(f->match->layout->id, 100),
+                            SFTI_CLIP(other, 200));
 }
 
 /* The name of the result, which nothing else may have. */

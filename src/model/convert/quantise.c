@@ -79,7 +79,7 @@ static uint32_t output_mode(void *ctx) {
 static const sft_source_vtable output_source = { sizeof(sft_source_vtable), output_read, NULL,
                                                  NULL, output_mode };
 
-static bool is_made(const sft_part *part) {
+static bool is_encoded(const sft_part *part) {
     return part->source && part->source->vtable == &output_source;
 }
 
@@ -295,7 +295,7 @@ static uint32_t proof_mode(const void *owner) {
 static sft_code prove_part(const sfti_quantising *q, size_t k, const sft_conversion *read,
                            size_t i, sft_error *err) {
     const sft_part *part = &q->parts[k];
-    bool made = is_made(part);
+    bool made = is_encoded(part);
     const quantise_output *output = made ? part->source->ctx : NULL;
     bool codes = made && output->part == 0 && !output->text.data;
     sft_convert_action action = sft_conversion_action(read, i, NULL);
@@ -328,7 +328,7 @@ static sft_code prove_parts(const sfti_quantising *q, sft_error *err) {
     for (size_t k = 0; k < q->count; k++) {
         sft_span name = q->parts[k].spec.name;
         uint32_t i = sfti_names_find(&q->values->search.names, name);
-        if (is_made(&q->parts[k]) && i != SFTI_NO_NAME && q->rows[i].action == SFTI_QUANTISE_LEFT)
+        if (is_encoded(&q->parts[k]) && i != SFTI_NO_NAME && q->rows[i].action == SFTI_QUANTISE_LEFT)
             return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, name,
                                     "expected no tensor of the name of what belongs to a quantised "
                                     "matrix, found one");

@@ -250,6 +250,22 @@ static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     codes->line_bytes = (t->end - t->begin) / q->rows;
 }
 
+/* Whether one dimension has the blocks that are told, or DeepSeek's, and the other has not. */
+static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uint64_t numbers[2],
+                         const uint64_t blocks[2]) {
+    const uint64_t sizes[2] = { f->q->rows, f->q->columns };
+    bool fits[2], tells = false;
+    if (!sfti_name_ends(t->name, "_scale_inv") && !f->search->declared->blocks[0]) return false;
+    for (size_t d = 0; d < 2; d++) {
+        uint64_t told = f->search->declared->blocks[d];
+        if (!told) told = CUT_BLOCK;
+        fits[d] = numbers[d] == sfti_divide_up(sizes[d], told)
+               && (blocks[d] == told || numbers[d] == 1);
+        tells = tells || (fits[d] && numbers[d] > 1);
+    }
+    return tells && fits[0] != fits[1];
+}
+
 /* The blocks of a part, and that it has as many numbers as there are blocks. */
 static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft_error *err) {
     const sfti_quant *q = f->q;
@@ -298,6 +314,9 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
         bool one = wanted[d] == SFTI_BLOCK_ALL || single_number;
         if (one || blocks[d] == 0) sizes[d] = blocks[d] = blocks[d] ? blocks[d] : 1;
     }
+    if (mixes_blocks(f, t, numbers, blocks))
+        return sfti_fit_fail(t, "a factor for each of the blocks that are told, or none of them",
+                             "some of both", err);
     part->row_block = blocks[0];
     part->column_block = blocks[1];
     part->rows = sfti_divide_up(sizes[0], blocks[0]);

@@ -305,6 +305,7 @@ def ct_plain(d):
         base = base - (spread(zero.astype(F4), 1, codes.shape[1] // shape[-1], codes.shape)
                        if kind != "tensor" else zero.astype(F4))
     more = {"group_size": 16} if kind == "group" else {}
+    more["symmetric"] = ".weight_zero_point" not in out
     return out, ct_config("int-quantized" if is_int else "float-quantized", num_bits=8,
                           strategy=kind, **more), base * each, 0
 
@@ -329,6 +330,7 @@ def ct_pack(d):
         out[".weight_zero_point"] = raw("I32", words(zero.T, bits).T)
         base = base - (zero.astype(F4) - half)[:, index]
     return out, ct_config("pack-quantized", num_bits=bits, type="int", strategy="group",
+                          symmetric=".weight_zero_point" not in out,
                           group_size=group), base * scale[:, index], 0
 
 
@@ -470,9 +472,102 @@ def mlx(d):
             codes.astype(F4) * np.repeat(scale, group, 1) + np.repeat(bias, group, 1), 0)
 
 
+def hqq(d):
+    """Rows of a matrix of groups are packed plane by plane, the first in the highest bits."""
+    bits = d.pick.choice((1, 2, 3, 4, 8))
+    rows, columns, group = d.pick.choice((16, 40)), d.pick.choice((32, 64)), 32
+    axis = d.pick.randrange(2)
+    total = rows * columns
+    shape = (total // group, group) if axis else (group, total // group)
+    codes = d.codes(shape, bits)
+    planes = 10 if bits == 3 else 8 // bits
+    lines = -(-shape[0] // planes)
+    full = np.zeros((lines * planes, shape[1]), np.uint32)
+    full[:shape[0]] = codes
+    packed = np.zeros((lines, shape[1]), np.uint32)
+    for p in range(planes):
+        packed |= full[p * lines:(p + 1) * lines] << np.uint32(bits * (planes - 1 - p))
+    stored, scale = d.scale((shape[0], 1) if axis else (1, shape[1]), ("F32", "F16", "BF16"))
+    zeros, zero = wide(np.full(scale.shape, (1 << bits) / 2 - 0.25), stored[0])
+    values = ((codes.astype(F4) - zero) * scale).reshape(rows, columns)
+    out = {".W_q": raw("I32", packed) if bits == 3 else raw("U8", packed.astype(np.uint8)),
+           ".scale": stored, ".zero": zeros, ".shape": raw("I64", np.array([rows, columns], "<i8"))}
+    for leaf, number in ((".nbits", bits), (".group_size", group), (".axis", axis)):
+        out[leaf] = raw("I32", np.array(number, "<i4"))
+    return out, ("config", {"quant_method": "hqq"}), values, 0
+
+
+def quanto(d):
+    is_int = d.pick.randrange(2)
+    codes = d.codes(shape_of(d)) if is_int else d.finite(shape_of(d), E4M3)
+    stored, scale = d.scale((codes.shape[0], 1), ("F32", "BF16"))
+    base = codes.view(np.int8).astype(F4) if is_int else E4M3[codes]
+    return ({".weight._data": raw("I8" if is_int else "F8_E4M3", codes), ".weight._scale": stored},
+            ("config", {"quant_method": "quanto"}), base * scale, 0)
+
+
+def torchao(d):
+    kind = d.pick.choice(("Float8Tensor", "Int8Tensor", "IntxUnpackedToInt8Tensor", "MXTensor",
+                          "MX4", "NVFP4Tensor"))
+    rows, columns = d.pick.choice((8, 24, 129)), d.pick.choice((64, 128))
+    members, out = {}, {}
+    swizzled = bool(d.pick.randrange(2))
+    if kind in ("MXTensor", "MX4", "NVFP4Tensor"):
+        four = kind != "MXTensor"
+        codes = d.codes((rows, columns), 4) if four else d.finite((rows, columns), E4M3)
+        base, group = (E2M1 if four else E4M3)[codes], 16 if kind == "NVFP4Tensor" else 32
+        numbers = d.np.integers(100, 120, (rows, columns // group), dtype=np.uint8)
+        factor = spread((E4M3 if group == 16 else E8M0)[numbers], 1, group, codes.shape)
+        if group == 16 and d.pick.randrange(2):
+            out["_weight_per_tensor_scale"], number = d.scale(())
+            factor = factor * number
+        values = base * factor
+        members["is_swizzled_scales"] = swizzled
+        out["_weight_qdata"] = (raw("U8", nibbles(codes)) if four else raw("F8_E4M3", codes))
+        out["_weight_scale"] = raw("F8_E4M3" if group == 16 else "F8_E8M0",
+                                   tiled(numbers) if swizzled else numbers)
+    else:
+        codes = (d.finite((rows, columns), E4M3) if kind == "Float8Tensor"
+                 else d.codes((rows, columns)))
+        base = E4M3[codes] if kind == "Float8Tensor" else codes.view(np.int8).astype(F4)
+        groups = d.pick.choice((1, columns // 32)) if kind.startswith("Intx") else 1
+        out["_weight_scale"], scale = d.scale((rows, groups), ("F32", "BF16"))
+        if kind != "Float8Tensor":
+            zero = d.np.integers(-9, 9, (rows, groups), dtype=np.int8)
+            out["_weight_zero_point"] = raw("I8", zero)
+            base = base - spread(zero.astype(F4), 1, columns // groups, codes.shape)
+        out["_weight_qdata"] = raw("F8_E4M3" if kind == "Float8Tensor" else "I8", codes)
+        values = base * spread(scale, 1, columns // groups, codes.shape)
+    return ({"." + n: t for n, t in out.items()},
+            ("torchao", {"_type": "MXTensor" if kind == "MX4" else kind, "_data": members,
+                         "_tensor_data_names": [n[8:] for n in sorted(out)]}),
+            values, 0)
+
+
+def unreadable(d):
+    """What is known, and cannot be computed from the file, or is an experiment of one program."""
+    kind = d.pick.randrange(8)
+    codes = d.codes((16, 64))
+    i32 = raw("I32", d.codes((16, 64)).view("<i4"))
+    half = wide(np.ones((1, 16)), "F16")[0]
+    out = [{".codes": raw("I16", codes.view("<i2")), ".codebooks": half, ".scales": half},
+           {".q_weight": i32, ".q_scale": i32}, {".trellis": i32, ".suh": half},
+           {".Qidxs": i32, ".SU": half}, {".indices": i32, ".centroids.weight": half},
+           {".qweight": raw("I8", codes), ".wscales": half},
+           {".weight": raw("F8_E4M3", codes & 63), ".weight_scale": wide(np.ones((16, 1)), "F32")[0],
+            ".comfy_quant": text({"format": d.pick.choice((
+                "float8_e4m3fn_rowwise", "float8_e4m3fn_blockwise", "hybrid_mxfp8",
+                "int8_blockwise", "svdquant_w4a4")), "group_size": 64})},
+           # asym_w4a8_int8 of 6 bits: rows of 3 / 4 of a byte a value, no codebook
+           {".weight": raw("I8", d.codes((16, 192))), ".weight_s_rel": raw("F8_E4M3", d.codes(
+               (16, 16), 6)), ".weight_s_channel": wide(np.ones(16), "F32")[0],
+            ".comfy_quant": text({"format": "asym_w4a8_int8"})}][kind]
+    return out, ("none", None), np.zeros((16, 64), F4), 0
+
+
 LAYOUTS = (comfy_fp8, comfy_int8, comfy_mxfp8, comfy_nvfp4, comfy_w4a4, comfy_w4a8, comfy_awq,
            old_fp8, blocks, ct_plain, ct_pack, ct_fours, modelopt, gptq, awq, gpt_oss, bnb4, bnb8,
-           mlx)
+           mlx, hqq, quanto, torchao, unreadable)
 OTHERS = ({"quant_method": "gptq", "bits": 4}, {"quant_method": "awq", "bits": 4},
           {"quant_method": "mxfp4"}, {"quant_method": "hqq"}, {"quant_method": "aqlm"},
           {"quant_method": "modelopt", "quant_algo": "NVFP4"}, {"quant_method": "vptq"},
@@ -506,6 +601,10 @@ def declare(d, kind, what, module, tensors, metadata, config, how):
             metadata["_quantization_metadata"] = json.dumps({"format_version": "1.0",
                                                              "layers": layers})
         return
+    if kind == "torchao":
+        metadata[module + ".weight"] = json.dumps(what)
+    if kind in ("torchao", "none"):
+        return
     key = "quantization" if kind == "mlx" else "quantization_config"
     if how in ("usual", "both"):
         config[key] = what
@@ -519,7 +618,7 @@ def declare(d, kind, what, module, tensors, metadata, config, how):
 def break_one(d, module, tensors):
     """Something is not as it should be. What it was, for the report."""
     names = [n for n in tensors if n.startswith(module) and not n.endswith(
-        (".bias", "comfy_quant", "input_scale", "scale_input", ".weight_format", "quant_map"))]
+        (".bias", "comfy_quant", "input_scale", "scale_input", ".weight_format", "quant_map", "_codebook"))]
     name = d.pick.choice(names)
     dtype, shape, data = tensors[name]
     kind = d.pick.choice(("lost", "stray", "transposed", "cut", "grown", "retyped"))
@@ -560,13 +659,14 @@ def make(number):
     prefix = d.pick.choice(("", "model.diffusion_model.", "diffusion_model.", "odd.name."))
     tensors, metadata, config, wanted = {}, {}, {}, {}
     how = d.pick.choice(("usual", "usual", "usual", "other", "both", "none", "contradiction"))
-    first = None
+    first, rotates = None, False
     for k in range(d.pick.choice((1, 1, 2))):
         module = "%slayers.%d.proj" % (prefix, k)
         leaves, declared, values, near = layout(d)
-        if first and declared and declared[0] != "comfy" and declared[1] != first[1]:
+        if first and declared and declared[0] in ("config", "mlx") and declared[1] != first[1]:
             break  # one config for all
         first = first or declared
+        rotates = rotates or declared and (declared[1] or {}).get("convrot")
         tensors.update({module + leaf: t for leaf, t in leaves.items()})
         name = module + ("" if "_blocks" in leaves else ".weight")
         wanted[name] = (np.asarray(values, "<f4"), near)
@@ -579,11 +679,15 @@ def make(number):
         tensors[prefix + "scaled_fp8"] = ("F8_E4M3", [0], b"")
     broken = break_one(d, "%slayers.0.proj" % prefix, tensors) if d.pick.randrange(3) == 0 else None
     verdict = "read" if how != "none" or layout is old_fp8 else "either"
-    if how == "contradiction" and first:
+    if how == "contradiction" and first and first[0] in ("comfy", "config", "mlx"):
         verdict = "refuse"
     if broken:
         verdict = "broken"
-    if how == "none" and first and (first[1].get("convrot") or layout in (comfy_mxfp8, comfy_w4a4)):
+    if layout is unreadable and not broken:
+        verdict = "refuse"
+    if layout is unreadable and broken:
+        verdict = "skip"
+    if how == "none" and (rotates or layout in (comfy_mxfp8, comfy_w4a4)):
         verdict = "skip"  # nothing in the file tells it from plain codes
     return ("%s, %s%s" % (layout.__name__, how, ", " + broken if broken else ""), tensors, metadata,
             config, wanted, verdict)
@@ -654,7 +758,7 @@ def check(folder, number):
     if verdict == "refuse":
         return "wrong", what, "read"
     same = True
-    if re.search(r"(weight|_blocks|_packed) (transposed|cut|grown)$", what):
+    if re.search(r"(weight|_blocks|_packed|_data|_qdata|W_q) (transposed|cut|grown)$", what):
         return "right", what, ""  # codes of another shape may be as good
     for name, (values, near) in wanted.items():
         mine = {n: t for n, t in tensors.items() if n.startswith(name.rpartition(".weight")[0]

@@ -263,7 +263,9 @@ static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uin
                && (blocks[d] == told || numbers[d] == 1);
         tells = tells || (fits[d] && numbers[d] > 1);
     }
-    return tells && fits[0] != fits[1];
+    bool single = t->rank > 1 && numbers[0] == 1 && numbers[1] == 1;
+    return (tells && fits[0] != fits[1])
+        || (single && f->search->declared->blocks[0] && !(fits[0] && fits[1]));
 }
 
 /* The blocks of a part, and that it has as many numbers as there are blocks. */
@@ -314,6 +316,12 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
         bool one = wanted[d] == SFTI_BLOCK_ALL || single_number;
         if (one || blocks[d] == 0) sizes[d] = blocks[d] = blocks[d] ? blocks[d] : 1;
     }
+    bool odd = how->rows == SFTI_BLOCK_ANY && wanted[1] == SFTI_BLOCK_ANY && !f->match->told
+            && blocks[0] > 1 && blocks[0] < q->rows && blocks[0] != blocks[1];
+    if (odd)
+        return sfti_fit_fail(t, "a factor for all, each row, each column, each group of a row or "
+                             "each square, or a declaration of another block", "another shape",
+                             err);
     if (mixes_blocks(f, t, numbers, blocks))
         return sfti_fit_fail(t, "a factor for each of the blocks that are told, or none of them",
                              "some of both", err);
@@ -355,7 +363,7 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     if (!(is_matrix || is_line || column || each || one)
         || (count != single && count != all))
         return sfti_fit_shape(t, e, 2, err);
-    if (q->matrices > 1 && count == single && count != 1 && rank != q->spec.rank)
+    if (q->matrices > 1 && count == single && count != 1)
         return sfti_fit_fail(t, "as many dimensions as the codes have, or a factor for each "
                              "matrix", "factors that may be shared by all or not", err);
     part->matrix_bytes = count == single ? 0 : (t->end - t->begin) / q->matrices;

@@ -328,7 +328,8 @@ static sft_code prove_parts(const sfti_quantising *q, sft_error *err) {
     for (size_t k = 0; k < q->count; k++) {
         sft_span name = q->parts[k].spec.name;
         uint32_t i = sfti_names_find(&q->values->search.names, name);
-        if (is_encoded(&q->parts[k]) && i != SFTI_NO_NAME && q->rows[i].action == SFTI_QUANTISE_LEFT)
+        bool kept = i != SFTI_NO_NAME && q->rows[i].action == SFTI_QUANTISE_LEFT;
+        if (kept && is_encoded(&q->parts[k]))
             return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, name,
                                     "expected no tensor of the name of what belongs to a quantised "
                                     "matrix, found one");

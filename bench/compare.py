@@ -2,7 +2,7 @@
 """Compare the library with others, in turns, and print tables.
 
     compare.py [--only header,memory,hostile,process,bytes,slices,info,cold,hash,convert,quantised,
-               gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
+               quantising,gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
 Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
@@ -419,7 +419,8 @@ class Bench(Cold, Imports, Quantised, Remote, Writing):
 
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "cold",
-            "hash", "convert", "quantised", "gguf", "torch", "remote", "read", "save", "edit", "reshape")
+            "hash", "convert", "quantised", "quantising", "gguf", "torch", "remote", "read", "save",
+            "edit", "reshape")
 BUSY = SECTIONS[-5:]  # of these the load of the machine is told
 
 

@@ -237,10 +237,15 @@ def comfy_w4a4(d):
 
 
 def comfy_w4a8(d):
-    codes = d.codes(shape_of(d, columns=(256, 512)), 4)
-    out = {".weight": raw("I8", nibbles(codes))}
-    base = codes.astype(F4) - 8
-    if d.pick.randrange(3):
+    six = d.pick.randrange(3) == 0
+    codes = d.codes(shape_of(d, columns=(256, 512)), 6 if six else 4)
+    packed = nibbles(codes & 15)
+    if six:  # rows of the low 4 bits of all, then of the high 2 of all
+        packed = np.concatenate([packed, sum((codes >> 4)[:, i::4] << np.uint8(2 * i)
+                                             for i in range(4))], 1)
+    out = {".weight": raw("I8", packed)}
+    base = codes.astype(F4) - (32 if six else 8)
+    if not six and d.pick.randrange(3):
         book = d.np.integers(-127, 128, 16).astype("<f4")
         out[".weight_codebook"] = raw("F32", book)
         base = book[codes]
@@ -546,7 +551,7 @@ def torchao(d):
 
 def unreadable(d):
     """What is known, and cannot be computed from the file, or is an experiment of one program."""
-    kind = d.pick.randrange(8)
+    kind = d.pick.randrange(7)
     codes = d.codes((16, 64))
     i32 = raw("I32", d.codes((16, 64)).view("<i4"))
     half = wide(np.ones((1, 16)), "F16")[0]
@@ -557,11 +562,7 @@ def unreadable(d):
            {".weight": raw("F8_E4M3", codes & 63), ".weight_scale": wide(np.ones((16, 1)), "F32")[0],
             ".comfy_quant": text({"format": d.pick.choice((
                 "float8_e4m3fn_rowwise", "float8_e4m3fn_blockwise", "hybrid_mxfp8",
-                "int8_blockwise", "svdquant_w4a4")), "group_size": 64})},
-           # asym_w4a8_int8 of 6 bits: rows of 3 / 4 of a byte a value, no codebook
-           {".weight": raw("I8", d.codes((16, 192))), ".weight_s_rel": raw("F8_E4M3", d.codes(
-               (16, 16), 6)), ".weight_s_channel": wide(np.ones(16), "F32")[0],
-            ".comfy_quant": text({"format": "asym_w4a8_int8"})}][kind]
+                "int8_blockwise", "svdquant_w4a4")), "group_size": 64})}][kind]
     return out, ("none", None), np.zeros((16, 64), F4), 0
 
 

@@ -12,7 +12,7 @@
 
 #define UNIT_VALUES ((uint64_t)32 << 10)
 #define TILE_ROWS 128
-#define CHUNK 1024 /* a multiple of all blocks but those of whole rows */
+#define CHUNK 512 /* a multiple of all blocks but those of whole rows */
 #define F32_TOO_GREAT UINT32_C(0x7d000000) /* 2^123, 16 of which a rotation may add */
 #define LEAST_SCALE 0x1p-126f  /* of which the reciprocal is finite */
 #define LEAST_INT_SCALE 1e-30f /* comfy-kitchen's */

@@ -138,6 +138,22 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
     return SFT_OK;
 }
 
+/* Whether rows are of 6 bits: the scales of groups of a known size are for as many. */
+static bool is_split(const sfti_quant_fit *f) {
+    const sfti_quant_layout *layout = f->match->layout;
+    uint64_t values;
+    if (!layout->parts[0].split || f->group % 16 != 0 || f->group == 0
+        || sfti_fit_role(f, SFTI_PART_BOOK, NULL) || sfti_fit_role(f, SFTI_PART_ADD, NULL))
+        return false;
+    for (size_t k = 1; k < layout->count; k++) {
+        const sft_tensor *t = sfti_fit_tensor(f, k);
+        if (t && layout->parts[k].columns == SFTI_BLOCK_ANY)
+            return t->rank == 2 && sfti_mul(t->shape[1], f->group, &values) && values > 0
+                && values % 32 == 0 && f->inner == values / 4 * 3;
+    }
+    return false;
+}
+
 /* The shape of the values, and the matrices that they form. */
 static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     const sfti_quant_layout *layout = f->match->layout;
@@ -162,6 +178,7 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     f->outer = rank > 1 ? f->shape[rank - 2] : 1;
     f->inner = rank > 0 ? f->shape[rank - 1] : 1;
     if (has_shape) code = sfti_fit_told_shape(f, told, err);
+    if (is_split(f)) bits = 6;
     if (!code && !bits && how->code == SFTI_CODE_DTYPE) bits = unit;
     if (!code && !bits) code = find_bits(f, has_shape ? told : NULL, &bits, err);
     if (code) return code;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compare the library with others, in turns, and print tables.
 
-    compare.py [--only header,memory,hostile,process,bytes,slices,info,cold,hash,convert,quantised,adapters,
-               gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
+    compare.py [--only header,memory,hostile,process,bytes,slices,info,cold,hash,convert,quantised,
+               quantising,adapters,gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
 Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
@@ -420,7 +420,8 @@ class Bench(Adapters, Cold, Imports, Quantised, Remote, Writing):
 
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "cold",
-            "hash", "convert", "quantised", "adapters", "gguf", "torch", "remote", "read", "save", "edit", "reshape")
+            "hash", "convert", "quantised", "quantising", "adapters", "gguf", "torch", "remote",
+            "read", "save", "edit", "reshape")
 BUSY = SECTIONS[-5:]  # of these the load of the machine is told
 
 

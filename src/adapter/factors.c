@@ -105,6 +105,8 @@ sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena
 
 /* Columns at a time: so many of `b` stay in a core's cache for all rows. */
 #define PRODUCT_COLUMNS 512
+#define PACKED_ROWS 256 /* of sixteen columns of `b`, side by side: 16 KiB */
+#define PACKED_FOR 128  /* rows of `a` */
 
 /* A multiplication and an addition apart, in every variant: contracted, the sums would depend on
  * the processor. */
@@ -145,29 +147,43 @@ A256 static inline void a256_store(float *into, __m256 factor, __m256 sum) {
 }
 
 /* Four rows by sixteen columns in registers. */
+A256 static void add_tiles(const float *a, size_t stride, const float *b, size_t b_stride,
+                           size_t rows, size_t inner, __m256 by, float *into, size_t into_stride) {
+    for (size_t i = 0; i < rows; i += 4) {
+        const float *from = b, *row = a + i * stride;
+        float *to = into + i * into_stride;
+        __m256 s[8];
+        for (int l = 0; l < 8; l++) s[l] = _mm256_setzero_ps();
+        for (size_t k = 0; k < inner; k++, from += b_stride) {
+            __m256 low = _mm256_loadu_ps(from), high = _mm256_loadu_ps(from + 8);
+            for (size_t l = 0; l < 4; l++) {
+                __m256 one = _mm256_broadcast_ss(row + l * stride + k);
+                s[2 * l] = a256_step(s[2 * l], one, low);
+                s[2 * l + 1] = a256_step(s[2 * l + 1], one, high);
+            }
+        }
+        for (size_t l = 0; l < 4; l++) {
+            a256_store(to + l * into_stride, by, s[2 * l]);
+            a256_store(to + l * into_stride + 8, by, s[2 * l + 1]);
+        }
+    }
+}
+
+/* Strips of sixteen columns are copied: rows far apart would drive one another out of the cache. */
 A256 static void add_product_avx2(const float *a, size_t stride, const float *b, size_t b_stride,
                                   size_t rows, size_t inner, size_t cols, float factor, float *into,
                                   size_t into_stride) {
     const __m256 by = _mm256_set1_ps(factor);
     size_t whole = rows & ~(size_t)3, wide = cols & ~(size_t)15;
-    for (size_t i = 0; i < whole; i += 4)
+    float packed[PACKED_ROWS * 16];
+    for (size_t i = 0; i < whole; i += PACKED_FOR)
         for (size_t j = 0; j < wide; j += 16) {
-            const float *from = b + j, *row = a + i * stride;
-            float *to = into + i * into_stride + j;
-            __m256 s[8];
-            for (int l = 0; l < 8; l++) s[l] = _mm256_setzero_ps();
-            for (size_t k = 0; k < inner; k++, from += b_stride) {
-                __m256 low = _mm256_loadu_ps(from), high = _mm256_loadu_ps(from + 8);
-                for (size_t l = 0; l < 4; l++) {
-                    __m256 one = _mm256_broadcast_ss(row + l * stride + k);
-                    s[2 * l] = a256_step(s[2 * l], one, low);
-                    s[2 * l + 1] = a256_step(s[2 * l + 1], one, high);
-                }
-            }
-            for (size_t l = 0; l < 4; l++) {
-                a256_store(to + l * into_stride, by, s[2 * l]);
-                a256_store(to + l * into_stride + 8, by, s[2 * l + 1]);
-            }
+            size_t count = whole - i < PACKED_FOR ? whole - i : PACKED_FOR;
+            bool pack = inner <= PACKED_ROWS && count >= 16;
+            for (size_t k = 0; pack && k < inner; k++)
+                memcpy(packed + k * 16, b + k * b_stride + j, 16 * sizeof *b);
+            add_tiles(a + i * stride, stride, pack ? packed : b + j, pack ? 16 : b_stride, count,
+                      inner, by, into + i * into_stride + j, into_stride);
         }
     if (wide < cols)
         add_product_portable(a, stride, b + wide, b_stride, whole, inner, cols - wide, factor,

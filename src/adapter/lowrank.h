@@ -53,11 +53,11 @@ sft_code sfti_lowrank_of_product(const sfti_matrix *up, const sfti_matrix *down,
                                  sft_error *err);
 
 /* A matrix that is computed, or read, in blocks of rows; each may be asked for again. */
-typedef struct sfti_rows {
+typedef struct sfti_row_matrix {
     uint64_t rows, cols;
     sft_code (*read)(void *ctx, uint64_t first, uint64_t count, float *into, sft_error *err);
     void *ctx;
-} sfti_rows;
+} sfti_row_matrix;
 
 /* The same of such a matrix, by a randomised range finder: 8 vectors or more beyond the rank, two
  * power iterations, a fixed seed. `lost` is that of the factors that were found. Memory: (rows +
@@ -66,7 +66,7 @@ typedef struct sfti_rows {
  * values than SFTI_RANK_MOST. */
 #define SFTI_ROWS_KEPT ((uint64_t)14 << 20)
 #define SFTI_RANK_MOST 1024
-sft_code sfti_lowrank_of_rows(const sfti_rows *rows, const sfti_rank_rule *rule, sfti_arena *arena,
+sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule *rule, sfti_arena *arena,
                               sfti_lowrank *out, sft_error *err);
 
 /* ── Modules ── */

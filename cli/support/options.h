@@ -67,6 +67,9 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    const char *rank, *conv_rank, *sv_ratio, *sv_fro, *sv_cumulative, *error;
+    const char *min_diff, *clamp_quantile;
+    int compat, to, whole_differences, spectrum;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

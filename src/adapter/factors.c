@@ -105,7 +105,7 @@ sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena
 
 /* Columns at a time: so many of `b` stay in a core's cache for all rows. */
 #define PRODUCT_COLUMNS 512
-#define PACKED_ROWS 256 /* of sixteen columns of `b`, side by side: 16 KiB */
+#define PACKED_ROWS 224 /* of sixteen columns of `b`, side by side: 14 KiB */
 #define PACKED_FOR 128  /* rows of `a` */
 
 /* A multiplication and an addition apart, in every variant: contracted, the sums would depend on

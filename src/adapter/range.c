@@ -13,7 +13,7 @@
 #define OVER 8        /* vectors beyond the rank, */
 #define MULTIPLE 16   /* and up to a multiple of what products have in registers */
 #define FIRST 48      /* where a rule decides */
-#define INNER 256     /* of a product at a time: sums in F32 stay short */
+#define INNER 224     /* of a product at a time: sums in F32 stay short, and rows are packed */
 #define BLOCK_BYTES ((uint64_t)4 << 20)
 #define TOLERANCE 1e-6
 #define AGAIN 1e-2    /* a direction below this is made orthogonal once more */

@@ -149,6 +149,8 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
     if (x->model && !t)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, m->name,
                                 "expected a tensor of the model for this module, found none");
+    if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
+        return refuse(x, m, "expected factors alone, found a bias of theirs", err);
     for (uint32_t at = x->model ? m->targets : 0; at; at = x->map->targets[at - 1].next)
         if (x->map->targets[at - 1].bias && m->type == SFTI_TYPE_IA3)
             return refuse(x, m, "expected a change of weights alone, found one of a bias too", err);
@@ -175,7 +177,8 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
     const sft_tensor *first = NULL;
     for (int k = 1; k < SFTI_SLOTS && !first; k++)
         first = sfti_lora_tensor(x->lora, m, (sfti_adapter_slot)k);
-    bool peft = m->slot[SFTI_SLOT_OFT_PACKED] || m->slot[SFTI_SLOT_IA3_FACTOR]
+    bool peft = (m->type == SFTI_TYPE_OFT && m->slot[SFTI_SLOT_OFT_PACKED])
+             || (m->type == SFTI_TYPE_IA3 && m->slot[SFTI_SLOT_IA3_FACTOR])
              || sfti_begins(m->name, "base_model.");
     lora_layer *layer = lora_layer_add(f);
     if (!layer) return sfti_fail_memory(err, sizeof *layer);

@@ -163,6 +163,8 @@ SUITES = [
     ("quant", "check test asan", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
     ("adapter", "check test asan", 600, [PY, "tests/adapter/run.py"], "tests/adapter/run.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
+    ("adapter-factors", "check test asan", 600, [PY, "tests/adapter/factors.py"],
+     "tests/adapter/factors.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

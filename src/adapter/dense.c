@@ -50,18 +50,18 @@ static void rotate_portable(double *a, double *b, size_t count, double c, double
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define A256 __attribute__((target("avx2")))
+#define DENSE_AVX2 __attribute__((target("avx2")))
 
-A256 static inline __m256d a256_step(__m256d sum, __m256d a, __m256d b) {
+DENSE_AVX2 static inline __m256d a256_step(__m256d sum, __m256d a, __m256d b) {
     return _mm256_add_pd(sum, _mm256_mul_pd(a, b));
 }
 
-A256 static inline void a256_store(double *into, __m256d sum) {
+DENSE_AVX2 static inline void a256_store(double *into, __m256d sum) {
     _mm256_storeu_pd(into, _mm256_add_pd(_mm256_loadu_pd(into), sum));
 }
 
 /* Four rows by eight columns in registers. */
-A256 static void add_avx2(const sfti_dense *p) {
+DENSE_AVX2 static void add_avx2(const sfti_dense *p) {
     size_t whole = p->rows & ~(size_t)3, wide = p->cols & ~(size_t)7;
     for (size_t i = 0; i < whole; i += 4)
         for (size_t j = 0; j < wide; j += 8) {
@@ -86,7 +86,7 @@ A256 static void add_avx2(const sfti_dense *p) {
     if (whole < p->rows) add_portable(p, whole, p->rows, 0, p->cols);
 }
 
-A256 static double dot_avx2(const double *a, const double *b, size_t count) {
+DENSE_AVX2 static double dot_avx2(const double *a, const double *b, size_t count) {
     __m256d sum = _mm256_setzero_pd();
     double sums[4];
     size_t i = 0;
@@ -100,7 +100,7 @@ A256 static double dot_avx2(const double *a, const double *b, size_t count) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-A256 static void rotate_avx2(double *a, double *b, size_t count, double c, double s) {
+DENSE_AVX2 static void rotate_avx2(double *a, double *b, size_t count, double c, double s) {
     const __m256d cc = _mm256_set1_pd(c), ss = _mm256_set1_pd(s);
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {

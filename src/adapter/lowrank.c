@@ -17,7 +17,7 @@
 
 /* ── Tall matrices ── */
 
-static void load_block(const sfti_tall *x, uint64_t first, size_t count, double *into) {
+static void load_tall(const sfti_tall *x, uint64_t first, size_t count, double *into) {
     size_t width = (size_t)x->width, length = (size_t)x->length, begin = (size_t)first;
     if (!x->across) {
         const float *from = x->at + begin * width;
@@ -25,7 +25,8 @@ static void load_block(const sfti_tall *x, uint64_t first, size_t count, double 
         return;
     }
     for (size_t j = 0; j < width; j++)
-        for (size_t i = 0; i < count; i++) into[i * width + j] = (double)x->at[j * length + begin + i];
+        for (size_t i = 0; i < count; i++)
+            into[i * width + j] = (double)x->at[j * length + begin + i];
 }
 
 void sfti_tall_gram(const sfti_tall *x, double *block, double *g) {
@@ -33,7 +34,7 @@ void sfti_tall_gram(const sfti_tall *x, double *block, double *g) {
     memset(g, 0, n * n * sizeof *g);
     for (uint64_t first = 0; first < x->length; first += BLOCK) {
         size_t count = x->length - first < BLOCK ? (size_t)(x->length - first) : BLOCK;
-        load_block(x, first, count, block);
+        load_tall(x, first, count, block);
         for (size_t i = 0; i < n; i += 16) { /* the upper half, and what is near */
             sfti_dense_add(&(sfti_dense){
                 .a = block + i, .row = 1, .step = n, .b = block + i, .b_row = n,
@@ -51,7 +52,7 @@ void sfti_tall_times(const sfti_tall *x, const double *by, size_t cols, double *
     for (uint64_t first = 0; first < x->length; first += BLOCK) {
         size_t count = x->length - first < BLOCK ? (size_t)(x->length - first) : BLOCK;
         size_t begin = (size_t)first;
-        load_block(x, first, count, block);
+        load_tall(x, first, count, block);
         memset(result, 0, count * cols * sizeof *result);
         sfti_dense_add(&(sfti_dense){
             .a = block, .row = n, .step = 1, .b = by, .b_row = cols, .rows = count, .inner = n,

@@ -66,8 +66,8 @@ typedef struct sfti_row_matrix {
  * values than SFTI_RANK_MOST. */
 #define SFTI_ROWS_KEPT ((uint64_t)14 << 20)
 #define SFTI_RANK_MOST 1024
-sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule *rule, sfti_arena *arena,
-                              sfti_lowrank *out, sft_error *err);
+sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule *rule,
+                              sfti_arena *arena, sfti_lowrank *out, sft_error *err);
 
 /* ── Modules ── */
 

@@ -15,7 +15,7 @@
 #define FIRST 48      /* where a rule decides */
 #define INNER 224     /* of a product at a time: sums in F32 stay short, and rows are packed */
 #define BLOCK_BYTES ((uint64_t)4 << 20)
-#define TOLERANCE 1e-6
+#define VECTOR_LEAST 1e-6
 #define AGAIN 1e-2    /* a direction below this is made orthogonal once more */
 #define SEED UINT64_C(0x9e3779b97f4a7c15)
 
@@ -81,7 +81,7 @@ static void orthonormal(finder *f, sfti_tall x, bool across, float *into) {
     for (int round = 0; round < 2; round++) {
         size_t n = (size_t)x.width;
         sfti_tall_gram(&x, f->numbers, f->g);
-        size_t found = sfti_dense_cholesky(f->g, n, TOLERANCE, f->r, f->by, f->work);
+        size_t found = sfti_dense_cholesky(f->g, n, VECTOR_LEAST, f->r, f->by, f->work);
         double most = 0, least = 0;
         for (size_t i = 0; i < found; i++) { /* the chosen one of a row is its greatest */
             double greatest = 0;
@@ -130,7 +130,7 @@ static sft_code find(finder *f, sft_error *err) {
 
 /* ── All ── */
 
-static sft_code take_memory(finder *f, sft_error *err) {
+static sft_code size_blocks(finder *f, sft_error *err) {
     uint64_t m = f->rows->rows, n = f->rows->cols, width = f->width, all = 0, wide = 0;
     if (!sfti_mul(m, n, &all) || !sfti_mul(m > n ? m : n, width, &wide)
         || wide > SFTI_LORA_ELEMENTS || n > SFTI_LORA_ELEMENTS)
@@ -177,8 +177,8 @@ static sft_code zeros(const finder *f, sfti_arena *arena, sfti_lowrank *out, sft
     return code;
 }
 
-sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule *rule, sfti_arena *arena,
-                              sfti_lowrank *out, sft_error *err) {
+sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule *rule,
+                              sfti_arena *arena, sfti_lowrank *out, sft_error *err) {
     finder f = { .rows = rows, .arena = { .alloc = arena->alloc } };
     uint64_t least = rows->rows < rows->cols ? rows->rows : rows->cols;
     uint64_t rank = rule->most && rule->most < least ? rule->most : least;
@@ -191,11 +191,11 @@ sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule 
         f.width = (f.width + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
         if (f.width > least) f.width = least;
         if (f.width > SFTI_RANK_MOST + OVER + MULTIPLE) {
-            code = sfti_fail(err, SFT_CAST_VALUE, "expected a rank of at most %d, found a rule that "
-                             "asks for more: a --rank limits it", SFTI_RANK_MOST);
+            code = sfti_fail(err, SFT_CAST_VALUE, "expected a rank of at most %d, found a rule "
+                             "that asks for more: a --rank limits it", SFTI_RANK_MOST);
             break;
         }
-        code = take_memory(&f, err);
+        code = size_blocks(&f, err);
         if (!code) code = take_vectors(&f, &vectors, err);
         if (!code) code = find(&f, err);
         if (!code && f.found == 0) {

@@ -5,8 +5,8 @@
 
 #define NONE_BELOW 1e-6 /* kohya: a first singular value of at most so much counts as none */
 
-/* Least k of which the first k values, or their squares, sum up to at least `want`; count + 1: those
- * that are known do not. */
+/* Least k of which the first k values, or their squares, sum up to at least `want`; count + 1:
+ * those that are known do not. */
 static uint64_t reaches(const sfti_spectrum *s, bool squares, double want) {
     double sum = 0;
     for (size_t k = 0; k < s->count; k++) {

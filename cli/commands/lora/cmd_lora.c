@@ -48,8 +48,8 @@ const cli_command cli_lora_command = {
             "simplify IN [--model M] -o OUT",
     "tell what adapters hold; merge, extract, resize, add up and simplify them",
     "info tells the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
-    "what they add, which is computed from the factors; --spectrum adds the singular values, as bars "
-    "of the group's mean, each to its layer's greatest.\n"
+    "what they add, which is computed from the factors; --spectrum adds the singular values, as "
+    "bars of the group's mean, each to its layer's greatest.\n"
     "merge writes MODEL with the adapters merged into it, in the order given, each at its STRENGTH "
     "(1 without it; what follows the last colon is one if it is a number and no file has the whole "
     "name). LoRA, LoCon (Tucker too), LoHa, LoKr, GLoRA, OFT, BOFT, (IA)^3, full differences, "
@@ -69,11 +69,11 @@ const cli_command cli_lora_command = {
     "the rank that the same options ask for.\n"
     "extract takes the difference of two models apart into a LoRA, layer by layer, by a randomised "
     "range finder; linear layers, with --conv-rank convolutions with kernels too.\n"
-    "simplify makes a plain LoRA of LoHa, LoKr, GLoRA, OFT, BOFT, (IA)^3, full differences and DoRA, "
-    "and tells the error of each layer; --rank exact refuses any. Methods that change a layer by its "
-    "own weight need --model.\n"
-    "These four round once, to the dtype that the factors had, and tell the error that is left out, "
-    "as a part of the change's Frobenius norm, before that rounding.\n"
+    "simplify makes a plain LoRA of LoHa, LoKr, GLoRA, OFT, BOFT, (IA)^3, full differences and "
+    "DoRA, and tells the error of each layer; --rank exact refuses any. Methods that change a "
+    "layer by its own weight need --model.\n"
+    "These four round once, to the dtype that the factors had, and tell the error that is left "
+    "out, as a part of the change's Frobenius norm, before that rounding.\n"
     "The header of OUT records the recipe: names, strengths and SHA-256 of the adapters "
     "(sft_lora_merge, modelspec.merged_from). Digests of the old data are dropped. A model in "
     "several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT is a new or "
@@ -91,9 +91,10 @@ const cli_command cli_lora_command = {
           "do they fit?" },
         { "safetensors lora resize style.safetensors -o small.safetensors --rank 8 --error 0.05",
           "rank 8 at most, less where 5 % of a layer's change may go" },
-        { "safetensors lora stack a.safetensors:0.7 b.safetensors:0.3 -o both.safetensors --rank 32",
+        { "safetensors lora stack a.safetensors:0.7 b.safetensors:0.3 -o both.safetensors",
           "two adapters as one" },
-        { "safetensors lora extract tuned.safetensors base.safetensors -o lora.safetensors --rank 32",
+        { "safetensors lora extract tuned.safetensors base.safetensors -o lora.safetensors "
+          "--rank 32",
           "what a fine-tuning changed" },
         { "safetensors lora simplify lokr.safetensors -o lora.safetensors --rank 16",
           "for programs that read LoRA alone" }),

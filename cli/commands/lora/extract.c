@@ -105,8 +105,9 @@ static bool begins_with(const sft_set *set, const char *const *words, size_t cou
 
 /* What most programs write for such a model. */
 static void choose_names(extract *x) {
-    static const char *const language[] = { "model.layers.", "model.language_model.", "transformer.h.",
-                                            "language_model.", "model.embed_tokens." };
+    static const char *const language[] = { "model.layers.", "model.language_model.",
+                                            "transformer.h.", "language_model.",
+                                            "model.embed_tokens." };
     static const char *const second[] = { "conditioner.embedders.1.", "text_encoders.clip_g.",
                                           "text_encoder_2.", "text_encoders.t5xxl." };
     static const char *const first[] = { "cond_stage_model." };
@@ -142,17 +143,17 @@ static size_t choose_ways(const extract *x, sft_span name, const sfti_lora_way *
     bool main = false;
     for (size_t i = 0; i < ways->count; i++) {
         const sfti_lora_way *way = &ways->ways[i];
-        bool same = is_whole(way) && way->path.len <= name.len
-                 && memcmp(name.data + name.len - way->path.len, way->path.data, way->path.len) == 0;
+        sft_span end = sfti_from(name, way->path.len < name.len ? name.len - way->path.len : 0);
+        bool same = is_whole(way) && sft_span_equal(end, way->path);
         if (same && (!own || way->path.len < own->path.len)) own = way;
     }
     if (!own) return 0;
     main = own->parts & 1u << SFTI_PART_MAIN;
     for (size_t i = 0; i < ways->count; i++) {
         const sfti_lora_way *way = &ways->ways[i];
-        bool known = main ? x->diffusers_names && is_whole(way) && SFTI_ONE_OF(way->path, unet,
-                                                                              sfti_begins)
-                          : sfti_begins(way->path, "text_model.");
+        bool known = !main ? sfti_begins(way->path, "text_model.")
+                           : x->diffusers_names && is_whole(way)
+                                 && SFTI_ONE_OF(way->path, unet, sfti_begins);
         if (known && way->parts == own->parts) out[count++] = way;
     }
     if (main && count > 1) count = 1; /* "to_out.0" and "to_out" */

@@ -32,8 +32,8 @@ sft_code lora_number(const char *text, const char *option, double *out, sft_erro
 
 static sft_code read_rank(const char *text, const char *option, uint64_t *out, sft_error *err) {
     if (cli_parse_number(text, RANK_LIMIT, out) && *out > 0) return SFT_OK;
-    return cli_usage_hint(err, CLI_HINT_HELP_LORA, "expected a rank from 1 to 65536 for --%s, found "
-                          "\"%s\"", option, text);
+    return cli_usage_hint(err, CLI_HINT_HELP_LORA, "expected a rank from 1 to 65536 for --%s, "
+                          "found \"%s\"", option, text);
 }
 
 sft_code lora_factoring_begin(lora_factoring *f, cli *c, const char *verb, bool needs,

@@ -31,9 +31,9 @@ static sft_code keep_others(lora_factoring *f, const sfti_lora *lora, sft_error 
     for (size_t s = 0; s < sft_set_shard_count(lora->set); s++)
         sources[s] = sft_file_source(sft_set_shard_at(lora->set, s));
     for (size_t i = 0; i < lora->count; i++)
-        for (size_t k = 0; lora->modules[i].type == SFTI_TYPE_LORA && k < SFTI_COUNT(replaced); k++) {
+        for (size_t k = 0; k < SFTI_COUNT(replaced); k++) {
             uint32_t slot = lora->modules[i].slot[replaced[k]];
-            if (slot) gone[slot - 1] = true;
+            if (slot && lora->modules[i].type == SFTI_TYPE_LORA) gone[slot - 1] = true;
         }
     for (size_t i = 0; i < count; i++)
         if (!gone[i] && !lora_keep(f, sft_part_of(sft_set_tensor_at(lora->set, i),
@@ -94,7 +94,7 @@ static sft_code resize_all(lora_factoring *f, char **operands, sft_error *err) {
     if (!code) code = keep_others(f, lora, err);
     if (!code) code = lora_factor(f, err);
     if (code) return code;
-    note(f, whole, "modules of whole differences or of factors without a rank are kept as they are");
+    note(f, whole, "modules of differences, or of factors without a rank, are kept as they are");
     note(f, magnitudes, "magnitudes of DoRA are kept; the error is that of the products");
     note(f, folded, "alphas of its configuration are in the factors now: OUT needs an "
                     "adapter_config.json whose lora_alpha is its r");

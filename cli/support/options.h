@@ -69,7 +69,7 @@ typedef struct cli_settings {
     int ignore_unmatched, dora;
     const char *rank, *conv_rank, *sv_ratio, *sv_fro, *sv_cumulative, *error;
     const char *min_diff, *clamp_quantile;
-    int compat, to, whole_differences, spectrum;
+    int compat, to, norms, spectrum;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

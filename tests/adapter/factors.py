@@ -263,7 +263,7 @@ def extract(folder):
         save(folder, "base.safetensors", base)
         save(folder, "tuned.safetensors", tuned)
         told = run(folder, "extract", "tuned.safetensors", "base.safetensors", "-o", "out.safetensors",
-                   "--rank", "3", "--conv-rank", "3", "--whole", "--force", "--no-sync", json_out=True)
+                   "--rank", "3", "--conv-rank", "3", "--norms", "--force", "--no-sync", json_out=True)
         names = {m["name"] for m in told["modules"]}
         demand(len(names) == 7 and UNET in names and CONV in names, names)
         demand("lora_te2_text_model_encoder_layers_0_self_attn_k_proj" in names, names)

@@ -46,7 +46,7 @@ const cli_command cli_lora_command = {
     "lora", "info IN...|merge MODEL ADAPTER[:STRENGTH]... -o OUT|resize IN -o OUT|"
             "stack ADAPTER[:STRENGTH]... -o OUT|extract TUNED BASE -o OUT|"
             "simplify IN [--model M] -o OUT",
-    "tell what adapters hold; merge, extract, resize, add up and simplify them",
+    "tell of adapters; merge, extract, resize, stack, simplify",
     "info tells the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
     "what they add, which is computed from the factors; --spectrum adds the singular values, as "
     "bars of the group's mean, each to its layer's greatest.\n"
@@ -116,12 +116,12 @@ const cli_command cli_lora_command = {
           "keep the fewest whose sum is X of that of all"),
         CLI_TAKES(0, "error", "X", error,
           "keep the fewest that leave out at most X of the Frobenius norm"),
-        { 0, "compat", "kohya", CLI_CHOICE, 1, offsetof(cli_settings, compat),
-          "as kohya's scripts: one singular value more than the rule says, all of them in the up "
-          "matrix" },
+        { 0, "compat", "none|kohya", CLI_CHOICE, 0, offsetof(cli_settings, compat),
+          "kohya: as its scripts count, one singular value more than the rule says; all of them are "
+          "in the up matrix" },
         CLI_TAKES(0, "min-diff", "X", min_diff,
           "extract: leave out layers of which no element differs by more than X"),
-        CLI_ON(0, "whole", whole_differences,
+        CLI_ON(0, "norms", norms,
           "extract: write the differences of norms and biases, too (.diff, .diff_b)"),
         { 0, "to", "kohya|peft|comfy", CLI_CHOICE, 1, offsetof(cli_settings, to),
           "extract: how layers are named; default: peft for language models, else kohya" },
@@ -130,6 +130,7 @@ const cli_command cli_lora_command = {
         CLI_TAKES('d', "dtype", "DTYPE", dtype,
           "of factors that are computed: F32, F16 or BF16; default: as they, or the model, had"),
         CLI_ON(0, "spectrum", spectrum, "info: tell singular values"),
+        CLI_ON('v', "verbose", verbose, "tell every module, and all that is not matched"),
         CLI_TAKES(0, "threads", "N", threads,
           "N threads compute; default: one for each processor")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,

@@ -304,7 +304,7 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     sft_code code = differs(x, &item, &differ, err);
     if (code || !differ) return code;
     if (layer) x->convs++;
-    else if (tensor->rank == 1 && x->f->c->set.whole_differences) return add_whole(x, &item, err);
+    else if (tensor->rank == 1 && x->f->c->set.norms) return add_whole(x, &item, err);
     else x->others++;
     return SFT_OK;
 }
@@ -343,6 +343,7 @@ static sft_code extract_all(extract *x, char **operands, sft_error *err) {
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors of BASE for every layer, "
                          "found none for %zu; --ignore-unmatched leaves them out", x->unmatched);
     f->ctx = x;
+    f->is_network = x->to == TO_KOHYA;
     f->compute = extract_layer;
     if (!code) code = lora_factor(f, err);
     if (code) return code;
@@ -350,7 +351,7 @@ static sft_code extract_all(extract *x, char **operands, sft_error *err) {
     cli_flush(&c->out);
     cli_text(&c->err, "safetensors: ");
     cli_path(&c->err, f->input, ": differ and are not extracted: %zu convolution%s (--conv-rank "
-             "takes them), %zu norm%s, bias%s and other tensors (--whole takes those that adapters "
+             "takes them), %zu norm%s, bias%s and other tensors (--norms takes those that adapters "
              "can have)\n", x->convs, x->convs == 1 ? "" : "s", x->others,
              x->others == 1 ? "" : "s", x->others == 1 ? "" : "es");
     cli_flush(&c->err);

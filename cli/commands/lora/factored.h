@@ -48,7 +48,8 @@ struct lora_factoring {
     cli_parts parts;   /* of the inputs */
     sft_part *kept;    /* tensors that are written as they are */
     size_t kept_count, kept_capacity;
-    bool keeps_metadata; /* those of the inputs */
+    bool keeps_metadata; /* those of the first adapter */
+    bool is_network;     /* a new adapter as kohya's scripts name and label them */
     /* the recipe: inputs that are hashed, and models, of which recorded digests are told */
     lora_adapter *adapters;
     size_t adapter_count;

@@ -230,7 +230,7 @@ static sft_code simplify_all(lora_factoring *f, char **operands, sft_error *err)
     for (size_t s = 0; s < shards; s++)
         sources[s] = sft_file_source(sft_set_shard_at(adapter->set, s));
     f->ctx = sources;
-    f->keeps_metadata = !paths[1];
+    f->keeps_metadata = true;
     if (!code && x.lora->unread_count && !f->c->set.ignore_unmatched)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
                                 sft_set_tensor_at(adapter->set, x.lora->unread[0])->name,

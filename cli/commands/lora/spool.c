@@ -86,9 +86,9 @@ static sft_code list_parts(lora_factoring *f, sft_error *err) {
 
 /* ── Metadata ── */
 
-static sft_span pair_named(const cli_parts *parts, const char *key) {
-    for (size_t i = 0; i < parts->metadata_count; i++) {
-        sft_pair pair = cli_parts_pair(parts, i);
+static sft_span pair_named(const sft_file *file, const char *key) {
+    for (size_t i = 0; file && i < sft_file_metadata_count(file); i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
         if (cli_is(pair.key, key)) return pair.value;
     }
     return (sft_span){ NULL, 0 };
@@ -104,9 +104,10 @@ static void put_rule(const lora_factoring *f, sfti_json_writer *w) {
     sfti_json_put_cstr(w, "compat", f->rule.kohya ? "kohya" : NULL);
 }
 
-static sft_code write_recipe(lora_factoring *f, const char *key, sft_error *err) {
+static sft_code write_recipe(lora_factoring *f, const char *key, const sft_file *file,
+                             sft_error *err) {
     sft_sink sink = sft_sink_memory(&f->recipe);
-    sft_span before = pair_named(&f->parts, key);
+    sft_span before = pair_named(file, key);
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
@@ -130,17 +131,11 @@ static sft_code write_recipe(lora_factoring *f, const char *key, sft_error *err)
     sfti_json_close(&w, ']');
     sfti_json_put_open(&w, "models", '[');
     for (size_t i = 0; i < 2 && f->models[i]; i++) {
-        const sft_file *file = sft_set_shard_at(f->models[i], 0);
-        sft_span sha = { NULL, 0 }, sshs = sha;
-        for (size_t k = 0; k < sft_file_metadata_count(file); k++) {
-            sft_pair pair = sft_file_metadata_at(file, k);
-            if (cli_is(pair.key, "modelspec.hash_sha256")) sha = pair.value;
-            if (cli_is(pair.key, "sshs_model_hash")) sshs = pair.value;
-        }
+        const sft_file *of = sft_set_shard_at(f->models[i], 0);
         sfti_json_open(&w, '{');
         sfti_json_put_text(&w, "name", cli_name_of(f->model_paths[i]));
-        sfti_json_put_text(&w, "recorded_sha256", sha);
-        sfti_json_put_text(&w, "recorded_sshs", sshs);
+        sfti_json_put_text(&w, "recorded_sha256", pair_named(of, "modelspec.hash_sha256"));
+        sfti_json_put_text(&w, "recorded_sshs", pair_named(of, "sshs_model_hash"));
         sfti_json_close(&w, '}');
     }
     sfti_json_close(&w, ']');
@@ -182,25 +177,29 @@ static sft_code put_metadata(lora_factoring *f, sft_error *err) {
     char text[32];
     size_t count = 0;
     if (!key) return sfti_fail_memory(err, 32);
-    sft_code code = write_recipe(f, key, err);
-    if (!code) code = cli_parts_drop_digests(f->c, p, true, err);
-    sft_pair *pairs = sfti_arena_array(&f->arena, (uint64_t)p->metadata_count + 6, sizeof *pairs);
-    if (!code && !pairs) return sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
+    const sft_file *file = f->keeps_metadata ? sft_set_shard_at(f->adapters[0].set, 0) : NULL;
+    size_t old = file ? sft_file_metadata_count(file) : 0;
+    sft_code code = write_recipe(f, key, file, err);
+    sft_pair *pairs = sfti_arena_array(&f->arena, (uint64_t)old + 6, sizeof *pairs);
+    if (!code && !pairs) return sfti_fail_memory(err, old * sizeof *pairs);
     if (code) return code;
-    sft_span comment = pair_named(p, "ss_training_comment");
-    bool has_dim = pair_named(p, "ss_network_dim").data != NULL;
-    for (size_t i = 0; f->keeps_metadata && i < p->metadata_count; i++) {
-        sft_pair pair = cli_parts_pair(p, i);
-        bool stale = cli_is(pair.key, key) || cli_is(pair.key, CONFIG_KEY)
+    sft_span comment = pair_named(file, "ss_training_comment");
+    bool has_dim = pair_named(file, "ss_network_dim").data != NULL;
+    for (size_t i = 0; i < old; i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        unsigned digest = sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA;
+        f->c->dropped |= digest;
+        bool stale = digest || cli_is(pair.key, key) || cli_is(pair.key, CONFIG_KEY)
                   || cli_is(pair.key, "ss_network_dim") || cli_is(pair.key, "ss_network_alpha")
                   || (f->rule.kohya && cli_is(pair.key, "ss_training_comment"));
         if (!stale) pairs[count++] = pair;
     }
-    if (f->keeps_metadata && has_dim) {
+    if (f->is_network) put_pair(f, pairs, &count, "ss_network_module", "networks.lora");
+    if (has_dim || f->is_network) {
         put_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text));
         put_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
     }
-    if (f->keeps_metadata && f->rule.kohya) {
+    if (file && f->rule.kohya) {
         const char *said = comment.len ? "; " : "";
         char *before = sfti_arena_join(&f->arena, sft_span_cstr("dimension is resized to "),
                                        sft_span_cstr(common_number(f, true, text)));

@@ -68,7 +68,7 @@ typedef struct cli_settings {
     /* of lora */
     int ignore_unmatched, dora;
     const char *rank, *conv_rank, *sv_ratio, *sv_fro, *sv_cumulative, *error;
-    const char *min_diff, *clamp_quantile;
+    const char *min_diff;
     int compat, to, norms, spectrum;
     /* of dataset */
     int remove;

@@ -191,8 +191,9 @@ sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule 
         f.width = (f.width + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
         if (f.width > least) f.width = least;
         if (f.width > SFTI_RANK_MOST + OVER + MULTIPLE) {
-            code = sfti_fail(err, SFT_CAST_VALUE, "expected a rank of at most %d, found a rule "
-                             "that asks for more: a --rank limits it", SFTI_RANK_MOST);
+            code = sfti_fail(err, SFT_CAST_VALUE, "expected a rule that %d singular values "
+                             "answer, found one that asks for more; a rank beside it limits it",
+                             SFTI_RANK_MOST);
             break;
         }
         code = size_blocks(&f, err);

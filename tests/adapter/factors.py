@@ -198,6 +198,9 @@ def peft(folder):
     after, _ = load(folder, "out.safetensors")
     close(after["base_model.model.a.lora_B.weight"][0] @ after["base_model.model.a.lora_A.weight"][0],
           2 * up @ down, 2)
+    said = run(folder, "resize", "adapter_model.safetensors", "-o", "adapter_model-2.safetensors",
+               "--rank", "2", "--no-sync", code=2)
+    demand("which would be read with its alpha" in said, said)
     a, b = (after["base_model.model.e.lora_embedding_" + x][0] for x in "AB")
     demand(a.shape == (2, 9) and b.shape == (6, 2), a.shape, b.shape)
     close(b @ a, 2 * emb_b @ emb_a, 2)
@@ -393,6 +396,11 @@ def refused(folder):
     save(folder, "nanmodel.safetensors", {"a.weight": tensor(np.full((8, 8), np.nan))})
     save(folder, "rank.safetensors", {"a.lora_A.weight": ("F32", (2 ** 31, 0), b""),
                                       "a.lora_B.weight": ("F32", (0, 2 ** 31), b"")})
+    save(folder, "scaled.safetensors", {"a.weight": ("F8_E4M3", (8, 8), bytes(64)),
+                                        "a.weight_scale": tensor(1.0)})
+    save(folder, "codes.safetensors", {"c.weight": ("I8", (8, 4), bytes(32))})
+    save(folder, "dora.safetensors", {**lora("lora_unet_c", noise(1, 8, 2), noise(2, 2, 4)),
+                                      "lora_unet_c.dora_scale": tensor(noise(3, 8, 1))})
     before = sorted(os.listdir(folder))
     out = ("-o", "out.safetensors")
     for words, code, said in (
@@ -405,6 +413,12 @@ def refused(folder):
             (("resize", "model.safetensors", "--rank", "1"), 1, "expected an adapter"),
             (("extract", "model.safetensors", "other.safetensors", "--rank", "1"), 1, "another shape"),
             (("extract", "nanmodel.safetensors", "model.safetensors", "--rank", "1"), 1, "found NaN"),
+            (("extract", "scaled.safetensors", "model.safetensors", "--rank", "1"), 1, "a quantised one"),
+            (("extract", "model.safetensors", "scaled.safetensors", "--rank", "1"), 1, "a quantised one"),
+            (("simplify", "dora.safetensors", "--model", "codes.safetensors", "--rank", "1"), 1,
+             "a quantised one"),
+            (("simplify", "dora.safetensors", "--rank", "1"), 1, "expected --model"),
+            (("stack", "dora.safetensors"), 1, "with DoRA's magnitudes"),
             (("extract", "model.safetensors", "--rank", "1"), 2, "expected TUNED and BASE"),
             (("resize", "nan.safetensors"), 2, "expected --rank"),
             (("resize", "nan.safetensors", "--rank", "0"), 2, "a rank from 1"),

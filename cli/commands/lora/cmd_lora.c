@@ -117,8 +117,8 @@ const cli_command cli_lora_command = {
         CLI_TAKES(0, "error", "X", error,
           "keep the fewest that leave out at most X of the Frobenius norm"),
         { 0, "compat", "none|kohya", CLI_CHOICE, 0, offsetof(cli_settings, compat),
-          "kohya: as its scripts count, one singular value more than the rule says; all of them are "
-          "in the up matrix" },
+          "kohya: as its scripts count, one singular value more than the rule says; all of them "
+          "are in the up matrix" },
         CLI_TAKES(0, "min-diff", "X", min_diff,
           "extract: leave out layers of which no element differs by more than X"),
         CLI_ON(0, "norms", norms,

@@ -1,7 +1,6 @@
 /* lora extract. Tests: tests/adapter/factors.py, tests/cli/lora/factors. */
 #include "base/error.h"
 #include "commands/lora/factored.h"
-#include "safetensors_convert.h"
 #include "support/hints.h"
 #include "support/words.h"
 
@@ -268,23 +267,15 @@ static bool same_shape(const sft_tensor *a, const sft_tensor *b) {
         && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-static bool is_scaled(const sft_conversion *scales, size_t i) {
-    sft_convert_action action = sft_conversion_action(scales, i, NULL);
-    return action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE;
-}
-
-static bool is_float(sft_dtype dtype) {
-    return dtype == SFT_F64 || dtype == SFT_F32 || dtype == SFT_F16 || dtype == SFT_BF16
-        || dtype == SFT_F8_E4M3 || dtype == SFT_F8_E5M2;
-}
-
 static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(x->tuned, i);
     size_t shard, number = 0;
     const sft_tensor *base = sft_set_find(x->base, tensor->name, &shard);
     uint64_t rows = 0, cols = 0, kernel = 1;
     bool differ = false;
-    if (!is_float(tensor->dtype) || !sfti_lora_shape(tensor, &rows, &cols)) return SFT_OK;
+    if (!sfti_lora_shape(tensor, &rows, &cols)) return SFT_OK;
+    bool readable = lora_readable(x->tuned, x->scales[0], i);
+    if (!readable && tensor->rank < 2) return SFT_OK; /* positions, counters */
     if (!base || !same_shape(tensor, base)) {
         if (tensor->rank >= 2)
             name_unmatched(x, tensor, base ? "of another shape in BASE" : "not in BASE");
@@ -293,9 +284,9 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     for (size_t s = 0; s < shard; s++)
         number += sft_file_tensor_count(sft_set_shard_at(x->base, s));
     number += sft_file_tensor_index(sft_set_shard_at(x->base, shard), base);
-    if (is_scaled(x->scales[0], i) || is_scaled(x->scales[1], number) || !is_float(base->dtype))
-        return cli_fail_hint(err, SFT_CAST_DTYPE, CLI_HINT_DEQUANTIZE, "expected tensors of floats "
-                             "without scales, found a quantised one");
+    if (tensor->dtype == SFT_I64 && base->dtype == SFT_I64) return SFT_OK; /* positions */
+    if (!readable || !lora_readable(x->base, x->scales[1], number))
+        return lora_not_readable(tensor, err);
     extract_item item = { i, (uint32_t)number, 0, rows };
     for (uint32_t k = 2; k < tensor->rank; k++) kernel *= tensor->shape[k];
     bool weight = sfti_ends(tensor->name, ".weight") || sfti_ends(tensor->name, ".in_proj_weight");
@@ -314,7 +305,6 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
 static sft_code extract_all(extract *x, char **operands, sft_error *err) {
     lora_factoring *f = x->f;
     cli *c = f->c;
-    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     sft_code code = SFT_OK;
     x->to = c->set.to;
     if (c->set.min_diff) code = lora_number(c->set.min_diff, "min-diff", &x->least, err);
@@ -328,9 +318,8 @@ static sft_code extract_all(extract *x, char **operands, sft_error *err) {
     x->base = f->models[1] = f->parts.sets[1];
     f->model_paths[0] = f->input = operands[0];
     f->model_paths[1] = operands[1];
-    options.alloc = &c->alloc;
     for (int i = 0; !code && i < 2; i++)
-        code = sft_conversion_new(f->models[i], SFT_F32, &options, &x->scales[i], err);
+        code = lora_scales(f, f->models[i], &x->scales[i], err);
     choose_names(x);
     x->ways = sfti_arena_array(&f->arena, 1, sizeof *x->ways);
     if (!code && !x->ways) return sfti_fail_memory(err, sizeof *x->ways);

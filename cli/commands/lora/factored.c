@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "commands/lora/spool.h"
+#include "os/os.h"
 #include "os/workers.h"
 #include "safetensors_cast.h"
 #include "support/files.h"
@@ -174,6 +175,48 @@ bool lora_layer_named(lora_factoring *f, lora_layer *layer, sft_span name, bool 
     return layer->up && layer->down && (peft || layer->alpha);
 }
 
+/* ── Models ── */
+
+sft_code lora_scales(const lora_factoring *f, const sft_set *model, sft_conversion **out,
+                     sft_error *err) {
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    options.alloc = &f->c->alloc;
+    return sft_conversion_new(model, SFT_F32, &options, out, err);
+}
+
+bool lora_readable(const sft_set *model, const sft_conversion *scales, size_t i) {
+    static const sft_dtype floats[] = { SFT_F64, SFT_F32, SFT_F16, SFT_BF16, SFT_F8_E4M3,
+                                        SFT_F8_E5M2 };
+    sft_convert_action action = sft_conversion_action(scales, i, NULL);
+    if (action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE) return false;
+    for (size_t k = 0; k < SFTI_COUNT(floats); k++)
+        if (sft_set_tensor_at(model, i)->dtype == floats[k]) return true;
+    return false;
+}
+
+sft_code lora_not_readable(const sft_tensor *tensor, sft_error *err) {
+    (void)cli_fail_hint(err, SFT_CAST_DTYPE, CLI_HINT_DEQUANTIZE,
+                        "expected a tensor of floats without a scale, found a quantised one");
+    if (err) sfti_error_tensor(err, tensor->name);
+    return SFT_CAST_DTYPE;
+}
+
+/* Without alphas of its own, a file of PEFT's name beside PEFT's configuration gets its alpha. */
+static sft_code check_beside(const lora_factoring *f, const cli_output *out, sft_error *err) {
+    sfti_arena arena = { .alloc = f->c->alloc };
+    sft_span name = cli_name_of(out->path);
+    bool any = false, there = false;
+    os_info info;
+    for (size_t i = 0; i < f->count; i++) any = any || !f->layers[i].alpha;
+    if (out->stream || !any || !sfti_begins(name, "adapter_model")) return SFT_OK;
+    char *path = cli_join_path(&arena, cli_folder_of(out->path), "adapter_config.json");
+    if (path) there = sfti_os_info_path(path, true, &info) == 0;
+    sfti_arena_free(&arena);
+    if (!there) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, "expected no adapter_config.json beside a new file of "
+                     "this name, which would be read with its alpha, found one");
+}
+
 /* ── Computing ── */
 
 /* Into the dtype, times a factor; false if it cannot hold a value. */
@@ -296,6 +339,7 @@ sft_code lora_factor(lora_factoring *f, sft_error *err) {
     code = cli_output_begin(&out, c, f->input, CLI_TARGET_NEW, err);
     if (code) f->blame = out.blame;
     if (!code) code = cli_output_sources(c, &f->parts, &out, err);
+    if (!code && (code = check_beside(f, &out, err)) != SFT_OK) f->blame = out.path;
     if (code) return code;
     if (!cli_parse_threads(c, &threads)) return SFT_OK;
     if (!c->set.dry_run) lora_spool_open(f, out.stream ? NULL : out.path);

@@ -5,6 +5,7 @@
 
 #include "adapter/lowrank.h"
 #include "commands/lora/lora.h"
+#include "safetensors_convert.h"
 #include "support/output.h"
 #include "support/parts.h"
 
@@ -83,6 +84,12 @@ bool lora_layer_named(lora_factoring *f, lora_layer *layer, sft_span name, bool 
 bool lora_keep(lora_factoring *f, sft_part part);
 /* The dtype that factors have which come from one of this dtype, by --dtype. */
 sft_dtype lora_dtype(const lora_factoring *f, sft_dtype of);
+/* Scales of a model, for lora_readable; to be freed. */
+sft_code lora_scales(const lora_factoring *f, const sft_set *model, sft_conversion **out,
+                     sft_error *err);
+/* Whether a tensor of a model holds its values: floats without a scale. */
+bool lora_readable(const sft_set *model, const sft_conversion *scales, size_t tensor);
+sft_code lora_not_readable(const sft_tensor *tensor, sft_error *err);
 /* Compute all layers, with --threads, and write OUT, with what is told of it. */
 sft_code lora_factor(lora_factoring *f, sft_error *err);
 /* Report how it ended, and free all. */

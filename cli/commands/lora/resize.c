@@ -63,7 +63,7 @@ static sft_code resize_all(lora_factoring *f, char **operands, sft_error *err) {
     if (!code) code = cli_parts_open(f->c, &operand, 1, &f->parts, err);
     if (code) return code;
     const sfti_lora *lora = &adapter->lora;
-    size_t magnitudes = 0, whole = 0, folded = 0;
+    size_t magnitudes = 0, whole = 0, folded = 0, unknown = 0;
     f->keeps_metadata = true;
     f->compute = resize_layer;
     for (size_t i = 0; !code && i < lora->count; i++) {
@@ -83,6 +83,7 @@ static sft_code resize_all(lora_factoring *f, char **operands, sft_error *err) {
         layer->number = i;
         bool plain = !(m->scale < 1) && !(m->scale > 1);
         folded += !layer->alpha && !plain;
+        unknown += !m->has_alpha && sfti_begins(m->name, "base_model.");
         magnitudes += m->slot[SFTI_SLOT_MAGNITUDE] != 0;
         if (!code && bias && !plain)
             return sfti_fail_tensor(err, SFT_CAST_DTYPE, bias->offset, bias->name,
@@ -98,6 +99,8 @@ static sft_code resize_all(lora_factoring *f, char **operands, sft_error *err) {
     note(f, magnitudes, "magnitudes of DoRA are kept; the error is that of the products");
     note(f, folded, "alphas of its configuration are in the factors now: OUT needs an "
                     "adapter_config.json whose lora_alpha is its r");
+    note(f, unknown, "modules have no alpha, and no configuration says it: OUT needs one whose "
+                     "lora_alpha / r is as it was");
     return SFT_OK;
 }
 

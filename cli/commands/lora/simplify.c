@@ -10,6 +10,7 @@ typedef struct simplify {
     lora_factoring *f;
     const sfti_lora *lora;
     const sft_set *model; /* NULL: without */
+    sft_conversion *scales;
     const sfti_lora_map *map;
 } simplify;
 
@@ -159,8 +160,11 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
         shaped = sft_set_tensor_at(x->model, t->tensor);
         uint64_t all = 0;
         (void)sfti_lora_shape(shaped, &all, &cols);
-        for (rows = 0; t; t = next_target(x, t, m))
+        for (rows = 0; t; t = next_target(x, t, m)) {
             if (t->from + t->rows > rows) rows = t->from + t->rows;
+            if (!lora_readable(x->model, x->scales, t->tensor))
+                return lora_not_readable(sft_set_tensor_at(x->model, t->tensor), err);
+        }
     } else if (m->type == SFTI_TYPE_LOKR) {
         shaped = sfti_lora_tensor(x->lora, m, m->slot[SFTI_SLOT_KRON_2] ? SFTI_SLOT_KRON_2
                                               : m->tucker ? SFTI_SLOT_KRON_T2 : SFTI_SLOT_NONE);
@@ -202,9 +206,9 @@ static sft_code keep_module(simplify *x, const sfti_lora_module *m, bool all, sf
     return SFT_OK;
 }
 
-static sft_code simplify_all(lora_factoring *f, char **operands, sft_error *err) {
+static sft_code simplify_all(simplify *x, char **operands, sft_error *err) {
+    lora_factoring *f = x->f;
     const char *paths[2] = { operands[0], f->c->set.model };
-    simplify x = { .f = f };
     lora_adapter *adapter = sfti_arena_array(&f->arena, 1, sizeof *adapter);
     if (!adapter) return sfti_fail_memory(err, sizeof *adapter);
     memset(adapter, 0, sizeof *adapter);
@@ -217,12 +221,13 @@ static sft_code simplify_all(lora_factoring *f, char **operands, sft_error *err)
     if (code && f->parts.path) f->blame = f->parts.path;
     if (!code && paths[1] && f->parts.set_count != 2) code = cli_not_one(f->parts.set_count, err);
     if (code) return code;
-    x.lora = &adapter->lora;
+    x->lora = &adapter->lora;
     if (paths[1]) {
-        x.model = f->models[0] = f->parts.sets[1];
+        x->model = f->models[0] = f->parts.sets[1];
         f->model_paths[0] = paths[1];
-        code = sfti_lora_map_model(&adapter->lora, x.model, &adapter->map, err);
-        x.map = &adapter->map;
+        code = sfti_lora_map_model(&adapter->lora, x->model, &adapter->map, err);
+        if (!code) code = lora_scales(f, x->model, &x->scales, err);
+        x->map = &adapter->map;
     }
     size_t shards = sft_set_shard_count(adapter->set);
     sft_source *sources = sfti_arena_array(&f->arena, shards, sizeof *sources);
@@ -231,21 +236,21 @@ static sft_code simplify_all(lora_factoring *f, char **operands, sft_error *err)
         sources[s] = sft_file_source(sft_set_shard_at(adapter->set, s));
     f->ctx = sources;
     f->keeps_metadata = true;
-    if (!code && x.lora->unread_count && !f->c->set.ignore_unmatched)
+    if (!code && x->lora->unread_count && !f->c->set.ignore_unmatched)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-                                sft_set_tensor_at(adapter->set, x.lora->unread[0])->name,
+                                sft_set_tensor_at(adapter->set, x->lora->unread[0])->name,
                                 "expected tensors of methods that are known, found another one; "
                                 "--ignore-unmatched leaves such out");
-    for (size_t i = 0; !code && i < x.lora->count; i++) {
-        const sfti_lora_module *m = &x.lora->modules[i];
-        bool whole = is_plain(m) || is_norm(&x, m);
-        if (!whole) code = add_module(&x, i, err);
-        if (!code) code = keep_module(&x, m, whole, err);
+    for (size_t i = 0; !code && i < x->lora->count; i++) {
+        const sfti_lora_module *m = &x->lora->modules[i];
+        bool whole = is_plain(m) || is_norm(x, m);
+        if (!whole) code = add_module(x, i, err);
+        if (!code) code = keep_module(x, m, whole, err);
     }
     if (!code && f->count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected modules that are no plain LoRA, found none");
-    f->ctx = &x;
+    f->ctx = x;
     f->compute = simplify_layer;
     return code ? code : lora_factor(f, err);
 }
@@ -253,9 +258,11 @@ static sft_code simplify_all(lora_factoring *f, char **operands, sft_error *err)
 void lora_simplify(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     lora_factoring f;
+    simplify x = { .f = &f };
     sft_code code = lora_factoring_begin(&f, c, "simplify", true, &err);
     if (!code && count > 1)
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, "expected one adapter, found more");
-    if (!code) code = simplify_all(&f, operands, &err);
+    if (!code) code = simplify_all(&x, operands, &err);
+    sft_conversion_free(x.scales);
     lora_factoring_finish(&f, code, &err);
 }

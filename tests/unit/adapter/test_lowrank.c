@@ -137,7 +137,8 @@ static void test_optimum(void **ctx) {
     sfti_arena arena = { .alloc = sfti_allocator(NULL) };
     (void)ctx;
     state = 6;
-    for (size_t i = 0; i < ROWS * RANK; i++) up[i] = (float)draw() / (float)(1 + i % RANK * i % RANK);
+    for (size_t i = 0; i < ROWS * RANK; i++)
+        up[i] = (float)draw() / (float)(1 + i % RANK);
     for (size_t i = 0; i < RANK * COLS; i++) down[i] = (float)draw();
     sfti_matrix_add_product(up, RANK, down, ROWS, RANK, COLS, 1, whole);
     sfti_matrix p = { ROWS, RANK, up }, q = { RANK, COLS, down };

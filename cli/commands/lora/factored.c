@@ -266,6 +266,7 @@ static sft_code store_layer(lora_factoring *f, sfti_workers *w, lora_layer *laye
     uint64_t width = sft_dtype_describe(layer->dtype)->bits / 8, size = 4 + (ups + downs) * width;
     uint8_t *bytes = sfti_arena_array(arena, size, 1);
     if (!bytes) return sfti_fail_memory(err, size);
+    memset(bytes, 0, 4); /* its alpha */
     layer->rank = found->up.cols;
     double size_of_scale = layer->scale < 0 ? -layer->scale : layer->scale;
     layer->norm = found->spectrum.count ? found->spectrum.norm * size_of_scale : -1;

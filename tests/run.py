@@ -172,6 +172,8 @@ SUITES = [
     ("adapter-differential-long", "long", 1800,
      [PY, "tests/adapter/differential.py", "20000", "1000"], "tests/adapter/differential.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
+    ("adapter-factors", "check test asan", 600, [PY, "tests/adapter/factors.py"],
+     "tests/adapter/factors.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

@@ -124,7 +124,8 @@ static void each_model(void *ctx, cli_model *model) {
     const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
     sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
     const char *to = target_of(run, &unit, name, root), *to_folder = NULL;
-    if (to && folder && !unit.is_folder && run->c->set.place && above.len && !is_searched(run, folder))
+    bool may_fill = !unit.is_folder && run->c->set.place && above.len > 0;
+    if (to && folder && may_fill && !is_searched(run, folder))
         to_folder = target_of(run, &unit, cli_name_of(folder), root);
     if (!to) run->failed++;
     else if (!mv_plan_add(&run->plan, &unit, to, to_folder)) run->out_of_memory = true;

@@ -40,7 +40,7 @@ BODY void magnitudes_of(const float *values, size_t count, size_t block, float *
         raise_of(values + at, count - at < block ? count - at : block, &numbers[b++]);
 }
 
-BODY void scale_of(const float *restrict values, size_t len, float factor, bool reciprocal,
+BODY void scale_values(const float *restrict values, size_t len, float factor, bool reciprocal,
                    float *restrict out) {
     float by = 1 / (factor > 0 ? factor : 1);
     if (factor == 0) memset(out, 0, len * sizeof *out);
@@ -52,9 +52,9 @@ BODY void scales_of(const float *values, size_t count, size_t block, const float
                     bool reciprocal, float *out) {
     size_t at = 0, b = 0;
     for (; block == 16 && at + 16 <= count; at += 16)
-        scale_of(values + at, 16, factors[b++], reciprocal, out + at);
+        scale_values(values + at, 16, factors[b++], reciprocal, out + at);
     for (; at < count; at += block)
-        scale_of(values + at, count - at < block ? count - at : block, factors[b++], reciprocal,
+        scale_values(values + at, count - at < block ? count - at : block, factors[b++], reciprocal,
                  out + at);
 }
 

@@ -59,17 +59,20 @@ RULES = {
     "src/dataset": (FROM_CORE | {*CONVERT, "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
     "src/adapter": (FROM_CORE | SET | CONVERT | {"label/"}, None),
+    "src/merge": (FROM_CORE | SET | CONVERT | {"label/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "edit/dropped.h",
+    "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "merge/merge.h",
+                      "edit/dropped.h",
                       "convert/dropped.h", "convert/quantise.h",
                       "keys/", "label/derived.h", "label/reads.h", "label/records.h",
                       "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "edit/dropped.h",
+    "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "merge/merge.h",
+                      "edit/dropped.h",
              "convert/dropped.h", "convert/quantise.h",
              "keys/", "label/derived.h", "label/reads.h", "label/records.h",
                       "formats/arrays/npy_head.h",
@@ -99,6 +102,7 @@ PARTS = {
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
     "src/adapter": {"src/model/set", "src/model/convert", "src/label"},
+    "src/merge": {"src/model/set", "src/model/convert", "src/label"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,
@@ -115,7 +119,7 @@ HOOKS = {
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
           "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/quant",
           "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
-          "src/remote", "src/dataset", "src/adapter", "cli",
+          "src/remote", "src/dataset", "src/adapter", "src/merge", "cli",
           "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too
 # The files of a host that CMakeLists.txt builds: src/core/os/os_<one of these>*.c

@@ -13,7 +13,7 @@
 #include "safetensors_convert.h"
 #include "safetensors_set.h"
 
-#define SFTI_MERGE_MODELS 64
+#define SFTI_MERGE_MODELS 32
 
 /* ── Methods and their parameters (methods.c) ── */
 

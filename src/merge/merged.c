@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/endian.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/siphash.h"
 #include "safetensors_cast.h"
 #include "safetensors_report.h"

@@ -10,7 +10,7 @@
 
 #define NAME_MOST 1024
 #define SMALL_INTEGERS 4096 /* elements: positions, counters; more are tables or codes */
-#define COMPARE_SIZE 8192
+#define COMPARE_SIZE 4096
 
 typedef struct row_finder {
     const sfti_merge_plan *plan;
@@ -245,9 +245,8 @@ static sft_code fill_row(const row_finder *f, sfti_merge_row *row, sft_error *er
     const sfti_merge_plan *plan = f->plan;
     const sft_tensor *ref = sft_set_tensor_at(plan->models[plan->reference].set, row->tensor);
     bool takes = sfti_merge_takes(ref->dtype), cut = false;
-    sft_code code = SFT_OK;
     row->spec = sft_part_of(ref, NULL).spec;
-    (void)sft_shape_size(ref->dtype, ref->shape, ref->rank, &row->elements, NULL, NULL);
+    sft_code code = sft_shape_size(ref->dtype, ref->shape, ref->rank, &row->elements, NULL, err);
     for (size_t m = 0; !code && m < plan->count; m++) {
         row->of[m] = m == plan->reference ? row->tensor : number_of(f, m, ref->name);
         *f->blame = m;

@@ -1,5 +1,6 @@
-/* A subset of YAML as model cards use it: maps, lists, scalars. Tests: test_info_text.c. */
-#include "label/sidecars/sidecars.h"
+/* A subset of YAML as model cards use it: maps, lists, scalars. Tests: test_text.c. */
+#include "text/formats.h"
+#include "text/text.h"
 
 #include "base/json_lex.h"
 #include "base/number.h"
@@ -19,10 +20,15 @@ typedef struct yaml_level {
 } yaml_level;
 
 typedef struct yaml_state {
-    sfti_cursor walk;
+    sfti_arena *arena;
+    sfti_yaml_take *take;
+    void *ctx;
+    sft_code code;
     sft_span rest;      /* lines not yet read */
+    sfti_yaml_value value;      /* at hand */
+    char pointer[SFTI_YAML_PLACE];
     size_t pointer_len; /* of the value at hand */
-    bool too_long;      /* its place does not fit walk.pointer: not handed out */
+    bool too_long;      /* its place does not fit: not handed out */
     size_t depth;
     yaml_level levels[YAML_DEPTH];
 } yaml_state;
@@ -63,48 +69,34 @@ static sft_span yaml_plain(sft_span text) {
 /* ── Places ── */
 
 static void yaml_place(yaml_state *y, const yaml_level *level, sft_span key) {
-    sfti_cursor *walk = &y->walk;
-    size_t base = level->pointer_len, cap = sizeof walk->pointer - base;
+    size_t base = level->pointer_len, cap = sizeof y->pointer - base;
     y->pointer_len = base;
     y->too_long = level->lost || key.len + 2 > cap || memchr(key.data, '/', key.len);
     if (y->too_long) return;
-    walk->pointer[base] = '/';
-    memcpy(walk->pointer + base + 1, key.data, key.len);
+    y->pointer[base] = '/';
+    memcpy(y->pointer + base + 1, key.data, key.len);
     y->pointer_len = base + 1 + key.len;
-    walk->pointer[y->pointer_len] = '\0';
-    walk->key = (sft_span){ walk->pointer + base + 1, key.len };
+    y->pointer[y->pointer_len] = '\0';
+    y->value.key = (sft_span){ y->pointer + base + 1, key.len };
 }
 
 static void yaml_place_index(yaml_state *y, yaml_level *level) {
     char digits[SFTI_UINT_SIZE];
-    y->walk.index = ++level->index;
+    y->value.index = ++level->index;
     size_t len = sfti_uint_text((uint64_t)level->index, 1, digits);
     yaml_place(y, level, (sft_span){ digits, len });
 }
 
-/* Whether the place fits a pattern: "*" is any component. */
-static bool yaml_fits(const char *pattern, const char *pointer) {
-    while (*pattern && *pointer) {
-        size_t a = strcspn(pattern + 1, "/"), b = strcspn(pointer + 1, "/");
-        bool any = a == 1 && pattern[1] == '*';
-        if (!any && (a != b || memcmp(pattern + 1, pointer + 1, a) != 0)) return false;
-        pattern += a + 1;
-        pointer += b + 1;
-    }
-    return !*pattern && !*pointer;
+static void yaml_emit(yaml_state *y, sft_span text) {
+    if (y->too_long || y->code) return;
+    y->value.text = text;
+    y->code = y->take(y->ctx, &y->value);
 }
 
-static void yaml_emit(yaml_state *y, sft_span text) {
-    sfti_cursor *walk = &y->walk;
-    if (y->too_long) return;
-    walk->text = text;
-    walk->json.type = SFTI_JSON_STRING;
-    walk->json.text = text;
-    for (size_t i = 0; i < walk->row_count && !walk->info->code; i++)
-        if (yaml_fits(walk->rows[i].pattern, walk->pointer)) {
-            walk->info->said = NULL;
-            walk->rows[i].take(walk, &walk->rows[i]);
-        }
+static char *yaml_buffer(yaml_state *y, size_t size) {
+    char *buffer = y->code ? NULL : sfti_arena_take(y->arena, size);
+    if (!buffer && !y->code) y->code = SFT_OUT_OF_MEMORY;
+    return buffer;
 }
 
 /* ── Scalars ── */
@@ -127,7 +119,7 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
     sft_span more = yaml_deeper(y, indent, false), line;
     size_t used = first.len;
     if (more.len == 0) return first;
-    char *buffer = sfti_info_take(y->walk.info, first.len + more.len + 2);
+    char *buffer = yaml_buffer(y, first.len + more.len + 2);
     if (!buffer) return first;
     memcpy(buffer, first.data, first.len);
     while (sfti_next_piece(&more, '\n', &line)) {
@@ -143,7 +135,7 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
 /* Behind '|' or '>': the lines indented deeper, as they stand or as one. */
 static sft_span yaml_block(yaml_state *y, char style, size_t indent) {
     sft_span all = yaml_deeper(y, indent, true), line;
-    char *buffer = sfti_info_take(y->walk.info, all.len + 2);
+    char *buffer = yaml_buffer(y, all.len + 2);
     size_t used = 0, own = SIZE_MAX;
     if (!buffer) return (sft_span){ "", 0 };
     while (sfti_next_piece(&all, '\n', &line)) {
@@ -199,7 +191,7 @@ static size_t yaml_quote_end(sft_span text) {
 
 /* Quotes and escapes undone; a line's end is a blank. text: with its quotes. */
 static sft_span yaml_unquote(yaml_state *y, sft_span text) {
-    char *buffer = sfti_info_take(y->walk.info, text.len + 1), quote = text.data[0];
+    char *buffer = yaml_buffer(y, text.len + 1), quote = text.data[0];
     const char *p = text.data + 1, *end = text.data + text.len - 1;
     size_t used = 0, len;
     if (!buffer) return (sft_span){ "", 0 };
@@ -281,7 +273,7 @@ static void yaml_list(yaml_state *y, sft_span text) {
     yaml_level level = { 0, y->pointer_len, -1, true, false };
     if (y->too_long || text.len < 2) return;
     text = (sft_span){ text.data + 1, text.len - 2 };
-    while (text.len > 0 && !y->walk.info->code) {
+    while (text.len > 0 && !y->code) {
         text = sfti_trim(text);
         size_t len = yaml_item_end(text);
         if (text.len == 0) break;
@@ -290,7 +282,7 @@ static void yaml_list(yaml_state *y, sft_span text) {
         text = sfti_from(text, len < text.len ? len + 1 : len);
     }
     y->pointer_len = level.pointer_len;
-    y->walk.pointer[y->pointer_len] = '\0';
+    y->pointer[y->pointer_len] = '\0';
 }
 
 /* ── Nodes ── */
@@ -366,19 +358,18 @@ static void yaml_line(yaml_state *y, sft_span line) {
     yaml_value(y, text, indent);
 }
 
-void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                    size_t row_count, void *ctx) {
+sft_code sfti_yaml_read(sfti_arena *arena, sft_span text, sfti_yaml_take *take, void *ctx) {
     yaml_state y;
     memset(&y, 0, sizeof y);
-    y.walk.info = info;
-    y.walk.source = source;
-    y.walk.rows = rows;
-    y.walk.row_count = row_count;
-    y.walk.ctx = ctx;
-    y.walk.index = -1;
+    y.arena = arena;
+    y.take = take;
+    y.ctx = ctx;
     y.rest = text;
-    while (y.rest.len > 0 && !info->code) {
+    y.value.index = -1;
+    y.value.place = y.pointer;
+    while (y.rest.len > 0 && !y.code) {
         sft_span line = yaml_next_line(&y);
         if (!yaml_blank(line) && *sfti_trim(line).data != '#') yaml_line(&y, line);
     }
+    return y.code;
 }

@@ -2,7 +2,7 @@
 #ifndef SFTI_MERGE_WORK_H
 #define SFTI_MERGE_WORK_H
 
-#include "label/info.h"
+#include "text/text.h"
 #include "merge/merge.h"
 #include "os/io.h"
 

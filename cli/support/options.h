@@ -67,6 +67,10 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    /* of merge --method, and of diff --merge-of */
+    const char *method, *base, *seed, *recipe, *replay;
+    cli_words params;
+    int ignore_missing, merge_of;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

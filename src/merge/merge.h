@@ -9,6 +9,7 @@
 #ifndef SFTI_MERGE_H
 #define SFTI_MERGE_H
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "safetensors_convert.h"
 #include "safetensors_set.h"
@@ -100,6 +101,37 @@ bool sfti_merge_setting_find(const sfti_merge_settings *settings, sfti_merge_par
 /* "0.3", "[0, 0.5, 1]" or "0,0.5,1"; the values in the arena. False: it is none of them. */
 bool sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
                             const double **values, size_t *count);
+
+/* ── Recipes (recipe.c) ── */
+
+/* A merge as it is told: by options, by a recipe, by the header of a result. */
+typedef struct sfti_merge_recipe {
+    const sfti_merge_method *method;
+    size_t count;
+    sft_span models[SFTI_MERGE_MODELS];  /* paths or names, the base among them */
+    sft_span content[SFTI_MERGE_MODELS]; /* digests of those that were merged, or empty */
+    sft_span sha256[SFTI_MERGE_MODELS];
+    size_t base;      /* number of a model; SIZE_MAX: it has none */
+    size_t reference; /* the base, or the first; of add_difference the first */
+    size_t dtype_of;
+    sfti_merge_settings settings;
+    sft_span dtype;   /* as it was told, or empty */
+    uint64_t seed;
+    uint64_t layers;  /* that all models must have, by "slices"; 0: not told */
+    bool ignore_missing, weights_required;
+} sfti_merge_recipe;
+
+#define SFTI_MERGE_RECIPE_MOST ((size_t)1 << 20) /* bytes */
+
+/* Reads mergekit's YAML, or JSON of the same form, which sfti_merge_recipe_write writes. The text
+ * must outlive the recipe. SFT_BAD_ARGUMENT names the line. */
+sft_code sfti_merge_recipe_read(sft_span text, sfti_arena *arena, sfti_merge_recipe *out,
+                                sft_error *err);
+/* Once method, models and base (SIZE_MAX: none was named) are told: whether they go together. */
+sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err);
+/* names: of the models, as they are to be known. */
+void sfti_merge_recipe_write(const sfti_merge_recipe *recipe, const sft_span *names,
+                             sfti_json_writer *w);
 
 /* ── Models (model.c) ── */
 

@@ -1,6 +1,8 @@
 /* The methods of merging and their parameters, as mergekit names them. Tests: tests/merge. */
 #include "merge/work.h"
 
+#include "base/number.h"
+
 #include <string.h>
 
 typedef struct param_row {
@@ -92,8 +94,22 @@ bool sfti_merge_param_is_switch(sfti_merge_param param) {
     return param_rows[param].is_switch;
 }
 
+/* The number that its own text gives again, so that a recipe which is written is the same. */
+static bool lasting_number(sft_span text, double *out) {
+    char buffer[SFTI_DOUBLE_SIZE];
+    double before;
+    if (!sfti_parse_double(text, out)) return false;
+    for (int i = 0; i < 4; i++) {
+        before = *out;
+        size_t len = sfti_double_text(before, buffer);
+        if (!sfti_parse_double((sft_span){ buffer, len }, out)) return false;
+        if (!(*out < before || *out > before)) return true;
+    }
+    return false;
+}
+
 bool sfti_merge_param_value(sfti_merge_param param, sft_span text, double *out) {
-    if (!param_rows[param].is_switch) return sfti_parse_double(text, out);
+    if (!param_rows[param].is_switch) return lasting_number(text, out);
     *out = sfti_same_letters(text, "true") || sfti_is(text, "1");
     return *out > 0 || sfti_same_letters(text, "false") || sfti_is(text, "0");
 }

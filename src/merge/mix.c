@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define COLUMNS_MOST ((uint64_t)1 << 20)
+#define COLLINEAR 1e-14 /* 1 - cosine squared: no more than rounding leaves */
 
 /* Products of the entries, or of their differences to the base. */
 typedef struct mix_gram {
@@ -58,7 +59,7 @@ static void nuslerp(const sfti_merge_op *op, const mix_gram *g, double *out) {
     double cosine = clamped(dot_of(g, 0, 1) / (a > 1e-7 ? a : 1e-7) / (b > 1e-7 ? b : 1e-7));
     out[0] = 1 - t;
     out[1] = t;
-    if (1 - cosine * cosine > 1e-16) between(t, sfti_merge_arc_cosine(cosine), out);
+    if (1 - cosine * cosine > COLLINEAR) between(t, sfti_merge_arc_cosine(cosine), out);
 }
 
 /* What the tangent vectors add is 0 but for rounding: the result is the mean's direction. */
@@ -263,7 +264,8 @@ static void find_lines(sfti_merge_op *op) {
     if (op->method->kind == SFTI_MERGE_NUSLERP)
         flat = flat || op->param[SFTI_MERGE_FLATTEN] > 0;
     else
-        flat = flat || op->method->kind != SFTI_MERGE_STOCK || op->param[SFTI_MERGE_FILTER_WISE] <= 0;
+        flat = flat || op->method->kind != SFTI_MERGE_STOCK
+            || op->param[SFTI_MERGE_FILTER_WISE] <= 0;
     if (flat) return;
     op->by_column = op->method->kind == SFTI_MERGE_NUSLERP && op->param[SFTI_MERGE_ROW_WISE] > 0;
     if (!op->by_column) op->line = spec->shape[spec->rank - 1];

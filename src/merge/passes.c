@@ -1,4 +1,4 @@
-/* Passes over a tensor: chunks of its values in all models, taken by threads. Tests: tests/merge. */
+/* Passes over a tensor: chunks of its values in all models, by threads. Tests: test_merge.c. */
 #include "merge/work.h"
 
 #include "base/checked.h"

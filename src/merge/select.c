@@ -1,5 +1,5 @@
-/* The largest of a tensor's numbers, exactly, without sorting: a histogram of the upper bits and one
- * of the lower bits where the limit is. Of equal ones the first count. Tests: test_merge.c. */
+/* The largest of a tensor's numbers, exactly, without sorting: a histogram of the upper bits, and
+ * one of the lower bits where the limit is. Of equal ones the first count. Tests: test_merge.c. */
 #include "merge/work.h"
 
 #include "base/error.h"

@@ -167,6 +167,9 @@ typedef struct sfti_bucket {
 typedef struct sfti_merge_source {
     struct sfti_merge_source *next;
     sft_span name, sha256, autov1, weight; /* empty = null */
+    sft_span recipe;      /* JSON text: how it was merged itself */
+    sft_span method, made_from; /* of that: names with commas */
+    bool direct, ancestor; /* the recipe names it; it is one of those that those were made of */
 } sfti_merge_source;
 typedef struct sfti_loader {
     struct sfti_loader *next;

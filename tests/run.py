@@ -162,6 +162,7 @@ SUITES = [
      "tests/compat/dequantize.py"),
     ("quant", "check test asan", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
     ("adapter", "check test asan", 600, [PY, "tests/adapter/run.py"], "tests/adapter/run.py"),
+    ("merge", "check test asan m32 s390x", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),

@@ -236,26 +236,26 @@ static void run_diff(cli *c, char **operands, size_t count) {
 const cli_command cli_diff_command = {
     "diff", "A B | --merge-of RESULT A B...", "compare two models",
     "Prints one line for each tensor that only B has (+), that only A has (-), or that differs "
-    "(~): another dtype, shape or other bytes, with the number of values that differ, the greatest "
-    "difference, the greatest relative to B, the root of the mean square (RMS) of the differences, "
-    "and the cosine of the angle between the two tensors as vectors; the last two over values that "
-    "are finite in both. Then the metadata likewise, and a summary: how many tensors are equal, "
-    "changed, added, removed, and which share of all elements is in tensors that differ. A and B "
-    "are files, indexes or folders with one model; a model in one file and the same model in "
-    "shards do not differ.\n"
+    "(~): another dtype, shape or other bytes, with the number of values that differ, the "
+    "greatest difference, the greatest relative to B, the root of the mean square (RMS) of the "
+    "differences, and the cosine of the angle between the two tensors as vectors; the last two "
+    "over values that are finite in both. Then the metadata likewise, and a summary: how many "
+    "tensors are equal, changed, added, removed, and which share of all elements is in tensors "
+    "that differ. A and B are files, indexes or folders with one model; a model in one file and "
+    "the same model in shards do not differ.\n"
     "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.\n"
-    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns what "
-    "(tensor or metadata), change (added, removed or changed), name, dtype and shape in A and in "
-    "B, and the numbers named in the first paragraph, empty if values were not compared.\n"
+    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns "
+    "what (tensor or metadata), change (added, removed or changed), name, dtype and shape in A "
+    "and in B, and the numbers named in the first paragraph, empty if values were not compared.\n"
     CLI_VALUES_TEXT " Tensors of different dtypes do not differ then if their values do not.\n"
     "With --merge-of estimates of RESULT which weighted sum of the other models it is, by least "
-    "squares over all tensors and in each block (layer): a weight for each model (? where it cannot "
-    "be told, as models are equal there), the root of the mean square of what differs from A, of "
-    "what the sum leaves unexplained, and of what rounding to the dtype of RESULT leaves. It is such "
-    "a sum, in all or in each block, if no more is left than rounding explains; else the exit status "
-    "is 1. -v prints all blocks.",
+    "squares over all tensors and in each block (layer): a weight for each model (? where it "
+    "cannot be told, as models are equal there), the root of the mean square of what differs from "
+    "A, of what the sum leaves unexplained, and of what rounding to the dtype of RESULT leaves. "
+    "It is such a sum, in all or in each block, if no more is left than rounding explains; else "
+    "the exit status is 1. -v prints all blocks.",
     CLI_EXAMPLES(
         { "safetensors diff old.safetensors new.safetensors",
           "silent, and exit status 0, if nothing differs" },

@@ -39,7 +39,7 @@ static sft_span block_name(const void *ctx, uint32_t entry) {
 }
 
 /* The layer that a tensor is in, or the part before its last two names. */
-static sft_span block_of(sft_span name) {
+static sft_span mixture_block_of(sft_span name) {
     sft_span stack;
     uint64_t layer;
     if (!sfti_merge_layer(name, &stack, &layer)) return (sft_span){ name.data, 0 };
@@ -191,7 +191,7 @@ static sft_code find_block(mix_run *run, sfti_arena *arena, sft_span name, mix_s
     return SFT_OK;
 }
 
-static sft_code take_memory(mix_run *run, sfti_arena *arena, sft_error *err) {
+static sft_code mixture_memory(mix_run *run, sfti_arena *arena, sft_error *err) {
     size_t rows = run->rows->count;
     run->sums = sfti_arena_array(arena, (uint64_t)rows + 1, sizeof *run->sums);
     run->names = sfti_arena_array(arena, (uint64_t)rows + 1, sizeof *run->names);
@@ -265,7 +265,7 @@ sft_code sfti_mixture_new(const sfti_merge_model *result, const sfti_merge_model
                              .settings = &none, .dtype = SFT_F32, .ignore_missing = true };
     mix_run run = { .rows = &rows, .plan = &plan, .count = count };
     sft_code code = sfti_merge_rows_find(&plan, &out->arena, &rows, blame, err);
-    if (!code) code = take_memory(&run, &out->arena, err);
+    if (!code) code = mixture_memory(&run, &out->arena, err);
     for (size_t i = 0; !code && i < rows.count; i++) sfti_total_add(&total, rows.rows[i].elements);
     for (size_t i = 0; !code && i < rows.count; i++) {
         const sfti_merge_row *row = &rows.rows[i];
@@ -278,7 +278,7 @@ sft_code sfti_mixture_new(const sfti_merge_model *result, const sfti_merge_model
             out->left_out++;
             continue;
         }
-        code = find_block(&run, &out->arena, block_of(row->spec.name), &sums, err);
+        code = find_block(&run, &out->arena, mixture_block_of(row->spec.name), &sums, err);
         if (!code) code = add_tensor(&run, row, sums, blame, err);
         if (!code) code = sfti_job_tick(job, done, total, err);
     }

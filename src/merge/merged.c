@@ -43,7 +43,7 @@ static sft_code refuse_absent(const sfti_merge_op *op, sfti_merge_param param, s
                             sfti_merge_param_name(param), op->method->name);
 }
 
-static bool is_asked(const sfti_merge_op *op, sfti_merge_param param) {
+static bool method_asks(const sfti_merge_op *op, sfti_merge_param param) {
     return (op->method->params >> param & 1) != 0;
 }
 
@@ -57,22 +57,22 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
         if (p == SFTI_MERGE_RESCALE) plain = op->method->rescale;
         if (p >= SFTI_MERGE_EACH) {
             op->param[p] = plain;
-            bool told = is_asked(op, param)
+            bool told = method_asks(op, param)
                      && sfti_merge_setting_find(plan->settings, param, SFTI_MERGE_ALL,
                                                 row->spec.name, row->layer, row->layers,
                                                 &op->param[p]);
-            if (!told && param == SFTI_MERGE_T && is_asked(op, param))
+            if (!told && param == SFTI_MERGE_T && method_asks(op, param))
                 return refuse_absent(op, param, err);
             continue;
         }
         for (size_t e = 0; e < op->count; e++) {
             op->each[p][e] = plain;
-            bool told = is_asked(op, param)
+            bool told = method_asks(op, param)
                      && sfti_merge_setting_find(plan->settings, param, op->model[e],
                                                 row->spec.name, row->layer, row->layers,
                                                 &op->each[p][e]);
             if (!told && param == SFTI_MERGE_WEIGHT && plan->weights_required
-                && is_asked(op, param))
+                && method_asks(op, param))
                 return refuse_absent(op, param, err);
         }
     }
@@ -224,7 +224,7 @@ static float to_odd(double value) {
 }
 
 /* Whether the dtype has a finite number next to it. */
-static bool fits(sft_dtype dtype, double value) {
+static bool dtype_holds(sft_dtype dtype, double value) {
     float single = dtype == SFT_F32 ? (float)value : to_odd(value);
     uint32_t word;
     uint8_t code[4], back[4];
@@ -263,7 +263,7 @@ static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t 
             memcpy(&word, &one, sizeof word);
             sfti_put_u32(&work->floats[i], word);
         }
-        if (dtype != SFT_F64 && !(fine && fits(dtype, most))) fine = false;
+        if (dtype != SFT_F64 && !(fine && dtype_holds(dtype, most))) fine = false;
         if (fine && dtype != SFT_F64)
             code = sft_cast(SFT_F32, work->floats, dtype, to, n, NULL, NULL, err);
         if (!fine)
@@ -284,7 +284,7 @@ static sft_code compute(const sfti_merge_op *op, sfti_merge_work *work, sft_erro
     return put_out(op, work, op->bytes + (work->chunk - op->window_at) * op->chunk * bytes, err);
 }
 
-static const sfti_merge_row *row_at(const sfti_merged *merged, uint64_t offset) {
+static const sfti_merge_row *streamed_row_at(const sfti_merged *merged, uint64_t offset) {
     size_t from = 0, to = merged->streamed_count;
     while (to - from > 1) {
         size_t mid = from + (to - from) / 2;
@@ -300,7 +300,7 @@ static void take_blame(sfti_merged *merged) {
         if (op->works[t].blame != SFTI_MERGE_ALL) merged->blames = op->works[t].blame;
 }
 
-static sft_code open_row(sfti_merged *merged, const sfti_merge_row *row, sft_error *err) {
+static sft_code begin_row(sfti_merged *merged, const sfti_merge_row *row, sft_error *err) {
     merged->now = NULL;
     merged->window_count = 0;
     sfti_arena_free(&merged->work);
@@ -321,7 +321,7 @@ static sft_code open_row(sfti_merged *merged, const sfti_merge_row *row, sft_err
     return code;
 }
 
-static sft_code fill_window(sfti_merged *merged, uint64_t element, sft_error *err) {
+static sft_code compute_window(sfti_merged *merged, uint64_t element, sft_error *err) {
     sfti_merge_op *op = merged->op;
     uint64_t first = element / op->chunk, left = op->chunks - first;
     uint64_t count = left < op->window ? left : op->window;
@@ -343,13 +343,13 @@ static sft_code merged_read(void *ctx, uint64_t offset, void *into, size_t len, 
     *got = 0;
     merged->blames = SIZE_MAX;
     while (len > 0 && offset < merged->source.size) {
-        const sfti_merge_row *row = row_at(merged, offset);
+        const sfti_merge_row *row = streamed_row_at(merged, offset);
         uint64_t bytes = sft_dtype_describe(row->spec.dtype)->bits / 8;
         uint64_t element = (offset - row->begin) / bytes;
-        sft_code code = merged->now == row ? SFT_OK : open_row(merged, row, err);
+        sft_code code = merged->now == row ? SFT_OK : begin_row(merged, row, err);
         bool have = element >= merged->window_first
                  && element - merged->window_first < merged->window_count;
-        if (!code && !have) code = fill_window(merged, element, err);
+        if (!code && !have) code = compute_window(merged, element, err);
         if (code) return code;
         uint64_t at = offset - row->begin - merged->window_first * bytes;
         uint64_t left = merged->window_count * bytes - at;

@@ -172,7 +172,7 @@ static bool takes_differences(const sfti_merge_op *op) {
     return op->has_base && op->method->kind != SFTI_MERGE_SLERP;
 }
 
-static sft_code find_factors(const sfti_merge_op *op, const double *sums, double *out,
+static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double *out,
                              sft_error *err) {
     mix_gram g = { sums, op->count + (op->has_base && op->method->kind == SFTI_MERGE_SLERP) };
     double rest = 1, other;
@@ -251,7 +251,7 @@ static sft_code prepare_columns(sfti_merge_op *op, sft_error *err) {
     for (uint64_t k = 0; !code && k < op->chunks; k++)
         code = sfti_merge_pass(op, k, 1, add_columns, false, err);
     for (uint64_t i = 0; !code && i < columns; i++) {
-        code = find_factors(op, op->factors + 3 * i, factors, err);
+        code = mix_factors(op, op->factors + 3 * i, factors, err);
         memcpy(op->factors + 3 * i, factors, (op->count + op->has_base) * sizeof *factors);
     }
     return code;
@@ -280,8 +280,8 @@ sft_code sfti_mix_prepare(sfti_merge_op *op, sft_error *err) {
     double *gram = sfti_arena_array(op->arena, sums, sizeof *gram);
     op->factors = sfti_arena_array(op->arena, all, sizeof *op->factors);
     if (!gram || !op->factors) return sfti_fail_memory(err, sums * sizeof *gram);
-    if (sums > 0) code = sfti_merge_sum(op, add_products, sums, false, gram, err);
-    return code ? code : find_factors(op, gram, op->factors, err);
+    if (sums > 0) code = sfti_merge_sum(op, add_products, sums, NULL, gram, err);
+    return code ? code : mix_factors(op, gram, op->factors, err);
 }
 
 static void combine(const sfti_merge_op *op, const sfti_merge_work *work, const double *factors,
@@ -305,7 +305,7 @@ static sft_code combine_lines(const sfti_merge_op *op, sfti_merge_work *work, sf
     subtract_base(op, work);
     for (uint64_t at = 0; !code && at < work->count; at += op->line) {
         sfti_merge_products(work->x, op->count, at, op->line, sums);
-        code = find_factors(op, sums, factors, err);
+        code = mix_factors(op, sums, factors, err);
         if (differs) factors[op->count] = 1; /* the others are differences now */
         if (!code) combine(op, work, factors, at, op->line);
     }

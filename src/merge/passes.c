@@ -18,7 +18,7 @@
 
 /* ── Values ── */
 
-static sft_code refuse_value(const sft_tensor *tensor, uint64_t element, bool nan,
+static sft_code refuse_nonfinite(const sft_tensor *tensor, uint64_t element, bool nan,
                              sft_error *err) {
     uint64_t bytes = sft_dtype_describe(tensor->dtype)->bits / 8;
     return sfti_fail_tensor(err, SFT_CAST_VALUE, tensor->offset + element * bytes, tensor->name,
@@ -75,7 +75,7 @@ sft_code sfti_merge_read(const sfti_merge_model *model, uint32_t number, uint64_
         if (wide) good = widen_64(raw, n, into + done);
         else good = widen_32(floats, n, into + done);
         if (good < n)
-            return refuse_value(tensor, first + done + good,
+            return refuse_nonfinite(tensor, first + done + good,
                                 into[done + good] != into[done + good], err);
         done += n;
     }
@@ -132,14 +132,14 @@ sft_code sfti_merge_pass(const sfti_merge_op *op, uint64_t first, uint64_t count
     return sfti_workers_run(&run.workers, op->threads < count ? op->threads : (size_t)count, err);
 }
 
-sft_code sfti_merge_sum(sfti_merge_op *op, sfti_merge_step *step, size_t sums, bool ties,
-                        double *out, sft_error *err) {
+sft_code sfti_merge_sum(sfti_merge_op *op, sfti_merge_step *step, size_t sums,
+                        sfti_merge_before *before, double *out, sft_error *err) {
     sft_code code = SFT_OK;
     for (size_t k = 0; k < sums; k++) out[k] = 0;
     op->sums = sums;
     for (uint64_t at = 0; !code && at < op->chunks;) {
         uint64_t n = op->chunks - at < op->window ? op->chunks - at : op->window;
-        if (ties) code = sfti_select_window(op, at, n, err);
+        if (before) code = before(op, at, n, err);
         if (!code) code = sfti_merge_pass(op, at, n, step, true, err);
         for (uint64_t i = 0; !code && i < n; i++)
             for (size_t k = 0; k < sums; k++) out[k] += op->window_sums[i * sums + k];

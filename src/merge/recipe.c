@@ -35,7 +35,7 @@ typedef struct recipe_text {
 
 /* ── Values of a text ── */
 
-static sft_code refuse(const recipe_text *r, size_t line, const char *expected) {
+static sft_code refuse_line(const recipe_text *r, size_t line, const char *expected) {
     return sfti_fail(r->err, SFT_BAD_ARGUMENT, "line %zu of the recipe: expected %s", line,
                      expected);
 }
@@ -55,7 +55,7 @@ static recipe_node *add_node(recipe_text *r, recipe_node *parent, sft_span key, 
 }
 
 static sft_code too_many(const recipe_text *r) {
-    return refuse(r, r->line, "at most 8192 values, or more memory");
+    return refuse_line(r, r->line, "at most 8192 values, or more memory");
 }
 
 static recipe_node *child_of(const recipe_node *node, sft_span key) {
@@ -65,7 +65,7 @@ static recipe_node *child_of(const recipe_node *node, sft_span key) {
 }
 
 /* A scalar of YAML at its place: parts that are not there yet come into being. */
-static sft_code take_scalar(void *ctx, const sfti_yaml_value *value) {
+static sft_code recipe_scalar(void *ctx, const sfti_yaml_value *value) {
     recipe_text *r = ctx;
     recipe_node *node = r->root;
     sft_span rest = sft_span_cstr(value->place), part;
@@ -78,14 +78,14 @@ static sft_code take_scalar(void *ctx, const sfti_yaml_value *value) {
         if (!node->first) node->type = type;
         recipe_node *next = node->last;
         if (node->type != type || (node != r->root && node->text.data))
-            return refuse(r, value->line, "one value for each key");
+            return refuse_line(r, value->line, "one value for each key");
         if (!next || !sft_span_equal(next->key, part)) {
             if (type == NODE_MAP && child_of(node, part))
-                return refuse(r, value->line, "each key once");
+                return refuse_line(r, value->line, "each key once");
             next = add_node(r, node, part, NODE_SCALAR);
             if (!next) return too_many(r);
         } else if (is_end) {
-            return refuse(r, value->line, "each key once");
+            return refuse_line(r, value->line, "each key once");
         }
         node = next;
     }
@@ -94,11 +94,11 @@ static sft_code take_scalar(void *ctx, const sfti_yaml_value *value) {
     return copy ? SFT_OK : SFT_OUT_OF_MEMORY;
 }
 
-static sft_code read_yaml(recipe_text *r) {
+static sft_code recipe_yaml(recipe_text *r) {
     sfti_yaml_fault fault = { 0, NULL };
-    sft_code code = sfti_yaml_read_all(r->arena, r->text, take_scalar, r, &fault);
+    sft_code code = sfti_yaml_read_all(r->arena, r->text, recipe_scalar, r, &fault);
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(r->err, r->text.len);
-    return fault.expected ? refuse(r, fault.line, fault.expected) : code;
+    return fault.expected ? refuse_line(r, fault.line, fault.expected) : code;
 }
 
 static sft_code read_json(recipe_text *r) {
@@ -114,7 +114,7 @@ static sft_code read_json(recipe_text *r) {
         if (type == SFTI_JSON_KEY) {
             key = sfti_json_string(&json, r->arena);
             if (!key.data) return sfti_fail_memory(r->err, json.text.len);
-            if (child_of(at, key)) return refuse(r, r->line, "each key once");
+            if (child_of(at, key)) return refuse_line(r, r->line, "each key once");
             continue;
         }
         if (type == SFTI_JSON_OBJECT_END || type == SFTI_JSON_ARRAY_END) {
@@ -141,7 +141,7 @@ static sft_code add_setting(recipe_text *r, const recipe_node *value,
     size_t count = 0;
     for (const recipe_node *n = value->first; n; n = n->next) count++;
     if (value->type == NODE_MAP || count > SFTI_MERGE_VALUES)
-        return refuse(r, value->line, "a number, true or false, or a list of them");
+        return refuse_line(r, value->line, "a number, true or false, or a list of them");
     double *values = sfti_arena_array(r->arena, count + 1, sizeof *values);
     if (!values) return sfti_fail_memory(r->err, count * sizeof *values);
     setting.values = values;
@@ -150,7 +150,7 @@ static sft_code add_setting(recipe_text *r, const recipe_node *value,
          n = value->type == NODE_LIST ? n->next : NULL) {
         if (n->type != NODE_SCALAR
             || !sfti_merge_param_value(setting.param, n->text, &values[setting.count++]))
-            return refuse(r, n->line, sfti_merge_param_is_switch(setting.param)
+            return refuse_line(r, n->line, sfti_merge_param_is_switch(setting.param)
                                           ? "true or false" : "a number");
     }
     if (setting.count == 0) return SFT_OK;
@@ -165,19 +165,20 @@ static sft_code read_condition(recipe_text *r, const recipe_node *node,
         bool glob = sfti_is(n->key, "glob");
         if (sfti_is(n->key, "value")) value = n;
         else if ((!glob && !sfti_is(n->key, "filter")) || n->type != NODE_SCALAR)
-            return refuse(r, n->line, "filter, glob or value");
+            return refuse_line(r, n->line, "filter, glob or value");
         else if (!sfti_is(n->text, "*")) {
             setting.filter = glob ? SFTI_FILTER_GLOB : SFTI_FILTER_PART;
             setting.text = n->text;
         }
     }
-    if (!value) return refuse(r, node->line, "a value beside the filter");
+    if (!value) return refuse_line(r, node->line, "a value beside the filter");
     return add_setting(r, value, setting);
 }
 
 static sft_code read_params(recipe_text *r, const recipe_node *params, uint32_t model) {
     sft_code code = SFT_OK;
-    if (params && params->type != NODE_MAP) return refuse(r, params->line, "parameters by names");
+    if (params && params->type != NODE_MAP)
+        return refuse_line(r, params->line, "parameters by names");
     for (const recipe_node *n = params ? params->first : NULL; !code && n; n = n->next) {
         sfti_merge_setting setting = { .param = sfti_merge_param_of(n->key), .model = model };
         if (setting.param == SFTI_MERGE_PARAMS)
@@ -185,20 +186,20 @@ static sft_code read_params(recipe_text *r, const recipe_node *params, uint32_t 
                              "line %zu of the recipe: expected a parameter of mergekit's, or "
                              "alpha, found \"%.*s\"", n->line, SFTI_CLIP(n->key, 40));
         if (model != SFTI_MERGE_ALL && setting.param >= SFTI_MERGE_EACH)
-            return refuse(r, n->line, "this parameter for all models, not for one");
+            return refuse_line(r, n->line, "this parameter for all models, not for one");
         bool listed = n->type == NODE_LIST && n->first && n->first->type == NODE_MAP;
         if (n->type == NODE_MAP) code = read_condition(r, n, setting);
         else if (!listed) code = add_setting(r, n, setting);
         for (const recipe_node *c = listed ? n->first : NULL; !code && c; c = c->next)
             code = c->type == NODE_MAP ? read_condition(r, c, setting)
-                                       : refuse(r, c->line, "filter and value");
+                                       : refuse_line(r, c->line, "filter and value");
     }
     return code;
 }
 
 /* ── Models ── */
 
-static sft_code add_model(recipe_text *r, const recipe_node *node, uint32_t *number) {
+static sft_code recipe_model_add(recipe_text *r, const recipe_node *node, uint32_t *number) {
     sfti_merge_recipe *out = r->out;
     sft_span name = node->type == NODE_SCALAR ? node->text : (sft_span){ NULL, 0 };
     sft_span content = { "", 0 }, sha256 = { "", 0 };
@@ -208,13 +209,14 @@ static sft_code add_model(recipe_text *r, const recipe_node *node, uint32_t *num
         else if (sfti_is(n->key, "content") && text) content = n->text;
         else if (sfti_is(n->key, "sha256") && text) sha256 = n->text;
         else if (!sfti_is(n->key, "parameters") && !sfti_is(n->key, "layer_range"))
-            return refuse(r, n->line, "model, parameters or layer_range");
+            return refuse_line(r, n->line, "model, parameters or layer_range");
     }
-    if (!name.data || name.len == 0) return refuse(r, node->line, "the name of a model");
-    if (content.len > 0 && content.len != 64) return refuse(r, node->line, "a digest of 64 digits");
+    if (!name.data || name.len == 0) return refuse_line(r, node->line, "the name of a model");
+    if (content.len > 0 && content.len != 64)
+        return refuse_line(r, node->line, "a digest of 64 digits");
     for (*number = 0; *number < out->count; ++*number)
         if (sft_span_equal(out->models[*number], name)) return SFT_OK;
-    if (out->count == SFTI_MERGE_MODELS) return refuse(r, node->line, "at most 32 models");
+    if (out->count == SFTI_MERGE_MODELS) return refuse_line(r, node->line, "at most 32 models");
     out->models[out->count] = name;
     out->content[out->count] = content;
     out->sha256[out->count++] = sha256;
@@ -224,11 +226,11 @@ static sft_code add_model(recipe_text *r, const recipe_node *node, uint32_t *num
 static sft_code read_models(recipe_text *r, const recipe_node *list) {
     sft_code code = SFT_OK;
     if (!list || list->type != NODE_LIST)
-        return refuse(r, list ? list->line : 1, "a list of models");
+        return refuse_line(r, list ? list->line : 1, "a list of models");
     for (const recipe_node *n = list->first; !code && n; n = n->next) {
         uint32_t number, before = (uint32_t)r->out->count;
-        code = add_model(r, n, &number);
-        if (!code && number < before) code = refuse(r, n->line, "each model once");
+        code = recipe_model_add(r, n, &number);
+        if (!code && number < before) code = refuse_line(r, n->line, "each model once");
         if (!code) code = read_params(r, child_of(n, sft_span_cstr("parameters")), number);
     }
     return code;
@@ -239,11 +241,11 @@ static sft_code read_slices(recipe_text *r, const recipe_node *list) {
     const recipe_node *slice = list->type == NODE_LIST ? list->first : NULL;
     const recipe_node *sources = child_of(slice, sft_span_cstr("sources"));
     if (!sources || sources->type != NODE_LIST || slice->next)
-        return refuse(r, slice && slice->next ? slice->next->line : list->line,
+        return refuse_line(r, slice && slice->next ? slice->next->line : list->line,
                       "one slice, of all layers: models are not put together of layers here");
     for (const recipe_node *n = slice->first; n; n = n->next)
         if (n != sources && !sfti_is(n->key, "parameters"))
-            return refuse(r, n->line, "sources and parameters");
+            return refuse_line(r, n->line, "sources and parameters");
     for (const recipe_node *n = sources->first; n; n = n->next) {
         const recipe_node *range = child_of(n, sft_span_cstr("layer_range"));
         const recipe_node *from = range ? range->first : NULL, *to = from ? from->next : NULL;
@@ -252,8 +254,8 @@ static sft_code read_slices(recipe_text *r, const recipe_node *list) {
                  && sfti_text_uint(to->text, &last) && first == 0 && last > 0
                  && (r->out->layers == 0 || last == r->out->layers);
         if (!fine)
-            return refuse(r, n->line, "layer_range: [0, number of layers], the same in all: parts "
-                                      "of models are not put together here");
+            return refuse_line(r, n->line, "layer_range: [0, number of layers], the same in all: "
+                                           "parts of models are not put together here");
         r->out->layers = last;
     }
     sft_code code = read_models(r, sources);
@@ -285,7 +287,7 @@ sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err) {
 
 static sft_code read_seed(const recipe_text *r, const recipe_node *n) {
     if (n->type == NODE_SCALAR && sfti_text_uint(n->text, &r->out->seed)) return SFT_OK;
-    return refuse(r, n->line, "a seed of 0 to 18446744073709551615");
+    return refuse_line(r, n->line, "a seed of 0 to 18446744073709551615");
 }
 
 static sft_code read_top(recipe_text *r) {
@@ -311,7 +313,7 @@ static sft_code read_top(recipe_text *r) {
         } else if (sfti_is(n->key, "ignore_missing") && text) {
             out->ignore_missing = sfti_same_letters(n->text, "true");
         } else if (sfti_is(n->key, "version")) {
-            if (!sfti_is(n->text, "1")) code = refuse(r, n->line, "version 1");
+            if (!sfti_is(n->text, "1")) code = refuse_line(r, n->line, "version 1");
         } else {
             code = sfti_fail(r->err, SFT_BAD_ARGUMENT, "line %zu of the recipe: expected "
                              "merge_method, base_model, models, slices, parameters, dtype, "
@@ -320,14 +322,15 @@ static sft_code read_top(recipe_text *r) {
         }
     }
     if (code) return code;
-    if (!out->method) return refuse(r, 1, "a merge_method");
-    if (slices && models) return refuse(r, slices->line, "models or slices, not both");
+    if (!out->method) return refuse_line(r, 1, "a merge_method");
+    if (slices && models) return refuse_line(r, slices->line, "models or slices, not both");
     code = slices ? read_slices(r, slices) : read_models(r, models);
     uint32_t number = 0;
     size_t listed = out->count;
-    if (!code && base) code = add_model(r, base, &number);
+    if (!code && base) code = recipe_model_add(r, base, &number);
     if (!code && base && number >= listed && out->method->base == SFTI_BASE_NONE)
-        code = refuse(r, base->line, "a base_model that is one of the models, for this method");
+        code = refuse_line(r, base->line, "a base_model that is one of the models (this method "
+                                          "has none)");
     if (!code && base) out->base = number;
     if (!code) code = read_params(r, params, SFTI_MERGE_ALL);
     return code ? code : sfti_merge_recipe_settle(out, r->err);
@@ -347,7 +350,7 @@ sft_code sfti_merge_recipe_read(sft_span text, sfti_arena *arena, sfti_merge_rec
     bool json = *sfti_trim(text).data == '{';
     if (!json) r.root = add_node(&r, NULL, (sft_span){ "", 0 }, NODE_MAP);
     if (!json && !r.root) return sfti_fail_memory(err, sizeof *r.root);
-    sft_code code = json ? read_json(&r) : read_yaml(&r);
+    sft_code code = json ? read_json(&r) : recipe_yaml(&r);
     return code ? code : read_top(&r);
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define NAME_MOST 1024
+#define MERGED_NAME 1024
 #define SMALL_INTEGERS 4096 /* elements: positions, counters; more are tables or codes */
 #define COMPARE_SIZE 4096
 
@@ -79,7 +79,7 @@ static const char *const part_prefixes[][6] = {
     { "model.", "model.language_model.", "language_model.model.", "" },
 };
 
-static uint32_t number_of(const row_finder *f, size_t model, sft_span name) {
+static uint32_t tensor_number(const row_finder *f, size_t model, sft_span name) {
     size_t shard;
     const sft_set *set = f->plan->models[model].set;
     const sft_tensor *found = sft_set_find(set, name, &shard);
@@ -91,17 +91,17 @@ static uint32_t number_of(const row_finder *f, size_t model, sft_span name) {
 /* SFT_TENSOR_DUPLICATE: several fit. */
 static sft_code find_renamed(const row_finder *f, size_t model, sft_span name, uint32_t *out,
                              sft_error *err) {
-    char text[NAME_MOST + 64];
+    char text[MERGED_NAME + 64];
     *out = SFTI_MERGE_ALL;
     for (size_t g = 0; g < SFTI_COUNT(part_prefixes); g++)
         for (size_t p = 0; p < SFTI_COUNT(*part_prefixes) && part_prefixes[g][p]; p++) {
             size_t cut = strlen(part_prefixes[g][p]);
-            if (!sfti_begins(name, part_prefixes[g][p]) || name.len - cut > NAME_MOST) continue;
+            if (!sfti_begins(name, part_prefixes[g][p]) || name.len - cut > MERGED_NAME) continue;
             for (size_t q = 0; q < SFTI_COUNT(*part_prefixes) && part_prefixes[g][q]; q++) {
                 size_t len = strlen(part_prefixes[g][q]);
                 memcpy(text, part_prefixes[g][q], len);
                 memcpy(text + len, name.data + cut, name.len - cut);
-                uint32_t found = number_of(f, model, (sft_span){ text, len + name.len - cut });
+                uint32_t found = tensor_number(f, model, (sft_span){ text, len + name.len - cut });
                 if (found == SFTI_MERGE_ALL || found == *out) continue;
                 if (*out != SFTI_MERGE_ALL)
                     return sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET, name,
@@ -231,7 +231,7 @@ static sft_code take_dtype(const row_finder *f, sfti_merge_row *row, sft_error *
                             "expected --dtype, for it is quantised in all models, found none");
 }
 
-static sft_code lacks(const row_finder *f, const sfti_merge_row *row, size_t model,
+static sft_code model_lacks(const row_finder *f, const sfti_merge_row *row, size_t model,
                       sft_error *err) {
     if (f->out->notes.missing++ == 0) f->out->notes.missing_name = row->spec.name;
     if (f->plan->ignore_missing) return SFT_OK;
@@ -241,18 +241,18 @@ static sft_code lacks(const row_finder *f, const sfti_merge_row *row, size_t mod
                             "it without this one");
 }
 
-static sft_code fill_row(const row_finder *f, sfti_merge_row *row, sft_error *err) {
+static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *err) {
     const sfti_merge_plan *plan = f->plan;
     const sft_tensor *ref = sft_set_tensor_at(plan->models[plan->reference].set, row->tensor);
     bool takes = sfti_merge_takes(ref->dtype), cut = false;
     row->spec = sft_part_of(ref, NULL).spec;
     sft_code code = sft_shape_size(ref->dtype, ref->shape, ref->rank, &row->elements, NULL, err);
     for (size_t m = 0; !code && m < plan->count; m++) {
-        row->of[m] = m == plan->reference ? row->tensor : number_of(f, m, ref->name);
+        row->of[m] = m == plan->reference ? row->tensor : tensor_number(f, m, ref->name);
         *f->blame = m;
         if (row->of[m] == SFTI_MERGE_ALL) {
             code = find_renamed(f, m, ref->name, &row->of[m], err);
-            if (!code && row->of[m] == SFTI_MERGE_ALL) code = lacks(f, row, m, err);
+            if (!code && row->of[m] == SFTI_MERGE_ALL) code = model_lacks(f, row, m, err);
             else f->out->notes.renamed++;
         }
         if (code || row->of[m] == SFTI_MERGE_ALL) continue;
@@ -304,7 +304,7 @@ static sft_code begin(row_finder *f, sft_error *err) {
     return SFT_OK;
 }
 
-/* Tensors that the reference lacks would be lost. */
+/* Tensors that the reference model_lacks would be lost. */
 static sft_code check_extra(const row_finder *f, sft_error *err) {
     const sfti_merge_plan *plan = f->plan;
     for (size_t m = 0; m < plan->count; m++)
@@ -334,7 +334,7 @@ sft_code sfti_merge_rows_find(const sfti_merge_plan *plan, sfti_arena *arena, sf
     sft_code code = begin(&f, err);
     for (size_t i = 0; !code && i < count; i++) {
         out->rows[i] = (sfti_merge_row){ .tensor = (uint32_t)i, .of = of + i * plan->count };
-        code = fill_row(&f, &out->rows[i], err);
+        code = match_row(&f, &out->rows[i], err);
     }
     if (!code) code = check_extra(&f, err);
     return code ? code : count_layers(&f, err);

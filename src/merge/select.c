@@ -64,7 +64,7 @@ static uint32_t find_place(const uint64_t *counts, uint32_t size, uint64_t top, 
     return at;
 }
 
-sft_code sfti_select(sfti_merge_op *op, sfti_merge_keys *keys,
+sft_code sfti_select(sfti_merge_op *op, sfti_cut_keys *keys,
                      void (*tops)(sfti_merge_op *op, size_t stream, uint64_t zeros),
                      sft_error *err) {
     sft_code code = SFT_OK;

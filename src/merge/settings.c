@@ -36,7 +36,7 @@ bool sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *a
     return *count == most;
 }
 
-static bool has_part(sft_span text, sft_span part) {
+static bool name_holds(sft_span text, sft_span part) {
     for (size_t i = 0; i + part.len <= text.len; i++)
         if (memcmp(text.data + i, part.data, part.len) == 0) return true;
     return part.len == 0;
@@ -45,7 +45,7 @@ static bool has_part(sft_span text, sft_span part) {
 static bool filter_fits(const sfti_merge_settings *all, const sfti_merge_setting *s,
                         sft_span name) {
     switch ((sfti_merge_filter)s->filter) {
-    case SFTI_FILTER_PART: return has_part(name, s->text);
+    case SFTI_FILTER_PART: return name_holds(name, s->text);
     case SFTI_FILTER_GLOB: return all->glob(s->text, name);
     case SFTI_FILTER_NONE: break;
     }

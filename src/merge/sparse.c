@@ -15,7 +15,7 @@ static double density_of(const sfti_merge_op *op, size_t entry) {
 
 /* ── Numbers that are cut ── */
 
-static uint32_t bits_of(double value) {
+static uint32_t key_bits(double value) {
     float single = (float)(value < 0 ? -value : value);
     uint32_t word;
     memcpy(&word, &single, sizeof word);
@@ -25,7 +25,7 @@ static uint32_t bits_of(double value) {
 static void magnitudes(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
                        uint32_t *keys) {
     const double *x = work->x[stream], *base = work->x[op->count];
-    for (uint64_t i = 0; i < work->count; i++) keys[i] = bits_of(x[i] - base[i]);
+    for (uint64_t i = 0; i < work->count; i++) keys[i] = key_bits(x[i] - base[i]);
 }
 
 static void variances(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
@@ -40,7 +40,7 @@ static void variances(const sfti_merge_op *op, size_t stream, const sfti_merge_w
             double off = work->x[e][i] - base[i] - sum / count;
             squares += off * off;
         }
-        keys[i] = bits_of(squares / count);
+        keys[i] = key_bits(squares / count);
     }
 }
 
@@ -101,7 +101,7 @@ static void draw_ranked(const sfti_merge_op *op, size_t entry, const sfti_merge_
         for (uint64_t k = 0; k < inner; k++) {
             for (uint64_t i = 0; i < n; i++) {
                 uint64_t place = at + i * inner + k;
-                work->keys[i] = bits_of(x[place] - base[place]);
+                work->keys[i] = key_bits(x[place] - base[place]);
             }
             const uint32_t *order = rank(work->keys, (uint32_t)n, work->order, work->spare);
             for (uint64_t i = 0; i < n; i++) {
@@ -205,7 +205,7 @@ sft_code sfti_sparse_prepare(sfti_merge_op *op, sft_error *err) {
     double *norms = sfti_arena_array(op->arena, sums, sizeof *norms), total = 0;
     op->shares = sfti_arena_array(op->arena, op->count, sizeof *op->shares);
     if (!norms || !op->shares) return sfti_fail_memory(err, sums * sizeof *norms);
-    code = sfti_merge_sum(op, add_norms, sums, cuts, norms, err);
+    code = sfti_merge_sum(op, add_norms, sums, cuts ? sfti_select_window : NULL, norms, err);
     for (size_t e = 0; e < op->count; e++) {
         double before = norms[sce ? e : 2 * e], after = norms[sce ? e : 2 * e + 1];
         if (sce) op->shares[e] = before / (double)op->row->elements;

@@ -37,7 +37,7 @@ typedef struct sfti_merge_work {
 typedef struct sfti_merge_op sfti_merge_op;
 typedef sft_code sfti_merge_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err);
 /* Numbers of a stream in the chunk that are cut, as bits of F32 that are not negative. */
-typedef void sfti_merge_keys(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
+typedef void sfti_cut_keys(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
                              uint32_t *keys);
 
 struct sfti_merge_op {
@@ -61,7 +61,7 @@ struct sfti_merge_op {
     sfti_merge_cut *cuts;                /* outer and inner of each stream; NULL: nothing is cut */
     size_t streams;                      /* numbers that are cut: of each entry, or one of all */
     size_t group, group_end;             /* streams that are counted now */
-    sfti_merge_keys *keys;
+    sfti_cut_keys *keys;
     uint64_t seen_at;
     double *rescale;                     /* of each entry; NULL: none */
     double *shares;                      /* weights of SCE */
@@ -99,10 +99,12 @@ sft_code sfti_merge_passes_begin(sfti_merge_op *op, uint64_t histogram, size_t s
 /* Calls step for `count` chunks from `first` on, with their values loaded. */
 sft_code sfti_merge_pass(const sfti_merge_op *op, uint64_t first, uint64_t count,
                          sfti_merge_step *step, bool sums, sft_error *err);
-/* Calls step for all chunks, and adds up `sums` numbers of each in their order. ties: step asks for
- * cuts. */
-sft_code sfti_merge_sum(sfti_merge_op *op, sfti_merge_step *step, size_t sums, bool ties,
-                        double *out, sft_error *err);
+/* Calls step for all chunks, and adds up `sums` numbers of each in their order. before: called for
+ * the chunks of each window; may be NULL. */
+typedef sft_code sfti_merge_before(sfti_merge_op *op, uint64_t first, uint64_t count,
+                                   sft_error *err);
+sft_code sfti_merge_sum(sfti_merge_op *op, sfti_merge_step *step, size_t sums,
+                        sfti_merge_before *before, double *out, sft_error *err);
 /* Values of a tensor as F64. SFT_CAST_VALUE: NaN or an infinity. */
 sft_code sfti_merge_read(const sfti_merge_model *model, uint32_t tensor, uint64_t first,
                          uint64_t count, uint8_t *raw, float *floats, double *into, sft_error *err);
@@ -118,7 +120,7 @@ sft_code sfti_mix_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error
 
 /* Finds the cuts of all streams in two passes, over the upper and the lower bits. tops sets how
  * many are to be in the cuts of a stream, of which `zeros` are 0. */
-sft_code sfti_select(sfti_merge_op *op, sfti_merge_keys *keys,
+sft_code sfti_select(sfti_merge_op *op, sfti_cut_keys *keys,
                      void (*tops)(sfti_merge_op *op, size_t stream, uint64_t zeros),
                      sft_error *err);
 #define SFTI_SELECT_COUNTERS (((uint64_t)1 << 16) + 8) /* of each stream */

@@ -137,7 +137,8 @@ sft_code merge_asked(merge_run *run, char **operands, size_t count, sft_error *e
     run->paths = sfti_arena_array(&run->arena, SFTI_MERGE_MODELS + 1, sizeof *run->paths);
     if (!run->paths) return sfti_fail_memory(err, SFTI_MERGE_MODELS * sizeof *run->paths);
     if (ways > 1)
-        return cli_usage_error(err, "expected one of --method, --recipe and --replay, found several");
+        return cli_usage_error(err, "expected one of --method, --recipe and --replay, found "
+                               "several");
     if (!c->set.method && (c->set.base || c->set.params.count > 0))
         return cli_usage_error(err, "expected --base and --param with --method only, found others");
     if (c->set.replay) return merge_replay(run, operands, count, err);

@@ -82,15 +82,15 @@ static sft_code open_all(merge_run *run, sft_error *err) {
 static sft_code plan_merge(merge_run *run, sft_error *err) {
     cli *c = run->c;
     sft_dtype dtype = SFT_DTYPE_COUNT;
+    const sft_dtype_info *info;
     size_t who = SIZE_MAX;
     sft_code code = SFT_OK;
     run->blame = NULL;
     if (run->recipe.dtype.len) code = cli_dtype_read(run->recipe.dtype, &dtype, err);
-    if (!code && run->recipe.dtype.len
-        && (sft_dtype_describe(dtype)->kind != SFT_KIND_FLOAT || sft_dtype_describe(dtype)->bits < 16))
+    info = sft_dtype_describe(dtype);
+    if (!code && info && (info->kind != SFT_KIND_FLOAT || info->bits < 16))
         code = cli_usage_error(err, "expected a dtype of F64, F32, F16 or BF16, found %s; "
-                               "convert --quantize makes it smaller",
-                               sft_dtype_describe(dtype)->name);
+                               "convert --quantize makes it smaller", info->name);
     if (code) return code;
     sfti_merge_plan plan = {
         .method = run->recipe.method, .models = run->models, .count = run->recipe.count,

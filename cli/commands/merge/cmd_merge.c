@@ -1,4 +1,4 @@
-/* merge: merge shards or several files into one file, or models by value. Tests: tests/cli/merge. */
+/* merge: shards or several files in one file, or models by value. Tests: tests/cli/merge. */
 #include "commands/commands.h"
 #include "commands/merge/merge.h"
 #include "support/hints.h"
@@ -62,8 +62,8 @@ static void run_merge(cli *c, char **operands, size_t count) {
     if (count == 0 || c->set.base || c->set.params.count > 0 || c->set.seed || c->set.dtype
         || c->set.ignore_missing || c->set.threads) {
         if (count == 0) (void)cli_usage_error(&err, "expected IN..., found none");
-        else (void)cli_usage_error(&err, "expected --method beside --base, --param, --seed, --dtype, "
-                                         "--threads and --ignore-missing, found none");
+        else (void)cli_usage_error(&err, "expected --method beside --base, --param, --seed, "
+                                         "--dtype, --threads and --ignore-missing, found none");
         cli_fail_usage(c, &err);
         return;
     }
@@ -80,39 +80,38 @@ static void run_merge(cli *c, char **operands, size_t count) {
 const cli_command cli_merge_command = {
     "merge", "IN... -o OUT | --method METHOD MODEL[:WEIGHT]... -o OUT",
     "merge shards or several files into one file, or models by value",
-    "Without --method, --recipe and --replay writes all tensors of all inputs to one file, byte for "
-    "byte, in the order of the official "
-    "writer. IN is a file, an index (all its shards) or a folder (all models in it). Two tensors "
-    "of the same name are an error. The metadata of all files is combined; if several files have a "
-    "key, the value of the first is kept, and a note says so; different declarations of quantised "
-    "layers (_quantization_metadata) are an error. Digests of the old data "
-    "(sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
+    "Without --method, --recipe and --replay writes all tensors of all inputs to one file, byte "
+    "for byte, in the order of the official writer. IN is a file, an index (all its shards) or a "
+    "folder (all models in it). Two tensors of the same name are an error. The metadata of all "
+    "files is combined; if several files have a key, the value of the first is kept, and a note "
+    "says so; different declarations of quantised layers (_quantization_metadata) are an error. "
+    "Digests of the old data (sshs_model_hash, sshs_legacy_hash, modelspec.hash_*) are dropped.\n"
     "With --method writes one model that is computed from several: linear, slerp, nuslerp, "
     "multislerp, karcher, task_arithmetic, ties, dare_linear, dare_ties, breadcrumbs, "
-    "breadcrumbs_ties, della, della_linear, model_stock, sce, nearswap and passthrough as mergekit "
-    "has them, with parameters by its names; add_difference is A + alpha * (B - BASE). "
-    "docs/merging.md has the formulas. What follows the last colon of MODEL is its weight (1 without "
-    "it) if it is a number and no file has the whole name. slerp and nearswap go from the first "
-    "model, or from --base, to the other.\n"
-    "--param NAME=VALUE is for all tensors, --param 'NAME@PATTERN=VALUE' for those whose names fit "
-    "the pattern (with * and ?), of several the first; a list such as 0,0.5,1 is spread over the "
-    "layers, from the first to the last.\n"
-    "Tensors belong together by their names, also where only what stands before those of a part of "
-    "the model differs (model.diffusion_model., diffusion_model., ...). Names and order are those of "
-    "the base, else of the first model, and so are the dtypes, unless --dtype is given; quantised "
-    "inputs count by their values. Sums are computed in F64 and rounded once. NaN, infinities, "
-    "unlike shapes, and tensors that not all models have are errors; of vocabularies of unlike size "
-    "the rows that all have are merged, and a note says so. Integers are copied.\n"
+    "breadcrumbs_ties, della, della_linear, model_stock, sce, nearswap and passthrough as "
+    "mergekit has them, with parameters by its names; add_difference is A + alpha * (B - BASE). "
+    "docs/merging.md has the formulas. What follows the last colon of MODEL is its weight (1 "
+    "without it) if it is a number and no file has the whole name. slerp and nearswap go from the "
+    "first model, or from --base, to the other.\n"
+    "--param NAME=VALUE is for all tensors, --param 'NAME@PATTERN=VALUE' for those whose names "
+    "fit the pattern (with * and ?), of several the first; a list such as 0,0.5,1 is spread over "
+    "the layers, from the first to the last.\n"
+    "Tensors belong together by their names, also where only what stands before those of a part "
+    "of the model differs (model.diffusion_model., diffusion_model., ...). Names and order are "
+    "those of the base, else of the first model, and so are the dtypes, unless --dtype is given; "
+    "quantised inputs count by their values. Sums are computed in F64 and rounded once. NaN, "
+    "infinities, unlike shapes, and tensors that not all models have are errors; of vocabularies "
+    "of unlike size the rows that all have are merged, and a note says so. Integers are copied.\n"
     "Random masks come from --seed (0 by default), the name of the tensor and the place of the "
     "value: the result is the same on every machine and for any number of threads.\n"
-    "--recipe FILE reads all of that from mergekit's YAML (models and one slice of all layers; what "
-    "is not supported is an error that names the line) or from JSON of the same form; models are "
-    "paths, seen from the recipe's folder, unless they are given as operands in its order. The header "
-    "of OUT records the recipe with the digests of all models (sft_merge, sd_merge_recipe, "
-    "sd_merge_models, modelspec.merged_from). --replay OUT takes it from there, finds the models "
-    "among the operands by these digests, and writes the same bytes.\n"
-    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT is "
-    "a new or empty folder. OUT is written atomically.",
+    "--recipe FILE reads all of that from mergekit's YAML (models and one slice of all layers; "
+    "what is not supported is an error that names the line) or from JSON of the same form; models "
+    "are paths, seen from the recipe's folder, unless they are given as operands in its order. "
+    "The header of OUT records the recipe with the digests of all models (sft_merge, "
+    "sd_merge_recipe, sd_merge_models, modelspec.merged_from). --replay OUT takes it from there, "
+    "finds the models among the operands by these digests, and writes the same bytes.\n"
+    "A model in several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT "
+    "is a new or empty folder. OUT is written atomically.",
     CLI_EXAMPLES(
         { "safetensors merge model.safetensors.index.json -o model.safetensors",
           "the shards of a model, in one file" },
@@ -124,7 +123,8 @@ const cli_command cli_merge_command = {
           "b.safetensors:0.4 --param density=0.5 --seed 7 -o merged.safetensors",
           "random halves of two differences" },
         { "safetensors merge --method add_difference --base sd15.safetensors inpaint.safetensors "
-          "style.safetensors --param alpha=0.8 -o out.safetensors", "inpaint + 0.8 (style - sd15)" },
+          "style.safetensors --param alpha=0.8 -o out.safetensors",
+          "inpaint + 0.8 (style - sd15)" },
         { "safetensors merge --recipe mergekit.yml -o merged.safetensors --dry-run",
           "does it fit?" },
         { "safetensors merge --replay merged.safetensors base.safetensors a.safetensors "
@@ -141,14 +141,13 @@ const cli_command cli_merge_command = {
           "merge tensors without the models that lack them, and leave out those that the model "
           "lacks whose names the result has"),
         CLI_TAKES(0, "threads", "N", threads, "number of threads; default: one per processor"),
-        CLI_TAKES(0, "recipe", "FILE", recipe, "merge as this file says: mergekit's YAML, or JSON"),
+        CLI_TAKES(0, "recipe", "FILE", recipe, "merge as this file says: YAML of mergekit, or JSON"),
         CLI_TAKES(0, "replay", "FILE", replay,
           "merge as the header of this result says, with models that have the same digests")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
-      "models that do not go together, or hold NaN; a recipe's model that is not there: nothing was "
-      "written",
+      "models that do not go together, or hold NaN; a model that is not there: nothing was written",
       "an input could not be read, OUT could not be written, or a usage error" },
     0, SIZE_MAX, run_merge, CLI_URLS_COPY,
 };

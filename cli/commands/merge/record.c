@@ -65,8 +65,8 @@ static bool has_key(const sft_span *keys, size_t count, sft_span key) {
     return i < count;
 }
 
-/* As webui has them: each model by its SHA-256, with the recipe that it was made by, if it was; then
- * those that these were made of, from their headers. */
+/* As webui has them: each model by its SHA-256, with the recipe that it was made by, if it was;
+ * then those that these were made of, from their headers. */
 static sft_code write_models(merge_run *run, sft_error *err) {
     sft_sink sink = sft_sink_memory(&run->models_text);
     size_t direct = run->recipe.count, count = 0;

@@ -98,9 +98,11 @@ static void knows_layers(void **unused) {
 
 /* ── The same bytes everywhere ── */
 
-#define HEADER "{\"layers.0.w\":{\"dtype\":\"F32\",\"shape\":[123,457],\"data_offsets\":[0,224844]}," \
-               "\"layers.1.v\":{\"dtype\":\"BF16\",\"shape\":[700],\"data_offsets\":[224844,226244]}," \
-               "\"layers.1.c\":{\"dtype\":\"F32\",\"shape\":[40,9,3],\"data_offsets\":[226244,230564]}}"
+#define TENSOR(name, dtype, shape, offsets) \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+#define HEADER "{" TENSOR("layers.0.w", "F32", "[123,457]", "[0,224844]") "," \
+               TENSOR("layers.1.v", "BF16", "[700]", "[224844,226244]") "," \
+               TENSOR("layers.1.c", "F32", "[40,9,3]", "[226244,230564]") "}"
 #define MODELS 4
 
 static void put_value(uint8_t *out, bool half, uint64_t model, uint64_t i) {

@@ -26,7 +26,9 @@ static void print_block(const mixture_run *run, const sfti_mixture_block *block,
     if (!all && block->name.len == 0) cli_text(&c->out, "(no layer)");
     else if (!all) cli_escaped(&c->out, block->name);
     for (size_t m = 0; m + 1 < run->count; m++) {
-        if (is_known(block->weights[m])) cli_printf(&c->out, "\t%.6g", block->weights[m]);
+        double weight = block->weights[m];
+        bool none = weight < 1e-9 && weight > -1e-9;
+        if (is_known(weight)) cli_printf(&c->out, "\t%.6g", none ? 0 : weight);
         else cli_text(&c->out, "\t?");
     }
     cli_printf(&c->out, "\t%.3g\t%.3g\t%.3g\t%s\n", block->change, block->residual, block->noise,

@@ -141,7 +141,8 @@ const cli_command cli_merge_command = {
           "merge tensors without the models that lack them, and leave out those that the model "
           "lacks whose names the result has"),
         CLI_TAKES(0, "threads", "N", threads, "number of threads; default: one per processor"),
-        CLI_TAKES(0, "recipe", "FILE", recipe, "merge as this file says: YAML of mergekit, or JSON"),
+        CLI_TAKES(0, "recipe", "FILE", recipe,
+          "merge as this file says: YAML of mergekit, or JSON"),
         CLI_TAKES(0, "replay", "FILE", replay,
           "merge as the header of this result says, with models that have the same digests")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,

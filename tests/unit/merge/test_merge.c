@@ -96,6 +96,72 @@ static void knows_layers(void **unused) {
     }
 }
 
+/* ── Recipes ── */
+
+static const char yaml_recipe[] =
+    "merge_method: ties\nbase_model: base.safetensors\nmodels:\n  - model: a\n    parameters:\n"
+    "      weight: 0.6\n      density: [0.3, 0.7]\n  - model: 'b c'\n    parameters:\n"
+    "      weight:\n        - filter: attn\n          value: 0.3\n        - value: 0.5\n"
+    "parameters:\n  normalize: true\n  lambda: 1e-1 # small\ndtype: bfloat16\nseed: 7\n";
+
+static void writes_what_it_reads(void **unused) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    sft_buffer buffers[2] = { { .alloc = arena.alloc }, { .alloc = arena.alloc } };
+    sft_span text = sft_span_cstr(yaml_recipe);
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        sfti_merge_recipe recipe = { .count = 0 };
+        sft_sink sink = sft_sink_memory(&buffers[i]);
+        sfti_json_writer w;
+        assert_int_equal(sfti_merge_recipe_read(text, &arena, &recipe, NULL), SFT_OK);
+        assert_int_equal(recipe.count, 3);
+        assert_int_equal(recipe.base, 2);
+        assert_int_equal(recipe.seed, 7);
+        assert_int_equal(recipe.settings.count, 6);
+        sfti_json_write(&w, &sink, 0, NULL);
+        sfti_merge_recipe_write(&recipe, recipe.models, &w);
+        assert_int_equal(sfti_json_done(&w), SFT_OK);
+        text = (sft_span){ buffers[i].data, buffers[i].len };
+    }
+    assert_int_equal(buffers[0].len, buffers[1].len);
+    assert_memory_equal(buffers[0].data, buffers[1].data, buffers[0].len);
+    sft_buffer_free(&buffers[0]);
+    sft_buffer_free(&buffers[1]);
+    sfti_arena_free(&arena);
+}
+
+static void refuses_broken_recipes(void **unused) {
+    static const char json[] = "{\"merge_method\":\"ties\",\"base_model\":{\"model\":\"c\"},"
+        "\"models\":[{\"model\":\"a\",\"parameters\":{\"weight\":[{\"filter\":\"x\",\"value\":"
+        "[0,1]},{\"value\":1}]}},{\"model\":\"b\"}],\"parameters\":{\"weight\":1},\"seed\":9}";
+    char copy[sizeof yaml_recipe + sizeof json];
+    size_t good = 0;
+    (void)unused;
+    for (uint64_t round = 0; round < 40000; round++) {
+        const char *from = round & 1 ? json : yaml_recipe;
+        size_t len = strlen(from);
+        sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+        sfti_merge_recipe recipe = { .count = 0 };
+        sft_error err = SFT_ERROR_INIT;
+        memcpy(copy, from, len);
+        for (uint64_t k = 0; k < 1 + round % 5; k++) {
+            uint64_t random = sfti_merge_random(round, k);
+            size_t at = (size_t)(random >> 8) % len;
+            if (random & 128) copy[at] = (char)(random >> 40);
+            else memmove(copy + at, copy + at + 1, --len - at);
+        }
+        char *own = malloc(len); /* nothing behind it */
+        memcpy(own, copy, len);
+        sft_code code = sfti_merge_recipe_read((sft_span){ own, len }, &arena, &recipe, &err);
+        assert_true(code == SFT_OK || code == SFT_BAD_ARGUMENT || (code >= 100 && code < 300));
+        assert_true(code == SFT_OK || err.message[0]);
+        good += code == SFT_OK;
+        free(own);
+        sfti_arena_free(&arena);
+    }
+    assert_in_range(good, 500, 30000);
+}
+
 /* ── The same bytes everywhere ── */
 
 #define TENSOR(name, dtype, shape, offsets) \
@@ -234,6 +300,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computes_angles),     cmocka_unit_test(multiplies),
         cmocka_unit_test(spreads_over_layers), cmocka_unit_test(knows_layers),
+        cmocka_unit_test(writes_what_it_reads), cmocka_unit_test(refuses_broken_recipes),
         cmocka_unit_test(is_the_same_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,8 +269,8 @@ sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err) {
     if (method->base == SFTI_BASE_FIRST && named == SIZE_MAX) recipe->base = named = 0;
     if (method->base == SFTI_BASE_NONE) recipe->base = SIZE_MAX;
     if (method->base == SFTI_BASE_MUST && named == SIZE_MAX)
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a base for %s (--base, base_model), "
-                         "found none", method->name);
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a base for %s, found none",
+                         method->name);
     size_t others = recipe->count - (recipe->base != SIZE_MAX);
     if (others < method->least || (method->most && others > method->most))
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s%u model%s%s for %s, found %zu",

@@ -228,7 +228,8 @@ static sft_code take_dtype(const row_finder *f, sfti_merge_row *row, sft_error *
     }
     *f->blame = plan->dtype_of;
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, row->spec.name,
-                            "expected --dtype, for it is quantised in all models, found none");
+                            "expected a dtype for the result, for it is quantised in all models, "
+                            "found none");
 }
 
 static sft_code model_lacks(const row_finder *f, const sfti_merge_row *row, size_t model,
@@ -237,8 +238,7 @@ static sft_code model_lacks(const row_finder *f, const sfti_merge_row *row, size
     if (f->plan->ignore_missing) return SFT_OK;
     *f->blame = model;
     return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, row->spec.name,
-                            "expected it in every model, found none here; --ignore-missing merges "
-                            "it without this one");
+                            "expected it in every model, found none here");
 }
 
 static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *err) {
@@ -316,8 +316,7 @@ static sft_code check_extra(const row_finder *f, sft_error *err) {
             if (plan->ignore_missing) continue;
             *f->blame = m;
             return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, tensor->offset, tensor->name,
-                                    "expected only tensors that the %s has, found it; "
-                                    "--ignore-missing leaves it out",
+                                    "expected only tensors that the %s has, found it",
                                     plan->base == plan->reference ? "base" : "first model");
         }
     return SFT_OK;

@@ -103,7 +103,11 @@ static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sf
         for (size_t i = 0; !code && i < c->set.params.count; i++)
             code = read_param(run, c->set.params.items[i], patterns != 0, err);
     if (!code) code = add_weight(run, SFTI_MERGE_ALL, "1", err);
-    return code ? code : sfti_merge_recipe_settle(recipe, err);
+    if (code) return code;
+    code = sfti_merge_recipe_settle(recipe, err);
+    if (code && !c->set.base && recipe->method->base == SFTI_BASE_MUST)
+        cli_hint(err, CLI_HINT_MERGE_BASE);
+    return code;
 }
 
 /* The models of a recipe are where it says, seen from the recipe, unless operands name them in its

@@ -104,6 +104,9 @@ static sft_code plan_merge(merge_run *run, sft_error *err) {
                                c->set.threads);
     plan.threads = (uint32_t)threads;
     code = sfti_merged_new(&plan, &run->merged, &who, err);
+    if (code == SFT_TENSOR_NOT_FOUND) cli_hint(err, CLI_HINT_IGNORE_MISSING);
+    bool quantised = who < plan.count && plan.models[who].computed && !run->recipe.dtype.len;
+    if (code == SFT_CAST_DTYPE && quantised) cli_hint(err, CLI_HINT_MERGE_DTYPE);
     run->blame = who == SIZE_MAX ? NULL : run->inputs[who].path;
     return code;
 }

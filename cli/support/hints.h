@@ -52,6 +52,8 @@
       "leaves out those of other models") \
     X(MERGE_BASE, "--base names one, and base_model in a recipe") \
     X(MERGE_DTYPE, "--dtype tells it") \
+    X(NO_TRASH, "remove it with the system's own means") \
+    X(NUMBERED, "--number puts a number behind the name") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
 
 #define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,

@@ -71,6 +71,12 @@ typedef struct cli_settings {
     const char *method, *base, *seed, *recipe, *replay;
     cli_words params;
     int ignore_missing, merge_of;
+    /* of mv */
+    const char *to, *unknown;
+    int number, link, undo, yes;
+    /* of dup */
+    int end, by_weights, erase, adopt, forget, save_for;
+    const char *keep_which;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

@@ -44,7 +44,8 @@ static void read_other(sft_info *info, size_t which, sft_span bytes) {
     if (which == PICTURE) {
         (void)sfti_image_type(bytes, &width, &height);
         sfti_info_png_text(info, bytes, sft_span_cstr("sidecar:x.png"));
-    } else if (which == BASE64 && sfti_base64(&info->arena, bytes, 1 << 20, &decoded, &info->code)) {
+    } else if (which == BASE64
+               && sfti_base64(&info->arena, bytes, 1 << 20, &decoded, &info->code)) {
         FUZZ_CHECK(decoded.len <= bytes.len);
         (void)sfti_image_type(decoded, &width, &height);
     }

@@ -14,7 +14,8 @@ bool sfti_html_text(sfti_arena *arena, sft_span html, sft_span *out);
 /* ── YAML (yaml.c) ── */
 
 /* A small, plain YAML text: nested maps and lists, plain, quoted and block scalars, lists in
- * brackets. What it does not know (anchors, tags, maps in braces) is passed over. At most 16 deep. */
+ * brackets. What it does not know (anchors, tags, maps in braces) is passed over; at most 16
+ * deep. */
 #define SFTI_YAML_PLACE 256
 typedef struct sfti_yaml_value {
     sft_span text;  /* of a scalar */

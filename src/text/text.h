@@ -1,5 +1,6 @@
 /* Words, pieces and numbers of texts that people and other programs write. Letters are compared
- * without regard to ASCII case where that is said; nothing here needs memory. Tests: test_text.c. */
+ * without regard to ASCII case where that is said; nothing here needs memory. Tests:
+ * test_text.c. */
 #ifndef SFTI_TEXT_H
 #define SFTI_TEXT_H
 

@@ -27,7 +27,7 @@ typedef struct sfti_yaml_value {
 /* Hands out every scalar, in order; SFT_OUT_OF_MEMORY, or what take returned. */
 typedef sft_code sfti_yaml_take(void *ctx, const sfti_yaml_value *value);
 sft_code sfti_yaml_read(sfti_arena *arena, sft_span text, sfti_yaml_take *take, void *ctx);
-/* The same where nothing may be passed over: SFT_BAD_ARGUMENT, and *fault, for what is not known. */
+/* The same where nothing may be passed over: what is not known is SFT_BAD_ARGUMENT, and *fault. */
 typedef struct sfti_yaml_fault {
     size_t line;
     const char *expected;

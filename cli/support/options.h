@@ -72,6 +72,10 @@ typedef struct cli_settings {
     int compat, to, norms, spectrum;
     const char *stochastic;
     cli_words blocks;
+    /* of merge --method, and of diff --merge-of */
+    const char *method, *base, *seed, *recipe, *replay;
+    cli_words params;
+    int ignore_missing, merge_of;
     /* of mv */
     const char *place, *unknown;
     int number, link, undo, yes;

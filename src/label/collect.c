@@ -2,6 +2,7 @@
 #include "label/info.h"
 
 #include "base/json_lex.h"
+#include "text/formats.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,6 +79,12 @@ sft_span sfti_info_join(sft_info *info, const char *before, sft_span text) {
 
 sft_span sfti_info_copy(sft_info *info, sft_span text) {
     return sfti_info_join(info, "", text);
+}
+
+sft_span sfti_plain_text(sft_info *info, sft_span html) {
+    sft_span text = { "", 0 };
+    if (!info->code && !sfti_html_text(&info->arena, html, &text)) info->code = SFT_OUT_OF_MEMORY;
+    return text;
 }
 
 bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out) {

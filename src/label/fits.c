@@ -33,15 +33,7 @@ typedef struct fit_case {
 
 /* A text of a file, cut between characters. */
 static const char *brief(sft_span text, char out[TEXT_SIZE]) {
-    size_t len = 0;
-    while (len < text.len && len < LABEL_MOST) {
-        const uint8_t *at = (const uint8_t *)text.data + len;
-        uint32_t code;
-        size_t step = sfti_utf8_decode(at, at + (text.len - len), &code);
-        if (step == 0) step = 1;
-        if (len + step > LABEL_MOST) break;
-        len += step;
-    }
+    size_t len = sfti_utf8_cut(text, LABEL_MOST);
     memcpy(out, text.data, len);
     memcpy(out + len, len < text.len ? "..." : "", len < text.len ? 4 : 1);
     return out;

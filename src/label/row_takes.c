@@ -1,5 +1,6 @@
 /* Common takes of rows: what a value becomes. */
 #include "label/cursor.h"
+#include "text/formats.h"
 
 #include <string.h>
 
@@ -58,7 +59,9 @@ void sfti_take_html(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void value_size(sfti_cursor *at, const sfti_row *row) {
-    put_text(at, row, sfti_resolution(at->info, at->text));
+    char size[SFTI_DATE_SIZE];
+    sft_span text = { size, sfti_resolution(at->text, size) };
+    put_text(at, row, sfti_info_copy(at->info, text));
 }
 
 void sfti_take_prose(sfti_cursor *at, const sfti_row *row) {
@@ -139,8 +142,10 @@ void sfti_take_train(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void value_train_size(sfti_cursor *at, const sfti_row *row) {
+    char size[SFTI_DATE_SIZE];
+    sft_span text = { size, sfti_resolution(at->text, size) };
     sfti_info_train(at->info, (sfti_training_key)row->field,
-                    sfti_text_value(sfti_resolution(at->info, at->text)));
+                    sfti_text_value(sfti_info_copy(at->info, text)));
 }
 
 static void value_train_word(sfti_cursor *at, const sfti_row *row) {

@@ -30,7 +30,8 @@ static void read_header_keys(void) {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
         &sfti_header_quantiser_keys, &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys,
-        &sfti_bucket_keys, &sfti_merge_model_keys, &sfti_prompt_keys, &sfti_workflow_keys,
+        &sfti_bucket_keys, &sfti_merge_model_keys, &sfti_merge_made_keys, &sfti_prompt_keys,
+        &sfti_workflow_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i], &sfti_common_takes);
 }

@@ -1,14 +1,16 @@
 /* How keys ss_* of kohya's scripts are read. */
 #include "label/header/header.h"
+#include "text/formats.h"
 
 #include <string.h>
 
 /* ── Single keys ── */
 
 static void take_time(sfti_cursor *at, const sfti_row *row) {
+    char text[SFTI_DATE_SIZE];
     double seconds;
     if (!sfti_parse_double(at->text, &seconds)) return;
-    sft_span date = sfti_iso_of_epoch(at->info, seconds);
+    sft_span date = sfti_info_copy(at->info, (sft_span){ text, sfti_iso_of_epoch(seconds, text) });
     sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(date));
     if (row->field == TRAIN_FINISHED_AT)
         sfti_info_add_text(at->info, SFT_FACT_DATE, date, at->source, row->trust);

@@ -1,5 +1,6 @@
 /* How keys of Stability's model specification are read. */
 #include "label/header/header.h"
+#include "text/formats.h"
 
 #include "base/json_lex.h"
 
@@ -87,7 +88,9 @@ static void spec_hash(sfti_cursor *at, const sfti_row *row) {
 }
 
 static void spec_date(sfti_cursor *at, const sfti_row *row) {
-    sfti_info_add_text(at->info, SFT_FACT_DATE, sfti_iso_date(at->info, at->text), at->source,
+    char date[SFTI_DATE_SIZE];
+    sft_span text = { date, sfti_iso_date(at->text, date) };
+    sfti_info_add_text(at->info, SFT_FACT_DATE, sfti_info_copy(at->info, text), at->source,
                        row->trust);
 }
 

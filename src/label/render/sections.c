@@ -346,6 +346,9 @@ static const sfti_member source_members[] = {
     { "sha256", AS_TEXT, offsetof(sfti_merge_source, sha256) },
     { "autov1", AS_TEXT, offsetof(sfti_merge_source, autov1) },
     { "weight", AS_NUMBER, offsetof(sfti_merge_source, weight) },
+    { "ancestor", AS_BOOL, offsetof(sfti_merge_source, ancestor) },
+    { "method", AS_TEXT, offsetof(sfti_merge_source, method) },
+    { "made_from", AS_TEXT, offsetof(sfti_merge_source, made_from) },
 };
 
 static const sfti_member graph_members[] = {

@@ -115,7 +115,7 @@ static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     static const sfti_row rows[] = {
         { "/model/params/parameterization", sfti_take_prediction, 0, 90, NULL },
     };
-    sfti_info_yaml(info, text, sidecar->source, SFTI_ROWS(rows), NULL);
+    sfti_sidecar_yaml(info, text, sidecar->source, SFTI_ROWS(rows), NULL);
 }
 
 /* ── Keys ── */

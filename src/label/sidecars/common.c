@@ -1,5 +1,6 @@
 /* What one sidecar tells, whoever wrote it: takes and endings that its tables share. */
 #include "label/sidecars/sidecars.h"
+#include "text/formats.h"
 
 #include <string.h>
 
@@ -20,6 +21,41 @@ bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, con
     if (sfti_info_walk(info, text, sidecar->source, rows, row_count, ctx)) return true;
     sfti_sidecar_fail(info, sidecar, "expected JSON, found text that is none");
     return false;
+}
+
+/* ── YAML ── */
+
+/* Whether the place fits a pattern: "*" is any component. */
+static bool place_fits(const char *pattern, const char *pointer) {
+    while (*pattern && *pointer) {
+        size_t a = strcspn(pattern + 1, "/"), b = strcspn(pointer + 1, "/");
+        bool any = a == 1 && pattern[1] == '*';
+        if (!any && (a != b || memcmp(pattern + 1, pointer + 1, a) != 0)) return false;
+        pattern += a + 1;
+        pointer += b + 1;
+    }
+    return !*pattern && !*pointer;
+}
+
+static sft_code take_scalar(void *ctx, const sfti_yaml_value *value) {
+    sfti_cursor *walk = ctx;
+    walk->text = walk->json.text = value->text;
+    walk->key = value->key;
+    walk->index = value->index;
+    memcpy(walk->pointer, value->place, strlen(value->place) + 1);
+    for (size_t i = 0; i < walk->row_count && !walk->info->code; i++)
+        if (place_fits(walk->rows[i].pattern, walk->pointer)) {
+            walk->info->said = NULL;
+            walk->rows[i].take(walk, &walk->rows[i]);
+        }
+    return walk->info->code;
+}
+
+void sfti_sidecar_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
+                       size_t row_count, void *ctx) {
+    sfti_cursor walk = { .info = info, .source = source, .rows = rows, .row_count = row_count,
+                         .ctx = ctx, .json = { .type = SFTI_JSON_STRING } };
+    if (!info->code) info->code = sfti_yaml_read(&info->arena, text, take_scalar, &walk);
 }
 
 /* ── What it records of the file ── */
@@ -83,9 +119,11 @@ void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side) {
     if (side->origin.len > 0 && !sfti_same_letters(side->origin, "Civitai")) return;
     sfti_civitai *claim = sfti_info_civitai(info, side->model_id, side->version_id,
                                             side->id_source, 90);
+    char date[SFTI_DATE_SIZE];
     if (!claim) return;
     claim->air = side->air;
-    claim->published_at = sfti_iso_date(info, side->published_at);
+    size_t len = sfti_iso_date(side->published_at, date);
+    claim->published_at = sfti_info_copy(info, (sft_span){ date, len });
 }
 
 void sfti_sidecar_read(sft_info *info, sfti_sidecar *sidecar, sft_span text,

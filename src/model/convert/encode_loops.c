@@ -41,7 +41,7 @@ BODY void magnitudes_of(const float *values, size_t count, size_t block, float *
 }
 
 BODY void scale_values(const float *restrict values, size_t len, float factor, bool reciprocal,
-                   float *restrict out) {
+                       float *restrict out) {
     float by = 1 / (factor > 0 ? factor : 1);
     if (factor == 0) memset(out, 0, len * sizeof *out);
     else if (reciprocal) for (size_t i = 0; i < len; i++) out[i] = values[i] * by;
@@ -54,8 +54,8 @@ BODY void scales_of(const float *values, size_t count, size_t block, const float
     for (; block == 16 && at + 16 <= count; at += 16)
         scale_values(values + at, 16, factors[b++], reciprocal, out + at);
     for (; at < count; at += block)
-        scale_values(values + at, count - at < block ? count - at : block, factors[b++], reciprocal,
-                 out + at);
+        scale_values(values + at, count - at < block ? count - at : block, factors[b++],
+                     reciprocal, out + at);
 }
 
 /* Integers that F32 rounds to, which are the low bits of the sum: magnitudes are below 2^22. */

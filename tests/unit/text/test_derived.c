@@ -1,5 +1,5 @@
 /* Marks of exports: values by their place, origins that are there, marks that strangers write. */
-#include "label/derived.h"
+#include "text/derived.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Collecting facts, the text helpers, HTML to plain text. */
+/* Collecting facts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,49 +30,6 @@ static void done(sft_info *info) {
         if (!sft_span_equal(got_, s(text))) \
             fail_msg("expected \"%s\", got \"%.*s\"", text, (int)got_.len, got_.data); \
     } while (0)
-
-/* ── Text ── */
-
-static void pieces_and_letters(void **state) {
-    sft_span rest = s("a,,b,"), piece;
-    (void)state;
-    SAME(sfti_trim(s(" \t a b\r\n")), "a b");
-    assert_true(sfti_next_piece(&rest, ',', &piece));
-    SAME(piece, "a");
-    assert_true(sfti_next_piece(&rest, ',', &piece));
-    SAME(piece, "");
-    assert_true(sfti_next_piece(&rest, ',', &piece));
-    SAME(piece, "b");
-    assert_false(sfti_next_piece(&rest, ',', &piece));
-    assert_true(sfti_same_letters(s("SdXL"), "sdxl"));
-    assert_false(sfti_same_letters(s("sdxl1"), "sdxl"));
-    assert_true(sfti_contains(s("the ILLUStrious one"), "illustrious"));
-    assert_false(sfti_contains(s("illustriou"), "illustrious"));
-    assert_true(sfti_starts_with(s("Flux.1"), "flux"));
-    assert_true(sfti_ends_with(s("a.SafeTensors"), ".safetensors"));
-    assert_false(sfti_ends_with(s("tensors"), ".safetensors"));
-}
-
-static void numbers(void **state) {
-    uint64_t n = 7;
-    double d = 7;
-    (void)state;
-    assert_true(sfti_parse_uint(s(" 18446744073709551615 "), &n) && n == UINT64_MAX);
-    assert_false(sfti_parse_uint(s("18446744073709551616"), &n));
-    assert_false(sfti_parse_uint(s("-1"), &n) || sfti_parse_uint(s(""), &n));
-    assert_true(sfti_parse_double(s("5e-05"), &d) && d == 5e-05);
-    assert_true(sfti_parse_double(s("1690000000.123456"), &d) && d == 1690000000.123456);
-    assert_true(sfti_parse_double(s("-0.5"), &d) && d == -0.5);
-    assert_true(sfti_parse_double(s("1."), &d) && d == 1);
-    assert_true(sfti_parse_double(s(".25"), &d) && d == 0.25);
-    assert_true(sfti_parse_double(s("1e-400"), &d) && d == 0);
-    assert_true(sfti_parse_double(s("3e-310"), &d) && d > 0 && d < 1e-300);
-    assert_false(sfti_parse_double(s("inf"), &d) || sfti_parse_double(s("nan"), &d));
-    assert_false(sfti_parse_double(s("1e999"), &d) || sfti_parse_double(s("."), &d));
-    assert_false(sfti_parse_double(s("1 2"), &d));
-    assert_true(sfti_is_number(s("-1.5e3")) && sfti_is_number(s("0")));
-    assert_false(sfti_is_number(s("01")) || sfti_is_number(s("1.")) || sfti_is_number(s("")));
-}
 
 /* ── Collecting ── */
 
@@ -184,68 +141,11 @@ static void memory_runs_out(void **state) {
     assert_null(info.facts[SFT_FACT_NAME]);
 }
 
-/* ── HTML ── */
-
-static const struct { const char *html, *plain; } pages[] = {
-    { "", "" },
-    { "plain\ntext <3 & more\n\n\n\nend", "plain\ntext <3 & more\n\nend" },
-    { "a &amp; b &lt;c&gt; &#65;&#x42; &eacute;&hellip; &bogus; &", "a & b <c> AB é… &bogus; &" },
-    { "<p>First</p><p>Second</p>", "First\n\nSecond" },
-    { "<p>First</p>\n\n  <p>Second\nline</p>", "First\n\nSecond line" },
-    { "a<br>b<br/>c<br><br><br><br>d", "a\nb\nc\n\nd" },
-    { "<ul><li>one</li><li>two</li></ul>x", "- one\n- two\nx" },
-    { "<p>see</p><ul><li><p>one</p></li></ul>", "see\n- one" },
-    { "<a href=\"https://x.org/?a=1&amp;b=2\">here</a>!", "here (https://x.org/?a=1&b=2)!" },
-    { "<a href='https://x.org'>https://x.org</a>", "https://x.org" },
-    { "<a href=\"https://x.org/?a&amp;b\">https://x.org/?a&amp;b</a>", "https://x.org/?a&b" },
-    { "<a name=x>no</a> <a href=\"#top\">up</a>", "no up" },
-    { "a<script>alert('<p>x</p>')</script>b<style>p{}</style>c", "abc" },
-    { "a<script>never ends", "a" },
-    { "<b>bold</b> <i>x</i><img src=\"a>b\">y", "bold xy" },
-    { "a<!-- <p>no</p> -->b", "ab" },
-    { "1 < 2 <b>and</b> 3 > 2", "1 < 2 and 3 > 2" },
-    { "<p>open <a href=\"https://x.org", "open <a href=\"https://x.org" },
-    { "&#0;&#xD800;&#99999999;", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
-    { "<div>a</div><div>b</div>", "a\nb" },
-    { "<h1>T</h1><p>x&nbsp;y</p>", "T\n\nx y" },
-};
-
-static void html(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
-        sft_info *info = fresh();
-        SAME(sfti_plain_text(info, s(pages[i].html)), pages[i].plain);
-        done(info);
-    }
-}
-
-static void html_is_bounded(void **state) {
-    size_t len = (size_t)8 << 20;
-    char *big = malloc(len);
-    sft_info *info = fresh();
-    (void)state;
-    assert_non_null(big);
-    for (size_t i = 0; i < len; i++) big[i] = "\xC3\xA9"[i % 2];
-    sft_span plain = sfti_plain_text(info, (sft_span){ big, len });
-    assert_int_equal(plain.len, 65536 + 3);
-    assert_memory_equal(plain.data + 65536, "\xE2\x80\xA6", 3);
-    for (size_t i = 0; i < len; i++) big[i] = "<a"[i % 2];
-    assert_int_equal(sfti_plain_text(info, (sft_span){ big, len }).len, 65536 + 3);
-    big[len - 1] = '>';
-    sfti_plain_text(info, (sft_span){ big, len });
-    for (size_t i = 0; i < len; i++) big[i] = "<b=\"\">"[i % 6];
-    SAME(sfti_plain_text(info, (sft_span){ big, (size_t)3 << 20 }), "");
-    free(big);
-    done(info);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_and_letters), cmocka_unit_test(numbers),
         cmocka_unit_test(facts_keep_what_is_one), cmocka_unit_test(lists),
         cmocka_unit_test(training_is_set_once), cmocka_unit_test(claims_are_hashes),
         cmocka_unit_test(long_texts), cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(html), cmocka_unit_test(html_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

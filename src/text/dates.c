@@ -1,28 +1,29 @@
-/* Dates as ISO 8601: from seconds and days, and checked where they come as text. */
-#include "label/info.h"
+/* Dates as ISO 8601: from seconds and days, and checked where they come as text. Tests:
+ * test_text.c. */
+#include "text/formats.h"
+#include "text/text.h"
 
 #include "base/calendar.h"
 #include "base/json_lex.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DATE_LAST 253402300799.0 /* 9999-12-31T23:59:59 */
 
 /* ── Times ── */
 
-static sft_span iso_text(sft_info *info, int64_t seconds) {
+static size_t iso_text(int64_t seconds, char out[SFTI_DATE_SIZE]) {
     int64_t days = seconds / 86400, rest = seconds % 86400, year;
     unsigned month, day;
     if (rest < 0) days--, rest += 86400;
     sfti_date_of_days(days, &year, &month, &day);
-    return sfti_info_text(info, "%04d-%02u-%02uT%02d:%02d:%02dZ", (int)year, month, day,
-                          (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+    return (size_t)snprintf(out, SFTI_DATE_SIZE, "%04d-%02u-%02uT%02d:%02d:%02dZ", (int)year, month,
+                            day, (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
 }
 
-sft_span sfti_iso_of_epoch(sft_info *info, double seconds) {
-    sft_span none = { "", 0 };
-    if (!(seconds >= 1 && seconds <= DATE_LAST)) return none;
-    return iso_text(info, (int64_t)seconds);
+size_t sfti_iso_of_epoch(double seconds, char out[SFTI_DATE_SIZE]) {
+    return seconds >= 1 && seconds <= DATE_LAST ? iso_text((int64_t)seconds, out) : 0;
 }
 
 /* Exactly count digits at the cursor. */
@@ -81,41 +82,40 @@ static bool iso_zone(sft_span *text, int *minutes) {
     return hour < 24 && minute < 60;
 }
 
-sft_span sfti_iso_date(sft_info *info, sft_span text) {
+size_t sfti_iso_date(sft_span text, char out[SFTI_DATE_SIZE]) {
     iso_parts parts = { 0, 0, 0, 0, 0, 0 };
-    sft_span none = { "", 0 };
     int minutes;
     text = sfti_trim(text);
-    if (!iso_day(&text, &parts)) return none;
+    if (!iso_day(&text, &parts)) return 0;
     if (text.len == 0)
-        return sfti_info_text(info, "%04u-%02u-%02u", parts.year, parts.month, parts.day);
-    if (!date_char(&text, "Tt ") || !iso_time(&text, &parts)) return none;
+        return (size_t)snprintf(out, SFTI_DATE_SIZE, "%04u-%02u-%02u", parts.year, parts.month,
+                                parts.day);
+    if (!date_char(&text, "Tt ") || !iso_time(&text, &parts)) return 0;
     if (text.len == 0)
-        return sfti_info_text(info, "%04u-%02u-%02uT%02u:%02u:%02u", parts.year, parts.month,
-                              parts.day, parts.hour, parts.minute, parts.second);
-    if (!iso_zone(&text, &minutes) || text.len > 0) return none;
-    return iso_text(info, sfti_days_of_date(parts.year, parts.month, parts.day) * 86400
-                              + parts.hour * 3600 + parts.minute * 60 + parts.second
-                              - (int64_t)minutes * 60);
+        return (size_t)snprintf(out, SFTI_DATE_SIZE, "%04u-%02u-%02uT%02u:%02u:%02u", parts.year,
+                                parts.month, parts.day, parts.hour, parts.minute, parts.second);
+    if (!iso_zone(&text, &minutes) || text.len > 0) return 0;
+    return iso_text(sfti_days_of_date(parts.year, parts.month, parts.day) * 86400
+                        + parts.hour * 3600 + parts.minute * 60 + parts.second
+                        - (int64_t)minutes * 60, out);
 }
 
 /* ── Resolutions ── */
 
-sft_span sfti_resolution(sft_info *info, sft_span text) {
+size_t sfti_resolution(sft_span text, char out[SFTI_DATE_SIZE]) {
     unsigned long sides[2] = { 0, 0 };
-    sft_span none = { "", 0 };
     size_t count = 0;
     text = sfti_trim(text);
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         bool digit = sfti_lex_digit(c);
-        if (digit && (i == 0 || !sfti_lex_digit(text.data[i - 1])) && ++count > 2) return none;
+        if (digit && (i == 0 || !sfti_lex_digit(text.data[i - 1])) && ++count > 2) return 0;
         if (digit && count > 0 && sides[count - 1] < 1000000)
             sides[count - 1] = sides[count - 1] * 10 + (unsigned)(c - '0');
-        if (!digit && (c == '\0' || !strchr("xX*,()[] ", c))) return none;
+        if (!digit && (c == '\0' || !strchr("xX*,()[] ", c))) return 0;
     }
-    if (count == 0 || sides[0] == 0 || sides[0] >= 1000000) return none;
+    if (count == 0 || sides[0] == 0 || sides[0] >= 1000000) return 0;
     if (count == 1) sides[1] = sides[0];
-    if (sides[1] == 0 || sides[1] >= 1000000) return none;
-    return sfti_info_text(info, "%lux%lu", sides[0], sides[1]);
+    if (sides[1] == 0 || sides[1] >= 1000000) return 0;
+    return (size_t)snprintf(out, SFTI_DATE_SIZE, "%lux%lu", sides[0], sides[1]);
 }

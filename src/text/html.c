@@ -1,5 +1,6 @@
-/* Plain text of HTML as CivitAI's descriptions and model cards use it. Tests: test_info_text.c. */
-#include "label/info.h"
+/* Plain text of HTML as CivitAI's descriptions and model cards use it. Tests: test_text.c. */
+#include "text/formats.h"
+#include "text/text.h"
 
 #include "base/json_lex.h"
 #include "base/utf8.h"
@@ -303,22 +304,16 @@ static void plain_all(plain *out, sft_span html) {
     end_link(out);
 }
 
-sft_span sfti_plain_text(sft_info *info, sft_span html) {
+bool sfti_html_text(sfti_arena *arena, sft_span html, sft_span *text) {
     plain out = { 0 };
-    sft_span none = { "", 0 };
+    *text = (sft_span){ "", 0 };
     html = sfti_trim(html);
-    if (html.len > PLAIN_READ_MOST) {
-        html.len = PLAIN_READ_MOST;
-        while (html.len > 0 && ((unsigned char)html.data[html.len] & 0xC0) == 0x80) html.len--;
-    }
-    if (info->code || html.len == 0) return none;
+    html.len = sfti_utf8_cut(html, PLAIN_READ_MOST);
+    if (html.len == 0) return true;
     out.cap = html.len < PLAIN_MOST / 2 ? html.len * 2 + 64 : PLAIN_MOST;
     if (out.cap > PLAIN_MOST) out.cap = PLAIN_MOST;
-    out.data = sfti_arena_take(&info->arena, out.cap + 3);
-    if (!out.data) {
-        info->code = SFT_OUT_OF_MEMORY;
-        return none;
-    }
+    out.data = sfti_arena_take(arena, out.cap + 3);
+    if (!out.data) return false;
     out.keep = !has_tags(html);
     plain_all(&out, html);
     if (out.full) {
@@ -326,5 +321,6 @@ sft_span sfti_plain_text(sft_info *info, sft_span html) {
         memcpy(out.data + out.len, "\xE2\x80\xA6", 3);
         out.len += 3;
     }
-    return sfti_trim((sft_span){ out.data, out.len });
+    *text = sfti_trim((sft_span){ out.data, out.len });
+    return true;
 }

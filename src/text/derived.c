@@ -1,6 +1,6 @@
 /* Digests of the values of a JSON text, by which values that were derived are known again. Tests:
  * test_derived.c. */
-#include "label/derived.h"
+#include "text/derived.h"
 
 #include "base/json_lex.h"
 #include "base/order.h"

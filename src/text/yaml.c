@@ -1,5 +1,6 @@
-/* A subset of YAML as model cards use it: maps, lists, scalars. Tests: test_info_text.c. */
-#include "label/sidecars/sidecars.h"
+/* A subset of YAML as model cards use it: maps, lists, scalars. Tests: test_text.c. */
+#include "text/formats.h"
+#include "text/text.h"
 
 #include "base/json_lex.h"
 #include "base/number.h"
@@ -19,19 +20,33 @@ typedef struct yaml_level {
 } yaml_level;
 
 typedef struct yaml_state {
-    sfti_cursor walk;
+    sfti_arena *arena;
+    sfti_yaml_take *take;
+    void *ctx;
+    sft_code code;
+    sfti_yaml_fault *fault; /* of what the subset lacks; NULL: it is passed over */
     sft_span rest;      /* lines not yet read */
+    sfti_yaml_value value;      /* at hand */
+    char pointer[SFTI_YAML_PLACE];
     size_t pointer_len; /* of the value at hand */
-    bool too_long;      /* its place does not fit walk.pointer: not handed out */
+    bool too_long;      /* its place does not fit: not handed out */
     size_t depth;
     yaml_level levels[YAML_DEPTH];
 } yaml_state;
+
+/* What the subset lacks, instead of `expected`. */
+static void yaml_lacks(yaml_state *y, const char *expected) {
+    if (!y->fault || y->code) return;
+    y->code = SFT_BAD_ARGUMENT;
+    *y->fault = (sfti_yaml_fault){ y->value.line, expected };
+}
 
 /* ── Lines ── */
 
 static sft_span yaml_next_line(yaml_state *y) {
     sft_span line = { "", 0 };
     (void)sfti_next_piece(&y->rest, '\n', &line);
+    y->value.line++;
     if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
     return line;
 }
@@ -40,6 +55,7 @@ static sft_span yaml_next_line(yaml_state *y) {
 static sft_span yaml_peek_line(const yaml_state *y) {
     yaml_state ahead;
     ahead.rest = y->rest;
+    ahead.value.line = 0;
     return yaml_next_line(&ahead);
 }
 
@@ -63,48 +79,35 @@ static sft_span yaml_plain(sft_span text) {
 /* ── Places ── */
 
 static void yaml_place(yaml_state *y, const yaml_level *level, sft_span key) {
-    sfti_cursor *walk = &y->walk;
-    size_t base = level->pointer_len, cap = sizeof walk->pointer - base;
+    size_t base = level->pointer_len, cap = sizeof y->pointer - base;
     y->pointer_len = base;
     y->too_long = level->lost || key.len + 2 > cap || memchr(key.data, '/', key.len);
+    if (y->too_long) yaml_lacks(y, "a shorter key, without a slash");
     if (y->too_long) return;
-    walk->pointer[base] = '/';
-    memcpy(walk->pointer + base + 1, key.data, key.len);
+    y->pointer[base] = '/';
+    memcpy(y->pointer + base + 1, key.data, key.len);
     y->pointer_len = base + 1 + key.len;
-    walk->pointer[y->pointer_len] = '\0';
-    walk->key = (sft_span){ walk->pointer + base + 1, key.len };
+    y->pointer[y->pointer_len] = '\0';
+    y->value.key = (sft_span){ y->pointer + base + 1, key.len };
 }
 
 static void yaml_place_index(yaml_state *y, yaml_level *level) {
     char digits[SFTI_UINT_SIZE];
-    y->walk.index = ++level->index;
+    y->value.index = ++level->index;
     size_t len = sfti_uint_text((uint64_t)level->index, 1, digits);
     yaml_place(y, level, (sft_span){ digits, len });
 }
 
-/* Whether the place fits a pattern: "*" is any component. */
-static bool yaml_fits(const char *pattern, const char *pointer) {
-    while (*pattern && *pointer) {
-        size_t a = strcspn(pattern + 1, "/"), b = strcspn(pointer + 1, "/");
-        bool any = a == 1 && pattern[1] == '*';
-        if (!any && (a != b || memcmp(pattern + 1, pointer + 1, a) != 0)) return false;
-        pattern += a + 1;
-        pointer += b + 1;
-    }
-    return !*pattern && !*pointer;
+static void yaml_emit(yaml_state *y, sft_span text) {
+    if (y->too_long || y->code) return;
+    y->value.text = text;
+    y->code = y->take(y->ctx, &y->value);
 }
 
-static void yaml_emit(yaml_state *y, sft_span text) {
-    sfti_cursor *walk = &y->walk;
-    if (y->too_long) return;
-    walk->text = text;
-    walk->json.type = SFTI_JSON_STRING;
-    walk->json.text = text;
-    for (size_t i = 0; i < walk->row_count && !walk->info->code; i++)
-        if (yaml_fits(walk->rows[i].pattern, walk->pointer)) {
-            walk->info->said = NULL;
-            walk->rows[i].take(walk, &walk->rows[i]);
-        }
+static char *yaml_buffer(yaml_state *y, size_t size) {
+    char *buffer = y->code ? NULL : sfti_arena_take(y->arena, size);
+    if (!buffer && !y->code) y->code = SFT_OUT_OF_MEMORY;
+    return buffer;
 }
 
 /* ── Scalars ── */
@@ -127,7 +130,7 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
     sft_span more = yaml_deeper(y, indent, false), line;
     size_t used = first.len;
     if (more.len == 0) return first;
-    char *buffer = sfti_info_take(y->walk.info, first.len + more.len + 2);
+    char *buffer = yaml_buffer(y, first.len + more.len + 2);
     if (!buffer) return first;
     memcpy(buffer, first.data, first.len);
     while (sfti_next_piece(&more, '\n', &line)) {
@@ -143,7 +146,7 @@ static sft_span yaml_continued(yaml_state *y, sft_span first, size_t indent) {
 /* Behind '|' or '>': the lines indented deeper, as they stand or as one. */
 static sft_span yaml_block(yaml_state *y, char style, size_t indent) {
     sft_span all = yaml_deeper(y, indent, true), line;
-    char *buffer = sfti_info_take(y->walk.info, all.len + 2);
+    char *buffer = yaml_buffer(y, all.len + 2);
     size_t used = 0, own = SIZE_MAX;
     if (!buffer) return (sft_span){ "", 0 };
     while (sfti_next_piece(&all, '\n', &line)) {
@@ -199,7 +202,7 @@ static size_t yaml_quote_end(sft_span text) {
 
 /* Quotes and escapes undone; a line's end is a blank. text: with its quotes. */
 static sft_span yaml_unquote(yaml_state *y, sft_span text) {
-    char *buffer = sfti_info_take(y->walk.info, text.len + 1), quote = text.data[0];
+    char *buffer = yaml_buffer(y, text.len + 1), quote = text.data[0];
     const char *p = text.data + 1, *end = text.data + text.len - 1;
     size_t used = 0, len;
     if (!buffer) return (sft_span){ "", 0 };
@@ -226,10 +229,12 @@ static sft_span yaml_until(yaml_state *y, sft_span first, size_t (*end)(sft_span
     const char *stop = y->rest.data + y->rest.len;
     size_t len = end(first);
     if (len > 0) return (sft_span){ first.data, len };
+    if (y->rest.len == 0) yaml_lacks(y, "the end of what a quote or bracket begins");
     if (y->rest.len == 0) return (sft_span){ "", 0 };
     sft_span all = { first.data, (size_t)(stop - first.data) };
     len = end(all);
     if (len == 0) {
+        yaml_lacks(y, "the end of what a quote or bracket begins");
         y->rest.len = 0;
         return (sft_span){ "", 0 };
     }
@@ -271,7 +276,11 @@ static void yaml_emit_scalar(yaml_state *y, sft_span text) {
         if (end > 0) yaml_emit(y, yaml_unquote(y, (sft_span){ text.data, end }));
         return;
     }
-    if (text.len == 0 || strchr("&*!{}[]|>%@`", *text.data)) return;
+    if (text.len == 0) return;
+    if (strchr("&*!{}[]|>%@`", *text.data)) {
+        yaml_lacks(y, "a plain value (anchors, tags, braces and lists in lists are not read)");
+        return;
+    }
     if (sfti_is(text, "~") || sfti_same_letters(text, "null")) return;
     yaml_emit(y, text);
 }
@@ -281,7 +290,7 @@ static void yaml_list(yaml_state *y, sft_span text) {
     yaml_level level = { 0, y->pointer_len, -1, true, false };
     if (y->too_long || text.len < 2) return;
     text = (sft_span){ text.data + 1, text.len - 2 };
-    while (text.len > 0 && !y->walk.info->code) {
+    while (text.len > 0 && !y->code) {
         text = sfti_trim(text);
         size_t len = yaml_item_end(text);
         if (text.len == 0) break;
@@ -290,7 +299,7 @@ static void yaml_list(yaml_state *y, sft_span text) {
         text = sfti_from(text, len < text.len ? len + 1 : len);
     }
     y->pointer_len = level.pointer_len;
-    y->walk.pointer[y->pointer_len] = '\0';
+    y->pointer[y->pointer_len] = '\0';
 }
 
 /* ── Nodes ── */
@@ -305,7 +314,10 @@ static void yaml_value(yaml_state *y, sft_span text, size_t indent) {
     case '"':
     case '\'': yaml_emit_scalar(y, yaml_until(y, text, yaml_quote_end)); return;
     case '[': yaml_list(y, yaml_until(y, text, yaml_bracket_end)); return;
-    case '{': (void)yaml_until(y, text, yaml_bracket_end); return;
+    case '{':
+        yaml_lacks(y, "a map with a line for each key (braces are not read)");
+        (void)yaml_until(y, text, yaml_bracket_end);
+        return;
     default: yaml_emit_scalar(y, yaml_continued(y, yaml_plain(text), indent));
     }
 }
@@ -338,6 +350,7 @@ static yaml_level *yaml_level_at(yaml_state *y, size_t indent, bool list) {
         top = yaml_top(y);
     }
     if (top && top->indent == indent && top->list == list) return top;
+    if (y->depth == YAML_DEPTH) yaml_lacks(y, "at most 16 levels");
     if (y->depth == YAML_DEPTH) return NULL;
     y->levels[y->depth] = (yaml_level){ indent, y->pointer_len, -1, list, y->too_long };
     return &y->levels[y->depth++];
@@ -347,6 +360,7 @@ static yaml_level *yaml_level_at(yaml_state *y, size_t indent, bool list) {
 static void yaml_line(yaml_state *y, sft_span line) {
     size_t indent = yaml_indent(line), value;
     sft_span text = sfti_trim(sfti_from(line, indent)), key;
+    bool dashes = *text.data == '-';
     while (text.len > 0 && *text.data == '-' && (text.len == 1 || text.data[1] == ' ')) {
         yaml_level *list = yaml_level_at(y, indent, true);
         if (!list) return;
@@ -360,25 +374,42 @@ static void yaml_line(yaml_state *y, sft_span line) {
         if (!map) return;
         yaml_place(y, map, key);
         text = sfti_from(text, value);
-    } else if (indent > 0 && text.len > 0) {
-        indent--;
+    } else if (text.len > 0) {
+        if (!dashes) yaml_lacks(y, "a key and a colon, or a dash");
+        indent -= indent > 0;
     }
     yaml_value(y, text, indent);
 }
 
-void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                    size_t row_count, void *ctx) {
+static sft_code yaml_run(yaml_state *y, sfti_arena *arena, sft_span text, sfti_yaml_take *take,
+                         void *ctx) {
+    y->arena = arena;
+    y->take = take;
+    y->ctx = ctx;
+    y->rest = text;
+    y->value.index = -1;
+    y->value.place = y->pointer;
+    while (y->rest.len > 0 && !y->code) {
+        sft_span line = yaml_next_line(y);
+        bool mark = y->fault && y->depth == 0 && sfti_is(line, "---");
+        if (yaml_blank(line) || *sfti_trim(line).data == '#' || mark) continue;
+        size_t indent = yaml_indent(line);
+        if (line.data[indent] == '\t') yaml_lacks(y, "blanks, no tab, before a line");
+        if (!y->code) yaml_line(y, line);
+    }
+    return y->code;
+}
+
+sft_code sfti_yaml_read(sfti_arena *arena, sft_span text, sfti_yaml_take *take, void *ctx) {
     yaml_state y;
     memset(&y, 0, sizeof y);
-    y.walk.info = info;
-    y.walk.source = source;
-    y.walk.rows = rows;
-    y.walk.row_count = row_count;
-    y.walk.ctx = ctx;
-    y.walk.index = -1;
-    y.rest = text;
-    while (y.rest.len > 0 && !info->code) {
-        sft_span line = yaml_next_line(&y);
-        if (!yaml_blank(line) && *sfti_trim(line).data != '#') yaml_line(&y, line);
-    }
+    return yaml_run(&y, arena, text, take, ctx);
+}
+
+sft_code sfti_yaml_read_all(sfti_arena *arena, sft_span text, sfti_yaml_take *take, void *ctx,
+                            sfti_yaml_fault *fault) {
+    yaml_state y;
+    memset(&y, 0, sizeof y);
+    y.fault = fault;
+    return yaml_run(&y, arena, text, take, ctx);
 }

@@ -1,10 +1,8 @@
-/* Type and size of an image, of its first bytes or a data URL. Tests: test_info_images.c. */
-#include "label/info.h"
+/* Type and size of an image, of its first bytes or a data URL. Tests: test_images.c. */
+#include "text/formats.h"
+#include "text/text.h"
 
 #include <string.h>
-
-#define IMAGE_MOST ((uint64_t)16 << 20)
-#define EMBEDDED_MOST 16
 
 /* Big- and little-endian numbers inside images; the caller knows the bytes are there. */
 static uint32_t image_be(const uint8_t *p, size_t bytes) {
@@ -200,25 +198,13 @@ static size_t base64_decode(sft_span text, uint8_t *out) {
     return count < 6 ? len : SIZE_MAX; /* 6 left over: a lone digit */
 }
 
-bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most) {
+bool sfti_base64(sfti_arena *arena, sft_span text, uint64_t most, sft_span *out, sft_code *code) {
     text = after_data_url(text);
-    if (text.len < 2 || text.len / 4 * 3 > most) return false;
-    uint8_t *bytes = sfti_info_take(info, text.len / 4 * 3 + 3);
-    if (!bytes) return false;
-    size_t len = base64_decode(text, bytes);
+    if (*code || text.len < 2 || text.len / 4 * 3 > most) return false;
+    uint8_t *bytes = sfti_arena_take(arena, text.len / 4 * 3 + 3);
+    if (!bytes) *code = SFT_OUT_OF_MEMORY;
+    size_t len = bytes ? base64_decode(text, bytes) : 0;
     if (len == SIZE_MAX || len == 0 || len > most) return false;
     *out = (sft_span){ (const char *)bytes, len };
     return true;
-}
-
-void sfti_info_preview(sft_info *info, sft_span base64, sft_span source) {
-    sft_span data;
-    uint32_t width, height;
-    if (info->previews.count >= EMBEDDED_MOST) return;
-    if (!sfti_base64(info, base64, &data, IMAGE_MOST)) return;
-    const char *type = sfti_image_type(data, &width, &height);
-    if (!type) return;
-    SFTI_PUSH(info, &info->previews, sfti_preview, .source = source, .media_type = type,
-              .bytes = data.len, .width = width, .height = height, .data = data);
-    if (strcmp(type, "image/png") == 0) sfti_info_png_text(info, data, source);
 }

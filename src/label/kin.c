@@ -105,9 +105,8 @@ const sfti_record *sfti_record_with(const sfti_records *records, sft_span archit
 /* A model is in any one of the families of a group. */
 sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, sft_span id) {
     const sfti_record *record = sfti_record_find(records, type, id);
-    const sfti_record_row *row = record ? sfti_record_row_of(records, record, SFTI_GROUP, NULL)
-                                        : NULL;
-    return row ? sfti_row_word(row) : (sft_span){ "", 0 };
+    const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_GROUP, NULL);
+    return sfti_row_word(row);
 }
 
 bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family) {
@@ -169,9 +168,9 @@ sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sf
                           sft_span part) {
     const sfti_record *record = sfti_record_with(records, architecture, SFTI_VAES,
                                                  SFTI_TEXT_ENCODERS);
-    const sfti_record_row *row = record ? sfti_record_row_of(records, record, parts, NULL) : NULL;
+    const sfti_record_row *row = sfti_record_row_of(records, record, parts, NULL);
     sfti_kin best = row ? SFTI_KIN_NONE : SFTI_KIN_UNSURE;
-    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, word;
+    sft_span rest = sfti_row_text(row), word;
     while (sfti_next_said(&rest, &word)) {
         sfti_kin kin = sfti_architecture_kin(records, word, part);
         if (kin > best) best = kin;
@@ -184,8 +183,7 @@ sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sf
 
 const sfti_record_row *sfti_branch(const sfti_records *records, sft_span label) {
     char word[64];
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_BRANCH, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_BRANCH, 0) {
         sft_span rest = sfti_row_text(row), branch;
         if (!sfti_next_said(&rest, &branch) || branch.len >= sizeof word) continue;
         memcpy(word, branch.data, branch.len);

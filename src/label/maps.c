@@ -71,8 +71,7 @@ const char *sfti_map_prediction(const sfti_records *records, sft_span text,
 
 static const sfti_record_row *type_row(const sfti_records *records, sft_span text,
                                        bool (*fits)(sft_span text, sft_span type)) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODEL_TYPE, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_MODEL_TYPE, 0) {
         sft_span rest = sfti_row_text(row), type;
         while (sfti_next_said(&rest, &type))
             if (fits(text, type)) return row;
@@ -111,8 +110,7 @@ static const sfti_record_row *row_of_pipeline(const sfti_records *records, sft_s
     sft_span stem = { name.data, name.len - strlen("Pipeline") };
     const sfti_record_row *found = NULL;
     size_t most = 0;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_PIPELINE, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_PIPELINE, 0) {
         sft_span rest = sfti_row_text(row), begin;
         while (sfti_next_said(&rest, &begin)) {
             if (begin.len <= most || !sfti_begins_with(stem, begin)
@@ -144,8 +142,7 @@ static bool class_fits(sft_span name, sft_span pattern) {
 
 /* What part of a class's name says, where that is clear. */
 static const sfti_record_row *row_of_kind(const sfti_records *records, sft_span name) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_CLASS, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_CLASS, 0) {
         if (sfti_row_record(records, row)->type != SFTI_KIND) continue;
         sft_span rest = sfti_row_text(row), pattern;
         bool fits = false, denied = false;
@@ -161,8 +158,7 @@ static const sfti_record_row *row_of_kind(const sfti_records *records, sft_span 
 
 /* Whole names; of a class of many models there is no architecture. */
 static const sfti_record_row *row_of_class(const sfti_records *records, sft_span name) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_CLASS, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_CLASS, 0) {
         sft_span rest = sfti_row_text(row), one;
         if (sfti_row_record(records, row)->type == SFTI_KIND) continue;
         while (sfti_next_said(&rest, &one))

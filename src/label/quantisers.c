@@ -18,35 +18,34 @@ typedef struct quantiser {
     const char *alone; /* the method, where the object itself says which */
 } quantiser;
 
-static void take_object(sfti_cursor *at, const sfti_row *row) {
+static void take_object(sfti_cursor *at) {
     quantiser *config = at->ctx;
     if (at->json.type != SFTI_JSON_OBJECT) return;
     config->source = sfti_cursor_source(at);
-    config->alone = row->word;
+    config->alone = at->row->word;
 }
 
-static void take_word(sfti_cursor *at, const sfti_row *row) {
-    sft_span *text = &((quantiser *)at->ctx)->texts[row->field];
+static void take_word(sfti_cursor *at) {
+    sft_span *text = &((quantiser *)at->ctx)->texts[at->row->field];
     if (sfti_at_text(at) && text->len == 0) *text = sfti_trim(at->text);
 }
 
-static void take_flag(sfti_cursor *at, const sfti_row *row) {
-    if (sfti_at_bool(at) >= 0) ((quantiser *)at->ctx)->flags[row->field] = sfti_at_bool(at) == 1;
+static void take_flag(sfti_cursor *at) {
+    int told = sfti_at_bool(at);
+    if (told >= 0) ((quantiser *)at->ctx)->flags[at->row->field] = told == 1;
 }
 
-static void take_width(sfti_cursor *at, const sfti_row *row) {
-    ((quantiser *)at->ctx)->widths[row->field] = sfti_at_uint(at);
+static void take_width(sfti_cursor *at) {
+    ((quantiser *)at->ctx)->widths[at->row->field] = sfti_at_uint(at);
 }
 
-static void take_blocks(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void take_blocks(sfti_cursor *at) {
     ((quantiser *)at->ctx)->blocks = at->json.type == SFTI_JSON_ARRAY;
 }
 
 /* EXL2 counts in fractions of bits. */
-static void take_bits(sfti_cursor *at, const sfti_row *row) {
+static void take_bits(sfti_cursor *at) {
     double bits;
-    (void)row;
     if (sfti_at_number(at) && sfti_parse_double(at->text, &bits) && bits > 0 && bits <= 16)
         ((quantiser *)at->ctx)->bits = bits;
 }
@@ -69,8 +68,7 @@ static const sfti_record_row *row_with(const sfti_records *records, sfti_produce
                                        bool *known) {
     *known = false;
     for (size_t i = 0; i <= count; i++)
-        for (const sfti_record_row *row = sfti_rows(records, SFTI_SAYS, producer); row;
-             row = sfti_rows_next(records, row)) {
+        SFTI_EACH_ROW(row, records, SFTI_SAYS, producer) {
             sft_span rest = sfti_row_text(row), one, with;
             bool found = false, asks = sfti_row_has(row, "with", &with);
             while (!found && sfti_next_said(&rest, &one)) found = sfti_same_text(one, word);

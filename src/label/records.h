@@ -153,6 +153,8 @@ const sfti_record *sfti_record_at(const sfti_records *records, size_t i);
 /* "_" is as good as "-"; NULL: there is none. */
 const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_type type,
                                     sft_span id);
+/* The model of that id, which may be NULL: then NULL. */
+const sfti_record *sfti_model_record(const sfti_records *records, const char *id);
 /* The record of a row. */
 const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row);
 /* "records:FILE" of a row or record of a user's text; NULL: it came with the library. */
@@ -173,7 +175,11 @@ const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *ro
  * the next, then NULL. */
 const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub);
 const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_record_row *row);
-/* The first row of a word that a record has, behind one of its own (NULL: of all); NULL: none. */
+#define SFTI_EACH_ROW(row, records, word, sub) \
+    for (const sfti_record_row *row = sfti_rows(records, word, sub); row; \
+         row = sfti_rows_next(records, row))
+/* The first row of a word that a record has, behind one of its own (NULL: of all); NULL: none, or
+ * no record. */
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
                                           sfti_word word, const sfti_record_row *after);
 /* Rows of a table, in the order of the texts. */
@@ -186,6 +192,8 @@ static inline const char *sfti_row_line_end(const char *at, size_t len) {
     return end || len == 0 ? end : memchr(at, '\n', len);
 }
 
+/* The first word of the first row of that word that a record has, or empty. */
+sft_span sfti_record_word(const sfti_records *records, const sfti_record *record, sfti_word word);
 /* What a row says: words, between quotes where they have blanks, then NAME=VALUE and flags. */
 typedef struct sfti_item {
     sft_span name;  /* empty: a word */
@@ -194,11 +202,12 @@ typedef struct sfti_item {
 bool sfti_next_item(sft_span *rest, sfti_item *item);
 /* The next word; false at the first that is none. */
 bool sfti_next_said(sft_span *rest, sft_span *word);
-/* The first word. */
+/* The first word; empty of NULL. */
 sft_span sfti_row_word(const sfti_record_row *row);
 bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value);
+/* Behind its word; empty of NULL. */
 static inline sft_span sfti_row_text(const sfti_record_row *row) {
-    return (sft_span){ row->at, row->len };
+    return row ? (sft_span){ row->at, row->len } : (sft_span){ "", 0 };
 }
 /* "variant NAME: clauses" */
 sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);

@@ -188,7 +188,8 @@ static void take_value(walk_state *state, const uint64_t *alive) {
         if (!ready && is_derived(walk)) return;
         ready = true;
         walk->info->said = NULL;
-        walk->rows[i].take(walk, &walk->rows[i]);
+        walk->row = &walk->rows[i];
+        walk->row->take(walk);
         if (walk->info->code) return;
     }
 }
@@ -354,6 +355,10 @@ int sfti_at_bool(const sfti_cursor *at) {
     return at->json.type == SFTI_JSON_TRUE ? 1 : at->json.type == SFTI_JSON_FALSE ? 0 : -1;
 }
 
-void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust) {
-    if (text) sfti_info_add_cstr(at->info, field, text, sfti_cursor_source(at), trust);
+void sfti_put_span(sfti_cursor *at, sft_fact field, sft_span text) {
+    sfti_info_add_text(at->info, field, text, sfti_cursor_source(at), at->row->trust);
+}
+
+void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text) {
+    if (text) sfti_put_span(at, field, sft_span_cstr(text));
 }

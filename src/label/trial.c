@@ -161,7 +161,7 @@ static sfti_tried try_clause(const sfti_trial *t, const sfti_view *view, sft_spa
 static void choose_prefix(const sfti_trial *t, unsigned table, sft_span clauses, size_t *most,
                           sfti_view *out) {
     const sfti_record_row *row = sfti_rows(t->info->records, SFTI_PREFIXES, table);
-    sft_span prefixes = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix;
+    sft_span prefixes = sfti_row_text(row), prefix;
     while (sfti_next_said(&prefixes, &prefix)) {
         sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
         sft_span rest = clauses, clause;
@@ -335,7 +335,7 @@ static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row
 static sft_span module_prefix(const sfti_trial *t, const sfti_record_row *row) {
     if (t->forms) return sft_span_cstr(t->cut);
     const sfti_record_row *known = sfti_rows(t->info->records, SFTI_PREFIXES, SFTI_DENOISERS);
-    sft_span prefixes = known ? sfti_row_text(known) : (sft_span){ "", 0 }, prefix;
+    sft_span prefixes = sfti_row_text(known), prefix;
     sft_span rest = sfti_row_text(row), word, best = { "", 0 };
     char first[64];
     size_t len = 0, most = 0;

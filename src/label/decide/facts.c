@@ -441,9 +441,8 @@ static const char *declared_precision(sft_info *info) {
     if (!best) return NULL;
     sft_span name = best->value.text, whole = sft_span_cstr("compressed-tensors-w");
     const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION, name);
-    const sfti_record_row *row = of ? sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL)
-                                    : NULL;
-    sft_span told = row ? sfti_row_word(row) : (sft_span){ "", 0 };
+    const sfti_record_row *row = sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL);
+    sft_span told = sfti_row_word(row);
     if (row) return sfti_info_text(info, "%.*s", (int)told.len, told.data).data;
     bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
               && name.data[whole.len + 1] == 'a';

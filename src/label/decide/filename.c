@@ -101,8 +101,7 @@ void sfti_info_file_name(sft_info *info) {
     bool embedding = info->vectors > 0 && !sfti_generic_stem(info->stem);
     int trust = embedding ? 85 : sfti_telling_stem(info->stem) ? 45 : 30;
     sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, trust);
-    for (const sfti_record_row *row = sfti_rows(info->records, SFTI_FILE_WORDS, 0); row;
-         row = sfti_rows_next(info->records, row)) {
+    SFTI_EACH_ROW(row, info->records, SFTI_FILE_WORDS, 0) {
         sft_span rest = sfti_row_text(row), word;
         bool found = false;
         if (!fits_family(info, row)) continue;

@@ -48,72 +48,67 @@ static sft_span size_text(sft_info *info, uint64_t width, uint64_t height) {
 }
 
 /* row->field: where in a struct, which may be NULL, a whole number goes. */
-static void put_number(const sfti_cursor *at, const sfti_row *row, void *into) {
+static void put_number(const sfti_cursor *at, void *into) {
     if (into && at->json.type == SFTI_JSON_UINT)
-        *(uint64_t *)(void *)((char *)into + row->field) = at->json.value;
+        *(uint64_t *)(void *)((char *)into + at->row->field) = at->json.value;
 }
 
 /* ── Buckets ── */
 
-static void begin_bucket(sfti_cursor *at, const sfti_row *row) {
+static void begin_bucket(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     data->bucket = NULL;
     data->width = 0;
     if (at->json.type == SFTI_JSON_OBJECT && at->info->buckets.count < BUCKETS_MOST)
         data->bucket = SFTI_PUSH(at->info, &at->info->buckets, sfti_bucket, .count = 0);
 }
 
-static void bucket_width(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, at->ctx);
+static void bucket_width(sfti_cursor *at) {
+    put_number(at, at->ctx);
 }
 
-static void bucket_height(sfti_cursor *at, const sfti_row *row) {
+static void bucket_height(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     if (data->bucket) data->bucket->resolution = size_text(at->info, data->width, sfti_at_uint(at));
 }
 
-static void bucket_count(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, ((data_sets *)at->ctx)->bucket);
+static void bucket_count(sfti_cursor *at) {
+    put_number(at, ((data_sets *)at->ctx)->bucket);
 }
 
 /* ── ss_dataset_dirs, ss_reg_dataset_dirs ── */
 
 /* row->field: regularisation */
-static void begin_folder(sfti_cursor *at, const sfti_row *row) {
+static void begin_folder(sfti_cursor *at) {
     data_sets *data = at->ctx;
     bool object = at->json.type == SFTI_JSON_OBJECT;
-    data->record = object ? new_record(at->info, row->field) : NULL;
+    data->record = object ? new_record(at->info, at->row->field) : NULL;
     if (data->record) data->record->folder = sfti_info_copy(at->info, at->key);
 }
 
-static void record_number(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, ((data_sets *)at->ctx)->record);
+static void record_number(sfti_cursor *at) {
+    put_number(at, ((data_sets *)at->ctx)->record);
 }
 
 /* ── ss_datasets ── */
 
-static void begin_set(sfti_cursor *at, const sfti_row *row) {
+static void begin_set(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     if (at->json.type == SFTI_JSON_OBJECT && data->sets.count < DATASETS_MOST)
         SFTI_PUSH(at->info, &data->sets, data_set, .repeats = UINT64_MAX);
 }
 
-static void set_number(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, ((data_sets *)at->ctx)->sets.last);
+static void set_number(sfti_cursor *at) {
+    put_number(at, ((data_sets *)at->ctx)->sets.last);
 }
 
-static void set_folder(sfti_cursor *at, const sfti_row *row) {
+static void set_folder(sfti_cursor *at) {
     data_set *set = ((data_sets *)at->ctx)->sets.last;
-    (void)row;
     if (set && at->json.type == SFTI_JSON_STRING) set->folder = sfti_leaf_name(at->text);
 }
 
-static void begin_part(sfti_cursor *at, const sfti_row *row) {
+static void begin_part(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     data->record = NULL;
     data_set *set = data->sets.last;
     if (at->json.type != SFTI_JSON_OBJECT || !set) return;
@@ -129,31 +124,27 @@ static data_part *part_told(const sfti_cursor *at) {
     return data->record && sfti_at_text(at) ? data->parts.last : NULL;
 }
 
-static void part_folder(sfti_cursor *at, const sfti_row *row) {
+static void part_folder(sfti_cursor *at) {
     data_part *part = part_told(at);
-    (void)row;
     if (part) part->record->folder = sfti_leaf_name(at->text);
 }
 
-static void part_class(sfti_cursor *at, const sfti_row *row) {
+static void part_class(sfti_cursor *at) {
     data_part *part = part_told(at);
-    (void)row;
     if (!part) return;
     part->record->class_tokens = at->text;
     part->class_source = sfti_cursor_source(at);
 }
 
-static void part_prefix(sfti_cursor *at, const sfti_row *row) {
+static void part_prefix(sfti_cursor *at) {
     data_part *part = part_told(at);
-    (void)row;
     if (!part) return;
     part->prefix = at->text;
     part->prefix_source = sfti_cursor_source(at);
 }
 
-static void part_regular(sfti_cursor *at, const sfti_row *row) {
+static void part_regular(sfti_cursor *at) {
     const data_sets *data = at->ctx;
-    (void)row;
     if (data->record && sfti_at_bool(at) >= 0) data->record->regularisation = sfti_at_bool(at);
 }
 

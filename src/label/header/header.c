@@ -66,7 +66,8 @@ static bool take_pair(sfti_cursor *pair, const key_family *family, bool known) {
         taken = true;
         if (!strchr(row->pattern, ':')) {
             pair->info->said = NULL;
-            row->take(pair, row);
+            pair->row = row;
+            row->take(pair);
             continue;
         }
         /* The rows of places in this key's value stand one after the other. */

@@ -72,38 +72,36 @@ static bool by_comfyui(const sft_info *info) {
         || present(info, "modelspec.predict_key");
 }
 
-static void spec_title(sfti_cursor *at, const sfti_row *row) {
+static void spec_title(sfti_cursor *at) {
     sft_span title = sfti_trim(at->text);
     bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
              || template_title(at->info->records, title);
     if (stamped(title)) return;
-    sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
+    sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : at->row->trust);
 }
 
 /* ── Others ── */
 
-static void spec_hash(sfti_cursor *at, const sfti_row *row) {
-    sfti_info_claim(at->info, row->word, at->text, at->source,
+static void spec_hash(sfti_cursor *at) {
+    sfti_info_claim(at->info, at->row->word, at->text, at->source,
                     by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
 }
 
-static void spec_date(sfti_cursor *at, const sfti_row *row) {
+static void spec_date(sfti_cursor *at) {
     char date[SFTI_DATE_SIZE];
     sft_span text = { date, sfti_iso_date(at->text, date) };
-    sfti_info_add_text(at->info, SFT_FACT_DATE, sfti_info_copy(at->info, text), at->source,
-                       row->trust);
+    sfti_put_span(at, SFT_FACT_DATE, sfti_info_copy(at->info, text));
 }
 
-static void spec_quantization(sfti_cursor *at, const sfti_row *row) {
-    sfti_put_here(at, SFT_FACT_QUANTIZATION, sfti_map_format(at->info, at->text), row->trust);
+static void spec_quantization(sfti_cursor *at) {
+    sfti_put_here(at, SFT_FACT_QUANTIZATION, sfti_map_format(at->info, at->text));
 }
 
 /* "sd-scripts/48d368fa…" */
-static void spec_tool(sfti_cursor *at, const sfti_row *row) {
+static void spec_tool(sfti_cursor *at) {
     static const char *const tools[] = { "sd-scripts", "musubi-tuner", "ai-toolkit",
                                          "onetrainer", "simpletuner" };
     sft_span name = sfti_trim(at->text), version = sfti_find_byte(name, '/');
-    (void)row;
     if (!version.data) return;
     name.len -= version.len;
     version = sfti_from(version, 1);
@@ -115,10 +113,9 @@ static void spec_tool(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static void spec_merged(sfti_cursor *at, const sfti_row *row) {
+static void spec_merged(sfti_cursor *at) {
     sft_span rest = at->text, piece;
     sft_info *info = at->info;
-    (void)row;
     while (info->merge_sources.count < 64 && sfti_next_piece(&rest, ',', &piece)) {
         piece = sfti_trim(piece);
         if (sfti_is_placeholder(piece)) continue;

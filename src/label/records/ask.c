@@ -40,6 +40,10 @@ const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_typ
     return NULL;
 }
 
+const sfti_record *sfti_model_record(const sfti_records *records, const char *id) {
+    return id ? sfti_record_find(records, SFTI_MODEL, sft_span_cstr(id)) : NULL;
+}
+
 const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row) {
     return &records->records[row->record];
 }
@@ -111,6 +115,7 @@ const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_re
 
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
                                           sfti_word word, const sfti_record_row *after) {
+    if (!record) return NULL;
     const sfti_record_row *row = after ? after + 1 : records->rows + record->first;
     const sfti_record_row *end = records->rows + record->first + record->count;
     while (row < end && row->word != word) row++;
@@ -195,6 +200,10 @@ bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value)
 sft_span sfti_row_word(const sfti_record_row *row) {
     sft_span rest = sfti_row_text(row), word;
     return sfti_next_said(&rest, &word) ? word : (sft_span){ "", 0 };
+}
+
+sft_span sfti_record_word(const sfti_records *records, const sfti_record *record, sfti_word word) {
+    return sfti_row_word(sfti_record_row_of(records, record, word, NULL));
 }
 
 sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses) {
@@ -316,8 +325,7 @@ const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
     const sfti_record *found = NULL;
     size_t most = 0;
     text = sfti_trim(text);
-    for (const sfti_record_row *at = sfti_rows(records, SFTI_SAYS, producer); at;
-         at = sfti_rows_next(records, at)) {
+    SFTI_EACH_ROW(at, records, SFTI_SAYS, producer) {
         const sfti_record *record = sfti_row_record(records, at);
         sft_span rest = sfti_row_text(at), word;
         if (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)) continue;
@@ -356,8 +364,7 @@ sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_p
 /* ── Keys ── */
 
 void sfti_made_key_bits(const sfti_records *records, uint32_t bits[SFTI_MADE_KEY_BITS / 32]) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_KEY, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_KEY, 0) {
         sft_span key = sfti_row_word(row);
         uint32_t bit = sfti_made_key_bit(key);
         if (key.len > 0 && *key.data != '/') bits[bit / 32] |= UINT32_C(1) << bit % 32;

@@ -19,26 +19,24 @@ typedef struct adapter_config {
     size_t target_count;
 } adapter_config;
 
-static void take_type(sfti_cursor *at, const sfti_row *row) {
+static void take_type(sfti_cursor *at) {
     adapter_config *config = at->ctx;
-    (void)row;
     if (!sfti_at_text(at) || at->text.len > TYPE_MOST || config->type.len > 0) return;
     config->type = at->text;
     config->type_source = sfti_cursor_source(at);
 }
 
-static void take_positive(sfti_cursor *at, const sfti_row *row) {
+static void take_positive(sfti_cursor *at) {
     adapter_config *config = at->ctx;
     double value;
     if (sfti_at_number(at) && sfti_parse_double(at->text, &value) && value > 0 && value < 1e9)
-        config->numbers[row->field] = value;
+        config->numbers[at->row->field] = value;
 }
 
 /* Sorted, no name twice. */
-static void take_target(sfti_cursor *at, const sfti_row *row) {
+static void take_target(sfti_cursor *at) {
     adapter_config *config = at->ctx;
     size_t i = config->target_count;
-    (void)row;
     if (!sfti_at_text(at) || i == TARGETS_MOST) return;
     while (i > 0 && sfti_bytes_compare(config->targets[i - 1], at->text) > 0) i--;
     if (i > 0 && sft_span_equal(config->targets[i - 1], at->text)) return;
@@ -48,8 +46,8 @@ static void take_target(sfti_cursor *at, const sfti_row *row) {
     config->target_count++;
 }
 
-static void take_base(sfti_cursor *at, const sfti_row *row) {
-    sfti_take_base_file(at, row);
+static void take_base(sfti_cursor *at) {
+    sfti_take_base_file(at);
     if (sfti_at_text(at))
         sfti_info_declared_repository(at->info, at->text, sfti_cursor_source(at));
 }

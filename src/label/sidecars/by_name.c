@@ -22,9 +22,8 @@ typedef struct hub_config {
     const sfti_record_row *said; /* the row that told the architecture */
 } hub_config;
 
-static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
+static void hub_take_class(sfti_cursor *at) {
     hub_config *config = at->ctx;
-    (void)row;
     if (!sfti_at_text(at)) return;
     config->head = config->head || sfti_contains(at->text, "causallm")
                 || sfti_contains(at->text, "lmhead")
@@ -36,10 +35,10 @@ static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
     config->class_source = sfti_cursor_source(at);
 }
 
-static void hub_take_type(sfti_cursor *at, const sfti_row *row) {
+static void hub_take_type(sfti_cursor *at) {
     hub_config *config = at->ctx;
-    sfti_take_slot(at, row);
-    if (row->word) config->timm_source = sfti_cursor_source(at);
+    sfti_take_slot(at);
+    if (at->row->word) config->timm_source = sfti_cursor_source(at);
     else config->type_source = sfti_cursor_source(at);
 }
 
@@ -97,8 +96,7 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
 }
 
 static bool hub_decoder(const sfti_records *records, const char *architecture) {
-    sft_span id = sft_span_cstr(architecture ? architecture : "");
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, id);
+    const sfti_record *of = sfti_model_record(records, architecture);
     return of && sfti_record_row_of(records, of, SFTI_DECODER, NULL);
 }
 
@@ -208,11 +206,11 @@ static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
 
 /* ── scheduler_config.json ── */
 
-static void hub_take_scheduler(sfti_cursor *at, const sfti_row *row) {
+static void hub_take_scheduler(sfti_cursor *at) {
     bool *told = at->ctx;
     const char *type = NULL;
     if (!sfti_at_text(at)) return;
-    if (row->word) type = sfti_map_prediction(at->info->records, at->text, &at->info->said);
+    if (at->row->word) type = sfti_map_prediction(at->info->records, at->text, &at->info->said);
     else if (!*told && sfti_starts_with(at->text, "FlowMatch")) type = "flow";
     else if (!*told && sfti_starts_with(at->text, "EDM")) type = "edm";
     if (!type) return;

@@ -21,7 +21,7 @@ static uint32_t level_here(const sfti_cursor *at) {
     return 0;
 }
 
-void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row) {
+void sfti_sidecar_take_image(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     uint64_t size = sfti_at_uint(at);
     uint32_t level = level_here(at);
@@ -31,7 +31,7 @@ void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row) {
         if (!side->image) return;
         side->image_index = at->index;
     }
-    switch (row->field) {
+    switch (at->row->field) {
     case SFTI_IMAGE_TYPE:
         side->image->video = at->json.type == SFTI_JSON_STRING
             && sfti_same_letters(at->text, "video");
@@ -43,9 +43,9 @@ void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-void sfti_sidecar_take_preview(sfti_cursor *at, const sfti_row *row) {
+void sfti_sidecar_take_preview(sfti_cursor *at) {
     sfti_sidecar *sidecar = ((sfti_sidecar_walked *)at->ctx)->sidecar;
-    if (row->field == SFTI_IMAGE_LEVEL) {
+    if (at->row->field == SFTI_IMAGE_LEVEL) {
         sidecar->preview_level = level_here(at);
     } else if (at->json.type == SFTI_JSON_STRING) {
         size_t begin = at->text.len;

@@ -106,8 +106,7 @@ static void tell_metadata_tokens(const sfti_adapter_scan *scan) {
 }
 
 static bool is_language(const sfti_records *records, const char *architecture) {
-    sft_span id = sft_span_cstr(architecture ? architecture : "");
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, id);
+    const sfti_record *of = sfti_model_record(records, architecture);
     const sfti_record_row *row = NULL;
     while (of && (row = sfti_record_row_of(records, of, SFTI_TENSORS, row)))
         if (strcmp(sfti_row_kind(records, row), "language_model") == 0) return true;

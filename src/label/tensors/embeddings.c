@@ -75,8 +75,7 @@ void sfti_add_token(sft_info *info, sft_span token, sft_span source) {
 static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width, int trust) {
     sft_info *info = view->info;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, "embedding", trust);
-    for (const sfti_record_row *row = sfti_rows(info->records, SFTI_EMBEDDING, 0); row;
-         row = sfti_rows_next(info->records, row)) {
+    SFTI_EACH_ROW(row, info->records, SFTI_EMBEDDING, 0) {
         uint64_t wide;
         if (slots_of_row(row, &wide) == slots && (wide == 0 || wide == width))
             sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE,

@@ -42,7 +42,7 @@ static const sfti_record *common_of(const sfti_records *records, const sfti_fitt
         if (!common) return NULL;
         any = true;
     }
-    const sfti_record *found = sfti_record_find(records, SFTI_MODEL, sft_span_cstr(common));
+    const sfti_record *found = sfti_model_record(records, common);
     for (size_t i = 0; i < out->count && !itself; i++)
         itself = has_model(set, i) && out->models[i].record == found;
     return itself || !siblings ? found : NULL;
@@ -227,7 +227,7 @@ void sfti_fitting_find(sfti_forms *forms) {
             out->bases[1] = other.record;
             return;
         }
-        answer = (fit_answer){ sfti_record_find(records, SFTI_MODEL, sft_span_cstr(common)),
+        answer = (fit_answer){ sfti_model_record(records, common),
                                false };
         for (size_t i = 0; i < SFTI_FIT_WORDS; i++) out->fits[i] |= second[i];
     }
@@ -269,9 +269,8 @@ static bool is_other_kind(const sfti_records *records, const sfti_record *of) {
 /* The text encoders of a model, where they are known. */
 static sft_span encoders_of(const sfti_records *records, sft_span architecture) {
     const sfti_record *of = sfti_record_with(records, architecture, SFTI_VAES, SFTI_TEXT_ENCODERS);
-    const sfti_record_row *row = of ? sfti_record_row_of(records, of, SFTI_TEXT_ENCODERS, NULL)
-                                    : NULL;
-    return row ? sfti_row_text(row) : (sft_span){ "", 0 };
+    const sfti_record_row *row = sfti_record_row_of(records, of, SFTI_TEXT_ENCODERS, NULL);
+    return sfti_row_text(row);
 }
 
 /* Whether a model lacks a text encoder of the one that an adapter of encoders alone is told for. */

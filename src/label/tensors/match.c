@@ -446,8 +446,7 @@ static sft_span sorted_variants(sft_info *info, sft_span *variants, size_t count
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
                        const char *architecture) {
     const sfti_records *records = info->records;
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL,
-                                             sft_span_cstr(architecture ? architecture : ""));
+    const sfti_record *of = sfti_model_record(records, architecture);
     sft_span found[MATCH_VARIANTS], clauses;
     size_t count = 0;
     for (int i = 0; of && i < 2; i++) { /* its own, and those of the record that it is like */

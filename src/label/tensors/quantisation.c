@@ -250,8 +250,8 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
 
 /* ── Sizes ── */
 
-static void take_side(sfti_cursor *at, const sfti_row *row) {
-    ((uint64_t *)at->ctx)[row->field] = sfti_at_uint(at);
+static void take_side(sfti_cursor *at) {
+    ((uint64_t *)at->ctx)[at->row->field] = sfti_at_uint(at);
 }
 
 /* Elements before rows and columns were padded, as ComfyUI's declaration of the layer says; 0: it
@@ -334,9 +334,8 @@ const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_qua
     if (sums->bytes == 0) return NULL;
     const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION,
                                              sft_span_cstr(quant->id ? quant->id : ""));
-    const sfti_record_row *row = of ? sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL)
-                                    : NULL;
-    sft_span named = row ? sfti_row_word(row) : (sft_span){ "", 0 };
+    const sfti_record_row *row = sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL);
+    sft_span named = sfti_row_word(row);
     if (row) return sfti_info_text(info, "%.*s", (int)named.len, named.data).data;
     info->guesses_bits = quant->id && quant->guessed;
     if (info->guesses_bits) return NULL;
@@ -359,8 +358,7 @@ void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
 }
 
 const char *sfti_denoiser_part(const sft_info *info, const char *architecture) {
-    sft_span id = sft_span_cstr(architecture ? architecture : "");
-    const sfti_record *of = sfti_record_find(info->records, SFTI_MODEL, id);
+    const sfti_record *of = sfti_model_record(info->records, architecture);
     bool unet = of && sfti_record_row_of(info->records, of, SFTI_DENOISER_PART, NULL);
     return unet ? "unet" : "transformer";
 }

@@ -165,10 +165,9 @@ static void read_folder(sfti_cursor *at, sfti_tags *tags, uint32_t folder) {
 }
 
 /* {folder:{tag:count}}, or without folders {tag:count}. */
-static void take_frequency(sfti_cursor *at, const sfti_row *row) {
+static void take_frequency(sfti_cursor *at) {
     sfti_tags *tags = at->ctx;
     uint64_t count;
-    (void)row;
     if (!at->member) return;
     if (at->json.type == SFTI_JSON_OBJECT) {
         sfti_tag_folder *folder = add_folder(tags, at->key);

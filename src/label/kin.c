@@ -37,6 +37,7 @@ static const sfti_record *parent_of(const sfti_records *records, sft_span name, 
         for (const sfti_record_row *row = sfti_rows(records, words[i], 0); row;
              row = sfti_rows_next(records, row)) {
             sft_span rest = sfti_row_text(row), pattern;
+            if (!sfti_row_may_say(row, name)) continue;
             while (sfti_next_said(&rest, &pattern)) {
                 if (is_member(name, pattern)) return sfti_row_record(records, row);
                 if (words[i] == SFTI_BRANCH) break; /* what follows is its label */

@@ -69,19 +69,23 @@ const char *sfti_map_prediction(const sfti_records *records, sft_span text,
 
 /* ── model_type of config.json ── */
 
-static const sfti_record_row *type_row(const sfti_records *records, sft_span text,
-                                       bool (*fits)(sft_span text, sft_span type)) {
-    SFTI_EACH_ROW(row, records, SFTI_MODEL_TYPE, 0) {
-        sft_span rest = sfti_row_text(row), type;
-        while (sfti_next_said(&rest, &type))
-            if (fits(text, type)) return row;
+/* The first row of a word, of kinds or of others, that says what fits the text. */
+static const sfti_record_row *row_saying(const sfti_records *records, sfti_word word, bool kinds,
+                                         sft_span text, bool (*fits)(sft_span text, sft_span word)) {
+    SFTI_EACH_ROW(row, records, word, 0) {
+        sft_span rest = sfti_row_text(row), said;
+        if (!sfti_row_may_say(row, text)
+            || kinds != (sfti_row_record(records, row)->type == SFTI_KIND))
+            continue;
+        while (sfti_next_said(&rest, &said))
+            if (fits(text, said)) return row;
     }
     return NULL;
 }
 
 bool sfti_map_model_type(const sfti_records *records, sft_span text, const char **architecture,
                          const char **kind, const sfti_record_row **row) {
-    *row = type_row(records, text, sfti_same_text);
+    *row = row_saying(records, SFTI_MODEL_TYPE, false, text, sfti_same_text);
     const sfti_record *of = *row ? sfti_row_record(records, *row)
                                  : sfti_record_find(records, SFTI_MODEL, text);
     if (!of) return false;
@@ -156,17 +160,6 @@ static const sfti_record_row *row_of_kind(const sfti_records *records, sft_span 
     return NULL;
 }
 
-/* Whole names; of a class of many models there is no architecture. */
-static const sfti_record_row *row_of_class(const sfti_records *records, sft_span name) {
-    SFTI_EACH_ROW(row, records, SFTI_CLASS, 0) {
-        sft_span rest = sfti_row_text(row), one;
-        if (sfti_row_record(records, row)->type == SFTI_KIND) continue;
-        while (sfti_next_said(&rest, &one))
-            if (sfti_same_text(name, one)) return row;
-    }
-    return NULL;
-}
-
 /* Equal but for case and underscores: "GPTNeoX" and "gpt_neox". */
 static bool same_model_name(sft_span name, sft_span type) {
     size_t at = 0;
@@ -186,7 +179,7 @@ static const sfti_record_row *row_of_model(const sfti_records *records, sft_span
     if (head.len > 3) name.len -= head.len;
     else if (sfti_ends(name, "LMHeadModel")) name.len -= strlen("LMHeadModel");
     else if (sfti_ends(name, "Model")) name.len -= strlen("Model");
-    return type_row(records, name, same_model_name);
+    return row_saying(records, SFTI_MODEL_TYPE, false, name, same_model_name);
 }
 
 bool sfti_map_class_name(const sfti_records *records, sft_span name, const char **architecture,
@@ -197,7 +190,8 @@ bool sfti_map_class_name(const sfti_records *records, sft_span name, const char 
     const sfti_record_row *of = row_of_kind(records, name);
     *kind = of ? sfti_row_record(records, of)->id : NULL;
     if (of) *row = of;
-    of = row_of_class(records, name);
+    /* whole names; of a class of many models there is no architecture */
+    of = row_saying(records, SFTI_CLASS, false, name, sfti_same_text);
     if (!of && sfti_ends(name, "Pipeline")) of = row_of_pipeline(records, name);
     else if (!of) of = row_of_model(records, name);
     if (!of) return false;

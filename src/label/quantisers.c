@@ -70,6 +70,7 @@ static const sfti_record_row *row_with(const sfti_records *records, sfti_produce
     for (size_t i = 0; i <= count; i++)
         SFTI_EACH_ROW(row, records, SFTI_SAYS, producer) {
             sft_span rest = sfti_row_text(row), one, with;
+            if (!sfti_row_may_say(row, word)) continue;
             bool found = false, asks = sfti_row_has(row, "with", &with);
             while (!found && sfti_next_said(&rest, &one)) found = sfti_same_text(one, word);
             *known = *known || found;

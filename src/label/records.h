@@ -64,6 +64,7 @@ typedef struct sfti_record_row {
     uint8_t word, sub; /* sub: the sfti_producer, sfti_table_id, or SFTI_OF_… */
     uint8_t trust;
     uint8_t text;    /* which of the texts it is from */
+    uint32_t firsts; /* sfti_first_bit of its words, where they are compared with texts */
 } sfti_record_row;
 
 #define SFTI_OF_MODELS 1u
@@ -202,6 +203,14 @@ typedef struct sfti_item {
 bool sfti_next_item(sft_span *rest, sfti_item *item);
 /* The next word; false at the first that is none. */
 bool sfti_next_said(sft_span *rest, sft_span *word);
+/* A bit for a first letter, in whatever case, and whether a row may have a word that begins as the
+ * text: of many rows few are read. */
+static inline uint32_t sfti_first_bit(char c) {
+    return UINT32_C(1) << ((uint8_t)c & 31);
+}
+static inline bool sfti_row_may_say(const sfti_record_row *row, sft_span text) {
+    return text.len == 0 || row->firsts & sfti_first_bit(*text.data);
+}
 /* The first word; empty of NULL. */
 sft_span sfti_row_word(const sfti_record_row *row);
 bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value);

@@ -197,6 +197,18 @@ bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value)
     return false;
 }
 
+uint32_t sfti_row_firsts(const sfti_record_row *row) {
+    sft_span rest = sfti_row_text(row), word;
+    uint32_t firsts = 0;
+    while (sfti_next_said(&rest, &word)) {
+        size_t i = 0;
+        while (i < word.len && (word.data[i] == '_' || word.data[i] == '-')) i++;
+        if (i > 0) firsts |= sfti_first_bit('_') | sfti_first_bit('-');
+        if (i < word.len) firsts |= sfti_first_bit(word.data[i]);
+    }
+    return firsts;
+}
+
 sft_span sfti_row_word(const sfti_record_row *row) {
     sft_span rest = sfti_row_text(row), word;
     return sfti_next_said(&rest, &word) ? word : (sft_span){ "", 0 };
@@ -328,7 +340,9 @@ const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
     SFTI_EACH_ROW(at, records, SFTI_SAYS, producer) {
         const sfti_record *record = sfti_row_record(records, at);
         sft_span rest = sfti_row_text(at), word;
-        if (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)) continue;
+        if (!sfti_row_may_say(at, text)
+            || (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)))
+            continue;
         while (sfti_next_said(&rest, &word)) {
             if (word.len <= most || !says(word, text, whole)) continue;
             found = record;

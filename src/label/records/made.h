@@ -10,6 +10,7 @@ typedef struct sfti_made_row { /* as in sfti_record_row, but for at */
     uint16_t record, next, kind;
     uint8_t word, sub, trust, text;
     uint32_t at; /* in the text */
+    uint32_t firsts;
 } sfti_made_row;
 
 typedef struct sfti_made_record {

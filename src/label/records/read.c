@@ -251,6 +251,10 @@ static void list_rows(reader *r) {
     }
     if (r->repeats) sfti_drop_repeated(&r->to, out);
     for (uint16_t n = 1; n <= out->row_count; n++) {
+        const uint8_t how = sfti_word_rows[out->rows[n - 1].word].how;
+        if (how == SFTI_READ_PRODUCER
+            || (how == SFTI_READ_WORDS && out->rows[n - 1].word != SFTI_MODULES))
+            out->rows[n - 1].firsts = sfti_row_firsts(&out->rows[n - 1]);
         size_t list = sfti_row_list(out->rows[n - 1].word, out->rows[n - 1].sub);
         if (out->tails[list]) out->rows[out->tails[list] - 1].next = n;
         else out->heads[list] = n;

@@ -46,15 +46,15 @@ static const sfti_record *parent_of(const sfti_records *records, sft_span name, 
     return NULL;
 }
 
+bool sfti_record_within(const sfti_record *record, sft_span id) {
+    for (int i = 0; record && i < FAMILY_DEPTH; i++, record = record->parent)
+        if (sfti_same_id(sft_span_cstr(record->id), id)) return true;
+    return false;
+}
+
 bool sfti_architecture_within(const sfti_records *records, sft_span a, sft_span b) {
     sfti_kin kin;
-    for (int i = 0; i < FAMILY_DEPTH; i++) {
-        if (sfti_same_id(a, b)) return true;
-        const sfti_record *parent = parent_of(records, a, &kin);
-        if (!parent) return false;
-        a = sft_span_cstr(parent->id);
-    }
-    return false;
+    return sfti_same_id(a, b) || sfti_record_within(parent_of(records, a, &kin), b);
 }
 
 bool sfti_record_over(const sfti_records *records, const sfti_record *a, const sfti_record *b) {

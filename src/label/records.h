@@ -338,6 +338,7 @@ bool sfti_trial_row(sfti_trial *trial, const sfti_record_row *row, sfti_tried_fn
 /* ── Relations (kin.c) ── */
 
 /* Parents. A name need be no record: "vit_base_patch16" is a member of vit. */
+bool sfti_record_within(const sfti_record *record, sft_span id);
 bool sfti_architecture_within(const sfti_records *records, sft_span child, sft_span parent);
 /* Whether a record is more particular than another whose rows hold, too: its child, or said to be
  * over it or over a child of it. */

@@ -26,21 +26,23 @@ struct sfti_cursor {
     sft_info *info;
     sft_span source;     /* "sidecar:x.json" or "header:KEY" */
     const sfti_row *rows;
-    size_t row_count;
     const sfti_row *row; /* that takes */
     void *ctx;           /* the caller's */
-    sfti_json json;      /* its last event is the value's first; of a pair and of YAML: STRING */
+    sfti_json *json;     /* its last event is the value's first; of a pair and of YAML: STRING */
     sft_span text;       /* STRING: unescaped; else as spelled */
     sft_span key;        /* an array's index lives as long as the visit only */
     bool member;         /* key is of an object, not an index */
     int64_t index;       /* the innermost array index, or -1; 0 for a pair */
-    char pointer[256];   /* of the value, JSON pointer; "" for a pair */
+    const char *pointer; /* of the value, JSON pointer; "" for a pair */
 };
 
 /* Walk a JSON text, which must live as long as info; false if it is not JSON (then nothing
  * is taken) or larger than limits allow. NaN and Infinity, which Python writes, are read as
  * null. At an object or array a row may read on in at->json, or return: the walk goes on. */
 bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+/* The same of a YAML text, of which every scalar is a string. */
+void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
                     size_t row_count, void *ctx);
 /* The same of the value of a key of __metadata__; false too if it is not there. */
 bool sfti_walk_key(sft_info *info, const char *key, const sfti_row *rows, size_t row_count,

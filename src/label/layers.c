@@ -25,7 +25,8 @@ typedef struct both_layers {
     size_t count;
 } both_layers;
 
-static const sft_tensor *weight_of(const both_layers *both, const layer_way *way, sft_span name) {
+static const sft_tensor *layer_weight(const both_layers *both, const layer_way *way,
+                                      sft_span name) {
     if (!sfti_begins(name, way->cut)) return NULL;
     const sfti_layer *found = sfti_layers_find(&both->model, sft_span_cstr(way->put),
                                                sfti_from(name, strlen(way->cut)));
@@ -67,7 +68,7 @@ static layer_way best_way(const both_layers *both) {
         for (size_t j = 0; j < SFTI_COUNT(model_prefixes); j++) {
             layer_way way = { cuts[i], model_prefixes[j], 0 };
             for (size_t k = 0; k < both->count; k++)
-                way.found += weight_of(both, &way, both->adapter[k].name) != NULL;
+                way.found += layer_weight(both, &way, both->adapter[k].name) != NULL;
             if (way.found > best.found) best = way;
         }
     return best;
@@ -104,7 +105,7 @@ sfti_layer_match sfti_match_layers(const sft_info *model, const sft_info *adapte
         done = way.found > 0;
         for (size_t i = 0; done && i < both.count; i++) {
             const sfti_module *layer = &both.adapter[i];
-            const sft_tensor *weight = weight_of(&both, &way, layer->name);
+            const sft_tensor *weight = layer_weight(&both, &way, layer->name);
             if (weight) compare_layer(&match, set, layer, weight);
             else match.missing += model->shard_of == 0 && sfti_begins(layer->name, way.cut);
         }

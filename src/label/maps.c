@@ -69,13 +69,12 @@ const char *sfti_map_prediction(const sfti_records *records, sft_span text,
 
 /* ── model_type of config.json ── */
 
-/* The first row of a word, of kinds or of others, that says what fits the text. */
-static const sfti_record_row *row_saying(const sfti_records *records, sfti_word word, bool kinds,
-                                         sft_span text, bool (*fits)(sft_span text, sft_span word)) {
+/* The first row of a word that says what fits the text; not of a kind. */
+static const sfti_record_row *row_saying(const sfti_records *records, sfti_word word, sft_span text,
+                                         bool (*fits)(sft_span text, sft_span word)) {
     SFTI_EACH_ROW(row, records, word, 0) {
         sft_span rest = sfti_row_text(row), said;
-        if (!sfti_row_may_say(row, text)
-            || kinds != (sfti_row_record(records, row)->type == SFTI_KIND))
+        if (!sfti_row_may_say(row, text) || sfti_row_record(records, row)->type == SFTI_KIND)
             continue;
         while (sfti_next_said(&rest, &said))
             if (fits(text, said)) return row;
@@ -85,7 +84,7 @@ static const sfti_record_row *row_saying(const sfti_records *records, sfti_word 
 
 bool sfti_map_model_type(const sfti_records *records, sft_span text, const char **architecture,
                          const char **kind, const sfti_record_row **row) {
-    *row = row_saying(records, SFTI_MODEL_TYPE, false, text, sfti_same_text);
+    *row = row_saying(records, SFTI_MODEL_TYPE, text, sfti_same_text);
     const sfti_record *of = *row ? sfti_row_record(records, *row)
                                  : sfti_record_find(records, SFTI_MODEL, text);
     if (!of) return false;
@@ -179,7 +178,7 @@ static const sfti_record_row *row_of_model(const sfti_records *records, sft_span
     if (head.len > 3) name.len -= head.len;
     else if (sfti_ends(name, "LMHeadModel")) name.len -= strlen("LMHeadModel");
     else if (sfti_ends(name, "Model")) name.len -= strlen("Model");
-    return row_saying(records, SFTI_MODEL_TYPE, false, name, same_model_name);
+    return row_saying(records, SFTI_MODEL_TYPE, name, same_model_name);
 }
 
 bool sfti_map_class_name(const sfti_records *records, sft_span name, const char **architecture,
@@ -191,7 +190,7 @@ bool sfti_map_class_name(const sfti_records *records, sft_span name, const char 
     *kind = of ? sfti_row_record(records, of)->id : NULL;
     if (of) *row = of;
     /* whole names; of a class of many models there is no architecture */
-    of = row_saying(records, SFTI_CLASS, false, name, sfti_same_text);
+    of = row_saying(records, SFTI_CLASS, name, sfti_same_text);
     if (!of && sfti_ends(name, "Pipeline")) of = row_of_pipeline(records, name);
     else if (!of) of = row_of_model(records, name);
     if (!of) return false;

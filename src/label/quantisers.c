@@ -20,7 +20,7 @@ typedef struct quantiser {
 
 static void take_object(sfti_cursor *at) {
     quantiser *config = at->ctx;
-    if (at->json.type != SFTI_JSON_OBJECT) return;
+    if (at->json->type != SFTI_JSON_OBJECT) return;
     config->source = sfti_cursor_source(at);
     config->alone = at->row->word;
 }
@@ -40,7 +40,7 @@ static void take_width(sfti_cursor *at) {
 }
 
 static void take_blocks(sfti_cursor *at) {
-    ((quantiser *)at->ctx)->blocks = at->json.type == SFTI_JSON_ARRAY;
+    ((quantiser *)at->ctx)->blocks = at->json->type == SFTI_JSON_ARRAY;
 }
 
 /* EXL2 counts in fractions of bits. */

@@ -12,7 +12,7 @@ static void put_text(sfti_cursor *at, sft_span text) {
 }
 
 static bool scalar(const sfti_cursor *at, sfti_value *out) {
-    if (at->json.type == SFTI_JSON_STRING) *out = sfti_text_value(at->text);
+    if (at->json->type == SFTI_JSON_STRING) *out = sfti_text_value(at->text);
     else if (sfti_at_number(at)) *out = sfti_number_value(at->text);
     else if (sfti_at_bool(at) >= 0) *out = sfti_bool_value(sfti_at_bool(at) == 1);
     else return false;
@@ -30,8 +30,9 @@ void sfti_take_fact(sfti_cursor *at) {
 
 static void value_number(sfti_cursor *at) {
     sft_span text = sfti_trim(at->text);
-    if ((!sfti_at_number(at) && at->json.type != SFTI_JSON_STRING) || !sfti_is_number(text)) return;
-    sfti_info_add(at->info, (sft_fact)at->row->field, sfti_number_value(text),
+    bool told = sfti_at_number(at) || at->json->type == SFTI_JSON_STRING;
+    if (told && sfti_is_number(text))
+        sfti_info_add(at->info, (sft_fact)at->row->field, sfti_number_value(text),
                   sfti_cursor_source(at), at->row->trust);
 }
 

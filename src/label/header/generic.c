@@ -71,9 +71,9 @@ static bool drive_path(sft_span rest, bool *user) {
     return rest.data[2] == '\\' || skip == 3;
 }
 
+/* From byte i on, which may be behind the end. */
 static size_t next_byte(sft_span text, size_t i, char byte) {
-    const char *at = i < text.len ? memchr(text.data + i, byte, text.len - i) : NULL;
-    return at ? (size_t)(at - text.data) : text.len;
+    return i < text.len ? text.len - sfti_find_byte(sfti_from(text, i), byte).len : text.len;
 }
 
 void sfti_private_paths(sfti_cursor *pair) {

@@ -72,10 +72,10 @@ static void take_sentence(sfti_cursor *at) {
 
 /* The arguments as they stand, if they are an object. */
 static void take_arguments(sfti_cursor *at) {
-    if (at->json.type != SFTI_JSON_OBJECT) return;
-    sft_span text = { at->json.begin, (size_t)(at->json.end - at->json.begin) };
+    if (at->json->type != SFTI_JSON_OBJECT) return;
+    sft_span text = { at->json->begin, (size_t)(at->json->end - at->json->begin) };
     sfti_info_train(at->info, (sfti_training_key)at->row->field, sfti_text_value(text));
-    sfti_json_skip(&at->json);
+    sfti_json_skip(at->json);
 }
 
 static void take_tensor_hash(sfti_cursor *at) {
@@ -104,46 +104,32 @@ const sfti_keys sfti_kohya_keys = SFTI_KEYS_OF("kohya", kohya_takes);
 
 /* ── What needs several keys ── */
 
-static void duration(sft_info *info) {
-    sft_span from, to;
+void sfti_kohya_finish(sft_info *info) {
+    sft_span from, to, text;
     double started, finished;
+    uint64_t device, steps = 1;
     if (sfti_info_metadata(info, "ss_training_started_at", &from)
         && sfti_info_metadata(info, "ss_training_finished_at", &to)
         && sfti_parse_double(from, &started) && sfti_parse_double(to, &finished)
         && started >= 1 && finished >= started && finished - started <= 1e10)
         sfti_info_train_uint(info, TRAIN_DURATION_S, (uint64_t)(finished - started));
-}
-
-static void batch_size(sft_info *info) {
-    sft_span text;
-    uint64_t device, steps = 1;
-    if (!sfti_info_metadata(info, "ss_batch_size_per_device", &text)
-        || !sfti_parse_uint(text, &device))
-        return;
-    if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text))
-        sfti_parse_uint(text, &steps);
-    if (device <= 1000000 && steps <= 1000000)
-        sfti_info_train_uint(info, TRAIN_BATCH_SIZE, device * steps);
-}
-
-/* Only sd-scripts and musubi-tuner write ss_network_module while they train; musubi-tuner
- * counts items, and its base versions have names of their own. */
-static void tool(sft_info *info) {
-    sft_span text;
-    if (!sfti_info_metadata(info, "ss_network_module", &text)
-        || (!sfti_info_metadata(info, "ss_training_started_at", &text)
-            && !sfti_info_metadata(info, "ss_epoch", &text)
-            && !sfti_info_metadata(info, "ss_session_id", &text)
-            && !sfti_info_metadata(info, "ss_datasets", &text)))
-        return;
-    bool musubi = sfti_info_metadata(info, "ss_num_train_items", &text);
-    text = sft_span_cstr(musubi ? "musubi-tuner" : "sd-scripts");
-    sfti_info_train(info, TRAIN_TOOL, sfti_text_value(text));
-}
-
-void sfti_kohya_finish(sft_info *info) {
-    duration(info);
-    batch_size(info);
-    tool(info);
+    if (sfti_info_metadata(info, "ss_batch_size_per_device", &text)
+        && sfti_parse_uint(text, &device)) {
+        if (sfti_info_metadata(info, "ss_gradient_accumulation_steps", &text))
+            sfti_parse_uint(text, &steps);
+        if (device <= 1000000 && steps <= 1000000)
+            sfti_info_train_uint(info, TRAIN_BATCH_SIZE, device * steps);
+    }
+    /* Only sd-scripts and musubi-tuner write ss_network_module while they train; musubi-tuner
+     * counts items, and its base versions have names of their own. */
+    if (sfti_info_metadata(info, "ss_network_module", &text)
+        && (sfti_info_metadata(info, "ss_training_started_at", &text)
+            || sfti_info_metadata(info, "ss_epoch", &text)
+            || sfti_info_metadata(info, "ss_session_id", &text)
+            || sfti_info_metadata(info, "ss_datasets", &text))) {
+        bool musubi = sfti_info_metadata(info, "ss_num_train_items", &text);
+        text = sft_span_cstr(musubi ? "musubi-tuner" : "sd-scripts");
+        sfti_info_train(info, TRAIN_TOOL, sfti_text_value(text));
+    }
     sfti_kohya_datasets(info);
 }

@@ -7,14 +7,9 @@
 
 /* ── Sources ── */
 
-static sfti_merge_source *find_source(const sft_info *info, sft_span sha256) {
-    sfti_merge_source *source = info->merge_sources.first;
-    while (source && !sft_span_equal(source->sha256, sha256)) source = source->next;
-    return source;
-}
-
 static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
-    sfti_merge_source *source = sha256.len > 0 ? find_source(info, sha256) : NULL;
+    sfti_merge_source *source = sha256.len > 0 ? info->merge_sources.first : NULL;
+    while (source && !sft_span_equal(source->sha256, sha256)) source = source->next;
     if (source || info->merge_sources.count >= MERGE_SOURCES) return source;
     info->has_merge = true;
     return SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .sha256 = sha256);
@@ -26,7 +21,7 @@ static void model_open(sfti_cursor *at) {
     sfti_merge_source **current = at->ctx;
     sft_span hex;
     *current = NULL;
-    if (at->json.type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
+    if (at->json->type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
         *current = merge_source(at->info, hex);
 }
 
@@ -66,9 +61,9 @@ static const char *const recipe_types[][2] = {
 };
 
 static void recipe_whole(sfti_cursor *at) {
-    if (at->json.type != SFTI_JSON_OBJECT) return;
-    at->info->merge_recipe = (sft_span){ at->json.begin,
-                                         (size_t)(at->json.end - at->json.begin) };
+    if (at->json->type != SFTI_JSON_OBJECT) return;
+    at->info->merge_recipe = (sft_span){ at->json->begin,
+                                         (size_t)(at->json->end - at->json->begin) };
     at->info->has_merge = true;
 }
 

@@ -42,7 +42,7 @@ static void node_begin(sfti_cursor *at) {
 
 /* row->field: where in a node */
 static void node_text(sfti_cursor *at) {
-    if (at->json.type == SFTI_JSON_STRING)
+    if (at->json->type == SFTI_JSON_STRING)
         *(sft_span *)(void *)((char *)at->ctx + at->row->field) = at->text;
 }
 
@@ -52,7 +52,7 @@ static void node_number(sfti_cursor *at) {
 
 static void node_name(sfti_cursor *at) {
     loader_node *node = at->ctx;
-    if (at->json.type == SFTI_JSON_STRING && node->count < LOADER_NAMES && names_model(at->text))
+    if (at->json->type == SFTI_JSON_STRING && node->count < LOADER_NAMES && names_model(at->text))
         node->names[node->count++] = at->text;
 }
 

@@ -7,7 +7,7 @@
 static void software_name(sfti_cursor *at) {
     bool known = sfti_same_letters(at->text, "ai-toolkit");
     sft_span name = known ? sft_span_cstr("ai-toolkit") : at->text;
-    if (at->json.type == SFTI_JSON_STRING)
+    if (at->json->type == SFTI_JSON_STRING)
         sfti_info_train(at->info, (sfti_training_key)at->row->field, sfti_text_value(name));
 }
 
@@ -25,7 +25,7 @@ static void ot_type(sfti_cursor *at) {
 }
 
 static void ot_base(sfti_cursor *at) {
-    if (at->json.type == SFTI_JSON_STRING)
+    if (at->json->type == SFTI_JSON_STRING)
         sfti_info_train(at->info, (sfti_training_key)at->row->field,
                         sfti_text_value(sfti_leaf_name(at->text)));
 }

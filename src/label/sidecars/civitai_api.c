@@ -30,16 +30,16 @@ typedef struct api_state {
 
 static void api_take_type(sfti_cursor *at) {
     api_state *api = at->ctx;
-    if (at->json.type != SFTI_JSON_STRING || api->type.len > 0) return;
+    if (at->json->type != SFTI_JSON_STRING || api->type.len > 0) return;
     api->type = at->text;
     api->type_source = sfti_cursor_source(at);
 }
 
 static void api_take_level(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
-    if (at->json.type != SFTI_JSON_UINT || at->info->nsfw_level >= 0) return;
-    if (at->json.value > INT32_MAX) return;
-    at->info->nsfw_level = (int64_t)at->json.value;
+    if (at->json->type != SFTI_JSON_UINT || at->info->nsfw_level >= 0) return;
+    if (at->json->value > INT32_MAX) return;
+    at->info->nsfw_level = (int64_t)at->json->value;
     side->sidecar->gave_level = true;
 }
 
@@ -80,8 +80,8 @@ static void api_put_use(sft_info *info, sft_span use) {
 /* "Sell", ["Image", "Sell"] or "{Image,Sell}". */
 static void api_take_use(sfti_cursor *at) {
     sft_span text = sfti_trim(at->text), piece;
-    if (at->json.type == SFTI_JSON_ARRAY) (void)api_may(at);
-    if (at->json.type != SFTI_JSON_STRING || !api_may(at)) return;
+    if (at->json->type == SFTI_JSON_ARRAY) (void)api_may(at);
+    if (at->json->type != SFTI_JSON_STRING || !api_may(at)) return;
     if (text.len >= 2 && *text.data == '{') text = (sft_span){ text.data + 1, text.len - 2 };
     while (sfti_next_piece(&text, ',', &piece)) api_put_use(at->info, piece);
 }
@@ -113,7 +113,7 @@ enum { FILE_NAME, FILE_SIZE, FILE_TYPE, FILE_PRIMARY };
 
 static void api_take_file_fact(sfti_cursor *at) {
     api_state *api = at->ctx;
-    bool text = at->json.type == SFTI_JSON_STRING;
+    bool text = at->json->type == SFTI_JSON_STRING;
     if (api->file.score < 0) return;
     switch (at->row->field) {
     case FILE_NAME:

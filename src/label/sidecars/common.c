@@ -23,42 +23,6 @@ bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, con
     return false;
 }
 
-/* ── YAML ── */
-
-/* Whether the place fits a pattern: "*" is any component. */
-static bool place_fits(const char *pattern, const char *pointer) {
-    while (*pattern && *pointer) {
-        size_t a = strcspn(pattern + 1, "/"), b = strcspn(pointer + 1, "/");
-        bool any = a == 1 && pattern[1] == '*';
-        if (!any && (a != b || memcmp(pattern + 1, pointer + 1, a) != 0)) return false;
-        pattern += a + 1;
-        pointer += b + 1;
-    }
-    return !*pattern && !*pointer;
-}
-
-static sft_code take_scalar(void *ctx, const sfti_yaml_value *value) {
-    sfti_cursor *walk = ctx;
-    walk->text = walk->json.text = value->text;
-    walk->key = value->key;
-    walk->index = value->index;
-    memcpy(walk->pointer, value->place, strlen(value->place) + 1);
-    for (size_t i = 0; i < walk->row_count && !walk->info->code; i++)
-        if (place_fits(walk->rows[i].pattern, walk->pointer)) {
-            walk->info->said = NULL;
-            walk->row = &walk->rows[i];
-            walk->row->take(walk);
-        }
-    return walk->info->code;
-}
-
-void sfti_sidecar_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                       size_t row_count, void *ctx) {
-    sfti_cursor walk = { .info = info, .source = source, .rows = rows, .row_count = row_count,
-                         .ctx = ctx, .json = { .type = SFTI_JSON_STRING } };
-    if (!info->code) info->code = sfti_yaml_read(&info->arena, text, take_scalar, &walk);
-}
-
 /* ── What it records of the file ── */
 
 uint64_t sfti_sidecar_file_size(const sft_info *info) {

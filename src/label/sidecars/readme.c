@@ -272,7 +272,7 @@ void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     sft_span body;
     memset(&card, 0, sizeof card);
     sft_span front = front_matter(text, &body);
-    sfti_sidecar_yaml(info, front, sidecar->source, SFTI_KEY_ROWS(sfti_readme_keys), &card);
+    sfti_info_yaml(info, front, sidecar->source, SFTI_KEY_ROWS(sfti_readme_keys), &card);
     card_finish(info, &card);
     sft_span path = sidecar->path, file = sfti_path_name(path);
     path.len -= file.len + (path.len > file.len);

@@ -165,11 +165,6 @@ sfti_sidecar_reader sfti_read_civitai_model;
 sfti_sidecar_reader sfti_read_lora_manager, sfti_read_rgthree;
 sfti_sidecar_reader sfti_read_readme, sfti_read_adapter_config;
 
-/* Hand every scalar of a YAML text (text/formats.h) to the rows whose pattern fits its place, as
- * the event SFTI_JSON_STRING (common.c). */
-void sfti_sidecar_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                       size_t row_count, void *ctx);
-
 /* ── Previews (previews.c) ── */
 
 /* Images and films named after the model. found: bits of patterns already met. */

@@ -47,8 +47,8 @@ static bool match_wrapped(const sfti_view *view, sfti_table_id table, sfti_match
     return sfti_match_after(view, view->prefix, sft_span_cstr(wrappers), table, out, &at);
 }
 
-/* The component's own name may follow, text_encoders.qwen.transformer, of one that has no row of its
- * own before this. */
+/* The component's own name may follow, text_encoders.qwen.transformer, of one that has no row of
+ * its own before this. */
 static sfti_view named_component(const sfti_view *view, const char *prefix) {
     static const char *const own[] = { "text_encoders.clip_l.", "text_encoders.clip_g.",
                                        "text_encoders.t5xxl." };
@@ -70,7 +70,8 @@ static bool match_component(const sfti_view *view, const struct component_row *r
     sfti_view at = named_component(view, row->prefix), seen;
     if (row->rows == OF_VAE) return match_wrapped(&at, SFTI_VAE_TABLE, out);
     if (row->rows == OF_IMAGE) {
-        const sfti_view clip = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.", "");
+        const sfti_view clip = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.",
+                                               "");
         return match_wrapped(&at, SFTI_IMAGES, out) || match_wrapped(&clip, SFTI_IMAGES, out);
     }
     return row->rows == OF_TEXT

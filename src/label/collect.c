@@ -81,6 +81,28 @@ sft_span sfti_info_copy(sft_info *info, sft_span text) {
     return sfti_info_join(info, "", text);
 }
 
+const char *sfti_info_cstr(sft_info *info, sft_span text) {
+    const char *copy = info->code ? "" : sfti_arena_copy(&info->arena, text.data, text.len);
+    if (!copy) info->code = SFT_OUT_OF_MEMORY;
+    return copy ? copy : "";
+}
+
+sft_span sfti_info_joined(sft_info *info, const sft_span *words, size_t count,
+                          const char *between) {
+    size_t gap = strlen(between), len = 0;
+    for (size_t i = 0; i < count; i++) len += words[i].len + gap;
+    char *out = sfti_info_take(info, len + 1);
+    if (!out) return (sft_span){ "", 0 };
+    len = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out + len, between, i ? gap : 0);
+        len += i ? gap : 0;
+        if (words[i].len > 0) memcpy(out + len, words[i].data, words[i].len);
+        len += words[i].len;
+    }
+    return (sft_span){ out, len };
+}
+
 sft_span sfti_plain_text(sft_info *info, sft_span html) {
     sft_span text = { "", 0 };
     if (!info->code && !sfti_html_text(&info->arena, html, &text)) info->code = SFT_OUT_OF_MEMORY;

@@ -105,17 +105,15 @@ const sfti_record *sfti_record_with(const sfti_records *records, sft_span archit
 
 /* A model is in any one of the families of a group. */
 sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, sft_span id) {
-    const sfti_record *record = sfti_record_find(records, type, id);
-    const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_GROUP, NULL);
-    return sfti_row_word(row);
+    return sfti_record_word(records, sfti_record_find(records, type, id), SFTI_GROUP);
 }
 
 bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family) {
     const sfti_record *record = sfti_record_with(records, name, SFTI_OF_FAMILY, SFTI_OF_FAMILY);
     sft_span found = sfti_record_group(records, SFTI_FAMILY, family);
     if (!record || found.len == 0) return true;
-    const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_OF_FAMILY, NULL);
-    return sft_span_equal(sfti_record_group(records, SFTI_FAMILY, sfti_row_word(row)), found);
+    sft_span own = sfti_record_word(records, record, SFTI_OF_FAMILY);
+    return sft_span_equal(sfti_record_group(records, SFTI_FAMILY, own), found);
 }
 
 /* ── Adapters ── */
@@ -136,9 +134,8 @@ static bool has_common_parent(const sfti_records *records, sft_span a, sft_span 
 
 const sfti_record *sfti_sibling_root(const sfti_records *records, const sfti_record *record) {
     for (int i = 0; i < FAMILY_DEPTH; i++) {
-        const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_SIBLING, NULL);
-        const sfti_record *of = row ? sfti_record_find(records, record->type, sfti_row_word(row))
-                                    : NULL;
+        sft_span sibling = sfti_record_word(records, record, SFTI_SIBLING);
+        const sfti_record *of = sfti_record_find(records, record->type, sibling);
         if (!of) break;
         record = of;
     }

@@ -49,9 +49,8 @@ const char *sfti_map_modelspec(const sfti_records *records, sft_span text, const
     if (!sfti_map_derivative(records, id, variant, &label, &use))
         (void)sfti_row_has(*row, "variant", variant);
     if (!*kind || strcmp(*kind, "vae") != 0) return of->id;
-    const sfti_record_row *vaes = sfti_record_row_of(records, of, SFTI_VAES, NULL);
-    const sfti_record *vae = vaes ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(vaes))
-                                  : NULL;
+    sft_span first = sfti_record_word(records, of, SFTI_VAES);
+    const sfti_record *vae = sfti_record_find(records, SFTI_MODEL, first);
     return vae ? vae->id : NULL;
 }
 

@@ -228,8 +228,7 @@ static void add_part(sft_info *info, const sft_info_component *part) {
     uint64_t parameters = part->info->parameters;
     if (parameters == 0) parameters = sft_set_parameters(part->set);
     if (told)
-        architecture = sfti_info_text(info, "%.*s", (int)told->value.text.len,
-                                      told->value.text.data).data;
+        architecture = sfti_info_cstr(info, told->value.text);
     info->parameters += parameters;
     SFTI_PUSH(info, &info->components, sfti_component,
               .part = sfti_info_text(info, "%s", part->name).data, .architecture = architecture,

@@ -3,6 +3,7 @@
 
 #include "base/json_lex.h"
 #include "base/number.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -58,6 +59,16 @@ int sfti_number_among(const char *words, sft_span word) {
     for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)
         if (sft_span_equal(one, word)) return i;
     return -1;
+}
+
+bool sfti_put_sorted(sft_span *words, size_t *count, size_t most, sft_span word) {
+    size_t at = *count;
+    while (at > 0 && sfti_bytes_compare(words[at - 1], word) > 0) at--;
+    if (*count == most || (at > 0 && sft_span_equal(words[at - 1], word))) return false;
+    memmove(words + at + 1, words + at, (*count - at) * sizeof *words);
+    words[at] = word;
+    ++*count;
+    return true;
 }
 
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c)) {

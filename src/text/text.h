@@ -66,6 +66,8 @@ bool sfti_skip(sft_span *text, const char *prefix);
 bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece);
 /* The next run of such bytes. */
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
+/* Puts a word among others in order of bytes; false if it is one of them, or there are `most`. */
+bool sfti_put_sorted(sft_span *words, size_t *count, size_t most, sft_span word);
 /* The number of a word among those between blanks, or -1. */
 int sfti_number_among(const char *words, sft_span word);
 /* The last part of a path, after either slash ("a/b.safetensors"). */

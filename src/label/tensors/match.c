@@ -426,23 +426,6 @@ bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id t
 
 /* ── Variants ── */
 
-/* Sorted, each once, joined by "+". */
-static sft_span sorted_variants(sft_info *info, sft_span *variants, size_t count) {
-    sft_span joined = { "", 0 };
-    for (size_t i = 1; i < count; i++)
-        for (size_t j = i; j > 0 && sfti_bytes_compare(variants[j - 1], variants[j]) > 0; j--) {
-            sft_span swap = variants[j];
-            variants[j] = variants[j - 1];
-            variants[j - 1] = swap;
-        }
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && sft_span_equal(variants[i - 1], variants[i])) continue;
-        joined = sfti_info_text(info, "%.*s%s%.*s", (int)joined.len, joined.data,
-                                joined.len ? "+" : "", (int)variants[i].len, variants[i].data);
-    }
-    return joined;
-}
-
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
                        const char *architecture) {
     const sfti_records *records = info->records;
@@ -454,13 +437,12 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
         while (count < MATCH_VARIANTS && (row = sfti_record_row_of(records, of, word, row))) {
             sft_span name = sfti_row_name(row, &clauses);
             if (!sfti_hold(ctx, fits, clauses, NULL, NULL)) continue;
-            found[count++] = name;
+            (void)sfti_put_sorted(found, &count, MATCH_VARIANTS, name);
             if (sfti_row_source(records, row)) info->said = row;
         }
-        row = sfti_record_row_of(records, of, SFTI_LIKE, NULL);
-        of = row ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(row)) : NULL;
+        of = sfti_record_find(records, SFTI_MODEL, sfti_record_word(records, of, SFTI_LIKE));
     }
-    sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
+    sfti_info_add_text(info, SFT_FACT_VARIANT, sfti_info_joined(info, found, count, "+"),
                        sft_span_cstr("tensors"), 100);
     info->said = NULL;
 }

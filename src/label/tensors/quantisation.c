@@ -127,17 +127,13 @@ static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
 
 /* What the tensor of the same layer holds, if it has no more than `room` bytes; else 0. */
 static size_t read_of_layer(const sft_info *info, const sft_tensor *tensor, const char *last,
-                          char *bytes, size_t room) {
-    sft_span layer = tensor->name;
-    char name[600];
-    size_t shard, len = strlen(last);
-    if (info->options.header_only || info->options.no_data) return 0;
-    while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
-    if (layer.len == 0 || layer.len + len > sizeof name) return 0;
-    memcpy(name, layer.data, layer.len);
-    memcpy(name + layer.len, last, len);
-    const sft_tensor *found = sft_set_find(info->set, (sft_span){ name, layer.len + len }, &shard);
-    if (!found || found->end - found->begin > room) return 0;
+                            char *bytes, size_t room) {
+    const sft_tensor *found = layer_tensor(info, tensor, last);
+    size_t shard;
+    if (info->options.header_only || info->options.no_data || !found
+        || found->end - found->begin > room
+        || sft_set_find(info->set, found->name, &shard) != found)
+        return 0;
     size_t size = (size_t)(found->end - found->begin);
     const sft_file *file = sft_set_shard_at(info->set, shard);
     return sft_read_bytes(file, found->offset, bytes, size, NULL) == SFT_OK ? size : 0;
@@ -328,15 +324,18 @@ static const char *const precision_names[SFT_DTYPE_COUNT] = {
     [SFT_F64] = "fp64", [SFT_I64] = "int64", [SFT_U64] = "uint64",
 };
 
+const char *sfti_told_precision(sft_info *info, sft_span id) {
+    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION, id);
+    sft_span told = sfti_record_word(info->records, of, SFTI_PRECISION);
+    return told.len > 0 ? sfti_info_cstr(info, told) : NULL;
+}
+
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant) {
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION,
-                                             sft_span_cstr(quant->id ? quant->id : ""));
-    const sfti_record_row *row = sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL);
-    sft_span named = sfti_row_word(row);
-    if (row) return sfti_info_text(info, "%.*s", (int)named.len, named.data).data;
+    const char *told = sfti_told_precision(info, sft_span_cstr(quant->id ? quant->id : ""));
+    if (told) return told;
     info->guesses_bits = quant->id && quant->guessed;
     if (info->guesses_bits) return NULL;
     if (quant->id && quant->floats) return sfti_info_text(info, "fp%u", quant->bits).data;

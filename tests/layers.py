@@ -55,6 +55,7 @@ RULES = {
     "src/text": ({"base/", *CORE}, None),
     "src/label": (FROM_CORE | {*SET, "safetensors_hash.h", "safetensors_info.h",
                                "convert/adapter.h", "text/"}, None),
+    "src/lint": (FROM_CORE | {*SET, "safetensors_info.h", "label/", "text/"}, None),
     "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h", "set/image.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
     "src/dataset": (FROM_CORE | {*CONVERT, "safetensors_hash.h",
@@ -68,18 +69,20 @@ RULES = {
     "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "edit/dropped.h",
                       "convert/dropped.h", "convert/quantise.h",
                       "keys/", "text/derived.h", "label/reads.h", "label/records.h",
+                      "lint/lint.h",
                       "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "edit/dropped.h",
              "convert/dropped.h", "convert/quantise.h",
              "keys/", "text/derived.h", "label/reads.h", "label/records.h",
+                      "lint/lint.h",
                       "formats/arrays/npy_head.h",
              "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "label/", "text/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "label/", "lint/", "text/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 # The parts of the library: which others each needs, besides the core. cmake/parts.cmake has the same
@@ -97,6 +100,7 @@ PARTS = {
     "src/model/read": set(),
     "src/text": set(),
     "src/label": {"src/model/set", "src/model/hash", "src/text"},
+    "src/lint": {"src/model/set", "src/label", "src/text"},
     "src/formats": {"src/model/set", "src/model/convert"},
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
@@ -117,7 +121,7 @@ HOOKS = {
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
           "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/quant",
           "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/text",
-          "src/label",
+          "src/label", "src/lint",
           "src/remote", "src/dataset", "src/adapter", "cli",
           "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too

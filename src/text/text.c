@@ -47,13 +47,6 @@ bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text
     return false;
 }
 
-const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
-                        sfti_text_fits *fits) {
-    for (size_t i = 0; i < count; i++)
-        if (fits(text, rows[i][0])) return rows[i][1];
-    return NULL;
-}
-
 int sfti_number_among(const char *words, sft_span word) {
     sft_span rest = sft_span_cstr(words), one;
     for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)

@@ -49,13 +49,10 @@ static inline bool sfti_ends(sft_span text, const char *suffix) {
         && memcmp(text.data + text.len - len, suffix, len) == 0;
 }
 sft_span sfti_find_byte(sft_span text, char byte);
-/* Whether one of a list fits the text; what stands next to the first that does, or NULL. */
+/* Whether one of a list fits the text. */
 typedef bool sfti_text_fits(sft_span text, const char *word);
 bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits);
 #define SFTI_ONE_OF(text, list, fits) sfti_one_of(text, list, SFTI_COUNT(list), fits)
-const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
-                        sfti_text_fits *fits);
-#define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
 
 /* ── Pieces ── */
 

@@ -69,8 +69,10 @@ static void recipe_whole(sfti_cursor *at) {
 
 static void recipe_tool(sfti_cursor *at) {
     if (!sfti_at_text(at)) return;
-    const char *tool = SFTI_MAPPED(at->text, recipe_types, sfti_same_letters);
-    at->info->merge_tool = tool ? sft_span_cstr(tool) : at->text;
+    at->info->merge_tool = at->text;
+    for (size_t i = 0; i < SFTI_COUNT(recipe_types); i++)
+        if (sfti_same_letters(at->text, recipe_types[i][0]))
+            at->info->merge_tool = sft_span_cstr(recipe_types[i][1]);
 }
 
 static void recipe_method(sfti_cursor *at) {

@@ -1,5 +1,7 @@
 /* Rows of records tried on one model, clause by clause: what holds and what does not, for people
  * who write them. Tests: tests/cli/records/model.txt. */
+#include "lint/lint.h"
+
 #include "label/tensors/adapters.h"
 
 #include "base/json_lex.h"

@@ -1,4 +1,6 @@
 /* What rows say that can be read but is surely not meant. Tests: tests/cli/records. */
+#include "lint/lint.h"
+
 #include "label/layouts.h"
 #include "label/records/read.h"
 

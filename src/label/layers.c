@@ -106,8 +106,10 @@ sfti_layer_match sfti_match_layers(const sft_info *model, const sft_info *adapte
         for (size_t i = 0; done && i < both.count; i++) {
             const sfti_module *layer = &both.adapter[i];
             const sft_tensor *weight = layer_weight(&both, &way, layer->name);
+            bool meant = sfti_begins(layer->name, way.cut) /* and of no text encoder */
+                      && (!*way.cut || *sfti_layout_cut(layer->name));
             if (weight) compare_layer(&match, set, layer, weight);
-            else match.missing += model->shard_of == 0 && sfti_begins(layer->name, way.cut);
+            else match.missing += model->shard_of == 0 && meant;
         }
     }
     sfti_arena_free(&both.arena);

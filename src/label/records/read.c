@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/json_lex.h"
 #include "base/utf8.h"
 #include "label/info.h"
 
@@ -42,10 +41,6 @@ typedef struct reader {
 
 /* ── Words ── */
 
-static bool same_word(sft_span a, sft_span b) {
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 static size_t word_hash(sft_span word) {
     return ((uint8_t)word.data[0] * 5u + (uint8_t)word.data[word.len - 1] * 3u + word.len * 11u)
          % WORD_SLOTS;
@@ -62,13 +57,13 @@ static void place_words(reader *r) {
 static int known_word(const reader *r, sft_span word) {
     size_t at = word_hash(word);
     for (; r->words[at]; at = (at + 1) % WORD_SLOTS)
-        if (same_word(word, sfti_word_rows[r->words[at] - 1].word)) return r->words[at] - 1;
+        if (sft_span_equal(word, sfti_word_rows[r->words[at] - 1].word)) return r->words[at] - 1;
     return -1;
 }
 
 static int find_in(const sft_span *list, int count, sft_span word) {
     for (int i = 0; i < count; i++)
-        if (same_word(word, list[i])) return i;
+        if (sft_span_equal(word, list[i])) return i;
     return -1;
 }
 
@@ -281,24 +276,15 @@ static sfti_table_id table_of(sft_span kind) {
     return SFTI_SPECIAL;
 }
 
-static bool small_number(sft_span text, unsigned most, unsigned *out) {
-    *out = 0;
-    for (size_t i = 0; i < text.len && *out <= most; i++) {
-        if (!sfti_lex_digit(text.data[i])) return false;
-        *out = *out * 10 + (unsigned)(text.data[i] - '0');
-    }
-    return text.len > 0 && *out <= most;
-}
-
 /* [KIND] TRUST [NAME=VALUE…]; what is left of the row is its clauses. */
 static void read_head(reader *r, sfti_record_row *row) {
     const char *stop = sfti_row_line_end(row->at, row->len);
     sft_span line = { row->at, stop ? (size_t)(stop - row->at) : row->len }, whole = line;
-    unsigned number;
+    uint64_t number;
     row->sub = SFTI_ADAPTERS;
     if (row->word != SFTI_ADAPTER_ROW) {
         sft_span kind = sfti_cut_word(&line);
-        if (kind.len == 0 || !same_word(kind, r->kind)) { /* mostly that of the row before */
+        if (kind.len == 0 || !sft_span_equal(kind, r->kind)) { /* mostly that of the row before */
             const sfti_record *of = sfti_record_find(r->out, SFTI_KIND, kind);
             if (!of && (!sfti_is(kind, "-") || row->word == SFTI_TENSORS))
                 sfti_refuse_id(&r->to, "a kind", kind, SFTI_KIND);
@@ -310,18 +296,18 @@ static void read_head(reader *r, sfti_record_row *row) {
         row->sub = row->word == SFTI_TENSORS ? r->kind_table : SFTI_OF_MODELS;
     }
     sft_span trust = sfti_cut_word(&line);
-    if (!small_number(trust, 100, &number))
+    if (!sfti_parse_uint(trust, &number) || number > 100)
         sfti_refuse(&r->to, trust.data, "a trust of 0 to 100", trust);
-    row->trust = (uint8_t)number;
+    else row->trust = (uint8_t)number;
     for (sft_span word; (word = sfti_cut_word(&line)).len > 0 && !r->to.refused;) {
         sft_span name = { word.data, 0 };
         while (name.len < word.len && name.data[name.len] != '=') name.len++;
         sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
         int of = find_in(structure_of, 3, value);
         int table = find_in(sfti_tensor_tables, SFTI_TENSOR_TABLES, value);
-        if (same_word(name, head_names[0]) && table >= 0 && row->word == SFTI_TENSORS)
+        if (sft_span_equal(name, head_names[0]) && table >= 0 && row->word == SFTI_TENSORS)
             row->sub = (uint8_t)table;
-        else if (same_word(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
+        else if (sft_span_equal(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
             row->sub = (uint8_t)(of + 1);
         else
             sfti_refuse(&r->to, word.data, name.len < word.len ? "table= or of="

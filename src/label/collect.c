@@ -232,6 +232,12 @@ void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_spa
     sfti_info_add(info, field, list, source, trust);
 }
 
+void sfti_drop_facts(sfti_fact **link, sft_span source) {
+    while (*link)
+        if (sft_span_equal((*link)->source, source)) *link = (*link)->next;
+        else link = &(*link)->next;
+}
+
 const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field) {
     const sfti_fact *best = info->facts[field];
     for (const sfti_fact *fact = best; fact; fact = fact->next)

@@ -306,6 +306,8 @@ sfti_value sfti_bool_value(bool value);
 /* before and text, joined in the arena ("header:" and a key). */
 sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
 
+/* Takes out of a list what that source told. */
+void sfti_drop_facts(sfti_fact **link, sft_span source);
 /* Add a candidate; placeholders ("", None, null, NOFILE, … FM §1.0) are no facts. The same
  * value from the same source is kept once. What info->said, a row of a user's, says of a model that
  * the library knows has a trust of 79 at most. */

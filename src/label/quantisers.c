@@ -2,6 +2,7 @@
  * quantiser's words stand for. */
 #include "label/cursor.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { TEXT_METHOD, TEXT_FORMAT, TEXT_TYPE, TEXT_DTYPE, TEXTS };
@@ -25,18 +26,9 @@ static void take_object(sfti_cursor *at) {
     config->alone = at->row->word;
 }
 
-static void take_word(sfti_cursor *at) {
-    sft_span *text = &((quantiser *)at->ctx)->texts[at->row->field];
-    if (sfti_at_text(at) && text->len == 0) *text = sfti_trim(at->text);
-}
-
 static void take_flag(sfti_cursor *at) {
     int told = sfti_at_bool(at);
     if (told >= 0) ((quantiser *)at->ctx)->flags[at->row->field] = told == 1;
-}
-
-static void take_width(sfti_cursor *at) {
-    ((quantiser *)at->ctx)->widths[at->row->field] = sfti_at_uint(at);
 }
 
 static void take_blocks(sfti_cursor *at) {
@@ -50,11 +42,17 @@ static void take_bits(sfti_cursor *at) {
         ((quantiser *)at->ctx)->bits = bits;
 }
 
+static const size_t text_places[TEXTS] = {
+    offsetof(quantiser, texts[0]), offsetof(quantiser, texts[1]), offsetof(quantiser, texts[2]),
+    offsetof(quantiser, texts[3]),
+};
+static const size_t width_places[] = { offsetof(quantiser, widths[0]),
+                                       offsetof(quantiser, widths[1]) };
 static const sfti_key_take quantiser_takes[] = {
     { "object", take_object, NULL, NULL },
-    { "word", take_word, "method format type dtype", NULL },
+    { "word", sfti_take_slot, "method format type dtype", text_places },
     { "flag", take_flag, "four_bit eight_bit", NULL },
-    { "width", take_width, "weights activations", NULL },
+    { "width", sfti_take_slot_uint, "weights activations", width_places },
     { "blocks", take_blocks, NULL, NULL },
     { "bits", take_bits, NULL, NULL },
 };
@@ -90,12 +88,6 @@ static sft_span by_bits(sft_info *info, const char *id, double bits) {
     return sfti_info_text(info, "%s-%.*sbit", id, len, digits);
 }
 
-static bool has_text(sft_span text, sft_span word) {
-    for (size_t i = 0; i + word.len <= text.len; i++)
-        if (sfti_same_text((sft_span){ text.data + i, word.len }, word)) return true;
-    return false;
-}
-
 /* by=bits, by=widths, or words that a type's name may have: "int4_weight_only". */
 static sft_span name_by(sft_info *info, const quantiser *config, const char *id, sft_span by) {
     uint64_t weights = config->widths[WIDTH_WEIGHTS], ours = config->widths[WIDTH_ACTIVATIONS];
@@ -105,7 +97,7 @@ static sft_span name_by(sft_info *info, const quantiser *config, const char *id,
     if (sfti_is(by, "widths") && weights > 0 && weights <= 16 && ours <= 16)
         return sfti_info_text(info, "%s-w%ua%u", id, (unsigned)weights, (unsigned)ours);
     while (sfti_next_piece(&by, ',', &piece))
-        if (has_text(config->texts[TEXT_TYPE], piece))
+        if (sfti_contains(config->texts[TEXT_TYPE], sfti_info_cstr(info, piece)))
             return sfti_info_text(info, "%s-%.*s", id, (int)piece.len, piece.data);
     return sft_span_cstr(id);
 }

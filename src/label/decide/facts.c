@@ -136,12 +136,6 @@ static void join_variants(sft_info *info) {
     *first = fact;
 }
 
-static void drop_facts(sfti_fact **link, sft_span source) {
-    while (*link)
-        if (sft_span_equal((*link)->source, source)) *link = (*link)->next;
-        else link = &(*link)->next;
-}
-
 /* What tensors show of another architecture than the one that is told is no variant of it; of one
  * that is not sure, it is no surer. */
 static void drop_variants(sft_info *info) {
@@ -153,7 +147,7 @@ static void drop_variants(sft_info *info) {
     if (!measured || told->as_written
         || sfti_related_architectures(info->records, told->value.text, measured->value.text))
         return;
-    drop_facts(&info->facts[SFT_FACT_VARIANT], measured->source);
+    sfti_drop_facts(&info->facts[SFT_FACT_VARIANT], measured->source);
 }
 
 /* ── Conflicts ── */
@@ -271,7 +265,7 @@ static void exclude_architectures(sft_info *info) {
         fact->excluded = is_excluded(info, measured, fact->value.text);
         if (!fact->excluded) continue;
         if (!measured && fact->trust > DOUBTED) fact->trust = DOUBTED;
-        drop_facts(&info->facts[SFT_FACT_VARIANT], fact->source);
+        sfti_drop_facts(&info->facts[SFT_FACT_VARIANT], fact->source);
         for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next)
             if (sft_span_equal(base->source, fact->source) && is_claim(base)) base->trust = least;
     }

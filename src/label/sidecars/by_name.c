@@ -97,7 +97,7 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
 
 static bool hub_decoder(const sfti_records *records, const char *architecture) {
     const sfti_record *of = sfti_model_record(records, architecture);
-    return of && sfti_record_row_of(records, of, SFTI_DECODER, NULL);
+    return sfti_record_row_of(records, of, SFTI_DECODER, NULL) != NULL;
 }
 
 /* A class that stands for one architecture says more than the type; the type more than the
@@ -114,16 +114,6 @@ static void hub_by_type(const sfti_records *records, hub_config *config) {
     bool headless = !config->head && config->tied != 1;
     if (config->kind || (headless && hub_decoder(records, architecture))) return;
     config->kind = kind;
-}
-
-/* A decoder without a head, of which nothing says that it has one, encodes. */
-static void hub_headless(const sft_info *info, hub_config *config) {
-    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    if (config->head || config->tied == 1 || !kind
-        || !hub_decoder(info->records, config->architecture))
-        return;
-    if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model"))
-        config->kind = "text_encoder";
 }
 
 /* What is not known is given as written. */
@@ -168,7 +158,12 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     if (!hub_read(info, sidecar, text, &config)) return;
     hub_by_type(info->records, &config);
     hub_refine(info->records, &config);
-    hub_headless(info, &config);
+    /* A decoder without a head, of which nothing says that it has one, encodes. */
+    const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
+    if (!config.head && config.tied != 1 && best && best->trust <= 70
+        && sfti_is(best->value.text, "language_model")
+        && hub_decoder(info->records, config.architecture))
+        config.kind = "text_encoder";
     info->said = config.said;
     hub_architecture(info, &config);
     info->said = NULL;

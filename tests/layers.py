@@ -53,14 +53,15 @@ RULES = {
     "src/model/stats": (FROM_CORE | {"safetensors_stats.h"}, None),
     "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
     "src/text": ({"base/", *CORE}, None),
+    "src/model/packed": (FROM_CORE | {*SET, "text/"}, None),
     "src/label": (FROM_CORE | {*SET, "safetensors_hash.h", "safetensors_info.h",
-                               "convert/adapter.h", "text/"}, None),
-    "src/lint": (FROM_CORE | {*SET, "safetensors_info.h", "label/", "text/"}, None),
+                               "convert/adapter.h", "text/", "packed/"}, None),
+    "src/lint": (FROM_CORE | {*SET, "safetensors_info.h", "label/", "text/", "packed/"}, None),
     "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h", "set/image.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
     "src/dataset": (FROM_CORE | {*CONVERT, "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
-    "src/adapter": (FROM_CORE | SET | CONVERT | {"label/", "text/"}, None),
+    "src/adapter": (FROM_CORE | SET | CONVERT | {"label/", "packed/", "text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
@@ -82,7 +83,7 @@ RULES = {
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "label/", "lint/", "text/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "label/", "lint/", "text/", "packed/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 # The parts of the library: which others each needs, besides the core. cmake/parts.cmake has the same
@@ -99,12 +100,14 @@ PARTS = {
     "src/model/stats": set(),
     "src/model/read": set(),
     "src/text": set(),
-    "src/label": {"src/model/set", "src/model/hash", "src/text"},
-    "src/lint": {"src/model/set", "src/label", "src/text"},
+    "src/model/packed": {"src/model/set", "src/text"},
+    "src/label": {"src/model/set", "src/model/hash", "src/model/packed", "src/text"},
+    "src/lint": {"src/model/set", "src/model/packed", "src/label", "src/text"},
     "src/formats": {"src/model/set", "src/model/convert"},
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
-    "src/adapter": {"src/model/set", "src/model/convert", "src/label", "src/text"},
+    "src/adapter": {"src/model/set", "src/model/convert", "src/model/packed", "src/label",
+                    "src/text"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,

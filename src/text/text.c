@@ -7,9 +7,7 @@
 
 #include <string.h>
 
-static bool text_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+#define IS_BLANK(c) ((c) == ' ' || ((c) >= '\t' && (c) <= '\r'))
 
 bool sfti_word_byte(char c) {
     return sfti_lex_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
@@ -21,15 +19,17 @@ char sfti_lower_case(char c) {
 }
 
 sft_span sfti_trim(sft_span text) {
-    while (text.len > 0 && text_blank(*text.data)) text.data++, text.len--;
-    while (text.len > 0 && text_blank(text.data[text.len - 1])) text.len--;
+    while (text.len > 0 && IS_BLANK(*text.data)) text.data++, text.len--;
+    while (text.len > 0 && IS_BLANK(text.data[text.len - 1])) text.len--;
     return text;
 }
 
 /* Whether the bytes at p are those of a word, in either case. */
 static bool letters_at(const char *p, const char *word, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        if (sfti_lower_case(p[i]) != sfti_lower_case(word[i])) return false;
+    for (size_t i = 0; i < len; i++) {
+        const char x = p[i], y = word[i];
+        if (x != y && ((x ^ y) != 0x20 || (x | 0x20) < 'a' || (x | 0x20) > 'z')) return false;
+    }
     return true;
 }
 

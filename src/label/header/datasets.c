@@ -244,12 +244,12 @@ void sfti_kohya_datasets(sft_info *info) {
     if (info->buckets.count > 0) info->has_training = true;
     uint64_t sum = 0;
     for (const sfti_dataset *record = info->datasets.first; record; record = record->next) {
-        const sfti_dataset *other = info->datasets.first; /* another resolution of the same images */
+        const sfti_dataset *other = info->datasets.first; /* of the same images, in another size */
         while (other != record && (other->folder.len == 0
                                    || !sft_span_equal(other->folder, record->folder)))
             other = other->next;
-        bool counts = other == record && record->regularisation != 1 && record->images != UINT64_MAX;
-        if (counts && !sfti_add(sum, record->images, &sum)) return;
+        if (other == record && record->regularisation != 1 && record->images != UINT64_MAX
+            && !sfti_add(sum, record->images, &sum)) return;
     }
     train_sum(info, TRAIN_IMAGES, sum);
 }

@@ -101,16 +101,13 @@ const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *ro
     return row->kind == UINT16_MAX ? NULL : records->records[row->kind].id;
 }
 
-static const sfti_record_row *row_of(const sfti_records *records, uint16_t number) {
+const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub) {
+    uint16_t number = records->heads[sfti_row_list(word, sub)];
     return number ? &records->rows[number - 1] : NULL;
 }
 
-const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub) {
-    return row_of(records, records->heads[sfti_row_list(word, sub)]);
-}
-
 const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_record_row *row) {
-    return row_of(records, row->next);
+    return row->next ? &records->rows[row->next - 1] : NULL;
 }
 
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
@@ -127,7 +124,7 @@ size_t sfti_table_count(const sfti_records *records, sfti_table_id table) {
 }
 
 const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i) {
-    return row_of(records, records->tables[table][i]);
+    return &records->rows[records->tables[table][i] - 1];
 }
 
 /* ── What a row says ── */
@@ -312,20 +309,12 @@ bool sfti_size_fits(sft_span wanted, uint64_t size) {
 
 /* ── Producers' words ── */
 
-static bool same_bytes(const char *a, const char *b, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        char x = a[i], y = b[i];
-        if (x != y && ((x ^ y) != 0x20 || (x | 0x20) < 'a' || (x | 0x20) > 'z')) return false;
-    }
-    return true;
-}
-
 /* Whether text is the word, or begins with it and goes on, if at all, with no letter or digit. */
 static bool says(sft_span word, sft_span text, bool whole) {
     bool open = word.len > 1 && word.data[word.len - 1] == '*';
     if (open) word.len--;
     if (word.len > text.len || (whole && !open && word.len != text.len)
-        || !same_bytes(word.data, text.data, word.len))
+        || !sfti_same_text(word, (sft_span){ text.data, word.len }))
         return false;
     char next = word.len < text.len ? text.data[word.len] : ' ';
     return open || (next & 0x80) || !sfti_word_byte(next);

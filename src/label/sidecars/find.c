@@ -60,8 +60,8 @@ static sft_span row_name(sft_info *info, const sidecar_folder *place, const sfti
     return entry ? entry->name : none;
 }
 
-/* The files that are there and were not found before: those named as the model, then, if these speak
- * for it, those with names of their own, one of a kind. */
+/* The files that are there and were not found before: those named as the model, then, if these
+ * speak for it, those with names of their own, one of a kind. */
 static size_t list_place(sft_info *info, const sidecar_folder *place, found_files *found,
                          const sfti_sidecar_row **rows, sft_span *names) {
     size_t own = sfti_sidecar_row_count, all = own + (place->speaks ? sfti_hub_row_count : 0);

@@ -135,8 +135,8 @@ static sft_span hub_repo(sfti_arena *arena, sft_span path) {
     return (sft_span){ "", 0 };
 }
 
-/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. *inner: whether more
- * follows. */
+/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. *inner: whether
+ * more follows. */
 static sft_span hub_url_repo(sft_span path, bool *inner) {
     static const char *const others[] = { "datasets", "spaces", "kernels", "buckets" };
     sft_span none = { "", 0 }, org, name;

@@ -63,18 +63,16 @@ typedef struct form_key {
 
 #define IS_SEPARATOR(c) ((c) == '.' || (c) == '_')
 
+/* Where the word that ends there begins. */
+static size_t word_before(sft_span name, size_t end, char separator) {
+    while (end > 0 && name.data[end - 1] != separator) end--;
+    return end;
+}
+
 static size_t digits_from(sft_span name, size_t i) {
     size_t end = i;
     while (end < name.len && sfti_lex_digit(name.data[end])) end++;
     return end - i;
-}
-
-/* The length of the number that begins a part of the name at i, if the part is a number and not
- * the name's end (img_mlp.0: the layer's own name); 0 if it is not. */
-static size_t lone_number(sft_span name, size_t i) {
-    size_t len = digits_from(name, i), end = i + len;
-    if (len == 0 || (end < name.len ? !IS_SEPARATOR(name.data[end]) : i > 0)) return 0;
-    return len;
 }
 
 static uint64_t number_value(sft_span name, size_t at, size_t len) {
@@ -84,11 +82,12 @@ static uint64_t number_value(sft_span name, size_t at, size_t len) {
     return value;
 }
 
-/* Takes in a number that begins at i; its length, or 0. */
+/* Takes in a number that is the part of the name at i; its length, or 0. At the name's end it is the
+ * layer's own name (img_mlp.0). */
 static size_t key_number(form_key *key, sft_span name, size_t i) {
     sfti_numbers *numbers = &key->numbers;
-    size_t digits = lone_number(name, i);
-    if (digits == 0) return 0;
+    size_t digits = digits_from(name, i), end = i + digits;
+    if (digits == 0 || (end < name.len ? !IS_SEPARATOR(name.data[end]) : i > 0)) return 0;
     if (numbers->count < SFTI_NUMBERS) {
         key->values[numbers->count] = number_value(name, i, digits);
         numbers->places[numbers->count].at = (uint32_t)i; /* a header is shorter */
@@ -192,19 +191,12 @@ static sfti_form *meet_form(sfti_forms *forms, form_key *key, sft_span name, sft
     return form;
 }
 
-/* Blocks: the word before the first number. */
-static sft_span family_name(const form_key *key, sft_span layer) {
-    size_t at = key->numbers.places[0].at;
-    sft_span name = { layer.data, at > 0 ? at - 1 : 0 };
-    if (sfti_begins(name, "mid_block")) return (sft_span){ name.data, strlen("mid_block") };
-    for (size_t i = name.len; i > 0; i--)
-        if (name.data[i - 1] == '.') return (sft_span){ name.data + i, name.len - i };
-    return name;
-}
-
 static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
     if (key->numbers.count == 0 || key->values[0] >= SFTI_FAMILY_NUMBERS) return;
-    sft_span name = family_name(key, layer);
+    size_t before = key->numbers.places[0].at;
+    sft_span name = { layer.data, before > 0 ? before - 1 : 0 }; /* before the first number */
+    if (sfti_begins(name, "mid_block")) name.len = strlen("mid_block");
+    else name = sfti_from(name, word_before(name, name.len, '.'));
     if (name.len == 0) return;
     size_t i = 0;
     while (i < forms->families && !sft_span_equal(forms->family[i].name, name)) i++;
@@ -289,11 +281,6 @@ sfti_forms *sfti_forms_of(const sfti_view *view) {
 
 /* ── Lists ── */
 
-static size_t word_before(sft_span name, size_t end, char separator) {
-    while (end > 0 && name.data[end - 1] != separator) end--;
-    return end;
-}
-
 /* The last part of a dotted name; with the one before where it is a number. */
 static sft_span dotted_leaf(sft_span name) {
     size_t at = word_before(name, name.len, '.');
@@ -324,13 +311,6 @@ static sft_span flat_leaf(sft_info *info, const sfti_form *form) {
     return name;
 }
 
-static sft_span leaf_of(sft_info *info, const sfti_form *form) {
-    sft_span none = { NULL, 0 };
-    if (memchr(form->raw.data, '.', form->raw.len)) return dotted_leaf(form->raw);
-    if (form->text.len == 1 && *form->text.data == '#') return none; /* numbers for names */
-    return flat_leaf(info, form);
-}
-
 static int compare_leaves(const void *ctx, uint32_t a, uint32_t b) {
     const sft_span *leaves = ctx;
     return sfti_bytes_compare(leaves[a], leaves[b]);
@@ -341,7 +321,10 @@ static void list_targets(const sfti_forms *forms) {
     sft_span *leaves = sfti_info_take(info, SFTI_FORMS * sizeof *leaves);
     size_t count = 0;
     for (size_t i = 0; i < forms->count && !info->code; i++) {
-        sft_span leaf = leaf_of(info, &forms->forms[i]);
+        const sfti_form *form = &forms->forms[i];
+        if (sfti_is(form->text, "#")) continue; /* numbers for names */
+        sft_span leaf = memchr(form->raw.data, '.', form->raw.len) ? dotted_leaf(form->raw)
+                                                                   : flat_leaf(info, form);
         if (leaf.len > 0 && leaf.len <= 128) leaves[count++] = leaf;
     }
     const uint32_t *order = sfti_arena_sorted(&info->arena, count, compare_leaves, leaves);

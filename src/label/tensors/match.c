@@ -243,13 +243,6 @@ static sfti_truth tensor_fits(const sfti_view *view, const sft_tensor *tensor, s
 
 /* ── Clauses ── */
 
-static void match_remember(sfti_evidence *evidence, const sft_tensor *tensor) {
-    if (!evidence || !tensor || evidence->count == SFTI_EVIDENCE) return;
-    for (size_t i = 0; i < evidence->count; i++)
-        if (evidence->tensors[i] == tensor) return;
-    evidence->tensors[evidence->count++] = tensor;
-}
-
 /* A name with "#": the numbers one after the other. */
 static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_span name,
                            sft_span shape, const sft_tensor **found) {
@@ -285,23 +278,21 @@ static uint64_t count_numbers(const sfti_view *view, sft_span begin) {
     return count;
 }
 
-static bool predicate_holds(const sfti_view *view, const sfti_predicate *predicate) {
-    if (predicate->key.len > 0) return sfti_metadata_says(view->info, predicate);
-    uint64_t count = count_numbers(view, predicate->begin);
-    return predicate->compare == '=' ? count == predicate->number
-         : predicate->compare == '>' ? count >= predicate->number
-                                     : count <= predicate->number;
-}
-
 static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **found) {
     const sfti_view *view = ctx;
     const char *prefix = view->prefix;
     sft_span name = text, shape = { NULL, 0 };
     if (*name.data == '@' || *name.data == 'c') {
-        sfti_predicate predicate;
-        bool right;
-        if (sfti_predicate_of(text, &predicate, &right))
-            return right && predicate_holds(view, &predicate) ? SFTI_TRUE : SFTI_FALSE;
+        sfti_predicate asked;
+        bool right, counts = *name.data == 'c';
+        if (sfti_predicate_of(text, &asked, &right)) {
+            uint64_t count = right && counts ? count_numbers(view, asked.begin) : 0;
+            bool holds = !right  ? false
+                       : !counts ? sfti_metadata_says(view->info, &asked)
+                       : asked.compare == '=' ? count == asked.number
+                       : asked.compare == '>' ? count >= asked.number : count <= asked.number;
+            return holds ? SFTI_TRUE : SFTI_FALSE;
+        }
     }
     if (*name.data == '^') name.data++, name.len--, prefix = "";
     const char *bracket = memchr(name.data, '[', name.len);
@@ -332,7 +323,10 @@ static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span 
         if (so > best) best = so, seen = found;
     }
     if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
-    if (best != SFTI_FALSE) match_remember(evidence, seen);
+    size_t i = 0;
+    while (evidence && i < evidence->count && evidence->tensors[i] != seen) i++;
+    if (best != SFTI_FALSE && evidence && seen && i == evidence->count && i < SFTI_EVIDENCE)
+        evidence->tensors[evidence->count++] = seen;
     return best;
 }
 

@@ -9,7 +9,7 @@
 
 #include "unit/compose.h"
 
-#include "label/tensors/signatures.h"
+#include "packed/shapes.h"
 
 /* What a shape asked of a.weight is. */
 static sfti_truth asked(const char *tensors, const char *shape) {

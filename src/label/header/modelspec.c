@@ -13,15 +13,6 @@ static bool present(const sft_info *info, const char *key) {
 
 /* ── Titles ── */
 
-/* "LoRA@1690000000": a title for want of one. */
-static bool stamped(sft_span title) {
-    static const char *const marks[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
-    for (size_t i = 0; i < SFTI_COUNT(marks); i++)
-        if (sfti_begins(title, marks[i]) && title.len > strlen(marks[i]))
-            return sfti_lex_digit(title.data[strlen(marks[i])]);
-    return false;
-}
-
 /* "prefix_00001_" and "prefix 1": how ComfyUI calls what it saves. */
 static bool counted_title(sft_span title) {
     size_t digits = 0;
@@ -62,21 +53,20 @@ static bool by_onetrainer(const sft_info *info) {
     return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
 }
 
-static bool graph_under(const sft_info *info, const char *key) {
-    sft_span value;
-    return sfti_info_metadata(info, key, &value) && sfti_starts_with(sfti_trim(value), "{");
-}
-
-static bool by_comfyui(const sft_info *info) {
-    return graph_under(info, "prompt") || graph_under(info, "workflow")
-        || present(info, "modelspec.predict_key");
-}
-
 static void spec_title(sfti_cursor *at) {
-    sft_span title = sfti_trim(at->text);
-    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
+    static const char *const graphs[] = { "prompt", "workflow" };
+    static const char *const stamps[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
+    sft_span title = sfti_trim(at->text), graph;
+    bool comfyui = present(at->info, "modelspec.predict_key");
+    for (size_t i = 0; i < SFTI_COUNT(graphs) && !comfyui; i++)
+        comfyui = sfti_info_metadata(at->info, graphs[i], &graph)
+               && sfti_begins(sfti_trim(graph), "{");
+    bool weak = by_onetrainer(at->info) || (comfyui && counted_title(title))
              || template_title(at->info->records, title);
-    if (stamped(title)) return;
+    for (size_t i = 0; i < SFTI_COUNT(stamps); i++) /* "LoRA@1690000000": for want of one */
+        if (sfti_begins(title, stamps[i]) && title.len > strlen(stamps[i])
+            && sfti_lex_digit(title.data[strlen(stamps[i])]))
+            return;
     sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : at->row->trust);
 }
 

@@ -14,22 +14,13 @@ typedef struct loader_node {
     size_t numbers; /* widgets after the name */
 } loader_node;
 
-static bool names_model(sft_span text) {
-    static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
-                                        ".gguf" };
-    return text.len <= 1024 && SFTI_ONE_OF(text, ends, sfti_ends_with);
-}
-
-/* Nodes of ComfyUI that merge models; their names tell the way. */
-static void note_merge(sft_info *info, sft_span type) {
-    if (!sfti_starts_with(type, "ModelMerge") || info->merge_method.len > 0) return;
-    info->has_merge = true;
-    info->merge_method = type;
-    info->merge_tool = sft_span_cstr("comfyui");
-}
-
 static void put_loader(sft_info *info, loader_node *node) {
-    if (node->type.len > 0) note_merge(info, node->type);
+    /* Nodes of ComfyUI that merge models; their names tell the way. */
+    if (sfti_starts_with(node->type, "ModelMerge") && info->merge_method.len == 0) {
+        info->has_merge = true;
+        info->merge_method = node->type;
+        info->merge_tool = sft_span_cstr("comfyui");
+    }
     for (size_t i = 0; i < node->count && info->loaders.count < LOADERS_MOST; i++)
         SFTI_PUSH(info, &info->loaders, sfti_loader, .type = node->type, .name = node->names[i],
                   .strength_model = node->model, .strength_clip = node->clip);
@@ -51,8 +42,11 @@ static void node_number(sfti_cursor *at) {
 }
 
 static void node_name(sfti_cursor *at) {
+    static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
+                                        ".gguf" };
     loader_node *node = at->ctx;
-    if (at->json->type == SFTI_JSON_STRING && node->count < LOADER_NAMES && names_model(at->text))
+    if (at->json->type == SFTI_JSON_STRING && node->count < LOADER_NAMES && at->text.len <= 1024
+        && SFTI_ONE_OF(at->text, ends, sfti_ends_with))
         node->names[node->count++] = at->text;
 }
 

@@ -69,14 +69,6 @@ static int find_in(const sft_span *list, int count, sft_span word) {
 
 /* ── Records ── */
 
-/* There is none of that id yet. */
-static void index_record(reader *r, sfti_record_type type, sft_span id) {
-    sfti_records *out = r->out;
-    uint32_t hash = sfti_record_hash(type, id), at = hash & out->slot_mask;
-    while (r->slots[at]) at = (at + 1) & out->slot_mask;
-    r->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
-}
-
 /* What only records that come with the library may begin: lists that are closed, and what the
  * engine is built on. */
 static bool is_ours(sfti_record_type type) {
@@ -126,7 +118,9 @@ static void read_record(reader *r, sft_span line) {
         r->to.code = sfti_fail_memory(r->to.err, id.len);
         return;
     }
-    if (id.len > 0) index_record(r, (sfti_record_type)known, id);
+    uint32_t hash = sfti_record_hash((sfti_record_type)known, id), at = hash & out->slot_mask;
+    while (id.len > 0 && r->slots[at]) at = (at + 1) & out->slot_mask;
+    if (id.len > 0) r->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
     out->records[out->record_count++] = (sfti_record){ .id = copy, .label = label,
                                                        .type = (sfti_record_type)known,
                                                        .text = r->text };
@@ -450,12 +444,6 @@ static void copy_records_text(reader *r, sfti_records_text *text) {
             sfti_refuse(&r->to, at, "a text without control characters", (sft_span){ at, 1 });
 }
 
-static size_t count_lines(sft_span text) {
-    size_t lines = text.len > 0 && text.data[text.len - 1] != '\n';
-    for (size_t i = 0; i < text.len; i++) lines += text.data[i] == '\n';
-    return lines;
-}
-
 static bool take_room(reader *r, size_t lines) {
     sfti_records *out = r->out;
     uint32_t slots = 64;
@@ -491,7 +479,8 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
         if (!sfti_add(bytes, text->text.len, &bytes) || bytes > SFTI_RECORDS_BYTES)
             return sfti_fail(r->to.err, SFT_BAD_ARGUMENT,
                              "%s: expected records of at most 4 MiB in all files", text->name);
-        own += count_lines(text->text);
+        own += text->text.len > 0 && text->text.data[text->text.len - 1] != '\n';
+        for (size_t k = 0; k < text->text.len; k++) own += text->text.data[k] == '\n';
         if (own > SFTI_RECORDS_LINES)
             return sfti_fail(r->to.err, SFT_BAD_ARGUMENT,
                              "%s: expected records of at most 20,000 lines in all files",

@@ -82,8 +82,8 @@ static uint64_t number_value(sft_span name, size_t at, size_t len) {
     return value;
 }
 
-/* Takes in a number that is the part of the name at i; its length, or 0. At the name's end it is the
- * layer's own name (img_mlp.0). */
+/* Takes in a number that is the part of the name at i; its length, or 0. At the name's end it is
+ * the layer's own name (img_mlp.0). */
 static size_t key_number(form_key *key, sft_span name, size_t i) {
     sfti_numbers *numbers = &key->numbers;
     size_t digits = digits_from(name, i), end = i + digits;

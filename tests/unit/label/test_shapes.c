@@ -9,7 +9,7 @@
 
 #include "unit/compose.h"
 
-#include "packed/shapes.h"
+#include "label/tensors/signatures.h"
 
 /* What a shape asked of a.weight is. */
 static sfti_truth asked(const char *tensors, const char *shape) {

@@ -20,6 +20,7 @@
     X(REDIRECT, "redirect it with > FILE, or use --to-terminal") \
     X(AS_RAW, "--as raw gives its bytes") \
     X(FROM_QUANTISED, "--from-quantised quantises the values that its codes stand for") \
+    X(SPARE, "--spare GLOB leaves a matrix as it is") \
     X(QUANTIZE_LOSSY, "merge it into a model first; --lossy quantises it all the same") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
     X(DEQUANTIZE, "\"safetensors convert --dequantize\" computes its values first") \

@@ -67,8 +67,13 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    const char *rank, *conv_rank, *sv_ratio, *sv_fro, *sv_cumulative, *error;
+    const char *min_diff;
+    int compat, to, norms, spectrum;
+    const char *stochastic;
+    cli_words blocks;
     /* of mv */
-    const char *to, *unknown;
+    const char *place, *unknown;
     int number, link, undo, yes;
     /* of dup */
     int end, by_weights, erase, adopt, forget, save_for;

@@ -8,7 +8,7 @@ set(SFT_PARTS
     "READ    model/read                read                   -"
     "HASH    model/hash                hash                   SET"
     "CONVERT model/convert,model/quant cast,convert           SET"
-    "LABEL   label,text                info                   SET,HASH"
+    "LABEL   label,lint,text,model/packed info                 SET,HASH"
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
     "DATASET dataset                   dataset                HASH,CONVERT"

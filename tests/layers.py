@@ -54,14 +54,17 @@ RULES = {
     "src/model/stats": (FROM_CORE | {"safetensors_stats.h"}, None),
     "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
     "src/text": ({"base/", *CORE}, None),
+    "src/model/packed": (FROM_CORE | {*SET, "text/"}, None),
     "src/label": (FROM_CORE | {*SET, "safetensors_hash.h", "safetensors_info.h",
-                               "convert/adapter.h", "text/"}, None),
+                               "convert/adapter.h", "text/", "packed/"}, None),
+    "src/lint": (FROM_CORE | {*SET, "safetensors_info.h", "label/", "text/", "packed/"}, None),
     "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h", "set/image.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
     "src/dataset": (FROM_CORE | {*CONVERT, "file/edited.h", "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
     "src/adapter": (FROM_CORE | SET | CONVERT | {"safetensors_adapter.h", "safetensors_hash.h",
-                                                 "convert/", "keys/", "label/", "text/"}, None),
+                                                 "convert/", "keys/", "label/", "packed/",
+                                                 "text/"}, None),
     "src/merge": (FROM_CORE | SET | CONVERT | {"text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
@@ -72,6 +75,7 @@ RULES = {
                       "adapter/lowrank.h", "adapter/merge.h", "merge/merge.h", "edit/dropped.h",
                       "convert/dropped.h", "convert/quantise.h",
                       "keys/", "text/derived.h", "label/reads.h", "label/records.h",
+                      "lint/lint.h",
                       "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
     "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "adapter/lowrank.h",
@@ -79,13 +83,14 @@ RULES = {
              "edit/dropped.h",
              "convert/dropped.h", "convert/quantise.h",
              "keys/", "text/derived.h", "label/reads.h", "label/records.h",
+                      "lint/lint.h",
                       "formats/arrays/npy_head.h",
              "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "label/", "text/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "label/", "lint/", "text/", "packed/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 # The parts of the library: which others each needs, besides the core. cmake/parts.cmake has the same
@@ -102,12 +107,14 @@ PARTS = {
     "src/model/stats": set(),
     "src/model/read": set(),
     "src/text": set(),
-    "src/label": {"src/model/set", "src/model/hash", "src/text"},
+    "src/model/packed": {"src/model/set", "src/text"},
+    "src/label": {"src/model/set", "src/model/hash", "src/model/packed", "src/text"},
+    "src/lint": {"src/model/set", "src/model/packed", "src/label", "src/text"},
     "src/formats": {"src/model/set", "src/model/convert"},
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
     "src/adapter": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
-                    "src/label", "src/text"},
+                    "src/label", "src/model/packed", "src/text"},
     "src/merge": {"src/model/set", "src/model/convert", "src/text"},
     "src/without": set(),
 }
@@ -125,7 +132,7 @@ HOOKS = {
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
           "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/quant",
           "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/text",
-          "src/label",
+          "src/label", "src/lint",
           "src/remote", "src/dataset", "src/adapter", "src/merge", "cli",
           "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too

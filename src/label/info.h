@@ -300,12 +300,18 @@ void *sfti_info_take_zeroed(sft_info *info, size_t bytes);
 /* printf into the arena; empty span when out of memory. */
 sft_span sfti_info_text(sft_info *info, const char *format, ...);
 sft_span sfti_info_copy(sft_info *info, sft_span text);
+/* A copy with a NUL behind it; "" when out of memory. */
+const char *sfti_info_cstr(sft_info *info, sft_span text);
+/* Words with a text between them. */
+sft_span sfti_info_joined(sft_info *info, const sft_span *words, size_t count, const char *between);
 sfti_value sfti_text_value(sft_span text);
 sfti_value sfti_number_value(sft_span text);
 sfti_value sfti_bool_value(bool value);
 /* before and text, joined in the arena ("header:" and a key). */
 sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
 
+/* Takes out of a list what that source told. */
+void sfti_drop_facts(sfti_fact **link, sft_span source);
 /* Add a candidate; placeholders ("", None, null, NOFILE, … FM §1.0) are no facts. The same
  * value from the same source is kept once. What info->said, a row of a user's, says of a model that
  * the library knows has a trust of 79 at most. */
@@ -382,6 +388,8 @@ sft_span sfti_plain_text(sft_info *info, sft_span html);
 
 /* ── The parts ── */
 
+/* What a quantisation is told as ("int4"), by its row "precision", or NULL (quantisation.c). */
+const char *sfti_told_precision(sft_info *info, sft_span id);
 /* scale again, after rank, alpha or rslora changed. */
 void sfti_adapter_scale(sft_info *info);
 /* What the file's name hints at (filename.c): its name, last of all candidates. */

@@ -62,24 +62,22 @@ typedef struct graph { sfti_list nodes; } graph;
 
 #define GRAPH_NODES 512
 
-static void graph_begin(sfti_cursor *at, const sfti_row *row) {
+static void graph_begin(sfti_cursor *at) {
     graph *all = at->ctx;
-    (void)row;
-    if (at->json.type == SFTI_JSON_OBJECT && all->nodes.count < GRAPH_NODES)
+    if (at->json->type == SFTI_JSON_OBJECT && all->nodes.count < GRAPH_NODES)
         SFTI_PUSH(at->info, &all->nodes, graph_node, .id = sfti_info_copy(at->info, at->key));
 }
 
 /* The first text; row->field: where in a node what else is told goes. */
-static void graph_text(sfti_cursor *at, const sfti_row *row) {
+static void graph_text(sfti_cursor *at) {
     graph_node *node = ((graph *)at->ctx)->nodes.last;
-    (void)row;
-    if (node && at->json.type == SFTI_JSON_STRING && node->text.len == 0) node->text = at->text;
+    if (node && at->json->type == SFTI_JSON_STRING && node->text.len == 0) node->text = at->text;
 }
 
-static void graph_value(sfti_cursor *at, const sfti_row *row) {
+static void graph_value(sfti_cursor *at) {
     char *node = ((graph *)at->ctx)->nodes.last;
-    if (node && (at->json.type == SFTI_JSON_STRING || sfti_at_number(at)))
-        *(sft_span *)(void *)(node + row->field) = at->text;
+    if (node && (at->json->type == SFTI_JSON_STRING || sfti_at_number(at)))
+        *(sft_span *)(void *)(node + at->row->field) = at->text;
 }
 
 static const size_t graph_places[] = {

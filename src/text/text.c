@@ -3,12 +3,11 @@
 
 #include "base/json_lex.h"
 #include "base/number.h"
+#include "base/order.h"
 
 #include <string.h>
 
-static bool text_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+#define IS_BLANK(c) ((c) == ' ' || ((c) >= '\t' && (c) <= '\r'))
 
 bool sfti_word_byte(char c) {
     return sfti_lex_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
@@ -20,15 +19,17 @@ char sfti_lower_case(char c) {
 }
 
 sft_span sfti_trim(sft_span text) {
-    while (text.len > 0 && text_blank(*text.data)) text.data++, text.len--;
-    while (text.len > 0 && text_blank(text.data[text.len - 1])) text.len--;
+    while (text.len > 0 && IS_BLANK(*text.data)) text.data++, text.len--;
+    while (text.len > 0 && IS_BLANK(text.data[text.len - 1])) text.len--;
     return text;
 }
 
 /* Whether the bytes at p are those of a word, in either case. */
 static bool letters_at(const char *p, const char *word, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        if (sfti_lower_case(p[i]) != sfti_lower_case(word[i])) return false;
+    for (size_t i = 0; i < len; i++) {
+        const char x = p[i], y = word[i];
+        if (x != y && ((x ^ y) != 0x20 || (x | 0x20) < 'a' || (x | 0x20) > 'z')) return false;
+    }
     return true;
 }
 
@@ -46,18 +47,21 @@ bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text
     return false;
 }
 
-const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
-                        sfti_text_fits *fits) {
-    for (size_t i = 0; i < count; i++)
-        if (fits(text, rows[i][0])) return rows[i][1];
-    return NULL;
-}
-
 int sfti_number_among(const char *words, sft_span word) {
     sft_span rest = sft_span_cstr(words), one;
     for (int i = 0; sfti_next_piece(&rest, ' ', &one); i++)
         if (sft_span_equal(one, word)) return i;
     return -1;
+}
+
+bool sfti_put_sorted(sft_span *words, size_t *count, size_t most, sft_span word) {
+    size_t at = *count;
+    while (at > 0 && sfti_bytes_compare(words[at - 1], word) > 0) at--;
+    if (*count == most || (at > 0 && sft_span_equal(words[at - 1], word))) return false;
+    memmove(words + at + 1, words + at, (*count - at) * sizeof *words);
+    words[at] = word;
+    ++*count;
+    return true;
 }
 
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c)) {

@@ -49,13 +49,10 @@ static inline bool sfti_ends(sft_span text, const char *suffix) {
         && memcmp(text.data + text.len - len, suffix, len) == 0;
 }
 sft_span sfti_find_byte(sft_span text, char byte);
-/* Whether one of a list fits the text; what stands next to the first that does, or NULL. */
+/* Whether one of a list fits the text. */
 typedef bool sfti_text_fits(sft_span text, const char *word);
 bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits);
 #define SFTI_ONE_OF(text, list, fits) sfti_one_of(text, list, SFTI_COUNT(list), fits)
-const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
-                        sfti_text_fits *fits);
-#define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
 
 /* ── Pieces ── */
 
@@ -66,6 +63,8 @@ bool sfti_skip(sft_span *text, const char *prefix);
 bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece);
 /* The next run of such bytes. */
 bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
+/* Puts a word among others in order of bytes; false if it is one of them, or there are `most`. */
+bool sfti_put_sorted(sft_span *words, size_t *count, size_t most, sft_span word);
 /* The number of a word among those between blanks, or -1. */
 int sfti_number_among(const char *words, sft_span word);
 /* The last part of a path, after either slash ("a/b.safetensors"). */

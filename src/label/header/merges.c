@@ -7,14 +7,9 @@
 
 /* ── Sources ── */
 
-static sfti_merge_source *find_source(const sft_info *info, sft_span sha256) {
-    sfti_merge_source *source = info->merge_sources.first;
-    while (source && !sft_span_equal(source->sha256, sha256)) source = source->next;
-    return source;
-}
-
 static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
-    sfti_merge_source *source = sha256.len > 0 ? find_source(info, sha256) : NULL;
+    sfti_merge_source *source = sha256.len > 0 ? info->merge_sources.first : NULL;
+    while (source && !sft_span_equal(source->sha256, sha256)) source = source->next;
     if (source || info->merge_sources.count >= MERGE_SOURCES) return source;
     info->has_merge = true;
     return SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .sha256 = sha256);
@@ -22,25 +17,22 @@ static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
 
 /* ── sd_merge_models: {sha256: {name, legacy_hash, …}}, ancestors among them ── */
 
-static void model_open(sfti_cursor *at, const sfti_row *row) {
+static void model_open(sfti_cursor *at) {
     sfti_merge_source **current = at->ctx;
     sft_span hex;
-    (void)row;
     *current = NULL;
-    if (at->json.type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
+    if (at->json->type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
         *current = merge_source(at->info, hex);
 }
 
-static void model_name(sfti_cursor *at, const sfti_row *row) {
+static void model_name(sfti_cursor *at) {
     sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
-    (void)row;
     if (model && sfti_at_text(at)) model->name = sfti_leaf_name(at->text);
 }
 
-static void model_hash(sfti_cursor *at, const sfti_row *row) {
+static void model_hash(sfti_cursor *at) {
     sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
     sft_span hex;
-    (void)row;
     if (model && sfti_at_text(at) && sfti_info_hash(at->info, at->text, 8, &hex))
         model->autov1 = hex;
 }
@@ -62,9 +54,8 @@ static const sfti_key_take model_takes[] = {
 };
 const sfti_keys sfti_merge_model_keys = SFTI_KEYS_OF("merge-models", model_takes);
 
-static void merge_models(sfti_cursor *at, const sfti_row *row) {
+static void merge_models(sfti_cursor *at) {
     sfti_merge_source *current = NULL;
-    (void)row;
     sfti_info_walk(at->info, at->text, at->source, SFTI_KEY_ROWS(sfti_merge_model_keys), &current);
 }
 
@@ -81,34 +72,32 @@ static const char *const recipe_types[][2] = {
     { "Neo", "forge-neo" }, { "merge-models-chattiori", "chattiori" },
 };
 
-static void recipe_whole(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
-    if (at->json.type != SFTI_JSON_OBJECT) return;
-    at->info->merge_recipe = (sft_span){ at->json.begin,
-                                         (size_t)(at->json.end - at->json.begin) };
+static void recipe_whole(sfti_cursor *at) {
+    if (at->json->type != SFTI_JSON_OBJECT) return;
+    at->info->merge_recipe = (sft_span){ at->json->begin,
+                                         (size_t)(at->json->end - at->json->begin) };
     at->info->has_merge = true;
 }
 
-static void recipe_tool(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void recipe_tool(sfti_cursor *at) {
     if (!sfti_at_text(at)) return;
-    const char *tool = SFTI_MAPPED(at->text, recipe_types, sfti_same_letters);
-    at->info->merge_tool = tool ? sft_span_cstr(tool) : at->text;
+    at->info->merge_tool = at->text;
+    for (size_t i = 0; i < SFTI_COUNT(recipe_types); i++)
+        if (sfti_same_letters(at->text, recipe_types[i][0]))
+            at->info->merge_tool = sft_span_cstr(recipe_types[i][1]);
 }
 
-static void recipe_method(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void recipe_method(sfti_cursor *at) {
     if (sfti_at_text(at) && at->info->merge_method.len == 0) at->info->merge_method = at->text;
 }
 
 /* row->field: which of the models */
-static void recipe_model(sfti_cursor *at, const sfti_row *row) {
+static void recipe_model(sfti_cursor *at) {
     recipe *told = at->ctx;
-    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &told->models[row->field]);
+    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &told->models[at->row->field]);
 }
 
-static void recipe_weight(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void recipe_weight(sfti_cursor *at) {
     if (sfti_at_number(at)) ((recipe *)at->ctx)->weight = at->text;
 }
 
@@ -139,9 +128,8 @@ static const sfti_key_take recipe_takes[] = {
 };
 const sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
 
-static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
+static void merge_recipe(sfti_cursor *at) {
     recipe told;
-    (void)row;
     memset(&told, 0, sizeof told);
     sfti_info_walk(at->info, at->text, at->source, SFTI_KEY_ROWS(sfti_recipe_keys), &told);
     for (size_t i = 0; i < SFTI_COUNT(told.models); i++) {

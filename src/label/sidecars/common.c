@@ -23,41 +23,6 @@ bool sfti_sidecar_walk(sft_info *info, sfti_sidecar *sidecar, sft_span text, con
     return false;
 }
 
-/* ── YAML ── */
-
-/* Whether the place fits a pattern: "*" is any component. */
-static bool place_fits(const char *pattern, const char *pointer) {
-    while (*pattern && *pointer) {
-        size_t a = strcspn(pattern + 1, "/"), b = strcspn(pointer + 1, "/");
-        bool any = a == 1 && pattern[1] == '*';
-        if (!any && (a != b || memcmp(pattern + 1, pointer + 1, a) != 0)) return false;
-        pattern += a + 1;
-        pointer += b + 1;
-    }
-    return !*pattern && !*pointer;
-}
-
-static sft_code take_scalar(void *ctx, const sfti_yaml_value *value) {
-    sfti_cursor *walk = ctx;
-    walk->text = walk->json.text = value->text;
-    walk->key = value->key;
-    walk->index = value->index;
-    memcpy(walk->pointer, value->place, strlen(value->place) + 1);
-    for (size_t i = 0; i < walk->row_count && !walk->info->code; i++)
-        if (place_fits(walk->rows[i].pattern, walk->pointer)) {
-            walk->info->said = NULL;
-            walk->rows[i].take(walk, &walk->rows[i]);
-        }
-    return walk->info->code;
-}
-
-void sfti_sidecar_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                       size_t row_count, void *ctx) {
-    sfti_cursor walk = { .info = info, .source = source, .rows = rows, .row_count = row_count,
-                         .ctx = ctx, .json = { .type = SFTI_JSON_STRING } };
-    if (!info->code) info->code = sfti_yaml_read(&info->arena, text, take_scalar, &walk);
-}
-
 /* ── What it records of the file ── */
 
 uint64_t sfti_sidecar_file_size(const sft_info *info) {
@@ -93,26 +58,25 @@ void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, 
                   .source = source);
 }
 
-static void walked_hash(sfti_cursor *at, const sfti_row *row) {
+static void walked_hash(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
-    sfti_take_claim(at, row);
+    sfti_take_claim(at);
     if (sfti_at_text(at))
-        sfti_sidecar_hash(at->info, side->sidecar, row->word, at->text, sfti_cursor_source(at));
+        sfti_sidecar_hash(at->info, side->sidecar, at->row->word, at->text, sfti_cursor_source(at));
 }
 
-static void walked_bytes(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void walked_bytes(sfti_cursor *at) {
     sfti_sidecar_size(at->info, ((sfti_sidecar_walked *)at->ctx)->sidecar, sfti_at_uint(at));
 }
 
 /* ── Ids ── */
 
-static void walked_id(sfti_cursor *at, const sfti_row *row) {
+static void walked_id(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
-    uint64_t id = sfti_at_uint(at), *slot = row->field ? &side->version_id : &side->model_id;
+    uint64_t id = sfti_at_uint(at), *slot = at->row->field ? &side->version_id : &side->model_id;
     if (id == 0) return;
     if (*slot == 0) *slot = id;
-    if (side->id_source.len == 0 || row->field == 1) side->id_source = sfti_cursor_source(at);
+    if (side->id_source.len == 0 || at->row->field == 1) side->id_source = sfti_cursor_source(at);
 }
 
 void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side) {
@@ -135,14 +99,14 @@ void sfti_sidecar_read(sft_info *info, sfti_sidecar *sidecar, sft_span text,
 
 /* ── Base model, kind, prompts ── */
 
-static void walked_base(sfti_cursor *at, const sfti_row *row) {
+static void walked_base(sfti_cursor *at) {
     if (sfti_at_text(at))
-        sfti_info_declared_label(at->info, at->text, sfti_cursor_source(at), row->trust);
+        sfti_info_declared_label(at->info, at->text, sfti_cursor_source(at), at->row->trust);
 }
 
-static void walked_kind(sfti_cursor *at, const sfti_row *row) {
+static void walked_kind(sfti_cursor *at) {
     if (sfti_at_text(at))
-        sfti_info_declared_kind(at->info, at->text, sfti_cursor_source(at), row->trust);
+        sfti_info_declared_kind(at->info, at->text, sfti_cursor_source(at), at->row->trust);
 }
 
 static const size_t prompt_at[] = {
@@ -150,24 +114,24 @@ static const size_t prompt_at[] = {
     offsetof(sfti_prompt, steps), offsetof(sfti_prompt, sampler), offsetof(sfti_prompt, cfg),
 };
 
-void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row) {
+void sfti_sidecar_take_prompt(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     if (!sfti_at_number(at) && !sfti_at_text(at)) return;
     if (!side->prompt || side->prompt_index != at->index) {
         if (side->prompts == SIDECAR_PROMPTS) return;
         side->prompt = SFTI_PUSH(at->info, &at->info->prompts, sfti_prompt,
-                                 .source = sfti_cursor_source_above(at, row->trust));
+                                 .source = sfti_cursor_source_above(at, at->row->trust));
         if (!side->prompt) return;
         side->prompt_index = at->index;
         side->prompts++;
     }
-    *(sft_span *)(void *)((char *)side->prompt + prompt_at[row->field]) = at->text;
+    *(sft_span *)(void *)((char *)side->prompt + prompt_at[at->row->field]) = at->text;
 }
 
-static void walked_told(sfti_cursor *at, const sfti_row *row) {
+static void walked_told(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     sft_span *const slots[] = { &side->air, &side->published_at, &side->origin };
-    sft_span *slot = slots[row->field];
+    sft_span *slot = slots[at->row->field];
     if (sfti_at_text(at) && slot->len == 0) *slot = sfti_trim(at->text);
 }
 

@@ -1,5 +1,7 @@
 /* Rows of records tried on one model, clause by clause: what holds and what does not, for people
  * who write them. Tests: tests/cli/records/model.txt. */
+#include "lint/lint.h"
+
 #include "label/tensors/adapters.h"
 
 #include "base/json_lex.h"
@@ -12,58 +14,15 @@
 #define TRIAL_BEGINS 64
 #define TRIAL_NAMES 200000 /* that the modules of a row stand for, at most */
 
-/* A layer of the model by its name, in which dots are '_'. */
-typedef struct trial_layer {
-    uint64_t hash;
-    sft_span name;
-    const sft_tensor *tensor;
-    uint64_t in, out; /* 0: not to be seen */
-    bool folded, named; /* named: a module of the row at hand is this */
-} trial_layer;
-
 struct sfti_trial {
     sft_info *info;
     sfti_view view;
     const sfti_forms *forms; /* of an adapter; else NULL */
-    trial_layer *layers;     /* by hash; no name: a place that is free */
-    size_t mask;
+    sfti_layers layers;
     const char *cut; /* what stands before the names of an adapter's layers */
 };
 
 /* ── Layers ── */
-
-static uint64_t trial_hash(uint64_t hash, sft_span text) {
-    for (size_t i = 0; i < text.len; i++)
-        hash = (hash ^ (uint8_t)(text.data[i] == '.' ? '_' : text.data[i]))
-             * UINT64_C(0x100000001B3);
-    return hash;
-}
-
-static bool same_folded(sft_span a, sft_span prefix, sft_span b) {
-    if (a.len != prefix.len + b.len) return false;
-    for (size_t i = 0; i < a.len; i++) {
-        char c = i < prefix.len ? prefix.data[i] : b.data[i - prefix.len];
-        if ((a.data[i] == '.' ? '_' : a.data[i]) != (c == '.' ? '_' : c)) return false;
-    }
-    return true;
-}
-
-static void trial_put(sfti_trial *t, const trial_layer *layer) {
-    uint64_t hash = trial_hash(0, layer->name);
-    size_t at = (size_t)(hash ^ hash >> 32) & t->mask;
-    while (t->layers[at].name.len > 0) at = (at + 1) & t->mask;
-    t->layers[at] = *layer;
-    t->layers[at].hash = hash;
-}
-
-static trial_layer *find_layer(const sfti_trial *t, sft_span prefix, sft_span name) {
-    uint64_t hash = trial_hash(trial_hash(0, prefix), name);
-    size_t at = (size_t)(hash ^ hash >> 32) & t->mask;
-    for (; t->layers[at].name.len > 0; at = (at + 1) & t->mask)
-        if (t->layers[at].hash == hash && same_folded(t->layers[at].name, prefix, name))
-            return &t->layers[at];
-    return NULL;
-}
 
 /* What stands before the names of an adapter's layers. */
 static const char *layer_prefix(sft_span name) {
@@ -71,26 +30,31 @@ static const char *layer_prefix(sft_span name) {
     return sfti_begins(name, within) ? within : sfti_layout_cut(name);
 }
 
-static void list_layers(sfti_trial *t) {
+/* False when out of memory. */
+static bool list_layers(sfti_trial *t) {
     const sfti_view bare = { .info = t->info };
+    const sft_set *set = t->info->set;
     sfti_suffixes suffixes;
+    bool kept = sfti_layers_open(&t->layers, &t->info->arena, t->view.count);
     sfti_adapter_suffixes(&suffixes);
-    for (size_t i = 0; i < t->view.count; i++) {
+    for (size_t i = 0; kept && i < t->view.count; i++) {
         const sft_tensor *tensor = sfti_view_at(&t->view, i);
-        sft_span name = tensor->name;
+        sfti_layer layer = { .name = tensor->name, .tensor = tensor };
         sfti_module module;
         if (t->forms) {
             if (!sfti_adapter_layer(&bare, &suffixes, tensor, &module)) continue;
-            if (!*t->cut) t->cut = layer_prefix(name);
-            trial_put(t, &(trial_layer){ .name = module.name, .tensor = tensor, .in = module.in,
-                                         .out = module.out, .folded = module.folded });
-        } else if (sfti_ends(name, ".weight") && tensor->rank > 1) {
-            name.len -= strlen(".weight");
-            trial_put(t, &(trial_layer){ .name = name, .tensor = tensor,
-                                         .in = sfti_size_of(t->view.info->set, tensor, 1),
-                                         .out = sfti_size_of(t->view.info->set, tensor, 0) });
+            if (!*t->cut) t->cut = layer_prefix(tensor->name);
+            layer.name = module.name;
+            layer.in = module.in, layer.out = module.out, layer.folded = module.folded;
+        } else if (sfti_ends(layer.name, ".weight") && tensor->rank > 1) {
+            layer.name.len -= strlen(".weight");
+            layer.in = sfti_size_of(set, tensor, 1), layer.out = sfti_size_of(set, tensor, 0);
+        } else {
+            continue;
         }
+        kept = sfti_layers_put(&t->layers, &layer);
     }
+    return kept;
 }
 
 sfti_trial *sfti_trial_new(sft_info *info) {
@@ -99,16 +63,13 @@ sfti_trial *sfti_trial_new(sft_info *info) {
     if (!t || !info->set || !sfti_view_open(info, &view)) return NULL;
     const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
     const sfti_quant quant = sfti_quantisation(&view);
-    *t = (sfti_trial){ .info = info, .view = view, .mask = 63, .cut = "" };
+    *t = (sfti_trial){ .info = info, .view = view, .cut = "" };
     if (kind && sfti_is(kind->value.text, "adapter")) {
         const sfti_adapter_scan *scan = sfti_adapter_scan_of(&t->view, &quant, true);
         t->forms = scan ? scan->forms : NULL;
     }
-    while (t->mask < view.count * 2) t->mask = t->mask * 2 + 1;
-    t->layers = sfti_info_take_zeroed(info, (t->mask + 1) * sizeof *t->layers);
-    if (!t->layers || info->code) return NULL;
-    list_layers(t);
-    return t;
+    if (!info->code && !list_layers(t)) info->code = SFT_OUT_OF_MEMORY;
+    return info->code ? NULL : t;
 }
 
 /* ── Clauses ── */
@@ -161,7 +122,7 @@ static sfti_tried try_clause(const sfti_trial *t, const sfti_view *view, sft_spa
 static void choose_prefix(const sfti_trial *t, unsigned table, sft_span clauses, size_t *most,
                           sfti_view *out) {
     const sfti_record_row *row = sfti_rows(t->info->records, SFTI_PREFIXES, table);
-    sft_span prefixes = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix;
+    sft_span prefixes = sfti_row_text(row), prefix;
     while (sfti_next_said(&prefixes, &prefix)) {
         sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
         sft_span rest = clauses, clause;
@@ -226,7 +187,7 @@ static bool write_name(sft_span text, const size_t *chosen, size_t *brace, char 
     return true;
 }
 
-static bool sizes_agree(const trial_layer *layer, const uint64_t sizes[3]) {
+static bool sizes_agree(const sfti_layer *layer, const uint64_t sizes[3]) {
     bool in = layer->in == 0 || layer->in == sizes[1]
            || (layer->folded && layer->in == sizes[1] * sizes[2]);
     return in && (layer->out == 0 || layer->out == sizes[0]);
@@ -256,7 +217,7 @@ static sfti_tried try_modules(const sfti_trial *t, sft_span prefix, sft_span beg
             chosen[brace - 1]++;
             continue;
         }
-        trial_layer *layer = find_layer(t, prefix, (sft_span){ text, len });
+        sfti_layer *layer = sfti_layers_find(&t->layers, prefix, (sft_span){ text, len });
         bool fits = layer && sizes_agree(layer, sizes);
         if (layer) layer->named = true;
         tried.of++;
@@ -281,14 +242,13 @@ static sfti_tried try_modules(const sfti_trial *t, sft_span prefix, sft_span beg
 
 /* Layers of the adapter that no module of the row is; not those of text encoders. */
 static void count_others(const sfti_trial *t, sfti_row_tried *out) {
-    for (size_t i = 0; t->forms && i <= t->mask; i++) {
-        const trial_layer *layer = &t->layers[i];
-        const sfti_name_layout *layout = sfti_layout_of(layer->name);
-        if (layer->name.len == 0 || layer->named || !sfti_begins(layer->name, t->cut)
+    for (size_t i = 0; t->forms && i < t->layers.count; i++) {
+        const sfti_layer *layer = &t->layers.at[i];
+        const sfti_name_layout *layout = sfti_layout_of(layer->written);
+        if (layer->named || !sfti_begins(layer->written, t->cut)
             || (layout && layout->part != SFTI_PART_MAIN))
             continue;
-        bool first = out->others == 0 || layer->name.len < out->other.len;
-        if (first) out->other = layer->name;
+        if (out->others == 0 || layer->written.len < out->other.len) out->other = layer->written;
         out->others++;
     }
     if (out->others > 0) out->holds = SFTI_HOLDS_NO;
@@ -301,7 +261,7 @@ static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row
     size_t count = 1, left = TRIAL_NAMES;
     uint64_t had = 0;
     out->holds = SFTI_HOLDS_YES;
-    for (size_t i = 0; i <= t->mask; i++) t->layers[i].named = false;
+    for (size_t i = 0; i < t->layers.count; i++) t->layers.at[i].named = false;
     while (rest.len > 0) {
         const char *end = sfti_row_line_end(rest.data, rest.len);
         sft_span line = { rest.data, end ? (size_t)(end - rest.data) : rest.len }, word;
@@ -335,7 +295,7 @@ static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row
 static sft_span module_prefix(const sfti_trial *t, const sfti_record_row *row) {
     if (t->forms) return sft_span_cstr(t->cut);
     const sfti_record_row *known = sfti_rows(t->info->records, SFTI_PREFIXES, SFTI_DENOISERS);
-    sft_span prefixes = known ? sfti_row_text(known) : (sft_span){ "", 0 }, prefix;
+    sft_span prefixes = sfti_row_text(known), prefix;
     sft_span rest = sfti_row_text(row), word, best = { "", 0 };
     char first[64];
     size_t len = 0, most = 0;

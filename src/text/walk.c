@@ -1,6 +1,7 @@
 /* Walks a JSON text once and hands each value to the rows whose pattern fits. Tests:
  * test_info_walk.c. */
-#include "label/cursor.h"
+#include "text/walk.h"
+#include "text/text.h"
 
 #include "base/number.h"
 #include "base/utf8.h"
@@ -8,18 +9,18 @@
 #include <stddef.h>
 #include <string.h>
 
-#define WALK_ROWS 256
 #define WALK_MOST ((size_t)512 << 20)
 
 /* One open object or array, or the root: which rows' patterns its path still fits. */
 typedef struct walk_place {
-    uint64_t alive[WALK_ROWS / 64];
+    uint64_t alive[SFTI_WALK_ROWS / 64];
     int64_t index;      /* of the element last begun; -1 in an object */
     size_t pointer_len; /* of the container itself */
 } walk_place;
 
 typedef struct walk_state {
-    sfti_cursor walk;
+    sfti_walk *walk;
+    sft_code code;
     size_t pointer_len; /* of the current value */
     bool pointer_full;
     size_t level;       /* components of the current value's path */
@@ -74,17 +75,22 @@ static bool mentions(sft_span text, char first, const char *word) {
 }
 
 /* JSON text as Python reads it; data NULL when out of memory. */
-static sft_span python_json(sft_info *info, sft_span text) {
+static sft_span python_json(sfti_arena *arena, sft_span text) {
     size_t count = 0;
     if (!mentions(text, 'N', "NaN") && !mentions(text, 'I', "Infinity")) return text;
     without_literals(text, NULL, &count);
     if (count == 0) return text;
-    char *copy = sfti_info_take(info, text.len + count);
+    char *copy = sfti_arena_array(arena, (uint64_t)text.len + count, 1);
     if (!copy) return (sft_span){ NULL, 0 };
     return (sft_span){ copy, without_literals(text, copy, &count) };
 }
 
 /* ── Patterns ── */
+
+static const char *pattern_of(const sfti_walk *walk, size_t row) {
+    const void *at = (const char *)walk->rows + row * walk->stride;
+    return *(const char *const *)at;
+}
 
 /* Component n of a pattern, after its slash; NULL past the last. */
 static const char *component(const char *pattern, size_t n) {
@@ -106,10 +112,10 @@ static bool component_fits(const char *pattern, sft_span key) {
 static bool narrow(const walk_state *state, const uint64_t *from, size_t level, sft_span key,
                    uint64_t *to) {
     uint64_t any = 0;
-    for (size_t i = 0; i < state->walk.row_count; i++) {
+    for (size_t i = 0; i < state->walk->count; i++) {
         uint64_t bit = UINT64_C(1) << (i % 64);
         if (!(from[i / 64] & bit)) continue;
-        const char *at = component(state->walk.rows[i].pattern, level);
+        const char *at = component(pattern_of(state->walk, i), level);
         if (at && component_fits(at, key)) any |= to[i / 64] |= bit;
     }
     return any != 0;
@@ -117,9 +123,9 @@ static bool narrow(const walk_state *state, const uint64_t *from, size_t level, 
 
 /* Whether any of the rows wants something inside this value. */
 static bool wanted_inside(const walk_state *state, const uint64_t *alive) {
-    for (size_t i = 0; i < state->walk.row_count; i++)
+    for (size_t i = 0; i < state->walk->count; i++)
         if (alive[i / 64] >> (i % 64) & 1
-            && component(state->walk.rows[i].pattern, state->level))
+            && component(pattern_of(state->walk, i), state->level))
             return true;
     return false;
 }
@@ -127,7 +133,7 @@ static bool wanted_inside(const walk_state *state, const uint64_t *alive) {
 /* ── Pointer ── */
 
 static void pointer_put(walk_state *state, const char *bytes, size_t len) {
-    sfti_cursor *walk = &state->walk;
+    sfti_walk *walk = state->walk;
     if (state->pointer_full || len >= sizeof walk->pointer - state->pointer_len) {
         state->pointer_full = true;
         return;
@@ -141,7 +147,7 @@ static void pointer_set(walk_state *state, size_t len, sft_span key) {
     const uint8_t *p = (const uint8_t *)key.data, *end = p + key.len;
     state->pointer_len = len;
     state->pointer_full = false;
-    state->walk.pointer[len] = '\0';
+    state->walk->pointer[len] = '\0';
     pointer_put(state, "/", 1);
     while (p < end && !state->pointer_full) {
         uint32_t code;
@@ -157,39 +163,28 @@ static void pointer_set(walk_state *state, size_t len, sft_span key) {
 /* ── The walk ── */
 
 static bool text_of_event(walk_state *state) {
-    sfti_cursor *walk = &state->walk;
+    sfti_walk *walk = state->walk;
     walk->text = walk->json.text;
     if (walk->json.type != SFTI_JSON_STRING) return true;
-    walk->text = sfti_json_string(&walk->json, &walk->info->arena);
-    if (!walk->text.data) walk->info->code = SFT_OUT_OF_MEMORY;
+    walk->text = sfti_json_string(&walk->json, walk->arena);
+    if (!walk->text.data) state->code = SFT_OUT_OF_MEMORY;
     return walk->text.data != NULL;
-}
-
-/* Whether it is as an export wrote it. */
-static bool is_derived(const sfti_cursor *walk) {
-    sfti_json_type type = walk->json.type;
-    if (walk->info->derived.count == 0 || type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY)
-        return false;
-    sft_span pointer = sft_span_cstr(walk->pointer);
-    return sfti_derived_may(pointer)
-        && sfti_derived_has(&walk->info->derived, sfti_derived_digest(pointer, type, walk->text));
 }
 
 /* Hand the value to every row whose pattern ends here; a row that read a container on
  * ends that. */
 static void take_value(walk_state *state, const uint64_t *alive) {
-    sfti_cursor *walk = &state->walk;
+    sfti_walk *walk = state->walk;
     const char *at = walk->json.at;
     bool ready = false;
-    for (size_t i = 0; i < walk->row_count && walk->json.at == at; i++) {
+    for (size_t i = 0; i < walk->count && walk->json.at == at; i++) {
         if (!(alive[i / 64] >> (i % 64) & 1)) continue;
-        if (component(walk->rows[i].pattern, state->level)) continue;
+        if (component(pattern_of(walk, i), state->level)) continue;
         if (!ready && !text_of_event(state)) return;
-        if (!ready && is_derived(walk)) return;
+        if (!ready && walk->passes_over && walk->passes_over(walk)) return;
         ready = true;
-        walk->info->said = NULL;
-        walk->rows[i].take(walk, &walk->rows[i]);
-        if (walk->info->code) return;
+        state->code = walk->take(walk, i);
+        if (state->code) return;
     }
 }
 
@@ -200,7 +195,7 @@ static void finish_value(sfti_json *json, uint32_t depth) {
 
 /* The value whose first event is the last one: taken, then entered or passed over. */
 static void visit_value(walk_state *state, const uint64_t *alive) {
-    sfti_json *json = &state->walk.json;
+    sfti_json *json = &state->walk->json;
     const char *at = json->at;
     bool open = json->type == SFTI_JSON_OBJECT || json->type == SFTI_JSON_ARRAY;
     bool object = json->type == SFTI_JSON_OBJECT;
@@ -221,53 +216,53 @@ static void visit_value(walk_state *state, const uint64_t *alive) {
 }
 
 static void visit_member(walk_state *state, sft_span key) {
-    uint64_t alive[WALK_ROWS / 64] = { 0 };
+    uint64_t alive[SFTI_WALK_ROWS / 64] = { 0 };
     walk_place *place = &state->places[state->level - 1];
     bool any = narrow(state, place->alive, state->level - 1, key, alive);
-    bool member = state->walk.json.type == SFTI_JSON_KEY;
-    if (member && any) sfti_json_next(&state->walk.json);
+    bool member = state->walk->json.type == SFTI_JSON_KEY;
+    if (member && any) sfti_json_next(&state->walk->json);
     if (!any) {
-        sfti_json_skip(&state->walk.json);
+        sfti_json_skip(&state->walk->json);
         return;
     }
     pointer_set(state, place->pointer_len, key);
-    state->walk.key = key;
-    state->walk.member = member;
+    state->walk->key = key;
+    state->walk->member = member;
     visit_value(state, alive);
 }
 
 static void visit_key(walk_state *state) {
-    sfti_cursor *walk = &state->walk;
-    sft_span key = sfti_json_string(&walk->json, &walk->info->arena);
-    if (!key.data) walk->info->code = SFT_OUT_OF_MEMORY;
+    sfti_walk *walk = state->walk;
+    sft_span key = sfti_json_string(&walk->json, walk->arena);
+    if (!key.data) state->code = SFT_OUT_OF_MEMORY;
     else visit_member(state, key);
 }
 
 static void visit_element(walk_state *state) {
     walk_place *place = &state->places[state->level - 1];
     size_t len = sfti_uint_text((uint64_t)place->index, 1, state->digits);
-    state->walk.index = place->index++;
+    state->walk->index = place->index++;
     visit_member(state, (sft_span){ state->digits, len });
 }
 
 /* The innermost array index of the container that is now current. */
 static void leave(walk_state *state) {
-    state->walk.index = -1;
+    state->walk->index = -1;
     if (--state->level == 0) return;
     for (size_t i = state->level; i-- > 0;) {
         if (state->places[i].index < 0) continue;
-        state->walk.index = state->places[i].index - 1;
+        state->walk->index = state->places[i].index - 1;
         return;
     }
 }
 
 static void walk_all(walk_state *state) {
-    sfti_cursor *walk = &state->walk;
-    uint64_t alive[WALK_ROWS / 64];
+    sfti_walk *walk = state->walk;
+    uint64_t alive[SFTI_WALK_ROWS / 64];
     memset(alive, 0xFF, sizeof alive);
     sfti_json_next(&walk->json);
     visit_value(state, alive);
-    while (state->level > 0 && !walk->info->code) {
+    while (state->level > 0 && !state->code) {
         switch (sfti_json_next(&walk->json)) {
         case SFTI_JSON_ERROR:
         case SFTI_JSON_END: return;
@@ -287,73 +282,21 @@ static bool is_json(sft_span text) {
     return json.type != SFTI_JSON_ERROR && sfti_json_next(&json) == SFTI_JSON_END;
 }
 
-bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                    size_t row_count, void *ctx) {
+bool sfti_walk_json(sfti_walk *walk, sft_span text, sft_code *code) {
     walk_state state;
-    if (info->code || text.len == 0 || text.len > WALK_MOST || row_count > WALK_ROWS)
+    if (*code || text.len == 0 || text.len > WALK_MOST || walk->count > SFTI_WALK_ROWS)
         return false;
-    if (text.len >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {
-        text.data += 3;
-        text.len -= 3;
-    }
+    if (sfti_begins(text, "\xEF\xBB\xBF")) text = sfti_from(text, 3);
     if (sfti_utf8_check(text.data, text.len) != text.len) return false;
-    text = python_json(info, text);
+    text = python_json(walk->arena, text);
+    if (!text.data) *code = SFT_OUT_OF_MEMORY;
     if (!text.data || !is_json(text)) return false;
     memset(&state, 0, offsetof(walk_state, places));
-    state.walk.info = info;
-    state.walk.source = source;
-    state.walk.rows = rows;
-    state.walk.row_count = row_count;
-    state.walk.ctx = ctx;
-    state.walk.index = -1;
-    sfti_json_begin(&state.walk.json, text.data, text.len);
+    state.walk = walk;
+    walk->index = -1;
+    walk->pointer[0] = '\0';
+    sfti_json_begin(&walk->json, text.data, text.len);
     walk_all(&state);
-    return info->code == SFT_OK;
-}
-
-bool sfti_walk_key(sft_info *info, const char *key, const sfti_row *rows, size_t row_count,
-                   void *ctx) {
-    sft_span text;
-    if (!sfti_info_metadata(info, key, &text)) return false;
-    sft_span source = sfti_info_join(info, "header:", sft_span_cstr(key));
-    return sfti_info_walk(info, text, source, rows, row_count, ctx);
-}
-
-/* ── Places ── */
-
-sft_span sfti_cursor_source_above(sfti_cursor *at, int steps) {
-    size_t len = strlen(at->pointer);
-    for (; steps > 0; steps--)
-        while (len > 0 && at->pointer[--len] != '/') {}
-    if (*at->pointer == '\0' || sfti_starts_with(at->source, "online:")) return at->source;
-    return sfti_info_text(at->info, "%.*s:%.*s", (int)at->source.len, at->source.data, (int)len,
-                          at->pointer);
-}
-
-sft_span sfti_cursor_source(sfti_cursor *at) {
-    return sfti_cursor_source_above(at, 0);
-}
-
-/* ── What is there ── */
-
-bool sfti_at_text(const sfti_cursor *at) {
-    return at->json.type == SFTI_JSON_STRING && !sfti_is_placeholder(at->text);
-}
-
-bool sfti_at_number(const sfti_cursor *at) {
-    return at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_NUMBER;
-}
-
-uint64_t sfti_at_uint(const sfti_cursor *at) {
-    uint64_t value = 0;
-    bool told = at->json.type == SFTI_JSON_UINT || at->json.type == SFTI_JSON_STRING;
-    return told && sfti_parse_uint(at->text, &value) ? value : 0;
-}
-
-int sfti_at_bool(const sfti_cursor *at) {
-    return at->json.type == SFTI_JSON_TRUE ? 1 : at->json.type == SFTI_JSON_FALSE ? 0 : -1;
-}
-
-void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust) {
-    if (text) sfti_info_add_cstr(at->info, field, text, sfti_cursor_source(at), trust);
+    *code = state.code;
+    return state.code == SFT_OK;
 }

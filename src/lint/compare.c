@@ -1,6 +1,8 @@
 /* What clauses say of one another, without a model: rows that can never hold, rows that hold
  * wherever another does, words that two records claim. Only what is proved is told. Tests:
  * test_records.c. */
+#include "lint/lint.h"
+
 #include "label/info.h"
 #include "label/records/read.h"
 

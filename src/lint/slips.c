@@ -1,4 +1,6 @@
 /* What rows say that can be read but is surely not meant. Tests: tests/cli/records. */
+#include "lint/lint.h"
+
 #include "label/layouts.h"
 #include "label/records/read.h"
 
@@ -98,7 +100,7 @@ static bool slip_prefix(void *ctx, sft_span name, sft_span whole) {
     const prefix_search *search = ctx;
     slip_finder *f = search->finder;
     const sfti_record_row *row = sfti_rows(f->records, SFTI_PREFIXES, search->table);
-    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix, best = { "", 0 };
+    sft_span rest = sfti_row_text(row), prefix, best = { "", 0 };
     while (sfti_next_said(&rest, &prefix))
         if (prefix.len > best.len && name.len > prefix.len && begins_so(&prefix, name, whole)
             && !is_usual(f, search->table, name, prefix.len))
@@ -126,7 +128,7 @@ static bool slip_layout(void *ctx, sft_span name, sft_span whole) {
         return false;
     }
     const sfti_record_row *row = sfti_rows(f->records, SFTI_PREFIXES, SFTI_DENOISERS);
-    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, prefix;
+    sft_span rest = sfti_row_text(row), prefix;
     while (sfti_next_said(&rest, &prefix)) {
         char folded[64];
         sft_span begin = { folded, prefix.len };

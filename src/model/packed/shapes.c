@@ -1,8 +1,9 @@
 /* Shapes of tensors as the model has them: what packing makes of a linear layer is undone as far as
  * the tensors beside it prove it. Tests: test_shapes.c. */
-#include "label/tensors/signatures.h"
+#include "packed/shapes.h"
 
 #include "base/checked.h"
+#include "text/text.h"
 
 #include <string.h>
 

@@ -7,9 +7,14 @@
 
 /* ── Sources ── */
 
-static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
-    sfti_merge_source *source = sha256.len > 0 ? info->merge_sources.first : NULL;
+static sfti_merge_source *find_source(const sft_info *info, sft_span sha256) {
+    sfti_merge_source *source = info->merge_sources.first;
     while (source && !sft_span_equal(source->sha256, sha256)) source = source->next;
+    return source;
+}
+
+static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
+    sfti_merge_source *source = sha256.len > 0 ? find_source(info, sha256) : NULL;
     if (source || info->merge_sources.count >= MERGE_SOURCES) return source;
     info->has_merge = true;
     return SFTI_PUSH(info, &info->merge_sources, sfti_merge_source, .sha256 = sha256);
@@ -38,14 +43,13 @@ static void model_hash(sfti_cursor *at) {
 }
 
 /* The text of its recipe. */
-static void model_made(sfti_cursor *at, const sfti_row *row) {
+static void model_made(sfti_cursor *at) {
     sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
-    sfti_json json = at->json;
-    (void)row;
+    sfti_json json = *at->json;
     if (!model || json.type != SFTI_JSON_OBJECT) return;
     (void)sfti_json_skip(&json);
-    model->recipe = (sft_span){ json.begin + at->json.start,
-                                (size_t)(json.at - json.begin) - at->json.start };
+    model->recipe = (sft_span){ json.begin + at->json->start,
+                                (size_t)(json.at - json.begin) - at->json->start };
 }
 
 static const sfti_key_take model_takes[] = {
@@ -101,19 +105,17 @@ static void recipe_weight(sfti_cursor *at) {
     if (sfti_at_number(at)) ((recipe *)at->ctx)->weight = at->text;
 }
 
-static void recipe_source(sfti_cursor *at, const sfti_row *row) {
+static void recipe_source(sfti_cursor *at) {
     recipe *told = at->ctx;
     sft_span hex;
-    (void)row;
     told->current = NULL;
     if (!sfti_at_text(at) || !sfti_info_hash(at->info, at->text, 64, &hex)) return;
     told->current = merge_source(at->info, hex);
     if (told->current) told->current->direct = true;
 }
 
-static void recipe_share(sfti_cursor *at, const sfti_row *row) {
+static void recipe_share(sfti_cursor *at) {
     recipe *told = at->ctx;
-    (void)row;
     if (told->current && sfti_at_number(at)) told->current->weight = at->text;
 }
 
@@ -179,20 +181,17 @@ static void add_made(made *m, sft_span name) {
     m->len += name.len;
 }
 
-static void made_method(sfti_cursor *at, const sfti_row *row) {
+static void made_method(sfti_cursor *at) {
     made *m = at->ctx;
-    (void)row;
     if (sfti_at_text(at) && m->method.len == 0) m->method = at->text;
 }
 
-static void made_name(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void made_name(sfti_cursor *at) {
     if (sfti_at_text(at)) add_made(at->ctx, sfti_leaf_name(at->text));
 }
 
-static void made_hash(sfti_cursor *at, const sfti_row *row) {
+static void made_hash(sfti_cursor *at) {
     sft_span hex;
-    (void)row;
     if (!sfti_at_text(at) || !sfti_info_hash(at->info, at->text, 64, &hex)) return;
     const sfti_merge_source *source = find_source(at->info, hex);
     add_made(at->ctx, source && source->name.len ? source->name : (sft_span){ hex.data, 10 });

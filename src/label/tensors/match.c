@@ -444,7 +444,7 @@ static sft_span sorted_variants(sft_info *info, sft_span *variants, size_t count
 }
 
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
-                       const char *architecture) {
+                       const char *architecture, int trust) {
     const sfti_records *records = info->records;
     const sfti_record *of = sfti_record_find(records, SFTI_MODEL,
                                              sft_span_cstr(architecture ? architecture : ""));
@@ -462,12 +462,12 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
         of = row ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(row)) : NULL;
     }
     sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
-                       sft_span_cstr("tensors"), 100);
+                       sft_span_cstr("tensors"), trust);
     info->said = NULL;
 }
 
-void sfti_match_variants(const sfti_view *view, const char *architecture) {
-    sfti_add_variants(view->info, view, name_fits, SFTI_VARIANT_ROW, architecture);
+void sfti_match_variants(const sfti_view *view, const char *architecture, int trust) {
+    sfti_add_variants(view->info, view, name_fits, SFTI_VARIANT_ROW, architecture, trust);
 }
 
 /* ── Telling ── */

@@ -199,9 +199,12 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     sfti_matched matched;
     sfti_view at;
     if (!match_denoiser(view, &matched, &at)) return false;
+    if (matched.architecture && matched.trust > SFTI_GUESS
+        && sfti_model_has_others(&at, matched.architecture))
+        matched.trust = SFTI_GUESS;
     bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
-    sfti_match_variants(&at, matched.architecture);
+    sfti_match_variants(&at, matched.architecture, matched.trust);
     add_prediction(&at);
     sfti_add_component(info, &info->components, unknown_part(&at, &matched),
                        matched.architecture, &sums->rest);

@@ -126,7 +126,7 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
                        const char *architecture, int trust);
 void sfti_match_variants(const sfti_view *view, const char *architecture, int trust);
 /* Whether a denoiser has matrices that no model of this architecture, or kin of it, has by its rows
- * "modules" (strangers.c). False where none has any. */
+ * "modules" (strangers.c). False where these have none, or few of its names. */
 bool sfti_model_has_others(const sfti_view *at, const char *architecture);
 
 /* "double_blocks.0.img_attn.proj.weight [3072,3072]" to info->evidence, at most 8. */

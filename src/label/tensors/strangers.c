@@ -1,5 +1,5 @@
-/* Whether a denoiser has layers that the architecture it seems to be has not: rows "tensors" look
- * at few names, and what was made from a known model keeps these. Tests: test_info_rows.c. */
+/* Whether a denoiser has layers that the architecture it seems to be has not: rows "tensors" look at
+ * few names, and what was made from a known model keeps these. Tests: tests/zoo/unseen.tsv. */
 #include "label/tensors/fitting.h"
 
 #include <string.h>
@@ -41,20 +41,34 @@ static bool note_kin(const sfti_records *records, const sfti_fitting *fitting, s
     return any;
 }
 
-bool sfti_model_has_others(const sfti_view *at, const char *architecture) {
-    sft_info *info = at->info;
-    const sfti_forms *forms = list_matrices(at);
+/* How many matrices kin have, and how many they have not; any_size: by their names alone. */
+static bool count_known(const sfti_forms *forms, sft_span architecture, bool any_size,
+                        uint64_t *known, uint64_t *others) {
+    sft_info *info = forms->info;
     sfti_fitting *fitting = sfti_info_take_zeroed(info, sizeof *fitting);
     bool *kin = sfti_info_take_zeroed(info, SFTI_FIT_MODELS * sizeof *kin);
-    if (!forms || !fitting || !kin) return false;
-    sfti_fitting_read(forms, false, fitting);
-    if (!note_kin(info->records, fitting, sft_span_cstr(architecture), kin)) return false;
+    *known = 0;
+    *others = forms->beyond;
+    if (!fitting || !kin) return false;
+    sfti_fitting_read(forms, any_size, fitting);
+    if (!note_kin(info->records, fitting, architecture, kin)) return false;
     for (size_t i = 0; i < forms->count; i++)
         for (const sfti_sized *one = forms->forms[i].sized; one; one = one->next) {
             uint64_t left[2] = { one->have[0], one->have[1] };
             for (const sfti_cover *cover = one->covers; cover; cover = cover->next)
                 for (int n = 0; n < 2 && kin[cover->model]; n++) left[n] &= ~cover->bits[n];
-            if (left[0] || left[1]) return true;
+            *others += sfti_count_bits(left);
+            *known += sfti_count_bits(one->have) - sfti_count_bits(left);
         }
-    return forms->beyond > 0;
+    return true;
+}
+
+bool sfti_model_has_others(const sfti_view *at, const char *architecture) {
+    const sfti_forms *forms = list_matrices(at);
+    const sft_span id = sft_span_cstr(architecture);
+    uint64_t known, others;
+    if (!forms || !count_known(forms, id, false, &known, &others) || others == 0) return false;
+    if (known >= others) return true;
+    /* Other sizes, or names that the rows do not tell of, which prove nothing. */
+    return count_known(forms, id, true, &known, &others) && known >= others;
 }

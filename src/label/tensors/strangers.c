@@ -23,52 +23,31 @@ static sfti_forms *list_matrices(const sfti_view *at) {
     return at->info->code ? NULL : forms;
 }
 
-/* Models whose modules one of that architecture may have: itself, what it descends from, what
- * descends from it, siblings, and what these say that they have, too. False: there is none. */
-static bool note_kin(const sfti_records *records, const sfti_fitting *fitting, sft_span architecture,
-                     bool kin[SFTI_FIT_MODELS]) {
-    bool any = false;
-    for (size_t i = 0; i < fitting->count; i++) {
-        sft_span id = sft_span_cstr(fitting->models[i].record->id);
-        if (!sfti_architecture_within(records, id, architecture)
-            && !sfti_architecture_within(records, architecture, id)
-            && !sfti_are_siblings(records, id, architecture))
-            continue;
-        any = true;
-        for (size_t n = 0, m = i; n < 3 && m < fitting->count; n++, m = fitting->models[m].of)
-            kin[m] = true;
-    }
-    return any;
-}
-
 /* How many matrices kin have, and how many they have not; any_size: by their names alone. */
-static bool count_known(const sfti_forms *forms, sft_span architecture, bool any_size,
-                        uint64_t *known, uint64_t *others) {
-    sft_info *info = forms->info;
-    sfti_fitting *fitting = sfti_info_take_zeroed(info, sizeof *fitting);
-    bool *kin = sfti_info_take_zeroed(info, SFTI_FIT_MODELS * sizeof *kin);
+static void count_known(const sfti_forms *forms, const char *kin, bool any_size, uint64_t *known,
+                        uint64_t *others) {
+    sfti_fitting *fitting = sfti_info_take_zeroed(forms->info, sizeof *fitting);
     *known = 0;
     *others = forms->beyond;
-    if (!fitting || !kin) return false;
-    sfti_fitting_read(forms, any_size, fitting);
-    if (!note_kin(info->records, fitting, architecture, kin)) return false;
+    if (!fitting) return;
+    sfti_fitting_read(forms, any_size, kin, fitting);
     for (size_t i = 0; i < forms->count; i++)
         for (const sfti_sized *one = forms->forms[i].sized; one; one = one->next) {
             uint64_t left[2] = { one->have[0], one->have[1] };
             for (const sfti_cover *cover = one->covers; cover; cover = cover->next)
-                for (int n = 0; n < 2 && kin[cover->model]; n++) left[n] &= ~cover->bits[n];
+                for (int n = 0; n < 2; n++) left[n] &= ~cover->bits[n];
             *others += sfti_count_bits(left);
             *known += sfti_count_bits(one->have) - sfti_count_bits(left);
         }
-    return true;
 }
 
 bool sfti_model_has_others(const sfti_view *at, const char *architecture) {
     const sfti_forms *forms = list_matrices(at);
-    const sft_span id = sft_span_cstr(architecture);
     uint64_t known, others;
-    if (!forms || !count_known(forms, id, false, &known, &others) || others == 0) return false;
-    if (known >= others) return true;
+    if (!forms) return false;
+    count_known(forms, architecture, false, &known, &others);
+    if (others == 0 || (known > 0 && known >= others)) return others > 0;
     /* Other sizes, or names that the rows do not tell of, which prove nothing. */
-    return count_known(forms, id, true, &known, &others) && known >= others;
+    count_known(forms, architecture, true, &known, &others);
+    return known > 0 && known >= others;
 }

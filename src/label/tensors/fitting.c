@@ -222,6 +222,7 @@ void sfti_fitting_find(sfti_forms *forms) {
         const char *common = sfti_common_architecture(
             records, sfti_sibling_root(records, answer.record)->id,
             sfti_sibling_root(records, other.record)->id);
+        if (!common && out->unknown > 0) return; /* more likely of a model that is not known */
         if (!common) {
             out->bases[0] = answer.record;
             out->bases[1] = other.record;

@@ -1,5 +1,5 @@
-/* Whether a denoiser has layers that the architecture it seems to be has not: rows "tensors" look at
- * few names, and what was made from a known model keeps these. Tests: tests/zoo/near.tsv. */
+/* Whether a denoiser has layers that the architecture it seems to be has not: rows "tensors" look
+ * at few names, and what was made from a known model keeps these. Tests: tests/zoo/near.tsv. */
 #include "label/tensors/fitting.h"
 
 #include <string.h>

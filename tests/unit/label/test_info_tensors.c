@@ -20,7 +20,8 @@
     "input_blocks.0.0.weight[320," ch ",3,3] input_blocks.2.1" K "[320,1024] "
 #define SD1_CKPT(ch) \
     LDM "input_blocks.0.0.weight[320," ch ",3,3] " LDM "input_blocks.1.1" K "[320,768] " \
-    "first_stage_model.decoder.conv_in.weight[512,4,3,3] " \
+    "first_stage_model.decoder.conv_in.weight[512,4,3,3] first_stage_model.decoder.up.3.x[1] " \
+    "first_stage_model.decoder.conv_out.weight[3,128,3,3] " \
     "first_stage_model.decoder.mid.block_1.norm1.weight[512] " \
     "cond_stage_model.transformer.text_model.encoder.layers.{0-11}.mlp.fc1.weight[3072,768] "
 #define DIFFUSERS(ch, width) \
@@ -62,9 +63,10 @@ static const tensor_case tensor_cases[] = {
     { SD1_LDM("9"), "diffusion_model sd-1 inpaint", SD1_LDM("8"), "diffusion_model sd-1 -" },
     { SD1_LDM("8") "cc_projection.weight[768,772]", "diffusion_model stable-zero123 -",
       SD1_LDM("4") "cc_projection.weight[768,772]", "diffusion_model sd-1 -" },
-    { SD2_LDM("5"), "diffusion_model sd-2 depth", SD2_LDM("7"), "diffusion_model sd-2 upscale" },
+    { SD2_LDM("5"), "diffusion_model sd-2 depth", SD2_LDM("7"),
+      "diffusion_model sd-2@60 upscale@60" },
     { SD2_LDM("4") "label_emb.0.0.weight[1280,2048]", "diffusion_model sd-2 unclip",
-      SD2_LDM("4") "label_emb.0.0.weight[1280,1000]", "diffusion_model sd-2 -" },
+      SD2_LDM("4") "label_emb.0.0.weight[1280,1000]", "diffusion_model sd-2@60 -" },
     { SDXL_LDM("4"), "diffusion_model sdxl -", SDXL_LDM("9"), "diffusion_model sdxl inpaint" },
     { SDXL_LDM("4") "edm_mean[4] edm_std[4]", "diffusion_model playground-2.5 -",
       SDXL_LDM("4") "edm_mian[4]", "diffusion_model sdxl -" },
@@ -121,7 +123,7 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model sd-3.5-large -" },
     /* Stable Cascade */
     { "clf.1.weight[64,2048,1,1] clip_txt_mapper.weight[2048,1280]",
-      "diffusion_model stable-cascade-c -", "clf.1.weight[64,2048,1,1] clip_mapper.weight[1,1]",
+      "diffusion_model stable-cascade-c@60 -", "clf.1.weight[64,2048,1,1] clip_mapper.weight[1,1]",
       "diffusion_model stable-cascade-b@60 -" },
     { "vquantizer.codebook.weight[8192,4]", "vae stable-cascade-a -",
       "vquantizer.codebooks.weight[8192,4]", "unknown - -" },
@@ -131,7 +133,7 @@ static const tensor_case tensor_cases[] = {
     { FLUX("384") GUIDED, "diffusion_model flux.1-dev fill", FLUX("128") GUIDED,
       "diffusion_model flux.1-dev control" },
     { LDM "double_blocks.{0-18}.img_attn.norm.key_norm.weight[128] " LDM "single_blocks.37.x[1] "
-      LDM "img_in.bias[3072] " LDM GUIDED
+      LDM "img_in.bias[3072] " LDM "vector_in.x[1] " LDM GUIDED
       "vae.decoder.conv_in.weight[512,16,3,3] vae.decoder.mid.block_1.norm1.weight[512]",
       "checkpoint flux.1-dev -",
       LDM "double_blocks.0.img_attn.norm.query_norm.weight[128] " LDM GUIDED,
@@ -258,8 +260,9 @@ static const tensor_case tensor_cases[] = {
     { "model.model.transformer.rotary_pos_emb.inv_freq[32]", "diffusion_model stable-audio -",
       "genre_embedder.weight[1]", "diffusion_model ace-step -" },
     /* autoencoders */
-    { "decoder.conv_in.weight[512,4,3,3] decoder.mid.block_1.norm1.weight[512]", "vae vae-sd -",
-      "decoder.conv_in.weight[512,16,3,3] decoder.mid.block_1.norm1.weight[512]",
+    { "decoder.conv_in.weight[512,4,3,3] decoder.up.3.x[1] decoder.conv_out.weight[3,128,3,3]",
+      "vae vae-sd -",
+      "decoder.conv_in.weight[512,16,3,3] decoder.up.3.x[1] decoder.conv_out.weight[3,128,3,3]",
       "vae vae-flux -" },
     { "decoder.conv_in.weight[512,32,3,3] bn.running_mean[128] decoder.mid.block_1.norm1.weight[1]",
       "vae vae-flux.2 -",

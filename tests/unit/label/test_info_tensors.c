@@ -140,7 +140,8 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model - -" },
     { "single_transformer_blocks.{0-37}.attn.norm_k.weight[128] "
       "transformer_blocks.{0-18}.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
-      "time_text_embed.guidance_embedder.linear_1.weight[3072,256]",
+      "time_text_embed.guidance_embedder.linear_1.weight[3072,256] "
+      "time_text_embed.text_embedder.x[1]",
       "diffusion_model flux.1-dev -",
       "single_transformer_blocks.{0-37}.attn.norm_k.weight[128] "
       "transformer_blocks.{0-18}.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
@@ -154,14 +155,14 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model chroma -",
       "double_blocks.{0-18}.img_attn.norm.key_norm.scale[128] nerf_blocks.0.norm.scale[64] "
       "distilled_guidance_layer.norms.0.scale[5120]", "diffusion_model chroma-radiance -" },
-    { FLUX("64") "double_blocks.0.img_mlp.gate_proj.weight[1,1]", "diffusion_model ovis-image -",
+    { FLUX("64") "double_blocks.0.img_mlp.gate_proj.weight[1,1]", "diffusion_model ovis-image@60 -",
       "double_blocks.0.img_attn.norm.key_norm.scale[128] txt_in.weight[3072,3584] "
       "img_in.weight[3072,64]", "diffusion_model longcat-image -" },
     { "double_stream_modulation_img.lin.weight[36864,6144]", "diffusion_model flux.2-dev -",
       "double_stream_modulation_img.lin.weight[24576,4096]",
       "diffusion_model flux.2-klein-9b -" },
     { "double_stream_modulation_img.lin.weight[18432,3072]", "diffusion_model flux.2-klein-4b -",
-      "double_stream_modulation_img.lin.weight[9999,3072]", "diffusion_model flux.2 -" },
+      "double_stream_modulation_img.lin.weight[9999,3072]", "diffusion_model flux.2@60 -" },
     { "txt_norm.weight[3584] transformer_blocks.0.attn.add_k_proj.bias[3072] "
       "img_in.weight[3072,64]",
       "diffusion_model qwen-image -",
@@ -181,7 +182,7 @@ static const tensor_case tensor_cases[] = {
     { "vision_in.proj.0.weight[1152] cond_type_embedding.weight[3,2048]",
       "diffusion_model hunyuan-video-1.5 -",
       "txt_in.individual_token_refiner.blocks.0.norm1.weight[3584] byt5_in.fc1.weight[1,1] "
-      "img_in.proj.weight[3584,64,1,1]", "diffusion_model hunyuan-image-2.1 -" },
+      "img_in.proj.weight[3584,64,1,1]", "diffusion_model hunyuan-image-2.1@60 -" },
     { "mlp_t5.0.weight[8192,2048]", "diffusion_model hunyuan-dit -", "mlp_t6.0.weight[8192,2048]",
       "unknown - -" },
     /* PixArt, LTX, Sana */
@@ -202,23 +203,23 @@ static const tensor_case tensor_cases[] = {
     { "attention_y_norm.weight[2240] blocks.0.attn.proj.weight[2240,2240]",
       "diffusion_model sana -", "blocks.0.attn.proj.weight[2240,2240]", "unknown - -" },
     /* Wan */
-    { WAN("1536", "16", "64"), "diffusion_model wan-2.1 1.3b+t2v", WAN("5120", "16", "64"),
-      "diffusion_model wan 14b+t2v" },
-    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1 14b+i2v",
-      WAN("5120", "36", "64"), "diffusion_model wan-2.2 14b+i2v" },
+    { WAN("1536", "16", "64"), "diffusion_model wan-2.1@60 1.3b+t2v@60", WAN("5120", "16", "64"),
+      "diffusion_model wan@60 14b+t2v@60" },
+    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1@60 14b+i2v@60",
+      WAN("5120", "36", "64"), "diffusion_model wan-2.2@60 14b+i2v@60" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280] img_emb.emb_pos[1,514,1280]",
-      "diffusion_model wan-2.1 14b+flf2v", WAN("3072", "48", "192"),
-      "diffusion_model wan-2.2 5b+ti2v" },
+      "diffusion_model wan-2.1@60 14b+flf2v@60", WAN("3072", "48", "192"),
+      "diffusion_model wan-2.2@60 5b+ti2v@60" },
     { WAN("5120", "16", "64") "vace_patch_embedding.weight[5120,96,1,2,2]",
-      "diffusion_model wan 14b+vace", WAN("5120", "16", "64") "control_adapter.conv.weight[1]",
-      "diffusion_model wan 14b+camera" },
+      "diffusion_model wan@60 14b+vace@60", WAN("5120", "16", "64") "control_adapter.conv.weight[1]",
+      "diffusion_model wan@60 14b+camera@60" },
     { WAN("5120", "16", "64") "casual_audio_encoder.x.weight[1]",
-      "diffusion_model wan-2.2 14b+s2v",
+      "diffusion_model wan-2.2@60 14b+s2v@60",
       WAN("5120", "16", "64") "audio_proj.audio_proj_glob_1.layer.bias[1]",
-      "diffusion_model humo 14b" },
+      "diffusion_model humo@60 14b@60" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1] face_adapter.fuser_blocks.0.k_norm.weight[1]",
-      "diffusion_model wan-2.2 14b+animate", WAN("1536", "48", "64") "ref_conv.weight[1]",
-      "diffusion_model wan-2.1 1.3b+control" },
+      "diffusion_model wan-2.2@60 14b+animate@60", WAN("1536", "48", "64") "ref_conv.weight[1]",
+      "diffusion_model wan-2.1@60 1.3b+control@60" },
     { "head.modulation[1,2,5120]", "unknown - -", LDM WAN("1536", "16", "64"),
       "diffusion_model - -" },
     /* others */
@@ -226,9 +227,9 @@ static const tensor_case tensor_cases[] = {
       "net.x_embedder.proj.1.weight[5120,68]", "diffusion_model cosmos-1 14b+t2v",
       "net.blocks.block0.blocks.0.block.attn.to_q.0.weight[4096,4096] "
       "net.x_embedder.proj.1.weight[4096,72]", "diffusion_model cosmos-1 i2v" },
-    { COSMOS("2048"), "diffusion_model cosmos-predict2 2b",
+    { COSMOS("2048"), "diffusion_model cosmos-predict2@60 2b@60",
       COSMOS("2048") "llm_adapter.blocks.0.cross_attn.q_proj.weight[1,1]",
-      "diffusion_model anima -" },
+      "diffusion_model anima@60 -" },
     { LUMINA("2304"), "diffusion_model lumina-2 -", LUMINA("3840"), "diffusion_model z-image -" },
     { LUMINA("2304") "clip_text_pooled_proj.0.weight[1]", "diffusion_model newbie -",
       LUMINA("1024"), "unknown - -" },
@@ -238,9 +239,9 @@ static const tensor_case tensor_cases[] = {
     { "t5_yproj.weight[1536,4096]", "diffusion_model mochi -", "t5_zproj.weight[1536,4096]",
       "unknown - -" },
     { "blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1920,4096]",
-      "diffusion_model cogvideox 2b",
+      "diffusion_model cogvideox@60 2b@60",
       "blocks.0.norm1.linear.weight[18432,512] patch_embed.text_proj.weight[3072,4096]",
-      "diffusion_model cogvideox 5b" },
+      "diffusion_model cogvideox@60 5b@60" },
     { "caption_projection.0.linear.weight[2560,4096] "
       "double_stream_blocks.0.block.ff_i.shared_experts.w1.weight[1]",
       "diffusion_model hidream-i1 -", "t_embedder1.mlp.0.weight[1] x_embedder.proj1.weight[1]",
@@ -275,7 +276,7 @@ static const tensor_case tensor_cases[] = {
     { "decoder.layers.0.weight[64,4,3,3] encoder.layers.0.weight[64,3,3,3]", "vae taesd -",
       "decoder.layers.0.weight[64,4,3,3]", "unknown - -" },
     { "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1]",
-      "diffusion_model cogvideox 2b",
+      "diffusion_model cogvideox@60 2b@60",
       "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1] "
       "time_condition_embed.x[1]", "unknown - -" },
     { "taesd_decoder.1.weight[64,4,3,3]", "vae taesd -", "decoder.1.weight[64,4,3,3]",
@@ -293,7 +294,7 @@ static const tensor_case tensor_cases[] = {
     { "decoder.22.bias[3] decoder.1.weight[256,16,3,3]", "vae taehv -",
       "decoder.22.bias[3] decoder.1.weight[256,16]", "unknown - -" },
     { "decoder.layers.1.layers.0.beta[1] decoder.layers.2.layers.1.weight_v[1,1,16]",
-      "vae vae-stable-audio -",
+      "vae vae-stable-audio@60 -",
       "decoder.layers.1.layers.0.beta[1] decoder.layers.2.layers.1.weight_v[1,1,12]",
       "vae vae-ace-step-1.5 -" },
     { "decoder.layers.1.layers.0.beta[1] decoder.layers.6.layers.1.weight_v[1,1,4]",

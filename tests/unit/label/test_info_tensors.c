@@ -34,7 +34,7 @@
 #define GUIDED "guidance_in.in_layer.weight[3072,256] "
 #define WAN(dim, in, out) \
     "head.modulation[1,2," dim "] head.head.weight[" out "," dim "] " \
-    "patch_embedding.weight[" dim "," in ",1,2,2] blocks.{0-39}.ffn.0.weight[8960," dim "] "
+    "patch_embedding.weight[" dim "," in ",1,2,2] blocks.{0-39}.cross_attn.norm_k.weight[" dim "] "
 #define LLAMA(l) \
     "model.layers.{0-" l "}.self_attn.q_proj.weight[4096,4096] " \
     "model.layers.{0-" l "}.self_attn.k_proj.weight[1024,4096] " \
@@ -203,23 +203,23 @@ static const tensor_case tensor_cases[] = {
     { "attention_y_norm.weight[2240] blocks.0.attn.proj.weight[2240,2240]",
       "diffusion_model sana -", "blocks.0.attn.proj.weight[2240,2240]", "unknown - -" },
     /* Wan */
-    { WAN("1536", "16", "64"), "diffusion_model wan-2.1@60 1.3b+t2v@60", WAN("5120", "16", "64"),
-      "diffusion_model wan@60 14b+t2v@60" },
-    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1@60 14b+i2v@60",
-      WAN("5120", "36", "64"), "diffusion_model wan-2.2@60 14b+i2v@60" },
+    { WAN("1536", "16", "64"), "diffusion_model wan-2.1 1.3b+t2v", WAN("5120", "16", "64"),
+      "diffusion_model wan 14b+t2v" },
+    { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280]", "diffusion_model wan-2.1 14b+i2v",
+      WAN("5120", "36", "64"), "diffusion_model wan-2.2 14b+i2v" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1280] img_emb.emb_pos[1,514,1280]",
-      "diffusion_model wan-2.1@60 14b+flf2v@60", WAN("3072", "48", "192"),
-      "diffusion_model wan-2.2@60 5b+ti2v@60" },
+      "diffusion_model wan-2.1 14b+flf2v", WAN("3072", "48", "192"),
+      "diffusion_model wan-2.2 5b+ti2v" },
     { WAN("5120", "16", "64") "vace_patch_embedding.weight[5120,96,1,2,2]",
-      "diffusion_model wan@60 14b+vace@60", WAN("5120", "16", "64") "control_adapter.conv.weight[1]",
-      "diffusion_model wan@60 14b+camera@60" },
+      "diffusion_model wan 14b+vace", WAN("5120", "16", "64") "control_adapter.conv.weight[1]",
+      "diffusion_model wan 14b+camera" },
     { WAN("5120", "16", "64") "casual_audio_encoder.x.weight[1]",
-      "diffusion_model wan-2.2@60 14b+s2v@60",
+      "diffusion_model wan-2.2 14b+s2v",
       WAN("5120", "16", "64") "audio_proj.audio_proj_glob_1.layer.bias[1]",
-      "diffusion_model humo@60 14b@60" },
+      "diffusion_model humo 14b" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1] face_adapter.fuser_blocks.0.k_norm.weight[1]",
-      "diffusion_model wan-2.2@60 14b+animate@60", WAN("1536", "48", "64") "ref_conv.weight[1]",
-      "diffusion_model wan-2.1@60 1.3b+control@60" },
+      "diffusion_model wan-2.2 14b+animate", WAN("1536", "48", "64") "ref_conv.weight[1]",
+      "diffusion_model wan-2.1 1.3b+control" },
     { "head.modulation[1,2,5120]", "unknown - -", LDM WAN("1536", "16", "64"),
       "diffusion_model - -" },
     /* others */
@@ -360,7 +360,7 @@ static const tensor_case tensor_cases[] = {
     { "control_model.input_hint_block.0.weight[16,3,3,3] control_model.zero_convs.0.0.weight[1] "
       "control_model.input_blocks.1.1" K "[320,768]", "controlnet sd-1 -",
       "control_model.input_blocks.1.1" K "[320,768]", "unknown - -" },
-    { "controlnet_blocks.0.weight[1] double_blocks.0.x[1]", "controlnet flux.1 -",
+    { "controlnet_blocks.0.weight[3072,3072] double_blocks.0.x[1]", "controlnet flux.1 -",
       "controlnet_blocks.0.weight[1] transformer_blocks.0.img_mlp.net.0.proj.weight[1]",
       "controlnet qwen-image -" },
     { "controlnet_blocks.0.weight[1] pos_embed_input.proj.weight[1]", "controlnet sd-3 -",

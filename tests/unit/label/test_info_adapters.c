@@ -329,7 +329,8 @@ static const adapter_case adapter_cases[] = {
       "adapter hunyuan-video-1.5@60 - lora diffusers 16 36" },
     { KO("lora_unet_blocks_0_ffn_0", "16", "5120", "13824"), "adapter wan 14b lora kohya 16 1",
       KO("lora_unet_blocks_0_ffn_0", "16", "5120", "13824")
-      KO("lora_unet_blocks_0_ffn_9", "16", "5120", "13824"), "adapter wan@60 14b@60 lora kohya 16 2" },
+      KO("lora_unet_blocks_0_ffn_9", "16", "5120", "13824"),
+      "adapter wan@60 14b@60 lora kohya 16 2" },
     /* what is more model than adapter */
     { KO(UNET "attn2_to_k", "8", "768", "320") "bundle_emb.cat.clip_l[4,768]",
       "adapter sd-1 - lora kohya 8 1",

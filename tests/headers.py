@@ -104,11 +104,14 @@ def promises():
             rules.append((f"a stable header needs {other}", not stable or other in [*STABLE, PREFIX]))
         looked += len(rules)
         bad += [f"{name}: {what}" for what, right in rules if not right]
-        # Comment and declaration: @since may be that of the group, the blank line ends it.
+        # Comment and declaration: without a comment of its own, @since is that of the group, which
+        # a blank line ends.
         for group in re.split(r"\n(?=\n)", whole):
-            for function in re.findall(r"\bSFT_API\b[^;{(]*?\b(sft_\w+)\s*\(", group):
+            for own, function in re.findall(
+                    r"(?:^(/\*(?:(?!\*/).)*\*/)\s*)?\bSFT_API\b[^;{(]*?\b(sft_\w+)\s*\(", group,
+                    flags=re.M | re.S):
                 looked += 1
-                if "@since 0." not in group:
+                if "@since 0." not in (own or group):
                     bad.append(f"{name}: {function} has no @since")
         # A struct that callers allocate keeps its size, or begins with it.
         for comment, body, t in re.findall(

@@ -56,7 +56,7 @@ RULES = {
                                "convert/adapter.h"}, None),
     "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h", "set/image.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
-    "src/dataset": (FROM_CORE | {*CONVERT, "safetensors_hash.h",
+    "src/dataset": (FROM_CORE | {*CONVERT, "file/edited.h", "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
     "src/adapter": (FROM_CORE | SET | CONVERT | {"label/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),

@@ -138,6 +138,7 @@ SUITES = [
       "rm-tensor", "rename", "meta", "repair", "merge", "split", "select", "convert", "dup", "hash"],
      "tests/macos/CMakeLists.txt"),
     ("kill", "test kill", 600, [PY, "tests/faults/kill/run.py"], "tests/faults/kill/run.py"),
+    ("move", "test long asan", 600, [PY, "tests/move/run.py"], "tests/move/run.py"),
     ("windows", "windows", 900, [PY, "tests/windows/run.py"], "tests/windows/run.py"),
     ("zip", "windows", 2400, [PY, "tests/windows/zip.py"], "tests/windows/zip.py"),
     ("disk", "test", 600, [PY, "tests/faults/disk/run.py"], "tests/faults/disk/run.py"),

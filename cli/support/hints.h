@@ -48,6 +48,8 @@
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \
     X(HELP_LORA, "safetensors help lora") \
+    X(NO_TRASH, "remove it with the system's own means") \
+    X(NUMBERED, "--number puts a number behind the name") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")
 
 #define CLI_HINT_NUMBER(name, words) CLI_HINT_##name,

@@ -67,6 +67,12 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    /* of mv */
+    const char *to, *unknown;
+    int number, link, undo, yes;
+    /* of dup */
+    int end, by_weights, erase, adopt, forget, save_for;
+    const char *keep_which;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

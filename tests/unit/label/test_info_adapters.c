@@ -274,8 +274,6 @@ static const adapter_case adapter_cases[] = {
       KO("lora_unet_nerf_blocks_0_param_generator", "32", "64", "64"),
       "adapter - - lora kohya 32 1" },
     /* around the blocks: many have such a layer, one of them of these sizes */
-    { KO("lora_unet_norm_out_linear", "8", "1536", "3072"), "adapter - - lora kohya 8 1",
-      KO("lora_unet_norm_out_linear", "8", "1535", "3072"), "adapter - - lora kohya 8 1" },
     /* language models */
     { PE(LLM "0.self_attn.q_proj", "16", "4096", "4096"), "adapter llama@60 - lora peft 16 1",
       PE("base_model.model.transformer.h.0.attn.c_attn", "16", "768", "2304"),

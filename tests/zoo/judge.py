@@ -60,7 +60,7 @@ BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionMo
          "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
 LIKE = {"loras": "diffusers", "diffsynth": "comfy", "forms": "comfy", "later": "comfy",
-        "presets": "trainers", "unseen": "comfy"}
+        "presets": "trainers", "unseen": "trainers"}
 # A tower of a larger model, by the name of its class.
 PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
                      r"(Model|Transformer)?(WithProjection)?$")

@@ -18,7 +18,8 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", DIFFUSERS_
                   TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras")
+LIBRARIES = ("transformers", "diffusers", "peft", "timm", "spandrel", "loras",
+             "unseen")
 PROGRAMS = ("comfy", "later", "diffsynth", "trainers", "presets", "forms")    # from clones (`make oracles`)
 
 

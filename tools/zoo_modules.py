@@ -3,8 +3,8 @@
 
 usage: tools/zoo_modules.py [ID ...] [--write]
 
-Reads the lists of tests/zoo (comfy, later, diffusers and, for what none of them has, trainers),
-folds numbers and names where sizes are equal, and prints the rows; --write puts them into
+Reads the lists of tests/zoo (comfy, later, diffusers, diffsynth and, for what none of them has,
+trainers), folds numbers and names where sizes are equal, and prints the rows; --write puts them into
 data/models, each in the place of the row below the line "# modules: tools/zoo_modules.py".
 docs/records.md tells what the rows mean.
 """
@@ -44,6 +44,8 @@ HEIRS = {"anima", "anyflow", "chronoedit", "consisid", "flux.1-dev", "framepack"
          "stable-zero123", "sv3d", "wan-2.1", "wan-2.2", "wan-animate-2", "zeta-chroma"}
 # U-Nets that only have the makers' names: residual blocks a level.
 UNETS = {"ssd-1b": 2, "segmind-vega": 2, "koala": 1}
+# What they have is written by hand.
+OTHERS = {"hidream-o1", "longcat-video"}
 # Ids of other lists that are records of ours under another name.
 OF_IDENTITY = {"hunyuan3d-2": "hunyuan-3d", "hunyuan3d-2.1": "hunyuan-3d"}
 
@@ -73,13 +75,18 @@ class Records:
             return OF_ENTRY[entry.name]
         if entry.library != "diffusers":
             identity = OF_IDENTITY.get(entry.identity, entry.identity)
-            return identity if identity in self.ids else None
+            return identity if identity in self.ids.keys() - OTHERS else None
         name, _, published = entry.name.partition("@")
         if entry.name in DEFAULTS:
             return None
         found = [published] + names.get(("diffusers", entry.name), ([], []))[0]
         found += [self.classes.get(name)] + names.get(("diffusers", name), ([], []))[0]
         return next((i for i in found if i in self.ids), None)
+
+
+def plainly(name):
+    """Without a prefix, and the part that says nothing of the layer."""
+    return re.sub(r"^(model\.diffusion_model|net)\.|(?<=\.)processor\.", "", name)
 
 
 def weights(entry):
@@ -90,7 +97,7 @@ def weights(entry):
             for size in shape[2:]:
                 kernel *= size
             for one in read.unfold(name):
-                yield one[:-len(".weight")], shape[0], shape[1], kernel
+                yield plainly(one[:-len(".weight")]), shape[0], shape[1], kernel
 
 
 # Of trainers: what their lists name that no other list does. The dots of kohya's names are lost,
@@ -116,7 +123,7 @@ def trained(entry):
             stem = PREFIX.sub("", stem)
             if "." not in stem:
                 stem = re.sub(r"_(\d+)(?=_)", r".\1.", stem).replace("._", ".")
-            yield stem, up[0], down[1], kernel
+            yield plainly(stem), up[0], down[1], kernel
 
 
 def in_diffusers(name, blocks):
@@ -146,7 +153,7 @@ def plain(name):
 def collect(records):
     """{id: {(name, out, in, kernel)}}."""
     names, found = judge.read_names(), collections.defaultdict(set)
-    for library in ("comfy", "later", "diffusers"):
+    for library in ("comfy", "later", "diffusers", "diffsynth"):
         for entry in read.read(library)[1]:
             if ("denoiser" in entry.tasks
                     and not entry.name.endswith((".checkpoint", ".prefixed"))):

@@ -41,6 +41,10 @@ GROUP_HEAD = ("| group | files | right | parent or family | unknown | right, but
 
 def group_of(library, entry):
     """What a file is, for people; None where the list has a row of its own."""
+    if library == "unseen" and "adapter" in entry.tasks:
+        return "adapters: VideoX-Fun"
+    if entry.identity == "none":
+        return "models that nobody knows"
     if library in ("loras", "trainers", "presets", "peft") or \
             library == "later" and "adapter" in entry.tasks:
         layout = entry.name.split(".")[0] if library in ("trainers", "presets") else \

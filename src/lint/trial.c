@@ -254,14 +254,13 @@ static void count_others(const sfti_trial *t, sfti_row_tried *out) {
     if (out->others > 0) out->holds = SFTI_HOLDS_NO;
 }
 
-/* Each word of a row behind each of its beginnings. */
-static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row *row,
-                           sfti_tried_fn *each, void *ctx, sfti_row_tried *out) {
+/* Each word of a row behind each of its beginnings; how many modules there are. each: NULL, if
+ * nobody asks. */
+static uint64_t try_words(sfti_trial *t, sft_span prefix, const sfti_record_row *row, size_t *left,
+                          sfti_tried_fn *each, void *ctx, sfti_row_tried *out) {
     sft_span begins[TRIAL_BEGINS] = { { "", 0 } }, rest = sfti_row_text(row);
-    size_t count = 1, left = TRIAL_NAMES;
+    size_t count = 1;
     uint64_t had = 0;
-    out->holds = SFTI_HOLDS_YES;
-    for (size_t i = 0; i < t->layers.count; i++) t->layers.at[i].named = false;
     while (rest.len > 0) {
         const char *end = sfti_row_line_end(rest.data, rest.len);
         sft_span line = { rest.data, end ? (size_t)(end - rest.data) : rest.len }, word;
@@ -280,14 +279,38 @@ static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row
             }
             used = true;
             for (size_t i = 0; i < count; i++) {
-                sfti_tried tried = try_modules(t, prefix, begins[i], word, &left);
+                sfti_tried tried = try_modules(t, prefix, begins[i], word, left);
                 had += tried.had;
                 if (tried.holds == SFTI_HOLDS_NO) out->holds = SFTI_HOLDS_NO;
-                each(ctx, &tried);
+                if (each) each(ctx, &tried);
             }
         }
     }
-    if (had == 0) out->holds = SFTI_HOLDS_NO;
+    return had;
+}
+
+/* A row, and whether the adapter has layers that neither it nor the record's other rows, nor what
+ * they say that it has, too, tell of. */
+static void try_module_row(sfti_trial *t, sft_span prefix, const sfti_record_row *row,
+                           sfti_tried_fn *each, void *ctx, sfti_row_tried *out) {
+    const sfti_records *records = t->info->records;
+    const sfti_record *of = sfti_row_record(records, row);
+    size_t left = TRIAL_NAMES, more = TRIAL_NAMES;
+    sfti_row_tried unasked;
+    out->holds = SFTI_HOLDS_YES;
+    for (size_t i = 0; i < t->layers.count; i++) t->layers.at[i].named = false;
+    if (try_words(t, prefix, row, &left, each, ctx, out) == 0) out->holds = SFTI_HOLDS_NO;
+    for (int n = 0; t->forms && of && n < 3; n++) {
+        const sfti_record *next = NULL;
+        const sfti_record_row *one = NULL;
+        while ((one = sfti_record_row_of(records, of, SFTI_MODULES, one))) {
+            sft_span id;
+            if (one != row) (void)try_words(t, prefix, one, &more, NULL, NULL, &unasked);
+            if (sfti_begins(sfti_row_text(one), "of=") && sfti_row_has(one, "of", &id))
+                next = sfti_record_find(records, SFTI_MODEL, id);
+        }
+        of = next;
+    }
     count_others(t, out);
 }
 

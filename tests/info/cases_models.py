@@ -142,6 +142,7 @@ single_transformer_blocks.{0-37}.attn.to_q.weight BF16 3072,3072
 transformer_blocks.{0-18}.attn.norm_added_k.weight BF16 128
 x_embedder.weight BF16 3072,64
 time_text_embed.guidance_embedder.linear_1.weight BF16 3072,256
+time_text_embed.text_embedder.linear_1.weight BF16 3072,768
 """),
     "chroma": Model([r for r in flux_model(guidance=False) if "vector_in" not in r[0]
                      and "mod" not in r[0]] + tensors("""

@@ -161,6 +161,7 @@ CASES = {
         "single_transformer_blocks.{0-37}.attn.norm_k.weight BF16 128\n"
         "transformer_blocks.{0-18}.attn.norm_added_k.weight BF16 128\n"
         "time_text_embed.guidance_embedder.linear_1.weight BF16 3072,256\n"
+        "time_text_embed.text_embedder.linear_1.weight BF16 3072,768\n"
         "x_embedder.weight BF16 3072,64",
         {"config": J({"_class_name": "FluxTransformer2DModel"})}),
     "generic": Model(sdxl_lora(), {

@@ -152,14 +152,17 @@ input_blocks.0.0.weight F16 320,%d,3,3
 input_blocks.0.0.bias F16 320
 time_embed.0.weight F16 1280,320
 input_blocks.{1|2}.0.in_layers.2.weight F16 320,320,3,3
-input_blocks.{1|2|4|5|7|8}.1.proj_in.weight F16 320,320,1,1
-input_blocks.{1|2|4|5|7|8}.1.transformer_blocks.0.attn1.to_k.weight F16 320,320
-input_blocks.{1|2|4|5|7|8}.1.transformer_blocks.0.attn2.to_k.weight F16 320,%d
+%soutput_blocks.11.0.skip_connection.weight F16 320,640,1,1
 middle_block.1.transformer_blocks.0.attn2.to_k.weight F16 1280,%d
-output_blocks.{3-11}.1.transformer_blocks.0.attn2.to_k.weight F16 640,%d
-output_blocks.11.0.skip_connection.weight F16 320,640,1,1
 out.2.weight F16 4,320,3,3
-""" % (channels, context, context, context))
+""" % (channels, "".join("""
+input_blocks.{%s}.1.proj_in.weight F16 %d,%d,1,1
+input_blocks.{%s}.1.transformer_blocks.0.attn1.to_k.weight F16 %d,%d
+input_blocks.{%s}.1.transformer_blocks.0.attn2.to_k.weight F16 %d,%d
+output_blocks.{%s}.1.transformer_blocks.0.attn2.to_k.weight F16 %d,%d
+""" % (down, width, width, down, width, width, down, width, context, up, width, context)
+       for down, up, width in (("1|2", "9-11", 320), ("4|5", "6-8", 640), ("7|8", "3-5", 1280))),
+       context))
 
 
 def sdxl_unet(channels=4):

@@ -60,10 +60,11 @@ BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionMo
          "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
 LIKE = {"loras": "diffusers", "diffsynth": "comfy", "forms": "comfy", "later": "comfy",
-        "presets": "trainers"}
+        "presets": "trainers", "unseen": "trainers"}
 # A tower of a larger model, by the name of its class.
 PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
                      r"(Model|Transformer)?(WithProjection)?$")
+WHOLE = {"aya_vision"}  # its name ends as a tower's
 OF_PART = {"Text": TEXT, "Vision": SIGHT, "Audio": SOUND, "Speech": SOUND}
 PART = re.compile(r"[-_](text|vision|audio|encoder|decoder|text_model|vision_model|audio_encoder|"
                   r"vision_encoder|language_model|model)$")
@@ -231,7 +232,7 @@ class Judge:
             return OF_LIBRARY[entry.library]
         known = entry.tasks & set(OF_TASK)
         part = PART_OF.search(entry.name.partition("@")[0])
-        if part and not known:
+        if part and not known and entry.identity not in WHOLE:
             return OF_PART[part.group(1)]
         if known:
             fitting = set().union(*(OF_TASK[task] for task in known))

@@ -17,6 +17,7 @@ import judge  # noqa: E402
 import near  # noqa: E402
 import packed  # noqa: E402
 import read  # noqa: E402
+import resized  # noqa: E402
 import rows  # noqa: E402
 import score  # noqa: E402
 import subsets  # noqa: E402
@@ -32,7 +33,9 @@ PACKED, PACKED_SURE = 500, 410
 # LoRAs on parts of two models, and how many of these contradict themselves: the others show both.
 PAIRS, TORN = 200, 75
 # Near misses.
-NEAR = 231
+NEAR = 241
+# Models and LoRAs a quarter larger.
+RESIZED = 550
 PASSED, FAILED = [], []
 
 
@@ -199,6 +202,14 @@ def check_subsets():
     check(torn >= TORN, "%d of these are conflicts" % TORN, torn)
 
 
+def check_resized():
+    """Sizes that nobody has."""
+    count, wrong = resized.run()
+    check(count >= RESIZED, "%d models and LoRAs of other sizes" % RESIZED, count)
+    for name in wrong:
+        check(False, "a model of other sizes is surely none", name)
+
+
 def main():
     libraries = [a for a in sys.argv[1:] if a != "-v"]
     each_row = rows.Rows(score.ROOT)
@@ -210,6 +221,7 @@ def main():
     check_near()
     check_packed()
     check_subsets()
+    check_resized()
     print("%d passed, %d failed" % (len(PASSED), len(FAILED)))
     return 1 if FAILED else 0
 

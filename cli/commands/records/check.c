@@ -241,6 +241,7 @@ static void each_trial(void *ctx, cli_model *model) {
         cli_fail_input(run->c, model->path, &err);
     } else {
         run->model = model->path;
+        run->info = model->info;
         check_files(run);
         if (!run->holds) cli_status(run->c, CLI_NO);
     }

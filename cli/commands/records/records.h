@@ -19,6 +19,7 @@ typedef struct check_run {
     /* with --model */
     sfti_trial *trial;       /* NULL: none */
     const char *model;       /* its path, as it is shown */
+    const sft_info *info;    /* its label, by these records, too */
     size_t models;
     bool refused;            /* --model is not one model */
     bool holds;              /* a row does */

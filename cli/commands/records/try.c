@@ -85,7 +85,8 @@ static void say_tried(void *ctx, const sfti_tried *tried) {
     cli_text(out, "\n");
 }
 
-static void try_row(check_run *run, const sfti_record *record, const sfti_record_row *row) {
+/* Whether it holds. */
+static bool try_row(check_run *run, const sfti_record *record, const sfti_record_row *row) {
     static const sfti_word words[] = { SFTI_TENSORS, SFTI_VARIANT_ROW, SFTI_ADAPTER_ROW,
                                        SFTI_ADAPTER_VARIANT, SFTI_MODULES };
     cli *c = run->c;
@@ -96,7 +97,7 @@ static void try_row(check_run *run, const sfti_record *record, const sfti_record
     sfti_row_tried all = { SFTI_HOLDS_NO, 0, { "", 0 } };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         known = known || words[i] == row->word;
-    if (!known || !record->id) return;
+    if (!known || !record->id) return false;
     (void)sfti_records_place(run->records, written.data, &line, &column);
     head = sfti_row_word_name((sfti_word)row->word, &about);
     if (run->w) {
@@ -133,16 +134,52 @@ static void try_row(check_run *run, const sfti_record *record, const sfti_record
                               ? "  does not hold for " : "  may hold for ");
         cli_path(&c->out, run->model, "\n");
     }
+    return tried && all.holds == SFTI_HOLDS_YES;
+}
+
+static void pass_over(void *ctx, const sfti_tried *tried) {
+    (void)ctx, (void)tried;
+}
+
+/* What a record is not told for, though a row "tensors" of it holds: of other records, too, which
+ * are neither what it descends from nor what it is over. */
+static void say_told(check_run *run, const sfti_record *held) {
+    const sfti_records *records = run->records;
+    cli_out *out = &run->c->out;
+    sft_span told = { "", 0 };
+    bool any = false;
+    (void)sft_info_fact(run->info, SFT_FACT_ARCHITECTURE, &told, NULL, NULL);
+    if (run->w || !held || sft_span_equal(told, sft_span_cstr(held->id))) return;
+    cli_fill(out, "  % is told as %", sft_span_cstr(held->id),
+             told.len > 0 ? told : sft_span_cstr("none"));
+    for (size_t i = 0; i < sfti_record_count(records); i++) {
+        const sfti_record *other = sfti_record_at(records, i);
+        const sfti_record_row *row = NULL;
+        sfti_row_tried all = { SFTI_HOLDS_NO, 0, { "", 0 } };
+        if (other->type != SFTI_MODEL || sfti_record_over(records, held, other) || other == held)
+            continue;
+        while (all.holds != SFTI_HOLDS_YES
+               && (row = sfti_record_row_of(records, other, SFTI_TENSORS, row)))
+            (void)sfti_trial_row(run->trial, row, pass_over, NULL, &all);
+        if (all.holds != SFTI_HOLDS_YES) continue;
+        cli_fill(out, any ? " %" : "; where it is more particular, write: over %",
+                 sft_span_cstr(other->id));
+        any = true;
+    }
+    cli_text(out, "\n");
 }
 
 /* The rows of a file in any record. */
 void cli_try_rows(check_run *run, size_t text) {
     if (run->w) sfti_json_put_cstr(run->w, "model", run->model);
     if (run->w) sfti_json_put_open(run->w, "tried", '[');
+    const sfti_record *held = NULL;
     for (size_t i = 0; i < sfti_record_count(run->records) && !cli_is_over(run->c); i++) {
         const sfti_record *record = sfti_record_at(run->records, i);
         for (const sfti_record_row *row = NULL; (row = cli_next_row(run->records, record, row));)
-            if (row->text == text) try_row(run, record, row);
+            if (row->text == text && try_row(run, record, row) && row->word == SFTI_TENSORS)
+                held = record;
     }
     if (run->w) sfti_json_close(run->w, ']');
+    say_told(run, held);
 }

@@ -183,7 +183,7 @@ static bool has_own_names(const sfti_forms *forms, const sfti_record *record) {
     for (size_t i = 0; i < forms->count; i++)
         for (sfti_sized *sized = forms->forms[i].sized; sized; sized = sized->next)
             sized->covers = NULL;
-    if (all) sfti_fitting_read(forms, true, all);
+    if (all) sfti_fitting_read(forms, true, NULL, all);
     for (size_t i = 0; all && i < forms->count; i++)
         for (const sfti_sized *sized = forms->forms[i].sized; sized; sized = sized->next)
             for (const sfti_cover *one = sized->covers; one; one = one->next)
@@ -203,7 +203,7 @@ void sfti_fitting_find(sfti_forms *forms) {
     if (!out || !covers) return;
     memset(out, 0, offsetof(sfti_fitting, models));
     out->unknown = forms->beyond;
-    sfti_fitting_read(forms, false, out);
+    sfti_fitting_read(forms, false, NULL, out);
     bool all = join_modules(forms, out, covers, second, &torn);
     info->fitting = out;
     if (out->known == 0) memset(out->fits, 0, sizeof out->fits);
@@ -219,6 +219,7 @@ void sfti_fitting_find(sfti_forms *forms) {
         const char *common = sfti_common_architecture(
             records, sfti_sibling_root(records, answer.record)->id,
             sfti_sibling_root(records, other.record)->id);
+        if (!common && out->unknown > 0) return; /* more likely of a model that is not known */
         if (!common) {
             out->bases[0] = answer.record;
             out->bases[1] = other.record;

@@ -114,7 +114,9 @@ void sfti_fitting_find(sfti_forms *forms);
 /* The row "modules" that tells the base: a user's, if the library's do not have every module. */
 const sfti_record_row *sfti_fitting_row(const sfti_records *records, const sfti_fitting *fitting);
 /* The models that rows "modules" tell of, and what they have of the forms; any_size: by their names
- * alone. */
-void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out);
+ * alone. kin: only what models of this architecture and kin of it have, which are out->fits then;
+ * NULL: all. */
+void sfti_fitting_read(const sfti_forms *forms, bool any_size, const char *kin,
+                       sfti_fitting *out);
 
 #endif

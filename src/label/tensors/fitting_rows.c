@@ -399,7 +399,22 @@ static void read_lines_of(fit_reader *r, const sfti_fit_line *line) {
     }
 }
 
-void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out) {
+/* Models whose modules one of that architecture may have: itself, what it descends from, what
+ * descends from it, siblings, and what these say that they have, too. */
+static void keep_kin(const sfti_records *records, sft_span architecture, sfti_fitting *out) {
+    for (size_t i = 0; i < out->count; i++) {
+        sft_span id = sft_span_cstr(out->models[i].record->id);
+        if (!sfti_architecture_within(records, id, architecture)
+            && !sfti_architecture_within(records, architecture, id)
+            && !sfti_are_siblings(records, id, architecture))
+            continue;
+        for (size_t n = 0, m = i; n < 3 && m < out->count; n++, m = out->models[m].of)
+            out->fits[m / 64] |= UINT64_C(1) << m % 64;
+    }
+}
+
+void sfti_fitting_read(const sfti_forms *forms, bool any_size, const char *kin,
+                       sfti_fitting *out) {
     sft_info *info = forms->info;
     const sfti_records *records = info->records;
     fit_reader *r = sfti_info_take(info, sizeof *r);
@@ -419,8 +434,10 @@ void sfti_fitting_read(const sfti_forms *forms, bool any_size, sfti_fitting *out
         out->models[i] = (sfti_fit_model){ .record = &records->records[lines->models[i].record],
                                            .of = lines->models[i].of };
     index_forms(r);
+    if (kin) keep_kin(records, sft_span_cstr(kin), out);
     for (size_t i = 0; i < lines->count; i++) {
         const sfti_fit_line *line = &lines->lines[i];
+        if (kin && !(out->fits[line->model / 64] >> line->model % 64 & 1)) continue;
         bool sizes = r->any_size || (line->sizes[0] & r->line_sizes[0])
                   || (line->sizes[1] & r->line_sizes[1]);
         if (sizes && line->begins & r->line_begins) read_lines_of(r, line);

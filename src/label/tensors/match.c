@@ -421,7 +421,7 @@ bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id t
 /* ── Variants ── */
 
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
-                       const char *architecture) {
+                       const char *architecture, int trust) {
     const sfti_records *records = info->records;
     const sfti_record *of = sfti_model_record(records, architecture);
     sft_span found[MATCH_VARIANTS], clauses;
@@ -437,12 +437,12 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
         of = sfti_record_find(records, SFTI_MODEL, sfti_record_word(records, of, SFTI_LIKE));
     }
     sfti_info_add_text(info, SFT_FACT_VARIANT, sfti_info_joined(info, found, count, "+"),
-                       sft_span_cstr("tensors"), 100);
+                       sft_span_cstr("tensors"), trust);
     info->said = NULL;
 }
 
-void sfti_match_variants(const sfti_view *view, const char *architecture) {
-    sfti_add_variants(view->info, view, name_fits, SFTI_VARIANT_ROW, architecture);
+void sfti_match_variants(const sfti_view *view, const char *architecture, int trust) {
+    sfti_add_variants(view->info, view, name_fits, SFTI_VARIANT_ROW, architecture, trust);
 }
 
 /* ── Telling ── */

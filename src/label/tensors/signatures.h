@@ -102,8 +102,11 @@ bool sfti_match_after(const sfti_view *view, const char *before, sft_span prefix
 /* All variants of an architecture that hold as one fact, joined by "+" in order of letters, by its
  * rows of that word; the same for the names a view shows. */
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
-                       const char *architecture);
-void sfti_match_variants(const sfti_view *view, const char *architecture);
+                       const char *architecture, int trust);
+void sfti_match_variants(const sfti_view *view, const char *architecture, int trust);
+/* Whether a denoiser has matrices that no model of this architecture, or kin of it, has by its rows
+ * "modules" (strangers.c). False where these have none, or few of its names. */
+bool sfti_model_has_others(const sfti_view *at, const char *architecture);
 
 /* "double_blocks.0.img_attn.proj.weight [3072,3072]" to info->evidence, at most 8. */
 void sfti_add_evidence(sft_info *info, const sft_tensor *tensor);

@@ -169,6 +169,6 @@ const char *sfti_forms_target(const sfti_forms *forms) {
     }
     if (!sfti_info_best(info, SFT_FACT_ARCHITECTURE))
         sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE, base->id, trust, row);
-    sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, base->id);
+    sfti_add_variants(info, forms, form_fits, SFTI_ADAPTER_VARIANT, base->id, trust);
     return base->id;
 }

@@ -177,9 +177,12 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     if (!match_denoiser(view, &matched, &at)) return false;
     bool unet = !matched.architecture
              && (sfti_view_any(&at, "input_blocks.") || sfti_view_any(&at, "down_blocks."));
+    if (matched.architecture && matched.trust > SFTI_GUESS
+        && sfti_model_has_others(&at, matched.architecture))
+        matched.trust = SFTI_GUESS;
     bool whole = has_part(sums, OF_TEXT) || has_part(sums, OF_VAE);
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
-    sfti_match_variants(&at, matched.architecture);
+    sfti_match_variants(&at, matched.architecture, matched.trust);
     add_prediction(&at);
     sfti_add_component(info, &info->components,
                        unet ? "unet" : sfti_denoiser_part(info, matched.architecture),

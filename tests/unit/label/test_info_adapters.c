@@ -235,7 +235,7 @@ static const adapter_case adapter_cases[] = {
       PE(TF "blocks.0.attn2.to_k", "8", "999", "999"), "adapter - - lora diffusers 8 1" },
     { PE(DM "blocks.0.cross_attn.k_proj", "8", "1024", "2048")
       PE(DM "blocks.0.self_attn.q_proj", "8", "2048", "2048"),
-      "adapter cosmos-predict2@60 2b lora bfl 8 2",
+      "adapter cosmos-predict2@60 2b@60 lora bfl 8 2",
       PE(DM "blocks.0.self_attn.q_proj", "8", "2048", "2048")
       PE(DM "llm_adapter.blocks.0.cross_attn.q_proj", "8", "1024", "1024"),
       "adapter anima - lora bfl 8 2" },
@@ -253,7 +253,7 @@ static const adapter_case adapter_cases[] = {
       "adapter sana@60 - lora diffusers 8 2",
       PE(TF "transformer_blocks.0.attn1.to_k", "8", "4096", "4096")
       PE(TF "transformer_blocks.0.attn2.to_k", "8", "4096", "4096"),
-      "adapter ltx-video@60 13b lora diffusers 8 2" },
+      "adapter ltx-video@60 13b@60 lora diffusers 8 2" },
     { PE(DM "transformer_blocks.0.audio_attn1.to_k", "8", "2048", "2048"),
       "adapter ltx-2 - lora bfl 8 1",
       PE(TF "transformer_blocks.0.attn1.to_k", "8", "3072", "3072"),
@@ -274,8 +274,6 @@ static const adapter_case adapter_cases[] = {
       KO("lora_unet_nerf_blocks_0_param_generator", "32", "64", "64"),
       "adapter - - lora kohya 32 1" },
     /* around the blocks: many have such a layer, one of them of these sizes */
-    { KO("lora_unet_norm_out_linear", "8", "1536", "3072"), "adapter sd-3@60 - lora kohya 8 1",
-      KO("lora_unet_norm_out_linear", "8", "1535", "3072"), "adapter - - lora kohya 8 1" },
     /* language models */
     { PE(LLM "0.self_attn.q_proj", "16", "4096", "4096"), "adapter llama@60 - lora peft 16 1",
       PE("base_model.model.transformer.h.0.attn.c_attn", "16", "768", "2304"),
@@ -301,7 +299,7 @@ static const adapter_case adapter_cases[] = {
     /* blocks of Anima are those of Cosmos, those of Chroma FLUX.1's */
     { KO("lora_unet_blocks_{0-27}_self_attn_q_proj", "16", "2048", "2048")
       KO("lora_unet_blocks_{0-27}_mlp_layer1", "16", "2048", "8192"),
-      "adapter cosmos-predict2@60 2b lora kohya 16 56",
+      "adapter cosmos-predict2@60 2b@60 lora kohya 16 56",
       KO("lora_unet_blocks_{0-27}_self_attn_q_proj", "16", "2048", "2048")
       KO("lora_unet_llm_adapter_blocks_0_self_attn_q_proj", "16", "1024", "1024"),
       "adapter anima - lora kohya 16 29" },
@@ -314,7 +312,7 @@ static const adapter_case adapter_cases[] = {
       "adapter flux.1 - lora bfl 16 76" },
     { PE(TF "transformer_blocks.{0-47}.attn1.to_k", "16", "4096", "4096")
       PE(TF "transformer_blocks.{0-47}.attn2.to_k", "16", "4096", "4096"),
-      "adapter ltx-video@60 13b lora diffusers 16 96",
+      "adapter ltx-video@60 13b@60 lora diffusers 16 96",
       PE(TF "transformer_blocks.{0-27}.attn1.to_k", "16", "2048", "2048")
       PE(TF "transformer_blocks.{0-27}.attn2.to_k", "16", "2048", "2048"),
       "adapter ltx-video 2b lora diffusers 16 56" },
@@ -329,7 +327,8 @@ static const adapter_case adapter_cases[] = {
       "adapter hunyuan-video-1.5@60 - lora diffusers 16 36" },
     { KO("lora_unet_blocks_0_ffn_0", "16", "5120", "13824"), "adapter wan 14b lora kohya 16 1",
       KO("lora_unet_blocks_0_ffn_0", "16", "5120", "13824")
-      KO("lora_unet_blocks_0_ffn_9", "16", "5120", "13824"), "adapter wan@60 14b lora kohya 16 2" },
+      KO("lora_unet_blocks_0_ffn_9", "16", "5120", "13824"),
+      "adapter wan@60 14b@60 lora kohya 16 2" },
     /* what is more model than adapter */
     { KO(UNET "attn2_to_k", "8", "768", "320") "bundle_emb.cat.clip_l[4,768]",
       "adapter sd-1 - lora kohya 8 1",

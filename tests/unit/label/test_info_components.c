@@ -17,7 +17,8 @@
     "input_blocks.0.0.weight[320," ch ",3,3] input_blocks.1.1" K "[320,768] "
 #define SD1_CKPT(ch) \
     LDM "input_blocks.0.0.weight[320," ch ",3,3] " LDM "input_blocks.1.1" K "[320,768] " \
-    "first_stage_model.decoder.conv_in.weight[512,4,3,3] " \
+    "first_stage_model.decoder.conv_in.weight[512,4,3,3] first_stage_model.decoder.up.3.x[1] " \
+    "first_stage_model.decoder.conv_out.weight[3,128,3,3] " \
     "first_stage_model.decoder.mid.block_1.norm1.weight[512] " \
     "cond_stage_model.transformer.text_model.encoder.layers.{0-11}.mlp.fc1.weight[3072,768] "
 #define FLUX(img) \
@@ -181,7 +182,7 @@ static void evidence_names_what_decided(void **state) {
     (void)state;
     composed *made = compose(FLUX("64") GUIDED);
     const sfti_note *first = made->info.evidence.first;
-    assert_int_equal(made->info.evidence.count, 5);
+    assert_int_equal(made->info.evidence.count, 6);
     assert_true(sft_span_equal(
         first->text, sft_span_cstr("double_blocks.0.img_attn.norm.key_norm.scale [128]")));
     assert_true(sft_span_equal(first->next->text, sft_span_cstr("img_in.weight [3072,64]")));

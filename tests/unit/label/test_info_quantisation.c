@@ -94,7 +94,7 @@ static void packed_shapes_decide_nothing(void **state) {
     expect_facts("input_blocks.0.0.weight[320,4,3,3] input_blocks.1.1" K ":U8[122880,1]",
                  "diffusion_model - -");
     expect_facts("double_blocks.{0-18}.img_attn.norm.key_norm.scale[128] single_blocks.37.x[1] "
-                 "img_in.weight:U8[98304,1] img_in.bias[3072] " GUIDED,
+                 "vector_in.x[1] img_in.weight:U8[98304,1] img_in.bias[3072] " GUIDED,
                  "diffusion_model flux.1-dev -");
     expect_facts("head.modulation[1,2,5120] head.head.weight:U8[9,1] "
                  "patch_embedding.weight:U8[9,1] blocks.0.x[1]", "diffusion_model wan@60 -");
@@ -103,7 +103,7 @@ static void packed_shapes_decide_nothing(void **state) {
                  "single_transformer_blocks.0.qkv_proj.lora_down[3072,32] "
                  "single_transformer_blocks.0.qkv_proj.lora_up[9216,32] "
                  "transformer_blocks.{0-18}.qkv_proj_context.qweight:I8[9216,1536] "
-                 "x_embedder.weight[1,1] "
+                 "x_embedder.weight[3072,64] "
                  "time_text_embed.guidance_embedder.linear_1.weight[3072,256]",
                  "diffusion_model flux.1-dev -");
 }

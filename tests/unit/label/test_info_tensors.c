@@ -20,7 +20,8 @@
     "input_blocks.0.0.weight[320," ch ",3,3] input_blocks.2.1" K "[320,1024] "
 #define SD1_CKPT(ch) \
     LDM "input_blocks.0.0.weight[320," ch ",3,3] " LDM "input_blocks.1.1" K "[320,768] " \
-    "first_stage_model.decoder.conv_in.weight[512,4,3,3] " \
+    "first_stage_model.decoder.conv_in.weight[512,4,3,3] first_stage_model.decoder.up.3.x[1] " \
+    "first_stage_model.decoder.conv_out.weight[3,128,3,3] " \
     "first_stage_model.decoder.mid.block_1.norm1.weight[512] " \
     "cond_stage_model.transformer.text_model.encoder.layers.{0-11}.mlp.fc1.weight[3072,768] "
 #define DIFFUSERS(ch, width) \
@@ -33,7 +34,7 @@
 #define GUIDED "guidance_in.in_layer.weight[3072,256] "
 #define WAN(dim, in, out) \
     "head.modulation[1,2," dim "] head.head.weight[" out "," dim "] " \
-    "patch_embedding.weight[" dim "," in ",1,2,2] blocks.{0-39}.ffn.0.weight[8960," dim "] "
+    "patch_embedding.weight[" dim "," in ",1,2,2] blocks.{0-39}.cross_attn.norm_k.weight[" dim "] "
 #define LLAMA(l) \
     "model.layers.{0-" l "}.self_attn.q_proj.weight[4096,4096] " \
     "model.layers.{0-" l "}.self_attn.k_proj.weight[1024,4096] " \
@@ -62,9 +63,10 @@ static const tensor_case tensor_cases[] = {
     { SD1_LDM("9"), "diffusion_model sd-1 inpaint", SD1_LDM("8"), "diffusion_model sd-1 -" },
     { SD1_LDM("8") "cc_projection.weight[768,772]", "diffusion_model stable-zero123 -",
       SD1_LDM("4") "cc_projection.weight[768,772]", "diffusion_model sd-1 -" },
-    { SD2_LDM("5"), "diffusion_model sd-2 depth", SD2_LDM("7"), "diffusion_model sd-2 upscale" },
+    { SD2_LDM("5"), "diffusion_model sd-2 depth", SD2_LDM("7"),
+      "diffusion_model sd-2@60 upscale@60" },
     { SD2_LDM("4") "label_emb.0.0.weight[1280,2048]", "diffusion_model sd-2 unclip",
-      SD2_LDM("4") "label_emb.0.0.weight[1280,1000]", "diffusion_model sd-2 -" },
+      SD2_LDM("4") "label_emb.0.0.weight[1280,1000]", "diffusion_model sd-2@60 -" },
     { SDXL_LDM("4"), "diffusion_model sdxl -", SDXL_LDM("9"), "diffusion_model sdxl inpaint" },
     { SDXL_LDM("4") "edm_mean[4] edm_std[4]", "diffusion_model playground-2.5 -",
       SDXL_LDM("4") "edm_mian[4]", "diffusion_model sdxl -" },
@@ -121,7 +123,7 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model sd-3.5-large -" },
     /* Stable Cascade */
     { "clf.1.weight[64,2048,1,1] clip_txt_mapper.weight[2048,1280]",
-      "diffusion_model stable-cascade-c -", "clf.1.weight[64,2048,1,1] clip_mapper.weight[1,1]",
+      "diffusion_model stable-cascade-c@60 -", "clf.1.weight[64,2048,1,1] clip_mapper.weight[1,1]",
       "diffusion_model stable-cascade-b@60 -" },
     { "vquantizer.codebook.weight[8192,4]", "vae stable-cascade-a -",
       "vquantizer.codebooks.weight[8192,4]", "unknown - -" },
@@ -131,14 +133,15 @@ static const tensor_case tensor_cases[] = {
     { FLUX("384") GUIDED, "diffusion_model flux.1-dev fill", FLUX("128") GUIDED,
       "diffusion_model flux.1-dev control" },
     { LDM "double_blocks.{0-18}.img_attn.norm.key_norm.weight[128] " LDM "single_blocks.37.x[1] "
-      LDM "img_in.bias[3072] " LDM GUIDED
+      LDM "img_in.bias[3072] " LDM "vector_in.x[1] " LDM GUIDED
       "vae.decoder.conv_in.weight[512,16,3,3] vae.decoder.mid.block_1.norm1.weight[512]",
       "checkpoint flux.1-dev -",
       LDM "double_blocks.0.img_attn.norm.query_norm.weight[128] " LDM GUIDED,
       "diffusion_model - -" },
     { "single_transformer_blocks.{0-37}.attn.norm_k.weight[128] "
       "transformer_blocks.{0-18}.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
-      "time_text_embed.guidance_embedder.linear_1.weight[3072,256]",
+      "time_text_embed.guidance_embedder.linear_1.weight[3072,256] "
+      "time_text_embed.text_embedder.x[1]",
       "diffusion_model flux.1-dev -",
       "single_transformer_blocks.{0-37}.attn.norm_k.weight[128] "
       "transformer_blocks.{0-18}.attn.norm_added_k.weight[128] x_embedder.weight[3072,64] "
@@ -152,14 +155,14 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model chroma -",
       "double_blocks.{0-18}.img_attn.norm.key_norm.scale[128] nerf_blocks.0.norm.scale[64] "
       "distilled_guidance_layer.norms.0.scale[5120]", "diffusion_model chroma-radiance -" },
-    { FLUX("64") "double_blocks.0.img_mlp.gate_proj.weight[1,1]", "diffusion_model ovis-image -",
+    { FLUX("64") "double_blocks.0.img_mlp.gate_proj.weight[1,1]", "diffusion_model ovis-image@60 -",
       "double_blocks.0.img_attn.norm.key_norm.scale[128] txt_in.weight[3072,3584] "
       "img_in.weight[3072,64]", "diffusion_model longcat-image -" },
     { "double_stream_modulation_img.lin.weight[36864,6144]", "diffusion_model flux.2-dev -",
       "double_stream_modulation_img.lin.weight[24576,4096]",
       "diffusion_model flux.2-klein-9b -" },
     { "double_stream_modulation_img.lin.weight[18432,3072]", "diffusion_model flux.2-klein-4b -",
-      "double_stream_modulation_img.lin.weight[9999,3072]", "diffusion_model flux.2 -" },
+      "double_stream_modulation_img.lin.weight[9999,3072]", "diffusion_model flux.2@60 -" },
     { "txt_norm.weight[3584] transformer_blocks.0.attn.add_k_proj.bias[3072] "
       "img_in.weight[3072,64]",
       "diffusion_model qwen-image -",
@@ -179,7 +182,7 @@ static const tensor_case tensor_cases[] = {
     { "vision_in.proj.0.weight[1152] cond_type_embedding.weight[3,2048]",
       "diffusion_model hunyuan-video-1.5 -",
       "txt_in.individual_token_refiner.blocks.0.norm1.weight[3584] byt5_in.fc1.weight[1,1] "
-      "img_in.proj.weight[3584,64,1,1]", "diffusion_model hunyuan-image-2.1 -" },
+      "img_in.proj.weight[3584,64,1,1]", "diffusion_model hunyuan-image-2.1@60 -" },
     { "mlp_t5.0.weight[8192,2048]", "diffusion_model hunyuan-dit -", "mlp_t6.0.weight[8192,2048]",
       "unknown - -" },
     /* PixArt, LTX, Sana */
@@ -224,9 +227,9 @@ static const tensor_case tensor_cases[] = {
       "net.x_embedder.proj.1.weight[5120,68]", "diffusion_model cosmos-1 14b+t2v",
       "net.blocks.block0.blocks.0.block.attn.to_q.0.weight[4096,4096] "
       "net.x_embedder.proj.1.weight[4096,72]", "diffusion_model cosmos-1 i2v" },
-    { COSMOS("2048"), "diffusion_model cosmos-predict2 2b",
+    { COSMOS("2048"), "diffusion_model cosmos-predict2@60 2b@60",
       COSMOS("2048") "llm_adapter.blocks.0.cross_attn.q_proj.weight[1,1]",
-      "diffusion_model anima -" },
+      "diffusion_model anima@60 -" },
     { LUMINA("2304"), "diffusion_model lumina-2 -", LUMINA("3840"), "diffusion_model z-image -" },
     { LUMINA("2304") "clip_text_pooled_proj.0.weight[1]", "diffusion_model newbie -",
       LUMINA("1024"), "unknown - -" },
@@ -236,9 +239,9 @@ static const tensor_case tensor_cases[] = {
     { "t5_yproj.weight[1536,4096]", "diffusion_model mochi -", "t5_zproj.weight[1536,4096]",
       "unknown - -" },
     { "blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1920,4096]",
-      "diffusion_model cogvideox 2b",
+      "diffusion_model cogvideox@60 2b@60",
       "blocks.0.norm1.linear.weight[18432,512] patch_embed.text_proj.weight[3072,4096]",
-      "diffusion_model cogvideox 5b" },
+      "diffusion_model cogvideox@60 5b@60" },
     { "caption_projection.0.linear.weight[2560,4096] "
       "double_stream_blocks.0.block.ff_i.shared_experts.w1.weight[1]",
       "diffusion_model hidream-i1 -", "t_embedder1.mlp.0.weight[1] x_embedder.proj1.weight[1]",
@@ -258,8 +261,9 @@ static const tensor_case tensor_cases[] = {
     { "model.model.transformer.rotary_pos_emb.inv_freq[32]", "diffusion_model stable-audio -",
       "genre_embedder.weight[1]", "diffusion_model ace-step -" },
     /* autoencoders */
-    { "decoder.conv_in.weight[512,4,3,3] decoder.mid.block_1.norm1.weight[512]", "vae vae-sd -",
-      "decoder.conv_in.weight[512,16,3,3] decoder.mid.block_1.norm1.weight[512]",
+    { "decoder.conv_in.weight[512,4,3,3] decoder.up.3.x[1] decoder.conv_out.weight[3,128,3,3]",
+      "vae vae-sd -",
+      "decoder.conv_in.weight[512,16,3,3] decoder.up.3.x[1] decoder.conv_out.weight[3,128,3,3]",
       "vae vae-flux -" },
     { "decoder.conv_in.weight[512,32,3,3] bn.running_mean[128] decoder.mid.block_1.norm1.weight[1]",
       "vae vae-flux.2 -",
@@ -272,7 +276,7 @@ static const tensor_case tensor_cases[] = {
     { "decoder.layers.0.weight[64,4,3,3] encoder.layers.0.weight[64,3,3,3]", "vae taesd -",
       "decoder.layers.0.weight[64,4,3,3]", "unknown - -" },
     { "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1]",
-      "diffusion_model cogvideox 2b",
+      "diffusion_model cogvideox@60 2b@60",
       "transformer_blocks.0.norm1.linear.weight[11520,512] patch_embed.text_proj.weight[1,1] "
       "time_condition_embed.x[1]", "unknown - -" },
     { "taesd_decoder.1.weight[64,4,3,3]", "vae taesd -", "decoder.1.weight[64,4,3,3]",
@@ -290,7 +294,7 @@ static const tensor_case tensor_cases[] = {
     { "decoder.22.bias[3] decoder.1.weight[256,16,3,3]", "vae taehv -",
       "decoder.22.bias[3] decoder.1.weight[256,16]", "unknown - -" },
     { "decoder.layers.1.layers.0.beta[1] decoder.layers.2.layers.1.weight_v[1,1,16]",
-      "vae vae-stable-audio -",
+      "vae vae-stable-audio@60 -",
       "decoder.layers.1.layers.0.beta[1] decoder.layers.2.layers.1.weight_v[1,1,12]",
       "vae vae-ace-step-1.5 -" },
     { "decoder.layers.1.layers.0.beta[1] decoder.layers.6.layers.1.weight_v[1,1,4]",
@@ -356,7 +360,7 @@ static const tensor_case tensor_cases[] = {
     { "control_model.input_hint_block.0.weight[16,3,3,3] control_model.zero_convs.0.0.weight[1] "
       "control_model.input_blocks.1.1" K "[320,768]", "controlnet sd-1 -",
       "control_model.input_blocks.1.1" K "[320,768]", "unknown - -" },
-    { "controlnet_blocks.0.weight[1] double_blocks.0.x[1]", "controlnet flux.1 -",
+    { "controlnet_blocks.0.weight[3072,3072] double_blocks.0.x[1]", "controlnet flux.1 -",
       "controlnet_blocks.0.weight[1] transformer_blocks.0.img_mlp.net.0.proj.weight[1]",
       "controlnet qwen-image -" },
     { "controlnet_blocks.0.weight[1] pos_embed_input.proj.weight[1]", "controlnet sd-3 -",

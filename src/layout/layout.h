@@ -46,6 +46,8 @@ typedef struct sfti_layout_part {
     sft_span class;          /* of config.json, or empty */
     size_t first, count;     /* of its rules */
     size_t first_value, value_count; /* of its config.json */
+    sft_span adapters;       /* what adapters call it: te, te1, ...; empty: the main part */
+    bool old;                /* its original names are written no more */
     const struct sfti_layout_part *like; /* whose rules it has, too, or NULL */
 } sfti_layout_part;
 
@@ -65,7 +67,14 @@ typedef struct sfti_layout_model {
     unsigned count;
 } sfti_layout_model;
 
+/* How names of a model's tensors begin, and which parts adapters may call what follows. */
+typedef struct sfti_layout_holds {
+    sft_span prefix, parts; /* words: main te te1 te2 te3 */
+} sfti_layout_holds;
+
 typedef struct sfti_layouts {
+    sfti_layout_holds *holds;
+    size_t hold_count, hold_room;
     sfti_layout_rule *rules;
     sfti_layout_part *parts;
     sfti_layout_model *models;

@@ -212,7 +212,9 @@ static sft_code begin_part(layout_reader *r, sft_span rest) {
     while (sfti_layout_next(&rest, &word)) {
         if (word_has(word, "comfy=", &value)) part.comfy = value;
         else if (word_has(word, "like=", &value)) part.like = sfti_layout_part_named(r->out, value);
-        else return wrong(r, "comfy= or like=", word);
+        else if (word_has(word, "adapters=", &value)) part.adapters = value;
+        else if (span_is(word, "old")) part.old = true;
+        else return wrong(r, "comfy=, like=, adapters= or old", word);
         if (word_has(word, "like=", &value) && !part.like)
             return wrong(r, "a part above", value);
     }
@@ -289,13 +291,21 @@ static sft_code read_line(layout_reader *r, sft_span line) {
         while (!code && sfti_layout_next(&rest, &word)) code = add_prefix(r, word);
         return code;
     }
+    if (!indented && span_is(word, "holds")) {
+        sfti_layout_holds *one = GROW(r, holds, hold_count, hold_room);
+        if (!one) return sfti_fail_memory(r->err, sizeof *one);
+        if (!sfti_layout_next(&rest, &one->prefix)) return wrong(r, "a prefix or -", rest);
+        if (span_is(one->prefix, "-")) one->prefix.len = 0;
+        one->parts = trimmed(rest);
+        return SFT_OK;
+    }
     if (!indented && span_is(word, "stray")) {
         r->out->stray = trimmed(rest);
         return SFT_OK;
     }
     if (indented && r->part) return read_part_line(r, word, line, rest);
     if (indented && r->model) return read_model_line(r, word, rest);
-    return wrong(r, "part, model, prefixes or stray", word);
+    return wrong(r, "part, model, prefixes, holds or stray", word);
 }
 
 sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layouts *out, sft_error *err) {

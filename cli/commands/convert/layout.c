@@ -194,6 +194,14 @@ static sft_code settle(layout_run *run, layout_component *one, sft_error *err) {
         if (!is_part(run, part, one, &names, &side)) continue;
         one->part = part, one->side = side, one->target = one->prefix;
         one->name = part->folder;
+        for (unsigned k = 0; model && k < model->count; k++) {
+            const sfti_layout_component *at = &model->components[k];
+            bool placed = one->prefix.len > 0 ? sft_span_equal(one->prefix, at->prefix)
+                                              : sft_span_equal(folder, at->name);
+            if (!placed) continue;
+            one->name = at->name, one->target = at->prefix;
+            break;
+        }
     }
     if (!one->part) return SFT_OK;
     for (size_t i = 0; i < run->count; i++)
@@ -271,8 +279,9 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         run->blame = sft_set_shard_path(run->parts.sets[one->set], 0);
         one->first = run->out.count;
         size_t kept = run->out.kept;
-        code = sfti_layout_apply(&run->layouts, one->part, one->side, run->to, one->parts,
-                                 one->count, prefix, &run->out, one->unmatched, err);
+        sfti_side to = one->part->old ? SFTI_DIFFUSERS : run->to;
+        code = sfti_layout_apply(&run->layouts, one->part, one->side, to, one->parts, one->count,
+                                 prefix, &run->out, one->unmatched, err);
         one->made = run->out.count - one->first;
         one->kept = run->out.kept - kept;
     }

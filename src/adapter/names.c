@@ -152,10 +152,16 @@ sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lor
     uint64_t most = (uint64_t)layouts->hold_count * layouts->part_count;
     out->diffusers = sfti_arena_array(arena, most, sizeof *out->diffusers);
     if (!out->diffusers) return sfti_fail_memory(err, most);
-    for (size_t h = 0; h < layouts->hold_count; h++)
-        for (size_t p = 0; p < layouts->part_count; p++)
-            out->diffusers[h * layouts->part_count + p] =
-                has_mark(model, layouts->holds[h].prefix, layouts->parts[p].marks[SFTI_DIFFUSERS]);
+    for (size_t h = 0; h < layouts->hold_count; h++) {
+        bool *is = &out->diffusers[h * layouts->part_count];
+        for (size_t p = 0; p < layouts->part_count; p++) {
+            const sfti_layout_part *part = &layouts->parts[p];
+            sft_span marks = part->seen.len ? part->seen : part->marks[SFTI_DIFFUSERS];
+            is[p] = sfti_is(marks, "-") || has_mark(model, layouts->holds[h].prefix, marks);
+            for (const sfti_layout_part *like = part->like; is[p] && like; like = like->like)
+                is[like - layouts->parts] = true;
+        }
+    }
     out->lone = lone_encoder(model);
     return SFT_OK;
 }

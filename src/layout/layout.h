@@ -47,6 +47,9 @@ typedef struct sfti_layout_part {
     size_t first, count;     /* of its rules */
     size_t first_value, value_count; /* of its config.json */
     sft_span adapters;       /* what adapters call it: te, te1, ...; empty: the main part */
+    sft_span key;            /* what ComfyUI calls an encoder: clip_l, ... */
+    sft_span seen;           /* a tensor of diffusers' layout that is enough to know it; "-": none
+                                is needed; empty: its marks */
     bool old;                /* its original names are written no more */
     const struct sfti_layout_part *like; /* whose rules it has, too, or NULL */
 } sfti_layout_part;

@@ -213,8 +213,10 @@ static sft_code begin_part(layout_reader *r, sft_span rest) {
         if (word_has(word, "comfy=", &value)) part.comfy = value;
         else if (word_has(word, "like=", &value)) part.like = sfti_layout_part_named(r->out, value);
         else if (word_has(word, "adapters=", &value)) part.adapters = value;
+        else if (word_has(word, "key=", &value)) part.key = value;
+        else if (word_has(word, "seen=", &value)) part.seen = value;
         else if (span_is(word, "old")) part.old = true;
-        else return wrong(r, "comfy=, like=, adapters= or old", word);
+        else return wrong(r, "comfy=, like=, adapters=, key=, seen= or old", word);
         if (word_has(word, "like=", &value) && !part.like)
             return wrong(r, "a part above", value);
     }

@@ -10,23 +10,27 @@
 static void run_lora(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     bool merges = strcmp(operands[0], "merge") == 0, tells = strcmp(operands[0], "info") == 0;
+    bool converts = strcmp(operands[0], "convert") == 0;
     sft_code code = SFT_OK;
-    if (!merges && !tells)
+    if (!merges && !tells && !converts)
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA,
-                              "expected info or merge, found another word");
+                              "expected info, merge or convert, found another word");
     else if (count < (merges ? 3u : 2u))
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, "expected %s",
                               merges ? "MODEL and ADAPTER..., found less" : "IN, found none");
     else if (tells && c->set.output)
         code = cli_usage_error(&err, "expected -o with merge only, found info");
+    else if (converts && count > 2)
+        code = cli_usage_error(&err, "expected one adapter to convert, found %zu", count - 1);
     if (code) cli_fail_usage(c, &err);
+    else if (converts) lora_convert(c, operands + 1, count - 1);
     else if (merges) lora_merge(c, operands + 1, count - 1);
     else lora_info(c, operands + 1, count - 1);
 }
 
 const cli_command cli_lora_command = {
-    "lora", "info IN...|merge MODEL ADAPTER[:STRENGTH]... -o OUT",
-    "tell what adapters hold, merge them into a model",
+    "lora", "info IN...|merge MODEL ADAPTER[:STRENGTH]... -o OUT|convert IN -o OUT --to FORMAT",
+    "tell what adapters hold, merge them into a model, rename them",
     "info tells the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
     "what they add, which is computed from the factors.\n"
     "merge writes MODEL with the adapters merged into it, in the order given, each at its STRENGTH "
@@ -44,7 +48,13 @@ const cli_command cli_lora_command = {
     "The header of OUT records the recipe: names, strengths and SHA-256 of the adapters "
     "(sft_lora_merge, modelspec.merged_from). Digests of the old data are dropped. A model in "
     "several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT is a new or "
-    "empty folder for its shards and their index. OUT is written atomically.",
+    "empty folder for its shards and their index. OUT is written atomically.\n"
+    "convert writes an adapter under the names of another program, by the maps of docs/layouts.md; "
+    "names are looked up in the layout of its model, which --architecture or --model tells where "
+    "the adapter does not. Where the other layout divides a layer, up is cut by rows and down "
+    "repeated; where it fuses several, they are stacked, which the way back undoes, bit for bit. "
+    "Different alphas of layers that are fused go into the matrices, which is told. --to peft "
+    "writes adapter_config.json beside OUT, --to diffusers has it in the header.",
     CLI_EXAMPLES(
         { "safetensors lora info style.safetensors", "methods, ranks, alphas, norms" },
         { "safetensors lora merge sdxl.safetensors style.safetensors:0.8 -o styled.safetensors",
@@ -55,10 +65,17 @@ const cli_command cli_lora_command = {
         { "safetensors lora merge model-folder peft-folder -o merged/",
           "shards, and the folder of PEFT" },
         { "safetensors lora merge sdxl.safetensors style.safetensors -o x.safetensors --dry-run",
-          "do they fit?" }),
+          "do they fit?" },
+        { "safetensors lora convert kohya.safetensors -o peft.safetensors --to diffusers",
+          "names of diffusers, fused layers divided" }),
     { CLI_OPTIONS(
+        CLI_TAKES(0, "to", "FORMAT", to, "convert: names of kohya, peft, diffusers or comfy"),
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "convert: what model the adapter is for, where it does not tell"),
+        CLI_TAKES(0, "model", "MODEL", model, "convert: the model that it is for, to the same end"),
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,
-          "merge: leave out modules and tensors of adapters that the model has no tensor for"),
+          "leave out modules and tensors of adapters that the model has no tensor for, or whose other "
+          "names are not known"),
         { 0, "dora", "exact|comfy", CLI_CHOICE, SFTI_DORA_EXACT, offsetof(cli_settings, dora),
           "merge: the norm of DoRA: of the changed weight (exact, default) or, for rows, of that "
           "of the model (comfy)" }),

@@ -1,5 +1,6 @@
 /* merge: merge shards or several files into one file. Tests: tests/cli/merge. */
 #include "commands/commands.h"
+#include "commands/convert/convert.h"
 #include "support/hints.h"
 #include "support/models.h"
 #include "support/output.h"
@@ -7,6 +8,7 @@
 #include "support/remote.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* By their names; an index says itself what belongs to its model. */
 static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
@@ -55,6 +57,16 @@ static void run_merge(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc } };
     cli_output out;
+    if (c->set.as_what) {
+        if (strcmp(c->set.as_what, "checkpoint") == 0) {
+            c->set.layout = "single";
+            convert_layouts(c, operands, count);
+            return;
+        }
+        cli_usage_error(&err, "expected --as checkpoint, found \"%s\"", c->set.as_what);
+        cli_fail_usage(c, &err);
+        return;
+    }
     sft_code code = merge_models(c, operands, count, &out, &parts, &err);
     const char *unread = atomic_load(&parts.unread);
     if (cli_is_remote_error(code) && count == 1) parts.path = operands[0];
@@ -76,8 +88,19 @@ const cli_command cli_merge_command = {
         { "safetensors merge model.safetensors.index.json -o model.safetensors",
           "the shards of a model, in one file" },
         { "safetensors merge unet.safetensors vae.safetensors -o all.safetensors",
-          "the tensors of both" }),
-    { cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
+          "the tensors of both" },
+        { "safetensors merge unet.safetensors vae.safetensors clip.safetensors -o all.safetensors "
+          "--as checkpoint --architecture sd-1",
+          "one file as the programs for pictures load it" }),
+    { CLI_OPTIONS(
+        CLI_TAKES(0, "as", "checkpoint", as_what,
+          "the components of one model, in whatever layout, as one file with the names and "
+          "prefixes of the original code (as convert --layout single does it)"),
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "with --as checkpoint: what model it is, where tensors do not tell"),
+        CLI_ON(0, "ignore-unmatched", ignore_unmatched,
+          "with --as checkpoint: leave out tensors whose names there are not known")),
+      cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written", NULL,
       "an input could not be read, OUT could not be written, or a usage error" },

@@ -37,6 +37,7 @@ typedef struct cli_settings {
     int saturate, values;
     /* of convert --quantize */
     const char *quantize, *layout, *scale, *architecture, *part, *as_what, *to;
+    int parts, prune, clip;
     cli_words only, spare;
     int from_quantised;
     /* of convert, of other formats */

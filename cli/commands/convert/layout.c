@@ -28,7 +28,7 @@ static size_t set_of(const layout_run *run, size_t part) {
     return set;
 }
 
-static sft_span prefix_of(const layout_run *run, sft_span name) {
+sft_span layout_prefix_of(const layout_run *run, sft_span name) {
     for (size_t i = 0; i < run->layouts.prefix_count; i++) {
         sft_span prefix = run->layouts.prefixes[i];
         if (name.len > prefix.len && memcmp(name.data, prefix.data, prefix.len) == 0) return prefix;
@@ -57,13 +57,13 @@ static sft_span metadata_of(const layout_run *run, size_t set, const char *key) 
     return value;
 }
 
-sft_code layout_components(layout_run *run, sft_error *err) {
+static sft_code list_components(layout_run *run, sft_error *err) {
     cli_parts *p = &run->parts;
     for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
         for (size_t i = 0; i < run->count; i++) run->components[i].count = 0;
         run->stray = 0;
         for (size_t i = 0; i < p->count; i++) {
-            sft_span name = p->parts[i].spec.name, prefix = prefix_of(run, name);
+            sft_span name = p->parts[i].spec.name, prefix = layout_prefix_of(run, name);
             if (sfti_layout_is_stray(&run->layouts, name)) {
                 run->stray++;
                 continue;
@@ -210,6 +210,21 @@ static sft_code settle(layout_run *run, layout_component *one, sft_error *err) {
             return sfti_fail(err, SFT_EXISTS, "expected one %.*s, found two",
                              SFTI_CLIP(one->name, 64));
     return SFT_OK;
+}
+
+sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *err) {
+    run->blame = operands[0];
+    run->c->enters_pipelines = true;
+    sft_code code = cli_parts_open(run->c, (const char *const *)operands, count, &run->parts, err);
+    run->c->enters_pipelines = false;
+    if (run->parts.path) run->blame = run->parts.path;
+    if (!code && run->parts.count == 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors, found none");
+    if (!code) code = sfti_layouts_built_in(&run->parts.arena, &run->layouts, err);
+    if (!code) code = list_components(run, err);
+    if (!code) code = find_model(run, err);
+    for (size_t i = 0; !code && i < run->count; i++) code = settle(run, &run->components[i], err);
+    return code;
 }
 
 /* Whether a denoiser is among them whose model is not known. */
@@ -428,16 +443,7 @@ static sft_code convert_layout(layout_run *run, char **operands, size_t count, s
     if (!code && run->folder && cli_output_is_file(c))
         code = cli_usage_error(err, "expected -o FOLDER with --layout %s, found a file", layout);
     if (code) return code;
-    run->blame = operands[0];
-    c->enters_pipelines = true;
-    code = cli_parts_open(c, (const char *const *)operands, count, &run->parts, err);
-    run->blame = run->parts.path ? run->parts.path : operands[0];
-    if (!code && run->parts.count == 0)
-        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors, found none");
-    if (!code) code = sfti_layouts_built_in(&run->parts.arena, &run->layouts, err);
-    if (!code) code = layout_components(run, err);
-    if (!code) code = find_model(run, err);
-    for (size_t i = 0; !code && i < run->count; i++) code = settle(run, &run->components[i], err);
+    code = layout_open(run, operands, count, err);
     if (!code) code = check_model(run, err);
     if (!code) code = apply_all(run, err);
     if (code) return code;

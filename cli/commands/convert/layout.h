@@ -38,11 +38,20 @@ typedef struct layout_run {
     size_t pair_count;
 } layout_run;
 
-/* Divides what was opened into components; counts what only training needs. */
-sft_code layout_components(layout_run *run, sft_error *err);
+/* Opens the operands, the files or folders of one model, and finds their components; counts what
+ * only training needs. To be freed after a failure, too. */
+sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *err);
+/* How a name begins in single files; may be empty. */
+sft_span layout_prefix_of(const layout_run *run, sft_span name);
 /* Metadata of one of the files to be written: run->pairs. */
 sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err);
 /* Writes the folder -o names, all of it or nothing; its files become those of *written. */
 sft_code layout_write(layout_run *run, cli_written *written, sft_error *err);
+
+/* ls --parts. */
+void layout_list(cli *c, char **operands, size_t count);
+/* Of select: keep[i] becomes false for what --part or --prune leaves out of the parts. */
+sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *keep,
+                     sft_error *err);
 
 #endif

@@ -163,6 +163,7 @@ SUITES = [
     ("quant", "check test asan", 600, [PY, "tests/quant/run.py"], "tests/quant/run.py"),
     ("adapter", "check test asan", 600, [PY, "tests/adapter/run.py"], "tests/adapter/run.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
+    ("layout", "check test asan", 600, [PY, "tests/layout/run.py"], "tests/layout/run.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

@@ -64,7 +64,8 @@ static bool find_rule(const convert_run *run, sft_span path, convert_layer *laye
             k += !other;
         }
         if (!original && !other) continue;
-        if (rule->adapters) { /* a third name of the original layer */
+        bool encoder = layer->component->part->adapters.len > 0;
+        if (rule->adapters && !encoder) { /* a third name of the original layer */
             if (original || rule->count > 1) continue;
             size_t len = sfti_layout_make(rule->original, &layer->match, name, sizeof name);
             char *kept = sfti_arena_copy(&run->out->out.arena, name, len);
@@ -465,10 +466,8 @@ static sft_code join_modules(convert_run *run, convert_layer *const *pieces, uns
     const sfti_layout_rule *rule = layer->rule;
     uint64_t rows[SFTI_LAYOUT_PIECES] = { 0 }, shape[2] = { 0, 0 }, rank = 0, cols = 0;
     sft_part ups[SFTI_LAYOUT_PIECES], downs[SFTI_LAYOUT_PIECES];
-    sft_source sources[1];
     const convert_layer *at[SFTI_LAYOUT_PIECES] = { NULL };
     uint64_t share = 0, total = 0;
-    (void)sources;
     for (unsigned i = 0; i < count; i++) {
         const sfti_lora_module *m = pieces[i]->module;
         unsigned k = pieces[i]->piece;

@@ -191,7 +191,14 @@ static sft_code settle(layout_run *run, layout_component *one, sft_error *err) {
         }
     for (size_t i = 0; i < run->layouts.part_count && !one->part; i++) {
         const sfti_layout_part *part = &run->layouts.parts[i];
+        sfti_side other;
         if (!is_part(run, part, one, &names, &side)) continue;
+        for (size_t k = i + 1; side == SFTI_ORIGINAL && k < run->layouts.part_count; k++)
+            if (is_part(run, &run->layouts.parts[k], one, &names, &other) && other == side)
+                return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the tensors of one layout, "
+                                 "found those of %.*s or %.*s; --architecture tells which",
+                                 SFTI_CLIP(part->id, 64),
+                                 SFTI_CLIP(run->layouts.parts[k].id, 64));
         one->part = part, one->side = side, one->target = one->prefix;
         one->name = part->folder;
         for (unsigned k = 0; model && k < model->count; k++) {

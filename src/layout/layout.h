@@ -85,6 +85,7 @@ typedef struct sfti_layouts {
     sft_span *prefixes; /* of single files, the longest first */
     size_t rule_count, part_count, model_count, value_count, prefix_count;
     size_t rule_room, part_room, model_room, value_room, prefix_room;
+    sft_span markers; /* names of tensors that belong to the denoiser, without a prefix */
     sft_span stray; /* names, with '*' for any text, of what only training needs */
 } sfti_layouts;
 

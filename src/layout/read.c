@@ -301,13 +301,13 @@ static sft_code read_line(layout_reader *r, sft_span line) {
         one->parts = trimmed(rest);
         return SFT_OK;
     }
-    if (!indented && span_is(word, "stray")) {
-        r->out->stray = trimmed(rest);
+    if (!indented && (span_is(word, "stray") || span_is(word, "markers"))) {
+        *(span_is(word, "stray") ? &r->out->stray : &r->out->markers) = trimmed(rest);
         return SFT_OK;
     }
     if (indented && r->part) return read_part_line(r, word, line, rest);
     if (indented && r->model) return read_model_line(r, word, rest);
-    return wrong(r, "part, model, prefixes, holds or stray", word);
+    return wrong(r, "part, model, prefixes, holds, stray or markers", word);
 }
 
 sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layouts *out, sft_error *err) {

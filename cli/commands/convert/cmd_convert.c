@@ -513,7 +513,7 @@ const cli_command cli_convert_command = {
         CLI_TAKES(0, "layout", "LAYOUT", layout,
           "with --quantize: as comfy (the default), modelopt or compressed-tensors store it; "
           "without: rename tensors, cut and join them, so that the model is a folder of diffusers "
-          "(diffusers), one file (single) or a folder of ComfyUI's (comfy)"),
+          "(diffusers), one file (single) or a folder for ComfyUI (comfy)"),
         CLI_TAKES(0, "architecture", "ID", architecture,
           "with --layout: what model it is, where tensors do not tell (sdxl, flux.1, wan, ...)"),
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,

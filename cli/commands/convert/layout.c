@@ -1,6 +1,7 @@
 /* convert --layout diffusers|single|comfy: whole models in another layout. Tests: tests/cli/layout. */
 #include "commands/convert/convert.h"
 #include "commands/convert/layout.h"
+#include "keys/digest_keys.h"
 #include "label/records.h"
 #include "os/io.h"
 #include "safetensors_info.h"
@@ -36,6 +37,13 @@ sft_span layout_prefix_of(const layout_run *run, sft_span name) {
     return (sft_span){ "", 0 };
 }
 
+static bool is_marker(const layout_run *run, sft_span name) {
+    sft_span word;
+    for (sft_span rest = run->layouts.markers; sfti_layout_next(&rest, &word);)
+        if (sft_span_equal(word, name)) return true;
+    return false;
+}
+
 static layout_component *component_of(layout_run *run, size_t set, sft_span prefix) {
     for (size_t i = 0; i < run->count; i++) {
         layout_component *one = &run->components[i];
@@ -61,11 +69,15 @@ static sft_code list_components(layout_run *run, sft_error *err) {
     cli_parts *p = &run->parts;
     for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
         for (size_t i = 0; i < run->count; i++) run->components[i].count = 0;
-        run->stray = 0;
+        run->stray = run->markers = 0;
         for (size_t i = 0; i < p->count; i++) {
             sft_span name = p->parts[i].spec.name, prefix = layout_prefix_of(run, name);
             if (sfti_layout_is_stray(&run->layouts, name)) {
                 run->stray++;
+                continue;
+            }
+            if (is_marker(run, name)) {
+                run->markers++;
                 continue;
             }
             layout_component *one = component_of(run, set_of(run, i), prefix);
@@ -284,7 +296,7 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         known += one->part != NULL;
         run->blame = sft_set_shard_path(run->parts.sets[one->set], 0);
     }
-    if (known == 0)
+    if (known == 0 || run->parts.count == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose layouts are known, "
                          "found none by its %zu tensors", run->parts.count);
     for (size_t i = 0; !code && i < run->count; i++) {
@@ -304,13 +316,30 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         sfti_side to = one->part->old ? SFTI_DIFFUSERS : run->to;
         code = sfti_layout_apply(&run->layouts, one->part, one->side, to, one->parts, one->count,
                                  prefix, &run->out, one->unmatched, err);
+        bool denoiser = cli_is(one->part->comfy, "diffusion_models");
+        for (size_t k = 0; !code && denoiser && k < run->parts.count; k++) {
+            const sft_part *marker = &run->parts.parts[k];
+            if (!is_marker(run, marker->spec.name)) continue;
+            code = sfti_layout_out_add(&run->out, (sft_span){ "", 0 }, marker->spec.name,
+                                       &marker->spec, marker, err);
+            run->markers--;
+        }
         one->made = run->out.count - one->first;
         one->kept = run->out.kept - kept;
     }
+    if (!code && run->markers > 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the denoiser that %zu markers (v_pred, "
+                         "ztsnr) are about, found none or two", run->markers);
     return code ? code : name_unmatched(run, err);
 }
 
 /* ── Metadata ── */
+
+static bool is_renamed(const layout_run *run) {
+    for (size_t i = 0; i < run->count; i++)
+        if (run->components[i].part && run->components[i].side != run->to) return true;
+    return false;
+}
 
 /* Those of the files, `format` for transformers, and the prefix that the names had. */
 sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err) {
@@ -326,6 +355,10 @@ sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err) {
     for (size_t i = 0; i < p->metadata_count; i++) {
         sft_pair pair = cli_parts_pair(p, i);
         if (cli_is(pair.key, PREFIX_KEY)) continue;
+        if (cli_is(pair.key, SFTI_DECLARED_KEY) && is_renamed(run))
+            return sfti_fail(err, SFT_SIZE_MISMATCH, "expected a model that is not quantised, found "
+                             "%.*s, which names layers as they were; safetensors convert "
+                             "--dequantize first", SFTI_CLIP(pair.key, 40));
         format = format || cli_is(pair.key, "format");
         pairs[count++] = pair;
     }

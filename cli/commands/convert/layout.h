@@ -28,7 +28,7 @@ typedef struct layout_run {
     sfti_layouts layouts;
     sfti_layout_out out;
     layout_component components[LAYOUT_COMPONENTS];
-    size_t count, stray, unmatched;
+    size_t count, stray, markers, unmatched;
     const sfti_layout_model *model; /* or NULL */
     sfti_side to;
     bool folder, single, comfy;

@@ -78,6 +78,7 @@ static sft_span name_of(const layout_component *one) {
     return one->part ? one->name : sft_span_cstr("not known");
 }
 
+/* Tensors that only training needs: those of EMA, or the others. */
 static void list_stray(const layout_run *run, size_t *tensors, uint64_t *bytes, bool ema) {
     *tensors = 0, *bytes = 0;
     for (size_t i = 0; i < run->parts.count; i++) {

@@ -99,7 +99,8 @@ PARTS = {
     "src/formats": {"src/model/set", "src/model/convert"},
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
-    "src/adapter": {"src/model/set", "src/model/convert", "src/label"},
+    "src/layout": set(),
+    "src/adapter": {"src/model/set", "src/model/convert", "src/label", "src/layout"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,
@@ -116,7 +117,7 @@ HOOKS = {
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
           "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/quant",
           "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
-          "src/remote", "src/dataset", "src/adapter", "cli",
+          "src/remote", "src/dataset", "src/layout", "src/adapter", "cli",
           "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too
 # The files of a host that CMakeLists.txt builds: src/core/os/os_<one of these>*.c

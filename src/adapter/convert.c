@@ -1,6 +1,6 @@
 /* Adapters under other names. A fused layer's up is divided by rows, its down repeated; those of
- * several layers are stacked: down below down, up block by block. Tests: tests/adapter/layouts.py. */
-#include "adapter/convert.h"
+ * several layers are stacked: down below down, up block by block. Tests: tests/layout/run.py. */
+#include "adapter/convert_names.h"
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -11,28 +11,6 @@
 
 #include <string.h>
 
-/* A module, and which layer of the model it is. */
-typedef struct convert_layer {
-    const sfti_lora_module *module;
-    const sfti_layout_component *component;
-    const sfti_layout_rule *rule;
-    sfti_side side;  /* of its name */
-    unsigned piece;  /* of the rule, if side is DIFFUSERS */
-    sfti_layout_match match;
-    bool done;
-} convert_layer;
-
-typedef struct convert_run {
-    const sfti_lora *lora;
-    const sfti_layouts *layouts;
-    const sfti_layout_model *model;
-    sfti_lora_format to;
-    sft_span alpha_form;
-    sfti_lora_converted *out;
-    convert_layer *layers;
-    sft_error *err;
-} convert_run;
-
 static const char *const ends_of[4][6] = { /* by format: up, down, mid, alpha, magnitude, bias */
     { ".lora_up.weight", ".lora_down.weight", ".lora_mid.weight", ".alpha", ".dora_scale", NULL },
     { ".lora_B.weight", ".lora_A.weight", NULL, NULL, ".lora_magnitude_vector", ".lora_B.bias" },
@@ -41,165 +19,10 @@ static const char *const ends_of[4][6] = { /* by format: up, down, mid, alpha, m
 };
 enum { END_UP, END_DOWN, END_MID, END_ALPHA, END_MAGNITUDE, END_BIAS };
 
-/* ── Which layer ── */
-
-static bool has_dot(sft_span text) {
-    return memchr(text.data, '.', text.len) != NULL;
-}
-
-static bool find_rule(const convert_run *run, sft_span path, convert_layer *layer) {
-    const sfti_layout_part *part = layer->component->part;
-    const sfti_layout_rule *rule;
-    char name[SFTI_LAYOUT_NAME];
-    bool flat = !has_dot(path);
-    size_t at = 0;
-    while ((rule = sfti_layout_next_rule(run->layouts, &part, &at))) {
-        bool original = sfti_layout_matches(rule->original, path, flat, &layer->match)
-                     && layer->match.rest.len == 0;
-        unsigned k = 0;
-        bool other = false;
-        while (!original && !other && k < rule->count) {
-            other = sfti_layout_matches(rule->pieces[k], path, flat, &layer->match)
-                 && layer->match.rest.len == 0 && !sfti_is(rule->pieces[k], "-");
-            k += !other;
-        }
-        if (!original && !other) continue;
-        bool encoder = layer->component->part->adapters.len > 0;
-        if (rule->adapters && !encoder) { /* a third name of the original layer */
-            if (original || rule->count > 1) continue;
-            size_t len = sfti_layout_make(rule->original, &layer->match, name, sizeof name);
-            char *kept = sfti_arena_copy(&run->out->out.arena, name, len);
-            const sfti_layout_part *same = layer->component->part;
-            size_t from = 0;
-            while (kept && (rule = sfti_layout_next_rule(run->layouts, &same, &from)))
-                if (!rule->adapters
-                    && sfti_layout_matches(rule->original, (sft_span){ kept, len }, false,
-                                           &layer->match) && layer->match.rest.len == 0)
-                    break;
-            if (!kept || !rule) return false;
-            original = true;
-        }
-        layer->rule = rule;
-        layer->side = original ? SFTI_ORIGINAL : SFTI_DIFFUSERS;
-        layer->piece = original ? 0 : k;
-        return true;
-    }
-    return false;
-}
-
-static const sfti_layout_component *component_of(const convert_run *run, sfti_part part) {
-    const sfti_layout_model *model = run->model;
-    const sfti_layout_component *last = NULL;
-    unsigned encoders = 0;
-    for (unsigned i = 0; i < model->count; i++) {
-        const sfti_layout_component *one = &model->components[i];
-        bool encoder = one->part->adapters.len > 0, t5 = sfti_is(one->part->key, "t5xxl");
-        if (part == SFTI_PART_MAIN && !encoder && sfti_is(one->part->comfy, "diffusion_models"))
-            return one;
-        if (part == SFTI_PART_MAIN || !encoder) continue;
-        encoders++;
-        if (part == SFTI_PART_TE3 && t5) return one;
-        if ((part == SFTI_PART_TE || part == SFTI_PART_TE1) && encoders == 1) last = one;
-        if (part == SFTI_PART_TE2 && (encoders == 2 || sfti_is(one->name, "text_encoder_2")))
-            last = one;
-    }
-    return last;
-}
-
-/* Names in a layer's path that say nothing. */
-static sft_span without_processor(convert_run *run, sft_span path) {
-    static const char *const words[] = { ".processor.", "_processor_" };
-    for (size_t w = 0; w < 2; w++)
-        for (size_t i = 0; i + 11 < path.len; i++) {
-            if (memcmp(path.data + i, words[w], 11) != 0) continue;
-            sft_span begin = { path.data, i };
-            return (sft_span){ sfti_arena_join(&run->out->out.arena, begin,
-                                               sfti_from(path, i + 10)), path.len - 10 };
-        }
-    return path;
-}
-
-static sft_code find_layer(convert_run *run, const sfti_lora_module *m, convert_layer *layer) {
-    sft_span name = m->name;
-    sfti_part part = SFTI_PART_MAIN;
-    *layer = (convert_layer){ .module = m };
-    for (int i = 0; i < 4 && name.len > 0; i++) {
-        layer->component = component_of(run, part);
-        sft_span path = without_processor(run, name);
-        if (!path.data) return sfti_fail_memory(run->err, name.len);
-        if (layer->component && find_rule(run, path, layer)) return SFT_OK;
-        if (layer->component && sfti_ends(path, "to_out")) {
-            sft_span more = sft_span_cstr(has_dot(path) ? ".0" : "_0");
-            const char *text = sfti_arena_join(&run->out->out.arena, path, more);
-            if (!text) return sfti_fail_memory(run->err, path.len);
-            if (find_rule(run, (sft_span){ text, path.len + 2 }, layer)) return SFT_OK;
-        }
-        const sfti_name_layout *layout = sfti_layout_of(name);
-        if (!layout || layout->own) break;
-        if (layout->part != SFTI_PART_MAIN) part = layout->part;
-        name = sfti_from(name, strlen(layout->prefix));
-    }
-    layer->rule = NULL;
-    return SFT_OK;
-}
-
-/* ── Names that are written ── */
-
-static sfti_side side_of(const convert_run *run, const convert_layer *layer) {
-    if (layer->component->part->adapters.len > 0) return SFTI_DIFFUSERS; /* of transformers */
-    if (run->to == SFTI_LORA_COMFY) return SFTI_ORIGINAL;
-    if (run->to == SFTI_LORA_KOHYA && !sfti_is(run->model->kohya, "diffusers"))
-        return SFTI_ORIGINAL;
-    return SFTI_DIFFUSERS;
-}
-
-static unsigned encoders_of(const sfti_layout_model *model) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < model->count; i++) count += model->components[i].part->adapters.len > 0;
-    return count;
-}
-
-/* What stands before a layer; at most 64 bytes. */
-static sft_span prefix_of(const convert_run *run, const convert_layer *layer, char *text) {
-    const sfti_layout_component *of = layer->component;
-    bool encoder = of->part->adapters.len > 0;
-    const char *const kohya[] = { "lora_te_", "lora_te1_", "lora_te2_", "lora_te3_" };
-    if (run->to == SFTI_LORA_KOHYA && encoder) {
-        bool t5 = sfti_is(of->part->key, "t5xxl"), second = sfti_is(of->name, "text_encoder_2");
-        return sft_span_cstr(kohya[encoders_of(run->model) < 2 ? 0 : t5 ? 3 : second ? 2 : 1]);
-    }
-    if (run->to == SFTI_LORA_KOHYA) return sft_span_cstr("lora_unet_");
-    if (run->to == SFTI_LORA_PEFT) return sft_span_cstr("base_model.model.");
-    if (run->to == SFTI_LORA_COMFY && !encoder) return sft_span_cstr("diffusion_model.");
-    size_t len = 0;
-    if (run->to == SFTI_LORA_COMFY) {
-        memcpy(text, "text_encoders.", 14);
-        memcpy(text + 14, of->part->key.data, of->part->key.len);
-        memcpy(text + 14 + of->part->key.len, ".transformer.", 13);
-        len = 27 + of->part->key.len;
-    } else {
-        memcpy(text, of->name.data, of->name.len);
-        text[of->name.len] = '.';
-        len = of->name.len + 1;
-    }
-    return (sft_span){ text, len };
-}
-
-/* The module's name; empty when out of memory or too long. */
-static sft_span module_name(convert_run *run, const convert_layer *layer, sft_span pattern) {
-    char name[SFTI_LAYOUT_NAME], text[64 + 32];
-    size_t len = sfti_layout_make(pattern, &layer->match, name, sizeof name);
-    for (size_t i = 0; run->to == SFTI_LORA_KOHYA && i < len; i++)
-        if (name[i] == '.') name[i] = '_';
-    sft_span prefix = prefix_of(run, layer, text);
-    char *joined = len ? sfti_arena_join(&run->out->out.arena, prefix, (sft_span){ name, len })
-                       : NULL;
-    return (sft_span){ joined, joined ? prefix.len + len : 0 };
-}
-
 /* ── Tensors ── */
 
-static sft_code refuse(const convert_run *run, const sfti_lora_module *m, const char *what) {
+static sft_code convert_refuse(const sfti_convert_run *run, const sfti_lora_module *m,
+                               const char *what) {
     size_t i = 1;
     while (i < SFTI_SLOTS - 1 && !m->slot[i]) i++;
     const sft_tensor *first = sfti_lora_tensor(run->lora, m, (sfti_adapter_slot)i);
@@ -207,13 +30,14 @@ static sft_code refuse(const convert_run *run, const sfti_lora_module *m, const 
                             "expected %s", what);
 }
 
-static sft_part part_of(const convert_run *run, uint32_t slot) {
+static sft_part part_of(const sfti_convert_run *run, uint32_t slot) {
     const sft_tensor *tensor = sft_set_tensor_at(run->lora->set, slot - 1);
     size_t shard = sft_set_tensor_shard(run->lora->set, slot - 1);
     return sft_part_of(tensor, &run->out->sources[shard]);
 }
 
-static sft_code add_tensor(convert_run *run, sft_span module, const char *end, const sft_part *from,
+static sft_code add_tensor(sfti_convert_run *run, sft_span module, const char *end,
+                           const sft_part *from,
                            bool composed, uint32_t rank, const uint64_t *shape) {
     sft_spec spec = from->spec;
     spec.rank = rank, spec.shape = shape;
@@ -222,7 +46,8 @@ static sft_code add_tensor(convert_run *run, sft_span module, const char *end, c
 }
 
 /* A scalar; like: an alpha of the input, whose dtype it has if that holds the value. */
-static sft_code add_alpha(convert_run *run, sft_span module, double value, const sft_part *like) {
+static sft_code add_alpha(sfti_convert_run *run, sft_span module, double value,
+                          const sft_part *like) {
     uint8_t bytes[8], again[8];
     float wide = (float)value, back = 0;
     sft_spec spec = { .dtype = SFT_F32, .rank = 0 };
@@ -256,7 +81,7 @@ static sft_code add_alpha(convert_run *run, sft_span module, double value, const
     return sfti_layout_out_add(&run->out->out, module, sft_span_cstr(end), &spec, &part, run->err);
 }
 
-static sft_code note_module(convert_run *run, sft_span name, const convert_layer *layer,
+static sft_code note_module(sfti_convert_run *run, sft_span name, const sfti_convert_layer *layer,
                             uint64_t rank, double alpha) {
     sfti_lora_converted *out = run->out;
     sfti_lora_written *grown = sfti_arena_grow(&out->out.arena, out->modules, out->count, 1,
@@ -264,14 +89,14 @@ static sft_code note_module(convert_run *run, sft_span name, const convert_layer
     char text[96];
     if (!grown) return sfti_fail_memory(run->err, sizeof *grown);
     out->modules = grown;
-    sft_span prefix = prefix_of(run, layer, text);
+    sft_span prefix = sfti_convert_prefix(run, layer, text);
     grown[out->count++] = (sfti_lora_written){ sfti_from(name, prefix.len), layer->component->name,
                                                rank, alpha };
     return SFT_OK;
 }
 
 /* Alpha, and what the configuration says of the module. */
-static sft_code add_scale(convert_run *run, sft_span name, const convert_layer *layer,
+static sft_code add_scale(sfti_convert_run *run, sft_span name, const sfti_convert_layer *layer,
                           uint64_t rank, double alpha) {
     const sfti_lora_module *m = layer->module;
     sft_part like = { .source = NULL };
@@ -284,18 +109,19 @@ static sft_code add_scale(convert_run *run, sft_span name, const convert_layer *
 }
 
 /* A module as it is, under another name; swapped: with the halves of its rows exchanged. */
-static sft_code rename_module(convert_run *run, const convert_layer *layer, sft_span pattern) {
+static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *layer,
+                              sft_span pattern) {
     const sfti_lora_module *m = layer->module;
-    bool swapped = layer->rule->op == SFTI_OP_SWAP && side_of(run, layer) != layer->side;
-    sft_span name = module_name(run, layer, pattern);
+    bool swapped = layer->rule->op == SFTI_OP_SWAP && sfti_convert_side(run, layer) != layer->side;
+    sft_span name = sfti_convert_name(run, layer, pattern);
     if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
     bool peft = run->to == SFTI_LORA_PEFT || run->to == SFTI_LORA_DIFFUSERS;
     if (m->type != SFTI_TYPE_LORA && (peft || swapped))
-        return refuse(run, m, "LoRA only, which the other format has a place for");
-    if (layer->rule->op == SFTI_OP_SWAP_PAIR && side_of(run, layer) != layer->side)
-        return refuse(run, m, "a layer that is the same in both layouts");
+        return convert_refuse(run, m, "LoRA only, which the other format has a place for");
+    if (layer->rule->op == SFTI_OP_SWAP_PAIR && sfti_convert_side(run, layer) != layer->side)
+        return convert_refuse(run, m, "a layer that is the same in both layouts");
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_MAGNITUDE] && swapped)
-        return refuse(run, m, "a layer without DoRA, for its rows change places");
+        return convert_refuse(run, m, "a layer without DoRA, for its rows change places");
     sft_code code = SFT_OK;
     for (unsigned i = 1; !code && i < SFTI_SLOTS; i++) {
         if (!m->slot[i] || i == SFTI_SLOT_ALPHA) continue;
@@ -310,12 +136,12 @@ static sft_code rename_module(convert_run *run, const convert_layer *layer, sft_
         else if (i == SFTI_SLOT_MAGNITUDE) end = ends_of[run->to][END_MAGNITUDE];
         else if (!peft) end = sfti_arena_copy(&run->out->out.arena, own.data, own.len);
         else if (lora && i == SFTI_SLOT_BIAS) end = ends_of[run->to][END_BIAS];
-        if (!end) return refuse(run, m, "matrices that the other format has a place for");
+        if (!end) return convert_refuse(run, m, "matrices that the other format has a place for");
         if (swapped && i == SFTI_SLOT_UP) {
             uint64_t half = part.spec.rank ? shape[0] / 2 : 0;
             uint64_t bytes = sfti_layout_bytes(&part.spec) / 2;
             if (part.spec.rank < 2 || half * 2 != shape[0])
-                return refuse(run, m, "an even number of rows");
+                return convert_refuse(run, m, "an even number of rows");
             code = add_tensor(run, name, end, &part, true, part.spec.rank, shape);
             for (uint64_t k = 2; !code && k-- > 0;)
                 code = sfti_layout_segment_add(&run->out->out, (sfti_layout_segment){
@@ -327,7 +153,7 @@ static sft_code rename_module(convert_run *run, const convert_layer *layer, sft_
         bool column = !peft && i == SFTI_SLOT_MAGNITUDE && part.spec.rank == 1;
         if (vector && sfti_layout_bytes(&part.spec)
             != shape[0] * (sft_dtype_describe(part.spec.dtype)->bits / 8))
-            return refuse(run, m, "a magnitude for each row");
+            return convert_refuse(run, m, "a magnitude for each row");
         uint64_t tall[2] = { part.spec.rank ? shape[0] : 1, 1 };
         code = column || vector ? add_tensor(run, name, end, &part, false, column ? 2 : 1, tall)
                                 : add_tensor(run, name, end, &part, false, part.spec.rank, shape);
@@ -338,13 +164,13 @@ static sft_code rename_module(convert_run *run, const convert_layer *layer, sft_
 
 /* ── Fused layers ── */
 
-static bool is_plain(const sfti_lora_module *m) {
+static bool is_plain_lora(const sfti_lora_module *m) {
     return m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_UP] && m->slot[SFTI_SLOT_DOWN]
         && !m->slot[SFTI_SLOT_MID] && !m->slot[SFTI_SLOT_BIAS] && !m->slot[SFTI_SLOT_MAGNITUDE]
         && !m->slot[SFTI_SLOT_DIFF] && !m->slot[SFTI_SLOT_DIFF_BIAS];
 }
 
-static sft_code load(convert_run *run, const sft_part *part, uint8_t **out) {
+static sft_code load_tensor(sfti_convert_run *run, const sft_part *part, uint8_t **out) {
     uint64_t len = sfti_layout_bytes(&part->spec), at = 0;
     *out = len > (1u << 30) ? NULL : sfti_arena_array(&run->out->out.arena, len, 1);
     if (!*out) return sfti_fail_memory(run->err, len);
@@ -386,21 +212,22 @@ static bool blocks_of(const uint8_t *up, const uint64_t *rows, unsigned count, u
     return rank > 0;
 }
 
-static sft_code split_module(convert_run *run, const convert_layer *layer) {
+static sft_code split_module(sfti_convert_run *run, const sfti_convert_layer *layer) {
     const sfti_lora_module *m = layer->module;
     const sfti_layout_rule *rule = layer->rule;
     uint64_t rows[SFTI_LAYOUT_PIECES], first[SFTI_LAYOUT_PIECES + 1], shape[2];
-    if (!is_plain(m)) return refuse(run, m, "plain LoRA of a layer that the other layout divides");
+    if (!is_plain_lora(m))
+        return convert_refuse(run, m, "plain LoRA of a layer that the other layout divides");
     sft_part up = part_of(run, m->slot[SFTI_SLOT_UP]), down = part_of(run, m->slot[SFTI_SLOT_DOWN]);
     uint64_t each = sft_dtype_describe(up.spec.dtype)->bits / 8;
     uint64_t wide = sft_dtype_describe(down.spec.dtype)->bits / 8;
     if (up.spec.rank != 2 || down.spec.rank != 2 || each == 0 || wide == 0
         || up.spec.shape[1] != m->rank || down.spec.shape[0] != m->rank)
-        return refuse(run, m, "matrices of a linear layer");
+        return convert_refuse(run, m, "matrices of a linear layer");
     if (!sfti_layout_divide(rule, up.spec.shape[0], down.spec.shape[1], rows))
-        return refuse(run, m, "rows that divide into those of the layers it stands for");
+        return convert_refuse(run, m, "rows that divide into those of the layers it stands for");
     uint8_t *bytes;
-    sft_code code = load(run, &up, &bytes);
+    sft_code code = load_tensor(run, &up, &bytes);
     if (code) return code;
     bool blocks = blocks_of(bytes, rows, rule->count, m->rank, each, first);
     uint64_t row = 0, cols = down.spec.shape[1];
@@ -408,7 +235,7 @@ static sft_code split_module(convert_run *run, const convert_layer *layer) {
     for (unsigned i = 0; !code && i < rule->count; row += rows[i++]) {
         uint64_t from = blocks ? first[i] : 0, rank = blocks ? first[i + 1] - from : m->rank;
         if (rank == 0) continue;
-        sft_span name = module_name(run, layer, rule->pieces[i]);
+        sft_span name = sfti_convert_name(run, layer, rule->pieces[i]);
         if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
         shape[0] = rows[i], shape[1] = rank;
         sft_part piece = up;
@@ -421,31 +248,33 @@ static sft_code split_module(convert_run *run, const convert_layer *layer) {
         piece = down;
         piece.begin += from * cols * wide;
         shape[0] = rank, shape[1] = cols;
-        if (!code) code = add_tensor(run, name, ends_of[run->to][END_DOWN], &piece, false, 2, shape);
+        if (!code)
+            code = add_tensor(run, name, ends_of[run->to][END_DOWN], &piece, false, 2, shape);
         if (!code) code = add_scale(run, name, layer, rank, m->scale * (double)rank);
     }
     return code;
 }
 
-static sft_code same_downs(convert_run *run, convert_layer *const *pieces, unsigned count,
+static sft_code same_downs(sfti_convert_run *run, sfti_convert_layer *const *pieces, unsigned count,
                            bool *out) {
     uint8_t *one, *other;
     sft_part first = part_of(run, pieces[0]->module->slot[SFTI_SLOT_DOWN]);
-    sft_code code = load(run, &first, &one);
+    sft_code code = load_tensor(run, &first, &one);
     *out = true;
     for (unsigned i = 1; !code && *out && i < count; i++) {
         sft_part next = part_of(run, pieces[i]->module->slot[SFTI_SLOT_DOWN]);
         *out = sfti_layout_bytes(&next.spec) == sfti_layout_bytes(&first.spec)
             && pieces[i]->module->rank == pieces[0]->module->rank
             && pieces[i]->module->scale == pieces[0]->module->scale;
-        if (*out) code = load(run, &next, &other);
+        if (*out) code = load_tensor(run, &next, &other);
         if (!code && *out) *out = memcmp(one, other, sfti_layout_bytes(&first.spec)) == 0;
     }
     return code;
 }
 
 /* An up matrix times a factor, in memory. */
-static sft_code scaled(convert_run *run, sft_part *up, double factor, sft_source *source) {
+static sft_code scale_up_matrix(sfti_convert_run *run, sft_part *up, double factor,
+                                sft_source *source) {
     uint64_t count = up->spec.shape[0] * up->spec.shape[1];
     float *wide = sfti_arena_array(&run->out->out.arena, count, sizeof *wide);
     char *bytes = sfti_arena_array(&run->out->out.arena, sfti_layout_bytes(&up->spec), 1);
@@ -461,18 +290,20 @@ static sft_code scaled(convert_run *run, sft_part *up, double factor, sft_source
     return code;
 }
 
-static sft_code join_modules(convert_run *run, convert_layer *const *pieces, unsigned count) {
-    const convert_layer *layer = pieces[0];
+static sft_code stack_modules(sfti_convert_run *run, sfti_convert_layer *const *pieces,
+                              unsigned count) {
+    const sfti_convert_layer *layer = pieces[0];
     const sfti_layout_rule *rule = layer->rule;
     uint64_t rows[SFTI_LAYOUT_PIECES] = { 0 }, shape[2] = { 0, 0 }, rank = 0, cols = 0;
     sft_part ups[SFTI_LAYOUT_PIECES], downs[SFTI_LAYOUT_PIECES];
-    const convert_layer *at[SFTI_LAYOUT_PIECES] = { NULL };
+    const sfti_convert_layer *at[SFTI_LAYOUT_PIECES] = { NULL };
     uint64_t share = 0, total = 0;
     for (unsigned i = 0; i < count; i++) {
         const sfti_lora_module *m = pieces[i]->module;
         unsigned k = pieces[i]->piece;
-        if (!is_plain(m)) return refuse(run, m, "plain LoRA of a layer that the other layout fuses");
-        if (at[k]) return refuse(run, m, "one module for each layer");
+        if (!is_plain_lora(m))
+            return convert_refuse(run, m, "plain LoRA of a layer that the other layout fuses");
+        if (at[k]) return convert_refuse(run, m, "one module for each layer");
         at[k] = pieces[i];
         ups[k] = part_of(run, m->slot[SFTI_SLOT_UP]);
         downs[k] = part_of(run, m->slot[SFTI_SLOT_DOWN]);
@@ -480,7 +311,7 @@ static sft_code join_modules(convert_run *run, convert_layer *const *pieces, uns
             || downs[k].spec.shape[0] != m->rank || (cols && downs[k].spec.shape[1] != cols)
             || ups[k].spec.dtype != ups[layer->piece].spec.dtype
             || downs[k].spec.dtype != downs[layer->piece].spec.dtype)
-            return refuse(run, m, "matrices of linear layers of one input, of one dtype");
+            return convert_refuse(run, m, "matrices of linear layers of one input, of one dtype");
         cols = downs[k].spec.shape[1];
         rows[k] = ups[k].spec.shape[0];
         if (rule->sizes[k] == 0) share = rows[k];
@@ -489,13 +320,14 @@ static sft_code join_modules(convert_run *run, convert_layer *const *pieces, uns
     for (unsigned k = 0; k < rule->count; k++) {
         if (!at[k]) rows[k] = rule->sizes[k] ? rule->sizes[k] * cols : share;
         if (rows[k] == 0 || !sfti_add(total, rows[k], &total))
-            return refuse(run, layer->module, "all layers that the other layout fuses, for the "
+            return convert_refuse(run, layer->module,
+                                  "all layers that the other layout fuses, for the "
                           "rows of those that are missing are not known");
     }
     uint64_t check[SFTI_LAYOUT_PIECES];
     if (!sfti_layout_divide(rule, total, cols, check) || memcmp(check, rows, rule->count * 8) != 0)
-        return refuse(run, layer->module, "rows as the other layout divides them");
-    sft_span name = module_name(run, layer, rule->original);
+        return convert_refuse(run, layer->module, "rows as the other layout divides them");
+    sft_span name = sfti_convert_name(run, layer, rule->original);
     if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
     bool same = false;
     sft_code code = count == rule->count ? same_downs(run, pieces, count, &same) : SFT_OK;
@@ -505,9 +337,9 @@ static sft_code join_modules(convert_run *run, convert_layer *const *pieces, uns
         if (!at[k] || at[k]->module->scale == scale) continue;
         sft_source *source = sfti_arena_take(&run->out->out.arena, sizeof *source);
         if (scale == 0 || !source)
-            return source ? refuse(run, at[k]->module, "an alpha that is not 0")
+            return source ? convert_refuse(run, at[k]->module, "an alpha that is not 0")
                           : sfti_fail_memory(run->err, sizeof *source);
-        code = scaled(run, &ups[k], at[k]->module->scale / scale, source);
+        code = scale_up_matrix(run, &ups[k], at[k]->module->scale / scale, source);
         run->out->folded++;
     }
     if (code) return code;
@@ -546,11 +378,11 @@ static sft_code join_modules(convert_run *run, convert_layer *const *pieces, uns
 }
 
 /* All pieces of one layer, which stand anywhere. */
-static sft_code join_at(convert_run *run, size_t first) {
-    convert_layer *pieces[SFTI_LAYOUT_PIECES], *layer = &run->layers[first];
+static sft_code join_at(sfti_convert_run *run, size_t first) {
+    sfti_convert_layer *pieces[SFTI_LAYOUT_PIECES], *layer = &run->layers[first];
     unsigned count = 0;
     for (size_t i = first; i < run->lora->count && count < SFTI_LAYOUT_PIECES; i++) {
-        convert_layer *one = &run->layers[i];
+        sfti_convert_layer *one = &run->layers[i];
         if (one->done || one->rule != layer->rule || one->component != layer->component
             || one->match.count != layer->match.count || one->side != layer->side)
             continue;
@@ -561,17 +393,17 @@ static sft_code join_at(convert_run *run, size_t first) {
         one->done = true;
         pieces[count++] = one;
     }
-    return join_modules(run, pieces, count);
+    return stack_modules(run, pieces, count);
 }
 
 /* Whether the level of a U-Net that a rule asks for has attention, by the adapter's other modules:
  * 1 yes, 0 no, -1 not to be seen. */
-static int asked_level(const convert_run *run, sft_span when) {
+static int asked_level(const sfti_convert_run *run, sft_span when) {
     bool any = false;
     size_t len = 0;
     while (len < when.len && memcmp(when.data + len, "attentions", 10) != 0) len++;
     for (size_t i = 0; i < run->lora->count; i++) {
-        const convert_layer *one = &run->layers[i];
+        const sfti_convert_layer *one = &run->layers[i];
         if (!one->rule) continue;
         sft_span piece = one->rule->pieces[0];
         bool attention = sfti_begins(piece, "up_blocks.") && piece.len > len + 10
@@ -582,15 +414,16 @@ static int asked_level(const convert_run *run, sft_span when) {
     return any ? 0 : -1;
 }
 
-static sft_code convert_layer_at(convert_run *run, size_t i) {
-    convert_layer *layer = &run->layers[i];
-    sfti_side to = side_of(run, layer);
+static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
+    sfti_convert_layer *layer = &run->layers[i];
+    sfti_side to = sfti_convert_side(run, layer);
     if (layer->rule->count > 1 && layer->side != to)
         return to == SFTI_DIFFUSERS ? split_module(run, layer) : join_at(run, i);
     if (layer->side == SFTI_DIFFUSERS && to == SFTI_ORIGINAL && layer->rule->when.len > 0) {
         int level = asked_level(run, layer->rule->when);
         if (level < 0)
-            return refuse(run, layer->module, "other modules that tell whether this level of the "
+            return convert_refuse(run, layer->module,
+                                  "other modules that tell whether this level of the "
                           "U-Net has attention, for its name in the other layout depends on it");
         const sfti_layout_rule *end = run->layouts->rules + run->layouts->rule_count;
         for (const sfti_layout_rule *rule = layer->rule; level == 0 && rule < end; rule++)
@@ -604,7 +437,7 @@ static sft_code convert_layer_at(convert_run *run, size_t i) {
 }
 
 /* "F32 0": dtype and rank of all alphas. */
-static void alpha_form_of(const convert_run *run, char *out, size_t cap) {
+static void alpha_form_of(const sfti_convert_run *run, char *out, size_t cap) {
     size_t with = 0;
     bool same = true;
     sft_part first = { .source = NULL };
@@ -629,7 +462,7 @@ static void alpha_form_of(const convert_run *run, char *out, size_t cap) {
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layouts *layouts,
                            const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
                            const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err) {
-    convert_run run = { .lora = lora, .layouts = layouts, .model = model, .to = to,
+    sfti_convert_run run = { .lora = lora, .layouts = layouts, .model = model, .to = to,
                         .alpha_form = alpha_form, .out = out, .err = err };
     size_t shards = sft_set_shard_count(lora->set);
     *out = (sfti_lora_converted){ .count = 0 };
@@ -644,7 +477,7 @@ sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layouts *layouts,
         out->sources[s] = sft_file_source(sft_set_shard_at(lora->set, s));
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < lora->count; i++) {
-        code = find_layer(&run, &lora->modules[i], &run.layers[i]);
+        code = sfti_convert_layer_of(&run, &lora->modules[i], &run.layers[i]);
         if (!run.layers[i].rule) out->unmatched[out->unmatched_count++] = i;
     }
     alpha_form_of(&run, out->alpha_form, sizeof out->alpha_form);

@@ -1,5 +1,5 @@
 /* Adapters under other names: of kohya, PEFT, diffusers, ComfyUI (convert.c). Tests:
- * tests/adapter/layouts.py. */
+ * tests/layout/run.py. */
 #ifndef SFTI_ADAPTER_CONVERT_H
 #define SFTI_ADAPTER_CONVERT_H
 
@@ -27,9 +27,10 @@ typedef struct sfti_lora_converted {
     sft_source *sources;     /* of the shards */
 } sfti_lora_converted;
 
-/* Plans it, in the memory of `out`, to be freed with sfti_lora_converted_free after a failure, too.
- * The adapter must outlive it. alpha_form: how alphas that are not in tensors were stored before, or
- * empty. SFT_CAST_DTYPE names what the other format has no place for. */
+/* Plans it, in the memory of `out`, to be freed with sfti_lora_converted_free after a failure,
+ * too.
+ * The adapter must outlive it. alpha_form: how alphas that are not in tensors were stored before,
+ * or empty. SFT_CAST_DTYPE names what the other format has no place for. */
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layouts *layouts,
                            const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
                            const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err);

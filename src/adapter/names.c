@@ -1,4 +1,5 @@
-/* Under which names adapters know a layer of a model: as the model names it, as the other layouts of
+/* Under which names adapters know a layer of a model: as the model names it, as the other
+ * layouts of
  * data/layouts do, and rows of what one of them fuses. */
 #include "adapter/adapter.h"
 
@@ -87,7 +88,8 @@ static void add_layouts(sfti_lora_ways *ways, const sfti_lora_naming *naming, si
     sfti_layout_match match;
     for (size_t p = 0; p < layouts->part_count; p++) {
         const sfti_layout_part *part = &layouts->parts[p];
-        bool main = part->adapters.len == 0, back = naming->diffusers[hold * layouts->part_count + p];
+        bool main = part->adapters.len == 0;
+        bool back = naming->diffusers[hold * layouts->part_count + p];
         if (main != ((parts & OF(MAIN)) != 0)) continue;
         for (size_t i = part->first; i < part->first + part->count; i++) {
             const sfti_layout_rule *rule = &layouts->rules[i];
@@ -104,7 +106,7 @@ static void add_layouts(sfti_lora_ways *ways, const sfti_lora_naming *naming, si
 
 /* ── Models ── */
 
-static unsigned parts_of(sft_span words, char separator) {
+static unsigned ways_parts(sft_span words, char separator) {
     unsigned parts = 0;
     sft_span word;
     while (sfti_next_piece(&words, separator, &word)) {
@@ -115,7 +117,7 @@ static unsigned parts_of(sft_span words, char separator) {
 }
 
 /* Whether the tensors behind a prefix have a mark of that part in that layout. */
-static bool has_mark(const sft_set *model, sft_span prefix, sft_span marks) {
+static bool ways_have_mark(const sft_set *model, sft_span prefix, sft_span marks) {
     char name[SFTI_LORA_NAME];
     sft_span mark;
     bool any = false;
@@ -157,7 +159,7 @@ sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lor
         for (size_t p = 0; p < layouts->part_count; p++) {
             const sfti_layout_part *part = &layouts->parts[p];
             sft_span marks = part->seen.len ? part->seen : part->marks[SFTI_DIFFUSERS];
-            is[p] = sfti_is(marks, "-") || has_mark(model, layouts->holds[h].prefix, marks);
+            is[p] = sfti_is(marks, "-") || ways_have_mark(model, layouts->holds[h].prefix, marks);
             for (const sfti_layout_part *like = part->like; is[p] && like; like = like->like)
                 is[like - layouts->parts] = true;
         }
@@ -182,7 +184,7 @@ void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
         const sfti_layout_holds *hold = &naming->layouts.holds[i];
         if (!sfti_begins_with(name, hold->prefix) || name.len == hold->prefix.len) continue;
         sft_span path = sfti_from(name, hold->prefix.len);
-        unsigned parts = parts_of(hold->parts, ' ');
+        unsigned parts = ways_parts(hold->parts, ' ');
         bool encoder = sfti_begins(path, "text_model.") || sfti_begins(path, "encoder.block.");
         if (hold->prefix.len == 0 && encoder) parts |= naming->lone;
         add_way(out, path, (sfti_lora_way){ .parts = parts });

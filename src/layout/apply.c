@@ -11,11 +11,12 @@
 
 /* ── Parts and what they are made of ── */
 
-static sft_code segments_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+static sft_code layout_segments_read(void *ctx, uint64_t offset, void *into, size_t len,
+                                     size_t *got,
                               sft_error *err);
 
 static const sft_source_vtable segments_vtable = {
-    .size = sizeof(sft_source_vtable), .read = segments_read
+    .size = sizeof(sft_source_vtable), .read = layout_segments_read
 };
 
 void sfti_layout_out_begin(sfti_layout_out *out, const sft_allocator *alloc) {
@@ -78,7 +79,8 @@ static sft_code read_all(const sft_source *source, uint64_t begin, uint8_t *into
     return SFT_OK;
 }
 
-static sft_code turn(sfti_layout_out *out, const sfti_layout_segment *segment, sft_error *err) {
+static sft_code layout_turn(sfti_layout_out *out, const sfti_layout_segment *segment,
+                            sft_error *err) {
     if (out->turned_of == segment) return SFT_OK;
     sfti_release(&out->arena.alloc, out->turned, out->turned_size);
     out->turned_of = NULL;
@@ -108,7 +110,8 @@ static const sfti_layout_segment *segment_at(const sfti_layout_out *out, uint64_
     return &out->segments[low];
 }
 
-static sft_code segments_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+static sft_code layout_segments_read(void *ctx, uint64_t offset, void *into, size_t len,
+                                     size_t *got,
                               sft_error *err) {
     sfti_layout_out *out = ctx;
     uint8_t *to = into;
@@ -119,8 +122,9 @@ static sft_code segments_read(void *ctx, uint64_t offset, void *into, size_t len
         size_t n = left < len ? (size_t)left : len;
         sft_code code = SFT_OK;
         if (!segment->source) memset(to, 0, n);
-        else if (segment->rows == 0) code = read_all(segment->source, segment->begin + at, to, n, err);
-        else if (!(code = turn(out, segment, err))) memcpy(to, out->turned + at, n);
+        else if (segment->rows == 0)
+            code = read_all(segment->source, segment->begin + at, to, n, err);
+        else if (!(code = layout_turn(out, segment, err))) memcpy(to, out->turned + at, n);
         if (code) return code;
         to += n, offset += n, len -= n, *got += n;
     }
@@ -191,7 +195,7 @@ static sft_span group_name(const void *ctx, uint32_t i) {
     return ((const struct apply_group *)ctx)[i].name;
 }
 
-static sft_code refuse(const apply_run *run, const sft_part *part, const char *expected) {
+static sft_code apply_refuse(const apply_run *run, const sft_part *part, const char *expected) {
     char shape[160];
     (void)sft_shape_text(part->spec.shape, part->spec.rank, shape, sizeof shape);
     return sfti_fail_tensor(run->err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET, part->spec.name,
@@ -252,7 +256,8 @@ static sft_code add_shaped(apply_run *run, sft_span name, const sft_part *from, 
     sft_spec spec = from->spec;
     spec.rank = rank;
     spec.shape = shape;
-    return sfti_layout_out_add(run->out, run->prefix, name, &spec, composed ? NULL : from, run->err);
+    return sfti_layout_out_add(run->out, run->prefix, name, &spec, composed ? NULL : from,
+                               run->err);
 }
 
 /* A rule with one name on both sides. */
@@ -263,13 +268,14 @@ static sft_code apply_one(apply_run *run, const sfti_layout_rule *rule, sfti_sid
     uint64_t bits = sft_dtype_describe(spec->dtype)->bits;
     sfti_layout_op op = rule->op;
     bool forth = to == SFTI_DIFFUSERS;
-    if (spec->rank > 5) return refuse(run, part, "at most 5 dimensions");
+    if (spec->rank > 5) return apply_refuse(run, part, "at most 5 dimensions");
     for (uint32_t i = 0; i < spec->rank; i++) shape[i] = spec->shape[i];
     if (op == SFTI_OP_SWAP_PAIR && rows / 2 != columns_of(run, part)) op = SFTI_OP_SAME;
     switch (op) {
     case SFTI_OP_SAME: break;
     case SFTI_OP_SWAP: case SFTI_OP_SWAP_PAIR:
-        if (rows % 2 || !row_bytes(spec, &each)) return refuse(run, part, "an even number of rows");
+        if (rows % 2 || !row_bytes(spec, &each))
+            return apply_refuse(run, part, "an even number of rows");
         sft_code code = add_shaped(run, name, part, true, spec->rank, shape);
         for (uint64_t half = 2; !code && half-- > 0;)
             code = sfti_layout_segment_add(run->out, (sfti_layout_segment){
@@ -278,7 +284,7 @@ static sft_code apply_one(apply_run *run, const sfti_layout_rule *rule, sfti_sid
         return code;
     case SFTI_OP_TRANSPOSE:
         if (spec->rank != 2 || bits % 8 || sfti_layout_bytes(spec) > TURNED_MOST)
-            return refuse(run, part, "a matrix of at most 256 MiB");
+            return apply_refuse(run, part, "a matrix of at most 256 MiB");
         shape[0] = spec->shape[1], shape[1] = spec->shape[0];
         code = add_shaped(run, name, part, true, 2, shape);
         if (code) return code;
@@ -287,23 +293,23 @@ static sft_code apply_one(apply_run *run, const sfti_layout_rule *rule, sfti_sid
             .rows = spec->shape[0], .cols = spec->shape[1], .each = bits / 8 }, run->err);
     case SFTI_OP_SQUEEZE:
         if (forth && (spec->rank != 4 || shape[2] != 1 || shape[3] != 1))
-            return refuse(run, part, "a convolution of 1 x 1");
-        if (!forth && spec->rank != 2) return refuse(run, part, "a matrix");
+            return apply_refuse(run, part, "a convolution of 1 x 1");
+        if (!forth && spec->rank != 2) return apply_refuse(run, part, "a matrix");
         shape[2] = shape[3] = 1;
         return add_shaped(run, name, part, false, forth ? 2 : 4, shape);
     case SFTI_OP_FLAT:
         if (forth && (spec->rank != 4 || shape[0] != 1 || shape[2] != 1 || shape[3] != 1))
-            return refuse(run, part, "a shape of [1, n, 1, 1]");
-        if (!forth && spec->rank != 1) return refuse(run, part, "a vector");
+            return apply_refuse(run, part, "a shape of [1, n, 1, 1]");
+        if (!forth && spec->rank != 1) return apply_refuse(run, part, "a vector");
         if (forth) return add_shaped(run, name, part, false, 1, spec->shape + 1);
         return add_shaped(run, name, part, false, 4, (uint64_t[]){ 1, shape[0], 1, 1 });
     case SFTI_OP_FOLD:
         if (forth && (spec->rank != 1 || rows % rule->number))
-            return refuse(run, part, "a vector that divides into these rows");
+            return apply_refuse(run, part, "a vector that divides into these rows");
         if (!forth && (spec->rank != 2 || rows != rule->number))
-            return refuse(run, part, "a matrix of these rows");
+            return apply_refuse(run, part, "a matrix of these rows");
         if (!forth && !sfti_mul(rows, shape[1], &shape[0]))
-            return refuse(run, part, "a smaller matrix");
+            return apply_refuse(run, part, "a smaller matrix");
         if (!forth) return add_shaped(run, name, part, false, 1, shape);
         shape[0] = rule->number, shape[1] = rows / rule->number;
         return add_shaped(run, name, part, false, 2, shape);
@@ -320,11 +326,11 @@ static sft_code apply_split(apply_run *run, const sfti_layout_rule *rule, const 
     const sft_spec *spec = &part->spec;
     if (spec->rank == 0 || spec->rank > 5 || !row_bytes(spec, &each)
         || !sfti_layout_divide(rule, spec->shape[0], columns_of(run, part), rows))
-        return refuse(run, part, "rows that divide into those of the layers that it holds");
+        return apply_refuse(run, part, "rows that divide into those of the layers that it holds");
     for (uint32_t i = 0; i < spec->rank; i++) shape[i] = spec->shape[i];
     for (unsigned i = 0; i < rule->count; i++) {
         size_t len = sfti_layout_make(rule->pieces[i], match, name, sizeof name);
-        if (len == 0) return refuse(run, part, "a shorter name");
+        if (len == 0) return apply_refuse(run, part, "a shorter name");
         shape[0] = rows[i];
         sft_code code = add_shaped(run, (sft_span){ name, len }, &piece, false, spec->rank, shape);
         if (code) return code;
@@ -340,7 +346,7 @@ static sft_code apply_join(apply_run *run, const sfti_layout_rule *rule, const s
     const sft_part *pieces[SFTI_LAYOUT_PIECES];
     char name[SFTI_LAYOUT_NAME];
     size_t len = sfti_layout_make(rule->original, match, name, sizeof name);
-    if (len == 0) return refuse(run, part, "a shorter name");
+    if (len == 0) return apply_refuse(run, part, "a shorter name");
     if (sfti_names_find(&run->made, (sft_span){ name, len }) != SFTI_NO_NAME) return SFT_OK;
     char *kept = sfti_arena_copy(&run->out->arena, name, len);
     if (!kept) return sfti_fail_memory(run->err, len);
@@ -361,15 +367,17 @@ static sft_code apply_join(apply_run *run, const sfti_layout_rule *rule, const s
         for (uint32_t k = 1; same && k < spec->rank; k++)
             same = spec->shape[k] == part->spec.shape[k];
         if (!same || !sfti_add(shape[0], spec->shape[0], &shape[0]))
-            return refuse(run, pieces[i], "the dtype and columns of the others of one tensor of "
+            return apply_refuse(run, pieces[i],
+                                "the dtype and columns of the others of one tensor of "
                           "the other layout");
     }
     if (!row_bytes(&part->spec, &each)
         || !sfti_layout_divide(rule, shape[0], columns_of(run, part), rows))
-        return refuse(run, part, "rows that are those of one tensor of the other layout");
+        return apply_refuse(run, part, "rows that are those of one tensor of the other layout");
     for (unsigned i = 0; i < rule->count; i++)
         if (pieces[i]->spec.shape[0] != rows[i])
-            return refuse(run, pieces[i], "as many rows as its place in the other layout has");
+            return apply_refuse(run, pieces[i],
+                                "as many rows as its place in the other layout has");
     for (uint32_t k = 1; k < part->spec.rank; k++) shape[k] = part->spec.shape[k];
     sft_code code = add_shaped(run, group->name, part, true, part->spec.rank, shape);
     for (unsigned i = 0; !code && i < rule->count; i++)
@@ -402,14 +410,16 @@ static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part,
         if (!matches) continue;
         bool plain = rule->count == 1 && rule->op == SFTI_OP_SAME;
         if (!plain && !is_value(&match))
-            return refuse(run, part, "weights that are not quantised, for the other layout has "
+            return apply_refuse(run, part,
+                                "weights that are not quantised, for the other layout has "
                           "them in another shape");
         run->out->kept += rule->kept;
         if (rule->count > 1)
-            return forth ? apply_split(run, rule, part, &match) : apply_join(run, rule, part, &match);
+            return forth ? apply_split(run, rule, part, &match)
+                         : apply_join(run, rule, part, &match);
         size_t len = sfti_layout_make(forth ? rule->pieces[0] : rule->original, &match, name,
                                       sizeof name);
-        if (len == 0) return refuse(run, part, "a shorter name");
+        if (len == 0) return apply_refuse(run, part, "a shorter name");
         return apply_one(run, rule, to, part, (sft_span){ name, len });
     }
     *unmatched = true;

@@ -65,7 +65,7 @@ typedef struct sfti_layout_component {
 
 typedef struct sfti_layout_model {
     sft_span id, pipeline, serves, lacks; /* architectures; what else a pipeline needs */
-    sft_span kohya;        /* "diffusers": kohya's adapters have these names; else the original ones */
+    sft_span kohya; /* "diffusers": names that kohya's adapters have; else the original ones */
     sfti_layout_component components[SFTI_LAYOUT_COMPONENTS];
     unsigned count;
 } sfti_layout_model;

@@ -84,7 +84,7 @@ static bool pick(sft_span text, char open, char close, size_t which, sft_span *b
     return true;
 }
 
-static sft_span joined(layout_reader *r, sft_span a, sft_span b, sft_span c) {
+static sft_span layout_joined(layout_reader *r, sft_span a, sft_span b, sft_span c) {
     char *text = sfti_arena_array(r->arena, a.len + b.len + c.len + 1, 1);
     if (!text) return (sft_span){ NULL, 0 };
     memcpy(text, a.data, a.len);
@@ -108,7 +108,7 @@ static sft_code add_rule(layout_reader *r, sft_span original, sft_span other,
     while (pick(other, '[', ']', rule->count, &before, &choice, &behind)) {
         if (rule->count == SFTI_LAYOUT_PIECES) return wrong(r, "fewer pieces", other);
         bool none = span_is(choice, "-");
-        sft_span piece = none ? choice : joined(r, before, choice, behind);
+        sft_span piece = none ? choice : layout_joined(r, before, choice, behind);
         if (!piece.data) return sfti_fail_memory(r->err, other.len);
         rule->pieces[rule->count++] = piece;
     }
@@ -150,8 +150,8 @@ static sft_code expand(layout_reader *r, sft_span original, sft_span other,
             if (!pick(b, '{', '}', i, &before_b, &choice_b, &behind_b))
                 return wrong(r, "as many alternatives on both sides", other);
             if (count == LAYOUT_ALTERNATIVES * 2) return wrong(r, "fewer alternatives", original);
-            todo[count].original = joined(r, before, choice, behind);
-            todo[count].other = joined(r, before_b, choice_b, behind_b);
+            todo[count].original = layout_joined(r, before, choice, behind);
+            todo[count].other = layout_joined(r, before_b, choice_b, behind_b);
             if (!todo[count].original.data || !todo[count].other.data)
                 return sfti_fail_memory(r->err, a.len + b.len);
             count++;
@@ -160,7 +160,7 @@ static sft_code expand(layout_reader *r, sft_span original, sft_span other,
     return SFT_OK;
 }
 
-static bool word_has(sft_span word, const char *name, sft_span *value) {
+static bool layout_word_has(sft_span word, const char *name, sft_span *value) {
     size_t len = strlen(name);
     if (word.len <= len || memcmp(word.data, name, len) != 0) return false;
     *value = (sft_span){ word.data + len, word.len - len };
@@ -187,12 +187,12 @@ static sft_code read_rule(layout_reader *r, sft_span rest, bool kept) {
         bool known = false;
         for (size_t i = 0; i < sizeof op_words / sizeof *op_words && !known; i++)
             if ((known = span_is(word, op_words[i].word))) rule.op = op_words[i].op;
-        if (word_has(word, "fold=", &value)) {
+        if (layout_word_has(word, "fold=", &value)) {
             rule.op = SFTI_OP_FOLD;
             known = sfti_text_uint(value, &rule.number) && rule.number > 0 && rule.number < 65536;
-        } else if (word_has(word, "sizes=", &value)) {
+        } else if (layout_word_has(word, "sizes=", &value)) {
             sizes = value, known = true;
-        } else if (word_has(word, "when=", &value)) {
+        } else if (layout_word_has(word, "when=", &value)) {
             rule.when = value, known = true;
         } else if (span_is(word, "adapters")) {
             rule.adapters = known = true;
@@ -204,20 +204,21 @@ static sft_code read_rule(layout_reader *r, sft_span rest, bool kept) {
 
 /* ── Records ── */
 
-static sft_code begin_part(layout_reader *r, sft_span rest) {
+static sft_code layout_part(layout_reader *r, sft_span rest) {
     sft_span word, value;
     sfti_layout_part part = { .first = r->out->rule_count, .first_value = r->out->value_count };
     if (!sfti_layout_next(&rest, &part.id) || !sfti_layout_next(&rest, &part.folder))
         return wrong(r, "a part's name and folder", rest);
     while (sfti_layout_next(&rest, &word)) {
-        if (word_has(word, "comfy=", &value)) part.comfy = value;
-        else if (word_has(word, "like=", &value)) part.like = sfti_layout_part_named(r->out, value);
-        else if (word_has(word, "adapters=", &value)) part.adapters = value;
-        else if (word_has(word, "key=", &value)) part.key = value;
-        else if (word_has(word, "seen=", &value)) part.seen = value;
+        if (layout_word_has(word, "comfy=", &value)) part.comfy = value;
+        else if (layout_word_has(word, "like=", &value))
+            part.like = sfti_layout_part_named(r->out, value);
+        else if (layout_word_has(word, "adapters=", &value)) part.adapters = value;
+        else if (layout_word_has(word, "key=", &value)) part.key = value;
+        else if (layout_word_has(word, "seen=", &value)) part.seen = value;
         else if (span_is(word, "old")) part.old = true;
         else return wrong(r, "comfy=, like=, adapters=, key=, seen= or old", word);
-        if (word_has(word, "like=", &value) && !part.like)
+        if (layout_word_has(word, "like=", &value) && !part.like)
             return wrong(r, "a part above", value);
     }
     if (r->out->part_count == r->out->part_room) return wrong(r, "fewer parts", part.id);
@@ -227,7 +228,7 @@ static sft_code begin_part(layout_reader *r, sft_span rest) {
     return SFT_OK;
 }
 
-static sft_code begin_model(layout_reader *r, sft_span rest) {
+static sft_code layout_model(layout_reader *r, sft_span rest) {
     sfti_layout_model *model = GROW(r, models, model_count, model_room);
     if (!model) return sfti_fail_memory(r->err, sizeof *model);
     if (!sfti_layout_next(&rest, &model->id) || !sfti_layout_next(&rest, &model->pipeline))
@@ -282,12 +283,12 @@ static sft_code read_part_line(layout_reader *r, sft_span word, sft_span line, s
     return SFT_OK;
 }
 
-static sft_code read_line(layout_reader *r, sft_span line) {
+static sft_code read_names_line(layout_reader *r, sft_span line) {
     sft_span rest = line, word;
     bool indented = line.len > 0 && *line.data == ' ';
     if (!sfti_layout_next(&rest, &word) || span_is(word, "#")) return SFT_OK;
-    if (!indented && span_is(word, "part")) return begin_part(r, rest);
-    if (!indented && span_is(word, "model")) return begin_model(r, rest);
+    if (!indented && span_is(word, "part")) return layout_part(r, rest);
+    if (!indented && span_is(word, "model")) return layout_model(r, rest);
     if (!indented && span_is(word, "prefixes")) {
         sft_code code = SFT_OK;
         while (!code && sfti_layout_next(&rest, &word)) code = add_prefix(r, word);
@@ -322,7 +323,7 @@ sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layouts *ou
         sft_span line = { text.data, len };
         if (++r.line > LAYOUT_LINES) return wrong(&r, "fewer lines", line);
         if (len > 0 && line.data[len - 1] == '\r') line.len--;
-        code = read_line(&r, line);
+        code = read_names_line(&r, line);
         text.data += end ? len + 1 : len;
         text.len -= end ? len + 1 : len;
     }

@@ -1,7 +1,7 @@
-/* convert --layout diffusers|single|comfy: whole models in another layout. Tests: tests/cli/layout. */
+/* convert --layout diffusers|single|comfy: whole models in another layout. Tests:
+ * tests/cli/layout. */
 #include "commands/convert/convert.h"
 #include "commands/convert/layout.h"
-#include "keys/digest_keys.h"
 #include "label/records.h"
 #include "os/io.h"
 #include "safetensors_info.h"
@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define NAMED_MOST 10
-#define PREFIX_KEY "sft_layout_prefix"
 #define SHARD_SIZE "10GB" /* as diffusers */
 
 /* ── Components of what is given ── */
@@ -119,7 +118,8 @@ static sft_code names_of(layout_run *run, const layout_component *one, sfti_name
 
 /* Whether a component is that part, in one of the layouts; where it might be both, in the one that
  * is not asked for. */
-static bool is_part(const layout_run *run, const sfti_layout_part *part, const layout_component *one,
+static bool is_part(const layout_run *run, const sfti_layout_part *part,
+                    const layout_component *one,
                     const sfti_names *names, sfti_side *side) {
     bool original = sfti_layout_has_marks(part, SFTI_ORIGINAL, names, one->parts);
     bool diffusers = sfti_layout_has_marks(part, SFTI_DIFFUSERS, names, one->parts);
@@ -250,7 +250,8 @@ sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *
 static sft_code check_model(const layout_run *run, sft_error *err) {
     for (size_t i = 0; i < run->count; i++) {
         const layout_component *one = &run->components[i];
-        if (one->part && !run->model && cli_is(one->part->comfy, "diffusion_models") && run->count > 1)
+        if (one->part && !run->model && cli_is(one->part->comfy, "diffusion_models")
+            && run->count > 1)
             return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose pipeline is known, "
                              "found none by its tensors; --architecture tells it");
     }
@@ -304,7 +305,7 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         if (!one->part) continue;
         sft_span prefix = { "", 0 };
         if (run->single) {
-            sft_span told = metadata_of(run, one->set, PREFIX_KEY);
+            sft_span told = metadata_of(run, one->set, LAYOUT_PREFIX_KEY);
             bool has = false;
             for (size_t k = 0; k < run->layouts.prefix_count; k++)
                 has = has || sft_span_equal(run->layouts.prefixes[k], told);
@@ -328,46 +329,10 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         one->kept = run->out.kept - kept;
     }
     if (!code && run->markers > 0)
-        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the denoiser that %zu markers (v_pred, "
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected the denoiser that %zu markers (v_pred, "
                          "ztsnr) are about, found none or two", run->markers);
     return code ? code : name_unmatched(run, err);
-}
-
-/* ── Metadata ── */
-
-static bool is_renamed(const layout_run *run) {
-    for (size_t i = 0; i < run->count; i++)
-        if (run->components[i].part && run->components[i].side != run->to) return true;
-    return false;
-}
-
-/* Those of the files, `format` for transformers, and the prefix that the names had. */
-sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err) {
-    cli_parts *p = &run->parts;
-    size_t count = 0;
-    p->pairs = NULL;
-    p->changed = true;
-    sft_code code = cli_parts_drop_digests(run->c, p, true, err);
-    sft_pair *pairs = sfti_arena_array(&p->arena, (uint64_t)p->metadata_count + 2, sizeof *pairs);
-    if (!code && !pairs) code = sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
-    if (code) return code;
-    bool format = false;
-    for (size_t i = 0; i < p->metadata_count; i++) {
-        sft_pair pair = cli_parts_pair(p, i);
-        if (cli_is(pair.key, PREFIX_KEY)) continue;
-        if (cli_is(pair.key, SFTI_DECLARED_KEY) && is_renamed(run))
-            return sfti_fail(err, SFT_SIZE_MISMATCH, "expected a model that is not quantised, found "
-                             "%.*s, which names layers as they were; safetensors convert "
-                             "--dequantize first", SFTI_CLIP(pair.key, 40));
-        format = format || cli_is(pair.key, "format");
-        pairs[count++] = pair;
-    }
-    if (!run->single && !format)
-        pairs[count++] = (sft_pair){ sft_span_cstr("format"), sft_span_cstr("pt") };
-    if (prefix.len > 0) pairs[count++] = (sft_pair){ sft_span_cstr(PREFIX_KEY), prefix };
-    run->pairs = pairs;
-    run->pair_count = count;
-    return SFT_OK;
 }
 
 /* ── Results ── */
@@ -429,7 +394,8 @@ static sft_code write_single(layout_run *run, sft_error *err) {
     cli_parts *p = &run->parts;
     cli_output out;
     const char *input = sft_set_shard_path(p->sets[0], 0);
-    sft_code code = cli_output_begin(&out, c, p->path_count == 1 ? input : NULL, CLI_TARGET_NEW, err);
+    sft_code code = cli_output_begin(&out, c, p->path_count == 1 ? input : NULL, CLI_TARGET_NEW,
+                                     err);
     run->blame = code ? out.blame : input;
     if (!code) code = cli_output_sources(c, p, &out, err);
     if (!code) code = layout_metadata(run, (sft_span){ "", 0 }, err);

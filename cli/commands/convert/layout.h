@@ -7,6 +7,7 @@
 #include "support/parts.h"
 
 #define LAYOUT_COMPONENTS 32
+#define LAYOUT_PREFIX_KEY "sft_layout_prefix"
 
 /* Tensors of one file, or of one prefix in it. */
 typedef struct layout_component {

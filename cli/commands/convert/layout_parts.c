@@ -187,7 +187,8 @@ sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *
         if (!c->set.part) continue;
         bool of_part = false;
         for (size_t k = 0; k < run.count && !stray; k++)
-            of_part = of_part || (run.components[k].part && cli_is(run.components[k].name, c->set.part)
+            of_part = of_part || (run.components[k].part
+                                  && cli_is(run.components[k].name, c->set.part)
                                   && sft_span_equal(run.components[k].prefix, prefix));
         keep[i] = keep[i] && of_part;
         found += of_part;

@@ -1,6 +1,7 @@
 /* convert --layout diffusers|comfy: the folder. Tests: tests/cli/layout. */
 #include "base/number.h"
 #include "commands/convert/layout.h"
+#include "keys/digest_keys.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -135,6 +136,44 @@ static sft_code make_index(const layout_run *run, sft_buffer *out, sft_error *er
     }
     sfti_json_close(&w, '}');
     return sfti_json_done(&w);
+}
+
+/* ── Metadata ── */
+
+static bool is_renamed(const layout_run *run) {
+    for (size_t i = 0; i < run->count; i++)
+        if (run->components[i].part && run->components[i].side != run->to) return true;
+    return false;
+}
+
+/* Those of the files, `format` for transformers, and the prefix that the names had. */
+sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err) {
+    cli_parts *p = &run->parts;
+    size_t count = 0;
+    p->pairs = NULL;
+    p->changed = true;
+    sft_code code = cli_parts_drop_digests(run->c, p, true, err);
+    sft_pair *pairs = sfti_arena_array(&p->arena, (uint64_t)p->metadata_count + 2, sizeof *pairs);
+    if (!code && !pairs) code = sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
+    if (code) return code;
+    bool format = false;
+    for (size_t i = 0; i < p->metadata_count; i++) {
+        sft_pair pair = cli_parts_pair(p, i);
+        if (cli_is(pair.key, LAYOUT_PREFIX_KEY)) continue;
+        if (cli_is(pair.key, SFTI_DECLARED_KEY) && is_renamed(run))
+            return sfti_fail(err, SFT_SIZE_MISMATCH,
+                             "expected a model that is not quantised, found "
+                             "%.*s, which names layers as they were; safetensors convert "
+                             "--dequantize first", SFTI_CLIP(pair.key, 40));
+        format = format || cli_is(pair.key, "format");
+        pairs[count++] = pair;
+    }
+    if (!run->single && !format)
+        pairs[count++] = (sft_pair){ sft_span_cstr("format"), sft_span_cstr("pt") };
+    if (prefix.len > 0) pairs[count++] = (sft_pair){ sft_span_cstr(LAYOUT_PREFIX_KEY), prefix };
+    run->pairs = pairs;
+    run->pair_count = count;
+    return SFT_OK;
 }
 
 /* ── Files ── */

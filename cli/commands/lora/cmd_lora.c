@@ -74,8 +74,8 @@ const cli_command cli_lora_command = {
           "convert: what model the adapter is for, where it does not tell"),
         CLI_TAKES(0, "model", "MODEL", model, "convert: the model that it is for, to the same end"),
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,
-          "leave out modules and tensors of adapters that the model has no tensor for, or whose other "
-          "names are not known"),
+          "leave out modules and tensors of adapters that the model has no tensor for, or whose "
+          "other names are not known"),
         { 0, "dora", "exact|comfy", CLI_CHOICE, SFTI_DORA_EXACT, offsetof(cli_settings, dora),
           "merge: the norm of DoRA: of the changed weight (exact, default) or, for rows, of that "
           "of the model (comfy)" }),

@@ -85,7 +85,8 @@ static sft_code check_matched(const lora_conversion *run, sft_error *err) {
     size_t count = run->made.unmatched_count + lora->unread_count;
     size_t most = c->set.verbose ? count : NAMED_MOST;
     if (run->made.out.count == 0)
-        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected modules of %.*s, found none among %zu",
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected modules of %.*s, found none among %zu",
                          SFTI_CLIP(run->model->id, 64), lora->count);
     if (count == 0) return SFT_OK;
     cli_flush(&c->out);
@@ -274,8 +275,8 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     for (size_t i = 0; i < run->parts.metadata_count; i++)
         if (cli_is(cli_parts_pair(&run->parts, i).key, ALPHA_KEY))
             form = cli_parts_pair(&run->parts, i).value;
-    code = sfti_lora_convert(&run->adapter.lora, &run->layouts, run->model, run->to, form, &c->alloc,
-                             &run->made, err);
+    code = sfti_lora_convert(&run->adapter.lora, &run->layouts, run->model, run->to, form,
+                             &c->alloc, &run->made, err);
     if (!code) code = check_matched(run, err);
     if (!code && run->to == SFTI_LORA_PEFT && more_than_one(run))
         code = sfti_fail(err, SFT_CAST_DTYPE, "expected modules of one component for PEFT, found "
@@ -295,7 +296,8 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     if (!code) code = cli_output_parts(&out, c, &run->parts, err);
     if (code) return code;
     cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out.path, run->parts.parts, run->parts.count, NULL, 0);
+    cli_written_file file = cli_written_parts(out.path, run->parts.parts, run->parts.count, NULL,
+                                              0);
     written.input = run->adapter.path;
     written.output = out.path;
     written.files = &file;

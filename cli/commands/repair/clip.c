@@ -23,7 +23,8 @@ static bool is_ids(const sft_part *part) {
 static sft_code count_wrong(cli *c, const sft_part *part, const char *input, size_t *wrong,
                             sft_error *err) {
     static const double none = -1;
-    size_t count = (size_t)part->spec.shape[1], each = sft_dtype_describe(part->spec.dtype)->bits / 8;
+    size_t count = (size_t)part->spec.shape[1];
+    size_t each = sft_dtype_describe(part->spec.dtype)->bits / 8;
     sfti_arena work = { .alloc = c->alloc };
     uint8_t *bytes = sfti_arena_array(&work, count * 8, 1);
     double *values = sfti_arena_array(&work, count, sizeof *values), first = none;

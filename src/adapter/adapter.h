@@ -147,7 +147,7 @@ typedef struct sfti_lora_ways {
 
 /* The layouts of data/layouts, and which of diffusers' are a model's. */
 typedef struct sfti_lora_naming {
-    sfti_layouts layouts;
+    sfti_layout_text layouts;
     bool *diffusers; /* by beginning of names, then part */
     unsigned lone;   /* parts of an encoder in a file of its own */
 } sfti_lora_naming;

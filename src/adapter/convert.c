@@ -459,7 +459,7 @@ static void alpha_form_of(const sfti_convert_run *run, char *out, size_t cap) {
     out[len + 2] = '\0';
 }
 
-sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layouts *layouts,
+sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
                            const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
                            const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err) {
     sfti_convert_run run = { .lora = lora, .layouts = layouts, .model = model, .to = to,

@@ -31,7 +31,7 @@ typedef struct sfti_lora_converted {
  * too.
  * The adapter must outlive it. alpha_form: how alphas that are not in tensors were stored before,
  * or empty. SFT_CAST_DTYPE names what the other format has no place for. */
-sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layouts *layouts,
+sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
                            const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
                            const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err);
 void sfti_lora_converted_free(sfti_lora_converted *converted);

@@ -17,7 +17,7 @@ typedef struct sfti_convert_layer {
 
 typedef struct sfti_convert_run {
     const sfti_lora *lora;
-    const sfti_layouts *layouts;
+    const sfti_layout_text *layouts;
     const sfti_layout_model *model;
     sfti_lora_format to;
     sft_span alpha_form;

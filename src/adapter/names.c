@@ -84,7 +84,7 @@ static void add_whole(sfti_lora_ways *ways, const sfti_layout_rule *rule, unsign
 
 static void add_layouts(sfti_lora_ways *ways, const sfti_lora_naming *naming, size_t hold,
                         unsigned parts, sft_span path, way_shape shape) {
-    const sfti_layouts *layouts = &naming->layouts;
+    const sfti_layout_text *layouts = &naming->layouts;
     sfti_layout_match match;
     for (size_t p = 0; p < layouts->part_count; p++) {
         const sfti_layout_part *part = &layouts->parts[p];
@@ -149,7 +149,7 @@ static unsigned lone_encoder(const sft_set *model) {
 sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lora_naming *out,
                                sft_error *err) {
     sft_code code = sfti_layouts_built_in(arena, &out->layouts, err);
-    const sfti_layouts *layouts = &out->layouts;
+    const sfti_layout_text *layouts = &out->layouts;
     if (code) return code;
     uint64_t most = (uint64_t)layouts->hold_count * layouts->part_count;
     out->diffusers = sfti_arena_array(arena, most, sizeof *out->diffusers);

@@ -178,7 +178,7 @@ bool sfti_layout_has_marks(const sfti_layout_part *part, sfti_side side, const s
 /* ── Rules ── */
 
 typedef struct apply_run {
-    const sfti_layouts *layouts;
+    const sfti_layout_text *layouts;
     const sfti_layout_part *part;
     const sft_part *parts; /* whose names have no prefix */
     size_t count;
@@ -426,7 +426,7 @@ static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part,
     return SFT_OK;
 }
 
-sft_code sfti_layout_apply(const sfti_layouts *layouts, const sfti_layout_part *part,
+sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_layout_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
                            sft_error *err) {

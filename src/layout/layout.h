@@ -75,7 +75,7 @@ typedef struct sfti_layout_holds {
     sft_span prefix, parts; /* words: main te te1 te2 te3 */
 } sfti_layout_holds;
 
-typedef struct sfti_layouts {
+typedef struct sfti_layout_text {
     sfti_layout_holds *holds;
     size_t hold_count, hold_room;
     sfti_layout_rule *rules;
@@ -87,17 +87,17 @@ typedef struct sfti_layouts {
     size_t rule_room, part_room, model_room, value_room, prefix_room;
     sft_span markers; /* names of tensors that belong to the denoiser, without a prefix */
     sft_span stray; /* names, with '*' for any text, of what only training needs */
-} sfti_layouts;
+} sfti_layout_text;
 
 /* Reads a text, in memory of the arena; the text must live as long. *err names the line. */
-sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layouts *out, sft_error *err);
+sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text *out, sft_error *err);
 /* That of the library. */
-sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layouts *out, sft_error *err);
-const sfti_layout_part *sfti_layout_part_named(const sfti_layouts *layouts, sft_span id);
+sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layout_text *out, sft_error *err);
+const sfti_layout_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id);
 /* The model of an architecture, or NULL. */
-const sfti_layout_model *sfti_layout_model_of(const sfti_layouts *layouts, sft_span architecture);
+const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts, sft_span architecture);
 /* Whether only training needs a tensor of that name: EMA, losses, schedules. */
-bool sfti_layout_is_stray(const sfti_layouts *layouts, sft_span name);
+bool sfti_layout_is_stray(const sfti_layout_text *layouts, sft_span name);
 /* The next word between blanks; false at the end. */
 bool sfti_layout_next(sft_span *rest, sft_span *word);
 
@@ -117,7 +117,7 @@ bool sfti_layout_matches(sft_span pattern, sft_span name, bool flat, sfti_layout
 size_t sfti_layout_make(sft_span pattern, const sfti_layout_match *match, char *out, size_t cap);
 
 /* Rules of a part, one after the other, and of what it is like. NULL: the end. */
-const sfti_layout_rule *sfti_layout_next_rule(const sfti_layouts *layouts,
+const sfti_layout_rule *sfti_layout_next_rule(const sfti_layout_text *layouts,
                                               const sfti_layout_part **part, size_t *at);
 
 /* ── Tensors (apply.c) ── */
@@ -162,7 +162,7 @@ bool sfti_layout_has_marks(const sfti_layout_part *part, sfti_side side, const s
  * knows are added to `out`, behind the prefix. unmatched[count] tells which no rule knows. from ==
  * to: as they are. An error names a tensor whose shape is not what a rule asks, or one of several
  * that belong together and are not all there. */
-sft_code sfti_layout_apply(const sfti_layouts *layouts, const sfti_layout_part *part,
+sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_layout_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
                            sft_error *err);

@@ -57,7 +57,7 @@ size_t sfti_layout_make(sft_span pattern, const sfti_layout_match *match, char *
     return len + match->rest.len;
 }
 
-const sfti_layout_rule *sfti_layout_next_rule(const sfti_layouts *layouts,
+const sfti_layout_rule *sfti_layout_next_rule(const sfti_layout_text *layouts,
                                               const sfti_layout_part **part, size_t *at) {
     while (*part && *at == (*part)->count) {
         *part = (*part)->like;
@@ -66,7 +66,7 @@ const sfti_layout_rule *sfti_layout_next_rule(const sfti_layouts *layouts,
     return *part ? &layouts->rules[(*part)->first + (*at)++] : NULL;
 }
 
-bool sfti_layout_is_stray(const sfti_layouts *layouts, sft_span name) {
+bool sfti_layout_is_stray(const sfti_layout_text *layouts, sft_span name) {
     sfti_layout_match match;
     sft_span pattern;
     for (sft_span rest = layouts->stray; sfti_layout_next(&rest, &pattern);)

@@ -16,7 +16,7 @@ extern const size_t sfti_names_size;
 
 typedef struct layout_reader {
     sfti_arena *arena;
-    sfti_layouts *out;
+    sfti_layout_text *out;
     sfti_layout_part *part;
     sfti_layout_model *model;
     size_t line;
@@ -311,10 +311,10 @@ static sft_code read_names_line(layout_reader *r, sft_span line) {
     return wrong(r, "part, model, prefixes, holds, stray or markers", word);
 }
 
-sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layouts *out, sft_error *err) {
+sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text *out, sft_error *err) {
     layout_reader r = { .arena = arena, .out = out, .err = err };
     sft_code code = SFT_OK;
-    *out = (sfti_layouts){ .part_room = 128 }; /* others point to them */
+    *out = (sfti_layout_text){ .part_room = 128 }; /* others point to them */
     out->parts = sfti_arena_array(arena, out->part_room, sizeof *out->parts);
     if (!out->parts) return sfti_fail_memory(err, sizeof *out->parts);
     while (!code && text.len > 0) {
@@ -330,20 +330,20 @@ sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layouts *ou
     return code;
 }
 
-sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layouts *out, sft_error *err) {
+sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layout_text *out, sft_error *err) {
     sft_span text = { (const char *)sfti_names_text, sfti_names_size };
     return sfti_layouts_of_text(arena, text, out, err);
 }
 
 /* ── Asking ── */
 
-const sfti_layout_part *sfti_layout_part_named(const sfti_layouts *layouts, sft_span id) {
+const sfti_layout_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id) {
     for (size_t i = 0; i < layouts->part_count; i++)
         if (sft_span_equal(layouts->parts[i].id, id)) return &layouts->parts[i];
     return NULL;
 }
 
-const sfti_layout_model *sfti_layout_model_of(const sfti_layouts *layouts, sft_span architecture) {
+const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts, sft_span architecture) {
     sft_span word;
     for (size_t i = 0; i < layouts->model_count; i++) {
         const sfti_layout_model *model = &layouts->models[i];

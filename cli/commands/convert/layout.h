@@ -26,7 +26,7 @@ typedef struct layout_component {
 typedef struct layout_run {
     cli *c;
     cli_parts parts;
-    sfti_layouts layouts;
+    sfti_layout_text layouts;
     sfti_layout_out out;
     layout_component components[LAYOUT_COMPONENTS];
     size_t count, stray, markers, unmatched;

@@ -20,7 +20,7 @@ typedef struct lora_conversion {
     cli *c;
     cli_parts parts;
     lora_adapter adapter;
-    sfti_layouts layouts;
+    sfti_layout_text layouts;
     const sfti_layout_model *model;
     sfti_lora_format to;
     sfti_lora_converted made;

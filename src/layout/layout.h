@@ -90,12 +90,14 @@ typedef struct sfti_layout_text {
 } sfti_layout_text;
 
 /* Reads a text, in memory of the arena; the text must live as long. *err names the line. */
-sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text *out, sft_error *err);
+sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text *out,
+                              sft_error *err);
 /* That of the library. */
 sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layout_text *out, sft_error *err);
 const sfti_layout_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id);
 /* The model of an architecture, or NULL. */
-const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts, sft_span architecture);
+const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts,
+                                              sft_span architecture);
 /* Whether only training needs a tensor of that name: EMA, losses, schedules. */
 bool sfti_layout_is_stray(const sfti_layout_text *layouts, sft_span name);
 /* The next word between blanks; false at the end. */

@@ -311,7 +311,8 @@ static sft_code read_names_line(layout_reader *r, sft_span line) {
     return wrong(r, "part, model, prefixes, holds, stray or markers", word);
 }
 
-sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text *out, sft_error *err) {
+sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text *out,
+                              sft_error *err) {
     layout_reader r = { .arena = arena, .out = out, .err = err };
     sft_code code = SFT_OK;
     *out = (sfti_layout_text){ .part_room = 128 }; /* others point to them */
@@ -343,7 +344,8 @@ const sfti_layout_part *sfti_layout_part_named(const sfti_layout_text *layouts, 
     return NULL;
 }
 
-const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts, sft_span architecture) {
+const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts,
+                                              sft_span architecture) {
     sft_span word;
     for (size_t i = 0; i < layouts->model_count; i++) {
         const sfti_layout_model *model = &layouts->models[i];

@@ -1,5 +1,5 @@
-/* Layouts of models: the text, what is wrong in one, names, tensors. What diffusers' converters make
- * is in tests/layout. */
+/* Layouts of models: the text, what is wrong in one, names, tensors. What diffusers' converters
+ * make is in tests/layout. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -16,11 +16,13 @@ static const cli_command *const all_commands[] = { CLI_COMMANDS(CLI_ROW) NULL };
 static const cli_command *const inspecting[] = { CLI_INSPECT(CLI_ROW) NULL };
 static const cli_command *const editing[] = { CLI_EDIT(CLI_ROW) NULL };
 static const cli_command *const converting[] = { CLI_CONVERT(CLI_ROW) NULL };
+static const cli_command *const collecting[] = { CLI_COLLECT(CLI_ROW) NULL };
 static const cli_command *const of_datasets[] = { CLI_DATASETS(CLI_ROW) NULL };
 static const cli_group all_groups[] = {
     { "Inspect", inspecting },
     { "Edit", editing },
     { "Convert", converting },
+    { "Collect", collecting },
     { "Datasets", of_datasets },
     { NULL, NULL },
 };

@@ -12,7 +12,7 @@ set(SFT_PARTS
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
     "DATASET dataset                   dataset                HASH,CONVERT"
-    "ADAPTER adapter,layout            -                      CONVERT,LABEL")
+    "ADAPTER adapter,layout            adapter                CONVERT,LABEL")
 
 set(SFT_ALL_PARTS ON)
 set(sft_left_out "")

@@ -87,7 +87,7 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         # What the bundle does not hold; kept.c is the Python package's.
         set(beyond FALSE)
         if(name STREQUAL "test_kept" OR source MATCHES "/unit/(label|layout)/" OR
-           name MATCHES "^test_(hash|convert|quant|stats|import|export|dataset|remote|read_|options|torn|vtables)")
+           name MATCHES "^test_(adapter|hash|convert|quant|stats|import|export|dataset|remote|read_|options|torn|vtables)")
             set(beyond TRUE)
         endif()
         foreach(kind static bundle)

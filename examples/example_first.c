@@ -16,7 +16,9 @@ int main(int argc, char **argv) {
     }
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
-        printf(SFT_FMT " %s\n", SFT_ARG(t->name), sft_dtype_describe(t->dtype)->name);
+        char name[256];
+        sft_span_escape(t->name, name, sizeof name); /* a file may hold a terminal's commands */
+        printf("%s %s\n", name, sft_dtype_describe(t->dtype)->name);
     }
     sft_close(file);
     return 0;

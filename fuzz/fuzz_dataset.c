@@ -131,8 +131,9 @@ static void read_receipts(sft_span text, sfti_arena *arena) {
     sft_error err = SFT_ERROR_INIT;
     sfti_ds_receipt *all = NULL;
     size_t count = 0, cap = 0;
-    sft_code code = sfti_ds_receipts_read(text, sft_span_cstr(JOB), arena, &all, &count, &cap,
-                                          &err);
+    sfti_ds_job job;
+    FUZZ_CHECK(!sfti_ds_job_parse(sft_span_cstr(JOB), &job, NULL));
+    sft_code code = sfti_ds_receipts_read(text, &job, arena, &all, &count, &cap, &err);
     FUZZ_CHECK(code == err.code && (!code || err.message[0]));
     for (size_t i = 0; !code && i < count; i++) check_receipt(&all[i]);
 }

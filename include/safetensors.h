@@ -30,7 +30,7 @@
  *     reached by call, never by stride, and may get members at their end.
  *   - Enumerators keep their numbers for ever. A newer library may return new ones.
  *   - Nothing here prints, exits, aborts, reads the environment or handles signals. There is
- *     no global state but the callbacks of sft_on_wait and sft_on_hint, which are deprecated.
+ *     no global state but what two deprecated functions of safetensors_io.h set.
  *   - An open sft_file is immutable: any number of threads may use it at once. So are a plan,
  *     a scan and a repair. A writer, a sink, a source, an edit and a run iterator belong to one
  *     thread at a time, unless its comment says otherwise.
@@ -369,18 +369,14 @@ SFT_API const sft_code_info *sft_code_describe(sft_code code);
 /* The rows by position; NULL past the last. Static. @since 0.1 */
 SFT_API const sft_code_info *sft_code_at(size_t i);
 
-/* The text of a hint, without a full stop, in the library's words, which name no option (or those
- * of sft_on_hint). NULL for SFT_HINT_NONE and for numbers that it does not know. Static.
+/* The text of a hint, without a full stop, in the library's words, which name no option. NULL
+ * for SFT_HINT_NONE and for numbers that it does not know. Static.
  * @since 0.2 */
 SFT_API const char *sft_hint_text(sft_hint hint);
 
 /* A program's words for hints: a static sentence, or NULL for the library's own. They are given to
  * sft_error_text_as, and for JSON that the library writes by sft_sink_vtable.words. @since 0.2 */
 typedef const char *(*sft_words_fn)(sft_hint hint);
-
-/* Deprecated: words for the whole process, where none are given; NULL for none. Another part of the
- * program may set others. Set it before other threads use the library. @since 0.2 */
-SFT_API void sft_on_hint(sft_words_fn words);
 
 /* Write an error as one line of text, without a newline, as the command prints it:
  *     PATH: byte 17: tensor "fc.weight": expected …, found …; HINT
@@ -423,11 +419,6 @@ typedef struct sft_wait {
     bool (*go_on)(void *ctx);
     void *ctx;
 } sft_wait;
-
-/* Deprecated: the same for the whole process, where options give none, for descriptors that were
- * not opened with options and for writes to pipes; NULL for none. Another part of the program may
- * set another. Set it before other threads use the library. @since 0.2 */
-SFT_API void sft_on_wait(bool (*go_on)(void *ctx), void *ctx);
 
 /* Progress, cancelling and threads of a long call; NULL means none of them and one thread. tick
  * is called on the calling thread, at least once every 8 MiB of that thread's work. done and
@@ -837,18 +828,18 @@ typedef bool (*sft_match_fn)(void *ctx, const sft_tensor *tensor);
 
 /* Length of the whole file, or SFT_SIZE_UNKNOWN. @since 0.1 */
 SFT_API uint64_t sft_file_size(const sft_file *file);
-/* N, the header's length as stored; data begins at 8 + N (sft_file_data_offset). */
+/* N, the header's length as stored; data begins at 8 + N (sft_file_data_offset). @since 0.1 */
 SFT_API uint64_t sft_file_header_bytes(const sft_file *file);
 SFT_API uint64_t sft_file_data_offset(const sft_file *file);
-/* Bytes of the data region: the end of its last tensor. */
+/* Bytes of the data region: the end of its last tensor. @since 0.1 */
 SFT_API uint64_t sft_file_data_bytes(const sft_file *file);
-/* The N bytes of the header, exactly as stored. */
+/* The N bytes of the header, exactly as stored. @since 0.1 */
 SFT_API sft_span sft_file_header(const sft_file *file);
-/* Whether all data was found to be there (known size, not header_only). */
+/* Whether all data was found to be there (known size, not header_only). @since 0.1 */
 SFT_API bool sft_file_complete(const sft_file *file);
 SFT_API bool sft_file_is_mapped(const sft_file *file);
 SFT_API sft_level sft_file_level(const sft_file *file);
-/* Largest power of two, at most 4096, that divides the offset of the data region. */
+/* Largest power of two, at most 4096, that divides the offset of the data region. @since 0.1 */
 SFT_API uint32_t sft_file_alignment(const sft_file *file);
 /* Whether the tensor's data is aligned for its dtype in the file, and so in a map. @since 0.1 */
 SFT_API bool sft_tensor_aligned(const sft_tensor *tensor);
@@ -864,7 +855,7 @@ typedef struct sft_pair {
 /* Whether the header has a __metadata__ that is not null; it may still be empty. @since 0.1 */
 SFT_API bool sft_file_has_metadata(const sft_file *file);
 SFT_API size_t sft_file_metadata_count(const sft_file *file);
-/* The i-th pair, in file order; two empty spans with data NULL if i is out of range. */
+/* The i-th pair, in file order; two empty spans with data NULL if i is out of range. @since 0.1 */
 SFT_API sft_pair sft_file_metadata_at(const sft_file *file, size_t i);
 /* The value of a key, in O(1). Returns false and leaves *value alone if the key is absent.
  * @since 0.1 */
@@ -1056,7 +1047,7 @@ SFT_API SFT_NODISCARD sft_code sft_plan_new(const sft_spec *specs, size_t count,
 SFT_API void sft_plan_free(sft_plan *plan);
 /* Size of the whole file. @since 0.1 */
 SFT_API uint64_t sft_plan_total(const sft_plan *plan);
-/* What the file begins with: the 8 bytes of the length, and the header. */
+/* What the file begins with: the 8 bytes of the length, and the header. @since 0.1 */
 SFT_API sft_span sft_plan_head(const sft_plan *plan);
 /* Number of tensors. @since 0.2 */
 SFT_API size_t sft_plan_tensor_count(const sft_plan *plan);

@@ -357,13 +357,14 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 void *warn_ctx, sft_dataset **out,
                                                 sft_error *err);
 SFT_API void sft_dataset_close(sft_dataset *dataset);
-/* The text of dataset_manifest.json, as it is stored: without shards if they are in segments. */
+/* The text of dataset_manifest.json, as it is stored: without shards if they are in segments.
+ * @since 0.1 */
 SFT_API sft_span sft_dataset_manifest(const sft_dataset *dataset);
 /* The mode; 0 if the manifest does not say (a connector's). @since 0.2 */
 SFT_API sft_dataset_mode sft_dataset_get_mode(const sft_dataset *dataset);
 SFT_API uint64_t sft_dataset_samples(const sft_dataset *dataset);
 SFT_API size_t sft_dataset_shard_count(const sft_dataset *dataset);
-/* In the order of samples; NULL if i is out of range. */
+/* In the order of samples; NULL if i is out of range. @since 0.1 */
 SFT_API const sft_dataset_shard *sft_dataset_shard_at(const sft_dataset *dataset, size_t i);
 /* Open a shard, read by position. SFT_DATASET_SHARD: it is missing, or its size is not the
  * manifest's; SFT_DATASET_CHANGED if that is because the manifest has changed. Close with

@@ -109,9 +109,9 @@ typedef struct sft_hasher sft_hasher;
 SFT_API SFT_NODISCARD sft_code sft_hasher_new(uint32_t algos, const sft_allocator *alloc,
                                               sft_hasher **out, sft_error *err);
 SFT_API void sft_hasher_update(sft_hasher *hasher, const void *bytes, size_t len);
-/* The digests of all bytes so far; more may follow. */
+/* The digests of all bytes so far; more may follow. @since 0.1 */
 SFT_API void sft_hasher_result(const sft_hasher *hasher, sft_hashes *out);
-/* Free a hasher. NULL is ignored. */
+/* Free a hasher. NULL is ignored. @since 0.1 */
 SFT_API void sft_hasher_free(sft_hasher *hasher);
 
 /* ── Digests that were computed before ───────────────────────────────────── */
@@ -134,7 +134,7 @@ typedef struct sft_hash_cache sft_hash_cache;
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_open(const char *path, const sft_allocator *alloc,
                                                    sft_hash_cache **out, sft_error *err);
 SFT_API const sft_error *sft_hash_cache_note(const sft_hash_cache *cache);
-/* Number of files in the cache. */
+/* Number of files in the cache. @since 0.1 */
 SFT_API size_t sft_hash_cache_count(const sft_hash_cache *cache);
 /* Add to *hashes what it requests and the cache knows about the file at path in its present
  * state. Does not read the file. @since 0.1 */
@@ -155,7 +155,7 @@ SFT_API bool sft_hash_cache_marked(const sft_hash_cache *cache, const char *path
  * readable by its owner only. What is at the path now is checked as by sft_hash_cache_open.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_hash_cache_save(sft_hash_cache *cache, sft_error *err);
-/* Close a cache without saving it. NULL is ignored. */
+/* Close a cache without saving it. NULL is ignored. @since 0.1 */
 SFT_API void sft_hash_cache_close(sft_hash_cache *cache);
 
 /* ── Files ───────────────────────────────────────────────────────────────── */

@@ -120,6 +120,19 @@ SFT_API SFT_NODISCARD sft_code sft_sweep(const char *folder, bool dry_run, sft_s
 SFT_API SFT_NODISCARD sft_code sft_edit_check(const char *path, const sft_allocator *alloc,
                                               sft_error *err);
 
+/* ── For the whole process ───────────────────────────────────────────────── */
+
+/* Deprecated, for two parts of a program would take them from one another; 0.2 had them in
+ * safetensors.h. Set them before other threads use the library. */
+
+/* Words for hints, where none are given (sft_error_text_as, sft_sink_vtable.words); NULL for none.
+ * @since 0.2 */
+SFT_API void sft_on_hint(sft_words_fn words);
+
+/* Who is asked whether to go on waiting (sft_wait), where options give none: also for descriptors
+ * that were not opened with options and for writes to pipes. NULL for none. @since 0.2 */
+SFT_API void sft_on_wait(bool (*go_on)(void *ctx), void *ctx);
+
 #ifdef __cplusplus
 }
 #endif

@@ -87,7 +87,7 @@ SFT_API SFT_NODISCARD sft_code sft_read_plan_new(const sft_read_part *parts, siz
                                                  size_t block_count,
                                                  const sft_read_plan_options *options,
                                                  sft_read_plan **out, sft_error *err);
-/* NULL is allowed. */
+/* Free a plan. NULL is ignored. @since 0.2 */
 SFT_API void sft_read_plan_free(sft_read_plan *plan);
 
 /* Bytes of all parts, and bytes that reads through the page cache take for them. Direct reads add

@@ -53,7 +53,7 @@ typedef struct sft_scan_entry {
 SFT_API SFT_NODISCARD sft_code sft_scan_open(const char *path, const sft_open_options *options,
                                              sft_scan **out, sft_error *err);
 /* The same over a source, which is closed before this returns. A source of unknown size is read
- * to its end. */
+ * to its end. @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_scan_open_source(sft_source source,
                                                     const sft_open_options *options,
                                                     sft_scan **out, sft_error *err);

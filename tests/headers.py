@@ -63,7 +63,8 @@ def options():
                     bad.append(f"{name}: expected `const {t} *`, found {argument.strip()}")
                 wanted |= {(name, t)} | {(name, n) for n in nested[t]}
     # Of these options only what is not the plan's is looked at, as the header says.
-    wanted.discard(("sft_conversion_save_set", "sft_plan_options"))
+    wanted -= {("sft_conversion_save_set", "sft_plan_options"),
+               ("sft_adapter_merge_save_set", "sft_plan_options")}
     rows = re.findall(r"^    ROW\((\w+), (\w+), \w+\),$", text_of("tests/unit/core/base/test_options.c"), re.M)
     bad += [f"no row of {n} with {t} in tests/unit/core/base/test_options.c" for n, t in wanted - set(rows)]
     bad += [f"tests/unit/core/base/test_options.c: {n} takes no {t}" for n, t in set(rows) - wanted]
@@ -104,11 +105,14 @@ def promises():
             rules.append((f"a stable header needs {other}", not stable or other in [*STABLE, PREFIX]))
         looked += len(rules)
         bad += [f"{name}: {what}" for what, right in rules if not right]
-        # Comment and declaration: @since may be that of the group, the blank line ends it.
+        # Comment and declaration: without a comment of its own, @since is that of the group, which
+        # a blank line ends.
         for group in re.split(r"\n(?=\n)", whole):
-            for function in re.findall(r"\bSFT_API\b[^;{(]*?\b(sft_\w+)\s*\(", group):
+            for own, function in re.findall(
+                    r"(?:^(/\*(?:(?!\*/).)*\*/)\s*)?\bSFT_API\b[^;{(]*?\b(sft_\w+)\s*\(", group,
+                    flags=re.M | re.S):
                 looked += 1
-                if "@since 0." not in group:
+                if "@since 0." not in (own or group):
                     bad.append(f"{name}: {function} has no @since")
         # A struct that callers allocate keeps its size, or begins with it.
         for comment, body, t in re.findall(

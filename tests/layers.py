@@ -18,6 +18,7 @@ CORE = {"safetensors.h", "safetensors_codes.h", "safetensors_io.h", "safetensors
 SET = {"safetensors_set.h", "safetensors_index.h", "safetensors_report.h", "safetensors_diff.h"}
 CONVERT = {"safetensors_cast.h", "safetensors_convert.h"}
 PUBLIC = CORE | SET | CONVERT | {
+    "safetensors_adapter.h",
     "safetensors_info.h", "safetensors_hash.h", "safetensors_dataset.h", "safetensors_stats.h",
     "safetensors_import.h", "safetensors_read.h", "safetensors_remote.h", "safetensors_edit.h",
     "safetensors.hpp"}
@@ -56,21 +57,25 @@ RULES = {
                                "convert/adapter.h"}, None),
     "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h", "set/image.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
-    "src/dataset": (FROM_CORE | {*CONVERT, "safetensors_hash.h",
+    "src/dataset": (FROM_CORE | {*CONVERT, "file/edited.h", "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
     "src/layout": (FROM_CORE | {"safetensors.h"}, None),
-    "src/adapter": (FROM_CORE | SET | CONVERT | {"label/", "layout/"}, None),
+    "src/adapter": (FROM_CORE | SET | CONVERT | {"safetensors_adapter.h", "safetensors_hash.h",
+                                                 "convert/", "keys/", "label/",
+                                                  "layout/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "adapter/convert.h", "layout/layout.h", "edit/dropped.h",
+    "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h",
+                      "adapter/merge.h", "adapter/convert.h", "layout/layout.h", "edit/dropped.h",
                       "convert/dropped.h", "convert/quantise.h",
                       "keys/", "label/derived.h", "label/reads.h", "label/records.h",
                       "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "adapter/convert.h", "layout/layout.h", "edit/dropped.h",
+    "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "adapter/merge.h",
+             "adapter/convert.h", "layout/layout.h", "edit/dropped.h",
              "convert/dropped.h", "convert/quantise.h",
              "keys/", "label/derived.h", "label/reads.h", "label/records.h",
                       "formats/arrays/npy_head.h",
@@ -100,7 +105,8 @@ PARTS = {
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
     "src/layout": set(),
-    "src/adapter": {"src/model/set", "src/model/convert", "src/label", "src/layout"},
+    "src/adapter": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
+                    "src/label", "src/layout"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,

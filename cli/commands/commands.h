@@ -10,8 +10,10 @@
     X(records)
 #define CLI_EDIT(X) X(meta) X(rename) X(repair) X(add) X(put) X(rm_tensor)
 #define CLI_CONVERT(X) X(convert) X(split) X(merge) X(select) X(lora)
+#define CLI_COLLECT(X) X(mv) X(note) X(trash)
 #define CLI_DATASETS(X) X(dataset)
-#define CLI_COMMANDS(X) CLI_INSPECT(X) CLI_EDIT(X) CLI_CONVERT(X) CLI_DATASETS(X) X(help)
+#define CLI_COMMANDS(X)                                                                          \
+    CLI_INSPECT(X) CLI_EDIT(X) CLI_CONVERT(X) CLI_COLLECT(X) CLI_DATASETS(X) X(help)
 
 #define CLI_DECLARE(name) extern const cli_command cli_##name##_command;
 CLI_COMMANDS(CLI_DECLARE)

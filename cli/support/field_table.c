@@ -24,7 +24,8 @@ static const struct field_alias { const char *name, *path; } field_aliases[] = {
     { "steps", "training.steps" }, { "images", "training.images" },
     { "model_id", "civitai.model_id" }, { "version_id", "civitai.version_id" },
     { "air", "civitai.air" }, { "url", "civitai.url" }, { "notes", "model.notes" },
-    { "rating", "model.rating" }, { "nsfw_level", "model.nsfw_level" },
+    { "rating", "model.rating" }, { "favourite", "model.favourite" },
+    { "nsfw_level", "model.nsfw_level" },
     { "components", "model.components" }, { "evidence", "model.evidence" },
     { "vectors", "model.vectors" }, { "negative", "model.negative" }, { "llm", "model.llm" },
 };
@@ -58,8 +59,9 @@ static const struct field_type { const char *name, *members; } field_types[] = {
     { "global", "module name named# calls#" },
     { "fact", "value*:[] source trust# others:candidate[]" },
     { "candidate", "value*:[] source trust#" },
-    { "model", "notes:note[] rating# nsfw_level# components:component[] precision parameters# size "
-               "vectors# negative? preferred_weight_range:bounds llm:llm evidence:[]" },
+    { "model", "notes:note[] rating# favourite? nsfw_level# components:component[] precision "
+               "parameters# size vectors# negative? preferred_weight_range:bounds llm:llm "
+               "evidence:[]" },
     { "note", "text source" },
     { "component", "part architecture dtype bytes% parameters#" },
     { "llm", "layers# hidden# heads# kv_heads# vocab#" },

@@ -33,6 +33,15 @@ char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name) {
     return path;
 }
 
+char *cli_absolute(sfti_arena *arena, const char *path, int *error) {
+    char folder[4096], real[4096];
+    sft_span name = cli_name_of(path);
+    *error = 0;
+    if (!sfti_folder_copy(path, folder, sizeof folder)) *error = ENAMETOOLONG;
+    if (!*error) *error = sfti_os_real_path(folder, real, sizeof real);
+    return *error ? NULL : cli_join_path(arena, sft_span_cstr(real), name.data);
+}
+
 /* ── Safe names ── */
 
 void cli_safe_name(sft_span name, size_t most, char *buffer) {

@@ -10,6 +10,9 @@ sft_span cli_folder_of(const char *path);
 sft_span cli_name_of(const char *path);
 /* dir/name in the arena; NULL when memory ran out. */
 char *cli_join_path(sfti_arena *arena, sft_span dir, const char *name);
+/* A path from the root on, all links in its folder resolved. NULL when out of memory or, with
+ * *error, if its folder cannot be found. */
+char *cli_absolute(sfti_arena *arena, const char *path, int *error);
 
 /* A name of at most `most` bytes, and a NUL, that any file system takes: letters, digits and what
  * is harmless everywhere; anything else becomes '_', and it begins with no dot, '-' or blank. */

@@ -2,6 +2,7 @@
  * what is told of the import of one. Tests: tests/cli/convert, tests/cli/general. */
 #include "support/models.h"
 
+#include "base/glob.h"
 #include "base/mem.h"
 #include "support/remote.h"
 #include "support/values.h"
@@ -61,7 +62,7 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     for (size_t i = set->as_dtypes.count; i-- > 0;) {
         sft_span glob, name;
         if (!split_as(set->as_dtypes.items[i], &glob, &name)) continue;
-        if (cli_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
+        if (sfti_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
     }
     return false;
 }

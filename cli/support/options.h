@@ -36,7 +36,7 @@ typedef struct cli_settings {
     const char *dtype;
     int saturate, values;
     /* of convert --quantize */
-    const char *quantize, *layout, *scale, *architecture, *part, *as_what, *to;
+    const char *quantize, *layout, *scale, *architecture, *part, *as_what;
     int parts, prune, clip;
     cli_words only, spare;
     int from_quantised;
@@ -68,6 +68,14 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    const char *stochastic;
+    cli_words blocks;
+    /* of mv */
+    const char *to, *unknown;
+    int number, link, undo, yes;
+    /* of dup */
+    int end, by_weights, erase, adopt, forget, save_for;
+    const char *keep_which;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;

@@ -14,7 +14,7 @@ static bool has_dot(sft_span text) {
 }
 
 static bool find_rule(const sfti_convert_run *run, sft_span path, sfti_convert_layer *layer) {
-    const sfti_layout_part *part = layer->component->part;
+    const sfti_naming_part *part = layer->component->part;
     const sfti_layout_rule *rule;
     char name[SFTI_LAYOUT_NAME];
     bool flat = !has_dot(path);
@@ -35,7 +35,7 @@ static bool find_rule(const sfti_convert_run *run, sft_span path, sfti_convert_l
             if (original || rule->count > 1) continue;
             size_t len = sfti_layout_make(rule->original, &layer->match, name, sizeof name);
             char *kept = sfti_arena_copy(&run->out->out.arena, name, len);
-            const sfti_layout_part *same = layer->component->part;
+            const sfti_naming_part *same = layer->component->part;
             size_t from = 0;
             while (kept && (rule = sfti_layout_next_rule(run->layouts, &same, &from)))
                 if (!rule->adapters

@@ -87,7 +87,7 @@ static void add_layouts(sfti_lora_ways *ways, const sfti_lora_naming *naming, si
     const sfti_layout_text *layouts = &naming->layouts;
     sfti_layout_match match;
     for (size_t p = 0; p < layouts->part_count; p++) {
-        const sfti_layout_part *part = &layouts->parts[p];
+        const sfti_naming_part *part = &layouts->parts[p];
         bool main = part->adapters.len == 0;
         bool back = naming->diffusers[hold * layouts->part_count + p];
         if (main != ((parts & OF(MAIN)) != 0)) continue;
@@ -157,10 +157,10 @@ sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lor
     for (size_t h = 0; h < layouts->hold_count; h++) {
         bool *is = &out->diffusers[h * layouts->part_count];
         for (size_t p = 0; p < layouts->part_count; p++) {
-            const sfti_layout_part *part = &layouts->parts[p];
+            const sfti_naming_part *part = &layouts->parts[p];
             sft_span marks = part->seen.len ? part->seen : part->marks[SFTI_DIFFUSERS];
             is[p] = sfti_is(marks, "-") || ways_have_mark(model, layouts->holds[h].prefix, marks);
-            for (const sfti_layout_part *like = part->like; is[p] && like; like = like->like)
+            for (const sfti_naming_part *like = part->like; is[p] && like; like = like->like)
                 is[like - layouts->parts] = true;
         }
     }

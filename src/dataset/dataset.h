@@ -154,7 +154,7 @@ sft_code sfti_ds_uuid(char out[37], sft_error *err);
 
 /* The text of sft_commit_job, parsed. */
 typedef struct sfti_ds_job {
-    char uuid[37];
+    char uuid[37], folder[SFTI_JOB_FOLDER];
     uint64_t first;   /* file number */
     sft_span id;      /* the text before the columns, which receipts repeat */
     sft_span columns; /* of the dataset that is appended to, as in a receipt; empty: none */
@@ -185,7 +185,7 @@ sft_code sfti_ds_columns_read(sft_span text, sfti_arena *arena, const sfti_ds_co
                               size_t *count, sft_error *err);
 /* An array of receipts, put after the `*count` that *all has, which grows in the arena;
  * SFT_DATASET_RECEIPT unless all are of the given job. */
-sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
+sft_code sfti_ds_receipts_read(sft_span text, const sfti_ds_job *job, sfti_arena *arena,
                                sfti_ds_receipt **all, size_t *count, size_t *cap,
                                sft_error *err);
 
@@ -195,6 +195,9 @@ sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
 /* A member that is there. */
 #define sfti_call(storage, member, ...) \
     ((storage)->vtable->member((storage)->ctx, __VA_ARGS__))
+/* Sync the dataset's folder, on storages that need it. */
+#define sfti_ds_settle(storage, err) \
+    (sfti_can(storage, sync_folder) ? sfti_call(storage, sync_folder, "", err) : SFT_OK)
 
 /* Whether a storage has the required members (NULL has none): the first check of every public
  * call. */
@@ -202,8 +205,6 @@ sft_code sfti_ds_storage_check(const sft_storage *storage, sft_error *err);
 
 /* SFT_SIZE_OVERFLOW: "expected <what> within 64 bits, found more". */
 sft_code sfti_ds_overflow(const char *what, sft_error *err);
-/* Sync the dataset's folder, on storages that need it. */
-sft_code sfti_ds_settle(const sft_storage *storage, sft_error *err);
 sft_code sfti_ds_read_all(const sft_storage *storage, const char *name, uint64_t most,
                           sfti_arena *arena, sft_span *out, sft_error *err);
 /* Atomic and durable. */

@@ -39,36 +39,6 @@ sft_code sfti_fields_text(sfti_fields *r, bool or_null, sft_span *out) {
     return SFT_OK;
 }
 
-static sft_code field_value(sfti_fields *r, const sfti_field *row, void *at) {
-    const bool or_null = row->kind == SFTI_FIELD_UINT_NULL || row->kind == SFTI_FIELD_TEXT_NULL ||
-                         row->kind == SFTI_FIELD_SHA256_NULL;
-    sft_span text;
-    switch (row->kind) {
-    case SFTI_FIELD_TAKEN: return SFT_OK;
-    case SFTI_FIELD_UINT:
-    case SFTI_FIELD_UINT_NULL:
-        if (sfti_json_next(&r->json) == SFTI_JSON_NULL && or_null) return SFT_OK;
-        if (r->json.type != SFTI_JSON_UINT)
-            return sfti_fields_wrong(r, or_null ? "a whole number or null" : "a whole number");
-        *(uint64_t *)at = r->json.value;
-        return SFT_OK;
-    case SFTI_FIELD_TEXT:
-    case SFTI_FIELD_TEXT_NULL: return sfti_fields_text(r, or_null, at);
-    case SFTI_FIELD_UUID:
-    case SFTI_FIELD_SHA256:
-    case SFTI_FIELD_SHA256_NULL: break;
-    }
-    sft_code code = sfti_fields_text(r, or_null, &text);
-    if (code) return code;
-    if (row->kind == SFTI_FIELD_UUID && text.len != 36) return sfti_fields_wrong(r, "a uuid");
-    if (row->kind != SFTI_FIELD_UUID && text.data && text.len != 64)
-        return sfti_fields_wrong(r, or_null ? "64 hexadecimal digits or null"
-                                            : "64 hexadecimal digits");
-    if (or_null) *(const char **)at = text.data;
-    else memcpy(at, text.data, text.len + 1);
-    return SFT_OK;
-}
-
 /* ── Objects ── */
 
 sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, void *out,
@@ -87,7 +57,37 @@ sft_code sfti_fields_read(sfti_fields *r, const sfti_field *rows, size_t count, 
         }
         if (found >> i & 1) return sfti_fields_wrong(r, "each field once");
         found |= UINT32_C(1) << i;
-        sft_code code = field_value(r, &rows[i], (char *)out + rows[i].offset);
+
+        const sfti_field_kind kind = rows[i].kind;
+        const bool or_null = kind == SFTI_FIELD_UINT_NULL || kind == SFTI_FIELD_TEXT_NULL ||
+                             kind == SFTI_FIELD_SHA256_NULL;
+        void *at = (char *)out + rows[i].offset;
+        sft_code code = SFT_OK;
+        sft_span text = { NULL, 0 };
+        switch (kind) {
+        case SFTI_FIELD_TAKEN: break;
+        case SFTI_FIELD_UINT:
+        case SFTI_FIELD_UINT_NULL:
+            if (sfti_json_next(&r->json) == SFTI_JSON_UINT) *(uint64_t *)at = r->json.value;
+            else if (!or_null || r->json.type != SFTI_JSON_NULL)
+                return sfti_fields_wrong(r, or_null ? "a whole number or null" : "a whole number");
+            break;
+        case SFTI_FIELD_TEXT:
+        case SFTI_FIELD_TEXT_NULL: code = sfti_fields_text(r, or_null, at); break;
+        case SFTI_FIELD_UUID:
+            code = sfti_fields_text(r, false, &text);
+            if (!code && text.len != 36) return sfti_fields_wrong(r, "a uuid");
+            if (!code) memcpy(at, text.data, text.len + 1);
+            break;
+        case SFTI_FIELD_SHA256:
+        case SFTI_FIELD_SHA256_NULL:
+            code = sfti_fields_text(r, or_null, &text);
+            if (!code && text.data && text.len != 64)
+                return sfti_fields_wrong(r, or_null ? "64 hexadecimal digits or null"
+                                                    : "64 hexadecimal digits");
+            if (or_null) *(const char **)at = text.data;
+            else if (!code) memcpy(at, text.data, text.len + 1);
+        }
         if (!code && rows[i].take) code = rows[i].take(r, out);
         if (code) return code;
     }

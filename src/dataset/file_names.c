@@ -96,6 +96,7 @@ sft_code sfti_ds_job_parse(sft_span text, sfti_ds_job *out, sft_error *err) {
                            SFTI_CLIP(text, 60));
     memcpy(out->uuid, text.data, UUID_LEN);
     out->uuid[UUID_LEN] = '\0';
+    sfti_ds_job_folder(out->uuid, out->folder);
     out->first = first;
     out->id = (sft_span){ text.data, text.len - rest.len };
     out->columns = (sft_span){ rest.data + (rest.len > 0), rest.len - (rest.len > 0) };

@@ -148,17 +148,14 @@ static const sfti_field receipt_rows[] = {
     { "columns", SFTI_FIELD_TAKEN, 0, false, receipt_columns },
 };
 
-sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
+sft_code sfti_ds_receipts_read(sft_span text, const sfti_ds_job *job, sfti_arena *arena,
                                sfti_ds_receipt **all, size_t *count, size_t *cap,
                                sft_error *err) {
-    sfti_ds_job of;
-    receipt_reader reader = { .cap = 0 };
+    receipt_reader reader = { .job = job->id };
     sfti_fields r = { .arena = arena, .code = SFT_DATASET_RECEIPT, .strict = true, .ctx = &reader,
                       .err = err };
-    sft_code code = sfti_ds_job_parse(job, &of, err);
-    if (!code) code = sfti_fields_begin(&r, text);
+    sft_code code = sfti_fields_begin(&r, text);
     if (code) return code;
-    reader.job = of.id;
     if (sfti_json_next(&r.json) != SFTI_JSON_ARRAY) return sfti_fields_wrong(&r, "an array");
     while (sfti_json_next(&r.json) == SFTI_JSON_OBJECT) {
         sfti_ds_receipt *grown = sfti_arena_grow(arena, *all, *count, 1, cap, sizeof *grown);
@@ -169,15 +166,14 @@ sft_code sfti_ds_receipts_read(sft_span text, sft_span job, sfti_arena *arena,
         code = sfti_fields_read(&r, SFTI_FIELDS(receipt_rows), one, NULL);
         if (code) return code;
         /* Only the names that a shard writer makes. */
-        char folder[SFTI_JOB_FOLDER], stored[SFTI_STORED_NAME];
+        char stored[SFTI_STORED_NAME];
         uint64_t file, shard;
         bool good = one->name.data && one->stored.data &&
                     sfti_ds_shard_parse(one->name, &file, &shard);
         if (!one->name.data && !one->stored.data) {
             good = one->dropped && !one->bytes && !one->tensors;
         } else if (good && !sft_span_equal(one->name, one->stored)) {
-            sfti_ds_job_folder(job.data, folder);
-            sfti_ds_stored_name(folder, one->name.data, stored);
+            sfti_ds_stored_name(job->folder, one->name.data, stored);
             good = one->name.len < SFTI_DATASET_NAME &&
                    sft_span_equal(one->stored, sft_span_cstr(stored));
         }

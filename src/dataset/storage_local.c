@@ -3,6 +3,7 @@
 #include "base/portable.h"
 #include "bytes/source.h"
 #include "dataset/dataset.h"
+#include "file/edited.h"
 #include "os/path.h"
 #include "safetensors_io.h"
 
@@ -145,28 +146,11 @@ static sft_code local_create(void *ctx, const char *name, bool replace, sft_sink
     return code;
 }
 
-/* In a sticky folder everyone may create files, but not replace another user's. There a commit
- * file, which acts as a new manifest, counts only if its owner is the current user or the owner of
- * the folder or of the manifest. */
-static bool local_foreign_commit(const local_store *s, const char *name, const os_info *file) {
-    os_info folder, manifest;
-    uint64_t number;
-    int fd = -1;
-    if (!sfti_ds_is_commit_file(sft_span_cstr(name), &number) || file->owner == sfti_os_user())
-        return false;
-    if (sfti_os_info_path(s->folder, true, &folder)) return false;
-    if (!(folder.mode & OS_MODE_STICKY)) return false;
-    if (file->owner == folder.owner) return false;
-    int failed = sfti_os_open_beneath(s->folder, SFTI_DATASET_MANIFEST, OS_BENEATH_READ, &fd);
-    if (failed == 0) failed = sfti_os_info_fd(fd, &manifest);
-    if (fd >= 0) sfti_os_close(fd);
-    return failed || file->owner != manifest.owner;
-}
-
 static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_error *err) {
     const local_store *s = ctx;
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
-    os_info info;
+    os_info info, folder, manifest;
+    uint64_t number;
     char *path = NULL;
     sft_code code = local_path(s, name, false, &path, err);
     if (code) return code;
@@ -174,11 +158,26 @@ static sft_code local_open(void *ctx, const char *name, sft_source *out, sft_err
     how.beneath = s->folder;
     code = sfti_source_open(path, &how, out, NULL, &info, err);
     if (code) goto done;
-    if (local_foreign_commit(s, name, &info))
+
+    /* In a sticky folder everyone may create files, but not replace another user's. There a commit
+     * file, which acts as a new manifest, counts only if its owner is the current user or the owner
+     * of the folder or of the manifest. */
+    bool foreign = sfti_ds_is_commit_file(sft_span_cstr(name), &number) &&
+                   info.owner != sfti_os_user() &&
+                   !sfti_os_info_path(s->folder, true, &folder) &&
+                   (folder.mode & OS_MODE_STICKY) && info.owner != folder.owner;
+    if (foreign) {
+        int fd = -1, failed = sfti_os_open_beneath(s->folder, SFTI_DATASET_MANIFEST,
+                                                   OS_BENEATH_READ, &fd);
+        if (failed == 0) failed = sfti_os_info_fd(fd, &manifest);
+        if (fd >= 0) sfti_os_close(fd);
+        foreign = failed || info.owner != manifest.owner;
+    }
+    if (foreign)
         code = sfti_fail(err, SFT_NOT_FOUND,
                          "expected a commit of the dataset's owner, found another user's");
-    else if (sfti_ds_ends(sft_span_cstr(path), ".safetensors"))
-        code = sft_edit_check(path, &s->alloc, err); /* no interrupted edit */
+    else if (sfti_ds_ends(sft_span_cstr(path), ".safetensors")) /* no interrupted edit */
+        code = sfti_file_edited(path, &info, (sft_span){ NULL, 0 }, false, &s->alloc, NULL, err);
     if (code) sft_source_close(out);
 done:
     local_path_free(s, path);

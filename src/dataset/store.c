@@ -21,10 +21,6 @@ sft_code sfti_ds_overflow(const char *what, sft_error *err) {
     return sfti_fail(err, SFT_SIZE_OVERFLOW, "expected %s within 64 bits, found more", what);
 }
 
-sft_code sfti_ds_settle(const sft_storage *storage, sft_error *err) {
-    return sfti_can(storage, sync_folder) ? sfti_call(storage, sync_folder, "", err) : SFT_OK;
-}
-
 sft_code sfti_ds_header_bytes(const sft_source *source, uint64_t *out, sft_error *err) {
     char bytes[8];
     sft_code code = sfti_source_all(source, 0, bytes, sizeof bytes, err);

@@ -252,6 +252,7 @@ struct sft_info {
     sfti_fact *weight_bounds[2]; /* the same: least and most preferred weight */
     sft_span a1111, comfy;  /* lines for a prompt; empty = null */
     double rating;          /* negative = null */
+    int favourite;          /* the same */
     int64_t nsfw_level;     /* -1 = null */
     uint64_t parameters;    /* quantisation-aware */
     const char *precision;  /* "fp16", …, or NULL */

@@ -72,7 +72,7 @@ static sft_code new_info(const sft_set *set, const sft_info_options *options, sf
     info->options = own;
     info->set = set;
     info->records = own.records ? sfti_records_of(own.records) : sfti_records_built_in();
-    info->rating = -1;
+    info->rating = info->favourite = -1;
     info->nsfw_level = -1;
     info->negative = -1;
     info->adapter.scale = -1;

@@ -166,7 +166,7 @@ static bool mark_holds(sft_span mark, const sfti_names *names, const sft_part *p
     return (fits && axis == spec->rank) != denied;
 }
 
-bool sfti_layout_has_marks(const sfti_layout_part *part, sfti_side side, const sfti_names *names,
+bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const sfti_names *names,
                            const sft_part *parts) {
     sft_span rest = part->marks[side], mark;
     if (rest.len == 0) return false;
@@ -179,7 +179,7 @@ bool sfti_layout_has_marks(const sfti_layout_part *part, sfti_side side, const s
 
 typedef struct apply_run {
     const sfti_layout_text *layouts;
-    const sfti_layout_part *part;
+    const sfti_naming_part *part;
     const sft_part *parts; /* whose names have no prefix */
     size_t count;
     sft_span prefix;
@@ -392,7 +392,7 @@ static bool is_there(const apply_run *run, sft_span name) {
 }
 
 static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part, bool *unmatched) {
-    const sfti_layout_part *of = run->part;
+    const sfti_naming_part *of = run->part;
     const sfti_layout_rule *rule;
     sfti_layout_match match;
     char name[SFTI_LAYOUT_NAME];
@@ -426,7 +426,7 @@ static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part,
     return SFT_OK;
 }
 
-sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_layout_part *part,
+sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
                            sft_error *err) {

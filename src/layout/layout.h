@@ -39,7 +39,7 @@ typedef struct sfti_layout_rule {
     bool adapters; /* a name that only adapters have */
 } sfti_layout_rule;
 
-typedef struct sfti_layout_part {
+typedef struct sfti_naming_part {
     sft_span id, folder;     /* of diffusers */
     sft_span comfy;          /* folder of ComfyUI's models */
     sft_span marks[2];       /* by sfti_side: names that are all there, with sizes or without */
@@ -51,8 +51,8 @@ typedef struct sfti_layout_part {
     sft_span seen;           /* a tensor of diffusers' layout that is enough to know it; "-": none
                                 is needed; empty: its marks */
     bool old;                /* its original names are written no more */
-    const struct sfti_layout_part *like; /* whose rules it has, too, or NULL */
-} sfti_layout_part;
+    const struct sfti_naming_part *like; /* whose rules it has, too, or NULL */
+} sfti_naming_part;
 
 typedef struct sfti_layout_value {
     sft_span key, value; /* JSON, NAME[axis] or count(NAME) */
@@ -60,7 +60,7 @@ typedef struct sfti_layout_value {
 
 typedef struct sfti_layout_component {
     sft_span name, prefix; /* in diffusers' folder; in single files */
-    const sfti_layout_part *part;
+    const sfti_naming_part *part;
 } sfti_layout_component;
 
 typedef struct sfti_layout_model {
@@ -79,7 +79,7 @@ typedef struct sfti_layout_text {
     sfti_layout_holds *holds;
     size_t hold_count, hold_room;
     sfti_layout_rule *rules;
-    sfti_layout_part *parts;
+    sfti_naming_part *parts;
     sfti_layout_model *models;
     sfti_layout_value *values;
     sft_span *prefixes; /* of single files, the longest first */
@@ -94,7 +94,7 @@ sft_code sfti_layouts_of_text(sfti_arena *arena, sft_span text, sfti_layout_text
                               sft_error *err);
 /* That of the library. */
 sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layout_text *out, sft_error *err);
-const sfti_layout_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id);
+const sfti_naming_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id);
 /* The model of an architecture, or NULL. */
 const sfti_layout_model *sfti_layout_model_of(const sfti_layout_text *layouts,
                                               sft_span architecture);
@@ -120,7 +120,7 @@ size_t sfti_layout_make(sft_span pattern, const sfti_layout_match *match, char *
 
 /* Rules of a part, one after the other, and of what it is like. NULL: the end. */
 const sfti_layout_rule *sfti_layout_next_rule(const sfti_layout_text *layouts,
-                                              const sfti_layout_part **part, size_t *at);
+                                              const sfti_naming_part **part, size_t *at);
 
 /* ── Tensors (apply.c) ── */
 
@@ -157,14 +157,14 @@ sft_code sfti_layout_segment_add(sfti_layout_out *out, sfti_layout_segment segme
 uint64_t sfti_layout_bytes(const sft_spec *spec);
 
 /* Whether all marks of a side are there. */
-bool sfti_layout_has_marks(const sfti_layout_part *part, sfti_side side, const sfti_names *names,
+bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const sfti_names *names,
                            const sft_part *parts);
 
 /* One component's tensors, whose names have no prefix, as the other side has them: all that a rule
  * knows are added to `out`, behind the prefix. unmatched[count] tells which no rule knows. from ==
  * to: as they are. An error names a tensor whose shape is not what a rule asks, or one of several
  * that belong together and are not all there. */
-sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_layout_part *part,
+sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
                            sft_error *err);

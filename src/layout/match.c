@@ -58,7 +58,7 @@ size_t sfti_layout_make(sft_span pattern, const sfti_layout_match *match, char *
 }
 
 const sfti_layout_rule *sfti_layout_next_rule(const sfti_layout_text *layouts,
-                                              const sfti_layout_part **part, size_t *at) {
+                                              const sfti_naming_part **part, size_t *at) {
     while (*part && *at == (*part)->count) {
         *part = (*part)->like;
         *at = 0;

@@ -17,7 +17,7 @@ extern const size_t sfti_names_size;
 typedef struct layout_reader {
     sfti_arena *arena;
     sfti_layout_text *out;
-    sfti_layout_part *part;
+    sfti_naming_part *part;
     sfti_layout_model *model;
     size_t line;
     sft_error *err;
@@ -206,7 +206,7 @@ static sft_code read_rule(layout_reader *r, sft_span rest, bool kept) {
 
 static sft_code layout_part(layout_reader *r, sft_span rest) {
     sft_span word, value;
-    sfti_layout_part part = { .first = r->out->rule_count, .first_value = r->out->value_count };
+    sfti_naming_part part = { .first = r->out->rule_count, .first_value = r->out->value_count };
     if (!sfti_layout_next(&rest, &part.id) || !sfti_layout_next(&rest, &part.folder))
         return wrong(r, "a part's name and folder", rest);
     while (sfti_layout_next(&rest, &word)) {
@@ -338,7 +338,7 @@ sft_code sfti_layouts_built_in(sfti_arena *arena, sfti_layout_text *out, sft_err
 
 /* ── Asking ── */
 
-const sfti_layout_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id) {
+const sfti_naming_part *sfti_layout_part_named(const sfti_layout_text *layouts, sft_span id) {
     for (size_t i = 0; i < layouts->part_count; i++)
         if (sft_span_equal(layouts->parts[i].id, id)) return &layouts->parts[i];
     return NULL;

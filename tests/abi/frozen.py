@@ -25,7 +25,6 @@ import exports  # noqa: E402
 
 # Not frozen, as docs/abi.md says.
 COMMANDS_LEFT_OUT = {"catalog", "dataset"}
-C_LEFT_OUT = {"sft_on_hint", "sft_on_wait"}   # deprecated before 1.0
 PYTHON_LEFT_OUT = {"catalog", "Import", "import_model", "open_import", "recognise"}
 MODULES = ["numpy", "torch", "flax", "tensorflow", "mlx", "paddle"]
 
@@ -154,7 +153,7 @@ def python_names():
 
 
 def tree():
-    return {"C functions": set(exports.declared(stable=True)) - C_LEFT_OUT,
+    return {"C functions": set(exports.declared(stable=True)),
             **commands(), **json_fields(), **python_names()}
 
 

@@ -101,6 +101,7 @@ static const struct plausible {
     { "sfti_os_list", { EACCES, EIO, ENOENT, EMFILE, ENOMEM } },
     { "sfti_os_open_unnamed", { EOPNOTSUPP, EACCES, EROFS, ENOSPC, EMFILE } },
     { "sfti_os_open_new", { EACCES, EROFS, ENOSPC, EMFILE, EEXIST } },
+    { "sfti_os_link", { EXDEV, EPERM, EOPNOTSUPP, EACCES, ENOSPC, EIO } },
     { "sfti_os_link_unnamed", { EIO, ENOSPC, EACCES, ENOENT, EPERM } },
     { "sfti_os_pwrite", { ENOSPC, EIO, EDQUOT, EFBIG } },
     { "sfti_os_write", { ENOSPC, EIO, EPIPE, EAGAIN, EBADF } },

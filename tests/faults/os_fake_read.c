@@ -393,6 +393,11 @@ int sfti_os_random(void *into, size_t len) {
 }
 
 uint64_t sfti_os_now_ns(void) { return ++fake.clock; }
+int32_t sfti_os_zone_s(uint64_t time_s) {
+    (void)time_s;
+    return 0;
+}
+
 uint64_t sfti_os_time_s(void) { return UINT64_C(1700000000) + ++fake.clock; }
 void sfti_os_sleep_ms(uint32_t ms) { fake.clock += ms; }
 uint32_t sfti_os_user(void) { return fake.user; }

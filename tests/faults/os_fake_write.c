@@ -330,6 +330,27 @@ int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     return 0;
 }
 
+int sfti_os_link(const char *from, const char *to) {
+    char source[FAKE_PATH], target[FAKE_PATH];
+    FAKE_CALL();
+    int error = fake_path_resolve(from, false, source);
+    if (!error) error = fake_path_resolve(to, false, target);
+    if (error) return error;
+    fake_name *name = fake_name_find(source);
+    if (!name) return ENOENT;
+    if (name->node->kind == OS_DIR) return EPERM;
+    if (fake_name_find(target)) return EEXIST;
+    fake_node *node = name->node;
+    fake_name_add(target, node);
+    fake_did(OS_DID_NAME, node->inode, 0, NULL, 0, target, NULL);
+    return 0;
+}
+
+int sfti_os_trash(const char *path) {
+    (void)path;
+    return EOPNOTSUPP;
+}
+
 int fake_unlink(const char *full) {
     fake_name *name = fake_name_find(full);
     if (!name) return ENOENT;

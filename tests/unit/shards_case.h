@@ -84,8 +84,9 @@ static inline void close_writer(const sft_job *job) {
     if (code) fail_msg("%s", err.message);
     sft_span span = { text.data, text.len };
     size_t cap = receipt_count = 0;
-    code = sfti_ds_receipts_read(span, sft_span_cstr(JOB_TEXT), &arena, &receipts,
-                                 &receipt_count, &cap, &err);
+    sfti_ds_job of;
+    assert_int_equal(sfti_ds_job_parse(sft_span_cstr(JOB_TEXT), &of, &err), SFT_OK);
+    code = sfti_ds_receipts_read(span, &of, &arena, &receipts, &receipt_count, &cap, &err);
     if (code) fail_msg("%s\n%.*s", err.message, (int)text.len, text.data);
     sft_buffer_free(&text);
     assert_int_equal(am_given, am_released);

@@ -118,7 +118,7 @@ static sft_code names_of(layout_run *run, const layout_component *one, sfti_name
 
 /* Whether a component is that part, in one of the layouts; where it might be both, in the one that
  * is not asked for. */
-static bool is_part(const layout_run *run, const sfti_layout_part *part,
+static bool is_part(const layout_run *run, const sfti_naming_part *part,
                     const layout_component *one,
                     const sfti_names *names, sfti_side *side) {
     bool original = sfti_layout_has_marks(part, SFTI_ORIGINAL, names, one->parts);
@@ -202,7 +202,7 @@ static sft_code settle(layout_run *run, layout_component *one, sft_error *err) {
             one->target = at->prefix;
         }
     for (size_t i = 0; i < run->layouts.part_count && !one->part; i++) {
-        const sfti_layout_part *part = &run->layouts.parts[i];
+        const sfti_naming_part *part = &run->layouts.parts[i];
         sfti_side other;
         if (!is_part(run, part, one, &names, &side)) continue;
         for (size_t k = i + 1; side == SFTI_ORIGINAL && k < run->layouts.part_count; k++)

@@ -15,7 +15,7 @@ typedef struct layout_component {
     sft_span prefix; /* of its names there */
     sft_part *parts; /* whose names lack it */
     size_t count;
-    const sfti_layout_part *part; /* NULL: not known */
+    const sfti_naming_part *part; /* NULL: not known */
     sfti_side side;
     sft_span name, target; /* of diffusers' component; the prefix in single files */
     bool *unmatched;

@@ -100,7 +100,7 @@ static bool put_config_value(const layout_run *run, const layout_component *one,
 
 /* False: not all of it is certain. */
 static bool make_config(const layout_run *run, const layout_component *one, sft_buffer *out) {
-    const sfti_layout_part *part = one->part;
+    const sfti_naming_part *part = one->part;
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink = sft_sink_memory(out);
     sfti_json_writer w;

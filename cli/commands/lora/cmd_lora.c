@@ -43,8 +43,17 @@ const cli_command cli_lora_command = {
     "NaN and values that the dtype cannot hold are errors.\n"
     "A module that the model has no tensor for is named, and nothing is written, unless "
     "--ignore-unmatched is given. A warning tells of an adapter that was made for another model. "
-    "The tensors to be changed may not be quantised. No alpha counts as the rank, an alpha of 0 as "
-    "no effect. Of PEFT, adapter_config.json is read beside adapter_model.safetensors.\n"
+    "A quantised tensor is changed by its values, which are quantised again in its own layout, "
+    "with new scales, if convert --quantize writes that; another layout is an error. Plain FP8 has "
+    "no scales: a warning tells how much of the change was lost to rounding, which --stochastic "
+    "keeps on average.\n"
+    "--blocks takes vectors as block weights are known by: the text encoders, then of 26 numbers "
+    "IN00 to IN11, M00, OUT00 to OUT11; of 20 IN00 to IN08, M00, OUT00 to OUT08 (LoCon of SDXL); "
+    "of 17 IN01, 02, 04, 05, 07, 08, M00, OUT03 to OUT11 (SD 1); of 12 IN04, 05, 07, 08, M00, "
+    "OUT00 to OUT05 (SDXL). Blocks that a vector lacks keep the strength. Of GLOB=NUMBER the first "
+    "that matches a tensor's name counts.\n"
+    "No alpha counts as the rank, an alpha of 0 as no effect. Of PEFT, adapter_config.json is read "
+    "beside adapter_model.safetensors.\n"
     "The header of OUT records the recipe: names, strengths and SHA-256 of the adapters "
     "(sft_lora_merge, modelspec.merged_from). Digests of the old data are dropped. A model in "
     "several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT is a new or "
@@ -78,7 +87,15 @@ const cli_command cli_lora_command = {
           "other names are not known"),
         { 0, "dora", "exact|comfy", CLI_CHOICE, SFTI_DORA_EXACT, offsetof(cli_settings, dora),
           "merge: the norm of DoRA: of the changed weight (exact, default) or, for rows, of that "
-          "of the model (comfy)" }),
+          "of the model (comfy)" },
+        CLI_TAKES(0, "stochastic", "SEED", stochastic,
+          "merge: round up or down at random, so that small changes are kept on average; the same "
+          "SEED gives the same bytes"),
+        CLI_TAKES_MANY(0, "blocks", "LIST", blocks,
+          "merge: strengths by block, times STRENGTH: 12, 17, 20 or 26 numbers for a U-Net, or "
+          "GLOB=NUMBER,... for tensors of MODEL; once for all adapters, or once for each"),
+        CLI_TAKES(0, "threads", "N", threads,
+          "merge: N threads compute while one writes; default one for each processor")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written; info: all were told",

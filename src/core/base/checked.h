@@ -38,9 +38,7 @@ static inline bool sfti_align_up(uint64_t a, uint64_t align, uint64_t *out) {
 }
 
 /* Whether a count of bytes is addressable on this host. */
-static inline bool sfti_fits_size(uint64_t a) {
-    return a <= (uint64_t)(SIZE_MAX >> 1);
-}
+#define sfti_fits_size(a) ((uint64_t)(a) <= (uint64_t)(SIZE_MAX >> 1))
 
 /* What cannot be, and is checked all the same, for memory hangs on it. The condition itself; the
  * line before a use says why it never holds. In a coverage build it is false and no branch, and

@@ -2,6 +2,7 @@
  * has a table of its own where it has better ones. */
 #include "base/error.h"
 #include "safetensors_codes.h"
+#include "safetensors_io.h"
 
 typedef struct hint_row {
     sft_hint hint;

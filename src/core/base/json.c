@@ -45,10 +45,8 @@ static sfti_json_type json_event(sfti_json *json, const sfti_lex *lex, sfti_json
     return type;
 }
 
-static inline bool json_in_object(const sfti_json *json) {
-    uint32_t level = json->depth - 1;
-    return json->stack[level / 8] >> (level % 8) & 1;
-}
+#define json_in_object(json) \
+    ((json)->stack[((json)->depth - 1) / 8] >> (((json)->depth - 1) % 8) & 1)
 
 static bool json_push(sfti_json *json, sfti_lex *lex, bool object) {
     uint32_t level = json->depth;

@@ -27,7 +27,7 @@ static inline bool sfti_lex_fail(sfti_lex *lex, sft_code code, const char *why) 
     return false;
 }
 
-static inline bool sfti_lex_digit(char c) { return (unsigned char)(c - '0') < 10; }
+#define sfti_lex_digit(c) ((unsigned char)((c) - '0') < 10)
 
 /* Past white space: the byte there, or 0 at the end (0 is no JSON, so it fails alike). */
 static inline char sfti_lex_space(sfti_lex *lex) {
@@ -223,25 +223,26 @@ static inline uint64_t sfti_lex_integers(sfti_lex *lex, uint64_t *out, uint64_t 
 
 /* Cursor on '-' or a digit. *is_uint: digits alone and at most 2^64 - 1, in *value. */
 static inline bool sfti_lex_number(sfti_lex *lex, bool *is_uint, uint64_t *value) {
-    const char *begin = lex->at;
+    const char *begin = lex->at, *at = begin, *end = lex->end;
     int64_t exponent = 0;
-    bool whole = *lex->at != '-';
+    bool whole = *at != '-';
     *value = 0;
-    if (!whole) lex->at++;
-    if (!sfti_lex_digit(sfti_lex_peek(lex)))
+    if (!whole) lex->at = ++at;
+    if (at == end || !sfti_lex_digit(*at))
         return sfti_lex_fail(lex, SFT_JSON_NUMBER, "a digit");
-    if (*lex->at == '0' && lex->end - lex->at > 1 && sfti_lex_digit(lex->at[1]))
+    if (*at == '0' && end - at > 1 && sfti_lex_digit(at[1]))
         return sfti_lex_fail(lex, SFT_JSON_NUMBER, "no leading zero");
     /* Digits that no longer fit count into the exponent. */
-    while (sfti_lex_digit(sfti_lex_peek(lex)) && sfti_lex_digit_add(value, *lex->at)) lex->at++;
-    for (; sfti_lex_digit(sfti_lex_peek(lex)); lex->at++) ++exponent;
+    while (at < end && sfti_lex_digit(*at) && sfti_lex_digit_add(value, *at)) at++;
+    for (; at < end && sfti_lex_digit(*at); at++) ++exponent;
     whole = whole && exponent == 0;
-    if (sfti_lex_peek(lex) == '.') {
+    lex->at = at;
+    if (at < end && *at == '.') {
         whole = false;
         lex->at++;
         if (!sfti_lex_fraction(lex, value, &exponent)) return false;
     }
-    if (sfti_lex_peek(lex) == 'e' || sfti_lex_peek(lex) == 'E') {
+    if (lex->at < end && (*lex->at == 'e' || *lex->at == 'E')) {
         whole = false;
         lex->at++;
         if (!sfti_lex_exponent(lex, &exponent)) return false;

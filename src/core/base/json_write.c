@@ -184,8 +184,8 @@ void sfti_json_null(sfti_json_writer *w) {
 
 void sfti_json_put_text(sfti_json_writer *w, const char *key, sft_span text) {
     sfti_json_key_span(w, sft_span_cstr(key));
-    if (text.data) json_value(w, SFT_NODE_TEXT, text);
-    else sfti_json_null(w);
+    json_value(w, text.data ? SFT_NODE_TEXT : SFT_NODE_NULL,
+               text.data ? text : sft_span_cstr("null"));
 }
 
 void sfti_json_put_cstr(sfti_json_writer *w, const char *key, const char *text) {

@@ -58,16 +58,13 @@ void sft_buffer_free(sft_buffer *buffer) {
 }
 
 /* Room up to `end`, and nothing unwritten in between. */
-static sft_code reach(sft_buffer *buffer, uint64_t end, sft_error *err) {
+static sft_code expect_memory(void *ctx, uint64_t end, sft_error *err) {
+    sft_buffer *buffer = ctx;
     if (end <= buffer->len) return SFT_OK;
     uint64_t more = end - buffer->len;
     if (!sfti_fits_size(end) || !sfti_buffer_reserve(buffer, (size_t)more))
         return sfti_fail_memory(err, end);
     return SFT_OK;
-}
-
-static sft_code expect_memory(void *ctx, uint64_t total, sft_error *err) {
-    return reach(ctx, total, err);
 }
 
 static sft_code write_memory(void *ctx, uint64_t offset, const void *bytes, size_t len,
@@ -76,7 +73,7 @@ static sft_code write_memory(void *ctx, uint64_t offset, const void *bytes, size
     uint64_t end;
     if (len == 0) return SFT_OK;
     if (!sfti_add(offset, len, &end)) return sfti_fail_memory(err, UINT64_MAX);
-    sft_code code = reach(buffer, end, err);
+    sft_code code = expect_memory(buffer, end, err);
     if (code) return code;
     if (offset > buffer->len)
         memset(buffer->data + buffer->len, 0, (size_t)offset - buffer->len);

@@ -191,35 +191,6 @@ static sft_code publish_failed(int error, sft_error *err) {
     return code;
 }
 
-/* Step 3 of an unnamed file: it can take a free name but replace nothing; for that it takes a
- * temporary name first and is then renamed. */
-static int publish_renamed(path_sink *s) {
-    const bool no_clobber = s->options.no_clobber;
-    os_info info;
-    if (!s->named) {
-        int error = EEXIST;
-        if (!s->replaces || no_clobber) error = sfti_os_link_unnamed(s->fd, s->target);
-        if (error != EEXIST || no_clobber) return error;
-        error = temp_make(s, true, 0);
-        if (!error) error = sfti_os_rename(s->temp, s->target, false);
-        if (!error) s->named = false;
-        return error;
-    }
-    int error = sfti_os_close(s->fd);
-    s->fd = -1;
-    if (error) return error;
-    error = sfti_os_rename(s->temp, s->target, no_clobber);
-    if (no_clobber && no_renaming(error)) {
-        /* Where the file system can rename, but neither without replacing nor by hard links, a
-         * check just before the rename is the best there is. */
-        int there = sfti_os_info_path(s->target, false, &info);
-        if (!there) error = EEXIST;
-        else if (there == ENOENT) error = sfti_os_rename(s->temp, s->target, false);
-    }
-    if (!error) s->named = false;
-    return error;
-}
-
 /* ── Without renaming ── */
 
 #define OVER_BLOCK ((size_t)1 << 20)
@@ -307,7 +278,28 @@ static sft_code finish_path(void *ctx, sft_error *err) {
         code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the file");
     if (code) goto done;
 
-    error = publish_renamed(s);
+    /* Step 3. An unnamed file can take a free name but replace nothing; for that it takes a
+     * temporary name first and is then renamed. */
+    const bool no_clobber = s->options.no_clobber;
+    if (!s->named) {
+        error = !s->replaces || no_clobber ? sfti_os_link_unnamed(s->fd, s->target) : EEXIST;
+        if (error == EEXIST && !no_clobber) error = temp_make(s, true, 0);
+    } else {
+        error = sfti_os_close(s->fd);
+        s->fd = -1;
+    }
+    if (!error && s->named) {
+        error = sfti_os_rename(s->temp, s->target, no_clobber);
+        if (no_clobber && no_renaming(error)) {
+            /* Where the file system can rename, but neither without replacing nor by hard links, a
+             * check just before the rename is the best there is. */
+            os_info info;
+            int there = sfti_os_info_path(s->target, false, &info);
+            if (!there) error = EEXIST;
+            else if (there == ENOENT) error = sfti_os_rename(s->temp, s->target, false);
+        }
+        if (!error) s->named = false;
+    }
     if (s->options.in_place_unsafe && no_renaming(error)) {
         code = publish_over(s, err);
         error = 0;
@@ -318,7 +310,7 @@ static sft_code finish_path(void *ctx, sft_error *err) {
     /* Step 4. If it fails, a file that took a free name is removed again. One that has replaced
      * another stays and is whole, so that this is no failure. */
     error = s->folder_fd >= 0 ? sfti_os_sync(s->folder_fd) : 0;
-    bool fresh = !s->replaces || s->options.no_clobber;
+    bool fresh = !s->replaces || no_clobber;
     if (error && !sfti_no_folder_sync(error) && fresh && sfti_os_unlink(s->target) == 0)
         code = sfti_io_fail(err, SFT_IO_SYNC, error, "sync the folder of the published file");
 done:
@@ -354,19 +346,50 @@ bool sfti_path_clone(const sft_sink *sink, uint64_t at, int from, uint64_t begin
     return true;
 }
 
-static sft_code begin_path(const char *target, const sft_path_options *options, sft_sink *out,
-                           sft_error *err) {
-    sft_allocator alloc = sfti_allocator(options->alloc);
+sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_sink *out,
+                       sft_error *err) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789+-.";
+    char real[4096];
+    const char *target = path;
     os_info old;
-    int error = sfti_os_info_path(target, false, &old);
+    sft_path_options own;
+    if (out) memset(out, 0, sizeof *out);
+    sft_code code = sfti_take_path(options, &own, err);
+    if (code) return code;
+    if (!out || !path)
+        return sfti_misuse(err, "expected a path and a place for the sink, found NULL");
+    if ((unsigned)own.link > SFT_LINK_REFUSE || own.mode > 0777)
+        return sfti_misuse(err, "expected a link policy up to 2 and a mode up to 0777, found %d "
+                           "and 0%o", (int)own.link, (unsigned)own.mode);
+    /* "word://": no folder of the system is meant. */
+    size_t word = strspn(path, letters);
+    if (word > 1 && strncmp(path + word, "://", 3) == 0)
+        return sfti_misuse(err,
+                           "expected the path of a file, found a URL: what is there is only read");
+    if (!path[sfti_folder_len(path)])
+        return sfti_misuse(err, "expected the path of a file, found \"%s\"", path);
+    int error = sfti_os_info_path(path, false, &old);
+    bool follows = own.link != SFT_LINK_REPLACE;
+    if (follows && !error && old.kind == OS_LINK) {
+        /* The bytes are to appear where the link leads. */
+        error = sfti_os_real_path(path, real, sizeof real);
+        if (own.link == SFT_LINK_REFUSE)
+            return sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s",
+                             error ? "what cannot be reached" : real);
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
+        target = real;
+        error = sfti_os_info_path(target, false, &old);
+    }
     bool replaces = !error;
     if (!error && old.kind == OS_LINK) error = sfti_os_info_path(target, true, &old);
-    if (error && error != ENOENT && error != ELOOP)
+    if (error && error != ENOENT && (error != ELOOP || follows))
         return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
     if (!error && old.kind != OS_FILE)
         return sfti_fail(err, SFT_IO_NOT_FILE, "expected a file or nothing at the path, found %s",
                          old.kind == OS_DIR ? "a folder" : "something that is no regular file");
 
+    sft_allocator alloc = sfti_allocator(own.alloc);
     /* The names lie behind the struct. folder keeps its slash at the end, which every call takes,
      * and is "." without one. */
     size_t whole = strlen(target), folder = sfti_folder_len(target);
@@ -389,22 +412,22 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
     memcpy(s->temp + folder + 1 + name, ".sft-", 5);
     s->temp_stem = folder + 1 + name + 5;
     s->fd = s->folder_fd = -1;
-    s->options = *options;
+    s->options = own;
     s->replaces = replaces;
     s->limit = 0777;
 
     /* Step 1. At no time may more people open the new file than could open the old one. */
-    uint32_t mode = options->mode != 0 ? options->mode : error ? NO_MODE : old.mode & 0777;
+    uint32_t mode = own.mode != 0 ? own.mode : error ? NO_MODE : old.mode & 0777;
     uint32_t first = mode != NO_MODE ? mode & 0600 : 0666;
     error = EOPNOTSUPP;
-    if (!options->in_place_unsafe) error = sfti_os_open_unnamed(s->folder, first, &s->fd);
+    if (!own.in_place_unsafe) error = sfti_os_open_unnamed(s->folder, first, &s->fd);
     if (error == EOPNOTSUPP) error = temp_make(s, false, first);
     if (!error && mode != NO_MODE) error = sfti_os_set_mode(s->fd, mode);
     if (error) {
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "create a file in that folder");
     }
-    if (!options->no_sync && !options->no_sync_folder) {
+    if (!own.no_sync && !own.no_sync_folder) {
         error = sfti_os_open_folder(s->folder, &s->folder_fd);
         if (error) s->folder_fd = -1;
     }
@@ -412,44 +435,8 @@ static sft_code begin_path(const char *target, const sft_path_options *options, 
         path_sink_free(s);
         return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder, to sync it later");
     }
-    bool direct = options->direct && sfti_direct_begin(&s->direct, s->fd, &alloc);
+    bool direct = own.direct && sfti_direct_begin(&s->direct, s->fd, &alloc);
     sft_sink sink = { s, direct ? &direct_sink_vtable : &path_sink_vtable, !direct };
     *out = sink;
     return SFT_OK;
-}
-
-sft_code sft_sink_path(const char *path, const sft_path_options *options, sft_sink *out,
-                       sft_error *err) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789+-.";
-    char buffer[4096];
-    os_info info;
-    sft_path_options own;
-    if (out) memset(out, 0, sizeof *out);
-    sft_code code = sfti_take_path(options, &own, err);
-    if (code) return code;
-    if (!out || !path)
-        return sfti_misuse(err, "expected a path and a place for the sink, found NULL");
-    if ((unsigned)own.link > SFT_LINK_REFUSE || own.mode > 0777)
-        return sfti_misuse(err, "expected a link policy up to 2 and a mode up to 0777, found %d "
-                           "and 0%o", (int)own.link, (unsigned)own.mode);
-    /* "word://": no folder of the system is meant. */
-    size_t word = strspn(path, letters);
-    if (word > 1 && strncmp(path + word, "://", 3) == 0)
-        return sfti_misuse(err,
-                           "expected the path of a file, found a URL: what is there is only read");
-    if (!path[sfti_folder_len(path)])
-        return sfti_misuse(err, "expected the path of a file, found \"%s\"", path);
-    if (own.link == SFT_LINK_REPLACE) return begin_path(path, &own, out, err);
-    int error = sfti_os_info_path(path, false, &info);
-    if (error && error != ENOENT)
-        return sfti_io_fail(err, SFT_IO_OPEN, error, "look at the file to be replaced");
-    if (error || info.kind != OS_LINK) return begin_path(path, &own, out, err);
-    /* The bytes are to appear where the link leads. */
-    error = sfti_os_real_path(path, buffer, sizeof buffer);
-    if (own.link == SFT_LINK_REFUSE)
-        return sfti_fail(err, SFT_IS_LINK, "expected a file, found a symbolic link to %s",
-                         error ? "what cannot be reached" : buffer);
-    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "follow the symbolic link");
-    return begin_path(buffer, &own, out, err);
 }

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "bytes/replaced.h"
 #include "os/path.h"
+#include "safetensors_io.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -486,7 +487,7 @@ sft_code sfti_source_open(const char *path, const sft_open_options *how, sft_sou
     int opened = -1;
     memset(out, 0, sizeof *out);
     if (fd) *fd = -1;
-    if (sfti_files_claim(how->files, path, how->beneath)) {
+    if (how->files && sfti_files_claim(how->files, path, how->beneath)) {
         sft_code code = open_claimed(path, how, out, err);
         here.size = out->size;
         if (info) *info = here;

@@ -8,9 +8,10 @@ sft_code sfti_io_fail(sft_error *err, sft_code code, int os_errno, const char *w
     char buffer[128];
     if (code == SFT_IO_OPEN && os_errno == ENOENT) code = SFT_NOT_FOUND;
     if (code == SFT_IO_OPEN && os_errno == ENOMEM) code = SFT_OUT_OF_MEMORY;
+    if (!err) return code;
     sfti_fail(err, code, "cannot %s: %s", what,
               sfti_os_error_text(os_errno, buffer, sizeof buffer));
-    if (err) err->os_errno = os_errno;
+    err->os_errno = os_errno;
     if (os_errno == EMFILE) sfti_hint(err, SFT_HINT_OPEN_FILES);
     return code;
 }

@@ -169,13 +169,20 @@ int sfti_os_set_mtime(int fd, int64_t mtime_ns);
 int sfti_os_make_folder(const char *path, uint32_t mode);
 int sfti_os_remove_folder(const char *path); /* an empty one */
 int sfti_os_rename(const char *from, const char *to, bool no_clobber);
+/* A second name of a file, which is new: EEXIST if it is taken. EXDEV: the folder is on another
+ * file system; EOPNOTSUPP or EPERM: this one gives a file one name. A link is linked itself. */
+int sfti_os_link(const char *from, const char *to);
 int sfti_os_unlink(const char *path);
+/* To the bin of the system, where the user finds it again. EOPNOTSUPP where the bin is a folder of
+ * files that programs keep themselves (the Trash specification of freedesktop.org). */
+int sfti_os_trash(const char *path);
 bool sfti_os_is_append(int fd);
 
 /* ── The rest ── */
 int sfti_os_random(void *into, size_t len);
 uint64_t sfti_os_now_ns(void); /* monotonic */
 uint64_t sfti_os_time_s(void); /* of the calendar, since 1970 */
+int32_t sfti_os_zone_s(uint64_t time_s); /* what the user's clock shows more than UTC then */
 void sfti_os_sleep_ms(uint32_t ms); /* a signal may end it */
 uint32_t sfti_os_user(void);        /* effective user id; 0 is the superuser */
 uint32_t sfti_os_cpu_count(void);

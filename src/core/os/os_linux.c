@@ -31,6 +31,11 @@ int sfti_os_sync(int fd) {
     return rc == 0 ? 0 : errno;
 }
 
+int sfti_os_trash(const char *path) {
+    (void)path;
+    return EOPNOTSUPP;
+}
+
 int sfti_os_kernel_rename_new(const char *from, const char *to) {
 #ifdef SYS_renameat2
     const unsigned no_replace = 1;

@@ -114,6 +114,21 @@ bool sfti_os_folds_case(const char *folder) {
     return pathconf(folder, _PC_CASE_SENSITIVE) == 0;
 }
 
+/* To ~/.Trash, under a number where the name is taken; other volumes have bins of their own. */
+int sfti_os_trash(const char *path) {
+    const char *home = getenv("HOME"), *slash = strrchr(path, '/');
+    char to[4096];
+    int error = EOPNOTSUPP;
+    for (unsigned n = 0; home && *home && n < 1000 && (n == 0 || error == EEXIST); n++) {
+        char number[16] = "";
+        if (n) (void)snprintf(number, sizeof number, " %u", n + 1);
+        int len = snprintf(to, sizeof to, "%s/.Trash/%s%s", home, slash ? slash + 1 : path, number);
+        if (len < 0 || (size_t)len >= sizeof to) return ENAMETOOLONG;
+        error = sfti_os_kernel_rename_new(path, to);
+    }
+    return error == EXDEV ? EOPNOTSUPP : error;
+}
+
 /* ── Ranges ── */
 
 int sfti_os_copy_range(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t len,

@@ -277,6 +277,11 @@ int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     return unlink(from) == 0 ? 0 : errno;
 }
 
+int sfti_os_link(const char *from, const char *to) {
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, 0) == 0) return 0;
+    return errno == ENOTSUP || errno == ENOSYS ? EOPNOTSUPP : errno;
+}
+
 int sfti_os_unlink(const char *path) {
     return unlink(path) == 0 ? 0 : errno;
 }
@@ -297,6 +302,12 @@ uint64_t sfti_os_now_ns(void) {
 uint64_t sfti_os_time_s(void) {
     time_t now = time(NULL);
     return now > 0 ? (uint64_t)now : 0;
+}
+
+int32_t sfti_os_zone_s(uint64_t time_s) {
+    time_t at = (time_t)time_s;
+    struct tm there;
+    return localtime_r(&at, &there) ? (int32_t)there.tm_gmtoff : 0;
 }
 
 uint64_t sfti_os_process(void) { return (uint64_t)getpid(); }

@@ -201,6 +201,11 @@ int sfti_os_link_unnamed(int fd, const char *path) {
     return EOPNOTSUPP;
 }
 
+int sfti_os_link(const char *from, const char *to) {
+    (void)from, (void)to;
+    return EOPNOTSUPP;
+}
+
 int sfti_os_open_new(const char *path, uint32_t mode, int *fd) {
     (void)mode;
     return wasi_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, fd);

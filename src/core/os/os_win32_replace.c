@@ -157,3 +157,54 @@ int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     free(wide_from);
     return error;
 }
+
+int sfti_os_link(const char *from, const char *to) {
+    wchar_t *wide_from, *wide_to;
+    int error = sfti_os_win_path(from, &wide_from);
+    if (error) return error;
+    error = sfti_os_win_path(to, &wide_to);
+    if (!error) {
+        DWORD code = CreateHardLinkW(wide_to, wide_from, NULL) ? ERROR_SUCCESS : GetLastError();
+        error = code == ERROR_SUCCESS             ? 0
+              : code == ERROR_NOT_SAME_DEVICE     ? EXDEV
+              : code == ERROR_INVALID_FUNCTION    ? EOPNOTSUPP
+              : code == ERROR_NOT_SUPPORTED       ? EOPNOTSUPP
+                                                  : sfti_os_win_errno(code);
+        free(wide_to);
+    }
+    free(wide_from);
+    return error;
+}
+
+/* As the Explorer does it: to the recycle bin, without a question; what has no bin there stays. */
+int sfti_os_trash(const char *path) {
+    typedef struct shell_operation { /* SHFILEOPSTRUCTW, of 64-bit systems */
+        HWND window;
+        UINT function;
+        const wchar_t *from, *to;
+        WORD flags;
+        BOOL aborted;
+        void *mappings;
+        const wchar_t *title;
+    } shell_operation;
+    typedef int (WINAPI *operate_fn)(shell_operation *);
+    enum { DELETE_THEM = 3, QUIET = 0x0004 | 0x0010 | 0x0400, TO_BIN = 0x0040,
+           WARN_IF_NONE = 0x4000 };
+    os_function found = sfti_os_library_function("shell32.dll", "SHFileOperationW");
+    operate_fn operate;
+    wchar_t *wide, *full;
+    if (!found) return EOPNOTSUPP;
+    memcpy(&operate, &found, sizeof operate);
+    int error = sfti_os_win_path(path, &wide);
+    if (error) return error;
+    DWORD count = GetFullPathNameW(wide, 0, NULL, NULL);
+    full = calloc((size_t)count + 2, sizeof *full); /* a list of one, which an empty one ends */
+    if (!full) error = ENOMEM;
+    else if (!GetFullPathNameW(wide, count, full, NULL)) error = ENOENT;
+    shell_operation what = { .function = DELETE_THEM, .from = full,
+                             .flags = QUIET | TO_BIN | WARN_IF_NONE };
+    if (!error && (operate(&what) || what.aborted)) error = EACCES;
+    free(full);
+    free(wide);
+    return error;
+}

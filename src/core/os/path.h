@@ -5,19 +5,12 @@
 #include "base/path.h"
 #include "os/os.h"
 
-static inline bool sfti_is_separator(char c) {
-    return sfti_rule_separates(SFTI_OS_PATHS, c);
-}
-
-static inline size_t sfti_root_len(const char *path) {
-    return sfti_rule_root(SFTI_OS_PATHS, sft_span_cstr(path));
-}
+#define sfti_is_separator(c) sfti_rule_separates(SFTI_OS_PATHS, c)
+#define sfti_root_len(path) sfti_rule_root(SFTI_OS_PATHS, sft_span_cstr(path))
 
 /* Bytes of the folder that a path names, with the separator behind it; 0: it names none. The
  * file's name follows them. */
-static inline size_t sfti_folder_len(const char *path) {
-    return sfti_rule_folder(SFTI_OS_PATHS, sft_span_cstr(path));
-}
+#define sfti_folder_len(path) sfti_rule_folder(SFTI_OS_PATHS, sft_span_cstr(path))
 
 /* That folder, "." if it names none, with a NUL; false if it does not fit. */
 static inline bool sfti_folder_copy(const char *path, char *out, size_t cap) {
@@ -49,9 +42,7 @@ static inline sft_span sfti_path_above(sft_span path) {
 }
 
 /* What is put between a folder and a name; 0: nothing. */
-static inline char sfti_path_joint(sft_span folder) {
-    return sfti_rule_joint(SFTI_OS_PATHS, folder);
-}
+#define sfti_path_joint(folder) sfti_rule_joint(SFTI_OS_PATHS, folder)
 
 /* Whether a path is folder/…; *rest is what is behind the separator. */
 static inline bool sfti_path_below(sft_span path, sft_span folder, sft_span *rest) {

@@ -108,26 +108,3 @@ sft_code sfti_commit_agree(const sft_commit *c, const sfti_ds_manifest *base,
     }
     return SFT_OK;
 }
-
-/* ── Columns of the next manifest ── */
-
-sft_code sfti_commit_columns(sft_commit *c, sft_error *err) {
-    const sfti_ds_column *from = c->columns.column;
-    size_t count = c->columns.count;
-    if (c->how.mode == SFT_COMMIT_APPEND && c->base.ours && c->base.column_count)
-        from = c->base.columns, count = c->base.column_count;
-    else if (c->receipt_count)
-        from = c->receipts[0].columns, count = c->receipts[0].column_count;
-    sfti_ds_column *columns = sfti_arena_array(&c->work, count, sizeof *columns);
-    if (!columns) return sfti_fail_memory(err, count * sizeof *columns);
-    if (count) memcpy(columns, from, count * sizeof *columns);
-    for (size_t i = 0; i < c->receipt_count; i++)
-        for (size_t k = 0; k < count; k++) {
-            const sfti_ds_column *other = sfti_ds_column_find(
-                c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);
-            if (other) sfti_ds_column_join(&columns[k], other);
-        }
-    c->next.columns = columns;
-    c->next.column_count = count;
-    return SFT_OK;
-}

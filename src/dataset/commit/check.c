@@ -45,10 +45,12 @@ static int receipt_order(const void *ctx, uint32_t a, uint32_t b) {
     return strcmp(x->stored.data, y->stored.data);
 }
 
-/* The same receipt twice counts once; two attempts of one partition are an error. */
+/* The same receipt twice counts once; two attempts of one partition are an error, and so are shards
+ * that do not lie there as they were written. */
 static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, size_t *count,
                                 sft_error *err) {
-    size_t n = c->receipt_count;
+    size_t n = c->receipt_count, missing = 0;
+    const sfti_ds_receipt *first = NULL;
     const sfti_ds_receipt **sorted = sfti_arena_array(&c->work, n, sizeof(void *));
     const uint32_t *order = sfti_arena_sorted(&c->work, n, receipt_order, c->receipts);
     if (!sorted || !order) return sfti_fail_memory(err, n * sizeof *order);
@@ -65,18 +67,9 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
         sorted[(*count)++] = one;
     }
     *out = sorted;
-    return SFT_OK;
-}
 
-/* ── Shards as they lie there ── */
-
-/* Whether the shards lie there as they were written. */
-static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **receipts,
-                               size_t count, sft_error *err) {
-    size_t missing = 0;
-    const sfti_ds_receipt *first = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const sfti_ds_receipt *r = receipts[i];
+    for (size_t i = 0; i < *count; i++) {
+        const sfti_ds_receipt *r = sorted[i];
         sft_source source;
         uint64_t header = 0;
         sft_code code = sfti_call(c->storage, open, r->stored.data, &source, err);
@@ -88,7 +81,7 @@ static sft_code gather_visible(const sft_commit *c, const sfti_ds_receipt **rece
     }
     if (!first) return SFT_OK;
     return sfti_fail(err, SFT_DATASET_SHARD, "%zu of %zu shards are missing or not as they were "
-                     "written, first %s: is the folder shared between hosts?", missing, count,
+                     "written, first %s: is the folder shared between hosts?", missing, *count,
                      first->stored.data);
 }
 
@@ -213,6 +206,7 @@ static sft_code adopt_all(sft_commit *c, forgotten_list *l, sft_error *err) {
 static commit_shard *shard_put(sft_commit *c, const sfti_ds_shard *shard) {
     commit_shard *to = &c->shards[c->shard_count++];
     *to = (commit_shard){ shard->facts.name, *shard, NULL, shard->facts.shadowed };
+    to->shard.facts.shadowed = 0; /* until it is counted */
     return to;
 }
 
@@ -246,36 +240,11 @@ static sft_code list_forgotten(sft_commit *c, const forgotten_list *l, uint64_t 
     return SFT_OK;
 }
 
-/* The final name of a shard is that of its receipt, with file numbers from `first` on, because
- * another append may have been committed since the job began. Listed twice, it makes the manifest
- * invalid; an overwrite would remove it as an old one. */
-static sft_code list_receipt(sft_commit *c, const sfti_ds_receipt *r, uint64_t first,
-                             uint64_t *samples, sft_error *err) {
-    uint64_t file;
-    const char *name = r->name.data;
-    if (!sfti_add(first, r->partition, &file)) return sfti_ds_overflow("numbers of files", err);
-    if (first != c->job.first) {
-        char *renamed = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
-        if (!renamed) return sfti_fail_memory(err, SFTI_DATASET_NAME);
-        sfti_ds_shard_name(file, r->shard, name + r->name.len - strlen(".safetensors") - 36,
-                           renamed);
-        name = renamed;
-    }
-    if (strcmp(c->base.commit, c->job.uuid) == 0 || sfti_ds_manifest_names(&c->base, name))
-        return sfti_fail(err, SFT_EXISTS, "%s: expected a shard that the dataset lacks: this job "
-                         "was committed before", name);
-    const sft_dataset_shard facts = { name,     r->bytes,   r->samples, r->valid_samples,
-                                      *samples, r->tensors, 0,          r->sha256 };
-    c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };
-    return sfti_add(*samples, r->samples, samples) ? SFT_OK : sfti_ds_overflow("samples", err);
-}
-
 sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     const sfti_ds_receipt **receipts = NULL;
     size_t count = 0;
     forgotten_list l = { c, NULL, 0, 0, false };
     sft_code code = gather_receipts(c, &receipts, &count, err);
-    if (!code) code = gather_visible(c, receipts, count, err);
     const bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
     /* All tasks must have the columns of the first, and those of the existing dataset. */
     for (size_t i = 0; !code && i < count; i++) {
@@ -302,9 +271,31 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     if (append && !code && sfti_can(c->storage, move))
         code = sfti_commit_first(c, &c->base, &first, err);
     if (first < c->job.first) first = c->job.first;
-    for (size_t i = 0; !code && i < count; i++)
-        code = list_receipt(c, receipts[i], first, &samples, err);
     if (code) return code;
+    /* The final name of a shard is that of its receipt, with file numbers from `first` on, because
+     * another append may have been committed since the job began. Listed twice, it makes the
+     * manifest invalid; an overwrite would remove it as an old one. */
+    for (size_t i = 0; i < count; i++) {
+        const sfti_ds_receipt *r = receipts[i];
+        const char *name = r->name.data;
+        uint64_t file;
+        if (!sfti_add(first, r->partition, &file))
+            return sfti_ds_overflow("numbers of files", err);
+        if (first != c->job.first) {
+            char *renamed = sfti_arena_take(&c->work, SFTI_DATASET_NAME);
+            if (!renamed) return sfti_fail_memory(err, SFTI_DATASET_NAME);
+            sfti_ds_shard_name(file, r->shard, name + r->name.len - strlen(".safetensors") - 36,
+                               renamed);
+            name = renamed;
+        }
+        if (strcmp(c->base.commit, c->job.uuid) == 0 || sfti_ds_manifest_names(&c->base, name))
+            return sfti_fail(err, SFT_EXISTS, "%s: expected a shard that the dataset lacks: this "
+                             "job was committed before", name);
+        const sft_dataset_shard facts = { name,    r->bytes,   r->samples, r->valid_samples,
+                                          samples, r->tensors, 0,          r->sha256 };
+        c->shards[c->shard_count++] = (commit_shard){ r->stored.data, { facts, true, 0 }, r, 0 };
+        if (!sfti_add(samples, r->samples, &samples)) return sfti_ds_overflow("samples", err);
+    }
     c->sources = sfti_arena_array(&c->work, c->shard_count, sizeof *c->sources);
     if (!c->sources) return sfti_fail_memory(err, c->shard_count * sizeof *c->sources);
     for (size_t i = 0; i < c->shard_count; i++)

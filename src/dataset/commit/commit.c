@@ -63,7 +63,7 @@ static sft_code orphans_fail(sft_error *err) {
 
 static sft_code begin_manifest(sft_commit *c, sfti_ds_manifest *base, sft_error *err) {
     sft_error other = SFT_ERROR_INIT;
-    sft_code code = sfti_ds_manifest_read(c->storage, &c->arena, base, &other);
+    sft_code code = sfti_ds_manifest_seek(c->storage, &c->arena, NULL, base, NULL, &other);
     if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     /* A manifest that cannot be parsed can still be overwritten. */
     bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
@@ -126,8 +126,7 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     code = SFT_OK;
     bool room = true;
     if (given.len) {
-        code = sfti_ds_job_parse(given, &c->job, err);
-        if (!code) room = sfti_buffer_put(&c->job_text, given.data, given.len);
+        room = sfti_buffer_put(&c->job_text, given.data, given.len);
     } else {
         code = sfti_ds_uuid(c->job.uuid, err);
         if (!code && append) code = sfti_commit_first(c, &base, &c->job.first, err);
@@ -144,7 +143,9 @@ static sft_code begin_checks(sft_commit *c, const struct ArrowSchema *schema, sf
     if (code) return code;
     if (!room || !sfti_buffer_put(&c->job_text, "", 1)) return sfti_fail_memory(err, sizeof id);
     c->job_text.len--; /* the NUL */
-    if (sfti_can(c->storage, move)) sfti_ds_job_folder(c->job.uuid, c->job_folder);
+    code = sfti_ds_job_parse(sft_commit_job(c), &c->job, err);
+    if (code) return code;
+    if (sfti_can(c->storage, move)) memcpy(c->job_folder, c->job.folder, SFTI_JOB_FOLDER);
     return SFT_OK;
 }
 
@@ -192,13 +193,12 @@ const char *sft_commit_job_folder(const sft_commit *commit) { return commit->job
 
 sft_code sft_commit_renew(const sft_storage *storage, sft_span job, sft_error *err) {
     static const char text[] = "libsafetensors\n";
-    char folder[SFTI_JOB_FOLDER], name[SFTI_STORED_NAME];
+    char name[SFTI_STORED_NAME];
     sfti_ds_job parsed;
     sft_code code = sfti_ds_storage_check(storage, err);
     if (!code) code = sfti_ds_job_parse(job, &parsed, err);
     if (code) return code;
-    sfti_ds_job_folder(parsed.uuid, folder);
-    sfti_ds_stored_name(folder, SFTI_JOB_ALIVE, name);
+    sfti_ds_stored_name(parsed.folder, SFTI_JOB_ALIVE, name);
     return sfti_ds_put(storage, name, sft_span_cstr(text), err);
 }
 
@@ -220,8 +220,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
     size_t i = c->receipt_count, count = i;
     if (c->state != COMMIT_BEGUN)
         return sfti_fail(err, SFT_OUT_OF_ORDER, "expected receipts before the commit is prepared");
-    const sft_span job = { c->job_text.data, c->job_text.len };
-    sft_code code = sfti_ds_receipts_read(receipts, job, &c->arena, &c->receipts, &count,
+    sft_code code = sfti_ds_receipts_read(receipts, &c->job, &c->arena, &c->receipts, &count,
                                           &c->receipt_cap, err);
     for (; !code && i < count; i++) {
         const sfti_ds_receipt r = c->receipts[i];
@@ -247,7 +246,7 @@ sft_code sft_commit_add(sft_commit *c, sft_span receipts, sft_error *err) {
 static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
     sft_error other = SFT_ERROR_INIT;
     bool orphans = false;
-    sft_code code = sfti_ds_manifest_read(c->storage, &c->work, &c->base, &other);
+    sft_code code = sfti_ds_manifest_seek(c->storage, &c->work, NULL, &c->base, NULL, &other);
     sft_span text = c->base_text = c->base.text;
     bool broken = code == SFT_MANIFEST_TYPE && c->how.mode == SFT_COMMIT_OVERWRITE;
     c->has_base = !code;
@@ -268,7 +267,6 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
 }
 
 static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
-    sfti_ds_segments_free(&c->segments);
     sfti_arena_free(&c->work);
     c->work = (sfti_arena){ .alloc = c->alloc };
     c->shard_count = 0;
@@ -308,12 +306,35 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
         else if (code) code = sfti_fail_as(err, code, &what);
     }
 
-    if (!code) code = sfti_commit_columns(c, err);
+    if (!code) { /* the columns of the next manifest */
+        const sfti_ds_column *from = c->columns.column;
+        size_t count = c->columns.count;
+        if (append && c->base.ours && c->base.column_count)
+            from = c->base.columns, count = c->base.column_count;
+        else if (c->receipt_count)
+            from = c->receipts[0].columns, count = c->receipts[0].column_count;
+        sfti_ds_column *columns = sfti_arena_array(&c->work, count, sizeof *columns);
+        if (!columns) code = sfti_fail_memory(err, count * sizeof *columns);
+        else if (count) memcpy(columns, from, count * sizeof *columns);
+        for (size_t i = 0; columns && i < c->receipt_count; i++)
+            for (size_t k = 0; k < count; k++) {
+                const sfti_ds_column *other = sfti_ds_column_find(
+                    c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);
+                if (other) sfti_ds_column_join(&columns[k], other);
+            }
+        c->next.columns = columns;
+        c->next.column_count = columns ? count : 0;
+    }
     if (!code) code = sfti_commit_gather(c, err);
-    if (!code) code = sfti_commit_count(c, job, err);
+    c->indexed = o->index || (append && c->base.index.data);
+    if (!code && (o->mode == SFT_DATASET_KV || c->indexed)) code = sfti_commit_count(c, job, err);
     if (!code) code = sfti_commit_render(c, err);
-    if (!code) c->state = COMMIT_PREPARED;
-    else sfti_ds_guard_drop(&c->swap);
+    if (!code) {
+        c->state = COMMIT_PREPARED;
+    } else {
+        sfti_ds_segments_free(&c->segments);
+        sfti_ds_guard_drop(&c->swap);
+    }
     return code;
 }
 

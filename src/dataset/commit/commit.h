@@ -79,8 +79,6 @@ sft_code sfti_commit_known(sft_commit *c, const sfti_ds_manifest *base,
 /* Column of a tensor by its key; NULL when there is none. */
 sfti_ds_column *sfti_commit_column(const sft_commit *c, sfti_ds_column *columns, size_t count,
                                    sft_span key);
-/* Columns of the next manifest, from the base or the receipts. */
-sft_code sfti_commit_columns(sft_commit *c, sft_error *err);
 /* check.c */
 sft_code sfti_commit_numbers(const sft_commit *c, commit_numbers *out, sft_error *err);
 /* The highest file number in the manifest or the folder, plus one. */

@@ -51,9 +51,6 @@ static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
 sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     commit_counter n = { c, NULL, 0, 0, 0, err };
     while (n.base_count < c->shard_count && !c->shards[n.base_count].receipt) n.base_count++;
-    c->indexed = c->options->index || (c->how.mode == SFT_COMMIT_APPEND && c->base.index.data);
-    for (size_t i = 0; i < c->shard_count; i++) c->shards[i].shard.facts.shadowed = 0;
-    if (c->options->mode != SFT_DATASET_KV && !c->indexed) return SFT_OK;
     sft_code code = sfti_ds_merge_open(c->storage, c->sources, c->shard_count, NULL, &c->alloc,
                                        job, &n.merge, err);
     const sfti_ds_row *row = NULL;
@@ -78,27 +75,6 @@ sft_code sfti_commit_count(sft_commit *c, const sft_job *job, sft_error *err) {
     if (!c->next.has_schema) c->next.entry_count = 0;
     c->indexed = c->indexed || c->shadowing;
     return code;
-}
-
-/* ── schema in batch mode: the shape of a full batch ── */
-
-static sft_code batch_schema(sft_commit *c, sft_error *err) {
-    sfti_ds_manifest *m = &c->next;
-    m->has_schema = m->column_count <= SFTI_SCHEMA_MOST;
-    m->entries = sfti_arena_array(&c->work, m->column_count, sizeof *m->entries);
-    if (!m->entries) return sfti_fail_memory(err, m->column_count * sizeof *m->entries);
-    for (size_t i = 0; m->has_schema && m->sums.shards && i < m->column_count; i++) {
-        const sfti_ds_column *column = &m->columns[i];
-        if (!column->has_dtype || !column->has_shape) continue;
-        uint64_t *shape = sfti_arena_array(&c->work, (uint64_t)column->rank + 1, sizeof *shape);
-        if (!shape) return sfti_fail_memory(err, sizeof *shape);
-        shape[0] = m->sums.largest;
-        if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
-        m->entries[m->entry_count++] =
-            (sfti_ds_entry){ column->name, sft_span_cstr(sft_dtype_describe(column->dtype)->name),
-                             column->rank + 1, shape };
-    }
-    return SFT_OK;
 }
 
 /* ── Segments ── */
@@ -173,11 +149,27 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
         return sfti_fail(err, SFT_SIZE_OVERFLOW,
                          "expected samples below 2^63 and totals within 64 bits, found more");
     sfti_ds_manifest_total(m);
+    if (c->options->mode == SFT_DATASET_BATCH) { /* the schema: the shape of a full batch */
+        m->has_schema = m->column_count <= SFTI_SCHEMA_MOST;
+        m->entries = sfti_arena_array(&c->work, m->column_count, sizeof *m->entries);
+        if (!m->entries) return sfti_fail_memory(err, m->column_count * sizeof *m->entries);
+        for (size_t i = 0; m->has_schema && m->sums.shards && i < m->column_count; i++) {
+            const sfti_ds_column *column = &m->columns[i];
+            if (!column->has_dtype || !column->has_shape) continue;
+            uint64_t *shape =
+                sfti_arena_array(&c->work, (uint64_t)column->rank + 1, sizeof *shape);
+            if (!shape) return sfti_fail_memory(err, sizeof *shape);
+            shape[0] = m->sums.largest;
+            if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
+            sft_span dtype = sft_span_cstr(sft_dtype_describe(column->dtype)->name);
+            m->entries[m->entry_count++] =
+                (sfti_ds_entry){ column->name, dtype, column->rank + 1, shape };
+        }
+    }
     sft_code code = SFT_OK;
-    if (c->options->mode == SFT_DATASET_BATCH) code = batch_schema(c, err);
-    if (!code && c->next.segmented) {
+    if (c->next.segmented) {
         code = next_segments(c, err);
-    } else if (!code) {
+    } else {
         size_t n = c->shard_count;
         sfti_ds_shard *shards = sfti_arena_array(&c->work, n, sizeof *shards);
         if (!shards) return sfti_fail_memory(err, n * sizeof *shards);

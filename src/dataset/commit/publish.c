@@ -113,6 +113,7 @@ static void publish_move_back(sft_commit *c) {
         if (!s->receipt || strcmp(s->stored, s->shard.facts.name) == 0) continue;
         if (sfti_call(c->storage, move, s->shard.facts.name, s->stored, &ignored)) return;
     }
+    sfti_ds_segments_free(&c->segments);
     c->state = COMMIT_BEGUN;
 }
 

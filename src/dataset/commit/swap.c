@@ -223,7 +223,7 @@ sft_code sfti_ds_swap_claim(sfti_ds_swap *w, sfti_ds_outcome *outcome, sft_error
     sfti_arena arena = { .alloc = w->alloc };
     sfti_ds_manifest now;
     sft_error other = SFT_ERROR_INIT;
-    code = sfti_ds_manifest_read(w->storage, &arena, &now, &other);
+    code = sfti_ds_manifest_seek(w->storage, &arena, NULL, &now, NULL, &other);
     bool known = !code || code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE;
     bool same = known && swap_is_old(w, now.text);
     sfti_arena_free(&arena);
@@ -285,21 +285,17 @@ static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
 
 /* ── All of it ── */
 
-static void swap_warn(const sfti_ds_steps *steps, sft_code code, const sft_error *what) {
-    if (code && steps->warn) steps->warn(steps->warn_ctx, what);
-}
-
 sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
                           sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_ds_swap_claim(w, outcome, &what);
     bool committed = *outcome == SFTI_SWAP_DONE;
     if (code && !committed) return sfti_fail_as(err, code, &what);
-    swap_warn(steps, code, &what);
+    if (code && steps->warn) steps->warn(steps->warn_ctx, &what);
 
     code = steps->before ? steps->before(steps->ctx, committed, &what) : SFT_OK;
     if (code && !committed) return sfti_fail_as(err, code, &what);
-    swap_warn(steps, code, &what);
+    if (code && steps->warn) steps->warn(steps->warn_ctx, &what);
 
     /* A put that fails may have replaced the manifest nevertheless: see what is in force. */
     if (w->guard == SFTI_GUARD_NUMBER)
@@ -312,11 +308,12 @@ sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_o
         *outcome = code && w->guard != SFTI_GUARD_NUMBER ? sfti_ds_swap_check(w, code)
                                                          : SFTI_SWAP_DONE;
     if (code && *outcome != SFTI_SWAP_DONE) return sfti_fail_as(err, code, &what);
-    swap_warn(steps, code, &what);
+    if (code && steps->warn) steps->warn(steps->warn_ctx, &what);
     /* After a failed put what was replaced stays: readers may still see the old
      * SFTI_DATASET_MANIFEST, or a power failure may bring it back. */
     if (code) return SFT_OK;
     steps->after(steps->ctx);
-    if (w->guard == SFTI_GUARD_NUMBER) swap_warn(steps, swap_clean(w, &what), &what);
+    if (w->guard == SFTI_GUARD_NUMBER && swap_clean(w, &what) && steps->warn)
+        steps->warn(steps->warn_ctx, &what);
     return SFT_OK;
 }

@@ -110,11 +110,13 @@ bool sfti_ds_manifest_changed(const sft_storage *storage, const sft_allocator *a
 /* The manifest in force with all shards. SFT_DATASET_SHARD: a segment is missing or damaged. */
 sft_code sfti_ds_manifest_read_all(const sft_storage *storage, sfti_arena *arena,
                                    sfti_ds_manifest *out, sft_error *err);
-/* The same without; *seen: whether the manifest of this commit was followed on the way. */
+/* What sfti_ds_manifest_read does, for whom SFT_MANIFEST_MISSING is an answer: *err is not filled
+ * with it. *seen: whether the manifest of this commit was followed on the way; both may be NULL. */
 sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
                                const char *commit, sfti_ds_manifest *out, bool *seen,
                                sft_error *err);
-/* The manifest in one file: SFTI_DATASET_MANIFEST or a commit file. SFT_NOT_FOUND. */
+/* The manifest in one file: SFTI_DATASET_MANIFEST or a commit file. SFT_NOT_FOUND is an answer, of
+ * which *err says nothing. */
 sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_arena *arena,
                              sfti_ds_manifest *out, sft_error *err);
 /* Name of the only commit file that can follow a manifest of these bytes (data NULL: none) and this

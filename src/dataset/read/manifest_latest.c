@@ -38,7 +38,13 @@ sft_code sfti_ds_commit_read(const sft_storage *storage, const char *name, sfti_
                              sfti_ds_manifest *out, sft_error *err) {
     sft_span text = { NULL, 0 };
     memset(out, 0, sizeof *out);
-    sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
+    /* Usually no commit file follows, and before the first commit there is no manifest: no text is
+     * made of that. What fails otherwise is tried once more, to say why; not by requests. */
+    bool moves = sfti_can(storage, move);
+    sft_code code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text,
+                                     moves ? NULL : err);
+    if (code && code != SFT_NOT_FOUND && moves)
+        code = sfti_ds_read_all(storage, name, SFTI_MANIFEST_MOST, arena, &text, err);
     if (!code) code = sfti_ds_manifest_parse(text, arena, out, err);
     return code;
 }
@@ -73,7 +79,7 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
         memset(out, 0, sizeof *out);
         out->text = text;
     }
-    *seen = !code && commit && strcmp(out->commit, commit) == 0;
+    if (seen) *seen = !code && strcmp(out->commit, commit) == 0;
     /* The chain of commit files after it. */
     while (known && sfti_can(storage, move_new) && out->version < UINT64_MAX) {
         char name[SFTI_COMMIT_FILE_NAME];
@@ -86,19 +92,18 @@ sft_code sfti_ds_manifest_seek(const sft_storage *storage, sfti_arena *arena,
         if (more) return sfti_fail_as(err, more, &what);
         next.ahead = out->ahead + 1;
         *out = next;
-        *seen = *seen || (commit && strcmp(out->commit, commit) == 0);
+        if (seen) *seen = *seen || strcmp(out->commit, commit) == 0;
         code = SFT_OK;
     }
-    if (code == SFT_NOT_FOUND)
-        return sfti_fail(err, SFT_MANIFEST_MISSING,
-                         "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
+    if (code == SFT_NOT_FOUND) return SFT_MANIFEST_MISSING;
     return code ? sfti_fail_as(err, code, &first) : SFT_OK;
 }
 
 sft_code sfti_ds_manifest_read(const sft_storage *storage, sfti_arena *arena,
                                sfti_ds_manifest *out, sft_error *err) {
-    bool seen;
-    return sfti_ds_manifest_seek(storage, arena, NULL, out, &seen, err);
+    sft_code code = sfti_ds_manifest_seek(storage, arena, NULL, out, NULL, err);
+    if (code != SFT_MANIFEST_MISSING) return code;
+    return sfti_fail(err, code, "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
 }
 
 bool sfti_ds_manifest_changed(const sft_storage *storage, const sft_allocator *alloc,

@@ -39,7 +39,6 @@ static sft_code file_plan(shard_file *f, const sft_spec *specs, size_t count, sf
 sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_t count,
                                uint64_t samples, uint64_t valid, const sft_job *job,
                                shard_file *file, sft_error *err) {
-    char folder[SFTI_JOB_FOLDER] = "";
     sft_sink sink;
     memset(file, 0, sizeof *file);
     file->w = w;
@@ -47,7 +46,7 @@ sft_code sfti_shard_file_begin(sft_shard_writer *w, const sft_spec *specs, size_
     char *name = sfti_arena_take(&w->arena, SFTI_DATASET_NAME + SFTI_STORED_NAME);
     if (!name) return sfti_fail_memory(err, SFTI_DATASET_NAME + SFTI_STORED_NAME);
     char *stored = name + SFTI_DATASET_NAME;
-    if (sfti_can(w->storage, move)) sfti_ds_job_folder(w->job.uuid, folder);
+    const char *folder = sfti_can(w->storage, move) ? w->job.folder : "";
     sfti_ds_shard_name(w->file, w->receipt_count, w->uuid, name);
     sfti_ds_stored_name(folder, name, stored);
     file->receipt = (sfti_ds_receipt){ .name = sft_span_cstr(name),

@@ -22,6 +22,11 @@ static bool says_more(const sfti_records *records, const sfti_fact *a, const sft
         && sfti_architecture_within(records, a->value.text, b->value.text);
 }
 
+/* One's own facts go before all that others say. */
+static int rank_of(const sfti_fact *fact) {
+    return fact->trust * 2 + sfti_starts_with(fact->source, "own:");
+}
+
 /* Best first; of equals the one collected first, but of architectures (records not NULL) what says
  * more. */
 static sfti_fact *sorted_facts(const sfti_records *records, sfti_fact *list) {
@@ -29,8 +34,8 @@ static sfti_fact *sorted_facts(const sfti_records *records, sfti_fact *list) {
     while (list) {
         sfti_fact *one = list, **link = &sorted;
         list = list->next;
-        while (*link && ((*link)->trust > one->trust
-                         || ((*link)->trust == one->trust
+        while (*link && (rank_of(*link) > rank_of(one)
+                         || (rank_of(*link) == rank_of(one)
                              && !(records && says_more(records, one, *link)))))
             link = &(*link)->next;
         one->next = *link;

@@ -56,6 +56,8 @@ static void put_about(sfti_json_writer *w, const sft_info *info) {
     put_facts(w, info, SFT_FACT_KIND, SFT_FACT_USAGE_HINT);
     sfti_put_list(w, "notes", &info->notes, MEMBERS(note_members));
     sfti_put_double(w, "rating", info->rating, false);
+    if (info->favourite < 0) sfti_json_put_null(w, "favourite");
+    else sfti_json_put_bool(w, "favourite", info->favourite > 0);
     put_facts(w, info, SFT_FACT_PREDICTION_TYPE, SFT_FACT_NSFW);
     sfti_json_put_known(w, "nsfw_level",
                         info->nsfw_level < 0 ? UINT64_MAX : (uint64_t)info->nsfw_level);

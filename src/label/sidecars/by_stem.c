@@ -122,10 +122,11 @@ static void read_yaml(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
 
 static void read_sidecar_keys(void) {
     static const sfti_keys *const all[] = {
-        &sfti_a1111_keys, &sfti_tips_keys, &sfti_lora_manager_keys, &sfti_matrix_keys,
-        &sfti_swarm_keys, &sfti_rgthree_keys, &sfti_recipe_file_keys, &sfti_civitai_model_keys,
-        &sfti_civitai_version_keys, &sfti_civitai_choice_keys, &sfti_readme_keys, &sfti_json_keys,
-        &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_config_keys,
+        &sfti_own_keys, &sfti_a1111_keys, &sfti_tips_keys, &sfti_lora_manager_keys,
+        &sfti_matrix_keys, &sfti_swarm_keys, &sfti_rgthree_keys, &sfti_recipe_file_keys,
+        &sfti_civitai_model_keys, &sfti_civitai_version_keys, &sfti_civitai_choice_keys,
+        &sfti_readme_keys, &sfti_json_keys, &sfti_adapter_config_keys, &sfti_quantiser_keys,
+        &sfti_config_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i], &sfti_common_takes);
 }
@@ -139,6 +140,7 @@ void sfti_sidecar_keys_ready(void) {
 /* ── The table: what is read first tells the versions of what comes after ── */
 
 const sfti_sidecar_row sfti_sidecar_rows[] = {
+    { NULL, ".own.json", "own.json", NULL, &sfti_own_keys },
     { NULL, ".civitai.info", "civitai.info", read_civitai, NULL },
     { NULL, ".metadata.json", "metadata.json", sfti_read_lora_manager, NULL },
     { NULL, ".cm-info.json", "cm-info.json", NULL, &sfti_matrix_keys },

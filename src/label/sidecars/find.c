@@ -34,7 +34,8 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     sft_span path = sfti_sidecar_path(info, place->path, name);
     sfti_sidecar *sidecar = info->code ? NULL : sfti_sidecar_new(info, path, row->kind);
     if (!sidecar) return;
-    sidecar->source = sfti_info_join(info, "sidecar:", name);
+    sidecar->source = row->keys == &sfti_own_keys ? sft_span_cstr("own")
+                                                  : sfti_info_join(info, "sidecar:", name);
     if (info->code || !sfti_sidecar_text(info, path, name, &text, &sidecar->error)) return;
     sidecar->exported = sfti_derived_find(text, &origins);
     if (sidecar->exported

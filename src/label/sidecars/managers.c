@@ -48,6 +48,22 @@ static void take_bound(sfti_cursor *at, const sfti_row *row) {
                           sfti_cursor_source(at), row->trust);
 }
 
+/* ── One's own ── */
+
+static void take_stars(sfti_cursor *at, const sfti_row *row) {
+    double stars;
+    (void)row;
+    if (sfti_at_number(at) && sfti_parse_double(at->text, &stars) && stars >= 0 && stars <= 5)
+        at->info->rating = stars;
+}
+
+/* Who says so first is heard. */
+static void take_favourite(sfti_cursor *at, const sfti_row *row) {
+    (void)row;
+    if (sfti_at_bool(at) >= 0 && at->info->favourite < 0)
+        at->info->favourite = sfti_at_bool(at);
+}
+
 /* ── A1111 and Forge ── */
 
 static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
@@ -139,6 +155,8 @@ static const sfti_key_take manager_takes[] = {
     { "bound", take_bound, "least most", NULL },
     { "sd_version", take_sd_version, NULL, NULL },
     { "tips", take_tips, NULL, NULL },
+    { "stars", take_stars, NULL, NULL },
+    { "favourite", take_favourite, NULL, NULL },
 };
 static const sfti_key_take rgthree_takes[] = {
     { "begin", rgthree_begin, NULL, NULL },
@@ -148,6 +166,7 @@ static const sfti_key_take rgthree_takes[] = {
     { "bound", take_bound, "least most", NULL },
 };
 
+const sfti_keys sfti_own_keys = SFTI_SIDECAR_KEYS("own", manager_takes);
 const sfti_keys sfti_a1111_keys = SFTI_SIDECAR_KEYS("a1111", manager_takes);
 const sfti_keys sfti_tips_keys = SFTI_SIDECAR_KEYS("lora-manager-tips", manager_takes);
 const sfti_keys sfti_lora_manager_keys = SFTI_SIDECAR_KEYS("lora-manager", manager_takes);

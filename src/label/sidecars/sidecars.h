@@ -136,10 +136,10 @@ void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row);
 #define SFTI_SIDECAR_KEYS(id_, takes) \
     { .id = id_, .own = (takes), .own_count = SFTI_COUNT(takes), .shared = sfti_sidecar_takes, \
       .shared_count = SFTI_SIDECAR_TAKES, .made = &(sfti_key_rows){ NULL, 0 } }
-extern const sfti_keys sfti_a1111_keys, sfti_tips_keys, sfti_lora_manager_keys, sfti_matrix_keys,
-    sfti_swarm_keys, sfti_rgthree_keys, sfti_recipe_file_keys, sfti_civitai_model_keys,
-    sfti_civitai_version_keys, sfti_civitai_choice_keys, sfti_readme_keys, sfti_json_keys,
-    sfti_adapter_config_keys, sfti_config_keys;
+extern const sfti_keys sfti_own_keys, sfti_a1111_keys, sfti_tips_keys, sfti_lora_manager_keys,
+    sfti_matrix_keys, sfti_swarm_keys, sfti_rgthree_keys, sfti_recipe_file_keys,
+    sfti_civitai_model_keys, sfti_civitai_version_keys, sfti_civitai_choice_keys, sfti_readme_keys,
+    sfti_json_keys, sfti_adapter_config_keys, sfti_config_keys;
 /* Before the first of them is used; by_stem.c. */
 void sfti_sidecar_keys_ready(void);
 

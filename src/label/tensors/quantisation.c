@@ -291,6 +291,12 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     uint64_t bits, whole = weight ? elements_declared(quant, tensor) : 0;
     if (packed && quant->bits > 0 && quant->bits < width && sfti_mul(elements, width, &bits))
         elements = bits / quant->bits;
+    /* asym_w4a8_int8 of 6 bits, in groups of 16 */
+    const sft_tensor *six = packed && weight & MARK_I8
+                          ? layer_tensor(quant->info, tensor, "weight_s_rel") : NULL;
+    if (six && six->rank == 2 && sfti_mul(six->shape[1], 16, &bits)
+        && sfti_mul(bits, tensor->shape[0], &bits) && elements / 2 == bits / 4 * 3)
+        elements = bits;
     return whole > 0 && whole < elements ? whole : elements;
 }
 

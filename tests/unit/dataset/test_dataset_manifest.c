@@ -1,6 +1,7 @@
 /* The manifest: ours and the connector's are read, ours is written, bad ones are refused. */
 #define _GNU_SOURCE
 #include "unit/dataset_case.h"
+#include "unit/storage_table.h"
 #include "dataset/read/manifest.h"
 
 static sft_error err;
@@ -220,9 +221,33 @@ static void cut(void **state) {
     }
 }
 
+static size_t texts_wanted; /* opens that would have had to make the text of an error */
+
+static sft_code counting_open(void *ctx, const char *name, sft_source *out, sft_error *e) {
+    texts_wanted += e != NULL;
+    return ds_storage.vtable->open(ctx, name, out, e);
+}
+
+/* It is told to whoever reads a manifest. For who looks whether there is one it is an answer, of
+ * which no text is made; what fails otherwise says why. */
 static void missing(void **state) {
+    sft_storage s = ds_storage;
+    sft_error untouched = SFT_ERROR_INIT;
     (void)state;
     assert_int_equal(sfti_ds_manifest_read(&ds_storage, &arena, &m, &err), SFT_MANIFEST_MISSING);
+    assert_string_equal(err.message,
+                        "expected " SFTI_DATASET_MANIFEST " in the folder, found none");
+    storage_own(&s)->open = counting_open;
+    texts_wanted = 0;
+    assert_int_equal(sfti_ds_manifest_seek(&s, &arena, NULL, &m, NULL, &untouched),
+                     SFT_MANIFEST_MISSING);
+    assert_int_equal(untouched.code, SFT_OK);
+    assert_int_equal(texts_wanted, 0);
+    assert_int_equal(mkdir(temp_path(SFTI_DATASET_MANIFEST), 0777), 0);
+    assert_int_equal(sfti_ds_manifest_seek(&s, &arena, NULL, &m, NULL, &err), SFT_IO_NOT_FILE);
+    assert_string_equal(err.message, "expected a file, found a folder");
+    assert_int_equal(texts_wanted, 1);
+    assert_int_equal(rmdir(temp_path(SFTI_DATASET_MANIFEST)), 0);
     temp_write(SFTI_DATASET_MANIFEST, connectors, sizeof connectors - 1);
     assert_int_equal(sfti_ds_manifest_read(&ds_storage, &arena, &m, &err), SFT_OK);
     assert_int_equal(m.total_samples, 25);
@@ -279,8 +304,9 @@ static void names(void **state) {
 
 static sft_code read_receipts(const char *text, sfti_ds_receipt **all, size_t *count) {
     size_t cap = *count = 0;
-    return sfti_ds_receipts_read(sft_span_cstr(text), sft_span_cstr(JOB), &arena, all, count,
-                                 &cap, &err);
+    sfti_ds_job job;
+    assert_int_equal(sfti_ds_job_parse(sft_span_cstr(JOB), &job, &err), SFT_OK);
+    return sfti_ds_receipts_read(sft_span_cstr(text), &job, &arena, all, count, &cap, &err);
 }
 
 static void receipts(void **state) {
@@ -297,6 +323,7 @@ static void receipts(void **state) {
                           .column_count = 2, .columns = columns };
     sft_buffer text = { .alloc = sfti_allocator(NULL) };
     sfti_ds_receipt *all;
+    sfti_ds_job other;
     size_t count, cap;
     (void)state;
     memset(r.sha256, 'a', 64);
@@ -326,9 +353,9 @@ static void receipts(void **state) {
     assert_true(span_is(all[1].stored, all[1].name.data));
     /* Of another job; and of a folder that is another's. */
     count = cap = 0;
-    assert_int_equal(sfti_ds_receipts_read((sft_span){ text.data, text.len - 1 },
-                                           sft_span_cstr(UUID ":1"), &arena, &all, &count, &cap,
-                                           &err),
+    assert_int_equal(sfti_ds_job_parse(sft_span_cstr(UUID ":1"), &other, &err), SFT_OK);
+    assert_int_equal(sfti_ds_receipts_read((sft_span){ text.data, text.len - 1 }, &other, &arena,
+                                           &all, &count, &cap, &err),
                      SFT_DATASET_RECEIPT);
     text.data[strlen("[{\"job\":\"" JOB "\",\"name\":\"" NAME "\",\"stored\":\"_job-")] = '9';
     assert_int_equal(read_receipts(text.data, &all, &count), SFT_DATASET_RECEIPT);

@@ -30,7 +30,7 @@ static void reads_its_own(void **unused) {
     assert_int_equal(sfti_layouts_built_in(&arena, &layouts, NULL), SFT_OK);
     assert_true(layouts.part_count > 20 && layouts.model_count > 15 && layouts.hold_count > 10);
     for (size_t i = 0; i < layouts.part_count; i++) {
-        const sfti_layout_part *part = &layouts.parts[i];
+        const sfti_naming_part *part = &layouts.parts[i];
         assert_true(part->marks[SFTI_ORIGINAL].len > 0 && part->marks[SFTI_DIFFUSERS].len > 0);
         assert_true(part->count > 0 || part->like);
         assert_ptr_equal(sfti_layout_part_named(&layouts, part->id), part);

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

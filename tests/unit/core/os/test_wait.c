@@ -2,6 +2,7 @@
  * what another did. */
 #define _GNU_SOURCE
 #include "os/io.h"
+#include "safetensors_io.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

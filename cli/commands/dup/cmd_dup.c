@@ -1,8 +1,9 @@
 /* dup: find duplicate models. Sizes, shapes and samples are compared first;
- * only what is alike in all of these is hashed. */
+ * only what is alike in all of these is hashed. Tests: tests/cli/dup. */
 #include "base/endian.h"
 #include "base/order.h"
 #include "commands/commands.h"
+#include "commands/dup/dup.h"
 #include "os/io.h"
 #include "support/hash.h"
 #include "support/models.h"
@@ -350,6 +351,19 @@ static void tell_groups(dup_run *run) {
     if (run->group_count > 0) cli_status(run->c, CLI_NO);
 }
 
+/* ── Ending it ── */
+
+static void end_group(dup_run *run, const dup_group *group) {
+    sfti_arena arena = { .alloc = run->c->alloc };
+    if (group->by == DUP_CONTENT || (group->by == DUP_WEIGHTS && !run->c->set.by_weights)) return;
+    const char **paths = sfti_arena_array(&arena, group->count, sizeof *paths);
+    for (size_t i = 0; paths && i < group->count; i++)
+        paths[i] = run->models[run->members[group->first + i]].path;
+    if (!paths || !dup_end(run->c, paths, group->count, group->by == DUP_FILE, &arena))
+        cli_complain_memory(run->c, group->count);
+    sfti_arena_free(&arena);
+}
+
 /* ── The command ── */
 
 typedef struct dup_place {
@@ -414,6 +428,10 @@ static void run_dup(cli *c, char **operands, size_t count) {
     cli_input_list inputs;
     c->others = CLI_AND_OTHERS;
     c->counts_unread = true;
+    if (dup_end_check(c, &err)) {
+        cli_fail_usage(c, &err);
+        return;
+    }
     cli_hash_run_begin(&run.hashing, c, "dup");
     if (cli_list_inputs(c, operands, count, &inputs, &err)) {
         cli_complain(c, NULL, &err);
@@ -431,6 +449,11 @@ static void run_dup(cli *c, char **operands, size_t count) {
     }
     tell_groups(&run);
     cli_hash_run_end(&run.hashing);
+    for (size_t i = 0; c->set.end && i < run.group_count && !cli_is_over(c); i++)
+        end_group(&run, &run.groups[run.order[i]]);
+    if (c->set.end && c->status == CLI_NO) c->status = CLI_OK;
+    if (c->set.end && !c->set.yes && run.group_count > 0 && !cli_is_json(c))
+        cli_text(&c->out, "nothing was changed: --yes does it\n");
     cli_input_list_free(&inputs);
     sfti_arena_free(&run.arena);
 }
@@ -443,12 +466,36 @@ const cli_command cli_dup_command = {
     "bytes of all groups can be added up.\n"
     "Sizes, shapes and a few samples are compared first; only models that agree in these are "
     "read. A file with several names (links) counts once. A file that is not a valid model is "
-    "compared as a file. Nothing is changed.",
+    "compared as a file.\n"
+    "Nothing is changed unless --yes comes with one of: --remove, which moves all but one of each "
+    "group of the same file to the trash; --link, which makes them names of one file; --reflink, "
+    "which lets them share their bytes on file systems that can. --weights does so for the same "
+    "weights with different metadata, too (--remove only). --keep says which one stays: by "
+    "default the one with the most beside it, then the one with the shortest path. Right before, "
+    "all bytes are compared once more. Sidecars and pictures that only the one that goes has stay, "
+    "under the name of the one that remains; those that both have and that differ go to the trash, "
+    "with --delete too.\n"
+    "After --link, a program that writes into one of these files changes all of them; this "
+    "command never does.",
     CLI_EXAMPLES(
         { "safetensors dup -r ~/models", "all duplicates in a tree" },
         { "safetensors dup --json --cache ~/.hashes -r ~/models ~/downloads",
           "for programs; fast the second time" }),
-    { cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
+    { CLI_OPTIONS(
+        { 0, "remove", NULL, CLI_FLAG, DUP_REMOVE, offsetof(cli_settings, end),
+          "with --yes: move all but one of each group to the trash" },
+        { 0, "link", NULL, CLI_FLAG, DUP_LINK, offsetof(cli_settings, end),
+          "with --yes: make all of a group names of one file (hard links)" },
+        { 0, "reflink", NULL, CLI_FLAG, DUP_REFLINK, offsetof(cli_settings, end),
+          "with --yes: let all of a group share their bytes, where the file system can" },
+        CLI_TAKES(0, "keep", "WHICH", keep_which,
+          "the one that stays: described (the default), oldest, newest, shortest, or the one in "
+          "a folder"),
+        CLI_ON(0, "weights", by_weights,
+          "also those with the same weights and different metadata"),
+        CLI_ON(0, "delete", erase, "with --remove: delete them, and keep nothing in the trash"),
+        CLI_ON(0, "yes", yes, "do it")),
+      cli_unread_options, cli_hash_run_options, cli_input_options, cli_json_options,
       cli_table_options, cli_reading_options, cli_remote_options, cli_network_options,
       cli_common_options },
     { "there are no duplicates", "there are duplicates",

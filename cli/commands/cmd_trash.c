@@ -1,0 +1,96 @@
+/* trash: models to the trash, with everything that is their own. Tests: tests/cli/trash. */
+#include "commands/commands.h"
+#include "os/os.h"
+#include "support/records.h"
+#include "support/trash.h"
+#include "support/where.h"
+
+#include <string.h>
+
+typedef struct trash_run {
+    cli *c;
+    cli_wheres where;
+    sfti_arena arena;
+    size_t found;
+    bool failed;
+} trash_run;
+
+static void tell(trash_run *run, const cli_unit *unit) {
+    cli *c = run->c;
+    if (cli_is_json(c)) {
+        cli_object object;
+        sfti_json_writer *w = cli_object_begin(&object, c, unit->path);
+        sfti_json_put_bool(w, "dry_run", c->set.dry_run != 0);
+        sfti_json_put_open(w, "files", '[');
+        for (size_t i = 0; i < unit->count; i++) sfti_json_cstr(w, unit->items[i].path);
+        sfti_json_close(w, ']');
+        cli_object_end(&object);
+        return;
+    }
+    cli_path(&c->out, unit->path, ": %smoved to the trash", c->set.dry_run ? "would be " : "");
+    if (unit->count > 1)
+        cli_printf(&c->out, ", with %zu file%s", unit->count - 1, unit->count == 2 ? "" : "s");
+    cli_text(&c->out, "\n");
+    for (size_t i = 1; c->set.verbose && i < unit->count; i++)
+        cli_fill(&c->out, "  %\n", sft_span_cstr(unit->items[i].path));
+}
+
+static void each_model(void *ctx, cli_model *model) {
+    trash_run *run = ctx;
+    cli *c = run->c;
+    cli_unit unit;
+    sft_error err = SFT_ERROR_INIT;
+    const char *blame = model->path;
+    sft_code code = SFT_OK;
+    if (!model->tree || model->err.code) {
+        cli_fail_model(c, model);
+        return;
+    }
+    if (!cli_wheres_fit(c, &run->where, sft_tree_root(model->tree))) return;
+    run->found++;
+    if (!cli_unit_of(model, &run->arena, &unit)) code = sfti_fail_memory(&err, 1);
+    if (!code && !cli_unit_alone(&unit)) cli_unit_keep_shared(&unit);
+    if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
+    if (code) cli_fail_input(c, blame, &err);
+    else tell(run, &unit);
+}
+
+static void run_trash(cli *c, char **operands, size_t count) {
+    trash_run run = { .c = c };
+    sft_error err = SFT_ERROR_INIT;
+    size_t models;
+    os_info info;
+    run.arena.alloc = c->alloc;
+    c->others = CLI_AND_OTHERS;
+    sft_code code = cli_where_read(c, &run.where, &err);
+    bool sure = c->set.yes || c->set.dry_run;
+    for (size_t i = 0; !code && !sure && i < count; i++)
+        if (!sfti_os_info_path(operands[i], true, &info) && info.kind == OS_DIR)
+            code = cli_usage_error(&err, "expected --yes, or --dry-run, with the folder \"%s\": "
+                                   "all models in it would go", operands[i]);
+    if (code) cli_fail_usage(c, &err);
+    else cli_each_model(c, operands, count, &models, NULL, each_model, &run);
+    if (!code && run.found == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);
+    sfti_arena_free(&run.arena);
+}
+
+const cli_command cli_trash_command = {
+    "trash", "MODEL...", "move models to the trash with everything that is their own",
+    "A model goes to the trash of the desktop with all its shards, its index, and the sidecars and "
+    "pictures that begin with its name; from there the desktop brings it back. What it shares "
+    "with other models stays. Each model goes whole or not at all.\n"
+    "For folders, --yes says that all models in them are meant, or those that --where keeps.",
+    CLI_EXAMPLES(
+        { "safetensors trash neon.safetensors", "with its sidecars and pictures" },
+        { "safetensors trash -r ~/models --where 'rating<3' --dry-run", "which would go?" }),
+    { CLI_OPTIONS(
+        CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+        CLI_ON(0, "yes", yes, "also for folders, without asking for more"),
+        CLI_ON(0, "dry-run", dry_run, "print what would go; change nothing"),
+        CLI_ON('v', "verbose", verbose, "name every file")),
+      cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
+      cli_common_options },
+    { "all models are in the trash", "no model was found",
+      "a model could not be read or moved, or a usage error" },
+    1, SIZE_MAX, run_trash, CLI_URLS_NONE,
+};

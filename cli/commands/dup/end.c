@@ -1,0 +1,280 @@
+/* dup --remove, --link, --reflink: one of each group stays. Tests: tests/cli/dup. */
+#include "commands/dup/dup.h"
+
+#include "os/io.h"
+#include "os/path.h"
+#include "safetensors_diff.h"
+#include "support/files.h"
+#include "support/hints.h"
+#include "support/trash.h"
+#include "support/words.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct dup_one {
+    cli_unit unit;
+    os_info info;
+    bool usable;
+} dup_one;
+
+static bool is_folder(const char *path) {
+    os_info info;
+    return !sfti_os_info_path(path, true, &info) && info.kind == OS_DIR;
+}
+
+sft_code dup_end_check(const cli *c, sft_error *err) {
+    static const char *const words[] = { "described", "oldest", "newest", "shortest" };
+    const cli_settings *set = &c->set;
+    bool known = !set->keep_which || is_folder(set->keep_which);
+    for (size_t i = 0; i < 4 && !known; i++) known = strcmp(set->keep_which, words[i]) == 0;
+    if (!set->end && (set->yes || set->erase || set->by_weights || set->keep_which))
+        return cli_usage_error(err, "expected --remove, --link or --reflink with --yes, --keep, "
+                               "--weights and --delete, found none");
+    if (set->erase && set->end != DUP_REMOVE)
+        return cli_usage_error(err, "expected --remove with --delete, found another");
+    if (set->by_weights && set->end != DUP_REMOVE)
+        return cli_usage_error(err, "expected --remove with --weights: files with different "
+                               "metadata cannot be one");
+    if (!known)
+        return cli_usage_error(err, "expected described, oldest, newest, shortest or a folder "
+                               "after --keep, found \"%s\"", set->keep_which);
+    return SFT_OK;
+}
+
+/* ── Which one stays ── */
+
+static bool look_at(cli *c, const char *path, sfti_arena *arena, dup_one *one) {
+    cli_told told;
+    cli_input input = { CLI_FILE, path, NULL, false };
+    cli_model model = { .input = &input, .path = path };
+    *one = (dup_one){ .usable = false };
+    if (sfti_os_info_path(path, false, &one->info)) return true;
+    cli_told_open(c, path, &told);
+    model.set = told.set;
+    model.tree = told.tree;
+    bool fine = told.tree ? cli_unit_of(&model, arena, &one->unit)
+                          : cli_unit_of_file(path, arena, &one->unit);
+    one->usable = fine && one->info.kind == OS_FILE;
+    cli_told_close(&told);
+    return fine;
+}
+
+static bool in_folder(const char *path, const char *folder, sfti_arena *arena) {
+    char real[4096];
+    int error;
+    sft_span rest;
+    const char *whole = cli_absolute(arena, path, &error);
+    return whole && !sfti_os_real_path(folder, real, sizeof real)
+        && sfti_path_below(sft_span_cstr(whole), sft_span_cstr(real), &rest);
+}
+
+/* Whether a is rather kept than b. */
+static bool is_better(cli *c, const dup_one *a, const dup_one *b, sfti_arena *arena) {
+    const char *which = c->set.keep_which ? c->set.keep_which : "described";
+    size_t x = strlen(a->unit.path), y = strlen(b->unit.path);
+    if (strcmp(which, "oldest") == 0 && a->info.mtime_ns != b->info.mtime_ns)
+        return a->info.mtime_ns < b->info.mtime_ns;
+    if (strcmp(which, "newest") == 0 && a->info.mtime_ns != b->info.mtime_ns)
+        return a->info.mtime_ns > b->info.mtime_ns;
+    if (strcmp(which, "described") == 0 && a->unit.count != b->unit.count)
+        return a->unit.count > b->unit.count;
+    if (is_folder(which)) {
+        bool one = in_folder(a->unit.path, which, arena);
+        if (one != in_folder(b->unit.path, which, arena)) return one;
+    }
+    return x < y;
+}
+
+/* ── Comparing once more ── */
+
+/* Names, dtypes, shapes and values of all tensors. */
+static sft_code same_tensors(cli *c, const char *a, const char *b, bool *same, sft_error *err) {
+    sft_set_options options = cli_set_options(c);
+    sft_diff_options compare = SFT_DIFF_OPTIONS_INIT;
+    sft_set *x = NULL, *y = NULL;
+    sft_diff *diff = NULL;
+    *same = false;
+    compare.no_metadata = true;
+    sft_code code = sft_set_open(a, &options, &x, err);
+    if (!code) code = sft_set_open(b, &options, &y, err);
+    if (!code) code = sft_diff_new(x, y, &compare, NULL, &diff, err);
+    if (!code) *same = sft_diff_same(diff);
+    sft_diff_free(diff);
+    sft_set_close(x);
+    sft_set_close(y);
+    return code;
+}
+
+/* ── What becomes of one that goes ── */
+
+typedef struct dup_end_run {
+    cli *c;
+    sfti_arena *arena;
+    const dup_one *stays, *goes;
+    const char *blame;
+} dup_end_run;
+
+/* The name that a companion of the one that goes has beside the one that stays. */
+static char *name_beside(const dup_end_run *run, const cli_companion *item) {
+    const cli_unit *to = &run->stays->unit;
+    sft_span name = cli_name_of(item->path);
+    size_t stem = run->goes->unit.stem.len, folder = sfti_folder_len(to->path);
+    size_t size = folder + to->stem.len + name.len - stem + 1;
+    char *path = sfti_arena_take(run->arena, size);
+    if (path)
+        snprintf(path, size, "%.*s%.*s%.*s", (int)folder, to->path, (int)to->stem.len,
+                 to->stem.data, (int)(name.len - stem), name.data + stem);
+    return path;
+}
+
+/* What the one that stays has not is its own from now on; out: the rest of the unit. */
+static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err) {
+    const cli_unit *goes = &run->goes->unit;
+    cli_moves moves = { .path = goes->path };
+    os_info there;
+    *out = *goes;
+    out->count = 0;
+    out->items = sfti_arena_array(run->arena, goes->count, sizeof *out->items);
+    moves.items = sfti_arena_array(run->arena, goes->count, sizeof *moves.items);
+    if (!out->items || !moves.items) return sfti_fail_memory(err, goes->count);
+    for (size_t i = 0; i < goes->count; i++) {
+        char *to = goes->items[i].is_model ? NULL : name_beside(run, &goes->items[i]);
+        if (!goes->items[i].is_model && !to) return sfti_fail_memory(err, 1);
+        if (to && sfti_os_info_path(to, false, &there) == ENOENT)
+            moves.items[moves.count++] = (cli_move){ .from = goes->items[i].path, .to = to };
+        else out->items[out->count++] = goes->items[i];
+    }
+    if (moves.count == 0) return SFT_OK;
+    return cli_moves_make(run->c, &moves, CLI_MOVE, &run->blame, err);
+}
+
+static sft_code remove_one(dup_end_run *run, sft_error *err) {
+    cli_unit rest, differ;
+    sft_code code = SFT_OK;
+    if (cli_unit_alone(&run->goes->unit)) {
+        code = merge_companions(run, &rest, err);
+    } else {
+        rest = run->goes->unit;
+        cli_unit_keep_shared(&rest);
+    }
+    if (!code && !run->c->set.erase) return cli_trash_unit(run->c, &rest, &run->blame, err);
+    if (code) return code;
+    /* What differs is nobody's copy: that goes to the trash all the same. */
+    differ = rest;
+    differ.count = 0;
+    differ.items = sfti_arena_array(run->arena, rest.count, sizeof *differ.items);
+    if (!differ.items) return sfti_fail_memory(err, rest.count);
+    for (size_t i = 0; !code && i < rest.count; i++) {
+        bool same = rest.items[i].is_model;
+        const char *beside = same ? NULL : name_beside(run, &rest.items[i]);
+        if (beside) code = cli_same_bytes(run->c, rest.items[i].path, beside, &same, err);
+        if (!code && !same) differ.items[differ.count++] = rest.items[i];
+    }
+    if (!code && differ.count > 0) code = cli_trash_unit(run->c, &differ, &run->blame, err);
+    for (size_t i = 0; !code && i < rest.count; i++) {
+        int error = sfti_os_unlink(rest.items[i].path);
+        run->blame = rest.items[i].path;
+        if (error && error != ENOENT) code = sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove");
+    }
+    if (!code) (void)sfti_sync_parent(rest.path);
+    return code;
+}
+
+/* A new name in the folder, for a file that then takes the place of another. */
+static sft_code fresh_name(const char *path, sfti_arena *arena, char **out, sft_error *err) {
+    uint8_t random[6];
+    size_t folder = sfti_folder_len(path), size = folder + 40;
+    char *name = sfti_arena_take(arena, size);
+    if (!name) return sfti_fail_memory(err, size);
+    int error = sfti_os_random(random, sizeof random);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "draw a name");
+    snprintf(name, size, "%.*s.dup.sft-%02x%02x%02x%02x%02x%02x", (int)folder, path, random[0],
+             random[1], random[2], random[3], random[4], random[5]);
+    *out = name;
+    return SFT_OK;
+}
+
+/* The bytes of one file under a new name, shared by the file system. */
+static int clone_file(const char *from, const char *to, const os_info *like) {
+    int in, out = -1;
+    int error = sfti_os_open_read(from, &in);
+    if (error) return error;
+    error = sfti_os_open_new(to, like->mode & 0777, &out);
+    if (!error) {
+        error = sfti_os_clone_range(in, 0, out, 0, like->size);
+        if (!error) error = sfti_os_set_mode(out, like->mode & 0777);
+        if (!error) error = sfti_os_set_mtime(out, like->mtime_ns);
+        if (!error) error = sfti_os_sync(out);
+        (void)sfti_os_close(out);
+    }
+    (void)sfti_os_close(in);
+    return error;
+}
+
+static sft_code join_one(dup_end_run *run, sft_error *err) {
+    const char *from = run->stays->unit.path, *path = run->goes->unit.path;
+    char *fresh = NULL;
+    sft_code code = fresh_name(path, run->arena, &fresh, err);
+    if (code) return code;
+    bool link = run->c->set.end == DUP_LINK;
+    int error = link ? sfti_os_link(from, fresh) : clone_file(from, fresh, &run->goes->info);
+    if (!error) error = sfti_os_rename(fresh, path, false);
+    run->blame = path;
+    if (error) {
+        (void)sfti_os_unlink(fresh);
+        return sfti_io_fail(err, SFT_IO_PUBLISH, error, link ? "link" : "share its bytes");
+    }
+    (void)sfti_sync_parent(path);
+    return SFT_OK;
+}
+
+/* ── A group ── */
+
+static void tell(const dup_end_run *run) {
+    static const char *const did[] = { "", "moved to the trash", "linked", "made to share" };
+    cli *c = run->c;
+    const char *what = c->set.end == DUP_REMOVE && c->set.erase ? "deleted" : did[c->set.end];
+    if (cli_is_json(c)) return;
+    cli_path(&c->out, run->goes->unit.path, ": %s%s, as ", c->set.yes ? "" : "would be ", what);
+    cli_path_text(&c->out, sft_span_cstr(run->stays->unit.path));
+    cli_text(&c->out, c->set.end == DUP_REMOVE ? " stays\n" : " is\n");
+}
+
+static sft_code end_one(dup_end_run *run, bool same_file, sft_error *err) {
+    bool same = false;
+    const char *a = run->stays->unit.path, *b = run->goes->unit.path;
+    run->blame = b;
+    sft_code code = same_file ? cli_same_bytes(run->c, a, b, &same, err)
+                              : same_tensors(run->c, a, b, &same, err);
+    if (!code && !same)
+        code = cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NONE,
+                             "expected what was there when it was hashed, found a file that "
+                             "differs: it stays");
+    if (code) return code;
+    return run->c->set.end == DUP_REMOVE ? remove_one(run, err) : join_one(run, err);
+}
+
+bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sfti_arena *arena) {
+    dup_one *all = sfti_arena_array(arena, count, sizeof *all);
+    size_t best = count;
+    if (!all) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!look_at(c, paths[i], arena, &all[i])) return false;
+        if (all[i].usable && (best == count || is_better(c, &all[i], &all[best], arena))) best = i;
+    }
+    for (size_t i = 0; best < count && i < count && !cli_is_over(c); i++) {
+        dup_end_run run = { c, arena, &all[best], &all[i], paths[i] };
+        sft_error err = SFT_ERROR_INIT;
+        sft_code code = SFT_OK;
+        if (i == best) continue;
+        if (!all[i].usable)
+            code = cli_fail_hint(&err, SFT_IO_NOT_FILE, SFT_HINT_NONE,
+                                 "expected one file, found a model of several or a link: it stays");
+        else if (c->set.yes) code = end_one(&run, same_file, &err);
+        if (code) cli_complain(c, run.blame, &err);
+        else tell(&run);
+    }
+    return true;
+}

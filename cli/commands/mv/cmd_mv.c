@@ -1,0 +1,393 @@
+/* mv: models to another place or name, with everything that is their own. Tests: tests/cli/mv,
+ * tests/move. */
+#include "commands/commands.h"
+#include "commands/mv/mv.h"
+#include "os/io.h"
+#include "support/files.h"
+#include "support/records.h"
+#include "support/where.h"
+#include "support/words.h"
+
+#include <errno.h>
+#include <string.h>
+
+typedef struct mv_run {
+    cli *c;
+    mv_plan plan;
+    mv_pattern pattern;
+    cli_wheres where;
+    cli_move_how how;
+    char **operands;       /* without the target */
+    size_t operand_count;
+    const char *target;    /* absolute; NULL: by --to */
+    bool into;             /* the target is a folder that they go into */
+    size_t models, failed; /* failed: units that could not be planned */
+    bool out_of_memory;
+} mv_run;
+
+/* ── Where to ── */
+
+/* The folder of --to: that of the operand that a model was found in. */
+static const char *base_of(mv_run *run, const char *path) {
+    for (size_t i = 0; i < run->operand_count; i++) {
+        sft_span operand = sfti_path_trimmed(sft_span_cstr(run->operands[i])), rest;
+        if (strcmp(run->operands[i], path) == 0) break;
+        if (sfti_path_below(sft_span_cstr(path), operand, &rest)
+            || (cli_is(operand, ".") && sfti_root_len(path) == 0))
+            return run->operands[i];
+    }
+    sft_span folder = sfti_path_above(sft_span_cstr(path));
+    return folder.len ? sfti_arena_copy(&run->plan.arena, folder.data, folder.len) : ".";
+}
+
+/* folder/name, the folder with all links resolved; NULL: told. */
+static char *below(mv_run *run, const char *folder, const char *name) {
+    char real[4096];
+    sft_error err = SFT_ERROR_INIT;
+    int error = sfti_os_real_path(folder, real, sizeof real);
+    char *path = error ? NULL : cli_join_path(&run->plan.arena, sft_span_cstr(real), name);
+    if (error) (void)sfti_io_fail(&err, SFT_IO_OPEN, error, "find the folder");
+    else if (!path) (void)sfti_fail_memory(&err, strlen(name));
+    if (!path) cli_complain(run->c, folder, &err);
+    return path;
+}
+
+/* Whether nothing between the folder and the path is a link: a name that a fact gave leads nowhere
+ * else. */
+static bool stays_below(mv_run *run, const char *folder, const char *path) {
+    sft_error err = SFT_ERROR_INIT;
+    char *copy = sfti_arena_copy(&run->plan.arena, path, strlen(path));
+    os_info info;
+    for (size_t at = strlen(folder) + 1; copy && copy[at]; at++) {
+        if (copy[at] != '/') continue;
+        copy[at] = '\0';
+        int error = sfti_os_info_path(copy, false, &info);
+        if (!error && info.kind != OS_DIR) {
+            (void)sfti_fail(&err, SFT_IO_NOT_FILE, "expected a folder, found %s",
+                            info.kind == OS_LINK ? "a symbolic link" : "a file");
+            cli_complain(run->c, copy, &err);
+            return false;
+        }
+        copy[at] = '/';
+    }
+    return copy != NULL;
+}
+
+/* name: what the model is called where no fact says. */
+static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name,
+                             const sft_node *root) {
+    char *stem = sfti_arena_copy(&run->plan.arena, name.data, name.len);
+    if (!stem) return NULL;
+    if (run->target && run->into)
+        return cli_join_path(&run->plan.arena, sft_span_cstr(run->target), stem);
+    if (run->target) return run->target;
+    const char *unknown = run->c->set.unknown ? run->c->set.unknown : "unknown";
+    const char *base = base_of(run, unit->path);
+    char *path = base ? mv_pattern_path(run->c, &run->pattern, root, name, unknown,
+                                        &run->plan.arena) : NULL;
+    char *whole = path ? below(run, base, path) : NULL;
+    char *folder = whole ? below(run, base, "") : NULL;
+    if (!folder) return NULL;
+    folder[strlen(folder) - 1] = '\0';
+    return stays_below(run, folder, whole) ? whole : NULL;
+}
+
+/* ── Which models ── */
+
+/* Whether a folder was named, or one in it was. */
+static bool is_searched(const mv_run *run, const char *folder) {
+    sft_span rest;
+    for (size_t i = 0; i < run->operand_count; i++) {
+        sft_span operand = sfti_path_trimmed(sft_span_cstr(run->operands[i]));
+        if (cli_is(operand, folder) || sfti_path_below(operand, sft_span_cstr(folder), &rest))
+            return true;
+    }
+    return false;
+}
+
+static void each_model(void *ctx, cli_model *model) {
+    mv_run *run = ctx;
+    cli_unit unit;
+    if (run->out_of_memory) return;
+    if (!model->tree || model->err.code) {
+        if (model->input->kind == CLI_EMPTY) cli_report_input(run->c, model->input);
+        else cli_fail_found(run->c, model->input, model->path, &model->err);
+        return;
+    }
+    const sft_node *root = sft_tree_root(model->tree);
+    if (!cli_wheres_fit(run->c, &run->where, root)) return;
+    if (!cli_unit_of(model, &run->plan.arena, &unit)) {
+        run->out_of_memory = true;
+        return;
+    }
+    sft_span above = sfti_path_above(sft_span_cstr(unit.path));
+    const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
+    sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
+    const char *to = target_of(run, &unit, name, root), *to_folder = NULL;
+    if (to && folder && !unit.is_folder && run->c->set.to && above.len && !is_searched(run, folder))
+        to_folder = target_of(run, &unit, cli_name_of(folder), root);
+    if (!to) run->failed++;
+    else if (!mv_plan_add(&run->plan, &unit, to, to_folder)) run->out_of_memory = true;
+}
+
+/* A folder that is named without --to moves whole, if a model is in it. */
+static bool take_folder(mv_run *run, const char *operand) {
+    os_info info;
+    cli *c = run->c;
+    sft_error err = SFT_ERROR_INIT;
+    cli_inputs inputs;
+    if (!run->target || sfti_os_info_path(operand, false, &info) || info.kind != OS_DIR)
+        return false;
+    sft_span trimmed = sfti_path_trimmed(sft_span_cstr(operand));
+    cli_companion *item = sfti_arena_take(&run->plan.arena, sizeof *item);
+    char *path = sfti_arena_copy(&run->plan.arena, trimmed.data, trimmed.len);
+    sft_code code = cli_inputs_expand(path ? path : "", CLI_ALL_LEVELS | CLI_AND_OTHERS, NULL,
+                                      &c->open, &inputs, &err);
+    bool any = !code && inputs.count > 0 && inputs.items[0]->kind != CLI_EMPTY;
+    cli_inputs_free(&inputs);
+    if (!code && !any) code = sfti_fail(&err, SFT_NOT_FOUND, "expected a model in this folder, "
+                                                             "found none");
+    run->models++;
+    if (code || !item || !path) {
+        if (code) cli_complain(c, operand, &err);
+        run->out_of_memory |= !item || !path;
+        run->failed += code != SFT_OK;
+        return true;
+    }
+    *item = (cli_companion){ path, true };
+    cli_unit unit = { .path = path, .is_folder = true, .items = item, .count = 1 };
+    const char *to = target_of(run, &unit, cli_name_of(path), NULL);
+    if (!to) run->failed++;
+    else if (!mv_plan_add(&run->plan, &unit, to, NULL)) run->out_of_memory = true;
+    return true;
+}
+
+static void collect(mv_run *run) {
+    size_t count, files = 0;
+    for (size_t i = 0; i < run->operand_count; i++)
+        if (!take_folder(run, run->operands[i])) run->operands[files++] = run->operands[i];
+    run->operand_count = files;
+    if (files > 0) cli_each_model(run->c, run->operands, files, &count, NULL, each_model, run);
+}
+
+/* ── Telling ── */
+
+static void tell_json(mv_run *run, const mv_unit *unit) {
+    const cli_moves *moves = &unit->moves;
+    cli_object object;
+    sfti_json_writer *w = cli_object_begin(&object, run->c, unit->unit.path);
+    sfti_json_put_cstr(w, "output", moves->count ? moves->items[0].to : unit->unit.path);
+    sfti_json_put_bool(w, "changed", moves->count > 0);
+    sfti_json_put_bool(w, "dry_run", run->c->set.dry_run != 0);
+    sfti_json_put_open(w, "files", '[');
+    for (size_t i = 0; i < moves->count; i++) {
+        sfti_json_open(w, '{');
+        sfti_json_put_cstr(w, "from", moves->items[i].from);
+        sfti_json_put_cstr(w, "to", moves->items[i].to);
+        sfti_json_put_bool(w, "edited", moves->items[i].edit_count > 0);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+    cli_object_end(&object);
+}
+
+static void tell(mv_run *run, const mv_unit *unit) {
+    static const char *const did[] = { "moved", "copied", "linked" };
+    cli *c = run->c;
+    const cli_moves *moves = &unit->moves;
+    if (cli_is_json(c)) {
+        tell_json(run, unit);
+        return;
+    }
+    if (moves->count == 0) {
+        if (c->set.verbose) cli_path(&c->out, unit->unit.path, ": is there already\n");
+        return;
+    }
+    cli_path(&c->out, unit->unit.path, ": %s%s to ", c->set.dry_run ? "would be " : "",
+             did[run->how]);
+    cli_path_text(&c->out, sft_span_cstr(moves->items[0].to));
+    if (moves->count > 1)
+        cli_printf(&c->out, ", with %zu file%s", moves->count - 1, moves->count == 2 ? "" : "s");
+    cli_text(&c->out, "\n");
+    for (size_t i = 1; c->set.verbose && i < moves->count; i++) {
+        cli_text(&c->out, "  ");
+        cli_path_text(&c->out, cli_name_of(moves->items[i].from));
+        cli_text(&c->out, " -> ");
+        cli_path_text(&c->out, cli_name_of(moves->items[i].to));
+        cli_text(&c->out, moves->items[i].edit_count ? " (paths in it follow)\n" : "\n");
+    }
+}
+
+/* ── The command ── */
+
+static void perform(mv_run *run) {
+    cli *c = run->c;
+    mv_plan *plan = &run->plan;
+    sft_error err = SFT_ERROR_INIT;
+    const char *blame = NULL;
+    size_t moves = 0;
+    sft_code code = mv_plan_end(plan, &run->failed, &blame, &err);
+    for (size_t i = 0; i < plan->count; i++) moves += plan->units[i].moves.count > 0;
+    if (!code && run->failed > 0 && !c->set.dry_run) {
+        cli_flush(&c->out);
+        cli_text(&c->err, "safetensors: nothing was moved\n");
+        cli_flush(&c->err);
+        cli_status(c, CLI_FAILED);
+        return;
+    }
+    if (!code && moves > 0 && !c->set.dry_run) code = mv_journal_write(c, plan, &blame, &err);
+    if (code) {
+        cli_complain(c, blame, &err);
+        return;
+    }
+    for (size_t i = 0; i < plan->count && !cli_is_over(c); i++) {
+        mv_unit *unit = &plan->units[i];
+        code = SFT_OK;
+        err = (sft_error)SFT_ERROR_INIT;
+        if (unit->moves.count > 0 && !c->set.dry_run)
+            code = cli_moves_make(c, &unit->moves, run->how, &blame, &err);
+        if (code) cli_fail_input(c, blame, &err);
+        else tell(run, unit);
+    }
+    if (plan->count == 0 && run->failed == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);
+}
+
+static void undo(mv_run *run) {
+    cli *c = run->c;
+    mv_plan *plan = &run->plan;
+    sft_error err = SFT_ERROR_INIT;
+    const char *path;
+    size_t left = 0;
+    sft_code code = mv_journal_read(c, plan, &path, &err);
+    if (code) {
+        if (code == SFT_NOT_FOUND) cli_refuse(c, path, &err);
+        else cli_complain(c, path, &err);
+        return;
+    }
+    for (size_t i = plan->count; i-- > 0;) {
+        mv_unit *unit = &plan->units[i];
+        size_t before = left;
+        if (!c->set.dry_run) cli_moves_undo(c, &unit->moves, &left);
+        if (left > before || unit->moves.count == 0 || cli_is_json(c)) continue;
+        cli_path(&c->out, unit->moves.items[0].to, ": %staken back to ",
+                 c->set.dry_run ? "would be " : "");
+        cli_path_text(&c->out, sft_span_cstr(unit->moves.items[0].from));
+        cli_text(&c->out, "\n");
+    }
+    if (c->set.dry_run) return;
+    for (size_t i = plan->made_count; i-- > 0;) (void)sfti_os_remove_folder(plan->made[i]);
+    int error = left > 0 ? 0 : sfti_os_unlink(path);
+    if (!error) return;
+    (void)sfti_io_fail(&err, SFT_IO_WRITE, error, "remove the journal");
+    cli_complain(c, path, &err);
+}
+
+/* The last operand, unless --to says where: a folder, or a new name for the one model. */
+static sft_code read_target(mv_run *run, char **operands, size_t count, sft_error *err) {
+    os_info info;
+    int error;
+    if (count < 2)
+        return cli_usage_error(err, "expected MODEL... and a folder or a new name, found %s",
+                               count ? "one path" : "none");
+    const char *last = operands[count - 1];
+    size_t len = strlen(last);
+    bool is_folder = !sfti_os_info_path(last, true, &info) && info.kind == OS_DIR;
+    run->into = is_folder || (len > 0 && sfti_is_separator(last[len - 1]));
+    if (!run->into && count > 2)
+        return cli_usage_error(err, "expected a folder behind several models, found \"%s\"", last);
+    sft_span name = sft_span_cstr(last);
+    static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".gguf" };
+    for (size_t i = 0; !run->into && i < sizeof ends / sizeof *ends; i++) {
+        if (!cli_ends_with(name, ends[i])) continue;
+        if (!cli_ends_with(sft_span_cstr(operands[0]), ends[i]))
+            return cli_usage_error(err, "expected a name that ends as the model's does, found "
+                                   "\"%s\"", last);
+        name.len -= strlen(ends[i]);
+    }
+    if (run->into) name = sfti_path_trimmed(name);
+    char *path = sfti_arena_copy(&run->plan.arena, name.data, name.len);
+    run->target = path ? cli_absolute(&run->plan.arena, path, &error) : NULL;
+    if (path && error == ENOENT)
+        return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for \"%s\"", last);
+    if (path && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
+    if (!run->target) return sfti_fail_memory(err, len);
+    run->operand_count = count - 1;
+    return SFT_OK;
+}
+
+static void run_mv(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    mv_run run = { .c = c, .operands = operands, .operand_count = count };
+    sft_code code = SFT_OK;
+    run.plan.c = c;
+    run.plan.arena.alloc = c->alloc;
+    run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
+    c->others = CLI_AND_OTHERS;
+    if (c->set.undo && (count > 0 || c->set.to))
+        code = cli_usage_error(&err, "expected --undo alone, found more");
+    else if (c->set.copy && c->set.link)
+        code = cli_usage_error(&err, "expected --copy or --link, found both");
+    else if (!c->set.undo && c->set.where.count > 0 && !c->set.to)
+        code = cli_usage_error(&err, "expected --to with --where, found none");
+    if (!code) code = cli_where_read(c, &run.where, &err);
+    if (!code && c->set.to)
+        code = mv_pattern_read(c->set.to, &run.plan.arena, &run.pattern, &err);
+    if (!code && c->set.to && count == 0)
+        code = cli_usage_error(&err, "expected models or folders with --to, found none");
+    if (!code && !c->set.to && !c->set.undo) code = read_target(&run, operands, count, &err);
+    if (code) {
+        cli_fail_usage(c, &err);
+    } else if (c->set.undo) {
+        undo(&run);
+    } else {
+        collect(&run);
+        if (run.out_of_memory) cli_complain_memory(c, sizeof(mv_unit));
+        else perform(&run);
+    }
+    sfti_arena_free(&run.plan.arena);
+}
+
+const cli_command cli_mv_command = {
+    "mv", "MODEL... FOLDER|NAME", "move or rename models with everything that is their own",
+    "A model moves with what info reads as its own: all shards and the index, sidecars and "
+    "pictures that begin with its name (NAME.civitai.info, NAME.preview.png, NAME.sha256). What "
+    "is shared stays, such as the README of a folder with other models. Sidecars of LoRA Manager "
+    "say where the model lies; these paths follow. A folder that is named, and a pipeline, moves "
+    "as a whole.\n"
+    "With --to, each model that is named or found goes to a path made of its facts, below the "
+    "folder that was searched: {base_model}, {kind}, {name} and all other fields of info -f; "
+    "{name|stem} is the first that is known, stem being the name that the file has. Text between "
+    "braces is written only beside a value: {name}{ - version_name}. Facts that are not sure "
+    "(trust below 60) count as unknown. A folder of which nothing is known is named by --unknown; "
+    "a file of which nothing is known keeps its name. Names are made such that every system takes "
+    "them.\n"
+    "Nothing is overwritten: what is in the way is listed and nothing moves, or with --number a "
+    "model gets a number behind its name. Each model moves whole or not at all: it gets its new "
+    "names before the old ones are removed; on another file system it is copied, compared with the "
+    "original, and removed. What moves is written down first, so that mv --undo takes the last run "
+    "back, one that was killed too; the last 20 can be taken back one by one.",
+    CLI_EXAMPLES(
+        { "safetensors mv neon.safetensors ~/models/loras/", "with sidecars and pictures" },
+        { "safetensors mv neon.safetensors 'Neon City.safetensors'", "a new name for all of them" },
+        { "safetensors mv -r ~/models/loras --to '{base_model}/{name|stem}{ - version_name}' "
+          "--dry-run", "what would sorting by base model do?" },
+        { "safetensors mv --undo", "take the last run back" }),
+    { CLI_OPTIONS(
+        CLI_TAKES(0, "to", "PATTERN", to,
+          "a path for each model, of facts in braces, below the folder that was searched"),
+        CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
+        CLI_TAKES(0, "unknown", "NAME", unknown,
+          "with --to: the name of folders of which nothing is known (default: unknown)"),
+        CLI_ON(0, "number", number, "put a number behind names that are taken"),
+        CLI_ON(0, "copy", copy, "copy instead"),
+        CLI_ON(0, "link", link, "give the files a second name instead (hard links)"),
+        CLI_ON(0, "undo", undo, "take the last run back"),
+        CLI_ON(0, "dry-run", dry_run, "print what would be done; change nothing"),
+        CLI_ON(0, "no-sync", no_sync, "do not fsync; a power failure may then lose the result"),
+        CLI_ON('v', "verbose", verbose, "name every file")),
+      cli_input_options, cli_json_options, cli_reading_options, cli_records_options,
+      cli_common_options },
+    { "all models were moved, or are where they belong", "no model was found",
+      "something is in the way, a model could not be read or moved, or a usage error" },
+    0, SIZE_MAX, run_mv, CLI_URLS_NONE,
+};

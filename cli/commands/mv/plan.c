@@ -1,0 +1,450 @@
+/* Which files of which models go where, and whether they may. Tests: tests/cli/mv. */
+#include "commands/mv/mv.h"
+
+#include "base/splice.h"
+#include "base/utf8.h"
+#include "os/io.h"
+#include "support/files.h"
+#include "support/hints.h"
+#include "support/words.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REAL_SIZE 4096
+#define NUMBER_MOST 9999
+
+bool mv_plan_add(mv_plan *plan, const cli_unit *unit, const char *to, const char *to_folder) {
+    mv_unit *units = sfti_arena_grow(&plan->arena, plan->units, plan->count, 1, &plan->capacity,
+                                     sizeof *units);
+    if (!units) return false;
+    plan->units = units;
+    units[plan->count++] = (mv_unit){ .unit = *unit, .to = to, .to_folder = to_folder };
+    return true;
+}
+
+/* ── What is taken ── */
+
+/* Targets, letters of either case alike: systems differ in whether they are; and what moves there,
+ * by the places that it comes from. */
+typedef struct taken {
+    mv_plan *plan;
+    sft_span *targets;
+    cli_move **moves; /* of the targets */
+    uint32_t count, most;
+    sfti_names by_target, by_origin;
+} taken;
+
+static sft_span target_at(const void *ctx, uint32_t entry) {
+    return ((const taken *)ctx)->targets[entry];
+}
+
+static sft_span origin_at(const void *ctx, uint32_t entry) {
+    return sft_span_cstr(((const taken *)ctx)->moves[entry]->from);
+}
+
+static sft_span folded_path(sfti_arena *arena, const char *path) {
+    size_t len = strlen(path);
+    char *copy = sfti_arena_copy(arena, path, len);
+    for (size_t i = 0; copy && i < len; i++) copy[i] = cli_lower(copy[i]);
+    return (sft_span){ copy, len };
+}
+
+static sft_code taken_begin(taken *all, mv_plan *plan, sft_error *err) {
+    uint64_t seed[2], most = 0;
+    sfti_arena *arena = &plan->arena;
+    for (size_t i = 0; i < plan->count; i++) most += plan->units[i].unit.count;
+    if (most < UINT32_MAX) {
+        *all = (taken){ .plan = plan, .targets = sfti_arena_array(arena, most, sizeof(sft_span)),
+                        .moves = sfti_arena_array(arena, most, sizeof(cli_move *)),
+                        .most = (uint32_t)most };
+        sfti_seed_draw(all, seed);
+        if (all->targets && all->moves
+            && sfti_names_begin(&all->by_target, (size_t)most, seed, target_at, all, arena)
+            && sfti_names_begin(&all->by_origin, (size_t)most, seed, origin_at, all, arena))
+            return SFT_OK;
+    }
+    return sfti_fail_memory(err, most);
+}
+
+/* Whether a move's target is free. A file may change the case of its own name; and where two
+ * models have a sidecar together, it may go there with either. */
+static bool is_free(const taken *all, const cli_move *move, sft_span folded, const char **why) {
+    os_info there, own;
+    *why = "already exists";
+    uint32_t other = sfti_names_find(&all->by_target, folded);
+    if (other != SFTI_NO_NAME) {
+        *why = "expected a place of its own, found another model of this run in it";
+        return strcmp(all->moves[other]->from, move->from) == 0;
+    }
+    int error = sfti_os_info_path(move->to, false, &there);
+    if (error == ENOENT || error == ENOTDIR) return true;
+    return !error && !sfti_os_info_path(move->from, false, &own) && own.inode == there.inode
+        && own.device == there.device && own.links == 1;
+}
+
+/* Whether all targets are free; then they are taken. What another model takes there already is no
+ * move of this one's; what it takes elsewhere stays for this one. */
+static bool take_all(taken *all, cli_moves *moves, const cli_move **in_the_way,
+                     const char **why) {
+    sfti_arena *arena = &all->plan->arena;
+    size_t kept = 0;
+    for (size_t i = 0; i < moves->count; i++) {
+        *in_the_way = &moves->items[i];
+        sft_span folded = folded_path(arena, moves->items[i].to);
+        if (!folded.data || !is_free(all, &moves->items[i], folded, why)) return false;
+    }
+    for (size_t i = 0; i < moves->count && all->count < all->most; i++) {
+        sft_span folded = folded_path(arena, moves->items[i].to);
+        if (!folded.data) return false;
+        if (sfti_names_find(&all->by_target, folded) != SFTI_NO_NAME) continue;
+        uint32_t other = sfti_names_find(&all->by_origin, sft_span_cstr(moves->items[i].from));
+        if (other != SFTI_NO_NAME) all->moves[other]->stays = true;
+        cli_move *move = &moves->items[kept++];
+        *move = moves->items[i];
+        all->targets[all->count] = folded;
+        all->moves[all->count] = move;
+        (void)sfti_names_add(&all->by_target, folded, all->count);
+        if (other != SFTI_NO_NAME)
+            sfti_names_replace(&all->by_origin, sft_span_cstr(move->from), all->count);
+        else (void)sfti_names_add(&all->by_origin, sft_span_cstr(move->from), all->count);
+        all->count++;
+    }
+    moves->count = kept;
+    return true;
+}
+
+/* Sidecars that a model which does not move has as well (NAME.ckpt beside NAME.safetensors) are
+ * copied: nobody loses them. */
+static void keep_shared(const taken *all, mv_unit *unit) {
+    cli_moves *moves = &unit->moves;
+    char path[REAL_SIZE];
+    os_info info;
+    bool shared = false;
+    if (moves->count < 2 || unit->unit.is_folder) return;
+    int folder = (int)sfti_folder_len(moves->items[0].from);
+    for (size_t i = 0; cli_model_ends[i] && !shared; i++) {
+        int len = snprintf(path, sizeof path, "%.*s%.*s%s", folder, moves->items[0].from,
+                           (int)unit->unit.stem.len, unit->unit.stem.data, cli_model_ends[i]);
+        shared = len > 0 && (size_t)len < sizeof path && !sfti_os_info_path(path, true, &info)
+              && sfti_names_find(&all->by_origin, sft_span_cstr(path)) == SFTI_NO_NAME;
+    }
+    for (size_t i = 1; i < moves->count; i++)
+        if (!unit->unit.items[i].is_model) moves->items[i].stays |= shared;
+}
+
+/* ── Sidecars that say where the model lies ── */
+
+static bool same_path(sft_span said, const char *path) {
+    size_t len = strlen(path);
+    if (said.len != len) return false;
+    for (size_t i = 0; i < len; i++) {
+        char a = said.data[i], b = path[i];
+        bool slashes = (a == '/' || a == '\\') && sfti_is_separator(b);
+        if (a != b && !slashes) return false;
+    }
+    return true;
+}
+
+/* A path as a sidecar spells it: with the slashes that it had. */
+static sft_span spelled_path(sfti_arena *arena, const char *path, sft_span like) {
+    size_t len = strlen(path);
+    char *copy = sfti_arena_copy(arena, path, len);
+    bool forward = memchr(like.data, '/', like.len) != NULL;
+    for (size_t i = 0; copy && i < len; i++)
+        if (sfti_is_separator(copy[i])) copy[i] = forward ? '/' : '\\';
+    return (sft_span){ copy, copy ? len : 0 };
+}
+
+static sft_span stem_of_path(const mv_unit *unit, const char *path) {
+    sft_span name = cli_name_of(path);
+    const cli_companion *first = &unit->unit.items[0];
+    size_t ending = cli_name_of(first->path).len - unit->unit.stem.len;
+    return (sft_span){ name.data, name.len > ending ? name.len - ending : name.len };
+}
+
+/* What a value at the top of a sidecar is to become; data NULL: it stays. */
+static sft_span new_value(const mv_unit *unit, sft_span key, sft_span value, sfti_arena *arena) {
+    const cli_moves *moves = &unit->moves;
+    if (cli_is(key, "file_name") && sft_span_equal(value, unit->unit.stem))
+        return stem_of_path(unit, moves->items[0].to);
+    if (!cli_is(key, "file_path") && !cli_is(key, "preview_url")) return (sft_span){ NULL, 0 };
+    for (size_t i = 0; i < moves->count; i++)
+        if (same_path(value, moves->items[i].from))
+            return spelled_path(arena, moves->items[i].to, value);
+    return (sft_span){ NULL, 0 };
+}
+
+static bool put_edit(sfti_arena *arena, cli_move *move, size_t *cap, const cli_move_edit *edit) {
+    cli_move_edit *edits = sfti_arena_grow(arena, move->edits, move->edit_count, 1, cap,
+                                           sizeof *edits);
+    if (!edits) return false;
+    edits[move->edit_count++] = *edit;
+    move->edits = edits;
+    return true;
+}
+
+/* The edits of a JSON sidecar that a manager of models keeps (LoRA Manager: file_path, file_name,
+ * preview_url). What is no JSON object moves as it is. */
+static bool plan_edits(mv_plan *plan, const mv_unit *unit, cli_move *move) {
+    sft_buffer bytes;
+    sft_error ignored = SFT_ERROR_INIT;
+    sfti_json json;
+    size_t cap = 0;
+    bool fine = true;
+    sft_code code = cli_read_file(plan->c, move->from, CLI_MOVE_TEXT_MOST, &bytes, &ignored);
+    sft_span text = { code ? "" : bytes.data, code ? 0 : bytes.len };
+    size_t mark = text.len > 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    if (text.len == mark || !sfti_utf8_check(text.data, text.len)) {
+        sft_buffer_free(&bytes);
+        return code != SFT_OUT_OF_MEMORY;
+    }
+    sfti_json_begin(&json, text.data + mark, text.len - mark);
+    bool is_object = sfti_json_next(&json) == SFTI_JSON_OBJECT;
+    while (fine && is_object && sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(&json, &plan->arena);
+        sfti_json_type type = sfti_json_next(&json);
+        size_t begin = json.start;
+        if (type == SFTI_JSON_ERROR) break;
+        if (type != SFTI_JSON_STRING) {
+            (void)sfti_json_skip(&json);
+            continue;
+        }
+        sft_span value = sfti_json_string(&json, &plan->arena);
+        fine = key.data && value.data;
+        sft_span after = fine ? new_value(unit, key, value, &plan->arena) : value;
+        if (!fine || !after.data || !sfti_utf8_check(after.data, after.len)) continue;
+        uint64_t len = sfti_spell(after, NULL);
+        char *spelled = sfti_arena_take(&plan->arena, (size_t)len + 1);
+        char *was = sfti_arena_copy(&plan->arena, text.data + mark + begin, json.text.len + 2);
+        fine = spelled && was;
+        if (fine) (void)sfti_spell(after, spelled);
+        fine = fine && put_edit(&plan->arena, move, &cap,
+                                &(cli_move_edit){ mark + begin, { was, json.text.len + 2 },
+                                                  { spelled, (size_t)len } });
+    }
+    if (json.type == SFTI_JSON_ERROR) move->edit_count = 0;
+    sft_buffer_free(&bytes);
+    return fine;
+}
+
+/* ── Where the files of a unit go ── */
+
+/* A unit of one model file takes the name of `to`; the files of one that has several keep theirs,
+ * in the folder that `to` is, or with the same name lies in. n: 1, or the number of the name. */
+static sft_code plan_targets(mv_plan *plan, mv_unit *unit, uint32_t n, const char **blame,
+                             sft_error *err) {
+    const cli_unit *from = &unit->unit;
+    cli_moves *moves = &unit->moves;
+    sft_span to = sft_span_cstr(unit->to), name = cli_name_of(unit->to), rest;
+    size_t own = 0, folder = sfti_folder_len(from->path);
+    char number[16] = "";
+    while (own < from->count && from->items[own].is_model) own++;
+    if (n > 1) snprintf(number, sizeof number, " (%u)", (unsigned)n);
+    if (own > 1 && sft_span_equal(name, from->stem) && n == 1)
+        to = sfti_path_above(to); /* among others there */
+    moves->count = 0;
+    if (!moves->items)
+        moves->items = sfti_arena_array(&plan->arena, from->count, sizeof *moves->items);
+    if (!moves->items) return sfti_fail_memory(err, from->count);
+    for (size_t i = 0; i < from->count; i++) {
+        const char *path = from->items[i].path, *place = *number ? number : "";
+        int error;
+        os_info info;
+        *blame = path;
+        char *absolute = cli_absolute(&plan->arena, path, &error);
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
+        error = sfti_os_info_path(path, false, &info);
+        if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+        if (info.kind == OS_LINK)
+            return cli_fail_hint(err, SFT_IS_LINK, SFT_HINT_NONE,
+                                 "expected a file, found a symbolic link: move what it leads to");
+        if (own > 1)
+            rest = sfti_path_below(sft_span_cstr(path), (sft_span){ path, folder }, &rest)
+                     ? rest : cli_name_of(path);
+        else if (from->is_folder) rest = (sft_span){ "", 0 };
+        else rest = (sft_span){ cli_name_of(path).data + from->stem.len,
+                                cli_name_of(path).len - from->stem.len };
+        size_t size = to.len + strlen(place) + rest.len + 2;
+        char *target = sfti_arena_take(&plan->arena, size);
+        if (!absolute || !target) return sfti_fail_memory(err, size);
+        snprintf(target, size, "%.*s%s%s%.*s", (int)to.len, to.data, place,
+                 own > 1 ? "/" : "", (int)rest.len, rest.data);
+        moves->items[moves->count++] = (cli_move){ .from = absolute, .to = target,
+                                                   .is_folder = from->is_folder };
+    }
+    return SFT_OK;
+}
+
+/* ── Folders ── */
+
+/* Names of files that tell nothing: such a model is called as its folder is. */
+static bool is_generic(sft_span stem) {
+    static const char *const names[] = { "model", "pytorch_model", "adapter_model",
+                                         "diffusion_pytorch_model", "adapter" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (cli_is(stem, names[i])) return true;
+    return false;
+}
+
+/* A model of several files, or of a generic name, moves with the folder that it alone fills: what
+ * speaks of it there (config.json, tokenizer) is its own. The folder that was searched stays. */
+static bool fill_folders(mv_plan *plan) {
+    for (size_t u = 0; u < plan->count; u++) {
+        mv_unit *unit = &plan->units[u];
+        size_t own = 0, models = 0;
+        sft_span folder = sfti_path_above(sft_span_cstr(unit->unit.path)), rest;
+        while (own < unit->unit.count && unit->unit.items[own].is_model) own++;
+        if (!unit->to_folder || folder.len == 0 || (own < 2 && !is_generic(unit->unit.stem)))
+            continue;
+        for (size_t i = 0; i < plan->count && models < 2; i++)
+            models += sfti_path_below(sft_span_cstr(plan->units[i].unit.path), folder, &rest);
+        if (models != 1) continue;
+        cli_companion *item = sfti_arena_take(&plan->arena, sizeof *item);
+        char *path = sfti_arena_copy(&plan->arena, folder.data, folder.len);
+        if (!item || !path) return false;
+        *item = (cli_companion){ path, true };
+        unit->unit = (cli_unit){ .path = path, .is_folder = true, .items = item, .count = 1 };
+        unit->to = unit->to_folder;
+    }
+    return true;
+}
+
+typedef struct folder_walk {
+    mv_plan *plan;
+    cli_moves *moves;
+    const char *from, *to; /* the folder at hand */
+    const char **todo[2];  /* folders to come: from, to */
+    size_t count, caps[2];
+    const char *refused; /* what is neither file nor folder */
+} folder_walk;
+
+static int take_entry(void *ctx, const char *name, os_kind kind) {
+    folder_walk *walk = ctx;
+    sfti_arena *arena = &walk->plan->arena;
+    char *from = cli_join_path(arena, sft_span_cstr(walk->from), name);
+    char *to = cli_join_path(arena, sft_span_cstr(walk->to), name);
+    if (!from || !to) return ENOMEM;
+    if (kind == OS_DIR) {
+        for (int i = 0; i < 2; i++) {
+            const char **grown = sfti_arena_grow(arena, walk->todo[i], walk->count, 1,
+                                                 &walk->caps[i], sizeof *grown);
+            if (!grown) return ENOMEM;
+            walk->todo[i] = grown;
+            grown[walk->count] = i ? to : from;
+        }
+        walk->count++;
+        return 0;
+    }
+    if (kind != OS_FILE) {
+        walk->refused = from;
+        return EINVAL;
+    }
+    cli_move *items = sfti_arena_grow(arena, walk->moves->items, walk->moves->count, 1,
+                                      &walk->moves->capacity, sizeof *items);
+    if (!items) return ENOMEM;
+    walk->moves->items = items;
+    items[walk->moves->count++] = (cli_move){ .from = from, .to = to };
+    return 0;
+}
+
+/* A folder that cannot be renamed to its new place: file by file. */
+static sft_code spread_folder(mv_plan *plan, cli_moves *moves, const char **blame,
+                              sft_error *err) {
+    const cli_move whole = moves->items[0];
+    folder_walk walk = { .plan = plan, .moves = moves };
+    int error = 0;
+    moves->items = NULL;
+    moves->count = moves->capacity = 0;
+    walk.from = whole.from;
+    walk.to = whole.to;
+    for (;;) {
+        const char **emptied = sfti_arena_grow(&plan->arena, moves->emptied, moves->emptied_count,
+                                               1, &moves->emptied_cap, sizeof *emptied);
+        if (!emptied) return sfti_fail_memory(err, 1);
+        moves->emptied = emptied;
+        emptied[moves->emptied_count++] = walk.from;
+        error = sfti_os_list(walk.from, take_entry, &walk);
+        if (error || walk.count == 0) break;
+        walk.count--;
+        walk.from = walk.todo[0][walk.count];
+        walk.to = walk.todo[1][walk.count];
+    }
+    for (size_t i = 0, n = moves->emptied_count; i < n / 2; i++) {
+        const char *other = moves->emptied[i];
+        moves->emptied[i] = moves->emptied[n - 1 - i];
+        moves->emptied[n - 1 - i] = other;
+    }
+    *blame = walk.refused ? walk.refused : walk.from;
+    if (walk.refused)
+        return sfti_fail(err, SFT_IO_NOT_FILE, "expected files and folders in a folder that is "
+                                               "copied, found something else");
+    return error ? sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder") : SFT_OK;
+}
+
+/* Whether a rename leads there: the folder above it that is there is on the same file system. */
+static bool on_one_device(sfti_arena *arena, const char *from, const char *to) {
+    os_info a, b;
+    char *path = sfti_arena_copy(arena, to, strlen(to));
+    int error = path ? ENOENT : ENOMEM;
+    while (error == ENOENT && path[0]) {
+        size_t above = sfti_path_above(sft_span_cstr(path)).len;
+        if (above == strlen(path)) break;
+        path[above] = '\0';
+        error = sfti_os_info_path(path, true, &b);
+    }
+    return !error && !sfti_os_info_path(from, false, &a) && a.device == b.device;
+}
+
+static bool is_there(const mv_unit *unit) {
+    return unit->moves.count > 0
+        && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0;
+}
+
+sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_error *err) {
+    taken all;
+    sft_code code = fill_folders(plan) ? taken_begin(&all, plan, err) : sfti_fail_memory(err, 1);
+    for (size_t u = 0; !code && u < plan->count; u++) {
+        mv_unit *unit = &plan->units[u];
+        const cli_move *in_the_way = NULL;
+        const char *why = NULL;
+        unit->moves.path = unit->unit.path;
+        code = plan_targets(plan, unit, 1, blame, err);
+        if (code == SFT_IS_LINK || (code && code != SFT_OUT_OF_MEMORY)) {
+            cli_complain(plan->c, *blame, err);
+            *err = (sft_error)SFT_ERROR_INIT;
+            code = SFT_OK;
+            unit->moves.count = 0;
+            ++*refused;
+            continue;
+        }
+        bool fits = !code && (is_there(unit) || take_all(&all, &unit->moves, &in_the_way, &why));
+        for (uint32_t n = 2; !code && !fits && plan->c->set.number && n <= NUMBER_MOST; n++) {
+            code = plan_targets(plan, unit, n, blame, err);
+            fits = !code && (is_there(unit) || take_all(&all, &unit->moves, &in_the_way, &why));
+        }
+        if (fits && is_there(unit)) unit->moves.count = 0;
+        if (!code && !fits) {
+            (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
+            cli_hint(err, plan->c->set.number ? SFT_HINT_NONE : CLI_HINT_NUMBERED);
+            cli_complain(plan->c, in_the_way->to, err);
+            *err = (sft_error)SFT_ERROR_INIT;
+            unit->moves.count = 0;
+            ++*refused;
+        }
+        for (size_t i = 0; !code && i < unit->moves.count; i++)
+            if (cli_ends_with(sft_span_cstr(unit->moves.items[i].from), ".json")
+                && i > 0 && !unit->unit.is_folder
+                && !plan_edits(plan, unit, &unit->moves.items[i]))
+                code = sfti_fail_memory(err, CLI_MOVE_TEXT_MOST);
+        if (!code && unit->moves.count == 1 && unit->unit.is_folder
+            && (plan->how != CLI_MOVE
+                || !on_one_device(&plan->arena, unit->moves.items[0].from,
+                                  unit->moves.items[0].to)))
+            code = spread_folder(plan, &unit->moves, blame, err);
+    }
+    for (size_t u = 0; !code && plan->how == CLI_MOVE && u < plan->count; u++)
+        keep_shared(&all, &plan->units[u]);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* What belongs to one model alone: its files, and those beside it that info reads as its own. */
+#ifndef CLI_COMPANIONS_H
+#define CLI_COMPANIONS_H
+
+#include "support/models.h"
+
+typedef struct cli_companion {
+    const char *path;
+    bool is_model; /* one of its own files; the others lie beside it */
+} cli_companion;
+
+typedef struct cli_unit {
+    const char *path;  /* as it was named; a folder's of a model that is one */
+    sft_span stem;     /* what names of companions begin with; empty of a folder */
+    bool is_folder;    /* a pipeline, or shards that fill a folder: moves as a whole */
+    cli_companion *items; /* own files first */
+    size_t count, capacity;
+} cli_unit;
+
+/* How names of models' files end; NULL ends it. */
+extern const char *const cli_model_ends[];
+
+/* Of a model whose tree is there. Everything is copied into the arena. False when out of memory.
+ * Links are among the files as they are. */
+bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out);
+/* Of a file that is no model that can be read: alone. */
+bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out);
+/* Whether no other model of its folder has the same stem (NAME.ckpt beside NAME.safetensors), for
+ * which the files beside it stand, too; and without these. */
+bool cli_unit_alone(const cli_unit *unit);
+void cli_unit_keep_shared(cli_unit *unit);
+
+#endif

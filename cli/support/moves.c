@@ -1,0 +1,381 @@
+/* Files that change their place together, and back. The steps are in moves.h. Tests: tests/cli/mv,
+ * tests/move. */
+#include "support/moves.h"
+
+#include "base/sink.h"
+#include "os/io.h"
+#include "os/path.h"
+#include "support/files.h"
+#include "support/hints.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define COMPARED ((size_t)256 << 10)
+
+/* What became of one move. */
+typedef enum moved {
+    NOT_YET = 0,
+    NAMED,   /* both names are there */
+    BY_NAME, /* only the old one, which step 3 renames */
+    DONE
+} moved;
+
+typedef struct moving {
+    cli *c;
+    const cli_moves *moves;
+    cli_move_how how;
+    moved *state;
+    sfti_arena arena;
+    const char **made; /* folders, in the order in which they were made */
+    size_t made_count, made_cap;
+    const char *blame;
+    sft_error *err;
+} moving;
+
+static sft_code fail_os(moving *m, const char *path, int error, const char *what) {
+    m->blame = path;
+    if (error == EEXIST)
+        return cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE, "already exists");
+    return sfti_io_fail(m->err, SFT_IO_PUBLISH, error, what);
+}
+
+/* ── Step 1: new names ── */
+
+/* The folders above a path that are not there yet, the highest first. */
+static sft_code make_folders(moving *m, const char *path) {
+    size_t root = sfti_root_len(path), end = sfti_folder_len(path);
+    char *folder = sfti_arena_copy(&m->arena, path, end);
+    if (!folder) return sfti_fail_memory(m->err, end);
+    for (size_t at = root; at < end; at++) {
+        if (!sfti_is_separator(folder[at]) || at == 0) continue;
+        char separator = folder[at];
+        os_info info;
+        folder[at] = '\0';
+        int error = sfti_os_info_path(folder, true, &info);
+        if (error == ENOENT) {
+            error = sfti_os_make_folder(folder, 0777);
+            const char **made = error ? NULL
+                                      : sfti_arena_grow(&m->arena, m->made, m->made_count, 1,
+                                                        &m->made_cap, sizeof *made);
+            char *copy = made ? sfti_arena_copy(&m->arena, folder, at) : NULL;
+            if (made) m->made = made;
+            if (copy) m->made[m->made_count++] = copy;
+            else if (!error) (void)sfti_os_remove_folder(folder);
+            if (!error && !copy) return sfti_fail_memory(m->err, at);
+            if (error == EEXIST) error = 0; /* by somebody else, meanwhile */
+        } else if (!error && info.kind != OS_DIR) {
+            error = ENOTDIR;
+        }
+        if (error) {
+            sft_code code = fail_os(m, path, error, "make the folder");
+            return code;
+        }
+        folder[at] = separator;
+    }
+    return SFT_OK;
+}
+
+/* The text of a file as it is to be when it has moved; back: when it moves back.
+ * SFT_BAD_ARGUMENT if it is not the text that the edits are of. */
+static sft_code edited_text(moving *m, const char *path, const cli_move *move, bool back,
+                            sft_buffer *out) {
+    sft_buffer now = { .alloc = m->c->alloc };
+    uint64_t at = 0, shift = 0; /* what back has to skip more; wraps */
+    m->blame = path;
+    sft_code code = cli_read_file(m->c, path, CLI_MOVE_TEXT_MOST, &now, m->err);
+    for (size_t i = 0; !code && i < move->edit_count; i++) {
+        const cli_move_edit *edit = &move->edits[i];
+        sft_span is = back ? edit->text : edit->old, becomes = back ? edit->old : edit->text;
+        uint64_t begin = edit->at + shift;
+        if (begin < at || begin > now.len || now.len - begin < is.len
+            || memcmp(now.data + begin, is.data, is.len) != 0) {
+            code = sfti_misuse(m->err, "expected the text that was there when the move was "
+                                       "planned, found another");
+        } else if (!sfti_buffer_put(out, now.data + at, (size_t)(begin - at))
+                   || !sfti_buffer_put(out, becomes.data, becomes.len)) {
+            code = sfti_fail_memory(m->err, now.len);
+        }
+        at = begin + is.len;
+        if (back) shift += edit->text.len - (uint64_t)edit->old.len;
+    }
+    if (!code && !sfti_buffer_put(out, now.data + at, (size_t)(now.len - at)))
+        code = sfti_fail_memory(m->err, now.len);
+    sft_buffer_free(&now);
+    return code;
+}
+
+/* A new file at `to` of the text at `from`; back: as it was. */
+static sft_code write_edited(moving *m, const char *from, const char *to, const cli_move *move,
+                             bool back) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_buffer text = { .alloc = m->c->alloc };
+    sft_sink sink;
+    os_info info;
+    options.no_clobber = true;
+    options.link = SFT_LINK_REFUSE;
+    options.alloc = &m->c->alloc;
+    if (!sfti_os_info_path(from, false, &info)) {
+        options.mode = info.mode & 0777;
+        options.has_mtime = true;
+        options.mtime_ns = info.mtime_ns;
+    }
+    sft_code code = edited_text(m, from, move, back, &text);
+    if (!code) m->blame = to;
+    if (!code) code = sft_sink_path(to, &options, &sink, m->err);
+    if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, m->err);
+    sft_buffer_free(&text);
+    return code;
+}
+
+sft_code cli_same_bytes(cli *c, const char *a, const char *b, bool *same, sft_error *err) {
+    sft_source x = { 0 }, y = { 0 };
+    uint8_t *bytes = sfti_take(&c->alloc, 2 * COMPARED);
+    sft_code code = bytes ? SFT_OK : sfti_fail_memory(err, 2 * COMPARED);
+    if (!code) code = sft_source_path(a, NULL, &x, err);
+    if (!code) code = sft_source_path(b, NULL, &y, err);
+    *same = !code && x.size == y.size;
+    for (uint64_t at = 0; !code && *same && at < x.size; at += COMPARED) {
+        size_t got = 0, other = 0;
+        code = sft_source_read(&x, at, bytes, COMPARED, &got, err);
+        if (!code) code = sft_source_read(&y, at, bytes + COMPARED, COMPARED, &other, err);
+        *same = got == other && memcmp(bytes, bytes + COMPARED, got) == 0;
+    }
+    sft_source_close(&x);
+    sft_source_close(&y);
+    sfti_release(&c->alloc, bytes, 2 * COMPARED);
+    return code;
+}
+
+/* A copy with the mode and time of the original, read back and compared with it. */
+static sft_code copy_file(moving *m, const cli_move *move) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_source source;
+    sft_sink sink;
+    os_info info;
+    bool same = false;
+    cli_progress progress;
+    int error = sfti_os_info_path(move->from, false, &info);
+    if (error) return fail_os(m, move->from, error, "open");
+    options.no_clobber = true;
+    options.link = SFT_LINK_REFUSE;
+    options.alloc = &m->c->alloc;
+    options.mode = info.mode & 0777;
+    options.has_mtime = true;
+    options.mtime_ns = info.mtime_ns;
+    m->blame = move->from;
+    sft_code code = sft_source_path(move->from, NULL, &source, m->err);
+    if (code) return code;
+    m->blame = move->to;
+    code = sft_sink_path(move->to, &options, &sink, m->err);
+    if (!code) {
+        sft_job job = cli_progress_begin(&progress, m->c, move->from);
+        code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sink, &job, m->err);
+        cli_progress_end(&progress);
+    }
+    sft_source_close(&source);
+    if (code) return code;
+    code = cli_same_bytes(m->c, move->from, move->to, &same, m->err);
+    if (!code && same) return SFT_OK;
+    m->blame = move->to;
+    (void)sfti_os_unlink(move->to);
+    return code ? code : sfti_fail(m->err, SFT_IO_WRITE, "expected the bytes that were copied, "
+                                                         "found others: the original stays");
+}
+
+static sft_code give_name(moving *m, size_t i) {
+    const cli_move *move = &m->moves->items[i];
+    os_info info;
+    sft_code code = make_folders(m, move->to);
+    if (code) return code;
+    int error = sfti_os_info_path(move->from, false, &info);
+    if (error) return fail_os(m, move->from, error, "open");
+    if (sfti_os_info_path(move->to, false, &info) != ENOENT)
+        return fail_os(m, move->to, EEXIST, "");
+    if (move->is_folder) {
+        m->state[i] = BY_NAME;
+        return SFT_OK;
+    }
+    if (move->edit_count > 0) {
+        code = write_edited(m, move->from, move->to, move, false);
+    } else {
+        error = m->how == CLI_MOVE_COPY ? EXDEV : sfti_os_link(move->from, move->to);
+        bool one_name = error == EPERM || error == EOPNOTSUPP || error == EMLINK;
+        if (one_name && m->how == CLI_MOVE && !move->stays) {
+            m->state[i] = BY_NAME;
+            return SFT_OK;
+        }
+        if ((error == EXDEV || one_name) && m->how != CLI_MOVE_LINK) code = copy_file(m, move);
+        else if (error) code = fail_os(m, move->to, error, "link");
+    }
+    if (!code) m->state[i] = NAMED;
+    return code;
+}
+
+/* ── Step 3: old names ── */
+
+static sft_code drop_name(moving *m, size_t i) {
+    const cli_move *move = &m->moves->items[i];
+    int error;
+    if (move->stays && m->state[i] == NAMED) return SFT_OK;
+    if (m->state[i] == BY_NAME) {
+        error = sfti_os_rename(move->from, move->to, !move->is_folder);
+        if (error) return fail_os(m, move->to, error, "rename");
+    } else {
+        error = sfti_os_unlink(move->from);
+        if (error) return fail_os(m, move->from, error, "remove");
+    }
+    m->state[i] = DONE;
+    return SFT_OK;
+}
+
+/* Each folder once in a row: moves of a model are mostly from one folder to one. */
+static sft_code sync_folders(moving *m, bool new_names) {
+    const char *last = NULL;
+    if (m->c->set.no_sync) return SFT_OK;
+    for (size_t i = 0; i < m->moves->count; i++) {
+        const cli_move *move = &m->moves->items[i];
+        const char *path = new_names ? move->to : move->from;
+        size_t len = sfti_folder_len(path);
+        if (last && sfti_folder_len(last) == len && memcmp(last, path, len) == 0) continue;
+        int error = sfti_sync_parent(path);
+        last = path;
+        if (error) {
+            m->blame = path;
+            return sfti_io_fail(m->err, SFT_IO_SYNC, error, "sync the folder");
+        }
+    }
+    return SFT_OK;
+}
+
+/* After a failure: the old names again, then no new ones. */
+static void take_back(moving *m) {
+    for (size_t i = m->moves->count; i-- > 0;) {
+        const cli_move *move = &m->moves->items[i];
+        int error = 0;
+        if (m->state[i] == DONE && move->edit_count > 0) {
+            sft_error ignored = SFT_ERROR_INIT, *err = m->err;
+            const char *blame = m->blame;
+            m->err = &ignored;
+            error = write_edited(m, move->to, move->from, move, true) ? EIO : 0;
+            m->err = err;
+            m->blame = blame;
+        } else if (m->state[i] == DONE) {
+            error = sfti_os_rename(move->to, move->from, !move->is_folder);
+            if (!error) continue;
+        }
+        if (!error && (m->state[i] == NAMED || m->state[i] == DONE))
+            (void)sfti_os_unlink(move->to);
+    }
+    for (size_t i = m->made_count; i-- > 0;) (void)sfti_os_remove_folder(m->made[i]);
+}
+
+sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const char **blame,
+                        sft_error *err) {
+    moving m = { .c = c, .moves = moves, .how = how, .blame = moves->path, .err = err };
+    m.arena.alloc = c->alloc;
+    m.state = sfti_arena_array(&m.arena, moves->count, sizeof *m.state);
+    sft_code code = m.state ? SFT_OK : sfti_fail_memory(err, moves->count);
+    if (!code) memset(m.state, 0, moves->count * sizeof *m.state);
+    for (size_t i = 0; !code && i < moves->count; i++) code = give_name(&m, i);
+    if (!code) code = sync_folders(&m, true);
+    for (size_t i = 0; !code && how == CLI_MOVE && i < moves->count; i++) code = drop_name(&m, i);
+    if (code && m.state) take_back(&m);
+    for (size_t i = 0; !code && how == CLI_MOVE && i < moves->emptied_count; i++)
+        (void)sfti_os_remove_folder(moves->emptied[i]);
+    /* All is in its place by now: a folder that cannot be synced is no reason to go back. */
+    if (!code && how == CLI_MOVE) {
+        sft_error ignored = SFT_ERROR_INIT;
+        m.err = &ignored;
+        (void)sync_folders(&m, false);
+    }
+    *blame = m.blame;
+    sfti_arena_free(&m.arena);
+    return code;
+}
+
+/* ── Back ── */
+
+/* What is at `to` goes, if it is what was put there: another name of the file at `from`, or its
+ * bytes, edited. */
+static sft_code undo_second(moving *m, const cli_move *move, bool same) {
+    sft_code code = SFT_OK;
+    if (!same && move->edit_count == 0) {
+        code = cli_same_bytes(m->c, move->from, move->to, &same, m->err);
+    } else if (!same) {
+        sft_buffer ours = { .alloc = m->c->alloc }, now = { .alloc = m->c->alloc };
+        code = edited_text(m, move->from, move, false, &ours);
+        if (!code) code = cli_read_file(m->c, move->to, CLI_MOVE_TEXT_MOST, &now, m->err);
+        same = !code && now.len == ours.len
+            && memcmp(now.data ? now.data : "", ours.data ? ours.data : "", now.len) == 0;
+        sft_buffer_free(&ours);
+        sft_buffer_free(&now);
+    }
+    m->blame = move->to;
+    if (!code && !same) {
+        code = cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
+                             "expected what mv put there, found another file: it stays");
+        cli_warn(m->c, m->blame, m->err);
+        return SFT_OK; /* the old one is where it was */
+    }
+    int error = code ? 0 : sfti_os_unlink(move->to);
+    return error ? fail_os(m, move->to, error, "remove") : code;
+}
+
+/* The old name again. A text that was changed since moves as it is. */
+static sft_code undo_move(moving *m, const cli_move *move) {
+    sft_code code = make_folders(m, move->from);
+    if (code) return code;
+    if (move->edit_count > 0) {
+        code = write_edited(m, move->to, move->from, move, true);
+        int error = code ? 0 : sfti_os_unlink(move->to);
+        if (error) return fail_os(m, move->to, error, "remove");
+        if (code != SFT_BAD_ARGUMENT) return code;
+        cli_warn(m->c, move->to, m->err);
+    }
+    int error = sfti_os_rename(move->to, move->from, !move->is_folder);
+    if (error != EXDEV || move->is_folder)
+        return error ? fail_os(m, move->from, error, "rename") : SFT_OK;
+    code = copy_file(m, &(cli_move){ .from = move->to, .to = move->from });
+    error = code ? 0 : sfti_os_unlink(move->to);
+    return error ? fail_os(m, move->to, error, "remove") : code;
+}
+
+static void undo_one(moving *m, const cli_move *move, size_t *left) {
+    os_info from, to;
+    int old = sfti_os_info_path(move->from, false, &from);
+    int new = sfti_os_info_path(move->to, false, &to);
+    sft_code code;
+    bool same = !old && !new && from.inode == to.inode && from.device == to.device;
+    if (new == ENOENT && !old) return; /* it is where it was */
+    if (strcmp(move->from, move->to) == 0) return;
+    /* One name that two paths lead to, where letters of either case are alike. */
+    if (same && from.links < 2) {
+        int error = sfti_os_rename(move->to, move->from, false);
+        if (!error) return;
+        (void)fail_os(m, move->from, error, "rename");
+        cli_complain(m->c, m->blame, m->err);
+        ++*left;
+        return;
+    }
+    if (new) code = fail_os(m, move->to, new, "open");
+    else if (old == ENOENT) code = undo_move(m, move);
+    else if (old) code = fail_os(m, move->from, old, "open");
+    else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
+    else code = undo_second(m, move, same);
+    if (!code) return;
+    cli_complain(m->c, m->blame, m->err);
+    ++*left;
+}
+
+void cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
+    sft_error err = SFT_ERROR_INIT;
+    moving m = { .c = c, .moves = moves, .blame = moves->path, .err = &err };
+    m.arena.alloc = c->alloc;
+    for (size_t i = moves->count; i-- > 0;) {
+        err = (sft_error)SFT_ERROR_INIT;
+        undo_one(&m, &moves->items[i], left);
+    }
+    (void)sync_folders(&m, false);
+    sfti_arena_free(&m.arena);
+}

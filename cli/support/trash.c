@@ -1,0 +1,236 @@
+/* The trash, where programs keep it themselves (Trash specification of freedesktop.org, 1.0):
+ * FOLDER/info/NAME.trashinfo says where NAME in FOLDER/files came from, and is there first. Tests:
+ * tests/cli/trash. */
+#include "support/trash.h"
+
+#include "base/sink.h"
+#include "os/io.h"
+#include "os/path.h"
+#include "support/files.h"
+#include "support/hints.h"
+#include "support/words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_SIZE 4096
+#define NUMBER_MOST 9999
+
+typedef struct trash {
+    cli *c;
+    sfti_arena arena;
+    char folder[PATH_SIZE]; /* with files and info in it */
+    size_t top;             /* bytes of the folder's top, which paths are relative to; 0: none */
+    cli_moves moves;
+    const char **infos;     /* written */
+    size_t info_count;
+    const char *blame;
+} trash;
+
+/* ── The folder ── */
+
+static bool is_own_folder(const char *path) {
+    os_info info;
+    return !sfti_os_info_path(path, false, &info) && info.kind == OS_DIR
+        && info.owner == sfti_os_user();
+}
+
+static bool make_own(const char *path) {
+    int error = sfti_os_make_folder(path, 0700);
+    return (!error || error == EEXIST) && is_own_folder(path);
+}
+
+static uint64_t device_of(const char *path) {
+    os_info info;
+    return sfti_os_info_path(path, true, &info) ? UINT64_MAX : info.device;
+}
+
+/* $XDG_DATA_HOME/Trash, made if it is not there. */
+static bool home_folder(char *folder, uint64_t device) {
+    static const char *const more[] = { "/.local", "/share", "", "/Trash" };
+    const char *base = sfti_os_env("XDG_DATA_HOME");
+    size_t i = 2;
+    if (!base || *base != '/') {
+        base = sfti_os_env("HOME");
+        i = 0;
+    }
+    int len = base && *base == '/' ? snprintf(folder, PATH_SIZE, "%s", base) : -1;
+    if (len < 0 || len > PATH_SIZE - 64 || (i == 0 && device_of(folder) != device)) return false;
+    for (; i < 4; i++) {
+        len += snprintf(folder + len, PATH_SIZE - (size_t)len, "%s", more[i]);
+        int error = sfti_os_make_folder(folder, 0700);
+        if (error && error != EEXIST) return false;
+    }
+    return is_own_folder(folder) && device_of(folder) == device;
+}
+
+/* The trash at the top of the file system that a path is on. */
+static bool top_folder(trash *t, const char *path, uint64_t device) {
+    os_info info;
+    char top[PATH_SIZE];
+    sft_span above = sfti_path_above(sft_span_cstr(path));
+    if (above.len >= PATH_SIZE - 64) return false;
+    memcpy(top, above.data, above.len);
+    top[above.len] = '\0';
+    for (;;) {
+        sft_span next = sfti_path_above(sft_span_cstr(top));
+        char kept = top[next.len];
+        if (next.len == strlen(top)) break;
+        top[next.len] = '\0';
+        if (device_of(top) == device) continue;
+        top[next.len] = kept;
+        break;
+    }
+    t->top = strlen(top);
+    if (t->top == 1) t->top = 0; /* "/" */
+    /* One for all users counts only as the specification says. */
+    snprintf(t->folder, PATH_SIZE, "%.*s/.Trash", (int)t->top, top);
+    if (!sfti_os_info_path(t->folder, false, &info) && info.kind == OS_DIR
+        && info.mode & OS_MODE_STICKY) {
+        snprintf(t->folder, PATH_SIZE, "%.*s/.Trash/%u", (int)t->top, top,
+                 (unsigned)sfti_os_user());
+        if (make_own(t->folder)) return true;
+    }
+    snprintf(t->folder, PATH_SIZE, "%.*s/.Trash-%u", (int)t->top, top, (unsigned)sfti_os_user());
+    return make_own(t->folder);
+}
+
+static sft_code find_folder(trash *t, const char *path, sft_error *err) {
+    uint64_t device = device_of(path);
+    bool found = home_folder(t->folder, device) || top_folder(t, path, device);
+    size_t len = strlen(t->folder);
+    static const char *const parts[] = { "/files", "/info" };
+    for (size_t i = 0; found && i < 2; i++) {
+        snprintf(t->folder + len, PATH_SIZE - len, "%s", parts[i]);
+        found = make_own(t->folder);
+        t->folder[len] = '\0';
+    }
+    if (found) return SFT_OK;
+    return cli_fail_hint(err, SFT_IO_PUBLISH, CLI_HINT_NO_TRASH,
+                         "expected a trash on this file system, found none that is yours");
+}
+
+/* ── What is known of a file there ── */
+
+static void put_escaped(sft_buffer *out, sft_span path, bool *fine) {
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < path.len; i++) {
+        unsigned char c = (unsigned char)path.data[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+                  || (c && strchr("/-_.~", c));
+        char shown[3] = { '%', digits[c >> 4], digits[c & 15] };
+        *fine &= plain ? sfti_buffer_put(out, path.data + i, 1) : sfti_buffer_put(out, shown, 3);
+    }
+}
+
+/* Days since 1970 as a date of the Gregorian calendar. */
+static void date_text(uint64_t time_s, char out[32]) {
+    uint64_t days = time_s / 86400, rest = time_s % 86400, year = 1970, month = 0;
+    static const unsigned char lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    for (;; year++) {
+        uint64_t all = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 366 : 365;
+        if (days < all) break;
+        days -= all;
+    }
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    while (days >= (uint64_t)lengths[month] + (leap && month == 1))
+        days -= (uint64_t)lengths[month] + (leap && month == 1), month++;
+    snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02u", (unsigned)year, (unsigned)month + 1,
+             (unsigned)days + 1, (unsigned)(rest / 3600), (unsigned)(rest / 60 % 60),
+             (unsigned)(rest % 60));
+}
+
+static sft_code write_info(trash *t, const char *path, const char *info, sft_error *err) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_buffer text = { .alloc = t->c->alloc };
+    sft_span place = sft_span_cstr(path), rest;
+    char date[32];
+    sft_sink sink;
+    uint64_t now = sfti_os_time_s();
+    bool fine = sfti_buffer_put(&text, "[Trash Info]\nPath=", 18);
+    if (t->top && sfti_path_below(place, (sft_span){ t->folder, t->top }, &rest)) place = rest;
+    put_escaped(&text, place, &fine);
+    date_text(now + (uint64_t)(int64_t)sfti_os_zone_s(now), date);
+    fine &= sfti_buffer_put(&text, "\nDeletionDate=", 14)
+         && sfti_buffer_put(&text, date, strlen(date)) && sfti_buffer_put(&text, "\n", 1);
+    options.no_clobber = true;
+    options.mode = 0600;
+    options.alloc = &t->c->alloc;
+    sft_code code = fine ? sft_sink_path(info, &options, &sink, err)
+                         : sfti_fail_memory(err, text.len);
+    if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, err);
+    sft_buffer_free(&text);
+    return code;
+}
+
+/* A name that is free in both folders, under which the file's place is written down. */
+static sft_code take_name(trash *t, const char *path, cli_move *move, sft_error *err) {
+    sft_span name = cli_name_of(path);
+    size_t size = strlen(t->folder) + name.len + 64;
+    char *to = sfti_arena_take(&t->arena, size), *info = sfti_arena_take(&t->arena, size);
+    sft_code code = SFT_EXISTS;
+    os_info there;
+    if (!to || !info) return sfti_fail_memory(err, size);
+    for (unsigned n = 1; code == SFT_EXISTS && n <= NUMBER_MOST; n++) {
+        char number[16] = "";
+        if (n > 1) snprintf(number, sizeof number, " (%u)", n);
+        snprintf(to, size, "%s/files/%.*s%s", t->folder, (int)name.len, name.data, number);
+        snprintf(info, size, "%s/info/%.*s%s.trashinfo", t->folder, (int)name.len, name.data,
+                 number);
+        if (!sfti_os_info_path(to, false, &there)) continue;
+        code = write_info(t, path, info, err);
+    }
+    t->blame = info;
+    if (code) return code;
+    t->infos[t->info_count++] = info;
+    move->to = to;
+    return SFT_OK;
+}
+
+/* ── A unit ── */
+
+static sft_code to_system_bin(trash *t, const cli_unit *unit, bool *done, sft_error *err) {
+    for (size_t i = 0; i < unit->count; i++) {
+        int error = sfti_os_trash(unit->items[i].path);
+        if (error == EOPNOTSUPP && i == 0) return SFT_OK;
+        t->blame = unit->items[i].path;
+        if (error) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "move to the bin");
+        *done = true;
+    }
+    return SFT_OK;
+}
+
+sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_error *err) {
+    trash t = { .c = c, .blame = unit->path };
+    bool done = false;
+    t.arena.alloc = c->alloc;
+    sft_code code = to_system_bin(&t, unit, &done, err);
+    cli_move *items = sfti_arena_array(&t.arena, unit->count, sizeof *items);
+    t.infos = sfti_arena_array(&t.arena, unit->count, sizeof *t.infos);
+    if (!code && !done && (!items || !t.infos)) code = sfti_fail_memory(err, unit->count);
+    for (size_t i = 0; !code && !done && i < unit->count; i++) {
+        int error;
+        os_info info;
+        t.blame = unit->items[i].path;
+        char *path = cli_absolute(&t.arena, unit->items[i].path, &error);
+        if (!error) error = sfti_os_info_path(unit->items[i].path, false, &info);
+        if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+        else if (!path) code = sfti_fail_memory(err, 1);
+        if (!code && i == 0) code = find_folder(&t, path, err);
+        items[i] = (cli_move){ .from = path, .is_folder = info.kind == OS_DIR };
+        if (!code) code = take_name(&t, path, &items[i], err);
+    }
+    if (!code && !done) {
+        t.moves = (cli_moves){ .path = unit->path, .items = items, .count = unit->count };
+        code = cli_moves_make(c, &t.moves, CLI_MOVE, &t.blame, err);
+    }
+    for (size_t i = 0; code && i < t.info_count; i++) (void)sfti_os_unlink(t.infos[i]);
+    /* What is in the arena is not named any more. */
+    *blame = unit->path;
+    for (size_t i = 0; i < unit->count; i++)
+        if (strcmp(t.blame, unit->items[i].path) == 0) *blame = unit->items[i].path;
+    sfti_arena_free(&t.arena);
+    return code;
+}

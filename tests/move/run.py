@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Move random trees of models and take it back; kill mv at every call, and look at what it leaves.
+
+  tests/move/run.py [--count N] [--seed N] [-v]
+
+Trees have names that shells, other systems and JSON mind, sidecars of managers, shards with an
+index, models that share a sidecar. After `mv` every file is there once, with its bytes (but for
+the paths in sidecars); after `mv --undo` the tree is what it was, byte for byte. A KILL at each
+call of the system (by strace, where it is there) leaves every model whole, with all that is its
+own, in its old place or in its new one, and --undo gives the old tree back.
+Without --count: SFT_TARGET=long 10,000 trees, else 120.
+"""
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMMAND = shlex.split(os.environ.get("SFT_COMMAND", "")) or \
+    [os.path.join(os.environ.get("SFT_BUILD", os.path.join(ROOT, "build")), "safetensors")]
+NAMES = ["plain", "two words", "ünïcode-名前", "a'b\"c", "$(touch x)", "-dash", "semi;colon", "percent%41",
+         "back\\slash", "tab\there", "new\nline", "[glob]*?", "UPPER", "upper", ".hidden-not", "dot.in.name",
+         "#hash", "&and", "\u202eturned", "x" * 120, "{braces}", "~tilde", "con", "trailing "]
+SIDECARS = [".civitai.info", ".metadata.json", ".json", ".txt", ".sha256", ".preview.png", ".png", ".yaml"]
+PATTERNS = ["{base_model}/{kind}/{name|stem}", "{stem}", "{kind}/", "sorted/{name}{ - version_name}", "{author|kind}/{stem}",
+            "{date}/{base_model|kind}/{stem}", "x/y/{name|stem}{ (rank)}"]
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010806000000") + b"\x1f\x15\xc4\x89"
+
+
+def model(rng, names):
+    header = {"__metadata__": {}} if rng.random() < .5 else {}
+    if header:
+        for key in rng.sample(["modelspec.title", "ss_output_name", "modelspec.author"], 2):
+            header["__metadata__"][key] = rng.choice(NAMES + ["../../up", "a/b", "", ".", "..", "nul"])
+        header["__metadata__"]["ss_base_model_version"] = rng.choice(["sdxl_base_v1-0", "sd_v1", "what"])
+    at = 0
+    for name in names:
+        header[name] = {"dtype": "F32", "shape": [2], "data_offsets": [at, at + 8]}
+        at += 8
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + rng.randbytes(at)
+
+
+def put(path, data):
+    with open(path, "wb") as out:
+        out.write(data)
+
+
+def make_tree(rng, top):
+    """Paths of the models, each with the ends of its companions."""
+    models = {}
+    folders = [top]
+    for _ in range(rng.randrange(4)):
+        folder = os.path.join(rng.choice(folders), rng.choice(NAMES))
+        os.makedirs(folder, exist_ok=True)
+        if folder not in folders:
+            folders.append(folder)
+    for _ in range(rng.randrange(1, 7)):
+        stem = os.path.join(rng.choice(folders), rng.choice(NAMES))
+        if stem in models or any(s.lower() == stem.lower() for s in models) or stem in folders:
+            continue
+        put(stem + ".safetensors", model(rng, ["a.weight", "b.weight"]))
+        own = rng.sample(SIDECARS, rng.randrange(len(SIDECARS)))
+        for end in own:
+            here = os.path.realpath(os.path.dirname(stem))
+            name = os.path.basename(stem)
+            text = {"notes": "n", "file_path": f"{here}/{name}.safetensors", "file_name": name,
+                    "preview_url": f"{here}/{name}.preview.png", "id": rng.randrange(10 ** 6)}
+            data = PNG + rng.randbytes(9) if end.endswith("png") else \
+                (hashlib.sha256(stem.encode("utf-8", "replace")).hexdigest() + "\n").encode() if end == ".sha256" else \
+                json.dumps(text, ensure_ascii=rng.random() < .5, indent=rng.choice([None, 1])).encode() \
+                if end.endswith(("json", "info")) else b"words " + rng.randbytes(3).hex().encode()
+            put(stem + end, data)
+        if rng.random() < .15:
+            put(stem + ".ckpt", b"PK" + rng.randbytes(30))
+        models[stem] = own
+    if rng.random() < .4:
+        folder = os.path.join(rng.choice(folders), "shards")
+        os.makedirs(folder, exist_ok=True)
+        weight_map = {}
+        for i in (1, 2):
+            put(f"{folder}/model-{i:05}-of-00002.safetensors", model(rng, [f"t{i}"]))
+            weight_map[f"t{i}"] = f"model-{i:05}-of-00002.safetensors"
+        put(folder + "/model.safetensors.index.json", json.dumps({"weight_map": weight_map}).encode())
+        put(folder + "/config.json", b'{"model_type": "llama"}')
+    return models
+
+
+def tree_of(top):
+    found = {}
+    for folder, _, files in os.walk(top):
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, top)] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+def run(words, env, before=()):
+    return subprocess.run([*before, *COMMAND, *words], env=env, capture_output=True, check=False, timeout=300)
+
+
+class Tests:
+    def __init__(self, verbose):
+        self.passed = self.failed = 0
+        self.verbose = verbose
+
+    def check(self, good, what, detail=""):
+        self.passed += bool(good)
+        self.failed += not good
+        if not good:
+            print(f"FAILED: {what}\n    {detail}", flush=True)
+
+
+def loose(path):
+    """What a sidecar that speaks of its place is compared by: with that taken out."""
+    return path.endswith(".json")
+
+
+def one_tree(tests, seed, scratch):
+    rng = random.Random(seed)
+    top, state = os.path.join(scratch, "tree"), os.path.join(scratch, "state")
+    for folder in (top, state):
+        shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(top)
+    env = dict(os.environ, XDG_STATE_HOME=state)
+    make_tree(rng, top)
+    before = tree_of(top)
+    pattern = rng.choice(PATTERNS)
+    words = ["mv", "-r", top, "--to", pattern, "--no-user-records"] + ["--number"] * (rng.random() < .7)
+    done = run(words, env)
+    what = f"seed {seed}: {pattern}"
+    after = tree_of(top)
+    if done.returncode not in (0, 1, 2):
+        tests.check(False, what + ": exit status", (done.returncode, done.stderr[-500:]))
+    if b"nothing was moved" in done.stderr:
+        tests.check(before == after, what + ": something moved all the same", done.stderr[-500:])
+        return
+    fixed = sorted(d for p, d in before.items() if not loose(p))
+    moved = sorted(d for p, d in after.items() if not loose(p))
+    # what two models share is copied
+    tests.check(set(fixed) == set(moved) and len(moved) >= len(fixed), what + ": bytes are lost", done.stderr[-500:])
+    for path in after:
+        for part in path.split(os.sep):
+            if path not in before and path.endswith(".safetensors") and part not in before:
+                tests.check(part not in ("..", ".") and "\n" not in os.path.dirname(path) or
+                            os.path.dirname(path) in {os.path.dirname(p) for p in before}, what + ": a name", path)
+                break
+    again = run(words, env)
+    tests.check(tree_of(top) == after or again.returncode != 0, what + ": a second run moves more", again.stdout[-500:])
+    while run(["mv", "--undo"], env).returncode == 0:
+        pass
+    now = tree_of(top)
+    tests.check(now == before, what + ": undo gives another tree",
+                sorted(set(now.items()) ^ set(before.items()))[:6])
+
+
+# ── Kills ──
+
+CALLS = ("linkat,link,rename,renameat,renameat2,unlink,unlinkat,mkdir,openat,fsync,write,pwrite64,"
+         "fallocate,rmdir,utimensat,fchmod")
+
+
+def whole(top):
+    """Whether the model and all that is its own lie in one place, old or new."""
+    places = {}
+    for folder, _, files in os.walk(top):
+        for name in files:
+            if name.startswith("."):
+                continue
+            stem, _, end = name.partition(".")
+            places.setdefault((folder, stem), set()).add(end)
+    ends = {"safetensors", "civitai.info", "metadata.json", "preview.png"}
+    return any(found >= ends for found in places.values())
+
+
+def kills(tests, scratch, across):
+    strace = shutil.which("strace")
+    if not strace or subprocess.run([strace, "-qq", "-o", "/dev/null", "true"], check=False).returncode:
+        print("no strace: mv is not killed")
+        return
+    top, state = os.path.join(scratch, "tree"), os.path.join(scratch, "state")
+    other = tempfile.mkdtemp(prefix="sft-move-", dir="/dev/shm") if across else top
+    env = dict(os.environ, XDG_STATE_HOME=state)
+
+    def fresh():
+        for folder in (top, state):
+            shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(top)
+        rng = random.Random(7)
+        here = os.path.realpath(top)
+        put(top + "/m.safetensors", model(rng, ["a.weight"]))
+        put(top + "/m.civitai.info", b'{"id": 5, "modelId": 6}')
+        put(top + "/m.preview.png", PNG)
+        put(top + "/m.metadata.json", json.dumps({"file_path": here + "/m.safetensors", "file_name": "m"}).encode())
+        if across:
+            shutil.rmtree(other)
+            os.mkdir(other)
+
+    words = ["mv", top + "/m.safetensors", os.path.join(other, "sub/" if across else "new/")]
+    fresh()
+    before = tree_of(top)
+    log = os.path.join(scratch, "log")
+    done = run(words, env, [strace, "-f", "-qq", "-o", log, "-e", "trace=" + CALLS])
+    tests.check(done.returncode == 0, "mv under strace", done.stderr)
+    counts, points = {}, []
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            found = re.match(r"^\d+ +(\w+)\((.*)", line)
+            if found:
+                counts[found.group(1)] = counts.get(found.group(1), 0) + 1
+                if "/tree" in line or "/state" in line or "sft-move" in line or found.group(1) in ("fsync", "write", "pwrite64"):
+                    points.append((found.group(1), counts[found.group(1)]))
+    tests.check(len(points) > 20, "calls to kill at", points)
+    for call, n in points:
+        fresh()
+        run(words, env, [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={n}"])
+        tests.check(whole(top) or whole(other), f"killed at {call} {n}: no whole model", sorted(tree_of(top)))
+        undone = run(["mv", "--undo"], env)
+        now = {p: d for p, d in tree_of(top).items() if not os.path.basename(p).startswith(".")}
+        tests.check(now == before and (not across or not tree_of(other)), f"killed at {call} {n}, undone: another tree",
+                    (sorted(now), sorted(tree_of(other)), undone.stderr))
+    if across:
+        shutil.rmtree(other)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=10000 if os.environ.get("SFT_TARGET") == "long" else 120)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-v", action="store_true")
+    options = parser.parse_args()
+    tests = Tests(options.v)
+    with tempfile.TemporaryDirectory(prefix="sft-move-", dir="/tmp" if os.path.isdir("/tmp") else None) as scratch:
+        for i in range(options.count):
+            one_tree(tests, options.seed + i, scratch)
+        kills(tests, scratch, False)
+        if os.path.isdir("/dev/shm") and os.stat("/dev/shm").st_dev != os.stat(scratch).st_dev:
+            kills(tests, scratch, True)
+    print(f"{tests.passed} passed, {tests.failed} failed")
+    return tests.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,7 +12,7 @@ set(SFT_PARTS
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
     "DATASET dataset                   dataset                HASH,CONVERT"
-    "ADAPTER adapter                   adapter                CONVERT,LABEL"
+    "ADAPTER adapter,layout            adapter                CONVERT,LABEL"
     "MERGE   merge                     -                      CONVERT,LABEL")
 
 set(SFT_ALL_PARTS ON)

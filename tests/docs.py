@@ -351,7 +351,8 @@ def check_vocabularies():
 TABLES = {"special", "denoiser", "image", "encoder", "other", "language"}  # of prefixes
 
 # Words that are also called like a model: a folder, a part of a file, bits, words of captions.
-OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},
+OTHER_WORDS = {"cli/commands/repair/cmd_repair.c": {"clip"},
+               "src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},
                "src/label/tensors/tensors.c": {"clip"}, "cli/support/title_words.c": {"bit"},
                "src/label/tensors/embeddings.c": {"t5"},
                "src/label/records/grammar.c": {"t5"},

@@ -175,6 +175,7 @@ SUITES = [
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
     ("adapter-factors", "check test asan", 600, [PY, "tests/adapter/factors.py"],
      "tests/adapter/factors.py"),
+    ("layout", "check test asan", 600, [PY, "tests/layout/run.py"], "tests/layout/run.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

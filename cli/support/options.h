@@ -36,7 +36,8 @@ typedef struct cli_settings {
     const char *dtype;
     int saturate, values;
     /* of convert --quantize */
-    const char *quantize, *layout, *scale;
+    const char *quantize, *layout, *scale, *architecture, *part, *as_what;
+    int parts, prune, clip;
     cli_words only, spare;
     int from_quantised;
     /* of convert, of other formats */

@@ -240,6 +240,7 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
     cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
+    if (c->enters_pipelines) depth = CLI_WITH_PARTS;
     for (size_t i = 0; !code && i < count; i++) {
         out->path = operands[i];
         code = cli_inputs_expand(operands[i], depth, NULL, &c->open, &out->inputs, err);

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "label/tensors/adapters.h"
+#include "layout/layout.h"
 #include "safetensors_set.h"
 
 /* What PEFT's adapter_config.json, or diffusers' "lora_adapter_metadata", says. */
@@ -148,8 +149,18 @@ typedef struct sfti_lora_ways {
     char text[SFTI_LORA_NAME * 8];
 } sfti_lora_ways;
 
+/* The layouts of data/layouts, and which of diffusers' are a model's. */
+typedef struct sfti_lora_naming {
+    sfti_layout_text layouts;
+    bool *diffusers; /* by beginning of names, then part */
+    unsigned lone;   /* parts of an encoder in a file of its own */
+} sfti_lora_naming;
+
+sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lora_naming *out,
+                               sft_error *err);
 /* All of them of one tensor; none for biases, which go with their weights. */
-void sfti_lora_ways_of(const sft_set *model, const sft_tensor *tensor, sfti_lora_ways *out);
+void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
+                       sfti_lora_ways *out);
 
 /* ── Strengths by block (blocks.c) ── */
 

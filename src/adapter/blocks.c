@@ -74,7 +74,8 @@ static bool read_block_number(sft_span text, const char *before, uint32_t *out) 
 }
 
 /* The slot of a tensor, by the names that it has in the original code. */
-static uint32_t slot_in_net(const sft_set *model, const sft_tensor *tensor) {
+static uint32_t slot_in_net(const sfti_lora_naming *naming, const sft_set *model,
+                            const sft_tensor *tensor) {
     sfti_lora_ways ways;
     sft_span name = tensor->name;
     if (sfti_ends(name, ".bias")) { /* goes with its weight */
@@ -82,7 +83,7 @@ static uint32_t slot_in_net(const sft_set *model, const sft_tensor *tensor) {
         tensor = sfti_set_sibling(model, name, ".weight");
         if (!tensor) return SLOT_OTHER;
     }
-    sfti_lora_ways_of(model, tensor, &ways);
+    sfti_lora_ways_of(naming, tensor, &ways);
     for (size_t i = 0; i < ways.count; i++) {
         const sfti_lora_way *way = &ways.ways[i];
         uint32_t number;
@@ -94,8 +95,10 @@ static uint32_t slot_in_net(const sft_set *model, const sft_tensor *tensor) {
     return SLOT_OTHER;
 }
 
-static sft_code apply_vector(const block_rule *rules, size_t count, const sfti_lora_map *map,
-                             const sft_set *model, double *strengths, sft_error *err) {
+static sft_code apply_vector(sfti_arena *arena, const block_rule *rules, size_t count,
+                             const sfti_lora_map *map, const sft_set *model, double *strengths,
+                             sft_error *err) {
+    sfti_lora_naming naming;
     const block_vector *vector = NULL;
     double by[SLOT_COUNT + 1];
     bool any = false;
@@ -104,10 +107,13 @@ static sft_code apply_vector(const block_rule *rules, size_t count, const sfti_l
         if (vectors[i].count == count) vector = &vectors[i];
     if (!vector)
         return sfti_misuse(err, "expected 12, 17, 20 or 26 strengths of blocks, found %zu", count);
+    sft_code code = sfti_lora_naming_open(arena, model, &naming, err);
+    if (code) return code;
     for (uint32_t slot = 0; slot <= SLOT_COUNT; slot++)
         by[slot] = vector->slots >> slot & 1 ? rules[next++].by : 1;
     for (size_t i = 0; i < map->count; i++) {
-        uint32_t slot = slot_in_net(model, sft_set_tensor_at(model, map->targets[i].tensor));
+        uint32_t slot = slot_in_net(&naming, model, sft_set_tensor_at(model,
+                                    map->targets[i].tensor));
         any = any || (slot != SLOT_OTHER && slot > 0);
         strengths[i] *= by[slot];
     }
@@ -127,7 +133,7 @@ sft_code sfti_lora_blocks(sfti_lora *lora, const sfti_lora_map *map, const sft_s
     if (!strengths) return sfti_fail_memory(err, map->count * sizeof *strengths);
     for (size_t i = 0; i < map->count; i++) strengths[i] = strength;
     *out = strengths;
-    if (!named) return apply_vector(rules, count, map, model, strengths, err);
+    if (!named) return apply_vector(&lora->arena, rules, count, map, model, strengths, err);
     for (size_t i = 0; i < map->count; i++) {
         sft_span name = sft_set_tensor_at(model, map->targets[i].tensor)->name;
         bool found = false;

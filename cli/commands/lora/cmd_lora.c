@@ -21,6 +21,7 @@ static const struct lora_verb {
     { "stack", 1, "ADAPTER...", true, lora_stack },
     { "extract", 2, "TUNED and BASE", true, lora_extract },
     { "simplify", 1, "IN", true, lora_simplify },
+    { "convert", 1, "IN", true, lora_convert },
 };
 
 static void run_lora(cli *c, char **operands, size_t count) {
@@ -31,8 +32,8 @@ static void run_lora(cli *c, char **operands, size_t count) {
         if (strcmp(operands[0], verbs[i].name) == 0) verb = &verbs[i];
     if (!verb)
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA,
-                              "expected info, merge, resize, stack, extract or simplify, found "
-                              "another word");
+                              "expected info, merge, resize, stack, extract, simplify or "
+                              "convert, found another word");
     else if (count <= verb->least)
         code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, "expected %s, found %s", verb->operands,
                               count > 1 || verb->least > 1 ? "less" : "none");
@@ -45,8 +46,8 @@ static void run_lora(cli *c, char **operands, size_t count) {
 const cli_command cli_lora_command = {
     "lora", "info IN...|merge MODEL ADAPTER[:STRENGTH]... -o OUT|resize IN -o OUT|"
             "stack ADAPTER[:STRENGTH]... -o OUT|extract TUNED BASE -o OUT|"
-            "simplify IN [--model M] -o OUT",
-    "tell of adapters; merge, extract, resize, stack, simplify",
+            "simplify IN [--model M] -o OUT|convert IN -o OUT --to FORMAT",
+    "tell of adapters; merge, extract, resize, stack, rename",
     "info tells the modules of an adapter by groups of layers: method, rank, alpha and the norm of "
     "what they add, which is computed from the factors; --spectrum adds the singular values, as "
     "bars of the group's mean, each to its layer's greatest.\n"
@@ -86,7 +87,13 @@ const cli_command cli_lora_command = {
     "The header of OUT records the recipe: names, strengths and SHA-256 of the adapters "
     "(sft_lora_merge, modelspec.merged_from). Digests of the old data are dropped. A model in "
     "several files becomes one file if OUT ends in .safetensors or .sft; otherwise OUT is a new or "
-    "empty folder for its shards and their index. OUT is written atomically.",
+    "empty folder for its shards and their index. OUT is written atomically.\n"
+    "convert writes an adapter under the names of another program, by the maps of docs/layouts.md; "
+    "names are looked up in the layout of its model, which --architecture or --model tells where "
+    "the adapter does not. Where the other layout divides a layer, up is cut by rows and down "
+    "repeated; where it fuses several, they are stacked, which the way back undoes, bit for bit. "
+    "Different alphas of layers that are fused go into the matrices, which is told. --to peft "
+    "writes adapter_config.json beside OUT, --to diffusers has it in the header.",
     CLI_EXAMPLES(
         { "safetensors lora info style.safetensors", "methods, ranks, alphas, norms" },
         { "safetensors lora merge sdxl.safetensors style.safetensors:0.8 -o styled.safetensors",
@@ -106,10 +113,15 @@ const cli_command cli_lora_command = {
           "--rank 32",
           "what a fine-tuning changed" },
         { "safetensors lora simplify lokr.safetensors -o lora.safetensors --rank 16",
-          "for programs that read LoRA alone" }),
+          "for programs that read LoRA alone" },
+        { "safetensors lora convert kohya.safetensors -o peft.safetensors --to diffusers",
+          "names of diffusers, fused layers divided" }),
     { CLI_OPTIONS(
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "convert: what model the adapter is for, where it does not tell"),
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,
-          "merge: leave out modules and tensors of adapters that the model has no tensor for"),
+          "leave out modules and tensors of adapters that the model has no tensor for, or whose "
+          "other names are not known"),
         { 0, "dora", "exact|comfy", CLI_CHOICE, SFTI_DORA_EXACT, offsetof(cli_settings, dora),
           "merge: the norm of DoRA: of the changed weight (exact, default) or, for rows, of that "
           "of the model (comfy)" },
@@ -138,10 +150,11 @@ const cli_command cli_lora_command = {
           "extract: leave out layers of which no element differs by more than X"),
         CLI_ON(0, "norms", norms,
           "extract: write the differences of norms and biases, too (.diff, .diff_b)"),
-        { 0, "to", "kohya|peft|comfy", CLI_CHOICE, 1, offsetof(cli_settings, to),
-          "extract: how layers are named; default: peft for language models, else kohya" },
+        { 0, "to", "kohya|peft|comfy|diffusers", CLI_CHOICE, 1, offsetof(cli_settings, to),
+          "convert, extract: how layers are named; default of extract: peft for language models, "
+          "else kohya" },
         CLI_TAKES(0, "model", "MODEL", model,
-          "simplify: the model that the adapter is for"),
+          "simplify: the model that the adapter is for; convert: the same, where it does not tell"),
         CLI_TAKES('d', "dtype", "DTYPE", dtype,
           "of factors that are computed: F32, F16 or BF16; default: as they, or the model, had"),
         CLI_ON(0, "spectrum", spectrum, "info: tell singular values"),

@@ -28,6 +28,7 @@ typedef struct extract {
     int to;
     bool two_encoders, diffusers_names;
     size_t convs, others, unmatched; /* that differ and are not extracted */
+    sfti_lora_naming naming;
     sfti_lora_ways *ways; /* of the tensor that is named */
 } extract;
 
@@ -194,7 +195,7 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
     if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
     if (x->to == TO_PEFT)
         return add_layer(x, &item, name_layer(x, "base_model.model.", name), err);
-    sfti_lora_ways_of(x->tuned, tensor, x->ways);
+    sfti_lora_ways_of(&x->naming, tensor, x->ways);
     size_t count = choose_ways(x, name, chosen);
     if (count == 0)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
@@ -225,7 +226,7 @@ static sft_code add_whole(extract *x, const extract_item *item, sft_error *err) 
     if (!as_weight) return sfti_fail_memory(err, layer.len);
     if (bias) weight.name = sft_span_cstr(as_weight);
     else if (sfti_ends(layer, ".weight")) layer.len -= strlen(".weight");
-    sfti_lora_ways_of(x->tuned, &weight, x->ways);
+    sfti_lora_ways_of(&x->naming, &weight, x->ways);
     size_t count = x->to == TO_PEFT ? 0 : choose_ways(x, layer, chosen);
     if (count != 1 || !is_whole(chosen[0])) {
         x->others++;
@@ -307,6 +308,9 @@ static sft_code extract_all(extract *x, char **operands, sft_error *err) {
     cli *c = f->c;
     sft_code code = SFT_OK;
     x->to = c->set.to;
+    if (x->to == 4)
+        return cli_usage_error(err, "expected --to kohya, peft or comfy with extract, found "
+                               "diffusers");
     if (c->set.min_diff) code = lora_number(c->set.min_diff, "min-diff", &x->least, err);
     if (code) return code;
     f->blame = operands[0];
@@ -323,6 +327,7 @@ static sft_code extract_all(extract *x, char **operands, sft_error *err) {
     choose_names(x);
     x->ways = sfti_arena_array(&f->arena, 1, sizeof *x->ways);
     if (!code && !x->ways) return sfti_fail_memory(err, sizeof *x->ways);
+    if (!code) code = sfti_lora_naming_open(&f->arena, x->tuned, &x->naming, err);
     size_t count = sft_set_tensor_count(x->tuned);
     uint32_t *order = sfti_arena_array(&f->arena, count, sizeof *order);
     if (!code && !order) return sfti_fail_memory(err, count * sizeof *order);

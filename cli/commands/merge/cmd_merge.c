@@ -1,5 +1,6 @@
 /* merge: shards or several files in one file, or models by value. Tests: tests/cli/merge. */
 #include "commands/commands.h"
+#include "commands/convert/convert.h"
 #include "commands/merge/merge.h"
 #include "support/hints.h"
 #include "support/models.h"
@@ -8,6 +9,7 @@
 #include "support/remote.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* By their names; an index says itself what belongs to its model. */
 static void tell_missing(cli *c, const cli_parts *parts, size_t first) {
@@ -55,6 +57,17 @@ static sft_code merge_models(cli *c, char **operands, size_t count, cli_output *
 static void run_merge(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     bool by_method = c->set.method || c->set.recipe || c->set.replay;
+    if (c->set.as_what && (by_method || strcmp(c->set.as_what, "checkpoint") != 0)) {
+        (void)cli_usage_error(&err, "expected --as checkpoint without --method, --recipe and "
+                                    "--replay, found \"%s\"", c->set.as_what);
+        cli_fail_usage(c, &err);
+        return;
+    }
+    if (c->set.as_what) {
+        c->set.layout = "single";
+        convert_layouts(c, operands, count);
+        return;
+    }
     if (by_method) {
         merge_by_method(c, operands, count);
         return;
@@ -117,6 +130,9 @@ const cli_command cli_merge_command = {
           "the shards of a model, in one file" },
         { "safetensors merge unet.safetensors vae.safetensors -o all.safetensors",
           "the tensors of both" },
+        { "safetensors merge unet.safetensors vae.safetensors clip.safetensors -o all.safetensors "
+          "--as checkpoint --architecture sd-1",
+          "one file as the programs for pictures load it" },
         { "safetensors merge --method linear a.safetensors:0.7 b.safetensors:0.3 -o ab.safetensors",
           "a weighted sum" },
         { "safetensors merge --method dare_ties --base base.safetensors a.safetensors:0.6 "
@@ -144,7 +160,14 @@ const cli_command cli_merge_command = {
         CLI_TAKES(0, "recipe", "FILE", recipe,
           "merge as this file says: YAML of mergekit, or JSON"),
         CLI_TAKES(0, "replay", "FILE", replay,
-          "merge as the header of this result says, with models that have the same digests")),
+          "merge as the header of this result says, with models that have the same digests"),
+        CLI_TAKES(0, "as", "checkpoint", as_what,
+          "the components of one model, in whatever layout, as one file with the names and "
+          "prefixes of the original code (as convert --layout single does it)"),
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "with --as checkpoint: what model it is, where tensors do not tell"),
+        CLI_ON(0, "ignore-unmatched", ignore_unmatched,
+          "with --as checkpoint: leave out tensors whose names there are not known")),
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",

@@ -40,9 +40,10 @@ def wan(width, channels=16, out=16, extra=""):
 head.modulation BF16 1,2,%d
 head.head.weight BF16 %d,%d
 patch_embedding.weight BF16 %d,%d,1,2,2
-blocks.{0-%d}.ffn.0.weight BF16 8960,%d
+blocks.{0-%d}.ffn.0.weight BF16 %d,%d
 blocks.{0-%d}.cross_attn.k.weight BF16 %d,%d
-%s""" % (width, out * 4, width, width, channels, layers, width, layers, width, width, extra))
+%s""" % (width, out * 4, width, width, channels, layers,
+            {1536: 8960, 3072: 14336}.get(width, 13824), width, layers, width, width, extra))
 
 
 def hunyuan(channels, extra=""):
@@ -261,7 +262,7 @@ nerf_image_embedder.embedder.0.bias BF16 64
                                   ".weight F16 640,2048\nadd_embedding.linear_1.weight"
                                   " F16 1280,2816"),
     "unet.diffusers": Model("conv_in.weight F16 320,4,3,3\nconv_out.weight F16 4,320,3,3\n"
-                            "down_blocks.{1|2}.attentions.{0|1}.transformer_blocks.0.attn2.to_k"
+                            "down_blocks.1.attentions.{0|1}.transformer_blocks.{0|1}.attn2.to_k"
                             ".weight F16 640,2048\nadd_embedding.linear_1.weight F16 1280,2816\n"
                             "mid_block.attentions.0.transformer_blocks.{0-9}.attn2.to_k.weight"
                             " F16 1280,2048\ntime_embedding.linear_1.weight F16 1280,320"),

@@ -16,9 +16,13 @@ static sfti_forms *list_matrices(const sfti_view *at) {
         sft_span name = sfti_from(tensor->name, cut);
         if (tensor->rank < 2 || !sfti_ends(name, ".weight")) continue;
         name.len -= strlen(".weight");
-        sfti_forms_put(forms, &(sfti_module){ .name = name, .tensor = tensor,
-                                              .in = sfti_size_of(set, tensor, 1),
-                                              .out = sfti_size_of(set, tensor, 0) });
+        sfti_module module = { .name = name, .tensor = tensor };
+        sfti_shape shape;
+        if (!sfti_shape_of(set, tensor, &shape) || (!shape.padded && !shape.twofold)) {
+            module.in = sfti_size_of(set, tensor, 1);
+            module.out = sfti_size_of(set, tensor, 0);
+        }
+        sfti_forms_put(forms, &module);
     }
     return at->info->code ? NULL : forms;
 }

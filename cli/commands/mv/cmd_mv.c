@@ -389,7 +389,7 @@ const cli_command cli_mv_command = {
         { "safetensors mv neon.safetensors 'Neon City.safetensors'", "a new name for all of them" },
         { "safetensors mv -r ~/models/loras --to '{base_model}/{name|stem}{ - version_name}' "
           "--dry-run", "what would sorting by base model do?" },
-        { "safetensors mv --undo", "take the last run back" }),
+        { "safetensors mv --undo --dry-run", "what would taking back the last run do?" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "to", "PATTERN", place,
           "a path for each model, of facts in braces, below the folder that was searched"),

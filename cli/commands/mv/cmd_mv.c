@@ -388,8 +388,7 @@ const cli_command cli_mv_command = {
         { "safetensors mv neon.safetensors ~/models/loras/", "with sidecars and pictures" },
         { "safetensors mv neon.safetensors 'Neon City.safetensors'", "a new name for all of them" },
         { "safetensors mv -r ~/models/loras --to '{base_model}/{name|stem}{ - version_name}' "
-          "--dry-run", "what would sorting by base model do?" },
-        { "safetensors mv --undo --dry-run", "what would taking back the last run do?" }),
+          "--dry-run", "what would sorting by base model do?" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "to", "PATTERN", place,
           "a path for each model, of facts in braces, below the folder that was searched"),

@@ -2,7 +2,7 @@
 """Compare the library with others, in turns, and print tables.
 
     compare.py [--only header,memory,hostile,process,bytes,slices,info,cold,hash,convert,quantised,
-               gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
+               quantising,adapters,gguf,torch,remote,read,save,edit,reshape] [--repeats 9]
                [--data DIR] [--build DIR] [--cpu] [--write [FILE]]
 
 Contestants of one row run in turns (A B C A B C …); a cell is the median and, in brackets,
@@ -30,6 +30,7 @@ import statistics
 import subprocess
 import sys
 
+from adapters import Adapters
 from cold import Cold
 from contest import (Result, cell, compete, few, has_program, header_bytes, ratio, run_process,
                      table, take_turns, tensor_names)
@@ -59,7 +60,7 @@ UNCHECKED = [
 ]
 
 
-class Bench(Cold, Imports, Quantised, Remote, Writing):
+class Bench(Adapters, Cold, Imports, Quantised, Remote, Writing):
     def __init__(self, args):
         self.args = args
         self.missed, self.held, self.notes = [], [], []
@@ -419,7 +420,8 @@ class Bench(Cold, Imports, Quantised, Remote, Writing):
 
 
 SECTIONS = ("header", "memory", "hostile", "process", "bytes", "slices", "info", "cold",
-            "hash", "convert", "quantised", "gguf", "torch", "remote", "read", "save", "edit", "reshape")
+            "hash", "convert", "quantised", "quantising", "adapters", "gguf", "torch", "remote",
+            "read", "save", "edit", "reshape")
 BUSY = SECTIONS[-5:]  # of these the load of the machine is told
 
 

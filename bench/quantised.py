@@ -1,5 +1,6 @@
-"""The section quantised of compare.py: convert --dequantize against a durable copy of its result,
-and against comfy-kitchen where Python has it."""
+"""The sections quantised and quantising of compare.py: convert --dequantize against a durable copy
+of its result, convert --quantize against one of its input, and both against comfy-kitchen,
+compressed-tensors and convert_to_quant where Python has them."""
 import json
 import os
 import random
@@ -40,7 +41,7 @@ FORMATS = {
     "AWQ": ({"qweight": ("I32", [SIDE, SIDE // 8], "codes"), "scales": ("F16", [64, SIDE], "f16"),
              "qzeros": ("I32", [64, SIDE // 8], "codes")}, None),
 }
-SIZES = {"F32": 4, "I32": 4, "F16": 2}
+SIZES = {"F32": 4, "I32": 4, "F16": 2, "BF16": 2}
 
 
 def write_quantised(path, parts):
@@ -87,6 +88,54 @@ save_file({n: plain(n) for n in t if n.endswith(".weight")}, out)
 """
 
 
+# What each format is allowed against the copy, and who else writes it.
+TARGETS = {"fp8": (("fp8",), 1.2, True), "int8": (("int8",), 1.2, False),
+           "int8, rows": (("int8", "--scale", "row"), 1.2, False),
+           "int8-convrot": (("int8-convrot",), 2.0, False), "mxfp8": (("mxfp8",), None, False),
+           "nvfp4": (("nvfp4",), 2.0, False)}
+COMPRESS = """
+import sys, torch
+from compressed_tensors.quantization import QuantizationArgs
+from compressed_tensors.quantization.lifecycle.forward import quantize
+from compressed_tensors.quantization.utils import calculate_qparams
+from safetensors.torch import load_file, save_file
+path, out = sys.argv[1:]
+torch.set_num_threads(1)
+args = QuantizationArgs(num_bits=8, type="float", strategy="tensor")
+t, o = load_file(path), {}
+for n, w in t.items():
+    s, z = calculate_qparams(w.amin(), w.amax(), args)
+    o[n], o[n + "_scale"] = quantize(w, s, z, args, dtype=torch.float8_e4m3fn), s
+save_file(o, out)
+"""
+KITCHEN_QUANTISES = """
+import sys, torch
+from comfy_kitchen.backends.eager import quantization as k
+from safetensors.torch import load_file, save_file
+kind, path, out = sys.argv[1:]
+torch.set_num_threads(1)
+t, o = load_file(path), {}
+for n, w in t.items():
+    if kind == "fp8":
+        s = (w.abs().amax() / 448).float()
+        o[n], o[n + "_scale"] = k.quantize_per_tensor_fp8(w, s), s
+    elif kind == "int8": o[n], o[n + "_scale"] = k.quantize_int8_tensorwise(w)
+    elif kind == "int8, rows": o[n], o[n + "_scale"] = k.quantize_int8_rowwise(w)
+    elif kind == "int8-convrot": o[n], o[n + "_scale"] = k.quantize_int8_convrot_weight(w, 256)
+    elif kind == "mxfp8": o[n], o[n + "_scale"] = k.quantize_mxfp8(w)
+    else:
+        s = (w.abs().amax() / 2688).float()
+        o[n], o[n + "_scale"] = k.quantize_nvfp4(w, s)
+        o[n + "_scale_2"] = s
+save_file({n: v.contiguous() for n, v in o.items()}, out)
+"""
+
+
+def has_module(name):
+    return not subprocess.run([sys.executable, "-c", "import " + name],
+                              stderr=subprocess.DEVNULL, check=False).returncode
+
+
 class Quantised:
     """What Bench is given besides its own sections."""
 
@@ -94,8 +143,7 @@ class Quantised:
         ours = os.path.join(self.args.build, "safetensors")
         out, result, copy = (os.path.join(self.args.data, n + ".safetensors")
                              for n in ("out", "result", "copy"))
-        has_kitchen = not subprocess.run([sys.executable, "-c", "import comfy_kitchen"],
-                                         stderr=subprocess.DEVNULL, check=False).returncode
+        has_kitchen = has_module("comfy_kitchen")
         rows = []
         for name, (parts, floor) in FORMATS.items():
             path = self.data("quantised-" + name)
@@ -125,3 +173,46 @@ class Quantised:
             "\n268 million values to BF16, whole processes, one thread, warm cache. Ours is "
             "synced; `cp` copies its result, of 537 MB. comfy-kitchen: "
             "`load_file`, its CPU functions, `save_file`, one thread, not synced.\n")
+
+    def quantising(self):
+        ours = os.path.join(self.args.build, "safetensors")
+        out, copy = (os.path.join(self.args.data, n + ".safetensors") for n in ("out", "copy"))
+        path, rows = self.data("to-quantise"), []
+        if not os.path.exists(path):
+            bits = random.Random(1).randbytes(1 << 22)
+            signs = bytes(b if i % 2 == 0 else 0x3c + (b & 129) for i, b in enumerate(bits))
+            write_quantised(path, {"weight": ("BF16", [SIDE, SIDE // 4], signs)})
+        others = {"comfy-kitchen": (KITCHEN_QUANTISES, has_module("comfy_kitchen")),
+                  "compressed-tensors": (COMPRESS, has_module("compressed_tensors"))}
+        ctq = os.path.join(os.path.dirname(sys.executable), "ctq")
+        for name, (words, floor, eight) in TARGETS.items():
+            commands = {"ours": [ours, "convert", path, "--force", "-o", out, "--quantize", *words],
+                        "copy": ["sh", "-c", 'cp "$1" "$2" && sync "$2"', "-", path, copy]}
+            if others["comfy-kitchen"][1]:
+                commands["comfy-kitchen"] = [sys.executable, "-c", KITCHEN_QUANTISES, name, path,
+                                             out]
+            if eight and others["compressed-tensors"][1]:
+                commands["compressed-tensors"] = [sys.executable, "-c", COMPRESS, path, out]
+            if eight and os.path.exists(ctq):
+                commands["ctq"] = [ctq, "-i", path, "-o", out, "--comfy_quant", "--simple",
+                                   "--device", "cpu", "--verbose", "MINIMAL"]
+            got = take_turns(commands, self.args.repeats)
+            if floor:
+                self.floor("quantising, %s, time against a copy" % name,
+                           min(got["ours"][0].samples) / min(got["copy"][0].samples), floor, False)
+            names = ("ours", "copy", "comfy-kitchen", "compressed-tensors", "ctq")
+            rows.append([name, *[cell(got[n][i]) if n in got else "–" for n in names
+                                 for i in ((0, 1) if n in names[:3] else (1,))],
+                         ratio(got["ours"][0], got["copy"][0]),
+                         ratio(got["comfy-kitchen"][1], got["ours"][1])
+                         if "comfy-kitchen" in got else "–"])
+            for made in (out, copy):
+                if os.path.exists(made):
+                    os.unlink(made)
+        return table(["format", "ours, ms", "CPU", "`cp` and `sync`, ms", "CPU",
+                      "comfy-kitchen, ms", "CPU", "compressed-tensors, CPU",
+                      "convert_to_quant, CPU", "ours ÷ copy", "comfy-kitchen ÷ ours, CPU"],
+                     rows) + (
+            "\n67 million values of BF16 in four matrices, whole processes, one thread, warm cache, "
+            "ComfyUI's layout. Ours is synced; `cp` copies the input, of 134 MB. The others read and "
+            "write by `safetensors`, not synced; convert_to_quant with `--simple`.\n")

@@ -1,6 +1,14 @@
-# A file as the bytes of a C array: cmake -DIN=file -DOUT=file.c -DNAME=prefix -P cmake/embed.cmake
-file(READ ${IN} bytes HEX)
-file(SIZE ${IN} size)
+# Files, one after the other, as the bytes of a C array:
+# cmake -DIN=file,file -DOUT=file.c -DNAME=prefix -P cmake/embed.cmake
+string(REPLACE "," ";" files "${IN}")
+set(bytes "")
+set(size 0)
+foreach(name IN LISTS files)
+    file(READ ${name} more HEX)
+    file(SIZE ${name} some)
+    string(APPEND bytes "${more}")
+    math(EXPR size "${size} + ${some}")
+endforeach()
 string(REGEX REPLACE "(................................)" "\\1\n    " bytes "${bytes}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 file(WRITE ${OUT} "/* Made by cmake/embed.cmake. */

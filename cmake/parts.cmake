@@ -8,11 +8,12 @@ set(SFT_PARTS
     "READ    model/read                read                   -"
     "HASH    model/hash                hash                   SET"
     "CONVERT model/convert,model/quant cast,convert           SET"
-    "LABEL   label                     info                   SET,HASH"
+    "LABEL   label,lint,text,model/packed info                 SET,HASH"
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
     "DATASET dataset                   dataset                HASH,CONVERT"
-    "ADAPTER adapter                   -                      CONVERT,LABEL")
+    "ADAPTER adapter,layout            adapter                CONVERT,LABEL"
+    "MERGE   merge                     -                      CONVERT,LABEL")
 
 set(SFT_ALL_PARTS ON)
 set(sft_left_out "")

@@ -2,6 +2,7 @@
 # its indentation; a row is one line. cmake -DDATA=data -DOUT=build/records.c -P cmake/records.cmake
 cmake_minimum_required(VERSION 3.22)
 file(GLOB_RECURSE files RELATIVE ${DATA} ${DATA}/*.txt)
+list(FILTER files EXCLUDE REGEX "^layouts/") # of a language of their own
 list(SORT files)
 set(joined "\n")
 foreach(name IN LISTS files)

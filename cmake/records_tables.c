@@ -65,9 +65,10 @@ static void put_rows(FILE *out, const sfti_records *records) {
     fprintf(out, "static const sfti_made_row made_rows[] = {\n");
     for (size_t i = 0; i < records->row_count; i++) {
         const sfti_record_row *row = &records->rows[i];
-        fprintf(out, "    { %lu, %d, %d, %d, %d, %d, %d, 0, %ld },\n", (unsigned long)row->len,
-                row->record, row->next, row->kind, row->word, row->sub, row->trust,
-                (long)(row->at - text));
+        fprintf(out, "    { %ld, %lu, %lu, %d, %d, %d, %d, %d, %d },\n", (long)(row->at - text),
+                (unsigned long)row->firsts, (unsigned long)row->len, row->record, row->next,
+                row->kind, row->word, row->sub, row->trust);
+        if (row->len > UINT16_MAX) fprintf(out, "#error a row of more than 65,535 bytes\n");
     }
     fprintf(out, "};\n");
     for (size_t t = 0; t < SFTI_TABLES; t++)

@@ -1,6 +1,6 @@
 # ${sft_tables}: what is read of ${sft_records}, by a program that the build makes and runs. Where
 # nothing can be made for the system that builds, programs read the records themselves.
-set(sft_reader cmake/records_tables.c src/label/text.c src/label/tensors/fitting_lines.c
+set(sft_reader cmake/records_tables.c src/text/text.c src/label/tensors/fitting_lines.c
     src/core/format/dtype.c)
 foreach(name error guess mem number order utf8)
     list(APPEND sft_reader src/core/base/${name}.c)

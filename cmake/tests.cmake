@@ -86,7 +86,7 @@ if(SFT_CMOCKA_INCLUDE AND SFT_CMOCKA_LIBRARY)
         target_link_libraries(object_${name} PRIVATE sft_flags sft_unit_host)
         # What the bundle does not hold; kept.c is the Python package's.
         set(beyond FALSE)
-        if(name STREQUAL "test_kept" OR source MATCHES "/unit/label/" OR
+        if(name STREQUAL "test_kept" OR source MATCHES "/unit/(label|adapter|merge|text|layout)/" OR
            name MATCHES "^test_(hash|convert|quant|stats|import|export|dataset|remote|read_|options|torn|vtables)")
             set(beyond TRUE)
         endif()

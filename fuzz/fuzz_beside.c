@@ -3,6 +3,7 @@
  * tags of a training. Then the label is made, and must be JSON. No file is opened. */
 #include "label/reads.h"
 #include "label/sidecars/sidecars.h"
+#include "text/formats.h"
 #include "planned.h"
 
 static sft_span copy_text(const uint8_t *data, size_t size) {
@@ -43,7 +44,8 @@ static void read_other(sft_info *info, size_t which, sft_span bytes) {
     if (which == PICTURE) {
         (void)sfti_image_type(bytes, &width, &height);
         sfti_info_png_text(info, bytes, sft_span_cstr("sidecar:x.png"));
-    } else if (which == BASE64 && sfti_base64(info, bytes, &decoded, 1 << 20)) {
+    } else if (which == BASE64
+               && sfti_base64(&info->arena, bytes, 1 << 20, &decoded, &info->code)) {
         FUZZ_CHECK(decoded.len <= bytes.len);
         (void)sfti_image_type(decoded, &width, &height);
     }

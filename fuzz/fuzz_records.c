@@ -4,6 +4,7 @@
 
 #include "label/records/read.h"
 #include "label/tensors/adapters.h"
+#include "lint/lint.h"
 
 #include <string.h>
 

@@ -76,7 +76,7 @@ export function trainingParts(info) {
         tagBars(info),
         of.buckets?.length && groupOf('Buckets', el('p.small-text', foreign(of.buckets.map((one) => `${one.resolution}: ${one.count}`).join(' · ')))),
         merge && groupOf('Merged from', pairList([['method', merge.method], ['tool', merge.tool]]),
-            merge.sources?.length && tableOf(['model', 'weight'], merge.sources.map((one) => [one.name ?? one.sha256 ?? one.autov1, one.weight])),
+            merge.sources?.length && tableOf(['model', 'weight', 'made of'], merge.sources.map((m) => [m.name ?? m.sha256, m.weight, m.made_from])),
             merge.recipe && el('details', el('summary', 'Recipe'), el('pre', { tabindex: 0 }, foreign(JSON.stringify(merge.recipe, null, 1))))),
     ];
 }

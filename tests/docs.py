@@ -351,7 +351,8 @@ def check_vocabularies():
 TABLES = {"special", "denoiser", "image", "encoder", "other", "language"}  # of prefixes
 
 # Words that are also called like a model: a folder, a part of a file, bits, words of captions.
-OTHER_WORDS = {"src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},
+OTHER_WORDS = {"cli/commands/repair/cmd_repair.c": {"clip"},
+               "src/label/civitai.c": {"clip"}, "src/label/sidecars/find.c": {"clip", "esrgan"},
                "src/label/tensors/tensors.c": {"clip"}, "cli/support/title_words.c": {"bit"},
                "src/label/tensors/embeddings.c": {"t5"},
                "src/label/records/grammar.c": {"t5"},
@@ -369,7 +370,7 @@ OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp
                "src/label/tensors/quantisation.c": {"awq", "compressed-tensors", "fp8", "gptq", "int4",
                                                     "int8", "mlx"},
                "src/label/layouts.c": {"mlx"},
-               "src/label/text.c": {"fp8"},
+               "src/label/stems.c": {"fp8"},
                "src/model/quant/layouts.c": {"awq", "torchao"},
                "src/model/quant/method.c": {"gptq", "mlx"},
                "src/model/quant/torchao.c": {"torchao"}}

@@ -18,6 +18,7 @@ CORE = {"safetensors.h", "safetensors_codes.h", "safetensors_io.h", "safetensors
 SET = {"safetensors_set.h", "safetensors_index.h", "safetensors_report.h", "safetensors_diff.h"}
 CONVERT = {"safetensors_cast.h", "safetensors_convert.h"}
 PUBLIC = CORE | SET | CONVERT | {
+    "safetensors_adapter.h",
     "safetensors_info.h", "safetensors_hash.h", "safetensors_dataset.h", "safetensors_stats.h",
     "safetensors_import.h", "safetensors_read.h", "safetensors_remote.h", "safetensors_edit.h",
     "safetensors.hpp"}
@@ -52,33 +53,47 @@ RULES = {
     "src/model/convert": (FROM_CORE | SET | CONVERT | {"keys/", "quant/", "set/image.h"}, None),
     "src/model/stats": (FROM_CORE | {"safetensors_stats.h"}, None),
     "src/model/read": (FROM_CORE | {"safetensors_read.h", "format/"}, None),
+    "src/text": ({"base/", *CORE}, None),
+    "src/model/packed": (FROM_CORE | {*SET, "text/"}, None),
     "src/label": (FROM_CORE | {*SET, "safetensors_hash.h", "safetensors_info.h",
-                               "convert/adapter.h"}, None),
+                               "convert/adapter.h", "text/", "packed/"}, None),
+    "src/lint": (FROM_CORE | {*SET, "safetensors_info.h", "label/", "text/", "packed/"}, None),
     "src/formats": (FROM_CORE | {*SET, *CONVERT, "safetensors_import.h", "set/image.h"}, None),
     "src/remote": (FROM_CORE | {"safetensors_hash.h", "safetensors_remote.h"}, None),
     "src/dataset": (FROM_CORE | {*CONVERT, "file/edited.h", "safetensors_hash.h",
                                  "safetensors_dataset.h"}, None),
-    "src/adapter": (FROM_CORE | SET | CONVERT | {"label/"}, None),
+    "src/layout": (FROM_CORE | {"safetensors.h"}, None),
+    "src/adapter": (FROM_CORE | SET | CONVERT | {"safetensors_adapter.h", "safetensors_hash.h",
+                                                 "convert/", "keys/", "label/", "layout/", "packed/",
+                                                 "text/"}, None),
+    "src/merge": (FROM_CORE | SET | CONVERT | {"text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
     "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "edit/dropped.h",
+    "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h",
+                      "adapter/convert.h", "adapter/lowrank.h", "adapter/merge.h",
+                      "layout/layout.h", "merge/merge.h", "edit/dropped.h",
                       "convert/dropped.h", "convert/quantise.h",
-                      "keys/", "label/derived.h", "label/reads.h", "label/records.h",
+                      "keys/", "text/derived.h", "label/reads.h", "label/records.h",
+                      "lint/lint.h",
                       "formats/arrays/npy_head.h",
                       "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
-    "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "edit/dropped.h",
+    "cli": ({"commands/", "catalog/", "support/", "adapter/adapter.h", "adapter/lowrank.h",
+             "adapter/merge.h", "adapter/convert.h", "layout/layout.h",
+             "merge/merge.h",
+             "edit/dropped.h",
              "convert/dropped.h", "convert/quantise.h",
-             "keys/", "label/derived.h", "label/reads.h", "label/records.h",
+             "keys/", "text/derived.h", "label/reads.h", "label/records.h",
+                      "lint/lint.h",
                       "formats/arrays/npy_head.h",
              "remote/http/url.h", "base/", "os/"}
             | PUBLIC, None),
     "bindings/python": (PUBLIC, None),
     "bench": (PUBLIC | {"hash/hash.h"}, None),  # bench_hash.c runs the kernels one by one
     "examples": (PUBLIC, None),
-    "fuzz": ({"base/", "format/", "label/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
+    "fuzz": ({"base/", "format/", "label/", "lint/", "text/", "packed/", "dataset/", "journal/", "remote/", "faults.h", "fake_state.h"}
              | PUBLIC, None),
 }
 # The parts of the library: which others each needs, besides the core. cmake/parts.cmake has the same
@@ -94,11 +109,17 @@ PARTS = {
     "src/model/convert": {"src/model/set", "src/model/keys", "src/model/quant"},
     "src/model/stats": set(),
     "src/model/read": set(),
-    "src/label": {"src/model/set", "src/model/hash"},
+    "src/text": set(),
+    "src/model/packed": {"src/model/set", "src/text"},
+    "src/label": {"src/model/set", "src/model/hash", "src/model/packed", "src/text"},
+    "src/lint": {"src/model/set", "src/model/packed", "src/label", "src/text"},
     "src/formats": {"src/model/set", "src/model/convert"},
     "src/remote": {"src/model/hash"},
     "src/dataset": {"src/model/hash", "src/model/convert"},
-    "src/adapter": {"src/model/set", "src/model/convert", "src/label"},
+    "src/layout": set(),
+    "src/adapter": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
+                    "src/label", "src/layout", "src/model/packed", "src/text"},
+    "src/merge": {"src/model/set", "src/model/convert", "src/text"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,
@@ -114,8 +135,9 @@ HOOKS = {
 # Folders whose files, those of sub-folders included, call one another in one direction only.
 RANKED = ["src/core/base", "src/core/os", "src/core/bytes", "src/core/format", "src/core/file",
           "src/model/keys", "src/model/journal", "src/model/edit", "src/model/set", "src/model/quant",
-          "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/label",
-          "src/remote", "src/dataset", "src/adapter", "cli",
+          "src/model/convert", "src/model/stats", "src/model/read", "src/model/hash", "src/formats", "src/text",
+          "src/label", "src/lint",
+          "src/remote", "src/dataset", "src/layout", "src/adapter", "src/merge", "cli",
           "bindings/python/src"]
 FOLDED = ["src/formats"]  # and their sub-folders, too
 # The files of a host that CMakeLists.txt builds: src/core/os/os_<one of these>*.c

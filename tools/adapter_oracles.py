@@ -695,6 +695,39 @@ def disagreements():
     a, b, c, d = noise(4, 2), noise(2, 6, seed=2), noise(6, 3, seed=3), noise(3, 6, seed=4)
     k = kron(a.double() @ b.double(), c.double() @ d.double())
     print("LoKr of ranks 2 and 3, alpha 1, by the second: %.3f" % unlike(w + k / 2, w + k / 3, w))
+    print("LoKr, both whole, alpha 2 of 4 counted: %.3f" % unlike(w + k, w + k / 2, w))
+    # files read as those of another program
+    factors = noise(24, 1, seed=3).double() * 0.5 + 1
+    print("(IA)^3 of PEFT read as LyCORIS's: %.2f times the change"
+          % ((w * factors).norm() / (w * factors - w).norm()))
+    print("rsLoRA of rank 16 without its configuration: %.3f" % abs(1 - 1 / 4))
+    # several adapters as one file, at 0.7 and 0.3
+    up2, down2 = (x.double() for x in lora_of(24, 36, 4, seed=7))
+    both = 0.7 * up @ down + 0.3 * up2 @ down2
+    print("kohya's merge of two LoRAs, ratios squared (--concat): %.3f"
+          % unlike(w + both, w + 0.49 * up @ down + 0.09 * up2 @ down2, w))
+    plain = (0.7 * up + 0.3 * up2) @ (0.7 * down + 0.3 * down2)
+    print("kohya's merge of two LoRAs, ratios squared and cross terms: %.3f"
+          % unlike(w + both, w + plain, w))
+    s = torch.linalg.svd(up @ down)
+    left, right = s.U[:, :4] * s.S[:4], s.Vh[:4]
+    most = torch.quantile(torch.cat([left.flatten(), right.flatten()]), 0.99)
+    print("kohya's extraction, values clamped at the 0.99 quantile: %.3f" % unlike(
+        w + up @ down, w + left.clamp(-most, most) @ right.clamp(-most, most), w))
+    # rounding: a change of about 2 % of the weight
+    small = 0.2 * up @ down * w.norm() / (10 * (up @ down).norm())
+    for name, dtype in (("F8_E4M3", torch.float8_e4m3fn), ("F16", torch.float16),
+                        ("BF16", torch.bfloat16)):
+        base = w.to(dtype).double()
+        print("a change of 2 %% in %s, to nearest: %.3f" % (
+            name, unlike(base + small, (base + small).to(dtype).double(), base)))
+    half = w.to(torch.float16)
+    twice = half + (0.1 * up.half() @ down.half()) + (0.1 * up2.half() @ down2.half())
+    exact = half.double() + 0.1 * (up.half().double() @ down.half().double()
+                                   + up2.half().double() @ down2.half().double())
+    print("two adapters one after the other in F16: %.5f, rounded once: %.5f" % (
+        unlike(exact, twice.double(), half.double()),
+        unlike(exact, exact.half().double(), half.double())))
 
 
 def main():

@@ -96,8 +96,8 @@ def comfy_convrot():
 def comfy_w4a8():
     from comfy_kitchen.tensor import w4a8_int8 as module
     tensors, values = {}, {}
-    for name, correction in (("a", False), ("b", True)):
-        made = module.quantize_w4a8_int8_weight(weights(8, 256))
+    for name, bits, correction in (("a", 4, False), ("b", 4, True), ("c", 6, False)):
+        made = module.quantize_w4a8_int8_weight(weights(8, 256), bits=bits)
         q, s_rel, s_channel, codebook = made[:4]
         tensors.update({name + ".weight": q, name + ".weight_s_rel": s_rel,
                         name + ".weight_s_channel": s_channel,

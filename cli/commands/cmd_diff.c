@@ -199,7 +199,15 @@ static void run_diff(cli *c, char **operands, size_t count) {
     sft_set *sets[2] = { NULL, NULL };
     sft_diff_options options = SFT_DIFF_OPTIONS_INIT;
     size_t at = 0;
-    (void)count;
+    if (c->set.merge_of) {
+        cli_diff_mixture(c, operands, count);
+        return;
+    }
+    if (count > 2) {
+        (void)cli_usage_error(&err, "expected two models, found %zu; --merge-of takes more", count);
+        cli_fail_usage(c, &err);
+        return;
+    }
     options.header_only = c->set.header_only != 0;
     options.no_metadata = c->set.no_metadata != 0;
     options.by_value = c->set.values != 0;
@@ -226,22 +234,28 @@ static void run_diff(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_diff_command = {
-    "diff", "A B", "compare two models",
+    "diff", "A B | --merge-of RESULT A B...", "compare two models",
     "Prints one line for each tensor that only B has (+), that only A has (-), or that differs "
-    "(~): another dtype, shape or other bytes, with the number of values that differ, the greatest "
-    "difference, the greatest relative to B, the root of the mean square (RMS) of the differences, "
-    "and the cosine of the angle between the two tensors as vectors; the last two over values that "
-    "are finite in both. Then the metadata likewise, and a summary: how many tensors are equal, "
-    "changed, added, removed, and which share of all elements is in tensors that differ. A and B "
-    "are files, indexes or folders with one model; a model in one file and the same model in "
-    "shards do not differ.\n"
+    "(~): another dtype, shape or other bytes, with the number of values that differ, the "
+    "greatest difference, the greatest relative to B, the root of the mean square (RMS) of the "
+    "differences, and the cosine of the angle between the two tensors as vectors; the last two "
+    "over values that are finite in both. Then the metadata likewise, and a summary: how many "
+    "tensors are equal, changed, added, removed, and which share of all elements is in tensors "
+    "that differ. A and B are files, indexes or folders with one model; a model in one file and "
+    "the same model in shards do not differ.\n"
     "NaN equals NaN, and 0 equals -0, although their bytes differ; without --atol and --rtol, "
     "bytes decide. Each half of a complex number counts as a value. Tensors of different dtypes "
     "and equal shape are compared by value.\n"
-    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns what "
-    "(tensor or metadata), change (added, removed or changed), name, dtype and shape in A and in "
-    "B, and the numbers named in the first paragraph, empty if values were not compared.\n"
-    CLI_VALUES_TEXT " Tensors of different dtypes do not differ then if their values do not.",
+    "--tsv prints a row for each tensor that differs, then for each metadata key: the columns "
+    "what (tensor or metadata), change (added, removed or changed), name, dtype and shape in A "
+    "and in B, and the numbers named in the first paragraph, empty if values were not compared.\n"
+    CLI_VALUES_TEXT " Tensors of different dtypes do not differ then if their values do not.\n"
+    "With --merge-of estimates of RESULT which weighted sum of the other models it is, by least "
+    "squares over all tensors and in each block (layer): a weight for each model (? where it "
+    "cannot be told, as models are equal there), the root of the mean square of what differs from "
+    "A, of what the sum leaves unexplained, and of what rounding to the dtype of RESULT leaves. "
+    "It is such a sum, in all or in each block, if no more is left than rounding explains; else "
+    "the exit status is 1. -v prints all blocks.",
     CLI_EXAMPLES(
         { "safetensors diff old.safetensors new.safetensors",
           "silent, and exit status 0, if nothing differs" },
@@ -254,6 +268,8 @@ const cli_command cli_diff_command = {
           "the greatest differences last" },
         { "safetensors diff --values original.safetensors quantised.safetensors",
           "what quantising cost, tensor by tensor" },
+        { "safetensors diff --merge-of merged.safetensors a.safetensors b.safetensors",
+          "which mixture of A and B it is" },
         { "safetensors diff --header a.safetensors b.safetensors", "fast, whatever the size" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "atol", "NUMBER", atol,
@@ -262,12 +278,15 @@ const cli_command cli_diff_command = {
         CLI_VALUES,
         CLI_ON(0, "header", header_only, "names, dtypes, shapes and metadata only; reads no data"),
         CLI_ON(0, "no-metadata", no_metadata, "ignore metadata"),
+        CLI_ON(0, "merge-of", merge_of,
+          "estimate which weighted sum of the other models the first one is"),
         CLI_ON('v', "verbose", verbose,
           "also report tensors that are equal within the tolerance, and the summary if nothing "
           "differs")),
       cli_match_options, cli_json_options, cli_table_options, cli_reading_options,
       cli_remote_options, cli_network_options, cli_common_options },
-    { "nothing differs (beyond the tolerance)", "something differs",
+    { "nothing differs (beyond the tolerance), or it is such a sum",
+      "something differs, or it is none",
       "a model could not be read, or a usage error" },
-    2, 2, run_diff, CLI_URLS_ALL,
+    2, SIZE_MAX, run_diff, CLI_URLS_ALL,
 };

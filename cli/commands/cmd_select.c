@@ -1,5 +1,6 @@
 /* select: a model with fewer tensors. Tests: tests/cli/select. */
 #include "commands/commands.h"
+#include "commands/convert/layout.h"
 #include "support/fresh.h"
 #include "support/output.h"
 #include "support/remote.h"
@@ -12,6 +13,7 @@ typedef struct selection {
     cli *c;
     char **names; /* that go, or NULL */
     size_t name_count;
+    const char *operand;
 } selection;
 
 /* What is left, in place. */
@@ -25,11 +27,18 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
             return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, name,
                                     "expected a tensor of this name, found none");
     }
+    bool *keep = sfti_arena_array(&parts->arena, parts->count, sizeof *keep);
+    if (!keep) return sfti_fail_memory(err, parts->count);
+    memset(keep, true, parts->count);
+    if (c->set.part || c->set.prune) {
+        sft_code code = layout_keep(s->c, s->operand, parts, keep, err);
+        if (code) return code;
+    }
     for (size_t i = 0; i < parts->count; i++) {
         sft_span name = parts->parts[i].spec.name;
         bool stays = s->names || c->set.keep.count == 0 || cli_matches_any(&c->set.keep, name);
         for (size_t k = 0; k < s->name_count; k++) stays = stays && !cli_is(name, s->names[k]);
-        if (!stays || (!s->names && cli_matches_any(&c->set.drop, name))) continue;
+        if (!stays || !keep[i] || (!s->names && cli_matches_any(&c->set.drop, name))) continue;
         parts->shard[kept] = parts->shard[i];
         parts->file[kept] = parts->file[i];
         parts->parts[kept++] = parts->parts[i];
@@ -54,9 +63,10 @@ static bool is_unchanged(cli *c, const cli_parts *parts, const char *input, size
     return true;
 }
 
-static sft_code select_model(const selection *s, const char *operand, cli_parts *parts,
+static sft_code select_model(selection *s, const char *operand, cli_parts *parts,
                              sft_error *err) {
     cli *c = s->c;
+    s->operand = operand;
     bool here = !c->set.output && (s->names || c->set.in_place);
     sft_code code = cli_output_agrees(c, err);
     if (!code) code = cli_parts_open_one(c, operand, here, parts, err);
@@ -96,7 +106,7 @@ static sft_code select_model(const selection *s, const char *operand, cli_parts 
 }
 
 static void run_selection(cli *c, const char *input, void *ctx) {
-    const selection *s = ctx;
+    selection *s = ctx;
     sft_error err = SFT_ERROR_INIT;
     cli_parts parts = { .arena = { .alloc = c->alloc }, .path = input };
     sft_code code = select_model(s, input, &parts, &err);
@@ -111,7 +121,7 @@ static void run_select(cli *c, char **operands, size_t count) {
 }
 
 void cli_select_without(cli *c, char **operands, size_t count) {
-    selection s = { c, operands + 1, count - 1 };
+    selection s = { c, operands + 1, count - 1, NULL };
     cli_write_each(c, operands, 1, run_selection, &s);
 }
 
@@ -134,12 +144,19 @@ const cli_command cli_select_command = {
         { "safetensors select model.safetensors -o lean.safetensors --drop \"*.ema\" --drop "
           "\"*_ema\"",
           "without weights that only training needs" },
+        { "safetensors select sdxl.safetensors -o vae.safetensors --part vae", "the VAE" },
+        { "safetensors select model.safetensors -o small.safetensors --prune",
+          "without EMA and other training state" },
         { "safetensors select hf://Qwen/Qwen3-4B -o layer0.safetensors --keep \"model.layers.0.*\"",
           "one layer of a repository; nothing else is downloaded" }),
     { CLI_OPTIONS(
         CLI_TAKES_MANY('k', "keep", "GLOB", keep,
           "only tensors whose name matches; may be repeated"),
         CLI_TAKES_MANY('d', "drop", "GLOB", drop, "no tensors whose name matches; may be repeated"),
+        CLI_TAKES(0, "part", "NAME", part,
+          "only one component: unet, transformer, vae, text_encoder, ... (ls --parts lists them)"),
+        CLI_ON(0, "prune", prune,
+          "no tensors that only training needs: EMA, optimiser states, schedules, losses"),
         CLI_ON(0, "copy", copy, "with -o: write OUT even if all tensors stay")),
       cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,

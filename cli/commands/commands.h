@@ -21,6 +21,8 @@ CLI_COMMANDS(CLI_DECLARE)
 /* select, by names: the model operands[0] without the tensors the others name: where it is, or to
  * -o. */
 void cli_select_without(cli *c, char **operands, size_t count);
+/* diff --merge-of. */
+void cli_diff_mixture(cli *c, char **operands, size_t count);
 /* safetensors self-test FOLDER: what this system does with files, as a report to be sent. All of it
  * happens in a new folder of this one, which is removed again. */
 void cli_self_test(cli *c, const char *folder);

@@ -36,6 +36,7 @@ typedef struct cli {
     char *unread_path;    /* with its path; NULL: there is none, or it was told */
     int others; /* whether folders are looked through for other formats: CLI_AND_OTHERS … */
     bool imports; /* the settings say how other formats are imported */
+    bool enters_pipelines; /* folders of pipelines stand for their components */
     bool no_imports; /* a model in another format is refused: the command changes what is there */
     struct sft_records *records; /* in force (records.h), or NULL: those of the library */
     struct sft_import *import; /* of the model that was opened last, or NULL (models.h) */

@@ -2,6 +2,7 @@
 #include "support/input.h"
 
 #include "base/files.h"
+#include "base/glob.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "safetensors_import.h"
@@ -34,7 +35,7 @@ bool cli_is_model_name(sft_span name) {
     for (size_t i = 0; i < name.len; i++) small[i] = cli_lower(name.data[i]);
     name.data = small;
     for (size_t i = 0; i < sizeof model_names / sizeof *model_names; i++)
-        if (cli_glob_match(sft_span_cstr(model_names[i]), name)) return true;
+        if (sfti_glob_match(sft_span_cstr(model_names[i]), name)) return true;
     return false;
 }
 

@@ -2,6 +2,7 @@
 #include "support/models.h"
 
 #include "base/files.h"
+#include "base/glob.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -119,7 +120,7 @@ static bool dataset_of(const cli_inputs *inputs, const cli_input *input, folder_
     static const char job[] = "_job-", shard[] = "part-[0-9]*-[0-9]*-*.safetensors";
     sft_span folder = cli_folder_of(input->path);
     if (input->kind != CLI_FILE) return false;
-    if (!cli_glob_match(sft_span_cstr(shard), cli_name_of(input->path))) return false;
+    if (!sfti_glob_match(sft_span_cstr(shard), cli_name_of(input->path))) return false;
     if (strncmp(sfti_path_name(folder).data, job, sizeof job - 1) == 0)
         folder = sfti_path_above(folder);
     *out = folder;

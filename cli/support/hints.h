@@ -20,6 +20,7 @@
     X(REDIRECT, "redirect it with > FILE, or use --to-terminal") \
     X(AS_RAW, "--as raw gives its bytes") \
     X(FROM_QUANTISED, "--from-quantised quantises the values that its codes stand for") \
+    X(SPARE, "--spare GLOB leaves a matrix as it is") \
     X(QUANTIZE_LOSSY, "merge it into a model first; --lossy quantises it all the same") \
     X(EXPORT_DTYPE, "--dtype F32 writes its values") \
     X(DEQUANTIZE, "\"safetensors convert --dequantize\" computes its values first") \
@@ -48,6 +49,10 @@
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \
     X(HELP_LORA, "safetensors help lora") \
+    X(IGNORE_MISSING, "--ignore-missing merges tensors without the models that lack them, and " \
+      "leaves out those of other models") \
+    X(MERGE_BASE, "--base names one, and base_model in a recipe") \
+    X(MERGE_DTYPE, "--dtype tells it") \
     X(NO_TRASH, "remove it with the system's own means") \
     X(NUMBERED, "--number puts a number behind the name") \
     X(HELP_DTYPES, "\"safetensors help dtypes\" lists them")

@@ -1,7 +1,9 @@
 /* One model opened: standard input with its first bytes kept, safetensors, or another format; and
  * what is told of the import of one. Tests: tests/cli/convert, tests/cli/general. */
+#include "os/os.h"
 #include "support/models.h"
 
+#include "base/glob.h"
 #include "base/mem.h"
 #include "support/remote.h"
 #include "support/values.h"
@@ -11,6 +13,7 @@
 #include "safetensors_scan.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT(member) offsetof(cli_settings, member)
@@ -61,7 +64,7 @@ static bool dtype_as(void *ctx, const sft_spec *spec, sft_dtype *dtype) {
     for (size_t i = set->as_dtypes.count; i-- > 0;) {
         sft_span glob, name;
         if (!split_as(set->as_dtypes.items[i], &glob, &name)) continue;
-        if (cli_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
+        if (sfti_glob_match(glob, spec->name)) return !cli_dtype_read(name, dtype, NULL);
     }
     return false;
 }
@@ -242,6 +245,37 @@ sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const
                                       err);
     if (!code) code = cli_inputs_one(inputs, input, err);
     return code ? code : cli_open_model(c, *input, out, err);
+}
+
+static bool is_there(cli *c, const char *path) {
+    os_info info;
+    return cli_is_remote(c, path) || sfti_os_info_path(path, true, &info) == 0;
+}
+
+/* Digits, a point, digits, a power of ten, with a sign or without. */
+static bool is_number(const char *text) {
+    const char *digits = text + (*text == '-' || *text == '+');
+    return strspn(digits, "0123456789.") > 0 && strpbrk(digits, "0123456789")
+        && text[strspn(text, "0123456789.eE+-")] == '\0';
+}
+
+sft_code cli_cut_number(cli *c, char *operand, const char **number, double *out,
+                        sft_error *err) {
+    char *colon = strrchr(operand, ':'), *end;
+    *out = 1;
+    *number = NULL;
+    if (!colon || !is_number(colon + 1)) return SFT_OK;
+    *colon = '\0';
+    bool url = cli_is_remote(c, operand);
+    *colon = ':';
+    if (!url && is_there(c, operand)) return SFT_OK;
+    *out = strtod(colon + 1, &end);
+    if (*end || *out - *out != 0)
+        return cli_usage_error(err, "expected a number such as 0.8 behind the colon, found \"%s\"",
+                               colon + 1);
+    *colon = '\0';
+    *number = colon + 1;
+    return SFT_OK;
 }
 
 static bool is_within(void *ctx, const sft_tensor *tensor) {

@@ -2,6 +2,7 @@
 #include "support/options.h"
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -87,7 +88,7 @@ const cli_option cli_match_options[] = {
 
 bool cli_matches_any(const cli_words *globs, sft_span name) {
     for (size_t i = 0; i < globs->count; i++)
-        if (cli_glob_match(sft_span_cstr(globs->items[i]), name)) return true;
+        if (sfti_glob_match(sft_span_cstr(globs->items[i]), name)) return true;
     return false;
 }
 

@@ -36,7 +36,8 @@ typedef struct cli_settings {
     const char *dtype;
     int saturate, values;
     /* of convert --quantize */
-    const char *quantize, *layout, *scale;
+    const char *quantize, *layout, *scale, *architecture, *part, *as_what;
+    int parts, prune, clip;
     cli_words only, spare;
     int from_quantised;
     /* of convert, of other formats */
@@ -67,8 +68,17 @@ typedef struct cli_settings {
     const char *connections, *header_cache;
     /* of lora */
     int ignore_unmatched, dora;
+    const char *rank, *conv_rank, *sv_ratio, *sv_fro, *sv_cumulative, *error;
+    const char *min_diff;
+    int compat, to, norms, spectrum;
+    const char *stochastic;
+    cli_words blocks;
+    /* of merge --method, and of diff --merge-of */
+    const char *method, *base, *seed, *recipe, *replay;
+    cli_words params;
+    int ignore_missing, merge_of;
     /* of mv */
-    const char *to, *unknown;
+    const char *place, *unknown;
     int number, link, undo, yes;
     /* of dup */
     int end, by_weights, erase, adopt, forget, save_for;

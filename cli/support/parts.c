@@ -210,6 +210,28 @@ sft_code cli_parts_drop_digests(cli *c, cli_parts *p, bool one_file, sft_error *
     return SFT_OK;
 }
 
+sft_code cli_parts_record(cli *c, cli_parts *p, bool one_file, const sft_pair *more, size_t count,
+                          sft_error *err) {
+    size_t kept = 0;
+    p->changed = true;
+    sft_code code = cli_parts_drop_digests(c, p, one_file, err);
+    sft_pair *pairs = sfti_arena_array(&p->arena, (uint64_t)p->metadata_count + count,
+                                       sizeof *pairs);
+    if (!code && !pairs) return sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
+    if (code) return code;
+    for (size_t i = 0; i < p->metadata_count; i++) {
+        sft_pair pair = cli_parts_pair(p, i);
+        bool again = false;
+        for (size_t k = 0; k < count; k++) again = again || sft_span_equal(pair.key, more[k].key);
+        if (!again) pairs[kept++] = pair;
+    }
+    memcpy(pairs + kept, more, count * sizeof *more);
+    p->pairs = pairs;
+    p->metadata_count = kept + count;
+    p->has_metadata = true;
+    return SFT_OK;
+}
+
 /* ── All together ── */
 
 sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,
@@ -218,6 +240,7 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
     cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
+    if (c->enters_pipelines) depth = CLI_WITH_PARTS;
     for (size_t i = 0; !code && i < count; i++) {
         out->path = operands[i];
         code = cli_inputs_expand(operands[i], depth, NULL, &c->open, &out->inputs, err);

@@ -58,6 +58,10 @@ sft_pair cli_parts_pair(const void *parts, size_t i);
 unsigned cli_parts_stale(const cli_parts *parts, bool one_file);
 /* Leave them out of the metadata before the parts are written; c->dropped tells which. */
 sft_code cli_parts_drop_digests(cli *c, cli_parts *parts, bool one_file, sft_error *err);
+/* All pairs but digests of the old data and those of the keys of `more`, then those: what the
+ * metadata are from here on. */
+sft_code cli_parts_record(cli *c, cli_parts *parts, bool one_file, const sft_pair *more,
+                          size_t count, sft_error *err);
 /* How the parts are written: at the level asked for, with the metadata. */
 sft_plan_options cli_parts_plan(const cli *c, const cli_parts *parts);
 /* Bytes of a tensor; 0 where its shape asks for more than there can be. */

@@ -400,3 +400,11 @@ void cli_error_text(cli_out *out, const sft_error *err) {
     sft_error_text_as(err, NULL, cli_hint_words, text, sizeof text);
     cli_text(out, text);
 }
+
+const char *cli_bar(double share) {
+    static const char *const heights[] = {
+        " ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
+        "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"
+    };
+    return heights[share > 0 ? 1 + (size_t)(share * 7) : 0];
+}

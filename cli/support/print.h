@@ -75,6 +75,8 @@ sft_sink cli_out_sink(cli_out *out);
 #define CLI_NUMBER_SIZE 32
 /* "14.5 GB" (powers of 1000), "512 B". Returns buffer. */
 char *cli_size_text(uint64_t bytes, char buffer[CLI_NUMBER_SIZE]);
+/* One of a row of bars, a part of the highest: the least for few, a space for none. */
+const char *cli_bar(double share);
 /* "7.24 B" (thousands K, millions M, billions B, trillions T), "512". Returns buffer. */
 char *cli_count_text(uint64_t count, char buffer[CLI_NUMBER_SIZE]);
 /* "[4,5]" into buffer, which holds any shape of up to 64 dims; more end in ",...]".

@@ -27,11 +27,6 @@ bool cli_ends_with(sft_span text, const char *suffix);
 /* Digits alone, of a number up to `most`. */
 bool cli_parse_number(const char *text, uint64_t most, uint64_t *out);
 
-/* `*` any bytes, `?` one character, `[a-z]` and `[!a-z]` a set of bytes; anything else is
- * itself, and so is a `[` that nothing closes. Never recurses; costs at most
- * pattern * text steps. */
-bool cli_glob_match(sft_span pattern, sft_span text);
-
 /* Whether text contains word (not empty), letters of any case; blanks, '-', '_' and '.' are alike,
  * and may be left out unless digits stand on both sides. */
 bool cli_loose_has(sft_span text, sft_span word);

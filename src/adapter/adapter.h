@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "label/tensors/adapters.h"
+#include "layout/layout.h"
 #include "safetensors_set.h"
 
 /* What PEFT's adapter_config.json, or diffusers' "lora_adapter_metadata", says. */
@@ -57,6 +58,8 @@ typedef struct sfti_lora {
  * must outlive it. Errors name the tensor. Free with sfti_lora_close, after a failure too. */
 sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft_error *err);
 void sfti_lora_close(sfti_lora *lora);
+/* What was said, without the hints of codes that are about single files. */
+sft_code sfti_lora_told(sft_code code, sft_error *err);
 /* "lora", "loha", … */
 const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module);
 /* The tensor in that slot, or NULL. */
@@ -93,6 +96,8 @@ sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t f
                         uint64_t count, float *into, sft_error *err);
 /* Between F32 in the order of files, as casts have them, and in the host's. */
 void sfti_floats_turn(float *values, uint64_t count);
+/* The bits of the greatest magnitude, NaN being above all. */
+uint32_t sfti_floats_greatest(const float *values, uint64_t count);
 /* A whole tensor as sfti_lora_shape has it. */
 sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena *arena,
                         sfti_matrix *out, sft_error *err);
@@ -144,8 +149,42 @@ typedef struct sfti_lora_ways {
     char text[SFTI_LORA_NAME * 8];
 } sfti_lora_ways;
 
+/* The layouts of data/layouts, and which of diffusers' are a model's. */
+typedef struct sfti_lora_naming {
+    sfti_layout_text layouts;
+    bool *diffusers; /* by beginning of names, then part */
+    unsigned lone;   /* parts of an encoder in a file of its own */
+} sfti_lora_naming;
+
+sft_code sfti_lora_naming_open(sfti_arena *arena, const sft_set *model, sfti_lora_naming *out,
+                               sft_error *err);
 /* All of them of one tensor; none for biases, which go with their weights. */
-void sfti_lora_ways_of(const sft_set *model, const sft_tensor *tensor, sfti_lora_ways *out);
+void sfti_lora_ways_of(const sfti_lora_naming *naming, const sft_tensor *tensor,
+                       sfti_lora_ways *out);
+
+/* ── Strengths by block (blocks.c) ── */
+
+/* The strength of each target of the map, in the adapter's arena, by what `text` says: numbers for
+ * the blocks of a U-Net, or "PATTERN=NUMBER, ..." for tensors of the model (docs/adapters.md); each
+ * is times the strength. SFT_BAD_ARGUMENT: it says neither, or nothing of this model. */
+sft_code sfti_lora_blocks(sfti_lora *lora, const sfti_lora_map *map, const sft_set *model,
+                          sft_span text, double strength, double **out, sft_error *err);
+
+/* ── Rounding at random (stochastic.c) ── */
+
+/* To multiples of a step: 2^(exponent - mantissa) of values in [2^exponent, 2^(exponent + 1)), and
+ * of those below 2^least as of 2^least. */
+typedef struct sfti_stochastic {
+    uint64_t key;
+    int mantissa, least;
+    float greatest; /* what rounds beyond it is left to the cast */
+} sfti_stochastic;
+
+/* False: the dtype is F32, which is not rounded. F4 and I8 are those of quantised tensors. */
+bool sfti_stochastic_begin(sfti_stochastic *how, uint64_t seed, sft_span tensor, sft_dtype dtype);
+/* Elements [first, first + count) of the tensor. Each goes up or down with the probability that
+ * keeps its mean, by the bits of a counter: the same on every machine, in any order. */
+void sfti_stochastic_round(const sfti_stochastic *how, uint64_t first, float *values, size_t count);
 
 /* ── Changed tensors (patched.c) ── */
 
@@ -153,30 +192,42 @@ typedef enum sfti_dora { SFTI_DORA_EXACT = 0, SFTI_DORA_COMFY } sfti_dora;
 
 typedef struct sfti_patched_input {
     sfti_lora *lora;
-    sfti_lora_map *map;
+    const sfti_lora_map *map;
     double strength;
+    const double *strengths; /* of the map's targets, or NULL: that one for all */
 } sfti_patched_input;
+
+typedef struct sfti_patched_options {
+    sfti_dora dora;
+    bool stochastic;
+    uint64_t seed;
+    uint32_t threads; /* that compute ahead of who reads; at most one: none */
+    sft_allocator alloc;
+} sfti_patched_options;
 
 typedef struct sfti_patched sfti_patched;
 
-/* Plans the merge of adapters, in this order, into a model; both outlive it. Reads no data but
- * shapes. SFT_CAST_DTYPE names a tensor of the model that is quantised, or a module of a method
- * that cannot be merged. */
+/* Plans the merge of adapters, in this order, into a model; both outlive it, and the inputs. Reads
+ * no data but shapes. SFT_CAST_DTYPE names a tensor of the model that holds no floats, or a module
+ * of a method that cannot be merged. */
 sft_code sfti_patched_new(const sft_set *model, const sfti_patched_input *inputs, size_t count,
-                        sfti_dora dora, const sft_allocator *alloc, sfti_patched **out,
-                        sft_error *err);
+                          const sfti_patched_options *options, sfti_patched **out,
+                          sft_error *err);
 void sfti_patched_free(sfti_patched *merge);
 /* How many tensors change. */
 size_t sfti_patched_count(const sfti_patched *merge);
 /* Whether tensor i of the model changes; then *begin is where its bytes begin in the source. */
 bool sfti_patched_changes(const sfti_patched *merge, size_t i, uint64_t *begin);
-/* All changed tensors. Read in order they are computed once, a block of rows at a time, in
- * memory for one module's matrices and 8 MiB; rotations of rows and magnitudes by column need
- * memory for the whole tensor as F32. One thread at a time. */
+/* All changed tensors. Read in order they are computed once, a block of rows at a time, in memory
+ * for one module's matrices and 2 MiB, and as much for each thread; rotations of rows and
+ * magnitudes by column need memory for the whole tensor as F32. One thread at a time. */
 const sft_source *sfti_patched_source(sfti_patched *merge);
 /* The adapter, by its number among the inputs, whose tensor the last error names; SIZE_MAX: it is
  * the model's. */
 size_t sfti_patched_blames(const sfti_patched *merge);
+/* Of tensors of at most 8 bits that were read so far: values that adapters changed, and how many of
+ * these were rounded to what they had been. */
+void sfti_patched_lost(const sfti_patched *merge, uint64_t *changed, uint64_t *lost);
 
 /* ── One module's change of one tensor (delta.c, rotate.c) ── */
 
@@ -200,6 +251,8 @@ typedef struct sfti_lora_op {
 /* Whether all rows of the tensor are needed at once. */
 bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *module,
                          const sft_tensor *tensor, bool bias);
+/* Whether applying it takes no memory, and reads nothing. */
+bool sfti_lora_is_light(const sfti_lora_module *module, bool bias);
 /* Loads the matrices. */
 sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err);
 /* Changes rows [begin, begin + count) of the tensor. */

@@ -183,6 +183,12 @@ bool sfti_lora_needs_all(const sfti_lora *lora, const sfti_lora_module *m,
         && sfti_ends(magnitude->name, ".dora_scale");
 }
 
+bool sfti_lora_is_light(const sfti_lora_module *m, bool bias) {
+    bool plain = m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE]
+              && !m->slot[SFTI_SLOT_DIFF];
+    return bias || plain || (m->type == SFTI_TYPE_IA3 && !m->slot[SFTI_SLOT_DIFF]);
+}
+
 sft_code sfti_lora_op_open(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     const sfti_lora_module *m = op->module;
     uint64_t rows = 1, cols = 1;

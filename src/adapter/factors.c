@@ -103,8 +103,10 @@ sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena
 
 /* ── Products ── */
 
-/* Columns at a time: so many of `b` stay in a core's cache for all rows. */
-#define PRODUCT_COLUMNS 512
+/* Columns of `b` are packed some at a time, so that they stay in a core's first cache for all rows
+ * and do not fall upon one another in it. */
+#define PACKED ((size_t)3072)       /* elements */
+#define PANEL_COLUMNS ((size_t)128) /* columns at most */
 
 /* A multiplication and an addition apart, in every variant: contracted, the sums would depend on
  * the processor. */
@@ -131,63 +133,101 @@ static void add_product_portable(const float *a, size_t stride, const float *b, 
         }
 }
 
+static uint32_t greatest_portable(const float *values, size_t count) {
+    int32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t word;
+        memcpy(&word, values + i, sizeof word);
+        word &= 0x7fffffff;
+        if (word > most) most = word;
+    }
+    return (uint32_t)most;
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
 #define A256 __attribute__((target("avx2")))
+#define A512 __attribute__((target("avx512f")))
 
-A256 static inline __m256 a256_step(__m256 sum, __m256 a, __m256 b) {
-    return _mm256_add_ps(sum, _mm256_mul_ps(a, b));
-}
+/* ROWS rows by twice LANES columns in registers. */
+#define ADD_PRODUCT(NAME, TARGET, V, P, ROWS, LANES)                                             \
+    TARGET static void NAME(const float *a, size_t stride, const float *b, size_t b_stride,      \
+                            size_t rows, size_t inner, size_t cols, float factor, float *into,   \
+                            size_t into_stride) {                                                \
+        const V by = P##_set1_ps(factor);                                                        \
+        size_t whole = rows - rows % ROWS, wide = cols & ~(size_t)(2 * LANES - 1);               \
+        for (size_t i = 0; i < whole; i += ROWS)                                                 \
+            for (size_t j = 0; j < wide; j += 2 * LANES) {                                       \
+                const float *from = b + j, *row = a + i * stride;                                \
+                V low[ROWS], high[ROWS];                                                         \
+                for (size_t l = 0; l < ROWS; l++) low[l] = high[l] = P##_setzero_ps();           \
+                for (size_t k = 0; k < inner; k++, from += b_stride) {                           \
+                    V one = P##_loadu_ps(from), two = P##_loadu_ps(from + LANES);                \
+                    for (size_t l = 0; l < ROWS; l++) {                                          \
+                        V by_row = P##_set1_ps(row[l * stride + k]);                             \
+                        low[l] = P##_add_ps(low[l], P##_mul_ps(by_row, one));                    \
+                        high[l] = P##_add_ps(high[l], P##_mul_ps(by_row, two));                  \
+                    }                                                                            \
+                }                                                                                \
+                for (size_t l = 0; l < ROWS; l++) {                                              \
+                    float *to = into + (i + l) * into_stride + j;                                \
+                    V sum = P##_add_ps(P##_loadu_ps(to), P##_mul_ps(by, low[l]));                \
+                    P##_storeu_ps(to, sum);                                                      \
+                    sum = P##_add_ps(P##_loadu_ps(to + LANES), P##_mul_ps(by, high[l]));         \
+                    P##_storeu_ps(to + LANES, sum);                                              \
+                }                                                                                \
+            }                                                                                    \
+        if (wide < cols)                                                                         \
+            add_product_portable(a, stride, b + wide, b_stride, whole, inner, cols - wide,       \
+                                 factor, into + wide, into_stride);                              \
+        if (whole < rows)                                                                        \
+            add_product_portable(a + whole * stride, stride, b, b_stride, rows - whole, inner,   \
+                                 cols, factor, into + whole * into_stride, into_stride);         \
+    }
+ADD_PRODUCT(add_product_avx2, A256, __m256, _mm256, 4, 8)
+ADD_PRODUCT(add_product_avx512, A512, __m512, _mm512, 8, 16)
 
-A256 static inline void a256_store(float *into, __m256 factor, __m256 sum) {
-    _mm256_storeu_ps(into, a256_step(_mm256_loadu_ps(into), factor, sum));
-}
-
-/* Four rows by sixteen columns in registers. */
-A256 static void add_product_avx2(const float *a, size_t stride, const float *b, size_t b_stride,
-                                  size_t rows, size_t inner, size_t cols, float factor, float *into,
-                                  size_t into_stride) {
-    const __m256 by = _mm256_set1_ps(factor);
-    size_t whole = rows & ~(size_t)3, wide = cols & ~(size_t)15;
-    for (size_t i = 0; i < whole; i += 4)
-        for (size_t j = 0; j < wide; j += 16) {
-            const float *from = b + j, *row = a + i * stride;
-            float *to = into + i * into_stride + j;
-            __m256 s[8];
-            for (int l = 0; l < 8; l++) s[l] = _mm256_setzero_ps();
-            for (size_t k = 0; k < inner; k++, from += b_stride) {
-                __m256 low = _mm256_loadu_ps(from), high = _mm256_loadu_ps(from + 8);
-                for (size_t l = 0; l < 4; l++) {
-                    __m256 one = _mm256_broadcast_ss(row + l * stride + k);
-                    s[2 * l] = a256_step(s[2 * l], one, low);
-                    s[2 * l + 1] = a256_step(s[2 * l + 1], one, high);
-                }
-            }
-            for (size_t l = 0; l < 4; l++) {
-                a256_store(to + l * into_stride, by, s[2 * l]);
-                a256_store(to + l * into_stride + 8, by, s[2 * l + 1]);
-            }
+A256 static uint32_t greatest_avx2(const float *values, size_t count) {
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    __m256i most[2] = { _mm256_setzero_si256(), _mm256_setzero_si256() };
+    float found[16];
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        for (size_t l = 0; l < 2; l++) {
+            __m256i word = _mm256_castps_si256(_mm256_loadu_ps(values + i + 8 * l));
+            most[l] = _mm256_max_epi32(most[l], _mm256_and_si256(word, mask));
         }
-    if (wide < cols)
-        add_product_portable(a, stride, b + wide, b_stride, whole, inner, cols - wide, factor,
-                             into + wide, into_stride);
-    if (whole < rows)
-        add_product_portable(a + whole * stride, stride, b, b_stride, rows - whole, inner, cols,
-                             factor, into + whole * into_stride, into_stride);
+    for (size_t l = 0; l < 2; l++) _mm256_storeu_ps(found + 8 * l, _mm256_castsi256_ps(most[l]));
+    uint32_t rest = greatest_portable(values + i, count - i), all = greatest_portable(found, 16);
+    return rest > all ? rest : all;
 }
 #else
 #define add_product_avx2 add_product_portable
+#define add_product_avx512 add_product_portable
+#define greatest_avx2 greatest_portable
 #endif
+
+uint32_t sfti_floats_greatest(const float *values, uint64_t count) {
+    return (sfti_cpu_has(SFTI_CPU_AVX2) ? greatest_avx2 : greatest_portable)(values, (size_t)count);
+}
 
 void sfti_matrix_add_product(const float *a, uint64_t stride, const float *b, uint64_t rows,
                              uint64_t inner, uint64_t cols, float factor, float *into) {
     /* the matrices are in memory, so that their sizes are sizes */
-    size_t width = (size_t)cols, height = (size_t)rows;
-    bool wide = sfti_cpu_has(SFTI_CPU_AVX2);
-    for (size_t j = 0; j < width; j += PRODUCT_COLUMNS) {
-        size_t n = width - j < PRODUCT_COLUMNS ? width - j : PRODUCT_COLUMNS;
-        (wide ? add_product_avx2 : add_product_portable)(a, (size_t)stride, b + j, width, height,
-                                                         (size_t)inner, n, factor, into + j, width);
+    size_t width = (size_t)cols, height = (size_t)rows, depth = (size_t)inner;
+    float packed[PACKED];
+    bool packs = depth > 0 && PACKED / depth >= 32 && height >= 16;
+    size_t panel = packs ? PACKED / depth & ~(size_t)31 : PANEL_COLUMNS;
+    if (panel > PANEL_COLUMNS) panel = PANEL_COLUMNS;
+    for (size_t j = 0; j < width; j += panel) {
+        size_t n = width - j < panel ? width - j : panel;
+        const float *from = b + j;
+        for (size_t k = 0; packs && k < depth; k++)
+            memcpy(packed + k * n, from + k * width, n * sizeof *packed);
+        (sfti_cpu_has(SFTI_CPU_AVX512F) ? add_product_avx512
+         : sfti_cpu_has(SFTI_CPU_AVX2) ? add_product_avx2 : add_product_portable)(
+            a, (size_t)stride, packs ? packed : from, packs ? n : width, height, depth, n, factor,
+            into + j, width);
     }
 }

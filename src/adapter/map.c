@@ -261,19 +261,20 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
     map_names names = { .lora = lora, .map = out, .model = model };
     uint64_t most = (uint64_t)lora->count * KEYS_A_MODULE;
     sfti_lora_ways ways;
+    sfti_lora_naming naming;
     *out = (sfti_lora_map){ .count = 0 };
     names.keys = sfti_arena_array(&lora->arena, most, sizeof *names.keys);
     uint32_t *index = shard_index(&names);
     if (!names.keys || !index
         || !sfti_names_draw(&names.names, most, key_text, &names, &lora->arena))
         return sfti_fail_memory(err, most * sizeof *names.keys);
-    sft_code code = SFT_OK;
+    sft_code code = sfti_lora_naming_open(&lora->arena, model, &naming, err);
     for (uint32_t i = 0; !code && i < lora->count; i++) {
         lora->modules[i].targets = 0;
         code = add_keys(&names, i, err);
     }
     for (uint32_t i = 0; !code && i < sft_set_tensor_count(model); i++) {
-        sfti_lora_ways_of(model, sft_set_tensor_at(model, i), &ways);
+        sfti_lora_ways_of(&naming, sft_set_tensor_at(model, i), &ways);
         for (size_t k = 0; !code && k < ways.count; k++)
             code = look_up(&names, &ways.ways[k], i, err);
     }

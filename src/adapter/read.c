@@ -17,6 +17,13 @@ const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module
     return number ? sft_set_tensor_at(lora->set, number - 1) : NULL;
 }
 
+sft_code sfti_lora_told(sft_code code, sft_error *err) {
+    if (code == SFT_SIZE_MISMATCH || code == SFT_CAST_DTYPE || code == SFT_CAST_VALUE
+        || code == SFT_INCOMPLETE || code == SFT_TENSOR_DUPLICATE || code == SFT_TENSOR_NOT_FOUND)
+        sfti_hint(err, SFT_HINT_NONE);
+    return code;
+}
+
 const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module) {
     static const char *const names[SFTI_ADAPTER_TYPES] = {
         "lora", "loha", "lokr", "glora", "ia3", "oft", "boft", "full", "other"

@@ -83,28 +83,19 @@ static uint64_t leading_id(sft_span *text) {
     return text->len == 0 || !sfti_word_byte(*text->data) ? id : 0;
 }
 
-static uint64_t version_in_query(sft_span path) {
-    sft_span at = sfti_find_letters(path, "modelversionid=");
-    return at.data && sfti_skip(&at, "modelversionid=") ? leading_id(&at) : 0;
-}
-
-/* "en/", "zh-CN/" before what a path is of. */
-static void skip_locale(sft_span *path) {
-    sft_span rest = sfti_find_byte(*path, '/');
-    size_t len = rest.data ? path->len - rest.len : 0;
-    if (len != 2 && !(len == 5 && path->data[2] == '-')) return;
-    *path = sfti_from(*path, len + 1);
-}
-
 /* Ids in a CivitAI path, after the host's slash. */
 static void ids_of_path(sft_span path, sfti_link *link) {
-    skip_locale(&path);
+    sft_span rest = sfti_find_byte(path, '/');
+    size_t len = rest.data ? path.len - rest.len : 0;
+    if (len == 2 || (len == 5 && path.data[2] == '-')) path = sfti_from(rest, 1); /* "zh-CN/" */
     if (sfti_skip(&path, "api/download/models/") || sfti_skip(&path, "api/v1/model-versions/")
         || sfti_skip(&path, "model-versions/")) {
         link->version_id = leading_id(&path);
     } else if (sfti_skip(&path, "api/v1/models/") || sfti_skip(&path, "models/")) {
         link->model_id = leading_id(&path);
-        if (link->model_id) link->version_id = version_in_query(path);
+        sft_span version = sfti_find_letters(path, "modelversionid=");
+        if (link->model_id && version.data && sfti_skip(&version, "modelversionid="))
+            link->version_id = leading_id(&version);
     }
 }
 
@@ -128,14 +119,10 @@ bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id
     return *model_id > 0 || *version_id > 0;
 }
 
-static bool known_link(const sft_info *info, sft_span url, sft_span source) {
-    for (const sfti_link *link = info->links.first; link; link = link->next)
-        if (sft_span_equal(link->url, url) && sft_span_equal(link->source, source)) return true;
-    return false;
-}
-
 static sfti_link *add_link(sft_info *info, sft_span url, sft_span source) {
-    if (info->links.count >= SCAN_LINKS_MOST || known_link(info, url, source)) return NULL;
+    if (info->links.count >= SCAN_LINKS_MOST) return NULL;
+    for (const sfti_link *link = info->links.first; link; link = link->next)
+        if (sft_span_equal(link->url, url) && sft_span_equal(link->source, source)) return NULL;
     return SFTI_PUSH(info, &info->links, sfti_link, .url = url, .source = source);
 }
 

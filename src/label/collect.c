@@ -2,6 +2,7 @@
 #include "label/info.h"
 
 #include "base/json_lex.h"
+#include "text/formats.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,6 +79,34 @@ sft_span sfti_info_join(sft_info *info, const char *before, sft_span text) {
 
 sft_span sfti_info_copy(sft_info *info, sft_span text) {
     return sfti_info_join(info, "", text);
+}
+
+const char *sfti_info_cstr(sft_info *info, sft_span text) {
+    const char *copy = info->code ? "" : sfti_arena_copy(&info->arena, text.data, text.len);
+    if (!copy) info->code = SFT_OUT_OF_MEMORY;
+    return copy ? copy : "";
+}
+
+sft_span sfti_info_joined(sft_info *info, const sft_span *words, size_t count,
+                          const char *between) {
+    size_t gap = strlen(between), len = 0;
+    for (size_t i = 0; i < count; i++) len += words[i].len + gap;
+    char *out = sfti_info_take(info, len + 1);
+    if (!out) return (sft_span){ "", 0 };
+    len = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out + len, between, i ? gap : 0);
+        len += i ? gap : 0;
+        if (words[i].len > 0) memcpy(out + len, words[i].data, words[i].len);
+        len += words[i].len;
+    }
+    return (sft_span){ out, len };
+}
+
+sft_span sfti_plain_text(sft_info *info, sft_span html) {
+    sft_span text = { "", 0 };
+    if (!info->code && !sfti_html_text(&info->arena, html, &text)) info->code = SFT_OUT_OF_MEMORY;
+    return text;
 }
 
 bool sfti_info_metadata(const sft_info *info, const char *key, sft_span *out) {
@@ -160,23 +189,17 @@ void sfti_info_add_cstr(sft_info *info, sft_fact field, const char *text, sft_sp
     if (text) sfti_info_add_text(info, field, sft_span_cstr(text), source, trust);
 }
 
-/* Lists grow by doubling: full when the count is a power of two. */
-static bool grow_items(sft_info *info, sfti_value *list) {
-    if (list->count & (list->count - 1) || list->count == 1) return true;
-    size_t cap = list->count ? list->count * 2 : 2;
-    sft_span *items = sfti_info_take(info, cap * sizeof *items);
-    if (!items) return false;
-    if (list->count > 0) memcpy(items, list->items, list->count * sizeof *items);
-    list->items = items;
-    return true;
-}
-
 static void item_put(sft_info *info, sfti_value *list, sft_span text) {
     text = sfti_trim(text);
     if (sfti_is_placeholder(text) || list->count >= COLLECT_ITEMS) return;
     for (size_t i = 0; i < list->count; i++)
         if (sft_span_equal(list->items[i], text)) return;
-    if (!grow_items(info, list)) return;
+    if (list->count != 1 && (list->count & (list->count - 1)) == 0) { /* full: twice as many */
+        sft_span *items = sfti_info_take(info, (list->count ? list->count * 2 : 2) * sizeof *items);
+        if (!items) return;
+        if (list->count > 0) memcpy(items, list->items, list->count * sizeof *items);
+        list->items = items;
+    }
     ((sft_span *)list->items)[list->count++] = text;
 }
 
@@ -201,6 +224,12 @@ void sfti_info_add_commas(sft_info *info, sft_fact field, sft_span text, sft_spa
     while (list.count < COLLECT_ITEMS && sfti_next_piece(&text, ',', &piece))
         item_put(info, &list, piece);
     sfti_info_add(info, field, list, source, trust);
+}
+
+void sfti_drop_facts(sfti_fact **link, sft_span source) {
+    while (*link)
+        if (sft_span_equal((*link)->source, source)) *link = (*link)->next;
+        else link = &(*link)->next;
 }
 
 const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field) {
@@ -309,23 +338,17 @@ bool sfti_info_hash(sft_info *info, sft_span text, size_t digits, sft_span *out)
     return out->len == digits;
 }
 
-static bool claim_known(const sft_info *info, const char *algo, sft_span value,
-                        sft_span source) {
-    for (const sfti_claim *claim = info->claims.first; claim; claim = claim->next)
-        if (strcmp(claim->algo, algo) == 0 && sft_span_equal(claim->value, value)
-            && sft_span_equal(claim->source, source))
-            return true;
-    return false;
-}
-
 void sfti_info_claim(sft_info *info, const char *algo, sft_span value, sft_span source,
                      const char *known) {
     sft_span hex;
     if (info->claims.count >= COLLECT_CLAIMS) return;
     if (!sfti_info_hash(info, value, sfti_claim_digits(algo), &hex)) return;
-    if (!claim_known(info, algo, hex, source))
-        SFTI_PUSH(info, &info->claims, sfti_claim, .algo = algo, .value = hex, .source = source,
-                  .known = known);
+    for (const sfti_claim *claim = info->claims.first; claim; claim = claim->next)
+        if (strcmp(claim->algo, algo) == 0 && sft_span_equal(claim->value, hex)
+            && sft_span_equal(claim->source, source))
+            return;
+    SFTI_PUSH(info, &info->claims, sfti_claim, .algo = algo, .value = hex, .source = source,
+              .known = known);
 }
 
 void sfti_info_private(sft_info *info, sft_span key, const char *what) {

@@ -14,7 +14,7 @@
 typedef struct sfti_cursor sfti_cursor;
 typedef struct sfti_row {
     const char *pattern;
-    void (*take)(sfti_cursor *at, const struct sfti_row *row);
+    void (*take)(sfti_cursor *at);
     int field; /* an sft_fact, an sfti_training_key or what take makes of it */
     int trust;
     const char *word; /* for take */
@@ -26,20 +26,23 @@ struct sfti_cursor {
     sft_info *info;
     sft_span source;     /* "sidecar:x.json" or "header:KEY" */
     const sfti_row *rows;
-    size_t row_count;
+    const sfti_row *row; /* that takes */
     void *ctx;           /* the caller's */
-    sfti_json json;      /* its last event is the value's first; of a pair and of YAML: STRING */
+    sfti_json *json;     /* its last event is the value's first; of a pair and of YAML: STRING */
     sft_span text;       /* STRING: unescaped; else as spelled */
     sft_span key;        /* an array's index lives as long as the visit only */
     bool member;         /* key is of an object, not an index */
     int64_t index;       /* the innermost array index, or -1; 0 for a pair */
-    char pointer[256];   /* of the value, JSON pointer; "" for a pair */
+    const char *pointer; /* of the value, JSON pointer; "" for a pair */
 };
 
 /* Walk a JSON text, which must live as long as info; false if it is not JSON (then nothing
  * is taken) or larger than limits allow. NaN and Infinity, which Python writes, are read as
  * null. At an object or array a row may read on in at->json, or return: the walk goes on. */
 bool sfti_info_walk(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
+                    size_t row_count, void *ctx);
+/* The same of a YAML text, of which every scalar is a string. */
+void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
                     size_t row_count, void *ctx);
 /* The same of the value of a key of __metadata__; false too if it is not there. */
 bool sfti_walk_key(sft_info *info, const char *key, const sfti_row *rows, size_t row_count,
@@ -55,8 +58,9 @@ bool sfti_at_text(const sfti_cursor *at);
 bool sfti_at_number(const sfti_cursor *at);
 uint64_t sfti_at_uint(const sfti_cursor *at);
 int sfti_at_bool(const sfti_cursor *at);
-/* A fact told here; NULL is none. */
-void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust);
+/* A fact told here, with the trust of the row that takes; NULL is none. */
+void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text);
+void sfti_put_span(sfti_cursor *at, sft_fact field, sft_span text);
 
 /* ── Keys of producers (keys.c) ── */
 
@@ -67,7 +71,7 @@ void sfti_put_here(sfti_cursor *at, sft_fact field, const char *text, int trust)
 #define SFTI_TAKES_TRAINING "\2"
 typedef struct sfti_key_take {
     const char *name;
-    void (*take)(sfti_cursor *at, const sfti_row *row);
+    void (*take)(sfti_cursor *at);
     const char *names;
     const size_t *places;
 } sfti_key_take;
@@ -112,23 +116,23 @@ const char *sfti_map_format(sft_info *info, sft_span text);
 /* ── Takes (row_takes.c) ── */
 
 /* Those that other takes are made of; docs/records.md tells of all. */
-void sfti_take_fact(sfti_cursor *at, const sfti_row *row);
-void sfti_take_item(sfti_cursor *at, const sfti_row *row); /* of the first few hundred elements */
-void sfti_take_html(sfti_cursor *at, const sfti_row *row);
-void sfti_take_prose(sfti_cursor *at, const sfti_row *row);
-void sfti_take_prediction(sfti_cursor *at, const sfti_row *row);
-void sfti_take_base_file(sfti_cursor *at, const sfti_row *row);
-void sfti_take_declared(sfti_cursor *at, const sfti_row *row); /* field 0: rank, 1: alpha */
-void sfti_take_train(sfti_cursor *at, const sfti_row *row);
-void sfti_take_trigger(sfti_cursor *at, const sfti_row *row); /* group = index */
-void sfti_take_claim(sfti_cursor *at, const sfti_row *row);   /* word: algo */
-void sfti_take_note(sfti_cursor *at, const sfti_row *row);
-void sfti_take_switch(sfti_cursor *at, const sfti_row *row);  /* field 0: DoRA, 1: rsLoRA */
+void sfti_take_fact(sfti_cursor *at);
+void sfti_take_item(sfti_cursor *at); /* of the first few hundred elements */
+void sfti_take_html(sfti_cursor *at);
+void sfti_take_prose(sfti_cursor *at);
+void sfti_take_prediction(sfti_cursor *at);
+void sfti_take_base_file(sfti_cursor *at);
+void sfti_take_declared(sfti_cursor *at); /* field 0: rank, 1: alpha */
+void sfti_take_train(sfti_cursor *at);
+void sfti_take_trigger(sfti_cursor *at); /* group = index */
+void sfti_take_claim(sfti_cursor *at);   /* word: algo */
+void sfti_take_note(sfti_cursor *at);
+void sfti_take_switch(sfti_cursor *at);  /* field 0: DoRA, 1: rsLoRA */
 
 /* Into the struct that ctx points to; field: offset of a sft_span (the first one stays), of a
  * uint64_t, of an int as sfti_at_bool. */
-void sfti_take_slot(sfti_cursor *at, const sfti_row *row);
-void sfti_take_slot_uint(sfti_cursor *at, const sfti_row *row);
-void sfti_take_slot_bool(sfti_cursor *at, const sfti_row *row);
+void sfti_take_slot(sfti_cursor *at);
+void sfti_take_slot_uint(sfti_cursor *at);
+void sfti_take_slot_bool(sfti_cursor *at);
 
 #endif

@@ -14,7 +14,7 @@ void sfti_info_base_checkpoint(sft_info *info, sft_span text, sft_span source, i
     if (sfti_is_placeholder(path)) return;
     sfti_info_add_text(info, SFT_FACT_BASE_CHECKPOINT, path, source, trust);
     const sfti_record_row *branch = info->said = sfti_branch(info->records, path);
-    sft_span rest = branch ? sfti_row_text(branch) : (sft_span){ "", 0 }, label;
+    sft_span rest = sfti_row_text(branch), label;
     if (sfti_next_said(&rest, &label) && sfti_next_said(&rest, &label))
         sfti_info_add_text(info, SFT_FACT_BASE_MODEL, label, source, 40);
 }

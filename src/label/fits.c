@@ -33,15 +33,7 @@ typedef struct fit_case {
 
 /* A text of a file, cut between characters. */
 static const char *brief(sft_span text, char out[TEXT_SIZE]) {
-    size_t len = 0;
-    while (len < text.len && len < LABEL_MOST) {
-        const uint8_t *at = (const uint8_t *)text.data + len;
-        uint32_t code;
-        size_t step = sfti_utf8_decode(at, at + (text.len - len), &code);
-        if (step == 0) step = 1;
-        if (len + step > LABEL_MOST) break;
-        len += step;
-    }
+    size_t len = sfti_utf8_cut(text, LABEL_MOST);
     memcpy(out, text.data, len);
     memcpy(out + len, len < text.len ? "..." : "", len < text.len ? 4 : 1);
     return out;
@@ -105,10 +97,7 @@ static const struct fit_row { const char *part, *models; } fit_rows[] = {
 };
 
 static bool has_word(const char *words, sft_span word) {
-    sft_span rest = sft_span_cstr(words), one;
-    while (sfti_next_piece(&rest, ' ', &one))
-        if (sft_span_equal(one, word)) return true;
-    return false;
+    return sfti_number_among(words, word) >= 0;
 }
 
 static bool is_used_with(sft_span part, sft_span model) {
@@ -250,16 +239,13 @@ static void judge_prediction(fit_case *fit) {
     tell(fit, "prediction %s differs from %s", part, model);
 }
 
-static bool has_branches(const sfti_records *records, sft_span architecture) {
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, architecture);
-    return of && sfti_record_row_of(records, of, SFTI_BRANCH, NULL);
-}
-
 static void judge_base(fit_case *fit) {
     char part[TEXT_SIZE], model[TEXT_SIZE];
     bool known = both_known(fit, SFT_FACT_BASE_MODEL, part, model);
     const sfti_records *records = fit->model->records;
-    if (!has_branches(records, value_of(fit->model, SFT_FACT_ARCHITECTURE))) return;
+    const sfti_record *of = sfti_record_find(records, SFTI_MODEL,
+                                             value_of(fit->model, SFT_FACT_ARCHITECTURE));
+    if (!sfti_record_row_of(records, of, SFTI_BRANCH, NULL)) return;
     if (!known) {
         lower_to(fit, SFT_FIT_LIKELY);
         tell_unknown(fit, "base model", *part != 0, *model != 0);
@@ -301,12 +287,6 @@ static bool is_trained_on(const fit_case *fit) {
     return false;
 }
 
-static bool is_generic(sft_span stem) {
-    static const char *const generic[] = { "model", "pytorch_model", "adapter_model",
-                                           "diffusion_pytorch_model", "checkpoint", "lora" };
-    return SFTI_ONE_OF(stem, generic, sfti_starts_with);
-}
-
 static sft_span stem_of(sft_span name) {
     static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt" };
     name = sfti_leaf_name(sfti_trim(name));
@@ -316,20 +296,15 @@ static sft_span stem_of(sft_span name) {
     return name;
 }
 
-static bool same_name(sft_span a, sft_span b) {
-    if (a.len != b.len || a.len == 0) return false;
-    for (size_t i = 0; i < a.len; i++)
-        if ((a.data[i] | 0x20) != (b.data[i] | 0x20)) return false;
-    return true;
-}
-
 /* By the name of its file, its repository or its name: no name that all files have. */
 static bool is_named(const fit_case *fit, sft_span told) {
+    static const char *const generic[] = { "model", "pytorch_model", "adapter_model",
+                                           "diffusion_pytorch_model", "checkpoint", "lora" };
     sft_span name = stem_of(told);
-    if (name.len == 0 || is_generic(name)) return false;
-    return same_name(name, fit->model->stem)
-        || same_name(name, stem_of(value_of(fit->model, SFT_FACT_REPO)))
-        || same_name(name, stem_of(value_of(fit->model, SFT_FACT_NAME)));
+    if (name.len == 0 || SFTI_ONE_OF(name, generic, sfti_starts_with)) return false;
+    return sfti_same_text(name, fit->model->stem)
+        || sfti_same_text(name, stem_of(value_of(fit->model, SFT_FACT_REPO)))
+        || sfti_same_text(name, stem_of(value_of(fit->model, SFT_FACT_NAME)));
 }
 
 static void judge_origin(fit_case *fit) {
@@ -348,10 +323,6 @@ static void judge_origin(fit_case *fit) {
 
 /* ── Layers ── */
 
-static bool has_denoiser(const fit_case *fit) {
-    return has_word(DENOISERS, value_of(fit->model, SFT_FACT_KIND));
-}
-
 static void judge_layers(fit_case *fit) {
     sfti_layer_match match = sfti_match_layers(fit->model, fit->part);
     char name[TEXT_SIZE];
@@ -367,7 +338,8 @@ static void judge_layers(fit_case *fit) {
         if (match.missing == 0) return;
         lower_to(fit, SFT_FIT_LOADS);
         tell(fit, "%llu that the model lacks", (unsigned long long)match.missing);
-    } else if (!has_denoiser(fit) && !fit->named) { /* one architecture in many sizes */
+    } else if (!fit->named && !has_word(DENOISERS, value_of(fit->model, SFT_FACT_KIND))) {
+        /* one architecture in many sizes */
         lower_to(fit, SFT_FIT_UNKNOWN);
         tell(fit, "sizes of layers cannot be compared");
     }

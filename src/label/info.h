@@ -10,16 +10,15 @@
 #ifndef SFTI_INFO_H
 #define SFTI_INFO_H
 
-#include "label/derived.h"
 #include "label/records.h"
+#include "text/derived.h"
+#include "text/text.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "safetensors_hash.h"
 #include "safetensors_info.h"
 
 #include <string.h>
-
-#define SFTI_COUNT(table) (sizeof(table) / sizeof *(table))
 
 /* ── Values ── */
 
@@ -168,6 +167,9 @@ typedef struct sfti_bucket {
 typedef struct sfti_merge_source {
     struct sfti_merge_source *next;
     sft_span name, sha256, autov1, weight; /* empty = null */
+    sft_span recipe;      /* JSON text: how it was merged itself */
+    sft_span method, made_from; /* of that: names with commas */
+    bool direct, ancestor; /* the recipe names it; it is one of those that those were made of */
 } sfti_merge_source;
 typedef struct sfti_loader {
     struct sfti_loader *next;
@@ -298,12 +300,18 @@ void *sfti_info_take_zeroed(sft_info *info, size_t bytes);
 /* printf into the arena; empty span when out of memory. */
 sft_span sfti_info_text(sft_info *info, const char *format, ...);
 sft_span sfti_info_copy(sft_info *info, sft_span text);
+/* A copy with a NUL behind it; "" when out of memory. */
+const char *sfti_info_cstr(sft_info *info, sft_span text);
+/* Words with a text between them. */
+sft_span sfti_info_joined(sft_info *info, const sft_span *words, size_t count, const char *between);
 sfti_value sfti_text_value(sft_span text);
 sfti_value sfti_number_value(sft_span text);
 sfti_value sfti_bool_value(bool value);
 /* before and text, joined in the arena ("header:" and a key). */
 sft_span sfti_info_join(sft_info *info, const char *before, sft_span text);
 
+/* Takes out of a list what that source told. */
+void sfti_drop_facts(sfti_fact **link, sft_span source);
 /* Add a candidate; placeholders ("", None, null, NOFILE, … FM §1.0) are no facts. The same
  * value from the same source is kept once. What info->said, a row of a user's, says of a model that
  * the library knows has a trust of 79 at most. */
@@ -370,75 +378,18 @@ static inline sft_span sfti_fact_source(const sfti_fact *fact) {
     return fact->by ? *fact->by : fact->source;
 }
 const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
-
-/* Text helpers (text.c): trimmed; equal or found without regard to ASCII case; the next
- * piece of a list up to a separator (false at the end); decimal digits to a number. */
-/* The number of a word among those between blanks, or -1. */
-int sfti_number_among(const char *words, sft_span word);
-char sfti_lower_case(char c);
-sft_span sfti_trim(sft_span text);
-bool sfti_same_letters(sft_span a, const char *b);
-bool sfti_same_text(sft_span a, sft_span b); /* the same */
-bool sfti_contains(sft_span text, const char *lower_case);
-bool sfti_next_piece(sft_span *rest, char separator, sft_span *piece);
-bool sfti_parse_uint(sft_span text, uint64_t *out);
-bool sfti_parse_double(sft_span text, double *out); /* Python's float, no inf or nan */
-bool sfti_starts_with(sft_span text, const char *prefix);
-bool sfti_ends_with(sft_span text, const char *suffix);
-/* The same byte for byte. Mostly the first letter decides. */
-static inline bool sfti_is(sft_span text, const char *other) {
-    if (text.len == 0 || *text.data != *other) return text.len == 0 && *other == 0;
-    return strlen(other) == text.len && memcmp(text.data, other, text.len) == 0;
-}
-
-static inline bool sfti_begins(sft_span text, const char *prefix) {
-    if (*prefix == 0) return true;
-    if (text.len == 0 || *text.data != *prefix) return false;
-    size_t len = strlen(prefix);
-    return text.len >= len && memcmp(text.data, prefix, len) == 0;
-}
-
-static inline bool sfti_begins_with(sft_span text, sft_span begin) {
-    return text.len >= begin.len && memcmp(text.data, begin.data, begin.len) == 0;
-}
-
-static inline bool sfti_ends(sft_span text, const char *suffix) {
-    size_t len = strlen(suffix);
-    return text.len >= len && (len == 0 || text.data[text.len - len] == *suffix)
-        && memcmp(text.data + text.len - len, suffix, len) == 0;
-}
-/* Whether one of a list fits the text; what stands next to the first that does, or NULL. */
-typedef bool sfti_text_fits(sft_span text, const char *word);
-bool sfti_one_of(sft_span text, const char *const *list, size_t count, sfti_text_fits *fits);
-#define SFTI_ONE_OF(text, list, fits) sfti_one_of(text, list, SFTI_COUNT(list), fits)
-const char *sfti_mapped(sft_span text, const char *const (*rows)[2], size_t count,
-                        sfti_text_fits *fits);
-#define SFTI_MAPPED(text, rows, fits) sfti_mapped(text, rows, SFTI_COUNT(rows), fits)
-/* A file's name that programs give to any model: "model", "adapter_model.fp16",
- * "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
+/* Names of files (stems.c). A name that programs give to any model: "model",
+ * "adapter_model.fp16", "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
 bool sfti_generic_stem(sft_span stem);
 /* Whether a stem may be called a name: "x" and "model" may not. */
 bool sfti_telling_stem(sft_span stem);
-/* A letter, a digit or part of a character beyond ASCII; the next run of such bytes. */
-bool sfti_word_byte(char c);
-bool sfti_next_word(sft_span *rest, sft_span *word, bool (*in_word)(char c));
-bool sfti_is_number(sft_span text); /* as JSON spells numbers */
-/* At most six decimals, no trailing zeros; 0 for what is 1e12 or larger, or no number. */
-#define SFTI_DECIMALS_SIZE 48
-size_t sfti_decimals(double value, char buffer[SFTI_DECIMALS_SIZE]);
-/* The rest of text from the first such place on; data NULL when there is none. */
-sft_span sfti_find_letters(sft_span text, const char *lower_case);
-sft_span sfti_find_byte(sft_span text, char byte);
-/* The text from byte n on, which it has; cut off a prefix, in any case, if it is there. */
-sft_span sfti_from(sft_span text, size_t n);
-bool sfti_skip(sft_span *text, const char *prefix);
-/* The last part of a path, after either slash ("a/b.safetensors"). */
-sft_span sfti_leaf_name(sft_span text);
-/* HTML to plain text: its lines and paragraphs, without marks, scripts and styles. */
+/* HTML to plain text (text/formats.h). */
 sft_span sfti_plain_text(sft_info *info, sft_span html);
 
 /* ── The parts ── */
 
+/* What a quantisation is told as ("int4"), by its row "precision", or NULL (quantisation.c). */
+const char *sfti_told_precision(sft_info *info, sft_span id);
 /* scale again, after rank, alpha or rslora changed. */
 void sfti_adapter_scale(sft_info *info);
 /* What the file's name hints at (filename.c): its name, last of all candidates. */
@@ -469,13 +420,8 @@ sfti_civitai *sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t vers
                                 sft_span source, int trust);
 /* Model and version ids of a page's address, 0 for one it has not; false if it has none. */
 bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id);
-/* An image's type and size by its first bytes; NULL if it is none that is known. */
-const char *sfti_image_type(sft_span bytes, uint32_t *width, uint32_t *height);
 /* Text chunks of a PNG (parameters, prompt, workflow) as example prompts. */
 void sfti_info_png_text(sft_info *info, sft_span png, sft_span source);
-/* base64, with or without a data: URL before it; false if it is none. */
-bool sfti_base64(sft_info *info, sft_span text, sft_span *out, uint64_t most);
-
 /* Maps of vocabularies (maps.c): what producers call architectures, to ours; NULL unknown. *row is
  * the row that says so, where one does (often &info->said). */
 const char *sfti_map_modelspec(const sfti_records *records, sft_span architecture,
@@ -499,12 +445,6 @@ const char *sfti_map_prediction(const sfti_records *records, sft_span text,
  * the label of it ("Flux.1 Kontext", or empty: the text as it stands); false for none. */
 bool sfti_map_derivative(const sfti_records *records, sft_span text, sft_span *variant,
                          sft_span *label, const sfti_record_row **row);
-/* Times: seconds since 1970 to "2023-07-22T04:26:40Z"; a date or time in ISO 8601 to UTC
- * without fractions, one without a zone stays so. Empty for what is none. */
-sft_span sfti_iso_of_epoch(sft_info *info, double seconds);
-sft_span sfti_iso_date(sft_info *info, sft_span text);
-/* "512,512", "(512, 512)", "512x768", "[512, 512]", "512" to "512x512"; empty if none. */
-sft_span sfti_resolution(sft_info *info, sft_span text);
 /* Whether an adapter's modules are some that no model of this architecture has (fitting.c). */
 bool sfti_fitting_excludes(const sft_info *info, sft_span architecture);
 

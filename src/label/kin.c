@@ -37,6 +37,7 @@ static const sfti_record *parent_of(const sfti_records *records, sft_span name, 
         for (const sfti_record_row *row = sfti_rows(records, words[i], 0); row;
              row = sfti_rows_next(records, row)) {
             sft_span rest = sfti_row_text(row), pattern;
+            if (!sfti_row_may_say(row, name)) continue;
             while (sfti_next_said(&rest, &pattern)) {
                 if (is_member(name, pattern)) return sfti_row_record(records, row);
                 if (words[i] == SFTI_BRANCH) break; /* what follows is its label */
@@ -45,15 +46,15 @@ static const sfti_record *parent_of(const sfti_records *records, sft_span name, 
     return NULL;
 }
 
+bool sfti_record_within(const sfti_record *record, sft_span id) {
+    for (int i = 0; record && i < FAMILY_DEPTH; i++, record = record->parent)
+        if (sfti_same_id(sft_span_cstr(record->id), id)) return true;
+    return false;
+}
+
 bool sfti_architecture_within(const sfti_records *records, sft_span a, sft_span b) {
     sfti_kin kin;
-    for (int i = 0; i < FAMILY_DEPTH; i++) {
-        if (sfti_same_id(a, b)) return true;
-        const sfti_record *parent = parent_of(records, a, &kin);
-        if (!parent) return false;
-        a = sft_span_cstr(parent->id);
-    }
-    return false;
+    return sfti_same_id(a, b) || sfti_record_within(parent_of(records, a, &kin), b);
 }
 
 bool sfti_record_over(const sfti_records *records, const sfti_record *a, const sfti_record *b) {
@@ -104,18 +105,15 @@ const sfti_record *sfti_record_with(const sfti_records *records, sft_span archit
 
 /* A model is in any one of the families of a group. */
 sft_span sfti_record_group(const sfti_records *records, sfti_record_type type, sft_span id) {
-    const sfti_record *record = sfti_record_find(records, type, id);
-    const sfti_record_row *row = record ? sfti_record_row_of(records, record, SFTI_GROUP, NULL)
-                                        : NULL;
-    return row ? sfti_row_word(row) : (sft_span){ "", 0 };
+    return sfti_record_word(records, sfti_record_find(records, type, id), SFTI_GROUP);
 }
 
 bool sfti_architecture_may_have(const sfti_records *records, sft_span name, sft_span family) {
     const sfti_record *record = sfti_record_with(records, name, SFTI_OF_FAMILY, SFTI_OF_FAMILY);
     sft_span found = sfti_record_group(records, SFTI_FAMILY, family);
     if (!record || found.len == 0) return true;
-    const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_OF_FAMILY, NULL);
-    return sft_span_equal(sfti_record_group(records, SFTI_FAMILY, sfti_row_word(row)), found);
+    sft_span own = sfti_record_word(records, record, SFTI_OF_FAMILY);
+    return sft_span_equal(sfti_record_group(records, SFTI_FAMILY, own), found);
 }
 
 /* ── Adapters ── */
@@ -136,9 +134,8 @@ static bool has_common_parent(const sfti_records *records, sft_span a, sft_span 
 
 const sfti_record *sfti_sibling_root(const sfti_records *records, const sfti_record *record) {
     for (int i = 0; i < FAMILY_DEPTH; i++) {
-        const sfti_record_row *row = sfti_record_row_of(records, record, SFTI_SIBLING, NULL);
-        const sfti_record *of = row ? sfti_record_find(records, record->type, sfti_row_word(row))
-                                    : NULL;
+        sft_span sibling = sfti_record_word(records, record, SFTI_SIBLING);
+        const sfti_record *of = sfti_record_find(records, record->type, sibling);
         if (!of) break;
         record = of;
     }
@@ -169,9 +166,9 @@ sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sf
                           sft_span part) {
     const sfti_record *record = sfti_record_with(records, architecture, SFTI_VAES,
                                                  SFTI_TEXT_ENCODERS);
-    const sfti_record_row *row = record ? sfti_record_row_of(records, record, parts, NULL) : NULL;
+    const sfti_record_row *row = sfti_record_row_of(records, record, parts, NULL);
     sfti_kin best = row ? SFTI_KIN_NONE : SFTI_KIN_UNSURE;
-    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, word;
+    sft_span rest = sfti_row_text(row), word;
     while (sfti_next_said(&rest, &word)) {
         sfti_kin kin = sfti_architecture_kin(records, word, part);
         if (kin > best) best = kin;
@@ -184,8 +181,7 @@ sfti_kin sfti_kin_of_part(const sfti_records *records, sft_span architecture, sf
 
 const sfti_record_row *sfti_branch(const sfti_records *records, sft_span label) {
     char word[64];
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_BRANCH, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_BRANCH, 0) {
         sft_span rest = sfti_row_text(row), branch;
         if (!sfti_next_said(&rest, &branch) || branch.len >= sizeof word) continue;
         memcpy(word, branch.data, branch.len);

@@ -49,9 +49,8 @@ const char *sfti_map_modelspec(const sfti_records *records, sft_span text, const
     if (!sfti_map_derivative(records, id, variant, &label, &use))
         (void)sfti_row_has(*row, "variant", variant);
     if (!*kind || strcmp(*kind, "vae") != 0) return of->id;
-    const sfti_record_row *vaes = sfti_record_row_of(records, of, SFTI_VAES, NULL);
-    const sfti_record *vae = vaes ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(vaes))
-                                  : NULL;
+    sft_span first = sfti_record_word(records, of, SFTI_VAES);
+    const sfti_record *vae = sfti_record_find(records, SFTI_MODEL, first);
     return vae ? vae->id : NULL;
 }
 
@@ -69,20 +68,22 @@ const char *sfti_map_prediction(const sfti_records *records, sft_span text,
 
 /* ── model_type of config.json ── */
 
-static const sfti_record_row *type_row(const sfti_records *records, sft_span text,
-                                       bool (*fits)(sft_span text, sft_span type)) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODEL_TYPE, 0); row;
-         row = sfti_rows_next(records, row)) {
-        sft_span rest = sfti_row_text(row), type;
-        while (sfti_next_said(&rest, &type))
-            if (fits(text, type)) return row;
+/* The first row of a word that says what fits the text; not of a kind. */
+static const sfti_record_row *row_saying(const sfti_records *records, sfti_word word, sft_span text,
+                                         bool (*fits)(sft_span text, sft_span word)) {
+    SFTI_EACH_ROW(row, records, word, 0) {
+        sft_span rest = sfti_row_text(row), said;
+        if (!sfti_row_may_say(row, text) || sfti_row_record(records, row)->type == SFTI_KIND)
+            continue;
+        while (sfti_next_said(&rest, &said))
+            if (fits(text, said)) return row;
     }
     return NULL;
 }
 
 bool sfti_map_model_type(const sfti_records *records, sft_span text, const char **architecture,
                          const char **kind, const sfti_record_row **row) {
-    *row = type_row(records, text, sfti_same_text);
+    *row = row_saying(records, SFTI_MODEL_TYPE, text, sfti_same_text);
     const sfti_record *of = *row ? sfti_row_record(records, *row)
                                  : sfti_record_find(records, SFTI_MODEL, text);
     if (!of) return false;
@@ -111,8 +112,7 @@ static const sfti_record_row *row_of_pipeline(const sfti_records *records, sft_s
     sft_span stem = { name.data, name.len - strlen("Pipeline") };
     const sfti_record_row *found = NULL;
     size_t most = 0;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_PIPELINE, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_PIPELINE, 0) {
         sft_span rest = sfti_row_text(row), begin;
         while (sfti_next_said(&rest, &begin)) {
             if (begin.len <= most || !sfti_begins_with(stem, begin)
@@ -144,8 +144,7 @@ static bool class_fits(sft_span name, sft_span pattern) {
 
 /* What part of a class's name says, where that is clear. */
 static const sfti_record_row *row_of_kind(const sfti_records *records, sft_span name) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_CLASS, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_CLASS, 0) {
         if (sfti_row_record(records, row)->type != SFTI_KIND) continue;
         sft_span rest = sfti_row_text(row), pattern;
         bool fits = false, denied = false;
@@ -155,18 +154,6 @@ static const sfti_record_row *row_of_kind(const sfti_records *records, sft_span 
             else fits = fits || class_fits(name, pattern);
         }
         if (fits && !denied) return row;
-    }
-    return NULL;
-}
-
-/* Whole names; of a class of many models there is no architecture. */
-static const sfti_record_row *row_of_class(const sfti_records *records, sft_span name) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_CLASS, 0); row;
-         row = sfti_rows_next(records, row)) {
-        sft_span rest = sfti_row_text(row), one;
-        if (sfti_row_record(records, row)->type == SFTI_KIND) continue;
-        while (sfti_next_said(&rest, &one))
-            if (sfti_same_text(name, one)) return row;
     }
     return NULL;
 }
@@ -190,7 +177,7 @@ static const sfti_record_row *row_of_model(const sfti_records *records, sft_span
     if (head.len > 3) name.len -= head.len;
     else if (sfti_ends(name, "LMHeadModel")) name.len -= strlen("LMHeadModel");
     else if (sfti_ends(name, "Model")) name.len -= strlen("Model");
-    return type_row(records, name, same_model_name);
+    return row_saying(records, SFTI_MODEL_TYPE, name, same_model_name);
 }
 
 bool sfti_map_class_name(const sfti_records *records, sft_span name, const char **architecture,
@@ -201,7 +188,8 @@ bool sfti_map_class_name(const sfti_records *records, sft_span name, const char 
     const sfti_record_row *of = row_of_kind(records, name);
     *kind = of ? sfti_row_record(records, of)->id : NULL;
     if (of) *row = of;
-    of = row_of_class(records, name);
+    /* whole names; of a class of many models there is no architecture */
+    of = row_saying(records, SFTI_CLASS, name, sfti_same_text);
     if (!of && sfti_ends(name, "Pipeline")) of = row_of_pipeline(records, name);
     else if (!of) of = row_of_model(records, name);
     if (!of) return false;

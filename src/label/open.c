@@ -203,37 +203,22 @@ sft_code sft_info_add_civitai(sft_info *info, sft_span answer, sft_error *err) {
 
 /* ── Parts ── */
 
-static bool is_denoiser(const sft_info_component *part) {
-    return strcmp(part->name, "unet") == 0 || strcmp(part->name, "transformer") == 0
-        || strcmp(part->name, "prior") == 0;
-}
-
-/* The part whose architecture is the pipeline's. */
-static const sft_info_component *main_part(const sft_info_component *parts, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (is_denoiser(&parts[i])) return &parts[i];
-    return &parts[0];
-}
-
-static const char *part_dtype(const sft_set *set) {
-    sft_dtype_sum first;
-    size_t count = sft_set_dtypes(set, &first, 1);
-    if (count == 0) return NULL;
-    return count > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name;
-}
-
 static void add_part(sft_info *info, const sft_info_component *part) {
     const sfti_fact *told = sfti_info_best(part->info, SFT_FACT_ARCHITECTURE);
     const char *architecture = NULL;
     uint64_t parameters = part->info->parameters;
+    sft_dtype_sum first;
+    size_t dtypes = sft_set_dtypes(part->set, &first, 1);
     if (parameters == 0) parameters = sft_set_parameters(part->set);
     if (told)
-        architecture = sfti_info_text(info, "%.*s", (int)told->value.text.len,
-                                      told->value.text.data).data;
+        architecture = sfti_info_cstr(info, told->value.text);
     info->parameters += parameters;
     SFTI_PUSH(info, &info->components, sfti_component,
-              .part = sfti_info_text(info, "%s", part->name).data, .architecture = architecture,
-              .dtype = part_dtype(part->set), .bytes = sft_set_data_bytes(part->set),
+              .part = sfti_info_cstr(info, sft_span_cstr(part->name)),
+              .architecture = architecture,
+              .dtype = dtypes == 0 ? NULL
+                     : dtypes > 1 ? "mixed" : sft_dtype_describe(first.dtype)->name,
+              .bytes = sft_set_data_bytes(part->set),
               .parameters = parameters);
 }
 
@@ -250,22 +235,16 @@ static void take_main_facts(sft_info *info, const sft_info *from) {
     info->precision = from->precision;
 }
 
-/* The file is everyone's: it is no name. */
-static void forget_file_names(sft_info *info) {
-    for (int i = 0; i < SFT_FACT_COUNT; i++)
-        for (sfti_fact **link = &info->facts[i]; *link;) {
-            if (sfti_is((*link)->source, "filename")) *link = (*link)->next;
-            else link = &(*link)->next;
-        }
-}
-
 sft_code sft_info_open_components(const sft_info_component *parts, size_t count, const char *path,
                                   const sft_info_folder *folder, const sft_info_options *options,
                                   sft_info **out, sft_error *err) {
     *out = NULL;
     if (count == 0)
         return sfti_misuse(err, "expected parts, found none");
-    const sft_info_component *first = main_part(parts, count);
+    static const char *const denoisers[] = { "unet", "transformer", "prior" };
+    const sft_info_component *first = &parts[0]; /* whose architecture is the pipeline's */
+    for (size_t i = count; i-- > 0;)
+        if (SFTI_ONE_OF(sft_span_cstr(parts[i].name), denoisers, sfti_is)) first = &parts[i];
     sft_info *info = NULL;
     sft_code code = new_info(first->set, options, &info, err);
     if (code) return code;
@@ -280,7 +259,8 @@ sft_code sft_info_open_components(const sft_info_component *parts, size_t count,
     for (size_t i = 0; i < count; i++) add_part(info, &parts[i]);
     if (!info->options.header_only && !info->code) sfti_info_sidecars(info, folder);
     info->set = NULL;
-    forget_file_names(info);
+    for (int i = 0; i < SFT_FACT_COUNT; i++) /* the file is everyone's: it is no name */
+        sfti_drop_facts(&info->facts[i], sft_span_cstr("filename"));
     if (!info->code) sfti_info_resolve(info);
     return finish_info(info, out, err);
 }

@@ -1,95 +1,17 @@
-/* Texts in a PNG: prompts and settings that generators write. Tests: test_info_images.c. */
+/* Embedded images, and prompts and settings that generators write into a PNG. Tests:
+ * test_info_images.c. */
 #include "label/cursor.h"
+#include "text/formats.h"
 
-#include "base/utf8.h"
 #include "os/os.h"
 
 #include <stddef.h>
 #include <string.h>
-#if defined(SFTI_FOUND_ZLIB)
-#include <zlib.h>
-#endif
 
-#define PNG_TEXT_MOST ((size_t)4 << 20) /* of one inflated text */
+#define IMAGE_MOST ((uint64_t)16 << 20)
+#define EMBEDDED_MOST 16
 #define PNG_TEXTS 16
 #define PROMPTS_MOST 16
-
-/* ── Chunks to texts ── */
-
-static uint32_t png_be32(const char *at) {
-    const uint8_t *p = (const uint8_t *)at;
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-#if defined(SFTI_FOUND_ZLIB)
-/* At most PNG_TEXT_MOST bytes; what is longer is none. */
-static bool png_inflate(sft_info *info, sft_span packed, sft_span *out) {
-    z_stream stream;
-    uint64_t cap = packed.len >= PNG_TEXT_MOST / 64 ? PNG_TEXT_MOST : packed.len * 32 + 65536;
-    memset(&stream, 0, sizeof stream);
-    if (packed.len > PNG_TEXT_MOST || inflateInit(&stream) != Z_OK) return false;
-    char *bytes = sfti_arena_take(&info->arena, (size_t)cap);
-    int result = Z_MEM_ERROR;
-    if (bytes) {
-        stream.next_in = (Bytef *)(uintptr_t)packed.data;
-        stream.avail_in = (uInt)packed.len;
-        stream.next_out = (Bytef *)bytes;
-        stream.avail_out = (uInt)cap;
-        result = inflate(&stream, Z_FINISH);
-        *out = (sft_span){ bytes, (size_t)stream.total_out };
-    } else {
-        info->code = SFT_OUT_OF_MEMORY;
-    }
-    inflateEnd(&stream);
-    return result == Z_STREAM_END;
-}
-#else
-static bool png_inflate(sft_info *info, sft_span packed, sft_span *out) {
-    (void)info, (void)packed, (void)out;
-    return false;
-}
-#endif
-
-/* Latin-1, as tEXt is by its standard, unless it is UTF-8 already. */
-static sft_span png_utf8(sft_info *info, sft_span text) {
-    sft_span none = { "", 0 };
-    if (sfti_utf8_check(text.data, text.len) == text.len) return text;
-    char *out = text.len > PNG_TEXT_MOST ? NULL : sfti_arena_take(&info->arena, text.len * 2);
-    size_t len = 0;
-    if (!out) return none;
-    for (size_t i = 0; i < text.len; i++)
-        len += sfti_utf8_encode((uint8_t)text.data[i], out + len);
-    return (sft_span){ out, len };
-}
-
-/* Cut off up to a NUL; false when there is none. */
-static bool png_field(sft_span *rest, sft_span *field) {
-    const char *end = rest->len > 0 ? memchr(rest->data, '\0', rest->len) : NULL;
-    if (!end) return false;
-    *field = (sft_span){ rest->data, (size_t)(end - rest->data) };
-    *rest = sfti_from(*rest, field->len + 1);
-    return true;
-}
-
-/* A chunk's keyword and text as UTF-8. */
-static bool png_text(sft_info *info, const char *type, sft_span chunk, sft_span *keyword,
-                     sft_span *text) {
-    sft_span skipped;
-    bool packed = memcmp(type, "zTXt", 4) == 0;
-    if (!png_field(&chunk, keyword)) return false;
-    if (memcmp(type, "iTXt", 4) == 0) {
-        if (chunk.len < 2) return false;
-        packed = chunk.data[0] == 1;
-        chunk = sfti_from(chunk, 2);
-        if (!png_field(&chunk, &skipped) || !png_field(&chunk, &skipped)) return false;
-    } else if (packed) {
-        if (chunk.len < 1) return false;
-        chunk = sfti_from(chunk, 1);
-    }
-    if (packed && !png_inflate(info, chunk, &chunk)) return false;
-    *text = png_utf8(info, chunk);
-    return text->len > 0;
-}
 
 /* ── "parameters" of the webuis ── */
 
@@ -140,24 +62,22 @@ typedef struct graph { sfti_list nodes; } graph;
 
 #define GRAPH_NODES 512
 
-static void graph_begin(sfti_cursor *at, const sfti_row *row) {
+static void graph_begin(sfti_cursor *at) {
     graph *all = at->ctx;
-    (void)row;
-    if (at->json.type == SFTI_JSON_OBJECT && all->nodes.count < GRAPH_NODES)
+    if (at->json->type == SFTI_JSON_OBJECT && all->nodes.count < GRAPH_NODES)
         SFTI_PUSH(at->info, &all->nodes, graph_node, .id = sfti_info_copy(at->info, at->key));
 }
 
 /* The first text; row->field: where in a node what else is told goes. */
-static void graph_text(sfti_cursor *at, const sfti_row *row) {
+static void graph_text(sfti_cursor *at) {
     graph_node *node = ((graph *)at->ctx)->nodes.last;
-    (void)row;
-    if (node && at->json.type == SFTI_JSON_STRING && node->text.len == 0) node->text = at->text;
+    if (node && at->json->type == SFTI_JSON_STRING && node->text.len == 0) node->text = at->text;
 }
 
-static void graph_value(sfti_cursor *at, const sfti_row *row) {
+static void graph_value(sfti_cursor *at) {
     char *node = ((graph *)at->ctx)->nodes.last;
-    if (node && (at->json.type == SFTI_JSON_STRING || sfti_at_number(at)))
-        *(sft_span *)(void *)(node + row->field) = at->text;
+    if (node && (at->json->type == SFTI_JSON_STRING || sfti_at_number(at)))
+        *(sft_span *)(void *)(node + at->row->field) = at->text;
 }
 
 static const size_t graph_places[] = {
@@ -208,11 +128,6 @@ static void take_graph(sft_info *info, sft_span text, sft_span source) {
 
 /* ── The file ── */
 
-static bool is_text_chunk(const char *type) {
-    return memcmp(type, "tEXt", 4) == 0 || memcmp(type, "zTXt", 4) == 0
-        || memcmp(type, "iTXt", 4) == 0;
-}
-
 /* The texts with a meaning; "parameters" speaks for itself, and a graph only without it. */
 static void take_texts(sft_info *info, sft_span parameters, sft_span prompt, sft_span source) {
     size_t before = info->prompts.count;
@@ -223,19 +138,24 @@ static void take_texts(sft_info *info, sft_span parameters, sft_span prompt, sft
 
 void sfti_info_png_text(sft_info *info, sft_span png, sft_span source) {
     sft_span parameters = { "", 0 }, prompt = { "", 0 }, keyword, text;
-    size_t at = 8, texts = 0;
-    if (info->code || png.len < 8 || memcmp(png.data, "\x89PNG\r\n\x1A\n", 8) != 0) return;
-    while (png.len - at >= 12 && texts < PNG_TEXTS && !info->code) {
-        size_t len = png_be32(png.data + at);
-        const char *type = png.data + at + 4;
-        if (len > png.len - at - 12 || memcmp(type, "IEND", 4) == 0) break;
-        sft_span chunk = { type + 4, len };
-        at += len + 12;
-        if (!is_text_chunk(type)) continue;
-        texts++;
-        if (!png_text(info, type, chunk, &keyword, &text)) continue;
-        if (sfti_is(keyword, "parameters")) parameters = text;
-        if (sfti_is(keyword, "prompt")) prompt = text;
+    size_t at = 0;
+    for (size_t texts = 0; texts < PNG_TEXTS && !info->code; texts++) {
+        if (!sfti_png_text(&info->arena, png, &at, &keyword, &text, &info->code)) break;
+        if (text.len > 0 && sfti_is(keyword, "parameters")) parameters = text;
+        if (text.len > 0 && sfti_is(keyword, "prompt")) prompt = text;
     }
     take_texts(info, parameters, prompt, source);
+}
+
+void sfti_info_preview(sft_info *info, sft_span base64, sft_span source) {
+    sft_span data;
+    uint32_t width, height;
+    if (info->previews.count >= EMBEDDED_MOST
+        || !sfti_base64(&info->arena, base64, IMAGE_MOST, &data, &info->code))
+        return;
+    const char *type = sfti_image_type(data, &width, &height);
+    if (!type) return;
+    SFTI_PUSH(info, &info->previews, sfti_preview, .source = source, .media_type = type,
+              .bytes = data.len, .width = width, .height = height, .data = data);
+    if (strcmp(type, "image/png") == 0) sfti_info_png_text(info, data, source);
 }

@@ -2,6 +2,7 @@
  * quantiser's words stand for. */
 #include "label/cursor.h"
 
+#include <stddef.h>
 #include <string.h>
 
 enum { TEXT_METHOD, TEXT_FORMAT, TEXT_TYPE, TEXT_DTYPE, TEXTS };
@@ -18,44 +19,40 @@ typedef struct quantiser {
     const char *alone; /* the method, where the object itself says which */
 } quantiser;
 
-static void take_object(sfti_cursor *at, const sfti_row *row) {
+static void take_object(sfti_cursor *at) {
     quantiser *config = at->ctx;
-    if (at->json.type != SFTI_JSON_OBJECT) return;
+    if (at->json->type != SFTI_JSON_OBJECT) return;
     config->source = sfti_cursor_source(at);
-    config->alone = row->word;
+    config->alone = at->row->word;
 }
 
-static void take_word(sfti_cursor *at, const sfti_row *row) {
-    sft_span *text = &((quantiser *)at->ctx)->texts[row->field];
-    if (sfti_at_text(at) && text->len == 0) *text = sfti_trim(at->text);
+static void take_flag(sfti_cursor *at) {
+    int told = sfti_at_bool(at);
+    if (told >= 0) ((quantiser *)at->ctx)->flags[at->row->field] = told == 1;
 }
 
-static void take_flag(sfti_cursor *at, const sfti_row *row) {
-    if (sfti_at_bool(at) >= 0) ((quantiser *)at->ctx)->flags[row->field] = sfti_at_bool(at) == 1;
-}
-
-static void take_width(sfti_cursor *at, const sfti_row *row) {
-    ((quantiser *)at->ctx)->widths[row->field] = sfti_at_uint(at);
-}
-
-static void take_blocks(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
-    ((quantiser *)at->ctx)->blocks = at->json.type == SFTI_JSON_ARRAY;
+static void take_blocks(sfti_cursor *at) {
+    ((quantiser *)at->ctx)->blocks = at->json->type == SFTI_JSON_ARRAY;
 }
 
 /* EXL2 counts in fractions of bits. */
-static void take_bits(sfti_cursor *at, const sfti_row *row) {
+static void take_bits(sfti_cursor *at) {
     double bits;
-    (void)row;
     if (sfti_at_number(at) && sfti_parse_double(at->text, &bits) && bits > 0 && bits <= 16)
         ((quantiser *)at->ctx)->bits = bits;
 }
 
+static const size_t text_places[TEXTS] = {
+    offsetof(quantiser, texts[0]), offsetof(quantiser, texts[1]), offsetof(quantiser, texts[2]),
+    offsetof(quantiser, texts[3]),
+};
+static const size_t width_places[] = { offsetof(quantiser, widths[0]),
+                                       offsetof(quantiser, widths[1]) };
 static const sfti_key_take quantiser_takes[] = {
     { "object", take_object, NULL, NULL },
-    { "word", take_word, "method format type dtype", NULL },
+    { "word", sfti_take_slot, "method format type dtype", text_places },
     { "flag", take_flag, "four_bit eight_bit", NULL },
-    { "width", take_width, "weights activations", NULL },
+    { "width", sfti_take_slot_uint, "weights activations", width_places },
     { "blocks", take_blocks, NULL, NULL },
     { "bits", take_bits, NULL, NULL },
 };
@@ -69,9 +66,9 @@ static const sfti_record_row *row_with(const sfti_records *records, sfti_produce
                                        bool *known) {
     *known = false;
     for (size_t i = 0; i <= count; i++)
-        for (const sfti_record_row *row = sfti_rows(records, SFTI_SAYS, producer); row;
-             row = sfti_rows_next(records, row)) {
+        SFTI_EACH_ROW(row, records, SFTI_SAYS, producer) {
             sft_span rest = sfti_row_text(row), one, with;
+            if (!sfti_row_may_say(row, word)) continue;
             bool found = false, asks = sfti_row_has(row, "with", &with);
             while (!found && sfti_next_said(&rest, &one)) found = sfti_same_text(one, word);
             *known = *known || found;
@@ -91,12 +88,6 @@ static sft_span by_bits(sft_info *info, const char *id, double bits) {
     return sfti_info_text(info, "%s-%.*sbit", id, len, digits);
 }
 
-static bool has_text(sft_span text, sft_span word) {
-    for (size_t i = 0; i + word.len <= text.len; i++)
-        if (sfti_same_text((sft_span){ text.data + i, word.len }, word)) return true;
-    return false;
-}
-
 /* by=bits, by=widths, or words that a type's name may have: "int4_weight_only". */
 static sft_span name_by(sft_info *info, const quantiser *config, const char *id, sft_span by) {
     uint64_t weights = config->widths[WIDTH_WEIGHTS], ours = config->widths[WIDTH_ACTIVATIONS];
@@ -106,7 +97,7 @@ static sft_span name_by(sft_info *info, const quantiser *config, const char *id,
     if (sfti_is(by, "widths") && weights > 0 && weights <= 16 && ours <= 16)
         return sfti_info_text(info, "%s-w%ua%u", id, (unsigned)weights, (unsigned)ours);
     while (sfti_next_piece(&by, ',', &piece))
-        if (has_text(config->texts[TEXT_TYPE], piece))
+        if (sfti_contains(config->texts[TEXT_TYPE], sfti_info_cstr(info, piece)))
             return sfti_info_text(info, "%s-%.*s", id, (int)piece.len, piece.data);
     return sft_span_cstr(id);
 }

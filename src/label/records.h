@@ -64,6 +64,7 @@ typedef struct sfti_record_row {
     uint8_t word, sub; /* sub: the sfti_producer, sfti_table_id, or SFTI_OF_… */
     uint8_t trust;
     uint8_t text;    /* which of the texts it is from */
+    uint32_t firsts; /* sfti_first_bit of its words, where they are compared with texts */
 } sfti_record_row;
 
 #define SFTI_OF_MODELS 1u
@@ -153,6 +154,8 @@ const sfti_record *sfti_record_at(const sfti_records *records, size_t i);
 /* "_" is as good as "-"; NULL: there is none. */
 const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_type type,
                                     sft_span id);
+/* The model of that id, which may be NULL: then NULL. */
+const sfti_record *sfti_model_record(const sfti_records *records, const char *id);
 /* The record of a row. */
 const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row);
 /* "records:FILE" of a row or record of a user's text; NULL: it came with the library. */
@@ -173,7 +176,11 @@ const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *ro
  * the next, then NULL. */
 const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub);
 const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_record_row *row);
-/* The first row of a word that a record has, behind one of its own (NULL: of all); NULL: none. */
+#define SFTI_EACH_ROW(row, records, word, sub) \
+    for (const sfti_record_row *row = sfti_rows(records, word, sub); row; \
+         row = sfti_rows_next(records, row))
+/* The first row of a word that a record has, behind one of its own (NULL: of all); NULL: none, or
+ * no record. */
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
                                           sfti_word word, const sfti_record_row *after);
 /* Rows of a table, in the order of the texts. */
@@ -186,6 +193,8 @@ static inline const char *sfti_row_line_end(const char *at, size_t len) {
     return end || len == 0 ? end : memchr(at, '\n', len);
 }
 
+/* The first word of the first row of that word that a record has, or empty. */
+sft_span sfti_record_word(const sfti_records *records, const sfti_record *record, sfti_word word);
 /* What a row says: words, between quotes where they have blanks, then NAME=VALUE and flags. */
 typedef struct sfti_item {
     sft_span name;  /* empty: a word */
@@ -194,11 +203,20 @@ typedef struct sfti_item {
 bool sfti_next_item(sft_span *rest, sfti_item *item);
 /* The next word; false at the first that is none. */
 bool sfti_next_said(sft_span *rest, sft_span *word);
-/* The first word. */
+/* A bit for a first letter, in whatever case, and whether a row may have a word that begins as the
+ * text: of many rows few are read. */
+static inline uint32_t sfti_first_bit(char c) {
+    return UINT32_C(1) << ((uint8_t)c & 31);
+}
+static inline bool sfti_row_may_say(const sfti_record_row *row, sft_span text) {
+    return text.len == 0 || row->firsts & sfti_first_bit(*text.data);
+}
+/* The first word; empty of NULL. */
 sft_span sfti_row_word(const sfti_record_row *row);
 bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value);
+/* Behind its word; empty of NULL. */
 static inline sft_span sfti_row_text(const sfti_record_row *row) {
-    return (sft_span){ row->at, row->len };
+    return row ? (sft_span){ row->at, row->len } : (sft_span){ "", 0 };
 }
 /* "variant NAME: clauses" */
 sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses);
@@ -244,82 +262,10 @@ sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_p
 const sfti_record_row *sfti_spared(const sfti_records *records, sft_span architecture,
                                    sft_span name, sft_span *pattern);
 
-/* ── What rows say of one another (compare.c) ── */
-
-/* *left: steps of about 20 ns, which each comparison takes from; at 0 no more is proved. */
-#define SFTI_COMPARE_STEPS UINT64_C(250000000)
-
-/* Whether the clauses of a row contradict each other; *why: the one that cannot hold. */
-bool sfti_row_never_holds(const sfti_record_row *row, uint64_t *left, sft_span *why);
-
-typedef enum sfti_overlap {
-    SFTI_OVERLAP_NONE = 0, /* or none that is proved */
-    SFTI_OVERLAP_SAME,     /* one holds exactly where the other does */
-    SFTI_OVERLAP_WITHIN,   /* where the first holds the second does */
-    SFTI_OVERLAP_AROUND,   /* where the second holds the first does */
-    SFTI_OVERLAP_WORD      /* both claim a word */
-} sfti_overlap;
-/* Whether rows of a word are compared at all. */
-bool sfti_rows_may_overlap(sfti_word word);
-/* Two rows of records of which neither descends from the other; *why: a place in the first. */
-sfti_overlap sfti_rows_overlap(const sfti_records *records, const sfti_record_row *a,
-                               const sfti_record_row *b, uint64_t *left, sft_span *why);
-
-/* What a row says that can be read but is surely not meant (slips.c). */
-typedef enum sfti_slip_kind {
-    SFTI_SLIP_PREFIX = 0, /* a name begins with what is taken off: detail */
-    SFTI_SLIP_WEIGHT,     /* a module or layer ends in .weight */
-    SFTI_SLIP_LAYOUT,     /* a layer begins with what only one layout has: detail */
-    SFTI_SLIP_EXTENSION,  /* a word of files' names has an extension: detail */
-    SFTI_SLIP_VARIANT     /* no slip: a variant that is new */
-} sfti_slip_kind;
-typedef struct sfti_slip {
-    sfti_slip_kind kind;
-    sft_span at, detail;
-} sfti_slip;
-/* At most so many; how many. */
-size_t sfti_row_slips(const sfti_records *records, const sfti_record_row *row, sfti_slip *slips,
-                      size_t most);
-
-/* ── Rows tried on a model (trial.c) ── */
-
-typedef struct sft_info sft_info;
-typedef enum sfti_holds {
-    SFTI_HOLDS_NO = 0,
-    SFTI_HOLDS_HIDDEN, /* as far as packed tensors let one see; a module that is not adapted */
-    SFTI_HOLDS_YES
-} sfti_holds;
-
-/* A clause, or of modules a word behind one of its beginnings. */
-typedef struct sfti_tried {
-    sft_span text, begin;
-    sfti_holds holds;
-    const struct sft_tensor *tensor; /* that shows it, or whose shape or size differs, or NULL */
-    uint64_t in, out; /* of a layer, 0 = not to be seen */
-    uint64_t had, of; /* modules that are there, of those it stands for */
-    char missing[256]; /* the first module that is not there, or "" */
-} sfti_tried;
-typedef struct sfti_row_tried {
-    sfti_holds holds;
-    uint64_t others; /* layers of an adapter that no module is, */
-    sft_span other;  /* and one of them */
-} sfti_row_tried;
-typedef void sfti_tried_fn(void *ctx, const sfti_tried *tried);
-
-/* In the memory of the model, with which it ends; records are those that the info was opened
- * with. NULL: out of memory, or the model has no tensors. */
-typedef struct sfti_trial sfti_trial;
-sfti_trial *sfti_trial_new(sft_info *info);
-/* Tells each clause of a row. False, and nothing is told, if such a row is not about such a model:
- * rows "tensors" and "variant" are about models, "adapter" and "adapter-variant" about adapters,
- * "modules" about both: of an adapter, modules may be missing, but all its layers must be among
- * them. */
-bool sfti_trial_row(sfti_trial *trial, const sfti_record_row *row, sfti_tried_fn *each, void *ctx,
-                    sfti_row_tried *out);
-
 /* ── Relations (kin.c) ── */
 
 /* Parents. A name need be no record: "vit_base_patch16" is a member of vit. */
+bool sfti_record_within(const sfti_record *record, sft_span id);
 bool sfti_architecture_within(const sfti_records *records, sft_span child, sft_span parent);
 /* Whether a record is more particular than another whose rows hold, too: its child, or said to be
  * over it or over a child of it. */

@@ -26,8 +26,7 @@ static bool fits(sft_span pattern, sft_span text) {
 /* Whether a pattern is the name's, or of what stands behind a prefix of a denoiser. */
 static bool fits_name(const sfti_records *records, sft_span pattern, sft_span name) {
     if (fits(pattern, name)) return true;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_PREFIXES, SFTI_DENOISERS); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_PREFIXES, SFTI_DENOISERS) {
         sft_span rest = sfti_row_text(row), prefix;
         while (sfti_next_said(&rest, &prefix))
             if (prefix.len > 0 && name.len > prefix.len
@@ -41,8 +40,7 @@ static bool fits_name(const sfti_records *records, sft_span pattern, sft_span na
 const sfti_record_row *sfti_spared(const sfti_records *records, sft_span architecture,
                                    sft_span name, sft_span *pattern) {
     const sfti_record *of = sfti_record_with(records, architecture, SFTI_SPARE, SFTI_SPARE);
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_SPARE, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_SPARE, 0) {
         const sfti_record *record = sfti_row_record(records, row);
         sft_span rest = sfti_row_text(row);
         if (record != of && record->type != SFTI_SEVERAL) continue;

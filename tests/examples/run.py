@@ -3,6 +3,7 @@
 ```c block is one of them, those of docs/c.md are a program (guide.py, guide.c), and ```console
 blocks are sessions (sessions.py)."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -227,6 +228,27 @@ def run_convert(folder):
     program("example_convert", path, out, "bf16", status=2)
 
 
+def run_adapter(folder):
+    model, lora, out = (os.path.join(folder, n + ".safetensors") for n in ("base", "lora", "both"))
+    numbers = struct.pack("<4f", 1, 2, 3, 4)
+    for path, tensors in ((model, {"a.weight": ([2, 2], numbers)}),
+                          (lora, {"a.lora_down.weight": ([1, 2], struct.pack("<2f", 10, 20)),
+                                  "a.lora_up.weight": ([2, 1], struct.pack("<2f", 1, 2))})):
+        header, at = {}, 0
+        for name, (shape, data) in tensors.items():
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(data)]}
+            at += len(data)
+        text = json.dumps(header).encode()
+        with open(path, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text
+                       + b"".join(data for _, data in tensors.values()))
+    expect(program("example_adapter", model, lora, "0.5", out),
+           "a: lora, rank 1, scale 1\n1 tensors changed\n", "an adapter merged")
+    check(parsed(out)[2] == struct.pack("<4f", 6, 12, 13, 24), "the sums", str(parsed(out)[2]))
+    program("example_adapter", model, model, "1", out, status=1)
+    program("example_adapter", model, lora, status=2)
+
+
 def readme():
     path = os.path.join(ROOT, "README.md")
     if not os.path.exists(path):
@@ -317,6 +339,7 @@ def main():
         run_strided(folder)
         run_edit(folder)
         run_convert(folder)
+        run_adapter(folder)
         run_import(folder)
         run_remote()
         run_guide(folder)
@@ -324,7 +347,7 @@ def main():
     run_demo()
     tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_convert", "example_import", "example_read", "example_load",
+             "example_adapter", "example_convert", "example_import", "example_read", "example_load",
              "example_shards", "example_remote", "port_stable_diffusion", "port_flux2"}
     with open(os.path.join(ROOT, "examples", "README.md"), encoding="utf-8") as file:
         index = file.read()

@@ -342,8 +342,17 @@ def comfy(m, module, form):
             values, exact = rotate(values, size or 256), False
         elif name == "asym_w4a8_int8":
             need(dtype in ("I8", "U8") and len(own) >= 2, "dtype")
-            codes = nibbles(m.raw(weight), False)
-            if m.has(weight + "_codebook"):
+            packed = m.raw(weight)
+            columns = m.shape(weight + "_s_rel")[-1:] if m.has(weight + "_s_rel") else ()
+            columns = columns[0] * (group or 16) if columns else 0
+            six = (columns % 32 == 0 and own[-1] * 4 == columns * 3 and columns and not (
+                m.has(weight + "_codebook") or m.has(weight + "_correction")))
+            codes = nibbles(packed[..., :columns // 2] if six else packed, False)
+            if six:
+                high = packed[..., columns // 2:].view("u1")[..., None] >> np.arange(
+                    0, 8, 2, dtype="u1") & 3
+                codes = (codes | high.reshape(codes.shape) << 4).astype("f4") - 32
+            elif m.has(weight + "_codebook"):
                 book = m.wide(weight + "_codebook")
                 need(book.shape == (16,), "codebook")
                 codes = book[codes]

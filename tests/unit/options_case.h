@@ -5,6 +5,7 @@
 #include "dataset_case.h"
 
 #include "arrow_make.h"
+#include "unit/adapter_case.h"
 #include "safetensors_convert.h"
 #include "safetensors_diff.h"
 #include "safetensors_edit.h"
@@ -384,6 +385,57 @@ static sft_code run_stats_of(const sft_statistics_options *options, const sft_jo
 static sft_code run_statistics(const void *given) { return run_stats_of(given, NULL); }
 
 static sft_code run_statistics_job(const void *given) { return run_stats_of(NULL, given); }
+
+/* ── Adapters ── */
+
+static sft_code run_adapter_open(const void *given) {
+    test_file f = adapter_file(false);
+    sft_set *set = adapter_set(&f, NULL);
+    sft_adapter *adapter;
+    sft_code code = sft_adapter_open(set, given, &adapter, &err);
+    sft_adapter_close(adapter);
+    sft_set_close(set);
+    free_file(&f);
+    return code;
+}
+
+static sft_code merge_adapter(const sft_adapter_merge_options *options, const sft_adapter_use *use,
+                              const sft_save_set_options *folder, bool saves, const sft_job *job) {
+    test_file f = adapter_model(), g = adapter_file(false);
+    sft_set *model_set = adapter_set(&f, NULL), *set = adapter_set(&g, NULL);
+    sft_adapter_merge *merge;
+    sft_code code = sft_adapter_merge_new(model_set, options, &merge, &err);
+    if (!code) code = sft_adapter_merge_add(merge, set, use, &err);
+    if (!code && saves) code = sft_adapter_merge_save(merge, a_sink(), job, &err);
+    if (!code && !saves)
+        code = sft_adapter_merge_save_set(merge, temp_path("merged"), folder, job, &err);
+    sft_adapter_merge_free(merge);
+    sft_set_close(model_set);
+    sft_set_close(set);
+    free_file(&f);
+    free_file(&g);
+    return code;
+}
+
+static sft_code run_merge_new(const void *given) {
+    return merge_adapter(given, NULL, NULL, true, NULL);
+}
+
+static sft_code run_merge_add(const void *given) {
+    return merge_adapter(NULL, given, NULL, true, NULL);
+}
+
+static sft_code run_merge_save(const void *given) {
+    return merge_adapter(NULL, NULL, NULL, true, given);
+}
+
+static sft_code run_merge_save_set(const void *given) {
+    return merge_adapter(NULL, NULL, given, false, NULL);
+}
+
+static sft_code run_merge_save_set_job(const void *given) {
+    return merge_adapter(NULL, NULL, NULL, false, given);
+}
 
 /* ── Imports ── */
 

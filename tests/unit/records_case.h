@@ -12,6 +12,7 @@
 
 #include "label/info.h"
 #include "label/records/read.h"
+#include "lint/lint.h"
 
 static inline sft_span s(const char *text) { return sft_span_cstr(text); }
 

@@ -5,8 +5,8 @@ mlx and paddle, so that only the import line changes; after install() not even t
 addition there are open() with File and Tensor, open_import() for models in other formats,
 Writer, and the tools info, fits, ls, check,
 hash, diff, convert, edit_metadata, rename_tensors, put, recover, slice_byte_ranges, and catalog,
-which writes a page of models. What reads a path takes a URL, too. The modules dataset and remote
-are imported on first use.
+which writes a page of models. What reads a path takes a URL, too. The modules dataset, lora and
+remote are imported on first use.
 
 Importing this package imports no framework.
 """
@@ -14,7 +14,7 @@ from ._core import SafetensorError, TensorNotFoundError, __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import dataset, remote
+    from . import dataset, lora, remote
     from ._catalog import catalog
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
@@ -49,7 +49,7 @@ _LAZY = {
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
-    if name in ("dataset", "remote"):
+    if name in ("dataset", "lora", "remote"):
         return import_module("." + name, __name__)
     for module, names in _LAZY.items():
         if name in names:
@@ -60,4 +60,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *sum(_LAZY.values(), ()), "dataset", "remote"})
+    return sorted({*globals(), *__all__, *sum(_LAZY.values(), ()), "dataset", "lora", "remote"})

@@ -5,7 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._results import ConvertResult, EditResult, TensorStats
+from ._results import ConvertResult, EditResult, LoraInfo, LoraMerged, TensorStats
 from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
                      Readable as _FileLike, Writable as _Writable)
 from .dataset._types import ShardFacts
@@ -335,6 +335,12 @@ def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | No
     """Returns the number of tensors by action ("cast", "same", "other", "scaled", "scale",
     "dequantize", "drop", "kept"), "lost" (of LostValues), and "bytes_before", "bytes_after". A model of
     several files becomes a folder, unless output ends in .safetensors or .sft."""
+def lora_info(path: _Path, config: bytes | None = None, norms: bool = True) -> LoraInfo: ...
+def lora_merge(model: _Path, adapters: Sequence[tuple[_Path, float, str | None, bytes | None]],
+               output: _Path, *, dora: int = 0, stochastic: int | None = None,
+               ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
+               threads: int = 0, progress: _Progress = None) -> LoraMerged:
+    """adapters: path, strength, blocks, and the text of adapter_config.json."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,

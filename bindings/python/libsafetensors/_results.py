@@ -7,7 +7,8 @@ from typing import Any, Literal, TypedDict
 from ._types import Level
 
 __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult", "Error",
-           "FitsResult", "HashResult", "InfoResult", "LsResult", "TensorStats"]
+           "FitsResult", "HashResult", "InfoResult", "LoraAdapter", "LoraInfo", "LoraMerged",
+           "LoraModule", "LsResult", "TensorStats"]
 
 
 class TensorStats(TypedDict):
@@ -171,6 +172,39 @@ class ConvertResult(TypedDict):
     bytes_before: int
     bytes_after: int
     lost: LostValues
+
+
+LoraModule = TypedDict("LoraModule", {
+    "name": str, "method": str, "rank": "int | None", "alpha": "float | None", "scale": float,
+    "out": "int | None", "in": "int | None", "dora": bool, "norm": "float | None"})
+
+
+class LoraInfo(TypedDict):
+    """Result of lora.info(): modules, and names of tensors that are of none that is known."""
+
+    modules: list[LoraModule]
+    other_tensors: list[str]
+
+
+class LoraAdapter(TypedDict):
+    """An adapter that was merged: its modules, those that the model has tensors for, and the names
+    of its modules and tensors that it has nothing for."""
+
+    path: str
+    strength: float
+    modules: int
+    matched: int
+    unmatched: list[str]
+
+
+class LoraMerged(TypedDict):
+    """Result of lora.merge(): tensors that changed; of tensors of at most 8 bits without scales the
+    values that adapters changed, and how many of these were rounded to what they had been."""
+
+    changed: int
+    narrow_values: int
+    narrow_lost: int
+    adapters: list[LoraAdapter]
 
 
 class EditResult(TypedDict, total=False):

@@ -57,28 +57,32 @@ static bool ends_with(const char *text, const char *end) {
     return len > tail && strcmp(text + len - tail, end) == 0;
 }
 
-#define STEM_CAPACITY 256
+bool pysft_stays_set(const sft_set *set, const char *output, char stem[PYSFT_STEM],
+                     sft_save_set_options *options) {
+    if (sft_set_shard_count(set) < 2 || ends_with(output, ".safetensors")
+        || ends_with(output, ".sft"))
+        return false;
+    const char *index = sft_set_index_path(set);
+    const char *name = index ? pysft_host_base_name(index) : "";
+    const char *end = strstr(name, ".safetensors.index");
+    const size_t len = end ? (size_t)(end - name) : 0;
+    *options = (sft_save_set_options)SFT_SAVE_SET_OPTIONS_INIT;
+    if (len == 0 || len >= PYSFT_STEM) return true;
+    memcpy(stem, name, len);
+    stem[len] = '\0';
+    options->stem = stem;
+    return true;
+}
 
-/* No GIL. As in the command: a model of several files stays one, unless the output names a file;
- * its shards keep the name of the input's index up to ".safetensors.index". */
+/* No GIL. */
 static sft_code save_model(const convert_call *call, sft_conversion *conversion,
                            const sft_job *job, sft_error *err) {
-    sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
+    sft_save_set_options options;
     sft_sink sink;
+    char stem[PYSFT_STEM];
     const sft_set *set = pysft_store_set(call->store);
     sft_path_options path = call->path;
-    if (sft_set_shard_count(set) > 1 && !ends_with(call->output.text, ".safetensors")
-        && !ends_with(call->output.text, ".sft")) {
-        char stem[STEM_CAPACITY];
-        const char *index = sft_set_index_path(set);
-        const char *name = index ? pysft_host_base_name(index) : "";
-        const char *end = strstr(name, ".safetensors.index");
-        const size_t len = end ? (size_t)(end - name) : 0;
-        if (len > 0 && len < STEM_CAPACITY) {
-            memcpy(stem, name, len);
-            stem[len] = '\0';
-            options.stem = stem;
-        }
+    if (pysft_stays_set(set, call->output.text, stem, &options)) {
         options.no_sync = path.no_sync;
         return sft_conversion_save_set(conversion, call->output.text, &options, job, err);
     }

@@ -39,6 +39,13 @@ void pysft_parts_drop(pysft_parts *parts);
 bool pysft_elements_take(pysft_state *state, PyObject *object, int flags, sft_dtype dtype,
                          sft_span name, Py_buffer *view);
 
+#define PYSFT_STEM 256
+/* Whether a model of several files stays one, as in the command: unless the output names a file.
+ * Its shards keep the name of its index up to ".safetensors.index": that is in the options then,
+ * as long as stem (convert.c). */
+bool pysft_stays_set(const sft_set *set, const char *output, char stem[PYSFT_STEM],
+                     sft_save_set_options *options);
+
 /* Whether an object is written to by its write(), and is no path. */
 bool pysft_is_target(PyObject *object);
 /* Writes to such an object: for sft_sink_callback. What the object raises stays set in this

@@ -408,6 +408,12 @@ static void run_convert(cli *c, char **operands, size_t count) {
     convert_run run = { .c = c };
     if (!cli_parse_threads(c, &run.threads)) return;
     if (!c->set.threads) run.threads = 1;
+    if (c->set.layout && !c->set.quantize
+        && (strcmp(c->set.layout, "diffusers") == 0 || strcmp(c->set.layout, "single") == 0
+            || strcmp(c->set.layout, "comfy") == 0)) {
+        convert_layouts(c, operands, count);
+        return;
+    }
     c->imports = true;
     c->others = CLI_AND_OTHERS;
     if (is_export(c) && c->set.shared == SFT_IMPORT_ALIAS)
@@ -505,7 +511,15 @@ const cli_command cli_convert_command = {
         CLI_TAKES(0, "quantize", "FORMAT", quantize,
           "quantise matrices instead, to fp8, int8, int8-convrot, mxfp8 or nvfp4"),
         CLI_TAKES(0, "layout", "LAYOUT", layout,
-          "with --quantize: as comfy (the default), modelopt or compressed-tensors store it"),
+          "with --quantize: as comfy (the default), modelopt or compressed-tensors store it; "
+          "without: rename tensors, cut and join them, so that the model is a folder of diffusers "
+          "(diffusers), one file (single) or a folder for ComfyUI (comfy)"),
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "with --layout: what model it is, where tensors do not tell (sdxl, flux.1, wan, ...)"),
+        CLI_ON(0, "ignore-unmatched", ignore_unmatched,
+          "with --layout: leave out tensors whose place in the other layout is not known"),
+        CLI_TAKES(0, "max-shard-size", "SIZE", max_size,
+          "with --layout diffusers: maximum bytes of tensors in a file (default: 10GB)"),
         CLI_TAKES(0, "scale", "SCALE", scale,
           "with --quantize: a scale for each tensor, row or block, where the layout has several"),
         CLI_TAKES_MANY(0, "only", "GLOB", only,

@@ -36,6 +36,11 @@ bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err);
 /* Writes the model quantised, and tells what that cost. */
 sft_code convert_quantise(convert_run *run, sft_error *err);
 
+/* ── --layout diffusers|single|comfy (layout.c) ── */
+
+/* The operands are the files or folders of one model. */
+void convert_layouts(cli *c, char **operands, size_t count);
+
 /* ── Models in other formats (import.c) ── */
 
 /* Write what was imported, without casts, where -o says: a file, or of a model in shards a

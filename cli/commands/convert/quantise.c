@@ -88,6 +88,22 @@ static sft_code look_at_model(quantise_run *q, sft_error *err) {
     return SFT_CAST_DTYPE;
 }
 
+/* Matrices of another format whose bytes are codes: blocks of GGUF, quantised ones of PyTorch. */
+static sft_code refuse_codes(const sft_import *import, sft_error *err) {
+    const char *own = sft_import_format_of(import) == SFT_IMPORT_GGUF ? NULL : "dequantised";
+    for (size_t i = 0; i < sft_import_tensor_count(import); i++) {
+        const char *note = sft_import_note(import, i);
+        sft_part part = sft_import_part(import, i);
+        if (!note || part.spec.rank < 2) continue;
+        if (own ? strcmp(note, own) != 0 : strcmp(note, "big-endian") == 0) continue;
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, part.spec.name,
+                         "expected a model that is not quantised, found %s", note);
+        cli_hint(err, CLI_HINT_FROM_QUANTISED);
+        return SFT_CAST_DTYPE;
+    }
+    return SFT_OK;
+}
+
 /* ── What is told ── */
 
 static int compare_errors(const void *ctx, uint32_t a, uint32_t b) {
@@ -306,13 +322,16 @@ sft_code convert_quantise(convert_run *run, sft_error *err) {
         return cli_usage_error(err, "expected -o OUT with --quantize for a model in several files, "
                                     "found --in-place");
     sft_code code = look_at_model(&q, err);
+    if (!code && run->c->import && !set->from_quantised) code = refuse_codes(run->c->import, err);
     if (code) {
         sft_info_close(q.info);
         return code;
     }
     code = plan_parts(&q, err);
     if (!code) code = write_parts(&q, err);
-    if (code == SFT_CAST_DTYPE && q.plan == NULL && !set->from_quantised)
+    bool chooses = err && err->hint == SFT_HINT_CHOOSE_TENSORS;
+    if (code == SFT_CAST_DTYPE && chooses) cli_hint(err, CLI_HINT_SPARE);
+    else if (code == SFT_CAST_DTYPE && q.plan == NULL && !set->from_quantised)
         cli_hint(err, CLI_HINT_FROM_QUANTISED);
     cli_parts_drop(&run->parts); /* whose sources go */
     sft_info_close(q.info);

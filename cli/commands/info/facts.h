@@ -4,7 +4,7 @@
 #define CLI_INFO_FACTS_H
 
 #include "commands/info/beside.h"
-#include "label/derived.h"
+#include "text/derived.h"
 #include "safetensors_tree.h"
 
 #define CLI_SAVE_TRUST 60 /* by default */
@@ -46,7 +46,7 @@ sft_span cli_a1111_version(cli_saving *saving);
 sft_span cli_modelspec_architecture(cli_saving *saving);
 const char *cli_modelspec_implementation(cli_saving *saving);
 
-/* ── The mark of what is written (label/derived.h), and taking it back: derived.c ── */
+/* ── The mark of what is written (text/derived.h), and taking it back: derived.c ── */
 
 /* Renders what is known; twice the same of the same facts. */
 typedef sft_code cli_derived_render(cli_saving *saving, void *ctx, sft_buffer *out,

@@ -290,8 +290,14 @@ void cli_line_merge(cli *c, const sft_node *root) {
     cli_phrase_part(&line, "", sft_node_text(merge, "tool"), "");
     cli_phrase_part(&line, "", sft_node_text(merge, "method"), "");
     size_t shown = 0;
-    for (const sft_node *one = cli_first(merge, "sources"); one && shown < 6; one = one->next)
+    for (const sft_node *one = cli_first(merge, "sources"); one && shown < 6; one = one->next) {
+        sft_span made = sft_node_text(one, "made_from"), weight = sft_node_text(one, "weight");
+        if (sft_node_true(one, "ancestor")) continue;
         cli_phrase_part(&line, shown++ ? "" : "from ", sft_node_text(one, "name"), "");
+        if (weight.len) cli_fill(&c->out, " (%)", weight);
+        if (made.len) cli_fill(&c->out, " [% of ", sft_node_text(one, "method"));
+        if (made.len) cli_fill(&c->out, "%]", made);
+    }
     cli_phrase_end(&line);
 }
 

@@ -1,10 +1,13 @@
-/* lora info. */
+/* lora info. Tests: tests/cli/lora, tests/adapter/run.py. */
+#include "adapter/lowrank.h"
 #include "base/number.h"
 #include "commands/lora/lora.h"
 #include "support/words.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+#define BARS 32
 
 /* Modules whose names differ in their numbers only. */
 typedef struct lora_group {
@@ -15,6 +18,9 @@ typedef struct lora_group {
     double alpha_low, alpha_high;
     bool has_alpha, dora, all_normed;
     double squares; /* of the norms */
+    /* singular values, each to the greatest of its module, summed by place */
+    double bars[BARS];
+    size_t spectra;
 } lora_group;
 
 typedef struct lora_told {
@@ -22,6 +28,7 @@ typedef struct lora_told {
     lora_adapter adapter;
     sfti_arena arena;
     double *norms; /* of modules; -1: not known */
+    sfti_spectrum *spectra; /* of modules, with --spectrum; of no values: not known */
     lora_group *groups;
     size_t count, capacity;
 } lora_told;
@@ -62,13 +69,44 @@ static void widen(lora_group *group, const sfti_lora_module *m, double norm) {
     group->squares += norm * norm;
 }
 
+static sft_code read_spectrum(lora_told *told, size_t i, sft_error *err) {
+    const sfti_lora *lora = &told->adapter.lora;
+    const sfti_lora_module *m = &lora->modules[i];
+    sfti_arena work = { .alloc = told->arena.alloc };
+    sfti_matrix up, down;
+    sfti_lowrank found = { .lost = 0 };
+    if (m->type != SFTI_TYPE_LORA) return SFT_OK;
+    sft_code code = sfti_lora_factors(lora, m, &work, &up, &down, err);
+    if (!code) code = sfti_lowrank_of_product(&up, &down, NULL, &told->arena, &found, err);
+    sfti_arena_free(&work);
+    told->spectra[i] = found.spectrum;
+    double size = m->scale < 0 ? -m->scale : m->scale;
+    for (size_t k = 0; !code && k < found.spectrum.count; k++) found.spectrum.at[k] *= size;
+    told->spectra[i].norm *= size;
+    if (!code && told->spectra[i].count > m->rank) told->spectra[i].count = (size_t)m->rank;
+    return code;
+}
+
+static void widen_bars(lora_group *group, const sfti_spectrum *s) {
+    if (s->count == 0 || !(s->at[0] > 0)) return;
+    group->spectra++;
+    for (size_t i = 0; i < BARS; i++) {
+        size_t at = s->count <= BARS ? i : i * s->count / BARS;
+        if (at < s->count) group->bars[i] += s->at[at] / s->at[0];
+    }
+}
+
 static sft_code gather(lora_told *told, sft_error *err) {
     const sfti_lora *lora = &told->adapter.lora;
+    told->spectra = sfti_arena_array(&told->arena, lora->count, sizeof *told->spectra);
+    if (!told->spectra) return sfti_fail_memory(err, lora->count * sizeof *told->spectra);
+    memset(told->spectra, 0, lora->count * sizeof *told->spectra);
     told->norms = sfti_arena_array(&told->arena, lora->count, sizeof *told->norms);
     if (!told->norms) return sfti_fail_memory(err, lora->count * sizeof *told->norms);
     for (size_t i = 0; i < lora->count; i++) {
         const sfti_lora_module *m = &lora->modules[i];
         sft_code code = sfti_lora_norm(lora, m, &told->norms[i], err);
+        if (!code && told->c->set.spectrum) code = read_spectrum(told, i, err);
         if (code) return code;
         sft_span name = group_name(told, m->name);
         const char *method = sfti_lora_method(lora, m);
@@ -85,8 +123,20 @@ static sft_code gather(lora_told *told, sft_error *err) {
                                                  .all_normed = true };
         }
         widen(&told->groups[k], m, told->norms[i]);
+        widen_bars(&told->groups[k], &told->spectra[i]);
     }
     return SFT_OK;
+}
+
+/* The mean of the group's modules. */
+static void print_bars(cli_out *out, const lora_group *group) {
+    size_t width = group->rank_high < BARS ? (size_t)group->rank_high : BARS;
+    if (group->spectra == 0) return;
+    cli_text(out, "\n    ");
+    for (size_t i = 0; i < width; i++) {
+        double mean = group->bars[i] / (double)group->spectra;
+        cli_text(out, cli_bar(mean < 1 ? mean : 1));
+    }
 }
 
 static void print_groups(const lora_told *told) {
@@ -113,6 +163,7 @@ static void print_groups(const lora_told *told) {
         else if (group->has_alpha)
             cli_printf(out, ", alpha %g", group->alpha_low);
         if (group->all_normed) cli_printf(out, ", norm %.4g", sfti_root(group->squares));
+        print_bars(out, group);
         cli_text(out, "\n");
     }
 }
@@ -158,6 +209,17 @@ static void print_json(const lora_told *told) {
         put_number(w, "out", m->out);
         put_number(w, "in", m->in);
         put_known(w, "norm", told->norms[i] >= 0, told->norms[i]);
+        if (told->c->set.spectrum) {
+            const sfti_spectrum *s = &told->spectra[i];
+            double ratio = s->count && s->at[0] > 0 ? s->norm / s->at[0] : 0;
+            put_known(w, "stable_rank", s->count > 0, ratio * ratio);
+            sfti_json_put_open(w, "spectrum", '[');
+            for (size_t k = 0; k < s->count; k++) {
+                char digits[SFTI_DOUBLE_SIZE];
+                sfti_json_raw(w, (sft_span){ digits, sfti_double_text(s->at[k], digits) });
+            }
+            sfti_json_close(w, ']');
+        }
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');

@@ -28,6 +28,7 @@ void lora_close(lora_adapter *adapter);
 void lora_fail(cli *c, const char *path, sft_error *err);
 
 void lora_merge(cli *c, char **operands, size_t count);
+void lora_convert(cli *c, char **operands, size_t count);
 void lora_info(cli *c, char **operands, size_t count);
 
 #endif

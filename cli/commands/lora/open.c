@@ -7,38 +7,9 @@
 #include "support/words.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CONFIG_MOST ((uint64_t)4 << 20)
-
-static bool is_there(cli *c, const char *path) {
-    os_info info;
-    return cli_is_remote(c, path) || sfti_os_info_path(path, true, &info) == 0;
-}
-
-/* Digits, a point, digits, a power of ten, with a sign or without. */
-static bool is_number(const char *text) {
-    const char *digits = text + (*text == '-' || *text == '+');
-    return strspn(digits, "0123456789.") > 0 && strpbrk(digits, "0123456789")
-        && text[strspn(text, "0123456789.eE+-")] == '\0';
-}
-
-static sft_code cut_strength(cli *c, char *operand, double *out, sft_error *err) {
-    char *colon = strrchr(operand, ':'), *end;
-    *out = 1;
-    if (!colon || !is_number(colon + 1)) return SFT_OK;
-    *colon = '\0';
-    bool url = cli_is_remote(c, operand);
-    *colon = ':';
-    if (!url && is_there(c, operand)) return SFT_OK;
-    *out = strtod(colon + 1, &end);
-    if (*end || *out - *out != 0)
-        return cli_usage_error(err, "expected a number such as 0.8 as strength, found \"%s\"",
-                               colon + 1);
-    *colon = '\0';
-    return SFT_OK;
-}
 
 /* PEFT's configuration lies beside its file of a fixed name, and means no other. */
 static sft_code read_config(cli *c, lora_adapter *adapter, sft_error *err) {
@@ -64,7 +35,8 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
     out->operand = out->path = operand;
     out->strength = 1;
     out->config.alloc = out->lora.arena.alloc = c->alloc;
-    sft_code code = strength ? cut_strength(c, operand, &out->strength, err) : SFT_OK;
+    const char *number;
+    sft_code code = strength ? cli_cut_number(c, operand, &number, &out->strength, err) : SFT_OK;
     if (!code) code = cli_open_operand(c, operand, &out->inputs, &input, &out->set, err);
     if (code) return code;
     out->path = input->path;

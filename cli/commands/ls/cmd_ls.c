@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "base/order.h"
 #include "base/result.h"
+#include "commands/convert/layout.h"
 #include "commands/commands.h"
 #include "commands/ls/ls.h"
 #include "safetensors_convert.h"
@@ -328,6 +329,10 @@ static void run_ls(cli *c, char **operands, size_t count) {
         cli_fail_usage(c, &err);
         return;
     }
+    if (c->set.parts) {
+        layout_list(c, operands, count);
+        return;
+    }
     cli_each_input(c, operands, count, ls_input);
     if ((cli_is_matching(&c->set) || c->set.dtype) && c->matched == 0) cli_status(c, CLI_NO);
 }
@@ -380,6 +385,10 @@ const cli_command cli_ls_command = {
           "counts of zeros, NaN and infinities"),
         CLI_ON(0, "histogram", histogram,
           "--stats, and how many values are of which magnitude, by powers of two"),
+        CLI_ON(0, "parts", parts,
+          "instead: the components (unet, VAE, text encoders, EMA, stray training state), with "
+          "bytes and the SHA-256 of their tensors, which is the same wherever they are; reads all "
+          "data"),
         CLI_VALUES,
         CLI_ON(0, "dequantize", values, "an older name of --values"),
         CLI_TAKES(0, "threads", "N", threads,

@@ -125,12 +125,6 @@ void ls_stats_md(const ls_listing *l, size_t i) {
 
 /* ── For people ── */
 
-/* Heights of a row of blocks; the least stands for few values, a space for none. */
-static const char *const histogram_blocks[] = {
-    " ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
-    "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"
-};
-
 static uint64_t bin_count(const sft_histogram *histogram, size_t bin) {
     return histogram->negative[bin] + histogram->positive[bin];
 }
@@ -153,7 +147,7 @@ static void histogram_line(const ls_listing *l, size_t i) {
     else cli_printf(out, "  2^%d ", (int)first - 64);
     for (size_t k = first; k <= last; k++) {
         double share = (double)bin_count(histogram, k) / (double)most;
-        cli_text(out, histogram_blocks[share > 0 ? 1 + (size_t)(share * 7) : 0]);
+        cli_text(out, cli_bar(share));
     }
     if (last == SFT_HISTOGRAM_BINS - 1) cli_text(out, " inf\n");
     else cli_printf(out, " 2^%d\n", (int)last - 63);

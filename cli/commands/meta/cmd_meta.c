@@ -1,4 +1,5 @@
 /* meta: show and edit metadata in place. */
+#include "base/glob.h"
 #include "commands/commands.h"
 #include "commands/meta/meta.h"
 #include "os/os.h"
@@ -102,7 +103,7 @@ static sft_code remove_keys(sft_edit *edit, meta_change *change, const sft_span 
     if (sft_file_metadata_get(file, *key, &value)) return remove_key(edit, change, *key, err);
     for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
         sft_span name = sft_file_metadata_at(file, i).key;
-        if (!cli_glob_match(*key, name)) continue;
+        if (!sfti_glob_match(*key, name)) continue;
         code = remove_key(edit, change, name, err);
         found++;
     }

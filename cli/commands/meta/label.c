@@ -1,6 +1,7 @@
 /* What info says of a model whose metadata meta changed. */
 #include "commands/meta/meta.h"
 
+#include "base/glob.h"
 #include "label/reads.h"
 #include "support/models.h"
 #include "support/words.h"
@@ -118,7 +119,7 @@ const char *meta_kept_reason(sft_span key, sft_span value) {
     for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t g = 0; g < KEPT_GLOBS && rows[i].globs[g]; g++)
-            if (cli_glob_match(sft_span_cstr(rows[i].globs[g]), (sft_span){ lower, len }))
+            if (sfti_glob_match(sft_span_cstr(rows[i].globs[g]), (sft_span){ lower, len }))
                 return rows[i].what;
     return value.len > 11 && memcmp(value.data, "data:image/", 11) == 0 ? "a picture" : NULL;
 }

@@ -1,6 +1,7 @@
 /* What of a model's metadata may be private, by its key or what its value is. */
 #include "commands/meta/meta.h"
 
+#include "base/glob.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ bool cli_scrub(sft_span key, sft_span value, sfti_arena *arena, cli_scrubbed *ou
     for (size_t i = 0; i < len; i++) lower[i] = cli_lower(key.data[i]);
     for (size_t i = 0; !out->reason && i < sizeof scrub_keys / sizeof *scrub_keys; i++)
         for (const char *const *glob = scrub_keys[i].globs; *glob && !out->reason; glob++)
-            if (cli_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
+            if (sfti_glob_match(sft_span_cstr(*glob), (sft_span){ lower, len }))
                 out->reason = scrub_keys[i].reason;
     if (!out->reason) out->reason = cli_scrub_text(key);
     if (out->reason) return true;

@@ -1,6 +1,7 @@
 /* meta set, rm and scrub with -o -: a changed copy on standard output. */
 #include "commands/meta/meta.h"
 
+#include "base/glob.h"
 #include "keys/digest_keys.h"
 #include "support/edit.h"
 #include "support/hints.h"
@@ -31,7 +32,7 @@ static sft_code change_pair(stream_run *r, sft_pair pair, sft_error *err) {
     for (size_t i = 0; i < r->ask->count; i++) {
         const sft_pair *asked = &r->ask->pairs[i];
         bool same = asked->value.data || r->exact[i] ? sft_span_equal(asked->key, pair.key)
-                                                     : cli_glob_match(asked->key, pair.key);
+                                                     : sfti_glob_match(asked->key, pair.key);
         if (!same) continue;
         r->used[i] = true;
         goes = !r->ask->pairs[i].value.data;

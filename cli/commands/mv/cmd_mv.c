@@ -124,7 +124,8 @@ static void each_model(void *ctx, cli_model *model) {
     const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
     sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
     const char *to = target_of(run, &unit, name, root), *to_folder = NULL;
-    if (to && folder && !unit.is_folder && run->c->set.to && above.len && !is_searched(run, folder))
+    bool may_fill = !unit.is_folder && run->c->set.place && above.len > 0;
+    if (to && folder && may_fill && !is_searched(run, folder))
         to_folder = target_of(run, &unit, cli_name_of(folder), root);
     if (!to) run->failed++;
     else if (!mv_plan_add(&run->plan, &unit, to, to_folder)) run->out_of_memory = true;
@@ -323,18 +324,18 @@ static void run_mv(cli *c, char **operands, size_t count) {
     run.plan.arena.alloc = c->alloc;
     run.plan.how = run.how = c->set.copy ? CLI_MOVE_COPY : c->set.link ? CLI_MOVE_LINK : CLI_MOVE;
     c->others = CLI_AND_OTHERS;
-    if (c->set.undo && (count > 0 || c->set.to))
+    if (c->set.undo && (count > 0 || c->set.place))
         code = cli_usage_error(&err, "expected --undo alone, found more");
     else if (c->set.copy && c->set.link)
         code = cli_usage_error(&err, "expected --copy or --link, found both");
-    else if (!c->set.undo && c->set.where.count > 0 && !c->set.to)
+    else if (!c->set.undo && c->set.where.count > 0 && !c->set.place)
         code = cli_usage_error(&err, "expected --to with --where, found none");
     if (!code) code = cli_where_read(c, &run.where, &err);
-    if (!code && c->set.to)
-        code = mv_pattern_read(c->set.to, &run.plan.arena, &run.pattern, &err);
-    if (!code && c->set.to && count == 0)
+    if (!code && c->set.place)
+        code = mv_pattern_read(c->set.place, &run.plan.arena, &run.pattern, &err);
+    if (!code && c->set.place && count == 0)
         code = cli_usage_error(&err, "expected models or folders with --to, found none");
-    if (!code && !c->set.to && !c->set.undo) code = read_target(&run, operands, count, &err);
+    if (!code && !c->set.place && !c->set.undo) code = read_target(&run, operands, count, &err);
     if (code) {
         cli_fail_usage(c, &err);
     } else if (c->set.undo) {
@@ -373,7 +374,7 @@ const cli_command cli_mv_command = {
           "--dry-run", "what would sorting by base model do?" },
         { "safetensors mv --undo", "take the last run back" }),
     { CLI_OPTIONS(
-        CLI_TAKES(0, "to", "PATTERN", to,
+        CLI_TAKES(0, "to", "PATTERN", place,
           "a path for each model, of facts in braces, below the folder that was searched"),
         CLI_TAKES_MANY(0, "where", "FIELD=VALUE", where, CLI_WHERE_HELP),
         CLI_TAKES(0, "unknown", "NAME", unknown,

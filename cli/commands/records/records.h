@@ -3,6 +3,7 @@
 #ifndef CLI_COMMAND_RECORDS_H
 #define CLI_COMMAND_RECORDS_H
 
+#include "lint/lint.h"
 #include "support/models.h"
 #include "support/records.h"
 

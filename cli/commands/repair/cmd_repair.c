@@ -107,6 +107,10 @@ static void fail_repair(cli *c, const char *path, const sft_error *err) {
 
 static void repair_model(cli *c, const char *input, void *ctx) {
     sft_error err = SFT_ERROR_INIT;
+    if (c->set.clip) {
+        repair_clip(c, input);
+        return;
+    }
     sfti_arena arena = { .alloc = c->alloc };
     const char *path = input;
     (void)ctx;
@@ -154,11 +158,16 @@ const cli_command cli_repair_command = {
           "can it be repaired?" },
         { "safetensors repair model.safetensors.index.json -o fixed", "a model in several files" },
         { "safetensors repair -r ~/models -o fixed/", "every damaged model in a tree" },
+        { "safetensors repair anything-v3.safetensors -o fixed.safetensors --clip",
+          "a text encoder with broken position ids" },
         { "safetensors repair --clean ~/models", "remove what a crash left" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "clean", "DIR", clean,
           "instead: remove the hidden files (.NAME.sft-XXXXXX) that interrupted writers left in "
           "this folder, to which nothing may be writing"),
+        CLI_ON(0, "clip", clip,
+          "instead: position_ids of CLIP that a cast made wrong become 0 to 76 as I64 again; tells "
+          "which differ"),
         CLI_ON('v', "verbose", verbose, "report every finding"),
         CLI_ON(0, "copy", copy, "with -o: write OUT even if there is nothing to repair")),
       cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,

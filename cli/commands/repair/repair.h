@@ -19,4 +19,7 @@ bool cli_repairs_set(const char *operand);
 sft_code cli_repair_set(cli *c, const char *operand, sfti_arena *arena, const char **path,
                         sft_error *err);
 
+/* --clip: the position ids of CLIP in a model. */
+void repair_clip(cli *c, const char *input);
+
 #endif

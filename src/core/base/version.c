@@ -46,8 +46,9 @@ const char *sft_build_info(void) {
            "max rank: " VERSION_TEXT(SFT_MAX_RANK) "\n"
            "max JSON depth: 127\n"
            "stable: safetensors.h, safetensors_cast.h, safetensors_read.h, safetensors_set.h\n"
-           "experimental: safetensors_codes.h, safetensors_convert.h, safetensors_dataset.h, "
-           "safetensors_diff.h, safetensors_edit.h, safetensors_hash.h, safetensors_import.h, "
-           "safetensors_index.h, safetensors_info.h, safetensors_io.h, safetensors_remote.h, "
-           "safetensors_report.h, safetensors_scan.h, safetensors_stats.h, safetensors_tree.h\n";
+           "experimental: safetensors_adapter.h, safetensors_codes.h, safetensors_convert.h, "
+           "safetensors_dataset.h, safetensors_diff.h, safetensors_edit.h, safetensors_hash.h, "
+           "safetensors_import.h, safetensors_index.h, safetensors_info.h, safetensors_io.h, "
+           "safetensors_remote.h, safetensors_report.h, safetensors_scan.h, safetensors_stats.h, "
+           "safetensors_tree.h\n";
 }

@@ -1,7 +1,6 @@
 /* Which candidate is a fact: by trust, by what excludes it, with the conflicts that are left. */
 #include "label/info.h"
 
-#include "base/order.h"
 #include "label/tensors/fitting.h"
 
 #include <string.h>
@@ -104,12 +103,10 @@ static bool is_of_told(const sft_info *info, const sfti_fact *variant, sft_span 
 static bool excluded(const sfti_records *records, const variants *all, sft_span word) {
     sft_span group = sfti_record_group(records, SFTI_VARIANT, word);
     bool alone = group.len > 0 && !sfti_is(group, "change");
-    for (size_t i = 0; i < all->count; i++) {
-        if (sft_span_equal(all->words[i], word)) return true;
-        if (alone && sft_span_equal(sfti_record_group(records, SFTI_VARIANT, all->words[i]), group))
+    for (size_t i = 0; alone && i < all->count; i++)
+        if (sft_span_equal(sfti_record_group(records, SFTI_VARIANT, all->words[i]), group))
             return true;
-    }
-    return all->count == VARIANTS_MOST;
+    return false;
 }
 
 static void add_variants(const sft_info *info, variants *all, const sfti_fact *fact) {
@@ -120,28 +117,10 @@ static void add_variants(const sft_info *info, variants *all, const sfti_fact *f
         if (word.len == 0) continue;
         bool told = is_of_told(info, fact, word);
         all->lost = all->lost || !told;
-        if (!told || excluded(info->records, all, word)) continue;
-        size_t at = all->count++;
-        for (; at > 0 && sfti_bytes_compare(all->words[at - 1], word) > 0; at--)
-            all->words[at] = all->words[at - 1];
-        all->words[at] = word;
-        all->weakest = fact;
+        if (told && !excluded(info->records, all, word)
+            && sfti_put_sorted(all->words, &all->count, VARIANTS_MOST, word))
+            all->weakest = fact;
     }
-}
-
-static sft_span joined(sft_info *info, const sft_span *words, size_t count, const char *between) {
-    size_t gap = strlen(between), len = 0;
-    for (size_t i = 0; i < count; i++) len += words[i].len + gap;
-    char *out = sfti_info_take(info, len + 1);
-    if (!out) return (sft_span){ "", 0 };
-    len = 0;
-    for (size_t i = 0; i < count; i++) {
-        memcpy(out + len, between, i ? gap : 0);
-        len += i ? gap : 0;
-        if (words[i].len > 0) memcpy(out + len, words[i].data, words[i].len);
-        len += words[i].len;
-    }
-    return (sft_span){ out, len };
 }
 
 /* "14b+i2v": one value of all that can be true together, as sure as its weakest part. */
@@ -152,7 +131,7 @@ static void join_variants(sft_info *info) {
         add_variants(info, &all, fact);
     if (all.lost && all.count == 0) *first = NULL;
     if (all.count < (all.lost ? 1u : 2u)) return;
-    sft_span text = joined(info, all.words, all.count, "+");
+    sft_span text = sfti_info_joined(info, all.words, all.count, "+");
     if (sft_span_equal(text, (*first)->value.text)) return;
     sfti_fact *fact = new_fact(info, sfti_text_value(text), all.weakest->source,
                                all.weakest->trust);
@@ -173,9 +152,7 @@ static void drop_variants(sft_info *info) {
     if (!measured || told->as_written
         || sfti_related_architectures(info->records, told->value.text, measured->value.text))
         return;
-    for (sfti_fact **link = &info->facts[SFT_FACT_VARIANT]; *link;)
-        if (sfti_is((*link)->source, "tensors")) *link = (*link)->next;
-        else link = &(*link)->next;
+    sfti_drop_facts(&info->facts[SFT_FACT_VARIANT], measured->source);
 }
 
 /* ── Conflicts ── */
@@ -217,9 +194,8 @@ static bool kinds_agree(const sfti_records *records, sft_span a, sft_span b) {
         { "vision_model", "detector" },
     };
     if (sft_span_equal(a, b) || sfti_is(a, "unknown") || sfti_is(b, "unknown")) return true;
-    for (size_t i = 0; i < SFTI_COUNT(families); i++)
-        if ((sfti_is(a, families[i][0]) && sfti_is(b, families[i][1]))
-            || (sfti_is(a, families[i][1]) && sfti_is(b, families[i][0])))
+    for (size_t i = 0; i < 2 * SFTI_COUNT(families); i++)
+        if (sfti_is(a, families[i / 2][i % 2]) && sfti_is(b, families[i / 2][1 - i % 2]))
             return true;
     return false;
 }
@@ -294,9 +270,7 @@ static void exclude_architectures(sft_info *info) {
         fact->excluded = is_excluded(info, measured, fact->value.text);
         if (!fact->excluded) continue;
         if (!measured && fact->trust > DOUBTED) fact->trust = DOUBTED;
-        for (sfti_fact **link = &info->facts[SFT_FACT_VARIANT]; *link;)
-            if (sft_span_equal((*link)->source, fact->source)) *link = (*link)->next;
-            else link = &(*link)->next;
+        sfti_drop_facts(&info->facts[SFT_FACT_VARIANT], fact->source);
         for (sfti_fact *base = info->facts[SFT_FACT_BASE_MODEL]; base; base = base->next)
             if (sft_span_equal(base->source, fact->source) && is_claim(base)) base->trust = least;
     }
@@ -348,23 +322,17 @@ static void find_family_conflict(sft_info *info) {
 
 /* ── Conflicts with what tensors show of an adapter ── */
 
-static bool has_rank(const char *type) {
-    static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
-    return type && SFTI_ONE_OF(sft_span_cstr(type), types, sfti_is);
-}
-
 /* Several ranks in one file are told as the commonest; a declared one within them agrees. */
-static bool within(const sfti_bounds *range, sft_span number, uint64_t also) {
-    double value;
-    if (!sfti_parse_double(number, &value) || value <= 0) return true;
-    return (value >= range->min && value <= range->max) || (also && value == (double)also);
-}
-
 static void find_range_conflict(sft_info *info, const char *field, const sfti_bounds *range,
                                 sfti_fact *told, uint64_t also) {
-    if (!range->known || !has_rank(info->adapter.type)) return;
+    static const char *const types[] = { "lora", "locon", "loha", "glora", "mixed" };
+    const char *type = info->adapter.type;
+    if (!range->known || !type || !SFTI_ONE_OF(sft_span_cstr(type), types, sfti_is)) return;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
-        if (fact->trust < CLAIM_LEAST || within(range, fact->value.text, also)) continue;
+        double value;
+        if (fact->trust < CLAIM_LEAST || !sfti_parse_double(fact->value.text, &value) || value <= 0
+            || (value >= range->min && value <= range->max) || (also && value == (double)also))
+            continue;
         char digits[SFTI_DECIMALS_SIZE];
         sft_span mode = { digits, sfti_decimals(range->mode > 0 ? range->mode : 0, digits) };
         sfti_fact *seen = new_fact(info, sfti_number_value(sfti_info_copy(info, mode)),
@@ -445,11 +413,8 @@ static const char *declared_precision(sft_info *info) {
     const sfti_fact *best = info->facts[SFT_FACT_QUANTIZATION];
     if (!best) return NULL;
     sft_span name = best->value.text, whole = sft_span_cstr("compressed-tensors-w");
-    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION, name);
-    const sfti_record_row *row = of ? sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL)
-                                    : NULL;
-    sft_span told = row ? sfti_row_word(row) : (sft_span){ "", 0 };
-    if (row) return sfti_info_text(info, "%.*s", (int)told.len, told.data).data;
+    const char *told = sfti_told_precision(info, name);
+    if (told) return told;
     bool digit = name.len > whole.len + 1 && memcmp(name.data, whole.data, whole.len) == 0
               && name.data[whole.len + 1] == 'a';
     return digit ? sfti_info_text(info, "int%c", name.data[whole.len]).data : NULL;
@@ -473,7 +438,7 @@ void sfti_info_resolve(sft_info *info) {
         cut_facts(info->facts[i]);
         sfti_fact *best = info->facts[i];
         if (best && best->value.type == SFTI_LIST) /* its text is for sft_info_fact */
-            best->value.text = joined(info, best->value.items, best->value.count, ", ");
+            best->value.text = sfti_info_joined(info, best->value.items, best->value.count, ", ");
     }
     if (info->guesses_bits) info->precision = declared_precision(info);
     /* What is declared an adapter is one, whatever its tensors are called. */

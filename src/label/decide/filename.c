@@ -82,33 +82,32 @@ static bool fits_family(const sft_info *info, const sfti_record_row *row) {
     return false;
 }
 
-/* What a row hints at. */
-static void add_hint(sft_info *info, const sfti_record_row *row, sft_span source) {
+void sfti_info_file_name(sft_info *info) {
     static const sft_fact fields[SFTI_RECORD_TYPES] = {
         [SFTI_MODEL] = SFT_FACT_ARCHITECTURE, [SFTI_VARIANT] = SFT_FACT_VARIANT,
         [SFTI_PREDICTION] = SFT_FACT_PREDICTION_TYPE,
     };
-    const sfti_record *of = sfti_row_record(info->records, row);
-    sft_span label;
-    bool base = sfti_row_has(row, "label", &label);
-    sfti_info_add_text(info, base ? SFT_FACT_BASE_MODEL : fields[of->type],
-                       base ? label : sft_span_cstr(of->id), source, NAME_TRUST);
-}
-
-void sfti_info_file_name(sft_info *info) {
-    sft_span source = sft_span_cstr("filename");
-    if (info->stem.len == 0) return;
-    bool embedding = info->vectors > 0 && !sfti_generic_stem(info->stem);
-    int trust = embedding ? 85 : sfti_telling_stem(info->stem) ? 45 : 30;
-    sfti_info_add_text(info, SFT_FACT_NAME, info->stem, source, trust);
-    for (const sfti_record_row *row = sfti_rows(info->records, SFTI_FILE_WORDS, 0); row;
-         row = sfti_rows_next(info->records, row)) {
-        sft_span rest = sfti_row_text(row), word;
+    sft_span source = sft_span_cstr("filename"), stem = info->stem;
+    uint32_t firsts = 0; /* of words in the name */
+    if (stem.len == 0) return;
+    bool embedding = info->vectors > 0 && !sfti_generic_stem(stem);
+    int trust = embedding ? 85 : sfti_telling_stem(stem) ? 45 : 30;
+    sfti_info_add_text(info, SFT_FACT_NAME, stem, source, trust);
+    for (size_t i = 0; i < stem.len; i++) {
+        if (word_begins(stem, i)) firsts |= sfti_first_bit(stem.data[i]);
+        if (name_gap(stem.data[i])) firsts |= sfti_first_bit('-');
+    }
+    SFTI_EACH_ROW(row, info->records, SFTI_FILE_WORDS, 0) {
+        sft_span rest = sfti_row_text(row), word, label;
         bool found = false;
-        if (!fits_family(info, row)) continue;
-        while (!found && sfti_next_said(&rest, &word)) found = name_has(info->stem, word);
+        while (row->firsts & firsts && !found && sfti_next_said(&rest, &word))
+            found = name_has(stem, word);
+        if (!found || !fits_family(info, row)) continue;
+        const sfti_record *of = sfti_row_record(info->records, row);
+        bool base = sfti_row_has(row, "label", &label);
         info->said = row;
-        if (found) add_hint(info, row, source);
+        sfti_info_add_text(info, base ? SFT_FACT_BASE_MODEL : fields[of->type],
+                           base ? label : sft_span_cstr(of->id), source, NAME_TRUST);
         info->said = NULL;
     }
 }

@@ -48,75 +48,70 @@ static sft_span size_text(sft_info *info, uint64_t width, uint64_t height) {
 }
 
 /* row->field: where in a struct, which may be NULL, a whole number goes. */
-static void put_number(const sfti_cursor *at, const sfti_row *row, void *into) {
-    if (into && at->json.type == SFTI_JSON_UINT)
-        *(uint64_t *)(void *)((char *)into + row->field) = at->json.value;
+static void put_number(const sfti_cursor *at, void *into) {
+    if (into && at->json->type == SFTI_JSON_UINT)
+        *(uint64_t *)(void *)((char *)into + at->row->field) = at->json->value;
 }
 
 /* ── Buckets ── */
 
-static void begin_bucket(sfti_cursor *at, const sfti_row *row) {
+static void begin_bucket(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     data->bucket = NULL;
     data->width = 0;
-    if (at->json.type == SFTI_JSON_OBJECT && at->info->buckets.count < BUCKETS_MOST)
+    if (at->json->type == SFTI_JSON_OBJECT && at->info->buckets.count < BUCKETS_MOST)
         data->bucket = SFTI_PUSH(at->info, &at->info->buckets, sfti_bucket, .count = 0);
 }
 
-static void bucket_width(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, at->ctx);
+static void bucket_width(sfti_cursor *at) {
+    put_number(at, at->ctx);
 }
 
-static void bucket_height(sfti_cursor *at, const sfti_row *row) {
+static void bucket_height(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     if (data->bucket) data->bucket->resolution = size_text(at->info, data->width, sfti_at_uint(at));
 }
 
-static void bucket_count(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, ((data_sets *)at->ctx)->bucket);
+static void bucket_count(sfti_cursor *at) {
+    put_number(at, ((data_sets *)at->ctx)->bucket);
 }
 
 /* ── ss_dataset_dirs, ss_reg_dataset_dirs ── */
 
 /* row->field: regularisation */
-static void begin_folder(sfti_cursor *at, const sfti_row *row) {
+static void begin_folder(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    bool object = at->json.type == SFTI_JSON_OBJECT;
-    data->record = object ? new_record(at->info, row->field) : NULL;
+    bool object = at->json->type == SFTI_JSON_OBJECT;
+    data->record = object ? new_record(at->info, at->row->field) : NULL;
     if (data->record) data->record->folder = sfti_info_copy(at->info, at->key);
 }
 
-static void record_number(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, ((data_sets *)at->ctx)->record);
+static void record_number(sfti_cursor *at) {
+    put_number(at, ((data_sets *)at->ctx)->record);
 }
 
 /* ── ss_datasets ── */
 
-static void begin_set(sfti_cursor *at, const sfti_row *row) {
+static void begin_set(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
-    if (at->json.type == SFTI_JSON_OBJECT && data->sets.count < DATASETS_MOST)
+    if (at->json->type == SFTI_JSON_OBJECT && data->sets.count < DATASETS_MOST)
         SFTI_PUSH(at->info, &data->sets, data_set, .repeats = UINT64_MAX);
 }
 
-static void set_number(sfti_cursor *at, const sfti_row *row) {
-    put_number(at, row, ((data_sets *)at->ctx)->sets.last);
+static void set_number(sfti_cursor *at) {
+    put_number(at, ((data_sets *)at->ctx)->sets.last);
 }
 
-static void set_folder(sfti_cursor *at, const sfti_row *row) {
+static void set_folder(sfti_cursor *at) {
     data_set *set = ((data_sets *)at->ctx)->sets.last;
-    (void)row;
-    if (set && at->json.type == SFTI_JSON_STRING) set->folder = sfti_leaf_name(at->text);
+    if (set && at->json->type == SFTI_JSON_STRING) set->folder = sfti_leaf_name(at->text);
 }
 
-static void begin_part(sfti_cursor *at, const sfti_row *row) {
+static void begin_part(sfti_cursor *at) {
     data_sets *data = at->ctx;
-    (void)row;
     data->record = NULL;
     data_set *set = data->sets.last;
-    if (at->json.type != SFTI_JSON_OBJECT || !set) return;
+    if (at->json->type != SFTI_JSON_OBJECT || !set) return;
     data->record = new_record(at->info, -1);
     if (!data->record) return;
     set->parts++;
@@ -129,31 +124,27 @@ static data_part *part_told(const sfti_cursor *at) {
     return data->record && sfti_at_text(at) ? data->parts.last : NULL;
 }
 
-static void part_folder(sfti_cursor *at, const sfti_row *row) {
+static void part_folder(sfti_cursor *at) {
     data_part *part = part_told(at);
-    (void)row;
     if (part) part->record->folder = sfti_leaf_name(at->text);
 }
 
-static void part_class(sfti_cursor *at, const sfti_row *row) {
+static void part_class(sfti_cursor *at) {
     data_part *part = part_told(at);
-    (void)row;
     if (!part) return;
     part->record->class_tokens = at->text;
     part->class_source = sfti_cursor_source(at);
 }
 
-static void part_prefix(sfti_cursor *at, const sfti_row *row) {
+static void part_prefix(sfti_cursor *at) {
     data_part *part = part_told(at);
-    (void)row;
     if (!part) return;
     part->prefix = at->text;
     part->prefix_source = sfti_cursor_source(at);
 }
 
-static void part_regular(sfti_cursor *at, const sfti_row *row) {
+static void part_regular(sfti_cursor *at) {
     const data_sets *data = at->ctx;
-    (void)row;
     if (data->record && sfti_at_bool(at) >= 0) data->record->regularisation = sfti_at_bool(at);
 }
 
@@ -186,12 +177,6 @@ const sfti_keys sfti_bucket_keys = SFTI_KEYS_OF("buckets", dataset_takes);
 
 /* ── When all is read ── */
 
-static sft_span without_commas(sft_span text) {
-    text = sfti_trim(text);
-    while (text.len > 0 && text.data[text.len - 1] == ',') text.len--, text = sfti_trim(text);
-    return text;
-}
-
 static void end_parts(sft_info *info, const data_sets *data) {
     int group = 0;
     for (const data_part *part = data->parts.first; part; part = part->next) {
@@ -201,9 +186,11 @@ static void end_parts(sft_info *info, const data_sets *data) {
         if (record->class_tokens.len > 0)
             sfti_info_trigger_in(info, record->class_tokens, part->class_source, 80, group++,
                                  record->folder);
+        sft_span prefix = sfti_trim(part->prefix);
+        while (prefix.len > 0 && prefix.data[prefix.len - 1] == ',')
+            prefix.len--, prefix = sfti_trim(prefix);
         if (part->prefix.len > 0)
-            sfti_info_trigger_in(info, without_commas(part->prefix), part->prefix_source, 75,
-                                 group++, record->folder);
+            sfti_info_trigger_in(info, prefix, part->prefix_source, 75, group++, record->folder);
     }
 }
 
@@ -242,22 +229,6 @@ static void sum_sets(sft_info *info, const data_sets *data) {
     sfti_info_add_text(info, SFT_FACT_RESOLUTION, size, sft_span_cstr("header:ss_datasets"), 70);
 }
 
-/* Whether an earlier record is of the same folder: another resolution of the same images. */
-static bool counted(const sft_info *info, const sfti_dataset *record) {
-    for (const sfti_dataset *other = info->datasets.first; other != record; other = other->next)
-        if (other->folder.len > 0 && sft_span_equal(other->folder, record->folder)) return true;
-    return false;
-}
-
-static void count_set_images(sft_info *info) {
-    uint64_t sum = 0;
-    for (const sfti_dataset *record = info->datasets.first; record; record = record->next)
-        if (record->regularisation != 1 && record->images != UINT64_MAX
-            && !counted(info, record) && !sfti_add(sum, record->images, &sum))
-            return;
-    train_sum(info, TRAIN_IMAGES, sum);
-}
-
 void sfti_kohya_datasets(sft_info *info) {
     data_sets data;
     memset(&data, 0, sizeof data);
@@ -271,5 +242,14 @@ void sfti_kohya_datasets(sft_info *info) {
     (void)sfti_walk_key(info, "ss_reg_dataset_dirs", SFTI_KEY_ROWS(sfti_reg_dirs_keys), &data);
     (void)sfti_walk_key(info, "ss_bucket_info", SFTI_KEY_ROWS(sfti_bucket_keys), &data);
     if (info->buckets.count > 0) info->has_training = true;
-    count_set_images(info);
+    uint64_t sum = 0;
+    for (const sfti_dataset *record = info->datasets.first; record; record = record->next) {
+        const sfti_dataset *other = info->datasets.first; /* of the same images, in another size */
+        while (other != record && (other->folder.len == 0
+                                   || !sft_span_equal(other->folder, record->folder)))
+            other = other->next;
+        if (other == record && record->regularisation != 1 && record->images != UINT64_MAX
+            && !sfti_add(sum, record->images, &sum)) return;
+    }
+    train_sum(info, TRAIN_IMAGES, sum);
 }

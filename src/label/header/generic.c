@@ -14,16 +14,16 @@ static uint64_t number_of(const sft_info *info, const char *a, const char *b) {
 }
 
 /* Model and version are one claim, the model key's. */
-static void take_id(sfti_cursor *at, const sfti_row *row) {
+static void take_id(sfti_cursor *at) {
     uint64_t model = number_of(at->info, "civitai_model_id", "modelId");
     uint64_t version = number_of(at->info, "civitai_version_id", "modelVersionId");
-    if (row->field == 0 || model == 0)
-        (void)sfti_info_civitai(at->info, model, version, at->source, row->trust);
+    if (at->row->field == 0 || model == 0)
+        (void)sfti_info_civitai(at->info, model, version, at->source, at->row->trust);
 }
 
-static void take_base_model(sfti_cursor *at, const sfti_row *row) {
-    if (sfti_map_civitai_base(at->info->records, at->text, NULL)) sfti_take_fact(at, row);
-    else sfti_take_base_file(at, row);
+static void take_base_model(sfti_cursor *at) {
+    if (sfti_map_civitai_base(at->info->records, at->text, NULL)) sfti_take_fact(at);
+    else sfti_take_base_file(at);
 }
 
 static const sfti_key_take generic_takes[] = {
@@ -71,9 +71,9 @@ static bool drive_path(sft_span rest, bool *user) {
     return rest.data[2] == '\\' || skip == 3;
 }
 
+/* From byte i on, which may be behind the end. */
 static size_t next_byte(sft_span text, size_t i, char byte) {
-    const char *at = i < text.len ? memchr(text.data + i, byte, text.len - i) : NULL;
-    return at ? (size_t)(at - text.data) : text.len;
+    return i < text.len ? text.len - sfti_find_byte(sfti_from(text, i), byte).len : text.len;
 }
 
 void sfti_private_paths(sfti_cursor *pair) {

@@ -6,9 +6,8 @@
 /* general.architecture of llama.cpp and ComfyUI-GGUF. The first names code, not a model: what it
  * calls llama may be a Mistral, so that trust is low. An adapter names the architecture of its
  * base; a projector or a vocabulary that of its model. */
-static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
+static void gguf_architecture(sfti_cursor *at) {
     sft_span type = { "model", 5 };
-    (void)row;
     (void)sfti_info_metadata(at->info, "gguf.general.type", &type);
     bool model = sfti_is(type, "model");
     if (!sfti_at_text(at) || (!model && !sfti_is(type, "adapter"))) return;
@@ -19,7 +18,8 @@ static void gguf_architecture(sfti_cursor *at, const sfti_row *row) {
     if (!of) return;
     const sfti_record_row *said = at->info->said;
     if (sfti_row_has(said, "trust", &told)) (void)sfti_parse_uint(told, &trust);
-    sfti_put_here(at, SFT_FACT_ARCHITECTURE, of->id, trust < GGUF_TRUST ? (int)trust : GGUF_TRUST);
+    sfti_info_add_cstr(at->info, SFT_FACT_ARCHITECTURE, of->id, sfti_cursor_source(at),
+                       trust < GGUF_TRUST ? (int)trust : GGUF_TRUST);
     (void)sfti_row_has(said, "kind", &kind);
     if (!model) kind = sft_span_cstr("adapter");
     if (kind.len > 0)

@@ -30,7 +30,8 @@ static void read_header_keys(void) {
         &sfti_kohya_keys, &sfti_modelspec_keys, &sfti_trainer_keys, &sfti_ssmd_keys,
         &sfti_merge_keys, &sfti_recipe_keys, &sfti_graph_keys, &sfti_gguf_keys, &sfti_generic_keys,
         &sfti_header_quantiser_keys, &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys,
-        &sfti_bucket_keys, &sfti_merge_model_keys, &sfti_prompt_keys, &sfti_workflow_keys,
+        &sfti_bucket_keys, &sfti_merge_model_keys, &sfti_merge_made_keys, &sfti_prompt_keys,
+        &sfti_workflow_keys,
     };
     for (size_t i = 0; i < SFTI_COUNT(all); i++) sfti_keys_read(all[i], &sfti_common_takes);
 }
@@ -66,7 +67,8 @@ static bool take_pair(sfti_cursor *pair, const key_family *family, bool known) {
         taken = true;
         if (!strchr(row->pattern, ':')) {
             pair->info->said = NULL;
-            row->take(pair, row);
+            pair->row = row;
+            row->take(pair);
             continue;
         }
         /* The rows of places in this key's value stand one after the other. */
@@ -79,14 +81,6 @@ static bool take_pair(sfti_cursor *pair, const key_family *family, bool known) {
     return taken;
 }
 
-/* The first LoRA scripts: "<s1>": "<embed>" is a learned word. */
-static void learned_word(const sfti_cursor *pair) {
-    sft_span key = pair->key;
-    if (key.len < 3 || *key.data != '<' || key.data[key.len - 1] != '>') return;
-    if (!sfti_is(pair->text, "<embed>")) return;
-    sfti_info_trigger(pair->info, key, sfti_info_join(pair->info, "header:", key), 90, -1);
-}
-
 /* ── The pass ── */
 
 static bool is_header_origin(void *ctx, sft_span origin) {
@@ -94,14 +88,9 @@ static bool is_header_origin(void *ctx, sft_span origin) {
     return info->listed && sfti_folder_at(info->listed, origin);
 }
 
-static bool is_derived_pair(sft_info *info, const sfti_derived *derived, sft_pair pair) {
-    sft_span pointer = sfti_info_join(info, "/", pair.key);
-    return !info->code
-        && sfti_derived_has(derived, sfti_derived_digest(pointer, SFTI_JSON_STRING, pair.value));
-}
-
 static void header_pairs(sft_info *info, const sft_file *file) {
-    sfti_cursor pair;
+    sfti_json string = { .type = SFTI_JSON_STRING };
+    sfti_cursor pair = { .info = info, .json = &string, .pointer = "" };
     sfti_derived derived = { .count = 0 };
     sft_span version, origins;
     bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
@@ -110,17 +99,21 @@ static void header_pairs(sft_info *info, const sft_file *file) {
     if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
         && !sfti_derived_read(origins, &info->arena, is_header_origin, info, &derived))
         info->code = SFT_OUT_OF_MEMORY;
-    memset(&pair, 0, sizeof pair);
-    pair.info = info;
-    pair.json.type = SFTI_JSON_STRING;
     for (size_t i = 0; i < pairs && !info->code; i++) {
         sft_pair one = sft_file_metadata_at(file, i);
         pair.key = one.key;
         pair.text = one.value;
         if (sfti_is_placeholder(one.value)) continue;
         sfti_private_paths(&pair);
-        if (derived.count > 0 && is_derived_pair(info, &derived, one)) continue;
-        learned_word(&pair);
+        if (derived.count > 0) {
+            sft_span place = sfti_info_join(info, "/", one.key);
+            uint64_t digest = sfti_derived_digest(place, SFTI_JSON_STRING, one.value);
+            if (!info->code && sfti_derived_has(&derived, digest)) continue;
+        }
+        /* The first LoRA scripts: "<s1>": "<embed>" is a learned word. */
+        if (one.key.len >= 3 && sfti_begins(one.key, "<") && sfti_ends(one.key, ">")
+            && sfti_is(one.value, "<embed>"))
+            sfti_info_trigger(info, one.key, sfti_info_join(info, "header:", one.key), 90, -1);
         /* Of kohya's scripts there are values that are read without a row for their key. */
         bool known = sfti_begins(one.key, "ss_") || sfti_records_may_have_key(one.key);
         for (size_t f = 0; f < SFTI_COUNT(families); f++)

@@ -8,6 +8,7 @@
 extern const sfti_keys sfti_kohya_keys, sfti_modelspec_keys, sfti_trainer_keys, sfti_ssmd_keys,
     sfti_merge_keys, sfti_recipe_keys, sfti_graph_keys, sfti_gguf_keys, sfti_generic_keys,
     sfti_dataset_keys, sfti_dirs_keys, sfti_reg_dirs_keys, sfti_bucket_keys, sfti_merge_model_keys,
+    sfti_merge_made_keys,
     sfti_prompt_keys, sfti_workflow_keys;
 
 /* Those are read, once a process. */

@@ -22,38 +22,44 @@ static sfti_merge_source *merge_source(sft_info *info, sft_span sha256) {
 
 /* ── sd_merge_models: {sha256: {name, legacy_hash, …}}, ancestors among them ── */
 
-static void model_open(sfti_cursor *at, const sfti_row *row) {
+static void model_open(sfti_cursor *at) {
     sfti_merge_source **current = at->ctx;
     sft_span hex;
-    (void)row;
     *current = NULL;
-    if (at->json.type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
+    if (at->json->type == SFTI_JSON_OBJECT && sfti_info_hash(at->info, at->key, 64, &hex))
         *current = merge_source(at->info, hex);
 }
 
-static void model_name(sfti_cursor *at, const sfti_row *row) {
+static void model_name(sfti_cursor *at) {
     sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
-    (void)row;
     if (model && sfti_at_text(at)) model->name = sfti_leaf_name(at->text);
 }
 
-static void model_hash(sfti_cursor *at, const sfti_row *row) {
+static void model_hash(sfti_cursor *at) {
     sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
     sft_span hex;
-    (void)row;
     if (model && sfti_at_text(at) && sfti_info_hash(at->info, at->text, 8, &hex))
         model->autov1 = hex;
 }
 
+/* The text of its recipe. */
+static void model_made(sfti_cursor *at) {
+    sfti_merge_source *model = *(sfti_merge_source **)at->ctx;
+    sfti_json json = *at->json;
+    if (!model || json.type != SFTI_JSON_OBJECT) return;
+    (void)sfti_json_skip(&json);
+    model->recipe = (sft_span){ json.begin + at->json->start,
+                                (size_t)(json.at - json.begin) - at->json->start };
+}
+
 static const sfti_key_take model_takes[] = {
     { "model", model_open, NULL, NULL }, { "name", model_name, NULL, NULL },
-    { "hash", model_hash, NULL, NULL },
+    { "hash", model_hash, NULL, NULL }, { "made", model_made, NULL, NULL },
 };
 const sfti_keys sfti_merge_model_keys = SFTI_KEYS_OF("merge-models", model_takes);
 
-static void merge_models(sfti_cursor *at, const sfti_row *row) {
+static void merge_models(sfti_cursor *at) {
     sfti_merge_source *current = NULL;
-    (void)row;
     sfti_info_walk(at->info, at->text, at->source, SFTI_KEY_ROWS(sfti_merge_model_keys), &current);
 }
 
@@ -62,6 +68,7 @@ static void merge_models(sfti_cursor *at, const sfti_row *row) {
 typedef struct recipe {
     sft_span models[3]; /* hashes of A, B and C */
     sft_span weight;    /* of B */
+    sfti_merge_source *current; /* of a list of models */
 } recipe;
 
 static const char *const recipe_types[][2] = {
@@ -69,35 +76,47 @@ static const char *const recipe_types[][2] = {
     { "Neo", "forge-neo" }, { "merge-models-chattiori", "chattiori" },
 };
 
-static void recipe_whole(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
-    if (at->json.type != SFTI_JSON_OBJECT) return;
-    at->info->merge_recipe = (sft_span){ at->json.begin,
-                                         (size_t)(at->json.end - at->json.begin) };
+static void recipe_whole(sfti_cursor *at) {
+    if (at->json->type != SFTI_JSON_OBJECT) return;
+    at->info->merge_recipe = (sft_span){ at->json->begin,
+                                         (size_t)(at->json->end - at->json->begin) };
     at->info->has_merge = true;
 }
 
-static void recipe_tool(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void recipe_tool(sfti_cursor *at) {
     if (!sfti_at_text(at)) return;
-    const char *tool = SFTI_MAPPED(at->text, recipe_types, sfti_same_letters);
-    at->info->merge_tool = tool ? sft_span_cstr(tool) : at->text;
+    at->info->merge_tool = at->text;
+    for (size_t i = 0; i < SFTI_COUNT(recipe_types); i++)
+        if (sfti_same_letters(at->text, recipe_types[i][0]))
+            at->info->merge_tool = sft_span_cstr(recipe_types[i][1]);
 }
 
-static void recipe_method(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void recipe_method(sfti_cursor *at) {
     if (sfti_at_text(at) && at->info->merge_method.len == 0) at->info->merge_method = at->text;
 }
 
 /* row->field: which of the models */
-static void recipe_model(sfti_cursor *at, const sfti_row *row) {
+static void recipe_model(sfti_cursor *at) {
     recipe *told = at->ctx;
-    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &told->models[row->field]);
+    if (sfti_at_text(at)) sfti_info_hash(at->info, at->text, 64, &told->models[at->row->field]);
 }
 
-static void recipe_weight(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void recipe_weight(sfti_cursor *at) {
     if (sfti_at_number(at)) ((recipe *)at->ctx)->weight = at->text;
+}
+
+static void recipe_source(sfti_cursor *at) {
+    recipe *told = at->ctx;
+    sft_span hex;
+    told->current = NULL;
+    if (!sfti_at_text(at) || !sfti_info_hash(at->info, at->text, 64, &hex)) return;
+    told->current = merge_source(at->info, hex);
+    if (told->current) told->current->direct = true;
+}
+
+static void recipe_share(sfti_cursor *at) {
+    recipe *told = at->ctx;
+    if (told->current && sfti_at_number(at)) told->current->weight = at->text;
 }
 
 static const sfti_key_take recipe_takes[] = {
@@ -106,18 +125,20 @@ static const sfti_key_take recipe_takes[] = {
     { "method", recipe_method, NULL, NULL },
     { "model", recipe_model, "a b c", NULL },
     { "weight", recipe_weight, NULL, NULL },
+    { "source", recipe_source, NULL, NULL },
+    { "share", recipe_share, NULL, NULL },
 };
 const sfti_keys sfti_recipe_keys = SFTI_KEYS_OF("recipe", recipe_takes);
 
-static void merge_recipe(sfti_cursor *at, const sfti_row *row) {
+static void merge_recipe(sfti_cursor *at) {
     recipe told;
-    (void)row;
     memset(&told, 0, sizeof told);
     sfti_info_walk(at->info, at->text, at->source, SFTI_KEY_ROWS(sfti_recipe_keys), &told);
     for (size_t i = 0; i < SFTI_COUNT(told.models); i++) {
         if (told.models[i].len == 0) continue;
         sfti_merge_source *source = merge_source(at->info, told.models[i]);
         if (source && i == 1) source->weight = told.weight;
+        if (source) source->direct = true;
     }
 }
 
@@ -143,7 +164,81 @@ static sft_span nth_number(sft_span text, size_t n) {
     return none;
 }
 
+/* ── The tree: what those were made of ── */
+
+#define MADE_FROM_MOST 512
+
+typedef struct made {
+    sft_span method;
+    char names[MADE_FROM_MOST];
+    size_t len;
+} made;
+
+static void add_made(made *m, sft_span name) {
+    if (m->len + name.len + 2 > MADE_FROM_MOST) return;
+    if (m->len > 0) m->names[m->len++] = ',', m->names[m->len++] = ' ';
+    memcpy(m->names + m->len, name.data, name.len);
+    m->len += name.len;
+}
+
+static void made_method(sfti_cursor *at) {
+    made *m = at->ctx;
+    if (sfti_at_text(at) && m->method.len == 0) m->method = at->text;
+}
+
+static void made_name(sfti_cursor *at) {
+    if (sfti_at_text(at)) add_made(at->ctx, sfti_leaf_name(at->text));
+}
+
+static void made_hash(sfti_cursor *at) {
+    sft_span hex;
+    if (!sfti_at_text(at) || !sfti_info_hash(at->info, at->text, 64, &hex)) return;
+    const sfti_merge_source *source = find_source(at->info, hex);
+    add_made(at->ctx, source && source->name.len ? source->name : (sft_span){ hex.data, 10 });
+}
+
+static const sfti_key_take made_takes[] = {
+    { "method", made_method, NULL, NULL }, { "name", made_name, NULL, NULL },
+    { "hash", made_hash, NULL, NULL },
+};
+const sfti_keys sfti_merge_made_keys = SFTI_KEYS_OF("merge-made", made_takes);
+
+/* Names alone, of modelspec.merged_from, that others have with their digests go; those that no
+ * recipe names are what the others were made of. */
+static void settle_sources(sft_info *info) {
+    sfti_merge_source *first = info->merge_sources.first, *kept = NULL;
+    bool direct = false;
+    for (sfti_merge_source *s = first; s; s = s->next) direct = direct || s->direct;
+    info->merge_sources = (sfti_list){ NULL, NULL, 0 };
+    for (sfti_merge_source *s = first, *next; s; s = next) {
+        bool again = false;
+        next = s->next;
+        for (sfti_merge_source *o = first; o && s->sha256.len == 0; o = o->next)
+            again = again || (o->sha256.len > 0 && sft_span_equal(o->name, s->name));
+        if (again) continue;
+        s->ancestor = direct && !s->direct && s->sha256.len > 0;
+        if (kept) kept->next = s;
+        else info->merge_sources.first = s;
+        kept = s;
+        info->merge_sources.last = s;
+        info->merge_sources.count++;
+    }
+    if (kept) kept->next = NULL;
+    for (sfti_merge_source *s = info->merge_sources.first; s && !info->code; s = s->next) {
+        made m = { .len = 0 };
+        if (s->recipe.len == 0) continue;
+        (void)sfti_info_walk(info, s->recipe, sft_span_cstr("header:sd_merge_models"),
+                             SFTI_KEY_ROWS(sfti_merge_made_keys), &m);
+        char *names = sfti_info_take(info, m.len);
+        if (!names) return;
+        memcpy(names, m.names, m.len);
+        s->made_from = (sft_span){ names, m.len };
+        s->method = m.method;
+    }
+}
+
 void sfti_merges_finish(sft_info *info) {
+    settle_sources(info);
     for (unsigned n = 0; n < MERGE_SOURCES && !info->code; n++) {
         sft_span name = { "", 0 }, none = { "", 0 }, text;
         sft_span key = sfti_info_text(info, "sshs_cp%u", n);

@@ -1,5 +1,6 @@
 /* How keys of Stability's model specification are read. */
 #include "label/header/header.h"
+#include "text/formats.h"
 
 #include "base/json_lex.h"
 
@@ -11,15 +12,6 @@ static bool present(const sft_info *info, const char *key) {
 }
 
 /* ── Titles ── */
-
-/* "LoRA@1690000000": a title for want of one. */
-static bool stamped(sft_span title) {
-    static const char *const marks[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
-    for (size_t i = 0; i < SFTI_COUNT(marks); i++)
-        if (sfti_begins(title, marks[i]) && title.len > strlen(marks[i]))
-            return sfti_lex_digit(title.data[strlen(marks[i])]);
-    return false;
-}
 
 /* "prefix_00001_" and "prefix 1": how ComfyUI calls what it saves. */
 static bool counted_title(sft_span title) {
@@ -61,46 +53,45 @@ static bool by_onetrainer(const sft_info *info) {
     return present(info, "ot_branch") || present(info, "ot_revision") || present(info, "ot_config");
 }
 
-static bool graph_under(const sft_info *info, const char *key) {
-    sft_span value;
-    return sfti_info_metadata(info, key, &value) && sfti_starts_with(sfti_trim(value), "{");
-}
-
-static bool by_comfyui(const sft_info *info) {
-    return graph_under(info, "prompt") || graph_under(info, "workflow")
-        || present(info, "modelspec.predict_key");
-}
-
-static void spec_title(sfti_cursor *at, const sfti_row *row) {
-    sft_span title = sfti_trim(at->text);
-    bool weak = by_onetrainer(at->info) || (by_comfyui(at->info) && counted_title(title))
+static void spec_title(sfti_cursor *at) {
+    static const char *const graphs[] = { "prompt", "workflow" };
+    static const char *const stamps[] = { "LoRA@", "TextualInversion@", "Checkpoint@" };
+    sft_span title = sfti_trim(at->text), graph;
+    bool comfyui = present(at->info, "modelspec.predict_key");
+    for (size_t i = 0; i < SFTI_COUNT(graphs) && !comfyui; i++)
+        comfyui = sfti_info_metadata(at->info, graphs[i], &graph)
+               && sfti_begins(sfti_trim(graph), "{");
+    bool weak = by_onetrainer(at->info) || (comfyui && counted_title(title))
              || template_title(at->info->records, title);
-    if (stamped(title)) return;
-    sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : row->trust);
+    for (size_t i = 0; i < SFTI_COUNT(stamps); i++) /* "LoRA@1690000000": for want of one */
+        if (sfti_begins(title, stamps[i]) && title.len > strlen(stamps[i])
+            && sfti_lex_digit(title.data[strlen(stamps[i])]))
+            return;
+    sfti_info_add_text(at->info, SFT_FACT_NAME, title, at->source, weak ? 40 : at->row->trust);
 }
 
 /* ── Others ── */
 
-static void spec_hash(sfti_cursor *at, const sfti_row *row) {
-    sfti_info_claim(at->info, row->word, at->text, at->source,
+static void spec_hash(sfti_cursor *at) {
+    sfti_info_claim(at->info, at->row->word, at->text, at->source,
                     by_onetrainer(at->info) ? "OneTrainer name order" : NULL);
 }
 
-static void spec_date(sfti_cursor *at, const sfti_row *row) {
-    sfti_info_add_text(at->info, SFT_FACT_DATE, sfti_iso_date(at->info, at->text), at->source,
-                       row->trust);
+static void spec_date(sfti_cursor *at) {
+    char date[SFTI_DATE_SIZE];
+    sft_span text = { date, sfti_iso_date(at->text, date) };
+    sfti_put_span(at, SFT_FACT_DATE, sfti_info_copy(at->info, text));
 }
 
-static void spec_quantization(sfti_cursor *at, const sfti_row *row) {
-    sfti_put_here(at, SFT_FACT_QUANTIZATION, sfti_map_format(at->info, at->text), row->trust);
+static void spec_quantization(sfti_cursor *at) {
+    sfti_put_here(at, SFT_FACT_QUANTIZATION, sfti_map_format(at->info, at->text));
 }
 
 /* "sd-scripts/48d368fa…" */
-static void spec_tool(sfti_cursor *at, const sfti_row *row) {
+static void spec_tool(sfti_cursor *at) {
     static const char *const tools[] = { "sd-scripts", "musubi-tuner", "ai-toolkit",
                                          "onetrainer", "simpletuner" };
     sft_span name = sfti_trim(at->text), version = sfti_find_byte(name, '/');
-    (void)row;
     if (!version.data) return;
     name.len -= version.len;
     version = sfti_from(version, 1);
@@ -112,10 +103,9 @@ static void spec_tool(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static void spec_merged(sfti_cursor *at, const sfti_row *row) {
+static void spec_merged(sfti_cursor *at) {
     sft_span rest = at->text, piece;
     sft_info *info = at->info;
-    (void)row;
     while (info->merge_sources.count < 64 && sfti_next_piece(&rest, ',', &piece)) {
         piece = sfti_trim(piece);
         if (sfti_is_placeholder(piece)) continue;

@@ -14,54 +14,46 @@ typedef struct loader_node {
     size_t numbers; /* widgets after the name */
 } loader_node;
 
-static bool names_model(sft_span text) {
-    static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
-                                        ".gguf" };
-    return text.len <= 1024 && SFTI_ONE_OF(text, ends, sfti_ends_with);
-}
-
-/* Nodes of ComfyUI that merge models; their names tell the way. */
-static void note_merge(sft_info *info, sft_span type) {
-    if (!sfti_starts_with(type, "ModelMerge") || info->merge_method.len > 0) return;
-    info->has_merge = true;
-    info->merge_method = type;
-    info->merge_tool = sft_span_cstr("comfyui");
-}
-
 static void put_loader(sft_info *info, loader_node *node) {
-    if (node->type.len > 0) note_merge(info, node->type);
+    /* Nodes of ComfyUI that merge models; their names tell the way. */
+    if (sfti_starts_with(node->type, "ModelMerge") && info->merge_method.len == 0) {
+        info->has_merge = true;
+        info->merge_method = node->type;
+        info->merge_tool = sft_span_cstr("comfyui");
+    }
     for (size_t i = 0; i < node->count && info->loaders.count < LOADERS_MOST; i++)
         SFTI_PUSH(info, &info->loaders, sfti_loader, .type = node->type, .name = node->names[i],
                   .strength_model = node->model, .strength_clip = node->clip);
     memset(node, 0, sizeof *node);
 }
 
-static void node_begin(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void node_begin(sfti_cursor *at) {
     put_loader(at->info, at->ctx);
 }
 
 /* row->field: where in a node */
-static void node_text(sfti_cursor *at, const sfti_row *row) {
-    if (at->json.type == SFTI_JSON_STRING)
-        *(sft_span *)(void *)((char *)at->ctx + row->field) = at->text;
+static void node_text(sfti_cursor *at) {
+    if (at->json->type == SFTI_JSON_STRING)
+        *(sft_span *)(void *)((char *)at->ctx + at->row->field) = at->text;
 }
 
-static void node_number(sfti_cursor *at, const sfti_row *row) {
-    if (sfti_at_number(at)) *(sft_span *)(void *)((char *)at->ctx + row->field) = at->text;
+static void node_number(sfti_cursor *at) {
+    if (sfti_at_number(at)) *(sft_span *)(void *)((char *)at->ctx + at->row->field) = at->text;
 }
 
-static void node_name(sfti_cursor *at, const sfti_row *row) {
+static void node_name(sfti_cursor *at) {
+    static const char *const ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
+                                        ".gguf" };
     loader_node *node = at->ctx;
-    (void)row;
-    if (at->json.type == SFTI_JSON_STRING && node->count < LOADER_NAMES && names_model(at->text))
+    if (at->json->type == SFTI_JSON_STRING && node->count < LOADER_NAMES && at->text.len <= 1024
+        && SFTI_ONE_OF(at->text, ends, sfti_ends_with))
         node->names[node->count++] = at->text;
 }
 
 /* Widgets have no names: after a LoRA's come its strengths. */
-static void node_widget(sfti_cursor *at, const sfti_row *row) {
+static void node_widget(sfti_cursor *at) {
     loader_node *node = at->ctx;
-    node_name(at, row);
+    node_name(at);
     if (!sfti_at_number(at) || node->count == 0 || !sfti_contains(node->type, "lora")) return;
     if (node->numbers == 0) node->model = at->text;
     if (node->numbers == 1) node->clip = at->text;
@@ -90,15 +82,13 @@ static void loaders_of(sfti_cursor *at, const sfti_row *rows, size_t count, bool
     sfti_info_scan_text(at->info, at->text, at->source, true);
 }
 
-static void prompt_graph(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void prompt_graph(sfti_cursor *at) {
     loaders_of(at, SFTI_KEY_ROWS(sfti_prompt_keys), &at->info->has_prompt_graph);
 }
 
 /* The same nodes as the prompt's, so loaders only where there is no prompt. */
-static void workflow_graph(sfti_cursor *at, const sfti_row *row) {
+static void workflow_graph(sfti_cursor *at) {
     sft_span prompt;
-    (void)row;
     bool alone = !sfti_info_metadata(at->info, "prompt", &prompt);
     loaders_of(at, sfti_workflow_keys.made->rows, alone ? sfti_workflow_keys.made->row_count : 0,
                &at->info->has_workflow);

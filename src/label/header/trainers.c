@@ -4,35 +4,35 @@
 #include <stddef.h>
 #include <string.h>
 
-static void software_name(sfti_cursor *at, const sfti_row *row) {
+static void software_name(sfti_cursor *at) {
     bool known = sfti_same_letters(at->text, "ai-toolkit");
     sft_span name = known ? sft_span_cstr("ai-toolkit") : at->text;
-    if (at->json.type == SFTI_JSON_STRING)
-        sfti_info_train(at->info, (sfti_training_key)row->field, sfti_text_value(name));
+    if (at->json->type == SFTI_JSON_STRING)
+        sfti_info_train(at->info, (sfti_training_key)at->row->field, sfti_text_value(name));
 }
 
 /* ── OneTrainer ── */
 
-static void ot_type(sfti_cursor *at, const sfti_row *row) {
+static void ot_type(sfti_cursor *at) {
     sft_span variant;
     if (!sfti_at_text(at)) return;
     const char *architecture = sfti_map_onetrainer(at->info->records, at->text, &variant,
                                                    &at->info->said);
     sfti_info_declared_base(at->info, architecture, sfti_trim(at->text), sfti_cursor_source(at),
-                            row->trust);
+                            at->row->trust);
     if (variant.len > 0)
-        sfti_info_add_text(at->info, SFT_FACT_VARIANT, variant, sfti_cursor_source(at), row->trust);
+        sfti_put_span(at, SFT_FACT_VARIANT, variant);
 }
 
-static void ot_base(sfti_cursor *at, const sfti_row *row) {
-    if (at->json.type == SFTI_JSON_STRING)
-        sfti_info_train(at->info, (sfti_training_key)row->field,
+static void ot_base(sfti_cursor *at) {
+    if (at->json->type == SFTI_JSON_STRING)
+        sfti_info_train(at->info, (sfti_training_key)at->row->field,
                         sfti_text_value(sfti_leaf_name(at->text)));
 }
 
 /* ── diffusers and SimpleTuner: fields of PEFT, each under its component's name ── */
 
-static void peft_field(sfti_cursor *at, const sfti_row *row) {
+static void peft_field(sfti_cursor *at) {
     static const struct { const char *name; sfti_row row; } fields[] = {
         { "use_dora", { "", sfti_take_switch, 0, 0, NULL } },
         { "use_rslora", { "", sfti_take_switch, 1, 0, NULL } },
@@ -40,21 +40,23 @@ static void peft_field(sfti_cursor *at, const sfti_row *row) {
         { "lora_alpha", { "", sfti_take_declared, 1, 90, NULL } },
     };
     sft_span field = at->key, piece;
-    (void)row;
     for (sft_span rest = at->key; sfti_next_piece(&rest, '.', &piece);) field = piece;
     for (size_t i = 0; i < SFTI_COUNT(fields); i++)
-        if (sfti_same_letters(field, fields[i].name)) fields[i].row.take(at, &fields[i].row);
+        if (sfti_same_letters(field, fields[i].name)) {
+            at->row = &fields[i].row;
+            at->row->take(at);
+        }
 }
 
-static void peft_kind(sfti_cursor *at, const sfti_row *row) {
-    sfti_put_here(at, SFT_FACT_KIND, "adapter", row->trust);
+static void peft_kind(sfti_cursor *at) {
+    sfti_put_here(at, SFT_FACT_KIND, "adapter");
 }
 
 /* ── Quantisation ── */
 
-static void quantization_config(sfti_cursor *at, const sfti_row *row) {
+static void quantization_config(sfti_cursor *at) {
     (void)sfti_quantiser_declared(at->info, at->text, at->source, &sfti_header_quantiser_keys,
-                                  SFTI_SAYS_NUNCHAKU, row->trust);
+                                  SFTI_SAYS_NUNCHAKU, at->row->trust);
 }
 
 #define LAYER_FORMATS 16
@@ -64,11 +66,10 @@ typedef struct layer_formats {
     uint64_t layers[LAYER_FORMATS];
 } layer_formats;
 
-static void layer_format(sfti_cursor *at, const sfti_row *row) {
+static void layer_format(sfti_cursor *at) {
     layer_formats *all = at->ctx;
     const sfti_record *of = sfti_said(at->info->records, SFTI_QUANTISATION, SFTI_SAYS_COMFY,
                                       at->text, true, NULL);
-    (void)row;
     for (size_t i = 0; of && i < LAYER_FORMATS; i++) {
         if (all->of[i] && all->of[i] != of) continue;
         all->of[i] = of;
@@ -80,13 +81,13 @@ static void layer_format(sfti_cursor *at, const sfti_row *row) {
 static const sfti_row layer_rows[] = { { "/layers/*/format", layer_format, 0, 0, NULL } };
 
 /* The format that most layers have, the first of those that as many have. */
-static void comfy_quantization(sfti_cursor *at, const sfti_row *row) {
+static void comfy_quantization(sfti_cursor *at) {
     layer_formats all = { .of = { NULL } };
     size_t most = 0;
     sfti_info_walk(at->info, at->text, at->source, SFTI_ROWS(layer_rows), &all);
     for (size_t i = 0; i < LAYER_FORMATS; i++)
         if (all.layers[i] > all.layers[most]) most = i;
-    if (all.of[most]) sfti_put_here(at, SFT_FACT_QUANTIZATION, all.of[most]->id, row->trust);
+    if (all.of[most]) sfti_put_here(at, SFT_FACT_QUANTIZATION, all.of[most]->id);
 }
 
 static const sfti_key_take trainer_takes[] = {
@@ -102,19 +103,18 @@ const sfti_keys sfti_trainer_keys = SFTI_KEYS_OF("trainers", trainer_takes);
 
 /* ── The metadata editor of additional-networks ── */
 
-static void ssmd_rating(sfti_cursor *at, const sfti_row *row) {
+static void ssmd_rating(sfti_cursor *at) {
     double rating;
-    (void)row;
     if (sfti_parse_double(at->text, &rating) && rating > 0) at->info->rating = rating;
 }
 
-static void ssmd_source(sfti_cursor *at, const sfti_row *row) {
+static void ssmd_source(sfti_cursor *at) {
     sft_info *info = at->info;
     sfti_info_scan_text(info, at->text, at->source, false);
     for (const sfti_link *link = info->links.first; link; link = link->next)
         if (!link->only_link && sft_span_equal(link->source, at->source))
             (void)sfti_info_civitai(info, link->model_id, link->version_id, at->source,
-                                    row->trust);
+                                    at->row->trust);
 }
 
 static const sfti_key_take ssmd_takes[] = {

@@ -40,6 +40,10 @@ const sfti_record *sfti_record_find(const sfti_records *records, sfti_record_typ
     return NULL;
 }
 
+const sfti_record *sfti_model_record(const sfti_records *records, const char *id) {
+    return id ? sfti_record_find(records, SFTI_MODEL, sft_span_cstr(id)) : NULL;
+}
+
 const sfti_record *sfti_row_record(const sfti_records *records, const sfti_record_row *row) {
     return &records->records[row->record];
 }
@@ -97,20 +101,18 @@ const char *sfti_row_kind(const sfti_records *records, const sfti_record_row *ro
     return row->kind == UINT16_MAX ? NULL : records->records[row->kind].id;
 }
 
-static const sfti_record_row *row_of(const sfti_records *records, uint16_t number) {
+const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub) {
+    uint16_t number = records->heads[sfti_row_list(word, sub)];
     return number ? &records->rows[number - 1] : NULL;
 }
 
-const sfti_record_row *sfti_rows(const sfti_records *records, sfti_word word, unsigned sub) {
-    return row_of(records, records->heads[sfti_row_list(word, sub)]);
-}
-
 const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_record_row *row) {
-    return row_of(records, row->next);
+    return row->next ? &records->rows[row->next - 1] : NULL;
 }
 
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
                                           sfti_word word, const sfti_record_row *after) {
+    if (!record) return NULL;
     const sfti_record_row *row = after ? after + 1 : records->rows + record->first;
     const sfti_record_row *end = records->rows + record->first + record->count;
     while (row < end && row->word != word) row++;
@@ -122,7 +124,7 @@ size_t sfti_table_count(const sfti_records *records, sfti_table_id table) {
 }
 
 const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i) {
-    return row_of(records, records->tables[table][i]);
+    return &records->rows[records->tables[table][i] - 1];
 }
 
 /* ── What a row says ── */
@@ -192,9 +194,25 @@ bool sfti_row_has(const sfti_record_row *row, const char *name, sft_span *value)
     return false;
 }
 
+uint32_t sfti_row_firsts(const sfti_record_row *row) {
+    sft_span rest = sfti_row_text(row), word;
+    uint32_t firsts = 0;
+    while (sfti_next_said(&rest, &word)) {
+        size_t i = 0;
+        while (i < word.len && (word.data[i] == '_' || word.data[i] == '-')) i++;
+        if (i > 0) firsts |= sfti_first_bit('_') | sfti_first_bit('-');
+        if (i < word.len) firsts |= sfti_first_bit(word.data[i]);
+    }
+    return firsts;
+}
+
 sft_span sfti_row_word(const sfti_record_row *row) {
     sft_span rest = sfti_row_text(row), word;
     return sfti_next_said(&rest, &word) ? word : (sft_span){ "", 0 };
+}
+
+sft_span sfti_record_word(const sfti_records *records, const sfti_record *record, sfti_word word) {
+    return sfti_row_word(sfti_record_row_of(records, record, word, NULL));
 }
 
 sft_span sfti_row_name(const sfti_record_row *row, sft_span *clauses) {
@@ -291,20 +309,12 @@ bool sfti_size_fits(sft_span wanted, uint64_t size) {
 
 /* ── Producers' words ── */
 
-static bool same_bytes(const char *a, const char *b, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        char x = a[i], y = b[i];
-        if (x != y && ((x ^ y) != 0x20 || (x | 0x20) < 'a' || (x | 0x20) > 'z')) return false;
-    }
-    return true;
-}
-
 /* Whether text is the word, or begins with it and goes on, if at all, with no letter or digit. */
 static bool says(sft_span word, sft_span text, bool whole) {
     bool open = word.len > 1 && word.data[word.len - 1] == '*';
     if (open) word.len--;
     if (word.len > text.len || (whole && !open && word.len != text.len)
-        || !same_bytes(word.data, text.data, word.len))
+        || !sfti_same_text(word, (sft_span){ text.data, word.len }))
         return false;
     char next = word.len < text.len ? text.data[word.len] : ' ';
     return open || (next & 0x80) || !sfti_word_byte(next);
@@ -316,11 +326,12 @@ const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
     const sfti_record *found = NULL;
     size_t most = 0;
     text = sfti_trim(text);
-    for (const sfti_record_row *at = sfti_rows(records, SFTI_SAYS, producer); at;
-         at = sfti_rows_next(records, at)) {
+    SFTI_EACH_ROW(at, records, SFTI_SAYS, producer) {
         const sfti_record *record = sfti_row_record(records, at);
         sft_span rest = sfti_row_text(at), word;
-        if (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)) continue;
+        if (!sfti_row_may_say(at, text)
+            || (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)))
+            continue;
         while (sfti_next_said(&rest, &word)) {
             if (word.len <= most || !says(word, text, whole)) continue;
             found = record;
@@ -356,8 +367,7 @@ sft_span sfti_written(const sfti_records *records, const sfti_record *of, sfti_p
 /* ── Keys ── */
 
 void sfti_made_key_bits(const sfti_records *records, uint32_t bits[SFTI_MADE_KEY_BITS / 32]) {
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_KEY, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_KEY, 0) {
         sft_span key = sfti_row_word(row);
         uint32_t bit = sfti_made_key_bit(key);
         if (key.len > 0 && *key.data != '/') bits[bit / 32] |= UINT32_C(1) << bit % 32;

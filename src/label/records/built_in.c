@@ -45,7 +45,7 @@ static const sfti_records *made_built_in(sfti_arena *arena, const sfti_records_t
     for (size_t i = 0; i < made->row_count; i++) {
         const sfti_made_row *row = &made->rows[i];
         rows[i] = (sfti_record_row){ data + row->at, row->len, row->record, row->next, row->kind,
-                                     row->word, row->sub, row->trust, row->text };
+                                     row->word, row->sub, row->trust, 0, row->firsts };
     }
     for (size_t i = 0; i < made->record_count; i++) {
         const sfti_made_record *one = &made->records[i];

@@ -166,12 +166,6 @@ static bool is_id(const grammar *g, sfti_record_type type, sft_span word) {
     return sfti_record_find(g->records, type, word) != NULL;
 }
 
-static bool is_head(sft_span word) {
-    sft_span after = sfti_find_byte(word, ':');
-    sft_span before = { word.data, word.len - after.len };
-    return after.data ? all_digits(before) && all_digits(sfti_from(after, 1)) : all_digits(word);
-}
-
 /* What "{0-18,20}" or "{q,k}" stands for: 1 for numbers that are a part of the name by themselves,
  * else each of them; 0 for what is wrong, and why. */
 static size_t alternatives_in(sft_span inside, bool part, const char **expected) {
@@ -263,7 +257,11 @@ static bool check_word(grammar *g, sft_span word) {
     case SFTI_VALUE_FILE_WORDS:
         if (rest.len > 0 && rest.data[rest.len - 1] == '~') rest.len--;
         return rest.len > 0 || wrong_at(g, word, "a word of a file's name");
-    case SFTI_VALUE_HEADS: return is_head(word) || wrong_at(g, word, "SIZE or HIDDEN:SIZE");
+    case SFTI_VALUE_HEADS:
+        rest = sfti_find_byte(word, ':');
+        return (all_digits((sft_span){ word.data, word.len - rest.len })
+                && (!rest.data || all_digits(sfti_from(rest, 1))))
+            || wrong_at(g, word, "SIZE or HIDDEN:SIZE");
     case SFTI_VALUE_ENCODERS:
         return (word.len > 0 && word.len <= 2) || all_digits(word)
             || wrong_at(g, word, "l, g, t5 or a width");
@@ -352,25 +350,21 @@ static bool check_words(grammar *g) {
     return words >= how->least || wrong_at(g, whole, "a word, or more, behind the first");
 }
 
-/* "NAME: clauses" */
-static bool check_named(grammar *g) {
-    sft_span clauses, name = sfti_row_name(g->row, &clauses);
-    for (size_t i = 0; i < name.len; i++)
-        if ((uint8_t)name.data[i] <= ' ') name.len = 0;
-    if (!clauses.data || clauses.data == name.data || name.len == 0)
-        return wrong_at(g, sfti_row_text(g->row), "a variant's name and a colon");
-    return check_clauses(g, clauses);
-}
-
 bool sfti_row_is_right(const sfti_records *records, const sfti_record_row *row, size_t *left,
                        sfti_wrong *wrong) {
     grammar g = { records, row, left, wrong };
+    sft_span clauses, name = sfti_row_name(row, &clauses); /* "NAME: clauses" */
     wrong->expected = NULL;
     switch ((sfti_word_how)sfti_word_rows[row->word].how) {
     case SFTI_READ_CLAUSES:
     case SFTI_READ_TRUST:
     case SFTI_READ_TENSORS: return check_clauses(&g, sfti_row_text(row));
-    case SFTI_READ_NAMED: return check_named(&g);
+    case SFTI_READ_NAMED:
+        for (size_t i = 0; i < name.len; i++)
+            if ((uint8_t)name.data[i] <= ' ') name.len = 0;
+        if (!clauses.data || clauses.data == name.data || name.len == 0)
+            return wrong_at(&g, sfti_row_text(row), "a variant's name and a colon");
+        return check_clauses(&g, clauses);
     case SFTI_READ_WORDS:
     case SFTI_READ_PRODUCER:
     case SFTI_READ_TABLE: break;

@@ -6,10 +6,10 @@
 #include "label/records/read.h"
 
 typedef struct sfti_made_row { /* as in sfti_record_row, but for at */
-    uint32_t len;
-    uint16_t record, next, kind;
-    uint8_t word, sub, trust, text;
     uint32_t at; /* in the text */
+    uint32_t firsts;
+    uint16_t len, record, next, kind;
+    uint8_t word, sub, trust;
 } sfti_made_row;
 
 typedef struct sfti_made_record {

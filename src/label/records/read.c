@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/json_lex.h"
 #include "base/utf8.h"
 #include "label/info.h"
 
@@ -42,10 +41,6 @@ typedef struct reader {
 
 /* ── Words ── */
 
-static bool same_word(sft_span a, sft_span b) {
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
 static size_t word_hash(sft_span word) {
     return ((uint8_t)word.data[0] * 5u + (uint8_t)word.data[word.len - 1] * 3u + word.len * 11u)
          % WORD_SLOTS;
@@ -62,25 +57,17 @@ static void place_words(reader *r) {
 static int known_word(const reader *r, sft_span word) {
     size_t at = word_hash(word);
     for (; r->words[at]; at = (at + 1) % WORD_SLOTS)
-        if (same_word(word, sfti_word_rows[r->words[at] - 1].word)) return r->words[at] - 1;
+        if (sft_span_equal(word, sfti_word_rows[r->words[at] - 1].word)) return r->words[at] - 1;
     return -1;
 }
 
 static int find_in(const sft_span *list, int count, sft_span word) {
     for (int i = 0; i < count; i++)
-        if (same_word(word, list[i])) return i;
+        if (sft_span_equal(word, list[i])) return i;
     return -1;
 }
 
 /* ── Records ── */
-
-/* There is none of that id yet. */
-static void index_record(reader *r, sfti_record_type type, sft_span id) {
-    sfti_records *out = r->out;
-    uint32_t hash = sfti_record_hash(type, id), at = hash & out->slot_mask;
-    while (r->slots[at]) at = (at + 1) & out->slot_mask;
-    r->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
-}
 
 /* What only records that come with the library may begin: lists that are closed, and what the
  * engine is built on. */
@@ -131,7 +118,9 @@ static void read_record(reader *r, sft_span line) {
         r->to.code = sfti_fail_memory(r->to.err, id.len);
         return;
     }
-    if (id.len > 0) index_record(r, (sfti_record_type)known, id);
+    uint32_t hash = sfti_record_hash((sfti_record_type)known, id), at = hash & out->slot_mask;
+    while (id.len > 0 && r->slots[at]) at = (at + 1) & out->slot_mask;
+    if (id.len > 0) r->slots[at] = (hash & 0xFFFF0000u) | (out->record_count + 1u);
     out->records[out->record_count++] = (sfti_record){ .id = copy, .label = label,
                                                        .type = (sfti_record_type)known,
                                                        .text = r->text };
@@ -251,6 +240,10 @@ static void list_rows(reader *r) {
     }
     if (r->repeats) sfti_drop_repeated(&r->to, out);
     for (uint16_t n = 1; n <= out->row_count; n++) {
+        const uint8_t how = sfti_word_rows[out->rows[n - 1].word].how;
+        if (how == SFTI_READ_PRODUCER
+            || (how == SFTI_READ_WORDS && out->rows[n - 1].word != SFTI_MODULES))
+            out->rows[n - 1].firsts = sfti_row_firsts(&out->rows[n - 1]);
         size_t list = sfti_row_list(out->rows[n - 1].word, out->rows[n - 1].sub);
         if (out->tails[list]) out->rows[out->tails[list] - 1].next = n;
         else out->heads[list] = n;
@@ -277,24 +270,15 @@ static sfti_table_id table_of(sft_span kind) {
     return SFTI_SPECIAL;
 }
 
-static bool small_number(sft_span text, unsigned most, unsigned *out) {
-    *out = 0;
-    for (size_t i = 0; i < text.len && *out <= most; i++) {
-        if (!sfti_lex_digit(text.data[i])) return false;
-        *out = *out * 10 + (unsigned)(text.data[i] - '0');
-    }
-    return text.len > 0 && *out <= most;
-}
-
 /* [KIND] TRUST [NAME=VALUE…]; what is left of the row is its clauses. */
 static void read_head(reader *r, sfti_record_row *row) {
     const char *stop = sfti_row_line_end(row->at, row->len);
     sft_span line = { row->at, stop ? (size_t)(stop - row->at) : row->len }, whole = line;
-    unsigned number;
+    uint64_t number;
     row->sub = SFTI_ADAPTERS;
     if (row->word != SFTI_ADAPTER_ROW) {
         sft_span kind = sfti_cut_word(&line);
-        if (kind.len == 0 || !same_word(kind, r->kind)) { /* mostly that of the row before */
+        if (kind.len == 0 || !sft_span_equal(kind, r->kind)) { /* mostly that of the row before */
             const sfti_record *of = sfti_record_find(r->out, SFTI_KIND, kind);
             if (!of && (!sfti_is(kind, "-") || row->word == SFTI_TENSORS))
                 sfti_refuse_id(&r->to, "a kind", kind, SFTI_KIND);
@@ -306,18 +290,18 @@ static void read_head(reader *r, sfti_record_row *row) {
         row->sub = row->word == SFTI_TENSORS ? r->kind_table : SFTI_OF_MODELS;
     }
     sft_span trust = sfti_cut_word(&line);
-    if (!small_number(trust, 100, &number))
+    if (!sfti_parse_uint(trust, &number) || number > 100)
         sfti_refuse(&r->to, trust.data, "a trust of 0 to 100", trust);
-    row->trust = (uint8_t)number;
+    else row->trust = (uint8_t)number;
     for (sft_span word; (word = sfti_cut_word(&line)).len > 0 && !r->to.refused;) {
         sft_span name = { word.data, 0 };
         while (name.len < word.len && name.data[name.len] != '=') name.len++;
         sft_span value = sfti_from(word, name.len < word.len ? name.len + 1 : name.len);
         int of = find_in(structure_of, 3, value);
         int table = find_in(sfti_tensor_tables, SFTI_TENSOR_TABLES, value);
-        if (same_word(name, head_names[0]) && table >= 0 && row->word == SFTI_TENSORS)
+        if (sft_span_equal(name, head_names[0]) && table >= 0 && row->word == SFTI_TENSORS)
             row->sub = (uint8_t)table;
-        else if (same_word(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
+        else if (sft_span_equal(name, head_names[1]) && of >= 0 && row->word == SFTI_STRUCTURE)
             row->sub = (uint8_t)(of + 1);
         else
             sfti_refuse(&r->to, word.data, name.len < word.len ? "table= or of="
@@ -460,12 +444,6 @@ static void copy_records_text(reader *r, sfti_records_text *text) {
             sfti_refuse(&r->to, at, "a text without control characters", (sft_span){ at, 1 });
 }
 
-static size_t count_lines(sft_span text) {
-    size_t lines = text.len > 0 && text.data[text.len - 1] != '\n';
-    for (size_t i = 0; i < text.len; i++) lines += text.data[i] == '\n';
-    return lines;
-}
-
 static bool take_room(reader *r, size_t lines) {
     sfti_records *out = r->out;
     uint32_t slots = 64;
@@ -501,7 +479,8 @@ static sft_code take_records_texts(reader *r, const sfti_records_text *texts, si
         if (!sfti_add(bytes, text->text.len, &bytes) || bytes > SFTI_RECORDS_BYTES)
             return sfti_fail(r->to.err, SFT_BAD_ARGUMENT,
                              "%s: expected records of at most 4 MiB in all files", text->name);
-        own += count_lines(text->text);
+        own += text->text.len > 0 && text->text.data[text->text.len - 1] != '\n';
+        for (size_t k = 0; k < text->text.len; k++) own += text->text.data[k] == '\n';
         if (own > SFTI_RECORDS_LINES)
             return sfti_fail(r->to.err, SFT_BAD_ARGUMENT,
                              "%s: expected records of at most 20,000 lines in all files",

@@ -124,6 +124,8 @@ static inline size_t sfti_row_list(unsigned word, unsigned sub) {
          : word == SFTI_PREFIXES ? (int)SFTI_ROW_WORDS + (int)SFTI_PRODUCERS + sub
                                  : word;
 }
+/* What a row's firsts are. "_" may stand for "-", or for nothing. */
+uint32_t sfti_row_firsts(const sfti_record_row *row);
 /* Libraries write "qwen3_next", we write "qwen3-next": both are one id. */
 uint32_t sfti_record_hash(sfti_record_type type, sft_span id);
 bool sfti_same_id(sft_span a, sft_span b);

@@ -1,8 +1,8 @@
 /* The records of a label, a table of members for each. */
-#include "base/number.h"
 #include "label/render/render.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #define EXAMPLES_MOST 10
@@ -217,31 +217,7 @@ static const char *match_of(const sft_info *info, sft_span source) {
     return NULL;
 }
 
-static size_t put_word(char *at, const char *word) {
-    size_t len = strlen(word);
-    memcpy(at, word, len);
-    return len;
-}
-
-static void put_address(sfti_json_writer *w, uint64_t model, uint64_t version) {
-    char url[128];
-    size_t len = put_word(url, "https://civitai.com/");
-    len += put_word(url + len, model ? "models/" : "model-versions/");
-    len += sfti_uint_text(model ? model : version, 1, url + len);
-    if (model && version) {
-        len += put_word(url + len, "?modelVersionId=");
-        len += sfti_uint_text(version, 1, url + len);
-    }
-    sfti_put_text(w, "url", (sft_span){ url, len });
-}
-
-static void put_matches(sfti_json_writer *w, const char *match) {
-    bool yes = match && (strcmp(match, "sha256") == 0 || strcmp(match, "weights") == 0);
-    bool no = match && strcmp(match, "differs") == 0;
-    sfti_json_put_cstr(w, "match", match);
-    if (yes || no) sfti_json_put_bool(w, "matches_file", yes);
-    else sfti_json_put_null(w, "matches_file");
-}
+#define SITE "https://civitai.com/"
 
 static const sfti_member id_members[] = {
     { "model_id", AS_SOME, offsetof(sfti_civitai, model_id) },
@@ -273,10 +249,21 @@ static const sfti_member link_members[] = {
 static void put_civitai(sfti_json_writer *w, const sft_info *info) {
     const sfti_civitai *best = info->civitai.first;
     if (sfti_put_open(w, "civitai", '{', best != NULL)) {
+        unsigned long long model = best->model_id, version = best->version_id;
+        char url[128];
+        (void)snprintf(url, sizeof url, model ? SITE "models/%llu" : SITE "model-versions/%llu",
+                       model ? model : version);
+        if (model && version)
+            (void)snprintf(url, sizeof url, SITE "models/%llu?modelVersionId=%llu", model, version);
         sfti_put_members(w, MEMBERS(id_members), best);
-        put_address(w, best->model_id, best->version_id);
+        sfti_json_put_cstr(w, "url", url);
         sfti_put_members(w, MEMBERS(claim_members), best);
-        put_matches(w, match_of(info, best->source));
+        const char *match = match_of(info, best->source);
+        bool yes = match && (strcmp(match, "sha256") == 0 || strcmp(match, "weights") == 0);
+        sfti_json_put_cstr(w, "match", match);
+        if (yes || (match && strcmp(match, "differs") == 0))
+            sfti_json_put_bool(w, "matches_file", yes);
+        else sfti_json_put_null(w, "matches_file");
         sfti_put_text(w, "published_at", best->published_at);
         if (sfti_put_open(w, "permissions", '{', info->permissions.known)) {
             sfti_put_members(w, MEMBERS(credit_members), info);
@@ -346,6 +333,9 @@ static const sfti_member source_members[] = {
     { "sha256", AS_TEXT, offsetof(sfti_merge_source, sha256) },
     { "autov1", AS_TEXT, offsetof(sfti_merge_source, autov1) },
     { "weight", AS_NUMBER, offsetof(sfti_merge_source, weight) },
+    { "ancestor", AS_BOOL, offsetof(sfti_merge_source, ancestor) },
+    { "method", AS_TEXT, offsetof(sfti_merge_source, method) },
+    { "made_from", AS_TEXT, offsetof(sfti_merge_source, made_from) },
 };
 
 static const sfti_member graph_members[] = {
@@ -419,9 +409,8 @@ static sft_span lookup_hash(const sft_info *info) {
 static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     char url[128];
     sft_span hash = lookup_hash(info);
-    size_t len = put_word(url, "https://civitai.com/api/v1/model-versions/by-hash/");
-    bool fits = hash.len > 0 && hash.len < sizeof url - len;
-    if (fits) memcpy(url + len, hash.data, hash.len);
+    (void)snprintf(url, sizeof url, SITE "api/v1/model-versions/by-hash/%.*s", (int)hash.len,
+                   hash.data);
     sfti_json_put_open(w, "hashes", '{');
     sfti_put_list(w, "recorded", &info->claims, MEMBERS(recorded_members));
     sfti_json_put_open(w, "computed", '{');
@@ -443,7 +432,7 @@ static void put_hashes(sfti_json_writer *w, const sft_info *info) {
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');
-    sfti_put_text(w, "lookup_url", (sft_span){ url, fits ? len + hash.len : 0 });
+    sfti_json_put_cstr(w, "lookup_url", hash.len > 0 ? url : NULL);
     sfti_json_close(w, '}');
 }
 

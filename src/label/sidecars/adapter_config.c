@@ -1,8 +1,6 @@
 /* adapter_config.json of PEFT and of MLX: what an adapter is where its tensors do not tell. */
 #include "label/sidecars/sidecars.h"
 
-#include "base/order.h"
-
 #include <stddef.h>
 #include <string.h>
 
@@ -19,37 +17,29 @@ typedef struct adapter_config {
     size_t target_count;
 } adapter_config;
 
-static void take_type(sfti_cursor *at, const sfti_row *row) {
+static void take_type(sfti_cursor *at) {
     adapter_config *config = at->ctx;
-    (void)row;
     if (!sfti_at_text(at) || at->text.len > TYPE_MOST || config->type.len > 0) return;
     config->type = at->text;
     config->type_source = sfti_cursor_source(at);
 }
 
-static void take_positive(sfti_cursor *at, const sfti_row *row) {
+static void take_positive(sfti_cursor *at) {
     adapter_config *config = at->ctx;
     double value;
     if (sfti_at_number(at) && sfti_parse_double(at->text, &value) && value > 0 && value < 1e9)
-        config->numbers[row->field] = value;
+        config->numbers[at->row->field] = value;
 }
 
-/* Sorted, no name twice. */
-static void take_target(sfti_cursor *at, const sfti_row *row) {
+static void take_target(sfti_cursor *at) {
     adapter_config *config = at->ctx;
-    size_t i = config->target_count;
-    (void)row;
-    if (!sfti_at_text(at) || i == TARGETS_MOST) return;
-    while (i > 0 && sfti_bytes_compare(config->targets[i - 1], at->text) > 0) i--;
-    if (i > 0 && sft_span_equal(config->targets[i - 1], at->text)) return;
-    memmove(&config->targets[i + 1], &config->targets[i],
-            (config->target_count - i) * sizeof *config->targets);
-    config->targets[i] = sfti_info_copy(at->info, at->text);
-    config->target_count++;
+    if (sfti_at_text(at))
+        (void)sfti_put_sorted(config->targets, &config->target_count, TARGETS_MOST,
+                              sfti_info_copy(at->info, at->text));
 }
 
-static void take_base(sfti_cursor *at, const sfti_row *row) {
-    sfti_take_base_file(at, row);
+static void take_base(sfti_cursor *at) {
+    sfti_take_base_file(at);
     if (sfti_at_text(at))
         sfti_info_declared_repository(at->info, at->text, sfti_cursor_source(at));
 }
@@ -62,14 +52,6 @@ static const sfti_key_take peft_takes[] = {
 };
 const sfti_keys sfti_adapter_config_keys = SFTI_KEYS_OF("adapter-config", peft_takes);
 
-static const char *lower_case(sft_info *info, sft_span text) {
-    sft_span copy = sfti_info_text(info, "%.*s", (int)text.len, text.data);
-    char *lower = (char *)copy.data;
-    for (size_t i = 0; i < copy.len; i++)
-        if (lower[i] >= 'A' && lower[i] <= 'Z') lower[i] = (char)(lower[i] + 32);
-    return copy.data;
-}
-
 /* Tensors tell LoRA's shapes; several methods have them. */
 static void declared_type(sft_info *info, const adapter_config *config) {
     sfti_adapter *adapter = &info->adapter;
@@ -78,7 +60,12 @@ static void declared_type(sft_info *info, const adapter_config *config) {
     if (adapter->type && !lora) return;
     adapter->dora = adapter->dora || dora;
     if (dora) adapter->type = "lora";
-    else if (config->type.len > 0) adapter->type = lower_case(info, config->type);
+    else if (config->type.len > 0) {
+        char lower[TYPE_MOST];
+        for (size_t i = 0; i < config->type.len; i++)
+            lower[i] = sfti_lower_case(config->type.data[i]);
+        adapter->type = sfti_info_cstr(info, (sft_span){ lower, config->type.len });
+    }
 }
 
 void sfti_read_adapter_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {

@@ -22,9 +22,8 @@ typedef struct hub_config {
     const sfti_record_row *said; /* the row that told the architecture */
 } hub_config;
 
-static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
+static void hub_take_class(sfti_cursor *at) {
     hub_config *config = at->ctx;
-    (void)row;
     if (!sfti_at_text(at)) return;
     config->head = config->head || sfti_contains(at->text, "causallm")
                 || sfti_contains(at->text, "lmhead")
@@ -36,10 +35,10 @@ static void hub_take_class(sfti_cursor *at, const sfti_row *row) {
     config->class_source = sfti_cursor_source(at);
 }
 
-static void hub_take_type(sfti_cursor *at, const sfti_row *row) {
+static void hub_take_type(sfti_cursor *at) {
     hub_config *config = at->ctx;
-    sfti_take_slot(at, row);
-    if (row->word) config->timm_source = sfti_cursor_source(at);
+    sfti_take_slot(at);
+    if (at->row->word) config->timm_source = sfti_cursor_source(at);
     else config->type_source = sfti_cursor_source(at);
 }
 
@@ -97,9 +96,8 @@ static void hub_refine(const sfti_records *records, hub_config *config) {
 }
 
 static bool hub_decoder(const sfti_records *records, const char *architecture) {
-    sft_span id = sft_span_cstr(architecture ? architecture : "");
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, id);
-    return of && sfti_record_row_of(records, of, SFTI_DECODER, NULL);
+    const sfti_record *of = sfti_model_record(records, architecture);
+    return sfti_record_row_of(records, of, SFTI_DECODER, NULL) != NULL;
 }
 
 /* A class that stands for one architecture says more than the type; the type more than the
@@ -116,16 +114,6 @@ static void hub_by_type(const sfti_records *records, hub_config *config) {
     bool headless = !config->head && config->tied != 1;
     if (config->kind || (headless && hub_decoder(records, architecture))) return;
     config->kind = kind;
-}
-
-/* A decoder without a head, of which nothing says that it has one, encodes. */
-static void hub_headless(const sft_info *info, hub_config *config) {
-    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    if (config->head || config->tied == 1 || !kind
-        || !hub_decoder(info->records, config->architecture))
-        return;
-    if (kind->trust <= 70 && sfti_is(kind->value.text, "language_model"))
-        config->kind = "text_encoder";
 }
 
 /* What is not known is given as written. */
@@ -170,7 +158,12 @@ static void read_config(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     if (!hub_read(info, sidecar, text, &config)) return;
     hub_by_type(info->records, &config);
     hub_refine(info->records, &config);
-    hub_headless(info, &config);
+    /* A decoder without a head, of which nothing says that it has one, encodes. */
+    const sfti_fact *best = sfti_info_best(info, SFT_FACT_KIND);
+    if (!config.head && config.tied != 1 && best && best->trust <= 70
+        && sfti_is(best->value.text, "language_model")
+        && hub_decoder(info->records, config.architecture))
+        config.kind = "text_encoder";
     info->said = config.said;
     hub_architecture(info, &config);
     info->said = NULL;
@@ -208,11 +201,11 @@ static void read_comfy_config(sft_info *info, sfti_sidecar *sidecar, sft_span te
 
 /* ── scheduler_config.json ── */
 
-static void hub_take_scheduler(sfti_cursor *at, const sfti_row *row) {
+static void hub_take_scheduler(sfti_cursor *at) {
     bool *told = at->ctx;
     const char *type = NULL;
     if (!sfti_at_text(at)) return;
-    if (row->word) type = sfti_map_prediction(at->info->records, at->text, &at->info->said);
+    if (at->row->word) type = sfti_map_prediction(at->info->records, at->text, &at->info->said);
     else if (!*told && sfti_starts_with(at->text, "FlowMatch")) type = "flow";
     else if (!*told && sfti_starts_with(at->text, "EDM")) type = "edm";
     if (!type) return;

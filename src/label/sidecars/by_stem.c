@@ -19,20 +19,20 @@ enum {
     SEEN_LABEL = 1 << 10      /* info --json of ours */
 };
 
-static void see_keys(sfti_cursor *at, const sfti_row *row) {
+static void see_keys(sfti_cursor *at) {
     int *seen = at->ctx;
     bool number = sfti_at_uint(at) > 0;
-    switch (1 << row->field) {
+    switch (1 << at->row->field) {
     case SEEN_ID:
-        if (at->json.type == SFTI_JSON_STRING && sfti_trim(at->text).len == 0)
+        if (at->json->type == SFTI_JSON_STRING && sfti_trim(at->text).len == 0)
             *seen |= SEEN_SKELETON;
         if (number) *seen |= SEEN_ID;
         break;
     case SEEN_MODEL_ID: *seen |= number ? SEEN_MODEL_ID : 0; break;
-    case SEEN_SKELETON: *seen |= at->json.type == SFTI_JSON_TRUE ? SEEN_SKELETON : 0; break;
+    case SEEN_SKELETON: *seen |= at->json->type == SFTI_JSON_TRUE ? SEEN_SKELETON : 0; break;
     case SEEN_LABEL: *seen |= sfti_is(at->text, "info") ? SEEN_LABEL : 0; break;
     case SEEN_CONTENT: *seen |= sfti_at_text(at) ? SEEN_CONTENT : 0; break;
-    default: *seen |= 1 << row->field;
+    default: *seen |= 1 << at->row->field;
     }
 }
 

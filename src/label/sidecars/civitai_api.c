@@ -28,20 +28,18 @@ typedef struct api_state {
     sft_span type, type_source;
 } api_state;
 
-static void api_take_type(sfti_cursor *at, const sfti_row *row) {
+static void api_take_type(sfti_cursor *at) {
     api_state *api = at->ctx;
-    (void)row;
-    if (at->json.type != SFTI_JSON_STRING || api->type.len > 0) return;
+    if (at->json->type != SFTI_JSON_STRING || api->type.len > 0) return;
     api->type = at->text;
     api->type_source = sfti_cursor_source(at);
 }
 
-static void api_take_level(sfti_cursor *at, const sfti_row *row) {
+static void api_take_level(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
-    (void)row;
-    if (at->json.type != SFTI_JSON_UINT || at->info->nsfw_level >= 0) return;
-    if (at->json.value > INT32_MAX) return;
-    at->info->nsfw_level = (int64_t)at->json.value;
+    if (at->json->type != SFTI_JSON_UINT || at->info->nsfw_level >= 0) return;
+    if (at->json->value > INT32_MAX) return;
+    at->info->nsfw_level = (int64_t)at->json->value;
     side->sidecar->gave_level = true;
 }
 
@@ -60,10 +58,10 @@ static bool api_may(sfti_cursor *at) {
 
 enum { MAY_OMIT_CREDIT, MAY_DERIVE, MAY_RELICENSE };
 
-static void api_take_may(sfti_cursor *at, const sfti_row *row) {
+static void api_take_may(sfti_cursor *at) {
     int yes = sfti_at_bool(at);
     if (yes < 0 || !api_may(at)) return;
-    switch (row->field) {
+    switch (at->row->field) {
     case MAY_OMIT_CREDIT: at->info->permissions.credit = !yes; break;
     case MAY_DERIVE: at->info->permissions.derivatives = yes; break;
     default: at->info->permissions.relicense = yes;
@@ -80,11 +78,10 @@ static void api_put_use(sft_info *info, sft_span use) {
 }
 
 /* "Sell", ["Image", "Sell"] or "{Image,Sell}". */
-static void api_take_use(sfti_cursor *at, const sfti_row *row) {
+static void api_take_use(sfti_cursor *at) {
     sft_span text = sfti_trim(at->text), piece;
-    (void)row;
-    if (at->json.type == SFTI_JSON_ARRAY) (void)api_may(at);
-    if (at->json.type != SFTI_JSON_STRING || !api_may(at)) return;
+    if (at->json->type == SFTI_JSON_ARRAY) (void)api_may(at);
+    if (at->json->type != SFTI_JSON_STRING || !api_may(at)) return;
     if (text.len >= 2 && *text.data == '{') text = (sft_span){ text.data + 1, text.len - 2 };
     while (sfti_next_piece(&text, ',', &piece)) api_put_use(at->info, piece);
 }
@@ -97,9 +94,8 @@ static void api_end_file(api_state *api) {
     api->file.count = 0;
 }
 
-static void api_take_file(sfti_cursor *at, const sfti_row *row) {
+static void api_take_file(sfti_cursor *at) {
     api_state *api = at->ctx;
-    (void)row;
     api_end_file(api);
     if (api->files++ >= API_FILES) return;
     api->file.score = 0;
@@ -115,11 +111,11 @@ static uint64_t api_size(const sfti_cursor *at) {
 
 enum { FILE_NAME, FILE_SIZE, FILE_TYPE, FILE_PRIMARY };
 
-static void api_take_file_fact(sfti_cursor *at, const sfti_row *row) {
+static void api_take_file_fact(sfti_cursor *at) {
     api_state *api = at->ctx;
-    bool text = at->json.type == SFTI_JSON_STRING;
+    bool text = at->json->type == SFTI_JSON_STRING;
     if (api->file.score < 0) return;
-    switch (row->field) {
+    switch (at->row->field) {
     case FILE_NAME:
         if (text && sfti_sidecar_own_name(at->info, at->text)) api->file.score += 8;
         break;
@@ -136,12 +132,12 @@ static void api_take_file_fact(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-static void api_take_hash(sfti_cursor *at, const sfti_row *row) {
+static void api_take_hash(sfti_cursor *at) {
     api_state *api = at->ctx;
     if (!sfti_at_text(at) || api->file.score < 0 || api->file.count == API_HASHES) return;
     sft_span source = sfti_cursor_source(at);
-    api->file.hashes[api->file.count++] = (api_hash){ row->word, at->text, source };
-    sfti_sidecar_hash(at->info, api->side.sidecar, row->word, at->text, source);
+    api->file.hashes[api->file.count++] = (api_hash){ at->row->word, at->text, source };
+    sfti_sidecar_hash(at->info, api->side.sidecar, at->row->word, at->text, source);
 }
 
 /* ── Tables ── */
@@ -212,9 +208,8 @@ static void api_weigh(api_choice *choice) {
     choice->chosen = choice->at;
 }
 
-static void choose_version(sfti_cursor *at, const sfti_row *row) {
+static void choose_version(sfti_cursor *at) {
     api_choice *choice = at->ctx;
-    (void)row;
     api_weigh(choice);
     choice->at = at->index;
     choice->score = 0;
@@ -223,15 +218,15 @@ static void choose_version(sfti_cursor *at, const sfti_row *row) {
 
 enum { CHOOSE_ID = 4, CHOOSE_SIZE = 2, CHOOSE_NAME = 1 };
 
-static void choose_by(sfti_cursor *at, const sfti_row *row) {
+static void choose_by(sfti_cursor *at) {
     api_choice *choice = at->ctx;
     bool fits = false;
-    switch (row->field) {
+    switch (at->row->field) {
     case CHOOSE_ID: fits = choice->known > 0 && sfti_at_uint(at) == choice->known; break;
     case CHOOSE_SIZE: fits = sfti_sidecar_size_fits(at->info, api_size(at)); break;
     default: fits = sfti_at_text(at) && sfti_sidecar_own_name(at->info, at->text);
     }
-    if (fits) choice->score |= row->field;
+    if (fits) choice->score |= at->row->field;
 }
 
 static const sfti_key_take choice_takes[] = {

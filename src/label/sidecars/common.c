@@ -1,5 +1,6 @@
 /* What one sidecar tells, whoever wrote it: takes and endings that its tables share. */
 #include "label/sidecars/sidecars.h"
+#include "text/formats.h"
 
 #include <string.h>
 
@@ -57,35 +58,36 @@ void sfti_sidecar_hash(sft_info *info, sfti_sidecar *sidecar, const char *algo, 
                   .source = source);
 }
 
-static void walked_hash(sfti_cursor *at, const sfti_row *row) {
+static void walked_hash(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
-    sfti_take_claim(at, row);
+    sfti_take_claim(at);
     if (sfti_at_text(at))
-        sfti_sidecar_hash(at->info, side->sidecar, row->word, at->text, sfti_cursor_source(at));
+        sfti_sidecar_hash(at->info, side->sidecar, at->row->word, at->text, sfti_cursor_source(at));
 }
 
-static void walked_bytes(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void walked_bytes(sfti_cursor *at) {
     sfti_sidecar_size(at->info, ((sfti_sidecar_walked *)at->ctx)->sidecar, sfti_at_uint(at));
 }
 
 /* ── Ids ── */
 
-static void walked_id(sfti_cursor *at, const sfti_row *row) {
+static void walked_id(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
-    uint64_t id = sfti_at_uint(at), *slot = row->field ? &side->version_id : &side->model_id;
+    uint64_t id = sfti_at_uint(at), *slot = at->row->field ? &side->version_id : &side->model_id;
     if (id == 0) return;
     if (*slot == 0) *slot = id;
-    if (side->id_source.len == 0 || row->field == 1) side->id_source = sfti_cursor_source(at);
+    if (side->id_source.len == 0 || at->row->field == 1) side->id_source = sfti_cursor_source(at);
 }
 
 void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side) {
     if (side->origin.len > 0 && !sfti_same_letters(side->origin, "Civitai")) return;
     sfti_civitai *claim = sfti_info_civitai(info, side->model_id, side->version_id,
                                             side->id_source, 90);
+    char date[SFTI_DATE_SIZE];
     if (!claim) return;
     claim->air = side->air;
-    claim->published_at = sfti_iso_date(info, side->published_at);
+    size_t len = sfti_iso_date(side->published_at, date);
+    claim->published_at = sfti_info_copy(info, (sft_span){ date, len });
 }
 
 void sfti_sidecar_read(sft_info *info, sfti_sidecar *sidecar, sft_span text,
@@ -97,14 +99,14 @@ void sfti_sidecar_read(sft_info *info, sfti_sidecar *sidecar, sft_span text,
 
 /* ── Base model, kind, prompts ── */
 
-static void walked_base(sfti_cursor *at, const sfti_row *row) {
+static void walked_base(sfti_cursor *at) {
     if (sfti_at_text(at))
-        sfti_info_declared_label(at->info, at->text, sfti_cursor_source(at), row->trust);
+        sfti_info_declared_label(at->info, at->text, sfti_cursor_source(at), at->row->trust);
 }
 
-static void walked_kind(sfti_cursor *at, const sfti_row *row) {
+static void walked_kind(sfti_cursor *at) {
     if (sfti_at_text(at))
-        sfti_info_declared_kind(at->info, at->text, sfti_cursor_source(at), row->trust);
+        sfti_info_declared_kind(at->info, at->text, sfti_cursor_source(at), at->row->trust);
 }
 
 static const size_t prompt_at[] = {
@@ -112,24 +114,24 @@ static const size_t prompt_at[] = {
     offsetof(sfti_prompt, steps), offsetof(sfti_prompt, sampler), offsetof(sfti_prompt, cfg),
 };
 
-void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row) {
+void sfti_sidecar_take_prompt(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     if (!sfti_at_number(at) && !sfti_at_text(at)) return;
     if (!side->prompt || side->prompt_index != at->index) {
         if (side->prompts == SIDECAR_PROMPTS) return;
         side->prompt = SFTI_PUSH(at->info, &at->info->prompts, sfti_prompt,
-                                 .source = sfti_cursor_source_above(at, row->trust));
+                                 .source = sfti_cursor_source_above(at, at->row->trust));
         if (!side->prompt) return;
         side->prompt_index = at->index;
         side->prompts++;
     }
-    *(sft_span *)(void *)((char *)side->prompt + prompt_at[row->field]) = at->text;
+    *(sft_span *)(void *)((char *)side->prompt + prompt_at[at->row->field]) = at->text;
 }
 
-static void walked_told(sfti_cursor *at, const sfti_row *row) {
+static void walked_told(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     sft_span *const slots[] = { &side->air, &side->published_at, &side->origin };
-    sft_span *slot = slots[row->field];
+    sft_span *slot = slots[at->row->field];
     if (sfti_at_text(at) && slot->len == 0) *slot = sfti_trim(at->text);
 }
 

@@ -18,7 +18,7 @@ typedef struct sidecar_folder {
 } sidecar_folder;
 
 typedef struct found_files {
-    bool sidecars[SIDECAR_ROWS], hub[SIDECAR_ROWS];
+    bool rows[2 * SIDECAR_ROWS]; /* of sfti_sidecar_rows, then of sfti_hub_rows */
     uint64_t previews;
 } found_files;
 
@@ -48,68 +48,53 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     info->derived.count = 0;
 }
 
-static bool hub_kind_found(const found_files *found, const char *kind) {
-    for (size_t i = 0; i < sfti_hub_row_count; i++)
-        if (found->hub[i] && strcmp(sfti_hub_rows[i].kind, kind) == 0) return true;
-    return false;
-}
-
 /* The name of a row's file; one in a folder within is there if that folder is. */
-static sft_span hub_name(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row) {
-    const char *slash = strchr(row->stem, '/');
-    sft_span none = { NULL, 0 };
+static sft_span row_name(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row) {
+    const char *slash = row->stem ? strchr(row->stem, '/') : NULL;
+    sft_span none = { NULL, 0 }, stem = row->stem ? sft_span_cstr(row->stem) : place->stem;
     if (slash) {
         sft_span inner = { row->stem, (size_t)(slash - row->stem) };
-        if (!sfti_folder_at(place->folder, inner)) return none;
-        return sfti_info_text(info, "%s%s", row->stem, row->suffix);
+        return !sfti_folder_at(place->folder, inner)
+                   ? none : sfti_info_text(info, "%s%s", row->stem, row->suffix);
     }
-    const sfti_entry *entry = sfti_folder_find(place->folder, sft_span_cstr(row->stem),
-                                               row->suffix);
+    const sfti_entry *entry = sfti_folder_find(place->folder, stem, row->suffix);
     return entry ? entry->name : none;
 }
 
-/* Files that are not the system's are fetched together. */
-static void announce_place(sft_info *info, const sidecar_folder *place) {
-    const char *paths[2 * SIDECAR_ROWS];
-    found_files found = { .previews = 0 };
+/* The files that are there and were not found before: those named as the model, then, if these
+ * speak for it, those with names of their own, one of a kind. */
+static size_t list_place(sft_info *info, const sidecar_folder *place, found_files *found,
+                         const sfti_sidecar_row **rows, sft_span *names) {
+    size_t own = sfti_sidecar_row_count, all = own + (place->speaks ? sfti_hub_row_count : 0);
     size_t count = 0;
-    sft_span folder = sfti_sidecar_path(info, place->path, (sft_span){ "", 0 });
-    if (info->code || !sfti_files_claim(info->options.files, folder.data, NULL)) return;
-    for (size_t i = 0; i < sfti_sidecar_row_count + sfti_hub_row_count && !info->code; i++) {
-        size_t hub = i - sfti_sidecar_row_count;
-        sft_span name = { NULL, 0 };
-        if (i < sfti_sidecar_row_count) {
-            const sfti_entry *entry = sfti_folder_find(place->folder, place->stem,
-                                                       sfti_sidecar_rows[i].suffix);
-            if (entry) name = entry->name;
-        } else if (place->speaks && !hub_kind_found(&found, sfti_hub_rows[hub].kind)) {
-            name = hub_name(info, place, &sfti_hub_rows[hub]);
-            found.hub[hub] = name.data != NULL;
-        }
-        if (name.data) paths[count++] = sfti_sidecar_path(info, place->path, name).data;
+    for (size_t i = 0; i < all && !info->code; i++) {
+        const sfti_sidecar_row *row = i < own ? &sfti_sidecar_rows[i] : &sfti_hub_rows[i - own];
+        bool had = found->rows[i];
+        for (size_t k = own; k < own + sfti_hub_row_count && i >= own && !had; k++)
+            had = found->rows[k] && strcmp(sfti_hub_rows[k - own].kind, row->kind) == 0;
+        sft_span name = had ? (sft_span){ NULL, 0 } : row_name(info, place, row);
+        if (!name.data) continue;
+        found->rows[i] = true;
+        rows[count] = row;
+        names[count++] = name;
     }
-    if (!info->code && count > 1)
-        sfti_files_expect(info->options.files, paths, count, folder.data);
+    return info->code ? 0 : count;
 }
 
 static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
-    if (info->options.files) announce_place(info, place);
-    for (size_t i = 0; i < sfti_sidecar_row_count; i++) { /* named as the model */
-        const sfti_sidecar_row *row = &sfti_sidecar_rows[i];
-        const sfti_entry *entry = NULL;
-        if (!found->sidecars[i]) entry = sfti_folder_find(place->folder, place->stem, row->suffix);
-        if (!entry || info->code) continue;
-        found->sidecars[i] = true;
-        read_sidecar(info, place, row, entry->name);
+    const sfti_sidecar_row *rows[2 * SIDECAR_ROWS];
+    sft_span names[2 * SIDECAR_ROWS];
+    size_t count = list_place(info, place, found, rows, names);
+    if (info->options.files && count > 1) { /* what is not the system's is fetched together */
+        const char *paths[2 * SIDECAR_ROWS];
+        sft_span folder = sfti_sidecar_path(info, place->path, (sft_span){ "", 0 });
+        for (size_t i = 0; i < count; i++)
+            paths[i] = sfti_sidecar_path(info, place->path, names[i]).data;
+        if (!info->code && sfti_files_claim(info->options.files, folder.data, NULL))
+            sfti_files_expect(info->options.files, paths, count, folder.data);
     }
-    for (size_t i = 0; i < sfti_hub_row_count && place->speaks; i++) { /* by names of their own */
-        const sfti_sidecar_row *row = &sfti_hub_rows[i];
-        if (info->code || hub_kind_found(found, row->kind)) continue;
-        sft_span name = hub_name(info, place, row);
-        if (!name.data || info->code) continue;
-        found->hub[i] = true;
-        read_sidecar(info, place, row, name);
-    }
+    for (size_t i = 0; i < count && !info->code; i++)
+        read_sidecar(info, place, rows[i], names[i]);
     sfti_info_previews(info, place->folder, place->path, place->stem, &found->previews);
 }
 
@@ -165,18 +150,6 @@ static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
     return NULL;
 }
 
-static void read_link_target(sft_info *info, const char *target, found_files *found) {
-    sft_span whole = sft_span_cstr(target), name = sfti_path_name(whole);
-    if (whole.len == name.len) return;
-    sft_span path = { target, whole.len - name.len - (whole.len > name.len + 1) };
-    sft_info_folder *folder = list_other_folder(info, path);
-    if (!folder) return;
-    sidecar_folder place = { folder, sfti_info_copy(info, path), sfti_stem(name), false };
-    place.speaks = sfti_folder_speaks(folder, info, place.stem);
-    read_place(info, &place, found);
-    sft_info_folder_close(folder);
-}
-
 /* A model that is a link: its target's name in a Hub cache is its SHA-256; else the sidecars of
  * the target count too. */
 static void follow_link(sft_info *info, const sft_info_folder *folder, found_files *found) {
@@ -190,11 +163,21 @@ static void follow_link(sft_info *info, const sft_info_folder *folder, found_fil
         if (record) (void)sfti_sidecar_failed(info, failed, "follow this link", &record->error);
     }
     if (failed || info->code) return;
-    sft_span name = sfti_path_name(sft_span_cstr(target));
+    sft_span whole = sft_span_cstr(target), name = sfti_path_name(whole);
     bool alone = info->set && sft_set_shard_count(info->set) == 1;
-    if (!hex_name(name)) read_link_target(info, target, found);
-    else if (name.len == 64 && alone)
-        sfti_info_claim(info, "sha256", name, sft_span_cstr("filename"), NULL);
+    if (hex_name(name)) {
+        if (name.len == 64 && alone)
+            sfti_info_claim(info, "sha256", name, sft_span_cstr("filename"), NULL);
+        return;
+    }
+    if (whole.len == name.len) return;
+    path = (sft_span){ target, whole.len - name.len - (whole.len > name.len + 1) };
+    sft_info_folder *other = list_other_folder(info, path);
+    if (!other) return;
+    sidecar_folder place = { other, sfti_info_copy(info, path), sfti_stem(name), false };
+    place.speaks = sfti_folder_speaks(other, info, place.stem);
+    read_place(info, &place, found);
+    sft_info_folder_close(other);
 }
 
 void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {

@@ -116,58 +116,38 @@ static bool nunchaku_pair(const sft_info_folder *folder) {
 
 /* ── Hub caches ── */
 
-/* "ORG--NAME" with its first double hyphen as a slash. */
-static sft_span repo_of(sfti_arena *arena, sft_span name) {
-    sft_span none = { "", 0 };
-    char *copy = sfti_arena_take(arena, name.len + 1);
-    size_t i = 0;
-    if (!copy) return none;
-    while (i + 1 < name.len && !(name.data[i] == '-' && name.data[i + 1] == '-')) i++;
-    if (i + 1 >= name.len) i = name.len;
-    memcpy(copy, name.data, i);
-    if (i == name.len) return (sft_span){ copy, i };
-    copy[i] = '/';
-    memcpy(copy + i + 1, name.data + i + 2, name.len - i - 2);
-    return (sft_span){ copy, name.len - 1 };
-}
-
 /* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
 static sft_span hub_repo(sfti_arena *arena, sft_span path) {
     static const char mark[] = "models--";
     sft_span before = { "", 0 }, name;
     while (sfti_next_piece(&path, '/', &name)) {
         if (name.len == 0) continue;
-        if (sfti_is(name, "snapshots") && sfti_begins(before, mark) && before.len >= sizeof mark)
-            return repo_of(arena, sfti_from(before, sizeof mark - 1));
+        if (sfti_is(name, "snapshots") && sfti_begins(before, mark) && before.len >= sizeof mark) {
+            sft_span org = sfti_from(before, sizeof mark - 1), rest = sfti_find_letters(org, "--");
+            org.len -= rest.len; /* its first double hyphen is a slash */
+            rest = rest.data ? sfti_from(rest, 1) : (sft_span){ "", 0 };
+            char *repo = sfti_arena_join(arena, org, rest);
+            if (repo && rest.len > 0) repo[org.len] = '/';
+            return (sft_span){ repo ? repo : "", repo ? org.len + rest.len : 0 };
+        }
         before = name;
     }
     return (sft_span){ "", 0 };
 }
 
-/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. data NULL: no
- * memory. */
-static sft_span hub_url_repo(sfti_arena *arena, sft_span path) {
+/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. *inner: whether
+ * more follows. */
+static sft_span hub_url_repo(sft_span path, bool *inner) {
+    static const char *const others[] = { "datasets", "spaces", "kernels", "buckets" };
     sft_span none = { "", 0 }, org, name;
+    *inner = false;
     if (!sfti_skip(&path, "hf://")) return none;
     (void)sfti_skip(&path, "models/");
     if (!sfti_next_piece(&path, '/', &org) || !sfti_next_piece(&path, '/', &name)) return none;
-    if (sfti_is(org, "datasets") || sfti_is(org, "spaces") || sfti_is(org, "kernels")
-        || sfti_is(org, "buckets"))
-        return none;
-    const char *rev = memchr(name.data, '@', name.len);
-    if (rev) name.len = (size_t)(rev - name.data);
-    sft_span repo = { org.data, (size_t)(name.data + name.len - org.data) };
-    if (org.len == 0 || name.len == 0) return none;
-    return (sft_span){ sfti_arena_copy(arena, repo.data, repo.len), repo.len };
-}
-
-/* Whether more follows "hf://[models/]ORG/NAME[@REV]". */
-static bool is_inner(sft_span path) {
-    sft_span org, name;
-    if (!sfti_skip(&path, "hf://")) return false;
-    (void)sfti_skip(&path, "models/");
-    bool both = sfti_next_piece(&path, '/', &org) && sfti_next_piece(&path, '/', &name);
-    return both && path.len > 0 && !sfti_ends(name, "@refs");
+    *inner = path.len > 0 && !sfti_ends(name, "@refs");
+    name.len -= sfti_find_byte(name, '@').len;
+    if (org.len == 0 || name.len == 0 || SFTI_ONE_OF(org, others, sfti_is)) return none;
+    return (sft_span){ org.data, (size_t)(name.data + name.len - org.data) };
 }
 
 /* ── Opening ── */
@@ -223,10 +203,13 @@ static sft_code folder_fill_claimed(sft_info_folder *folder, const char *path,
     sft_span name = sft_span_cstr(path);
     while (name.len > 0 && name.data[name.len - 1] == '/') name.len--;
     folder->many = true;
-    folder->repo = hub_url_repo(&folder->arena, name);
+    bool inner;
+    sft_span repo = hub_url_repo(name, &inner);
+    if (repo.len > 0)
+        folder->repo = (sft_span){ sfti_arena_copy(&folder->arena, repo.data, repo.len), repo.len };
     if (!folder->repo.data) return sfti_fail_memory(err, folder->arena.bytes);
     if (!list || !sfti_files_can_list(files)) return SFT_OK;
-    folder->inner = is_inner(name);
+    folder->inner = inner;
     name = sfti_path_name(name);
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
     if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);

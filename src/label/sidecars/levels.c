@@ -14,14 +14,14 @@ static uint32_t level_here(const sfti_cursor *at) {
     static const struct { const char *word; uint32_t level; } words[] = {
         { "None", 1 }, { "Soft", 2 }, { "Mature", 4 }, { "X", 8 },
     };
-    if (at->json.type == SFTI_JSON_UINT && at->json.value <= LEVEL_BITS)
-        return (uint32_t)at->json.value;
-    for (size_t i = 0; at->json.type == SFTI_JSON_STRING && i < SFTI_COUNT(words); i++)
+    if (at->json->type == SFTI_JSON_UINT && at->json->value <= LEVEL_BITS)
+        return (uint32_t)at->json->value;
+    for (size_t i = 0; at->json->type == SFTI_JSON_STRING && i < SFTI_COUNT(words); i++)
         if (sfti_same_letters(at->text, words[i].word)) return words[i].level;
     return 0;
 }
 
-void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row) {
+void sfti_sidecar_take_image(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     uint64_t size = sfti_at_uint(at);
     uint32_t level = level_here(at);
@@ -31,9 +31,9 @@ void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row) {
         if (!side->image) return;
         side->image_index = at->index;
     }
-    switch (row->field) {
+    switch (at->row->field) {
     case SFTI_IMAGE_TYPE:
-        side->image->video = at->json.type == SFTI_JSON_STRING
+        side->image->video = at->json->type == SFTI_JSON_STRING
             && sfti_same_letters(at->text, "video");
         break;
     case SFTI_IMAGE_WIDTH: side->image->width = size <= UINT32_MAX ? (uint32_t)size : 0; break;
@@ -43,11 +43,11 @@ void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row) {
     }
 }
 
-void sfti_sidecar_take_preview(sfti_cursor *at, const sfti_row *row) {
+void sfti_sidecar_take_preview(sfti_cursor *at) {
     sfti_sidecar *sidecar = ((sfti_sidecar_walked *)at->ctx)->sidecar;
-    if (row->field == SFTI_IMAGE_LEVEL) {
+    if (at->row->field == SFTI_IMAGE_LEVEL) {
         sidecar->preview_level = level_here(at);
-    } else if (at->json.type == SFTI_JSON_STRING) {
+    } else if (at->json->type == SFTI_JSON_STRING) {
         size_t begin = at->text.len;
         while (begin > 0 && at->text.data[begin - 1] != '/' && at->text.data[begin - 1] != '\\')
             begin--;

@@ -8,10 +8,9 @@
 /* ── Takes ── */
 
 /* Ids of the first link that has any. */
-static void take_link(sfti_cursor *at, const sfti_row *row) {
+static void take_link(sfti_cursor *at) {
     sfti_sidecar_walked *side = at->ctx;
     uint64_t model_id, version_id;
-    (void)row;
     if (!sfti_at_text(at)) return;
     sft_span source = sfti_cursor_source(at);
     sfti_info_scan_text(at->info, at->text, source, true);
@@ -22,64 +21,60 @@ static void take_link(sfti_cursor *at, const sfti_row *row) {
 }
 
 /* Elements joined with "||", each a prompt of its own. */
-static void take_activation(sfti_cursor *at, const sfti_row *row) {
+static void take_activation(sfti_cursor *at) {
     sft_span rest = at->text;
     if (!sfti_at_text(at)) return;
     sft_span source = sfti_cursor_source(at);
     for (int group = 0; group < SIDECAR_WORDS && rest.data; group++) {
         sft_span bar = sfti_find_letters(rest, "||");
         sft_span piece = { rest.data, rest.len - bar.len };
-        sfti_info_trigger(at->info, piece, source, row->trust, group);
+        sfti_info_trigger(at->info, piece, source, at->row->trust, group);
         rest = bar.data ? sfti_from(bar, 2) : bar;
     }
 }
 
 /* The name a tool gives before it knows better is the file's. */
-static void take_name(sfti_cursor *at, const sfti_row *row) {
+static void take_name(sfti_cursor *at) {
     if (sfti_at_text(at) && !sft_span_equal(sfti_trim(at->text), at->info->stem))
-        sfti_take_fact(at, row);
+        sfti_take_fact(at);
 }
 
 /* field: 0 the least weight, 1 the most. */
-static void take_bound(sfti_cursor *at, const sfti_row *row) {
+static void take_bound(sfti_cursor *at) {
     double weight;
     if ((sfti_at_number(at) || sfti_at_text(at)) && sfti_parse_double(at->text, &weight))
-        sfti_info_declare(at->info, &at->info->weight_bounds[row->field], at->text,
-                          sfti_cursor_source(at), row->trust);
+        sfti_info_declare(at->info, &at->info->weight_bounds[at->row->field], at->text,
+                          sfti_cursor_source(at), at->row->trust);
 }
 
 /* ── One's own ── */
 
-static void take_stars(sfti_cursor *at, const sfti_row *row) {
+static void take_stars(sfti_cursor *at) {
     double stars;
-    (void)row;
     if (sfti_at_number(at) && sfti_parse_double(at->text, &stars) && stars >= 0 && stars <= 5)
         at->info->rating = stars;
 }
 
 /* Who says so first is heard. */
-static void take_favourite(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void take_favourite(sfti_cursor *at) {
     if (sfti_at_bool(at) >= 0 && at->info->favourite < 0)
         at->info->favourite = sfti_at_bool(at);
 }
 
 /* ── A1111 and Forge ── */
 
-static void take_sd_version(sfti_cursor *at, const sfti_row *row) {
+static void take_sd_version(sfti_cursor *at) {
     sft_span text = sfti_trim(at->text);
     if (!sfti_at_text(at)) return;
     (void)sfti_skip(&text, "SdVersion.");
     sfti_put_here(at, SFT_FACT_ARCHITECTURE,
-                  sfti_said_model(at->info->records, SFTI_SAYS_A1111, text, &at->info->said),
-                  row->trust);
+                  sfti_said_model(at->info->records, SFTI_SAYS_A1111, text, &at->info->said));
 }
 
 /* ── lora-manager ── */
 
 /* usage_tips: JSON in a string. */
-static void take_tips(sfti_cursor *at, const sfti_row *row) {
-    (void)row;
+static void take_tips(sfti_cursor *at) {
     if (sfti_at_text(at))
         (void)sfti_info_walk(at->info, sfti_info_copy(at->info, at->text), sfti_cursor_source(at),
                              SFTI_KEY_ROWS(sfti_tips_keys), at->ctx);
@@ -111,24 +106,23 @@ static void end_word(sft_info *info, rgthree *side) {
     side->word_trust = 0;
 }
 
-static void rgthree_begin(sfti_cursor *at, const sfti_row *row) {
+static void rgthree_begin(sfti_cursor *at) {
     rgthree *side = at->ctx;
-    (void)row;
     end_word(at->info, side);
     side->word_index = at->index;
 }
 
-static void rgthree_word(sfti_cursor *at, const sfti_row *row) {
+static void rgthree_word(sfti_cursor *at) {
     rgthree *side = at->ctx;
-    (void)row;
     if (!sfti_at_text(at)) return;
     side->word = at->text;
     side->word_source = sfti_cursor_source(at);
 }
 
-static void rgthree_flag(sfti_cursor *at, const sfti_row *row) {
+static void rgthree_flag(sfti_cursor *at) {
     rgthree *side = at->ctx;
-    if (sfti_at_bool(at) == 1 && side->word_trust < row->trust) side->word_trust = row->trust;
+    int trust = at->row->trust;
+    if (sfti_at_bool(at) == 1 && side->word_trust < trust) side->word_trust = trust;
 }
 
 void sfti_read_rgthree(sft_info *info, sfti_sidecar *sidecar, sft_span text) {

@@ -14,12 +14,6 @@ bool sfti_same_crc(sft_span a, sft_span b) {
     return true;
 }
 
-typedef struct hash_results {
-    bool same, same_weights;   /* a recorded hash equals */
-    bool whole, weights;       /* one was compared */
-    bool weights_recorded;
-} hash_results;
-
 /* What a recorded hash is compared with: the digest of its algorithm, or a longer one of which
  * that is the beginning. Empty: not computed. */
 static sft_span digest_for(const sfti_digests *digests, const char *algo) {
@@ -41,33 +35,26 @@ static sft_span digest_for(const sfti_digests *digests, const char *algo) {
     return text;
 }
 
-static void weigh_hash(const sfti_claim *claim, const sfti_digests *digests,
-                       hash_results *verdict) {
-    sft_span value = claim->value, mine = digest_for(digests, claim->algo);
-    bool weights = strcmp(claim->algo, "autov3") == 0 || strcmp(claim->algo, "sshs_model") == 0;
-    if (weights) verdict->weights_recorded = true;
-    if (mine.len == 0) return;
-    if (weights && value.len > mine.len) value.len = mine.len;
-    bool crc = strcmp(claim->algo, "crc32_civitai") == 0;
-    bool equal = crc ? sfti_same_crc(value, mine) : sft_span_equal(value, mine);
-    if (weights) {
-        verdict->weights = true;
-        verdict->same_weights = verdict->same_weights || equal;
-    } else {
-        verdict->whole = true;
-        verdict->same = verdict->same || equal;
-    }
-}
-
 static const char *verdict_of(const sft_info *info, const sfti_sidecar *sidecar,
                               const sfti_digests *digests) {
-    hash_results verdict = { false, false, false, false, false };
-    for (const sfti_claim *claim = sidecar->hashes.first; claim; claim = claim->next)
-        weigh_hash(claim, digests, &verdict);
-    if (verdict.same) return "sha256";
-    if (verdict.same_weights) return "weights";
-    if (verdict.whole && (verdict.weights || !verdict.weights_recorded)) return "differs";
-    if (verdict.whole || verdict.weights) return NULL;
+    /* by whether a hash is of the weights alone: one equals, was compared, is recorded */
+    bool same[2] = { false, false }, compared[2] = { false, false }, recorded[2] = { false, false };
+    for (const sfti_claim *claim = sidecar->hashes.first; claim; claim = claim->next) {
+        sft_span value = claim->value, mine = digest_for(digests, claim->algo);
+        bool weights = strcmp(claim->algo, "autov3") == 0
+                    || strcmp(claim->algo, "sshs_model") == 0;
+        recorded[weights] = true;
+        if (mine.len == 0) continue;
+        if (weights && value.len > mine.len) value.len = mine.len;
+        bool crc = strcmp(claim->algo, "crc32_civitai") == 0;
+        bool equal = crc ? sfti_same_crc(value, mine) : sft_span_equal(value, mine);
+        compared[weights] = true;
+        same[weights] = same[weights] || equal;
+    }
+    if (same[0]) return "sha256";
+    if (same[1]) return "weights";
+    if (compared[0] && (compared[1] || !recorded[1])) return "differs";
+    if (compared[0] || compared[1]) return NULL;
     if (sidecar->size_claim == 0 || sfti_sidecar_file_size(info) == 0) return NULL;
     return sfti_sidecar_size_fits(info, sidecar->size_claim) ? "size" : "size-differs";
 }
@@ -79,11 +66,6 @@ typedef struct demotion {
     int *trust;
     int was;
 } demotion;
-
-static void restore_trust(sfti_sidecar *sidecar) {
-    for (const demotion *d = sidecar->demoted.first; d; d = d->next) *d->trust = d->was;
-    memset(&sidecar->demoted, 0, sizeof sidecar->demoted);
-}
 
 /* What comes from a sidecar: its name, and a place in it or nothing. */
 static bool comes_from(sft_span source, sft_span sidecar) {
@@ -127,7 +109,8 @@ static bool is_matched(const sfti_sidecar *sidecar) {
 
 static void match_sidecar(sft_info *info, sfti_sidecar *sidecar,
                           const sfti_digests *digests) {
-    restore_trust(sidecar);
+    for (const demotion *d = sidecar->demoted.first; d; d = d->next) *d->trust = d->was;
+    memset(&sidecar->demoted, 0, sizeof sidecar->demoted);
     if (!is_matched(sidecar)) return;
     sidecar->match = verdict_of(info, sidecar, digests);
     int lower = lowering(sidecar->match);

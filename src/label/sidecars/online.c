@@ -1,5 +1,6 @@
 /* CivitAI's answer, read as the sidecar that it can be saved as. */
 #include "label/sidecars/sidecars.h"
+#include "text/formats.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Images beside a model: their type and size. */
 #include "label/sidecars/sidecars.h"
+#include "text/formats.h"
 
 #include <string.h>
 

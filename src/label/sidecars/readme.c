@@ -24,16 +24,15 @@ typedef struct readme_card {
 
 /* ── Front matter ── */
 
-static void card_license(sfti_cursor *at, const sfti_row *row) {
+static void card_license(sfti_cursor *at) {
     readme_card *card = at->ctx;
     if (sfti_is_placeholder(at->text)) return;
-    card->license[row->field] = at->text;
-    card->license_source[row->field] = sfti_cursor_source(at);
+    card->license[at->row->field] = at->text;
+    card->license_source[at->row->field] = sfti_cursor_source(at);
 }
 
-static void card_base(sfti_cursor *at, const sfti_row *row) {
+static void card_base(sfti_cursor *at) {
     readme_card *card = at->ctx;
-    (void)row;
     if (card->base_count == README_BASES || sfti_is_placeholder(at->text)) return;
     if (card->base_count == 0)
         card->base_source = sfti_info_text(at->info, "%.*s:/base_model", (int)at->source.len,
@@ -42,51 +41,48 @@ static void card_base(sfti_cursor *at, const sfti_row *row) {
 }
 
 /* A tag that says what the file is. */
-static void card_tag(sfti_cursor *at, const sfti_row *row) {
-    if (!sfti_same_letters(at->text, row->word)) return;
-    sfti_info_add_text(at->info, SFT_FACT_KIND, sft_span_cstr("adapter"),
-                       sfti_cursor_source(at), row->trust);
+static void card_tag(sfti_cursor *at) {
+    if (!sfti_same_letters(at->text, at->row->word)) return;
+    sfti_put_span(at, SFT_FACT_KIND, sft_span_cstr("adapter"));
 }
 
 /* "base_model:adapter:acme/fox-xl", as the Hub shows what base_model says. */
-static void card_base_tag(sfti_cursor *at, const sfti_row *row) {
+static void card_base_tag(sfti_cursor *at) {
     static const char *const relations[] = { "adapter:", "finetune:", "quantized:", "merge:" };
     sft_span base = sfti_trim(at->text);
-    if (!sfti_skip(&base, row->word)) return;
+    if (!sfti_skip(&base, at->row->word)) return;
     for (size_t i = 0; i < SFTI_COUNT(relations); i++) (void)sfti_skip(&base, relations[i]);
-    sfti_info_base_checkpoint(at->info, base, sfti_cursor_source(at), row->trust);
+    sfti_info_base_checkpoint(at->info, base, sfti_cursor_source(at), at->row->trust);
 }
 
 /* A tag that names a model; many are loose, so that it counts only where nothing else tells. */
-static void card_model_tag(sfti_cursor *at, const sfti_row *row) {
+static void card_model_tag(sfti_cursor *at) {
     const sfti_fact *best = sfti_info_best(at->info, SFT_FACT_ARCHITECTURE);
-    if (best && best->trust >= row->trust) return;
+    if (best && best->trust >= at->row->trust) return;
     sft_span label;
     const sfti_record *of = sfti_said(at->info->records, SFTI_MODEL, SFTI_SAYS_TAG, at->text, true,
                                       &at->info->said);
     if (!of) return;
-    sfti_put_here(at, SFT_FACT_ARCHITECTURE, of->id, row->trust);
+    sfti_put_here(at, SFT_FACT_ARCHITECTURE, of->id);
     if (sfti_row_has(at->info->said, "label", &label))
-        sfti_info_add_text(at->info, SFT_FACT_BASE_MODEL, label, sfti_cursor_source(at),
-                           row->trust);
+        sfti_put_span(at, SFT_FACT_BASE_MODEL, label);
 }
 
-static void card_widget(sfti_cursor *at, const sfti_row *row) {
-    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at, row);
+static void card_widget(sfti_cursor *at) {
+    if (!sfti_same_letters(sfti_trim(at->text), "-")) sfti_sidecar_take_prompt(at);
 }
 
-static void card_image(sfti_cursor *at, const sfti_row *row) {
+static void card_image(sfti_cursor *at) {
     readme_card *card = at->ctx;
     sft_span name = sfti_trim(at->text);
-    (void)row;
     (void)sfti_skip(&name, "./");
     if (card->images == README_IMAGES || sfti_is_placeholder(name)) return;
     card->image[card->images++] = name;
 }
 
-static void card_tool(sfti_cursor *at, const sfti_row *row) {
-    if (sfti_same_letters(at->text, row->word))
-        sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(row->word)));
+static void card_tool(sfti_cursor *at) {
+    if (sfti_same_letters(at->text, at->row->word))
+        sfti_info_train(at->info, TRAIN_TOOL, sfti_text_value(sft_span_cstr(at->row->word)));
 }
 
 static const sfti_key_take card_takes[] = {

@@ -130,7 +130,7 @@ void sfti_sidecar_ids(sft_info *info, const sfti_sidecar_walked *side);
 extern const sfti_key_take sfti_sidecar_takes[SFTI_SIDECAR_TAKES];
 /* One of SFTI_PROMPT_NAMES; trust: how many steps below the prompt's place it stands. */
 #define SFTI_PROMPT_NAMES "positive negative seed steps sampler cfg"
-void sfti_sidecar_take_prompt(sfti_cursor *at, const sfti_row *row);
+void sfti_sidecar_take_prompt(sfti_cursor *at);
 
 /* Records "keys" of data/keys/sidecars.txt. */
 #define SFTI_SIDECAR_KEYS(id_, takes) \
@@ -148,9 +148,9 @@ void sfti_sidecar_keys_ready(void);
 enum { SFTI_IMAGE_TYPE, SFTI_IMAGE_WIDTH, SFTI_IMAGE_HEIGHT, SFTI_IMAGE_LEVEL, SFTI_IMAGE_OLD };
 #define SFTI_IMAGE_NAMES "type width height level old"
 
-void sfti_sidecar_take_image(sfti_cursor *at, const sfti_row *row);
+void sfti_sidecar_take_image(sfti_cursor *at);
 /* field: SFTI_IMAGE_LEVEL of the preview it names, else the path of that. */
-void sfti_sidecar_take_preview(sfti_cursor *at, const sfti_row *row);
+void sfti_sidecar_take_preview(sfti_cursor *at);
 /* After matching: of sidecars that are not of another file. */
 void sfti_info_preview_levels(sft_info *info);
 
@@ -164,15 +164,6 @@ sfti_sidecar_reader sfti_read_civitai_model;
 /* Readers of what other programs write (managers.c). */
 sfti_sidecar_reader sfti_read_lora_manager, sfti_read_rgthree;
 sfti_sidecar_reader sfti_read_readme, sfti_read_adapter_config;
-
-/* ── YAML (yaml.c) ── */
-
-/* Hand every scalar of a small, plain YAML text to the rows whose pattern fits its place,
- * as the event SFTI_JSON_STRING: nested maps and lists, plain, quoted and block scalars,
- * lists in brackets. What it does not know (anchors, tags, maps in braces) is passed over.
- * Linear, at most 16 deep. */
-void sfti_info_yaml(sft_info *info, sft_span text, sft_span source, const sfti_row *rows,
-                    size_t row_count, void *ctx);
 
 /* ── Previews (previews.c) ── */
 

@@ -19,24 +19,20 @@ static const char *type_of(const sfti_adapter_scan *scan) {
     return only < 0 && scan->of_type[SFTI_TYPE_FULL] > 0 ? "full" : scan->other;
 }
 
-static bool type_has_alpha(const sfti_adapter_scan *scan) {
-    return scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
-             + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA] > 0;
-}
-
 static void tell_numbers(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     sfti_adapter *adapter = &info->adapter;
     bool peft = adapter->format && strcmp(adapter->format, "peft") == 0;
     bool mlx = adapter->format && strcmp(adapter->format, "mlx") == 0;
+    bool has_alpha = scan->of_type[SFTI_TYPE_LORA] + scan->of_type[SFTI_TYPE_LOHA]
+                   + scan->of_type[SFTI_TYPE_LOKR] + scan->of_type[SFTI_TYPE_GLORA] > 0;
     adapter->rank = sfti_tally_range(&scan->ranks);
     if (scan->conv_ranks.any)
       adapter->conv_rank = (uint64_t)sfti_tally_range(&scan->conv_ranks).mode;
     adapter->modules = scan->modules;
-    if (scan->alphas > 0 && type_has_alpha(scan) && !info->options.header_only
-        && !info->options.no_data)
+    if (scan->alphas > 0 && has_alpha && !info->options.header_only && !info->options.no_data)
         sfti_adapter_alphas(info, scan->alphas);
-    if (scan->alphas == 0 && type_has_alpha(scan) && !peft && !mlx && adapter->rank.known) {
+    if (scan->alphas == 0 && has_alpha && !peft && !mlx && adapter->rank.known) {
         adapter->alpha = adapter->rank;
         adapter->alpha_assumed = true;
     }
@@ -89,11 +85,7 @@ static void tell_tokens(const sfti_adapter_scan *scan) {
             if (tensor->rank <= 2 && sfti_ends(tensor->name, ">"))
                 sfti_add_token(info, tensor->name, sft_span_cstr("tensors"));
         }
-}
-
-/* The first scripts name learned tokens in the metadata too. */
-static void tell_metadata_tokens(const sfti_adapter_scan *scan) {
-    sft_info *info = scan->view->info;
+    /* The first scripts name learned tokens in the metadata too. */
     const sft_file *file = sft_set_shard_at(info->set, 0);
     size_t count = file && scan->first_scripts ? sft_file_metadata_count(file) : 0;
     for (size_t i = 0; i < count; i++) {
@@ -106,35 +98,27 @@ static void tell_metadata_tokens(const sfti_adapter_scan *scan) {
 }
 
 static bool is_language(const sfti_records *records, const char *architecture) {
-    sft_span id = sft_span_cstr(architecture ? architecture : "");
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL, id);
+    const sfti_record *of = sfti_model_record(records, architecture);
     const sfti_record_row *row = NULL;
     while (of && (row = sfti_record_row_of(records, of, SFTI_TENSORS, row)))
         if (strcmp(sfti_row_kind(records, row), "language_model") == 0) return true;
     return false;
 }
 
-static void tell_language(const sfti_forms *forms, sft_info *info) {
-    const sfti_form *query = sfti_forms_find(forms, "layers_#_self_attn_q_proj[in>=1]");
-    info->has_llm = query != NULL;
-    if (query) info->llm.hidden = query->in;
-}
-
-/* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
-static bool is_flux_control(const sfti_adapter_scan *scan) {
-    return sfti_forms_hold(scan->forms, sft_span_cstr("^img_in$"))
-        && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
-}
-
-static void tell_adapter(sfti_adapter_scan *scan) {
-    sft_info *info = scan->view->info;
+bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
+    sft_info *info = view->info;
+    sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant,
+                                                   sfti_info_best(info, SFT_FACT_KIND) != NULL);
+    if (!scan) return false;
     info->adapter.present = true;
     info->adapter.dora = scan->dora;
     info->adapter.type = type_of(scan);
     info->adapter.format = sfti_forms_format(scan->forms);
+    /* FLUX.1's own control LoRAs bring norms of their own and a wider input. */
+    bool control = sfti_forms_hold(scan->forms, sft_span_cstr("^img_in$"))
+                && sfti_view_find(scan->view, "double_blocks.0.img_attn.norm.key_norm.scale");
     if (!sfti_info_best(info, SFT_FACT_KIND))
-        sfti_add_tensor_fact(info, SFT_FACT_KIND,
-                             is_flux_control(scan) ? "control_lora" : "adapter", 100);
+        sfti_add_tensor_fact(info, SFT_FACT_KIND, control ? "control_lora" : "adapter", 100);
     sfti_fitting_find(scan->forms);
     const char *architecture = sfti_forms_target(scan->forms);
     (void)sfti_forms_family(scan->forms, true);
@@ -143,15 +127,11 @@ static void tell_adapter(sfti_adapter_scan *scan) {
     tell_numbers(scan);
     sfti_adapter_sum(scan);
     tell_components(scan, architecture, language);
-    if (language) tell_language(scan->forms, info);
+    const sfti_form *query = language
+        ? sfti_forms_find(scan->forms, "layers_#_self_attn_q_proj[in>=1]") : NULL;
+    if (language) info->has_llm = query != NULL;
+    if (query) info->llm.hidden = query->in;
     sfti_forms_lists(scan->forms);
     tell_tokens(scan);
-    tell_metadata_tokens(scan);
-}
-
-bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
-    bool control = sfti_info_best(view->info, SFT_FACT_KIND) != NULL;
-    sfti_adapter_scan *scan = sfti_adapter_scan_of(view, quant, control);
-    if (scan) tell_adapter(scan);
-    return scan != NULL;
+    return true;
 }

@@ -3,6 +3,7 @@
 #ifndef SFTI_ADAPTERS_H
 #define SFTI_ADAPTERS_H
 
+#include "base/names.h"
 #include "label/layouts.h"
 #include "label/tensors/signatures.h"
 
@@ -33,6 +34,27 @@ typedef struct sfti_module {
     size_t at;                /* the tensor, in order of name */
     uint8_t prefix;           /* of the tensor's name, as sfti_forms_prefixes has it */
 } sfti_module;
+
+/* Layers by their names, in which a dot is as good as '_' (layer_table.c). */
+typedef struct sfti_layer {
+    sft_span name;    /* as the table has it */
+    sft_span written;
+    const sft_tensor *tensor;
+    uint64_t in, out; /* 0: not to be seen */
+    bool folded, named; /* named: the caller's */
+} sfti_layer;
+typedef struct sfti_layers {
+    sfti_arena *arena;
+    sfti_layer *at;
+    size_t count;
+    sfti_names names; /* private */
+} sfti_layers;
+/* Room for so many; the table stays where it is. False when out of memory, as of the next. */
+bool sfti_layers_open(sfti_layers *table, sfti_arena *arena, size_t most);
+/* By its name; of those that are called alike the first stays. */
+bool sfti_layers_put(sfti_layers *table, const sfti_layer *layer);
+/* The one called before + name, or NULL. */
+sfti_layer *sfti_layers_find(const sfti_layers *table, sft_span before, sft_span name);
 
 /* Where the numbers of a layer's name stand. */
 #define SFTI_NUMBERS 8

@@ -34,23 +34,18 @@ static const sfti_record *common_record(const sfti_records *records, const sfti_
     return id ? sfti_record_find(records, a->type, sft_span_cstr(id)) : NULL;
 }
 
-/* The trust of each row, or of what it is over. */
-static void find_trusts(const sfti_records *records, const sfti_held *held, int *sure) {
-    for (size_t i = 0; i < held->count; i++) {
-        sure[i] = held->rows[i]->trust;
-        for (size_t j = 0; j < held->count; j++)
-            if (held->rows[j]->trust > sure[i] && row_over(records, held->rows[i], held->rows[j]))
-                sure[i] = held->rows[j]->trust;
-    }
-}
-
 sfti_chosen sfti_held_choose(const sfti_records *records, const sfti_held *held) {
     sfti_chosen chosen = { NULL, NULL, { NULL, NULL } };
     bool under[SFTI_HELD] = { false }, passed[SFTI_HELD] = { false }, hidden = false;
     int sure[SFTI_HELD];
     size_t tops = 0;
     if (held->count == 0 || held->count > SFTI_HELD) return chosen;
-    find_trusts(records, held, sure);
+    for (size_t i = 0; i < held->count; i++) { /* the trust of each row, or of what it is over */
+        sure[i] = held->rows[i]->trust;
+        for (size_t j = 0; j < held->count; j++)
+            if (held->rows[j]->trust > sure[i] && row_over(records, held->rows[i], held->rows[j]))
+                sure[i] = held->rows[j]->trust;
+    }
     for (size_t i = 0; i < held->count; i++) {
         for (size_t j = 0; j < held->count && !passed[i]; j++) {
             const sfti_record_row *a = held->rows[i], *b = held->rows[j];

@@ -41,18 +41,6 @@ static bool is_token(sft_span name) {
     return name.len > 2 && *name.data == '<' && name.data[name.len - 1] == '>';
 }
 
-static embedding_slot slot_of(const sfti_view *view, const sft_tensor *tensor, bool *named) {
-    const sft_info *info = view->info;
-    *named = true;
-    for (size_t i = 0; i < SFTI_COUNT(embedding_names); i++)
-        if (sfti_is(tensor->name, embedding_names[i].name)) return embedding_names[i].slot;
-    if (is_token(tensor->name)) return SLOT_PLAIN;
-    *named = false; /* a lone tensor called as the file is */
-    if (view->count == 1 && info->stem.len > 0 && sft_span_equal(tensor->name, info->stem))
-        return SLOT_PLAIN;
-    return SLOT_NONE;
-}
-
 /* Rows of vectors as wide as encoders of text have them; 0 if it is none. */
 static uint64_t vectors_of(const sft_tensor *tensor, embedding_slot slot) {
     if (tensor->rank < 1 || tensor->rank > 2) return 0;
@@ -75,8 +63,7 @@ void sfti_add_token(sft_info *info, sft_span token, sft_span source) {
 static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width, int trust) {
     sft_info *info = view->info;
     sfti_add_tensor_fact(info, SFT_FACT_KIND, "embedding", trust);
-    for (const sfti_record_row *row = sfti_rows(info->records, SFTI_EMBEDDING, 0); row;
-         row = sfti_rows_next(info->records, row)) {
+    SFTI_EACH_ROW(row, info->records, SFTI_EMBEDDING, 0) {
         uint64_t wide;
         if (slots_of_row(row, &wide) == slots && (wide == 0 || wide == width))
             sfti_add_row_fact(info, SFT_FACT_ARCHITECTURE,
@@ -99,8 +86,13 @@ bool sfti_info_embedding(const sfti_view *view) {
     if (view->count == 0 || view->count > EMBEDDING_TENSORS) return false;
     for (size_t i = 0; i < view->count; i++) {
         const sft_tensor *tensor = sfti_view_at(view, i);
-        bool named;
-        embedding_slot slot = slot_of(view, tensor, &named);
+        embedding_slot slot = is_token(tensor->name) ? SLOT_PLAIN : SLOT_NONE;
+        for (size_t k = 0; k < SFTI_COUNT(embedding_names) && slot == SLOT_NONE; k++)
+            if (sfti_is(tensor->name, embedding_names[k].name)) slot = embedding_names[k].slot;
+        bool named = slot != SLOT_NONE; /* or a lone tensor called as the file is */
+        if (!named && view->count == 1 && view->info->stem.len > 0
+            && sft_span_equal(tensor->name, view->info->stem))
+            slot = SLOT_PLAIN;
         uint64_t rows = slot == SLOT_NONE ? 0 : vectors_of(tensor, slot);
         if (rows == 0) return false;
         if (!named) all_named = false;

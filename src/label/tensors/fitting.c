@@ -21,10 +21,6 @@ static bool is_empty(const uint64_t set[SFTI_FIT_WORDS]) {
     return any == 0;
 }
 
-static void drop_model(uint64_t set[SFTI_FIT_WORDS], size_t i) {
-    set[i / 64] &= ~(UINT64_C(1) << i % 64);
-}
-
 /* ── Answers ── */
 
 typedef struct fit_answer { const sfti_record *record; bool sure; } fit_answer;
@@ -42,7 +38,7 @@ static const sfti_record *common_of(const sfti_records *records, const sfti_fitt
         if (!common) return NULL;
         any = true;
     }
-    const sfti_record *found = sfti_record_find(records, SFTI_MODEL, sft_span_cstr(common));
+    const sfti_record *found = sfti_model_record(records, common);
     for (size_t i = 0; i < out->count && !itself; i++)
         itself = has_model(set, i) && out->models[i].record == found;
     return itself || !siblings ? found : NULL;
@@ -140,12 +136,13 @@ static void sum_covers(const sfti_fitting *out, const sfti_sized *sized, fit_cov
  * nothing is done, if that is none. */
 static bool keep_fitting(const sfti_fitting *out, const fit_covers *covers,
                          uint64_t set[SFTI_FIT_WORDS]) {
-    uint64_t left[SFTI_FIT_WORDS];
-    memcpy(left, set, sizeof left);
-    for (size_t m = 0; m < out->count; m++)
-        if (has_model(left, m) && ((covers->any[0] & ~covers->bits[m][0])
-                                   || (covers->any[1] & ~covers->bits[m][1])))
-            drop_model(left, m);
+    uint64_t left[SFTI_FIT_WORDS] = { 0 };
+    for (size_t m = 0; m < out->count; m++) {
+        if (set[m / 64] == 0) m |= 63; /* none of these */
+        else if (has_model(set, m) && !(covers->any[0] & ~covers->bits[m][0])
+                 && !(covers->any[1] & ~covers->bits[m][1]))
+            left[m / 64] |= UINT64_C(1) << m % 64;
+    }
     if (is_empty(left)) return false;
     memcpy(set, left, sizeof left);
     return true;
@@ -228,7 +225,7 @@ void sfti_fitting_find(sfti_forms *forms) {
             out->bases[1] = other.record;
             return;
         }
-        answer = (fit_answer){ sfti_record_find(records, SFTI_MODEL, sft_span_cstr(common)),
+        answer = (fit_answer){ sfti_model_record(records, common),
                                false };
         for (size_t i = 0; i < SFTI_FIT_WORDS; i++) out->fits[i] |= second[i];
     }
@@ -270,9 +267,8 @@ static bool is_other_kind(const sfti_records *records, const sfti_record *of) {
 /* The text encoders of a model, where they are known. */
 static sft_span encoders_of(const sfti_records *records, sft_span architecture) {
     const sfti_record *of = sfti_record_with(records, architecture, SFTI_VAES, SFTI_TEXT_ENCODERS);
-    const sfti_record_row *row = of ? sfti_record_row_of(records, of, SFTI_TEXT_ENCODERS, NULL)
-                                    : NULL;
-    return row ? sfti_row_text(row) : (sft_span){ "", 0 };
+    const sfti_record_row *row = sfti_record_row_of(records, of, SFTI_TEXT_ENCODERS, NULL);
+    return sfti_row_text(row);
 }
 
 /* Whether a model lacks a text encoder of the one that an adapter of encoders alone is told for. */
@@ -296,8 +292,7 @@ bool sfti_fitting_excludes(const sft_info *info, sft_span architecture) {
     sft_span id = of ? sft_span_cstr(of->id) : architecture;
     bool any = false;
     for (size_t i = 0; i < fitting->count; i++) {
-        if (!sfti_architecture_within(records, sft_span_cstr(fitting->models[i].record->id), id))
-            continue;
+        if (!sfti_record_within(fitting->models[i].record, id)) continue;
         if (has_model(fitting->fits, i)) return false;
         any = true;
     }

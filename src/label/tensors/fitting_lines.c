@@ -100,8 +100,7 @@ static uint16_t model_number(cut_lines *cut, const sfti_record *record) {
 static void find_heirs(cut_lines *cut) {
     const sfti_records *records = cut->records;
     sfti_fit_lines *out = cut->out;
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_MODULES, 0) {
         sft_span of;
         if (!sfti_begins(sfti_row_text(row), "of=")) continue;
         (void)sfti_row_has(row, "of", &of);
@@ -109,8 +108,7 @@ static void find_heirs(cut_lines *cut) {
         uint16_t child = model_number(cut, sfti_row_record(records, row));
         if (parent && child < SFTI_FIT_MODELS) cut->models[child].of = model_number(cut, parent);
     }
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_SIBLING, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_SIBLING, 0) {
         const sfti_record *sibling = sfti_record_find(records, SFTI_MODEL, sfti_row_word(row));
         size_t had = out->model_count;
         uint16_t model = model_number(cut, sfti_row_record(records, row));
@@ -160,8 +158,7 @@ const sfti_fit_lines *sfti_fit_lines_cut(sfti_arena *arena, const sfti_records *
     if (!out || !cut) return NULL;
     *out = (sfti_fit_lines){ .models = cut->models, .heirs = cut->heirs };
     *cut = (cut_lines){ .arena = arena, .records = records, .out = out, .bits = bits };
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_MODULES, 0); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_MODULES, 0) {
         const sfti_record *record = sfti_row_record(records, row);
         if (record != last) model = add_model(cut, record); /* its rows are neighbours */
         last = record;

@@ -219,13 +219,6 @@ static bool read_name(fit_state *states, size_t *count, sft_span word) {
 
 /* ── Sizes ── */
 
-static void note_sizes(fit_reader *r, const sfti_sized *sized) {
-    uint32_t place = sfti_fit_sizes_place(sized->out, sized->in);
-    r->any_size = r->any_size || sized->out == 0 || sized->in == 0;
-    r->sizes[place / 64] |= UINT64_C(1) << place % 64;
-    r->line_sizes[place / 64 % 2] |= UINT64_C(1) << place % 64;
-}
-
 /* Whether a module of the adapter may have these sizes. */
 static bool may_have_sizes(const fit_reader *r, const sfti_fit_sizes *sizes) {
     uint32_t place = sfti_fit_sizes_place(sizes->out, sizes->in);
@@ -258,7 +251,12 @@ static void index_forms(fit_reader *r) {
         uint32_t at = sfti_fit_place(state.hash) % FIT_SETS;
         while (r->table[at]) at = (at + 1) % FIT_SETS;
         r->table[at] = (uint16_t)(i + 1);
-        for (const sfti_sized *one = form->sized; one; one = one->next) note_sizes(r, one);
+        for (const sfti_sized *one = form->sized; one; one = one->next) {
+            uint32_t place = sfti_fit_sizes_place(one->out, one->in);
+            r->any_size = r->any_size || one->out == 0 || one->in == 0;
+            r->sizes[place / 64] |= UINT64_C(1) << place % 64;
+            r->line_sizes[place / 64 % 2] |= UINT64_C(1) << place % 64;
+        }
         r->forms->forms[i].sized->hash = state.hash;
     }
 }
@@ -277,18 +275,6 @@ static bool form_begins(const fit_reader *r, uint64_t hash) {
 }
 
 /* ── What a model has ── */
-
-static bool sizes_fit(const sfti_sized *sized, const sfti_fit_sizes *sizes) {
-    bool in = sized->in == 0 || sized->in == sizes->in
-           || (sized->folded && sized->in == sizes->in * sizes->kernel);
-    return in && (sized->out == 0 || sized->out == sizes->out);
-}
-
-static bool numbers_fit(const uint8_t *numbers, const uint64_t *const *slots, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (!(slots[i][numbers[i] / 64] >> numbers[i] % 64 & 1)) return false;
-    return true;
-}
 
 /* What the model at hand has of a form's modules. */
 static sfti_cover *cover_of(fit_reader *r, sfti_sized *sized) {
@@ -312,12 +298,17 @@ static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *wor
     for (size_t i = 0; i < count; i++)
         slots[i] = i < begin->count ? begin->slots[i] : word->slots[i - begin->count];
     for (sfti_sized *sized = form->sized; sized; sized = sized->next) {
-        if (!r->no_size && !sizes_fit(sized, sizes)) continue;
+        bool in = sized->in == 0 || sized->in == sizes->in
+               || (sized->folded && sized->in == sizes->in * sizes->kernel);
+        if (!r->no_size && !(in && (sized->out == 0 || sized->out == sizes->out))) continue;
         uint64_t bits[2] = { sized->have[0], sized->have[1] };
         for (size_t i = 0; i < 2 && count == 1; i++) bits[i] &= slots[0][i];
-        for (size_t i = 0; i < sized->count && count > 1; i++)
-            if (!numbers_fit(sized->numbers[i], slots, count))
-                bits[i / 64] &= ~(UINT64_C(1) << i % 64);
+        for (size_t i = 0; i < sized->count && count > 1; i++) {
+            const uint8_t *n = sized->numbers[i];
+            size_t k = 0;
+            while (k < count && slots[k][n[k] / 64] >> n[k] % 64 & 1) k++;
+            if (k < count) bits[i / 64] &= ~(UINT64_C(1) << i % 64);
+        }
         sfti_cover *cover = bits[0] || bits[1] ? cover_of(r, sized) : NULL;
         for (size_t i = 0; cover && i < 2; i++) {
             bool more = (bits[i] & ~cover->bits[i]) != 0;

@@ -32,16 +32,18 @@ static const sfti_name_layout *module_row(const sfti_module *module) {
     return row && strlen(row->prefix) > module->name.len ? sfti_layout_of(module->name) : row;
 }
 
-/* What names without a known prefix are, by the suffix of the pair. */
-static int format_of(const sfti_name_layout *row, sft_span tensor) {
-    if (sfti_ends(tensor, "_lora1.down.weight") || sfti_ends(tensor, "_lora2.down.weight"))
-        return SFTI_FORMAT_XLABS;
-    if (sfti_ends(tensor, ".lora_a")) return SFTI_FORMAT_MLX;
-    if (row) return (int)row->format;
-    if (sfti_ends(tensor, ".lora_A.weight") || sfti_ends(tensor, ".lora_A.default.weight")
-        || sfti_ends(tensor, ".lora_A"))
-        return SFTI_FORMAT_PEFT;
-    return -1;
+/* The format that a tensor's name shows: by its prefix, or the suffix of the pair. */
+static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sft_tensor *tensor) {
+    sft_span name = tensor->name;
+    int format = row ? (int)row->format : -1;
+    if (sfti_ends(name, "_lora1.down.weight") || sfti_ends(name, "_lora2.down.weight"))
+        format = SFTI_FORMAT_XLABS;
+    else if (sfti_ends(name, ".lora_a")) format = SFTI_FORMAT_MLX;
+    else if (!row && (sfti_ends(name, ".lora_A.weight") || sfti_ends(name, ".lora_A")
+                      || sfti_ends(name, ".lora_A.default.weight")))
+        format = SFTI_FORMAT_PEFT;
+    if (format >= 0) forms->formats |= 1u << format;
+    if (!forms->first) forms->first = tensor;
 }
 
 const char *sfti_forms_format(const sfti_forms *forms) {
@@ -59,22 +61,18 @@ typedef struct form_key {
     uint64_t values[SFTI_NUMBERS]; /* 0 for none */
 } form_key;
 
-static bool is_separator(char c) {
-    return c == '.' || c == '_';
+#define IS_SEPARATOR(c) ((c) == '.' || (c) == '_')
+
+/* Where the word that ends there begins. */
+static size_t word_before(sft_span name, size_t end, char separator) {
+    while (end > 0 && name.data[end - 1] != separator) end--;
+    return end;
 }
 
 static size_t digits_from(sft_span name, size_t i) {
     size_t end = i;
     while (end < name.len && sfti_lex_digit(name.data[end])) end++;
     return end - i;
-}
-
-/* The length of the number that begins a part of the name at i, if the part is a number and not
- * the name's end (img_mlp.0: the layer's own name); 0 if it is not. */
-static size_t lone_number(sft_span name, size_t i) {
-    size_t len = digits_from(name, i), end = i + len;
-    if (len == 0 || (end < name.len ? !is_separator(name.data[end]) : i > 0)) return 0;
-    return len;
 }
 
 static uint64_t number_value(sft_span name, size_t at, size_t len) {
@@ -84,19 +82,12 @@ static uint64_t number_value(sft_span name, size_t at, size_t len) {
     return value;
 }
 
-/* "processor." says nothing of the layer. */
-static size_t silent_part(sft_span rest) {
-    static const char *const silent[] = { "processor.", "processor_", "_orig_mod." };
-    for (size_t k = 0; k < SFTI_COUNT(silent); k++)
-        if (sfti_begins(rest, silent[k])) return strlen(silent[k]);
-    return 0;
-}
-
-/* Takes in a number that begins at i; its length, or 0. */
+/* Takes in a number that is the part of the name at i; its length, or 0. At the name's end it is
+ * the layer's own name (img_mlp.0). */
 static size_t key_number(form_key *key, sft_span name, size_t i) {
     sfti_numbers *numbers = &key->numbers;
-    size_t digits = lone_number(name, i);
-    if (digits == 0) return 0;
+    size_t digits = digits_from(name, i), end = i + digits;
+    if (digits == 0 || (end < name.len ? !IS_SEPARATOR(name.data[end]) : i > 0)) return 0;
     if (numbers->count < SFTI_NUMBERS) {
         key->values[numbers->count] = number_value(name, i, digits);
         numbers->places[numbers->count].at = (uint32_t)i; /* a header is shorter */
@@ -110,16 +101,19 @@ static size_t key_number(form_key *key, sft_span name, size_t i) {
     return digits;
 }
 
-/* From one separator to the next: what a part of the name is, if it is no number and not silent. */
+/* From one separator to the next: what a part of the name is, if it is no number, nor says nothing
+ * of the layer. */
 static void make_key(form_key *key, sft_span name) {
+    static const char *const silent[] = { "processor.", "processor_", "_orig_mod." };
     const char *at = name.data, *end = at + name.len;
     key->len = key->numbers.count = key->numbers.inner = 0;
     key->values[0] = 0;
     while (at < end && key->len < FORM_TEXT - 1) {
         size_t i = (size_t)(at - name.data), skip = 0;
-        bool begins = i == 0 || is_separator(at[-1]);
-        if (begins && (*at == 'p' || *at == '_')) skip = silent_part(sfti_from(name, i));
-        else if (begins && sfti_lex_digit(*at)) skip = key_number(key, name, i);
+        bool begins = i == 0 || IS_SEPARATOR(at[-1]);
+        for (size_t k = 0; k < SFTI_COUNT(silent) && begins && (*at == 'p' || *at == '_'); k++)
+            if (sfti_begins(sfti_from(name, i), silent[k])) skip = strlen(silent[k]);
+        if (begins && sfti_lex_digit(*at)) skip = key_number(key, name, i);
         if (skip > 0) {
             at += skip;
             continue;
@@ -128,7 +122,7 @@ static void make_key(form_key *key, sft_span name) {
         do {
             c = *at++;
             *to++ = c == '.' ? '_' : c == '#' ? '?' : c; /* "#" is a number */
-        } while (!is_separator(c) && at < end && to < most);
+        } while (!IS_SEPARATOR(c) && at < end && to < most);
         key->len = (size_t)(to - key->text);
     }
 }
@@ -197,19 +191,12 @@ static sfti_form *meet_form(sfti_forms *forms, form_key *key, sft_span name, sft
     return form;
 }
 
-/* Blocks: the word before the first number. */
-static sft_span family_name(const form_key *key, sft_span layer) {
-    size_t at = key->numbers.places[0].at;
-    sft_span name = { layer.data, at > 0 ? at - 1 : 0 };
-    if (sfti_begins(name, "mid_block")) return (sft_span){ name.data, strlen("mid_block") };
-    for (size_t i = name.len; i > 0; i--)
-        if (name.data[i - 1] == '.') return (sft_span){ name.data + i, name.len - i };
-    return name;
-}
-
 static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
     if (key->numbers.count == 0 || key->values[0] >= SFTI_FAMILY_NUMBERS) return;
-    sft_span name = family_name(key, layer);
+    size_t before = key->numbers.places[0].at;
+    sft_span name = { layer.data, before > 0 ? before - 1 : 0 }; /* before the first number */
+    if (sfti_begins(name, "mid_block")) name.len = strlen("mid_block");
+    else name = sfti_from(name, word_before(name, name.len, '.'));
     if (name.len == 0) return;
     size_t i = 0;
     while (i < forms->families && !sft_span_equal(forms->family[i].name, name)) i++;
@@ -222,26 +209,21 @@ static void put_block(sfti_forms *forms, const form_key *key, sft_span layer) {
     family->bits[key->values[0] / 64] |= UINT64_C(1) << key->values[0] % 64;
 }
 
-static void note_format(sfti_forms *forms, const sfti_name_layout *row, const sft_tensor *tensor) {
-    int format = format_of(row, tensor->name);
-    if (format >= 0) forms->formats |= 1u << format;
-    if (!forms->first) forms->first = tensor;
-}
 
 void sfti_forms_begin(sfti_forms *forms, const sft_tensor *tensor) {
     note_format(forms, sfti_layout_of(tensor->name), tensor);
 }
 
-/* A new form is what its first layer is. */
-static void form_begin(sfti_form *form, const sft_tensor *tensor, uint64_t in, uint64_t out) {
-    form->in = in;
-    form->out = out;
-    form->tensor = tensor;
-    form->lowest = UINT64_MAX;
-    form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(form->raw);
-}
-
-static void form_number(sfti_form *form, const form_key *key) {
+/* One more layer; a new form is what its first is. */
+static void count_layer(sfti_form *form, const form_key *key, const sft_tensor *tensor, uint64_t in,
+                        uint64_t out) {
+    if (!form->tensor) {
+        form->in = in;
+        form->out = out;
+        form->tensor = tensor;
+        form->lowest = UINT64_MAX;
+        form->letters = sfti_letter_pairs(form->text) | sfti_letter_pairs(form->raw);
+    }
     form->times++;
     if (key->values[0] > form->highest) form->highest = key->values[0];
     if (key->values[0] < form->lowest) form->lowest = key->values[0];
@@ -261,8 +243,7 @@ void sfti_forms_put(sfti_forms *forms, const sfti_module *module) {
         forms->beyond += part == SFTI_PART_MAIN && module->in > 0 && module->out > 0;
         return;
     }
-    if (!form->tensor) form_begin(form, module->tensor, module->in, module->out);
-    form_number(form, &key);
+    count_layer(form, &key, module->tensor, module->in, module->out);
     uint64_t inner = key.numbers.inner ? key.values[key.numbers.inner - 1] : 0;
     if (inner > form->inner) form->inner = inner;
     if (part != SFTI_PART_MAIN) return;
@@ -290,20 +271,15 @@ sfti_forms *sfti_forms_of(const sfti_view *view) {
         for (size_t e = 0; e < SFTI_COUNT(ends) && layer.len == tensor->name.len; e++)
             if (sfti_ends(layer, ends[e])) layer.len -= strlen(ends[e]);
         sfti_form *form = meet_form(forms, &key, layer, SFTI_PART_MAIN);
-        if (!form) continue;
-        if (!form->tensor)
-            form_begin(form, tensor, sfti_size_of(set, tensor, 1), sfti_size_of(set, tensor, 0));
-        form_number(form, &key);
+        bool first = form && !form->tensor;
+        if (form)
+            count_layer(form, &key, tensor, first ? sfti_size_of(set, tensor, 1) : 0,
+                        first ? sfti_size_of(set, tensor, 0) : 0);
     }
     return view->info->code ? NULL : forms;
 }
 
 /* ── Lists ── */
-
-static size_t word_before(sft_span name, size_t end, char separator) {
-    while (end > 0 && name.data[end - 1] != separator) end--;
-    return end;
-}
 
 /* The last part of a dotted name; with the one before where it is a number. */
 static sft_span dotted_leaf(sft_span name) {
@@ -335,13 +311,6 @@ static sft_span flat_leaf(sft_info *info, const sfti_form *form) {
     return name;
 }
 
-static sft_span leaf_of(sft_info *info, const sfti_form *form) {
-    sft_span none = { NULL, 0 };
-    if (memchr(form->raw.data, '.', form->raw.len)) return dotted_leaf(form->raw);
-    if (form->text.len == 1 && *form->text.data == '#') return none; /* numbers for names */
-    return flat_leaf(info, form);
-}
-
 static int compare_leaves(const void *ctx, uint32_t a, uint32_t b) {
     const sft_span *leaves = ctx;
     return sfti_bytes_compare(leaves[a], leaves[b]);
@@ -352,7 +321,10 @@ static void list_targets(const sfti_forms *forms) {
     sft_span *leaves = sfti_info_take(info, SFTI_FORMS * sizeof *leaves);
     size_t count = 0;
     for (size_t i = 0; i < forms->count && !info->code; i++) {
-        sft_span leaf = leaf_of(info, &forms->forms[i]);
+        const sfti_form *form = &forms->forms[i];
+        if (sfti_is(form->text, "#")) continue; /* numbers for names */
+        sft_span leaf = memchr(form->raw.data, '.', form->raw.len) ? dotted_leaf(form->raw)
+                                                                   : flat_leaf(info, form);
         if (leaf.len > 0 && leaf.len <= 128) leaves[count++] = leaf;
     }
     const uint32_t *order = sfti_arena_sorted(&info->arena, count, compare_leaves, leaves);
@@ -366,32 +338,21 @@ static bool has_block(const sfti_blocks *family, unsigned n) {
     return n < SFTI_FAMILY_NUMBERS && (family->bits[n / 64] >> n % 64 & 1);
 }
 
-static void push_block(sft_info *info, const sfti_blocks *family, unsigned from, unsigned to) {
-    int len = (int)(family->name.len < 128 ? family->name.len : 128);
-    const char *name = family->name.data;
-    sft_span text = !family->numbered ? sfti_info_text(info, "%.*s", len, name)
-                  : from == to ? sfti_info_text(info, "%.*s.%u", len, name, from)
-                               : sfti_info_text(info, "%.*s.%u-%u", len, name, from, to);
-    SFTI_PUSH(info, &info->adapter.blocks, sfti_note, .text = text);
-}
-
-static void list_blocks(const sfti_forms *forms) {
+void sfti_forms_lists(const sfti_forms *forms) {
+    sft_info *info = forms->info;
+    list_targets(forms);
     for (size_t i = 0; i < forms->families; i++) {
         const sfti_blocks *family = &forms->family[i];
-        if (!family->numbered) {
-            push_block(forms->info, family, 0, 0);
-            continue;
-        }
-        for (unsigned n = 0; n < SFTI_FAMILY_NUMBERS; n++) {
+        int len = (int)(family->name.len < 128 ? family->name.len : 128);
+        const char *name = family->name.data;
+        for (unsigned n = 0; n < (family->numbered ? SFTI_FAMILY_NUMBERS : 1u); n++) {
             unsigned from = n;
-            if (!has_block(family, n)) continue;
+            if (family->numbered && !has_block(family, n)) continue;
             while (has_block(family, n + 1)) n++;
-            push_block(forms->info, family, from, n);
+            sft_span text = !family->numbered ? sfti_info_text(info, "%.*s", len, name)
+                          : from == n ? sfti_info_text(info, "%.*s.%u", len, name, from)
+                                      : sfti_info_text(info, "%.*s.%u-%u", len, name, from, n);
+            SFTI_PUSH(info, &info->adapter.blocks, sfti_note, .text = text);
         }
     }
-}
-
-void sfti_forms_lists(const sfti_forms *forms) {
-    list_targets(forms);
-    list_blocks(forms);
 }

@@ -41,8 +41,8 @@ static uint64_t rows_of(const sfti_view *view, const sft_tensor *tensor) {
 
 /* Where an architecture and its hidden size settle it: "64", or "2304:256 3584:256". */
 static uint64_t declared_head(const sfti_records *records, const sfti_record *of, uint64_t hidden) {
-    const sfti_record_row *row = of ? sfti_record_row_of(records, of, SFTI_HEAD, NULL) : NULL;
-    sft_span rest = row ? sfti_row_text(row) : (sft_span){ "", 0 }, pair;
+    const sfti_record_row *row = sfti_record_row_of(records, of, SFTI_HEAD, NULL);
+    sft_span rest = sfti_row_text(row), pair;
     while (sfti_next_said(&rest, &pair)) {
         uint64_t width = hidden, size;
         sft_span after = sfti_find_byte(pair, ':');
@@ -94,7 +94,7 @@ static void language_heads_of(const sfti_view *view, const language_sizes *sizes
 /* What its own row "sizes" says, else that of several models. */
 static language_sizes read_sizes(const sfti_records *records, const sfti_record *of) {
     language_sizes sizes = { .fused = false };
-    const sfti_record_row *row = of ? sfti_record_row_of(records, of, SFTI_SIZES, NULL) : NULL;
+    const sfti_record_row *row = sfti_record_row_of(records, of, SFTI_SIZES, NULL);
     for (const sfti_record_row *any = sfti_rows(records, SFTI_SIZES, 0); any && !row;
          any = sfti_rows_next(records, any))
         if (sfti_row_record(records, any)->type == SFTI_SEVERAL) row = any;
@@ -110,8 +110,7 @@ static language_sizes read_sizes(const sfti_records *records, const sfti_record 
 void sfti_language_sizes(const sfti_view *at, const char *architecture) {
     sft_info *info = at->info;
     const sfti_records *records = info->records;
-    const sfti_record *of = architecture ? sfti_record_find(records, SFTI_MODEL,
-                                                            sft_span_cstr(architecture)) : NULL;
+    const sfti_record *of = sfti_model_record(records, architecture);
     language_sizes sizes = read_sizes(records, of);
     const sft_tensor *embed = language_tensor(at, sizes.embed);
     const sft_tensor *norm = sfti_view_find(at, "norm.weight");

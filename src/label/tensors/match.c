@@ -243,13 +243,6 @@ static sfti_truth tensor_fits(const sfti_view *view, const sft_tensor *tensor, s
 
 /* ── Clauses ── */
 
-static void match_remember(sfti_evidence *evidence, const sft_tensor *tensor) {
-    if (!evidence || !tensor || evidence->count == SFTI_EVIDENCE) return;
-    for (size_t i = 0; i < evidence->count; i++)
-        if (evidence->tensors[i] == tensor) return;
-    evidence->tensors[evidence->count++] = tensor;
-}
-
 /* A name with "#": the numbers one after the other. */
 static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_span name,
                            sft_span shape, const sft_tensor **found) {
@@ -285,23 +278,21 @@ static uint64_t count_numbers(const sfti_view *view, sft_span begin) {
     return count;
 }
 
-static bool predicate_holds(const sfti_view *view, const sfti_predicate *predicate) {
-    if (predicate->key.len > 0) return sfti_metadata_says(view->info, predicate);
-    uint64_t count = count_numbers(view, predicate->begin);
-    return predicate->compare == '=' ? count == predicate->number
-         : predicate->compare == '>' ? count >= predicate->number
-                                     : count <= predicate->number;
-}
-
 static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **found) {
     const sfti_view *view = ctx;
     const char *prefix = view->prefix;
     sft_span name = text, shape = { NULL, 0 };
     if (*name.data == '@' || *name.data == 'c') {
-        sfti_predicate predicate;
-        bool right;
-        if (sfti_predicate_of(text, &predicate, &right))
-            return right && predicate_holds(view, &predicate) ? SFTI_TRUE : SFTI_FALSE;
+        sfti_predicate asked;
+        bool right, counts = *name.data == 'c';
+        if (sfti_predicate_of(text, &asked, &right)) {
+            uint64_t count = right && counts ? count_numbers(view, asked.begin) : 0;
+            bool holds = !right  ? false
+                       : !counts ? sfti_metadata_says(view->info, &asked)
+                       : asked.compare == '=' ? count == asked.number
+                       : asked.compare == '>' ? count >= asked.number : count <= asked.number;
+            return holds ? SFTI_TRUE : SFTI_FALSE;
+        }
     }
     if (*name.data == '^') name.data++, name.len--, prefix = "";
     const char *bracket = memchr(name.data, '[', name.len);
@@ -332,7 +323,10 @@ static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span 
         if (so > best) best = so, seen = found;
     }
     if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
-    if (best != SFTI_FALSE) match_remember(evidence, seen);
+    size_t i = 0;
+    while (evidence && i < evidence->count && evidence->tensors[i] != seen) i++;
+    if (best != SFTI_FALSE && evidence && seen && i == evidence->count && i < SFTI_EVIDENCE)
+        evidence->tensors[evidence->count++] = seen;
     return best;
 }
 
@@ -426,28 +420,10 @@ bool sfti_match_table(const sfti_view *view, const char *before, sfti_table_id t
 
 /* ── Variants ── */
 
-/* Sorted, each once, joined by "+". */
-static sft_span sorted_variants(sft_info *info, sft_span *variants, size_t count) {
-    sft_span joined = { "", 0 };
-    for (size_t i = 1; i < count; i++)
-        for (size_t j = i; j > 0 && sfti_bytes_compare(variants[j - 1], variants[j]) > 0; j--) {
-            sft_span swap = variants[j];
-            variants[j] = variants[j - 1];
-            variants[j - 1] = swap;
-        }
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0 && sft_span_equal(variants[i - 1], variants[i])) continue;
-        joined = sfti_info_text(info, "%.*s%s%.*s", (int)joined.len, joined.data,
-                                joined.len ? "+" : "", (int)variants[i].len, variants[i].data);
-    }
-    return joined;
-}
-
 void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, sfti_word word,
                        const char *architecture, int trust) {
     const sfti_records *records = info->records;
-    const sfti_record *of = sfti_record_find(records, SFTI_MODEL,
-                                             sft_span_cstr(architecture ? architecture : ""));
+    const sfti_record *of = sfti_model_record(records, architecture);
     sft_span found[MATCH_VARIANTS], clauses;
     size_t count = 0;
     for (int i = 0; of && i < 2; i++) { /* its own, and those of the record that it is like */
@@ -455,13 +431,12 @@ void sfti_add_variants(sft_info *info, const void *ctx, sfti_alternative *fits, 
         while (count < MATCH_VARIANTS && (row = sfti_record_row_of(records, of, word, row))) {
             sft_span name = sfti_row_name(row, &clauses);
             if (!sfti_hold(ctx, fits, clauses, NULL, NULL)) continue;
-            found[count++] = name;
+            (void)sfti_put_sorted(found, &count, MATCH_VARIANTS, name);
             if (sfti_row_source(records, row)) info->said = row;
         }
-        row = sfti_record_row_of(records, of, SFTI_LIKE, NULL);
-        of = row ? sfti_record_find(records, SFTI_MODEL, sfti_row_word(row)) : NULL;
+        of = sfti_record_find(records, SFTI_MODEL, sfti_record_word(records, of, SFTI_LIKE));
     }
-    sfti_info_add_text(info, SFT_FACT_VARIANT, sorted_variants(info, found, count),
+    sfti_info_add_text(info, SFT_FACT_VARIANT, sfti_info_joined(info, found, count, "+"),
                        sft_span_cstr("tensors"), trust);
     info->said = NULL;
 }

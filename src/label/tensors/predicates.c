@@ -24,10 +24,9 @@ static uint64_t asked_digest(sft_span pointer, sft_span value) {
     return hash;
 }
 
-static void note_value(sfti_cursor *at, const sfti_row *row) {
+static void note_value(sfti_cursor *at) {
     sfti_asked_text *asked = at->ctx;
-    (void)row;
-    if (asked->values.count < asked->room && at->json.type >= SFTI_JSON_STRING)
+    if (asked->values.count < asked->room && at->json->type >= SFTI_JSON_STRING)
         asked->values.digests[asked->values.count++] =
             asked_digest(sft_span_cstr(at->pointer), at->text);
 }

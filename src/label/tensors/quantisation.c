@@ -39,11 +39,6 @@ static uint32_t mark_of(const sfti_records *records, sft_span name) {
     return 0;
 }
 
-static bool is_f8(sft_dtype dtype) {
-    return dtype == SFT_F8_E4M3 || dtype == SFT_F8_E5M2 || dtype == SFT_F8_E4M3FNUZ
-        || dtype == SFT_F8_E5M2FNUZ;
-}
-
 /* The mark of a tensor that accompanies weights, or 0. */
 static uint32_t mark_scale(const sfti_quant *quant, const sft_tensor *tensor) {
     const quant_end *ends = quant->ends;
@@ -55,13 +50,14 @@ static uint32_t mark_scale(const sfti_quant *quant, const sft_tensor *tensor) {
     return bytes ? mark | MARK_SCALE_BYTES : mark;
 }
 
+static const uint32_t of_dtype[SFT_DTYPE_COUNT] = {
+    [SFT_F8_E4M3] = MARK_F8, [SFT_F8_E5M2] = MARK_F8, [SFT_F8_E4M3FNUZ] = MARK_F8,
+    [SFT_F8_E5M2FNUZ] = MARK_F8, [SFT_F4] = MARK_F4, [SFT_I8] = MARK_I8,
+    [SFT_U32] = MARK_U32, [SFT_U8] = MARK_U8,
+};
+
 /* The mark of weights themselves. */
 static uint32_t mark_weight(const sft_tensor *tensor) {
-    static const uint32_t of_dtype[SFT_DTYPE_COUNT] = {
-        [SFT_F8_E4M3] = MARK_F8, [SFT_F8_E5M2] = MARK_F8, [SFT_F8_E4M3FNUZ] = MARK_F8,
-        [SFT_F8_E5M2FNUZ] = MARK_F8, [SFT_F4] = MARK_F4, [SFT_I8] = MARK_I8,
-        [SFT_U32] = MARK_U32, [SFT_U8] = MARK_U8,
-    };
     sft_span name = tensor->name;
     if (sfti_ends(name, ".qweight")) return MARK_QWEIGHT;
     if (sfti_ends(name, ".weight_packed")) return MARK_WEIGHT_PACKED;
@@ -127,17 +123,13 @@ static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
 
 /* What the tensor of the same layer holds, if it has no more than `room` bytes; else 0. */
 static size_t read_of_layer(const sft_info *info, const sft_tensor *tensor, const char *last,
-                          char *bytes, size_t room) {
-    sft_span layer = tensor->name;
-    char name[600];
-    size_t shard, len = strlen(last);
-    if (info->options.header_only || info->options.no_data) return 0;
-    while (layer.len > 0 && layer.data[layer.len - 1] != '.') layer.len--;
-    if (layer.len == 0 || layer.len + len > sizeof name) return 0;
-    memcpy(name, layer.data, layer.len);
-    memcpy(name + layer.len, last, len);
-    const sft_tensor *found = sft_set_find(info->set, (sft_span){ name, layer.len + len }, &shard);
-    if (!found || found->end - found->begin > room) return 0;
+                            char *bytes, size_t room) {
+    const sft_tensor *found = layer_tensor(info, tensor, last);
+    size_t shard;
+    if (info->options.header_only || info->options.no_data || !found
+        || found->end - found->begin > room
+        || sft_set_find(info->set, found->name, &shard) != found)
+        return 0;
     size_t size = (size_t)(found->end - found->begin);
     const sft_file *file = sft_set_shard_at(info->set, shard);
     return sft_read_bytes(file, found->offset, bytes, size, NULL) == SFT_OK ? size : 0;
@@ -202,18 +194,9 @@ static bool mostly_f8(const sfti_view *view) {
         uint64_t elements = sfti_quant_parameters(&none, tensor);
         if (tensor->rank < 2) continue;
         all += elements / 2;
-        if (is_f8(tensor->dtype)) f8 += elements / 2;
+        if (of_dtype[tensor->dtype] == MARK_F8) f8 += elements / 2;
     }
     return f8 > 0 && f8 >= all / 2;
-}
-
-/* In order of offset. */
-static const sft_tensor *first_packed(const sfti_view *view) {
-    for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
-        if (mark_weight(tensor) & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32)) return tensor;
-    }
-    return NULL;
 }
 
 sfti_quant sfti_quantisation(const sfti_view *view) {
@@ -239,8 +222,11 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
         const sft_tensor *tensor = sfti_view_at(view, i);
         quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);
     }
-    if (quant.marks & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32))
-        packed = first_packed(view);
+    const uint32_t words = MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32;
+    for (size_t i = 0; quant.marks & words && i < view->count && !packed; i++) { /* by offset */
+        const sft_tensor *tensor = sft_set_tensor_at(view->info->set, i);
+        if (mark_weight(tensor) & words) packed = tensor;
+    }
     for (const sfti_record_row *row = sfti_rows(records, SFTI_MARKS, 0);
          row && quant.marks && !quant.id; row = sfti_rows_next(records, row))
         if (marks_hold(records, row, quant.marks)) quant_found(&quant, row, view, packed);
@@ -250,8 +236,8 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
 
 /* ── Sizes ── */
 
-static void take_side(sfti_cursor *at, const sfti_row *row) {
-    ((uint64_t *)at->ctx)[row->field] = sfti_at_uint(at);
+static void take_side(sfti_cursor *at) {
+    ((uint64_t *)at->ctx)[at->row->field] = sfti_at_uint(at);
 }
 
 /* Elements before rows and columns were padded, as ComfyUI's declaration of the layer says; 0: it
@@ -269,14 +255,6 @@ static uint64_t elements_declared(const sfti_quant *quant, const sft_tensor *ten
     return sfti_mul(shape[0], shape[1], &elements) ? elements : 0;
 }
 
-/* Whether a byte is one code of ComfyUI's, in a file that has others of 4 bits: no zero points, and
- * a factor for all or one a row in two dimensions. */
-static bool has_whole_bytes(const sfti_quant *quant, const sft_tensor *tensor) {
-    const sft_tensor *scale = layer_tensor(quant->info, tensor, "weight_scale");
-    return scale && (scale->rank != 1 || scale->shape[0] == 1)
-        && !layer_tensor(quant->info, tensor, "weight_zeros");
-}
-
 uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor) {
     uint64_t elements = 1;
     for (uint32_t i = 0; i < tensor->rank; i++)
@@ -286,11 +264,23 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
     uint32_t width = sft_dtype_describe(tensor->dtype)->bits, weight = mark_weight(tensor);
     bool packed = weight & (MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32 | MARK_U8 | MARK_I8
                             | MARK_MX_BLOCKS);
-    if (weight & MARK_I8 && quant->marks & quant->declared && has_whole_bytes(quant, tensor))
-        packed = false;
+    if (weight & MARK_I8 && quant->marks & quant->declared) {
+        /* A byte is one code of ComfyUI's, in a file that has others of 4 bits: no zero points, and
+         * a factor for all or one a row in two dimensions. */
+        const sft_tensor *scale = layer_tensor(quant->info, tensor, "weight_scale");
+        if (scale && (scale->rank != 1 || scale->shape[0] == 1)
+            && !layer_tensor(quant->info, tensor, "weight_zeros"))
+            packed = false;
+    }
     uint64_t bits, whole = weight ? elements_declared(quant, tensor) : 0;
     if (packed && quant->bits > 0 && quant->bits < width && sfti_mul(elements, width, &bits))
         elements = bits / quant->bits;
+    /* asym_w4a8_int8 of 6 bits, in groups of 16 */
+    const sft_tensor *six = packed && weight & MARK_I8
+                          ? layer_tensor(quant->info, tensor, "weight_s_rel") : NULL;
+    if (six && six->rank == 2 && sfti_mul(six->shape[1], 16, &bits)
+        && sfti_mul(bits, tensor->shape[0], &bits) && elements / 2 == bits / 4 * 3)
+        elements = bits;
     return whole > 0 && whole < elements ? whole : elements;
 }
 
@@ -328,16 +318,18 @@ static const char *const precision_names[SFT_DTYPE_COUNT] = {
     [SFT_F64] = "fp64", [SFT_I64] = "int64", [SFT_U64] = "uint64",
 };
 
+const char *sfti_told_precision(sft_info *info, sft_span id) {
+    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION, id);
+    sft_span told = sfti_record_word(info->records, of, SFTI_PRECISION);
+    return told.len > 0 ? sfti_info_cstr(info, told) : NULL;
+}
+
 const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_quant *quant) {
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    const sfti_record *of = sfti_record_find(info->records, SFTI_QUANTISATION,
-                                             sft_span_cstr(quant->id ? quant->id : ""));
-    const sfti_record_row *row = of ? sfti_record_row_of(info->records, of, SFTI_PRECISION, NULL)
-                                    : NULL;
-    sft_span named = row ? sfti_row_word(row) : (sft_span){ "", 0 };
-    if (row) return sfti_info_text(info, "%.*s", (int)named.len, named.data).data;
+    const char *told = sfti_told_precision(info, sft_span_cstr(quant->id ? quant->id : ""));
+    if (told) return told;
     info->guesses_bits = quant->id && quant->guessed;
     if (info->guesses_bits) return NULL;
     if (quant->id && quant->floats) return sfti_info_text(info, "fp%u", quant->bits).data;
@@ -359,8 +351,7 @@ void sfti_add_component(sft_info *info, sfti_list *list, const char *part,
 }
 
 const char *sfti_denoiser_part(const sft_info *info, const char *architecture) {
-    sft_span id = sft_span_cstr(architecture ? architecture : "");
-    const sfti_record *of = sfti_record_find(info->records, SFTI_MODEL, id);
+    const sfti_record *of = sfti_model_record(info->records, architecture);
     bool unet = of && sfti_record_row_of(info->records, of, SFTI_DENOISER_PART, NULL);
     return unet ? "unet" : "transformer";
 }

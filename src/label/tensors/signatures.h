@@ -16,6 +16,7 @@
 
 #include "label/info.h"
 #include "label/records.h"
+#include "packed/shapes.h"
 
 /* A model's names in order, seen after a prefix. */
 typedef struct sfti_view {
@@ -50,8 +51,6 @@ sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char 
 sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more);
 /* prefix + name, or prefix + NAME.qweight for NAME.weight; NULL when there is none. */
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name);
-/* The tensor called begin + end (shapes.c). */
-const sft_tensor *sfti_set_sibling(const sft_set *set, sft_span begin, const char *end);
 /* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
 bool sfti_view_any(const sfti_view *view, const char *begin);
@@ -64,26 +63,6 @@ const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin
  * its name begins with: from 1 on, 0 for none. NULL when out of memory. */
 uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count);
 
-/* The shape of a tensor as the model has it (shapes.c). */
-#define SFTI_SHAPE_RANK 4
-#define SFTI_SHAPE_HIDDEN UINT32_MAX
-typedef struct sfti_shape {
-    uint32_t rank;     /* SFTI_SHAPE_HIDDEN: not to be seen */
-    uint64_t elements; /* then: their number, 0 where that is not to be seen either */
-    bool padded;       /* sizes are most, or less by what it was rounded up */
-    bool twofold;      /* sizes are least times a power of two */
-    uint64_t least[SFTI_SHAPE_RANK], most[SFTI_SHAPE_RANK];
-} sfti_shape;
-static inline bool sfti_may_be_packed(const sft_tensor *tensor) {
-    const uint32_t dtypes = 1u << SFT_U8 | 1u << SFT_I8 | 1u << SFT_I32 | 1u << SFT_U32
-                          | 1u << SFT_F8_E4M3 | 1u << SFT_F8_E5M2;
-    bool column = tensor->rank == 2 && tensor->shape[1] == 1;
-    return tensor->rank > 0 && (column || dtypes >> tensor->dtype & 1);
-}
-/* False: the tensor is not packed, and *out holds nothing. */
-bool sfti_shape_of(const sft_set *set, const sft_tensor *tensor, sfti_shape *out);
-/* One of its sizes, 0 where that is not to be seen, or the tensor has not as many. */
-uint64_t sfti_size_of(const sft_set *set, const sft_tensor *tensor, uint32_t axis);
 /* Whether one alternative of a clause holds for what ctx is, and *found, the tensor that shows it.
  * SFTI_HIDDEN: a packed tensor lets nobody see. */
 typedef enum sfti_truth { SFTI_FALSE = 0, SFTI_HIDDEN, SFTI_TRUE } sfti_truth;

@@ -3,23 +3,10 @@
 
 #include <string.h>
 
-static const sft_span weight = { ".weight", 7 };
-
-static const sft_span *row_end(const sfti_suffixes *suffixes, size_t row) {
-    const void *at = (const char *)suffixes->end + (row - 1) * suffixes->stride;
-    return at;
-}
-
-static bool ends_as(sft_span name, sft_span end) {
-    if (name.len < end.len) return false;
-    const char *at = name.data + (name.len - end.len); /* mostly the first letter decides */
-    return *at == *end.data && memcmp(at, end.data, end.len) == 0;
-}
-
 /* By the last two bytes. Most names of weights end alike: of those, by what stands before. */
 static size_t place_of_end(sft_span name) {
-    bool is_weight = name.len > weight.len + 1 && ends_as(name, weight);
-    if (is_weight) name.len -= weight.len;
+    bool is_weight = name.len > 8 && memcmp(name.data + name.len - 7, ".weight", 7) == 0;
+    if (is_weight) name.len -= 7;
     uint8_t last = (uint8_t)name.data[name.len - 1], before = (uint8_t)name.data[name.len - 2];
     return (is_weight ? 256u : 0u) + (last * 37u + before) % 256;
 }
@@ -29,7 +16,8 @@ void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t str
     suffixes->end = end;
     suffixes->stride = stride;
     for (size_t i = count; i > 0; i--) { /* the first row is to be the first of its place */
-        size_t place = place_of_end(*row_end(suffixes, i));
+        const void *row = (const char *)end + (i - 1) * stride;
+        size_t place = place_of_end(*(const sft_span *)row);
         suffixes->next[i - 1] = suffixes->first[place];
         suffixes->first[place] = (uint8_t)i;
     }
@@ -38,6 +26,12 @@ void sfti_suffixes_open(sfti_suffixes *suffixes, const sft_span *end, size_t str
 size_t sfti_suffixes_find(const sfti_suffixes *suffixes, sft_span name) {
     if (name.len < 2) return 0;
     size_t row = suffixes->first[place_of_end(name)];
-    while (row && !ends_as(name, *row_end(suffixes, row))) row = suffixes->next[row - 1];
+    for (; row; row = suffixes->next[row - 1]) {
+        const void *at = (const char *)suffixes->end + (row - 1) * suffixes->stride;
+        const sft_span end = *(const sft_span *)at;
+        if (name.len < end.len) continue;
+        const char *tail = name.data + (name.len - end.len); /* mostly its first letter decides */
+        if (*tail == *end.data && memcmp(tail, end.data, end.len) == 0) break;
+    }
     return row;
 }

@@ -76,29 +76,13 @@ static bool pattern_fits(sft_span pattern, const sfti_form *form) {
     return false;
 }
 
-/* "te1:" before a pattern; the mask of parts meant. */
-static unsigned parts_meant(sft_span *pattern) {
-    static const struct { const char *prefix; unsigned mask; } rows[] = {
-        { "te:", 1u << SFTI_PART_TE }, { "te1:", 1u << SFTI_PART_TE1 },
-        { "te2:", 1u << SFTI_PART_TE2 }, { "te3:", 1u << SFTI_PART_TE3 },
-    };
-    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
-        if (!sfti_begins(*pattern, rows[i].prefix)) continue;
-        *pattern = sfti_from(*pattern, strlen(rows[i].prefix));
-        return rows[i].mask;
-    }
-    return 1u << SFTI_PART_MAIN;
-}
-
-static bool conditions_hold(sft_span conditions, const sfti_form *form) {
-    sft_span condition;
-    while (sfti_next_piece(&conditions, ',', &condition))
-        if (!condition_holds(condition, form)) return false;
-    return true;
-}
-
 static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
-    unsigned parts = parts_meant(&clause);
+    static const char *const encoders[] = { "te:", "te1:", "te2:", "te3:" };
+    unsigned part = SFTI_PART_MAIN;
+    for (unsigned i = 0; i < SFTI_COUNT(encoders) && part == SFTI_PART_MAIN; i++)
+        if (sfti_begins(clause, encoders[i])) part = SFTI_PART_TE + i;
+    if (part != SFTI_PART_MAIN)
+        clause = sfti_from(clause, strlen(encoders[part - SFTI_PART_TE]));
     sft_span conditions = { NULL, 0 };
     const char *bracket = clause.len > 0 ? memchr(clause.data, '[', clause.len) : NULL;
     if (bracket) {
@@ -110,9 +94,11 @@ static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
     const sfti_form *found = NULL;
     for (size_t i = 0; i < forms->count && (each || !found); i++) {
         const sfti_form *form = &forms->forms[i];
-        if (pairs & ~form->letters || !(parts >> form->part & 1) || !pattern_fits(clause, form))
+        if (pairs & ~form->letters || form->part != (sfti_part)part || !pattern_fits(clause, form))
             continue;
-        bool holds = conditions_hold(conditions, form);
+        bool holds = true;
+        for (sft_span rest = conditions, one; holds && sfti_next_piece(&rest, ',', &one);)
+            holds = condition_holds(one, form);
         if (each && !holds) return NULL;
         if (holds && !found) found = form;
     }

@@ -37,18 +37,6 @@ typedef struct component_sums {
     sfti_sums rows[COMPONENT_ROWS], rest, all;
 } component_sums;
 
-static void sum_components(const sfti_view *view, const sfti_quant *quant,
-                           component_sums *sums) {
-    const uint8_t *row_of = sfti_view_rows(view, component_table, sizeof component_table[0],
-                                           COMPONENT_ROWS);
-    for (size_t i = 0; row_of && i < view->count; i++)
-        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, quant,
-                 sfti_view_at(view, i));
-    sums->all = sums->rest;
-    for (size_t i = 0; i < COMPONENT_ROWS; i++)
-        if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
-}
-
 /* ── What a component is ── */
 
 /* Wrappers that stand between a component's prefix and the names of its tensors. */
@@ -59,19 +47,16 @@ static bool match_wrapped(const sfti_view *view, sfti_table_id table, sfti_match
     return sfti_match_after(view, view->prefix, sft_span_cstr(wrappers), table, out, &at);
 }
 
-/* Whether a row before the one for any encoder takes it. */
-static bool has_row_of_its_own(sft_span name) {
-    return sfti_begins(name, "text_encoders.clip_l.") || sfti_begins(name, "text_encoders.clip_g.")
-        || sfti_begins(name, "text_encoders.t5xxl.");
-}
-
-/* The component's own name may follow: text_encoders.t5xxl.transformer. */
+/* The component's own name may follow, text_encoders.qwen.transformer, of one that has no row of
+ * its own before this. */
 static sfti_view named_component(const sfti_view *view, const char *prefix) {
+    static const char *const own[] = { "text_encoders.clip_l.", "text_encoders.clip_g.",
+                                       "text_encoders.t5xxl." };
     char name[160];
     sfti_view at = sfti_view_after(view, prefix, "");
     size_t from, to, len = strlen(prefix);
     if (strcmp(prefix, "text_encoders.") != 0 || !sfti_view_range(&at, "", &from, &to)) return at;
-    while (from + 1 < to && has_row_of_its_own(sfti_view_at(view, from)->name)) from++;
+    while (from + 1 < to && SFTI_ONE_OF(sfti_view_at(view, from)->name, own, sfti_begins)) from++;
     sft_span whole = sfti_view_at(view, from)->name;
     const char *dot = memchr(whole.data + len, '.', whole.len - len);
     if (!dot || (size_t)(dot - whole.data) + 1 >= sizeof name) return at;
@@ -80,18 +65,15 @@ static sfti_view named_component(const sfti_view *view, const char *prefix) {
     return sfti_view_after(view, name, "");
 }
 
-static bool match_open_clip(const sfti_view *view, sfti_matched *out) {
-    sfti_view at = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.", "");
-    return match_wrapped(&at, SFTI_IMAGES, out);
-}
-
 static bool match_component(const sfti_view *view, const struct component_row *row,
                             sfti_matched *out) {
     sfti_view at = named_component(view, row->prefix), seen;
     if (row->rows == OF_VAE) return match_wrapped(&at, SFTI_VAE_TABLE, out);
-    if (row->rows == OF_IMAGE)
-        return match_wrapped(&at, SFTI_IMAGES, out)
-            || match_open_clip(&at, out);
+    if (row->rows == OF_IMAGE) {
+        const sfti_view clip = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.",
+                                               "");
+        return match_wrapped(&at, SFTI_IMAGES, out) || match_wrapped(&clip, SFTI_IMAGES, out);
+    }
     return row->rows == OF_TEXT
         && (match_wrapped(&at, SFTI_ENCODERS, out)
             || sfti_match_table(&at, at.prefix, SFTI_LANGUAGE, out, &seen));
@@ -188,17 +170,13 @@ static bool has_part(const component_sums *sums, component_rows rows) {
     return false;
 }
 
-static const char *unknown_part(const sfti_view *at, const sfti_matched *matched) {
-    bool unet = !matched->architecture
-             && (sfti_view_any(at, "input_blocks.") || sfti_view_any(at, "down_blocks."));
-    return unet ? "unet" : sfti_denoiser_part(at->info, matched->architecture);
-}
-
 static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
     if (!match_denoiser(view, &matched, &at)) return false;
+    bool unet = !matched.architecture
+             && (sfti_view_any(&at, "input_blocks.") || sfti_view_any(&at, "down_blocks."));
     if (matched.architecture && matched.trust > SFTI_GUESS
         && sfti_model_has_others(&at, matched.architecture))
         matched.trust = SFTI_GUESS;
@@ -206,7 +184,8 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
     add_matched(info, whole ? "checkpoint" : matched.kind, &matched);
     sfti_match_variants(&at, matched.architecture, matched.trust);
     add_prediction(&at);
-    sfti_add_component(info, &info->components, unknown_part(&at, &matched),
+    sfti_add_component(info, &info->components,
+                       unet ? "unet" : sfti_denoiser_part(info, matched.architecture),
                        matched.architecture, &sums->rest);
     add_components(view, sums);
     if (sums->rows[0].tensors > 0) info->size = "full";
@@ -215,13 +194,6 @@ static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
 }
 
 /* ── Everything that stands alone ── */
-
-static const char *part_of_kind(const char *kind) {
-    static const char *const parts[] = { "vae", "text_encoder", "image_encoder" };
-    for (size_t i = 0; i < SFTI_COUNT(parts); i++)
-        if (strcmp(kind, parts[i]) == 0) return parts[i];
-    return NULL;
-}
 
 /* Both towers of CLIP and its kin, each with its bytes. */
 static void add_towers(const sfti_view *at, const sfti_quant *quant, const char *architecture) {
@@ -241,6 +213,7 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
                        const sfti_quant *quant, const sfti_forms *forms) {
     static const sfti_table_id tables[] = { SFTI_VAE_TABLE, SFTI_IMAGES, SFTI_ENCODERS,
                                             SFTI_OTHERS };
+    static const char *const parts[] = { "vae", "text_encoder", "image_encoder" };
     sft_info *info = view->info;
     sfti_matched matched;
     sfti_view at;
@@ -248,11 +221,12 @@ static bool info_alone(const sfti_view *view, const component_sums *sums,
         if (!sfti_match_table(view, "", tables[i], &matched, &at)
             || sfti_forms_exceed(forms, matched.kind))
             continue;
-        const char *part = part_of_kind(matched.kind);
+        bool part = SFTI_ONE_OF(sft_span_cstr(matched.kind), parts, sfti_is);
         add_matched(info, matched.kind, &matched);
         if (tables[i] == SFTI_IMAGES) add_towers(&at, quant, matched.architecture);
         else if (part)
-            sfti_add_component(info, &info->components, part, matched.architecture, &sums->all);
+            sfti_add_component(info, &info->components, matched.kind, matched.architecture,
+                               &sums->all);
         if (tables[i] == SFTI_ENCODERS && strcmp(matched.kind, "language_model") == 0)
             sfti_language_sizes(&at, matched.architecture);
         return true;
@@ -290,11 +264,6 @@ static bool info_parts(const sfti_view *view, const component_sums *sums,
 
 /* ── Language models, and those that serve as encoders of text ── */
 
-static bool in_encoder_folder(const sft_info *info) {
-    sft_span last = sfti_leaf_name(info->folder);
-    return sfti_begins(last, "text_encoder") || sfti_is(last, "clip");
-}
-
 static bool info_language(const sfti_view *view, const component_sums *sums,
                           const sfti_forms *forms) {
     sft_info *info = view->info;
@@ -303,7 +272,8 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
     if (!sfti_match_table(view, view->prefix, SFTI_LANGUAGE, &matched, &at)
         || sfti_forms_exceed(forms, matched.kind))
         return false;
-    bool encoder = in_encoder_folder(info);
+    sft_span folder = sfti_leaf_name(info->folder);
+    bool encoder = sfti_begins(folder, "text_encoder") || sfti_is(folder, "clip");
     bool head = sfti_view_any(view, "lm_head.") || sfti_view_any(view, "language_model.lm_head.")
              || sfti_view_any(view, "embed_out.");
     if (encoder) sfti_add_tensor_fact(info, SFT_FACT_KIND, "text_encoder", 100);
@@ -321,11 +291,6 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
 
 /* ── All kinds ── */
 
-static bool is_control_lora(const sft_info *info) {
-    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
-    return kind && sfti_is(kind->value.text, "control_lora");
-}
-
 /* What is none of all this is unknown: below every other reading. */
 static void info_kind(const sfti_view *view, const component_sums *sums,
                       const sfti_quant *quant) {
@@ -335,7 +300,7 @@ static void info_kind(const sfti_view *view, const component_sums *sums,
     /* Controls, IP-Adapters and the like. */
     if (sfti_match_table(view, "", SFTI_SPECIAL, &matched, &at)) {
         add_matched(info, matched.kind, &matched);
-        if (is_control_lora(info)) (void)sfti_info_adapter(view, quant);
+        if (strcmp(matched.kind, "control_lora") == 0) (void)sfti_info_adapter(view, quant);
         return;
     }
     if (sfti_info_adapter(view, quant) || sfti_info_embedding(view)) return;
@@ -353,7 +318,14 @@ void sfti_info_tensors(sft_info *info) {
     component_sums *sums = sfti_info_take_zeroed(info, sizeof *sums);
     if (!sums || !sfti_view_open(info, &view)) return;
     sfti_quant quant = sfti_quantisation(&view);
-    sum_components(&view, &quant, sums);
+    const uint8_t *row_of = sfti_view_rows(&view, component_table, sizeof component_table[0],
+                                           COMPONENT_ROWS);
+    for (size_t i = 0; row_of && i < view.count; i++)
+        sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant,
+                 sfti_view_at(&view, i));
+    sums->all = sums->rest;
+    for (size_t i = 0; i < COMPONENT_ROWS; i++)
+        if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
     info->parameters = sums->all.parameters;
     info->precision = sfti_precision(info, &sums->all, &quant);
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, 100);

@@ -17,9 +17,7 @@ static bool word_byte(char c) {
     return sfti_word_byte(c) || c == '_' || c == '\'' || c == '-';
 }
 
-static bool next_word(sft_span *rest, sft_span *word) {
-    return sfti_next_word(rest, word, word_byte);
-}
+#define NEXT_WORD(rest, word) sfti_next_word(rest, word, word_byte)
 
 /* ── How many captions have a word ── */
 
@@ -72,7 +70,7 @@ static void count_words(word_count *words, const sfti_tags *tags) {
     for (size_t i = 0; i < tags->row_count; i++) {
         sft_span rest = tags->rows[i].text, word;
         if (tags->rows[i].total == 0) continue;
-        while (next_word(&rest, &word))
+        while (NEXT_WORD(&rest, &word))
             if (word.len >= 3 && word.len <= SFTI_WORD_MOST)
                 count_word(words, word, tags->rows[i].total, (uint32_t)i);
     }
@@ -84,7 +82,7 @@ static void count_words(word_count *words, const sfti_tags *tags) {
 static size_t shared_words(sft_span a, sft_span b, size_t most) {
     size_t count = 0;
     sft_span x, y;
-    while (count < most && next_word(&a, &x) && next_word(&b, &y) && sft_span_equal(x, y))
+    while (count < most && NEXT_WORD(&a, &x) && NEXT_WORD(&b, &y) && sft_span_equal(x, y))
         count++;
     return count;
 }
@@ -109,7 +107,7 @@ static sft_span leading(sft_span text, size_t words) {
     sft_span rest = text, word, phrase = { text.data, 0 };
     const char *begin = NULL;
     bool telling = false;
-    for (size_t i = 0; i < words && next_word(&rest, &word); i++) {
+    for (size_t i = 0; i < words && NEXT_WORD(&rest, &word); i++) {
         if (!begin) begin = word.data;
         if (sfti_is_function_word(word)) continue;
         telling = telling || (!sfti_is_common_word(word) && !sfti_is_class_noun(word));

@@ -18,14 +18,6 @@ static bool fits_tag(sft_span stem) {
     return stem.len > 0 && sfti_utf8_check(stem.data, stem.len) == stem.len;
 }
 
-/* Adapters that loaders of `<lora:…>` take; not those of language models. */
-static bool is_network(const sft_info *info) {
-    static const char *const types[] = { "lora", "locon", "loha", "lokr", "glora", "ia3",
-                                         "oft", "boft", "full", "mixed" };
-    const char *type = info->adapter.type;
-    return type && !info->has_llm && SFTI_ONE_OF(sft_span_cstr(type), types, sfti_is);
-}
-
 /* ── The weight ── */
 
 static bool bound_of(const sfti_fact *told, double *out) {
@@ -104,20 +96,21 @@ static sft_span network_line(sft_info *info) {
                           (int)weight, digits, len ? " " : "", (int)len, words);
 }
 
-/* ComfyUI takes an embedding's name up to a blank. */
-static bool is_one_word(sft_span text) {
-    return !sfti_find_byte(text, ' ').data && text.data[text.len - 1] != ',';
-}
-
 void sfti_info_prompts(sft_info *info) {
+    /* Adapters that loaders of `<lora:…>` take; not those of language models. */
+    static const char types[] = "lora locon loha lokr glora ia3 oft boft full mixed";
     sft_span none = { "", 0 };
+    const char *type = info->adapter.type;
+    bool network = type && !info->has_llm && sfti_number_among(types, sft_span_cstr(type)) >= 0;
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
     info->a1111 = info->comfy = none;
     if (!kind || !fits_tag(info->stem) || info->stem.len > PROMPT_MOST) return;
-    if (sfti_is(kind->value.text, "adapter") && is_network(info)) {
+    if (sfti_is(kind->value.text, "adapter") && network) {
         info->a1111 = info->comfy = network_line(info);
     } else if (sfti_is(kind->value.text, "embedding")) {
         info->a1111 = sfti_prompt_of(info, info->stem);
-        if (is_one_word(info->stem)) info->comfy = sfti_info_join(info, "embedding:", info->a1111);
+        /* ComfyUI takes an embedding's name up to a blank. */
+        if (!sfti_find_byte(info->stem, ' ').data && !sfti_ends(info->stem, ","))
+            info->comfy = sfti_info_join(info, "embedding:", info->a1111);
     }
 }

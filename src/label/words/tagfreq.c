@@ -149,7 +149,7 @@ static void add_parts(sfti_tags *tags, sft_span text, uint32_t folder, uint64_t 
 
 /* The members of one folder's object, whose first event is the last one. */
 static void read_folder(sfti_cursor *at, sfti_tags *tags, uint32_t folder) {
-    sfti_json *json = &at->json;
+    sfti_json *json = at->json;
     uint32_t depth = json->depth;
     while (json->depth >= depth && sfti_json_next(json) == SFTI_JSON_KEY) {
         sft_span text = sfti_json_string(json, &tags->arena);
@@ -165,15 +165,14 @@ static void read_folder(sfti_cursor *at, sfti_tags *tags, uint32_t folder) {
 }
 
 /* {folder:{tag:count}}, or without folders {tag:count}. */
-static void take_frequency(sfti_cursor *at, const sfti_row *row) {
+static void take_frequency(sfti_cursor *at) {
     sfti_tags *tags = at->ctx;
     uint64_t count;
-    (void)row;
     if (!at->member) return;
-    if (at->json.type == SFTI_JSON_OBJECT) {
+    if (at->json->type == SFTI_JSON_OBJECT) {
         sfti_tag_folder *folder = add_folder(tags, at->key);
         if (folder) read_folder(at, tags, (uint32_t)(folder - tags->folders));
-    } else if (count_of(&at->json, &count)) {
+    } else if (count_of(at->json, &count)) {
         sft_span none = { "", 0 };
         sfti_tag_folder *folder = find_folder(tags, none);
         if (!folder) folder = add_folder(tags, none);

@@ -23,19 +23,14 @@ typedef struct tag_judge {
     sfti_candidates anonymous, named;
 } tag_judge;
 
-static uint64_t keep_tokens(const sft_info *info) {
-    sft_span text;
-    uint64_t count = 0;
-    if (!sfti_info_metadata(info, "ss_keep_tokens", &text)) return 0;
-    if (!sfti_parse_uint(text, &count)) return 0;
-    return count < KEPT_MOST ? count : KEPT_MOST;
-}
-
-/* The least of the k highest counts; UINT64_MAX for none. */
+/* The least of the k highest counts, where k tokens are kept; UINT64_MAX for none. */
 static uint64_t kept_least(const sfti_tags *tags) {
-    uint64_t best[KEPT_MOST + 1] = { 0 };
-    size_t k = (size_t)keep_tokens(tags->info);
-    if (k == 0) return UINT64_MAX;
+    uint64_t best[KEPT_MOST + 1] = { 0 }, count = 0;
+    sft_span text;
+    if (!sfti_info_metadata(tags->info, "ss_keep_tokens", &text)
+        || !sfti_parse_uint(text, &count) || count == 0)
+        return UINT64_MAX;
+    size_t k = count < KEPT_MOST ? (size_t)count : KEPT_MOST;
     for (size_t i = 0; i < tags->row_count; i++) {
         size_t at = k;
         while (at > 0 && best[at - 1] < tags->rows[i].total) at--;
@@ -125,12 +120,6 @@ static void judge_tag(tag_judge *judge, uint32_t row, size_t order) {
     }
 }
 
-static void forget_tag(tag_judge *judge) {
-    for (size_t i = 0; i < judge->touched_count; i++)
-        judge->concept_sum[judge->touched[i]] = 0;
-    judge->touched_count = 0;
-}
-
 /* Pairs by tag: order[starts[t]..starts[t+1]) are those of tag t. */
 static bool by_tag(sfti_tags *tags, uint32_t **starts, uint32_t **order) {
     size_t rows = tags->row_count, pairs = tags->pair_count;
@@ -161,30 +150,21 @@ static void judge_all(tag_judge *judge) {
             judge->concept_sum[folder->concept] += pair->count;
         }
         if (judge->touched_count > 0) judge_tag(judge, t, t);
-        forget_tag(judge);
+        while (judge->touched_count > 0)
+            judge->concept_sum[judge->touched[--judge->touched_count]] = 0;
     }
 }
 
 /* ── What comes of it ── */
 
-/* A tag that is everywhere only steps back when another one has the name. */
-static bool any_named(const sfti_candidates *all) {
-    for (size_t i = 0; i < all->count; i++)
-        if (all->best[i].named) return true;
-    return false;
-}
-
-static void merge_candidates(tag_judge *judge) {
-    if (any_named(&judge->named)) return;
-    for (size_t i = 0; i < judge->anonymous.count; i++)
-        sfti_candidate_put(&judge->named, &judge->anonymous.best[i]);
-}
-
 void sfti_tag_words(sfti_tags *tags) {
     tag_judge judge;
     if (!begin_judge(&judge, tags)) return;
     judge_all(&judge);
-    merge_candidates(&judge);
+    bool named = false; /* a tag that is everywhere steps back only where another has the name */
+    for (size_t i = 0; i < judge.named.count; i++) named = named || judge.named.best[i].named;
+    for (size_t i = 0; !named && i < judge.anonymous.count; i++)
+        sfti_candidate_put(&judge.named, &judge.anonymous.best[i]);
     for (size_t i = 0; i < judge.named.count; i++)
         if (judge.named.best[i].trust >= TRUST_LEAST) sfti_list_word(tags, &judge.named.best[i]);
 }

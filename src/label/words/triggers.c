@@ -41,13 +41,6 @@ static sft_span without_chunks(sft_span text, char *out, bool *changed) {
     return sfti_trim((sft_span){ out, len });
 }
 
-static bool has_empty_part(sft_span text) {
-    sft_span piece;
-    while (sfti_next_piece(&text, ',', &piece))
-        if (sfti_trim(piece).len == 0) return true;
-    return false;
-}
-
 /* Its parts joined by ", "; out holds twice its length. */
 static sft_span joined_parts(sft_span text, char *out) {
     sft_span piece;
@@ -72,7 +65,9 @@ static void clean_trigger(sft_info *info, sfti_trigger *trigger) {
     char *buffer = sfti_info_take(info, len + 1);
     if (!buffer) return;
     sft_span text = without_chunks(trigger->text, buffer, &changed);
-    if (text.len > 0 && (changed || has_empty_part(text))) {
+    for (sft_span rest = text, piece; !changed && sfti_next_piece(&rest, ',', &piece);)
+        changed = sfti_trim(piece).len == 0;
+    if (text.len > 0 && changed) {
         char *twice = sfti_info_take(info, 2 * text.len + 1);
         if (twice) text = joined_parts(text, twice);
     }
@@ -117,12 +112,6 @@ static bool is_marker(const sfti_tags *tags) {
         && sfti_same_word(folder->rest, tags->rows[0].text);
 }
 
-static size_t characters(sft_span text) {
-    size_t count = 0;
-    for (size_t i = 0; i < text.len; i++) count += ((unsigned char)text.data[i] & 0xC0) != 0x80;
-    return count;
-}
-
 /* Every folder has one tag, its own name: there were no captions. */
 static bool no_captions(const sfti_tags *tags) {
     for (size_t i = 0; i < tags->pair_count; i++) {
@@ -141,7 +130,8 @@ static bool are_sentences(const sfti_tags *tags) {
         if (tags->rows[i].total == 0) continue;
         rows++;
         sum += tags->rows[i].total;
-        letters += characters(tags->rows[i].text);
+        for (size_t k = 0; k < tags->rows[i].text.len; k++) /* characters */
+            letters += ((unsigned char)tags->rows[i].text.data[k] & 0xC0) != 0x80;
     }
     if (rows == 0) return false;
     if (rows > 1 && rows == sum && rows == tags->images) return true;
@@ -248,19 +238,6 @@ static sfti_trigger *merged(sfti_trigger *kept, sfti_trigger *other) {
     return kept;
 }
 
-static bool begin_list(sft_info *info, word_list *list) {
-    uint64_t seed[2] = { 1, 1 };
-    size_t count = info->triggers.count + 1;
-    memset(list, 0, sizeof *list);
-    list->items = sfti_info_take(info, count * sizeof(sfti_trigger *));
-    list->keys = sfti_info_take(info, count * sizeof *list->keys);
-    if (list->items && list->keys
-        && sfti_names_begin(&list->names, count, seed, word_key_at, list, &info->arena))
-        return true;
-    info->code = SFT_OUT_OF_MEMORY;
-    return false;
-}
-
 static void list_trigger(sft_info *info, word_list *list, sfti_trigger *trigger) {
     uint32_t entry = (uint32_t)list->count;
     char *buffer = sfti_info_take(info, trigger->text.len + 1);
@@ -306,7 +283,8 @@ static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) 
 }
 
 void sfti_info_words(sft_info *info) {
-    word_list list;
+    const uint64_t seed[2] = { 1, 1 };
+    word_list list = { .count = 0 };
     for (sfti_trigger *t = info->triggers.first; t && !info->code; t = t->next)
         clean_trigger(info, t);
     sfti_trigger *declared = info->triggers.last;
@@ -316,7 +294,12 @@ void sfti_info_words(sft_info *info) {
         clean_trigger(info, t);
         if (is_part_of_declared(info, t)) t->text.len = 0;
     }
-    if (info->code || !begin_list(info, &list)) return;
+    size_t count = info->triggers.count + 1;
+    list.items = sfti_info_take(info, count * sizeof(sfti_trigger *));
+    list.keys = sfti_info_take(info, count * sizeof *list.keys);
+    if (info->code) return;
+    if (!sfti_names_begin(&list.names, count, seed, word_key_at, &list, &info->arena))
+        info->code = SFT_OUT_OF_MEMORY;
     for (sfti_trigger *t = info->triggers.first, *next; t && !info->code; t = next) {
         next = t->next;
         if (is_listed(t)) list_trigger(info, &list, t);

@@ -17,8 +17,7 @@ static sft_span word_around(sft_span list, size_t at) {
 /* Each row of data/words.txt is sorted by bytes. */
 static bool is_among(sfti_producer list, sft_span word) {
     const sfti_records *records = sfti_records_built_in();
-    for (const sfti_record_row *row = sfti_rows(records, SFTI_SAYS, list); row;
-         row = sfti_rows_next(records, row)) {
+    SFTI_EACH_ROW(row, records, SFTI_SAYS, list) {
         sft_span rest = sfti_row_text(row);
         while (rest.len > 0) {
             size_t middle = rest.len / 2;

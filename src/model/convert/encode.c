@@ -12,7 +12,7 @@
 
 #define UNIT_VALUES ((uint64_t)32 << 10)
 #define TILE_ROWS 128
-#define LANES 8
+#define CHUNK 512 /* a multiple of all blocks but those of whole rows */
 #define F32_TOO_GREAT UINT32_C(0x7d000000) /* 2^123, 16 of which a rotation may add */
 #define LEAST_SCALE 0x1p-126f  /* of which the reciprocal is finite */
 #define LEAST_INT_SCALE 1e-30f /* comfy-kitchen's */
@@ -83,6 +83,7 @@ void sfti_encoded_spec(const sfti_encoding *how, const sfti_encoded *m, size_t k
 void sfti_encoder_begin(sfti_encoder *e, const sfti_encoding *how, sfti_encoded *matrix,
                         sft_span name, const sft_source *source, uint64_t begin) {
     sfti_cast_kernels kernels;
+    e->loops = sfti_encode_loops_best();
     if (e->how != how) {
         sft_dtype codes = code_dtype(how);
         sfti_cast_kernels_fill(&kernels, 0);
@@ -96,6 +97,7 @@ void sfti_encoder_begin(sfti_encoder *e, const sfti_encoding *how, sfti_encoded 
     e->name = name;
     e->source = source;
     e->begin = begin;
+    e->round = NULL;
     e->has_unit = e->has_numbers = false;
 }
 
@@ -123,18 +125,6 @@ void sfti_encoder_end(sfti_encoder *e) {
 
 /* ── Values ── */
 
-/* The bits of the greatest magnitude, NaN being above all. */
-static uint32_t greatest(const float *values, size_t count) {
-    int32_t most = 0;
-    for (size_t i = 0; i < count; i++) {
-        int32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        bits &= 0x7fffffff;
-        if (bits > most) most = bits;
-    }
-    return (uint32_t)most;
-}
-
 static float as_float(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
@@ -144,7 +134,7 @@ static float as_float(uint32_t bits) {
 /* About the first value that cannot be quantised of rows that are in memory. */
 static sft_code refuse_value(const sfti_encoder *e, uint64_t row, sft_error *err) {
     size_t columns = (size_t)e->matrix->columns, all = (size_t)e->matrix->all_columns, i = 0;
-    while (greatest(e->values + i / columns * all + i % columns, 1) < F32_TOO_GREAT) i++;
+    while (e->loops->greatest(e->values + i / columns * all + i % columns, 1) < F32_TOO_GREAT) i++;
     float value = e->values[i / columns * all + i % columns];
     sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, e->name,
                      "expected magnitudes below 2^123 to quantise, found %s in element %llu",
@@ -190,7 +180,7 @@ static sft_code load_rows(sfti_encoder *e, uint64_t row, uint64_t count, sft_err
     size_t values = (size_t)(count * m->all_columns);
     sft_code code = read_rows(e, row, count, err);
     if (code) return code;
-    if (row + count > m->checked && greatest(e->values, values) >= F32_TOO_GREAT)
+    if (row + count > m->checked && e->loops->greatest(e->values, values) >= F32_TOO_GREAT)
         return refuse_value(e, row, err);
     if (row <= m->checked && row + count > m->checked) m->checked = row + count;
     if (m->rotate) sfti_quant_rotate(e->values, values, m->rotate);
@@ -207,11 +197,8 @@ static uint64_t unit_rows(const sfti_encoder *e) {
 
 /* Raises the numbers of blocks to the greatest magnitudes that a row has there. */
 static void raise_numbers(sfti_encoder *e, const float *values) {
-    size_t all = (size_t)e->matrix->all_columns, block = (size_t)e->matrix->column_block;
-    for (size_t b = 0, at = 0; at < all; b++, at += block) {
-        float most = as_float(greatest(values + at, all - at < block ? all - at : block));
-        if (most > e->numbers[b]) e->numbers[b] = most;
-    }
+    e->loops->magnitudes(values, (size_t)e->matrix->all_columns, (size_t)e->matrix->column_block,
+                         e->numbers);
 }
 
 static void clear_numbers(sfti_encoder *e) {
@@ -227,7 +214,7 @@ static sft_code find_most(sfti_encoder *e, sft_error *err) {
     if (m->measured) return SFT_OK;
     for (uint64_t row = 0; !code && row < m->rows; row += some) {
         code = read_rows(e, row, some, err);
-        uint32_t one = code ? 0 : greatest(e->values, (size_t)(some * m->all_columns));
+        uint32_t one = code ? 0 : e->loops->greatest(e->values, (size_t)(some * m->all_columns));
         if (one >= F32_TOO_GREAT) code = refuse_value(e, row, err);
         if (one > most) most = one;
     }
@@ -339,102 +326,50 @@ static void find_factors(sfti_encoder *e, uint8_t *stored) {
 
 /* ── Codes ── */
 
-/* Integers that F32 rounds to, which are the low bits of the sum. */
-static void round_to_int8(float *values, size_t count, uint8_t *out) {
-    for (size_t i = 0; i < count; i++) {
-        float value = values[i] > 127 ? 127 : values[i] < -128 ? -128 : values[i];
-        float shifted = value + 0x1.8p23f;
-        uint32_t bits;
-        memcpy(&bits, &shifted, sizeof bits);
-        out[i] = (uint8_t)bits;
-    }
-}
-
-/* Values of codes; those of 4 bits lie two in a byte, the first one lowest. */
-static void decode_codes(sft_dtype dtype, const uint8_t *codes, size_t count, float *out) {
-    static const float fours[16] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6,
-                                     0, -0.5f, -1, -1.5f, -2, -3, -4, -6 };
-    if (dtype == SFT_I8) {
-        for (size_t i = 0; i < count; i++) out[i] = (float)(int8_t)codes[i];
-    } else if (dtype == SFT_F4) {
-        for (size_t i = 0; i + 2 <= count; i += 2) {
-            out[i] = fours[codes[i / 2] & 15];
-            out[i + 1] = fours[codes[i / 2] >> 4];
-        }
-    } else {
-        const sfti_float *form = sfti_float_of(dtype);
-        uint32_t shift = 23 - form->mantissa;
-        float up = as_float((254 - form->bias) << 23);
-        for (size_t i = 0; i < count; i++) {
-            uint32_t code = codes[i];
-            out[i] = as_float((code & 0x7f) << shift | (code & 0x80) << 24) * up;
-        }
-    }
-}
-
-/* Adds the squares of values that codes stand for less what they were rounded from, and of the
- * latter. */
-static void add_squares(const float *values, const float *decoded, size_t count, double factor,
-                        sfti_encoded *m) {
-    for (size_t done = 0; done < count; done += 512) {
-        size_t some = count - done < 512 ? count - done : 512;
-        float error[LANES] = { 0 }, power[LANES] = { 0 };
-        double sums[2] = { 0, 0 };
-        for (size_t i = 0; i < some; i += LANES)
-            for (size_t k = 0; k < LANES && i + k < some; k++) {
-                float value = values[done + i + k], off = decoded[done + i + k] - value;
-                error[k] += off * off;
-                power[k] += value * value;
-            }
-        for (size_t k = 0; k < LANES; k++) {
-            sums[0] += (double)error[k];
-            sums[1] += (double)power[k];
-        }
-        m->error += sums[0] * factor * factor;
-        m->power += sums[1] * factor * factor;
-    }
-}
-
-/* Codes of a row whose factors are known. */
-static void encode_row(sfti_encoder *e, const float *values, bool counts, uint8_t *out) {
+/* Codes of a row whose factors are known, a chunk at a time that stays in a core's cache. */
+static void encode_row(sfti_encoder *e, uint64_t row, const float *values, uint8_t *out) {
     const sfti_encoding *how = e->how;
     sfti_encoded *m = e->matrix;
     sft_dtype dtype = code_dtype(how);
-    size_t all = (size_t)m->all_columns, block = (size_t)m->column_block;
-    float *scaled = e->line, *decoded = e->line + all;
-    for (size_t b = 0, at = 0; at < all; b++, at += block) {
-        size_t len = all - at < block ? all - at : block;
-        float factor = e->factors[b], by = 1 / (factor > 0 ? factor : 1);
-        if (factor == 0) memset(scaled + at, 0, len * sizeof *scaled);
-        else if (how->reciprocal)
-            for (size_t i = 0; i < len; i++) scaled[at + i] = values[at + i] * by;
-        else
-            for (size_t i = 0; i < len; i++) scaled[at + i] = values[at + i] / factor;
-    }
-    if (dtype == SFT_I8) {
-        round_to_int8(scaled, all, out);
-    } else {
-        uint8_t *bytes = (uint8_t *)decoded;
+    uint32_t bits = code_bits(how);
+    size_t all = (size_t)m->all_columns, block = (size_t)m->column_block, len;
+    float scaled[CHUNK], decoded[CHUNK];
+    bool counts = row == m->counted && !e->round;
+    m->counted += counts;
+    for (size_t at = 0; at < all; at += len) {
+        size_t first = at / block, left = (first + 1) * block - at; /* of a block */
+        len = all - at < CHUNK ? all - at : CHUNK;
+        if (CHUNK % block != 0 && left < len) len = left;
+        size_t blocks = (len + block - 1) / block;
+        uint8_t *codes = out + at * bits / 8, bytes[4 * CHUNK];
         const uint8_t *in = (const uint8_t *)scaled;
-        for (size_t i = 0; i < all && !sfti_is_little(); i++) {
-            uint32_t bits; /* which casts take in little-endian order */
-            memcpy(&bits, &scaled[i], sizeof bits);
-            sfti_put_u32(bytes + 4 * i, bits);
+        e->loops->scale(values + at, len, block, e->factors + first, how->reciprocal, scaled);
+        if (e->round) e->round(e->round_ctx, row * all + at, scaled, len);
+        for (size_t i = 0; dtype != SFT_I8 && i < len && !sfti_is_little(); i++) {
+            uint32_t word; /* which casts take in little-endian order */
+            memcpy(&word, &scaled[i], sizeof word);
+            sfti_put_u32(bytes + 4 * i, word);
             in = bytes;
         }
-        (void)sfti_cast_run(&e->cast, in, out, all, NULL); /* values are finite: all have codes */
-    }
-    decode_codes(dtype, out, counts ? all : 0, decoded);
-    for (size_t b = 0, at = 0; counts && at < all; b++, at += block) {
-        size_t len = all - at < block ? all - at : block;
-        float factor = e->factors[b];
-        if (factor == 0 && e->numbers[b] > 0) { /* values that no code is left for */
-            factor = e->numbers[b];
-            for (size_t i = at; i < at + len; i++) scaled[i] = values[i] / factor;
+        if (dtype == SFT_I8) e->loops->to_int8(scaled, len, codes);
+        else (void)sfti_cast_run(&e->cast, in, codes, len, NULL); /* all are finite */
+        if (!counts) continue;
+        const float *factors = e->factors + first;
+        float own[CHUNK];
+        e->loops->decode(dtype, codes, len, decoded);
+        for (size_t b = 0; b < blocks; b++) {
+            own[b] = factors[b];
+            if (own[b] != 0 || e->numbers[first + b] == 0) continue;
+            own[b] = e->numbers[first + b]; /* of values that no code is left for */
+            size_t end = (b + 1) * block < len ? (b + 1) * block : len;
+            for (size_t i = b * block; i < end; i++) scaled[i] = values[at + i] / own[b];
         }
-        add_squares(scaled + at, decoded + at, len, (double)factor, m);
+        double sums[2] = { 0, 0 }; /* of at most CHUNK values */
+        e->loops->squares(scaled, decoded, len, block, own, sums);
+        m->error += sums[0];
+        m->power += sums[1];
     }
-    bool swaps = code_bits(how) == 4 && how->layout->parts[0].high;
+    bool swaps = bits == 4 && how->layout->parts[0].high;
     for (size_t i = 0; swaps && i < all / 2; i++) out[i] = (uint8_t)(out[i] << 4 | out[i] >> 4);
 }
 
@@ -455,8 +390,7 @@ static sft_code make_codes(sfti_encoder *e, uint64_t row, uint64_t count, sft_er
             raise_numbers(e, values);
             find_factors(e, NULL);
         }
-        encode_row(e, values, row + i == m->counted, e->out + i * line);
-        m->counted += row + i == m->counted;
+        encode_row(e, row + i, values, e->out + i * line);
     }
     return code;
 }
@@ -468,7 +402,7 @@ static sft_code make_scales(sfti_encoder *e, uint64_t row, uint64_t count, bool 
     const sfti_encoded *m = e->matrix;
     size_t all = (size_t)m->all_columns, numbers = (size_t)m->scale_columns;
     size_t size = sft_dtype_describe(e->how->scale)->bits / 8;
-    uint8_t *stored = (uint8_t *)e->line;
+    uint8_t *stored = e->line;
     uint64_t some = unit_rows(e);
     sft_code code = SFT_OK;
     for (uint64_t done = 0; !code && done < count; done += some) {
@@ -511,7 +445,7 @@ static sft_code make_unit(sfti_encoder *e, size_t k, uint64_t unit, sft_error *e
     e->unit_bytes = bytes_of_unit(e, k, rows);
     sft_code code = encoder_room(e, &e->out, &e->out_size, e->unit_bytes, err);
     if (!code)
-        code = encoder_room(e, &e->line, &e->line_size, 2 * m->all_columns * sizeof(float), err);
+        code = encoder_room(e, &e->line, &e->line_size, m->scale_columns * sizeof(float), err);
     if (!code)
         code = encoder_room(e, &e->numbers, &e->numbers_size,
                             2 * m->scale_columns * sizeof(float), err);

@@ -4,6 +4,7 @@
 #define SFTI_ENCODE_H
 
 #include "convert/convert.h"
+#include "convert/encode_loops.h"
 #include "quant/layouts.h"
 
 #define SFTI_ENCODE_COLUMNS ((uint64_t)1 << 19) /* of a matrix, at most: rows are held in memory */
@@ -52,8 +53,14 @@ typedef struct sfti_encoder {
     const sft_source *source; /* of values as F32, from `begin` on */
     uint64_t begin;
     sft_span name;
+    const sfti_encode_loops *loops;
     sfti_cast cast, scale_cast; /* F32 to the codes and to scales of 8 bits */
     float scale_table[256];
+    /* Rounds values that were divided by their scale, elements [first, first + count) of the padded
+     * matrix, before they become codes. Or NULL: the nearest code counts. Set after begin; errors
+     * are not summed then. */
+    void (*round)(const void *ctx, uint64_t first, float *values, size_t count);
+    const void *round_ctx;
     size_t part;                /* that `unit` is of */
     uint64_t unit, unit_bytes;
     bool has_unit;
@@ -61,7 +68,7 @@ typedef struct sfti_encoder {
     float *numbers, *factors;  /* of the blocks of a row: magnitudes, and what codes stand for */
     uint64_t block_row;        /* that the magnitudes are of */
     bool has_numbers;
-    float *line;               /* of a row, twice */
+    uint8_t *line;             /* scales of a row */
     uint8_t *out;              /* bytes of the unit */
     size_t values_size, numbers_size, line_size, out_size;
 } sfti_encoder;

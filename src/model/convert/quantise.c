@@ -5,11 +5,12 @@
 #include "base/error.h"
 #include "base/job.h"
 #include "base/json.h"
+#include "convert/conversion.h"
 #include "convert/dropped.h"
 #include "convert/targets.h"
 #include "keys/digest_keys.h"
-#include "quant/declared.h"
 #include "safetensors_report.h"
+#include "set/image.h"
 
 #include <string.h>
 
@@ -77,6 +78,10 @@ static uint32_t output_mode(void *ctx) {
 
 static const sft_source_vtable output_source = { sizeof(sft_source_vtable), output_read, NULL,
                                                  NULL, output_mode };
+
+static bool is_encoded(const sft_part *part) {
+    return part->source && part->source->vtable == &output_source;
+}
 
 /* ── What becomes of each tensor ── */
 
@@ -278,6 +283,74 @@ static sft_code list_pairs(sfti_quantising *q, sft_error *err) {
     return SFT_OK;
 }
 
+/* ── Proof ── */
+
+static void close_proof(void *owner) { sfti_arena_free(owner); }
+static uint32_t proof_mode(const void *owner) {
+    (void)owner;
+    return 0;
+}
+
+/* What the reader makes of part k, which is tensor i of it, must be what it is written as. */
+static sft_code prove_part(const sfti_quantising *q, size_t k, const sft_conversion *read,
+                           size_t i, sft_error *err) {
+    const sft_part *part = &q->parts[k];
+    bool made = is_encoded(part);
+    const quantise_output *output = made ? part->source->ctx : NULL;
+    bool codes = made && output->part == 0 && !output->text.data;
+    sft_convert_action action = sft_conversion_action(read, i, NULL);
+    if (action == SFT_CONVERT_REFUSED) return sft_conversion_refusal(read, i, NULL, err);
+    if (action != (codes ? SFT_CONVERT_DEQUANTIZE : made ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER)) {
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, part->spec.name,
+                         "expected nothing beside quantised matrices that a reader would take for "
+                         "a part of them, found it");
+        return SFT_CAST_DTYPE;
+    }
+    if (!codes) return SFT_OK;
+    const sft_spec *wanted = &q->rows[output->row].values.spec, *got = &read->quants[i]->spec;
+    bool same = sft_span_equal(read->quants[i]->layout->id, q->how.layout->id)
+             && sft_span_equal(got->name, wanted->name) && got->rank == 2
+             && got->shape[0] == wanted->shape[0] && got->shape[1] == wanted->shape[1];
+    if (same) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, wanted->name,
+                            "expected a matrix that would be read as it is written, found another "
+                            "layout or shape");
+}
+
+/* Reads what will be written, but for codes and scales: what stands beside a matrix may change what
+ * it means, and then it is not written. */
+static sft_code prove_parts(const sfti_quantising *q, sft_error *err) {
+    sfti_arena work = { .alloc = q->alloc };
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    sft_set *image;
+    sft_conversion *read;
+    for (size_t k = 0; k < q->count; k++) {
+        sft_span name = q->parts[k].spec.name;
+        uint32_t i = sfti_names_find(&q->values->search.names, name);
+        bool kept = i != SFTI_NO_NAME && q->rows[i].action == SFTI_QUANTISE_LEFT;
+        if (kept && is_encoded(&q->parts[k]))
+            return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, name,
+                                    "expected no tensor of the name of what belongs to a quantised "
+                                    "matrix, found one");
+    }
+    plan.alloc = options.alloc = &q->alloc;
+    plan.has_metadata = q->pair_count > 0;
+    options.dequantize = options.partial = true;
+    sfti_image_of of = { .parts = q->parts, .count = q->count, .metadata = q->pairs,
+                         .metadata_count = q->pair_count, .plan = &plan, .arena = &work,
+                         .owner = &work, .close = close_proof, .mode = proof_mode };
+    sft_code code = sfti_image_set(&of, NULL, &image, err);
+    if (code) return code;
+    code = sft_conversion_new(image, SFT_F32, &options, &read, err);
+    for (size_t k = 0; !code && k < q->count; k++)
+        code = prove_part(q, k, read, sfti_names_find(&read->search.names, q->parts[k].spec.name),
+                          err);
+    sft_conversion_free(read);
+    sft_set_close(image);
+    return code;
+}
+
 /* ── All together ── */
 
 static sft_code open_values(sfti_quantising *q, sft_error *err) {
@@ -289,6 +362,7 @@ static sft_code open_values(sfti_quantising *q, sft_error *err) {
     if (!code) code = sft_conversion_new(q->set, SFT_F32, &options, &q->values, err);
     if (!code && sft_conversion_count(q->values, SFT_CONVERT_DEQUANTIZE) > 0)
         code = sft_conversion_new(q->set, SFT_BF16, &options, &q->spared, err);
+    if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_NONE);
     return code;
 }
 
@@ -302,7 +376,11 @@ static sft_code plan_quantisation(sfti_quantising *q, sft_error *err) {
     sft_code code = open_values(q, err);
     for (size_t i = 0; !code && i < count; i++) code = decide_row(q, i, err);
     if (!code) code = list_parts(q, err);
-    return code ? code : list_pairs(q, err);
+    if (!code) code = list_pairs(q, err);
+    if (code) return code;
+    code = prove_parts(q, err);
+    if (code == SFT_CAST_DTYPE) sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+    return code;
 }
 
 sft_code sfti_quantising_new(const sft_set *set, const sfti_quantise_options *options,

@@ -49,6 +49,7 @@ typedef struct sfti_declared {
     uint64_t group;   /* columns that share a number; 0: not told, or several */
     uint64_t blocks[2]; /* rows and columns that share a number; 0: not told, or several */
     bool disordered;  /* groups of columns may be in any order */
+    bool asymmetric;  /* integers have zero points */
     sft_span object;  /* of MLX: bits and group_size, also of single layers */
 } sfti_declared;
 
@@ -76,6 +77,8 @@ bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_s
  * whole, and the object that tells its class. */
 bool sfti_declared_torchao(const sft_set *set, size_t i, sfti_arena *arena, sft_span *name,
                            sft_span *object);
+/* One of the tensors that the object names is not there: the end of its name; or it is empty. */
+sft_span sfti_torchao_lacks(const sft_set *set, size_t i, sft_span object, sfti_arena *arena);
 /* Whether the object is that of the layout. */
 bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_arena *arena);
 

@@ -194,6 +194,30 @@ static sft_code read_stored_line(sfti_dequant *d, const sfti_quant_part *part, s
     return SFT_OK;
 }
 
+/* The region of rows of 6 bits that are stored as 4 and 2; it begins at a multiple of 4. */
+static sft_code read_split(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
+                           sft_error *err) {
+    uint8_t low[REGION_RUN / 2];
+    const uint8_t *bytes;
+    for (uint64_t i = 0; i < r->rows; i++)
+        for (uint64_t done = 0; done < r->columns; done += REGION_RUN) {
+            uint64_t at = (r->row + i) * part->line_bytes, from = r->column + done;
+            uint64_t some = r->columns - done < REGION_RUN ? r->columns - done : REGION_RUN;
+            float *out = r->values + i * r->columns + done;
+            sft_code code = region_bytes(d, part, r, at + from / 2, (some + 1) / 2, 0, &bytes, err);
+            if (code) return code;
+            memcpy(low, bytes, (size_t)(some + 1) / 2);
+            at += part->line_bytes / 3 * 2 + from / 4;
+            code = region_bytes(d, part, r, at, (some + 3) / 4, 0, &bytes, err);
+            if (code) return code;
+            for (uint64_t k = 0; k < some; k++) {
+                uint32_t four = low[k / 2] >> 4 * (k % 2) & 15u, two = bytes[k / 4] >> 2 * (k % 4);
+                out[k] = r->table[four | (two & 3) << 4];
+            }
+        }
+    return SFT_OK;
+}
+
 /* The region of rows that share units of 8 or 32 bits, those of the first part in the highest. */
 static sft_code read_planes(sfti_dequant *d, const sfti_quant_part *part, sfti_quant_region *r,
                             sft_error *err) {
@@ -372,6 +396,7 @@ static sft_code load_region(sfti_dequant *d, size_t k, uint64_t matrix, uint64_t
     else if (part->how->words || (part->how->across && k == 0))
         code = read_panel(d, part, r, err);
     else if (part->how->planes) code = read_planes(d, part, r, err);
+    else if (part->how->split && part->bits == 6) code = read_split(d, part, r, err);
     else
         for (uint64_t l = 0; !code && l < (across ? r->columns : r->rows); l++)
             code = read_stored_line(d, part, r, (across ? r->column : r->row) + l,

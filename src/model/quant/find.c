@@ -80,6 +80,19 @@ static sft_code check_book(const sfti_quant_part *book, uint32_t bits, sft_error
     return sfti_fit_shape(book->tensor, &count, 1, err);
 }
 
+/* Zero points that are declared, or are not needed. */
+static sft_code check_zeros(const sfti_quant_fit *f, sft_error *err) {
+    const sft_tensor *t = f->q->parts[0].tensor;
+    bool needed = false;
+    if (sft_dtype_describe(t->dtype)->kind == SFT_KIND_FLOAT) return SFT_OK;
+    for (size_t k = 0; k < f->q->layout->count; k++)
+        needed = needed || f->q->layout->parts[k].role == SFTI_PART_ZERO;
+    if (!needed || !f->search->declared->asymmetric || sfti_fit_role(f, SFTI_PART_ZERO, NULL))
+        return SFT_OK;
+    return sfti_fit_fail(t, "zero points, as the quantization_config says (symmetric)", "none",
+                         err);
+}
+
 static sft_code check_groups(const sfti_quant_fit *f, sft_error *err) {
     const sfti_quant *q = f->q;
     const sft_tensor *tensor = q->group.tensor;
@@ -204,11 +217,20 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
             if (code) return code;
         }
     }
-    count += sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem) != NONE;
+    uint32_t bias = sfti_quant_named(f->search, sft_span_cstr(".bias"), f->match->stem);
+    count += bias != NONE;
     if (!layer || layer->tensors <= count) return SFT_OK;
+    sft_span other = t->name;
+    for (size_t i = 0; i < sft_set_tensor_count(f->search->set); i++) {
+        const sft_tensor *one = sft_set_tensor_at(f->search->set, i);
+        bool ours = i == bias || f->search->taken[i] || f->search->codes[i];
+        if (!ours && sfti_declared_of(f->search->declared, one->name, NULL) == layer)
+            other = one->name;
+    }
     return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
-                            "expected the tensors of \"%.*s\", as which it is declared, found more",
-                            SFTI_CLIP(f->match->layout->id, 100));
+                            "expected the tensors of \"%.*s\", as which it is declared, found "
+                            "\"%.*s\" too", SFTI_CLIP(f->match->layout->id, 100),
+                            SFTI_CLIP(other, 200));
 }
 
 /* The name of the result, which nothing else may have. */
@@ -265,6 +287,7 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
     if (!code) code = check_book(&q->book, q->parts[0].bits, err);
     if (!code) code = check_book(&q->nested_book, 8, err);
     if (!code) code = check_groups(&f, err);
+    if (!code) code = check_zeros(&f, err);
     search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (code) return code;
     if (!match->told && q->count > 1 && may_be_tiled(q))
@@ -370,6 +393,14 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         if (one && !code) code = one, what = own, unfit = search->unfit;
     }
     search->unfit = unfit && !*out;
+    sft_span lacks = { "", 0 };
+    if (flattened && *out) lacks = sfti_torchao_lacks(search->set, i, object, search->arena);
+    if (lacks.len) {
+        *out = NULL;
+        code = sfti_fail_tensor(&what, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                                "expected its \"%.*s\" too, as the metadata say, found none",
+                                SFTI_CLIP(lacks, 100));
+    }
     if (*out) return SFT_OK;
     if (flattened && !code)
         code = sfti_fail_tensor(&what, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,

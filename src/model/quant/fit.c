@@ -138,6 +138,22 @@ static sft_code find_bits(sfti_quant_fit *f, const uint64_t *told, uint32_t *bit
     return SFT_OK;
 }
 
+/* Whether rows are of 6 bits: the scales of groups of a known size are for as many. */
+static bool is_split(const sfti_quant_fit *f) {
+    const sfti_quant_layout *layout = f->match->layout;
+    uint64_t values;
+    if (!layout->parts[0].split || f->group % 16 != 0 || f->group == 0
+        || sfti_fit_role(f, SFTI_PART_BOOK, NULL) || sfti_fit_role(f, SFTI_PART_ADD, NULL))
+        return false;
+    for (size_t k = 1; k < layout->count; k++) {
+        const sft_tensor *t = sfti_fit_tensor(f, k);
+        if (t && layout->parts[k].columns == SFTI_BLOCK_ANY)
+            return t->rank == 2 && sfti_mul(t->shape[1], f->group, &values) && values > 0
+                && values % 32 == 0 && f->inner == values / 4 * 3;
+    }
+    return false;
+}
+
 /* The shape of the values, and the matrices that they form. */
 static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     const sfti_quant_layout *layout = f->match->layout;
@@ -162,6 +178,7 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     f->outer = rank > 1 ? f->shape[rank - 2] : 1;
     f->inner = rank > 0 ? f->shape[rank - 1] : 1;
     if (has_shape) code = sfti_fit_told_shape(f, told, err);
+    if (is_split(f)) bits = 6;
     if (!code && !bits && how->code == SFTI_CODE_DTYPE) bits = unit;
     if (!code && !bits) code = find_bits(f, has_shape ? told : NULL, &bits, err);
     if (code) return code;
@@ -250,6 +267,24 @@ static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     codes->line_bytes = (t->end - t->begin) / q->rows;
 }
 
+/* Whether one dimension has the blocks that are told, or DeepSeek's, and the other has not. */
+static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uint64_t numbers[2],
+                         const uint64_t blocks[2]) {
+    const uint64_t sizes[2] = { f->q->rows, f->q->columns };
+    bool fits[2], tells = false;
+    if (!sfti_name_ends(t->name, "_scale_inv") && !f->search->declared->blocks[0]) return false;
+    for (size_t d = 0; d < 2; d++) {
+        uint64_t told = f->search->declared->blocks[d];
+        if (!told) told = CUT_BLOCK;
+        fits[d] = numbers[d] == sfti_divide_up(sizes[d], told)
+               && (blocks[d] == told || numbers[d] == 1);
+        tells = tells || (fits[d] && numbers[d] > 1);
+    }
+    bool single = t->rank > 1 && numbers[0] == 1 && numbers[1] == 1;
+    return (tells && fits[0] != fits[1])
+        || (single && f->search->declared->blocks[0] && !(fits[0] && fits[1]));
+}
+
 /* The blocks of a part, and that it has as many numbers as there are blocks. */
 static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft_error *err) {
     const sfti_quant *q = f->q;
@@ -298,6 +333,15 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
         bool one = wanted[d] == SFTI_BLOCK_ALL || single_number;
         if (one || blocks[d] == 0) sizes[d] = blocks[d] = blocks[d] ? blocks[d] : 1;
     }
+    bool odd = how->rows == SFTI_BLOCK_ANY && wanted[1] == SFTI_BLOCK_ANY && !f->match->told
+            && blocks[0] > 1 && blocks[0] < q->rows && blocks[0] != blocks[1];
+    if (odd)
+        return sfti_fit_fail(t, "a factor for all, each row, each column, each group of a row or "
+                             "each square, or a declaration of another block", "another shape",
+                             err);
+    if (mixes_blocks(f, t, numbers, blocks))
+        return sfti_fit_fail(t, "a factor for each of the blocks that are told, or none of them",
+                             "some of both", err);
     part->row_block = blocks[0];
     part->column_block = blocks[1];
     part->rows = sfti_divide_up(sizes[0], blocks[0]);
@@ -336,7 +380,7 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     if (!(is_matrix || is_line || column || each || one)
         || (count != single && count != all))
         return sfti_fit_shape(t, e, 2, err);
-    if (q->matrices > 1 && count == single && count != 1 && rank != q->spec.rank)
+    if (q->matrices > 1 && count == single && count != 1)
         return sfti_fit_fail(t, "as many dimensions as the codes have, or a factor for each "
                              "matrix", "factors that may be shared by all or not", err);
     part->matrix_bytes = count == single ? 0 : (t->end - t->begin) / q->matrices;

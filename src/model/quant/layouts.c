@@ -78,6 +78,7 @@ static bool read_code(sft_span text, sfti_layout_part *part) {
 static bool read_flag(sft_span word, sfti_layout_part *part) {
     const struct { const char *name; bool *flag; } flags[] = {
         { "high", &part->high }, { "awq", &part->awq }, { "across", &part->across },
+        { "split", &part->split },
         { "words", &part->words }, { "tiled", &part->tiled }, { "flat", &part->flat },
         { "joined", &part->joined }, { "planes", &part->planes },
         { "divides", &part->divides }, { "to-int8", &part->to_int8 }, { "then", &part->then },

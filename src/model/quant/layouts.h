@@ -27,6 +27,8 @@
  *   tiled                tiles of 128 x 4, as cuBLAS has them
  *   flat                 one line, whatever the shape
  *   joined               the last two dimensions are one
+ *   split                or, as the number of scales tells, rows of 6 bits: the low 4 of all
+ *                        elements, then the high 2 of all; without a book
  *   planes               rows of the first part are in the highest bits, then those of the next
  *   rows=N columns=N blocks=?   "?": from shapes; else all, or of columns alone one row
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
@@ -60,7 +62,7 @@ typedef struct sfti_layout_part {
     uint32_t rows, columns;
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
-    bool high, awq, across, words, tiled, flat, joined, planes;
+    bool high, awq, across, words, tiled, flat, joined, planes, split;
     bool divides, to_int8, then, middle, optional, told, is_zero;
 } sfti_layout_part;
 

@@ -113,7 +113,7 @@ static void read_block_size(sfti_json *json, uint64_t blocks[2], bool *several) 
 static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     sfti_json json;
     uint32_t depth = 0;
-    bool several = false, differ = false;
+    bool several = false, differ = false, told[2] = { false, false };
     if (!groups.data) return;
     sfti_json_begin(&json, groups.data, groups.len);
     while (sfti_json_next(&json) != SFTI_JSON_END && json.type != SFTI_JSON_ERROR) {
@@ -131,6 +131,8 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
             d->disordered = d->disordered || type == SFTI_JSON_TRUE
                          || sft_span_equal(json.text, sft_span_cstr("group"))
                          || sft_span_equal(json.text, sft_span_cstr("dynamic"));
+        if (sft_span_equal(key, sft_span_cstr("symmetric")))
+            told[type == SFTI_JSON_TRUE] = true;
         if (type != SFTI_JSON_UINT) continue;
         if (sft_span_equal(key, sft_span_cstr("num_bits")) && json.value <= 8)
             d->widths |= 1u << json.value;
@@ -139,6 +141,7 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         d->group = json.value;
     }
     if (several) d->group = 0;
+    d->asymmetric = told[0] && !told[1];
     if (differ) memset(d->blocks, 0, sizeof d->blocks);
 }
 

@@ -103,6 +103,8 @@ void sfti_dequant_end(sfti_dequant *d);
  * symmetric matrix H4 x ... x H4 / sqrt(n), where H4 has the rows 1 1 1 -1, 1 1 -1 1, 1 -1 1 1,
  * -1 1 1 1 (rotate.c). */
 void sfti_quant_rotate(float *values, size_t count, uint32_t n);
+/* The same in portable C, bit for bit. */
+void sfti_quant_rotate_portable(float *values, size_t count, uint32_t n);
 
 /* ── Formulas (combine.c) ── */
 

@@ -20,6 +20,31 @@ bool sfti_declared_torchao(const sft_set *set, size_t i, sfti_arena *arena, sft_
                                  object);
 }
 
+sft_span sfti_torchao_lacks(const sft_set *set, size_t i, sft_span object, sfti_arena *arena) {
+    sft_span codes = sft_set_tensor_at(set, i)->name, none = { "", 0 };
+    size_t stem = codes.len - strlen("qdata");
+    sfti_json json;
+    sfti_json_begin(&json, object.data, object.len);
+    if (sfti_json_next(&json) != SFTI_JSON_OBJECT) return none;
+    while (sfti_json_next(&json) == SFTI_JSON_KEY) {
+        sft_span key = sfti_json_string(&json, arena);
+        bool ours = sft_span_equal(key, sft_span_cstr("_tensor_data_names"));
+        if (sfti_json_next(&json) != SFTI_JSON_ARRAY || !ours) {
+            (void)sfti_json_skip(&json);
+            continue;
+        }
+        while (sfti_json_next(&json) == SFTI_JSON_STRING) {
+            sft_span leaf = sfti_json_string(&json, arena);
+            char *name = leaf.data ? sfti_arena_take(arena, stem + leaf.len) : NULL;
+            if (!name) return none;
+            memcpy(name, codes.data, stem);
+            if (leaf.len > 0) memcpy(name + stem, leaf.data, leaf.len);
+            if (!sft_set_find(set, (sft_span){ name, stem + leaf.len }, NULL)) return leaf;
+        }
+    }
+    return none;
+}
+
 /* Whether a member of the object or of its "_data" is that word. */
 static bool object_says(sft_span object, const char *key, size_t len, sft_span value,
                         sfti_arena *arena) {

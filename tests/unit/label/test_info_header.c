@@ -381,32 +381,6 @@ static void maps(void **state) {
     assert_null(sfti_map_prediction(RECORDS, s("raw"), NULL));
 }
 
-static const struct { const char *text, *date; } dates[] = {
-    { "2023-07-16", "2023-07-16" }, { "2023-07-16T18:13:38Z", "2023-07-16T18:13:38Z" },
-    { "2023-07-16 18:13", "2023-07-16T18:13:00" },
-    { "2023-12-31T23:30:00.123456-01:00", "2024-01-01T00:30:00Z" },
-    { "2024-02-29T12:00:00+0530", "2024-02-29T06:30:00Z" },
-    { "2023-13-01", "" }, { "2023-07-16T25:00:00Z", "" }, { "16.07.2023", "" },
-    { "2023-07-16T18:13:38Zulu", "" }, { "", "" },
-};
-
-static void times(void **state) {
-    model m;
-    (void)state;
-    make(&m, "k", "v", NULL);
-    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++)
-        SAME(sfti_iso_date(&m.info, s(dates[i].text)), dates[i].date);
-    SAME(sfti_iso_of_epoch(&m.info, 951782400), "2000-02-29T00:00:00Z");
-    SAME(sfti_iso_of_epoch(&m.info, 4102444799.9), "2099-12-31T23:59:59Z");
-    SAME(sfti_iso_of_epoch(&m.info, 1e30), "");
-    SAME(sfti_resolution(&m.info, s("(512, 768)")), "512x768");
-    SAME(sfti_resolution(&m.info, s("1024")), "1024x1024");
-    SAME(sfti_resolution(&m.info, s("[512,768,9]")), "");
-    SAME(sfti_resolution(&m.info, s("0x5")), "");
-    SAME(sfti_resolution(&m.info, s("99999999999999999999x5")), "");
-    done(&m);
-}
-
 /* ── Hostile ── */
 
 static void many_and_long(void **state) {
@@ -474,7 +448,7 @@ int main(void) {
         cmocka_unit_test(example_d), cmocka_unit_test(links_of_texts),
         cmocka_unit_test(air_of_another_kind), cmocka_unit_test(generic_keys),
         cmocka_unit_test(trigger_sentences), cmocka_unit_test(private_places),
-        cmocka_unit_test(learned_words), cmocka_unit_test(maps), cmocka_unit_test(times),
+        cmocka_unit_test(learned_words), cmocka_unit_test(maps),
         cmocka_unit_test(many_and_long), cmocka_unit_test(clauses_ask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

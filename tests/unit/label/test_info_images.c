@@ -1,4 +1,4 @@
-/* Images by their first bytes, base64, and the prompts in PNG text. */
+/* The prompts in PNG text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,67 +36,6 @@ static int done(void **state) {
             fail_msg("line %d: expected \"%s\", got \"%.*s\"", __LINE__, text, \
                      (int)got_.len, got_.data ? got_.data : ""); \
     } while (0)
-
-/* ── Types and sizes ── */
-
-#define IMAGE(bytes, type, width, height) { bytes, sizeof bytes - 1, type, width, height }
-static const struct { const char *bytes; size_t len; const char *type; uint32_t width, height; }
-images[] = {
-    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\1\0\0\0\2\0", "image/png", 256, 512),
-    IMAGE("\x89PNG\r\n\x1A\n\0\0\0\x0D", "image/png", 0, 0),
-    IMAGE("\xFF\xD8\xFF\xE0\0\x04JF\xFF\xC2\0\x11\x08\0\x20\0\x10", "image/jpeg", 16, 32),
-    IMAGE("\xFF\xD8\xFF\xE0\0\x04JF\xFF\xC4\0\x11\x08\0\x20\0\x10", "image/jpeg", 0, 0),
-    IMAGE("\xFF\xD8\xFF\xE0\0\0", "image/jpeg", 0, 0),
-    IMAGE("\xFF\xD8\xFF", "image/jpeg", 0, 0),
-    IMAGE("RIFF....WEBPVP8X........\x3F\x01\0\xFF\0\0", "image/webp", 320, 256),
-    IMAGE("RIFF....WEBPVP8 .......\x9D\x01\x2A\x40\x01\xF0\0", "image/webp", 320, 240),
-    IMAGE("RIFF....WEBPVP8L....\x2F\x3F\x41\x03\0.....", "image/webp", 320, 14),
-    IMAGE("RIFF....WAVEfmt ", NULL, 0, 0),
-    IMAGE("GIF89a\x03\0\x05\0", "image/gif", 3, 5),
-    IMAGE("BM............\x28\0\0\0\x07\0\0\0\xF7\xFF\xFF\xFF", "image/bmp", 7, 9),
-    IMAGE("BMW drivers of the world, unite", NULL, 0, 0),
-    IMAGE("\0\0\0\x20" "ftypavif........ispe\0\0\0\0\0\0\1\0\0\0\2\0", "image/avif", 256, 512),
-    IMAGE("\0\0\0\x20" "ftypisom", "video/mp4", 0, 0),
-    IMAGE("\x1A\x45\xDF\xA3", "video/webm", 0, 0),
-    IMAGE("\0\0\0\x0CJXL \r\n\x87\n", "image/jxl", 0, 0),
-    IMAGE("<html>", NULL, 0, 0), IMAGE("", NULL, 0, 0), IMAGE("\x89PNG\r\n", NULL, 0, 0),
-};
-
-static void types(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
-        uint32_t width = 9, height = 9;
-        char *exact = malloc(images[i].len + 1); /* so that a sanitizer sees reads past it */
-        memcpy(exact, images[i].bytes, images[i].len);
-        char *fit = realloc(exact, images[i].len ? images[i].len : 1);
-        const char *type = sfti_image_type((sft_span){ fit, images[i].len }, &width, &height);
-        if ((type == NULL) != (images[i].type == NULL)
-            || (type && strcmp(type, images[i].type) != 0) || width != images[i].width
-            || height != images[i].height)
-            fail_msg("image %zu: %s %u x %u", i, type ? type : "(none)", width, height);
-        assert_ptr_equal(sft_info_image_type((sft_span){ fit, images[i].len }, NULL, NULL), type);
-        free(fit);
-    }
-}
-
-/* ── base64 ── */
-
-static void base64(void **state) {
-    static const char *const wrong[] = { "", "A", "AAAAA", "data:image/png,AAAA", "data:,",
-                                         "[]", "not base64!", "====" };
-    sft_span out;
-    (void)state;
-    assert_true(sfti_base64(&info, s("aGVsbG8gd29ybGQ="), &out, 100));
-    SAME(out, "hello world");
-    assert_true(sfti_base64(&info, s(" data:text/plain;base64,aGVs\nbG8"), &out, 100));
-    SAME(out, "hello");
-    assert_true(sfti_base64(&info, s("-_-_"), &out, 100));
-    assert_memory_equal(out.data, "\xFB\xFF\xBF", 3);
-    assert_true(sfti_base64(&info, s("aGVs"), &out, 3));
-    assert_false(sfti_base64(&info, s("aGVsbG8="), &out, 3));
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (sfti_base64(&info, s(wrong[i]), &out, 100)) fail_msg("%s", wrong[i]);
-}
 
 /* ── PNG text ── */
 
@@ -220,8 +159,6 @@ static void packed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(types, fresh, done),
-        cmocka_unit_test_setup_teardown(base64, fresh, done),
         cmocka_unit_test_setup_teardown(parameters, fresh, done),
         cmocka_unit_test_setup_teardown(graphs, fresh, done),
         cmocka_unit_test_setup_teardown(graphs_that_go_nowhere, fresh, done),

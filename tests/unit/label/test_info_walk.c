@@ -14,22 +14,23 @@
 static sft_info info;
 static char seen[4096]; /* "pointer=text;" of all that was taken */
 
-static void see(sfti_cursor *walk, const sfti_row *row) {
+static void see(sfti_cursor *walk) {
     size_t at = strlen(seen);
-    snprintf(seen + at, sizeof seen - at, "%s%s[%lld]%.*s=%.*s;", row->word ? row->word : "",
-             walk->pointer, (long long)walk->index, (int)walk->key.len, walk->key.data,
-             (int)walk->text.len, walk->text.data);
+    const char *word = walk->row->word ? walk->row->word : "";
+    snprintf(seen + at, sizeof seen - at, "%s%s[%lld]%.*s=%.*s;", word, walk->pointer,
+             (long long)walk->index, (int)walk->key.len, walk->key.data, (int)walk->text.len,
+             walk->text.data);
 }
 
-static void read_on(sfti_cursor *walk, const sfti_row *row) {
-    see(walk, row);
-    sfti_json_skip(&walk->json);
+static void read_on(sfti_cursor *walk) {
+    see(walk);
+    sfti_json_skip(walk->json);
 }
 
-static void read_some(sfti_cursor *walk, const sfti_row *row) {
-    see(walk, row);
-    sfti_json_next(&walk->json);
-    sfti_json_next(&walk->json);
+static void read_some(sfti_cursor *walk) {
+    see(walk);
+    sfti_json_next(walk->json);
+    sfti_json_next(walk->json);
 }
 
 static bool walk(const char *text, const sfti_row *rows, size_t count) {

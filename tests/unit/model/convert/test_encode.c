@@ -9,6 +9,7 @@
 
 #include "convert/quantise.h"
 #include "convert/targets.h"
+#include "quant/quant.h"
 #include "unit/make_file.h"
 
 #include <math.h>
@@ -321,6 +322,74 @@ static void quantises_or_lacks_memory(void **unused) {
     free_file(&f);
 }
 
+/* ── Loops ── */
+
+static uint32_t next_random(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* What this processor has is what portable C gives, bit for bit; and both what is plain to see. */
+static void loops_are_equal(void **unused) {
+    enum { MOST = 1024 };
+    static const size_t blocks[] = { 16, 32, 128, MOST };
+    static const size_t counts[] = { 1, 15, 16, 48, 64, 100, 513, MOST };
+    static const sft_dtype dtypes[] = { SFT_I8, SFT_F8_E4M3, SFT_F8_E5M2, SFT_F4 };
+    const sfti_encode_loops *loops[] = { &sfti_encode_portable, sfti_encode_loops_best() };
+    static float values[MOST], factors[MOST], scaled[2][MOST], decoded[2][MOST], most[2][MOST];
+    static uint8_t codes[2][MOST];
+    uint32_t state = 4711;
+    (void)unused;
+    for (size_t n = 0; n < 2000; n++) {
+        size_t block = blocks[n % 4], count = counts[n / 4 % 8];
+        bool reciprocal = n & 1;
+        double sums[2][2] = { { 0 } };
+        for (size_t i = 0; i < MOST; i++) {
+            float unit = (float)next_random(&state) / 0x1p23f - 1;
+            values[i] = ldexpf(unit, (int)(next_random(&state) % 40) - 30);
+            factors[i] = next_random(&state) % 9 == 0 ? 0 : ldexpf(1 + unit * 0.3f, -7);
+            codes[0][i] = (uint8_t)next_random(&state);
+            if ((codes[0][i] & 0x78) == 0x78) codes[0][i] = 0; /* NaN and infinities */
+            codes[1][i] = codes[0][i];
+        }
+        memset(scaled, 0, sizeof scaled);
+        memset(decoded, 0, sizeof decoded);
+        memset(most, 0, sizeof most);
+        for (size_t l = 0; l < 2; l++) {
+            sft_dtype dtype = dtypes[n / 32 % 4];
+            loops[l]->scale(values, count, block, factors, reciprocal, scaled[l]);
+            loops[l]->decode(dtype, codes[l], dtype == SFT_F4 ? count / 2 * 2 : count, decoded[l]);
+            loops[l]->squares(scaled[l], decoded[l], count, block, factors, sums[l]);
+            loops[l]->magnitudes(values, count, block, most[l]);
+            loops[l]->to_int8(values, count, codes[l]);
+            assert_int_equal(loops[l]->greatest(values, count),
+                             loops[0]->greatest(values, count));
+        }
+        assert_memory_equal(scaled[0], scaled[1], sizeof scaled[0]);
+        assert_memory_equal(decoded[0], decoded[1], sizeof decoded[0]);
+        assert_memory_equal(most[0], most[1], sizeof most[0]);
+        assert_memory_equal(codes[0], codes[1], sizeof codes[0]);
+        assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+        double error = 0;
+        for (size_t i = 0; i < count; i++) {
+            double factor = (double)factors[i / block];
+            float whole = rintf(values[i]), off = decoded[0][i] - scaled[0][i];
+            error += (double)off * (double)off * factor * factor;
+            whole = whole > 127 ? 127 : whole < -128 ? -128 : whole;
+            assert_int_equal((int8_t)codes[0][i], (int8_t)whole);
+            assert_true(fabsf(values[i]) <= most[0][i / block]);
+        }
+        assert_true(fabs(error - sums[0][0]) <= 1e-5 * error);
+    }
+    for (uint32_t n = 4; n <= SFTI_ROTATE_MOST; n *= 4) {
+        memcpy(scaled[1], values, sizeof values);
+        memcpy(scaled[0], values, sizeof values);
+        sfti_quant_rotate(scaled[0], MOST, n);
+        sfti_quant_rotate_portable(scaled[1], MOST, n);
+        assert_memory_equal(scaled[0], scaled[1], sizeof scaled[0]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_its_targets),
@@ -330,6 +399,7 @@ int main(void) {
         cmocka_unit_test(encodes_in_any_order),
         cmocka_unit_test(encodes_in_little_memory),
         cmocka_unit_test(quantises_or_lacks_memory),
+        cmocka_unit_test(loops_are_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Merging beside mergekit: processor time, wall time, memory, and how far the results are apart.
+
+    merging.py FOLDER [MERGEKIT_PYTORCH]
+
+FOLDER gets three models of 453 MB in BF16, if they are not there (needs numpy). MERGEKIT_PYTORCH is
+mergekit's command of that name, in an environment of its own; without it only ours is measured.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+METHODS = {
+    "linear": ([], ""), "slerp": (["t=0.4"], "parameters: {t: 0.4}\n"),
+    "ties": (["density=0.5"], ""), "dare_ties": (["density=0.5"], ""),
+    "della": (["density=0.5"], ""), "model_stock": ([], ""),
+    "sce": (["select_topk=0.5"], "parameters: {select_topk: 0.5}\n"),
+}
+
+
+def make(folder):
+    rng = np.random.default_rng(0)
+    shapes = {"model.layers.%d.mlp.%s.weight" % (i, name): (size, size) for i in range(6)
+              for name, size in (("up", 4096), ("down", 4096), ("q", 2048))}
+    base = {name: rng.standard_normal(shape, "f4") * 0.02 for name, shape in shapes.items()}
+    for k in range(3):
+        path, header, at = os.path.join(folder, "B%d.safetensors" % k), {}, 0
+        for name, shape in shapes.items():
+            size = 2 * shape[0] * shape[1]
+            header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        with open(path, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for name, shape in shapes.items():
+                value = base[name] + (rng.standard_normal(shape, "f4") * 0.002 if k else 0)
+                file.write((value.view("u4") >> 16).astype("u2").tobytes())
+
+
+def measured(words):
+    begin = time.monotonic()
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        error = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        return "failed: %s" % error.decode()[-200:]
+    return "%.1f s processor, %.1f s wall, %d MB" % (
+        usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss / 1024)
+
+
+def main():
+    folder = sys.argv[1]
+    paths = [os.path.join(folder, "B%d.safetensors" % k) for k in range(3)]
+    if not all(map(os.path.exists, paths)):
+        make(folder)
+    command = os.path.join(ROOT, "build", "safetensors")
+    for method, (params, extra) in METHODS.items():
+        alone = method in ("linear", "slerp")
+        words = [command, "merge", "--method", method, *([] if alone else ["--base", paths[0]]),
+                 *paths[1:], "-o", os.path.join(folder, "ours.safetensors"), "--force"]
+        print(method, "ours:", measured(words + [w for p in params for w in ("--param", p)]))
+        if len(sys.argv) < 3:
+            continue
+        weight = "    parameters: {weight: 1.0, density: 0.5}\n"
+        recipe = "merge_method: %s\n%s%smodels:\n%s" % (
+            method, "" if method == "linear" else "base_model: %s\n" % paths[method == "slerp"],
+            extra, "".join("  - model: %s\n%s" % (p, weight) for p in paths[1:]))
+        with open(os.path.join(folder, "recipe.yml"), "w", encoding="utf-8") as file:
+            file.write(recipe)
+        print(method, "mergekit:", measured([sys.argv[2], os.path.join(folder, "recipe.yml"),
+                                             os.path.join(folder, "theirs"),
+                                             "--safe-serialization"]))
+
+
+main()

@@ -1,0 +1,472 @@
+/* convert --layout diffusers|single|comfy: whole models in another layout. Tests:
+ * tests/cli/layout. */
+#include "commands/convert/convert.h"
+#include "commands/convert/layout.h"
+#include "label/records.h"
+#include "os/io.h"
+#include "safetensors_info.h"
+#include "support/files.h"
+#include "support/hints.h"
+#include "support/models.h"
+#include "support/output.h"
+#include "support/records.h"
+#include "support/remote.h"
+#include "support/words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NAMED_MOST 10
+#define SHARD_SIZE "10GB" /* as diffusers */
+
+/* ── Components of what is given ── */
+
+/* Which set a tensor is of: parts stand set by set. */
+static size_t set_of(const layout_run *run, size_t part) {
+    size_t set = 0, end = sft_set_tensor_count(run->parts.sets[0]);
+    while (part >= end) end += sft_set_tensor_count(run->parts.sets[++set]);
+    return set;
+}
+
+sft_span layout_prefix_of(const layout_run *run, sft_span name) {
+    for (size_t i = 0; i < run->layouts.prefix_count; i++) {
+        sft_span prefix = run->layouts.prefixes[i];
+        if (name.len > prefix.len && memcmp(name.data, prefix.data, prefix.len) == 0) return prefix;
+    }
+    return (sft_span){ "", 0 };
+}
+
+static bool is_marker(const layout_run *run, sft_span name) {
+    sft_span word;
+    for (sft_span rest = run->layouts.markers; sfti_layout_next(&rest, &word);)
+        if (sft_span_equal(word, name)) return true;
+    return false;
+}
+
+static layout_component *component_of(layout_run *run, size_t set, sft_span prefix) {
+    for (size_t i = 0; i < run->count; i++) {
+        layout_component *one = &run->components[i];
+        if (one->set == set && sft_span_equal(one->prefix, prefix)) return one;
+    }
+    if (run->count == LAYOUT_COMPONENTS) return NULL;
+    layout_component *one = &run->components[run->count++];
+    *one = (layout_component){ .set = set, .prefix = prefix };
+    return one;
+}
+
+static sft_span metadata_of(const layout_run *run, size_t set, const char *key) {
+    sft_span value = { "", 0 };
+    const sft_file *file = sft_set_shard_at(run->parts.sets[set], 0);
+    for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+        sft_pair pair = sft_file_metadata_at(file, i);
+        if (cli_is(pair.key, key)) value = pair.value;
+    }
+    return value;
+}
+
+static sft_code list_components(layout_run *run, sft_error *err) {
+    cli_parts *p = &run->parts;
+    for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
+        for (size_t i = 0; i < run->count; i++) run->components[i].count = 0;
+        run->stray = run->markers = 0;
+        for (size_t i = 0; i < p->count; i++) {
+            sft_span name = p->parts[i].spec.name, prefix = layout_prefix_of(run, name);
+            if (sfti_layout_is_stray(&run->layouts, name)) {
+                run->stray++;
+                continue;
+            }
+            if (is_marker(run, name)) {
+                run->markers++;
+                continue;
+            }
+            layout_component *one = component_of(run, set_of(run, i), prefix);
+            if (!one)
+                return sfti_fail(err, SFT_BAD_ARGUMENT,
+                                 "expected the components of one pipeline, found more than %d",
+                                 LAYOUT_COMPONENTS);
+            if (pass == 1) {
+                one->parts[one->count] = p->parts[i];
+                one->parts[one->count].spec.name =
+                    (sft_span){ name.data + prefix.len, name.len - prefix.len };
+            }
+            one->count++;
+        }
+        for (size_t i = 0; pass == 0 && i < run->count; i++) {
+            layout_component *one = &run->components[i];
+            one->parts = sfti_arena_array(&p->arena, one->count, sizeof *one->parts);
+            one->unmatched = sfti_arena_array(&p->arena, one->count, sizeof *one->unmatched);
+            if (!one->parts || !one->unmatched)
+                return sfti_fail_memory(err, one->count * sizeof *one->parts);
+            memset(one->unmatched, 0, one->count * sizeof *one->unmatched);
+        }
+    }
+    return SFT_OK;
+}
+
+static sft_span part_name(const void *parts, uint32_t i) {
+    return ((const sft_part *)parts)[i].spec.name;
+}
+
+static sft_code names_of(layout_run *run, const layout_component *one, sfti_names *names,
+                         sft_error *err) {
+    if (!sfti_names_draw(names, one->count, part_name, one->parts, &run->parts.arena))
+        return sfti_fail_memory(err, one->count);
+    for (uint32_t i = 0; i < one->count; i++)
+        (void)sfti_names_add(names, one->parts[i].spec.name, i);
+    return SFT_OK;
+}
+
+/* Whether a component is that part, in one of the layouts; where it might be both, in the one that
+ * is not asked for. */
+static bool is_part(const layout_run *run, const sfti_naming_part *part,
+                    const layout_component *one,
+                    const sfti_names *names, sfti_side *side) {
+    bool original = sfti_layout_has_marks(part, SFTI_ORIGINAL, names, one->parts);
+    bool diffusers = sfti_layout_has_marks(part, SFTI_DIFFUSERS, names, one->parts);
+    *side = original && diffusers ? (run->to == SFTI_ORIGINAL ? SFTI_DIFFUSERS : SFTI_ORIGINAL)
+          : original ? SFTI_ORIGINAL : SFTI_DIFFUSERS;
+    return original || diffusers;
+}
+
+/* ── The model ── */
+
+/* By --architecture, or what is known of a file; the nearest parent that has a layout. */
+static sft_code find_model(layout_run *run, sft_error *err) {
+    const sfti_records *records = cli_records();
+    sft_span asked = sft_span_cstr(run->c->set.architecture ? run->c->set.architecture : "");
+    for (size_t i = 0; asked.len == 0 && i < run->parts.set_count; i++) {
+        sft_info_options how = SFT_INFO_OPTIONS_INIT;
+        sft_info *info = NULL;
+        sft_span value;
+        how.alloc = &run->c->alloc;
+        how.records = run->c->records;
+        how.header_only = true;
+        if (sft_info_open(run->parts.sets[i], NULL, NULL, &how, &info, NULL)) continue;
+        if (sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL)) {
+            char *copy = sfti_arena_copy(&run->parts.arena, value.data, value.len);
+            sft_span found = { copy, copy ? value.len : 0 };
+            bool of_model = false;
+            const sfti_record *record = sfti_record_find(records, SFTI_MODEL, found);
+            for (int up = 0; record && up < SFTI_RECORDS_PARENTS && !of_model; up++) {
+                of_model = sfti_layout_model_of(&run->layouts, sft_span_cstr(record->id)) != NULL;
+                record = record->parent;
+            }
+            if (of_model) asked = found;
+        }
+        sft_info_close(info);
+    }
+    const sfti_record *record = sfti_record_find(records, SFTI_MODEL, asked);
+    run->model = sfti_layout_model_of(&run->layouts, asked);
+    for (int up = 0; !run->model && record && up < SFTI_RECORDS_PARENTS; up++) {
+        run->model = sfti_layout_model_of(&run->layouts, sft_span_cstr(record->id));
+        record = record->parent;
+    }
+    if (run->c->set.architecture && !run->model)
+        return cli_usage_error(err, "expected an architecture whose layouts are known for "
+                               "--architecture, found \"%s\"", run->c->set.architecture);
+    return SFT_OK;
+}
+
+static bool is_taken(const layout_run *run, sft_span name) {
+    for (size_t i = 0; i < run->count; i++)
+        if (run->components[i].part && sft_span_equal(run->components[i].name, name)) return true;
+    return false;
+}
+
+/* The folder that a file lies in, which in a folder of diffusers is its component. */
+static sft_span folder_of(const layout_run *run, const layout_component *one) {
+    sft_span folder = cli_folder_of(sft_set_shard_path(run->parts.sets[one->set], 0));
+    size_t at = folder.len;
+    while (at > 0 && folder.data[at - 1] == '/') at--, folder.len--;
+    while (at > 0 && folder.data[at - 1] != '/') at--;
+    return (sft_span){ folder.data + at, folder.len - at };
+}
+
+static sft_code settle(layout_run *run, layout_component *one, sft_error *err) {
+    const sfti_layout_model *model = run->model;
+    sfti_names names;
+    sfti_side side;
+    sft_code code = names_of(run, one, &names, err);
+    if (code) return code;
+    sft_span folder = folder_of(run, one);
+    /* of the model: by its place, then by what it is */
+    for (int pass = 0; model && !one->part && pass < 2; pass++)
+        for (unsigned i = 0; i < model->count && !one->part; i++) {
+            const sfti_layout_component *at = &model->components[i];
+            bool placed = one->prefix.len > 0 ? sft_span_equal(one->prefix, at->prefix)
+                                              : sft_span_equal(folder, at->name);
+            if ((pass == 0 && !placed) || is_taken(run, at->name)
+                || !is_part(run, at->part, one, &names, &side))
+                continue;
+            one->part = at->part, one->side = side, one->name = at->name;
+            one->target = at->prefix;
+        }
+    for (size_t i = 0; i < run->layouts.part_count && !one->part; i++) {
+        const sfti_naming_part *part = &run->layouts.parts[i];
+        sfti_side other;
+        if (!is_part(run, part, one, &names, &side)) continue;
+        for (size_t k = i + 1; side == SFTI_ORIGINAL && k < run->layouts.part_count; k++)
+            if (is_part(run, &run->layouts.parts[k], one, &names, &other) && other == side)
+                return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the tensors of one layout, "
+                                 "found those of %.*s or %.*s; --architecture tells which",
+                                 SFTI_CLIP(part->id, 64),
+                                 SFTI_CLIP(run->layouts.parts[k].id, 64));
+        one->part = part, one->side = side, one->target = one->prefix;
+        one->name = part->folder;
+        for (unsigned k = 0; model && k < model->count; k++) {
+            const sfti_layout_component *at = &model->components[k];
+            bool placed = one->prefix.len > 0 ? sft_span_equal(one->prefix, at->prefix)
+                                              : sft_span_equal(folder, at->name);
+            if (!placed) continue;
+            one->name = at->name, one->target = at->prefix;
+            break;
+        }
+    }
+    if (!one->part) return SFT_OK;
+    for (size_t i = 0; i < run->count; i++)
+        if (&run->components[i] != one && run->components[i].part
+            && sft_span_equal(run->components[i].name, one->name))
+            return sfti_fail(err, SFT_EXISTS, "expected one %.*s, found two",
+                             SFTI_CLIP(one->name, 64));
+    return SFT_OK;
+}
+
+sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *err) {
+    run->blame = operands[0];
+    run->c->enters_pipelines = true;
+    sft_code code = cli_parts_open(run->c, (const char *const *)operands, count, &run->parts, err);
+    run->c->enters_pipelines = false;
+    if (run->parts.path) run->blame = run->parts.path;
+    if (!code && run->parts.count == 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors, found none");
+    if (!code) code = sfti_layouts_built_in(&run->parts.arena, &run->layouts, err);
+    if (!code) code = list_components(run, err);
+    if (!code) code = find_model(run, err);
+    for (size_t i = 0; !code && i < run->count; i++) code = settle(run, &run->components[i], err);
+    return code;
+}
+
+/* Whether a denoiser is among them whose model is not known. */
+static sft_code check_model(const layout_run *run, sft_error *err) {
+    for (size_t i = 0; i < run->count; i++) {
+        const layout_component *one = &run->components[i];
+        if (one->part && !run->model && cli_is(one->part->comfy, "diffusion_models")
+            && run->count > 1)
+            return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose pipeline is known, "
+                             "found none by its tensors; --architecture tells it");
+    }
+    return SFT_OK;
+}
+
+/* ── What is not matched ── */
+
+static sft_code name_unmatched(layout_run *run, sft_error *err) {
+    cli *c = run->c;
+    size_t count = 0, most = c->set.verbose ? SIZE_MAX : NAMED_MOST;
+    cli_flush(&c->out);
+    run->unmatched = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        const layout_component *one = &run->components[i];
+        for (size_t k = 0; k < one->count; k++) {
+            if (one->part && !one->unmatched[k]) continue;
+            if (run->unmatched++ >= most) continue;
+            cli_text(&c->err, "safetensors: ");
+            cli_path(&c->err, sft_set_shard_path(run->parts.sets[one->set], 0), ": not known: ");
+            cli_quoted(&c->err, (sft_span){ one->parts[k].spec.name.data - one->prefix.len,
+                                            one->parts[k].spec.name.len + one->prefix.len });
+            cli_text(&c->err, "\n");
+            count++;
+        }
+    }
+    if (run->unmatched > count)
+        cli_printf(&c->err, "safetensors: and %zu more\n", run->unmatched - count);
+    cli_flush(&c->err);
+    if (run->unmatched == 0 || c->set.ignore_unmatched) return SFT_OK;
+    return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors whose places in the other layout "
+                     "are known, found %zu others; --ignore-unmatched leaves them out",
+                     run->unmatched);
+}
+
+/* ── Applying ── */
+
+static sft_code apply_all(layout_run *run, sft_error *err) {
+    sft_code code = SFT_OK;
+    size_t known = 0;
+    for (size_t i = 0; i < run->count; i++) {
+        const layout_component *one = &run->components[i];
+        known += one->part != NULL;
+        run->blame = sft_set_shard_path(run->parts.sets[one->set], 0);
+    }
+    if (known == 0 || run->parts.count == 0)
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose layouts are known, "
+                         "found none by its %zu tensors", run->parts.count);
+    for (size_t i = 0; !code && i < run->count; i++) {
+        layout_component *one = &run->components[i];
+        if (!one->part) continue;
+        sft_span prefix = { "", 0 };
+        if (run->single) {
+            sft_span told = metadata_of(run, one->set, LAYOUT_PREFIX_KEY);
+            bool has = false;
+            for (size_t k = 0; k < run->layouts.prefix_count; k++)
+                has = has || sft_span_equal(run->layouts.prefixes[k], told);
+            prefix = has ? told : known > 1 ? one->target : one->prefix;
+        }
+        run->blame = sft_set_shard_path(run->parts.sets[one->set], 0);
+        one->first = run->out.count;
+        size_t kept = run->out.kept;
+        sfti_side to = one->part->old ? SFTI_DIFFUSERS : run->to;
+        code = sfti_layout_apply(&run->layouts, one->part, one->side, to, one->parts, one->count,
+                                 prefix, &run->out, one->unmatched, err);
+        bool denoiser = cli_is(one->part->comfy, "diffusion_models");
+        for (size_t k = 0; !code && denoiser && k < run->parts.count; k++) {
+            const sft_part *marker = &run->parts.parts[k];
+            if (!is_marker(run, marker->spec.name)) continue;
+            code = sfti_layout_out_add(&run->out, (sft_span){ "", 0 }, marker->spec.name,
+                                       &marker->spec, marker, err);
+            run->markers--;
+        }
+        one->made = run->out.count - one->first;
+        one->kept = run->out.kept - kept;
+    }
+    if (!code && run->markers > 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected the denoiser that %zu markers (v_pred, "
+                         "ztsnr) are about, found none or two", run->markers);
+    return code ? code : name_unmatched(run, err);
+}
+
+/* ── Results ── */
+
+static void put_layout(void *ctx, sfti_json_writer *w) {
+    const layout_run *run = ctx;
+    if (run->model) sfti_json_put_text(w, "pipeline", run->model->pipeline);
+    else sfti_json_put_null(w, "pipeline");
+    sfti_json_put_open(w, "components", '[');
+    for (size_t i = 0; i < run->count; i++) {
+        const layout_component *one = &run->components[i];
+        if (!one->part) continue;
+        sfti_json_open(w, '{');
+        sfti_json_put_text(w, "name", one->name);
+        sfti_json_put_text(w, "layout", one->part->id);
+        sfti_json_put_cstr(w, "from", one->side == SFTI_ORIGINAL ? "original" : "diffusers");
+        sfti_json_put_uint(w, "tensors_before", one->count);
+        sfti_json_put_uint(w, "tensors", one->made);
+        sfti_json_put_uint(w, "kept", one->kept);
+        sfti_json_put_bool(w, "config", one->has_config);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
+    sfti_json_put_uint(w, "unmatched", run->unmatched);
+    sfti_json_put_uint(w, "left_out", run->stray);
+}
+
+static void say(const layout_run *run) {
+    cli *c = run->c;
+    if (cli_is_json(c)) return;
+    for (size_t i = 0; i < run->count; i++) {
+        const layout_component *one = &run->components[i];
+        if (!one->part) continue;
+        cli_text(&c->out, "  ");
+        cli_escaped(&c->out, one->name);
+        cli_printf(&c->out, ": %zu tensor%s of %zu", one->made, one->made == 1 ? "" : "s",
+                   one->count);
+        if (one->kept)
+            cli_printf(&c->out, ", %zu of them kept though diffusers has no place for %s",
+                       one->kept, one->kept == 1 ? "it" : "them");
+        if (run->folder && run->to == SFTI_DIFFUSERS && !one->has_config)
+            cli_text(&c->out, "; no config.json: not all of it is in the tensors");
+        cli_text(&c->out, "\n");
+    }
+    if (run->stray)
+        cli_printf(&c->out, "  left out: %zu tensor%s that only training needs\n", run->stray,
+                   run->stray == 1 ? "" : "s");
+    if (run->to == SFTI_DIFFUSERS && run->model && run->model->lacks.len > 0) {
+        cli_text(&c->out, "  a pipeline also needs ");
+        cli_escaped(&c->out, run->model->lacks);
+        cli_text(&c->out, "\n");
+    }
+}
+
+/* ── Writing ── */
+
+static sft_code write_single(layout_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_parts *p = &run->parts;
+    cli_output out;
+    const char *input = sft_set_shard_path(p->sets[0], 0);
+    sft_code code = cli_output_begin(&out, c, p->path_count == 1 ? input : NULL, CLI_TARGET_NEW,
+                                     err);
+    run->blame = code ? out.blame : input;
+    if (!code) code = cli_output_sources(c, p, &out, err);
+    if (!code) code = layout_metadata(run, (sft_span){ "", 0 }, err);
+    if (code) return code;
+    run->blame = out.path;
+    p->parts = run->out.parts;
+    p->count = run->out.count;
+    p->pairs = run->pairs;
+    p->metadata_count = run->pair_count;
+    p->has_metadata = p->has_metadata || run->pair_count > 0;
+    code = cli_output_parts(&out, c, p, err);
+    if (code) return code;
+    cli_written written = CLI_WRITTEN_INIT;
+    cli_written_file file = cli_written_parts(out.path, p->parts, p->count, NULL, 0);
+    written.input = input;
+    written.output = out.path;
+    written.files = &file;
+    written.file_count = 1;
+    written.more = put_layout;
+    written.ctx = run;
+    cli_say_written(c, &written);
+    say(run);
+    return SFT_OK;
+}
+
+static sft_code write_folder(layout_run *run, sft_error *err) {
+    cli *c = run->c;
+    cli_written written = CLI_WRITTEN_INIT;
+    sft_code code = layout_write(run, &written, err);
+    if (code) return code;
+    written.input = sft_set_shard_path(run->parts.sets[0], 0);
+    written.output = c->set.output;
+    written.more = put_layout;
+    written.ctx = run;
+    cli_say_written(c, &written);
+    say(run);
+    return SFT_OK;
+}
+
+static sft_code convert_layout(layout_run *run, char **operands, size_t count, sft_error *err) {
+    cli *c = run->c;
+    const char *layout = c->set.layout;
+    run->folder = strcmp(layout, "single") != 0;
+    run->single = !run->folder;
+    run->comfy = strcmp(layout, "comfy") == 0;
+    run->to = strcmp(layout, "diffusers") == 0 ? SFTI_DIFFUSERS : SFTI_ORIGINAL;
+    if (!c->set.output) return cli_usage_error(err, "expected -o OUT, found none");
+    sft_code code = run->folder ? cli_output_no_stream(c, err) : SFT_OK;
+    if (!code)
+        code = cli_parse_size(c->set.max_size ? c->set.max_size : SHARD_SIZE, &run->max_bytes, err);
+    if (!code && run->folder && cli_output_is_file(c))
+        code = cli_usage_error(err, "expected -o FOLDER with --layout %s, found a file", layout);
+    if (code) return code;
+    code = layout_open(run, operands, count, err);
+    if (!code) code = check_model(run, err);
+    if (!code) code = apply_all(run, err);
+    if (code) return code;
+    run->parts.untold = true;
+    return run->folder ? write_folder(run, err) : write_single(run, err);
+}
+
+void convert_layouts(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    layout_run run = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
+    sfti_layout_out_begin(&run.out, &c->alloc);
+    sft_code code = convert_layout(&run, operands, count, &err);
+    const char *unread = atomic_load(&run.parts.unread);
+    if (code && unread) run.blame = unread;
+    bool no = code == SFT_TENSOR_NOT_FOUND || code == SFT_SIZE_MISMATCH || code == SFT_INCOMPLETE;
+    if (no) cli_refuse(c, run.blame, &err);
+    else if (code) cli_fail_input(c, run.blame, &err);
+    sfti_layout_out_free(&run.out);
+    cli_parts_free(&run.parts);
+}

@@ -1,0 +1,58 @@
+/* What the files of convert --layout share. */
+#ifndef CLI_LAYOUT_H
+#define CLI_LAYOUT_H
+
+#include "layout/layout.h"
+#include "support/output.h"
+#include "support/parts.h"
+
+#define LAYOUT_COMPONENTS 32
+#define LAYOUT_PREFIX_KEY "sft_layout_prefix"
+
+/* Tensors of one file, or of one prefix in it. */
+typedef struct layout_component {
+    size_t set;
+    sft_span prefix; /* of its names there */
+    sft_part *parts; /* whose names lack it */
+    size_t count;
+    const sfti_naming_part *part; /* NULL: not known */
+    sfti_side side;
+    sft_span name, target; /* of diffusers' component; the prefix in single files */
+    bool *unmatched;
+    size_t first, made, kept; /* among the parts that are made */
+    bool has_config;
+} layout_component;
+
+typedef struct layout_run {
+    cli *c;
+    cli_parts parts;
+    sfti_layout_text layouts;
+    sfti_layout_out out;
+    layout_component components[LAYOUT_COMPONENTS];
+    size_t count, stray, markers, unmatched;
+    const sfti_layout_model *model; /* or NULL */
+    sfti_side to;
+    bool folder, single, comfy;
+    uint64_t max_bytes;
+    const char *blame; /* path that an error is about */
+    sft_pair *pairs;
+    size_t pair_count;
+} layout_run;
+
+/* Opens the operands, the files or folders of one model, and finds their components; counts what
+ * only training needs. To be freed after a failure, too. */
+sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *err);
+/* How a name begins in single files; may be empty. */
+sft_span layout_prefix_of(const layout_run *run, sft_span name);
+/* Metadata of one of the files to be written: run->pairs. */
+sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err);
+/* Writes the folder -o names, all of it or nothing; its files become those of *written. */
+sft_code layout_write(layout_run *run, cli_written *written, sft_error *err);
+
+/* ls --parts. */
+void layout_list(cli *c, char **operands, size_t count);
+/* Of select: keep[i] becomes false for what --part or --prune leaves out of the parts. */
+sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *keep,
+                     sft_error *err);
+
+#endif

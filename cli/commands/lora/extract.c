@@ -1,0 +1,368 @@
+/* lora extract. Tests: tests/adapter/factors.py, tests/cli/lora/factors. */
+#include "base/error.h"
+#include "commands/lora/factored.h"
+#include "support/hints.h"
+#include "support/words.h"
+
+#include <string.h>
+
+#define CHUNK 2048 /* elements at a time, on the stack of a thread */
+#define NAMED_MOST 10
+#define WHOLE_MOST (UINT64_C(1) << 24) /* elements of a norm or bias */
+
+enum { TO_DEFAULT = 0, TO_KOHYA, TO_PEFT, TO_COMFY };
+
+/* Rows of a tensor that both models have. */
+typedef struct extract_item {
+    uint32_t tuned, base;
+    uint64_t row, rows;
+} extract_item;
+
+typedef struct extract {
+    lora_factoring *f;
+    const sft_set *tuned, *base;
+    sft_conversion *scales[2];
+    extract_item *items;
+    size_t count, capacity;
+    double least; /* of the greatest difference of a layer */
+    int to;
+    bool two_encoders, diffusers_names;
+    size_t convs, others, unmatched; /* that differ and are not extracted */
+    sfti_lora_naming naming;
+    sfti_lora_ways *ways; /* of the tensor that is named */
+} extract;
+
+/* ── Differences ── */
+
+static sft_code subtract(const extract *x, const extract_item *item, uint64_t first,
+                         uint64_t count, float *into, sft_error *err) {
+    float base[CHUNK];
+    sft_code code = sfti_lora_read(x->tuned, sft_set_tensor_at(x->tuned, item->tuned), first, count,
+                                   into, err);
+    for (uint64_t at = 0; !code && at < count; at += CHUNK) {
+        uint64_t n = count - at < CHUNK ? count - at : CHUNK;
+        code = sfti_lora_read(x->base, sft_set_tensor_at(x->base, item->base), first + at, n, base,
+                              err);
+        for (uint64_t i = 0; !code && i < n; i++) into[at + i] -= base[i];
+    }
+    return code;
+}
+
+typedef struct extract_rows {
+    const extract *x;
+    const extract_item *item;
+    uint64_t cols;
+    float most;
+} extract_rows;
+
+static sft_code read_rows(void *ctx, uint64_t first, uint64_t count, float *into, sft_error *err) {
+    extract_rows *rows = ctx;
+    sft_code code = subtract(rows->x, rows->item, (rows->item->row + first) * rows->cols,
+                             count * rows->cols, into, err);
+    for (uint64_t i = 0; !code && i < count * rows->cols; i++) {
+        float size = into[i] < 0 ? -into[i] : into[i];
+        if (size > rows->most) rows->most = size;
+    }
+    return code;
+}
+
+static sft_code extract_layer(lora_factoring *f, lora_layer *layer, const sfti_rank_rule *rule,
+                              sfti_arena *arena, sfti_lowrank *out, sft_error *err) {
+    const extract *x = f->ctx;
+    const extract_item *item = &x->items[layer->number];
+    uint64_t rows, cols = 1;
+    (void)sfti_lora_shape(sft_set_tensor_at(x->tuned, item->tuned), &rows, &cols);
+    extract_rows ctx = { x, item, cols, 0 };
+    sfti_row_matrix all = { item->rows, cols, read_rows, &ctx };
+    sft_code code = sfti_lowrank_of_rows(&all, rule, arena, out, err);
+    layer->left_out = !code && !((double)ctx.most > x->least);
+    return code;
+}
+
+/* Whether any element differs; stops at the first. */
+static sft_code differs(const extract *x, const extract_item *item, bool *out, sft_error *err) {
+    float difference[CHUNK];
+    uint64_t rows = 0, cols = 0;
+    *out = false;
+    if (!sfti_lora_shape(sft_set_tensor_at(x->tuned, item->tuned), &rows, &cols)) return SFT_OK;
+    for (uint64_t at = 0; !*out && at < rows * cols; at += CHUNK) {
+        uint64_t n = rows * cols - at < CHUNK ? rows * cols - at : CHUNK;
+        sft_code code = subtract(x, item, at, n, difference, err);
+        if (code) return code;
+        for (uint64_t i = 0; i < n; i++) *out = *out || difference[i] < 0 || difference[i] > 0;
+    }
+    return SFT_OK;
+}
+
+/* ── Names ── */
+
+static bool begins_with(const sft_set *set, const char *const *words, size_t count) {
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++)
+        for (size_t k = 0; k < count; k++)
+            if (sfti_begins(sft_set_tensor_at(set, i)->name, words[k])) return true;
+    return false;
+}
+
+/* What most programs write for such a model. */
+static void choose_names(extract *x) {
+    static const char *const language[] = { "model.layers.", "model.language_model.",
+                                            "transformer.h.", "language_model.",
+                                            "model.embed_tokens." };
+    static const char *const second[] = { "conditioner.embedders.1.", "text_encoders.clip_g.",
+                                          "text_encoder_2.", "text_encoders.t5xxl." };
+    static const char *const first[] = { "cond_stage_model." };
+    x->two_encoders = begins_with(x->tuned, second, SFTI_COUNT(second));
+    x->diffusers_names = begins_with(x->tuned, first, SFTI_COUNT(first)); /* SD 1 and 2 */
+    if (x->to == TO_DEFAULT)
+        x->to = begins_with(x->tuned, language, SFTI_COUNT(language)) ? TO_PEFT : TO_KOHYA;
+}
+
+static const char *prefix_of(const extract *x, unsigned parts) {
+    bool comfy = x->to == TO_COMFY;
+    if (parts & 1u << SFTI_PART_MAIN) return comfy ? "diffusion_model." : "lora_unet_";
+    if (parts & 1u << SFTI_PART_TE3) return comfy ? "text_encoders.t5xxl.transformer."
+                                                  : "lora_te3_";
+    if (parts == 1u << SFTI_PART_TE2) return comfy ? "text_encoders.clip_g.transformer."
+                                                   : "lora_te2_";
+    if (comfy) return "text_encoders.clip_l.transformer.";
+    return x->two_encoders ? "lora_te1_" : "lora_te_";
+}
+
+static bool is_whole(const sfti_lora_way *way) {
+    return way->rows == 0;
+}
+
+/* The way that leaves out most of the tensor's own name, and, where programs know its layers by
+ * other names, those. Returns how many ways are in `out`, all of one part. */
+static size_t choose_ways(const extract *x, sft_span name, const sfti_lora_way **out) {
+    const sfti_lora_ways *ways = x->ways;
+    const sfti_lora_way *own = NULL;
+    static const char *const unet[] = { "down_blocks.", "up_blocks.", "mid_block.", "conv_in",
+                                        "conv_out", "time_embedding.", "add_embedding." };
+    size_t count = 0;
+    bool main = false;
+    for (size_t i = 0; i < ways->count; i++) {
+        const sfti_lora_way *way = &ways->ways[i];
+        sft_span end = sfti_from(name, way->path.len < name.len ? name.len - way->path.len : 0);
+        bool same = is_whole(way) && sft_span_equal(end, way->path);
+        if (same && (!own || way->path.len < own->path.len)) own = way;
+    }
+    if (!own) return 0;
+    main = own->parts & 1u << SFTI_PART_MAIN;
+    for (size_t i = 0; i < ways->count; i++) {
+        const sfti_lora_way *way = &ways->ways[i];
+        bool known = !main ? sfti_begins(way->path, "text_model.")
+                           : x->diffusers_names && is_whole(way)
+                                 && SFTI_ONE_OF(way->path, unet, sfti_begins);
+        if (known && way->parts == own->parts) out[count++] = way;
+    }
+    if (main && count > 1) count = 1; /* "to_out.0" and "to_out" */
+    if (count == 0) out[count++] = own;
+    return count;
+}
+
+static sft_span name_layer(extract *x, const char *prefix, sft_span path) {
+    char *text = sfti_arena_join(&x->f->arena, sft_span_cstr(prefix), path);
+    size_t len = text ? strlen(text) : 0;
+    if (text && x->to == TO_KOHYA)
+        for (size_t i = 0; i < len; i++)
+            if (text[i] == '.') text[i] = '_';
+    return (sft_span){ text, len };
+}
+
+/* ── Layers ── */
+
+static sft_code add_layer(extract *x, const extract_item *item, sft_span name, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
+    extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
+                                          sizeof *items);
+    lora_layer *layer = name.data && items ? lora_layer_add(x->f) : NULL;
+    if (!layer) return sfti_fail_memory(err, sizeof *items);
+    x->items = items;
+    layer->number = x->count;
+    items[x->count++] = *item;
+    layer->dtype = lora_dtype(x->f, tensor->dtype);
+    if (lora_layer_named(x->f, layer, name, x->to == TO_PEFT, item->rows, tensor->shape[1],
+                         tensor->shape + 2, tensor->rank - 2))
+        return SFT_OK;
+    return sfti_fail_memory(err, name.len);
+}
+
+static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item.tuned);
+    const sfti_lora_way *chosen[SFTI_LORA_WAYS];
+    sft_span name = tensor->name;
+    if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
+    if (x->to == TO_PEFT)
+        return add_layer(x, &item, name_layer(x, "base_model.model.", name), err);
+    sfti_lora_ways_of(&x->naming, tensor, x->ways);
+    size_t count = choose_ways(x, name, chosen);
+    if (count == 0)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected a layer that adapters have a name for, found another");
+    for (size_t i = 0; i < count; i++) {
+        extract_item part = item;
+        if (!is_whole(chosen[i])) {
+            if (chosen[i]->from != 0) continue; /* a piece of a larger module */
+            part.row = chosen[i]->row;
+            part.rows = chosen[i]->rows;
+        }
+        sft_code code = add_layer(x, &part, name_layer(x, prefix_of(x, chosen[i]->parts),
+                                                       chosen[i]->path), err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* A norm or a bias, as a whole. */
+static sft_code add_whole(extract *x, const extract_item *item, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
+    const sfti_lora_way *chosen[SFTI_LORA_WAYS];
+    bool bias = sfti_ends(tensor->name, ".bias");
+    sft_span layer = tensor->name;
+    if (bias) layer.len -= strlen(".bias");
+    sft_tensor weight = *tensor;
+    char *as_weight = sfti_arena_join(&x->f->arena, layer, sft_span_cstr(".weight"));
+    if (!as_weight) return sfti_fail_memory(err, layer.len);
+    if (bias) weight.name = sft_span_cstr(as_weight);
+    else if (sfti_ends(layer, ".weight")) layer.len -= strlen(".weight");
+    sfti_lora_ways_of(&x->naming, &weight, x->ways);
+    size_t count = x->to == TO_PEFT ? 0 : choose_ways(x, layer, chosen);
+    if (count != 1 || !is_whole(chosen[0])) {
+        x->others++;
+        return SFT_OK;
+    }
+    uint64_t rows = 0, cols = 0;
+    (void)sfti_lora_shape(tensor, &rows, &cols);
+    if (rows * cols > WHOLE_MOST) {
+        x->others++;
+        return SFT_OK;
+    }
+    sft_span name = name_layer(x, prefix_of(x, chosen[0]->parts), chosen[0]->path);
+    char *whole = name.data ? sfti_arena_join(&x->f->arena, name,
+                                              sft_span_cstr(bias ? ".diff_b" : ".diff")) : NULL;
+    float *values = sfti_arena_array(&x->f->arena, rows * cols, sizeof *values);
+    sft_source *source = sfti_arena_array(&x->f->arena, 1, sizeof *source);
+    if (!whole || !values || !source) return sfti_fail_memory(err, rows * cols * sizeof *values);
+    sft_code code = subtract(x, item, 0, rows * cols, values, err);
+    if (code) return code;
+    sfti_floats_turn(values, rows * cols);
+    *source = sft_source_memory(values, (size_t)(rows * cols) * sizeof *values);
+    sft_part part = { { sft_span_cstr(whole), SFT_F32, tensor->rank, tensor->shape }, source, 0 };
+    return lora_keep(x->f, part) ? SFT_OK : sfti_fail_memory(err, sizeof part);
+}
+
+static void name_unmatched(extract *x, const sft_tensor *tensor, const char *why) {
+    cli *c = x->f->c;
+    if (++x->unmatched > NAMED_MOST && !c->set.verbose) return;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_path(&c->err, x->f->input, ": %s: ", why);
+    cli_quoted(&c->err, tensor->name);
+    cli_text(&c->err, "\n");
+    cli_flush(&c->err);
+}
+
+static bool same_shape(const sft_tensor *a, const sft_tensor *b) {
+    return a->rank == b->rank
+        && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
+static sft_code consider(extract *x, uint32_t i, sft_error *err) {
+    const sft_tensor *tensor = sft_set_tensor_at(x->tuned, i);
+    size_t shard, number = 0;
+    const sft_tensor *base = sft_set_find(x->base, tensor->name, &shard);
+    uint64_t rows = 0, cols = 0, kernel = 1;
+    bool differ = false;
+    if (!sfti_lora_shape(tensor, &rows, &cols)) return SFT_OK;
+    bool readable = lora_readable(x->tuned, x->scales[0], i);
+    if (!readable && tensor->rank < 2) return SFT_OK; /* positions, counters */
+    if (!base || !same_shape(tensor, base)) {
+        if (tensor->rank >= 2)
+            name_unmatched(x, tensor, base ? "of another shape in BASE" : "not in BASE");
+        return SFT_OK;
+    }
+    for (size_t s = 0; s < shard; s++)
+        number += sft_file_tensor_count(sft_set_shard_at(x->base, s));
+    number += sft_file_tensor_index(sft_set_shard_at(x->base, shard), base);
+    if (tensor->dtype == SFT_I64 && base->dtype == SFT_I64) return SFT_OK; /* positions */
+    if (!readable || !lora_readable(x->base, x->scales[1], number))
+        return lora_not_readable(tensor, err);
+    extract_item item = { i, (uint32_t)number, 0, rows };
+    for (uint32_t k = 2; k < tensor->rank; k++) kernel *= tensor->shape[k];
+    bool weight = sfti_ends(tensor->name, ".weight") || sfti_ends(tensor->name, ".in_proj_weight");
+    bool layer = tensor->rank >= 2 && weight && rows > 1 && cols > 1;
+    if (layer && (kernel == 1 || x->f->rule.most_conv)) return name_tensor(x, item, err);
+    sft_code code = differs(x, &item, &differ, err);
+    if (code || !differ) return code;
+    if (layer) x->convs++;
+    else if (tensor->rank == 1 && x->f->c->set.norms) return add_whole(x, &item, err);
+    else x->others++;
+    return SFT_OK;
+}
+
+/* ── All ── */
+
+static sft_code extract_all(extract *x, char **operands, sft_error *err) {
+    lora_factoring *f = x->f;
+    cli *c = f->c;
+    sft_code code = SFT_OK;
+    x->to = c->set.to;
+    if (x->to == 4)
+        return cli_usage_error(err, "expected --to kohya, peft or comfy with extract, found "
+                               "diffusers");
+    if (c->set.min_diff) code = lora_number(c->set.min_diff, "min-diff", &x->least, err);
+    if (code) return code;
+    f->blame = operands[0];
+    code = cli_parts_open(c, (const char *const *)operands, 2, &f->parts, err);
+    if (code && f->parts.path) f->blame = f->parts.path;
+    if (!code && f->parts.set_count != 2) code = cli_not_one(f->parts.set_count, err);
+    if (code) return code;
+    x->tuned = f->models[0] = f->parts.sets[0];
+    x->base = f->models[1] = f->parts.sets[1];
+    f->model_paths[0] = f->input = operands[0];
+    f->model_paths[1] = operands[1];
+    for (int i = 0; !code && i < 2; i++)
+        code = lora_scales(f, f->models[i], &x->scales[i], err);
+    choose_names(x);
+    x->ways = sfti_arena_array(&f->arena, 1, sizeof *x->ways);
+    if (!code && !x->ways) return sfti_fail_memory(err, sizeof *x->ways);
+    if (!code) code = sfti_lora_naming_open(&f->arena, x->tuned, &x->naming, err);
+    size_t count = sft_set_tensor_count(x->tuned);
+    uint32_t *order = sfti_arena_array(&f->arena, count, sizeof *order);
+    if (!code && !order) return sfti_fail_memory(err, count * sizeof *order);
+    if (!code) code = sft_set_order(x->tuned, SFT_ORDER_NATURAL, order, err);
+    for (size_t i = 0; !code && i < count; i++) code = consider(x, order[i], err);
+    if (!code && x->unmatched && !c->set.ignore_unmatched)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors of BASE for every layer, "
+                         "found none for %zu; --ignore-unmatched leaves them out", x->unmatched);
+    f->ctx = x;
+    f->is_network = x->to == TO_KOHYA;
+    f->compute = extract_layer;
+    if (!code) code = lora_factor(f, err);
+    if (code) return code;
+    if (x->convs + x->others == 0) return SFT_OK;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_path(&c->err, f->input, ": differ and are not extracted: %zu convolution%s (--conv-rank "
+             "takes them), %zu norm%s, bias%s and other tensors (--norms takes those that adapters "
+             "can have)\n", x->convs, x->convs == 1 ? "" : "s", x->others,
+             x->others == 1 ? "" : "s", x->others == 1 ? "" : "es");
+    cli_flush(&c->err);
+    return SFT_OK;
+}
+
+void lora_extract(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    lora_factoring f;
+    extract x = { .f = &f };
+    sft_code code = lora_factoring_begin(&f, c, "extract", true, &err);
+    if (!code && (f.exact || count != 2))
+        code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, f.exact
+                              ? "expected a number for --rank, found exact"
+                              : "expected TUNED and BASE, found another number of operands");
+    if (!code) code = extract_all(&x, operands, &err);
+    sft_conversion_free(x.scales[0]);
+    sft_conversion_free(x.scales[1]);
+    lora_factoring_finish(&f, code, &err);
+}

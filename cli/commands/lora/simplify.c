@@ -1,0 +1,268 @@
+/* lora simplify. Tests: tests/adapter/factors.py, tests/cli/lora/factors. */
+#include "base/error.h"
+#include "commands/lora/factored.h"
+#include "support/hints.h"
+
+#include <string.h>
+
+/* What is simplified: layer i is the module of the same number. */
+typedef struct simplify {
+    lora_factoring *f;
+    const sfti_lora *lora;
+    const sft_set *model; /* NULL: without */
+    sft_conversion *scales;
+    const sfti_lora_map *map;
+} simplify;
+
+/* A module's change, in blocks of rows. */
+typedef struct change {
+    const simplify *x;
+    const sfti_lora_module *module;
+    sfti_arena *arena;
+    uint64_t cols;
+    bool by_model;
+    sfti_lora_op op; /* without a model */
+    float *whole;    /* all of it, where rows are not changed one by one */
+} change;
+
+/* Its targets of the model, of which weights alone are asked for. */
+static const sfti_lora_target *next_target(const simplify *x, const sfti_lora_target *at,
+                                           const sfti_lora_module *m) {
+    uint32_t number = at ? at->next : m->targets;
+    while (number && x->map->targets[number - 1].bias) number = x->map->targets[number - 1].next;
+    return number ? &x->map->targets[number - 1] : NULL;
+}
+
+/* into becomes W' - W of rows [first, first + count) of a target's tensor. */
+static sft_code change_rows(const change *ch, const sfti_lora_target *target, uint64_t first,
+                            uint64_t count, float *into, sft_error *err) {
+    const simplify *x = ch->x;
+    const sft_tensor *tensor = sft_set_tensor_at(x->model, target->tensor);
+    sfti_arena arena = { .alloc = x->f->c->alloc };
+    sfti_lora_op op = { .module = ch->module, .lora = x->lora, .tensor = tensor, .strength = 1,
+                        .row = target->row, .from = target->from, .rows = target->rows };
+    uint64_t elements = count * ch->cols;
+    float *was = sfti_arena_array(&arena, elements, sizeof *was);
+    sft_code code = was ? sfti_lora_read(x->model, tensor, first * ch->cols, elements, into, err)
+                        : sfti_fail_memory(err, elements * sizeof *was);
+    if (!code) memcpy(was, into, (size_t)elements * sizeof *was);
+    if (!code) code = sfti_lora_op_open(&op, &arena, err);
+    if (!code) code = sfti_lora_op_apply(&op, first, count, into, err);
+    for (uint64_t i = 0; !code && i < elements; i++) into[i] -= was[i];
+    sfti_arena_free(&arena);
+    return code;
+}
+
+static sft_code read_change(void *ctx, uint64_t first, uint64_t count, float *into,
+                            sft_error *err) {
+    const change *ch = ctx;
+    if (ch->whole) {
+        memcpy(into, ch->whole + first * ch->cols, (size_t)(count * ch->cols) * sizeof *into);
+        return SFT_OK;
+    }
+    if (!ch->by_model) return sfti_lora_op_delta(&ch->op, first, count, NULL, into, err);
+    for (const sfti_lora_target *t = next_target(ch->x, NULL, ch->module); t;
+         t = next_target(ch->x, t, ch->module)) {
+        uint64_t begin = first > t->from ? first : t->from;
+        uint64_t end = first + count < t->from + t->rows ? first + count : t->from + t->rows;
+        if (begin >= end) continue;
+        sft_code code = change_rows(ch, t, t->row + (begin - t->from), end - begin,
+                                    into + (begin - first) * ch->cols, err);
+        if (code) return code;
+    }
+    return SFT_OK;
+}
+
+/* The whole change of a tensor whose rows change together. */
+static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
+    const sfti_lora_target *t = next_target(ch->x, NULL, ch->module);
+    const sft_tensor *tensor = sft_set_tensor_at(ch->x->model, t->tensor);
+    sfti_matrix all;
+    sft_code code = SFT_OK;
+    if (t->rows != rows || next_target(ch->x, t, ch->module))
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected one tensor of the model for a module whose rows change "
+                                "together, found rows of another");
+    code = sfti_matrix_new(ch->arena, rows, ch->cols, &all, err);
+    if (!code) code = change_rows(ch, t, t->row, rows, all.at, err);
+    ch->whole = all.at;
+    return code;
+}
+
+static bool is_idle(const sfti_lora_module *m) {
+    return m->has_alpha && !(m->scale < 0) && !(m->scale > 0);
+}
+
+static sft_code simplify_layer(lora_factoring *f, lora_layer *layer, const sfti_rank_rule *rule,
+                               sfti_arena *arena, sfti_lowrank *out, sft_error *err) {
+    const simplify *x = f->ctx;
+    const sfti_lora_module *m = &x->lora->modules[layer->number];
+    uint64_t rows = layer->up_shape[0], cols = layer->down_shape[1];
+    for (uint32_t i = 2; i < layer->down_dims; i++) cols *= layer->down_shape[i];
+    uint64_t shape[3] = { rows, cols / m->kernel, m->kernel };
+    const sft_tensor flat = { .name = m->name, .shape = shape, .rank = 3, .dtype = SFT_F32 };
+    change ch = { .x = x, .module = m, .arena = arena, .cols = cols, .by_model = x->model != NULL };
+    ch.op = (sfti_lora_op){ .module = m, .lora = x->lora, .tensor = &flat, .strength = 1,
+                            .rows = rows };
+    sfti_row_matrix all = { rows, cols, read_change, &ch };
+    sft_code code = SFT_OK;
+    layer->left_out = is_idle(m);
+    if (layer->left_out) return SFT_OK;
+    const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
+    if (t && sfti_lora_needs_all(x->lora, m, sft_set_tensor_at(x->model, t->tensor), false))
+        code = change_whole(&ch, rows, err);
+    else if (!x->model) code = sfti_lora_op_open(&ch.op, arena, err);
+    return code ? code : sfti_lowrank_of_rows(&all, rule, arena, out, err);
+}
+
+/* ── What is simplified ── */
+
+static bool is_plain(const sfti_lora_module *m) {
+    return m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
+}
+
+static bool needs_model(const sfti_lora_module *m) {
+    return m->slot[SFTI_SLOT_MAGNITUDE] || m->type == SFTI_TYPE_GLORA || m->type == SFTI_TYPE_IA3
+        || m->type == SFTI_TYPE_OFT || m->type == SFTI_TYPE_BOFT;
+}
+
+static bool is_norm(const simplify *x, const sfti_lora_module *m) {
+    const sft_tensor *diff = sfti_lora_tensor(x->lora, m, SFTI_SLOT_DIFF);
+    return m->type == SFTI_TYPE_FULL && (!diff || diff->rank < 2);
+}
+
+static sft_code refuse(const simplify *x, const sfti_lora_module *m, const char *why,
+                       sft_error *err) {
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, m->name, "%s: %s%s", why,
+                            sfti_lora_method(x->lora, m),
+                            m->slot[SFTI_SLOT_MAGNITUDE] ? " with DoRA's magnitudes" : "");
+}
+
+static sft_code add_module(simplify *x, size_t i, sft_error *err) {
+    lora_factoring *f = x->f;
+    const sfti_lora_module *m = &x->lora->modules[i];
+    uint64_t rows = m->out, cols = m->in, channels = 0, kernel[LORA_DIMS];
+    uint32_t dims = 0;
+    const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
+    if (needs_model(m) && !x->model)
+        return refuse(x, m, "expected --model with what changes a layer by its own weight, found "
+                      "none", err);
+    if (x->model && !t)
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, m->name,
+                                "expected a tensor of the model for this module, found none");
+    if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
+        return refuse(x, m, "expected factors alone, found a bias of theirs", err);
+    for (uint32_t at = x->model ? m->targets : 0; at; at = x->map->targets[at - 1].next)
+        if (x->map->targets[at - 1].bias && m->type == SFTI_TYPE_IA3)
+            return refuse(x, m, "expected a change of weights alone, found one of a bias too", err);
+    const sft_tensor *shaped = sfti_lora_tensor(x->lora, m, SFTI_SLOT_DIFF);
+    if (t) {
+        shaped = sft_set_tensor_at(x->model, t->tensor);
+        uint64_t all = 0;
+        (void)sfti_lora_shape(shaped, &all, &cols);
+        for (rows = 0; t; t = next_target(x, t, m)) {
+            if (t->from + t->rows > rows) rows = t->from + t->rows;
+            if (!lora_readable(x->model, x->scales, t->tensor))
+                return lora_not_readable(sft_set_tensor_at(x->model, t->tensor), err);
+        }
+    } else if (m->type == SFTI_TYPE_LOKR) {
+        shaped = sfti_lora_tensor(x->lora, m, m->slot[SFTI_SLOT_KRON_2] ? SFTI_SLOT_KRON_2
+                                              : m->tucker ? SFTI_SLOT_KRON_T2 : SFTI_SLOT_NONE);
+    } else if (m->tucker) {
+        shaped = sfti_lora_tensor(x->lora, m, m->type == SFTI_TYPE_LOHA ? SFTI_SLOT_HADA_T1
+                                                                        : SFTI_SLOT_MID);
+    }
+    if (shaped && shaped->rank > 2 && shaped->rank <= LORA_DIMS) dims = shaped->rank - 2;
+    channels = cols;
+    for (uint32_t k = 0; k < dims; k++) {
+        kernel[k] = shaped->shape[2 + k];
+        channels /= kernel[k];
+    }
+    const sft_tensor *first = NULL;
+    for (int k = 1; k < SFTI_SLOTS && !first; k++)
+        first = sfti_lora_tensor(x->lora, m, (sfti_adapter_slot)k);
+    bool peft = (m->type == SFTI_TYPE_OFT && m->slot[SFTI_SLOT_OFT_PACKED])
+             || (m->type == SFTI_TYPE_IA3 && m->slot[SFTI_SLOT_IA3_FACTOR])
+             || sfti_begins(m->name, "base_model.");
+    lora_layer *layer = lora_layer_add(f);
+    if (!layer) return sfti_fail_memory(err, sizeof *layer);
+    layer->number = i;
+    layer->dtype = lora_dtype(f, first->dtype);
+    return lora_layer_named(f, layer, m->name, peft, rows, channels, kernel, dims)
+               ? SFT_OK : sfti_fail_memory(err, m->name.len);
+}
+
+static sft_code keep_module(simplify *x, const sfti_lora_module *m, bool all, sft_error *err) {
+    sft_source *sources = x->f->ctx;
+    for (int k = 1; k < SFTI_SLOTS; k++) {
+        if (!all && k != SFTI_SLOT_DIFF_BIAS) continue;
+        uint32_t slot = m->slot[k];
+        if (!slot) continue;
+        size_t shard = sft_set_tensor_shard(x->lora->set, slot - 1);
+        if (!lora_keep(x->f, sft_part_of(sft_set_tensor_at(x->lora->set, slot - 1),
+                                         &sources[shard])))
+            return sfti_fail_memory(err, sizeof *x->f->kept);
+    }
+    return SFT_OK;
+}
+
+static sft_code simplify_all(simplify *x, char **operands, sft_error *err) {
+    lora_factoring *f = x->f;
+    const char *paths[2] = { operands[0], f->c->set.model };
+    lora_adapter *adapter = sfti_arena_array(&f->arena, 1, sizeof *adapter);
+    if (!adapter) return sfti_fail_memory(err, sizeof *adapter);
+    memset(adapter, 0, sizeof *adapter);
+    f->adapters = adapter;
+    f->adapter_count = 1;
+    f->blame = operands[0];
+    sft_code code = lora_open(f->c, operands[0], false, adapter, err);
+    f->blame = f->input = adapter->path;
+    if (!code) code = cli_parts_open(f->c, paths, paths[1] ? 2 : 1, &f->parts, err);
+    if (code && f->parts.path) f->blame = f->parts.path;
+    if (!code && paths[1] && f->parts.set_count != 2) code = cli_not_one(f->parts.set_count, err);
+    if (code) return code;
+    x->lora = &adapter->lora;
+    if (paths[1]) {
+        x->model = f->models[0] = f->parts.sets[1];
+        f->model_paths[0] = paths[1];
+        code = sfti_lora_map_model(&adapter->lora, x->model, &adapter->map, err);
+        if (!code) code = lora_scales(f, x->model, &x->scales, err);
+        x->map = &adapter->map;
+    }
+    size_t shards = sft_set_shard_count(adapter->set);
+    sft_source *sources = sfti_arena_array(&f->arena, shards, sizeof *sources);
+    if (!sources) return sfti_fail_memory(err, shards * sizeof *sources);
+    for (size_t s = 0; s < shards; s++)
+        sources[s] = sft_file_source(sft_set_shard_at(adapter->set, s));
+    f->ctx = sources;
+    f->keeps_metadata = true;
+    if (!code && x->lora->unread_count && !f->c->set.ignore_unmatched)
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                                sft_set_tensor_at(adapter->set, x->lora->unread[0])->name,
+                                "expected tensors of methods that are known, found another one; "
+                                "--ignore-unmatched leaves such out");
+    for (size_t i = 0; !code && i < x->lora->count; i++) {
+        const sfti_lora_module *m = &x->lora->modules[i];
+        bool whole = is_plain(m) || is_norm(x, m);
+        if (!whole) code = add_module(x, i, err);
+        if (!code) code = keep_module(x, m, whole, err);
+    }
+    if (!code && f->count == 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected modules that are no plain LoRA, found none");
+    f->ctx = x;
+    f->compute = simplify_layer;
+    return code ? code : lora_factor(f, err);
+}
+
+void lora_simplify(cli *c, char **operands, size_t count) {
+    sft_error err = SFT_ERROR_INIT;
+    lora_factoring f;
+    simplify x = { .f = &f };
+    sft_code code = lora_factoring_begin(&f, c, "simplify", true, &err);
+    if (!code && count > 1)
+        code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, "expected one adapter, found more");
+    if (!code) code = simplify_all(&x, operands, &err);
+    sft_conversion_free(x.scales);
+    lora_factoring_finish(&f, code, &err);
+}

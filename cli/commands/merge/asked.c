@@ -1,0 +1,160 @@
+/* What options and operands of merge ask for, as a recipe. */
+#include "commands/merge/merge.h"
+#include "base/glob.h"
+#include "support/files.h"
+#include "support/hints.h"
+#include "support/input.h"
+#include "support/models.h"
+#include "support/words.h"
+
+#include <string.h>
+
+static sft_code list_methods(const char *found, sft_error *err) {
+    char text[400] = "";
+    size_t used = 0;
+    const sfti_merge_method *method;
+    for (size_t i = 0; (method = sfti_merge_method_at(i)) != NULL; i++) {
+        size_t len = strlen(method->name);
+        if (used + len + 3 > sizeof text) break;
+        if (used) text[used++] = ',', text[used++] = ' ';
+        memcpy(text + used, method->name, len + 1);
+        used += len;
+    }
+    return cli_usage_error(err, "expected a method (%s), found \"%s\"", text, found);
+}
+
+static sft_code bad_param(const sfti_merge_recipe *recipe, const char *word, sft_error *err) {
+    char text[300] = "";
+    size_t used = 0;
+    for (int p = 0; p < SFTI_MERGE_PARAMS; p++) {
+        const char *name = sfti_merge_param_name((sfti_merge_param)p);
+        size_t len = strlen(name);
+        if (!(recipe->method->params >> p & 1) || used + len + 3 > sizeof text) continue;
+        if (used) text[used++] = ',', text[used++] = ' ';
+        memcpy(text + used, name, len + 1);
+        used += len;
+    }
+    return cli_usage_error(err, "expected --param NAME=VALUE of %s (%s), found \"%s\"",
+                           recipe->method->name, text, word);
+}
+
+/* NAME=VALUE, NAME@PATTERN=VALUE; those with a pattern come first. */
+static sft_code read_param(merge_run *run, const char *word, bool patterns, sft_error *err) {
+    sfti_merge_recipe *recipe = &run->recipe;
+    const char *equal = strrchr(word, '='), *at = strchr(word, '@');
+    if (!equal) return bad_param(recipe, word, err);
+    if (at > equal) at = NULL;
+    sft_span name = { word, (size_t)((at ? at : equal) - word) };
+    sfti_merge_setting setting = { .param = sfti_merge_param_of(name), .model = SFTI_MERGE_ALL };
+    if (setting.param == SFTI_MERGE_PARAMS || !(recipe->method->params >> setting.param & 1))
+        return bad_param(recipe, word, err);
+    if ((at != NULL) != patterns) return SFT_OK;
+    if (at) setting.filter = SFTI_FILTER_GLOB;
+    if (at) setting.text = (sft_span){ at + 1, (size_t)(equal - at - 1) };
+    if (!sfti_merge_values_read(setting.param, sft_span_cstr(equal + 1), &run->arena,
+                                &setting.values, &setting.count))
+        return cli_usage_error(err, "expected %s for --param %.*s, found \"%s\"",
+                               sfti_merge_param_is_switch(setting.param)
+                                   ? "true or false" : "a number, or several for the layers",
+                               (int)name.len, name.data, equal + 1);
+    return sfti_merge_setting_add(&recipe->settings, &run->arena, &setting, err);
+}
+
+static sft_code add_weight(merge_run *run, uint32_t model, const char *text, sft_error *err) {
+    sfti_merge_setting setting = { .param = SFTI_MERGE_WEIGHT, .model = model };
+    if (!(run->recipe.method->params >> SFTI_MERGE_WEIGHT & 1)) {
+        if (model == SFTI_MERGE_ALL) return SFT_OK;
+        return cli_usage_error(err, "expected models without weights for %s, found \":%s\"",
+                               run->recipe.method->name, text);
+    }
+    if (!sfti_merge_values_read(SFTI_MERGE_WEIGHT, sft_span_cstr(text), &run->arena,
+                                &setting.values, &setting.count))
+        return cli_usage_error(err, "expected a number as weight, found \"%s\"", text);
+    return sfti_merge_setting_add(&run->recipe.settings, &run->arena, &setting, err);
+}
+
+static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sft_error *err) {
+    cli *c = run->c;
+    sfti_merge_recipe *recipe = &run->recipe;
+    sft_code code = SFT_OK;
+    recipe->base = SIZE_MAX;
+    recipe->weights_required = true;
+    recipe->method = sfti_merge_method_of(sft_span_cstr(c->set.method));
+    if (!recipe->method) return list_methods(c->set.method, err);
+    if (c->set.base && recipe->method->base == SFTI_BASE_NONE)
+        return cli_usage_error(err, "expected no --base for %s, whose models are equals, found "
+                               "one", recipe->method->name);
+    if (count + (c->set.base != NULL) > SFTI_MERGE_MODELS)
+        return cli_usage_error(err, "expected at most %d models, found more", SFTI_MERGE_MODELS);
+    for (size_t i = 0; !code && i < count; i++) {
+        const char *number;
+        double weight;
+        code = cli_cut_number(c, operands[i], &number, &weight, err);
+        run->paths[i] = operands[i];
+        if (!code && number) code = add_weight(run, (uint32_t)i, number, err);
+    }
+    recipe->count = count;
+    if (c->set.base) {
+        recipe->base = recipe->count;
+        run->paths[recipe->count++] = sfti_arena_copy(&run->arena, c->set.base,
+                                                      strlen(c->set.base));
+        if (!run->paths[recipe->base]) return sfti_fail_memory(err, strlen(c->set.base));
+    }
+    for (int patterns = 1; !code && patterns >= 0; patterns--)
+        for (size_t i = 0; !code && i < c->set.params.count; i++)
+            code = read_param(run, c->set.params.items[i], patterns != 0, err);
+    if (!code) code = add_weight(run, SFTI_MERGE_ALL, "1", err);
+    if (code) return code;
+    code = sfti_merge_recipe_settle(recipe, err);
+    if (code && !c->set.base && recipe->method->base == SFTI_BASE_MUST)
+        cli_hint(err, CLI_HINT_MERGE_BASE);
+    return code;
+}
+
+/* The models of a recipe are where it says, seen from the recipe, unless operands name them in its
+ * order. */
+static sft_code ask_by_recipe(merge_run *run, char **operands, size_t count, sft_error *err) {
+    cli *c = run->c;
+    run->blame = c->set.recipe;
+    sft_code code = cli_read_file(c, c->set.recipe, SFTI_MERGE_RECIPE_MOST + 1, &run->text, err);
+    if (!code)
+        code = sfti_merge_recipe_read(cli_read_text(&run->text), &run->arena, &run->recipe, err);
+    if (code) return code;
+    if (count > 0 && count != run->recipe.count)
+        return cli_usage_error(err, "expected no models beside --recipe, or all %zu that it names, "
+                               "in its order, found %zu", run->recipe.count, count);
+    for (size_t i = 0; i < run->recipe.count; i++) {
+        sft_span name = run->recipe.models[i];
+        char *path = sfti_arena_copy(&run->arena, name.data, name.len);
+        bool beside = path && *path != '/' && !strstr(path, "://");
+        if (beside) path = cli_join_path(&run->arena, cli_folder_of(c->set.recipe), path);
+        run->paths[i] = count > 0 ? operands[i] : path;
+        if (!run->paths[i]) return sfti_fail_memory(err, name.len);
+    }
+    return SFT_OK;
+}
+
+sft_code merge_asked(merge_run *run, char **operands, size_t count, sft_error *err) {
+    cli *c = run->c;
+    uint64_t seed;
+    int ways = (c->set.method != NULL) + (c->set.recipe != NULL) + (c->set.replay != NULL);
+    run->recipe.settings.glob = sfti_glob_match;
+    run->paths = sfti_arena_array(&run->arena, SFTI_MERGE_MODELS + 1, sizeof *run->paths);
+    if (!run->paths) return sfti_fail_memory(err, SFTI_MERGE_MODELS * sizeof *run->paths);
+    if (ways > 1)
+        return cli_usage_error(err, "expected one of --method, --recipe and --replay, found "
+                               "several");
+    if (!c->set.method && (c->set.base || c->set.params.count > 0))
+        return cli_usage_error(err, "expected --base and --param with --method only, found others");
+    if (c->set.replay) return merge_replay(run, operands, count, err);
+    sft_code code = c->set.recipe ? ask_by_recipe(run, operands, count, err)
+                                  : ask_by_options(run, operands, count, err);
+    if (code) return code;
+    if (c->set.seed && !cli_parse_number(c->set.seed, UINT64_MAX, &seed))
+        return cli_usage_error(err, "expected --seed of 0 to 18446744073709551615, found \"%s\"",
+                               c->set.seed);
+    if (c->set.seed) run->recipe.seed = seed;
+    if (c->set.dtype) run->recipe.dtype = sft_span_cstr(c->set.dtype);
+    if (c->set.ignore_missing) run->recipe.ignore_missing = true;
+    return SFT_OK;
+}

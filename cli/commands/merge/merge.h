@@ -1,0 +1,49 @@
+/* What the files of `merge` share. */
+#ifndef CLI_MERGE_H
+#define CLI_MERGE_H
+
+#include "merge/merge.h"
+#include "support/parts.h"
+
+/* A model that is merged. */
+typedef struct merge_input {
+    const char *path;      /* of the file or index */
+    cli_inputs inputs;
+    sft_set *set;          /* with values where it is quantised */
+    const sft_set *stored; /* as it is in the file; lives as long */
+    sft_span name;         /* that the recipe has for it */
+    const char *sha256, *autov1, *content; /* digests, or NULL */
+} merge_input;
+
+typedef struct merge_run {
+    cli *c;
+    sfti_arena arena;
+    sfti_merge_recipe recipe;
+    char **paths;             /* of the recipe's models, or operands of a replay */
+    size_t path_count;
+    merge_input *inputs;      /* by the recipe's numbers */
+    sfti_merge_model *models;
+    cli_parts parts;          /* of the reference */
+    sfti_merged *merged;
+    const char *blame;        /* path that an error is about */
+    sft_buffer text, record, models_text, recipe_text, names_text;
+} merge_run;
+
+/* merge --method, --recipe, --replay. */
+void merge_by_method(cli *c, char **operands, size_t count);
+
+/* What options and operands ask for (asked.c): the recipe, and the paths of its models. */
+sft_code merge_asked(merge_run *run, char **operands, size_t count, sft_error *err);
+
+/* ── The header of the result (record.c) ── */
+
+#define MERGE_KEY "sft_merge"
+
+/* Digests of the models that have none yet. */
+sft_code merge_hash(merge_run *run, sft_error *err);
+/* Puts the recipe into the metadata of the parts. */
+sft_code merge_record(merge_run *run, bool one_file, sft_error *err);
+/* Takes the recipe of --replay, and finds its models among the operands. */
+sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *err);
+
+#endif

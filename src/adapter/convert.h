@@ -1,0 +1,39 @@
+/* Adapters under other names: of kohya, PEFT, diffusers, ComfyUI (convert.c). Tests:
+ * tests/layout/run.py. */
+#ifndef SFTI_ADAPTER_CONVERT_H
+#define SFTI_ADAPTER_CONVERT_H
+
+#include "adapter/adapter.h"
+
+typedef enum sfti_lora_format {
+    SFTI_LORA_KOHYA = 0, SFTI_LORA_PEFT, SFTI_LORA_DIFFUSERS, SFTI_LORA_COMFY
+} sfti_lora_format;
+
+/* A module as it is written: for the configuration of PEFT. */
+typedef struct sfti_lora_written {
+    sft_span name, component; /* without and the component's name */
+    uint64_t rank;
+    double alpha;
+} sfti_lora_written;
+
+typedef struct sfti_lora_converted {
+    sfti_layout_out out;     /* the tensors */
+    sfti_lora_written *modules;
+    size_t count, room;
+    size_t split, joined;    /* modules of fused layers that were divided, and made */
+    size_t folded;           /* of which alpha went into the up matrix: the way back is not exact */
+    size_t *unmatched, unmatched_count; /* modules that the layout does not know */
+    char alpha_form[24];     /* dtype and rank of the alphas, "none", or "" if they differ */
+    sft_source *sources;     /* of the shards */
+} sfti_lora_converted;
+
+/* Plans it, in the memory of `out`, to be freed with sfti_lora_converted_free after a failure,
+ * too.
+ * The adapter must outlive it. alpha_form: how alphas that are not in tensors were stored before,
+ * or empty. SFT_CAST_DTYPE names what the other format has no place for. */
+sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
+                           const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
+                           const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err);
+void sfti_lora_converted_free(sfti_lora_converted *converted);
+
+#endif

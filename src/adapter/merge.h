@@ -1,0 +1,65 @@
+/* A model with adapters merged into it: what goes into its file. */
+#ifndef SFTI_ADAPTER_MERGE_H
+#define SFTI_ADAPTER_MERGE_H
+
+#include "adapter/adapter.h"
+#include "convert/again.h"
+#include "safetensors_adapter.h"
+
+typedef struct sfti_merge_input {
+    const sft_set *set;
+    sfti_lora lora;
+    sfti_lora_map map;
+    double strength;
+    double *strengths; /* of the map's targets, or NULL */
+    sft_span name, blocks, config;
+} sfti_merge_input;
+
+/* A quantised tensor of which the values change. */
+typedef struct sfti_merge_again {
+    sft_adapter_merge *of;
+    sfti_again again;
+    sft_span name;  /* of the values */
+    uint64_t begin; /* of them in the source of what changes */
+    sfti_stochastic stochastic;
+    bool rounds;
+} sfti_merge_again;
+
+/* Bytes of one of its parts. */
+typedef struct sfti_merge_output {
+    sfti_merge_again *of;
+    size_t part;
+    sft_source source;
+} sfti_merge_output;
+
+struct sft_adapter_merge {
+    sfti_arena arena;
+    sft_allocator alloc;
+    sft_adapter_merge_options options;
+    const sft_set *model;
+    sft_conversion *conversion; /* that `owned` owns */
+    sft_set *owned;             /* the model by its values; NULL: nothing in it is quantised */
+    const sft_set *values;      /* that, or the model */
+    sfti_merge_input **inputs;
+    size_t count, capacity;
+    sfti_patched *patched; /* NULL: it is not planned */
+    sft_source *files;     /* of the model's shards */
+    sft_part *parts;       /* of its tensors */
+    sfti_merge_again *agains;
+    sfti_merge_output *outputs;
+    sfti_encoder encoder;
+    size_t blames;
+    sft_buffer recipe, names;
+};
+
+/* The two values of the header that tell of the merge, into merge->recipe and ->names. model: the
+ * name of its file. digests: those of the adapters, for which they are read; else null. */
+sft_code sfti_merge_recipe(sft_adapter_merge *merge, sft_span model, bool digests, sft_error *err);
+
+/* Whether the bytes of tensor i are computed; else they are those of its file. */
+bool sfti_merge_computes(const sft_adapter_merge *merge, size_t i);
+
+#define SFTI_MERGE_RECIPE "sft_lora_merge"
+#define SFTI_MERGE_NAMES "modelspec.merged_from"
+
+#endif

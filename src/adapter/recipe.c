@@ -1,0 +1,65 @@
+/* What the header tells of a merge. Tests: tests/adapter, tests/cli/lora. */
+#include "adapter/merge.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "safetensors_hash.h"
+
+static sft_span pair_named(const sft_set *set, const char *key) {
+    sft_span value = { NULL, 0 };
+    for (size_t s = 0; s < sft_set_shard_count(set) && !value.data; s++)
+        (void)sft_file_metadata_get(sft_set_shard_at(set, s), sft_span_cstr(key), &value);
+    return value;
+}
+
+static sft_code recipe_adapter(const sfti_merge_input *input, bool digests, sfti_json_writer *w,
+                            sft_error *err) {
+    uint32_t algos = UINT32_C(1) << SFT_HASH_SHA256 | UINT32_C(1) << SFT_HASH_CONTENT;
+    sft_hashes hashes = SFT_HASHES_INIT(0);
+    sft_code code = digests ? sft_hash_set(input->set, algos, &hashes, NULL, err) : SFT_OK;
+    if (code) return code;
+    sfti_json_open(w, '{');
+    sfti_json_put_text(w, "name", input->name);
+    sfti_json_put_double(w, "strength", input->strength);
+    if (input->blocks.data) sfti_json_put_text(w, "blocks", input->blocks);
+    sfti_json_put_cstr(w, "sha256", sft_hashes_get(&hashes, SFT_HASH_SHA256));
+    sfti_json_put_cstr(w, "content", sft_hashes_get(&hashes, SFT_HASH_CONTENT));
+    sfti_json_close(w, '}');
+    return SFT_OK;
+}
+
+sft_code sfti_merge_recipe(sft_adapter_merge *merge, sft_span model, bool digests,
+                           sft_error *err) {
+    sft_span before = pair_named(merge->model, SFTI_MERGE_RECIPE);
+    merge->recipe.len = merge->names.len = 0;
+    sft_sink sink = sft_sink_memory(&merge->recipe);
+    sfti_json_writer w;
+    sfti_json_write(&w, &sink, 0, err);
+    sfti_json_open(&w, '{');
+    sfti_json_put_open(&w, "model", '{');
+    sfti_json_put_text(&w, "name", model);
+    sfti_json_put_text(&w, "recorded_sha256", pair_named(merge->model, "modelspec.hash_sha256"));
+    sfti_json_put_text(&w, "recorded_sshs", pair_named(merge->model, "sshs_model_hash"));
+    sfti_json_close(&w, '}');
+    sfti_json_put_open(&w, "adapters", '[');
+    bool fine = sfti_buffer_put(&merge->names, model.data, model.len);
+    for (size_t i = 0; i < merge->count; i++) {
+        sft_span name = merge->inputs[i]->name;
+        sft_code code = recipe_adapter(merge->inputs[i], digests, &w, err);
+        merge->blames = i;
+        if (code) return code;
+        fine = fine && sfti_buffer_put(&merge->names, ", ", 2)
+            && sfti_buffer_put(&merge->names, name.data, name.len);
+    }
+    merge->blames = SIZE_MAX;
+    sfti_json_close(&w, ']');
+    bool comfy = merge->options.dora == SFT_ADAPTER_DORA_COMFY;
+    sfti_json_put_cstr(&w, "dora", comfy ? "comfy" : "exact");
+    if (merge->options.stochastic) sfti_json_put_uint(&w, "stochastic", merge->options.seed);
+    if (before.data) {
+        sfti_json_key(&w, "before");
+        sfti_json_text(&w, before);
+    }
+    sfti_json_close(&w, '}');
+    return fine ? sfti_json_done(&w) : sfti_fail_memory(err, merge->names.len);
+}

@@ -1,0 +1,361 @@
+/* The tensors of a merge, as a source that computes them. Tests: tests/merge. */
+#include "merge/work.h"
+
+#include "base/checked.h"
+#include "base/endian.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/siphash.h"
+#include "safetensors_cast.h"
+#include "safetensors_report.h"
+
+#include <string.h>
+
+struct sfti_merged {
+    sft_allocator alloc;
+    sfti_arena arena;
+    sfti_merge_plan plan;
+    sfti_merge_rows rows;
+    uint32_t *streamed; /* rows that are computed, in the order of the source */
+    size_t streamed_count;
+    sft_source source;
+    size_t blames;
+    /* the tensor that is read: */
+    const sfti_merge_row *now;
+    sfti_arena work;
+    sfti_merge_op *op;
+    uint64_t window_first, window_count; /* elements that are in op->bytes */
+};
+
+/* ── What is asked of a tensor ── */
+
+static const double param_defaults[SFTI_MERGE_PARAMS] = {
+    [SFTI_MERGE_WEIGHT] = 1, [SFTI_MERGE_DENSITY] = 1, [SFTI_MERGE_GAMMA] = 0.01,
+    [SFTI_MERGE_EPSILON] = 0.15, [SFTI_MERGE_SCALE] = 1, [SFTI_MERGE_LAMBDA] = 1,
+    [SFTI_MERGE_SELECT_TOPK] = 1, [SFTI_MERGE_FLATTEN] = 1, [SFTI_MERGE_NORMALIZE_WEIGHTS] = 1,
+    [SFTI_MERGE_EPS] = 1e-8, [SFTI_MERGE_MAX_ITER] = 10, [SFTI_MERGE_TOL] = 1e-5,
+    [SFTI_MERGE_ALPHA] = 1,
+};
+
+static sft_code refuse_absent(const sfti_merge_op *op, sfti_merge_param param, sft_error *err) {
+    return sfti_fail_tensor(err, SFT_BAD_ARGUMENT, SFT_NO_OFFSET, op->row->spec.name,
+                            "expected the parameter %s of %s, found none",
+                            sfti_merge_param_name(param), op->method->name);
+}
+
+static bool method_asks(const sfti_merge_op *op, sfti_merge_param param) {
+    return (op->method->params >> param & 1) != 0;
+}
+
+static sft_code resolve(sfti_merge_op *op, sft_error *err) {
+    const sfti_merge_plan *plan = op->plan;
+    const sfti_merge_row *row = op->row;
+    for (int p = 0; p < SFTI_MERGE_PARAMS; p++) {
+        sfti_merge_param param = (sfti_merge_param)p;
+        double plain = param_defaults[p];
+        if (p == SFTI_MERGE_NORMALIZE) plain = op->method->normalize;
+        if (p == SFTI_MERGE_RESCALE) plain = op->method->rescale;
+        if (p >= SFTI_MERGE_EACH) {
+            op->param[p] = plain;
+            bool told = method_asks(op, param)
+                     && sfti_merge_setting_find(plan->settings, param, SFTI_MERGE_ALL,
+                                                row->spec.name, row->layer, row->layers,
+                                                &op->param[p]);
+            if (!told && param == SFTI_MERGE_T && method_asks(op, param))
+                return refuse_absent(op, param, err);
+            continue;
+        }
+        for (size_t e = 0; e < op->count; e++) {
+            op->each[p][e] = plain;
+            bool told = method_asks(op, param)
+                     && sfti_merge_setting_find(plan->settings, param, op->model[e],
+                                                row->spec.name, row->layer, row->layers,
+                                                &op->each[p][e]);
+            if (!told && param == SFTI_MERGE_WEIGHT && plan->weights_required
+                && method_asks(op, param))
+                return refuse_absent(op, param, err);
+        }
+    }
+    double turns = op->param[SFTI_MERGE_MAX_ITER];
+    if (!(turns >= 0 && turns <= 1000) || !(op->param[SFTI_MERGE_EPS] > 0)
+        || !(op->param[SFTI_MERGE_TOL] > 0))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected max_iter of 0 to 1000, eps and tol above "
+                         "0, found others");
+    return SFT_OK;
+}
+
+static const sfti_merge_method *plain_method(void) {
+    return sfti_merge_method_of(sft_span_cstr("passthrough"));
+}
+
+/* A tensor that is not in enough models is the reference's. */
+static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sfti_merge_row *row,
+                       sft_error *err) {
+    uint32_t none = SFTI_MERGE_ALL;
+    op->plan = plan;
+    op->method = plan->method;
+    op->row = row;
+    op->count = 0;
+    for (uint32_t m = 0; m < plan->count; m++)
+        if (m != plan->base && row->of[m] != none) op->model[op->count++] = m;
+    op->has_base = plan->base != SIZE_MAX && row->of[plan->base] != none;
+    if (op->has_base) op->model[op->count] = (uint32_t)plan->base;
+    bool lacks_base = plan->base != SIZE_MAX && !op->has_base;
+    sft_code code = resolve(op, err);
+    if (!lacks_base && op->count >= op->method->least) return code;
+    op->method = plain_method();
+    op->has_base = false;
+    op->count = 1;
+    op->model[0] = (uint32_t)plan->reference;
+    op->each[SFTI_MERGE_SCALE][0] = 1;
+    return code;
+}
+
+/* Whether nothing is to be computed. */
+static bool is_copied(const sfti_merge_op *op) {
+    const sfti_merge_plan *plan = op->plan;
+    const sft_tensor *ref = sft_set_tensor_at(plan->models[plan->reference].set, op->row->tensor);
+    double scale = op->each[SFTI_MERGE_SCALE][0];
+    bool plain = op->method->kind == SFTI_MERGE_PASS && !(scale < 1 || scale > 1)
+              && op->model[0] == plan->reference && op->row->spec.dtype == ref->dtype;
+    return !sfti_merge_takes(ref->dtype) || op->row->elements == 0 || plain;
+}
+
+/* ── Beginning and end ── */
+
+static uint32_t merged_mode(void *ctx) {
+    const sfti_merge_plan *plan = &((const sfti_merged *)ctx)->plan;
+    uint32_t mode = 0;
+    for (size_t m = 0; m < plan->count; m++)
+        sfti_mode_common(&mode, sft_set_output_mode(plan->models[m].set, NULL));
+    return mode;
+}
+
+static sft_code merged_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err);
+
+static const sft_source_vtable merged_vtable = {
+    sizeof(sft_source_vtable), merged_read, NULL, NULL, merged_mode
+};
+
+static sft_code place_rows(sfti_merged *merged, sft_error *err) {
+    sfti_merge_op *op = sfti_arena_take(&merged->arena, sizeof *op);
+    uint64_t at = 0, bytes = 0;
+    if (!op) return sfti_fail_memory(err, sizeof *op);
+    memset(op, 0, sizeof *op);
+    for (size_t i = 0; i < merged->rows.count; i++) {
+        sfti_merge_row *row = &merged->rows.rows[i];
+        sft_code code = choose(op, &merged->plan, row, err);
+        row->begin = at;
+        if (!code)
+            code = sft_shape_size(row->spec.dtype, row->spec.shape, row->spec.rank, NULL, &bytes,
+                                  err);
+        if (!code && is_copied(op)) row->begin = SFTI_MERGE_COPIED;
+        else if (!code && !sfti_add(at, bytes, &at))
+            code = sfti_fail(err, SFT_SIZE_OVERFLOW,
+                             "expected tensors of at most 2^64 - 1 bytes, found more");
+        if (code) return code;
+        if (row->begin != SFTI_MERGE_COPIED)
+            merged->streamed[merged->streamed_count++] = (uint32_t)i;
+    }
+    merged->source.size = at;
+    return SFT_OK;
+}
+
+sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t *blame,
+                         sft_error *err) {
+    sft_allocator own = sfti_allocator(plan->alloc);
+    sfti_merged *merged = sfti_take(&own, sizeof *merged);
+    if (!merged) return sfti_fail_memory(err, sizeof *merged);
+    memset(merged, 0, sizeof *merged);
+    merged->alloc = merged->arena.alloc = merged->work.alloc = own;
+    merged->plan = *plan;
+    merged->blames = *blame = SIZE_MAX;
+    merged->source = (sft_source){ merged, &merged_vtable, 0, NULL, true };
+    sft_code code = sfti_merge_rows_find(&merged->plan, &merged->arena, &merged->rows, blame, err);
+    merged->streamed = sfti_arena_array(&merged->arena, merged->rows.count,
+                                        sizeof *merged->streamed);
+    if (!code && !merged->streamed)
+        code = sfti_fail_memory(err, merged->rows.count * sizeof *merged->streamed);
+    if (!code) {
+        *blame = SIZE_MAX;
+        code = place_rows(merged, err);
+    }
+    if (code) sfti_merged_free(merged);
+    else *out = merged;
+    return code;
+}
+
+void sfti_merged_free(sfti_merged *merged) {
+    if (!merged) return;
+    sft_allocator own = merged->alloc;
+    sfti_arena_free(&merged->work);
+    sfti_arena_free(&merged->arena);
+    sfti_release(&own, merged, sizeof *merged);
+}
+
+size_t sfti_merged_count(const sfti_merged *merged) { return merged->rows.count; }
+
+const sfti_merge_row *sfti_merged_row(const sfti_merged *merged, size_t i) {
+    return &merged->rows.rows[i];
+}
+
+const sfti_merge_notes *sfti_merged_notes(const sfti_merged *merged) {
+    return &merged->rows.notes;
+}
+
+const sft_source *sfti_merged_source(sfti_merged *merged) { return &merged->source; }
+size_t sfti_merged_blames(const sfti_merged *merged) { return merged->blames; }
+
+/* ── Computing ── */
+
+/* The F32 from which rounding on to a shorter float gives what rounding the F64 once would: cut off
+ * towards zero, and odd if anything was cut off. */
+static float to_odd(double value) {
+    float single = (float)value;
+    double back = (double)single;
+    uint32_t word;
+    if (!(back < value || back > value)) return single;
+    memcpy(&word, &single, sizeof word);
+    if (value > 0 ? back > value : back < value) word--;
+    word |= 1;
+    memcpy(&single, &word, sizeof word);
+    return single;
+}
+
+/* Whether the dtype has a finite number next to it. */
+static bool dtype_holds(sft_dtype dtype, double value) {
+    float single = dtype == SFT_F32 ? (float)value : to_odd(value);
+    uint32_t word;
+    uint8_t code[4], back[4];
+    memcpy(&word, &single, sizeof word);
+    sfti_put_u32(&single, word);
+    return !sft_cast(SFT_F32, &single, dtype, code, 1, NULL, NULL, NULL)
+        && !sft_cast(dtype, code, SFT_F32, back, 1, NULL, NULL, NULL)
+        && (sfti_get_u32(back) & 0x7f800000u) != 0x7f800000u;
+}
+
+/* The chunk's results, as bytes of the result's dtype. */
+static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t *out,
+                        sft_error *err) {
+    sft_dtype dtype = op->row->spec.dtype;
+    uint64_t bytes = sft_dtype_describe(dtype)->bits / 8, done = 0, step = 4096;
+    while (done < work->count) {
+        uint64_t n = work->count - done < step ? work->count - done : step;
+        const double *from = work->out + done;
+        uint8_t *to = out + done * bytes;
+        double most = 0;
+        bool fine = true;
+        sft_code code = SFT_OK;
+        for (uint64_t i = 0; i < n; i++) {
+            double size = from[i] < 0 ? -from[i] : from[i];
+            fine = fine && size - size == 0;
+            most = size > most ? size : most;
+        }
+        for (uint64_t i = 0; dtype == SFT_F64 && i < n; i++) {
+            uint64_t word;
+            memcpy(&word, &from[i], sizeof word);
+            sfti_put_u64(to + 8 * i, word);
+        }
+        for (uint64_t i = 0; dtype != SFT_F64 && i < n; i++) {
+            float one = dtype == SFT_F32 ? (float)from[i] : to_odd(from[i]);
+            uint32_t word;
+            memcpy(&word, &one, sizeof word);
+            sfti_put_u32(&work->floats[i], word);
+        }
+        if (dtype != SFT_F64 && !(fine && dtype_holds(dtype, most))) fine = false;
+        if (fine && dtype != SFT_F64)
+            code = sft_cast(SFT_F32, work->floats, dtype, to, n, NULL, NULL, err);
+        if (!fine)
+            code = sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, op->row->spec.name,
+                                    "expected values that %s can hold, found larger ones in the "
+                                    "result", sft_dtype_describe(dtype)->name);
+        if (code) return code;
+        done += n;
+    }
+    return SFT_OK;
+}
+
+static sft_code compute(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
+    uint64_t bytes = sft_dtype_describe(op->row->spec.dtype)->bits / 8;
+    sft_code code = sfti_mix_is(op->method) ? sfti_mix_step(op, work, err)
+                                            : sfti_sparse_step(op, work, err);
+    if (code) return code;
+    return put_out(op, work, op->bytes + (work->chunk - op->window_at) * op->chunk * bytes, err);
+}
+
+static const sfti_merge_row *streamed_row_at(const sfti_merged *merged, uint64_t offset) {
+    size_t from = 0, to = merged->streamed_count;
+    while (to - from > 1) {
+        size_t mid = from + (to - from) / 2;
+        if (merged->rows.rows[merged->streamed[mid]].begin <= offset) from = mid;
+        else to = mid;
+    }
+    return &merged->rows.rows[merged->streamed[from]];
+}
+
+static void take_blame(sfti_merged *merged) {
+    const sfti_merge_op *op = merged->op;
+    for (size_t t = 0; op->works && t < op->threads; t++)
+        if (op->works[t].blame != SFTI_MERGE_ALL) merged->blames = op->works[t].blame;
+}
+
+static sft_code begin_row(sfti_merged *merged, const sfti_merge_row *row, sft_error *err) {
+    merged->now = NULL;
+    merged->window_count = 0;
+    sfti_arena_free(&merged->work);
+    merged->work = (sfti_arena){ .alloc = merged->alloc };
+    sfti_merge_op *op = merged->op = sfti_arena_take(&merged->work, sizeof *op);
+    if (!op) return sfti_fail_memory(err, sizeof *op);
+    memset(op, 0, sizeof *op);
+    op->arena = &merged->work;
+    sft_code code = choose(op, &merged->plan, row, err);
+    for (size_t e = 0; !code && e < op->count; e++) {
+        uint64_t key[2] = { merged->plan.seed, op->model[e] };
+        op->seeds[e] = sfti_siphash(key, row->spec.name.data, row->spec.name.len);
+    }
+    if (!code)
+        code = sfti_mix_is(op->method) ? sfti_mix_prepare(op, err) : sfti_sparse_prepare(op, err);
+    if (!code) merged->now = row;
+    else take_blame(merged);
+    return code;
+}
+
+static sft_code compute_window(sfti_merged *merged, uint64_t element, sft_error *err) {
+    sfti_merge_op *op = merged->op;
+    uint64_t first = element / op->chunk, left = op->chunks - first;
+    uint64_t count = left < op->window ? left : op->window;
+    merged->window_count = 0;
+    sft_code code = sfti_select_window(op, first, count, err);
+    if (!code) code = sfti_merge_pass(op, first, count, compute, false, err);
+    if (code) take_blame(merged);
+    if (code) return code;
+    merged->window_first = first * op->chunk;
+    merged->window_count = left == count ? op->row->elements - merged->window_first
+                                         : count * op->chunk;
+    return SFT_OK;
+}
+
+static sft_code merged_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
+                            sft_error *err) {
+    sfti_merged *merged = ctx;
+    uint8_t *out = into;
+    *got = 0;
+    merged->blames = SIZE_MAX;
+    while (len > 0 && offset < merged->source.size) {
+        const sfti_merge_row *row = streamed_row_at(merged, offset);
+        uint64_t bytes = sft_dtype_describe(row->spec.dtype)->bits / 8;
+        uint64_t element = (offset - row->begin) / bytes;
+        sft_code code = merged->now == row ? SFT_OK : begin_row(merged, row, err);
+        bool have = element >= merged->window_first
+                 && element - merged->window_first < merged->window_count;
+        if (!code && !have) code = compute_window(merged, element, err);
+        if (code) return code;
+        uint64_t at = offset - row->begin - merged->window_first * bytes;
+        uint64_t left = merged->window_count * bytes - at;
+        size_t n = left < len ? (size_t)left : len;
+        memcpy(out, merged->op->bytes + at, n);
+        out += n, offset += n, len -= n, *got += n;
+    }
+    return SFT_OK;
+}

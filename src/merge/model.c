@@ -1,0 +1,74 @@
+/* Models to be merged, with the values of quantised tensors. Tests: tests/merge. */
+#include "merge/work.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+/* Scales that nothing was computed with: values without them mean nothing. */
+static sft_code check_scales(const sft_set *set, const sft_convert_options *options,
+                             sft_error *err) {
+    sft_convert_options plain = SFT_CONVERT_OPTIONS_INIT;
+    sft_conversion *scales = NULL;
+    plain.alloc = options->alloc;
+    sft_code code = sft_conversion_new(set, SFT_F32, &plain, &scales, err);
+    for (size_t i = 0; !code && i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
+        sft_convert_action action = sft_conversion_action(scales, i, NULL);
+        if (action == SFT_CONVERT_SCALED || action == SFT_CONVERT_SCALE)
+            code = sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                    "expected values that can be computed, found a tensor %s in a "
+                                    "layout that is not known", action == SFT_CONVERT_SCALED
+                                    ? "with a scale" : "that is one's scale");
+    }
+    sft_conversion_free(scales);
+    return code;
+}
+
+/* Which tensors of the set have these names. */
+static sft_code mark_computed(const sft_set *set, const sft_span *names, size_t count,
+                              sfti_arena *arena, const uint8_t **out, sft_error *err) {
+    size_t tensors = sft_set_tensor_count(set);
+    uint8_t *marks = sfti_arena_array(arena, tensors, 1);
+    if (!marks) return sfti_fail_memory(err, tensors);
+    memset(marks, 0, tensors);
+    for (size_t i = 0; i < count; i++) {
+        const sft_tensor *found = sft_set_find(set, names[i], NULL);
+        if (found) marks[sft_file_tensor_index(sft_set_shard_at(set, 0), found)] = 1;
+    }
+    *out = marks;
+    return SFT_OK;
+}
+
+sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files *files,
+                               sfti_arena *arena, sfti_merge_model *out, sft_error *err) {
+    sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
+    sft_conversion *values = NULL;
+    sft_set *stored = *set;
+    size_t tensors = sft_set_tensor_count(stored), count = 0;
+    options.dequantize = true;
+    options.files = files;
+    options.alloc = &arena->alloc;
+    *out = (sfti_merge_model){ .set = stored };
+    sft_code code = sft_conversion_new(stored, SFT_F32, &options, &values, err);
+    if (!code && sft_conversion_count(values, SFT_CONVERT_DEQUANTIZE) > 0) {
+        sft_span *names = sfti_arena_array(arena, tensors, sizeof *names);
+        if (!names) code = sfti_fail_memory(err, tensors * sizeof *names);
+        for (size_t i = 0; !code && i < tensors; i++)
+            if (sft_conversion_action(values, i, NULL) == SFT_CONVERT_DEQUANTIZE)
+                names[count++] = sft_conversion_part(values, i).spec.name;
+        if (!code) {
+            *set = NULL; /* closed with the other, or on failure */
+            code = sft_conversion_set(values, stored, path, set, err);
+            values = NULL;
+        }
+        if (!code) code = mark_computed(*set, names, count, arena, &out->computed, err);
+        out->set = *set;
+    }
+    sft_conversion_free(values);
+    if (!code) code = check_scales(*set, &options, err);
+    if (!code) return SFT_OK;
+    sft_set_close(*set);
+    *set = NULL;
+    return code;
+}

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""convert --layout and lora convert on what diffusers' own converters made of the same bytes
+(tools/layout_oracles.py): names, shapes and digests; and the way back, bit for bit.
+
+    run.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
+"""
+import gzip
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+COMMAND = shlex.split(os.environ.get("SFT_COMMAND")
+                      or shlex.quote(os.path.join(BUILD, "safetensors")))
+failures, passed = [], 0
+
+
+def made(name, shape, salt=0):
+    """The bytes of a BF16 tensor, by its name."""
+    count = 2
+    for size in shape:
+        count *= size
+    return hashlib.shake_128(b"%d %s" % (salt, name.encode())).digest(count)
+
+
+def write(path, tensors, metadata=None):
+    """(shape, bytes) or (shape, bytes, dtype) by name."""
+    header, at = {"__metadata__": metadata} if metadata else {}, 0
+    for name in sorted(tensors):
+        shape, data, *dtype = tensors[name]
+        header[name] = {"dtype": dtype[0] if dtype else "BF16", "shape": shape,
+                        "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as out:
+        out.write(len(text).to_bytes(8, "little") + text)
+        out.write(b"".join(tensors[name][1] for name in sorted(tensors)))
+
+
+def read(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header.pop("__metadata__", None)
+    return {name: (one["shape"], data[end + one["data_offsets"][0]:end + one["data_offsets"][1]])
+            for name, one in header.items()}
+
+
+def digest(shape, data):
+    return [shape, hashlib.sha256(data).hexdigest()[:16]]
+
+
+def run(*arguments):
+    return subprocess.run(COMMAND + list(arguments), capture_output=True, text=True, timeout=300)
+
+
+def check(what, good, why=""):
+    global passed
+    if good:
+        passed += 1
+    else:
+        failures.append("%s: %s" % (what, why))
+
+
+def same(what, have, want):
+    missing, more = sorted(set(want) - set(have)), sorted(set(have) - set(want))
+    other = [name for name in want if name in have and have[name] != want[name]]
+    check(what, not (missing or more or other), "missing %s, more %s, other %s"
+          % (missing[:3], more[:3], other[:3]))
+
+
+def component(folder):
+    """All tensors of the only component of a folder."""
+    tensors = {}
+    for place, _, files in os.walk(folder):
+        for file in files:
+            if file.endswith(".safetensors"):
+                tensors.update(read(os.path.join(place, file)))
+    return tensors
+
+
+def model_case(name, case, folder):
+    single = {key: (shape, made(key, shape)) for key, shape in case["single"].items()}
+    path, out = os.path.join(folder, "in.safetensors"), os.path.join(folder, "out")
+    architecture = ["--architecture", case["architecture"]] if case["architecture"] else []
+    write(path, single)
+    for shards in ([], ["--max-shard-size", "64KB"]):
+        result = run("convert", path, "-o", out, "--layout", "diffusers", *architecture, *shards)
+        check(name, result.returncode == 0, result.stderr)
+        if result.returncode:
+            return
+        have = {key: digest(*value) for key, value in component(out).items()}
+        same(name + " as diffusers has it", {k: v for k, v in have.items()
+                                             if k not in case["kept"]}, case["diffusers"])
+        same(name + " kept", {k: v for k, v in have.items() if k in case["kept"]}, case["kept"])
+        back = os.path.join(folder, "back.safetensors")
+        where = next((os.path.join(out, one) for one in sorted(os.listdir(out))
+                      if os.path.isdir(os.path.join(out, one))), out)
+        result = run("convert", where, "-o", back, "--layout", "single", "--force", *architecture)
+        check(name + " back", result.returncode == 0, result.stderr)
+        if result.returncode == 0:
+            same(name + " back, bit for bit", read(back), single)
+        out += "2"
+
+
+def adapter_case(name, case, folder):
+    tensors = {}
+    for key, shape in case["adapter"].items():
+        alpha = key.endswith(".alpha")
+        tensors[key] = (shape, b"\x00\x40" if alpha else made(key, shape))
+    path = os.path.join(folder, "in.safetensors")
+    write(path, tensors)
+    for to, back in case["ways"]:
+        out, again = (os.path.join(folder, to + ".safetensors"),
+                      os.path.join(folder, "again.safetensors"))
+        for source, target, format in ((path, out, to), (out, again, back)):
+            result = run("lora", "convert", source, "-o", target, "--to", format, "--force",
+                         "--architecture", case["architecture"])
+            check("%s to %s" % (name, format), result.returncode == 0, result.stderr)
+            if result.returncode:
+                break
+        else:
+            same("%s to %s and back" % (name, to), read(again), tensors)
+        if to == "diffusers" and case.get("diffusers") and os.path.exists(out):
+            have = {key: digest(*value) for key, value in read(out).items()}
+            want = case["diffusers"]
+            if case["exact"]:
+                same(name + " as diffusers has it", have, want)
+            else:
+                same(name + " names as diffusers has them", {key: have[key][0] for key in have},
+                     {key: want[key][0] for key in want})
+
+
+def refusals(folder):
+    """What cannot be right is named, and nothing is written."""
+    cases = json.load(gzip.open(os.path.join(HERE, "cases.json.gz")))["models"]
+    flux = cases["flux"]["single"]
+    names = {
+        "odd rows": {**flux, "double_blocks.0.img_attn.qkv.weight": [97, 32]},
+        "odd bias": {**flux, "single_blocks.0.linear1.bias": [90]},
+        "not known": {**flux, "double_blocks.0.img_attn.other.weight": [2, 2]},
+        "a scale": {**flux, "double_blocks.0.img_attn.qkv.weight_scale": [1]},
+        "no dimension": {**flux, "final_layer.adaLN_modulation.1.weight": []},
+    }
+    for name, shapes in names.items():
+        path, out = os.path.join(folder, "bad.safetensors"), os.path.join(folder, "none")
+        write(path, {key: (shape, made(key, shape)) for key, shape in shapes.items()})
+        result = run("convert", path, "-o", out, "--layout", "diffusers",
+                     "--architecture", "flux.1")
+        check("refused: " + name, result.returncode == 1 and "safetensors:" in result.stderr,
+              "%d %s" % (result.returncode, result.stderr))
+        check("nothing written: " + name, not os.path.exists(out), "a folder")
+    back = cases["flux"]["diffusers"]
+    whole = {key: (shape, made(key, shape)) for key, (shape, _) in back.items()}
+    one = "transformer_blocks.0.attn.to_k.weight"
+    for name, tensors in {"a piece is missing": {k: v for k, v in whole.items() if k != one},
+                          "a piece of other columns": {**whole, one: ([32, 16], bytes(1024))},
+                          "a piece of other rows": {**whole, one: ([16, 32], bytes(1024))},
+                          "a piece of another dtype": {**whole, one: ([32, 32], bytes(4096),
+                                                                      "F32")}}.items():
+        path, out = os.path.join(folder, "bad.safetensors"), os.path.join(folder, "none.safetensors")
+        write(path, tensors)
+        result = run("convert", path, "-o", out, "--layout", "single", "--architecture", "flux.1")
+        check("refused: " + name, result.returncode == 1, "%d %s" % (result.returncode,
+                                                                     result.stderr))
+        check("nothing written: " + name, not os.path.exists(out), "a file")
+
+
+def main():
+    only = sys.argv[1:]
+    with gzip.open(os.path.join(HERE, "cases.json.gz"), "rt", encoding="utf-8") as file:
+        cases = json.load(file)
+    for kind, each in (("models", model_case), ("adapters", adapter_case)):
+        for name, case in cases[kind].items():
+            if not only or name in only:
+                with tempfile.TemporaryDirectory() as folder:
+                    each(name, case, folder)
+    if not only:
+        with tempfile.TemporaryDirectory() as folder:
+            refusals(folder)
+    for failure in failures:
+        print(failure[:600])
+    print("%d passed, %d failed" % (passed, len(failures)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""merge --method: cases that mergekit's own functions made (tools/merge_oracles.py), masks by their
+statistics and by an independent computation, the same bytes for any number of threads, layouts of
+files, and replays.
+
+    run.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
+"""
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "import"))
+try:
+    import numpy as np
+    from plain import read_plain
+except ImportError as error:
+    print("merge: %s: see tests/requirements.txt" % error)
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
+COMMAND = shlex.split(os.environ.get("SFT_COMMAND")
+                      or shlex.quote(os.path.join(BUILD, "safetensors")))
+MANTISSA, LEAST = {"F32": 23, "BF16": 7}, {"F32": -149, "BF16": -133}
+MASK = (1 << 64) - 1
+counts = {"passed": 0, "failed": 0}
+
+
+def check(ok, name, why=""):
+    counts["passed" if ok else "failed"] += 1
+    if not ok:
+        print("merge: %s: %s" % (name, why))
+
+
+def write_plain(path, tensors, metadata=None):
+    header, at = {"__metadata__": metadata} if metadata else {}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as out:
+        out.write(len(text).to_bytes(8, "little") + text)
+        out.write(b"".join(data for _, _, data in tensors.values()))
+
+
+def values_of(dtype, data):
+    if dtype == "BF16":
+        return (np.frombuffer(data, "<u2").astype("u4") << 16).view("<f4").astype("f8")
+    return np.frombuffer(data, {"F32": "<f4", "F64": "<f8"}[dtype]).astype("f8")
+
+
+def single(values):
+    values = np.asarray(values)
+    return "F32", values.shape, values.astype("<f4").tobytes()
+
+
+def run(*words):
+    return subprocess.run([*COMMAND, "merge", *words, "--no-sync"], capture_output=True, text=True,
+                          check=False)
+
+
+def off(found, want, dtype):
+    """Whether a value is further away than one rounding and 1e-6 of the greatest."""
+    slack = 1e-6 * (np.abs(want).max() or 1) if dtype == "F32" else 1e-12 * np.abs(want).max()
+    exponent = np.floor(np.log2(np.maximum(np.abs(want), 1e-300)))
+    step = 2.0 ** np.maximum(exponent - MANTISSA[dtype], LEAST[dtype])
+    return np.abs(found - want) > (0 if dtype == "F32" else step / 2) + slack
+
+
+# ── mergekit's ──
+
+def mergekit_cases(folder, only):
+    tensors, notes = read_plain(os.path.join(HERE, "cases.safetensors"))
+    models = {}
+    for name, value in tensors.items():
+        if name.startswith("in/"):
+            _, model, rest = name.split("/", 2)
+            models.setdefault(model, {})[rest] = value
+    for model, values in models.items():
+        write_plain(os.path.join(folder, model + ".safetensors"), values)
+    for case in json.loads(notes["cases"]):
+        if only and case["name"] not in only:
+            continue
+        out = os.path.join(folder, "out.safetensors")
+        paths = [os.path.join(folder, m + ".safetensors") for m in case["models"]]
+        first = case["base"] and case["method"] not in ("slerp", "nearswap")
+        words = ["--base", paths[0]] if first else []
+        weighted = case["method"] in ("linear", "nuslerp", "multislerp") or (
+            case["method"] not in ("slerp", "nearswap", "karcher", "model_stock", "sce",
+                                   "passthrough"))
+        others = paths[first:]
+        words += [p + ":%r" % w if weighted else p for p, w in
+                  zip(others, case["weights"] if weighted else others)]
+        for param in case["params"]:
+            words += ["--param", param]
+        done = run("--method", case["method"], *words, "-o", out, "--force")
+        if done.returncode:
+            check(False, case["name"], done.stderr.strip())
+            continue
+        found, _ = read_plain(out)
+        problems = []
+        for name in models[case["models"][0]]:
+            key = "want/%s/%s" % (case["name"], name)
+            if key not in tensors:
+                continue
+            dtype = found[name][0]
+            want, have = values_of("F64", tensors[key][2]), values_of(dtype, found[name][2])
+            bad = off(have, want, dtype)
+            if bad.any():
+                problems.append("%s: %d of %d differ, by up to %g of %g" % (
+                    name, bad.sum(), bad.size, np.abs(have - want).max(), np.abs(want).max()))
+        check(not problems, case["name"], "; ".join(problems))
+
+
+# ── Masks ──
+
+def siphash(key, text):
+    """SipHash-2-4."""
+    v = [key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d,
+         key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573]
+
+    def left(x, n):
+        return (x << n | x >> (64 - n)) & MASK
+
+    def turn():
+        v[0] = (v[0] + v[1]) & MASK; v[1] = left(v[1], 13) ^ v[0]; v[0] = left(v[0], 32)
+        v[2] = (v[2] + v[3]) & MASK; v[3] = left(v[3], 16) ^ v[2]
+        v[0] = (v[0] + v[3]) & MASK; v[3] = left(v[3], 21) ^ v[0]
+        v[2] = (v[2] + v[1]) & MASK; v[1] = left(v[1], 17) ^ v[2]; v[2] = left(v[2], 32)
+
+    text += bytes(7 - len(text) % 8) + bytes([len(text) & 255])
+    for i in range(0, len(text), 8):
+        word = int.from_bytes(text[i:i + 8], "little")
+        v[3] ^= word
+        turn()
+        turn()
+        v[0] ^= word
+    v[2] ^= 255
+    for _ in range(4):
+        turn()
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def drawn(seed, model, name, count):
+    """The numbers of 53 bits that docs/merging.md says, for each place."""
+    z = np.uint64(siphash((seed, model), name.encode())) + (
+        np.arange(1, count + 1, dtype="u8") * np.uint64(0x9E3779B97F4A7C15))
+    z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ z >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return (z ^ z >> np.uint64(31)) >> np.uint64(11)
+
+
+def kept_of(values, top):
+    """The `top` largest, of equal ones the first."""
+    order = np.argsort(-np.abs(values).astype("f4"), kind="stable")
+    kept = np.zeros(len(values), bool)
+    kept[order[:top]] = True
+    return kept
+
+
+def masks(folder):
+    rng, n = np.random.default_rng(7), (200, 500)
+    zero, size = np.zeros(n), n[0] * n[1]
+    change = rng.standard_normal(n) * 0.1
+    coarse = np.round(change, 1)  # most are equal to others
+    files = {"zero": zero, "one": change, "two": rng.standard_normal(n), "coarse": coarse}
+    for name, value in files.items():
+        write_plain(os.path.join(folder, name + ".safetensors"), {"a.w": single(value)})
+    path = {name: os.path.join(folder, name + ".safetensors") for name in files}
+    out = os.path.join(folder, "out.safetensors")
+
+    def merge(method, *words):
+        done = run("--method", method, "--base", path["zero"], *words, "-o", out, "--force")
+        if done.returncode:
+            check(False, method, done.stderr.strip())
+            return zero.reshape(-1)
+        return values_of("F32", read_plain(out)[0]["a.w"][2])
+
+    exact = files["one"].astype("f4").astype("f8").reshape(-1)
+    for density in (0.1, 0.5, 0.9):
+        found = merge("dare_linear", path["one"], "--param", "density=%r" % density,
+                      "--param", "rescale=false", "--seed", "5")
+        want = drawn(5, 0, "a.w", size) < int(density * 2**53)
+        check(((found != 0) == want).all(), "dare mask", "another mask than the page says")
+        share = (found != 0).mean()
+        check(abs(share - density) < 4 * (density * (1 - density) / size) ** .5, "dare density",
+              "%r for %r" % (share, density))
+        check((found[found != 0] == exact[found != 0]).all(), "dare values", "are others")
+        found = merge("dare_linear", path["one"], "--param", "density=%r" % density, "--seed", "5")
+        check(abs(np.abs(found).sum() / np.abs(exact).sum() - 1) < 1e-6, "dare rescale",
+              "L1 norm %r times" % (np.abs(found).sum() / np.abs(exact).sum()))
+    one, other = (merge("dare_linear", path["one"], "--param", "density=0.5", "--seed", s) != 0
+                  for s in ("1", "2"))
+    check(abs((one == other).mean() - 0.5) < 0.01, "seeds", "masks hang on one another")
+    both = merge("dare_linear", path["one"], path["one"], "--param", "density=0.5", "--param",
+                 "rescale=false", "--seed", "1")
+    check(abs(np.isclose(both, 2 * exact).mean() - 0.25) < 0.01, "models",
+          "the masks of two models hang on one another")
+    found = merge("della_linear", path["one"], "--param", "density=0.5", "--param", "epsilon=0.3",
+                  "--param", "rescale=false").reshape(n)
+    ranks = np.argsort(np.argsort(np.abs(exact.reshape(n)), axis=1, kind="stable"), axis=1)
+    chance = 0.2 + ranks / (n[1] - 1) * 0.6
+    limit = np.floor(chance * 2.0**53).astype("u8").reshape(-1)
+    want = (drawn(0, 0, "a.w", size) < limit).reshape(n)
+    check((found != 0).reshape(-1).sum() and ((found != 0) == want).mean() > 0.99999, "della mask",
+          "%d places are others" % ((found != 0) != want).sum())
+    for least in range(0, 10):
+        some = (ranks >= least * 50) & (ranks < least * 50 + 50)
+        check(abs((found != 0)[some].mean() - chance[some].mean()) < 0.02, "della chances",
+              "%r for %r" % ((found != 0)[some].mean(), chance[some].mean()))
+    values = coarse.astype("f4").astype("f8").reshape(-1)
+    for density in (0.05, 0.3, 0.77):
+        found = merge("ties", path["coarse"], "--param", "density=%r" % density)
+        want = np.where(kept_of(values, int(density * size)), values, 0)
+        check((found == want.astype("f4")).all(), "ties of equal numbers", "keeps others")
+        gamma, top = 0.1, int(density * size)
+        most = min(int(gamma * size), size - top)
+        want = np.where(kept_of(values, most + top) & ~kept_of(values, most), values, 0)
+        found = merge("breadcrumbs", path["coarse"], "--param", "density=%r" % density, "--param",
+                      "gamma=0.1")
+        check((found == want.astype("f4")).all(), "breadcrumbs of equal numbers", "keep others")
+        found = merge("sce", path["coarse"], path["zero"], "--param", "select_topk=%r" % density)
+        live = (values != 0).sum()
+        want = kept_of(((values / 2) ** 2).astype("f4"), int(live * density))
+        check(((found != 0) == (want & (values != 0))).all(), "sce of equal numbers", "keeps others")
+
+
+# ── The same bytes ──
+
+def same_bytes(folder):
+    rng = np.random.default_rng(3)
+    shapes = {"model.layers.%d.w" % i: s for i, s in
+              enumerate([(700, 300), (40, 9, 3, 3), (100001,)])}
+    shapes["lm_head.weight"] = (300, 64)
+    base = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+    paths = []
+    for i in range(3):
+        values = {k: single(v + (0.1 * rng.standard_normal(v.shape) if i else 0))
+                  for k, v in base.items()}
+        paths.append(os.path.join(folder, "s%d.safetensors" % i))
+        write_plain(paths[-1], values)
+    out, again = (os.path.join(folder, name) for name in ("o.safetensors", "p.safetensors"))
+    for method in ("linear", "nuslerp", "multislerp", "karcher", "task_arithmetic", "ties",
+                   "dare_linear", "dare_ties", "breadcrumbs", "breadcrumbs_ties", "della",
+                   "della_linear", "model_stock", "sce", "add_difference"):
+        words = [] if method in ("linear", "karcher", "nuslerp") else ["--base", paths[0]]
+        if method.startswith(("ties", "dare", "bread", "della")):
+            words += ["--param", "density=0.4"]
+        if method == "sce":
+            words += ["--param", "select_topk=0.4"]
+        written = []
+        for threads in ("1", "2", "3"):
+            done = run("--method", method, *words, *paths[1:], "--threads", threads, "-o", out,
+                       "--force")
+            with open(out, "rb") as file:
+                written.append(file.read())
+            check(done.returncode == 0 and written[0] == written[-1], method,
+                  "other bytes with %s threads %s" % (threads, done.stderr))
+        done = run("--replay", out, *reversed(paths), "-o", again, "--force")
+        with open(again, "rb") as file:
+            check(done.returncode == 0 and file.read() == written[0], method,
+                  "replay: other bytes %s" % done.stderr)
+    done = run("--replay", out, paths[0], paths[1], "-o", again, "--force")
+    check(done.returncode == 1 and "s2.safetensors" in done.stderr, "replay", done.stderr)
+
+
+# ── Hostile recipes ──
+
+RECIPE = """merge_method: linear
+models:
+  - model: one.safetensors
+    parameters:
+      weight: 0.5
+  - model: two.safetensors
+    parameters: {weight: 0.5}
+"""
+
+
+def hostile(folder):
+    out = os.path.join(folder, "never.safetensors")
+    path = os.path.join(folder, "recipe.yml")
+    deep = "a:\n" + "".join(" " * i + "- \n" for i in range(2000))
+    texts = [RECIPE, "", "\0", "merge_method: [linear", "merge_method: linear\nmodels: 3\n",
+             "merge_method: nosuch\nmodels:\n- model: one.safetensors\n", "- - - -\n" * 1000, deep,
+             "{\"merge_method\":\"linear\",\"models\":" + "[" * 200, "{\"a\":1}" * 2, "{",
+             "merge_method: linear\nmerge_method: linear\n", "\ta: b\n", "a: &b c\n", "x" * (1 << 21),
+             "merge_method: linear\nmodels:\n" + "- model: one.safetensors\n" * 2,
+             "merge_method: linear\nmodels:\n" + "".join("- model: m%d\n" % i for i in range(99)),
+             "merge_method: linear\nparameters:\n  weight: [" + "1," * 5000 + "1]\nmodels:\n"
+             "- model: one.safetensors\n",
+             "merge_method: linear\ntokenizer_source: union\nmodels:\n- model: one.safetensors\n",
+             "merge_method: linear\nmodels:\n- model: one.safetensors\n  parameters:\n"
+             "    weight: nan\n",
+             "merge_method: linear\nmodels:\n- model: one.safetensors\n  parameters:\n"
+             "    weight: 1e999\n",
+             "merge_method: linear\nmodels:\n- model: one.safetensors\n",  # no weight
+             "merge_method: passthrough\nslices:\n- sources:\n  - model: one.safetensors\n"
+             "    layer_range: [0, 3]\n",
+             "merge_method: passthrough\nslices:\n- sources:\n  - model: one.safetensors\n"
+             "    layer_range: [0, 2]\n- sources:\n  - model: one.safetensors\n"
+             "    layer_range: [1, 2]\n"]
+    rng = np.random.default_rng(1)
+    sound = RECIPE.replace(": {weight: 0.5}", ":\n      weight: 0.5").encode()
+    for _ in range(int(os.environ.get("SFT_MERGE_ROUNDS", "60"))):
+        text = bytearray(sound)
+        for _ in range(int(rng.integers(1, 6))):
+            at = int(rng.integers(len(text)))
+            if rng.integers(2):
+                text[at] = int(rng.integers(256))
+            else:
+                del text[at:at + int(rng.integers(1, 9))]
+        texts.append(bytes(text))
+    for i, text in enumerate(texts):
+        with open(path, "wb") as file:
+            file.write(text.encode() if isinstance(text, str) else text)
+        done = run("--recipe", path, "-o", out, "--force", "--dry-run")
+        named = i >= 24 or done.returncode in (1, 2)
+        check(named and done.returncode in (0, 1, 2) and not os.path.exists(out), "recipe %d" % i,
+              "exit %d %s" % (done.returncode, done.stderr[:200]))
+        if done.returncode:
+            check("safetensors:" in done.stderr, "recipe %d" % i, "says nothing")
+    with open(path, "wb") as file:
+        file.write(sound)
+    done = run("--recipe", path, "-o", out, "--force", "--dry-run")
+    check(done.returncode == 0, "recipe", done.stderr)
+
+
+def main():
+    only = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        mergekit_cases(folder, only)
+        if not only:
+            masks(folder)
+            same_bytes(folder)
+            hostile(folder)
+    print("%d passed, %d failed, 0 skipped" % (counts["passed"], counts["failed"]))
+    return counts["failed"] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

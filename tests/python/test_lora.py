@@ -1,0 +1,182 @@
+"""lora: info and merge, beside the formulas and the command; errors of Python."""
+import json
+import os
+import shlex
+import subprocess
+
+import numpy as np
+import pytest
+
+import libsafetensors
+from libsafetensors import SafetensorError, _core, lora
+from written import spec_of
+
+KOHYA = "lora_unet_double_blocks_0_img_mlp_0"
+LAYER = "model.diffusion_model.double_blocks.0.img_mlp.0.weight"
+
+
+def random_of(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def write(path, tensors, metadata=None):
+    _core.save_file(path, [spec_of(name, value) for name, value in tensors.items()], metadata or {})
+    return path
+
+
+def read(path):
+    with libsafetensors.open(path) as file:
+        return {name: np.array(file[name].numpy()) for name in file}
+
+
+@pytest.fixture
+def model(tmp_path):
+    return write(tmp_path / "model.safetensors",
+                 {LAYER: random_of(1, 24, 32), "other": random_of(2, 3)}, {"kept": "yes"})
+
+
+@pytest.fixture
+def adapter(tmp_path):
+    return write(tmp_path / "style.safetensors",
+                 {KOHYA + ".lora_up.weight": random_of(3, 24, 4),
+                  KOHYA + ".lora_down.weight": random_of(4, 4, 32),
+                  KOHYA + ".alpha": np.float32(2)})
+
+
+def delta():
+    return 0.5 * random_of(3, 24, 4).astype("f8") @ random_of(4, 4, 32)
+
+
+def test_info(adapter):
+    told = lora.info(adapter)
+    (module,) = told["modules"]
+    norm = module.pop("norm")
+    assert norm == pytest.approx(np.linalg.norm(delta()), rel=1e-6)
+    assert module == {"name": KOHYA, "method": "lora", "rank": 4, "alpha": 2.0, "scale": 0.5,
+                      "out": 24, "in": 32, "dora": False}
+    assert told["other_tensors"] == []
+    assert lora.info(adapter, norms=False)["modules"][0]["norm"] is None
+
+
+def test_info_as_the_command(adapter):
+    words = shlex.split(os.environ.get("SFT_COMMAND", ""))
+    if not words:
+        pytest.skip("SFT_COMMAND is not set")
+    out = subprocess.run([*words, "lora", "info", "--json", adapter], capture_output=True, check=True)
+    (told,) = json.loads(out.stdout)["results"]
+    ours = lora.info(adapter)
+    assert told["other_tensors"] == ours["other_tensors"]
+    for theirs, module in zip(told["modules"], ours["modules"], strict=True):
+        assert {key: module[key] for key in theirs} == theirs
+
+
+def test_config_of_peft(tmp_path):
+    tensors = {"base_model.model.a.lora_B.weight": random_of(3, 8, 4),
+               "base_model.model.a.lora_A.weight": random_of(4, 4, 8)}
+    folder = tmp_path / "peft"
+    folder.mkdir()
+    path = write(folder / "adapter_model.safetensors", tensors)
+    assert lora.info(path)["modules"][0]["scale"] == 1
+    (folder / "adapter_config.json").write_text('{"lora_alpha": 8}')
+    assert lora.info(path)["modules"][0]["scale"] == 2
+    assert lora.info(folder)["modules"][0]["scale"] == 2
+    assert lora.info(path, config=b'{"lora_alpha": 12}')["modules"][0]["scale"] == 3
+    other = write(folder / "other.safetensors", tensors)
+    assert lora.info(other)["modules"][0]["scale"] == 1
+
+
+@pytest.mark.parametrize("form", ["path", "text", "pair", "list", "pairs", "adapter"])
+def test_merge(model, adapter, tmp_path, form):
+    out = tmp_path / "out.safetensors"
+    given = {"path": adapter, "text": str(adapter), "pair": [(adapter, 1.0)], "list": [adapter],
+             "pairs": [(adapter, 0.25), (adapter, 0.75)], "adapter": lora.Adapter(adapter)}[form]
+    done = lora.merge(model, given, out)
+    before, after = read(model), read(out)
+    assert np.abs(after[LAYER] - (before[LAYER] + delta())).max() < 1e-5
+    assert (after["other"] == before["other"]).all()
+    assert done["changed"] == 1 and done["narrow_values"] == done["narrow_lost"] == 0
+    assert [one["matched"] for one in done["adapters"]] == [1] * len(done["adapters"])
+    assert done["adapters"][0]["path"] == str(adapter)
+    with libsafetensors.open(out) as file:
+        recipe = json.loads(file.metadata()["sft_lora_merge"])
+        assert file.metadata()["kept"] == "yes"
+    assert recipe["adapters"][0]["name"] == "style.safetensors"
+    assert len(recipe["adapters"][0]["sha256"]) == 64
+
+
+def test_merge_as_the_command(model, adapter, tmp_path):
+    words = shlex.split(os.environ.get("SFT_COMMAND", ""))
+    if not words:
+        pytest.skip("SFT_COMMAND is not set")
+    half = tmp_path / "half.safetensors"
+    libsafetensors.convert(model, half, "F8_E4M3")
+    subprocess.run([*words, "lora", "merge", half, str(adapter) + ":0.5", "-o",
+                    tmp_path / "a.safetensors", "--stochastic", "9", "--blocks", "*=0.5"],
+                   check=True, capture_output=True)
+    done = lora.merge(half, lora.Adapter(adapter, 0.5, "*=0.5"), tmp_path / "b.safetensors",
+                      stochastic=9, threads=3)
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    assert done["narrow_values"] > 0
+
+
+def test_shards(adapter, tmp_path):
+    folder = tmp_path / "sharded"
+    folder.mkdir()
+    files = {LAYER: "m-00001-of-00002.safetensors", "other": "m-00002-of-00002.safetensors"}
+    for name, file in files.items():
+        write(folder / file, {name: random_of(1, 24, 32) if name == LAYER else random_of(2, 3)})
+    index = folder / "m.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": files}))
+    lora.merge(index, adapter, tmp_path / "merged")
+    assert sorted(os.listdir(tmp_path / "merged")) == sorted([*files.values(), index.name])
+    lora.merge(index, adapter, tmp_path / "one.safetensors")
+    assert read(tmp_path / "one.safetensors").keys() == files.keys()
+
+
+def test_errors(model, adapter, tmp_path):
+    out = tmp_path / "out.safetensors"
+    with pytest.raises(SafetensorError) as told:
+        lora.info(model)
+    assert told.value.code == "tensor_not_found" and told.value.path == str(model)
+    more = write(tmp_path / "more.safetensors", {
+        KOHYA + ".lora_up.weight": random_of(3, 24, 4),
+        KOHYA + ".lora_down.weight": random_of(4, 4, 32),
+        "lora_unet_x.lora_up.weight": random_of(3, 2, 1),
+        "lora_unet_x.lora_down.weight": random_of(4, 1, 2)})
+    with pytest.raises(SafetensorError, match="none for 1 of its"):
+        lora.merge(model, more, out)
+    done = lora.merge(model, more, out, ignore_unmatched=True)
+    assert done["adapters"][0]["unmatched"] == ["lora_unet_x"]
+    with pytest.raises(FileExistsError):
+        lora.merge(model, adapter, out)
+    lora.merge(model, adapter, out, overwrite=True)
+    for words in ({"dora": "other"}, {"stochastic": -1}, {"threads": -1}):
+        with pytest.raises((ValueError, OverflowError)):
+            lora.merge(model, adapter, out, overwrite=True, **words)
+    with pytest.raises(ValueError, match="12, 17, 20 or 26"):
+        lora.merge(model, lora.Adapter(adapter, 1, "1,2"), out, overwrite=True)
+    with pytest.raises(ValueError, match="finite"):
+        lora.merge(model, [(adapter, float("nan"))], out, overwrite=True)
+    with pytest.raises(ValueError, match="adapters, found none"):
+        lora.merge(model, [], out, overwrite=True)
+    with pytest.raises(FileNotFoundError):
+        lora.merge(model, tmp_path / "none.safetensors", out, overwrite=True)
+    with pytest.raises(TypeError):
+        lora.merge(model, 5, out)
+    bad = write(tmp_path / "nan.safetensors", {
+        KOHYA + ".lora_up.weight": random_of(3, 24, 4) * np.float32("nan"),
+        KOHYA + ".lora_down.weight": random_of(4, 4, 32)})
+    new = tmp_path / "new.safetensors"
+    with pytest.raises(ValueError, match="NaN") as told:
+        lora.merge(model, [adapter, bad], new)
+    assert told.value.hint is None
+    assert told.value.path == str(bad) and told.value.tensor == KOHYA + ".lora_up.weight"
+    assert not new.exists()
+
+
+def test_progress_cancels(model, adapter, tmp_path):
+    def stop(done, total):
+        raise KeyError("enough")
+    with pytest.raises(KeyError):
+        lora.merge(model, adapter, tmp_path / "out.safetensors", progress=stop)
+    assert not (tmp_path / "out.safetensors").exists()

@@ -3,13 +3,12 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "base/sink.h"
+#include "commands/convert/layout.h"
 #include "commands/lora/lora.h"
-#include "label/records.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/parts.h"
-#include "support/records.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -30,35 +29,10 @@ typedef struct lora_conversion {
     const char *blame;
 } lora_conversion;
 
-/* The layout of an architecture or the nearest of its parents that has one. */
-static const sfti_layout_model *model_of(const lora_conversion *run, sft_span architecture) {
-    const sfti_layout_model *model = sfti_layout_model_of(&run->layouts, architecture);
-    const sfti_record *record = sfti_record_find(cli_records(), SFTI_MODEL, architecture);
-    for (int up = 0; !model && record && up < SFTI_RECORDS_PARENTS; up++, record = record->parent)
-        model = sfti_layout_model_of(&run->layouts, sft_span_cstr(record->id));
-    return model;
-}
-
-static void ask_set(lora_conversion *run, const sft_set *set) {
-    sft_info_options how = SFT_INFO_OPTIONS_INIT;
-    sft_info *info = NULL;
-    sft_span value;
-    how.alloc = &run->c->alloc;
-    how.records = run->c->records;
-    how.header_only = true;
-    if (!sft_info_open(set, NULL, NULL, &how, &info, NULL)
-        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL))
-        run->model = model_of(run, value);
-    sft_info_close(info);
-}
-
 static sft_code find_model(lora_conversion *run, sft_error *err) {
     cli *c = run->c;
     if (c->set.architecture) {
-        run->model = model_of(run, sft_span_cstr(c->set.architecture));
-        if (!run->model)
-            return cli_usage_error(err, "expected an architecture whose layouts are known for "
-                                   "--architecture, found \"%s\"", c->set.architecture);
+        return layout_model_asked(c, &run->layouts, &run->model, err);
     } else if (c->set.model) {
         cli_inputs inputs = { .count = 0 };
         const cli_input *input;
@@ -67,12 +41,12 @@ static sft_code find_model(lora_conversion *run, sft_error *err) {
         if (!path) return sfti_fail_memory(err, 1);
         run->blame = path;
         sft_code code = cli_open_operand(c, path, &inputs, &input, &set, err);
-        if (!code) ask_set(run, set);
+        if (!code) run->model = layout_model_by(c, &run->layouts, set);
         sft_set_close(set);
         cli_inputs_free(&inputs);
         if (code) return code;
     } else {
-        ask_set(run, run->adapter.set);
+        run->model = layout_model_by(c, &run->layouts, run->adapter.set);
     }
     run->blame = run->adapter.path;
     if (run->model) return SFT_OK;

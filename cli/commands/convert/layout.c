@@ -411,15 +411,9 @@ static sft_code write_single(layout_run *run, sft_error *err) {
     p->has_metadata = p->has_metadata || run->pair_count > 0;
     code = cli_output_parts(&out, c, p, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out.path, p->parts, p->count, NULL, 0);
-    written.input = input;
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_layout;
-    written.ctx = run;
-    cli_say_written(c, &written);
+    cli_say_parts(c, p, out.path,
+                  (cli_written){ .input = input, .dtype = SFT_DTYPE_COUNT, .more = put_layout,
+                                 .ctx = run });
     say(run);
     return SFT_OK;
 }

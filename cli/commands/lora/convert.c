@@ -303,16 +303,9 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     code = cli_output_parts(&out, c, &run->parts, err);
     if (has_config) code = sfti_sink_end(&config, code, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out.path, run->parts.parts, run->parts.count, NULL,
-                                              0);
-    written.input = run->adapter.path;
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_converted;
-    written.ctx = run;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &run->parts, out.path,
+                  (cli_written){ .input = run->adapter.path, .dtype = SFT_DTYPE_COUNT,
+                                 .more = put_converted, .ctx = run });
     if (!cli_is_json(c) && run->made.split + run->made.joined > 0)
         cli_printf(&c->out, "  %zu fused module%s divided, %zu made\n", run->made.split,
                    run->made.split == 1 ? "" : "s", run->made.joined);

@@ -181,16 +181,9 @@ static sft_code write_file(merge_run *run, sft_error *err) {
     if (!code) run->blame = out.path;
     if (!code) code = cli_output_parts(&out, c, &run->parts, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    const cli_parts *p = &run->parts;
-    cli_written_file file = cli_written_parts(out.path, p->parts, p->count, NULL, 0);
-    written.input = run->model;
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_merged;
-    written.ctx = run;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &run->parts, out.path,
+                  (cli_written){ .input = run->model, .dtype = SFT_DTYPE_COUNT,
+                                 .more = put_merged, .ctx = run });
     return SFT_OK;
 }
 

@@ -322,15 +322,9 @@ sft_code lora_write(lora_factoring *f, cli_output *out, sft_error *err) {
     f->parts.untold = true;
     code = cli_output_parts(out, c, &f->parts, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out->path, f->parts.parts, f->parts.count, NULL, 0);
-    written.input = f->input;
-    written.output = out->path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_layers;
-    written.ctx = f;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &f->parts, out->path,
+                  (cli_written){ .input = f->input, .dtype = SFT_DTYPE_COUNT, .more = put_layers,
+                                 .ctx = f });
     say_layers(f);
     return SFT_OK;
 }

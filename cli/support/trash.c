@@ -212,7 +212,7 @@ sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_er
     if (!code && !done && (!items || !t.infos)) code = sfti_fail_memory(err, unit->count);
     for (size_t i = 0; !code && !done && i < unit->count; i++) {
         int error;
-        os_info info;
+        os_info info = { 0 };
         t.blame = unit->items[i].path;
         char *path = cli_absolute(&t.arena, unit->items[i].path, &error);
         if (!error) error = sfti_os_info_path(unit->items[i].path, false, &info);

@@ -76,8 +76,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
-/* Alpha of a module by its configuration. */
-double sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module);
+/* Alpha of a module by its configuration; false if that does not tell it. */
+bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
 
 /* ── Matrices in memory (factors.c) ── */
 

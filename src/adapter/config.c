@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define PATTERNS_MOST 65536
+
 static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
     for (size_t i = 0; i < lora->config_count; i++)
         if (sft_span_equal(lora->configs[i].prefix, prefix)) return &lora->configs[i];
@@ -41,6 +43,9 @@ static sft_code take_patterns(sfti_lora *lora, sfti_lora_config *config, sfti_js
             return sfti_fail(err, SFT_CAST_DTYPE,
                              "expected names of layers in \"alpha_pattern\", found \"%.*s\": "
                              "regular expressions are not read", SFTI_CLIP(key, 200));
+        if (config->pattern_count == PATTERNS_MOST) /* each module is compared with each */
+            return sfti_fail(err, SFT_CAST_DTYPE, "expected at most %d entries in "
+                             "\"alpha_pattern\", found more", PATTERNS_MOST);
         sfti_lora_pattern *grown = sfti_arena_grow(&lora->arena, config->patterns,
                                                    config->pattern_count, 1,
                                                    &config->pattern_capacity, sizeof *grown);
@@ -129,7 +134,7 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
     return all;
 }
 
-double sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module) {
+bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out) {
     for (size_t i = 0; i < config->pattern_count; i++) {
         sft_span key = config->patterns[i].name;
         bool whole = *key.data == '^';
@@ -137,8 +142,10 @@ double sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module) {
         if (module.len < key.len) continue;
         size_t at = module.len - key.len;
         bool fits = memcmp(module.data + at, key.data, key.len) == 0;
-        if (fits && (at == 0 || (!whole && module.data[at - 1] == '.')))
-            return config->patterns[i].alpha;
+        if (!fits || (at > 0 && (whole || module.data[at - 1] != '.'))) continue;
+        *out = config->patterns[i].alpha;
+        return true;
     }
-    return config->alpha;
+    *out = config->alpha;
+    return config->has_alpha;
 }

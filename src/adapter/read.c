@@ -345,9 +345,8 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
         if (code) return code;
         m->alpha = (double)value;
         m->has_alpha = true;
-    } else if (config && config->has_alpha && m->rank > 0) {
-        m->alpha = sfti_lora_config_alpha(config, m->name);
-        m->has_alpha = true;
+    } else if (config && m->rank > 0) {
+        m->has_alpha = sfti_lora_config_alpha(config, m->name, &m->alpha);
     }
     if (m->has_alpha && m->rank > 0) {
         bool root = !tensor && config && config->rslora;

@@ -2,11 +2,11 @@
  * tests/cli/lora/factors. */
 #include "commands/lora/spool.h"
 
+#include "adapter/merge.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "keys/digest_keys.h"
 #include "os/io.h"
-#include "safetensors_hash.h"
 #include "safetensors_io.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -87,11 +87,9 @@ static sft_code list_parts(lora_factoring *f, sft_error *err) {
 /* ── Metadata ── */
 
 static sft_span pair_named(const sft_file *file, const char *key) {
-    for (size_t i = 0; file && i < sft_file_metadata_count(file); i++) {
-        sft_pair pair = sft_file_metadata_at(file, i);
-        if (cli_is(pair.key, key)) return pair.value;
-    }
-    return (sft_span){ NULL, 0 };
+    sft_span value = { NULL, 0 };
+    if (file) (void)sft_file_metadata_get_cstr(file, key, &value);
+    return value;
 }
 
 static void put_rule(const lora_factoring *f, sfti_json_writer *w) {
@@ -116,30 +114,16 @@ static sft_code write_recipe(lora_factoring *f, const char *key, const sft_file 
     sfti_json_put_open(&w, "adapters", '[');
     for (size_t i = 0; i < f->adapter_count; i++) {
         const lora_adapter *adapter = &f->adapters[i];
-        uint32_t algos = UINT32_C(1) << SFT_HASH_SHA256 | UINT32_C(1) << SFT_HASH_CONTENT;
-        sft_hashes hashes = SFT_HASHES_INIT(0);
+        sfti_merge_input input = { .set = adapter->set, .strength = adapter->strength,
+                                   .name = cli_name_of(adapter->path) };
         f->blame = adapter->path;
-        if (!f->c->set.dry_run) {
-            sft_code code = sft_hash_set(adapter->set, algos, &hashes, NULL, err);
-            if (code) return code;
-        }
-        sfti_json_open(&w, '{');
-        sfti_json_put_text(&w, "name", cli_name_of(adapter->path));
-        sfti_json_put_double(&w, "strength", adapter->strength);
-        sfti_json_put_cstr(&w, "sha256", sft_hashes_get(&hashes, SFT_HASH_SHA256));
-        sfti_json_put_cstr(&w, "content", sft_hashes_get(&hashes, SFT_HASH_CONTENT));
-        sfti_json_close(&w, '}');
+        sft_code code = sfti_recipe_adapter(&w, &input, !f->c->set.dry_run, err);
+        if (code) return code;
     }
     sfti_json_close(&w, ']');
     sfti_json_put_open(&w, "models", '[');
-    for (size_t i = 0; i < 2 && f->models[i]; i++) {
-        const sft_file *of = sft_set_shard_at(f->models[i], 0);
-        sfti_json_open(&w, '{');
-        sfti_json_put_text(&w, "name", cli_name_of(f->model_paths[i]));
-        sfti_json_put_text(&w, "recorded_sha256", pair_named(of, "modelspec.hash_sha256"));
-        sfti_json_put_text(&w, "recorded_sshs", pair_named(of, "sshs_model_hash"));
-        sfti_json_close(&w, '}');
-    }
+    for (size_t i = 0; i < 2 && f->models[i]; i++)
+        sfti_recipe_model(&w, f->models[i], cli_name_of(f->model_paths[i]));
     sfti_json_close(&w, ']');
     put_rule(f, &w);
     if (before.data) {
@@ -340,15 +324,9 @@ sft_code lora_write(lora_factoring *f, cli_output *out, sft_error *err) {
     f->parts.untold = true;
     code = cli_output_parts(out, c, &f->parts, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out->path, f->parts.parts, f->parts.count, NULL, 0);
-    written.input = f->input;
-    written.output = out->path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_layers;
-    written.ctx = f;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &f->parts, out->path,
+                  (cli_written){ .input = f->input, .dtype = SFT_DTYPE_COUNT, .more = put_layers,
+                                 .ctx = f });
     say_layers(f);
     return SFT_OK;
 }

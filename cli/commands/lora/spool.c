@@ -100,6 +100,8 @@ static void put_rule(const lora_factoring *f, sfti_json_writer *w) {
     if (f->rule.by != SFTI_RANK_ALL) sfti_json_put_double(w, "value", f->rule.value);
     else sfti_json_put_null(w, "value");
     sfti_json_put_cstr(w, "compat", f->rule.kohya ? "kohya" : NULL);
+    if (f->c->set.clamp_quantile)
+        sfti_json_put_cstr(w, "clamp_quantile", f->c->set.clamp_quantile);
 }
 
 static sft_code write_recipe(lora_factoring *f, const char *key, const sft_file *file,

@@ -157,7 +157,7 @@ static void settle_block(const mix_run *run, const mix_sums *s, const double *sh
 }
 
 static sft_code sum_row(mix_run *run, const sfti_merge_row *row, mix_sums *sums, size_t *blame,
-                           sft_error *err) {
+                        sft_error *err) {
     const sft_tensor *result = sft_set_tensor_at(run->plan->models[0].set, row->tensor);
     sft_code code = SFT_OK;
     sums->tensors++;

@@ -149,7 +149,7 @@ const cli_command cli_lora_command = {
         CLI_TAKES(0, "min-diff", "X", min_diff,
           "extract: leave out layers of which no element differs by more than X"),
         CLI_TAKES(0, "clamp-quantile", "X", clamp_quantile,
-          "extract: clamp both factors at this quantile of their values, as kohya's script does by "
+          "extract: clamp both factors at this quantile of their values, as sd-scripts does by "
           "default (0.99); it costs error, which is told"),
         CLI_ON(0, "norms", norms,
           "extract: write the differences of norms and biases, too (.diff, .diff_b)"),

@@ -150,10 +150,11 @@ static const char *common_number(const lora_factoring *f, bool of_rank, char tex
     return text;
 }
 
-static void put_pair(lora_factoring *f, sft_pair *pairs, size_t *count, const char *key,
+static bool put_pair(lora_factoring *f, sft_pair *pairs, size_t *count, const char *key,
                      const char *value) {
-    char *kept = sfti_arena_copy(&f->arena, value, strlen(value));
+    char *kept = value ? sfti_arena_copy(&f->arena, value, strlen(value)) : NULL;
     if (kept) pairs[(*count)++] = (sft_pair){ sft_span_cstr(key), sft_span_cstr(kept) };
+    return kept != NULL;
 }
 
 /* Pairs of the inputs but digests and what told of the old ranks; the recipe. */
@@ -180,11 +181,11 @@ static sft_code put_metadata(lora_factoring *f, sft_error *err) {
                   || (f->rule.kohya && cli_is(pair.key, "ss_training_comment"));
         if (!stale) pairs[count++] = pair;
     }
-    if (f->is_network) put_pair(f, pairs, &count, "ss_network_module", "networks.lora");
-    if (has_dim || f->is_network) {
-        put_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text));
-        put_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
-    }
+    bool fine = !f->is_network
+             || put_pair(f, pairs, &count, "ss_network_module", "networks.lora");
+    if (has_dim || f->is_network)
+        fine = fine && put_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text))
+            && put_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
     if (file && f->rule.kohya) {
         const char *said = comment.len ? "; " : "";
         char *before = sfti_arena_join(&f->arena, sft_span_cstr("dimension is resized to "),
@@ -192,8 +193,9 @@ static sft_code put_metadata(lora_factoring *f, sft_error *err) {
         char *more = before ? sfti_arena_join(&f->arena, sft_span_cstr(before),
                                               sft_span_cstr(said)) : NULL;
         char *all = more ? sfti_arena_join(&f->arena, sft_span_cstr(more), comment) : NULL;
-        if (all) put_pair(f, pairs, &count, "ss_training_comment", all);
+        fine = fine && put_pair(f, pairs, &count, "ss_training_comment", all);
     }
+    if (!fine) return sfti_fail_memory(err, sizeof text);
     pairs[count++] = (sft_pair){ sft_span_cstr(key), { f->recipe.data, f->recipe.len } };
     p->pairs = pairs;
     p->metadata_count = count;

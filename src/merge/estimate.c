@@ -52,9 +52,10 @@ static sft_span mixture_block_of(sft_span name) {
  * to a mean square. */
 static double rounding_noise(const sfti_float_form *form, double value) {
     uint64_t word;
-    double size = value < 0 ? -value : value, step;
-    memcpy(&word, &size, sizeof word);
-    int exponent = (int)(word >> 52) - 1023, least = 1 - form->bias;
+    double step;
+    memcpy(&word, &value, sizeof word);
+    int exponent = (int)(word >> 52 & 0x7ff) - 1023, /* -0 is 0 */
+        least = 1 - form->bias;
     if (exponent < least) exponent = least;
     exponent -= form->mantissa;
     if (exponent < -500) return 0;

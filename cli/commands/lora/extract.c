@@ -151,6 +151,7 @@ static size_t choose_ways(const extract *x, sft_span name, const sfti_lora_way *
     main = own->parts & 1u << SFTI_PART_MAIN;
     for (size_t i = 0; i < ways->count; i++) {
         const sfti_lora_way *way = &ways->ways[i];
+        if (sfti_ends(way->path, ".weight")) continue; /* a tensor's name, no layer's */
         bool known = !main ? sfti_begins(way->path, "text_model.")
                            : x->diffusers_names && is_whole(way)
                                  && SFTI_ONE_OF(way->path, unet, sfti_begins);

@@ -283,6 +283,22 @@ static void undo(mv_run *run) {
     cli_complain(c, path, &err);
 }
 
+/* A path from the root on, of which the last folders need not be there. */
+static char *absolute_new(sfti_arena *arena, const char *path, int *error) {
+    size_t len = strlen(path), end = len;
+    char *copy = sfti_arena_copy(arena, path, len), *whole = NULL;
+    *error = copy ? ENOENT : 0;
+    while (*error == ENOENT) {
+        whole = cli_absolute(arena, copy, error);
+        end = sfti_path_above((sft_span){ path, end }).len;
+        if (*error != ENOENT || end == 0) break;
+        copy[end] = '\0';
+    }
+    size_t used = copy ? strlen(copy) : 0;
+    if (!whole || used == len) return whole;
+    return sfti_arena_join(arena, sft_span_cstr(whole), (sft_span){ path + used, len - used });
+}
+
 /* The last operand, unless --to says where: a folder, or a new name for the one model. */
 static sft_code read_target(mv_run *run, char **operands, size_t count, sft_error *err) {
     os_info info;
@@ -307,7 +323,8 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
     }
     if (run->into) name = sfti_path_trimmed(name);
     char *path = sfti_arena_copy(&run->plan.arena, name.data, name.len);
-    run->target = path ? cli_absolute(&run->plan.arena, path, &error) : NULL;
+    run->target = !path ? NULL : run->into ? absolute_new(&run->plan.arena, path, &error)
+                                           : cli_absolute(&run->plan.arena, path, &error);
     if (path && error == ENOENT)
         return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for \"%s\"", last);
     if (path && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
@@ -371,8 +388,7 @@ const cli_command cli_mv_command = {
         { "safetensors mv neon.safetensors ~/models/loras/", "with sidecars and pictures" },
         { "safetensors mv neon.safetensors 'Neon City.safetensors'", "a new name for all of them" },
         { "safetensors mv -r ~/models/loras --to '{base_model}/{name|stem}{ - version_name}' "
-          "--dry-run", "what would sorting by base model do?" },
-        { "safetensors mv --undo", "take the last run back" }),
+          "--dry-run", "what would sorting by base model do?" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "to", "PATTERN", place,
           "a path for each model, of facts in braces, below the folder that was searched"),

@@ -23,7 +23,7 @@ const note_field note_fields[NOTE_FIELDS] = {
 static const note_field *field_named(sft_span name) {
     for (size_t i = 0; i < NOTE_FIELDS; i++)
         if (cli_is(name, note_fields[i].name)) return &note_fields[i];
-    return NULL;
+    return cli_is(name, "favorite") ? field_named(sft_span_cstr("favourite")) : NULL;
 }
 
 static sft_span name_of(const char *word) {

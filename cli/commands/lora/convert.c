@@ -124,10 +124,12 @@ static void key_of(sfti_json_writer *w, bool diffusers, sft_span component, cons
     sfti_json_key_span(w, (sft_span){ text, len + strlen(key) });
 }
 
-/* Members for the modules of one component; the first module's rank and alpha are those of all. */
+/* Members for the modules of one component; the first module's rank and alpha are those of all. In
+ * patterns a name is that of all layers that end so, unless it begins with '^'. */
 static void put_component(const lora_conversion *run, sfti_json_writer *w, sft_span component) {
     bool diffusers = run->to == SFTI_LORA_DIFFUSERS;
     const sfti_lora_written *first = NULL;
+    char whole[SFTI_LORA_NAME + 2] = "^";
     for (int member = 0; member < 5; member++) {
         static const char *const keys[] = { "r", "lora_alpha", "target_modules", "rank_pattern",
                                             "alpha_pattern" };
@@ -138,17 +140,13 @@ static void put_component(const lora_conversion *run, sfti_json_writer *w, sft_s
             if (!sft_span_equal(one->component, component)) continue;
             if (!first) first = one;
             if (member == 2) sfti_json_span(w, one->name);
-            if (member == 3 && one->rank != first->rank) {
-                sfti_json_key_span(w, one->name);
-                sfti_json_uint(w, one->rank);
-            }
-            if (member == 4 && (one->alpha < first->alpha || one->alpha > first->alpha)) {
-                char text[512];
-                size_t len = one->name.len < sizeof text - 1 ? one->name.len : sizeof text - 1;
-                memcpy(text, one->name.data, len);
-                text[len] = '\0';
-                sfti_json_put_double(w, text, one->alpha);
-            }
+            size_t len = one->name.len < SFTI_LORA_NAME ? one->name.len : SFTI_LORA_NAME;
+            memcpy(whole + 1, one->name.data, len);
+            whole[len + 1] = '\0';
+            if (member == 3 && one->rank != first->rank)
+                sfti_json_put_uint(w, whole, one->rank);
+            if (member == 4 && (one->alpha < first->alpha || one->alpha > first->alpha))
+                sfti_json_put_double(w, whole, one->alpha);
             if (member == 0) break;
             if (member == 1) break;
         }

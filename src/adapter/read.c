@@ -291,7 +291,10 @@ static sft_code size_glora(const sfti_lora *lora, sfti_lora_module *m, sft_error
     if (sfti_set_sibling(lora->set, m->name, ".bm.weight"))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, s[0].tensor->offset, s[0].tensor->name,
                                 "expected GLoRA without a core, found bm.weight");
+    bool is_new = s[0].cols == s[1].rows && s[2].cols == s[3].rows && s[0].cols == s[2].cols;
+    bool is_old = s[1].cols == s[0].rows && s[3].cols == s[2].rows && s[1].cols == s[3].cols;
     m->rank = s[1].rows < s[1].cols ? s[1].rows : s[1].cols;
+    if (is_new != is_old) m->rank = is_new ? s[1].rows : s[1].cols;
     return SFT_OK;
 }
 

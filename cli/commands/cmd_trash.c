@@ -49,7 +49,8 @@ static void each_model(void *ctx, cli_model *model) {
     if (!cli_wheres_fit(c, &run->where, sft_tree_root(model->tree))) return;
     run->found++;
     if (!cli_unit_of(model, &run->arena, &unit)) code = sfti_fail_memory(&err, 1);
-    if (!code && !cli_unit_alone(&unit)) cli_unit_keep_shared(&unit);
+    if (!code && !cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);
+    if (!code) cli_unit_keep_shared(&unit, cli_unit_alone(&unit));
     if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
     if (code) cli_fail_input(c, blame, &err);
     else tell(run, &unit);

@@ -2,13 +2,17 @@
  * model's own name. Tests: tests/cli/mv. */
 #include "support/companions.h"
 
+#include "os/io.h"
 #include "os/os.h"
 #include "os/path.h"
 #include "support/files.h"
 #include "support/words.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define INDEX_MOST ((uint64_t)64 << 20)
 
 const char *const cli_model_ends[] = { ".safetensors.index.json", ".safetensors", ".sft", ".ckpt",
                                        ".pt", ".pth", ".bin", ".gguf", ".onnx", NULL };
@@ -30,7 +34,7 @@ static bool put(sfti_arena *arena, cli_unit *unit, sft_span path, bool is_model)
     char *copy = items ? sfti_arena_copy(arena, path.data, path.len) : NULL;
     if (!copy) return false;
     unit->items = items;
-    items[unit->count++] = (cli_companion){ copy, is_model };
+    items[unit->count++] = (cli_companion){ .path = copy, .is_model = is_model };
     return true;
 }
 
@@ -99,8 +103,70 @@ bool cli_unit_alone(const cli_unit *unit) {
     return !shared;
 }
 
-void cli_unit_keep_shared(cli_unit *unit) {
-    size_t own = 0;
-    while (own < unit->count && unit->items[own].is_model) own++;
-    unit->count = own;
+/* ── Shards that another index names ── */
+
+typedef struct index_walk {
+    cli *c;
+    cli_unit *unit;
+    bool (*counts)(void *ctx, const char *index);
+    void *ctx;
+    sfti_arena arena;
+} index_walk;
+
+static void mark_named(cli_unit *unit, sft_span name) {
+    size_t folder = sfti_folder_len(unit->path);
+    for (size_t i = 1; i < unit->count && unit->items[i].is_model; i++)
+        if (cli_is(name, unit->items[i].path + folder)) unit->items[i].is_shared = true;
+}
+
+/* Every text in it counts: none is there that looks like a shard's name and is not meant. */
+static int take_index(void *ctx, const char *name, os_kind kind) {
+    index_walk *walk = ctx;
+    cli_unit *unit = walk->unit;
+    sft_buffer bytes;
+    sft_error ignored = SFT_ERROR_INIT;
+    sfti_json json;
+    sfti_json_type type;
+    os_info info;
+    if (kind == OS_DIR || !cli_ends_with(sft_span_cstr(name), ".index.json")) return 0;
+    char *path = sfti_arena_join(&walk->arena,
+                                 (sft_span){ unit->path, sfti_folder_len(unit->path) },
+                                 sft_span_cstr(name));
+    if (!path) return ENOMEM;
+    if (strcmp(path, unit->items[0].path) == 0 || sfti_os_info_path(path, true, &info)
+        || info.kind != OS_FILE || (walk->counts && !walk->counts(walk->ctx, path)))
+        return 0;
+    sft_code code = cli_read_file(walk->c, path, INDEX_MOST, &bytes, &ignored);
+    if (code) return code == SFT_OUT_OF_MEMORY ? ENOMEM : 0;
+    sfti_json_begin(&json, bytes.data, bytes.len);
+    do {
+        type = sfti_json_next(&json);
+        if (type != SFTI_JSON_STRING) continue;
+        sft_span text = sfti_json_string(&json, &walk->arena);
+        if (text.data) mark_named(unit, text);
+        else code = SFT_OUT_OF_MEMORY;
+    } while (!code && type != SFTI_JSON_END && type != SFTI_JSON_ERROR);
+    sft_buffer_free(&bytes);
+    return code ? ENOMEM : 0;
+}
+
+bool cli_unit_find_shared(cli *c, cli_unit *unit, bool (*counts)(void *ctx, const char *index),
+                          void *ctx) {
+    index_walk walk = { .c = c, .unit = unit, .counts = counts, .ctx = ctx };
+    char folder[4096];
+    if (unit->is_folder || unit->count < 2 || !unit->items[1].is_model) return true;
+    walk.arena.alloc = c->alloc;
+    int len = snprintf(folder, sizeof folder, "%.*s", (int)sfti_folder_len(unit->path), unit->path);
+    int error = len < 0 || (size_t)len >= sizeof folder ? 0
+              : sfti_os_list(len ? folder : ".", take_index, &walk);
+    sfti_arena_free(&walk.arena);
+    return error != ENOMEM;
+}
+
+void cli_unit_keep_shared(cli_unit *unit, bool alone) {
+    size_t kept = 0;
+    for (size_t i = 0; i < unit->count; i++)
+        if (unit->items[i].is_model ? !unit->items[i].is_shared : alone)
+            unit->items[kept++] = unit->items[i];
+    unit->count = kept;
 }

@@ -6,7 +6,8 @@
 
 typedef struct cli_companion {
     const char *path;
-    bool is_model; /* one of its own files; the others lie beside it */
+    bool is_model;  /* one of its own files; the others lie beside it */
+    bool is_shared; /* a shard that another index names, too: cli_unit_find_shared */
 } cli_companion;
 
 typedef struct cli_unit {
@@ -28,6 +29,11 @@ bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out);
 /* Whether no other model of its folder has the same stem (NAME.ckpt beside NAME.safetensors), for
  * which the files beside it stand, too; and without these. */
 bool cli_unit_alone(const cli_unit *unit);
-void cli_unit_keep_shared(cli_unit *unit);
+/* Marks the shards that another index of the folder names, of those that `counts` lets count (NULL:
+ * all). False when out of memory. */
+bool cli_unit_find_shared(cli *c, cli_unit *unit, bool (*counts)(void *ctx, const char *index),
+                          void *ctx);
+/* Leaves these out, and unless it is alone what lies beside it. */
+void cli_unit_keep_shared(cli_unit *unit, bool alone);
 
 #endif

@@ -157,7 +157,7 @@ static sft_code remove_one(dup_end_run *run, sft_error *err) {
         code = merge_companions(run, &rest, err);
     } else {
         rest = run->goes->unit;
-        cli_unit_keep_shared(&rest);
+        cli_unit_keep_shared(&rest, false);
     }
     if (!code && !run->c->set.erase) return cli_trash_unit(run->c, &rest, &run->blame, err);
     if (code) return code;

@@ -155,7 +155,7 @@ static bool take_folder(mv_run *run, const char *operand) {
         run->failed += code != SFT_OK;
         return true;
     }
-    *item = (cli_companion){ path, true };
+    *item = (cli_companion){ .path = path, .is_model = true };
     cli_unit unit = { .path = path, .is_folder = true, .items = item, .count = 1 };
     const char *to = target_of(run, &unit, cli_name_of(path), NULL);
     if (!to) run->failed++;

@@ -118,14 +118,22 @@ static bool take_all(taken *all, cli_moves *moves, const cli_move **in_the_way,
     return true;
 }
 
+static bool index_stays(void *ctx, const char *index) {
+    const taken *all = ctx;
+    int error;
+    const char *path = cli_absolute(&all->plan->arena, index, &error);
+    return !path || sfti_names_find(&all->by_origin, sft_span_cstr(path)) == SFTI_NO_NAME;
+}
+
 /* Sidecars that a model which does not move has as well (NAME.ckpt beside NAME.safetensors) are
- * copied: nobody loses them. */
-static void keep_shared(const taken *all, mv_unit *unit) {
+ * copied, and so are shards that an index which stays names: nobody loses them. False when out of
+ * memory. */
+static bool keep_shared(const taken *all, mv_unit *unit) {
     cli_moves *moves = &unit->moves;
     char path[REAL_SIZE];
     os_info info;
     bool shared = false;
-    if (moves->count < 2 || unit->unit.is_folder) return;
+    if (moves->count < 2 || unit->unit.is_folder) return true;
     int folder = (int)sfti_folder_len(moves->items[0].from);
     for (size_t i = 0; cli_model_ends[i] && !shared; i++) {
         int len = snprintf(path, sizeof path, "%.*s%.*s%s", folder, moves->items[0].from,
@@ -133,8 +141,14 @@ static void keep_shared(const taken *all, mv_unit *unit) {
         shared = len > 0 && (size_t)len < sizeof path && !sfti_os_info_path(path, true, &info)
               && sfti_names_find(&all->by_origin, sft_span_cstr(path)) == SFTI_NO_NAME;
     }
-    for (size_t i = 1; i < moves->count; i++)
-        if (!unit->unit.items[i].is_model) moves->items[i].stays |= shared;
+    if (!cli_unit_find_shared(all->plan->c, &unit->unit, index_stays, (void *)all)) return false;
+    /* Moves are those of the items, in their order, without some. */
+    for (size_t i = 0, k = 0; i < moves->count && k < unit->unit.count; k++) {
+        const cli_companion *item = &unit->unit.items[k];
+        if (!sft_span_equal(cli_name_of(item->path), cli_name_of(moves->items[i].from))) continue;
+        moves->items[i++].stays |= item->is_model ? item->is_shared : shared;
+    }
+    return true;
 }
 
 /* ── Sidecars that say where the model lies ── */
@@ -307,7 +321,7 @@ static bool fill_folders(mv_plan *plan) {
         cli_companion *item = sfti_arena_take(&plan->arena, sizeof *item);
         char *path = sfti_arena_copy(&plan->arena, folder.data, folder.len);
         if (!item || !path) return false;
-        *item = (cli_companion){ path, true };
+        *item = (cli_companion){ .path = path, .is_model = true };
         unit->unit = (cli_unit){ .path = path, .is_folder = true, .items = item, .count = 1 };
         unit->to = unit->to_folder;
     }
@@ -449,6 +463,6 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
             code = spread_folder(plan, &unit->moves, blame, err);
     }
     for (size_t u = 0; !code && plan->how == CLI_MOVE && u < plan->count; u++)
-        keep_shared(&all, &plan->units[u]);
+        if (!keep_shared(&all, &plan->units[u])) code = sfti_fail_memory(err, 1);
     return code;
 }

@@ -19,14 +19,14 @@ typedef struct sfti_lora_pattern {
 
 typedef struct sfti_lora_config {
     sft_span prefix; /* modules that begin so, with a dot behind it; empty: all */
-    sft_span type;   /* "LORA", … or empty */
     bool has_alpha, rslora, fan_in_fan_out;
-    bool unlike;        /* a method that cannot be told from LoRA by its tensors */
+    sft_span unlike;    /* the member that makes it a method whose tensors look like another's */
     bool cayley;        /* OFT: the exact rotation rather than a series */
     uint64_t terms;     /* of the series */
     double alpha;
     sfti_lora_pattern *patterns;
     size_t pattern_count, pattern_capacity;
+    sfti_names names; /* of the patterns */
 } sfti_lora_config;
 
 #define SFTI_LORA_CONFIGS 8
@@ -76,8 +76,11 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
-/* Alpha of a module by its configuration. */
-double sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module);
+/* Refuses a module whose configuration makes it a method that its tensors do not show. */
+sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
+                         const sft_tensor *tensor, sft_error *err);
+/* Alpha of a module by its configuration; false if that does not tell it. */
+bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
 
 /* ── Matrices in memory (factors.c) ── */
 

@@ -5,8 +5,10 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "label/info.h"
+#include "os/io.h"
 
 #include <string.h>
+
 
 static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
     for (size_t i = 0; i < lora->config_count; i++)
@@ -17,10 +19,28 @@ static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
     return config;
 }
 
-static double config_number(const sfti_json *json) {
-    double value = 0;
-    if (json->type == SFTI_JSON_UINT) return (double)json->value;
-    return json->type == SFTI_JSON_NUMBER && sfti_parse_double(json->text, &value) ? value : 0;
+/* A member that is no such value says nothing that can be relied on. */
+static sft_code expect(bool is, sft_span key, const char *what, sft_error *err) {
+    if (is) return SFT_OK;
+    return sfti_fail(err, SFT_CAST_DTYPE,
+                     "expected %s as \"%.*s\" of the adapter's configuration, found something else",
+                     what, SFTI_CLIP(key, 200));
+}
+
+static sft_code config_number(const sfti_json *json, sft_span key, double *out, sft_error *err) {
+    *out = (double)json->value;
+    if (json->type == SFTI_JSON_UINT) return SFT_OK;
+    bool is = json->type == SFTI_JSON_NUMBER && sfti_parse_double(json->text, out);
+    return expect(is, key, "a number", err);
+}
+
+static bool is_off(const sfti_json *json) {
+    return json->type == SFTI_JSON_FALSE || json->type == SFTI_JSON_NULL;
+}
+
+static sft_code config_bool(const sfti_json *json, sft_span key, bool *out, sft_error *err) {
+    *out = json->type == SFTI_JSON_TRUE;
+    return expect(*out || is_off(json), key, "true or false", err);
 }
 
 /* A name, or its end from a dot on; with '^' the whole name. PEFT takes it for a regular
@@ -28,57 +48,90 @@ static double config_number(const sfti_json *json) {
 static bool is_plain(sft_span key) {
     for (size_t i = 0; i < key.len; i++)
         if (strchr("*+?()[]{}|\\$", key.data[i]) || (key.data[i] == '^' && i > 0)) return false;
-    return key.len > 0;
+    return key.len > 0 && key.len <= SFTI_LORA_NAME;
 }
 
 static sft_code take_patterns(sfti_lora *lora, sfti_lora_config *config, sfti_json *json,
                               sft_error *err) {
     while (sfti_json_next(json) == SFTI_JSON_KEY) {
-        sft_span key = sfti_json_string(json, &lora->arena);
-        if (!key.data) return sfti_fail_memory(err, json->text.len);
-        sfti_json_next(json);
-        if (!is_plain(key))
+        sfti_lora_pattern one = { sfti_json_string(json, &lora->arena), 0 };
+        if (!one.name.data) return sfti_fail_memory(err, json->text.len);
+        if (sfti_json_next(json) == SFTI_JSON_ERROR) return SFT_OK; /* told by who reads on */
+        if (!is_plain(one.name))
             return sfti_fail(err, SFT_CAST_DTYPE,
                              "expected names of layers in \"alpha_pattern\", found \"%.*s\": "
-                             "regular expressions are not read", SFTI_CLIP(key, 200));
+                             "regular expressions are not read", SFTI_CLIP(one.name, 200));
+        sft_code code = config_number(json, one.name, &one.alpha, err);
+        if (code) return code;
         sfti_lora_pattern *grown = sfti_arena_grow(&lora->arena, config->patterns,
                                                    config->pattern_count, 1,
                                                    &config->pattern_capacity, sizeof *grown);
         if (!grown) return sfti_fail_memory(err, sizeof *grown);
         config->patterns = grown;
-        grown[config->pattern_count++] = (sfti_lora_pattern){ key, config_number(json) };
+        grown[config->pattern_count++] = one;
     }
     return SFT_OK;
+}
+
+static sft_span pattern_name(const void *ctx, uint32_t i) {
+    return ((const sfti_lora_config *)ctx)->patterns[i].name;
+}
+
+/* Of a name that is there twice the last alpha counts, in the place of the first. */
+static sft_code index_patterns(sfti_lora *lora, sfti_lora_config *config, sft_error *err) {
+    if (config->pattern_count == 0) return SFT_OK;
+    if (!sfti_names_draw(&config->names, config->pattern_count, pattern_name, config,
+                         &lora->arena))
+        return sfti_fail_memory(err, config->pattern_count * sizeof *config->names.slots);
+    for (uint32_t i = 0; i < config->pattern_count; i++) {
+        uint32_t at = sfti_names_add(&config->names, config->patterns[i].name, i);
+        config->patterns[at].alpha = config->patterns[i].alpha;
+    }
+    return SFT_OK;
+}
+
+/* What changes the result of factors that look like those of LoRA, unless it is off. PiSSA and
+ * the like take their first factors out of the model's weights when they are loaded. */
+static bool is_unlike(sft_span key, const sfti_json *json) {
+    static const char *const keys[] = { "use_qalora", "alora_invocation_tokens", "coft",
+                                        "kasa_config", "use_bdlora", "arrow_config",
+                                        "monteclora_config", "layer_replication" };
+    static const char *const first[] = { "pissa", "corda", "olora", "loftq", "lora_ga" };
+    static const char *const types[] = { "LORA", "LOHA", "LOKR", "OFT", "IA3" };
+    bool text = json->type == SFTI_JSON_STRING;
+    if (sfti_is(key, "init_lora_weights"))
+        return text && SFTI_ONE_OF(json->text, first, sfti_begins);
+    if (sfti_is(key, "peft_type")) return text && !SFTI_ONE_OF(json->text, types, sfti_is);
+    return SFTI_ONE_OF(key, keys, sfti_is) && !is_off(json);
 }
 
 /* The value of a key is the reader's last event. */
 static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span key,
                             sfti_json *json, sft_error *err) {
-    bool is_true = json->type == SFTI_JSON_TRUE;
-    if (sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha)) {
-        config->alpha = config_number(json);
-        config->has_alpha = json->type == SFTI_JSON_UINT || json->type == SFTI_JSON_NUMBER;
+    sft_code code = SFT_OK;
+    bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
+    if (is_unlike(key, json)) config->unlike = key;
+    if (alpha && json->type != SFTI_JSON_NULL) {
+        code = config_number(json, key, &config->alpha, err);
+        config->has_alpha = true;
     } else if (sfti_is(key, "use_rslora")) {
-        config->rslora = is_true;
+        code = config_bool(json, key, &config->rslora, err);
     } else if (sfti_is(key, "fan_in_fan_out")) {
-        config->fan_in_fan_out = is_true;
+        code = config_bool(json, key, &config->fan_in_fan_out, err);
     } else if (sfti_is(key, "use_cayley_neumann")) {
-        config->cayley = json->type == SFTI_JSON_FALSE;
+        code = config_bool(json, key, &config->cayley, err);
+        config->cayley = !config->cayley;
     } else if (sfti_is(key, "num_cayley_neumann_terms")) {
-        config->terms = json->type == SFTI_JSON_UINT ? json->value : 5;
-        config->unlike = config->unlike || config->terms > 64;
-    } else if (sfti_is(key, "peft_type") && json->type == SFTI_JSON_STRING) {
-        config->type = sfti_json_string(json, &lora->arena);
-    } else if (sfti_is(key, "use_qalora") || sfti_is(key, "alora_invocation_tokens")
-               || sfti_is(key, "coft")) {
-        bool off = json->type == SFTI_JSON_FALSE || json->type == SFTI_JSON_NULL;
-        if (!off) config->unlike = true;
-    } else if (sfti_is(key, "alpha_pattern") && json->type == SFTI_JSON_OBJECT) {
-        sft_code code = take_patterns(lora, config, json, err);
-        if (code) return code;
+        code = expect(json->type == SFTI_JSON_UINT, key, "a whole number", err);
+        config->terms = json->value;
+        if (config->terms > 64) config->unlike = key;
+    } else if (sfti_is(key, "alpha_pattern") && json->type != SFTI_JSON_NULL) {
+        code = expect(json->type == SFTI_JSON_OBJECT, key, "an object", err);
+        if (!code) code = take_patterns(lora, config, json, err);
     }
-    if (json->type == SFTI_JSON_OBJECT || json->type == SFTI_JSON_ARRAY) sfti_json_skip(json);
-    return SFT_OK;
+    if (!code && (json->type == SFTI_JSON_OBJECT || json->type == SFTI_JSON_ARRAY))
+        sfti_json_skip(json);
+    return code;
 }
 
 static size_t last_dot(sft_span key) {
@@ -104,13 +157,18 @@ sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component
         size_t cut = by_component ? last_dot(key) : 0;
         sft_span prefix = { key.data, cut > 0 ? cut - 1 : 0 };
         sfti_lora_config *config = config_for(lora, prefix);
-        sfti_json_next(&json);
-        sft_code code = config ? take_member(lora, config, sfti_from(key, cut), &json, err)
-                               : SFT_OK;
+        if (sfti_json_next(&json) == SFTI_JSON_ERROR) break;
+        if (!config)
+            return sfti_fail(err, SFT_CAST_DTYPE, "expected at most %d components in the "
+                             "adapter's configuration, found more", SFTI_LORA_CONFIGS);
+        sft_code code = take_member(lora, config, sfti_from(key, cut), &json, err);
         if (code) return code;
-        if (!config) sfti_json_skip(&json);
     }
-    if (json.type != SFTI_JSON_ERROR) return SFT_OK;
+    if (json.type == SFTI_JSON_OBJECT_END) sfti_json_next(&json);
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < lora->config_count; i++)
+        code = index_patterns(lora, &lora->configs[i], err);
+    if (code || json.type != SFTI_JSON_ERROR) return code;
     return sfti_fail(err, json.code, "expected %s at byte %zu of the adapter's configuration "
                                      "(adapter_config.json or metadata), found other text",
                      json.why, json.error_at);
@@ -129,16 +187,34 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
     return all;
 }
 
-double sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module) {
-    for (size_t i = 0; i < config->pattern_count; i++) {
-        sft_span key = config->patterns[i].name;
-        bool whole = *key.data == '^';
-        if (whole) key = sfti_from(key, 1);
-        if (module.len < key.len) continue;
-        size_t at = module.len - key.len;
-        bool fits = memcmp(module.data + at, key.data, key.len) == 0;
-        if (fits && (at == 0 || (!whole && module.data[at - 1] == '.')))
-            return config->patterns[i].alpha;
+sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
+                         const sft_tensor *tensor, sft_error *err) {
+    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
+    if (!config || config->unlike.len == 0) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                            "expected an adapter as PEFT has it by default, found \"%.*s\" in its "
+                            "configuration", SFTI_CLIP(config->unlike, 80));
+}
+
+bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out) {
+    static const char base[] = "base_model.model.";
+    char whole[SFTI_LORA_NAME];
+    uint32_t first = SFTI_NO_NAME;
+    size_t least = module.len > SFTI_LORA_NAME ? module.len - SFTI_LORA_NAME : 0;
+    for (size_t i = config->pattern_count ? module.len : 0; i-- > least;) {
+        if (i > 0 && module.data[i - 1] != '.') continue;
+        uint32_t at = sfti_names_find(&config->names, sfti_from(module, i));
+        if (at < first) first = at;
     }
-    return config->alpha;
+    size_t cut = config->prefix.len ? config->prefix.len + 1
+               : sfti_begins(module, base) ? sizeof base - 1 : 0;
+    sft_span name = sfti_from(module, cut);
+    if (config->pattern_count && name.len < sizeof whole) {
+        whole[0] = '^';
+        memcpy(whole + 1, name.data, name.len);
+        uint32_t at = sfti_names_find(&config->names, (sft_span){ whole, name.len + 1 });
+        if (at < first) first = at;
+    }
+    *out = first == SFTI_NO_NAME ? config->alpha : config->patterns[first].alpha;
+    return config->has_alpha || first != SFTI_NO_NAME;
 }

@@ -45,7 +45,9 @@ static sft_code put_side(const sfti_lora_op *op, int slot, const sfti_matrix *si
 
 static sft_code load_lora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     const sfti_lora_config *config = sfti_lora_config_of(op->lora, op->module->name);
-    sft_code code = load(op, SFTI_SLOT_UP, arena, &op->a, err);
+    const sft_tensor *up_tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_UP);
+    sft_code code = sfti_lora_alike(op->lora, op->module, up_tensor, err);
+    if (!code) code = load(op, SFTI_SLOT_UP, arena, &op->a, err);
     if (!code) code = load(op, SFTI_SLOT_DOWN, arena, &op->b, err);
     if (code) return code;
     if (op->module->tucker) {
@@ -56,7 +58,6 @@ static sft_code load_lora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) {
     (void)sfti_lora_shape(op->tensor, &rows, &cols);
     bool turned = config && config->fan_in_fan_out && op->module->out == cols
                && op->module->in == rows;
-    const sft_tensor *up_tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_UP);
     if (op->module->slot[SFTI_SLOT_MAGNITUDE]
         && (turned || sfti_ends(up_tensor->name, ".lora_embedding_A")))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, up_tensor->offset, up_tensor->name,
@@ -129,6 +130,8 @@ static sft_code load_glora(sfti_lora_op *op, sfti_arena *arena, sft_error *err) 
             && op->a.rows == op->channels && op->b.cols == op->channels
             && op->c.rows == op->rows && op->d.cols == op->cols && op->from == 0;
     }
+    /* the rank is seen beside the layer, which may have fewer channels than that */
+    op->scale *= op->module->has_alpha ? (double)op->module->rank / (double)op->a.cols : 1;
     if (fits) return SFT_OK;
     const sft_tensor *tensor = sfti_lora_tensor(op->lora, op->module, SFTI_SLOT_GLORA_A1);
     return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,

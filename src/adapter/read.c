@@ -291,7 +291,10 @@ static sft_code size_glora(const sfti_lora *lora, sfti_lora_module *m, sft_error
     if (sfti_set_sibling(lora->set, m->name, ".bm.weight"))
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, s[0].tensor->offset, s[0].tensor->name,
                                 "expected GLoRA without a core, found bm.weight");
+    bool is_new = s[0].cols == s[1].rows && s[2].cols == s[3].rows && s[0].cols == s[2].cols;
+    bool is_old = s[1].cols == s[0].rows && s[3].cols == s[2].rows && s[1].cols == s[3].cols;
     m->rank = s[1].rows < s[1].cols ? s[1].rows : s[1].cols;
+    if (is_new != is_old) m->rank = is_new ? s[1].rows : s[1].cols;
     return SFT_OK;
 }
 
@@ -345,9 +348,8 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
         if (code) return code;
         m->alpha = (double)value;
         m->has_alpha = true;
-    } else if (config && config->has_alpha && m->rank > 0) {
-        m->alpha = sfti_lora_config_alpha(config, m->name);
-        m->has_alpha = true;
+    } else if (config && m->rank > 0) {
+        m->has_alpha = sfti_lora_config_alpha(config, m->name, &m->alpha);
     }
     if (m->has_alpha && m->rank > 0) {
         bool root = !tensor && config && config->rslora;

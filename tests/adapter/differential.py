@@ -145,7 +145,7 @@ def full(m, shape, draw):
 
 def glora(m, shape, draw):
     out, inn, kernel = shape[0], shape[1], shape[2:]
-    rank = draw.randint(1, 3)
+    rank = draw.randint(1, 9) # more than channels, too
     m.put_alpha(rank)
     one = [1] * len(kernel)
     a1 = m.put(".a1.weight", draw.array(inn, rank, *one)).reshape(inn, rank)

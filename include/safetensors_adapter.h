@@ -153,7 +153,8 @@ SFT_API sft_part sft_adapter_merge_part(sft_adapter_merge *merge, size_t i);
  * were rounded to what they had been, of what was read so far. @since 0.2 */
 SFT_API void sft_adapter_merge_lost(const sft_adapter_merge *merge, uint64_t *changed,
                                     uint64_t *lost);
-/* The adapter whose tensor the last error names; SIZE_MAX: it is the model's. @since 0.2 */
+/* The adapter whose tensor the last error names, also one that could not be added; SIZE_MAX: it is
+ * the model's. @since 0.2 */
 SFT_API size_t sft_adapter_merge_blames(const sft_adapter_merge *merge);
 
 /* Write the model as one file; the sink is finished, or abandoned on failure. Metadata are kept, of

@@ -15,6 +15,7 @@
     X(DROP_ONE, "\"safetensors select --drop\" leaves one of them out, "\
       "--method computes one model from several") \
     X(COMPONENT, "of a pipeline name the folder of a component: PATH/unet, PATH/transformer, ...") \
+    X(ONE_FILE, "a model in one file stays one: put its name behind the folder") \
     X(LIST_KEYS, "\"safetensors meta list\" lists the keys") \
     X(ALGO, "--algo tells what a bare HEX is") \
     X(STDIN, "the bytes come from standard input") \

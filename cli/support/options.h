@@ -128,7 +128,7 @@ typedef struct cli_option {
 /* A table of rows where the command names it. */
 #define CLI_OPTIONS(...) (const cli_option[]){ __VA_ARGS__, CLI_OPTIONS_END }
 
-#define CLI_TABLES_MOST 12
+#define CLI_TABLES_MOST 13
 
 typedef struct cli_example {
     const char *line, *says; /* line NULL ends a table */

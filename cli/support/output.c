@@ -177,6 +177,8 @@ sft_code cli_output_begin(cli_output *out, cli *c, const char *input, cli_target
 sft_code cli_output_sink(const cli_output *out, sft_sink *sink, sft_error *err) {
     if (out->stream) return sft_sink_callback(write_stream, NULL, out->options.alloc, sink, err);
     sft_code code = sft_sink_path(out->path, &out->options, sink, err);
+    if (code == SFT_BAD_ARGUMENT && cli_ends_with(sft_span_cstr(out->path), "/"))
+        cli_hint(err, CLI_HINT_ONE_FILE);
     if (!code) code = sft_sink_limit_mode(sink, out->c->read_mode, err);
     return code;
 }

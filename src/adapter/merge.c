@@ -124,6 +124,7 @@ sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
     if (!code && blocks.data)
         code = sfti_lora_blocks(&input->lora, &input->map, m->values, input->blocks,
                                 own.strength, &input->strengths, err);
+    m->blames = code ? m->count : SIZE_MAX;
     if (code) sfti_lora_close(&input->lora);
     else m->inputs[m->count++] = input;
     return sfti_lora_told(code, err);

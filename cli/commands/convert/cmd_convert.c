@@ -8,6 +8,7 @@
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/parts.h"
+#include "support/records.h"
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"
@@ -544,7 +545,7 @@ const cli_command cli_convert_command = {
           "saves arrays of ml_dtypes")),
       cli_import_options_table, cli_match_options, cli_input_options, cli_in_place_options,
       cli_output_options, cli_writing_options, cli_json_options, cli_reading_options,
-      cli_remote_options, cli_network_options, cli_common_options },
+      cli_records_options, cli_remote_options, cli_network_options, cli_common_options },
     { "OUT was written",
       "--match or --only found no tensor, a model in another format breaks a rule of it or holds "
       "what safetensors does not, the format of OUT lacks a dtype, the values of a quantised "

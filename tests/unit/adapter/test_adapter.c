@@ -144,6 +144,7 @@ static void refuses_what_is_unmatched(void **unused) {
     sft_adapter_merge_free(merge);
     merge = merge_of(model, model, 1, true, NULL, &code);
     assert_int_equal(code, SFT_TENSOR_NOT_FOUND);
+    assert_int_equal(sft_adapter_merge_blames(merge), 0);
     assert_int_equal(sft_adapter_merge_plan(merge, NULL), SFT_BAD_ARGUMENT);
     sft_adapter_merge_free(merge);
     merge = merge_of(model, adapter, NAN, true, NULL, &code);

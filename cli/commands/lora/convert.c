@@ -278,8 +278,13 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
         code = sfti_fail(err, SFT_CAST_DTYPE, "expected modules of one component for PEFT, found "
                          "several; --to diffusers has a place for them");
     if (!code) code = make_config(run, err);
+    if (code) return code;
     cli_output out;
-    if (!code) code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
+    code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
+    if (code) run->blame = out.blame;
+    if (!code && run->to == SFTI_LORA_PEFT && out.stream)
+        code = cli_usage_error(err, "expected a file as OUT of --to peft, whose alphas are in "
+                               "adapter_config.json beside it, found -");
     if (!code) code = cli_output_sources(c, &run->parts, &out, err);
     if (!code) code = put_metadata(run, err);
     if (code) return code;
@@ -288,8 +293,9 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     run->parts.parts = run->made.out.parts;
     run->parts.count = run->made.out.count;
     run->parts.untold = true;
+    if (code) return code;
     run->blame = out.path;
-    if (!code) code = cli_output_parts(&out, c, &run->parts, err);
+    code = cli_output_parts(&out, c, &run->parts, err);
     if (code) return code;
     cli_written written = CLI_WRITTEN_INIT;
     cli_written_file file = cli_written_parts(out.path, run->parts.parts, run->parts.count, NULL,

@@ -495,9 +495,12 @@ UNSENT = "in a cache, found none|not in the Hub's cache"
 
 
 def commands_shown():
-    """(page, line) of every command in a block of a page, without what a session prints."""
+    """(page, line) of every command in a block of a page, without what a session prints; sessions
+    of pages that are played are proved there."""
     for page in glob.glob("*.md", root_dir=ROOT) + sorted(glob.glob("docs/*.md", root_dir=ROOT)):
         for kind, text in re.findall(r"^```(sh|bash|console)\n(.*?)^```$", read(page), re.M | re.S):
+            if kind == "console" and page in sessions.DOCUMENTS:
+                continue
             start = "$ " if kind == "console" else ""
             for line in text.splitlines():
                 if line.startswith(start + "safetensors ") or (

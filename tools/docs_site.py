@@ -18,13 +18,14 @@ SITE = os.path.join(ROOT, "build", "site")
 OUTSIDE = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 GROUPS = (
     ("Start", ("index.md", "install.md", "cookbook.md", "faq.md", "glossary.md", "moving.md")),
-    ("Command", ("cli.md", "catalogue.md", "editing.md", "convert.md", "adapters.md", "merging.md",
-                 "disagreements.md", "quantise.md", "import.md", "repair.md",
-                 "sidecars.md", "remote.md", "errors.md", "json.md", "json-info.md",
+    ("Command", ("cli.md", "catalogue.md", "collecting.md", "editing.md", "convert.md", "adapters.md",
+                 "layouts.md", "merging.md", "disagreements.md", "quantise.md", "import.md", "repair.md",
+                 "sidecars.md", "records.md", "remote.md", "errors.md", "json.md", "json-info.md",
                  "json-vocabularies.md")),
-    ("Programs", ("python.md", "abi.md", "dataset.md", "spark.md",
+    ("Programs", ("c.md", "cpp.md", "python.md", "abi.md", "dataset.md", "spark.md",
                   "spark-connector.md", "ray.md", "daft.md")),
-    ("About", ("format.md", "accuracy.md", "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",
+    ("About", ("format.md", "conformance.md", "platforms.md", "macos.md", "accuracy.md",
+               "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",
                "CHANGELOG.md")),
 )
 LINK = re.compile(r"(!?)\[((?:[^\]\[]|\[[^\]]*\])*)\]\(([^)\s]+)\)")

@@ -17,8 +17,13 @@ static void run_help(cli *c, char **operands, size_t count) {
         return;
     }
     const cli_command *command = cli_command_called(c->commands, operands[0]);
-    if (command) {
+    if (command && (count == 1 || strstr(command->operands, operands[1]))) {
         cli_command_help(&c->out, command);
+        return;
+    }
+    if (command) {
+        cli_usage_error(&err, "expected a verb of \"%s\", found \"%s\"", operands[0], operands[1]);
+        cli_fail_usage(c, &err);
         return;
     }
     sfti_guess guess;
@@ -29,7 +34,7 @@ static void run_help(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_help_command = {
-    "help", "[COMMAND|dtypes]", "explain the commands",
+    "help", "[COMMAND [VERB]|dtypes]", "explain the commands",
     "Without a command, lists them. Prints the same text as COMMAND --help. help dtypes lists what "
     "--dtype takes.",
     CLI_EXAMPLES(
@@ -39,5 +44,5 @@ const cli_command cli_help_command = {
     { cli_common_options,
       CLI_OPTIONS(CLI_ON('a', "all", longer, "list every command, with examples")) },
     { "the text was printed", NULL, "there is no such command" },
-    0, 1, run_help, CLI_URLS_OWN,
+    0, 2, run_help, CLI_URLS_OWN,
 };

@@ -559,6 +559,8 @@ const cli_command cli_rename_command = {
     "through --strip-prefix, each --regex and --add-prefix, in this order. All renames are applied "
     "together. If two tensors would get the same name, nothing is changed. sshs_legacy_hash, a "
     "digest that covers the names, is dropped from the metadata.\n"
+    "The names that another program expects are known to \"convert --layout\" (models) and \"lora "
+    "convert --to\" (adapters), which divide and join tensors, too, where it wants that.\n"
     "--regex takes POSIX extended regular expressions over UTF-8, with \\w \\W \\s \\S \\b \\B \\< "
     "\\> besides, and without references to groups in the pattern. The leftmost longest match is "
     "replaced; finding one takes linear time, whatever the pattern.\n"

@@ -157,6 +157,8 @@ const cli_command cli_select_command = {
           "only one component: unet, transformer, vae, text_encoder, ... (ls --parts lists them)"),
         CLI_ON(0, "prune", prune,
           "no tensors that only training needs: EMA, optimiser states, schedules, losses"),
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "with --part and --prune: what model it is, where tensors do not tell (sdxl, flux.1, ...)"),
         CLI_ON(0, "copy", copy, "with -o: write OUT even if all tensors stay")),
       cli_input_options, cli_in_place_options, cli_output_options, cli_writing_options,
       cli_json_options, cli_reading_options, cli_remote_options, cli_network_options,

@@ -67,7 +67,8 @@ static void run_trash(cli *c, char **operands, size_t count) {
     for (size_t i = 0; !code && !sure && i < count; i++)
         if (!sfti_os_info_path(operands[i], true, &info) && info.kind == OS_DIR)
             code = cli_usage_error(&err, "expected --yes, or --dry-run, with the folder \"%s\": "
-                                   "all models in it would go", operands[i]);
+                                   "all models in it%s would go", operands[i],
+                                   c->set.where.count ? " that --where keeps" : "");
     if (code) cli_fail_usage(c, &err);
     else cli_each_model(c, operands, count, &models, NULL, each_model, &run);
     if (!code && run.found == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);

@@ -12,7 +12,9 @@
     X(ONE_NAME, "--force changes this name only; the others keep the old file") \
     X(DASH_FILE, "./- names a file") \
     X(EACH_FILE, "give each file by name") \
-    X(DROP_ONE, "\"safetensors select --drop\" leaves one of them out") \
+    X(DROP_ONE, "\"safetensors select --drop\" leaves one of them out, "\
+      "--method computes one model from several") \
+    X(COMPONENT, "of a pipeline name the folder of a component: PATH/unet, PATH/transformer, ...") \
     X(LIST_KEYS, "\"safetensors meta list\" lists the keys") \
     X(ALGO, "--algo tells what a bare HEX is") \
     X(STDIN, "the bytes come from standard input") \

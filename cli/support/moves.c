@@ -7,6 +7,7 @@
 #include "os/path.h"
 #include "support/files.h"
 #include "support/hints.h"
+#include "support/words.h"
 
 #include <errno.h>
 #include <string.h>
@@ -216,12 +217,15 @@ static sft_code give_name(moving *m, size_t i) {
 
 static sft_code drop_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
+    os_info info;
     int error;
     if (move->stays && m->state[i] == NAMED) return SFT_OK;
     if (m->state[i] == BY_NAME) {
         error = sfti_os_rename(move->from, move->to, !move->is_folder);
         if (error) return fail_os(m, move->to, error, "rename");
     } else {
+        error = sfti_os_info_path(move->to, false, &info);
+        if (error) return fail_os(m, move->to, error, "open"); /* taken by somebody meanwhile */
         error = sfti_os_unlink(move->from);
         if (error) return fail_os(m, move->from, error, "remove");
     }
@@ -311,6 +315,7 @@ static sft_code undo_second(moving *m, const cli_move *move, bool same) {
         sft_buffer_free(&ours);
         sft_buffer_free(&now);
     }
+    if (!code && !same && !move->stays) return fail_os(m, move->from, EEXIST, "");
     m->blame = move->to;
     if (!code && !same) {
         code = cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE,
@@ -341,41 +346,47 @@ static sft_code undo_move(moving *m, const cli_move *move) {
     return error ? fail_os(m, move->to, error, "remove") : code;
 }
 
-static void undo_one(moving *m, const cli_move *move, size_t *left) {
+/* Whether two paths that differ by the case of letters at most lead to one name. */
+static bool is_one_name(moving *m, const cli_move *move) {
+    sft_span folder = sfti_path_above(sft_span_cstr(move->from));
+    const char *path = sfti_arena_copy(&m->arena, folder.data, folder.len);
+    return cli_same_letters(sft_span_cstr(move->from), sft_span_cstr(move->to))
+        && (!path || sfti_os_folds_case(path));
+}
+
+static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     os_info from, to;
     int old = sfti_os_info_path(move->from, false, &from);
     int new = sfti_os_info_path(move->to, false, &to);
     sft_code code;
     bool same = !old && !new && from.inode == to.inode && from.device == to.device;
-    if (new == ENOENT && !old) return; /* it is where it was */
-    if (strcmp(move->from, move->to) == 0) return;
+    if (new == ENOENT && !old) return false; /* it is where it was */
+    if (strcmp(move->from, move->to) == 0) return false;
     /* One name that two paths lead to, where letters of either case are alike. */
-    if (same && from.links < 2) {
+    if (same && (from.links < 2 || is_one_name(m, move))) {
         int error = sfti_os_rename(move->to, move->from, false);
-        if (!error) return;
-        (void)fail_os(m, move->from, error, "rename");
-        cli_complain(m->c, m->blame, m->err);
-        ++*left;
-        return;
-    }
-    if (new) code = fail_os(m, move->to, new, "open");
+        code = error ? fail_os(m, move->from, error, "rename") : SFT_OK;
+    } else if (new) code = fail_os(m, move->to, new, "open");
     else if (old == ENOENT) code = undo_move(m, move);
     else if (old) code = fail_os(m, move->from, old, "open");
     else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
     else code = undo_second(m, move, same);
-    if (!code) return;
+    if (!code) return true;
     cli_complain(m->c, m->blame, m->err);
     ++*left;
+    return false;
 }
 
-void cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
+size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
     sft_error err = SFT_ERROR_INIT;
     moving m = { .c = c, .moves = moves, .blame = moves->path, .err = &err };
+    size_t back = 0;
     m.arena.alloc = c->alloc;
     for (size_t i = moves->count; i-- > 0;) {
         err = (sft_error)SFT_ERROR_INIT;
-        undo_one(&m, &moves->items[i], left);
+        back += undo_one(&m, &moves->items[i], left);
     }
     (void)sync_folders(&m, false);
     sfti_arena_free(&m.arena);
+    return back;
 }

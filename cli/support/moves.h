@@ -49,8 +49,9 @@ typedef struct cli_moves {
 sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const char **blame,
                         sft_error *err);
 /* Put back what cli_moves_make did or began, by what is there now: nothing that was changed or
- * taken since is lost; *left counts the files that could not be put back, each of which is told. */
-void cli_moves_undo(cli *c, const cli_moves *moves, size_t *left);
+ * taken since is lost; *left counts the files that could not be put back, each of which is told.
+ * How many were put back. */
+size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left);
 
 /* Whether two files have the same bytes, all of which are read. */
 sft_code cli_same_bytes(cli *c, const char *a, const char *b, bool *same, sft_error *err);

@@ -69,7 +69,7 @@ typedef struct cli_settings {
     /* of lora */
     int ignore_unmatched, dora;
     const char *rank, *conv_rank, *sv_ratio, *sv_fro, *sv_cumulative, *error;
-    const char *min_diff;
+    const char *min_diff, *clamp_quantile;
     int compat, to, norms, spectrum;
     const char *stochastic;
     cli_words blocks;

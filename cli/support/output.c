@@ -195,13 +195,8 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
         cli_progress_end(&progress);
     }
     if (code || parts->untold) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out->path, parts->parts, parts->count, NULL, 0);
-    written.input = out->input;
-    written.output = out->path;
-    written.files = &file;
-    written.file_count = 1;
-    cli_say_written(c, &written);
+    cli_say_parts(c, parts, out->path,
+                  (cli_written){ .input = out->input, .dtype = SFT_DTYPE_COUNT });
     return SFT_OK;
 }
 
@@ -214,6 +209,14 @@ cli_written_file cli_written_parts(const char *path, const sft_part *parts, size
         file.bytes += cli_spec_bytes(&parts[i].spec);
     }
     return file;
+}
+
+void cli_say_parts(cli *c, const cli_parts *parts, const char *output, cli_written written) {
+    cli_written_file file = cli_written_parts(output, parts->parts, parts->count, NULL, 0);
+    written.output = output;
+    written.files = &file;
+    written.file_count = 1;
+    cli_say_written(c, &written);
 }
 
 static cli_written_file sum_files(const cli_written *w) {

@@ -20,8 +20,8 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     if (!p->path) return sfti_fail_memory(err, strlen(input->path));
     bool model = cli_input_is_path(input) || input->kind == CLI_STDIN;
     if (!model && !input->err)
-        return sfti_fail(err, SFT_NOT_FOUND, "expected models (*.safetensors, *.sft or an index) "
-                         "in this folder, found none");
+        return cli_fail_hint(err, SFT_NOT_FOUND, CLI_HINT_COMPONENT, "expected models "
+                             "(*.safetensors, *.sft or an index) in this folder, found none");
     if (!model) *err = *input->err;
     if (!model) return err->code;
     sft_code code = cli_open_model(c, input, &set, err);

@@ -17,6 +17,7 @@
 
 #define PATH_SIZE 4096
 #define NUMBER_MOST 9999
+#define NAME_MOST ((size_t)220) /* bytes: a number and .trashinfo are added */
 
 typedef struct trash {
     cli *c;
@@ -165,9 +166,10 @@ static sft_code write_info(trash *t, const char *path, const char *info, sft_err
     return code;
 }
 
-/* A name that is free in both folders, under which the file's place is written down. */
+/* A name that is free in both folders, under which the file's place is written down. A long one is
+ * cut: the place has it. */
 static sft_code take_name(trash *t, const char *path, cli_move *move, sft_error *err) {
-    sft_span name = cli_name_of(path);
+    sft_span name = cli_cut(cli_name_of(path), NAME_MOST);
     size_t size = strlen(t->folder) + name.len + 64;
     char *to = sfti_arena_take(&t->arena, size), *info = sfti_arena_take(&t->arena, size);
     sft_code code = SFT_EXISTS;
@@ -212,7 +214,7 @@ sft_code cli_trash_unit(cli *c, const cli_unit *unit, const char **blame, sft_er
     if (!code && !done && (!items || !t.infos)) code = sfti_fail_memory(err, unit->count);
     for (size_t i = 0; !code && !done && i < unit->count; i++) {
         int error;
-        os_info info;
+        os_info info = { 0 };
         t.blame = unit->items[i].path;
         char *path = cli_absolute(&t.arena, unit->items[i].path, &error);
         if (!error) error = sfti_os_info_path(unit->items[i].path, false, &info);

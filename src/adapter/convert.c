@@ -172,9 +172,10 @@ static bool is_plain_lora(const sfti_lora_module *m) {
         && !m->slot[SFTI_SLOT_DIFF] && !m->slot[SFTI_SLOT_DIFF_BIAS];
 }
 
-static sft_code load_tensor(sfti_convert_run *run, const sft_part *part, uint8_t **out) {
+static sft_code load_tensor(sfti_convert_run *run, const sft_part *part, sfti_arena *work,
+                            uint8_t **out) {
     uint64_t len = sfti_layout_bytes(&part->spec), at = 0;
-    *out = len > (1u << 30) ? NULL : sfti_arena_array(&run->out->out.arena, len, 1);
+    *out = len > (1u << 30) ? NULL : sfti_arena_array(work, len, 1);
     if (!*out) return sfti_fail_memory(run->err, len);
     while (at < len) {
         size_t got;
@@ -229,9 +230,11 @@ static sft_code split_module(sfti_convert_run *run, const sfti_convert_layer *la
     if (!sfti_layout_divide(rule, up.spec.shape[0], down.spec.shape[1], rows))
         return convert_refuse(run, m, "rows that divide into those of the layers it stands for");
     uint8_t *bytes;
-    sft_code code = load_tensor(run, &up, &bytes);
+    sfti_arena work = { .alloc = run->out->out.arena.alloc };
+    sft_code code = load_tensor(run, &up, &work, &bytes);
+    bool blocks = !code && blocks_of(bytes, rows, rule->count, m->rank, each, first);
+    sfti_arena_free(&work);
     if (code) return code;
-    bool blocks = blocks_of(bytes, rows, rule->count, m->rank, each, first);
     uint64_t row = 0, cols = down.spec.shape[1];
     run->out->split++;
     for (unsigned i = 0; !code && i < rule->count; row += rows[i++]) {
@@ -261,16 +264,18 @@ static sft_code same_downs(sfti_convert_run *run, sfti_convert_layer *const *pie
                            bool *out) {
     uint8_t *one, *other;
     sft_part first = part_of(run, pieces[0]->module->slot[SFTI_SLOT_DOWN]);
-    sft_code code = load_tensor(run, &first, &one);
+    sfti_arena work = { .alloc = run->out->out.arena.alloc };
+    sft_code code = load_tensor(run, &first, &work, &one);
     *out = true;
     for (unsigned i = 1; !code && *out && i < count; i++) {
         sft_part next = part_of(run, pieces[i]->module->slot[SFTI_SLOT_DOWN]);
         *out = sfti_layout_bytes(&next.spec) == sfti_layout_bytes(&first.spec)
             && pieces[i]->module->rank == pieces[0]->module->rank
             && pieces[i]->module->scale == pieces[0]->module->scale;
-        if (*out) code = load_tensor(run, &next, &other);
+        if (*out) code = load_tensor(run, &next, &work, &other);
         if (!code && *out) *out = memcmp(one, other, sfti_layout_bytes(&first.spec)) == 0;
     }
+    sfti_arena_free(&work);
     return code;
 }
 

@@ -349,7 +349,7 @@ static sft_code gather_pairs(sft_adapter_merge *m, sfti_arena *work, sft_pair **
     *count = 0;
     *out = pairs;
     if (!pairs) return sfti_fail_memory(err, most * sizeof *pairs);
-    sft_code code = sfti_merge_recipe(m, file_name(m->model), true, err);
+    sft_code code = sfti_adapter_recipe(m, file_name(m->model), true, err);
     for (size_t s = 0; !code && s < shards; s++) {
         const sft_file *file = sft_set_shard_at(m->model, s);
         for (size_t i = 0; i < sft_file_metadata_count(file); i++) {

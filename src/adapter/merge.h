@@ -3,6 +3,7 @@
 #define SFTI_ADAPTER_MERGE_H
 
 #include "adapter/adapter.h"
+#include "base/json.h"
 #include "convert/again.h"
 #include "safetensors_adapter.h"
 
@@ -54,7 +55,14 @@ struct sft_adapter_merge {
 
 /* The two values of the header that tell of the merge, into merge->recipe and ->names. model: the
  * name of its file. digests: those of the adapters, for which they are read; else null. */
-sft_code sfti_merge_recipe(sft_adapter_merge *merge, sft_span model, bool digests, sft_error *err);
+sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool digests,
+                             sft_error *err);
+
+/* What every recipe tells of one adapter (blocks.data NULL: they are not told) and of one model,
+ * whose recorded digests it takes. */
+sft_code sfti_recipe_adapter(sfti_json_writer *w, const sfti_merge_input *input, bool digests,
+                             sft_error *err);
+void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name);
 
 /* Whether the bytes of tensor i are computed; else they are those of its file. */
 bool sfti_merge_computes(const sft_adapter_merge *merge, size_t i);

@@ -98,7 +98,7 @@ static void orthonormal(finder *f, sfti_tall x, bool across, float *into) {
 }
 
 /* About normal: the sum of four even numbers. */
-static void draw(float *into, uint64_t count) {
+static void draw_column(float *into, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t x = SEED * (i + 1);
         x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -113,7 +113,7 @@ static void draw(float *into, uint64_t count) {
 static sft_code find(finder *f, sft_error *err) {
     uint64_t m = f->rows->rows, n = f->rows->cols;
     f->found = f->width;
-    draw(f->z, n * f->width);
+    draw_column(f->z, n * f->width);
     sft_code code = pass(f, true, !f->is_kept && !(f->squares > 0), err);
     if (!code) orthonormal(f, (sfti_tall){ f->y, m, f->found, false }, true, f->q);
     for (int i = 0; !code && f->found > 0 && i < ITERATIONS; i++) {

@@ -2,7 +2,6 @@
 #include "adapter/merge.h"
 
 #include "base/error.h"
-#include "base/json.h"
 #include "safetensors_hash.h"
 
 static sft_span pair_named(const sft_set *set, const char *key) {
@@ -12,9 +11,9 @@ static sft_span pair_named(const sft_set *set, const char *key) {
     return value;
 }
 
-static sft_code recipe_adapter(const sfti_merge_input *input, bool digests, sfti_json_writer *w,
-                            sft_error *err) {
-    uint32_t algos = UINT32_C(1) << SFT_HASH_SHA256 | UINT32_C(1) << SFT_HASH_CONTENT;
+sft_code sfti_recipe_adapter(sfti_json_writer *w, const sfti_merge_input *input, bool digests,
+                             sft_error *err) {
+    uint32_t algos = SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_CONTENT);
     sft_hashes hashes = SFT_HASHES_INIT(0);
     sft_code code = digests ? sft_hash_set(input->set, algos, &hashes, NULL, err) : SFT_OK;
     if (code) return code;
@@ -28,24 +27,29 @@ static sft_code recipe_adapter(const sfti_merge_input *input, bool digests, sfti
     return SFT_OK;
 }
 
-sft_code sfti_merge_recipe(sft_adapter_merge *merge, sft_span model, bool digests,
-                           sft_error *err) {
+void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name) {
+    sfti_json_open(w, '{');
+    sfti_json_put_text(w, "name", name);
+    sfti_json_put_text(w, "recorded_sha256", pair_named(set, "modelspec.hash_sha256"));
+    sfti_json_put_text(w, "recorded_sshs", pair_named(set, "sshs_model_hash"));
+    sfti_json_close(w, '}');
+}
+
+sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool digests,
+                             sft_error *err) {
     sft_span before = pair_named(merge->model, SFTI_MERGE_RECIPE);
     merge->recipe.len = merge->names.len = 0;
     sft_sink sink = sft_sink_memory(&merge->recipe);
     sfti_json_writer w;
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
-    sfti_json_put_open(&w, "model", '{');
-    sfti_json_put_text(&w, "name", model);
-    sfti_json_put_text(&w, "recorded_sha256", pair_named(merge->model, "modelspec.hash_sha256"));
-    sfti_json_put_text(&w, "recorded_sshs", pair_named(merge->model, "sshs_model_hash"));
-    sfti_json_close(&w, '}');
+    sfti_json_key(&w, "model");
+    sfti_recipe_model(&w, merge->model, model);
     sfti_json_put_open(&w, "adapters", '[');
     bool fine = sfti_buffer_put(&merge->names, model.data, model.len);
     for (size_t i = 0; i < merge->count; i++) {
         sft_span name = merge->inputs[i]->name;
-        sft_code code = recipe_adapter(merge->inputs[i], digests, &w, err);
+        sft_code code = sfti_recipe_adapter(&w, merge->inputs[i], digests, err);
         merge->blames = i;
         if (code) return code;
         fine = fine && sfti_buffer_put(&merge->names, ", ", 2)

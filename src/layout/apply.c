@@ -208,6 +208,7 @@ bool sfti_layout_divide(const sfti_layout_rule *rule, uint64_t rows, uint64_t co
     for (unsigned i = 0; i < rule->count; i++) {
         uint64_t some;
         if (rule->sizes[i] == 0) shares++;
+        else if (cols == 0) return false; /* not known */
         if (!sfti_mul(rule->sizes[i], cols, &some) || !sfti_add(told, some, &told)) return false;
     }
     if (told > rows || (shares == 0 && told != rows)) return false;

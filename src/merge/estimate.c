@@ -52,9 +52,10 @@ static sft_span mixture_block_of(sft_span name) {
  * to a mean square. */
 static double rounding_noise(const sfti_float_form *form, double value) {
     uint64_t word;
-    double size = value < 0 ? -value : value, step;
-    memcpy(&word, &size, sizeof word);
-    int exponent = (int)(word >> 52) - 1023, least = 1 - form->bias;
+    double step;
+    memcpy(&word, &value, sizeof word);
+    int exponent = (int)(word >> 52 & 0x7ff) - 1023, /* -0 is 0 */
+        least = 1 - form->bias;
     if (exponent < least) exponent = least;
     exponent -= form->mantissa;
     if (exponent < -500) return 0;
@@ -89,7 +90,7 @@ static double entry_of(const mix_sums *s, size_t count, size_t i, size_t k) {
 
 /* Solves for the unknowns, pivots on the diagonal, largest first; columns that hang on others stay
  * 0 and are marked. */
-static void solve(const mix_sums *s, size_t count, double *out, bool *unsure) {
+static void solve_sums(const mix_sums *s, size_t count, double *out, bool *unsure) {
     double a[SFTI_MERGE_MODELS][SFTI_MERGE_MODELS + 1], before[SFTI_MERGE_MODELS];
     size_t order[SFTI_MERGE_MODELS], rank = 0;
     bool used[SFTI_MERGE_MODELS] = { false };
@@ -156,8 +157,8 @@ static void settle_block(const mix_run *run, const mix_sums *s, const double *sh
     block->change = sfti_root(entry_of(s, k, k, k) / elements);
 }
 
-static sft_code add_tensor(mix_run *run, const sfti_merge_row *row, mix_sums *sums, size_t *blame,
-                           sft_error *err) {
+static sft_code sum_row(mix_run *run, const sfti_merge_row *row, mix_sums *sums, size_t *blame,
+                        sft_error *err) {
     const sft_tensor *result = sft_set_tensor_at(run->plan->models[0].set, row->tensor);
     sft_code code = SFT_OK;
     sums->tensors++;
@@ -226,7 +227,7 @@ static sft_code settle(mix_run *run, sfti_mixture *out, sft_error *err) {
         *block = (sfti_mixture_block){ .name = { NULL, 0 } };
         block->weights = sfti_arena_array(&out->arena, k, sizeof *block->weights);
         if (!block->weights) return sfti_fail_memory(err, k * sizeof *block->weights);
-        solve(b < run->blocks ? s : &weighed, k, shares, unsure);
+        solve_sums(b < run->blocks ? s : &weighed, k, shares, unsure);
         settle_block(run, s, shares, unsure, block);
         if (b == run->blocks) break;
         block->name = run->names[b];
@@ -279,7 +280,7 @@ sft_code sfti_mixture_new(const sfti_merge_model *result, const sfti_merge_model
             continue;
         }
         code = find_block(&run, &out->arena, mixture_block_of(row->spec.name), &sums, err);
-        if (!code) code = add_tensor(&run, row, sums, blame, err);
+        if (!code) code = sum_row(&run, row, sums, blame, err);
         if (!code) code = sfti_job_tick(job, done, total, err);
     }
     if (!code) *blame = SIZE_MAX;

@@ -76,7 +76,14 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
                 return refuse_absent(op, param, err);
         }
     }
-    double turns = op->param[SFTI_MERGE_MAX_ITER];
+    double turns = op->param[SFTI_MERGE_MAX_ITER], sum = 0;
+    for (size_t e = 0; e < op->count; e++) {
+        double weight = op->each[SFTI_MERGE_WEIGHT][e];
+        sum += weight < 0 ? -weight : weight;
+    }
+    if (!(sum - sum == 0)) /* divided by it, all would be 0 */
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected weights whose sum F64 can hold, found "
+                                                "larger ones");
     if (!(turns >= 0 && turns <= 1000) || !(op->param[SFTI_MERGE_EPS] > 0)
         || !(op->param[SFTI_MERGE_TOL] > 0))
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected max_iter of 0 to 1000, eps and tol above "

@@ -94,10 +94,15 @@ bool sfti_merge_param_is_switch(sfti_merge_param param) {
     return param_rows[param].is_switch;
 }
 
-/* The number that its own text gives again, so that a recipe which is written is the same. */
+/* The number that its own text gives again, so that a recipe which is written is the same. 012 is
+ * none: it is 10 in YAML of version 1.1. */
 static bool lasting_number(sft_span text, double *out) {
     char buffer[SFTI_DOUBLE_SIZE];
     double before;
+    size_t sign = text.len > 0 && (*text.data == '-' || *text.data == '+');
+    if (text.len > sign + 1 && text.data[sign] == '0' && text.data[sign + 1] >= '0'
+        && text.data[sign + 1] <= '9')
+        return false;
     if (!sfti_parse_double(text, out)) return false;
     for (int i = 0; i < 4; i++) {
         before = *out;

@@ -241,10 +241,13 @@ static sft_code prepare_columns(sfti_merge_op *op, sft_error *err) {
     uint64_t columns = op->row->elements / op->row->spec.shape[0];
     double factors[3];
     sft_code code = SFT_OK;
-    if (columns > COLUMNS_MOST)
-        return sfti_fail_tensor(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET, op->row->spec.name,
+    if (columns > COLUMNS_MOST) {
+        code = sfti_fail_tensor(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET, op->row->spec.name,
                                 "expected at most %llu columns for nuslerp_row_wise, found %llu",
                                 (unsigned long long)COLUMNS_MOST, (unsigned long long)columns);
+        sfti_hint(err, SFT_HINT_NONE);
+        return code;
+    }
     op->factors = sfti_arena_array(op->arena, columns * 3, sizeof *op->factors);
     if (!op->factors) return sfti_fail_memory(err, columns * 3 * sizeof *op->factors);
     for (uint64_t i = 0; i < columns * 3; i++) op->factors[i] = 0;

@@ -180,12 +180,15 @@ sft_code sfti_merge_passes_begin(sfti_merge_op *op, uint64_t histogram, size_t s
     bool fits = op->chunk < MEMORY_MOST
              && sfti_mul(op->chunk, 8 * (all + 1) + 13, &each) && each < MEMORY_MOST;
     each += histogram * 8 + 3 * READ_RAW;
-    if (!fits || each > MEMORY_MOST)
-        return sfti_fail_tensor(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET, op->row->spec.name,
-                                "expected lines of which those of all models fit into %llu MiB, "
-                                "found one of %llu elements",
-                                (unsigned long long)(MEMORY_MOST >> 20),
-                                (unsigned long long)op->chunk);
+    if (!fits || each > MEMORY_MOST) {
+        sft_code code = sfti_fail_tensor(err, SFT_ADDRESS_SPACE, SFT_NO_OFFSET, op->row->spec.name,
+                                         "expected lines of which those of all models fit into "
+                                         "%llu MiB, found one of %llu elements",
+                                         (unsigned long long)(MEMORY_MOST >> 20),
+                                         (unsigned long long)op->chunk);
+        sfti_hint(err, SFT_HINT_NONE);
+        return code;
+    }
     size_t most = (size_t)(MEMORY_FAIR / each);
     sft_job job = SFT_JOB_INIT;
     job.threads = op->plan->threads;

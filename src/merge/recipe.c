@@ -312,6 +312,8 @@ static sft_code read_top(recipe_text *r) {
             if (out->dtype.len == 0) out->dtype = n->text;
         } else if (sfti_is(n->key, "ignore_missing") && text) {
             out->ignore_missing = sfti_same_letters(n->text, "true");
+            if (!out->ignore_missing && !sfti_same_letters(n->text, "false"))
+                code = refuse_line(r, n->line, "true or false");
         } else if (sfti_is(n->key, "version")) {
             if (!sfti_is(n->text, "1")) code = refuse_line(r, n->line, "version 1");
         } else {

@@ -167,8 +167,10 @@ static sft_code check_entry(sfti_merge_op *op, size_t e, bool *cuts, bool *draws
     double gamma = op->each[SFTI_MERGE_GAMMA][e];
     sfti_merge_mask how = (sfti_merge_mask)op->method->mask;
     if (!(density >= 0))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a density of 0 to 1, found a negative "
-                         "one");
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a %s of 0 to 1, found a negative one",
+                         sfti_merge_param_name(op->method->kind == SFTI_MERGE_SCE
+                                                   ? SFTI_MERGE_SELECT_TOPK
+                                                   : SFTI_MERGE_DENSITY));
     if (density >= 1) return SFT_OK;
     if (how == SFTI_MASK_INLIERS && !(gamma >= 0 && gamma <= 1))
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a gamma of 0 to 1, found another");

@@ -320,6 +320,35 @@ def extract_best(folder):
         demand(told["modules"][0]["error"] <= 0.5, told)
 
 
+@case
+def clamped(folder):
+    """Both factors are cut at a quantile of all their values, and the error that is told is theirs."""
+    delta = noise(5, 60, 6) @ noise(6, 6, 44)
+    base = noise(4, 60, 44, by=0.01).astype("f4")
+    save(folder, "base.safetensors", {"model.layers.0.mlp.up_proj.weight": tensor(base)})
+    save(folder, "tuned.safetensors",
+         {"model.layers.0.mlp.up_proj.weight": tensor(base + delta.astype("f4"))})
+    want = load(folder, "tuned.safetensors")[0]["model.layers.0.mlp.up_proj.weight"][0] - base
+    words = ("extract", "tuned.safetensors", "base.safetensors", "-o", "out.safetensors", "--rank", "6",
+             "--compat", "kohya", "--to", "kohya", "--force", "--no-sync")
+    factors = []
+    for more in ((), ("--clamp-quantile", "0.9")):
+        told = run(folder, *words, *more, json_out=True)
+        after, _ = load(folder, "out.safetensors")
+        name = told["modules"][0]["name"]
+        found, _ = product(after, name)
+        error = np.linalg.norm(found - want) / np.linalg.norm(want)
+        demand(abs(told["modules"][0]["error"] - error) < 1e-4, more, told, error)
+        demand((error > 0.01) == bool(more), more, error)
+        factors.append([after[name + end][0] for end in (".lora_up.weight", ".lora_down.weight")])
+    (up, down), cut = factors
+    most = np.quantile(np.concatenate([up.ravel(), down.ravel()]), 0.9)
+    for whole, part in zip((up, down), cut):
+        demand(np.abs(np.clip(whole, -most, most) - part).max() < 1e-5, most, np.abs(part).max())
+    for value in ("2", "0", "x"):
+        run(folder, *words, "--clamp-quantile", value, code=2)
+
+
 # ── simplify ──
 
 @case

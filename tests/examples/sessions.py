@@ -4,7 +4,7 @@ under a `$` line is what the command must print.
   tests/examples/sessions.py [--update] [DOCUMENT...]
 
 A section of a document (## heading) has a folder of its own, with the example models in it as
-examples/models and models; README.md has one for all. bash runs each line with the command as
+examples/models and models; README.md has one for all. In what is printed it is /home/you. bash runs each line with the command as
 `safetensors`; the lines of a section share files, not variables. "..." in the expected text stands
 for any lines. The commands in README.md's table of tasks are run in turn, too. --update writes what the commands gave: look at the difference before you keep it.
 """
@@ -18,7 +18,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
-DOCUMENTS = ("README.md", "docs/cookbook.md", "docs/install.md", "docs/faq.md", "docs/moving.md")
+DOCUMENTS = ("README.md", "docs/cookbook.md", "docs/install.md", "docs/faq.md", "docs/moving.md",
+             "docs/collecting.md")
 TASK = re.compile(r"^\| .* \| `(safetensors [^`]+)` \|$", re.M)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 
@@ -38,11 +39,12 @@ def command_folder(folder):
 def run(line, folder, programs):
     env = {key: value for key, value in os.environ.items()
            if key not in ("COLUMNS", "NO_COLOR", "CLICOLOR_FORCE")}
-    env.update(PATH=programs + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
+    env.update(PATH=programs + ":" + os.environ["PATH"], LC_ALL="C.UTF-8",
+               XDG_DATA_HOME=programs + ".data", XDG_STATE_HOME=programs + ".state")
     done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, check=False, timeout=60,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
-    return done.stdout.decode("utf-8", "replace")
+    return done.stdout.decode("utf-8", "replace").replace(os.path.realpath(folder), "/home/you")
 
 
 def fits(wanted, said):

@@ -259,11 +259,15 @@ nerf_image_embedder.embedder.0.bias BF16 64
                                   "controlnet_mid_block.bias F16 1280\n"
                                   "controlnet_down_blocks.{0-8}.weight F16 320,320,1,1\n"
                                   "down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_k"
-                                  ".weight F16 640,2048\nadd_embedding.linear_1.weight"
+                                  ".weight F16 640,2048\n"
+                            "down_blocks.2.attentions.{0|1}.transformer_blocks.{0|1}.attn2.to_k"
+                            ".weight F16 1280,2048\nadd_embedding.linear_1.weight"
                                   " F16 1280,2816"),
     "unet.diffusers": Model("conv_in.weight F16 320,4,3,3\nconv_out.weight F16 4,320,3,3\n"
                             "down_blocks.1.attentions.{0|1}.transformer_blocks.{0|1}.attn2.to_k"
-                            ".weight F16 640,2048\nadd_embedding.linear_1.weight F16 1280,2816\n"
+                            ".weight F16 640,2048\n"
+                            "down_blocks.2.attentions.{0|1}.transformer_blocks.{0|1}.attn2.to_k"
+                            ".weight F16 1280,2048\nadd_embedding.linear_1.weight F16 1280,2816\n"
                             "mid_block.attentions.0.transformer_blocks.{0-9}.attn2.to_k.weight"
                             " F16 1280,2048\ntime_embedding.linear_1.weight F16 1280,320"),
     "ip-adapter": Model("image_proj.proj.weight F16 3072,1024\n"

@@ -130,40 +130,43 @@ static bool is_part(const layout_run *run, const sfti_naming_part *part,
 
 /* ── The model ── */
 
-/* By --architecture, or what is known of a file; the nearest parent that has a layout. */
+const sfti_layout_model *layout_model_of(const sfti_layout_text *layouts, sft_span architecture) {
+    const sfti_layout_model *model = sfti_layout_model_of(layouts, architecture);
+    const sfti_record *record = sfti_record_find(cli_records(), SFTI_MODEL, architecture);
+    for (int up = 0; !model && record && up < SFTI_RECORDS_PARENTS; up++, record = record->parent)
+        model = sfti_layout_model_of(layouts, sft_span_cstr(record->id));
+    return model;
+}
+
+sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
+                            const sfti_layout_model **out, sft_error *err) {
+    *out = layout_model_of(layouts, sft_span_cstr(c->set.architecture));
+    return *out ? SFT_OK
+                : cli_usage_error(err, "expected an architecture whose layouts are known for "
+                                  "--architecture, found \"%s\"", c->set.architecture);
+}
+
+const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *layouts,
+                                         const sft_set *set) {
+    const sfti_layout_model *model = NULL;
+    sft_info_options how = SFT_INFO_OPTIONS_INIT;
+    sft_info *info = NULL;
+    sft_span value;
+    how.alloc = &c->alloc;
+    how.records = c->records;
+    how.header_only = true;
+    if (!sft_info_open(set, NULL, NULL, &how, &info, NULL)
+        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL))
+        model = layout_model_of(layouts, value);
+    sft_info_close(info);
+    return model;
+}
+
 static sft_code find_model(layout_run *run, sft_error *err) {
-    const sfti_records *records = cli_records();
-    sft_span asked = sft_span_cstr(run->c->set.architecture ? run->c->set.architecture : "");
-    for (size_t i = 0; asked.len == 0 && i < run->parts.set_count; i++) {
-        sft_info_options how = SFT_INFO_OPTIONS_INIT;
-        sft_info *info = NULL;
-        sft_span value;
-        how.alloc = &run->c->alloc;
-        how.records = run->c->records;
-        how.header_only = true;
-        if (sft_info_open(run->parts.sets[i], NULL, NULL, &how, &info, NULL)) continue;
-        if (sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL)) {
-            char *copy = sfti_arena_copy(&run->parts.arena, value.data, value.len);
-            sft_span found = { copy, copy ? value.len : 0 };
-            bool of_model = false;
-            const sfti_record *record = sfti_record_find(records, SFTI_MODEL, found);
-            for (int up = 0; record && up < SFTI_RECORDS_PARENTS && !of_model; up++) {
-                of_model = sfti_layout_model_of(&run->layouts, sft_span_cstr(record->id)) != NULL;
-                record = record->parent;
-            }
-            if (of_model) asked = found;
-        }
-        sft_info_close(info);
-    }
-    const sfti_record *record = sfti_record_find(records, SFTI_MODEL, asked);
-    run->model = sfti_layout_model_of(&run->layouts, asked);
-    for (int up = 0; !run->model && record && up < SFTI_RECORDS_PARENTS; up++) {
-        run->model = sfti_layout_model_of(&run->layouts, sft_span_cstr(record->id));
-        record = record->parent;
-    }
-    if (run->c->set.architecture && !run->model)
-        return cli_usage_error(err, "expected an architecture whose layouts are known for "
-                               "--architecture, found \"%s\"", run->c->set.architecture);
+    if (run->c->set.architecture)
+        return layout_model_asked(run->c, &run->layouts, &run->model, err);
+    for (size_t i = 0; !run->model && i < run->parts.set_count; i++)
+        run->model = layout_model_by(run->c, &run->layouts, run->parts.sets[i]);
     return SFT_OK;
 }
 
@@ -408,15 +411,9 @@ static sft_code write_single(layout_run *run, sft_error *err) {
     p->has_metadata = p->has_metadata || run->pair_count > 0;
     code = cli_output_parts(&out, c, p, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out.path, p->parts, p->count, NULL, 0);
-    written.input = input;
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_layout;
-    written.ctx = run;
-    cli_say_written(c, &written);
+    cli_say_parts(c, p, out.path,
+                  (cli_written){ .input = input, .dtype = SFT_DTYPE_COUNT, .more = put_layout,
+                                 .ctx = run });
     say(run);
     return SFT_OK;
 }

@@ -42,6 +42,14 @@ typedef struct layout_run {
 /* Opens the operands, the files or folders of one model, and finds their components; counts what
  * only training needs. To be freed after a failure, too. */
 sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *err);
+/* The layout of an architecture or the nearest of its parents that has one; NULL: none has. */
+const sfti_layout_model *layout_model_of(const sfti_layout_text *layouts, sft_span architecture);
+/* That of --architecture, which is given. */
+sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
+                            const sfti_layout_model **out, sft_error *err);
+/* That of a model or adapter, by its header; or NULL. */
+const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *layouts,
+                                         const sft_set *set);
 /* How a name begins in single files; may be empty. */
 sft_span layout_prefix_of(const layout_run *run, sft_span name);
 /* Metadata of one of the files to be written: run->pairs. */

@@ -1,5 +1,6 @@
 /* convert --layout diffusers|comfy: the folder. Tests: tests/cli/layout. */
 #include "base/number.h"
+#include "base/sink.h"
 #include "commands/convert/layout.h"
 #include "keys/digest_keys.h"
 #include "os/io.h"
@@ -209,9 +210,7 @@ static sft_code write_text(layout_files *f, char *path, const sft_buffer *text, 
     options.no_clobber = true;
     options.in_place_unsafe = f->run->c->set.in_place_unsafe != 0;
     sft_code code = sft_sink_path(path, &options, &sink, err);
-    if (!code) code = sft_sink_write(&sink, 0, text->data, text->len, err);
-    if (!code) code = sft_sink_finish(&sink, err);
-    else sft_sink_abandon(&sink);
+    if (!code) code = sfti_sink_fill(&sink, (sft_span){ text->data, text->len }, err);
     if (!code) f->made[f->made_count++] = path;
     return code;
 }
@@ -265,6 +264,7 @@ static sft_code write_component(layout_files *f, layout_component *one, const sf
             how.in_place_unsafe = options.in_place_unsafe;
             code = make_folder(f, folder, err);
             char *path = cli_output_shard(&run->parts.arena, folder, stem, 0, 1);
+            if (!code && !path) code = sfti_fail_memory(err, 1);
             if (!code) code = sft_sink_path(path, &how, &sink, err);
             if (!code) code = sft_save_parts(parts, one->made, run->pairs, run->pair_count, &plan,
                                              sink, job, err);

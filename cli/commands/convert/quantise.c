@@ -213,8 +213,8 @@ static sft_code say_quantised(quantise_run *q, const char *output, uint32_t shar
     convert_run *run = q->run;
     cli *c = run->c;
     cli_parts *p = &run->parts;
-    cli_written written = { .input = run->input, .output = output, .file_count = 1,
-                            .dtype = SFT_DTYPE_COUNT, .more = put_quantised, .ctx = q };
+    cli_written written = { .input = run->input, .dtype = SFT_DTYPE_COUNT,
+                            .more = put_quantised, .ctx = q };
     sft_code code = sum_errors(q, err);
     if (code) return code;
     if (shards > 0) {
@@ -222,9 +222,7 @@ static sft_code say_quantised(quantise_run *q, const char *output, uint32_t shar
         code = cli_say_shards(c, p, shards, cli_index_stem(sft_set_index_path(p->sets[0]), stem),
                               written, err);
     } else {
-        cli_written_file file = cli_written_parts(output, p->parts, p->count, NULL, 0);
-        written.files = &file;
-        cli_say_written(c, &written);
+        cli_say_parts(c, p, output, written);
     }
     if (!code && !cli_is_json(c)) print_quantised(q);
     return code;

@@ -272,6 +272,16 @@ static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
     weights_line(c, root);
 }
 
+static void rating_line(cli *c, const sft_node *root) {
+    sft_span rating = sft_node_text(root, "model.rating");
+    bool is_favourite = cli_is(sft_node_text(root, "model.favourite"), "true");
+    if (!rating.len && !is_favourite) return;
+    cli_label_key(c, "rating");
+    if (rating.len) cli_fill(&c->out, "% of 5", rating);
+    cli_text(&c->out, rating.len && is_favourite ? "  ·  " : "");
+    cli_text(&c->out, is_favourite ? "favourite\n" : "\n");
+}
+
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
     const sft_node *components = sft_node_find(root, "model.components");
     title_line(c, model, root);
@@ -295,6 +305,7 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     cli_line_merge(c, root);
     fact_line(c, "use", root, "model.usage_hint");
     cli_line_text(c, "about", sft_node_text(root, "model.description"));
+    rating_line(c, root);
     const sft_node *note = cli_first(root, "model.notes");
     for (size_t i = 0; note && i < NOTES_SHOWN; i++, note = note->next)
         cli_line_text(c, i ? "" : "notes", sft_node_text(note, "text"));

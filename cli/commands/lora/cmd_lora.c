@@ -148,6 +148,9 @@ const cli_command cli_lora_command = {
           "are in the up matrix" },
         CLI_TAKES(0, "min-diff", "X", min_diff,
           "extract: leave out layers of which no element differs by more than X"),
+        CLI_TAKES(0, "clamp-quantile", "X", clamp_quantile,
+          "extract: clamp both factors at this quantile of their values, as sd-scripts does by "
+          "default (0.99); it costs error, which is told"),
         CLI_ON(0, "norms", norms,
           "extract: write the differences of norms and biases, too (.diff, .diff_b)"),
         { 0, "to", "kohya|peft|comfy|diffusers", CLI_CHOICE, 1, offsetof(cli_settings, to),

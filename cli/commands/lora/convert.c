@@ -1,13 +1,14 @@
 /* lora convert. Tests: tests/cli/lora. */
 #include "adapter/convert.h"
 #include "base/json.h"
+#include "base/names.h"
+#include "base/sink.h"
+#include "commands/convert/layout.h"
 #include "commands/lora/lora.h"
-#include "label/records.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/output.h"
 #include "support/parts.h"
-#include "support/records.h"
 #include "support/words.h"
 
 #include <string.h>
@@ -28,35 +29,10 @@ typedef struct lora_conversion {
     const char *blame;
 } lora_conversion;
 
-/* The layout of an architecture or the nearest of its parents that has one. */
-static const sfti_layout_model *model_of(const lora_conversion *run, sft_span architecture) {
-    const sfti_layout_model *model = sfti_layout_model_of(&run->layouts, architecture);
-    const sfti_record *record = sfti_record_find(cli_records(), SFTI_MODEL, architecture);
-    for (int up = 0; !model && record && up < SFTI_RECORDS_PARENTS; up++, record = record->parent)
-        model = sfti_layout_model_of(&run->layouts, sft_span_cstr(record->id));
-    return model;
-}
-
-static void ask_set(lora_conversion *run, const sft_set *set) {
-    sft_info_options how = SFT_INFO_OPTIONS_INIT;
-    sft_info *info = NULL;
-    sft_span value;
-    how.alloc = &run->c->alloc;
-    how.records = run->c->records;
-    how.header_only = true;
-    if (!sft_info_open(set, NULL, NULL, &how, &info, NULL)
-        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL))
-        run->model = model_of(run, value);
-    sft_info_close(info);
-}
-
 static sft_code find_model(lora_conversion *run, sft_error *err) {
     cli *c = run->c;
     if (c->set.architecture) {
-        run->model = model_of(run, sft_span_cstr(c->set.architecture));
-        if (!run->model)
-            return cli_usage_error(err, "expected an architecture whose layouts are known for "
-                                   "--architecture, found \"%s\"", c->set.architecture);
+        return layout_model_asked(c, &run->layouts, &run->model, err);
     } else if (c->set.model) {
         cli_inputs inputs = { .count = 0 };
         const cli_input *input;
@@ -65,12 +41,12 @@ static sft_code find_model(lora_conversion *run, sft_error *err) {
         if (!path) return sfti_fail_memory(err, 1);
         run->blame = path;
         sft_code code = cli_open_operand(c, path, &inputs, &input, &set, err);
-        if (!code) ask_set(run, set);
+        if (!code) run->model = layout_model_by(c, &run->layouts, set);
         sft_set_close(set);
         cli_inputs_free(&inputs);
         if (code) return code;
     } else {
-        ask_set(run, run->adapter.set);
+        run->model = layout_model_by(c, &run->layouts, run->adapter.set);
     }
     run->blame = run->adapter.path;
     if (run->model) return SFT_OK;
@@ -124,52 +100,79 @@ static void key_of(sfti_json_writer *w, bool diffusers, sft_span component, cons
     sfti_json_key_span(w, (sft_span){ text, len + strlen(key) });
 }
 
-/* Members for the modules of one component; the first module's rank and alpha are those of all. In
- * patterns a name is that of all layers that end so, unless it begins with '^'. */
-static void put_component(const lora_conversion *run, sfti_json_writer *w, sft_span component) {
-    bool diffusers = run->to == SFTI_LORA_DIFFUSERS;
-    const sfti_lora_written *first = NULL;
-    char whole[SFTI_LORA_NAME + 2] = "^";
-    for (int member = 0; member < 5; member++) {
-        static const char *const keys[] = { "r", "lora_alpha", "target_modules", "rank_pattern",
-                                            "alpha_pattern" };
-        key_of(w, diffusers, component, keys[member]);
-        if (member > 1) sfti_json_open(w, member == 2 ? '[' : '{');
-        for (size_t i = 0; i < run->made.count; i++) {
-            const sfti_lora_written *one = &run->made.modules[i];
-            if (!sft_span_equal(one->component, component)) continue;
-            if (!first) first = one;
-            if (member == 2) sfti_json_span(w, one->name);
-            size_t len = one->name.len < SFTI_LORA_NAME ? one->name.len : SFTI_LORA_NAME;
-            memcpy(whole + 1, one->name.data, len);
-            whole[len + 1] = '\0';
-            if (member == 3 && one->rank != first->rank)
-                sfti_json_put_uint(w, whole, one->rank);
-            if (member == 4 && (one->alpha < first->alpha || one->alpha > first->alpha))
-                sfti_json_put_double(w, whole, one->alpha);
-            if (member == 0) break;
-            if (member == 1) break;
-        }
-        if (member == 0) sfti_json_uint(w, first ? first->rank : 1);
-        if (member == 1) {
-            sft_buffer number = { .alloc = run->c->alloc };
-            sft_sink sink = sft_sink_memory(&number);
-            sfti_json_writer inner;
-            sft_error none = SFT_ERROR_INIT;
-            sfti_json_write(&inner, &sink, 0, &none);
-            sfti_json_open(&inner, '{');
-            sfti_json_put_double(&inner, "a", first ? first->alpha : 1);
-            sfti_json_close(&inner, '}');
-            if (!sfti_json_done(&inner) && number.len > 6) {
-                const char *colon = memchr(number.data, ':', number.len);
-                size_t at = colon ? (size_t)(colon + 1 - (const char *)number.data) : 0;
-                sfti_json_raw(w, (sft_span){ (const char *)number.data + at,
-                                             number.len - at - 1 });
-            }
-            sft_buffer_free(&number);
-        }
-        if (member > 1) sfti_json_close(w, member == 2 ? ']' : '}');
+static bool differs(const sfti_lora_written *one, const sfti_lora_written *other, bool rank) {
+    return rank ? one->rank != other->rank
+                : one->alpha < other->alpha || one->alpha > other->alpha;
+}
+
+static sft_span written_name(const void *modules, uint32_t i) {
+    return ((const sfti_lora_written *)modules)[i].name;
+}
+
+/* How many names of the table a name ends in, from a dot on. */
+static size_t endings_of(const sfti_names *names, sft_span name) {
+    size_t count = 0;
+    for (size_t i = 1; i < name.len; i++)
+        count += name.data[i - 1] == '.'
+              && sfti_names_find(names, sfti_from(name, i)) != SFTI_NO_NAME;
+    return count;
+}
+
+/* The modules that are not as the first one. PEFT takes the first pattern that a name is, or ends
+ * in from a dot on: who ends in another's name stands before it, also where it is as the first. */
+static sft_code put_pattern(lora_conversion *run, sfti_json_writer *w,
+                            const sfti_lora_written *first, bool rank, sft_error *err) {
+    const sfti_lora_written *modules = run->made.modules;
+    sfti_names others;
+    size_t count = run->made.count, most = 0;
+    if (!sfti_names_draw(&others, count, written_name, modules, &run->parts.arena))
+        return sfti_fail_memory(err, count);
+    for (size_t i = 0; i < count; i++)
+        if (sft_span_equal(modules[i].component, first->component)
+            && differs(&modules[i], first, rank))
+            (void)sfti_names_add(&others, modules[i].name, (uint32_t)i);
+    for (size_t i = 0; i < count; i++) {
+        size_t endings = endings_of(&others, modules[i].name);
+        if (endings > most) most = endings;
     }
+    for (size_t level = most + 1; level-- > 0;)
+        for (size_t i = 0; i < count; i++) {
+            const sfti_lora_written *one = &modules[i];
+            if (!sft_span_equal(one->component, first->component)
+                || endings_of(&others, one->name) != level
+                || (level == 0 && !differs(one, first, rank)))
+                continue;
+            sfti_json_key_span(w, one->name);
+            if (rank) sfti_json_uint(w, one->rank);
+            else sfti_json_double(w, one->alpha);
+        }
+    return SFT_OK;
+}
+
+/* Members for the modules of one component; the first module's rank and alpha are those of all. */
+static sft_code put_component(lora_conversion *run, sfti_json_writer *w,
+                              const sfti_lora_written *first, sft_error *err) {
+    bool diffusers = run->to == SFTI_LORA_DIFFUSERS;
+    sft_span component = first->component;
+    key_of(w, diffusers, component, "r");
+    sfti_json_uint(w, first->rank);
+    key_of(w, diffusers, component, "lora_alpha");
+    sfti_json_double(w, first->alpha);
+    key_of(w, diffusers, component, "target_modules");
+    sfti_json_open(w, '[');
+    for (size_t i = 0; i < run->made.count; i++) {
+        const sfti_lora_written *one = &run->made.modules[i];
+        if (sft_span_equal(one->component, component)) sfti_json_span(w, one->name);
+    }
+    sfti_json_close(w, ']');
+    for (int rank = 1; rank >= 0; rank--) {
+        key_of(w, diffusers, component, rank ? "rank_pattern" : "alpha_pattern");
+        sfti_json_open(w, '{');
+        sft_code code = put_pattern(run, w, first, rank == 1, err);
+        if (code) return code;
+        sfti_json_close(w, '}');
+    }
+    return SFT_OK;
 }
 
 static sft_code make_config(lora_conversion *run, sft_error *err) {
@@ -185,10 +188,11 @@ static sft_code make_config(lora_conversion *run, sft_error *err) {
     }
     for (unsigned i = 0; i < run->model->count; i++) {
         sft_span name = run->model->components[i].name;
-        bool any = false;
-        for (size_t k = 0; k < run->made.count; k++)
-            any = any || sft_span_equal(run->made.modules[k].component, name);
-        if (any) put_component(run, &w, name);
+        size_t k = 0;
+        while (k < run->made.count && !sft_span_equal(run->made.modules[k].component, name)) k++;
+        sft_code code = k < run->made.count
+                      ? put_component(run, &w, &run->made.modules[k], err) : SFT_OK;
+        if (code) return code;
     }
     sfti_json_close(&w, '}');
     return sfti_json_done(&w);
@@ -235,20 +239,24 @@ static void put_converted(void *ctx, sfti_json_writer *w) {
     sfti_json_put_uint(w, "unmatched", run->made.unmatched_count + run->adapter.lora.unread_count);
 }
 
-/* adapter_config.json, beside what was written. */
-static sft_code write_config(lora_conversion *run, const char *path, sft_error *err) {
+/* adapter_config.json beside OUT: it appears when OUT is there, and is not OUT's without it. */
+static sft_code open_config(lora_conversion *run, const char *path, sft_sink *sink,
+                            sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    sft_sink sink;
+    os_info there;
     char *config = cli_join_path(&run->parts.arena, cli_folder_of(path), "adapter_config.json");
     if (!config) return sfti_fail_memory(err, 1);
     run->blame = config;
     options.no_sync = run->c->set.no_sync != 0;
     options.no_clobber = !run->c->set.force;
-    sft_code code = sft_sink_path(config, &options, &sink, err);
+    if (options.no_clobber && !sfti_os_info_path(config, false, &there)) {
+        sft_code code = sfti_fail(err, SFT_EXISTS, "expected no such file beside OUT, found one");
+        return code;
+    }
+    sft_code code = sft_sink_path(config, &options, sink, err);
     if (code) return code;
-    code = sft_sink_write(&sink, 0, run->config.data, run->config.len, err);
-    if (!code) return sft_sink_finish(&sink, err);
-    sft_sink_abandon(&sink);
+    code = sft_sink_write(sink, 0, run->config.data, run->config.len, err);
+    if (code) sft_sink_abandon(sink);
     return code;
 }
 
@@ -261,6 +269,7 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     run->to = formats[c->set.to - 1];
     run->blame = operand;
     sft_code code = cli_output_agrees(c, err);
+    if (!code && run->to == SFTI_LORA_PEFT) code = cli_output_no_stream(c, err);
     if (!code) code = lora_open(c, operand, false, &run->adapter, err);
     run->blame = run->adapter.path ? run->adapter.path : operand;
     if (!code) code = sfti_layouts_built_in(&run->adapter.lora.arena, &run->layouts, err);
@@ -278,35 +287,25 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
         code = sfti_fail(err, SFT_CAST_DTYPE, "expected modules of one component for PEFT, found "
                          "several; --to diffusers has a place for them");
     if (!code) code = make_config(run, err);
-    if (code) return code;
     cli_output out;
-    code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
-    if (code) run->blame = out.blame;
-    if (!code && run->to == SFTI_LORA_PEFT && out.stream)
-        code = cli_usage_error(err, "expected a file as OUT of --to peft, whose alphas are in "
-                               "adapter_config.json beside it, found -");
+    if (!code) code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
     if (!code) code = cli_output_sources(c, &run->parts, &out, err);
     if (!code) code = put_metadata(run, err);
     if (code) return code;
-    bool config = run->to == SFTI_LORA_PEFT && !c->set.dry_run && !out.stream;
-    if (config) code = write_config(run, out.path, err);
+    sft_sink config = { 0 };
+    bool has_config = run->to == SFTI_LORA_PEFT && !c->set.dry_run;
+    if (has_config) code = open_config(run, out.path, &config, err);
+    if (code) return code;
     run->parts.parts = run->made.out.parts;
     run->parts.count = run->made.out.count;
     run->parts.untold = true;
-    if (code) return code;
     run->blame = out.path;
     code = cli_output_parts(&out, c, &run->parts, err);
+    if (has_config) code = sfti_sink_end(&config, code, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out.path, run->parts.parts, run->parts.count, NULL,
-                                              0);
-    written.input = run->adapter.path;
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_converted;
-    written.ctx = run;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &run->parts, out.path,
+                  (cli_written){ .input = run->adapter.path, .dtype = SFT_DTYPE_COUNT,
+                                 .more = put_converted, .ctx = run });
     if (!cli_is_json(c) && run->made.split + run->made.joined > 0)
         cli_printf(&c->out, "  %zu fused module%s divided, %zu made\n", run->made.split,
                    run->made.split == 1 ? "" : "s", run->made.joined);

@@ -1,9 +1,11 @@
 /* lora extract. Tests: tests/adapter/factors.py, tests/cli/lora/factors. */
 #include "base/error.h"
+#include "base/number.h"
 #include "commands/lora/factored.h"
 #include "support/hints.h"
 #include "support/words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define CHUNK 2048 /* elements at a time, on the stack of a thread */
@@ -25,6 +27,7 @@ typedef struct extract {
     extract_item *items;
     size_t count, capacity;
     double least; /* of the greatest difference of a layer */
+    double clamp; /* a quantile; 0: none */
     int to;
     bool two_encoders, diffusers_names;
     size_t convs, others, unmatched; /* that differ and are not extracted */
@@ -66,6 +69,74 @@ static sft_code read_rows(void *ctx, uint64_t first, uint64_t count, float *into
     return code;
 }
 
+/* ── --clamp-quantile ── */
+
+static int compare_floats(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The quantile of all values of both factors together, with a straight line between two of them,
+ * as torch.quantile has it. */
+static sft_code quantile_of(const sfti_lowrank *factors, double quantile, sfti_arena *arena,
+                            float *out, sft_error *err) {
+    size_t ups = (size_t)(factors->up.rows * factors->up.cols);
+    size_t all = ups + (size_t)(factors->down.rows * factors->down.cols);
+    float *values = sfti_arena_array(arena, all, sizeof *values);
+    if (!values) return sfti_fail_memory(err, all * sizeof *values);
+    memcpy(values, factors->up.at, ups * sizeof *values);
+    memcpy(values + ups, factors->down.at, (all - ups) * sizeof *values);
+    qsort(values, all, sizeof *values, compare_floats);
+    double place = quantile * (double)(all - 1);
+    size_t below = (size_t)place;
+    double part = place - (double)below, low = (double)values[below];
+    double high = (double)values[below + 1 < all ? below + 1 : below];
+    *out = (float)(low + (high - low) * part);
+    return SFT_OK;
+}
+
+static void clamp_matrix(const sfti_matrix *m, float most) {
+    for (size_t i = 0; i < (size_t)(m->rows * m->cols); i++)
+        m->at[i] = m->at[i] > most ? most : m->at[i] < -most ? -most : m->at[i];
+}
+
+/* The norm of what the factors leave of the matrix, which is read once more. */
+static sft_code measure_loss(const sfti_row_matrix *all, sfti_lowrank *factors, sfti_arena *arena,
+                             sft_error *err) {
+    size_t cols = (size_t)all->cols, rank = (size_t)factors->up.cols;
+    float *row = sfti_arena_array(arena, all->cols, sizeof *row);
+    double *made = sfti_arena_array(arena, all->cols, sizeof *made), sum = 0;
+    if (!row || !made) return sfti_fail_memory(err, all->cols * sizeof *made);
+    for (uint64_t r = 0; r < all->rows; r++) {
+        sft_code code = all->read(all->ctx, r, 1, row, err);
+        if (code) return code;
+        memset(made, 0, cols * sizeof *made);
+        for (size_t k = 0; k < rank; k++) {
+            double up = (double)factors->up.at[(size_t)r * rank + k];
+            const float *down = factors->down.at + k * cols;
+            for (size_t i = 0; i < cols; i++) made[i] += up * (double)down[i];
+        }
+        for (size_t i = 0; i < cols; i++) {
+            double off = (double)row[i] - made[i];
+            sum += off * off;
+        }
+    }
+    factors->lost = sfti_root(sum);
+    return SFT_OK;
+}
+
+/* As kohya's script does it, which costs error. */
+static sft_code clamp_factors(const extract *x, const sfti_row_matrix *all, sfti_arena *arena,
+                              sfti_lowrank *factors, sft_error *err) {
+    float most = 0;
+    sft_code code = quantile_of(factors, x->clamp, arena, &most, err);
+    if (code) return code;
+    if (most < 0) most = 0;
+    clamp_matrix(&factors->up, most);
+    clamp_matrix(&factors->down, most);
+    return measure_loss(all, factors, arena, err);
+}
+
 static sft_code extract_layer(lora_factoring *f, lora_layer *layer, const sfti_rank_rule *rule,
                               sfti_arena *arena, sfti_lowrank *out, sft_error *err) {
     const extract *x = f->ctx;
@@ -75,6 +146,7 @@ static sft_code extract_layer(lora_factoring *f, lora_layer *layer, const sfti_r
     extract_rows ctx = { x, item, cols, 0 };
     sfti_row_matrix all = { item->rows, cols, read_rows, &ctx };
     sft_code code = sfti_lowrank_of_rows(&all, rule, arena, out, err);
+    if (!code && x->clamp > 0) code = clamp_factors(x, &all, arena, out, err);
     layer->left_out = !code && !((double)ctx.most > x->least);
     return code;
 }
@@ -151,6 +223,7 @@ static size_t choose_ways(const extract *x, sft_span name, const sfti_lora_way *
     main = own->parts & 1u << SFTI_PART_MAIN;
     for (size_t i = 0; i < ways->count; i++) {
         const sfti_lora_way *way = &ways->ways[i];
+        if (sfti_ends(way->path, ".weight")) continue; /* a tensor's name, no layer's */
         bool known = !main ? sfti_begins(way->path, "text_model.")
                            : x->diffusers_names && is_whole(way)
                                  && SFTI_ONE_OF(way->path, unet, sfti_begins);
@@ -312,6 +385,11 @@ static sft_code extract_all(extract *x, char **operands, sft_error *err) {
         return cli_usage_error(err, "expected --to kohya, peft or comfy with extract, found "
                                "diffusers");
     if (c->set.min_diff) code = lora_number(c->set.min_diff, "min-diff", &x->least, err);
+    if (!code && c->set.clamp_quantile)
+        code = lora_number(c->set.clamp_quantile, "clamp-quantile", &x->clamp, err);
+    if (!code && x->clamp > 1)
+        code = cli_usage_error(err, "expected a part of 1 for --clamp-quantile, found \"%s\"",
+                               c->set.clamp_quantile);
     if (code) return code;
     f->blame = operands[0];
     code = cli_parts_open(c, (const char *const *)operands, 2, &f->parts, err);

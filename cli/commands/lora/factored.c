@@ -2,6 +2,7 @@
  * tests/adapter/factors.py, tests/cli/lora/factors. */
 #include "commands/lora/factored.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "commands/lora/spool.h"
@@ -260,10 +261,22 @@ static double settle_alpha(lora_layer *layer, void *bytes, sft_error *err) {
     return none ? 1 : wanted / layer->alpha_value;
 }
 
+/* Whether the dimensions but that of the rank make up so many rows, or columns. */
+static bool holds(const uint64_t *shape, uint32_t dims, uint32_t rank_at, uint64_t count) {
+    uint64_t all = 1;
+    for (uint32_t k = 0; k < dims; k++)
+        if (k != rank_at && !sfti_mul(all, shape[k], &all)) return false;
+    return all == count;
+}
+
 static sft_code store_layer(lora_factoring *f, sfti_workers *w, lora_layer *layer,
                             sfti_lowrank *found, sfti_arena *arena, sft_error *err) {
     uint64_t ups = found->up.rows * found->up.cols, downs = found->down.rows * found->down.cols;
     uint64_t width = sft_dtype_describe(layer->dtype)->bits / 8, size = 4 + (ups + downs) * width;
+    if (!holds(layer->up_shape, layer->up_dims, layer->turned ? 0 : 1, found->up.rows)
+        || !holds(layer->down_shape, layer->down_dims, layer->turned ? 1 : 0, found->down.cols))
+        return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, SFT_NO_OFFSET, layer->name,
+                                "expected factors of 2 to %d dimensions, found others", LORA_DIMS);
     uint8_t *bytes = sfti_arena_array(arena, size, 1);
     if (!bytes) return sfti_fail_memory(err, size);
     memset(bytes, 0, 4); /* its alpha */

@@ -102,28 +102,16 @@ static void warn_of_base(merge_run *run, const lora_adapter *adapter) {
 
 /* All pairs of the model but digests of its data, and the recipe. */
 static sft_code put_recipe(merge_run *run, bool one_file, sft_error *err) {
-    cli_parts *p = &run->parts;
     sft_adapter_merge *m = run->merge;
-    size_t count = 0;
-    sft_code code = sfti_merge_recipe(m, cli_name_of(run->model), !run->c->set.dry_run, err);
-    if (code) run->blame = run->adapters[m->blames].path;
-    p->changed = true;
-    if (!code) code = cli_parts_drop_digests(run->c, p, one_file, err);
-    sft_pair *pairs = sfti_arena_array(&p->arena, (uint64_t)p->metadata_count + 2, sizeof *pairs);
-    if (!code && !pairs) return sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
+    sft_code code = sfti_adapter_recipe(m, cli_name_of(run->model), !run->c->set.dry_run, err);
+    if (code && m->blames < run->count) run->blame = run->adapters[m->blames].path;
     if (code) return code;
-    for (size_t i = 0; i < p->metadata_count; i++) {
-        sft_pair pair = cli_parts_pair(p, i);
-        if (!cli_is(pair.key, SFTI_MERGE_RECIPE) && !cli_is(pair.key, SFTI_MERGE_NAMES))
-            pairs[count++] = pair;
-    }
-    pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_NAMES), { m->names.data, m->names.len } };
-    pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_RECIPE),
-                                 { m->recipe.data, m->recipe.len } };
-    p->pairs = pairs;
-    p->metadata_count = count;
-    p->has_metadata = true;
-    return SFT_OK;
+    const sft_pair pairs[] = {
+        { sft_span_cstr(SFTI_MERGE_NAMES), { m->names.data, m->names.len } },
+        { sft_span_cstr(SFTI_MERGE_RECIPE), { m->recipe.data, m->recipe.len } },
+    };
+    return cli_parts_record(run->c, &run->parts, one_file, pairs, sizeof pairs / sizeof *pairs,
+                            err);
 }
 
 /* ── Results ── */
@@ -193,16 +181,9 @@ static sft_code write_file(merge_run *run, sft_error *err) {
     if (!code) run->blame = out.path;
     if (!code) code = cli_output_parts(&out, c, &run->parts, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    const cli_parts *p = &run->parts;
-    cli_written_file file = cli_written_parts(out.path, p->parts, p->count, NULL, 0);
-    written.input = run->model;
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_merged;
-    written.ctx = run;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &run->parts, out.path,
+                  (cli_written){ .input = run->model, .dtype = SFT_DTYPE_COUNT,
+                                 .more = put_merged, .ctx = run });
     return SFT_OK;
 }
 

@@ -206,6 +206,16 @@ static sft_code check_names(const lora_factoring *f, const uint32_t *modules, si
     return SFT_OK;
 }
 
+/* Kernels of 1 x 3 and 3 x 1 have as many elements. */
+static bool same_kernel(const lora_layer *layer, const sfti_lora *lora, const sfti_lora_module *m) {
+    const sft_tensor *kernel = sfti_lora_tensor(lora, m, m->tucker ? SFTI_SLOT_MID
+                                                                   : SFTI_SLOT_DOWN);
+    if (m->kernel <= 1) return true;
+    return kernel->rank == layer->down_dims
+        && memcmp(kernel->shape + 2, layer->down_shape + 2,
+                  (kernel->rank - 2) * sizeof *kernel->shape) == 0;
+}
+
 static sft_code stack_module(lora_factoring *f, stack *all, sfti_names *names, size_t k, size_t i,
                              sft_error *err) {
     const sfti_lora *lora = &f->adapters[k].lora;
@@ -243,6 +253,9 @@ static sft_code stack_module(lora_factoring *f, stack *all, sfti_names *names, s
                                     "found %llu x %llu", (unsigned long long)o->out,
                                     (unsigned long long)o->in, (unsigned long long)m->out,
                                     (unsigned long long)m->in);
+        if (!same_kernel(layer, lora, m))
+            return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, up->offset, up->name,
+                                    "expected a kernel as in the other adapter, found another");
         if (!sft_span_equal(ending_of(before, o), ending_of(lora, m)))
             return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, up->offset, up->name,
                                     "expected a name as the other adapter has, found another "

@@ -2,11 +2,11 @@
  * tests/cli/lora/factors. */
 #include "commands/lora/spool.h"
 
+#include "adapter/merge.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "keys/digest_keys.h"
 #include "os/io.h"
-#include "safetensors_hash.h"
 #include "safetensors_io.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -87,11 +87,9 @@ static sft_code list_parts(lora_factoring *f, sft_error *err) {
 /* ── Metadata ── */
 
 static sft_span pair_named(const sft_file *file, const char *key) {
-    for (size_t i = 0; file && i < sft_file_metadata_count(file); i++) {
-        sft_pair pair = sft_file_metadata_at(file, i);
-        if (cli_is(pair.key, key)) return pair.value;
-    }
-    return (sft_span){ NULL, 0 };
+    sft_span value = { NULL, 0 };
+    if (file) (void)sft_file_metadata_get_cstr(file, key, &value);
+    return value;
 }
 
 static void put_rule(const lora_factoring *f, sfti_json_writer *w) {
@@ -102,6 +100,8 @@ static void put_rule(const lora_factoring *f, sfti_json_writer *w) {
     if (f->rule.by != SFTI_RANK_ALL) sfti_json_put_double(w, "value", f->rule.value);
     else sfti_json_put_null(w, "value");
     sfti_json_put_cstr(w, "compat", f->rule.kohya ? "kohya" : NULL);
+    if (f->c->set.clamp_quantile)
+        sfti_json_put_cstr(w, "clamp_quantile", f->c->set.clamp_quantile);
 }
 
 static sft_code write_recipe(lora_factoring *f, const char *key, const sft_file *file,
@@ -114,30 +114,16 @@ static sft_code write_recipe(lora_factoring *f, const char *key, const sft_file 
     sfti_json_put_open(&w, "adapters", '[');
     for (size_t i = 0; i < f->adapter_count; i++) {
         const lora_adapter *adapter = &f->adapters[i];
-        uint32_t algos = UINT32_C(1) << SFT_HASH_SHA256 | UINT32_C(1) << SFT_HASH_CONTENT;
-        sft_hashes hashes = SFT_HASHES_INIT(0);
+        sfti_merge_input input = { .set = adapter->set, .strength = adapter->strength,
+                                   .name = cli_name_of(adapter->path) };
         f->blame = adapter->path;
-        if (!f->c->set.dry_run) {
-            sft_code code = sft_hash_set(adapter->set, algos, &hashes, NULL, err);
-            if (code) return code;
-        }
-        sfti_json_open(&w, '{');
-        sfti_json_put_text(&w, "name", cli_name_of(adapter->path));
-        sfti_json_put_double(&w, "strength", adapter->strength);
-        sfti_json_put_cstr(&w, "sha256", sft_hashes_get(&hashes, SFT_HASH_SHA256));
-        sfti_json_put_cstr(&w, "content", sft_hashes_get(&hashes, SFT_HASH_CONTENT));
-        sfti_json_close(&w, '}');
+        sft_code code = sfti_recipe_adapter(&w, &input, !f->c->set.dry_run, err);
+        if (code) return code;
     }
     sfti_json_close(&w, ']');
     sfti_json_put_open(&w, "models", '[');
-    for (size_t i = 0; i < 2 && f->models[i]; i++) {
-        const sft_file *of = sft_set_shard_at(f->models[i], 0);
-        sfti_json_open(&w, '{');
-        sfti_json_put_text(&w, "name", cli_name_of(f->model_paths[i]));
-        sfti_json_put_text(&w, "recorded_sha256", pair_named(of, "modelspec.hash_sha256"));
-        sfti_json_put_text(&w, "recorded_sshs", pair_named(of, "sshs_model_hash"));
-        sfti_json_close(&w, '}');
-    }
+    for (size_t i = 0; i < 2 && f->models[i]; i++)
+        sfti_recipe_model(&w, f->models[i], cli_name_of(f->model_paths[i]));
     sfti_json_close(&w, ']');
     put_rule(f, &w);
     if (before.data) {
@@ -164,10 +150,11 @@ static const char *common_number(const lora_factoring *f, bool of_rank, char tex
     return text;
 }
 
-static void put_pair(lora_factoring *f, sft_pair *pairs, size_t *count, const char *key,
+static bool put_pair(lora_factoring *f, sft_pair *pairs, size_t *count, const char *key,
                      const char *value) {
-    char *kept = sfti_arena_copy(&f->arena, value, strlen(value));
+    char *kept = value ? sfti_arena_copy(&f->arena, value, strlen(value)) : NULL;
     if (kept) pairs[(*count)++] = (sft_pair){ sft_span_cstr(key), sft_span_cstr(kept) };
+    return kept != NULL;
 }
 
 /* Pairs of the inputs but digests and what told of the old ranks; the recipe. */
@@ -194,11 +181,11 @@ static sft_code put_metadata(lora_factoring *f, sft_error *err) {
                   || (f->rule.kohya && cli_is(pair.key, "ss_training_comment"));
         if (!stale) pairs[count++] = pair;
     }
-    if (f->is_network) put_pair(f, pairs, &count, "ss_network_module", "networks.lora");
-    if (has_dim || f->is_network) {
-        put_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text));
-        put_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
-    }
+    bool fine = !f->is_network
+             || put_pair(f, pairs, &count, "ss_network_module", "networks.lora");
+    if (has_dim || f->is_network)
+        fine = fine && put_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text))
+            && put_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
     if (file && f->rule.kohya) {
         const char *said = comment.len ? "; " : "";
         char *before = sfti_arena_join(&f->arena, sft_span_cstr("dimension is resized to "),
@@ -206,8 +193,9 @@ static sft_code put_metadata(lora_factoring *f, sft_error *err) {
         char *more = before ? sfti_arena_join(&f->arena, sft_span_cstr(before),
                                               sft_span_cstr(said)) : NULL;
         char *all = more ? sfti_arena_join(&f->arena, sft_span_cstr(more), comment) : NULL;
-        if (all) put_pair(f, pairs, &count, "ss_training_comment", all);
+        fine = fine && put_pair(f, pairs, &count, "ss_training_comment", all);
     }
+    if (!fine) return sfti_fail_memory(err, sizeof text);
     pairs[count++] = (sft_pair){ sft_span_cstr(key), { f->recipe.data, f->recipe.len } };
     p->pairs = pairs;
     p->metadata_count = count;
@@ -338,15 +326,9 @@ sft_code lora_write(lora_factoring *f, cli_output *out, sft_error *err) {
     f->parts.untold = true;
     code = cli_output_parts(out, c, &f->parts, err);
     if (code) return code;
-    cli_written written = CLI_WRITTEN_INIT;
-    cli_written_file file = cli_written_parts(out->path, f->parts.parts, f->parts.count, NULL, 0);
-    written.input = f->input;
-    written.output = out->path;
-    written.files = &file;
-    written.file_count = 1;
-    written.more = put_layers;
-    written.ctx = f;
-    cli_say_written(c, &written);
+    cli_say_parts(c, &f->parts, out->path,
+                  (cli_written){ .input = f->input, .dtype = SFT_DTYPE_COUNT, .more = put_layers,
+                                 .ctx = f });
     say_layers(f);
     return SFT_OK;
 }

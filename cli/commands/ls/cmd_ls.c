@@ -389,6 +389,8 @@ const cli_command cli_ls_command = {
           "instead: the components (unet, VAE, text encoders, EMA, stray training state), with "
           "bytes and the SHA-256 of their tensors, which is the same wherever they are; reads all "
           "data"),
+        CLI_TAKES(0, "architecture", "ID", architecture,
+          "with --parts: what model it is, where tensors do not tell (sdxl, flux.1, ...)"),
         CLI_VALUES,
         CLI_ON(0, "dequantize", values, "an older name of --values"),
         CLI_TAKES(0, "threads", "N", threads,

@@ -247,11 +247,7 @@ static sft_code write_merged(merge_run *run, sft_error *err) {
     }
     code = cli_output_parts(&out, c, p, err);
     if (code) return code;
-    cli_written_file file = cli_written_parts(out.path, p->parts, p->count, NULL, 0);
-    written.output = out.path;
-    written.files = &file;
-    written.file_count = 1;
-    cli_say_written(c, &written);
+    cli_say_parts(c, p, out.path, written);
     return SFT_OK;
 }
 

@@ -111,13 +111,14 @@ static sft_code write_recipes(merge_run *run, sft_error *err) {
     sfti_json_write(&w, &sink, 0, err);
     sfti_merge_recipe_write(&run->recipe, names, &w);
     sft_code code = sfti_json_done(&w);
+    if (code) return code;
     static const char type[] = "{\"type\":\"libsafetensors\",";
     bool fine = sfti_buffer_put(&run->recipe_text, type, sizeof type - 1)
              && sfti_buffer_put(&run->recipe_text, run->record.data + 1, run->record.len - 1);
     for (size_t i = 0; fine && i < run->recipe.count; i++)
         fine = (i == 0 || sfti_buffer_put(&run->names_text, ", ", 2))
             && sfti_buffer_put(&run->names_text, names[i].data, names[i].len);
-    return code || fine ? code : sfti_fail_memory(err, run->record.len);
+    return fine ? SFT_OK : sfti_fail_memory(err, run->record.len);
 }
 
 sft_code merge_record(merge_run *run, bool one_file, sft_error *err) {

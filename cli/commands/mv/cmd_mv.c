@@ -226,7 +226,8 @@ static void perform(mv_run *run) {
     mv_plan *plan = &run->plan;
     sft_error err = SFT_ERROR_INIT;
     const char *blame = NULL;
-    size_t moves = 0;
+    size_t moves = 0, made = 0;
+    mv_journal journal = { .fd = -1 };
     sft_code code = mv_plan_end(plan, &run->failed, &blame, &err);
     for (size_t i = 0; i < plan->count; i++) moves += plan->units[i].moves.count > 0;
     if (!code && run->failed > 0 && !c->set.dry_run) {
@@ -236,20 +237,23 @@ static void perform(mv_run *run) {
         cli_status(c, CLI_FAILED);
         return;
     }
-    if (!code && moves > 0 && !c->set.dry_run) code = mv_journal_write(c, plan, &blame, &err);
-    if (code) {
-        cli_complain(c, blame, &err);
-        return;
+    if (!code && moves > 0 && !c->set.dry_run) {
+        code = mv_journal_write(c, plan, &journal, &err);
+        blame = *journal.path ? journal.path : NULL;
     }
-    for (size_t i = 0; i < plan->count && !cli_is_over(c); i++) {
+    if (code) cli_complain(c, blame, &err);
+    for (size_t i = 0, count = code ? 0 : plan->count; i < count && !cli_is_over(c); i++) {
         mv_unit *unit = &plan->units[i];
         code = SFT_OK;
         err = (sft_error)SFT_ERROR_INIT;
-        if (unit->moves.count > 0 && !c->set.dry_run)
+        if (unit->moves.count > 0 && !c->set.dry_run) {
             code = cli_moves_make(c, &unit->moves, run->how, &blame, &err);
+            made += code == SFT_OK;
+        }
         if (code) cli_fail_input(c, blame, &err);
         else tell(run, unit);
     }
+    (void)mv_journal_close(&journal, made == 0);
     if (plan->count == 0 && run->failed == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);
 }
 
@@ -257,30 +261,50 @@ static void undo(mv_run *run) {
     cli *c = run->c;
     mv_plan *plan = &run->plan;
     sft_error err = SFT_ERROR_INIT;
-    const char *path;
+    mv_journal journal;
     size_t left = 0;
-    sft_code code = mv_journal_read(c, plan, &path, &err);
-    if (code) {
-        if (code == SFT_NOT_FOUND) cli_refuse(c, path, &err);
-        else cli_complain(c, path, &err);
-        return;
-    }
-    for (size_t i = plan->count; i-- > 0;) {
+    sft_code code = mv_journal_read(c, plan, &journal, &err);
+    const char *path = *journal.path ? journal.path : NULL;
+    if (code == SFT_NOT_FOUND) cli_refuse(c, path, &err);
+    else if (code) cli_complain(c, path, &err);
+    for (size_t i = code ? 0 : plan->count; i-- > 0;) {
         mv_unit *unit = &plan->units[i];
-        size_t before = left;
-        if (!c->set.dry_run) cli_moves_undo(c, &unit->moves, &left);
-        if (left > before || unit->moves.count == 0 || cli_is_json(c)) continue;
+        size_t before = left, moved = unit->moves.count;
+        if (!c->set.dry_run) moved = cli_moves_undo(c, &unit->moves, &left);
+        if (left > before || moved == 0 || cli_is_json(c)) continue;
         cli_path(&c->out, unit->moves.items[0].to, ": %staken back to ",
                  c->set.dry_run ? "would be " : "");
         cli_path_text(&c->out, sft_span_cstr(unit->moves.items[0].from));
         cli_text(&c->out, "\n");
     }
-    if (c->set.dry_run) return;
-    for (size_t i = plan->made_count; i-- > 0;) (void)sfti_os_remove_folder(plan->made[i]);
-    int error = left > 0 ? 0 : sfti_os_unlink(path);
+    bool is_over = !code && !c->set.dry_run && left == 0;
+    for (size_t i = code || c->set.dry_run ? 0 : plan->made_count; i-- > 0;)
+        (void)sfti_os_remove_folder(plan->made[i]);
+    if (left > 0) {
+        cli_flush(&c->out);
+        cli_path(&c->err, path, ": stays, for another mv --undo; remove it to give that up\n");
+        cli_flush(&c->err);
+    }
+    int error = mv_journal_close(&journal, is_over);
     if (!error) return;
     (void)sfti_io_fail(&err, SFT_IO_WRITE, error, "remove the journal");
     cli_complain(c, path, &err);
+}
+
+/* A path from the root on, of which the last folders need not be there. */
+static char *absolute_new(sfti_arena *arena, const char *path, int *error) {
+    size_t len = strlen(path), end = len;
+    char *copy = sfti_arena_copy(arena, path, len), *whole = NULL;
+    *error = copy ? ENOENT : 0;
+    while (*error == ENOENT) {
+        whole = cli_absolute(arena, copy, error);
+        end = sfti_path_above((sft_span){ path, end }).len;
+        if (*error != ENOENT || end == 0) break;
+        copy[end] = '\0';
+    }
+    size_t used = copy ? strlen(copy) : 0;
+    if (!whole || used == len) return whole;
+    return sfti_arena_join(arena, sft_span_cstr(whole), (sft_span){ path + used, len - used });
 }
 
 /* The last operand, unless --to says where: a folder, or a new name for the one model. */
@@ -307,7 +331,8 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
     }
     if (run->into) name = sfti_path_trimmed(name);
     char *path = sfti_arena_copy(&run->plan.arena, name.data, name.len);
-    run->target = path ? cli_absolute(&run->plan.arena, path, &error) : NULL;
+    run->target = !path ? NULL : run->into ? absolute_new(&run->plan.arena, path, &error)
+                                           : cli_absolute(&run->plan.arena, path, &error);
     if (path && error == ENOENT)
         return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for \"%s\"", last);
     if (path && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
@@ -371,8 +396,7 @@ const cli_command cli_mv_command = {
         { "safetensors mv neon.safetensors ~/models/loras/", "with sidecars and pictures" },
         { "safetensors mv neon.safetensors 'Neon City.safetensors'", "a new name for all of them" },
         { "safetensors mv -r ~/models/loras --to '{base_model}/{name|stem}{ - version_name}' "
-          "--dry-run", "what would sorting by base model do?" },
-        { "safetensors mv --undo", "take the last run back" }),
+          "--dry-run", "what would sorting by base model do?" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "to", "PATTERN", place,
           "a path for each model, of facts in braces, below the folder that was searched"),

@@ -4,7 +4,7 @@
  *
  *   D folder             a folder that the run makes
  *   U path               a model; its moves follow
- *   M from to            a file; F from to: a folder
+ *   M from to            a file; C from to: one that stays where it is, too; F from to: a folder
  *   E at old text        of the file before it: bytes that change, at a decimal offset
  *   Z                    the end
  *
@@ -93,6 +93,24 @@ static int take_journal(void *ctx, const char *name, os_kind kind) {
     return 0;
 }
 
+/* One run at a time moves what a journal names, or takes it back. */
+static sft_code lock_journal(mv_journal *journal, sft_error *err) {
+    os_info info;
+    int error = sfti_os_open_read(journal->path, &journal->fd);
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the journal");
+    error = sfti_os_lock(journal->fd);
+    /* One without a name was taken back and removed before the lock. */
+    if (error != EAGAIN && (sfti_os_info_fd(journal->fd, &info) || info.links > 0)) return SFT_OK;
+    return sfti_fail(err, SFT_EDIT_BUSY, "expected a run of mv that is over, found one that still "
+                                         "moves files, or is being taken back");
+}
+
+int mv_journal_close(mv_journal *journal, bool is_over) {
+    int error = journal->fd >= 0 && is_over ? sfti_os_unlink(journal->path) : 0;
+    if (journal->fd >= 0) (void)sfti_os_close(journal->fd);
+    return error;
+}
+
 /* ── Writing ── */
 
 typedef struct journal_text {
@@ -126,12 +144,13 @@ static void put_folders(journal_text *to, const char *path, sfti_arena *arena) {
     }
 }
 
-static void put_unit(journal_text *to, const cli_moves *moves, sfti_arena *arena) {
+static void put_unit(journal_text *to, const cli_moves *moves, bool stays, sfti_arena *arena) {
     put_folders(to, moves->items[0].to, arena);
     put_record(to, "U", moves->path, NULL);
     for (size_t i = 0; i < moves->count; i++) {
         const cli_move *move = &moves->items[i];
-        put_record(to, move->is_folder ? "F" : "M", move->from, move->to);
+        const char *letter = move->is_folder ? "F" : stays || move->stays ? "C" : "M";
+        put_record(to, letter, move->from, move->to);
         for (size_t k = 0; k < move->edit_count; k++) {
             char at[CLI_NUMBER_SIZE];
             snprintf(at, sizeof at, "%" PRIu64, move->edits[k].at);
@@ -142,21 +161,19 @@ static void put_unit(journal_text *to, const cli_moves *moves, sfti_arena *arena
     }
 }
 
-sft_code mv_journal_write(cli *c, const mv_plan *plan, const char **blame, sft_error *err) {
-    static char folder[4096]; /* of one run; *blame may name it */
-    char name[NAME_SIZE], path[sizeof folder + NAME_SIZE];
+sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_error *err) {
+    char folder[4096], old[sizeof out->path];
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     journal_text text = { .bytes = { .alloc = c->alloc } };
     sfti_arena arena = { .alloc = c->alloc };
     journals all = { .count = 0 };
     sft_sink sink;
-    *blame = NULL;
+    *out = (mv_journal){ .fd = -1 };
     sft_code code = state_folder(true, folder, sizeof folder, err);
     if (code) return code;
-    *blame = folder;
     put_text(&text, sft_span_cstr(FORMAT));
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->units[i].moves.count > 0) put_unit(&text, &plan->units[i].moves, &arena);
+        if (plan->units[i].moves.count > 0) put_unit(&text, &plan->units[i].moves, plan->how != CLI_MOVE, &arena);
     put_record(&text, "Z", "", NULL);
     if (text.failed) code = sfti_fail_memory(err, text.bytes.len);
     options.no_clobber = true;
@@ -164,17 +181,18 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, const char **blame, sft_e
     options.alloc = &c->alloc;
     code = code ? code : SFT_EXISTS;
     for (unsigned n = 0; code == SFT_EXISTS && n < 1000; n++) {
-        snprintf(name, sizeof name, "mv-%012" PRIu64 "-%03u", sfti_os_time_s(), n);
-        snprintf(path, sizeof path, "%s/%s", folder, name);
-        code = sft_sink_path(path, &options, &sink, err);
+        snprintf(out->path, sizeof out->path, "%s/mv-%012" PRIu64 "-%03u", folder,
+                 sfti_os_time_s(), n);
+        code = sft_sink_path(out->path, &options, &sink, err);
         if (!code)
             code = sfti_sink_fill(&sink, (sft_span){ text.bytes.data, text.bytes.len }, err);
     }
+    if (!code) code = lock_journal(out, err);
     for (int again = 1; !code && again;) {
         all = (journals){ .count = 0 };
         again = !sfti_os_list(folder, take_journal, &all) && *all.oldest;
-        snprintf(path, sizeof path, "%s/%s", folder, all.oldest);
-        if (again && sfti_os_unlink(path)) break;
+        snprintf(old, sizeof old, "%s/%s", folder, all.oldest);
+        if (again && sfti_os_unlink(old)) break;
     }
     sft_buffer_free(&text.bytes);
     sfti_arena_free(&arena);
@@ -184,8 +202,8 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, const char **blame, sft_e
 /* ── Reading ── */
 
 static sft_code read_records(mv_plan *plan, sft_span rest, sft_error *err) {
-    static const char letters[] = "DUMFEZ";
-    static const unsigned char texts[] = { 1, 1, 2, 2, 3, 1 };
+    static const char letters[] = "DUMCFEZ";
+    static const unsigned char texts[] = { 1, 1, 2, 2, 2, 3, 1 };
     mv_unit *unit = NULL;
     size_t edit_cap = 0;
     while (rest.len > 0) {
@@ -214,13 +232,14 @@ static sft_code read_records(mv_plan *plan, sft_span rest, sft_error *err) {
                 return sfti_fail_memory(err, text[0].len);
             unit = &plan->units[plan->count - 1];
             unit->moves.path = text[0].data;
-        } else if (moves && (*letter == 'M' || *letter == 'F')) {
+        } else if (moves && memchr("MCF", *letter, 3)) {
             cli_move *items = sfti_arena_grow(&plan->arena, moves->items, moves->count, 1,
                                               &moves->capacity, sizeof *items);
             if (!items) return sfti_fail_memory(err, text[0].len);
             moves->items = items;
             items[moves->count++] = (cli_move){ .from = text[0].data, .to = text[1].data,
-                                                .is_folder = *letter == 'F' };
+                                                .is_folder = *letter == 'F',
+                                                .stays = *letter == 'C' };
             edit_cap = 0;
         } else if (last && *letter == 'E') {
             uint64_t at;
@@ -237,26 +256,26 @@ static sft_code read_records(mv_plan *plan, sft_span rest, sft_error *err) {
     return sfti_misuse(err, "expected a journal of mv, found something else");
 }
 
-sft_code mv_journal_read(cli *c, mv_plan *plan, const char **path, sft_error *err) {
+sft_code mv_journal_read(cli *c, mv_plan *plan, mv_journal *out, sft_error *err) {
     char folder[4096];
     journals all = { .count = 0 };
     sft_buffer bytes;
-    *path = NULL;
+    *out = (mv_journal){ .fd = -1 };
     sft_code code = state_folder(false, folder, sizeof folder, err);
     if (code) return code;
     int error = sfti_os_list(folder, take_journal, &all);
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder of journals");
     if (all.count == 0)
         return sfti_fail(err, SFT_NOT_FOUND, "expected a run of mv to take back, found none");
-    *path = cli_join_path(&plan->arena, sft_span_cstr(folder), all.names[all.count - 1]);
-    if (!*path) return sfti_fail_memory(err, sizeof folder);
-    code = cli_read_file(c, *path, JOURNAL_MOST, &bytes, err);
-    /* What is read lives as long as the plan. */
-    char *copy = code ? NULL : sfti_arena_copy(&plan->arena, bytes.data, bytes.len);
-    sft_span text = { copy, code ? 0 : bytes.len };
-    sft_buffer_free(&bytes);
-    if (!code && !copy) code = sfti_fail_memory(err, text.len);
+    snprintf(out->path, sizeof out->path, "%s/%s", folder, all.names[all.count - 1]);
+    code = lock_journal(out, err);
+    if (!code) code = cli_read_file(c, out->path, JOURNAL_MOST, &bytes, err);
     if (code) return code;
+    /* What is read lives as long as the plan. */
+    char *copy = sfti_arena_copy(&plan->arena, bytes.data, bytes.len);
+    sft_span text = { copy, bytes.len };
+    sft_buffer_free(&bytes);
+    if (!copy) return sfti_fail_memory(err, text.len);
     if (text.len <= sizeof FORMAT || memcmp(text.data, FORMAT, sizeof FORMAT) != 0)
         return sfti_misuse(err, "expected a journal of mv, found something else");
     return read_records(plan, (sft_span){ text.data + sizeof FORMAT, text.len - sizeof FORMAT },

@@ -59,11 +59,19 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
 
 /* ── Journals ── */
 
+/* Locked while its file is open: what is being moved is not taken back meanwhile. */
+typedef struct mv_journal {
+    char path[4096 + 64]; /* as far as it is known: what a failure is about; "": nothing */
+    int fd;               /* -1: none; mv_journal_close closes it in any case */
+} mv_journal;
+
 /* Before the first move: all that will be moved, on the disk, in a folder of the user's; the oldest
  * of more than 20 go. */
-sft_code mv_journal_write(cli *c, const mv_plan *plan, const char **blame, sft_error *err);
-/* The newest, into the plan. *path, which is the journal's, lives in the plan; SFT_NOT_FOUND if
- * there is none. */
-sft_code mv_journal_read(cli *c, mv_plan *plan, const char **path, sft_error *err);
+sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_error *err);
+/* The newest, into the plan. SFT_NOT_FOUND if there is none, SFT_EDIT_BUSY if its run is still
+ * going on. */
+sft_code mv_journal_read(cli *c, mv_plan *plan, mv_journal *out, sft_error *err);
+/* is_over: there is nothing to take back; the journal goes. An error is that it does not. */
+int mv_journal_close(mv_journal *journal, bool is_over);
 
 #endif

@@ -68,6 +68,8 @@ static sft_code taken_begin(taken *all, mv_plan *plan, sft_error *err) {
     return sfti_fail_memory(err, most);
 }
 
+static const char too_long[] = "expected a name that the file system takes, found a longer one";
+
 /* Whether a move's target is free. A file may change the case of its own name; and where two
  * models have a sidecar together, it may go there with either. */
 static bool is_free(const taken *all, const cli_move *move, sft_span folded, const char **why) {
@@ -80,6 +82,7 @@ static bool is_free(const taken *all, const cli_move *move, sft_span folded, con
     }
     int error = sfti_os_info_path(move->to, false, &there);
     if (error == ENOENT || error == ENOTDIR) return true;
+    if (error == ENAMETOOLONG) *why = too_long;
     return !error && !sfti_os_info_path(move->from, false, &own) && own.inode == there.inode
         && own.device == there.device && own.links == 1;
 }
@@ -427,7 +430,8 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
         if (fits && is_there(unit)) unit->moves.count = 0;
         if (!code && !fits) {
             (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
-            cli_hint(err, plan->c->set.number ? SFT_HINT_NONE : CLI_HINT_NUMBERED);
+            cli_hint(err, plan->c->set.number || why == too_long ? SFT_HINT_NONE
+                                                                 : CLI_HINT_NUMBERED);
             cli_complain(plan->c, in_the_way->to, err);
             *err = (sft_error)SFT_ERROR_INIT;
             unit->moves.count = 0;

@@ -3,6 +3,7 @@
 
 #include "base/order.h"
 #include "os/io.h"
+#include "support/companions.h"
 #include "support/files.h"
 #include "support/moves.h"
 #include "support/raw.h"
@@ -33,15 +34,12 @@ typedef struct adopt_run {
 
 /* ── Notes without a model ── */
 
-static const char *const model_ends[] = { ".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".bin",
-                                          ".gguf", ".safetensors.index.json" };
-
 static bool has_model(adopt_run *run, const char *path) {
     size_t stem = strlen(path) - strlen(NOTE_SUFFIX);
     os_info info;
-    for (size_t i = 0; i < sizeof model_ends / sizeof *model_ends; i++) {
+    for (size_t i = 0; cli_model_ends[i]; i++) {
         char *model = sfti_arena_join(&run->arena, (sft_span){ path, stem },
-                                      sft_span_cstr(model_ends[i]));
+                                      sft_span_cstr(cli_model_ends[i]));
         run->failed |= !model;
         if (model && !sfti_os_info_path(model, true, &info)) return true;
     }

@@ -204,8 +204,10 @@ const cli_command cli_note_command = {
     "info, find --where, catalog and all that show facts read notes; the source is \"own\". --for "
     "also writes what is known now to where other programs look, as info --save-as does.",
     CLI_EXAMPLES(
-        { "safetensors note neon.safetensors rating=4 favourite tags+=city,night", "" },
-        { "safetensors note neon.safetensors weight=0.8 note='less at 1024'", "" },
+        { "safetensors note neon.safetensors rating=4 favourite tags+=city,night",
+          "stars, a mark, and two tags more" },
+        { "safetensors note neon.safetensors weight=0.8 note='less at 1024'",
+          "a strength, and a text" },
         { "safetensors note -r ~/models --where base_model=Pony tags+=pony", "to all of them" },
         { "safetensors find --where 'rating>=4' -r ~/models", "what you rated so" },
         { "safetensors note --adopt ~/models", "after files were renamed by other means" }),

@@ -23,7 +23,7 @@ const note_field note_fields[NOTE_FIELDS] = {
 static const note_field *field_named(sft_span name) {
     for (size_t i = 0; i < NOTE_FIELDS; i++)
         if (cli_is(name, note_fields[i].name)) return &note_fields[i];
-    return NULL;
+    return cli_is(name, "favorite") ? field_named(sft_span_cstr("favourite")) : NULL;
 }
 
 static sft_span name_of(const char *word) {
@@ -84,8 +84,8 @@ sft_code note_change_read(const char *word, note_change *out, sft_error *err) {
                                "favourite=, found \"%.*s\"", SFTI_CLIP(out->value, (size_t)40));
     if (out->field->kind == NOTE_NUMBER && out->value.len
         && !is_number(out->value, out->field, &number))
-        return cli_usage_error(err, "expected a number from %g to %g for %s, found \"%.*s\"",
-                               out->field->least, out->field->most, out->field->name,
+        return cli_usage_error(err, "expected %s from %g to %g, found \"%.*s\"",
+                               out->field->name, out->field->least, out->field->most,
                                SFTI_CLIP(out->value, (size_t)40));
     if (!sft_span_cstr(word).len || out->value.len > NOTE_TEXT_MOST / 4)
         return cli_usage_error(err, "expected a shorter value for %s", out->field->name);

@@ -95,6 +95,7 @@ void sfti_json_put_open(sfti_json_writer *w, const char *key, char bracket);
 void sfti_json_span(sfti_json_writer *w, sft_span text);
 void sfti_json_cstr(sfti_json_writer *w, const char *text); /* NULL writes null */
 void sfti_json_uint(sfti_json_writer *w, uint64_t value);
+void sfti_json_double(sfti_json_writer *w, double value);
 void sfti_json_null(sfti_json_writer *w);
 /* A key and its value; a span of data NULL and a NULL text write null, and so does
  * _known for UINT64_MAX. */

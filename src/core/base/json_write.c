@@ -202,10 +202,14 @@ void sfti_json_put_known(sfti_json_writer *w, const char *key, uint64_t value) {
     else sfti_json_put_uint(w, key, value);
 }
 
-void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
+void sfti_json_double(sfti_json_writer *w, double value) {
     char digits[SFTI_DOUBLE_SIZE];
-    sfti_json_key_span(w, sft_span_cstr(key));
     sfti_json_raw(w, (sft_span){ digits, sfti_double_text(value, digits) });
+}
+
+void sfti_json_put_double(sfti_json_writer *w, const char *key, double value) {
+    sfti_json_key_span(w, sft_span_cstr(key));
+    sfti_json_double(w, value);
 }
 
 void sfti_json_put_bool(sfti_json_writer *w, const char *key, bool value) {

@@ -42,7 +42,7 @@ ROTATE void rotate_groups(float *values, size_t count, uint32_t n) {
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2"))) static void rotate_avx2(float *values, size_t count, uint32_t n) {
+__attribute__((target("avx2"))) static void groups_avx2(float *values, size_t count, uint32_t n) {
     rotate_groups(values, count, n);
 }
 #endif
@@ -54,7 +54,7 @@ void sfti_quant_rotate_portable(float *values, size_t count, uint32_t n) {
 void sfti_quant_rotate(float *values, size_t count, uint32_t n) {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (sfti_cpu_has(SFTI_CPU_AVX2)) {
-        rotate_avx2(values, count, n);
+        groups_avx2(values, count, n);
         return;
     }
 #endif

@@ -79,7 +79,8 @@ static void every_key_is_there(void **state) {
     has("\"variant\":null,\"base_model\":null,\"base_checkpoint\":null,\"repo\":null,"
         "\"name\":null,\"version_name\":null,\"description\":null,\"version_description\":null,"
         "\"author\":null,\"license\":null,\"tags\":null,\"date\":null,\"usage_hint\":null,"
-        "\"notes\":[],\"rating\":null,\"prediction_type\":null,\"resolution\":null,"
+        "\"notes\":[],\"rating\":null,\"favourite\":null,\"prediction_type\":null,"
+        "\"resolution\":null,"
         "\"clip_skip\":null,\"preferred_weight\":null,\"negative_prompt\":null,\"nsfw\":null,"
         "\"nsfw_level\":null,\"language\":null,\"components\":[],\"quantization\":null,"
         "\"family\":null,");

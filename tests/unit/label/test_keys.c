@@ -16,7 +16,7 @@ static const sfti_keys *const all[] = {
     &sfti_adapter_config_keys, &sfti_quantiser_keys, &sfti_header_quantiser_keys,
     &sfti_dataset_keys, &sfti_dirs_keys, &sfti_reg_dirs_keys, &sfti_bucket_keys,
     &sfti_merge_model_keys, &sfti_prompt_keys, &sfti_workflow_keys, &sfti_config_keys,
-    &sfti_png_keys,
+    &sfti_png_keys, &sfti_own_keys, &sfti_merge_made_keys,
 };
 
 /* A row that cannot be read is left out, and room that is too small leaves texts empty. */

@@ -148,6 +148,7 @@ static void divides_rows(void **unused) {
     assert_false(sfti_layout_divide(&layouts.rules[0], 30, 10, rows)); /* nothing for the last */
     assert_false(sfti_layout_divide(&layouts.rules[0], 29, 10, rows));
     assert_false(sfti_layout_divide(&layouts.rules[0], 70, UINT64_MAX, rows));
+    assert_false(sfti_layout_divide(&layouts.rules[0], 70, 0, rows));
     assert_true(sfti_layout_divide(&layouts.rules[1], 9, 0, rows) && rows[1] == 3);
     assert_false(sfti_layout_divide(&layouts.rules[1], 10, 0, rows));
     sfti_arena_free(&arena);

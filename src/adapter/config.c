@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-
 static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
     for (size_t i = 0; i < lora->config_count; i++)
         if (sft_span_equal(lora->configs[i].prefix, prefix)) return &lora->configs[i];
@@ -120,7 +119,7 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
         code = config_bool(json, key, &config->fan_in_fan_out, err);
     } else if (sfti_is(key, "use_cayley_neumann")) {
         code = config_bool(json, key, &config->cayley, err);
-        config->cayley = !config->cayley;
+        config->cayley = json->type == SFTI_JSON_FALSE;
     } else if (sfti_is(key, "num_cayley_neumann_terms")) {
         code = expect(json->type == SFTI_JSON_UINT, key, "a whole number", err);
         config->terms = json->value;

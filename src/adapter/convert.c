@@ -3,6 +3,7 @@
 #include "adapter/convert_names.h"
 
 #include "base/checked.h"
+#include "base/endian.h"
 #include "base/error.h"
 #include "base/number.h"
 #include "label/info.h"
@@ -123,8 +124,9 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_MAGNITUDE] && swapped)
         return convert_refuse(run, m, "a layer without DoRA, for its rows change places");
     sft_code code = SFT_OK;
+    bool kept = m->rank == 0; /* of OFT alpha is no scale */
     for (unsigned i = 1; !code && i < SFTI_SLOTS; i++) {
-        if (!m->slot[i] || i == SFTI_SLOT_ALPHA) continue;
+        if (!m->slot[i] || (i == SFTI_SLOT_ALPHA && !kept)) continue;
         sft_part part = part_of(run, m->slot[i]);
         const uint64_t *shape = part.spec.shape;
         bool lora = m->type == SFTI_TYPE_LORA;
@@ -287,6 +289,14 @@ static sft_code scale_up_matrix(sfti_convert_run *run, sft_part *up, double fact
     if (!wide || !bytes || !tensor) return sfti_fail_memory(run->err, count);
     sft_code code = sfti_lora_read(run->lora->set, tensor, 0, count, wide, run->err);
     for (uint64_t i = 0; i < count; i++) wide[i] = (float)(wide[i] * factor);
+    float most = 0;
+    sfti_put_u32(&most, sfti_floats_greatest(wide, count));
+    if (!code) code = sft_cast(SFT_F32, &most, up->spec.dtype, bytes, 1, NULL, NULL, run->err);
+    if (!code) code = sft_cast(up->spec.dtype, bytes, SFT_F32, &most, 1, NULL, NULL, run->err);
+    if (!code && (sfti_get_u32(&most) & 0x7f800000) == 0x7f800000)
+        return sfti_fail_tensor(run->err, SFT_CAST_VALUE, tensor->offset, tensor->name,
+                                "expected values that %s can hold, found larger ones when alphas "
+                                "are made equal", sft_dtype_describe(up->spec.dtype)->name);
     sfti_floats_turn(wide, count);
     if (!code) code = sft_cast(SFT_F32, wide, up->spec.dtype, bytes, count, NULL, NULL, run->err);
     *source = sft_source_memory(bytes, (size_t)sfti_layout_bytes(&up->spec));
@@ -386,7 +396,7 @@ static sft_code stack_modules(sfti_convert_run *run, sfti_convert_layer *const *
 static sft_code join_at(sfti_convert_run *run, size_t first) {
     sfti_convert_layer *pieces[SFTI_LAYOUT_PIECES], *layer = &run->layers[first];
     unsigned count = 0;
-    for (size_t i = first; i < run->lora->count && count < SFTI_LAYOUT_PIECES; i++) {
+    for (size_t i = first; i < run->lora->count && count < layer->rule->count; i++) {
         sfti_convert_layer *one = &run->layers[i];
         if (one->done || one->rule != layer->rule || one->component != layer->component
             || one->match.count != layer->match.count || one->side != layer->side)
@@ -421,6 +431,15 @@ static int asked_level(const sfti_convert_run *run, sft_span when) {
 
 static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
     sfti_convert_layer *layer = &run->layers[i];
+    const sfti_lora_module *m = layer->module;
+    const sft_tensor *up = sfti_lora_tensor(run->lora, m, SFTI_SLOT_UP);
+    const sfti_lora_config *config = sfti_lora_config_of(run->lora, m->name);
+    sft_code code = up ? sfti_lora_alike(run->lora, m, up, run->err) : SFT_OK;
+    if (code) return code;
+    if (up && ((config && config->fan_in_fan_out) || sfti_ends(up->name, ".lora_embedding_A")
+               || sfti_ends(up->name, ".lora_embedding_B")))
+        return convert_refuse(run, m, "a layer with a row for each output, for the other format "
+                              "has no place for one that is stored the other way round");
     sfti_side to = sfti_convert_side(run, layer);
     if (layer->rule->count > 1 && layer->side != to)
         return to == SFTI_DIFFUSERS ? split_module(run, layer) : join_at(run, i);

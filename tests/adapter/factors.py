@@ -411,6 +411,18 @@ def simplify_alone(folder):
     demand("expected --model" in said, said)
 
 
+@case
+def simplify_dtype(folder):
+    """The dtype of the factors is that of the values, not that of a flag beside them."""
+    save(folder, "model.safetensors", {"a.weight": tensor(noise(1, 6, 5))})
+    save(folder, "ia3.safetensors", {"lora_unet_a.weight": tensor(noise(2, 5)),
+                                     "lora_unet_a.on_input": ("U8", (), b"\x01")})
+    run(folder, "simplify", "ia3.safetensors", "-o", "out.safetensors", "--rank", "exact",
+        "--model", "model.safetensors", "--no-sync")
+    with open(os.path.join(folder, "out.safetensors"), "rb") as file:
+        demand(b"BF16" not in file.read(), "factors in BF16")
+
+
 # ── What is refused ──
 
 @case

@@ -180,7 +180,8 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
     }
     const sft_tensor *first = NULL;
     for (int k = 1; k < SFTI_SLOTS && !first; k++)
-        first = sfti_lora_tensor(x->lora, m, (sfti_adapter_slot)k);
+        if (k != SFTI_SLOT_ALPHA && (m->type != SFTI_TYPE_IA3 || k != SFTI_SLOT_IA3_ON_INPUT))
+            first = sfti_lora_tensor(x->lora, m, (sfti_adapter_slot)k);
     bool peft = (m->type == SFTI_TYPE_OFT && m->slot[SFTI_SLOT_OFT_PACKED])
              || (m->type == SFTI_TYPE_IA3 && m->slot[SFTI_SLOT_IA3_FACTOR])
              || sfti_begins(m->name, "base_model.");

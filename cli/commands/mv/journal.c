@@ -173,7 +173,8 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_erro
     if (code) return code;
     put_text(&text, sft_span_cstr(FORMAT));
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->units[i].moves.count > 0) put_unit(&text, &plan->units[i].moves, plan->how != CLI_MOVE, &arena);
+        if (plan->units[i].moves.count > 0)
+            put_unit(&text, &plan->units[i].moves, plan->how != CLI_MOVE, &arena);
     put_record(&text, "Z", "", NULL);
     if (text.failed) code = sfti_fail_memory(err, text.bytes.len);
     options.no_clobber = true;

@@ -172,16 +172,10 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_erro
     sft_code code = state_folder(true, folder, sizeof folder, err);
     if (code) return code;
     put_text(&text, sft_span_cstr(FORMAT));
-<<<<<<< HEAD
     for (size_t i = 0; i < plan->count; i++) {
         const cli_moves *moves = &plan->units[i].moves;
         if (moves->count > 0) put_unit(&text, moves, plan->how != CLI_MOVE, &arena);
     }
-=======
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->units[i].moves.count > 0)
-            put_unit(&text, &plan->units[i].moves, plan->how != CLI_MOVE, &arena);
->>>>>>> in-att-move
     put_record(&text, "Z", "", NULL);
     if (text.failed) code = sfti_fail_memory(err, text.bytes.len);
     options.no_clobber = true;

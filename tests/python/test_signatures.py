@@ -17,7 +17,8 @@ MODULES = ["libsafetensors", "libsafetensors._core", "libsafetensors._official",
            "libsafetensors._tools", "libsafetensors.numpy", "libsafetensors.torch",
            "libsafetensors.flax", "libsafetensors.tensorflow", "libsafetensors.mlx",
            "libsafetensors.paddle", "libsafetensors.dataset", "libsafetensors.spark",
-           "libsafetensors.ray", "libsafetensors.remote", "libsafetensors.daft", "libsafetensors.h5"]
+           "libsafetensors.ray", "libsafetensors.remote", "libsafetensors.daft", "libsafetensors.h5",
+           "libsafetensors.lora"]
 
 
 def public(module):

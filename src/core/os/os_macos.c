@@ -119,6 +119,8 @@ int sfti_os_trash(const char *path) {
     const char *home = getenv("HOME"), *slash = strrchr(path, '/');
     char to[4096];
     int error = EOPNOTSUPP;
+    int folder = home && *home ? snprintf(to, sizeof to, "%s/.Trash", home) : -1;
+    if (folder > 0 && (size_t)folder < sizeof to) (void)mkdir(to, 0700); /* mostly there */
     for (unsigned n = 0; home && *home && n < 1000 && (n == 0 || error == EEXIST); n++) {
         char number[16] = "";
         if (n) (void)snprintf(number, sizeof number, " %u", n + 1);

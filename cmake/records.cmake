@@ -18,6 +18,7 @@ string(REGEX REPLACE "\n        +" "${joint}" joined "${joined}")
 string(REGEX REPLACE "\n    +" "\n " joined "${joined}")
 string(REGEX REPLACE "\n( *\n)+" "\n" joined "${joined}")
 string(REGEX REPLACE "([^\n ])  +" "\\1 " joined "${joined}")
+string(REPLACE ", " "," joined "${joined}") # words of lists are trimmed
 string(REGEX MATCHALL "\n" lines "${joined}")
 list(LENGTH lines lines)
 file(WRITE ${OUT}.txt "${joined}")

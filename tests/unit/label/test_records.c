@@ -397,7 +397,7 @@ static void squeeze(sft_span text, char *out, size_t size) {
     size_t used = 0;
     for (size_t i = 0; i < text.len; i++) {
         bool blank = (uint8_t)text.data[i] <= ' ';
-        if (blank && (used == 0 || out[used - 1] == ' ')) continue;
+        if (blank && (used == 0 || out[used - 1] == ' ' || out[used - 1] == ',')) continue;
         assert_true(used + 2 < size);
         out[used++] = blank ? ' ' : text.data[i];
     }

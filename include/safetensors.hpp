@@ -405,7 +405,7 @@ public:
     array(std::string_view name, std::vector<std::uint64_t> shape, sft_dtype dtype,
           const void *data, std::size_t bytes)
         : name_(name), shape_(std::move(shape)), dtype_(dtype), data_(data), bytes_(bytes) {}
-    /* Of a std::vector, std::array, std::span or the like. */
+    /* Takes a std::vector, std::array, std::span or the like. */
     template <typename Range, typename T = std::remove_cv_t<std::remove_pointer_t<
                                   decltype(std::declval<const Range &>().data())>>>
     array(std::string_view name, std::initializer_list<std::uint64_t> shape, const Range &elements)

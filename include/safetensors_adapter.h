@@ -128,8 +128,8 @@ SFT_API void sft_adapter_merge_free(sft_adapter_merge *merge);
 SFT_API SFT_NODISCARD sft_code sft_adapter_merge_add(sft_adapter_merge *merge,
                                                      const sft_set *adapter,
                                                      const sft_adapter_use *use, sft_error *err);
-/* Of adapter k: modules, and those of them that the model has tensors for. 0 past the last.
- * @since 0.2 */
+/* How many modules adapter k has, and how many of them the model has tensors for. 0 past the
+ * last. @since 0.2 */
 SFT_API size_t sft_adapter_merge_modules(const sft_adapter_merge *merge, size_t k);
 SFT_API size_t sft_adapter_merge_matched(const sft_adapter_merge *merge, size_t k);
 /* Its modules and tensors that the model has nothing for, and their names. @since 0.2 */

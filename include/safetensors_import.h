@@ -257,7 +257,7 @@ SFT_API SFT_NODISCARD sft_code sft_import_open_set(const char *path,
 /* @since 0.2 */
 typedef struct sft_export_options {
     size_t size;
-    /* Of npz: write BF16 and 8-bit floats, which NumPy does not have, as bytes without a type (V2
+    /* For npz: write BF16 and 8-bit floats, which NumPy does not have, as bytes without a type (V2
      * and V1), as it saves arrays of ml_dtypes. */
     bool opaque;
     const sft_allocator *alloc;

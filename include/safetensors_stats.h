@@ -40,9 +40,9 @@ typedef struct sft_stats {
     uint64_t values; /* elements; a C64 counts as two */
     uint64_t zeros;  /* of either sign */
     uint64_t nan, inf;
-    /* Of the finite values; NaN if there are none. */
+    /* For the finite values; NaN if there are none. */
     double min, max, mean, std, abs_mean;
-    /* Of BOOL and integers: min and max in 64 bits, in two's complement where the dtype has a
+    /* For BOOL and integers: min and max in 64 bits, in two's complement where the dtype has a
      * sign. 0 for everything else, and if there are no values. */
     uint64_t min_bits, max_bits;
     const sft_histogram *histogram; /* NULL if it was not requested */
@@ -71,9 +71,9 @@ SFT_API SFT_NODISCARD sft_code sft_statistics_new(const sft_part *parts, size_t 
                                                   sft_error *err);
 /* Free statistics. NULL is ignored. @since 0.2 */
 SFT_API void sft_statistics_free(sft_statistics *statistics);
-/* Of part i; NULL past the last. @since 0.2 */
+/* The statistics of part i; NULL past the last. @since 0.2 */
 SFT_API const sft_stats *sft_statistics_at(const sft_statistics *statistics, size_t i);
-/* Of all values of all parts. min_bits and max_bits are 0. @since 0.2 */
+/* The statistics of all values of all parts. min_bits and max_bits are 0. @since 0.2 */
 SFT_API const sft_stats *sft_statistics_all(const sft_statistics *statistics);
 
 #ifdef __cplusplus

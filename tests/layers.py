@@ -431,6 +431,9 @@ def check_words():
                 check(False, f"{path}:{number}", f"{len(line)} columns, {COLUMNS} at most")
             if line != line.rstrip():
                 check(False, f"{path}:{number}", "space at the end of the line")
+        if path.startswith(("src", "cli", "bindings", "include")):
+            found = re.search(r"/\* Of (?!course)", text)
+            check(not found, path, "a comment that begins with \"Of\" cannot be read alone")
         if path.startswith(("src", "cli", "bindings")):
             count = text.count("\n")
             check(count <= LINES, path, f"{count} lines, {LINES} at most")

@@ -45,7 +45,7 @@ def inputs():
            glob.glob(os.path.join(ROOT, folder, "**", "*"), recursive=True)
            if re.search(r"\.(safetensors|index\.json|gguf|pt|bin|npz|npy|onnx)$", p)]
     every = sorted(p for p in shared + own if os.path.isfile(p) and os.path.getsize(p) < 64 << 20)
-    # Of many files with one ending in one folder, forty stand for all.
+    # Forty files stand for all those with one ending in one folder.
     kept = collections.Counter()
     for path in every:
         kind = os.path.dirname(path), os.path.splitext(path)[1]

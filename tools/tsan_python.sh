@@ -12,7 +12,7 @@ build=build/tsan-python$("$python" -c 'import sys; print("%d.%d" % sys.version_i
 tests=("$@")
 [[ ${#tests[@]} -gt 0 ]] || tests=(tests/python/test_threads.py)
 
-# Of gcc, for its runtime is a shared library.
+# gcc's, for its runtime is a shared library.
 CC=gcc cmake -S . -B "$build" -G Ninja --log-level=WARNING -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DSFT_SANITIZE=thread -DSFT_EXTENSION=ON -DSFT_COMMAND=OFF -DSFT_USE_ZLIB=OFF \
     -DSFT_USE_CRYPTO=OFF "-DPython_EXECUTABLE=$python" >/dev/null

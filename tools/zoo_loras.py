@@ -5,7 +5,7 @@ import zoo_diffusers
 from zoo_common import Failure, entry
 
 RANK = 16
-# Of a denoiser's linear layers, those of its attention: trainers take these by default.
+# A denoiser's linear layers of attention: trainers take these by default.
 TARGETS = ("to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj",
            "to_add_out", "to_qkv", "q_proj", "k_proj", "v_proj", "o_proj", "out_proj",
            "attention.qkv", "attention.out", "qkv", "proj", "wq", "wk", "wv", "wo",

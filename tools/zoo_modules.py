@@ -100,7 +100,7 @@ def weights(entry):
                 yield plainly(one[:-len(".weight")]), shape[0], shape[1], kernel
 
 
-# Of trainers: what their lists name that no other list does. The dots of kohya's names are lost,
+# Trainers: what their lists name that no other list does. The dots of kohya's names are lost,
 # but for the engine "_" is as good.
 UNET_ENDS = (("in_layers.2", "conv1"), ("out_layers.3", "conv2"), ("emb_layers.1", "time_emb_proj"),
              ("skip_connection", "conv_shortcut"))

@@ -103,7 +103,7 @@ MODELS = (
     ("control-flux-16-heads", "none", "FluxControlNetModel", {
         "num_layers": 5, "num_single_layers": 0, "num_attention_heads": 16}),
 )
-# Of which lists VideoX-Fun trains a model by these names.
+# The models, by list, that VideoX-Fun trains by these names.
 TRAINED = {
     "comfy": ("wan-t2v-14b.raw", "wan-t2v-1.3b.raw", "wan-i2v-14b.raw", "wan2.2-ti2v-5b.raw"),
     "diffusers": ("FluxTransformer2DModel@flux.1-dev", "QwenImageTransformer2DModel",

@@ -84,7 +84,7 @@ static const char *const rule_sentences[] = {
     [45] = "No tensor is in two shards",
 };
 
-/* Of a rule ("R22"), without its full stop, or NULL. */
+/* The sentence of a rule ("R22"), without its full stop, or NULL. */
 static const char *rule_sentence(const char *rule) {
     size_t number = 0;
     if (!rule || *rule != 'R') return NULL;

@@ -178,7 +178,7 @@ static sft_code diff_models(cli *c, char **operands, sft_set *const sets[2],
     return code;
 }
 
-/* Of a tensor that cannot be read: in which of the two. */
+/* In which of the two files a tensor cannot be read. */
 static size_t find_unread(sft_set *const sets[2], const sft_error *err) {
     char byte;
     if (err->tensor_len == SFT_NO_TENSOR) return 0;

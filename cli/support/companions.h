@@ -21,10 +21,10 @@ typedef struct cli_unit {
 /* How names of models' files end; NULL ends it. */
 extern const char *const cli_model_ends[];
 
-/* Of a model whose tree is there. Everything is copied into the arena. False when out of memory.
- * Links are among the files as they are. */
+/* The companions of a model whose tree is there. Everything is copied into the arena. False when
+ * out of memory. Links are among the files as they are. */
 bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out);
-/* Of a file that is no model that can be read: alone. */
+/* The same for a file that is not a readable model: it stands alone. */
 bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out);
 /* Whether no other model of its folder has the same stem (NAME.ckpt beside NAME.safetensors), for
  * which the files beside it stand, too; and without these. */

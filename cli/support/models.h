@@ -120,7 +120,7 @@ bool cli_shard_of(const char *path, uint64_t *shard, uint64_t *of, sft_span *bas
 sft_code cli_open_operand(cli *c, const char *operand, cli_inputs *inputs, const cli_input **input,
                           sft_set **out, sft_error *err);
 
-/* Of an operand PATH:NUMBER cut off the number, unless a file has the whole name. *number: its
+/* Cuts the number off an operand PATH:NUMBER, unless a file has the whole name. *number: its
  * text, within the operand; NULL: there is none, and *out is 1. */
 sft_code cli_cut_number(cli *c, char *operand, const char **number, double *out, sft_error *err);
 

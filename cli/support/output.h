@@ -99,7 +99,7 @@ typedef struct cli_written {
 cli_written_file cli_written_parts(const char *path, const sft_part *parts, size_t count,
                                    const uint32_t *shard_of, uint32_t shard);
 void cli_say_written(cli *c, const cli_written *written);
-/* Of the parts in one file; the rest of it is told by `written`. */
+/* The parts in one file; `written` tells the rest of it. */
 void cli_say_parts(cli *c, const cli_parts *parts, const char *output, cli_written written);
 
 /* The same of parts in the shards of a model, by parts->shard, in the folder of -o, whose names

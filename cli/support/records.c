@@ -22,7 +22,7 @@ const cli_option cli_records_options[] = {
     CLI_OPTIONS_END,
 };
 
-/* Of one run: what titles and words ask, too. */
+/* The run's own records: titles and words ask them, too. */
 static const sfti_records *in_force;
 
 const sfti_records *cli_records(void) {

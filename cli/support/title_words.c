@@ -11,7 +11,7 @@ sft_span cli_id_words(sfti_record_type type, sft_span id) {
     return record && record->label.len ? record->label : id;
 }
 
-/* Of an adapter's type, too. */
+/* An adapter's type has words, too. */
 sft_span cli_kind_words(sft_span id) {
     sft_span words = cli_id_words(SFTI_KIND, id);
     return words.data == id.data ? cli_id_words(SFTI_METHOD, id) : words;

@@ -228,7 +228,7 @@ const sft_source *sfti_patched_source(sfti_patched *merge);
 /* The adapter, by its number among the inputs, whose tensor the last error names; SIZE_MAX: it is
  * the model's. */
 size_t sfti_patched_blames(const sfti_patched *merge);
-/* Of tensors of at most 8 bits that were read so far: values that adapters changed, and how many of
+/* In tensors of at most 8 bits read so far: values that adapters changed, and how many of
  * these were rounded to what they had been. */
 void sfti_patched_lost(const sfti_patched *merge, uint64_t *changed, uint64_t *lost);
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Of a U-Net: the text encoders, IN00 to IN11, M00, OUT00 to OUT11. */
+/* Blocks of a U-Net: the text encoders, IN00 to IN11, M00, OUT00 to OUT11. */
 #define SLOT_COUNT 26
 #define SLOT_IN 1
 #define SLOT_MIDDLE 13

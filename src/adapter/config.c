@@ -76,7 +76,7 @@ static sft_span pattern_name(const void *ctx, uint32_t i) {
     return ((const sfti_lora_config *)ctx)->patterns[i].name;
 }
 
-/* Of a name that is there twice the last alpha counts, in the place of the first. */
+/* The last alpha of a repeated name counts, in the place of the first. */
 static sft_code index_patterns(sfti_lora *lora, sfti_lora_config *config, sft_error *err) {
     if (config->pattern_count == 0) return SFT_OK;
     if (!sfti_names_draw(&config->names, config->pattern_count, pattern_name, config,

@@ -222,8 +222,8 @@ static sft_code size_loha(const sfti_lora *lora, sfti_lora_module *m, sft_error 
     return code;
 }
 
-/* Of w1 and w2: rows, columns for each kernel element, elements of the kernel; the rank of one that
- * is decomposed, or 0. */
+/* What is read from w1 and w2: rows, columns for each kernel element, elements of the kernel; the
+ * rank of one that is decomposed, or 0. */
 static sft_code kron_factor(const sfti_lora *lora, const sfti_lora_module *m, bool second,
                             uint64_t *rows, uint64_t *cols, uint64_t *kernel, uint64_t *rank,
                             sft_error *err) {

@@ -57,7 +57,7 @@ static sfti_adapter_slot next_slot(const sfti_suffix *row, sft_span *slots) {
     return (sfti_adapter_slot)(at + (row->type == SFTI_TYPE_FULL ? (int)SFTI_SLOT_DIFF : 1));
 }
 
-/* Of a pair the other tensor has a row, too: "down,up", unless the row tells. */
+/* The other tensor of a pair has a row, too: "down,up", unless the row tells. */
 static void read_suffix(const sfti_record_row *from) {
     sft_span rest = sfti_row_text(from), type, role, end, other, slots;
     if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;

@@ -8,7 +8,7 @@
 #define HALF_PI_REST 6.12323399573676603587e-17
 #define TURNS_MOST 1e6 /* quarter turns: beyond them nothing is left of an angle's digits */
 
-/* Of at most an eighth of a turn. */
+/* For an angle of at most an eighth of a turn. */
 static double small_sine(double x) {
     double square = x * x, term = x, sum = x;
     for (int k = 2; k < 20; k += 2) {

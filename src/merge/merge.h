@@ -140,7 +140,7 @@ typedef struct sfti_merge_model {
     const uint8_t *computed; /* of each tensor: a quantised one, whose values these are; or NULL */
 } sfti_merge_model;
 
-/* Of a set whose quantised tensors are to be values: *set becomes one that has them, if there are
+/* For a set whose quantised tensors are to be values: *set becomes one that has them, if there are
  * any; it takes over the other. computed: in the arena. On failure *set is NULL, and closed. */
 sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files *files,
                                sfti_arena *arena, sfti_merge_model *out, sft_error *err);

@@ -222,7 +222,7 @@ static sft_code add_products(const sfti_merge_op *op, sfti_merge_work *work, sft
     return SFT_OK;
 }
 
-/* Of each column, of two entries: chunks one after the other. */
+/* Two entries a column: chunks one after the other. */
 static sft_code add_columns(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
     uint64_t columns = op->row->elements / op->row->spec.shape[0], at = work->first % columns;
     (void)err;

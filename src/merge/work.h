@@ -19,7 +19,7 @@ typedef struct sfti_merge_cut {
     uint64_t *before;       /* equal ones in each chunk of the window; then, before each */
 } sfti_merge_cut;
 
-/* Of one thread. */
+/* What one thread works with. */
 typedef struct sfti_merge_work {
     double **x;       /* values of the chunk, of each entry, then of the base */
     double *out;
@@ -138,7 +138,7 @@ sft_code sfti_sparse_step(const sfti_merge_op *op, sfti_merge_work *work, sft_er
 
 double sfti_merge_sine(double x);
 double sfti_merge_cosine(double x);
-/* Of -1 to 1. */
+/* For -1 to 1. */
 double sfti_merge_arc_cosine(double x);
 /* The products of all pairs of `count` vectors, row by row of the upper triangle. */
 void sfti_merge_products(double *const *x, size_t count, uint64_t first, uint64_t n, double *sums);

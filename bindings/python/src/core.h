@@ -140,8 +140,8 @@ extern PyMethodDef pysft_transport_functions[]; /* transport.c */
 /* DATASET_OPTIONS */
 PyObject *pysft_options_table(pysft_state *state);
 
-/* Of what threads made at once, the first stays in the slot; that, borrowed. Consumes made, which
- * may be NULL after a failure: NULL. */
+/* If threads made several at once, the first stays in the slot; returns that, borrowed. Consumes
+ * made, which may be NULL after a failure: NULL. */
 PyObject *pysft_once(_Atomic(PyObject *) *slot, PyObject *made);
 
 /* ── Errors ──────────────────────────────────────────────────────────────── */

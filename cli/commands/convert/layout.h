@@ -59,7 +59,7 @@ sft_code layout_write(layout_run *run, cli_written *written, sft_error *err);
 
 /* ls --parts. */
 void layout_list(cli *c, char **operands, size_t count);
-/* Of select: keep[i] becomes false for what --part or --prune leaves out of the parts. */
+/* For select: keep[i] becomes false for what --part or --prune leaves out of the parts. */
 sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *keep,
                      sft_error *err);
 

@@ -132,7 +132,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_FOLDER, "name a model's file or its index in the folder" },
 };
 
-/* Of the process, set before other threads use the library. */
+/* The process's own, set before other threads use the library. */
 static sft_words_fn program_words;
 
 void sft_on_hint(sft_words_fn words) {

@@ -28,7 +28,7 @@ size_t sft_span_escape(sft_span span, char *into, size_t cap) {
     for (; span.len > 0 && used > 0; span.data += used, span.len -= used) {
         size_t made = sfti_escape(span.data, span.len, piece, sizeof piece, &used);
         len += made;
-        /* Of a piece that does not fit as many whole escapes as do; and nothing after it. */
+        /* A piece that does not fit gives as many whole escapes as do, and nothing follows it. */
         if (made > room) made = sfti_escape(span.data, used, piece, room, &(size_t){ 0 });
         if (made > 0) memcpy(into + put, piece, made);
         room = put + made == len ? room - made : 0;

@@ -77,7 +77,7 @@ sft_code sfti_model_read(sft_span text, uint64_t size, const sfti_limits *limits
 sft_scan_entry sfti_entry_spelled(sft_span text, size_t at);
 /* i in offset order. */
 const sft_tensor *sfti_model_tensor(const sfti_model *model, size_t i);
-/* Of a tensor of this model, by identity; SIZE_MAX if it is not one. */
+/* The index of a tensor of this model, by identity; SIZE_MAX if it is not one. */
 size_t sfti_model_index(const sfti_model *model, const sft_tensor *tensor);
 /* By name; NULL when there is none. */
 const sft_tensor *sfti_model_find(const sfti_model *model, sft_span name);

@@ -36,7 +36,7 @@ static void put_escape(error_line *line, sft_span text, error_escape *escape) {
         put_bytes(line, buffer, escape(text, buffer, sizeof buffer, &used));
 }
 
-/* Of a message that begins with a path: that and the ": " behind it. */
+/* The path that a message begins with, and the ": " behind it. */
 static size_t error_path_len(const sft_error *err) {
     size_t most = strlen(err->message);
     size_t len = err->path_len < most ? (size_t)err->path_len : most;

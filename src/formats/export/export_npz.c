@@ -10,7 +10,7 @@ static sft_code npz_head(sfti_export *x, const sft_part *part, sft_span *out) {
     const sft_dtype_info *info = sft_dtype_describe(spec->dtype);
     const char *code = sfti_npy_code(spec->dtype);
     char head[SFTI_NPY_SIZE];
-    /* Of dtypes that NumPy does not have: how it saves ml_dtypes' arrays. */
+    /* Dtypes that NumPy does not have, as it saves ml_dtypes' arrays. */
     if (!code && x->options.opaque && info)
         code = info->bits == 16 ? "<V2" : info->bits == 8 ? "<V1" : NULL;
     if (!code) return sfti_export_refuse(x, part, "NumPy");

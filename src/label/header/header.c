@@ -114,7 +114,7 @@ static void header_pairs(sft_info *info, const sft_file *file) {
         if (one.key.len >= 3 && sfti_begins(one.key, "<") && sfti_ends(one.key, ">")
             && sfti_is(one.value, "<embed>"))
             sfti_info_trigger(info, one.key, sfti_info_join(info, "header:", one.key), 90, -1);
-        /* Of kohya's scripts there are values that are read without a row for their key. */
+        /* Some values of kohya's scripts are read without a row for their key. */
         bool known = sfti_begins(one.key, "ss_") || sfti_records_may_have_key(one.key);
         for (size_t f = 0; f < SFTI_COUNT(families); f++)
             if ((!families[f].bare || spec) && take_pair(&pair, &families[f], known)) break;

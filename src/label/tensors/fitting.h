@@ -80,7 +80,7 @@ typedef struct sfti_fit_lines {
     uint16_t count, model_count, heir_count;
 } sfti_fit_lines;
 
-/* Of records; without bits any line may be meant. NULL when out of memory. */
+/* The lines of records; without bits any line may be meant. NULL when out of memory. */
 const sfti_fit_lines *sfti_fit_lines_cut(sfti_arena *arena, const sfti_records *records, bool bits);
 /* Those that come with the library, cut when it was built (records/made.h); count 0: they were
  * not. */

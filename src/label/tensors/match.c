@@ -375,7 +375,7 @@ static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched 
     return true;
 }
 
-/* Of two models behind two prefixes, neither is what the other is: both are told as rivals. */
+/* Two models behind two prefixes: neither is what the other is, both are told as rivals. */
 static void match_strangers(const sfti_records *records, sfti_matched *out,
                             const sfti_matched *other) {
     if (!out->architecture || !other->architecture

@@ -5,7 +5,7 @@
 #include "convert/conversion.h"
 #include "convert/targets.h"
 
-/* Of elements: as the layout says, or the tensor's own. */
+/* The elements' dtype: as the layout says, or the tensor's own. */
 static sft_dtype held_as(const sfti_layout_part *how, sft_dtype stored) {
     return how->as < SFT_DTYPE_COUNT ? (sft_dtype)how->as : stored;
 }

@@ -92,7 +92,7 @@ struct sft_conversion {
     sfti_cast_workers pool;
 };
 
-/* Of what is written; the metadata are those of all shards. */
+/* What is written; the metadata are those of all shards. */
 sft_plan_options sfti_conversion_plan(const sft_conversion *c);
 /* With dequantize: the layout of tensor i, and what belongs to it; NULL if it is not quantised, or
  * not wanted. SFT_CAST_DTYPE: its values cannot be computed. */

@@ -289,8 +289,8 @@ static float whole_factor(const sfti_encoding *how, float most) {
     return factor > LEAST_SCALE ? factor : LEAST_SCALE;
 }
 
-/* Of each block in e->numbers the factor that its codes are multiplied by, 0 if they are all zero;
- * stored (or NULL): the numbers as they are stored. */
+/* For each block, in e->numbers, the factor that its codes are multiplied by, 0 if they are all
+ * zero; stored (or NULL): the numbers as they are stored. */
 static void find_factors(sfti_encoder *e, uint8_t *stored) {
     const sfti_encoding *how = e->how;
     float limit = greatest_code(how);

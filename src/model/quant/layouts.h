@@ -82,9 +82,9 @@ typedef struct sfti_layouts {
     size_t count;
 } sfti_layouts;
 
-/* Of the text that comes with the library. False when out of memory. */
+/* The rows of the text that comes with the library. False when out of memory. */
 bool sfti_layouts_read(sfti_arena *arena, sfti_layouts *out);
-/* Of a text; *line: the first that is wrong, or 0. */
+/* The rows of a text; *line: the first that is wrong, or 0. */
 bool sfti_layouts_parse(sft_span text, sfti_arena *arena, sfti_layouts *out, size_t *line);
 /* The next word up to `end`; false when there is none. */
 bool sfti_layout_word(sft_span *rest, char end, sft_span *word);

@@ -1,6 +1,6 @@
 /* Opening beneath a folder: the kernel's openat2 where there is one, else part by part. */
 #include "os/os_posix.h"
-#include "os/walk.h"
+#include "os/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>

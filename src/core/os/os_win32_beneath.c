@@ -1,7 +1,7 @@
 /* os.h on Windows: opening beneath a folder, part by part from handle to handle: each
  * part is opened itself, were it a link, and what it is is asked of what was opened. */
 #include "os/os_win32.h"
-#include "os/walk.h"
+#include "os/beneath.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A name that is walked part by part beneath a folder, links followed as text: for systems that
  * cannot be asked to stay beneath one. */
-#ifndef SFTI_WALK_H
-#define SFTI_WALK_H
+#ifndef SFTI_BENEATH_H
+#define SFTI_BENEATH_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* A name walked part by part beneath a folder, links followed as text. Tests: test_beneath.c. */
-#include "os/walk.h"
+#include "os/beneath.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -12,8 +12,9 @@ set(SFT_PARTS
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
     "DATASET dataset                   dataset                HASH,CONVERT"
-    "ADAPTER adapter,layout            adapter                CONVERT,LABEL"
-    "MERGE   merge                     -                      CONVERT,LABEL")
+    "LAYOUT  layout                    -                      SET,LABEL"
+    "ADAPTER adapter                   adapter                CONVERT,LABEL,LAYOUT"
+    "MERGE   merge                     -                      CONVERT,LABEL,LAYOUT")
 
 set(SFT_ALL_PARTS ON)
 set(sft_left_out "")

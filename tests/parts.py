@@ -15,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("SFT_BUILD", os.path.join(ROOT, "build"))
 PROGRAM = os.path.join(ROOT, "tests", "parts", "program.c")
 ALL = ["EDIT", "SET", "STATS", "READ", "HASH", "CONVERT", "LABEL", "FORMATS", "REMOTE", "DATASET",
-       "ADAPTER", "MERGE"]
+       "LAYOUT", "ADAPTER", "MERGE"]
 CORE_HEADERS = ["", ".hpp", "codes", "io", "prefix", "scan", "tree"]
 # what a program does, besides opening, checking and listing; its limit
 # in KB of text; what is known of models, which is text, too, is counted for itself.

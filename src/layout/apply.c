@@ -100,7 +100,8 @@ static sft_code layout_turn(sfti_layout_out *out, const sfti_layout_segment *seg
     return code;
 }
 
-static const sfti_layout_segment *segment_at(const sfti_layout_out *out, uint64_t offset) {
+const sfti_layout_segment *sfti_layout_segment_at(const sfti_layout_out *out, uint64_t offset) {
+    if (offset >= out->bytes) return NULL;
     size_t low = 0, high = out->segment_count;
     while (high - low > 1) {
         size_t mid = low + (high - low) / 2;
@@ -117,7 +118,7 @@ static sft_code layout_segments_read(void *ctx, uint64_t offset, void *into, siz
     uint8_t *to = into;
     *got = 0;
     while (len > 0 && offset < out->bytes) {
-        const sfti_layout_segment *segment = segment_at(out, offset);
+        const sfti_layout_segment *segment = sfti_layout_segment_at(out, offset);
         uint64_t at = offset - segment->at, left = segment->len - at;
         size_t n = left < len ? (size_t)left : len;
         sft_code code = SFT_OK;
@@ -132,10 +133,6 @@ static sft_code layout_segments_read(void *ctx, uint64_t offset, void *into, siz
 }
 
 /* ── Marks ── */
-
-static sft_span part_name(const void *parts, uint32_t i) {
-    return ((const sft_part *)parts)[i].spec.name;
-}
 
 static bool size_fits(sft_span size, uint64_t value) {
     char digits[24];
@@ -436,11 +433,9 @@ sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_pa
                       .prefix = prefix, .out = out, .err = err };
     run.groups = sfti_arena_array(&work, count, sizeof *run.groups);
     sft_code code = SFT_OK;
-    if (!run.groups || !sfti_names_draw(&run.names, count, part_name, parts, &work)
+    if (!run.groups || !sfti_layout_names(parts, count, &work, &run.names)
         || !sfti_names_draw(&run.made, count, group_name, run.groups, &work))
         code = sfti_fail_memory(err, count * sizeof *run.groups);
-    for (uint32_t i = 0; !code && i < count; i++)
-        (void)sfti_names_add(&run.names, parts[i].spec.name, i);
     for (size_t i = 0; !code && i < count; i++) {
         unmatched[i] = false;
         if (from == to) code = sfti_layout_out_add(out, prefix, parts[i].spec.name, &parts[i].spec,

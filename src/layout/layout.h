@@ -1,5 +1,6 @@
 /* How one layout of a model names its tensors, and another: the text of data/layouts (read.c),
- * names by its patterns (match.c), tensors by its rules (apply.c). Tests: test_layout.c.
+ * names by its patterns (match.c), tensors by its rules (apply.c), the components of a model
+ * (split.c), one model with the names of another (like.c). Tests: test_layout.c.
  *
  * A part is one component of a pipeline (a denoiser, a VAE, a text encoder); its "original" names
  * are those of single files, the others those of diffusers. docs/layouts.md has the language. */
@@ -8,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/names.h"
+#include "safetensors_set.h"
 
 /* ── The text (read.c) ── */
 
@@ -154,6 +156,8 @@ sft_code sfti_layout_out_add(sfti_layout_out *out, sft_span prefix, sft_span nam
                          const sft_spec *spec, const sft_part *from, sft_error *err);
 sft_code sfti_layout_segment_add(sfti_layout_out *out, sfti_layout_segment segment,
                                  sft_error *err);
+/* The segment that has a byte of the source; NULL past the last. */
+const sfti_layout_segment *sfti_layout_segment_at(const sfti_layout_out *out, uint64_t offset);
 uint64_t sfti_layout_bytes(const sft_spec *spec);
 
 /* Whether all marks of a side are there. */
@@ -168,6 +172,79 @@ sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_pa
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
                            sft_error *err);
+
+/* ── Components of a model (split.c) ── */
+
+#define SFTI_LAYOUT_GROUPS 32
+
+/* Tensors of one file or set of shards. */
+typedef struct sfti_layout_input {
+    const sft_part *parts;
+    size_t count;
+    sft_span folder; /* the name of the folder that it lies in: of diffusers, its component */
+} sfti_layout_input;
+
+/* Those of them whose names begin alike: a component. */
+typedef struct sfti_layout_group {
+    size_t input;
+    sft_span prefix;  /* of their names there */
+    sft_part *parts;  /* whose names lack it */
+    size_t count;
+    const sfti_naming_part *part; /* NULL: not known */
+    sfti_side side;
+    sft_span name, target; /* of diffusers' component; the prefix in single files */
+    bool *unmatched;
+    size_t first, made, kept; /* among the parts that are made of it */
+    bool has_config; /* its config.json can be written */
+} sfti_layout_group;
+
+typedef struct sfti_layout_groups {
+    sfti_layout_group items[SFTI_LAYOUT_GROUPS];
+    size_t count;
+    size_t stray; /* tensors that only training needs: in none of them */
+    const sft_part **markers; /* v_pred, ztsnr, ...: neither */
+    size_t marker_count;
+} sfti_layout_groups;
+
+/* How a name begins in single files; may be empty. */
+sft_span sfti_layout_prefix_of(const sfti_layout_text *layouts, sft_span name);
+/* The groups of all inputs, in memory of the arena; of no part as yet. */
+sft_code sfti_layout_split(const sfti_layout_text *layouts, const sfti_layout_input *inputs,
+                           size_t count, sfti_arena *arena, sfti_layout_groups *out,
+                           sft_error *err);
+/* Finds the part of each group, by its tensors and its place: among those of the model first, if
+ * that is not NULL. to: the side that is asked for, for groups that may be of both. An error if it
+ * may be one of several, or two groups are one component. */
+sft_code sfti_layout_settle(const sfti_layout_text *layouts, const sfti_layout_input *inputs,
+                            const sfti_layout_model *model, sfti_side to, sfti_arena *arena,
+                            sfti_layout_groups *groups, sft_error *err);
+/* Names of parts, to find them by. False when out of memory. */
+bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, sfti_names *out);
+
+/* ── One model as another (like.c) ── */
+
+/* Where a tensor of the result comes from: the first of those that it is made of. */
+typedef struct sfti_layout_origin {
+    size_t set;
+    uint32_t tensor;
+} sfti_layout_origin;
+
+/* Reads a model through the layout of another: *out has its tensors under the reference's names,
+ * with its prefixes, shapes and order of rows (fused rows joined or cut, halves swapped, matrices
+ * turned), so that tensors of one name in both are the same layer. Tensors that no layout knows
+ * keep their names; so do all of them if the reference is in no layout that this model has too.
+ * sets: the one set of a single file, or the components of a folder of diffusers, each known by its
+ * tensors; they are taken over: closed with *out, and on failure, too. Of one set that needs no
+ * change *out is that set itself. origins, if not NULL, is filled for each tensor of *out, in
+ * memory of its own arena `work`. Data are read as *out is read, by one thread at a time.
+ *
+ * reference NULL: as a single file has them, with the prefixes of all-in-one files if there are
+ * several components. Linear in tensors times rules of the parts whose marks they have.
+ * SFT_SIZE_MISMATCH, SFT_INCOMPLETE: as sfti_layout_apply; SFT_TENSOR_DUPLICATE: two tensors would
+ * have one name. */
+sft_code sfti_layout_like(const sft_set *reference, sft_set *const *sets, size_t count,
+                          const sft_allocator *alloc, sfti_arena *work,
+                          sfti_layout_origin **origins, sft_set **out, sft_error *err);
 
 /* Rows of each piece of a rule, for a whole of so many rows and columns; false if they do not
  * divide so. */

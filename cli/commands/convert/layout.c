@@ -21,39 +21,6 @@
 
 /* ── Components of what is given ── */
 
-/* Which set a tensor is of: parts stand set by set. */
-static size_t set_of(const layout_run *run, size_t part) {
-    size_t set = 0, end = sft_set_tensor_count(run->parts.sets[0]);
-    while (part >= end) end += sft_set_tensor_count(run->parts.sets[++set]);
-    return set;
-}
-
-sft_span layout_prefix_of(const layout_run *run, sft_span name) {
-    for (size_t i = 0; i < run->layouts.prefix_count; i++) {
-        sft_span prefix = run->layouts.prefixes[i];
-        if (name.len > prefix.len && memcmp(name.data, prefix.data, prefix.len) == 0) return prefix;
-    }
-    return (sft_span){ "", 0 };
-}
-
-static bool is_marker(const layout_run *run, sft_span name) {
-    sft_span word;
-    for (sft_span rest = run->layouts.markers; sfti_layout_next(&rest, &word);)
-        if (sft_span_equal(word, name)) return true;
-    return false;
-}
-
-static layout_component *component_of(layout_run *run, size_t set, sft_span prefix) {
-    for (size_t i = 0; i < run->count; i++) {
-        layout_component *one = &run->components[i];
-        if (one->set == set && sft_span_equal(one->prefix, prefix)) return one;
-    }
-    if (run->count == LAYOUT_COMPONENTS) return NULL;
-    layout_component *one = &run->components[run->count++];
-    *one = (layout_component){ .set = set, .prefix = prefix };
-    return one;
-}
-
 static sft_span metadata_of(const layout_run *run, size_t set, const char *key) {
     sft_span value = { "", 0 };
     const sft_file *file = sft_set_shard_at(run->parts.sets[set], 0);
@@ -64,68 +31,27 @@ static sft_span metadata_of(const layout_run *run, size_t set, const char *key) 
     return value;
 }
 
-static sft_code list_components(layout_run *run, sft_error *err) {
+/* The folder that a file lies in, which in a folder of diffusers is its component. */
+static sft_span folder_of(const sft_set *set) {
+    sft_span folder = cli_folder_of(sft_set_shard_path(set, 0));
+    size_t at = folder.len;
+    while (at > 0 && folder.data[at - 1] == '/') at--, folder.len--;
+    while (at > 0 && folder.data[at - 1] != '/') at--;
+    return (sft_span){ folder.data + at, folder.len - at };
+}
+
+static sft_code list_inputs(layout_run *run, sft_error *err) {
     cli_parts *p = &run->parts;
-    for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
-        for (size_t i = 0; i < run->count; i++) run->components[i].count = 0;
-        run->stray = run->markers = 0;
-        for (size_t i = 0; i < p->count; i++) {
-            sft_span name = p->parts[i].spec.name, prefix = layout_prefix_of(run, name);
-            if (sfti_layout_is_stray(&run->layouts, name)) {
-                run->stray++;
-                continue;
-            }
-            if (is_marker(run, name)) {
-                run->markers++;
-                continue;
-            }
-            layout_component *one = component_of(run, set_of(run, i), prefix);
-            if (!one)
-                return sfti_fail(err, SFT_BAD_ARGUMENT,
-                                 "expected the components of one pipeline, found more than %d",
-                                 LAYOUT_COMPONENTS);
-            if (pass == 1) {
-                one->parts[one->count] = p->parts[i];
-                one->parts[one->count].spec.name =
-                    (sft_span){ name.data + prefix.len, name.len - prefix.len };
-            }
-            one->count++;
-        }
-        for (size_t i = 0; pass == 0 && i < run->count; i++) {
-            layout_component *one = &run->components[i];
-            one->parts = sfti_arena_array(&p->arena, one->count, sizeof *one->parts);
-            one->unmatched = sfti_arena_array(&p->arena, one->count, sizeof *one->unmatched);
-            if (!one->parts || !one->unmatched)
-                return sfti_fail_memory(err, one->count * sizeof *one->parts);
-            memset(one->unmatched, 0, one->count * sizeof *one->unmatched);
-        }
+    size_t first = 0;
+    run->inputs = sfti_arena_array(&p->arena, p->set_count, sizeof *run->inputs);
+    if (!run->inputs) return sfti_fail_memory(err, p->set_count);
+    for (size_t i = 0; i < p->set_count; i++) {
+        size_t count = sft_set_tensor_count(p->sets[i]);
+        run->inputs[i] = (sfti_layout_input){ p->parts + first, count, folder_of(p->sets[i]) };
+        first += count;
     }
-    return SFT_OK;
-}
-
-static sft_span part_name(const void *parts, uint32_t i) {
-    return ((const sft_part *)parts)[i].spec.name;
-}
-
-static sft_code names_of(layout_run *run, const layout_component *one, sfti_names *names,
-                         sft_error *err) {
-    if (!sfti_names_draw(names, one->count, part_name, one->parts, &run->parts.arena))
-        return sfti_fail_memory(err, one->count);
-    for (uint32_t i = 0; i < one->count; i++)
-        (void)sfti_names_add(names, one->parts[i].spec.name, i);
-    return SFT_OK;
-}
-
-/* Whether a component is that part, in one of the layouts; where it might be both, in the one that
- * is not asked for. */
-static bool is_part(const layout_run *run, const sfti_naming_part *part,
-                    const layout_component *one,
-                    const sfti_names *names, sfti_side *side) {
-    bool original = sfti_layout_has_marks(part, SFTI_ORIGINAL, names, one->parts);
-    bool diffusers = sfti_layout_has_marks(part, SFTI_DIFFUSERS, names, one->parts);
-    *side = original && diffusers ? (run->to == SFTI_ORIGINAL ? SFTI_DIFFUSERS : SFTI_ORIGINAL)
-          : original ? SFTI_ORIGINAL : SFTI_DIFFUSERS;
-    return original || diffusers;
+    return sfti_layout_split(&run->layouts, run->inputs, p->set_count, &p->arena, &run->groups,
+                             err);
 }
 
 /* ── The model ── */
@@ -170,70 +96,6 @@ static sft_code find_model(layout_run *run, sft_error *err) {
     return SFT_OK;
 }
 
-static bool is_taken(const layout_run *run, sft_span name) {
-    for (size_t i = 0; i < run->count; i++)
-        if (run->components[i].part && sft_span_equal(run->components[i].name, name)) return true;
-    return false;
-}
-
-/* The folder that a file lies in, which in a folder of diffusers is its component. */
-static sft_span folder_of(const layout_run *run, const layout_component *one) {
-    sft_span folder = cli_folder_of(sft_set_shard_path(run->parts.sets[one->set], 0));
-    size_t at = folder.len;
-    while (at > 0 && folder.data[at - 1] == '/') at--, folder.len--;
-    while (at > 0 && folder.data[at - 1] != '/') at--;
-    return (sft_span){ folder.data + at, folder.len - at };
-}
-
-static sft_code settle(layout_run *run, layout_component *one, sft_error *err) {
-    const sfti_layout_model *model = run->model;
-    sfti_names names;
-    sfti_side side;
-    sft_code code = names_of(run, one, &names, err);
-    if (code) return code;
-    sft_span folder = folder_of(run, one);
-    /* of the model: by its place, then by what it is */
-    for (int pass = 0; model && !one->part && pass < 2; pass++)
-        for (unsigned i = 0; i < model->count && !one->part; i++) {
-            const sfti_layout_component *at = &model->components[i];
-            bool placed = one->prefix.len > 0 ? sft_span_equal(one->prefix, at->prefix)
-                                              : sft_span_equal(folder, at->name);
-            if ((pass == 0 && !placed) || is_taken(run, at->name)
-                || !is_part(run, at->part, one, &names, &side))
-                continue;
-            one->part = at->part, one->side = side, one->name = at->name;
-            one->target = at->prefix;
-        }
-    for (size_t i = 0; i < run->layouts.part_count && !one->part; i++) {
-        const sfti_naming_part *part = &run->layouts.parts[i];
-        sfti_side other;
-        if (!is_part(run, part, one, &names, &side)) continue;
-        for (size_t k = i + 1; side == SFTI_ORIGINAL && k < run->layouts.part_count; k++)
-            if (is_part(run, &run->layouts.parts[k], one, &names, &other) && other == side)
-                return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the tensors of one layout, "
-                                 "found those of %.*s or %.*s; --architecture tells which",
-                                 SFTI_CLIP(part->id, 64),
-                                 SFTI_CLIP(run->layouts.parts[k].id, 64));
-        one->part = part, one->side = side, one->target = one->prefix;
-        one->name = part->folder;
-        for (unsigned k = 0; model && k < model->count; k++) {
-            const sfti_layout_component *at = &model->components[k];
-            bool placed = one->prefix.len > 0 ? sft_span_equal(one->prefix, at->prefix)
-                                              : sft_span_equal(folder, at->name);
-            if (!placed) continue;
-            one->name = at->name, one->target = at->prefix;
-            break;
-        }
-    }
-    if (!one->part) return SFT_OK;
-    for (size_t i = 0; i < run->count; i++)
-        if (&run->components[i] != one && run->components[i].part
-            && sft_span_equal(run->components[i].name, one->name))
-            return sfti_fail(err, SFT_EXISTS, "expected one %.*s, found two",
-                             SFTI_CLIP(one->name, 64));
-    return SFT_OK;
-}
-
 sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *err) {
     run->blame = operands[0];
     run->c->enters_pipelines = true;
@@ -243,18 +105,18 @@ sft_code layout_open(layout_run *run, char **operands, size_t count, sft_error *
     if (!code && run->parts.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors, found none");
     if (!code) code = sfti_layouts_built_in(&run->parts.arena, &run->layouts, err);
-    if (!code) code = list_components(run, err);
+    if (!code) code = list_inputs(run, err);
     if (!code) code = find_model(run, err);
-    for (size_t i = 0; !code && i < run->count; i++) code = settle(run, &run->components[i], err);
-    return code;
+    return code ? code : sfti_layout_settle(&run->layouts, run->inputs, run->model, run->to,
+                                            &run->parts.arena, &run->groups, err);
 }
 
 /* Whether a denoiser is among them whose model is not known. */
 static sft_code check_model(const layout_run *run, sft_error *err) {
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         if (one->part && !run->model && cli_is(one->part->comfy, "diffusion_models")
-            && run->count > 1)
+            && run->groups.count > 1)
             return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose pipeline is known, "
                              "found none by its tensors; --architecture tells it");
     }
@@ -268,13 +130,13 @@ static sft_code name_unmatched(layout_run *run, sft_error *err) {
     size_t count = 0, most = c->set.verbose ? SIZE_MAX : NAMED_MOST;
     cli_flush(&c->out);
     run->unmatched = 0;
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         for (size_t k = 0; k < one->count; k++) {
             if (one->part && !one->unmatched[k]) continue;
             if (run->unmatched++ >= most) continue;
             cli_text(&c->err, "safetensors: ");
-            cli_path(&c->err, sft_set_shard_path(run->parts.sets[one->set], 0), ": not known: ");
+            cli_path(&c->err, sft_set_shard_path(run->parts.sets[one->input], 0), ": not known: ");
             cli_quoted(&c->err, (sft_span){ one->parts[k].spec.name.data - one->prefix.len,
                                             one->parts[k].spec.name.len + one->prefix.len });
             cli_text(&c->err, "\n");
@@ -294,47 +156,46 @@ static sft_code name_unmatched(layout_run *run, sft_error *err) {
 
 static sft_code apply_all(layout_run *run, sft_error *err) {
     sft_code code = SFT_OK;
-    size_t known = 0;
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    size_t known = 0, markers = 0;
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         known += one->part != NULL;
-        run->blame = sft_set_shard_path(run->parts.sets[one->set], 0);
+        run->blame = sft_set_shard_path(run->parts.sets[one->input], 0);
     }
     if (known == 0 || run->parts.count == 0)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose layouts are known, "
                          "found none by its %zu tensors", run->parts.count);
-    for (size_t i = 0; !code && i < run->count; i++) {
-        layout_component *one = &run->components[i];
+    for (size_t i = 0; !code && i < run->groups.count; i++) {
+        sfti_layout_group *one = &run->groups.items[i];
         if (!one->part) continue;
         sft_span prefix = { "", 0 };
         if (run->single) {
-            sft_span told = metadata_of(run, one->set, LAYOUT_PREFIX_KEY);
+            sft_span told = metadata_of(run, one->input, LAYOUT_PREFIX_KEY);
             bool has = false;
             for (size_t k = 0; k < run->layouts.prefix_count; k++)
                 has = has || sft_span_equal(run->layouts.prefixes[k], told);
             prefix = has ? told : known > 1 ? one->target : one->prefix;
         }
-        run->blame = sft_set_shard_path(run->parts.sets[one->set], 0);
+        run->blame = sft_set_shard_path(run->parts.sets[one->input], 0);
         one->first = run->out.count;
         size_t kept = run->out.kept;
         sfti_side to = one->part->old ? SFTI_DIFFUSERS : run->to;
         code = sfti_layout_apply(&run->layouts, one->part, one->side, to, one->parts, one->count,
                                  prefix, &run->out, one->unmatched, err);
         bool denoiser = cli_is(one->part->comfy, "diffusion_models");
-        for (size_t k = 0; !code && denoiser && k < run->parts.count; k++) {
-            const sft_part *marker = &run->parts.parts[k];
-            if (!is_marker(run, marker->spec.name)) continue;
+        for (size_t k = 0; !code && denoiser && k < run->groups.marker_count; k++) {
+            const sft_part *marker = run->groups.markers[k];
             code = sfti_layout_out_add(&run->out, (sft_span){ "", 0 }, marker->spec.name,
                                        &marker->spec, marker, err);
-            run->markers--;
+            markers++;
         }
         one->made = run->out.count - one->first;
         one->kept = run->out.kept - kept;
     }
-    if (!code && run->markers > 0)
+    if (!code && markers != run->groups.marker_count)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected the denoiser that %zu markers (v_pred, "
-                         "ztsnr) are about, found none or two", run->markers);
+                         "ztsnr) are about, found none or two", run->groups.marker_count);
     return code ? code : name_unmatched(run, err);
 }
 
@@ -345,8 +206,8 @@ static void put_layout(void *ctx, sfti_json_writer *w) {
     if (run->model) sfti_json_put_text(w, "pipeline", run->model->pipeline);
     else sfti_json_put_null(w, "pipeline");
     sfti_json_put_open(w, "components", '[');
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         if (!one->part) continue;
         sfti_json_open(w, '{');
         sfti_json_put_text(w, "name", one->name);
@@ -360,14 +221,14 @@ static void put_layout(void *ctx, sfti_json_writer *w) {
     }
     sfti_json_close(w, ']');
     sfti_json_put_uint(w, "unmatched", run->unmatched);
-    sfti_json_put_uint(w, "left_out", run->stray);
+    sfti_json_put_uint(w, "left_out", run->groups.stray);
 }
 
 static void say(const layout_run *run) {
     cli *c = run->c;
     if (cli_is_json(c)) return;
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         if (!one->part) continue;
         cli_text(&c->out, "  ");
         cli_escaped(&c->out, one->name);
@@ -380,9 +241,9 @@ static void say(const layout_run *run) {
             cli_text(&c->out, "; no config.json: not all of it is in the tensors");
         cli_text(&c->out, "\n");
     }
-    if (run->stray)
-        cli_printf(&c->out, "  left out: %zu tensor%s that only training needs\n", run->stray,
-                   run->stray == 1 ? "" : "s");
+    if (run->groups.stray)
+        cli_printf(&c->out, "  left out: %zu tensor%s that only training needs\n",
+                   run->groups.stray, run->groups.stray == 1 ? "" : "s");
     if (run->to == SFTI_DIFFUSERS && run->model && run->model->lacks.len > 0) {
         cli_text(&c->out, "  a pipeline also needs ");
         cli_escaped(&c->out, run->model->lacks);

@@ -6,30 +6,16 @@
 #include "support/output.h"
 #include "support/parts.h"
 
-#define LAYOUT_COMPONENTS 32
 #define LAYOUT_PREFIX_KEY "sft_layout_prefix"
-
-/* Tensors of one file, or of one prefix in it. */
-typedef struct layout_component {
-    size_t set;
-    sft_span prefix; /* of its names there */
-    sft_part *parts; /* whose names lack it */
-    size_t count;
-    const sfti_naming_part *part; /* NULL: not known */
-    sfti_side side;
-    sft_span name, target; /* of diffusers' component; the prefix in single files */
-    bool *unmatched;
-    size_t first, made, kept; /* among the parts that are made */
-    bool has_config;
-} layout_component;
 
 typedef struct layout_run {
     cli *c;
     cli_parts parts;
     sfti_layout_text layouts;
     sfti_layout_out out;
-    layout_component components[LAYOUT_COMPONENTS];
-    size_t count, stray, markers, unmatched;
+    sfti_layout_input *inputs;
+    sfti_layout_groups groups;
+    size_t unmatched;
     const sfti_layout_model *model; /* or NULL */
     sfti_side to;
     bool folder, single, comfy;
@@ -50,8 +36,6 @@ sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
 /* That of a model or adapter, by its header; or NULL. */
 const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *layouts,
                                          const sft_set *set);
-/* How a name begins in single files; may be empty. */
-sft_span layout_prefix_of(const layout_run *run, sft_span name);
 /* Metadata of one of the files to be written: run->pairs. */
 sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err);
 /* Writes the folder -o names, all of it or nothing; its files become those of *written. */

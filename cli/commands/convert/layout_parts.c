@@ -40,7 +40,7 @@ static sft_code hash_tensor(sft_hasher *hasher, const sft_part *part, cli_progre
 
 /* SHA-256 of a component: of each tensor, in order of names, its name without prefix, dtype and
  * shape, each with a NUL behind it, and bytes. */
-static sft_code hash_component(layout_run *run, const layout_component *one,
+static sft_code hash_component(layout_run *run, const sfti_layout_group *one,
                                cli_progress *progress, const sft_job *job, char hex[72],
                                sft_error *err) {
     enum { CAP = 1 << 20 };
@@ -68,13 +68,13 @@ static sft_code hash_component(layout_run *run, const layout_component *one,
 
 /* ── ls --parts ── */
 
-static uint64_t bytes_of(const layout_component *one) {
+static uint64_t bytes_of(const sfti_layout_group *one) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < one->count; i++) bytes += sfti_layout_bytes(&one->parts[i].spec);
     return bytes;
 }
 
-static sft_span name_of(const layout_component *one) {
+static sft_span name_of(const sfti_layout_group *one) {
     return one->part ? one->name : sft_span_cstr("not known");
 }
 
@@ -94,13 +94,13 @@ static sft_code list_parts(layout_run *run, const char *operand, sft_error *err)
     cli *c = run->c;
     char *operands[1] = { (char *)(uintptr_t)operand };
     sft_code code = layout_open(run, operands, 1, err);
-    char (*digests)[72] = sfti_arena_array(&run->parts.arena, LAYOUT_COMPONENTS, sizeof *digests);
+    char (*digests)[72] = sfti_arena_array(&run->parts.arena, SFTI_LAYOUT_GROUPS, sizeof *digests);
     if (code || !digests) return code ? code : sfti_fail_memory(err, sizeof *digests);
     cli_progress progress;
     sft_job job = cli_progress_begin(&progress, c, operand);
-    for (size_t i = 0; i < run->count; i++) progress.all += bytes_of(&run->components[i]);
-    for (size_t i = 0; !code && i < run->count; i++)
-        code = hash_component(run, &run->components[i], &progress, &job, digests[i], err);
+    for (size_t i = 0; i < run->groups.count; i++) progress.all += bytes_of(&run->groups.items[i]);
+    for (size_t i = 0; !code && i < run->groups.count; i++)
+        code = hash_component(run, &run->groups.items[i], &progress, &job, digests[i], err);
     cli_progress_end(&progress);
     if (code) return code;
     size_t tensors;
@@ -116,8 +116,8 @@ static sft_code list_parts(layout_run *run, const char *operand, sft_error *err)
     } else {
         cli_path(&c->out, operand, ":\n");
     }
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         if (w) {
             sfti_json_open(w, '{');
             sfti_json_put_text(w, "name", name_of(one));
@@ -182,14 +182,14 @@ sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *
     for (size_t i = 0; !code && i < parts->count; i++) {
         sft_span name = parts->parts[i].spec.name;
         bool stray = sfti_layout_is_stray(&run.layouts, name);
-        sft_span prefix = layout_prefix_of(&run, name);
+        sft_span prefix = sfti_layout_prefix_of(&run.layouts, name);
         if (c->set.prune && stray) keep[i] = false;
         if (!c->set.part) continue;
         bool of_part = false;
-        for (size_t k = 0; k < run.count && !stray; k++)
-            of_part = of_part || (run.components[k].part
-                                  && cli_is(run.components[k].name, c->set.part)
-                                  && sft_span_equal(run.components[k].prefix, prefix));
+        for (size_t k = 0; k < run.groups.count && !stray; k++)
+            of_part = of_part || (run.groups.items[k].part
+                                  && cli_is(run.groups.items[k].name, c->set.part)
+                                  && sft_span_equal(run.groups.items[k].prefix, prefix));
         keep[i] = keep[i] && of_part;
         found += of_part;
     }

@@ -14,7 +14,7 @@
 
 /* ── Values of config.json, by the tensors that were made ── */
 
-static const sft_part *made_part(const layout_run *run, const layout_component *one,
+static const sft_part *made_part(const layout_run *run, const sfti_layout_group *one,
                                  sft_span name) {
     for (size_t i = 0; i < one->made; i++)
         if (sft_span_equal(run->out.parts[one->first + i].spec.name, name))
@@ -32,7 +32,7 @@ static bool call_of(sft_span text, const char *word, sft_span *inner) {
 }
 
 /* NAME[axis], or digits */
-static bool size_of(const layout_run *run, const layout_component *one, sft_span text,
+static bool size_of(const layout_run *run, const sfti_layout_group *one, sft_span text,
                     uint64_t *out) {
     uint64_t axis;
     const char *bracket = memchr(text.data, '[', text.len);
@@ -46,7 +46,7 @@ static bool size_of(const layout_run *run, const layout_component *one, sft_span
     return true;
 }
 
-static uint64_t count_of(const layout_run *run, const layout_component *one, sft_span pattern) {
+static uint64_t count_of(const layout_run *run, const sfti_layout_group *one, sft_span pattern) {
     uint64_t count = 0;
     sfti_layout_match match;
     for (size_t i = 0; i < one->made; i++)
@@ -55,7 +55,7 @@ static uint64_t count_of(const layout_run *run, const layout_component *one, sft
     return count;
 }
 
-static bool put_value(const layout_run *run, const layout_component *one, sfti_json_writer *w,
+static bool put_value(const layout_run *run, const sfti_layout_group *one, sfti_json_writer *w,
                       sft_span text) {
     sft_span inner;
     uint64_t value, by = 1;
@@ -82,7 +82,7 @@ static bool put_value(const layout_run *run, const layout_component *one, sfti_j
     return literal;
 }
 
-static bool put_config_value(const layout_run *run, const layout_component *one,
+static bool put_config_value(const layout_run *run, const sfti_layout_group *one,
                              sfti_json_writer *w, sft_span text) {
     if (text.len < 2 || *text.data != '[') return put_value(run, one, w, text);
     sft_span rest = { text.data + 1, text.len - 2 };
@@ -100,7 +100,7 @@ static bool put_config_value(const layout_run *run, const layout_component *one,
 }
 
 /* False: not all of it is certain. */
-static bool make_config(const layout_run *run, const layout_component *one, sft_buffer *out) {
+static bool make_config(const layout_run *run, const sfti_layout_group *one, sft_buffer *out) {
     const sfti_naming_part *part = one->part;
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink = sft_sink_memory(out);
@@ -125,8 +125,8 @@ static sft_code make_index(const layout_run *run, sft_buffer *out, sft_error *er
     sfti_json_write(&w, &sink, 0, err);
     sfti_json_open(&w, '{');
     sfti_json_put_text(&w, "_class_name", run->model->pipeline);
-    for (size_t i = 0; i < run->count; i++) {
-        const layout_component *one = &run->components[i];
+    for (size_t i = 0; i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
         if (!one->part || one->part->class.len == 0) continue;
         bool text = one->name.len > 4 && memcmp(one->name.data, "text", 4) == 0;
         sfti_json_key_span(&w, one->name);
@@ -142,8 +142,8 @@ static sft_code make_index(const layout_run *run, sft_buffer *out, sft_error *er
 /* ── Metadata ── */
 
 static bool is_renamed(const layout_run *run) {
-    for (size_t i = 0; i < run->count; i++)
-        if (run->components[i].part && run->components[i].side != run->to) return true;
+    for (size_t i = 0; i < run->groups.count; i++)
+        if (run->groups.items[i].part && run->groups.items[i].side != run->to) return true;
     return false;
 }
 
@@ -221,7 +221,7 @@ static int any_entry(void *ctx, const char *name, os_kind kind) {
 }
 
 /* A folder of one component: its shards, their index, config.json. */
-static sft_code write_component(layout_files *f, layout_component *one, const sft_job *job,
+static sft_code write_component(layout_files *f, sfti_layout_group *one, const sft_job *job,
                                 sft_error *err) {
     layout_run *run = f->run;
     cli *c = run->c;
@@ -297,7 +297,7 @@ sft_code layout_write(layout_run *run, cli_written *written, sft_error *err) {
     layout_files f = { .run = run };
     cli_progress progress;
     char *root = sfti_arena_copy(&run->parts.arena, c->set.output, strlen(c->set.output));
-    f.most = (run->out.count + LAYOUT_COMPONENTS) * 2 + 8;
+    f.most = (run->out.count + SFTI_LAYOUT_GROUPS) * 2 + 8;
     f.files = sfti_arena_array(&run->parts.arena, f.most, sizeof *f.files);
     f.made = sfti_arena_array(&run->parts.arena, f.most, sizeof *f.made);
     f.is_folder = sfti_arena_array(&run->parts.arena, f.most, sizeof *f.is_folder);
@@ -315,8 +315,8 @@ sft_code layout_write(layout_run *run, cli_written *written, sft_error *err) {
     sft_job job = cli_progress_begin(&progress, c, c->set.output);
     for (size_t i = 0; i < run->out.count; i++)
         progress.all += sfti_layout_bytes(&run->out.parts[i].spec);
-    for (size_t i = 0; !code && i < run->count; i++) {
-        layout_component *one = &run->components[i];
+    for (size_t i = 0; !code && i < run->groups.count; i++) {
+        sfti_layout_group *one = &run->groups.items[i];
         if (!one->part || one->made == 0) continue;
         code = write_component(&f, one, &job, err);
         for (size_t k = 0; k < one->made; k++)

@@ -1,0 +1,168 @@
+/* Which components a model has: its tensors by how their names begin, and what part each group is.
+ * Tests: test_layout.c, tests/cli/layout. */
+#include "layout/layout.h"
+
+#include "base/error.h"
+#include "os/io.h"
+
+#include <string.h>
+
+sft_span sfti_layout_prefix_of(const sfti_layout_text *layouts, sft_span name) {
+    for (size_t i = 0; i < layouts->prefix_count; i++) {
+        sft_span prefix = layouts->prefixes[i];
+        if (name.len > prefix.len && memcmp(name.data, prefix.data, prefix.len) == 0) return prefix;
+    }
+    return (sft_span){ "", 0 };
+}
+
+static bool is_layout_marker(const sfti_layout_text *layouts, sft_span name) {
+    sft_span word;
+    for (sft_span rest = layouts->markers; sfti_layout_next(&rest, &word);)
+        if (sft_span_equal(word, name)) return true;
+    return false;
+}
+
+static sfti_layout_group *group_of(sfti_layout_groups *groups, size_t input, sft_span prefix) {
+    for (size_t i = 0; i < groups->count; i++) {
+        sfti_layout_group *one = &groups->items[i];
+        if (one->input == input && sft_span_equal(one->prefix, prefix)) return one;
+    }
+    if (groups->count == SFTI_LAYOUT_GROUPS) return NULL;
+    sfti_layout_group *one = &groups->items[groups->count++];
+    *one = (sfti_layout_group){ .input = input, .prefix = prefix };
+    return one;
+}
+
+sft_code sfti_layout_split(const sfti_layout_text *layouts, const sfti_layout_input *inputs,
+                           size_t count, sfti_arena *arena, sfti_layout_groups *out,
+                           sft_error *err) {
+    *out = (sfti_layout_groups){ .count = 0 };
+    for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
+        for (size_t i = 0; i < out->count; i++) out->items[i].count = 0;
+        out->stray = out->marker_count = 0;
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < inputs[i].count; k++) {
+                const sft_part *part = &inputs[i].parts[k];
+                sft_span name = part->spec.name, prefix = sfti_layout_prefix_of(layouts, name);
+                if (sfti_layout_is_stray(layouts, name)) {
+                    out->stray++;
+                    continue;
+                }
+                if (is_layout_marker(layouts, name)) {
+                    if (pass == 1) out->markers[out->marker_count] = part;
+                    out->marker_count++;
+                    continue;
+                }
+                sfti_layout_group *one = group_of(out, i, prefix);
+                if (!one)
+                    return sfti_fail(err, SFT_BAD_ARGUMENT, "expected the components of one "
+                                     "pipeline, found more than %d", SFTI_LAYOUT_GROUPS);
+                if (pass == 1) {
+                    one->parts[one->count] = *part;
+                    one->parts[one->count].spec.name =
+                        (sft_span){ name.data + prefix.len, name.len - prefix.len };
+                }
+                one->count++;
+            }
+        if (pass == 1) break;
+        out->markers = sfti_arena_array(arena, out->marker_count, sizeof *out->markers);
+        if (!out->markers) return sfti_fail_memory(err, out->marker_count);
+        for (size_t i = 0; i < out->count; i++) {
+            sfti_layout_group *one = &out->items[i];
+            one->parts = sfti_arena_array(arena, one->count, sizeof *one->parts);
+            one->unmatched = sfti_arena_array(arena, one->count, sizeof *one->unmatched);
+            if (!one->parts || !one->unmatched)
+                return sfti_fail_memory(err, one->count * sizeof *one->parts);
+            memset(one->unmatched, 0, one->count * sizeof *one->unmatched);
+        }
+    }
+    return SFT_OK;
+}
+
+static sft_span layout_part_name(const void *parts, uint32_t i) {
+    return ((const sft_part *)parts)[i].spec.name;
+}
+
+bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, sfti_names *out) {
+    if (!sfti_names_draw(out, count, layout_part_name, parts, arena)) return false;
+    for (uint32_t i = 0; i < count; i++) (void)sfti_names_add(out, parts[i].spec.name, i);
+    return true;
+}
+
+/* Whether a group is that part, in one of the layouts; where it might be both, in the one that is
+ * not asked for. */
+static bool group_is_part(const sfti_naming_part *part, const sfti_layout_group *one,
+                    const sfti_names *names, sfti_side to, sfti_side *side) {
+    bool original = sfti_layout_has_marks(part, SFTI_ORIGINAL, names, one->parts);
+    bool diffusers = sfti_layout_has_marks(part, SFTI_DIFFUSERS, names, one->parts);
+    *side = original && diffusers ? (to == SFTI_ORIGINAL ? SFTI_DIFFUSERS : SFTI_ORIGINAL)
+          : original ? SFTI_ORIGINAL : SFTI_DIFFUSERS;
+    return original || diffusers;
+}
+
+static bool is_taken(const sfti_layout_groups *groups, sft_span name) {
+    for (size_t i = 0; i < groups->count; i++)
+        if (groups->items[i].part && sft_span_equal(groups->items[i].name, name)) return true;
+    return false;
+}
+
+static bool is_placed(const sfti_layout_group *one, sft_span folder,
+                      const sfti_layout_component *at) {
+    return one->prefix.len > 0 ? sft_span_equal(one->prefix, at->prefix)
+                               : sft_span_equal(folder, at->name);
+}
+
+static sft_code settle_group(const sfti_layout_text *layouts, const sfti_layout_model *model,
+                             sfti_side to, sft_span folder, sfti_arena *arena,
+                             const sfti_layout_groups *groups, sfti_layout_group *one,
+                             sft_error *err) {
+    sfti_names names;
+    sfti_side side;
+    if (!sfti_layout_names(one->parts, one->count, arena, &names))
+        return sfti_fail_memory(err, one->count);
+    /* of the model: by its place, then by what it is */
+    for (int pass = 0; model && !one->part && pass < 2; pass++)
+        for (unsigned i = 0; i < model->count && !one->part; i++) {
+            const sfti_layout_component *at = &model->components[i];
+            if ((pass == 0 && !is_placed(one, folder, at)) || is_taken(groups, at->name)
+                || !group_is_part(at->part, one, &names, to, &side))
+                continue;
+            one->part = at->part, one->side = side, one->name = at->name;
+            one->target = at->prefix;
+        }
+    for (size_t i = 0; i < layouts->part_count && !one->part; i++) {
+        const sfti_naming_part *part = &layouts->parts[i];
+        sfti_side other;
+        if (!group_is_part(part, one, &names, to, &side)) continue;
+        for (size_t k = i + 1; side == SFTI_ORIGINAL && k < layouts->part_count; k++)
+            if (group_is_part(&layouts->parts[k], one, &names, to, &other) && other == side)
+                return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the tensors of one layout, "
+                                 "found those of %.*s or %.*s; --architecture tells which",
+                                 SFTI_CLIP(part->id, 64), SFTI_CLIP(layouts->parts[k].id, 64));
+        one->part = part, one->side = side, one->target = one->prefix;
+        one->name = part->folder;
+        for (unsigned k = 0; model && k < model->count; k++) {
+            const sfti_layout_component *at = &model->components[k];
+            if (!is_placed(one, folder, at)) continue;
+            one->name = at->name, one->target = at->prefix;
+            break;
+        }
+    }
+    for (size_t i = 0; one->part && i < groups->count; i++)
+        if (&groups->items[i] != one && groups->items[i].part
+            && sft_span_equal(groups->items[i].name, one->name))
+            return sfti_fail(err, SFT_EXISTS, "expected one %.*s, found two",
+                             SFTI_CLIP(one->name, 64));
+    return SFT_OK;
+}
+
+sft_code sfti_layout_settle(const sfti_layout_text *layouts, const sfti_layout_input *inputs,
+                            const sfti_layout_model *model, sfti_side to, sfti_arena *arena,
+                            sfti_layout_groups *groups, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < groups->count; i++) {
+        sfti_layout_group *one = &groups->items[i];
+        code = settle_group(layouts, model, to, inputs[one->input].folder, arena, groups, one, err);
+    }
+    return code;
+}

@@ -1,6 +1,8 @@
 /* Names by the patterns of layouts. Tests: test_layout.c. */
 #include "layout/layout.h"
 
+#include "os/io.h"
+
 #include <string.h>
 
 static bool is_digit(char c) {
@@ -74,4 +76,14 @@ bool sfti_layout_is_stray(const sfti_layout_text *layouts, sft_span name) {
             && (match.rest.len == 0 || pattern.data[pattern.len - 1] == '*'))
             return true;
     return false;
+}
+
+static sft_span layout_part_name(const void *parts, uint32_t i) {
+    return ((const sft_part *)parts)[i].spec.name;
+}
+
+bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, sfti_names *out) {
+    if (!sfti_names_draw(out, count, layout_part_name, parts, arena)) return false;
+    for (uint32_t i = 0; i < count; i++) (void)sfti_names_add(out, parts[i].spec.name, i);
+    return true;
 }

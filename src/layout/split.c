@@ -3,7 +3,6 @@
 #include "layout/layout.h"
 
 #include "base/error.h"
-#include "os/io.h"
 
 #include <string.h>
 
@@ -77,16 +76,6 @@ sft_code sfti_layout_split(const sfti_layout_text *layouts, const sfti_layout_in
         }
     }
     return SFT_OK;
-}
-
-static sft_span layout_part_name(const void *parts, uint32_t i) {
-    return ((const sft_part *)parts)[i].spec.name;
-}
-
-bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, sfti_names *out) {
-    if (!sfti_names_draw(out, count, layout_part_name, parts, arena)) return false;
-    for (uint32_t i = 0; i < count; i++) (void)sfti_names_add(out, parts[i].spec.name, i);
-    return true;
 }
 
 /* Whether a group is that part, in one of the layouts; where it might be both, in the one that is

@@ -5,6 +5,7 @@
 #include "support/cli.h"
 #include "support/hints.h"
 #include "support/manual.h"
+#include "support/paths_from.h"
 #include "support/records.h"
 #include "support/remote.h"
 
@@ -43,7 +44,9 @@ static bool asks_for_help(char **words, size_t count) {
     return count == 1 && SFTI_OS_PATHS == SFTI_PATHS_WINDOWS && strcmp(words[0], "/?") == 0;
 }
 
-static void run_command(cli *c, const cli_command *command, int argc, char **argv) {
+/* listed: for the operands of --files-from. */
+static void run_command(cli *c, const cli_command *command, int argc, char **argv,
+                        sfti_arena *listed) {
     static const char *const paths[] = { "PATH...", "IN...", "A B" };
     sft_error err = SFT_ERROR_INIT;
     size_t count = 0, inputs = 0;
@@ -62,6 +65,13 @@ static void run_command(cli *c, const cli_command *command, int argc, char **arg
         show_version(c);
         return;
     }
+    const char *list = code ? NULL : c->set.files_from;
+    if (list && (code = cli_paths_from(c, &argv, &count, listed, &err)) != SFT_OK) {
+        c->no_results = true;
+        cli_complain(c, list, &err);
+        return;
+    }
+    inputs = list && strcmp(list, "-") == 0;
     if (!code && (count < command->least || count > command->most))
         code = cli_usage_error(&err, "expected %s, found %zu operand%s", command->operands, count,
                                count == 1 ? "" : "s");
@@ -145,6 +155,7 @@ int sft_cli_main(int argc, char **argv) {
     cli_out_begin(&c.err, 2);
     const char *word = argc < 2 ? "" : argv[1];
     const cli_command *command = NULL;
+    sfti_arena listed = { .alloc = c.alloc };
     /* The command stands behind options of its own at most, which then follow it. */
     for (int i = 1; !command && i < argc; i++) {
         command = cli_command_called(c.commands, argv[i]);
@@ -156,17 +167,18 @@ int sft_cli_main(int argc, char **argv) {
         cli_overview(&c.err, c.groups, false);
         cli_status(&c, CLI_FAILED);
     } else if (command) {
-        run_command(&c, command, argc - 2, argv + 2);
+        run_command(&c, command, argc - 2, argv + 2, &listed);
     } else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         show_version(&c);
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0
                || asks_for_help(argv + 1, (size_t)argc - 1)) {
         cli_overview(&c.out, c.groups, false);
     } else if (argc != 3 || !generate(&c, word, argv[2])) {
-        if (looks_like_path(word)) run_command(&c, &cli_info_command, argc - 1, argv + 1);
+        if (looks_like_path(word)) run_command(&c, &cli_info_command, argc - 1, argv + 1, &listed);
         else unknown_command(&c, word);
     }
     if (c.remote) cli_remote_close(&c);
+    sfti_arena_free(&listed);
     /* was everything said? */
     char buffer[128];
     int error = cli_flush(&c.out);

@@ -370,6 +370,7 @@ const cli_command cli_catalog_command = {
     { CLI_OPTIONS(
         CLI_ON('r', "recursive", recursive,
           "has no effect: folders are always searched recursively"),
+        CLI_FILES_FROM,
         CLI_TAKES(0, "title", "TITLE", title,
           "title of the page; default: the names of the folders, or of the model"),
         { 0, "embed", "KB", CLI_MAYBE, 0, offsetof(cli_settings, embed),

@@ -38,11 +38,17 @@ static bool put(sfti_arena *arena, cli_unit *unit, sft_span path, bool is_model)
     return true;
 }
 
+/* What the folder is called in paths of files beside the model: "./" is left out, and more than one
+ * slash. */
+static sft_span folder_of(sft_span path) {
+    sft_span folder = sfti_path_above(path);
+    return cli_is(folder, ".") ? (sft_span){ path.data, 0 } : folder;
+}
+
 /* A file of the model's own folder whose name is the stem and more. */
 static bool is_own(const cli_unit *unit, sft_span path) {
-    size_t folder = sfti_folder_len(unit->path);
     sft_span name = sfti_path_name(path);
-    return path.len == folder + name.len && memcmp(path.data, unit->path, folder) == 0
+    return sft_span_equal(folder_of(path), folder_of(sft_span_cstr(unit->path)))
         && name.len > unit->stem.len + 1 && name.data[unit->stem.len] == '.'
         && cli_same_letters((sft_span){ name.data, unit->stem.len }, unit->stem);
 }

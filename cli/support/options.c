@@ -32,6 +32,7 @@ const cli_option cli_unread_options[] = {
 
 const cli_option cli_input_options[] = {
     CLI_ON('r', "recursive", recursive, "search folders recursively"),
+    CLI_FILES_FROM,
     CLI_OPTIONS_END,
 };
 
@@ -139,6 +140,7 @@ typedef struct parse {
     char **argv;
     int at; /* the argument being read */
     cli_settings *settings;
+    const size_t *operands; /* so far */
     sft_error *err;
 } parse;
 
@@ -172,6 +174,7 @@ static sft_code store_word(parse *p, const cli_option *row, const char *value) {
         return cli_usage_error(p->err, "expected --%s once, found \"%s\" and \"%s\"",
                                row->name, *field, value);
     *field = value;
+    if (row->field == AT(files_from)) p->settings->files_at = *p->operands;
     return SFT_OK;
 }
 
@@ -225,7 +228,7 @@ static sft_code parse_long(parse *p, char *text) {
 
 sft_code cli_parse_options(const cli_command *command, int argc, char **argv,
                            cli_settings *settings, size_t *operands, sft_error *err) {
-    parse p = { command, argc, argv, 0, settings, err };
+    parse p = { command, argc, argv, 0, settings, operands, err };
     bool only_operands = false;
     *operands = 0;
     for (; p.at < argc; p.at++) {

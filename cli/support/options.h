@@ -83,6 +83,9 @@ typedef struct cli_settings {
     /* of dup */
     int end, by_weights, erase, adopt, forget, save_for;
     const char *keep_which;
+    /* of commands whose operands are files; files_at: operands before the option */
+    const char *files_from;
+    size_t files_at;
     /* of dataset */
     int remove;
     const char *grace, *target, *manifest;
@@ -124,6 +127,11 @@ typedef struct cli_option {
     "quantised tensor has its values, in its original shape and by its original name, and what " \
     "these are computed from is not there. One whose values cannot be computed is an error as "  \
     "soon as it is read, which says why."
+/* --files-from, of commands whose operands are files (paths_from.h). */
+#define CLI_FILES_FROM                                                                           \
+    CLI_TAKES(0, "files-from", "LIST", files_from,                                               \
+      "take paths from LIST, one a line or each ended by a NUL byte, as if they stood here; - is " \
+      "standard input")
 #define CLI_OPTIONS_END { 0, NULL, NULL, CLI_FLAG, 0, 0, NULL }
 /* A table of rows where the command names it. */
 #define CLI_OPTIONS(...) (const cli_option[]){ __VA_ARGS__, CLI_OPTIONS_END }

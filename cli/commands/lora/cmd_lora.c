@@ -161,6 +161,7 @@ const cli_command cli_lora_command = {
         CLI_TAKES('d', "dtype", "DTYPE", dtype,
           "of factors that are computed: F32, F16 or BF16; default: as they, or the model, had"),
         CLI_ON(0, "spectrum", spectrum, "info: tell singular values"),
+        CLI_FILES_FROM,
         CLI_ON('v', "verbose", verbose, "tell every module, and all that is not matched"),
         CLI_TAKES(0, "threads", "N", threads,
           "N threads compute; default: one for each processor")),

@@ -79,7 +79,7 @@ char *sfti_arena_copy(sfti_arena *arena, const void *bytes, size_t len) {
 }
 
 char *sfti_arena_join(sfti_arena *arena, sft_span a, sft_span b) {
-    bool fits = a.len < SIZE_MAX / 2 && b.len < SIZE_MAX / 2;
+    bool fits = a.len < SIZE_MAX / 4 && b.len < SIZE_MAX / 4;
     char *text = fits ? sfti_arena_take(arena, a.len + b.len + 1) : NULL;
     if (!text) return NULL;
     if (a.len > 0) memcpy(text, a.data, a.len);

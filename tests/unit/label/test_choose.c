@@ -88,9 +88,8 @@ static void the_most_particular(void **state) {
         sfti_held held = { .count = 0 };
         char words[64], got[64];
         snprintf(words, sizeof words, "%s", cases[i].held);
-        for (char *next = words, *word; (word = strsep(&next, " ")) != NULL;)
-            if (*word)
-                sfti_held_add(&held, row_called(records, word + (*word == '?')), *word == '?');
+        for (char *rest = words, *word; (word = strtok_r(rest, " ", &rest));)
+            sfti_held_add(&held, row_called(records, word + (*word == '?')), *word == '?');
         told(records, &held, got, sizeof got);
         if (strcmp(got, cases[i].told) != 0)
             fail_msg("\"%s\": expected %s, found %s", cases[i].held, cases[i].told, got);

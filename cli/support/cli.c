@@ -320,6 +320,7 @@ static bool is_due(cli_progress *p, uint64_t *now) {
 static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
     cli_progress *p = ctx;
     uint64_t now;
+    if (p->holds && !p->holds(p->ctx)) return false;
     if (p->all) {
         done += p->before;
         total = p->all;
@@ -350,7 +351,7 @@ void cli_progress_count(cli_progress *p, size_t count, size_t of) {
 
 sft_job cli_progress_begin(cli_progress *p, cli *c, const char *path) {
     sft_job job = SFT_JOB_INIT;
-    *p = (cli_progress){ c, path, sfti_os_now_ns(), 0, 0, 0 };
+    *p = (cli_progress){ .c = c, .path = path, .started = sfti_os_now_ns() };
     job.tick = on_tick;
     job.ctx = p;
     return job;

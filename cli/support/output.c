@@ -192,6 +192,8 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
         code = cli_output_sink(out, &sink, err);
         if (code) return code;
         sft_job job = cli_progress_begin(&progress, c, out->path);
+        progress.holds = parts->holds;
+        progress.ctx = parts->ctx;
         code = sft_save_parts(parts->parts, parts->count, NULL, parts->metadata_count, &options,
                               sink, &job, err);
         cli_progress_end(&progress);
@@ -503,6 +505,8 @@ sft_code cli_output_set(cli *c, cli_parts *parts, uint32_t shards, sft_error *er
     if (!code && writes && c->set.keep_mtime) code = take_mtimes(&o, err);
     if (!code && writes) {
         sft_job job = cli_progress_begin(&progress, c, c->set.output);
+        progress.holds = parts->holds;
+        progress.ctx = parts->ctx;
         code = sft_save_set(c->set.output, parts->parts, parts->shard, parts->count, shards, NULL,
                             parts->metadata_count, &o.options, &job, err);
         cli_progress_end(&progress);

@@ -36,6 +36,9 @@ typedef struct cli_parts {
     bool two_declared;  /* "_quantization_metadata" is among them */
     bool changed;       /* some parts come from elsewhere */
     bool untold;        /* the command itself says what was written */
+    bool (*holds)(void *ctx); /* asked while they are written, the last time before the result is
+                                 published: false stops that. Or NULL */
+    void *ctx;
     const char *path;   /* of the model that failed, or NULL */
     _Atomic(const char *) unread; /* path of a remote file of which a read failed, or NULL */
 } cli_parts;

@@ -2,8 +2,41 @@
 #include "merge/work.h"
 
 #include "base/error.h"
+#include "bytes/source.h"
 
 #include <string.h>
+
+/* ── Whether files change meanwhile ── */
+
+struct sfti_merge_seen {
+    bool known; /* a file of this system */
+    uint64_t size;
+    int64_t mtime_ns;
+};
+
+static struct sfti_merge_seen look_at(const sft_set *set, size_t shard) {
+    const sft_source source = sft_file_source(sft_set_shard_at(set, shard));
+    int fd = sfti_source_descriptor(&source);
+    os_info info;
+    if (fd < 0 || sfti_os_info_fd(fd, &info)) return (struct sfti_merge_seen){ false, 0, 0 };
+    return (struct sfti_merge_seen){ true, info.size, info.mtime_ns };
+}
+
+sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, size_t *blame,
+                                 sft_error *err) {
+    for (size_t m = 0; m < count; m++)
+        for (size_t s = 0; s < sft_set_shard_count(models[m].stored); s++) {
+            const struct sfti_merge_seen *was = &models[m].seen[s], is = look_at(models[m].stored, s);
+            if (was->known == is.known && was->size == is.size && was->mtime_ns == is.mtime_ns)
+                continue;
+            *blame = m;
+            return sfti_fail(err, SFT_IO_READ, "expected models that stay as they are while they "
+                             "are merged, found that this one changed: nothing was written");
+        }
+    return SFT_OK;
+}
+
+/* ── Values ── */
 
 /* Scales that nothing was computed with: values without them mean nothing. */
 static sft_code check_scales(const sft_set *set, const sft_convert_options *options,
@@ -49,8 +82,12 @@ sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files 
     options.dequantize = true;
     options.files = files;
     options.alloc = &arena->alloc;
-    *out = (sfti_merge_model){ .set = stored };
-    sft_code code = sft_conversion_new(stored, SFT_F32, &options, &values, err);
+    size_t shards = sft_set_shard_count(stored);
+    struct sfti_merge_seen *seen = sfti_arena_array(arena, shards, sizeof *seen);
+    *out = (sfti_merge_model){ .set = stored, .stored = stored, .seen = seen };
+    for (size_t s = 0; seen && s < shards; s++) seen[s] = look_at(stored, s);
+    sft_code code = seen ? SFT_OK : sfti_fail_memory(err, shards * sizeof *seen);
+    if (!code) code = sft_conversion_new(stored, SFT_F32, &options, &values, err);
     if (!code && sft_conversion_count(values, SFT_CONVERT_DEQUANTIZE) > 0) {
         sft_span *names = sfti_arena_array(arena, tensors, sizeof *names);
         if (!names) code = sfti_fail_memory(err, tensors * sizeof *names);

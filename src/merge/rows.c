@@ -137,12 +137,12 @@ static bool same_from(const sft_tensor *a, const sft_tensor *b, uint32_t first) 
 }
 
 static sft_code refuse_shape(const sft_tensor *ref, const sft_tensor *other, sft_error *err) {
+    char want[160], found[160];
+    (void)sft_shape_text(ref->shape, ref->rank, want, sizeof want);
+    (void)sft_shape_text(other->shape, other->rank, found, sizeof found);
     return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, other->offset, ref->name,
-                            "expected the shape that it has in the other model (%u dimensions, "
-                            "the first %llu), found another (%u, %llu): models of unlike "
-                            "architectures?", ref->rank,
-                            (unsigned long long)(ref->rank ? ref->shape[0] : 1), other->rank,
-                            (unsigned long long)(other->rank ? other->shape[0] : 1));
+                            "expected the shape %s that it has in the other model, found %s: "
+                            "models of unlike architectures?", want, found);
 }
 
 /* ── Tensors ── */
@@ -304,6 +304,20 @@ static sft_code begin(row_finder *f, sft_error *err) {
     return SFT_OK;
 }
 
+/* That all of a model is missing is no matter of --ignore-missing. */
+static sft_code check_common(const row_finder *f, sft_error *err) {
+    const sfti_merge_plan *plan = f->plan;
+    for (size_t m = 0; m < plan->count; m++) {
+        size_t tensors = sft_set_tensor_count(plan->models[m].set), i = 0;
+        while (i < tensors && !f->taken[m][i]) i++;
+        if (i < tensors) continue;
+        *f->blame = m;
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors of the model whose names the "
+                         "result has, found none in common");
+    }
+    return SFT_OK;
+}
+
 /* Tensors that the reference model_lacks would be lost. */
 static sft_code check_extra(const row_finder *f, sft_error *err) {
     const sfti_merge_plan *plan = f->plan;
@@ -335,6 +349,7 @@ sft_code sfti_merge_rows_find(const sfti_merge_plan *plan, sfti_arena *arena, sf
         out->rows[i] = (sfti_merge_row){ .tensor = (uint32_t)i, .of = of + i * plan->count };
         code = match_row(&f, &out->rows[i], err);
     }
+    if (!code) code = check_common(&f, err);
     if (!code) code = check_extra(&f, err);
     return code ? code : count_layers(&f, err);
 }

@@ -5,6 +5,7 @@ files, and replays.
 
     run.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
 """
+import gzip
 import json
 import os
 import shlex
@@ -15,7 +16,8 @@ import tempfile
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(ROOT, "tests", "import"))
+sys.path[:0] = [os.path.join(ROOT, "tests", name) for name in ("import", "zoo")]
+import read as zoo
 try:
     import numpy as np
     from plain import read_plain
@@ -271,6 +273,106 @@ def same_bytes(folder):
     check(done.returncode == 1 and "s2.safetensors" in done.stderr, "replay", done.stderr)
 
 
+# ── Layouts ──
+
+def component_of(folder):
+    """The one component of a folder of diffusers, its shards in one file."""
+    place = next(at for at, _, files in os.walk(folder)
+                 if any(f.endswith(".safetensors") for f in files))
+    names = [f for f in os.listdir(place) if f.endswith((".index.json", ".safetensors"))]
+    return os.path.join(place, min(names, key=lambda name: name.endswith(".safetensors")))
+
+
+def data_of(path):
+    return {k: (list(shape), data) for k, (_, shape, data) in read_plain(path)[0].items()}
+
+
+def layouts(folder, only=()):
+    """A model of diffusers, one in a single file and one as ComfyUI has it give the same tensors."""
+    with gzip.open(os.path.join(ROOT, "tests", "layout", "cases.json.gz")) as file:
+        cases = json.load(file)["models"]
+    rng, out = np.random.default_rng(11), os.path.join(folder, "out.safetensors")
+    prefix = "model.diffusion_model."
+    for name, case in sorted(cases.items()):
+        if only and name not in only:
+            continue
+        paths = [os.path.join(folder, "%s%d.safetensors" % (name, i)) for i in range(3)]
+        for path in paths[:2]:
+            write_plain(path, {k: ("BF16", v, (rng.standard_normal(v).astype("<f4").view("<u4")
+                                               >> 16).astype("<u2").tobytes())
+                               for k, v in case["single"].items()})
+        architecture = ["--architecture", case["architecture"]] if case["architecture"] else []
+        other = os.path.join(folder, name + "-folder")
+        done = subprocess.run([*COMMAND, "convert", paths[1], "-o", other, "--layout", "diffusers",
+                               *architecture], capture_output=True, text=True, check=False)
+        check(done.returncode == 0, name, done.stderr)
+        one = component_of(other)
+        done = run("--method", "linear", *paths[:2], "-o", out, "--force")
+        check(done.returncode == 0, name, done.stderr)
+        want = data_of(out)
+        done = run("--method", "linear", paths[0], one, "-o", out, "--force")
+        check(done.returncode == 0 and data_of(out) == want, name + " of diffusers", done.stderr)
+        done = run("--method", "linear", one, paths[0], "-o", out, "--force")
+        check(done.returncode == 0 and set(data_of(out)) == set(data_of(one)), name + " to it",
+              done.stderr)
+        back = os.path.join(folder, "back.safetensors")
+        done = subprocess.run([*COMMAND, "convert", out, "-o", back, "--layout", "single",
+                               "--force", *architecture], capture_output=True, text=True,
+                              check=False)
+        check(done.returncode == 0 and data_of(back) == want, name + " and back", done.stderr)
+        if "vae" in name:
+            continue
+        write_plain(paths[2], {prefix + k: v for k, v in read_plain(paths[1])[0].items()})
+        done = run("--method", "linear", paths[0], paths[2], "-o", out, "--force")
+        check(done.returncode == 0 and data_of(out) == want, name + " of ComfyUI", done.stderr)
+        write_plain(paths[2], {prefix + k: v for k, v in read_plain(paths[0])[0].items()})
+        done = run("--method", "linear", paths[2], one, "-o", out, "--force")
+        check(done.returncode == 0 and data_of(out) == {prefix + k: v for k, v in want.items()},
+              name + " of both", done.stderr)
+
+
+def whole_model(folder):
+    """A whole SDXL in four layouts, of which the data are a hole."""
+    paths = []
+    for library, name in (("comfy", "sdxl.checkpoint"), ("comfy", "sdxl.raw"),
+                          ("forms", "sdxl.net"), ("diffusers", "UNet2DConditionModel@sdxl")):
+        found = [e for e in zoo.read(library)[1] if e.name == name]
+        paths.append(os.path.join(folder, "%s-%s.safetensors" % (library, name)))
+        zoo.write_model(paths[-1], found[0])
+    for first in paths:
+        for other in paths:
+            done = run("--method", "linear", first, other, "-o", os.path.join(folder, "never"),
+                       "--dry-run", "--json")
+            told = json.loads(done.stdout)["results"][0]
+            check(told.get("merged") == 1680 and told["missing"] == told["left_out"] == 0,
+                  "a whole model", done.stderr)
+
+
+# ── Inputs that are refused ──
+
+def refused(folder):
+    paths = [os.path.join(folder, "r%d.safetensors" % i) for i in range(3)]
+    out = os.path.join(folder, "never.safetensors")
+    big = np.arange(3 << 20) * 1e-6
+    for i, path in enumerate(paths[:2]):
+        write_plain(path, {"a": single(big + i), "b": single(big - i)})
+    write_plain(paths[2], {"c": single(big[:9])})
+    for words in ([], ["--ignore-missing"]):
+        done = run("--method", "linear", paths[0], paths[2], "-o", out, *words)
+        check(done.returncode == 1 and "r2.safetensors" in done.stderr and not os.path.exists(out),
+              "no common tensor", done.stderr)
+    # a model that changes while the result is read from a pipe that waits
+    with subprocess.Popen([*COMMAND, "merge", "--method", "linear", *paths[:2], "-o", "-"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.read(1 << 20)
+        with open(paths[1], "r+b") as file:
+            file.seek(-4, os.SEEK_END)
+            file.write(b"\0\0\0\0")
+        _, told = child.communicate()
+    check(child.returncode == 2 and b"changed" in told and b"r1.safetensors" in told,
+          "a model that changes", "exit %d %r" % (child.returncode, told))
+
+
 # ── Hostile recipes ──
 
 RECIPE = """merge_method: linear
@@ -337,6 +439,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         mergekit_cases(folder, only)
         if not only:
+            layouts(folder)
+            whole_model(folder)
+            refused(folder)
             masks(folder)
             same_bytes(folder)
             hostile(folder)

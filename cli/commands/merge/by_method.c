@@ -74,6 +74,14 @@ static sft_code open_all(merge_run *run, sft_error *err) {
     for (size_t i = 0; !code && i < count; i++) code = open_input(run, i, err);
     for (size_t i = 0; !code && i < count; i++)
         if (!run->inputs[i].name.data) code = name_input(run, i, err);
+    const sft_set *reference = code ? NULL : run->models[run->recipe.reference].set;
+    for (size_t i = 0; !code && i < count; i++) {
+        merge_input *in = &run->inputs[i];
+        if (i == run->recipe.reference) continue;
+        run->blame = in->path;
+        code = sfti_merge_model_rename(&in->set, in->path, reference, &run->arena, &run->models[i],
+                                       err);
+    }
     return code;
 }
 
@@ -215,6 +223,11 @@ static void say_merged(const merge_run *run) {
 
 /* ── Writing ── */
 
+static bool models_hold(void *ctx) {
+    merge_run *run = ctx;
+    return !sfti_merge_models_check(run->models, run->recipe.count, &run->changed, &run->change);
+}
+
 static sft_code write_merged(merge_run *run, sft_error *err) {
     cli *c = run->c;
     cli_parts *p = &run->parts;
@@ -230,6 +243,9 @@ static sft_code write_merged(merge_run *run, sft_error *err) {
     written.more = put_merged;
     written.ctx = run;
     p->untold = true;
+    p->holds = models_hold;
+    p->ctx = run;
+    run->changed = SIZE_MAX;
     if (shards && !cli_renumber(&p->arena, p->shard, p->count, sft_set_shard_count(set), &used))
         return sfti_fail_memory(err, p->count);
     if (!shards) {
@@ -267,6 +283,11 @@ static sft_code merge_all(merge_run *run, char **operands, size_t count, sft_err
     code = write_merged(run, err);
     if (!code) say_merged(run);
     size_t who = code ? sfti_merged_blames(run->merged) : SIZE_MAX;
+    if (code == SFT_CANCELLED && run->change.code) {
+        code = run->change.code;
+        who = run->changed;
+        *err = run->change;
+    }
     if (who != SIZE_MAX) run->blame = run->inputs[who].path;
     return code;
 }
@@ -286,7 +307,7 @@ static void fail(merge_run *run, const sft_error *found) {
 
 void merge_by_method(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
-    merge_run run = { .c = c, .arena = { .alloc = c->alloc },
+    merge_run run = { .c = c, .arena = { .alloc = c->alloc }, .change = SFT_ERROR_INIT,
                       .parts = { .arena = { .alloc = c->alloc } } };
     run.text.alloc = run.record.alloc = run.models_text.alloc = run.recipe_text.alloc =
         run.names_text.alloc = c->alloc;

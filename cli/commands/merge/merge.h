@@ -26,6 +26,8 @@ typedef struct merge_run {
     cli_parts parts;          /* of the reference */
     sfti_merged *merged;
     const char *blame;        /* path that an error is about */
+    size_t changed;           /* the model that changed while it was read, and what is told of it */
+    sft_error change;
     sft_buffer text, record, models_text, recipe_text, names_text;
 } merge_run;
 

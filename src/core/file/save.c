@@ -62,6 +62,7 @@ static sft_code write_parts(part_save *save, sft_sink sink, sft_error *err) {
             sfti_error_tensor(err, part->spec.name);
         stages.done += bytes;
     }
+    if (!code) code = sfti_job_tick(&save->job, save->total, save->total, err);
     if (!code) code = limit_parts(save, &sink, err);
     if (!code) return sft_writer_finish(writer, err);
     sft_writer_abandon(writer);

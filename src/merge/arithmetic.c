@@ -57,17 +57,8 @@ double sfti_merge_arc_cosine(double x) {
     return 8 * sum;
 }
 
-static double product(const double *a, const double *b, uint64_t n) {
-    double lanes[8] = { 0 };
-    uint64_t whole = n & ~UINT64_C(7);
-    for (uint64_t i = 0; i < whole; i += 8)
-        for (int k = 0; k < 8; k++) lanes[k] += a[i + (uint64_t)k] * b[i + (uint64_t)k];
-    for (uint64_t i = whole; i < n; i++) lanes[i & 7] += a[i] * b[i];
-    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]))
-         + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-}
-
 void sfti_merge_products(double *const *x, size_t count, uint64_t first, uint64_t n, double *sums) {
+    const sfti_merge_loops *loops = sfti_merge_loops_best();
     for (size_t i = 0; i < count; i++)
-        for (size_t k = i; k < count; k++) *sums++ = product(x[i] + first, x[k] + first, n);
+        for (size_t k = i; k < count; k++) *sums++ = loops->product(x[i] + first, x[k] + first, (size_t)n);
 }

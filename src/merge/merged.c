@@ -6,11 +6,27 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/siphash.h"
+#include "os/workers.h"
 #include "safetensors_cast.h"
 #include "safetensors_report.h"
 
 #include <string.h>
 
+/* Results of some chunks of a row. */
+typedef struct merged_window {
+    sfti_merged *of;
+    size_t row;            /* of those that are computed */
+    uint64_t first, count; /* elements */
+    uint8_t *bytes;
+    size_t size;
+    sft_code code;
+    sft_error err;
+    size_t blames;
+} merged_window;
+
+/* The caller reads one window while a thread computes the next one into the other. The caller
+ * touches neither that window nor what is below `now` from when the thread starts until it is
+ * joined. */
 struct sfti_merged {
     sft_allocator alloc;
     sfti_arena arena;
@@ -18,13 +34,18 @@ struct sfti_merged {
     sfti_merge_rows rows;
     uint32_t *streamed; /* rows that are computed, in the order of the source */
     size_t streamed_count;
+    uint32_t *follows;  /* which of them is read after each, as announced */
+    size_t announced;   /* the last one */
     sft_source source;
     size_t blames;
-    /* the tensor that is read: */
+    merged_window windows[2];
+    size_t at;          /* the one that is read */
+    bool overlaps, running;
+    os_thread thread;
+    /* the tensor that is computed: */
     const sfti_merge_row *now;
     sfti_arena work;
     sfti_merge_op *op;
-    uint64_t window_first, window_count; /* elements that are in op->bytes */
 };
 
 /* ── What is asked of a tensor ── */
@@ -141,8 +162,10 @@ static uint32_t merged_mode(void *ctx) {
 static sft_code merged_read(void *ctx, uint64_t offset, void *into, size_t len, size_t *got,
                             sft_error *err);
 
+static void merged_expect(void *ctx, const sft_run *runs, size_t count);
+
 static const sft_source_vtable merged_vtable = {
-    sizeof(sft_source_vtable), merged_read, NULL, NULL, merged_mode
+    sizeof(sft_source_vtable), merged_read, NULL, merged_expect, merged_mode
 };
 
 static sft_code place_rows(sfti_merged *merged, sft_error *err) {
@@ -182,12 +205,21 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
     sft_code code = sfti_merge_rows_find(&merged->plan, &merged->arena, &merged->rows, blame, err);
     merged->streamed = sfti_arena_array(&merged->arena, merged->rows.count,
                                         sizeof *merged->streamed);
-    if (!code && !merged->streamed)
+    merged->follows = sfti_arena_array(&merged->arena, merged->rows.count,
+                                       sizeof *merged->follows);
+    if (!code && (!merged->streamed || !merged->follows))
         code = sfti_fail_memory(err, merged->rows.count * sizeof *merged->streamed);
     if (!code) {
         *blame = SIZE_MAX;
         code = place_rows(merged, err);
     }
+    sft_job job = SFT_JOB_INIT;
+    job.threads = plan->threads;
+    merged->overlaps = sfti_workers_count(&job, 2, 2) > 1;
+    merged->announced = SIZE_MAX;
+    for (size_t i = 0; i < 2; i++) merged->windows[i].of = merged;
+    for (size_t i = 0; !code && i < merged->streamed_count; i++)
+        merged->follows[i] = (uint32_t)i + 1;
     if (code) sfti_merged_free(merged);
     else *out = merged;
     return code;
@@ -196,6 +228,9 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
 void sfti_merged_free(sfti_merged *merged) {
     if (!merged) return;
     sft_allocator own = merged->alloc;
+    if (merged->running) sfti_os_thread_join(&merged->thread);
+    for (size_t i = 0; i < 2; i++)
+        sfti_release(&own, merged->windows[i].bytes, merged->windows[i].size);
     sfti_arena_free(&merged->work);
     sfti_arena_free(&merged->arena);
     sfti_release(&own, merged, sizeof *merged);
@@ -216,25 +251,12 @@ size_t sfti_merged_blames(const sfti_merged *merged) { return merged->blames; }
 
 /* ── Computing ── */
 
-/* The F32 from which rounding on to a shorter float gives what rounding the F64 once would: cut off
- * towards zero, and odd if anything was cut off. */
-static float to_odd(double value) {
-    float single = (float)value;
-    double back = (double)single;
-    uint32_t word;
-    if (!(back < value || back > value)) return single;
-    memcpy(&word, &single, sizeof word);
-    if (value > 0 ? back > value : back < value) word--;
-    word |= 1;
-    memcpy(&single, &word, sizeof word);
-    return single;
-}
-
 /* Whether the dtype has a finite number next to it. */
 static bool dtype_holds(sft_dtype dtype, double value) {
-    float single = dtype == SFT_F32 ? (float)value : to_odd(value);
+    float single = (float)value;
     uint32_t word;
     uint8_t code[4], back[4];
+    if (dtype != SFT_F32) sfti_merge_portable.to_odd(&value, 1, &single);
     memcpy(&word, &single, sizeof word);
     sfti_put_u32(&single, word);
     return !sft_cast(SFT_F32, &single, dtype, code, 1, NULL, NULL, NULL)
@@ -246,29 +268,28 @@ static bool dtype_holds(sft_dtype dtype, double value) {
 static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t *out,
                         sft_error *err) {
     sft_dtype dtype = op->row->spec.dtype;
+    const sfti_merge_loops *loops = sfti_merge_loops_best();
     uint64_t bytes = sft_dtype_describe(dtype)->bits / 8, done = 0, step = 4096;
     while (done < work->count) {
         uint64_t n = work->count - done < step ? work->count - done : step;
         const double *from = work->out + done;
         uint8_t *to = out + done * bytes;
-        double most = 0;
-        bool fine = true;
+        uint64_t word = loops->greatest(from, (size_t)n);
+        double most;
+        memcpy(&most, &word, sizeof most);
+        bool fine = most - most == 0;
         sft_code code = SFT_OK;
-        for (uint64_t i = 0; i < n; i++) {
-            double size = from[i] < 0 ? -from[i] : from[i];
-            fine = fine && size - size == 0;
-            most = size > most ? size : most;
-        }
         for (uint64_t i = 0; dtype == SFT_F64 && i < n; i++) {
-            uint64_t word;
             memcpy(&word, &from[i], sizeof word);
             sfti_put_u64(to + 8 * i, word);
         }
-        for (uint64_t i = 0; dtype != SFT_F64 && i < n; i++) {
-            float one = dtype == SFT_F32 ? (float)from[i] : to_odd(from[i]);
-            uint32_t word;
-            memcpy(&word, &one, sizeof word);
-            sfti_put_u32(&work->floats[i], word);
+        if (dtype == SFT_F32)
+            for (uint64_t i = 0; i < n; i++) work->floats[i] = (float)from[i];
+        else if (dtype != SFT_F64) loops->to_odd(from, (size_t)n, work->floats);
+        for (uint64_t i = 0; dtype != SFT_F64 && !sfti_is_little() && i < n; i++) {
+            uint32_t bits;
+            memcpy(&bits, &work->floats[i], sizeof bits);
+            sfti_put_u32(&work->floats[i], bits);
         }
         if (dtype != SFT_F64 && !(fine && dtype_holds(dtype, most))) fine = false;
         if (fine && dtype != SFT_F64)
@@ -291,25 +312,33 @@ static sft_code compute(const sfti_merge_op *op, sfti_merge_work *work, sft_erro
     return put_out(op, work, op->bytes + (work->chunk - op->window_at) * op->chunk * bytes, err);
 }
 
-static const sfti_merge_row *streamed_row_at(const sfti_merged *merged, uint64_t offset) {
+static const sfti_merge_row *streamed_row(const sfti_merged *merged, size_t i) {
+    return &merged->rows.rows[merged->streamed[i]];
+}
+
+static size_t streamed_at(const sfti_merged *merged, uint64_t offset) {
     size_t from = 0, to = merged->streamed_count;
     while (to - from > 1) {
         size_t mid = from + (to - from) / 2;
-        if (merged->rows.rows[merged->streamed[mid]].begin <= offset) from = mid;
+        if (streamed_row(merged, mid)->begin <= offset) from = mid;
         else to = mid;
     }
-    return &merged->rows.rows[merged->streamed[from]];
+    return from;
 }
 
-static void take_blame(sfti_merged *merged) {
-    const sfti_merge_op *op = merged->op;
-    for (size_t t = 0; op->works && t < op->threads; t++)
-        if (op->works[t].blame != SFTI_MERGE_ALL) merged->blames = op->works[t].blame;
+static void merged_expect(void *ctx, const sft_run *runs, size_t count) {
+    sfti_merged *merged = ctx;
+    for (size_t n = 0; n < count; n++)
+        for (size_t i = streamed_at(merged, runs[n].offset); i < merged->streamed_count
+             && streamed_row(merged, i)->begin < runs[n].offset + runs[n].len; i++) {
+            if (merged->announced < merged->streamed_count)
+                merged->follows[merged->announced] = (uint32_t)i;
+            merged->announced = i;
+        }
 }
 
 static sft_code begin_row(sfti_merged *merged, const sfti_merge_row *row, sft_error *err) {
     merged->now = NULL;
-    merged->window_count = 0;
     sfti_arena_free(&merged->work);
     merged->work = (sfti_arena){ .alloc = merged->alloc };
     sfti_merge_op *op = merged->op = sfti_arena_take(&merged->work, sizeof *op);
@@ -324,22 +353,87 @@ static sft_code begin_row(sfti_merged *merged, const sfti_merge_row *row, sft_er
     if (!code)
         code = sfti_mix_is(op->method) ? sfti_mix_prepare(op, err) : sfti_sparse_prepare(op, err);
     if (!code) merged->now = row;
-    else take_blame(merged);
     return code;
 }
 
-static sft_code compute_window(sfti_merged *merged, uint64_t element, sft_error *err) {
+static sft_code window_room(merged_window *w, const sfti_merge_op *op, sft_error *err) {
+    size_t size = (size_t)(op->window * op->chunk)
+                * (sft_dtype_describe(op->row->spec.dtype)->bits / 8);
+    if (w->size >= size) return SFT_OK;
+    sfti_release(&w->of->alloc, w->bytes, w->size);
+    w->bytes = sfti_take(&w->of->alloc, size);
+    w->size = w->bytes ? size : 0;
+    return w->bytes ? SFT_OK : sfti_fail_memory(err, size);
+}
+
+/* From element `first` of the row on, or a little before it. */
+static void compute_window(void *ctx) {
+    merged_window *w = ctx;
+    sfti_merged *merged = w->of;
+    const sfti_merge_row *row = streamed_row(merged, w->row);
+    sft_code code = merged->now == row ? SFT_OK : begin_row(merged, row, &w->err);
     sfti_merge_op *op = merged->op;
-    uint64_t first = element / op->chunk, left = op->chunks - first;
-    uint64_t count = left < op->window ? left : op->window;
-    merged->window_count = 0;
-    sft_code code = sfti_select_window(op, first, count, err);
-    if (!code) code = sfti_merge_pass(op, first, count, compute, false, err);
-    if (code) take_blame(merged);
-    if (code) return code;
-    merged->window_first = first * op->chunk;
-    merged->window_count = left == count ? op->row->elements - merged->window_first
-                                         : count * op->chunk;
+    if (!code) code = window_room(w, op, &w->err);
+    if (!code) {
+        uint64_t first = w->first / op->chunk, left = op->chunks - first;
+        uint64_t count = left < op->window ? left : op->window;
+        w->first = first * op->chunk;
+        w->count = left == count ? row->elements - w->first : count * op->chunk;
+        op->bytes = w->bytes;
+        code = sfti_select_window(op, first, count, &w->err);
+        if (!code) code = sfti_merge_pass(op, first, count, compute, false, &w->err);
+    }
+    for (size_t t = 0; code && op && op->works && t < op->threads; t++)
+        if (op->works[t].blame != SFTI_MERGE_ALL) w->blames = op->works[t].blame;
+    w->code = code;
+}
+
+static void set_window(merged_window *w, size_t row, uint64_t first) {
+    w->row = row;
+    w->first = first;
+    w->count = 0;
+    w->err = (sft_error)SFT_ERROR_INIT;
+    w->blames = SIZE_MAX;
+}
+
+static bool has_element(const merged_window *w, size_t row, uint64_t element) {
+    return w->row == row && element >= w->first && element - w->first < w->count;
+}
+
+/* What comes behind a window is begun. */
+static void begin_next(sfti_merged *merged, const merged_window *w) {
+    merged_window *other = &merged->windows[merged->at ^ 1];
+    bool ends = w->first + w->count == streamed_row(merged, w->row)->elements;
+    size_t next = ends ? merged->follows[w->row] : w->row;
+    if (!merged->overlaps || next >= merged->streamed_count) return;
+    set_window(other, next, ends ? 0 : w->first + w->count);
+    merged->running = sfti_os_thread_start(&merged->thread, compute_window, other) == 0;
+}
+
+static sft_code take_window(sfti_merged *merged, size_t row, uint64_t element,
+                            const merged_window **out, sft_error *err) {
+    merged_window *w = &merged->windows[merged->at];
+    if (!has_element(w, row, element)) {
+        bool ready = merged->running;
+        if (ready) {
+            sfti_os_thread_join(&merged->thread);
+            merged->running = false;
+            merged->at ^= 1;
+            w = &merged->windows[merged->at];
+            ready = has_element(w, row, element) || (w->row == row && w->code);
+        }
+        if (!ready) {
+            set_window(w, row, element);
+            compute_window(w);
+        }
+        merged->blames = w->blames;
+        if (w->code) {
+            w->count = 0;
+            return sfti_fail_as(err, w->code, &w->err);
+        }
+        begin_next(merged, w);
+    }
+    *out = w;
     return SFT_OK;
 }
 
@@ -350,18 +444,16 @@ static sft_code merged_read(void *ctx, uint64_t offset, void *into, size_t len, 
     *got = 0;
     merged->blames = SIZE_MAX;
     while (len > 0 && offset < merged->source.size) {
-        const sfti_merge_row *row = streamed_row_at(merged, offset);
+        const merged_window *w = NULL;
+        size_t at = streamed_at(merged, offset);
+        const sfti_merge_row *row = streamed_row(merged, at);
         uint64_t bytes = sft_dtype_describe(row->spec.dtype)->bits / 8;
-        uint64_t element = (offset - row->begin) / bytes;
-        sft_code code = merged->now == row ? SFT_OK : begin_row(merged, row, err);
-        bool have = element >= merged->window_first
-                 && element - merged->window_first < merged->window_count;
-        if (!code && !have) code = compute_window(merged, element, err);
+        sft_code code = take_window(merged, at, (offset - row->begin) / bytes, &w, err);
         if (code) return code;
-        uint64_t at = offset - row->begin - merged->window_first * bytes;
-        uint64_t left = merged->window_count * bytes - at;
+        uint64_t begin = offset - row->begin - w->first * bytes;
+        uint64_t left = w->count * bytes - begin;
         size_t n = left < len ? (size_t)left : len;
-        memcpy(out, merged->op->bytes + at, n);
+        memcpy(out, w->bytes + begin, n);
         out += n, offset += n, len -= n, *got += n;
     }
     return SFT_OK;

@@ -296,7 +296,7 @@ static void combine(const sfti_merge_op *op, const sfti_merge_work *work, const 
         if (e == 0)
             for (uint64_t i = 0; i < count; i++) out[i] = factor * x[i];
         else
-            for (uint64_t i = 0; i < count; i++) out[i] += factor * x[i];
+            sfti_merge_loops_best()->add(x, factor, (size_t)count, out);
     }
 }
 

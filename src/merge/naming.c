@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "layout/layout.h"
+#include "safetensors_report.h"
 #include "set/image.h"
 
 #include <string.h>

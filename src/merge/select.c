@@ -148,14 +148,20 @@ sft_code sfti_select_window(sfti_merge_op *op, uint64_t first, uint64_t count, s
 
 void sfti_select_mark(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
                       const uint32_t *keys, uint8_t *kept) {
-    for (int c = 0; c < 2; c++) {
-        const sfti_merge_cut *cut = &op->cuts[2 * stream + (size_t)c];
-        uint64_t seen = cut->before ? cut->before[work->chunk - op->window_at] : 0;
-        for (uint64_t i = 0; i < work->count; i++) {
-            bool in = cut->all;
-            if (!cut->all && !cut->none)
-                in = keys[i] > cut->key || (keys[i] == cut->key && seen++ < cut->ties);
-            kept[i] = c == 0 ? in : kept[i] && !in;
+    const sfti_merge_loops *loops = sfti_merge_loops_best();
+    uint8_t *inner = (uint8_t *)work->spare;
+    for (size_t c = 0; c < 2; c++) {
+        const sfti_merge_cut *cut = &op->cuts[2 * stream + c];
+        uint8_t *out = c == 0 ? kept : inner;
+        if (c > 0 && cut->none) return;
+        if (cut->all || cut->none) {
+            memset(out, cut->all, (size_t)work->count);
+            continue;
         }
+        loops->mark(keys, (size_t)work->count, cut->key, out);
+        uint64_t seen = cut->before ? cut->before[work->chunk - op->window_at] : 0;
+        for (uint64_t i = 0; cut->before && i < work->count; i++)
+            if (keys[i] == cut->key) out[i] = seen++ < cut->ties;
     }
+    for (uint64_t i = 0; i < work->count; i++) kept[i] = kept[i] && !inner[i];
 }

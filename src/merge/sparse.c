@@ -24,8 +24,7 @@ static uint32_t key_bits(double value) {
 
 static void magnitudes(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
                        uint32_t *keys) {
-    const double *x = work->x[stream], *base = work->x[op->count];
-    for (uint64_t i = 0; i < work->count; i++) keys[i] = key_bits(x[i] - base[i]);
+    sfti_merge_loops_best()->keys(work->x[stream], work->x[op->count], (size_t)work->count, keys);
 }
 
 static void variances(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
@@ -139,17 +138,18 @@ static void mark(const sfti_merge_op *op, size_t entry, sfti_merge_work *work) {
 static void cut_differences(const sfti_merge_op *op, sfti_merge_work *work, double *sums) {
     bool sce = op->method->kind == SFTI_MERGE_SCE;
     const double *base = work->x[op->count];
+    const sfti_merge_loops *loops = sfti_merge_loops_best();
     if (sce) mark(op, 0, work);
     for (size_t e = 0; e < op->count; e++) {
         double *x = work->x[e], before = 0, after = 0;
         if (!sce) mark(op, e, work);
-        for (uint64_t i = 0; i < work->count; i++) {
+        for (uint64_t i = 0; sums && !sce && i < work->count; i++) {
             double change = x[i] - base[i];
-            x[i] = work->kept[i] ? change : 0;
-            if (!sums) continue;
             before += change < 0 ? -change : change;
-            after += sce ? x[i] * x[i] : x[i] < 0 ? -x[i] : x[i];
         }
+        loops->differences(x, base, work->kept, (size_t)work->count);
+        for (uint64_t i = 0; sums && i < work->count; i++)
+            after += sce ? x[i] * x[i] : x[i] < 0 ? -x[i] : x[i];
         if (!sums) continue;
         if (!sce) *sums++ = before;
         *sums++ = after;
@@ -229,8 +229,34 @@ static double near_swap(double t, double base, double other) {
     return weight * other + (1 - weight) * base;
 }
 
+#define BLOCK 512
+
 /* weights: what differences are multiplied with before their signs are compared; shares: after
- * that. A sum of divisors that is 0 divides nothing. */
+ * that; all: their sum. A sum of divisors that is 0 divides nothing. */
+static void join_block(const sfti_merge_op *op, const sfti_merge_work *work, uint64_t at, size_t n,
+                       const double *weights, const double *shares, double all) {
+    const sfti_merge_loops *loops = sfti_merge_loops_best();
+    double signs[BLOCK] = { 0 }, sums[BLOCK] = { 0 }, divisors[BLOCK] = { 0 };
+    bool sce = op->method->kind == SFTI_MERGE_SCE;
+    bool divides = sce || op->param[SFTI_MERGE_NORMALIZE] > 0;
+    double lambda = sce ? 1 : op->param[SFTI_MERGE_LAMBDA];
+    const double *base = work->x[op->count] + at;
+    double *out = work->out + at;
+    for (size_t e = 0; e < op->count; e++)
+        loops->add(work->x[e] + at, weights[e], n, op->method->signs ? signs : sums);
+    for (size_t e = 0; op->method->signs && e < op->count; e++)
+        loops->agree(work->x[e] + at, signs, weights[e], sce ? shares[e] : 1, shares[e], n, sums,
+                     divisors);
+    double whole = all < 1e-8 && all > -1e-8 ? 1 : all;
+    for (size_t i = 0; divides && i < n; i++) {
+        double divisor = op->method->signs ? divisors[i] : whole;
+        if (sce && !(divisor > 1e-6)) divisor = 1e-6;
+        if (!(divisor < 0 || divisor > 0)) divisor = 1;
+        sums[i] /= divisor;
+    }
+    for (size_t i = 0; i < n; i++) out[i] = base[i] + lambda * sums[i];
+}
+
 sft_code sfti_sparse_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
     const double *base = work->x[op->count];
     bool sce = op->method->kind == SFTI_MERGE_SCE;
@@ -247,22 +273,8 @@ sft_code sfti_sparse_step(const sfti_merge_op *op, sfti_merge_work *work, sft_er
         weights[e] = sce ? 1 : shares[e] * (op->shares ? op->shares[e] : 1);
         all += shares[e];
     }
-    bool divides = sce || op->param[SFTI_MERGE_NORMALIZE] > 0;
-    double lambda = sce ? 1 : op->param[SFTI_MERGE_LAMBDA];
-    for (uint64_t i = 0; i < work->count; i++) {
-        double sign = 0, sum = 0, divisor = 0;
-        for (size_t e = 0; op->method->signs && e < op->count; e++)
-            sign += weights[e] * work->x[e][i];
-        for (size_t e = 0; e < op->count; e++) {
-            double one = weights[e] * work->x[e][i];
-            if (op->method->signs && !(sign >= 0 ? one > 0 : one < 0)) continue;
-            sum += sce ? shares[e] * one : one;
-            divisor += shares[e];
-        }
-        if (!op->method->signs) divisor = all < 1e-8 && all > -1e-8 ? 1 : all;
-        else if (sce) divisor = divisor > 1e-6 ? divisor : 1e-6;
-        else if (!(divisor < 0 || divisor > 0)) divisor = 1;
-        work->out[i] = base[i] + lambda * (divides ? sum / divisor : sum);
-    }
+    for (uint64_t at = 0; at < work->count; at += BLOCK)
+        join_block(op, work, at, work->count - at < BLOCK ? (size_t)(work->count - at) : BLOCK,
+                   weights, shares, all);
     return SFT_OK;
 }

@@ -3,6 +3,7 @@
 #define SFTI_MERGE_WORK_H
 
 #include "text/text.h"
+#include "merge/loops.h"
 #include "merge/merge.h"
 #include "os/io.h"
 

@@ -22,7 +22,7 @@ BODY uint64_t greatest_bits(const double *values, size_t count) {
     return (uint64_t)most;
 }
 
-BODY void odd_floats(const double *values, size_t count, float *out) {
+BODY void odd_floats(const double *restrict values, size_t count, float *restrict out) {
     for (size_t i = 0; i < count; i++) {
         float single = (float)values[i];
         double back = (double)single, size = values[i] < 0 ? -values[i] : values[i];
@@ -35,7 +35,8 @@ BODY void odd_floats(const double *values, size_t count, float *out) {
     }
 }
 
-BODY void key_bits_of(const double *values, const double *base, size_t count, uint32_t *out) {
+BODY void key_bits_of(const double *restrict values, const double *restrict base, size_t count,
+                      uint32_t *restrict out) {
     for (size_t i = 0; i < count; i++) {
         float single = (float)(values[i] - base[i]);
         uint32_t word;
@@ -44,28 +45,43 @@ BODY void key_bits_of(const double *values, const double *base, size_t count, ui
     }
 }
 
-BODY void mark_keys(const uint32_t *keys, size_t count, uint32_t least, uint8_t *out) {
+BODY void mark_keys(const uint32_t *restrict keys, size_t count, uint32_t least,
+                    uint8_t *restrict out) {
     for (size_t i = 0; i < count; i++) out[i] = keys[i] >= least;
 }
 
-BODY void kept_differences(double *values, const double *base, const uint8_t *kept,
-                           size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        double change = values[i] - base[i];
-        values[i] = kept[i] ? change : 0;
-    }
+/* The value where the mask is all ones, 0 where it is 0. */
+BODY double masked(double value, int64_t mask) {
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= mask;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
 }
 
-BODY void add_values(const double *values, double factor, size_t count, double *out) {
+BODY void kept_differences(double *restrict values, const double *restrict base,
+                           const uint8_t *restrict kept, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        values[i] = masked(values[i] - base[i], -(int64_t)kept[i]);
+}
+
+BODY void add_values(const double *restrict values, double factor, size_t count,
+                     double *restrict out) {
     for (size_t i = 0; i < count; i++) out[i] += factor * values[i];
 }
 
-BODY void add_agreeing(const double *values, const double *signs, double factor, double by,
-                       double share, size_t count, double *sums, double *divisors) {
+BODY void add_agreeing(const double *restrict values, const double *restrict signs, double factor,
+                       double by, double share, size_t count, double *restrict sums,
+                       double *restrict divisors) {
     for (size_t i = 0; i < count; i++) {
-        double one = factor * values[i], up = signs[i] >= 0 ? one : -one;
-        sums[i] += up > 0 ? by * one : 0;
-        divisors[i] += up > 0 ? share : 0;
+        double one = factor * values[i];
+        int64_t up, sign;
+        memcpy(&up, &one, sizeof up);
+        memcpy(&sign, &signs[i], sizeof sign);
+        up = (sign < 0) & (sign > INT64_MIN) ? up ^ INT64_MIN : up;
+        int64_t mask = -(int64_t)(up > 0);
+        sums[i] += masked(by * one, mask);
+        divisors[i] += masked(share, mask);
     }
 }
 

@@ -1,5 +1,6 @@
 /* The header of a merge: how it was made, so that it can be made again. */
 #include "commands/merge/merge.h"
+#include "os/workers.h"
 #include "safetensors_hash.h"
 #include "support/files.h"
 #include "support/hints.h"
@@ -16,35 +17,91 @@
 
 /* ── Digests ── */
 
+#define HASH_ALGOS \
+    (SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_CONTENT) | SFT_HASH_BIT(SFT_HASH_AUTOV1))
+
+/* Texts of digests that were computed; the hashes must live as long. */
+static void take_hashes(merge_input *in, const sft_hashes *hashes) {
+    if (in->content) return;
+    in->sha256 = sft_hashes_get(hashes, SFT_HASH_SHA256);
+    in->autov1 = sft_hashes_get(hashes, SFT_HASH_AUTOV1);
+    in->content = sft_hashes_get(hashes, SFT_HASH_CONTENT);
+}
+
 static sft_code hash_input(merge_run *run, merge_input *in, const sft_set *set, const char *path,
                            sft_error *err) {
     cli *c = run->c;
     cli_progress progress;
-    uint32_t algos = SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_CONTENT)
-                   | SFT_HASH_BIT(SFT_HASH_AUTOV1);
     sft_hashes *hashes = sfti_arena_take(&run->arena, sizeof *hashes);
     if (!hashes) return sfti_fail_memory(err, sizeof *hashes);
     *hashes = (sft_hashes)SFT_HASHES_INIT(0);
     run->blame = path;
     sft_job job = cli_progress_begin(&progress, c, path);
     job.threads = 0;
-    sft_code code = sft_hash_set(set, algos, hashes, &job, err);
+    sft_code code = sft_hash_set(set, HASH_ALGOS, hashes, &job, err);
     cli_progress_end(&progress);
-    in->sha256 = sft_hashes_get(hashes, SFT_HASH_SHA256);
-    in->autov1 = sft_hashes_get(hashes, SFT_HASH_AUTOV1);
-    in->content = sft_hashes_get(hashes, SFT_HASH_CONTENT);
+    take_hashes(in, hashes);
     return code;
 }
 
+/* Models side by side, one a thread: their digests take longer than reading them. */
+typedef struct hash_all {
+    sfti_workers workers;
+    merge_run *run;
+    size_t next;
+    sft_hashes *hashes;
+    sft_job job;
+    size_t blame;
+} hash_all;
+
+static bool goes_on(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx, (void)done, (void)total;
+    return sfti_os_stop_signal() == 0;
+}
+
+static bool hash_next(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {
+    hash_all *all = workers->ctx;
+    merge_run *run = all->run;
+    sft_job quiet = SFT_JOB_INIT;
+    quiet.tick = goes_on;
+    sfti_workers_lock(workers);
+    while (all->next < run->recipe.count && run->inputs[all->next].content) all->next++;
+    size_t i = all->next;
+    bool more = i < run->recipe.count && !workers->error.code;
+    all->next += more;
+    sfti_workers_unlock(workers);
+    if (!more) return false;
+    *done = 1;
+    err->code = sft_hash_set(run->inputs[i].stored, HASH_ALGOS, &all->hashes[i],
+                             thread == 0 ? &all->job : &quiet, err);
+    if (!err->code) return true;
+    sfti_workers_lock(workers);
+    if (!workers->error.code) all->blame = i;
+    sfti_workers_unlock(workers);
+    return true;
+}
+
 sft_code merge_hash(merge_run *run, sft_error *err) {
-    sft_code code = SFT_OK;
-    for (size_t i = 0; !code && i < run->recipe.count; i++) {
-        merge_input *in = &run->inputs[i];
-        if (!in->content) code = hash_input(run, in, in->stored, in->path, err);
-        if (code) return code;
+    size_t count = run->recipe.count;
+    cli_progress progress;
+    hash_all all = { .run = run, .blame = SIZE_MAX };
+    all.hashes = sfti_arena_array(&run->arena, count, sizeof *all.hashes);
+    if (!all.hashes) return sfti_fail_memory(err, count * sizeof *all.hashes);
+    for (size_t i = 0; i < count; i++) all.hashes[i] = (sft_hashes)SFT_HASHES_INIT(0);
+    all.workers.step = hash_next;
+    all.workers.ctx = &all;
+    all.job = cli_progress_begin(&progress, run->c, run->inputs[0].path);
+    all.job.threads = 0;
+    size_t threads = sfti_workers_count(&all.job, SFTI_WORKERS_MOST, count);
+    all.job.threads = threads > 1 ? 1 : 0; /* else the shards of a model have them */
+    sft_code code = sfti_workers_run(&all.workers, threads, err);
+    cli_progress_end(&progress);
+    if (all.blame < count) run->blame = run->inputs[all.blame].path;
+    for (size_t i = 0; !code && i < count; i++) {
+        take_hashes(&run->inputs[i], &all.hashes[i]);
         if (run->c->set.replay) continue; /* as they were recorded */
-        run->recipe.content[i] = sft_span_cstr(in->content);
-        run->recipe.sha256[i] = sft_span_cstr(in->sha256 ? in->sha256 : "");
+        run->recipe.content[i] = sft_span_cstr(run->inputs[i].content);
+        run->recipe.sha256[i] = sft_span_cstr(run->inputs[i].sha256 ? run->inputs[i].sha256 : "");
     }
     return code;
 }

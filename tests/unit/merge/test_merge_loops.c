@@ -1,0 +1,120 @@
+/* The loops of merging: what is written for this processor gives the bits that portable C does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "merge/loops.h"
+
+#include <string.h>
+
+#define COUNT 1027
+
+static uint64_t random_state = 7;
+
+static uint64_t random_bits(void) {
+    uint64_t z = (random_state += UINT64_C(0x9E3779B97F4A7C15));
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+/* Of all sizes: ordinary ones, exact ones of F32, tiny and huge ones, zeros of both signs. */
+static double random_value(void) {
+    static const uint64_t odd[] = { 0, UINT64_C(1) << 63, 1, UINT64_C(0x5FEFFFFFFFFFFFFF),
+                                    UINT64_C(0x47EFFFFFFFFFFFFF), UINT64_C(0x36A0000000000001),
+                                    UINT64_C(0xB690000000000000) };
+    uint64_t bits = random_bits(), how = random_bits() % 8;
+    double value;
+    if (how == 0) bits = odd[bits % (sizeof odd / sizeof *odd)];
+    else if (how < 6) bits = (bits & ~(UINT64_C(0x7FF) << 52)) | (UINT64_C(1000) + bits % 40) << 52;
+    else bits = (bits & ~(UINT64_C(0x7FF) << 52)) | (UINT64_C(520) + bits % 1000) << 52;
+    if (how == 5) bits &= ~((UINT64_C(1) << 29) - 1);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double a[COUNT], b[COUNT], c[COUNT];
+
+static void fill(void) {
+    for (size_t i = 0; i < COUNT; i++) {
+        a[i] = random_value();
+        b[i] = random_value();
+        c[i] = random_value();
+    }
+}
+
+static void test_equal(void **state) {
+    const sfti_merge_loops *best = sfti_merge_loops_best(), *plain = &sfti_merge_portable;
+    static double one[2][COUNT], two[2][COUNT];
+    static float floats[2][COUNT];
+    static uint32_t keys[2][COUNT];
+    static uint8_t kept[2][COUNT];
+    (void)state;
+    for (size_t n = 0; n < COUNT; n += n < 40 ? 1 : 329) {
+        fill();
+        assert_int_equal(best->greatest(a, n), plain->greatest(a, n));
+        for (int k = 0; k < 2; k++) {
+            const sfti_merge_loops *loops = k ? best : plain;
+            double product = loops->product(a, b, n);
+            loops->to_odd(a, n, floats[k]);
+            loops->keys(a, b, n, keys[k]);
+            loops->mark(keys[k], n, keys[0][n / 2], kept[k]);
+            memcpy(one[k], a, sizeof a);
+            loops->differences(one[k], b, kept[k], n);
+            memcpy(two[k], c, sizeof c);
+            loops->add(a, 0.7, n, two[k]);
+            loops->agree(a, b, -0.3, 0.9, 0.4, n, one[k], two[k]);
+            one[k][n] = product;
+        }
+        assert_memory_equal(floats[0], floats[1], n * sizeof(float));
+        assert_memory_equal(keys[0], keys[1], n * sizeof(uint32_t));
+        assert_memory_equal(kept[0], kept[1], n);
+        assert_memory_equal(one[0], one[1], (n + 1) * sizeof(double));
+        assert_memory_equal(two[0], two[1], n * sizeof(double));
+    }
+}
+
+/* By the definition: what is cut off towards zero, with an odd last bit if it was not exact. */
+static void test_to_odd(void **state) {
+    static float out[COUNT];
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        fill();
+        sfti_merge_loops_best()->to_odd(a, COUNT, out);
+        for (size_t i = 0; i < COUNT; i++) {
+            double size = a[i] < 0 ? -a[i] : a[i], back = out[i] < 0 ? -out[i] : out[i];
+            uint32_t bits, next;
+            float above;
+            memcpy(&bits, &out[i], sizeof bits);
+            if (!(back < size || back > size)) continue;
+            assert_true(bits & 1);
+            next = (bits & 0x7FFFFFFFu) + (back < size ? 1 : -1u);
+            memcpy(&above, &next, sizeof above);
+            assert_true(back < size ? (double)above > size : (double)above < size);
+        }
+    }
+}
+
+static void test_agree(void **state) {
+    static const double values[] = { 1, -1, 2, -2, 0, -0.0 }, signs[] = { 0, -0.0, -3, -3, 1, -1 };
+    double sums[6] = { 0 }, divisors[6] = { 0 };
+    (void)state;
+    sfti_merge_loops_best()->agree(values, signs, 1, 10, 0.5, 6, sums, divisors);
+    const double want[] = { 10, 0, 0, -20, 0, 0 }, shares[] = { 0.5, 0, 0, 0.5, 0, 0 };
+    for (size_t i = 0; i < 6; i++) {
+        assert_true(!(sums[i] < want[i]) && !(sums[i] > want[i]));
+        assert_true(!(divisors[i] < shares[i]) && !(divisors[i] > shares[i]));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_to_odd),
+        cmocka_unit_test(test_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

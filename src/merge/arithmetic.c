@@ -60,5 +60,6 @@ double sfti_merge_arc_cosine(double x) {
 void sfti_merge_products(double *const *x, size_t count, uint64_t first, uint64_t n, double *sums) {
     const sfti_merge_loops *loops = sfti_merge_loops_best();
     for (size_t i = 0; i < count; i++)
-        for (size_t k = i; k < count; k++) *sums++ = loops->product(x[i] + first, x[k] + first, (size_t)n);
+        for (size_t k = i; k < count; k++)
+            *sums++ = loops->product(x[i] + first, x[k] + first, (size_t)n);
 }

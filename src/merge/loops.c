@@ -6,12 +6,12 @@
 #include <string.h>
 
 #if defined(__GNUC__)
-#define BODY static inline __attribute__((always_inline))
+#define LOOP_BODY static inline __attribute__((always_inline))
 #else
-#define BODY static inline
+#define LOOP_BODY static inline
 #endif
 
-BODY uint64_t greatest_bits(const double *values, size_t count) {
+LOOP_BODY uint64_t greatest_bits(const double *values, size_t count) {
     int64_t most = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t bits;
@@ -22,7 +22,7 @@ BODY uint64_t greatest_bits(const double *values, size_t count) {
     return (uint64_t)most;
 }
 
-BODY void odd_floats(const double *restrict values, size_t count, float *restrict out) {
+LOOP_BODY void odd_floats(const double *restrict values, size_t count, float *restrict out) {
     for (size_t i = 0; i < count; i++) {
         float single = (float)values[i];
         double back = (double)single, size = values[i] < 0 ? -values[i] : values[i];
@@ -35,7 +35,7 @@ BODY void odd_floats(const double *restrict values, size_t count, float *restric
     }
 }
 
-BODY void key_bits_of(const double *restrict values, const double *restrict base, size_t count,
+LOOP_BODY void key_bits_of(const double *restrict values, const double *restrict base, size_t count,
                       uint32_t *restrict out) {
     for (size_t i = 0; i < count; i++) {
         float single = (float)(values[i] - base[i]);
@@ -45,13 +45,13 @@ BODY void key_bits_of(const double *restrict values, const double *restrict base
     }
 }
 
-BODY void mark_keys(const uint32_t *restrict keys, size_t count, uint32_t least,
+LOOP_BODY void mark_keys(const uint32_t *restrict keys, size_t count, uint32_t least,
                     uint8_t *restrict out) {
     for (size_t i = 0; i < count; i++) out[i] = keys[i] >= least;
 }
 
 /* The value where the mask is all ones, 0 where it is 0. */
-BODY double masked(double value, int64_t mask) {
+LOOP_BODY double masked(double value, int64_t mask) {
     int64_t bits;
     memcpy(&bits, &value, sizeof bits);
     bits &= mask;
@@ -59,20 +59,20 @@ BODY double masked(double value, int64_t mask) {
     return value;
 }
 
-BODY void kept_differences(double *restrict values, const double *restrict base,
+LOOP_BODY void kept_differences(double *restrict values, const double *restrict base,
                            const uint8_t *restrict kept, size_t count) {
     for (size_t i = 0; i < count; i++)
         values[i] = masked(values[i] - base[i], -(int64_t)kept[i]);
 }
 
-BODY void add_values(const double *restrict values, double factor, size_t count,
+LOOP_BODY void add_values(const double *restrict values, double factor, size_t count,
                      double *restrict out) {
     for (size_t i = 0; i < count; i++) out[i] += factor * values[i];
 }
 
-BODY void add_agreeing(const double *restrict values, const double *restrict signs, double factor,
-                       double by, double share, size_t count, double *restrict sums,
-                       double *restrict divisors) {
+LOOP_BODY void add_agreeing(const double *restrict values, const double *restrict signs,
+                            double factor, double by, double share, size_t count,
+                            double *restrict sums, double *restrict divisors) {
     for (size_t i = 0; i < count; i++) {
         double one = factor * values[i];
         int64_t up, sign;
@@ -85,7 +85,7 @@ BODY void add_agreeing(const double *restrict values, const double *restrict sig
     }
 }
 
-BODY double sum_products(const double *a, const double *b, size_t count) {
+LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
     double lanes[8] = { 0 };
     size_t whole = count & ~(size_t)7;
     for (size_t i = 0; i < whole; i += 8)
@@ -95,7 +95,7 @@ BODY double sum_products(const double *a, const double *b, size_t count) {
          + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-#define LOOPS(NAME, TARGET)                                                                     \
+#define MERGE_LOOPS(NAME, TARGET)                                                               \
     TARGET static uint64_t NAME##_greatest(const double *values, size_t count) {                \
         return greatest_bits(values, count);                                                    \
     }                                                                                           \
@@ -127,18 +127,18 @@ BODY double sum_products(const double *a, const double *b, size_t count) {
         return sum_products(a, b, count);                                                       \
     }
 
-#define LOOPS_TABLE(NAME) \
+#define MERGE_TABLE(NAME)                                                                       \
     { NAME##_greatest, NAME##_to_odd, NAME##_keys, NAME##_mark, NAME##_differences, NAME##_add, \
       NAME##_agree, NAME##_product }
 
-LOOPS(portable, )
-const sfti_merge_loops sfti_merge_portable = LOOPS_TABLE(portable);
+MERGE_LOOPS(merge_plain, )
+const sfti_merge_loops sfti_merge_portable = MERGE_TABLE(merge_plain);
 
 #if defined(__x86_64__) && defined(__GNUC__)
-LOOPS(avx2, __attribute__((target("avx2"))))
+MERGE_LOOPS(merge_avx2, __attribute__((target("avx2"))))
 
 const sfti_merge_loops *sfti_merge_loops_best(void) {
-    static const sfti_merge_loops with_avx2 = LOOPS_TABLE(avx2);
+    static const sfti_merge_loops with_avx2 = MERGE_TABLE(merge_avx2);
     return sfti_cpu_has(SFTI_CPU_AVX2) ? &with_avx2 : &sfti_merge_portable;
 }
 #else

@@ -138,7 +138,7 @@ void sfti_merge_recipe_write(const sfti_merge_recipe *recipe, const sft_span *na
 typedef struct sfti_merge_model {
     const sft_set *set;
     const uint8_t *computed; /* of each tensor: a quantised one, whose values these are; or NULL */
-    const sft_set *stored;   /* as it is in its files */
+    const sft_set *stored;   /* as it is in its files, with its own names */
     struct sfti_merge_seen *seen; /* what its files were when it was opened */
 } sfti_merge_model;
 
@@ -147,11 +147,10 @@ typedef struct sfti_merge_model {
 sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files *files,
                                sfti_arena *arena, sfti_merge_model *out, sft_error *err);
 
-/* Once all are open: where a model has components of which both its layout and the reference's are
- * known, and are not the same, *set becomes one with the reference's names; it takes over the other
- * (naming.c). On failure *set may be NULL, and closed. */
-sft_code sfti_merge_model_rename(sft_set **set, const char *path, const sft_set *reference,
-                                 sfti_arena *arena, sfti_merge_model *model, sft_error *err);
+/* Once all are open: *set, of another layout than the reference, becomes one with its names, and
+ * takes over the other. On failure *set is NULL, and closed. */
+sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_arena *arena,
+                                 sfti_merge_model *model, sft_error *err);
 /* SFT_IO_READ: a file of a model is not as it was when the model was opened, so that what was
  * read is of two states of it. *blame: which model. */
 sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, size_t *blame,

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "bytes/source.h"
+#include "layout/layout.h"
 
 #include <string.h>
 
@@ -26,8 +27,8 @@ sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, s
                                  sft_error *err) {
     for (size_t m = 0; m < count; m++)
         for (size_t s = 0; s < sft_set_shard_count(models[m].stored); s++) {
-            const struct sfti_merge_seen *was = &models[m].seen[s], is = look_at(models[m].stored, s);
-            if (was->known == is.known && was->size == is.size && was->mtime_ns == is.mtime_ns)
+            struct sfti_merge_seen was = models[m].seen[s], is = look_at(models[m].stored, s);
+            if (was.known == is.known && was.size == is.size && was.mtime_ns == is.mtime_ns)
                 continue;
             *blame = m;
             return sfti_fail(err, SFT_IO_READ, "expected models that stay as they are while they "
@@ -108,4 +109,23 @@ sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files 
     sft_set_close(*set);
     *set = NULL;
     return code;
+}
+
+sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_arena *arena,
+                                 sfti_merge_model *model, sft_error *err) {
+    const sft_set *before = *set;
+    const uint8_t *computed = model->computed;
+    sfti_layout_origin *origins = NULL;
+    sft_set *taken = *set;
+    sft_code code = sfti_layout_like(reference, &taken, 1, &arena->alloc, arena, &origins, set,
+                                     err);
+    if (code || *set == before) return code;
+    size_t count = sft_set_tensor_count(*set);
+    uint8_t *marks = computed ? sfti_arena_array(arena, count, 1) : NULL;
+    if (computed && !marks) return sfti_fail_memory(err, count);
+    for (size_t i = 0; computed && i < count; i++)
+        marks[i] = origins[i].set == 0 && computed[origins[i].tensor];
+    model->set = *set;
+    model->computed = marks;
+    return SFT_OK;
 }

@@ -253,9 +253,10 @@ static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *e
         if (row->of[m] == SFTI_MERGE_ALL) {
             code = find_renamed(f, m, ref->name, &row->of[m], err);
             if (!code && row->of[m] == SFTI_MERGE_ALL) code = model_lacks(f, row, m, err);
-            else f->out->notes.renamed++;
         }
         if (code || row->of[m] == SFTI_MERGE_ALL) continue;
+        const sft_set *stored = plan->models[m].stored;
+        f->out->notes.renamed += stored && !sft_set_find(stored, ref->name, NULL);
         const sft_tensor *other = sft_set_tensor_at(plan->models[m].set, row->of[m]);
         uint32_t *taken = &f->taken[m][row->of[m]];
         if (*taken)

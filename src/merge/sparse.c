@@ -229,14 +229,14 @@ static double near_swap(double t, double base, double other) {
     return weight * other + (1 - weight) * base;
 }
 
-#define BLOCK 512
+#define JOINED 512
 
 /* weights: what differences are multiplied with before their signs are compared; shares: after
  * that; all: their sum. A sum of divisors that is 0 divides nothing. */
 static void join_block(const sfti_merge_op *op, const sfti_merge_work *work, uint64_t at, size_t n,
                        const double *weights, const double *shares, double all) {
     const sfti_merge_loops *loops = sfti_merge_loops_best();
-    double signs[BLOCK] = { 0 }, sums[BLOCK] = { 0 }, divisors[BLOCK] = { 0 };
+    double signs[JOINED] = { 0 }, sums[JOINED] = { 0 }, divisors[JOINED] = { 0 };
     bool sce = op->method->kind == SFTI_MERGE_SCE;
     bool divides = sce || op->param[SFTI_MERGE_NORMALIZE] > 0;
     double lambda = sce ? 1 : op->param[SFTI_MERGE_LAMBDA];
@@ -273,8 +273,8 @@ sft_code sfti_sparse_step(const sfti_merge_op *op, sfti_merge_work *work, sft_er
         weights[e] = sce ? 1 : shares[e] * (op->shares ? op->shares[e] : 1);
         all += shares[e];
     }
-    for (uint64_t at = 0; at < work->count; at += BLOCK)
-        join_block(op, work, at, work->count - at < BLOCK ? (size_t)(work->count - at) : BLOCK,
+    for (uint64_t at = 0; at < work->count; at += JOINED)
+        join_block(op, work, at, work->count - at < JOINED ? (size_t)(work->count - at) : JOINED,
                    weights, shares, all);
     return SFT_OK;
 }

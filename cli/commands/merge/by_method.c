@@ -79,8 +79,7 @@ static sft_code open_all(merge_run *run, sft_error *err) {
         merge_input *in = &run->inputs[i];
         if (i == run->recipe.reference) continue;
         run->blame = in->path;
-        code = sfti_merge_model_rename(&in->set, in->path, reference, &run->arena, &run->models[i],
-                                       err);
+        code = sfti_merge_model_rename(&in->set, reference, &run->arena, &run->models[i], err);
     }
     return code;
 }

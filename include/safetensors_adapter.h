@@ -174,6 +174,214 @@ SFT_API SFT_NODISCARD sft_code sft_adapter_merge_save_set(sft_adapter_merge *mer
                                                           const sft_save_set_options *options,
                                                           const sft_job *job, sft_error *err);
 
+/* ── Factors of another rank ─────────────────────────────────────────────── */
+
+/* What becomes of the inputs: a new adapter of pairs of factors. @since 0.2 */
+typedef enum sft_adapter_verb {
+    SFT_ADAPTER_RESIZE = 0,  /* one adapter: the best factors of a lower rank */
+    SFT_ADAPTER_STACK = 1,   /* adapters, added up by their strengths: exactly, or by a rule */
+    SFT_ADAPTER_EXTRACT = 2, /* a fine-tuned model and its base: factors of the difference */
+    SFT_ADAPTER_SIMPLIFY = 3 /* an adapter, and a model if it is needed: a plain LoRA */
+} sft_adapter_verb;
+
+/* How many singular values S0 >= S1 >= ... of a layer are kept, at least one. @since 0.2 */
+typedef enum sft_adapter_rule {
+    SFT_ADAPTER_RANK = 0,       /* as many as `rank` allows */
+    SFT_ADAPTER_RATIO = 1,      /* those above S0 / value */
+    SFT_ADAPTER_FRO = 2,        /* the fewest that have `value` of the Frobenius norm */
+    SFT_ADAPTER_CUMULATIVE = 3, /* the fewest that have `value` of the sum of all */
+    SFT_ADAPTER_ERROR = 4,      /* the fewest that leave out at most `value` of that norm */
+    SFT_ADAPTER_EXACT = 5       /* all that F32 holds; of stack and simplify */
+} sft_adapter_rule;
+
+/* Whose names an adapter has. @since 0.2 */
+typedef enum sft_adapter_format {
+    SFT_ADAPTER_USUAL = 0,    /* extract: of PEFT for language models, else of kohya */
+    SFT_ADAPTER_KOHYA = 1,
+    SFT_ADAPTER_PEFT = 2,
+    SFT_ADAPTER_COMFY = 3,
+    SFT_ADAPTER_DIFFUSERS = 4 /* not of extract */
+} sft_adapter_format;
+
+/* @since 0.2 */
+typedef struct sft_adapter_factors_options {
+    size_t size;
+    uint64_t rank;      /* at most, up to 65536; 0: no limit, or 128 beside a rule where layers have
+                           no rank of their own */
+    uint64_t conv_rank; /* the same of convolutions with a kernel; 0: as `rank`, but extract then
+                           leaves them out */
+    uint32_t rule;      /* sft_adapter_rule */
+    uint32_t dtype;     /* sft_dtype of the factors: F32, F16, BF16; SFT_DTYPE_COUNT: as before */
+    double value;       /* of the rule: above 0, and at most 1 but for SFT_ADAPTER_RATIO */
+    bool kohya;         /* one more than the rule says, and all of S in the up matrix, as kohya's
+                           scripts do it */
+    bool ignore_unmatched; /* leave out what cannot be matched (sft_adapter_factors_unmatched) */
+    bool norms;         /* extract: differences of norms and biases, too */
+    bool measure;       /* tell ranks and errors, keep no factors: there is nothing to be saved */
+    uint32_t names;     /* extract: sft_adapter_format */
+    double min_diff;    /* extract: leave out layers without a greater difference */
+    double clamp_quantile; /* extract: clamp factors at that quantile, up to 1; 0: do not */
+    const char *scratch;   /* folder of an unnamed temporary file for factors; NULL: memory */
+    const sft_allocator *alloc; /* NULL = libc */
+} sft_adapter_factors_options;
+
+#define SFT_ADAPTER_FACTORS_OPTIONS_INIT \
+    { sizeof(sft_adapter_factors_options), 0, 0, 0, SFT_DTYPE_COUNT, 0, false, false, false, \
+      false, 0, 0, 0, NULL, NULL }
+
+/* One pair of factors. Allocated by the library only; members may be appended. @since 0.2 */
+typedef struct sft_adapter_factor {
+    sft_span name;        /* of the module */
+    uint64_t rank_before; /* 0: it had none */
+    uint64_t rank;        /* what follows is known once it is computed */
+    bool has_alpha;       /* false: the scale is in the up matrix; known once it is planned */
+    bool left_out;        /* it adds nothing, and is not written */
+    double alpha;
+    double norm; /* Frobenius, of the change at strength 1; -1: not computed */
+    double lost; /* of what the factors leave out, before they are rounded to their dtype */
+} sft_adapter_factor;
+
+/* What a user should be told of. @since 0.2 */
+typedef enum sft_adapter_note {
+    SFT_ADAPTER_KEPT_WHOLE = 0,  /* modules of differences, or without a rank: kept as they are */
+    SFT_ADAPTER_KEPT_DORA = 1,   /* magnitudes that are kept; errors are those of the products */
+    SFT_ADAPTER_FOLDED = 2,      /* alphas of a configuration that are in the factors now: the new
+                                    file needs one whose lora_alpha is its r */
+    SFT_ADAPTER_UNTOLD = 3,      /* modules of PEFT whose alpha nothing tells */
+    SFT_ADAPTER_LEFT_CONVS = 4,  /* extract: convolutions that differ, without conv_rank */
+    SFT_ADAPTER_LEFT_OTHERS = 5  /* extract: other tensors that differ and are not extracted */
+} sft_adapter_note;
+
+/* Factors on their way to a new adapter. One thread at a time; computing uses more by itself. */
+typedef struct sft_adapter_factors sft_adapter_factors;
+
+/* Begin. SFT_BAD_ARGUMENT: options that say nothing, or a verb without a rank or rule that needs
+ * one (all but stack). Free with sft_adapter_factors_free. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_factors_new(sft_adapter_verb verb,
+                                                       const sft_adapter_factors_options *options,
+                                                       sft_adapter_factors **out, sft_error *err);
+/* NULL is ignored. @since 0.2 */
+SFT_API void sft_adapter_factors_free(sft_adapter_factors *factors);
+/* Add an input, which must outlive the factors: of resize one adapter; of stack adapters; of
+ * extract the fine-tuned model, then its base; of simplify an adapter, then, if its methods need
+ * it, the model. use: as of a merge, but without blocks; its strength is read by stack only. NULL:
+ * the defaults. Errors as of sft_adapter_open. SFT_BAD_ARGUMENT: an input too many, or after
+ * planning. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_factors_add(sft_adapter_factors *factors,
+                                                       const sft_set *set,
+                                                       const sft_adapter_use *use,
+                                                       sft_error *err);
+/* Decide which layers there will be; computing does it, too. Reads names and shapes; extract reads
+ * the data of tensors that it does not extract, to count those that differ. SFT_CAST_DTYPE names a
+ * module of a method that the verb does not take, or a tensor that holds no plain floats;
+ * SFT_SIZE_MISMATCH one that does not go with another input's; SFT_TENSOR_NOT_FOUND: nothing to be
+ * done, a module without a tensor of the model, or names of adapters that may be two for one layer.
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_factors_plan(sft_adapter_factors *factors,
+                                                        sft_error *err);
+/* Compute all layers, by job->threads; results are the same bytes for any number of them. Once: a
+ * second call does nothing. SFT_TENSOR_NOT_FOUND: no layer changes anything, or something is
+ * unmatched and options do not ignore it. SFT_CAST_VALUE names a layer with a NaN or an infinity,
+ * whose factors the dtype cannot hold, or of which a rule asks for more than 1024 singular values.
+ * Memory: one layer for each thread (docs/adapters.md), and the factors unless they have a folder.
+ * Ticks the job with elements of layers. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_factors_compute(sft_adapter_factors *factors,
+                                                           const sft_job *job, sft_error *err);
+/* Pairs of factors, once planned. 0 before. @since 0.2 */
+SFT_API size_t sft_adapter_factors_count(const sft_adapter_factors *factors);
+/* NULL past the last. Lives as long as the factors. @since 0.2 */
+SFT_API const sft_adapter_factor *sft_adapter_factors_at(const sft_adapter_factors *factors,
+                                                         size_t i);
+/* How many there are of what a note tells of, once planned. @since 0.2 */
+SFT_API size_t sft_adapter_factors_note(const sft_adapter_factors *factors, sft_adapter_note note);
+/* Layers of the fine-tuned model that its base lacks, or has in another shape (extract); tensors of
+ * an adapter of no method that is known (simplify); once planned. @since 0.2 */
+SFT_API size_t sft_adapter_factors_unmatched(const sft_adapter_factors *factors);
+/* Its name; empty past the last. @since 0.2 */
+SFT_API sft_span sft_adapter_factors_unmatched_at(const sft_adapter_factors *factors, size_t i);
+/* The input, by its number, that the last error is about; SIZE_MAX: none. @since 0.2 */
+SFT_API size_t sft_adapter_factors_blames(const sft_adapter_factors *factors);
+/* Tensors and metadata of the new adapter, once computed; NULL before. With `measure` the data of
+ * factors, and the adapters' digests, are not there. They live as long as the factors.
+ * @since 0.2 */
+SFT_API const sft_part *sft_adapter_factors_parts(const sft_adapter_factors *factors,
+                                                  size_t *count);
+SFT_API const sft_pair *sft_adapter_factors_pairs(const sft_adapter_factors *factors,
+                                                  size_t *count);
+/* Compute what is not computed, and write the new adapter; the sink is finished, or abandoned on
+ * failure. Resize and simplify, and stack of one adapter, keep its metadata but for digests; the
+ * recipe, with the adapters' digests, is "sft_lora_resize" and so on. Errors as of computing and of
+ * the sink. SFT_BAD_ARGUMENT: with `measure`. Ticks the job as computing does, then with bytes.
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_factors_save(sft_adapter_factors *factors,
+                                                        sft_sink sink, const sft_job *job,
+                                                        sft_error *err);
+
+/* ── Other names ─────────────────────────────────────────────────────────── */
+
+/* @since 0.2 */
+typedef struct sft_adapter_conversion_options {
+    size_t size;
+    uint32_t to; /* sft_adapter_format, but SFT_ADAPTER_USUAL; by default of kohya */
+    /* What model the adapter is for: the id of an architecture, or a model. NULL, both: as the
+     * adapter tells. */
+    const char *architecture;
+    const sft_set *model;
+    sft_span config;       /* as in sft_adapter_options */
+    bool ignore_unmatched; /* leave out what has no name that is known */
+    const sft_allocator *alloc; /* NULL = libc */
+} sft_adapter_conversion_options;
+
+#define SFT_ADAPTER_CONVERSION_OPTIONS_INIT \
+    { sizeof(sft_adapter_conversion_options), SFT_ADAPTER_KOHYA, NULL, NULL, { NULL, 0 }, false, \
+      NULL }
+
+/* An adapter under the names of another program. Immutable: any number of threads. */
+typedef struct sft_adapter_conversion sft_adapter_conversion;
+
+/* What a conversion did. Members may be appended. @since 0.2 */
+typedef struct sft_adapter_conversion_facts {
+    const char *architecture; /* whose layouts were used; lives as long as the conversion */
+    size_t modules; /* that are written */
+    size_t split;   /* modules of fused layers that were divided, */
+    size_t joined;  /* and that were made of several */
+    size_t folded;  /* modules whose alphas went into their matrices: the way back is not exact */
+} sft_adapter_conversion_facts;
+
+/* Plan the conversion of an adapter, which must outlive it. Reads names, shapes, and what is
+ * joined. SFT_BAD_ARGUMENT: a format or an architecture that is not known. SFT_TENSOR_NOT_FOUND:
+ * nothing tells the model, or no module has a name that is known. SFT_CAST_DTYPE names what the
+ * other format has no place for. Linear in tensors. Free with sft_adapter_conversion_free.
+ * @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_conversion_new(
+    const sft_set *adapter, const sft_adapter_conversion_options *options,
+    sft_adapter_conversion **out, sft_error *err);
+/* NULL is ignored. @since 0.2 */
+SFT_API void sft_adapter_conversion_free(sft_adapter_conversion *conversion);
+/* Lives as long as the conversion. @since 0.2 */
+SFT_API const sft_adapter_conversion_facts *sft_adapter_conversion_told(
+    const sft_adapter_conversion *conversion);
+/* Modules and tensors that have no name that is known. @since 0.2 */
+SFT_API size_t sft_adapter_conversion_unmatched(const sft_adapter_conversion *conversion);
+/* Its name; empty past the last. @since 0.2 */
+SFT_API sft_span sft_adapter_conversion_unmatched_at(const sft_adapter_conversion *conversion,
+                                                     size_t i);
+/* The text of adapter_config.json, which belongs beside a file for PEFT; empty for other formats.
+ * @since 0.2 */
+SFT_API sft_span sft_adapter_conversion_config(const sft_adapter_conversion *conversion);
+/* Tensors and metadata of the new file, without what is unmatched. They live as long as the
+ * conversion. @since 0.2 */
+SFT_API const sft_part *sft_adapter_conversion_parts(const sft_adapter_conversion *conversion,
+                                                     size_t *count);
+SFT_API const sft_pair *sft_adapter_conversion_pairs(const sft_adapter_conversion *conversion,
+                                                     size_t *count);
+/* Write it; the sink is finished, or abandoned on failure. Metadata are kept but for digests.
+ * SFT_TENSOR_NOT_FOUND: something is unmatched, and options do not ignore it. Ticks the job with
+ * bytes written. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_adapter_conversion_save(const sft_adapter_conversion *conversion,
+                                                           sft_sink sink, const sft_job *job,
+                                                           sft_error *err);
+
 #ifdef __cplusplus
 }
 #endif

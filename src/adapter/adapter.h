@@ -72,6 +72,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 
 /* ── Configuration (config.c) ── */
 
+#define SFTI_LORA_CONFIG_KEY "lora_adapter_metadata" /* diffusers' place for it in the header */
+
 /* Adds what the text, a JSON object, says. by_component: keys are "transformer.lora_alpha". */
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
@@ -81,6 +83,16 @@ sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
                          const sft_tensor *tensor, sft_error *err);
 /* Alpha of a module by its configuration; false if that does not tell it. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
+
+/* ── Files (open.c) ── */
+
+/* Saves at the level where whatever could be read can be written; the sink is finished or
+ * abandoned. */
+sft_code sfti_lora_save(const sft_part *parts, size_t count, const sft_pair *pairs,
+                        size_t pair_count, const sft_allocator *alloc, sft_sink sink,
+                        const sft_job *job, sft_error *err);
+/* The same as the options of a plan. */
+sft_plan_options sfti_lora_plan(const sft_allocator *alloc);
 
 /* ── Matrices in memory (factors.c) ── */
 

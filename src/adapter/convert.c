@@ -12,11 +12,16 @@
 
 #include <string.h>
 
-static const char *const ends_of[4][6] = { /* by format: up, down, mid, alpha, magnitude, bias */
-    { ".lora_up.weight", ".lora_down.weight", ".lora_mid.weight", ".alpha", ".dora_scale", NULL },
-    { ".lora_B.weight", ".lora_A.weight", NULL, NULL, ".lora_magnitude_vector", ".lora_B.bias" },
-    { ".lora_B.weight", ".lora_A.weight", NULL, NULL, ".lora_magnitude_vector", ".lora_B.bias" },
-    { ".lora_B.weight", ".lora_A.weight", NULL, ".alpha", ".dora_scale", NULL },
+#define PEFT_ENDS \
+    { ".lora_B.weight", ".lora_A.weight", NULL, NULL, ".lora_magnitude_vector", ".lora_B.bias" }
+
+static const char *const ends_of[][6] = { /* by format: up, down, mid, alpha, magnitude, bias */
+    [SFT_ADAPTER_KOHYA] = { ".lora_up.weight", ".lora_down.weight", ".lora_mid.weight", ".alpha",
+                            ".dora_scale", NULL },
+    [SFT_ADAPTER_PEFT] = PEFT_ENDS,
+    [SFT_ADAPTER_DIFFUSERS] = PEFT_ENDS,
+    [SFT_ADAPTER_COMFY] = { ".lora_B.weight", ".lora_A.weight", NULL, ".alpha", ".dora_scale",
+                            NULL },
 };
 enum { END_UP, END_DOWN, END_MID, END_ALPHA, END_MAGNITUDE, END_BIAS };
 
@@ -116,7 +121,7 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
     bool swapped = layer->rule->op == SFTI_OP_SWAP && sfti_convert_side(run, layer) != layer->side;
     sft_span name = sfti_convert_name(run, layer, pattern);
     if (name.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
-    bool peft = run->to == SFTI_LORA_PEFT || run->to == SFTI_LORA_DIFFUSERS;
+    bool peft = run->to == SFT_ADAPTER_PEFT || run->to == SFT_ADAPTER_DIFFUSERS;
     if (m->type != SFTI_TYPE_LORA && (peft || swapped))
         return convert_refuse(run, m, "LoRA only, which the other format has a place for");
     if (layer->rule->op == SFTI_OP_SWAP_PAIR && sfti_convert_side(run, layer) != layer->side)
@@ -484,8 +489,9 @@ static void alpha_form_of(const sfti_convert_run *run, char *out, size_t cap) {
 }
 
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
-                           const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
-                           const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err) {
+                           const sfti_layout_model *model, sft_adapter_format to,
+                           sft_span alpha_form, const sft_allocator *alloc,
+                           sfti_lora_converted *out, sft_error *err) {
     sfti_convert_run run = { .lora = lora, .layouts = layouts, .model = model, .to = to,
                         .alpha_form = alpha_form, .out = out, .err = err };
     size_t shards = sft_set_shard_count(lora->set);

@@ -4,10 +4,7 @@
 #define SFTI_ADAPTER_CONVERT_H
 
 #include "adapter/adapter.h"
-
-typedef enum sfti_lora_format {
-    SFTI_LORA_KOHYA = 0, SFTI_LORA_PEFT, SFTI_LORA_DIFFUSERS, SFTI_LORA_COMFY
-} sfti_lora_format;
+#include "safetensors_adapter.h"
 
 /* A module as it is written: for the configuration of PEFT. */
 typedef struct sfti_lora_written {
@@ -32,8 +29,9 @@ typedef struct sfti_lora_converted {
  * The adapter must outlive it. alpha_form: how alphas that are not in tensors were stored before,
  * or empty. SFT_CAST_DTYPE names what the other format has no place for. */
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
-                           const sfti_layout_model *model, sfti_lora_format to, sft_span alpha_form,
-                           const sft_allocator *alloc, sfti_lora_converted *out, sft_error *err);
+                           const sfti_layout_model *model, sft_adapter_format to,
+                           sft_span alpha_form, const sft_allocator *alloc,
+                           sfti_lora_converted *out, sft_error *err);
 void sfti_lora_converted_free(sfti_lora_converted *converted);
 
 #endif

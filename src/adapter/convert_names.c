@@ -114,8 +114,8 @@ sft_code sfti_convert_layer_of(sfti_convert_run *run, const sfti_lora_module *m,
 
 sfti_side sfti_convert_side(const sfti_convert_run *run, const sfti_convert_layer *layer) {
     if (layer->component->part->adapters.len > 0) return SFTI_DIFFUSERS; /* of transformers */
-    if (run->to == SFTI_LORA_COMFY) return SFTI_ORIGINAL;
-    if (run->to == SFTI_LORA_KOHYA && !sfti_is(run->model->kohya, "diffusers"))
+    if (run->to == SFT_ADAPTER_COMFY) return SFTI_ORIGINAL;
+    if (run->to == SFT_ADAPTER_KOHYA && !sfti_is(run->model->kohya, "diffusers"))
         return SFTI_ORIGINAL;
     return SFTI_DIFFUSERS;
 }
@@ -133,15 +133,15 @@ sft_span sfti_convert_prefix(const sfti_convert_run *run, const sfti_convert_lay
     const sfti_layout_component *of = layer->component;
     bool encoder = of->part->adapters.len > 0;
     const char *const kohya[] = { "lora_te_", "lora_te1_", "lora_te2_", "lora_te3_" };
-    if (run->to == SFTI_LORA_KOHYA && encoder) {
+    if (run->to == SFT_ADAPTER_KOHYA && encoder) {
         bool t5 = sfti_is(of->part->key, "t5xxl"), second = sfti_is(of->name, "text_encoder_2");
         return sft_span_cstr(kohya[encoder_count(run->model) < 2 ? 0 : t5 ? 3 : second ? 2 : 1]);
     }
-    if (run->to == SFTI_LORA_KOHYA) return sft_span_cstr("lora_unet_");
-    if (run->to == SFTI_LORA_PEFT) return sft_span_cstr("base_model.model.");
-    if (run->to == SFTI_LORA_COMFY && !encoder) return sft_span_cstr("diffusion_model.");
+    if (run->to == SFT_ADAPTER_KOHYA) return sft_span_cstr("lora_unet_");
+    if (run->to == SFT_ADAPTER_PEFT) return sft_span_cstr("base_model.model.");
+    if (run->to == SFT_ADAPTER_COMFY && !encoder) return sft_span_cstr("diffusion_model.");
     size_t len = 0;
-    if (run->to == SFTI_LORA_COMFY) {
+    if (run->to == SFT_ADAPTER_COMFY) {
         memcpy(text, "text_encoders.", 14);
         memcpy(text + 14, of->part->key.data, of->part->key.len);
         memcpy(text + 14 + of->part->key.len, ".transformer.", 13);
@@ -159,7 +159,7 @@ sft_span sfti_convert_name(sfti_convert_run *run, const sfti_convert_layer *laye
                            sft_span pattern) {
     char name[SFTI_LAYOUT_NAME], text[64 + 32];
     size_t len = sfti_layout_make(pattern, &layer->match, name, sizeof name);
-    for (size_t i = 0; run->to == SFTI_LORA_KOHYA && i < len; i++)
+    for (size_t i = 0; run->to == SFT_ADAPTER_KOHYA && i < len; i++)
         if (name[i] == '.') name[i] = '_';
     sft_span prefix = sfti_convert_prefix(run, layer, text);
     char *joined = len ? sfti_arena_join(&run->out->out.arena, prefix, (sft_span){ name, len })

@@ -19,7 +19,7 @@ typedef struct sfti_convert_run {
     const sfti_lora *lora;
     const sfti_layout_text *layouts;
     const sfti_layout_model *model;
-    sfti_lora_format to;
+    sft_adapter_format to;
     sft_span alpha_form;
     sfti_lora_converted *out;
     sfti_convert_layer *layers;

@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/options.h"
-#include "keys/digest_keys.h"
 #include "os/io.h"
 #include "os/os.h"
 #include "os/path.h"
@@ -81,8 +80,8 @@ void sft_adapter_merge_free(sft_adapter_merge *m) {
 /* ── Adapters ── */
 
 /* In the arena; NULL is none. */
-static bool hold_text(sft_adapter_merge *m, sft_span text, sft_span *out) {
-    char *copy = text.data ? sfti_arena_copy(&m->arena, text.data, text.len) : NULL;
+static bool hold_text(sfti_arena *arena, sft_span text, sft_span *out) {
+    char *copy = text.data ? sfti_arena_copy(arena, text.data, text.len) : NULL;
     *out = (sft_span){ copy, copy ? text.len : 0 };
     return copy || !text.data;
 }
@@ -93,35 +92,53 @@ static sft_span file_name(const sft_set *set) {
     return path ? sfti_path_name(sft_span_cstr(path)) : (sft_span){ "", 0 };
 }
 
-sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
-                               const sft_adapter_use *use, sft_error *err) {
-    sft_adapter_use own;
-    if (!m || !adapter) return sfti_misuse(err, "expected a merge and an adapter, found NULL");
-    sft_code code = use_take(use, &own, err);
-    if (code) return code;
-    if (m->patched) return sfti_misuse(err, "expected a merge that is not planned, found one");
-    if (own.strength - own.strength != 0)
-        return sfti_misuse(err, "expected a strength that is finite, found another");
-    sfti_merge_input **grown = sfti_arena_grow(&m->arena, m->inputs, m->count, 1, &m->capacity,
-                                               sizeof *grown);
-    sfti_merge_input *input = sfti_arena_take(&m->arena, sizeof *input);
-    if (!grown || !input) return sfti_fail_memory(err, sizeof *input);
-    m->inputs = grown;
+sft_code sfti_merge_use(const sft_adapter_use *use, sft_adapter_use *out, sft_error *err) {
+    sft_code code = use_take(use, out, err);
+    if (!code && out->strength - out->strength != 0)
+        code = sfti_misuse(err, "expected a strength that is finite, found another");
+    return code;
+}
+
+sft_code sfti_merge_input_new(sfti_arena *arena, const sft_set *set, const sft_adapter_use *use,
+                              bool adapter, sfti_merge_input **out, sft_error *err) {
+    sfti_merge_input *input = sfti_arena_take(arena, sizeof *input);
+    sft_span name = use->name ? sft_span_cstr(use->name) : file_name(set);
+    sft_span blocks = use->blocks ? sft_span_cstr(use->blocks) : (sft_span){ NULL, 0 };
+    if (!input) return sfti_fail_memory(err, sizeof *input);
     memset(input, 0, sizeof *input);
-    input->set = adapter;
-    input->strength = own.strength;
-    input->lora.arena.alloc = m->alloc;
-    sft_span name = own.name ? sft_span_cstr(own.name) : file_name(adapter);
-    sft_span blocks = own.blocks ? sft_span_cstr(own.blocks) : (sft_span){ NULL, 0 };
-    if (!hold_text(m, name, &input->name) || !hold_text(m, blocks, &input->blocks)
-        || !hold_text(m, own.config, &input->config))
-        return sfti_fail_memory(err, name.len + own.config.len);
-    code = sfti_lora_open(adapter, input->config, &input->lora, err);
+    input->set = set;
+    input->strength = use->strength;
+    input->lora.arena.alloc = arena->alloc;
+    *out = input;
+    if (!hold_text(arena, name, &input->name) || !hold_text(arena, blocks, &input->blocks)
+        || !hold_text(arena, use->config, &input->config))
+        return sfti_fail_memory(err, name.len + use->config.len);
+    if (!adapter) return SFT_OK;
+    sft_code code = sfti_lora_open(set, input->config, &input->lora, err);
     if (!code && input->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected an adapter (LoRA and its kin), found none of its tensors");
-    if (!code) code = sfti_lora_map_model(&input->lora, m->values, &input->map, err);
-    if (!code && blocks.data)
+    if (code) sfti_lora_close(&input->lora);
+    return code;
+}
+
+sft_code sft_adapter_merge_add(sft_adapter_merge *m, const sft_set *adapter,
+                               const sft_adapter_use *use, sft_error *err) {
+    sft_adapter_use own;
+    sfti_merge_input *input;
+    if (!m || !adapter) return sfti_misuse(err, "expected a merge and an adapter, found NULL");
+    sft_code code = sfti_merge_use(use, &own, err);
+    if (code) return code;
+    if (m->patched) return sfti_misuse(err, "expected a merge that is not planned, found one");
+    sfti_merge_input **grown = sfti_arena_grow(&m->arena, m->inputs, m->count, 1, &m->capacity,
+                                               sizeof *grown);
+    if (!grown) return sfti_fail_memory(err, sizeof *grown);
+    m->inputs = grown;
+    m->blames = m->count;
+    code = sfti_merge_input_new(&m->arena, adapter, &own, true, &input, err);
+    if (code) return sfti_lora_told(code, err);
+    code = sfti_lora_map_model(&input->lora, m->values, &input->map, err);
+    if (!code && input->blocks.data)
         code = sfti_lora_blocks(&input->lora, &input->map, m->values, input->blocks,
                                 own.strength, &input->strengths, err);
     m->blames = code ? m->count : SIZE_MAX;
@@ -340,49 +357,18 @@ size_t sft_adapter_merge_blames(const sft_adapter_merge *m) {
 
 /* ── Saving ── */
 
-/* Pairs of all shards, the first of each key, without what has become stale, and the recipe. */
+/* Pairs of all shards, without what has become stale, and the recipe. */
 static sft_code gather_pairs(sft_adapter_merge *m, sfti_arena *work, sft_pair **out, size_t *count,
                              sft_error *err) {
-    size_t shards = sft_set_shard_count(m->model), most = 2;
-    for (size_t s = 0; s < shards; s++)
-        most += sft_file_metadata_count(sft_set_shard_at(m->model, s));
-    sft_pair *pairs = sfti_arena_array(work, most, sizeof *pairs);
-    *count = 0;
-    *out = pairs;
-    if (!pairs) return sfti_fail_memory(err, most * sizeof *pairs);
-    sft_code code = sfti_adapter_recipe(m, file_name(m->model), true, err);
-    for (size_t s = 0; !code && s < shards; s++) {
-        const sft_file *file = sft_set_shard_at(m->model, s);
-        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
-            sft_pair pair = sft_file_metadata_at(file, i);
-            sft_span before;
-            bool again = sft_span_equal(pair.key, sft_span_cstr(SFTI_MERGE_RECIPE))
-                      || sft_span_equal(pair.key, sft_span_cstr(SFTI_MERGE_NAMES));
-            if (sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA) continue;
-            for (size_t b = 0; b < s && !again; b++) {
-                again = sft_file_metadata_get(sft_set_shard_at(m->model, b), pair.key, &before);
-                if (again && sft_span_equal(pair.key, sft_span_cstr(SFTI_DECLARED_KEY))
-                    && !sft_span_equal(pair.value, before))
-                    return sfti_fail(err, SFT_CAST_DTYPE,
-                                     "expected one declaration of quantised layers ("
-                                     SFTI_DECLARED_KEY ") in all shards, found different ones");
-            }
-            if (!again) pairs[(*count)++] = pair;
-        }
-    }
-    pairs[(*count)++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_NAMES),
-                                    { m->names.data, m->names.len } };
-    pairs[(*count)++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_RECIPE),
-                                    { m->recipe.data, m->recipe.len } };
-    return code;
-}
-
-static sft_plan_options plan_of(const sft_adapter_merge *m) {
-    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
-    plan.has_metadata = true;
-    plan.level = SFT_LEVEL_COMPAT; /* whatever could be read can be written */
-    plan.alloc = &m->alloc;
-    return plan;
+    static const char *const again[] = { SFTI_MERGE_RECIPE, SFTI_MERGE_NAMES };
+    sft_code code = sfti_recipe_pairs(m->model, work, again, 2, out, count, err);
+    if (!code) code = sfti_adapter_recipe(m, file_name(m->model), true, err);
+    if (code) return code;
+    (*out)[(*count)++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_NAMES),
+                                     { m->names.data, m->names.len } };
+    (*out)[(*count)++] = (sft_pair){ sft_span_cstr(SFTI_MERGE_RECIPE),
+                                     { m->recipe.data, m->recipe.len } };
+    return SFT_OK;
 }
 
 sft_code sft_adapter_merge_save(sft_adapter_merge *m, sft_sink sink, const sft_job *job,
@@ -395,9 +381,8 @@ sft_code sft_adapter_merge_save(sft_adapter_merge *m, sft_sink sink, const sft_j
     if (code) {
         sft_sink_abandon(&sink);
     } else {
-        sft_plan_options plan = plan_of(m);
-        code = sft_save_parts(m->parts, sft_set_tensor_count(m->model), pairs, count, &plan, sink,
-                              job, err);
+        code = sfti_lora_save(m->parts, sft_set_tensor_count(m->model), pairs, count, &m->alloc,
+                              sink, job, err);
     }
     sfti_arena_free(&work);
     return code;
@@ -411,7 +396,7 @@ sft_code sft_adapter_merge_save_set(sft_adapter_merge *m, const char *folder,
     if (!code) code = sft_adapter_merge_plan(m, err);
     if (code) return code;
     sfti_arena work = { .alloc = m->alloc };
-    sft_plan_options plan = plan_of(m);
+    sft_plan_options plan = sfti_lora_plan(&m->alloc);
     size_t count = 0, all = sft_set_tensor_count(m->model);
     sft_pair *pairs = NULL;
     uint32_t *shard_of = sfti_arena_array(&work, all, sizeof *shard_of), shards = 0;

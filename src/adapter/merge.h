@@ -16,6 +16,13 @@ typedef struct sfti_merge_input {
     sft_span name, blocks, config;
 } sfti_merge_input;
 
+/* Options of one input, taken. */
+sft_code sfti_merge_use(const sft_adapter_use *use, sft_adapter_use *out, sft_error *err);
+/* An input in the arena: an adapter, which is read, or a model, of which only the name is taken.
+ * Its lora is to be closed, but not after a failure. */
+sft_code sfti_merge_input_new(sfti_arena *arena, const sft_set *set, const sft_adapter_use *use,
+                              bool adapter, sfti_merge_input **out, sft_error *err);
+
 /* A quantised tensor of which the values change. */
 typedef struct sfti_merge_again {
     sft_adapter_merge *of;
@@ -63,6 +70,12 @@ sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool dige
 sft_code sfti_recipe_adapter(sfti_json_writer *w, const sfti_merge_input *input, bool digests,
                              sft_error *err);
 void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name);
+/* Metadata of all shards, the first of each key, but digests of the data and those keys; there is
+ * room for 8 more. */
+sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *const *without,
+                           size_t without_count, sft_pair **out, size_t *count, sft_error *err);
+/* The recipe that there was, as the member "before"; nothing if there was none. */
+void sfti_recipe_before(sfti_json_writer *w, sft_span before);
 
 /* Whether the bytes of tensor i are computed; else they are those of its file. */
 bool sfti_merge_computes(const sft_adapter_merge *merge, size_t i);

@@ -7,6 +7,21 @@
 
 #include <string.h>
 
+sft_plan_options sfti_lora_plan(const sft_allocator *alloc) {
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    plan.has_metadata = true;
+    plan.level = SFT_LEVEL_COMPAT;
+    plan.alloc = alloc;
+    return plan;
+}
+
+sft_code sfti_lora_save(const sft_part *parts, size_t count, const sft_pair *pairs,
+                        size_t pair_count, const sft_allocator *alloc, sft_sink sink,
+                        const sft_job *job, sft_error *err) {
+    sft_plan_options plan = sfti_lora_plan(alloc);
+    return sft_save_parts(parts, count, pairs, pair_count, &plan, sink, job, err);
+}
+
 struct sft_adapter {
     sft_allocator alloc;
     sfti_lora lora;

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define ADAPTER_KEY "lora_adapter_metadata"
 
 const sft_tensor *sfti_lora_tensor(const sfti_lora *lora, const sfti_lora_module *module,
                                    sfti_adapter_slot slot) {
@@ -404,7 +403,7 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
     const sft_file *file = sft_set_shard_at(set, 0);
     for (size_t i = 0; !code && i < sft_file_metadata_count(file); i++) {
         sft_pair pair = sft_file_metadata_at(file, i);
-        if (sfti_is(pair.key, ADAPTER_KEY))
+        if (sfti_is(pair.key, SFTI_LORA_CONFIG_KEY))
             code = sfti_lora_config_read(out, pair.value, true, err);
     }
     if (!code) code = group_tensors(out, err);

@@ -2,7 +2,40 @@
 #include "adapter/merge.h"
 
 #include "base/error.h"
+#include "keys/digest_keys.h"
+#include "label/info.h"
 #include "safetensors_hash.h"
+
+#define MORE 8 /* pairs that callers add */
+
+sft_code sfti_recipe_pairs(const sft_set *set, sfti_arena *work, const char *const *without,
+                           size_t without_count, sft_pair **out, size_t *count, sft_error *err) {
+    size_t shards = sft_set_shard_count(set), most = MORE;
+    for (size_t s = 0; s < shards; s++) most += sft_file_metadata_count(sft_set_shard_at(set, s));
+    *count = 0;
+    *out = sfti_arena_array(work, most, sizeof **out);
+    if (!*out) return sfti_fail_memory(err, most * sizeof **out);
+    for (size_t s = 0; s < shards; s++) {
+        const sft_file *file = sft_set_shard_at(set, s);
+        for (size_t i = 0; i < sft_file_metadata_count(file); i++) {
+            sft_pair pair = sft_file_metadata_at(file, i);
+            sft_span before;
+            bool again = (sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA) != 0;
+            for (size_t k = 0; k < without_count && !again; k++)
+                again = sfti_is(pair.key, without[k]);
+            for (size_t b = 0; b < s && !again; b++) {
+                again = sft_file_metadata_get(sft_set_shard_at(set, b), pair.key, &before);
+                if (again && sfti_is(pair.key, SFTI_DECLARED_KEY)
+                    && !sft_span_equal(pair.value, before))
+                    return sfti_fail(err, SFT_CAST_DTYPE,
+                                     "expected one declaration of quantised layers ("
+                                     SFTI_DECLARED_KEY ") in all shards, found different ones");
+            }
+            if (!again) (*out)[(*count)++] = pair;
+        }
+    }
+    return SFT_OK;
+}
 
 static sft_span pair_named(const sft_set *set, const char *key) {
     sft_span value = { NULL, 0 };
@@ -35,6 +68,12 @@ void sfti_recipe_model(sfti_json_writer *w, const sft_set *set, sft_span name) {
     sfti_json_close(w, '}');
 }
 
+void sfti_recipe_before(sfti_json_writer *w, sft_span before) {
+    if (!before.data) return;
+    sfti_json_key(w, "before");
+    sfti_json_text(w, before);
+}
+
 sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool digests,
                              sft_error *err) {
     sft_span before = pair_named(merge->model, SFTI_MERGE_RECIPE);
@@ -60,10 +99,7 @@ sft_code sfti_adapter_recipe(sft_adapter_merge *merge, sft_span model, bool dige
     bool comfy = merge->options.dora == SFT_ADAPTER_DORA_COMFY;
     sfti_json_put_cstr(&w, "dora", comfy ? "comfy" : "exact");
     if (merge->options.stochastic) sfti_json_put_uint(&w, "stochastic", merge->options.seed);
-    if (before.data) {
-        sfti_json_key(&w, "before");
-        sfti_json_text(&w, before);
-    }
+    sfti_recipe_before(&w, before);
     sfti_json_close(&w, '}');
     return fine ? sfti_json_done(&w) : sfti_fail_memory(err, merge->names.len);
 }

@@ -249,6 +249,21 @@ def run_adapter(folder):
     program("example_adapter", model, lora, status=2)
 
 
+def run_resize(folder):
+    lora, out = (os.path.join(folder, n + ".safetensors") for n in ("wide", "small"))
+    header = {"a.lora_down.weight": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+              "a.lora_up.weight": {"dtype": "F32", "shape": [2, 2], "data_offsets": [16, 32]}}
+    text = json.dumps(header).encode()
+    with open(lora, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + struct.pack("<8f", 1, 0, 0, 1, 4, 0, 0, 3))
+    expect(program("example_resize", lora, "1", out), "a: rank 2 to 1, error 60.0 %\n",
+           "a LoRA of a lower rank")
+    tensors = json.loads(parsed(out)[1])
+    check([tensors[name]["shape"] for name in header] == [[1, 2], [2, 1]], "its tensors", str(tensors))
+    program("example_resize", lora, "0", out, status=1)
+    program("example_resize", lora, status=2)
+
+
 def readme():
     path = os.path.join(ROOT, "README.md")
     if not os.path.exists(path):
@@ -340,6 +355,7 @@ def main():
         run_edit(folder)
         run_convert(folder)
         run_adapter(folder)
+        run_resize(folder)
         run_import(folder)
         run_remote()
         run_guide(folder)
@@ -347,7 +363,7 @@ def main():
     run_demo()
     tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_adapter", "example_convert", "example_import", "example_read", "example_load",
+             "example_adapter", "example_resize", "example_convert", "example_import", "example_read", "example_load",
              "example_shards", "example_remote", "port_stable_diffusion", "port_flux2"}
     with open(os.path.join(ROOT, "examples", "README.md"), encoding="utf-8") as file:
         index = file.read()

@@ -31,6 +31,17 @@ static inline test_file adapter_file(bool more) {
                             values, 20);
 }
 
+/* A fused layer of FLUX.1, of 6 rows, at alpha 0.5. */
+static inline test_file adapter_of_flux(void) {
+    static const float values[9] = { 0.5f, 10, 20, 1, 2, 3, 4, 5, 6 };
+    return make_file("{\"__metadata__\":{\"kept\":\"yes\",\"sshs_model_hash\":\"ab\"},"
+                     ADAPTER_F32("lora_unet_double_blocks_0_img_attn_qkv.alpha", "[]", 0, 4) ","
+                     ADAPTER_F32("lora_unet_double_blocks_0_img_attn_qkv.lora_down.weight", "[1,2]",
+                                 4, 12) ","
+                     ADAPTER_F32("lora_unet_double_blocks_0_img_attn_qkv.lora_up.weight", "[6,1]",
+                                 12, 36) "}", values, sizeof values);
+}
+
 static inline sft_set *adapter_set(const test_file *f, const sft_allocator *alloc) {
     sft_open_options how = SFT_OPEN_OPTIONS_INIT;
     sft_file *file;

@@ -1,6 +1,6 @@
 /* lora: what adapters hold, and models with adapters merged into them. Tests: tests/cli/lora. */
 #include "commands/commands.h"
-#include "commands/lora/factored.h"
+#include "commands/lora/lora.h"
 #include "support/hints.h"
 #include "support/output.h"
 #include "support/remote.h"

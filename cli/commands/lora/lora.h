@@ -21,6 +21,8 @@ typedef struct lora_adapter {
 /* Open one: with `strength` the operand is ADAPTER[:STRENGTH], of which the number is cut off
  * unless there is a file of the whole name. Zeroed before, and to be closed after a failure too. */
 sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err);
+/* The same without reading what it holds: out->lora stays empty. */
+sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err);
 void lora_close(lora_adapter *adapter);
 
 /* Report an error: the files were read and do not go together, or hold what nobody can merge (the
@@ -30,5 +32,9 @@ void lora_fail(cli *c, const char *path, sft_error *err);
 void lora_merge(cli *c, char **operands, size_t count);
 void lora_convert(cli *c, char **operands, size_t count);
 void lora_info(cli *c, char **operands, size_t count);
+void lora_resize(cli *c, char **operands, size_t count);
+void lora_stack(cli *c, char **operands, size_t count);
+void lora_extract(cli *c, char **operands, size_t count);
+void lora_simplify(cli *c, char **operands, size_t count);
 
 #endif

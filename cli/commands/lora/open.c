@@ -30,7 +30,7 @@ static sft_code read_config(cli *c, lora_adapter *adapter, sft_error *err) {
     return code;
 }
 
-sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
+sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
     const cli_input *input;
     out->operand = out->path = operand;
     out->strength = 1;
@@ -40,7 +40,11 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
     if (!code) code = cli_open_operand(c, operand, &out->inputs, &input, &out->set, err);
     if (code) return code;
     out->path = input->path;
-    code = read_config(c, out, err);
+    return read_config(c, out, err);
+}
+
+sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
+    sft_code code = lora_open_set(c, operand, strength, out, err);
     if (!code) code = sfti_lora_open(out->set, cli_read_text(&out->config), &out->lora, err);
     if (!code && out->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,

@@ -1,18 +1,15 @@
-/* lora extract. Tests: tests/adapter/factors.py, tests/cli/lora/factors. */
+/* Differences of models as adapters. Tests: tests/adapter/factors.py, test_adapter_factors.c. */
+#include "adapter/factored.h"
+
 #include "base/error.h"
 #include "base/number.h"
-#include "commands/lora/factored.h"
-#include "support/hints.h"
-#include "support/words.h"
+#include "label/info.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 2048 /* elements at a time, on the stack of a thread */
-#define NAMED_MOST 10
-#define WHOLE_MOST (UINT64_C(1) << 24) /* elements of a norm or bias */
-
-enum { TO_DEFAULT = 0, TO_KOHYA, TO_PEFT, TO_COMFY };
+#define EXTRACT_CHUNK 2048 /* elements at a time, on the stack of a thread */
+#define EXTRACT_WHOLE (UINT64_C(1) << 24) /* elements of a norm or bias */
 
 /* Rows of a tensor that both models have. */
 typedef struct extract_item {
@@ -21,29 +18,27 @@ typedef struct extract_item {
 } extract_item;
 
 typedef struct extract {
-    lora_factoring *f;
+    sft_adapter_factors *f;
     const sft_set *tuned, *base;
-    sft_conversion *scales[2];
     extract_item *items;
     size_t count, capacity;
-    double least; /* of the greatest difference of a layer */
-    double clamp; /* a quantile; 0: none */
-    int to;
+    uint32_t to; /* sft_adapter_format */
     bool two_encoders, diffusers_names;
-    size_t convs, others, unmatched; /* that differ and are not extracted */
     sfti_lora_naming naming;
     sfti_lora_ways *ways; /* of the tensor that is named */
 } extract;
 
 /* ── Differences ── */
 
-static sft_code subtract(const extract *x, const extract_item *item, uint64_t first,
-                         uint64_t count, float *into, sft_error *err) {
-    float base[CHUNK];
+static sft_code read_both(const extract *x, const extract_item *item, uint64_t first,
+                         uint64_t count, float *into, size_t *blames, sft_error *err) {
+    float base[EXTRACT_CHUNK];
+    *blames = 0;
     sft_code code = sfti_lora_read(x->tuned, sft_set_tensor_at(x->tuned, item->tuned), first, count,
                                    into, err);
-    for (uint64_t at = 0; !code && at < count; at += CHUNK) {
-        uint64_t n = count - at < CHUNK ? count - at : CHUNK;
+    for (uint64_t at = 0; !code && at < count; at += EXTRACT_CHUNK) {
+        uint64_t n = count - at < EXTRACT_CHUNK ? count - at : EXTRACT_CHUNK;
+        *blames = 1;
         code = sfti_lora_read(x->base, sft_set_tensor_at(x->base, item->base), first + at, n, base,
                               err);
         for (uint64_t i = 0; !code && i < n; i++) into[at + i] -= base[i];
@@ -56,12 +51,14 @@ typedef struct extract_rows {
     const extract_item *item;
     uint64_t cols;
     float most;
+    size_t *blames;
 } extract_rows;
 
-static sft_code read_rows(void *ctx, uint64_t first, uint64_t count, float *into, sft_error *err) {
+static sft_code read_difference(void *ctx, uint64_t first, uint64_t count, float *into,
+                                sft_error *err) {
     extract_rows *rows = ctx;
-    sft_code code = subtract(rows->x, rows->item, (rows->item->row + first) * rows->cols,
-                             count * rows->cols, into, err);
+    sft_code code = read_both(rows->x, rows->item, (rows->item->row + first) * rows->cols,
+                             count * rows->cols, into, rows->blames, err);
     for (uint64_t i = 0; !code && i < count * rows->cols; i++) {
         float size = into[i] < 0 ? -into[i] : into[i];
         if (size > rows->most) rows->most = size;
@@ -129,7 +126,7 @@ static sft_code measure_loss(const sfti_row_matrix *all, sfti_lowrank *factors, 
 static sft_code clamp_factors(const extract *x, const sfti_row_matrix *all, sfti_arena *arena,
                               sfti_lowrank *factors, sft_error *err) {
     float most = 0;
-    sft_code code = quantile_of(factors, x->clamp, arena, &most, err);
+    sft_code code = quantile_of(factors, x->f->options.clamp_quantile, arena, &most, err);
     if (code) return code;
     if (most < 0) most = 0;
     clamp_matrix(&factors->up, most);
@@ -137,29 +134,30 @@ static sft_code clamp_factors(const extract *x, const sfti_row_matrix *all, sfti
     return measure_loss(all, factors, arena, err);
 }
 
-static sft_code extract_layer(lora_factoring *f, lora_layer *layer, const sfti_rank_rule *rule,
-                              sfti_arena *arena, sfti_lowrank *out, sft_error *err) {
+static sft_code extract_layer(sft_adapter_factors *f, sfti_factor *layer,
+                              const sfti_rank_rule *rule, sfti_arena *arena, sfti_lowrank *out,
+                              sft_error *err) {
     const extract *x = f->ctx;
     const extract_item *item = &x->items[layer->number];
     uint64_t rows, cols = 1;
     (void)sfti_lora_shape(sft_set_tensor_at(x->tuned, item->tuned), &rows, &cols);
-    extract_rows ctx = { x, item, cols, 0 };
-    sfti_row_matrix all = { item->rows, cols, read_rows, &ctx };
+    extract_rows ctx = { x, item, cols, 0, &layer->blames };
+    sfti_row_matrix all = { item->rows, cols, read_difference, &ctx };
     sft_code code = sfti_lowrank_of_rows(&all, rule, arena, out, err);
-    if (!code && x->clamp > 0) code = clamp_factors(x, &all, arena, out, err);
-    layer->left_out = !code && !((double)ctx.most > x->least);
+    if (!code && x->f->options.clamp_quantile > 0) code = clamp_factors(x, &all, arena, out, err);
+    layer->told.left_out = !code && !((double)ctx.most > x->f->options.min_diff);
     return code;
 }
 
-/* Whether any element differs; stops at the first. */
-static sft_code differs(const extract *x, const extract_item *item, bool *out, sft_error *err) {
-    float difference[CHUNK];
+/* Whether any element any_differs; stops at the first. */
+static sft_code any_differs(const extract *x, const extract_item *item, bool *out, sft_error *err) {
+    float difference[EXTRACT_CHUNK];
     uint64_t rows = 0, cols = 0;
     *out = false;
     if (!sfti_lora_shape(sft_set_tensor_at(x->tuned, item->tuned), &rows, &cols)) return SFT_OK;
-    for (uint64_t at = 0; !*out && at < rows * cols; at += CHUNK) {
-        uint64_t n = rows * cols - at < CHUNK ? rows * cols - at : CHUNK;
-        sft_code code = subtract(x, item, at, n, difference, err);
+    for (uint64_t at = 0; !*out && at < rows * cols; at += EXTRACT_CHUNK) {
+        uint64_t n = rows * cols - at < EXTRACT_CHUNK ? rows * cols - at : EXTRACT_CHUNK;
+        sft_code code = read_both(x, item, at, n, difference, &x->f->blames, err);
         if (code) return code;
         for (uint64_t i = 0; i < n; i++) *out = *out || difference[i] < 0 || difference[i] > 0;
     }
@@ -168,7 +166,7 @@ static sft_code differs(const extract *x, const extract_item *item, bool *out, s
 
 /* ── Names ── */
 
-static bool begins_with(const sft_set *set, const char *const *words, size_t count) {
+static bool any_begins(const sft_set *set, const char *const *words, size_t count) {
     for (size_t i = 0; i < sft_set_tensor_count(set); i++)
         for (size_t k = 0; k < count; k++)
             if (sfti_begins(sft_set_tensor_at(set, i)->name, words[k])) return true;
@@ -183,14 +181,15 @@ static void choose_names(extract *x) {
     static const char *const second[] = { "conditioner.embedders.1.", "text_encoders.clip_g.",
                                           "text_encoder_2.", "text_encoders.t5xxl." };
     static const char *const first[] = { "cond_stage_model." };
-    x->two_encoders = begins_with(x->tuned, second, SFTI_COUNT(second));
-    x->diffusers_names = begins_with(x->tuned, first, SFTI_COUNT(first)); /* SD 1 and 2 */
-    if (x->to == TO_DEFAULT)
-        x->to = begins_with(x->tuned, language, SFTI_COUNT(language)) ? TO_PEFT : TO_KOHYA;
+    x->two_encoders = any_begins(x->tuned, second, SFTI_COUNT(second));
+    x->diffusers_names = any_begins(x->tuned, first, SFTI_COUNT(first)); /* SD 1 and 2 */
+    if (x->to == SFT_ADAPTER_USUAL)
+        x->to = any_begins(x->tuned, language, SFTI_COUNT(language)) ? SFT_ADAPTER_PEFT
+                                                                     : SFT_ADAPTER_KOHYA;
 }
 
-static const char *prefix_of(const extract *x, unsigned parts) {
-    bool comfy = x->to == TO_COMFY;
+static const char *extract_prefix(const extract *x, unsigned parts) {
+    bool comfy = x->to == SFT_ADAPTER_COMFY;
     if (parts & 1u << SFTI_PART_MAIN) return comfy ? "diffusion_model." : "lora_unet_";
     if (parts & 1u << SFTI_PART_TE3) return comfy ? "text_encoders.t5xxl.transformer."
                                                   : "lora_te3_";
@@ -237,7 +236,7 @@ static size_t choose_ways(const extract *x, sft_span name, const sfti_lora_way *
 static sft_span name_layer(extract *x, const char *prefix, sft_span path) {
     char *text = sfti_arena_join(&x->f->arena, sft_span_cstr(prefix), path);
     size_t len = text ? strlen(text) : 0;
-    if (text && x->to == TO_KOHYA)
+    if (text && x->to == SFT_ADAPTER_KOHYA)
         for (size_t i = 0; i < len; i++)
             if (text[i] == '.') text[i] = '_';
     return (sft_span){ text, len };
@@ -249,14 +248,14 @@ static sft_code add_layer(extract *x, const extract_item *item, sft_span name, s
     const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
     extract_item *items = sfti_arena_grow(&x->f->arena, x->items, x->count, 1, &x->capacity,
                                           sizeof *items);
-    lora_layer *layer = name.data && items ? lora_layer_add(x->f) : NULL;
+    sfti_factor *layer = name.data && items ? sfti_factor_add(x->f) : NULL;
     if (!layer) return sfti_fail_memory(err, sizeof *items);
     x->items = items;
     layer->number = x->count;
     items[x->count++] = *item;
-    layer->dtype = lora_dtype(x->f, tensor->dtype);
-    if (lora_layer_named(x->f, layer, name, x->to == TO_PEFT, item->rows, tensor->shape[1],
-                         tensor->shape + 2, tensor->rank - 2))
+    layer->dtype = sfti_factored_dtype(x->f, tensor->dtype);
+    if (sfti_factor_named(x->f, layer, name, x->to == SFT_ADAPTER_PEFT, item->rows,
+                          tensor->shape[1], tensor->shape + 2, tensor->rank - 2))
         return SFT_OK;
     return sfti_fail_memory(err, name.len);
 }
@@ -266,12 +265,12 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
     const sfti_lora_way *chosen[SFTI_LORA_WAYS];
     sft_span name = tensor->name;
     if (sfti_ends(name, ".weight")) name.len -= strlen(".weight");
-    if (x->to == TO_PEFT)
+    if (x->to == SFT_ADAPTER_PEFT)
         return add_layer(x, &item, name_layer(x, "base_model.model.", name), err);
     sfti_lora_ways_of(&x->naming, tensor, x->ways);
     size_t count = choose_ways(x, name, chosen);
     if (count == 0)
-        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, tensor->offset, tensor->name,
                                 "expected a layer that adapters have a name for, found another");
     for (size_t i = 0; i < count; i++) {
         extract_item part = item;
@@ -280,7 +279,7 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
             part.row = chosen[i]->row;
             part.rows = chosen[i]->rows;
         }
-        sft_code code = add_layer(x, &part, name_layer(x, prefix_of(x, chosen[i]->parts),
+        sft_code code = add_layer(x, &part, name_layer(x, extract_prefix(x, chosen[i]->parts),
                                                        chosen[i]->path), err);
         if (code) return code;
     }
@@ -288,7 +287,7 @@ static sft_code name_tensor(extract *x, extract_item item, sft_error *err) {
 }
 
 /* A norm or a bias, as a whole. */
-static sft_code add_whole(extract *x, const extract_item *item, sft_error *err) {
+static sft_code extract_whole(extract *x, const extract_item *item, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(x->tuned, item->tuned);
     const sfti_lora_way *chosen[SFTI_LORA_WAYS];
     bool bias = sfti_ends(tensor->name, ".bias");
@@ -300,40 +299,29 @@ static sft_code add_whole(extract *x, const extract_item *item, sft_error *err) 
     if (bias) weight.name = sft_span_cstr(as_weight);
     else if (sfti_ends(layer, ".weight")) layer.len -= strlen(".weight");
     sfti_lora_ways_of(&x->naming, &weight, x->ways);
-    size_t count = x->to == TO_PEFT ? 0 : choose_ways(x, layer, chosen);
+    size_t count = x->to == SFT_ADAPTER_PEFT ? 0 : choose_ways(x, layer, chosen);
     if (count != 1 || !is_whole(chosen[0])) {
-        x->others++;
+        x->f->notes[SFT_ADAPTER_LEFT_OTHERS]++;
         return SFT_OK;
     }
     uint64_t rows = 0, cols = 0;
     (void)sfti_lora_shape(tensor, &rows, &cols);
-    if (rows * cols > WHOLE_MOST) {
-        x->others++;
+    if (rows * cols > EXTRACT_WHOLE) {
+        x->f->notes[SFT_ADAPTER_LEFT_OTHERS]++;
         return SFT_OK;
     }
-    sft_span name = name_layer(x, prefix_of(x, chosen[0]->parts), chosen[0]->path);
+    sft_span name = name_layer(x, extract_prefix(x, chosen[0]->parts), chosen[0]->path);
     char *whole = name.data ? sfti_arena_join(&x->f->arena, name,
                                               sft_span_cstr(bias ? ".diff_b" : ".diff")) : NULL;
     float *values = sfti_arena_array(&x->f->arena, rows * cols, sizeof *values);
     sft_source *source = sfti_arena_array(&x->f->arena, 1, sizeof *source);
     if (!whole || !values || !source) return sfti_fail_memory(err, rows * cols * sizeof *values);
-    sft_code code = subtract(x, item, 0, rows * cols, values, err);
+    sft_code code = read_both(x, item, 0, rows * cols, values, &x->f->blames, err);
     if (code) return code;
     sfti_floats_turn(values, rows * cols);
     *source = sft_source_memory(values, (size_t)(rows * cols) * sizeof *values);
     sft_part part = { { sft_span_cstr(whole), SFT_F32, tensor->rank, tensor->shape }, source, 0 };
-    return lora_keep(x->f, part) ? SFT_OK : sfti_fail_memory(err, sizeof part);
-}
-
-static void name_unmatched(extract *x, const sft_tensor *tensor, const char *why) {
-    cli *c = x->f->c;
-    if (++x->unmatched > NAMED_MOST && !c->set.verbose) return;
-    cli_flush(&c->out);
-    cli_text(&c->err, "safetensors: ");
-    cli_path(&c->err, x->f->input, ": %s: ", why);
-    cli_quoted(&c->err, tensor->name);
-    cli_text(&c->err, "\n");
-    cli_flush(&c->err);
+    return sfti_factored_keep_part(x->f, part, err);
 }
 
 static bool same_shape(const sft_tensor *a, const sft_tensor *b) {
@@ -348,99 +336,51 @@ static sft_code consider(extract *x, uint32_t i, sft_error *err) {
     uint64_t rows = 0, cols = 0, kernel = 1;
     bool differ = false;
     if (!sfti_lora_shape(tensor, &rows, &cols)) return SFT_OK;
-    bool readable = lora_readable(x->tuned, x->scales[0], i);
+    bool readable = sfti_factored_readable(x->f, 0, x->tuned, i);
     if (!readable && tensor->rank < 2) return SFT_OK; /* positions, counters */
     if (!base || !same_shape(tensor, base)) {
-        if (tensor->rank >= 2)
-            name_unmatched(x, tensor, base ? "of another shape in BASE" : "not in BASE");
-        return SFT_OK;
+        return tensor->rank >= 2 ? sfti_factored_unmatched(x->f, tensor->name, err) : SFT_OK;
     }
     for (size_t s = 0; s < shard; s++)
         number += sft_file_tensor_count(sft_set_shard_at(x->base, s));
     number += sft_file_tensor_index(sft_set_shard_at(x->base, shard), base);
     if (tensor->dtype == SFT_I64 && base->dtype == SFT_I64) return SFT_OK; /* positions */
-    if (!readable || !lora_readable(x->base, x->scales[1], number))
-        return lora_not_readable(tensor, err);
+    x->f->blames = readable;
+    if (!readable || !sfti_factored_readable(x->f, 1, x->base, number))
+        return sfti_factored_not_readable(tensor, err);
+    x->f->blames = 0;
     extract_item item = { i, (uint32_t)number, 0, rows };
     for (uint32_t k = 2; k < tensor->rank; k++) kernel *= tensor->shape[k];
     bool weight = sfti_ends(tensor->name, ".weight") || sfti_ends(tensor->name, ".in_proj_weight");
     bool layer = tensor->rank >= 2 && weight && rows > 1 && cols > 1;
     if (layer && (kernel == 1 || x->f->rule.most_conv)) return name_tensor(x, item, err);
-    sft_code code = differs(x, &item, &differ, err);
+    sft_code code = any_differs(x, &item, &differ, err);
     if (code || !differ) return code;
-    if (layer) x->convs++;
-    else if (tensor->rank == 1 && x->f->c->set.norms) return add_whole(x, &item, err);
-    else x->others++;
+    if (layer) x->f->notes[SFT_ADAPTER_LEFT_CONVS]++;
+    else if (tensor->rank == 1 && x->f->options.norms) return extract_whole(x, &item, err);
+    else x->f->notes[SFT_ADAPTER_LEFT_OTHERS]++;
     return SFT_OK;
 }
 
 /* ── All ── */
 
-static sft_code extract_all(extract *x, char **operands, sft_error *err) {
-    lora_factoring *f = x->f;
-    cli *c = f->c;
-    sft_code code = SFT_OK;
-    x->to = c->set.to;
-    if (x->to == 4)
-        return cli_usage_error(err, "expected --to kohya, peft or comfy with extract, found "
-                               "diffusers");
-    if (c->set.min_diff) code = lora_number(c->set.min_diff, "min-diff", &x->least, err);
-    if (!code && c->set.clamp_quantile)
-        code = lora_number(c->set.clamp_quantile, "clamp-quantile", &x->clamp, err);
-    if (!code && x->clamp > 1)
-        code = cli_usage_error(err, "expected a part of 1 for --clamp-quantile, found \"%s\"",
-                               c->set.clamp_quantile);
-    if (code) return code;
-    f->blame = operands[0];
-    code = cli_parts_open(c, (const char *const *)operands, 2, &f->parts, err);
-    if (code && f->parts.path) f->blame = f->parts.path;
-    if (!code && f->parts.set_count != 2) code = cli_not_one(f->parts.set_count, err);
-    if (code) return code;
-    x->tuned = f->models[0] = f->parts.sets[0];
-    x->base = f->models[1] = f->parts.sets[1];
-    f->model_paths[0] = f->input = operands[0];
-    f->model_paths[1] = operands[1];
-    for (int i = 0; !code && i < 2; i++)
-        code = lora_scales(f, f->models[i], &x->scales[i], err);
+sft_code sfti_plan_extract(sft_adapter_factors *f, sft_error *err) {
+    extract *x = sfti_arena_array(&f->arena, 1, sizeof *x);
+    if (!x) return sfti_fail_memory(err, sizeof *x);
+    *x = (extract){ .f = f, .tuned = f->inputs[0]->set, .base = f->inputs[1]->set,
+                    .to = f->options.names };
     choose_names(x);
-    x->ways = sfti_arena_array(&f->arena, 1, sizeof *x->ways);
-    if (!code && !x->ways) return sfti_fail_memory(err, sizeof *x->ways);
-    if (!code) code = sfti_lora_naming_open(&f->arena, x->tuned, &x->naming, err);
     size_t count = sft_set_tensor_count(x->tuned);
     uint32_t *order = sfti_arena_array(&f->arena, count, sizeof *order);
-    if (!code && !order) return sfti_fail_memory(err, count * sizeof *order);
+    x->ways = sfti_arena_array(&f->arena, 1, sizeof *x->ways);
+    if (!order || !x->ways) return sfti_fail_memory(err, count * sizeof *order);
+    sft_code code = sfti_factored_scales(f, 0, x->tuned, err);
+    if (!code) code = sfti_factored_scales(f, 1, x->base, err);
+    if (!code) code = sfti_lora_naming_open(&f->arena, x->tuned, &x->naming, err);
     if (!code) code = sft_set_order(x->tuned, SFT_ORDER_NATURAL, order, err);
     for (size_t i = 0; !code && i < count; i++) code = consider(x, order[i], err);
-    if (!code && x->unmatched && !c->set.ignore_unmatched)
-        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected tensors of BASE for every layer, "
-                         "found none for %zu; --ignore-unmatched leaves them out", x->unmatched);
     f->ctx = x;
-    f->is_network = x->to == TO_KOHYA;
+    f->is_network = x->to == SFT_ADAPTER_KOHYA;
     f->compute = extract_layer;
-    if (!code) code = lora_factor(f, err);
-    if (code) return code;
-    if (x->convs + x->others == 0) return SFT_OK;
-    cli_flush(&c->out);
-    cli_text(&c->err, "safetensors: ");
-    cli_path(&c->err, f->input, ": differ and are not extracted: %zu convolution%s (--conv-rank "
-             "takes them), %zu norm%s, bias%s and other tensors (--norms takes those that adapters "
-             "can have)\n", x->convs, x->convs == 1 ? "" : "s", x->others,
-             x->others == 1 ? "" : "s", x->others == 1 ? "" : "es");
-    cli_flush(&c->err);
-    return SFT_OK;
-}
-
-void lora_extract(cli *c, char **operands, size_t count) {
-    sft_error err = SFT_ERROR_INIT;
-    lora_factoring f;
-    extract x = { .f = &f };
-    sft_code code = lora_factoring_begin(&f, c, "extract", true, &err);
-    if (!code && (f.exact || count != 2))
-        code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, f.exact
-                              ? "expected a number for --rank, found exact"
-                              : "expected TUNED and BASE, found another number of operands");
-    if (!code) code = extract_all(&x, operands, &err);
-    sft_conversion_free(x.scales[0]);
-    sft_conversion_free(x.scales[1]);
-    lora_factoring_finish(&f, code, &err);
+    return code;
 }

@@ -1,16 +1,16 @@
-/* lora simplify. Tests: tests/adapter/factors.py, tests/cli/lora/factors. */
+/* Plain LoRA of other methods. Tests: tests/adapter/factors.py, test_adapter_factors.c. */
+#include "adapter/factored.h"
+
 #include "base/error.h"
-#include "commands/lora/factored.h"
-#include "support/hints.h"
+#include "label/info.h"
 
 #include <string.h>
 
 /* What is simplified: layer i is the module of the same number. */
 typedef struct simplify {
-    lora_factoring *f;
+    sft_adapter_factors *f;
     const sfti_lora *lora;
     const sft_set *model; /* NULL: without */
-    sft_conversion *scales;
     const sfti_lora_map *map;
 } simplify;
 
@@ -23,6 +23,7 @@ typedef struct change {
     bool by_model;
     sfti_lora_op op; /* without a model */
     float *whole;    /* all of it, where rows are not changed one by one */
+    size_t *blames;
 } change;
 
 /* Its targets of the model, of which weights alone are asked for. */
@@ -38,13 +39,15 @@ static sft_code change_rows(const change *ch, const sfti_lora_target *target, ui
                             uint64_t count, float *into, sft_error *err) {
     const simplify *x = ch->x;
     const sft_tensor *tensor = sft_set_tensor_at(x->model, target->tensor);
-    sfti_arena arena = { .alloc = x->f->c->alloc };
+    sfti_arena arena = { .alloc = x->f->alloc };
     sfti_lora_op op = { .module = ch->module, .lora = x->lora, .tensor = tensor, .strength = 1,
                         .row = target->row, .from = target->from, .rows = target->rows };
     uint64_t elements = count * ch->cols;
     float *was = sfti_arena_array(&arena, elements, sizeof *was);
+    *ch->blames = 1;
     sft_code code = was ? sfti_lora_read(x->model, tensor, first * ch->cols, elements, into, err)
                         : sfti_fail_memory(err, elements * sizeof *was);
+    if (!code) *ch->blames = 0;
     if (!code) memcpy(was, into, (size_t)elements * sizeof *was);
     if (!code) code = sfti_lora_op_open(&op, &arena, err);
     if (!code) code = sfti_lora_op_apply(&op, first, count, into, err);
@@ -89,25 +92,27 @@ static sft_code change_whole(change *ch, uint64_t rows, sft_error *err) {
     return code;
 }
 
-static bool is_idle(const sfti_lora_module *m) {
+static bool adds_nothing(const sfti_lora_module *m) {
     return m->has_alpha && !(m->scale < 0) && !(m->scale > 0);
 }
 
-static sft_code simplify_layer(lora_factoring *f, lora_layer *layer, const sfti_rank_rule *rule,
-                               sfti_arena *arena, sfti_lowrank *out, sft_error *err) {
+static sft_code simplify_layer(sft_adapter_factors *f, sfti_factor *layer,
+                               const sfti_rank_rule *rule, sfti_arena *arena, sfti_lowrank *out,
+                               sft_error *err) {
     const simplify *x = f->ctx;
     const sfti_lora_module *m = &x->lora->modules[layer->number];
     uint64_t rows = layer->up_shape[0], cols = layer->down_shape[1];
     for (uint32_t i = 2; i < layer->down_dims; i++) cols *= layer->down_shape[i];
     uint64_t shape[3] = { rows, cols / m->kernel, m->kernel };
     const sft_tensor flat = { .name = m->name, .shape = shape, .rank = 3, .dtype = SFT_F32 };
-    change ch = { .x = x, .module = m, .arena = arena, .cols = cols, .by_model = x->model != NULL };
+    change ch = { .x = x, .module = m, .arena = arena, .cols = cols, .by_model = x->model != NULL,
+                  .blames = &layer->blames };
     ch.op = (sfti_lora_op){ .module = m, .lora = x->lora, .tensor = &flat, .strength = 1,
                             .rows = rows };
     sfti_row_matrix all = { rows, cols, read_change, &ch };
     sft_code code = SFT_OK;
-    layer->left_out = is_idle(m);
-    if (layer->left_out) return SFT_OK;
+    layer->told.left_out = adds_nothing(m);
+    if (layer->told.left_out) return SFT_OK;
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
     if (t && sfti_lora_needs_all(x->lora, m, sft_set_tensor_at(x->model, t->tensor), false))
         code = change_whole(&ch, rows, err);
@@ -117,7 +122,7 @@ static sft_code simplify_layer(lora_factoring *f, lora_layer *layer, const sfti_
 
 /* ── What is simplified ── */
 
-static bool is_plain(const sfti_lora_module *m) {
+static bool is_plain_factors(const sfti_lora_module *m) {
     return m->type == SFTI_TYPE_LORA && !m->slot[SFTI_SLOT_MAGNITUDE] && !m->tucker;
 }
 
@@ -131,30 +136,23 @@ static bool is_norm(const simplify *x, const sfti_lora_module *m) {
     return m->type == SFTI_TYPE_FULL && (!diff || diff->rank < 2);
 }
 
-static sft_code refuse(const simplify *x, const sfti_lora_module *m, const char *why,
-                       sft_error *err) {
-    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, m->name, "%s: %s%s", why,
-                            sfti_lora_method(x->lora, m),
-                            m->slot[SFTI_SLOT_MAGNITUDE] ? " with DoRA's magnitudes" : "");
-}
-
 static sft_code add_module(simplify *x, size_t i, sft_error *err) {
-    lora_factoring *f = x->f;
+    sft_adapter_factors *f = x->f;
     const sfti_lora_module *m = &x->lora->modules[i];
-    uint64_t rows = m->out, cols = m->in, channels = 0, kernel[LORA_DIMS];
+    uint64_t rows = m->out, cols = m->in, channels = 0, kernel[SFTI_FACTORED_DIMS];
     uint32_t dims = 0;
     const sfti_lora_target *t = x->model ? next_target(x, NULL, m) : NULL;
     if (needs_model(m) && !x->model)
-        return refuse(x, m, "expected --model with what changes a layer by its own weight, found "
-                      "none", err);
+        return sfti_factored_refuse(x->lora, m, "a model, or modules that do not need a layer's "
+                                    "own weight", err);
     if (x->model && !t)
         return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET, m->name,
                                 "expected a tensor of the model for this module, found none");
     if (m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_BIAS])
-        return refuse(x, m, "expected factors alone, found a bias of theirs", err);
+        return sfti_factored_refuse(x->lora, m, "factors without a bias of theirs", err);
     for (uint32_t at = x->model ? m->targets : 0; at; at = x->map->targets[at - 1].next)
         if (x->map->targets[at - 1].bias && m->type == SFTI_TYPE_IA3)
-            return refuse(x, m, "expected a change of weights alone, found one of a bias too", err);
+            return sfti_factored_refuse(x->lora, m, "a change of weights and of no bias", err);
     const sft_tensor *shaped = sfti_lora_tensor(x->lora, m, SFTI_SLOT_DIFF);
     if (t) {
         shaped = sft_set_tensor_at(x->model, t->tensor);
@@ -162,8 +160,10 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
         (void)sfti_lora_shape(shaped, &all, &cols);
         for (rows = 0; t; t = next_target(x, t, m)) {
             if (t->from + t->rows > rows) rows = t->from + t->rows;
-            if (!lora_readable(x->model, x->scales, t->tensor))
-                return lora_not_readable(sft_set_tensor_at(x->model, t->tensor), err);
+            f->blames = 1;
+            if (!sfti_factored_readable(f, 0, x->model, t->tensor))
+                return sfti_factored_not_readable(sft_set_tensor_at(x->model, t->tensor), err);
+            f->blames = 0;
         }
     } else if (m->type == SFTI_TYPE_LOKR) {
         shaped = sfti_lora_tensor(x->lora, m, m->slot[SFTI_SLOT_KRON_2] ? SFTI_SLOT_KRON_2
@@ -172,7 +172,7 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
         shaped = sfti_lora_tensor(x->lora, m, m->type == SFTI_TYPE_LOHA ? SFTI_SLOT_HADA_T1
                                                                         : SFTI_SLOT_MID);
     }
-    if (shaped && shaped->rank > 2 && shaped->rank <= LORA_DIMS) dims = shaped->rank - 2;
+    if (shaped && shaped->rank > 2 && shaped->rank <= SFTI_FACTORED_DIMS) dims = shaped->rank - 2;
     channels = cols;
     for (uint32_t k = 0; k < dims; k++) {
         kernel[k] = shaped->shape[2 + k];
@@ -185,66 +185,40 @@ static sft_code add_module(simplify *x, size_t i, sft_error *err) {
     bool peft = (m->type == SFTI_TYPE_OFT && m->slot[SFTI_SLOT_OFT_PACKED])
              || (m->type == SFTI_TYPE_IA3 && m->slot[SFTI_SLOT_IA3_FACTOR])
              || sfti_begins(m->name, "base_model.");
-    lora_layer *layer = lora_layer_add(f);
+    sfti_factor *layer = sfti_factor_add(f);
     if (!layer) return sfti_fail_memory(err, sizeof *layer);
     layer->number = i;
-    layer->dtype = lora_dtype(f, first->dtype);
-    return lora_layer_named(f, layer, m->name, peft, rows, channels, kernel, dims)
+    layer->dtype = sfti_factored_dtype(f, first->dtype);
+    return sfti_factor_named(f, layer, m->name, peft, rows, channels, kernel, dims)
                ? SFT_OK : sfti_fail_memory(err, m->name.len);
 }
 
 static sft_code keep_module(simplify *x, const sfti_lora_module *m, bool all, sft_error *err) {
-    sft_source *sources = x->f->ctx;
-    for (int k = 1; k < SFTI_SLOTS; k++) {
-        if (!all && k != SFTI_SLOT_DIFF_BIAS) continue;
-        uint32_t slot = m->slot[k];
-        if (!slot) continue;
-        size_t shard = sft_set_tensor_shard(x->lora->set, slot - 1);
-        if (!lora_keep(x->f, sft_part_of(sft_set_tensor_at(x->lora->set, slot - 1),
-                                         &sources[shard])))
-            return sfti_fail_memory(err, sizeof *x->f->kept);
-    }
-    return SFT_OK;
+    sft_code code = SFT_OK;
+    for (int k = 1; !code && k < SFTI_SLOTS; k++)
+        if (m->slot[k] && (all || k == SFTI_SLOT_DIFF_BIAS))
+            code = sfti_factored_keep(x->f, 0, m->slot[k] - 1, err);
+    return code;
 }
 
-static sft_code simplify_all(simplify *x, char **operands, sft_error *err) {
-    lora_factoring *f = x->f;
-    const char *paths[2] = { operands[0], f->c->set.model };
-    lora_adapter *adapter = sfti_arena_array(&f->arena, 1, sizeof *adapter);
-    if (!adapter) return sfti_fail_memory(err, sizeof *adapter);
-    memset(adapter, 0, sizeof *adapter);
-    f->adapters = adapter;
-    f->adapter_count = 1;
-    f->blame = operands[0];
-    sft_code code = lora_open(f->c, operands[0], false, adapter, err);
-    f->blame = f->input = adapter->path;
-    if (!code) code = cli_parts_open(f->c, paths, paths[1] ? 2 : 1, &f->parts, err);
-    if (code && f->parts.path) f->blame = f->parts.path;
-    if (!code && paths[1] && f->parts.set_count != 2) code = cli_not_one(f->parts.set_count, err);
-    if (code) return code;
-    x->lora = &adapter->lora;
-    if (paths[1]) {
-        x->model = f->models[0] = f->parts.sets[1];
-        f->model_paths[0] = paths[1];
-        code = sfti_lora_map_model(&adapter->lora, x->model, &adapter->map, err);
-        if (!code) code = lora_scales(f, x->model, &x->scales, err);
-        x->map = &adapter->map;
+sft_code sfti_plan_simplify(sft_adapter_factors *f, sft_error *err) {
+    sfti_merge_input *input = f->inputs[0];
+    simplify *x = sfti_arena_array(&f->arena, 1, sizeof *x);
+    sft_code code = SFT_OK;
+    if (!x) return sfti_fail_memory(err, sizeof *x);
+    *x = (simplify){ .f = f, .lora = &input->lora, .map = &input->map };
+    if (f->input_count > 1) {
+        x->model = f->inputs[1]->set;
+        code = sfti_lora_map_model(&input->lora, x->model, &input->map, err);
+        if (!code) code = sfti_factored_scales(f, 0, x->model, err);
     }
-    size_t shards = sft_set_shard_count(adapter->set);
-    sft_source *sources = sfti_arena_array(&f->arena, shards, sizeof *sources);
-    if (!sources) return sfti_fail_memory(err, shards * sizeof *sources);
-    for (size_t s = 0; s < shards; s++)
-        sources[s] = sft_file_source(sft_set_shard_at(adapter->set, s));
-    f->ctx = sources;
     f->keeps_metadata = true;
-    if (!code && x->lora->unread_count && !f->c->set.ignore_unmatched)
-        return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-                                sft_set_tensor_at(adapter->set, x->lora->unread[0])->name,
-                                "expected tensors of methods that are known, found another one; "
-                                "--ignore-unmatched leaves such out");
+    for (size_t i = 0; !code && i < x->lora->unread_count; i++)
+        code = sfti_factored_unmatched(f, sft_set_tensor_at(input->set, x->lora->unread[i])->name,
+                                       err);
     for (size_t i = 0; !code && i < x->lora->count; i++) {
         const sfti_lora_module *m = &x->lora->modules[i];
-        bool whole = is_plain(m) || is_norm(x, m);
+        bool whole = is_plain_factors(m) || is_norm(x, m);
         if (!whole) code = add_module(x, i, err);
         if (!code) code = keep_module(x, m, whole, err);
     }
@@ -253,17 +227,5 @@ static sft_code simplify_all(simplify *x, char **operands, sft_error *err) {
                          "expected modules that are no plain LoRA, found none");
     f->ctx = x;
     f->compute = simplify_layer;
-    return code ? code : lora_factor(f, err);
-}
-
-void lora_simplify(cli *c, char **operands, size_t count) {
-    sft_error err = SFT_ERROR_INIT;
-    lora_factoring f;
-    simplify x = { .f = &f };
-    sft_code code = lora_factoring_begin(&f, c, "simplify", true, &err);
-    if (!code && count > 1)
-        code = cli_usage_hint(&err, CLI_HINT_HELP_LORA, "expected one adapter, found more");
-    if (!code) code = simplify_all(&x, operands, &err);
-    sft_conversion_free(x.scales);
-    lora_factoring_finish(&f, code, &err);
+    return code;
 }

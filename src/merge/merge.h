@@ -75,6 +75,7 @@ typedef enum sfti_merge_filter { SFTI_FILTER_NONE, SFTI_FILTER_PART, SFTI_FILTER
 typedef struct sfti_merge_setting {
     sfti_merge_param param;
     uint32_t model;   /* SFTI_MERGE_ALL: of all */
+    uint32_t slice;   /* + 1; 0: of all */
     uint8_t filter;   /* names with this text in them, or that this pattern fits */
     sft_span text;
     const double *values;
@@ -86,23 +87,37 @@ typedef struct sfti_merge_setting {
 #define SFTI_MERGE_VALUES 1024 /* of one setting */
 
 typedef struct sfti_merge_settings {
-    sfti_merge_setting *items; /* the first that fits counts, those of a model before all others */
+    sfti_merge_setting *items; /* the first that fits counts, those of a slice before all others,
+                                  of each those of a model first */
     size_t count, capacity;
     bool (*glob)(sft_span pattern, sft_span text); /* of SFTI_FILTER_GLOB */
 } sfti_merge_settings;
 
 sft_code sfti_merge_setting_add(sfti_merge_settings *settings, sfti_arena *arena,
                                 const sfti_merge_setting *setting, sft_error *err);
-/* The value for a tensor of that name of a model, in layer `layer` of `layers` (0: in none); false:
- * none was told. */
+/* The value for a row of the result, of a model or of all; false: none was told. */
+struct sfti_merge_row;
 bool sfti_merge_setting_find(const sfti_merge_settings *settings, sfti_merge_param param,
-                             uint32_t model, sft_span name, uint64_t layer, uint64_t layers,
-                             double *out);
+                             uint32_t model, const struct sfti_merge_row *row, double *out);
 /* "0.3", "[0, 0.5, 1]" or "0,0.5,1"; the values in the arena. False: it is none of them. */
 bool sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
                             const double **values, size_t *count);
 
 /* ── Recipes (recipe.c) ── */
+
+typedef struct sfti_merge_source {
+    uint32_t model;
+    uint64_t first; /* layer */
+} sfti_merge_source;
+
+/* Layers of the result, from as many layers of each source. */
+typedef struct sfti_merge_slice {
+    uint64_t layers;
+    sfti_merge_source *sources;
+    size_t count;
+} sfti_merge_slice;
+
+#define SFTI_MERGE_SLICES 1024
 
 /* A merge as it is told: by options, by a recipe, by the header of a result. */
 typedef struct sfti_merge_recipe {
@@ -117,7 +132,8 @@ typedef struct sfti_merge_recipe {
     sfti_merge_settings settings;
     sft_span dtype;   /* as it was told, or empty */
     uint64_t seed;
-    uint64_t layers;  /* that all models must have, by "slices"; 0: not told */
+    sfti_merge_slice *slices; /* that it is put together of; NULL: layers as the models have them */
+    size_t slice_count;
     bool ignore_missing, weights_required;
 } sfti_merge_recipe;
 
@@ -166,6 +182,8 @@ typedef struct sfti_merge_plan {
     size_t reference;          /* that gives names, shapes and order */
     size_t dtype_of;           /* that gives dtypes where it has the tensor */
     const sfti_merge_settings *settings;
+    const sfti_merge_slice *slices; /* or NULL */
+    size_t slice_count;
     uint64_t seed;
     uint32_t dtype;            /* of all floats; SFT_DTYPE_COUNT: not told */
     bool ignore_missing, weights_required;
@@ -178,10 +196,12 @@ typedef struct sfti_merged sfti_merged;
 /* A tensor of the result. */
 typedef struct sfti_merge_row {
     sft_spec spec;
-    uint64_t begin;           /* in the source; SFTI_MERGE_COPIED: it is the reference's as it is */
+    uint64_t begin;           /* in the source; SFTI_MERGE_COPIED: it is that of `from` as it is */
     uint64_t elements;
     uint64_t layer, layers;   /* 0 layers: it is in none */
-    uint32_t tensor;          /* its number in the reference */
+    uint32_t from, tensor;    /* the model that gives its shape, and its number there */
+    uint32_t slice;           /* + 1; 0: none */
+    uint64_t offset;          /* layers from the slice's first one */
     uint32_t *of;             /* numbers of the tensors of each model, or SFTI_MERGE_ALL */
 } sfti_merge_row;
 

@@ -79,8 +79,7 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
         if (p >= SFTI_MERGE_EACH) {
             op->param[p] = plain;
             bool told = method_asks(op, param)
-                     && sfti_merge_setting_find(plan->settings, param, SFTI_MERGE_ALL,
-                                                row->spec.name, row->layer, row->layers,
+                     && sfti_merge_setting_find(plan->settings, param, SFTI_MERGE_ALL, row,
                                                 &op->param[p]);
             if (!told && param == SFTI_MERGE_T && method_asks(op, param))
                 return refuse_absent(op, param, err);
@@ -89,8 +88,7 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
         for (size_t e = 0; e < op->count; e++) {
             op->each[p][e] = plain;
             bool told = method_asks(op, param)
-                     && sfti_merge_setting_find(plan->settings, param, op->model[e],
-                                                row->spec.name, row->layer, row->layers,
+                     && sfti_merge_setting_find(plan->settings, param, op->model[e], row,
                                                 &op->each[p][e]);
             if (!told && param == SFTI_MERGE_WEIGHT && plan->weights_required
                 && method_asks(op, param))
@@ -134,18 +132,18 @@ static sft_code choose(sfti_merge_op *op, const sfti_merge_plan *plan, const sft
     op->method = plain_method();
     op->has_base = false;
     op->count = 1;
-    op->model[0] = (uint32_t)plan->reference;
+    op->model[0] = row->from;
     op->each[SFTI_MERGE_SCALE][0] = 1;
     return code;
 }
 
 /* Whether nothing is to be computed. */
 static bool is_copied(const sfti_merge_op *op) {
-    const sfti_merge_plan *plan = op->plan;
-    const sft_tensor *ref = sft_set_tensor_at(plan->models[plan->reference].set, op->row->tensor);
+    uint32_t from = op->row->from;
+    const sft_tensor *ref = sft_set_tensor_at(op->plan->models[from].set, op->row->tensor);
     double scale = op->each[SFTI_MERGE_SCALE][0];
     bool plain = op->method->kind == SFTI_MERGE_PASS && !(scale < 1 || scale > 1)
-              && op->model[0] == plan->reference && op->row->spec.dtype == ref->dtype;
+              && op->model[0] == from && op->row->spec.dtype == ref->dtype;
     return !sfti_merge_takes(ref->dtype) || op->row->elements == 0 || plain;
 }
 

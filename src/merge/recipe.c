@@ -31,6 +31,7 @@ typedef struct recipe_text {
     const char *counted; /* lines up to here are in `line` */
     sft_error *err;
     sfti_merge_recipe *out;
+    uint32_t slice; /* whose parameters are read, + 1 */
 } recipe_text;
 
 /* ── Values of a text ── */
@@ -180,7 +181,8 @@ static sft_code read_params(recipe_text *r, const recipe_node *params, uint32_t 
     if (params && params->type != NODE_MAP)
         return refuse_line(r, params->line, "parameters by names");
     for (const recipe_node *n = params ? params->first : NULL; !code && n; n = n->next) {
-        sfti_merge_setting setting = { .param = sfti_merge_param_of(n->key), .model = model };
+        sfti_merge_setting setting = { .param = sfti_merge_param_of(n->key), .model = model,
+                                       .slice = r->slice };
         if (setting.param == SFTI_MERGE_PARAMS)
             return sfti_fail(r->err, SFT_BAD_ARGUMENT,
                              "line %zu of the recipe: expected a parameter of mergekit's, or "
@@ -236,31 +238,87 @@ static sft_code read_models(recipe_text *r, const recipe_node *list) {
     return code;
 }
 
-/* One slice of all layers says what "models" does. */
+/* Layers of one model, with its parameters there. */
+static sft_code read_slice_source(recipe_text *r, const recipe_node *n, sfti_merge_slice *slice) {
+    const recipe_node *range = child_of(n, sft_span_cstr("layer_range"));
+    const recipe_node *from = range ? range->first : NULL, *to = from ? from->next : NULL;
+    uint64_t first = 0, last = 0;
+    uint32_t model;
+    bool fine = to && !to->next && sfti_text_uint(from->text, &first)
+             && sfti_text_uint(to->text, &last) && first < last && last < UINT32_MAX;
+    if (!fine)
+        return refuse_line(r, range ? range->line : n->line,
+                           "layer_range: [first layer, one behind the last]");
+    if (slice->count > 0 && last - first != slice->layers)
+        return refuse_line(r, range->line, "as many layers of each source of a slice");
+    sft_code code = recipe_model_add(r, n, &model);
+    for (size_t k = 0; !code && k < slice->count; k++)
+        if (slice->sources[k].model == model)
+            code = refuse_line(r, n->line, "each model once in a slice");
+    if (code) return code;
+    slice->layers = last - first;
+    slice->sources[slice->count++] = (sfti_merge_source){ model, first };
+    return read_params(r, child_of(n, sft_span_cstr("parameters")), model);
+}
+
 static sft_code read_slices(recipe_text *r, const recipe_node *list) {
-    const recipe_node *slice = list->type == NODE_LIST ? list->first : NULL;
-    const recipe_node *sources = child_of(slice, sft_span_cstr("sources"));
-    if (!sources || sources->type != NODE_LIST || slice->next)
-        return refuse_line(r, slice && slice->next ? slice->next->line : list->line,
-                      "one slice, of all layers: models are not put together of layers here");
-    for (const recipe_node *n = slice->first; n; n = n->next)
-        if (n != sources && !sfti_is(n->key, "parameters"))
-            return refuse_line(r, n->line, "sources and parameters");
-    for (const recipe_node *n = sources->first; n; n = n->next) {
-        const recipe_node *range = child_of(n, sft_span_cstr("layer_range"));
-        const recipe_node *from = range ? range->first : NULL, *to = from ? from->next : NULL;
-        uint64_t first = 1, last = 0;
-        bool fine = to && !to->next && sfti_text_uint(from->text, &first)
-                 && sfti_text_uint(to->text, &last) && first == 0 && last > 0
-                 && (r->out->layers == 0 || last == r->out->layers);
-        if (!fine)
-            return refuse_line(r, n->line, "layer_range: [0, number of layers], the same in all: "
-                                           "parts of models are not put together here");
-        r->out->layers = last;
+    sfti_merge_recipe *out = r->out;
+    size_t room = 0;
+    sft_code code = SFT_OK;
+    for (const recipe_node *n = list->type == NODE_LIST ? list->first : NULL; n; n = n->next)
+        room++;
+    if (room == 0 || room > SFTI_MERGE_SLICES)
+        return refuse_line(r, list->line, "a list of 1 to 1024 slices");
+    out->slices = sfti_arena_array(r->arena, room, sizeof *out->slices);
+    if (!out->slices) return sfti_fail_memory(r->err, room * sizeof *out->slices);
+    for (const recipe_node *one = list->first; !code && one; one = one->next) {
+        const recipe_node *sources = child_of(one, sft_span_cstr("sources"));
+        sfti_merge_slice *slice = &out->slices[out->slice_count];
+        size_t count = 0;
+        for (const recipe_node *n = one->first; n; n = n->next)
+            if (n != sources && !sfti_is(n->key, "parameters"))
+                return refuse_line(r, n->line, "sources and parameters");
+        if (!sources || sources->type != NODE_LIST || !sources->first)
+            return refuse_line(r, one->line, "sources: a list of models with a layer_range");
+        for (const recipe_node *n = sources->first; n; n = n->next) count++;
+        *slice = (sfti_merge_slice){
+            .sources = sfti_arena_array(r->arena, count, sizeof *slice->sources) };
+        if (!slice->sources) return sfti_fail_memory(r->err, count * sizeof *slice->sources);
+        r->slice = (uint32_t)++out->slice_count;
+        for (const recipe_node *n = sources->first; !code && n; n = n->next)
+            code = read_slice_source(r, n, slice);
+        if (!code)
+            code = read_params(r, child_of(one, sft_span_cstr("parameters")), SFTI_MERGE_ALL);
+        r->slice = 0;
     }
-    sft_code code = read_models(r, sources);
-    return code ? code : read_params(r, child_of(slice, sft_span_cstr("parameters")),
-                                     SFTI_MERGE_ALL);
+    return code;
+}
+
+static sft_code settle_count(const sfti_merge_method *method, bool beside, size_t others,
+                             sft_error *err) {
+    if (others >= method->least && (!method->most || others <= method->most)) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s%u model%s%s for %s, found %zu",
+                     method->most ? "" : "at least ", method->least, method->least == 1 ? "" : "s",
+                     beside ? " beside the base" : "", method->name, others);
+}
+
+/* Each slice is a merge of its own: with the base, if there is one, among its sources. */
+static sft_code settle_slices(sfti_merge_recipe *recipe, sft_error *err) {
+    sft_code code = SFT_OK;
+    for (size_t n = 0; !code && n < recipe->slice_count; n++) {
+        const sfti_merge_slice *slice = &recipe->slices[n];
+        size_t base = 0;
+        for (size_t k = 0; k < slice->count; k++) base += slice->sources[k].model == recipe->base;
+        if (recipe->base != SIZE_MAX && base == 0)
+            return sfti_fail(err, SFT_BAD_ARGUMENT, "expected the base among the sources of each "
+                             "slice, found none in slice %zu", n + 1);
+        code = settle_count(recipe->method, base > 0, slice->count - base, err);
+    }
+    recipe->reference = recipe->slices[0].sources[0].model;
+    if (recipe->method->kind == SFTI_MERGE_ADD)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a method of mergekit for slices, "
+                         "found %s", recipe->method->name);
+    return code;
 }
 
 sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err) {
@@ -271,16 +329,12 @@ sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err) {
     if (method->base == SFTI_BASE_MUST && named == SIZE_MAX)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a base for %s, found none",
                          method->name);
-    size_t others = recipe->count - (recipe->base != SIZE_MAX);
-    if (others < method->least || (method->most && others > method->most))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s%u model%s%s for %s, found %zu",
-                         method->most ? "" : "at least ", method->least,
-                         method->least == 1 ? "" : "s",
-                         recipe->base == SIZE_MAX ? "" : " beside the base", method->name, others);
     recipe->dtype_of = named == SIZE_MAX ? 0 : named;
     recipe->reference = recipe->dtype_of;
+    if (recipe->slice_count > 0) return settle_slices(recipe, err);
     if (method->kind == SFTI_MERGE_ADD) recipe->reference = recipe->base == 0;
-    return SFT_OK;
+    return settle_count(method, recipe->base != SIZE_MAX,
+                        recipe->count - (recipe->base != SIZE_MAX), err);
 }
 
 /* ── Reading it ── */
@@ -382,13 +436,16 @@ static void write_values(const sfti_merge_setting *s, sfti_json_writer *w) {
 }
 
 /* Those of a model, or of all: a value, or a list of conditions. */
-static void write_params(const sfti_merge_recipe *recipe, uint32_t model, sfti_json_writer *w) {
+static void write_params(const sfti_merge_recipe *recipe, uint32_t model, uint32_t slice,
+                         sfti_json_writer *w) {
     const sfti_merge_settings *all = &recipe->settings;
     sfti_json_put_open(w, "parameters", '{');
     for (int p = 0; p < SFTI_MERGE_PARAMS; p++) {
         size_t count = 0, filters = 0;
         for (size_t i = 0; i < all->count; i++) {
-            if ((int)all->items[i].param != p || all->items[i].model != model) continue;
+            if ((int)all->items[i].param != p || all->items[i].model != model
+                || all->items[i].slice != slice)
+                continue;
             count++;
             filters += all->items[i].filter != SFTI_FILTER_NONE;
         }
@@ -398,7 +455,7 @@ static void write_params(const sfti_merge_recipe *recipe, uint32_t model, sfti_j
         if (listed) sfti_json_open(w, '[');
         for (size_t i = 0; i < all->count; i++) {
             const sfti_merge_setting *s = &all->items[i];
-            if ((int)s->param != p || s->model != model) continue;
+            if ((int)s->param != p || s->model != model || s->slice != slice) continue;
             if (listed) sfti_json_open(w, '{');
             if (s->filter)
                 sfti_json_put_text(w, s->filter == SFTI_FILTER_GLOB ? "glob" : "filter", s->text);
@@ -412,13 +469,35 @@ static void write_params(const sfti_merge_recipe *recipe, uint32_t model, sfti_j
 }
 
 static void write_model(const sfti_merge_recipe *recipe, const sft_span *names, size_t i,
-                        bool params, sfti_json_writer *w) {
+                        sfti_json_writer *w) {
     sfti_json_open(w, '{');
     sfti_json_put_text(w, "model", names[i]);
     if (recipe->content[i].len) sfti_json_put_text(w, "content", recipe->content[i]);
     if (recipe->sha256[i].len) sfti_json_put_text(w, "sha256", recipe->sha256[i]);
-    if (params) write_params(recipe, (uint32_t)i, w);
-    sfti_json_close(w, '}');
+}
+
+static void write_slices(const sfti_merge_recipe *recipe, const sft_span *names,
+                         sfti_json_writer *w) {
+    sfti_json_put_open(w, "slices", '[');
+    for (size_t n = 0; n < recipe->slice_count; n++) {
+        const sfti_merge_slice *slice = &recipe->slices[n];
+        sfti_json_open(w, '{');
+        sfti_json_put_open(w, "sources", '[');
+        for (size_t k = 0; k < slice->count; k++) {
+            const sfti_merge_source *source = &slice->sources[k];
+            write_model(recipe, names, source->model, w);
+            sfti_json_put_open(w, "layer_range", '[');
+            sfti_json_uint(w, source->first);
+            sfti_json_uint(w, source->first + slice->layers);
+            sfti_json_close(w, ']');
+            write_params(recipe, source->model, (uint32_t)n + 1, w);
+            sfti_json_close(w, '}');
+        }
+        sfti_json_close(w, ']');
+        write_params(recipe, SFTI_MERGE_ALL, (uint32_t)n + 1, w);
+        sfti_json_close(w, '}');
+    }
+    sfti_json_close(w, ']');
 }
 
 void sfti_merge_recipe_write(const sfti_merge_recipe *recipe, const sft_span *names,
@@ -429,12 +508,18 @@ void sfti_merge_recipe_write(const sfti_merge_recipe *recipe, const sft_span *na
     sfti_json_put_cstr(w, "merge_method", recipe->method->name);
     if (base != SIZE_MAX) {
         sfti_json_key(w, "base_model");
-        write_model(recipe, names, base, false, w);
+        write_model(recipe, names, base, w);
+        sfti_json_close(w, '}');
     }
-    sfti_json_put_open(w, "models", '[');
-    for (size_t i = 0; i < recipe->count; i++) write_model(recipe, names, i, true, w);
-    sfti_json_close(w, ']');
-    write_params(recipe, SFTI_MERGE_ALL, w);
+    if (recipe->slice_count > 0) write_slices(recipe, names, w);
+    else sfti_json_put_open(w, "models", '[');
+    for (size_t i = 0; recipe->slice_count == 0 && i < recipe->count; i++) {
+        write_model(recipe, names, i, w);
+        write_params(recipe, (uint32_t)i, 0, w);
+        sfti_json_close(w, '}');
+    }
+    if (recipe->slice_count == 0) sfti_json_close(w, ']');
+    write_params(recipe, SFTI_MERGE_ALL, 0, w);
     sfti_json_put_uint(w, "seed", recipe->seed);
     if (recipe->dtype.len) sfti_json_put_text(w, "dtype", recipe->dtype);
     if (recipe->ignore_missing) sfti_json_put_bool(w, "ignore_missing", true);

@@ -23,17 +23,6 @@ typedef struct row_finder {
 
 /* ── Layers ── */
 
-bool sfti_merge_layer(sft_span name, sft_span *stack, uint64_t *layer) {
-    for (size_t i = 0, begin = 0; i < name.len; i++) {
-        if (name.data[i] != '.') continue;
-        sft_span part = { name.data + begin, i - begin };
-        *stack = (sft_span){ name.data, begin > 0 ? begin - 1 : 0 };
-        if (begin > 0 && sfti_text_uint(part, layer) && *layer < UINT32_MAX) return true;
-        begin = i + 1;
-    }
-    return false;
-}
-
 typedef struct stack_names {
     sft_span *names;
     uint64_t *layers;
@@ -156,7 +145,7 @@ bool sfti_merge_takes(sft_dtype dtype) {
 static sft_code compare_integers(const row_finder *f, sfti_merge_row *row, size_t model,
                                  sft_error *err) {
     uint8_t a[COMPARE_SIZE], b[COMPARE_SIZE];
-    const sft_set *sets[2] = { f->plan->models[f->plan->reference].set,
+    const sft_set *sets[2] = { f->plan->models[row->from].set,
                                f->plan->models[model].set };
     const sft_tensor *one = sft_set_tensor_at(sets[0], row->tensor);
     const sft_tensor *other = sft_set_tensor_at(sets[1], row->of[model]);
@@ -184,7 +173,7 @@ static sft_code compare_integers(const row_finder *f, sfti_merge_row *row, size_
 static sft_code take_shape(const row_finder *f, sfti_merge_row *row, size_t model, bool *cut,
                            sft_error *err) {
     const sft_tensor *ref =
-        sft_set_tensor_at(f->plan->models[f->plan->reference].set, row->tensor);
+        sft_set_tensor_at(f->plan->models[row->from].set, row->tensor);
     const sft_tensor *other = sft_set_tensor_at(f->plan->models[model].set, row->of[model]);
     if (same_from(ref, other, 0)) return SFT_OK;
     bool words = ref->rank > 0 && other->rank > 0 && is_vocabulary(ref->name)
@@ -241,25 +230,46 @@ static sft_code model_lacks(const row_finder *f, const sfti_merge_row *row, size
                             "expected it in every model, found none here");
 }
 
+/* What a row's tensor is called in a model; false: the model is not in the row's slice. */
+static bool name_in(const row_finder *f, const sfti_merge_row *row, size_t model, sft_span name,
+                    char *buffer, size_t cap, sft_span *out) {
+    *out = name;
+    if (row->slice == 0) return true;
+    const sfti_merge_slice *slice = &f->plan->slices[row->slice - 1];
+    for (size_t k = 0; k < slice->count; k++) {
+        if (slice->sources[k].model != model) continue;
+        if (row->layers == 0) return true;
+        *out = (sft_span){ buffer, sfti_merge_layer_name(name, slice->sources[k].first + row->offset,
+                                                         buffer, cap) };
+        return true;
+    }
+    return false;
+}
+
 static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *err) {
     const sfti_merge_plan *plan = f->plan;
-    const sft_tensor *ref = sft_set_tensor_at(plan->models[plan->reference].set, row->tensor);
+    const sft_tensor *ref = sft_set_tensor_at(plan->models[row->from].set, row->tensor);
     bool takes = sfti_merge_takes(ref->dtype), cut = false;
+    sft_span name = row->slice ? row->spec.name : ref->name, there;
+    char buffer[MERGED_NAME + 64];
     row->spec = sft_part_of(ref, NULL).spec;
+    row->spec.name = name;
     sft_code code = sft_shape_size(ref->dtype, ref->shape, ref->rank, &row->elements, NULL, err);
     for (size_t m = 0; !code && m < plan->count; m++) {
-        row->of[m] = m == plan->reference ? row->tensor : tensor_number(f, m, ref->name);
+        row->of[m] = SFTI_MERGE_ALL;
+        if (!name_in(f, row, m, ref->name, buffer, sizeof buffer, &there)) continue;
+        row->of[m] = m == row->from ? row->tensor : tensor_number(f, m, there);
         *f->blame = m;
         if (row->of[m] == SFTI_MERGE_ALL) {
-            code = find_renamed(f, m, ref->name, &row->of[m], err);
+            code = find_renamed(f, m, there, &row->of[m], err);
             if (!code && row->of[m] == SFTI_MERGE_ALL) code = model_lacks(f, row, m, err);
         }
         if (code || row->of[m] == SFTI_MERGE_ALL) continue;
         const sft_set *stored = plan->models[m].stored;
-        f->out->notes.renamed += stored && !sft_set_find(stored, ref->name, NULL);
+        f->out->notes.renamed += stored && !sft_set_find(stored, there, NULL);
         const sft_tensor *other = sft_set_tensor_at(plan->models[m].set, row->of[m]);
         uint32_t *taken = &f->taken[m][row->of[m]];
-        if (*taken)
+        if (*taken && !row->slice)
             code = sfti_fail_tensor(err, SFT_TENSOR_DUPLICATE, other->offset, other->name,
                                     "expected it to be one tensor of the other model, found that "
                                     "two names fit");
@@ -269,10 +279,10 @@ static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *e
                                     "expected a tensor of floats, as it is in the other model, "
                                     "found %s", sft_dtype_describe(other->dtype)->name);
         if (!code && takes) code = take_shape(f, row, m, &cut, err);
-        else if (!code && m != plan->reference) code = compare_integers(f, row, m, err);
+        else if (!code && m != row->from) code = compare_integers(f, row, m, err);
     }
     if (code) return code;
-    *f->blame = plan->reference;
+    *f->blame = row->from;
     f->out->notes.cut += cut;
     const sft_dtype_info *info = sft_dtype_describe(ref->dtype);
     if (!takes && (info->kind == SFT_KIND_FLOAT || info->kind == SFT_KIND_COMPLEX)
@@ -341,16 +351,25 @@ sft_code sfti_merge_rows_find(const sfti_merge_plan *plan, sfti_arena *arena, sf
                               size_t *blame, sft_error *err) {
     row_finder f = { .plan = plan, .arena = arena, .out = out, .blame = blame };
     size_t count = sft_set_tensor_count(plan->models[plan->reference].set);
+    sft_code code = SFT_OK;
     *out = (sfti_merge_rows){ .count = count };
-    out->rows = sfti_arena_array(arena, count, sizeof *out->rows);
-    uint32_t *of = sfti_arena_array(arena, (uint64_t)count * plan->count, sizeof *of);
-    if (!out->rows || !of) return sfti_fail_memory(err, count * sizeof *out->rows);
-    sft_code code = begin(&f, err);
-    for (size_t i = 0; !code && i < count; i++) {
-        out->rows[i] = (sfti_merge_row){ .tensor = (uint32_t)i, .of = of + i * plan->count };
+    if (plan->slice_count > 0)
+        code = sfti_merge_slices_list(plan, arena, &out->rows, &out->count, blame, err);
+    else if (!(out->rows = sfti_arena_array(arena, count, sizeof *out->rows)))
+        code = sfti_fail_memory(err, count * sizeof *out->rows);
+    for (size_t i = 0; !code && plan->slice_count == 0 && i < count; i++)
+        out->rows[i] = (sfti_merge_row){ .from = (uint32_t)plan->reference,
+                                         .tensor = (uint32_t)i };
+    uint32_t *of = code ? NULL : sfti_arena_array(arena, (uint64_t)out->count * plan->count,
+                                                  sizeof *of);
+    if (!code && !of) code = sfti_fail_memory(err, out->count * plan->count * sizeof *of);
+    if (!code) code = begin(&f, err);
+    for (size_t i = 0; !code && i < out->count; i++) {
+        out->rows[i].of = of + i * plan->count;
         code = match_row(&f, &out->rows[i], err);
     }
     if (!code) code = check_common(&f, err);
-    if (!code) code = check_extra(&f, err);
+    if (code || plan->slice_count > 0) return code;
+    code = check_extra(&f, err);
     return code ? code : count_layers(&f, err);
 }

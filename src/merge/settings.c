@@ -2,7 +2,34 @@
 #include "merge/work.h"
 
 #include "base/error.h"
+#include "base/number.h"
+
 #include <string.h>
+
+bool sfti_merge_layer(sft_span name, sft_span *stack, uint64_t *layer) {
+    for (size_t i = 0, begin = 0; i < name.len; i++) {
+        if (name.data[i] != '.') continue;
+        sft_span part = { name.data + begin, i - begin };
+        *stack = (sft_span){ name.data, begin > 0 ? begin - 1 : 0 };
+        if (begin > 0 && sfti_text_uint(part, layer) && *layer < UINT32_MAX) return true;
+        begin = i + 1;
+    }
+    return false;
+}
+
+size_t sfti_merge_layer_name(sft_span name, uint64_t layer, char *out, size_t cap) {
+    sft_span stack;
+    uint64_t before;
+    char digits[SFTI_UINT_SIZE];
+    if (!sfti_merge_layer(name, &stack, &before)) return 0;
+    size_t len = sfti_uint_text(layer, 1, digits), at = stack.len + 1, end = at;
+    while (end < name.len && name.data[end] != '.') end++;
+    if (at + len + (name.len - end) > cap) return 0;
+    memcpy(out, name.data, at);
+    memcpy(out + at, digits, len);
+    memcpy(out + at + len, name.data + end, name.len - end);
+    return at + len + (name.len - end);
+}
 
 sft_code sfti_merge_setting_add(sfti_merge_settings *settings, sfti_arena *arena,
                                 const sfti_merge_setting *setting, sft_error *err) {
@@ -63,15 +90,16 @@ static double at_layer(const sfti_merge_setting *s, uint64_t layer, uint64_t lay
 }
 
 bool sfti_merge_setting_find(const sfti_merge_settings *settings, sfti_merge_param param,
-                             uint32_t model, sft_span name, uint64_t layer, uint64_t layers,
-                             double *out) {
-    for (int pass = 0; pass < 2; pass++) {
-        uint32_t of = pass == 0 ? model : SFTI_MERGE_ALL;
-        if (pass == 0 && model == SFTI_MERGE_ALL) continue;
+                             uint32_t model, const sfti_merge_row *row, double *out) {
+    for (int pass = 0; pass < 4; pass++) {
+        uint32_t of = pass & 1 ? SFTI_MERGE_ALL : model, slice = pass < 2 ? row->slice : 0;
+        if ((!(pass & 1) && model == SFTI_MERGE_ALL) || (pass < 2 && row->slice == 0)) continue;
         for (size_t i = 0; i < settings->count; i++) {
             const sfti_merge_setting *s = &settings->items[i];
-            if (s->param != param || s->model != of || !filter_fits(settings, s, name)) continue;
-            *out = at_layer(s, layer, layers);
+            if (s->param != param || s->model != of || s->slice != slice
+                || !filter_fits(settings, s, row->spec.name))
+                continue;
+            *out = at_layer(s, row->layer, row->layers);
             return true;
         }
     }

@@ -91,6 +91,14 @@ bool sfti_merge_takes(sft_dtype dtype);
 /* The stack that a tensor is in, "model.layers", and its number there; false: in none. */
 bool sfti_merge_layer(sft_span name, sft_span *stack, uint64_t *layer);
 
+/* The rows of a merge by slices, of which from, tensor, slice, offset, layers and the name are told
+ * (slices.c). */
+sft_code sfti_merge_slices_list(const sfti_merge_plan *plan, sfti_arena *arena,
+                                sfti_merge_row **rows, size_t *count, size_t *blame,
+                                sft_error *err);
+/* The name in another layer; its length, 0 if there is no room or it is in none. */
+size_t sfti_merge_layer_name(sft_span name, uint64_t layer, char *out, size_t cap);
+
 /* ── Passes (passes.c) ── */
 
 /* Sets chunks, and the threads' memory. histogram: the counters of each thread; sums: most numbers

@@ -348,6 +348,110 @@ def whole_model(folder):
                   "a whole model", done.stderr)
 
 
+# ── Slices ──
+
+SLICED = """merge_method: %s
+slices:
+- sources:
+  - model: l0.safetensors
+    layer_range: [0, 3]
+- sources:
+  - model: l1.safetensors
+    layer_range: [1, 4]
+    parameters:
+      scale:
+      - filter: o_proj
+        value: 0.5
+      - value: [1, 2]
+dtype: float32
+"""
+MIXED = """merge_method: linear
+slices:
+- sources:
+  - {model}l0.safetensors
+    layer_range: [0, 2]
+    parameters:
+      weight: [1, 3]
+  - {model}l1.safetensors
+    layer_range: [2, 4]
+  parameters:
+    weight: 1
+- sources:
+  - {model}l1.safetensors
+    layer_range: [0, 1]
+    parameters:
+      weight: 5
+parameters:
+  weight: 100
+"""
+
+
+def slices(folder):
+    """Layers as mergekit's planner numbers them; tensors outside are those of the first slice, or,
+    behind the layers, of the last one; a gradient is over the layers of its slice."""
+    rng, models = np.random.default_rng(5), []
+    for i in range(2):
+        names = ["model.embed_tokens.weight"]
+        for layer in range(4):
+            names += ["model.layers.%d.self_attn.o_proj.weight" % layer,
+                      "model.layers.%d.mlp.up_proj.weight" % layer]
+        names += ["model.norm.weight", "lm_head.weight"]
+        models.append({n: rng.standard_normal((6, 5)).astype("<f4") for n in names})
+        write_plain(os.path.join(folder, "l%d.safetensors" % i),
+                    {k: single(v) for k, v in models[-1].items()})
+    path, out = (os.path.join(folder, name) for name in ("slices.yml", "sliced.safetensors"))
+
+    def made(text, *words):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = run("--recipe", path, "-o", out, "--force", *words)
+        if done.returncode:
+            return done.stderr
+        return {k: np.frombuffer(v[2], "<f4").reshape(v[1])
+                for k, v in read_plain(out)[0].items()}
+
+    want = {"model.embed_tokens.weight": models[0]["model.embed_tokens.weight"]}
+    for part, scales in (("self_attn.o_proj.weight", (.5, .5, .5)),
+                         ("mlp.up_proj.weight", (1, 1.5, 2))):
+        for k in range(3):
+            name = "model.layers.%d." + part
+            want[name % k] = models[0][name % k]
+            want[name % (3 + k)] = models[1][name % (1 + k)] * np.float32(scales[k])
+    want |= {k: models[1][k] for k in ("model.norm.weight", "lm_head.weight")}
+    found = made(SLICED % "passthrough")
+    check(isinstance(found, dict) and found.keys() == want.keys()
+          and all((found[k] == want[k]).all() for k in want), "slices", str(found)[:300])
+    again = os.path.join(folder, "again.safetensors")
+    done = run("--replay", out, *(os.path.join(folder, "l%d.safetensors" % i) for i in (1, 0)),
+               "-o", again, "--force")
+    with open(out, "rb") as one, open(again, "rb") as other:
+        check(done.returncode == 0 and one.read() == other.read(), "replay of slices", done.stderr)
+
+    def between(name, a, b, w):
+        return (w * models[0][name % a].astype("f8") + models[1][name % b]) / (w + 1)
+
+    # the weight of a source outside of layers is the first of its list
+    want = {"model.embed_tokens.weight": between("model.embed_tokens.weight%.0s", 0, 0, 1)}
+    for part in ("self_attn.o_proj.weight", "mlp.up_proj.weight"):
+        name = "model.layers.%d." + part
+        want |= {name % 0: between(name, 0, 2, 1), name % 1: between(name, 1, 3, 3),
+                 name % 2: models[1][name % 0]}
+    want |= {k: models[1][k] for k in ("model.norm.weight", "lm_head.weight")}
+    found = made(MIXED.format(model="model: "))
+    check(isinstance(found, dict) and found.keys() == want.keys()
+          and all(np.abs(found[k] - want[k]).max() < 1e-6 for k in want), "slices of several",
+          str(found)[:300])
+    for text, words in (
+            (SLICED.replace("4]", "5]"), "layers"), (SLICED.replace("[1, 4]", "[4, 1]"), "line 8"),
+            (SLICED.replace("[1, 4]", "[1, 4, 5]"), "line 8"),
+            (MIXED.replace("[2, 4]", "[2, 3]"), "line "), (SLICED.replace("[0, 3]", "3"), "line "),
+            (SLICED.replace("- sources:\n  - model: l0", "- source:\n  - model: l0"), "line "),
+            (MIXED.replace("linear", "passthrough").replace("weight", "scale"), "1 model")):
+        told = made(text.format(model="model: ") if "{model}" in text else text % "passthrough"
+                    if "%s" in text else text)
+        check(isinstance(told, str) and words in told, "slices that are refused", str(told)[:200])
+
+
 # ── Inputs that are refused ──
 
 def refused(folder):
@@ -404,11 +508,8 @@ def hostile(folder):
              "    weight: 1e999\n",
              "merge_method: linear\nmodels:\n- model: one.safetensors\n",  # no weight
              "merge_method: passthrough\nslices:\n- sources:\n  - model: one.safetensors\n"
-             "    layer_range: [0, 3]\n",
-             "merge_method: passthrough\nslices:\n- sources:\n  - model: one.safetensors\n"
-             "    layer_range: [0, 2]\n- sources:\n  - model: one.safetensors\n"
-             "    layer_range: [1, 2]\n"]
-    rng = np.random.default_rng(1)
+             "    layer_range: [0, 3]\n"]
+    rng, told = np.random.default_rng(1), len(texts)
     sound = RECIPE.replace(": {weight: 0.5}", ":\n      weight: 0.5").encode()
     for _ in range(int(os.environ.get("SFT_MERGE_ROUNDS", "60"))):
         text = bytearray(sound)
@@ -423,7 +524,7 @@ def hostile(folder):
         with open(path, "wb") as file:
             file.write(text.encode() if isinstance(text, str) else text)
         done = run("--recipe", path, "-o", out, "--force", "--dry-run")
-        named = i >= 24 or done.returncode in (1, 2)
+        named = i >= told or done.returncode in (1, 2)
         check(named and done.returncode in (0, 1, 2) and not os.path.exists(out), "recipe %d" % i,
               "exit %d %s" % (done.returncode, done.stderr[:200]))
         if done.returncode:
@@ -440,6 +541,7 @@ def main():
         mergekit_cases(folder, only)
         if not only:
             layouts(folder)
+            slices(folder)
             whole_model(folder)
             refused(folder)
             masks(folder)

@@ -103,6 +103,7 @@ static sft_code plan_merge(merge_run *run, sft_error *err) {
         .method = run->recipe.method, .models = run->models, .count = run->recipe.count,
         .base = run->recipe.base, .reference = run->recipe.reference,
         .dtype_of = run->recipe.dtype_of, .settings = &run->recipe.settings,
+        .slices = run->recipe.slices, .slice_count = run->recipe.slice_count,
         .seed = run->recipe.seed, .dtype = dtype, .ignore_missing = run->recipe.ignore_missing,
         .weights_required = run->recipe.weights_required, .alloc = &c->alloc };
     uint64_t threads = 0;
@@ -118,40 +119,36 @@ static sft_code plan_merge(merge_run *run, sft_error *err) {
     return code;
 }
 
-/* "slices" say how many layers there are. */
-static sft_code check_layers(merge_run *run, sft_error *err) {
-    uint64_t most = 0;
-    for (size_t i = 0; i < sfti_merged_count(run->merged); i++) {
-        const sfti_merge_row *row = sfti_merged_row(run->merged, i);
-        most = row->layers > most ? row->layers : most;
-    }
-    if (run->recipe.layers == 0 || run->recipe.layers == most) return SFT_OK;
-    return sfti_fail(err, SFT_SIZE_MISMATCH, "expected a layer_range of all %" PRIu64 " layers, "
-                     "found one of %" PRIu64 ": parts of models are not put together here", most,
-                     run->recipe.layers);
-}
-
-/* The parts of the reference become those of the result. */
+/* The parts of the reference become those of the result. Put together of slices it is one file. */
 static sft_code take_merged(merge_run *run, sft_error *err) {
     cli_parts *p = &run->parts;
     const sft_set *set = run->models[run->recipe.reference].set;
-    size_t count = sfti_merged_count(run->merged), shards = sft_set_shard_count(set);
+    size_t count = sfti_merged_count(run->merged);
     bool computed = set != run->inputs[run->recipe.reference].stored;
-    sft_source *sources = sfti_arena_array(&p->arena, shards, sizeof *sources);
+    sft_source **sources = sfti_arena_array(&p->arena, run->recipe.count, sizeof *sources);
     p->parts = sfti_arena_array(&p->lists, count, sizeof *p->parts);
     p->shard = sfti_arena_array(&p->lists, count, sizeof *p->shard);
     p->file = sfti_arena_array(&p->lists, count, sizeof *p->file);
-    if (!sources || !p->parts || !p->shard || !p->file)
-        return sfti_fail_memory(err, count * sizeof *p->parts);
-    for (size_t s = 0; s < shards; s++) sources[s] = sft_file_source(sft_set_shard_at(set, s));
+    bool fine = sources && p->parts && p->shard && p->file;
+    for (size_t m = 0; fine && m < run->recipe.count; m++) {
+        size_t shards = sft_set_shard_count(run->models[m].set);
+        sources[m] = sfti_arena_array(&p->arena, shards, sizeof **sources);
+        fine = sources[m] != NULL;
+        for (size_t s = 0; fine && s < shards; s++)
+            sources[m][s] = sft_file_source(sft_set_shard_at(run->models[m].set, s));
+    }
+    if (!fine) return sfti_fail_memory(err, count * sizeof *p->parts);
     for (size_t i = 0; i < count; i++) {
         const sfti_merge_row *row = sfti_merged_row(run->merged, i);
-        size_t shard = sft_set_tensor_shard(set, row->tensor);
-        sft_part part = sft_part_of(sft_set_tensor_at(set, row->tensor), &sources[shard]);
+        const sft_set *from = run->models[row->from].set;
+        size_t shard = sft_set_tensor_shard(from, row->tensor);
+        sft_part part = sft_part_of(sft_set_tensor_at(from, row->tensor),
+                                    &sources[row->from][shard]);
+        part.spec.name = row->spec.name;
         if (row->begin != SFTI_MERGE_COPIED)
             part = (sft_part){ row->spec, sfti_merged_source(run->merged), row->begin };
         p->parts[i] = part;
-        p->shard[i] = p->file[i] = (uint32_t)shard;
+        p->shard[i] = p->file[i] = row->slice ? 0 : (uint32_t)shard;
     }
     p->count = count;
     p->changed = true;
@@ -232,7 +229,7 @@ static sft_code write_merged(merge_run *run, sft_error *err) {
     cli_parts *p = &run->parts;
     const char *input = run->inputs[run->recipe.reference].path;
     const sft_set *set = run->models[run->recipe.reference].set;
-    bool shards = sft_set_index_path(set) && !cli_output_is_file(c);
+    bool shards = sft_set_index_path(set) && !cli_output_is_file(c) && !run->recipe.slice_count;
     cli_written written = CLI_WRITTEN_INIT;
     cli_output out;
     char stem[CLI_STEM_SIZE];
@@ -275,7 +272,6 @@ static sft_code merge_all(merge_run *run, char **operands, size_t count, sft_err
     if (!code) code = merge_asked(run, operands, count, err);
     if (!code) code = open_all(run, err);
     if (!code) code = plan_merge(run, err);
-    if (!code) code = check_layers(run, err);
     if (!code) code = take_merged(run, err);
     if (code) return code;
     tell_notes(run);

@@ -67,12 +67,13 @@ static void spreads_over_layers(void **unused) {
         { "x.mlp.w", 3, 5, 7 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_true(sfti_merge_setting_find(&all, SFTI_MERGE_T, 3, sft_span_cstr(rows[i].name),
-                                            rows[i].layer, rows[i].layers, &value));
+        const sfti_merge_row row = { .spec.name = sft_span_cstr(rows[i].name),
+                                     .layer = rows[i].layer, .layers = rows[i].layers };
+        assert_true(sfti_merge_setting_find(&all, SFTI_MERGE_T, 3, &row, &value));
         assert_true(fabs(value - rows[i].want) < 1e-15);
     }
-    assert_false(sfti_merge_setting_find(&all, SFTI_MERGE_ALPHA, 3, sft_span_cstr("x"), 0, 0,
-                                         &value));
+    const sfti_merge_row none = { .spec.name = sft_span_cstr("x") };
+    assert_false(sfti_merge_setting_find(&all, SFTI_MERGE_ALPHA, 3, &none, &value));
     sfti_arena_free(&arena);
 }
 
@@ -268,7 +269,7 @@ static void is_the_same_everywhere(void **unused) {
     add_number(&settings, &arena, SFTI_MERGE_SCALE, &third);
     add_number(&settings, &arena, SFTI_MERGE_FILTER_WISE, &one);
     for (uint64_t m = 0; m < MODELS; m++) sets[m] = make_model(m, &bytes[m]);
-    for (size_t m = 0; m < MODELS; m++) models[m].set = sets[m];
+    for (size_t m = 0; m < MODELS; m++) models[m] = (sfti_merge_model){ .set = sets[m] };
     for (; (method = sfti_merge_method_at(count)) != NULL; count++) {
         char found[17] = "", again[17];
         size_t most = method->most ? method->most : 3;

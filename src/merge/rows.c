@@ -239,8 +239,8 @@ static bool name_in(const row_finder *f, const sfti_merge_row *row, size_t model
     for (size_t k = 0; k < slice->count; k++) {
         if (slice->sources[k].model != model) continue;
         if (row->layers == 0) return true;
-        *out = (sft_span){ buffer, sfti_merge_layer_name(name, slice->sources[k].first + row->offset,
-                                                         buffer, cap) };
+        uint64_t layer = slice->sources[k].first + row->offset;
+        *out = (sft_span){ buffer, sfti_merge_layer_name(name, layer, buffer, cap) };
         return true;
     }
     return false;

@@ -27,7 +27,7 @@ endif()
 
 if(SFT_SANITIZE)
     if(SFT_SANITIZE STREQUAL "memory")
-        target_compile_options(sft_flags INTERFACE
+        target_compile_options(sft_flags INTERFACE -fsanitize-memory-track-origins
             -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/tests/msan.ignore)
     endif()
     target_compile_options(sft_flags INTERFACE -fsanitize=${SFT_SANITIZE}

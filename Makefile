@@ -27,6 +27,7 @@
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
 #   make oracles             the lists of tests/zoo that programs of the field make (docs/accuracy.md)
 #   make quant-oracles       tests/quant made anew by the packages that quantise (docs/convert.md)
+#   make layout-oracles      tests/layout made anew by diffusers' converters (docs/layouts.md)
 #   make zoo-score           how info names them; the table of docs/accuracy.md
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
 #   make coverage            lines and branches, per folder
@@ -64,7 +65,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
-        test-spark test-spark-all test-long test-engines test-browsers bench-catalog zoo oracles quant-oracles zoo-score docs
+        test-spark test-spark-all test-long test-engines test-browsers bench-catalog zoo oracles quant-oracles layout-oracles zoo-score docs
 
 all: build
 
@@ -119,6 +120,9 @@ oracles:
 
 quant-oracles:
 	@tools/quant_oracles.sh
+
+layout-oracles:
+	@tools/layout_oracles.sh
 
 zoo-score: build
 	@python3 tools/zoo_score.py --write

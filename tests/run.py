@@ -177,6 +177,7 @@ SUITES = [
     ("adapter-factors", "check test asan", 600, [PY, "tests/adapter/factors.py"],
      "tests/adapter/factors.py"),
     ("layout", "check test asan", 600, [PY, "tests/layout/run.py"], "tests/layout/run.py"),
+    ("layout-zoo", "test", 900, [PY, "tests/layout/zoo.py"], "tests/layout/zoo.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

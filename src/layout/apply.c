@@ -326,11 +326,17 @@ static sft_code apply_split(apply_run *run, const sfti_layout_rule *rule, const 
         || !sfti_layout_divide(rule, spec->shape[0], columns_of(run, part), rows))
         return apply_refuse(run, part, "rows that divide into those of the layers that it holds");
     for (uint32_t i = 0; i < spec->rank; i++) shape[i] = spec->shape[i];
+    uint32_t rank = spec->rank;
+    if (rule->op == SFTI_OP_SQUEEZE) {
+        if (rank != 4 || shape[2] != 1 || shape[3] != 1)
+            return apply_refuse(run, part, "a convolution of 1 x 1");
+        rank = 2;
+    }
     for (unsigned i = 0; i < rule->count; i++) {
         size_t len = sfti_layout_make(rule->pieces[i], match, name, sizeof name);
         if (len == 0) return apply_refuse(run, part, "a shorter name");
         shape[0] = rows[i];
-        sft_code code = add_shaped(run, (sft_span){ name, len }, &piece, false, spec->rank, shape);
+        sft_code code = add_shaped(run, (sft_span){ name, len }, &piece, false, rank, shape);
         if (code) return code;
         piece.begin += rows[i] * each;
     }
@@ -376,8 +382,14 @@ static sft_code apply_join(apply_run *run, const sfti_layout_rule *rule, const s
         if (pieces[i]->spec.shape[0] != rows[i])
             return apply_refuse(run, pieces[i],
                                 "as many rows as its place in the other layout has");
-    for (uint32_t k = 1; k < part->spec.rank; k++) shape[k] = part->spec.shape[k];
-    sft_code code = add_shaped(run, group->name, part, true, part->spec.rank, shape);
+    uint32_t rank = part->spec.rank;
+    for (uint32_t k = 1; k < rank; k++) shape[k] = part->spec.shape[k];
+    if (rule->op == SFTI_OP_SQUEEZE) {
+        if (rank != 2) return apply_refuse(run, part, "a matrix");
+        shape[2] = shape[3] = 1;
+        rank = 4;
+    }
+    sft_code code = add_shaped(run, group->name, part, true, rank, shape);
     for (unsigned i = 0; !code && i < rule->count; i++)
         code = sfti_layout_segment_add(run->out, (sfti_layout_segment){
             .len = rows[i] * each, .source = pieces[i]->source, .begin = pieces[i]->begin },
@@ -424,6 +436,22 @@ static sft_code apply_tensor(apply_run *run, sfti_side to, const sft_part *part,
     return SFT_OK;
 }
 
+/* Whether a rule has that name on the side. */
+static bool is_known(const apply_run *run, sfti_side side, sft_span name) {
+    const sfti_naming_part *of = run->part;
+    const sfti_layout_rule *rule;
+    sfti_layout_match match;
+    size_t at = 0;
+    while ((rule = sfti_layout_next_rule(run->layouts, &of, &at))) {
+        if (rule->adapters) continue;
+        if (side == SFTI_ORIGINAL && sfti_layout_matches(rule->original, name, false, &match))
+            return true;
+        for (unsigned i = 0; side == SFTI_DIFFUSERS && i < rule->count; i++)
+            if (sfti_layout_matches(rule->pieces[i], name, false, &match)) return true;
+    }
+    return false;
+}
+
 sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
@@ -437,10 +465,11 @@ sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_pa
         || !sfti_names_draw(&run.made, count, group_name, run.groups, &work))
         code = sfti_fail_memory(err, count * sizeof *run.groups);
     for (size_t i = 0; !code && i < count; i++) {
-        unmatched[i] = false;
-        if (from == to) code = sfti_layout_out_add(out, prefix, parts[i].spec.name, &parts[i].spec,
-                                               &parts[i], err);
-        else code = apply_tensor(&run, to, &parts[i], &unmatched[i]);
+        unmatched[i] = from == to && !is_known(&run, from, parts[i].spec.name);
+        if (from != to) code = apply_tensor(&run, to, &parts[i], &unmatched[i]);
+        else if (!unmatched[i])
+            code = sfti_layout_out_add(out, prefix, parts[i].spec.name, &parts[i].spec, &parts[i],
+                                       err);
     }
     sfti_arena_free(&work);
     return code;

@@ -166,7 +166,7 @@ bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const s
 
 /* One component's tensors, whose names have no prefix, as the other side has them: all that a rule
  * knows are added to `out`, behind the prefix. unmatched[count] tells which no rule knows. from ==
- * to: as they are. An error names a tensor whose shape is not what a rule asks, or one of several
+ * to: those that a rule knows, as they are. An error names a tensor whose shape is not what a rule asks, or one of several
  * that belong together and are not all there. */
 sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
@@ -182,7 +182,15 @@ typedef struct sfti_layout_input {
     const sft_part *parts;
     size_t count;
     sft_span folder; /* the name of the folder that it lies in: of diffusers, its component */
+    sft_span part;   /* that it was written from (SFTI_LAYOUT_PART_KEY), or empty */
 } sfti_layout_input;
+
+/* Keys of the header: how names began in the single file, and which part it was, where diffusers
+ * has one class for several. */
+#define SFTI_LAYOUT_PREFIX_KEY "sft_layout_prefix"
+#define SFTI_LAYOUT_PART_KEY "sft_layout_part"
+/* Whether another part, above this one, has its class: the one that is taken for it by default. */
+bool sfti_layout_is_variant(const sfti_layout_text *layouts, const sfti_naming_part *part);
 
 /* Those of them whose names begin alike: a component. */
 typedef struct sfti_layout_group {

@@ -71,7 +71,7 @@ static sft_code list_side(like_run *run, like_side *side, sft_error *err) {
         for (size_t k = 0; k < count; k++)
             parts[k] = sft_part_of(sft_set_tensor_at(set, k),
                                    &side->sources[i][sft_set_tensor_shard(set, k)]);
-        side->inputs[i] = (sfti_layout_input){ parts, count, folder_of_set(set) };
+        side->inputs[i] = (sfti_layout_input){ parts, count, folder_of_set(set), { "", 0 } };
     }
     sft_code code = sfti_layout_split(&run->layouts, side->inputs, side->count, arena,
                                       &side->groups, err);

@@ -101,10 +101,18 @@ static bool is_placed(const sfti_layout_group *one, sft_span folder,
                                : sft_span_equal(folder, at->name);
 }
 
+bool sfti_layout_is_variant(const sfti_layout_text *layouts, const sfti_naming_part *part) {
+    for (size_t i = 0; part->class.len > 0 && &layouts->parts[i] != part; i++)
+        if (sft_span_equal(layouts->parts[i].class, part->class)) return true;
+    return false;
+}
+
 static sft_code settle_group(const sfti_layout_text *layouts, const sfti_layout_model *model,
-                             sfti_side to, sft_span folder, sfti_arena *arena,
+                             sfti_side to, const sfti_layout_input *input, sfti_arena *arena,
                              const sfti_layout_groups *groups, sfti_layout_group *one,
                              sft_error *err) {
+    const sfti_naming_part *told = sfti_layout_part_named(layouts, input->part);
+    sft_span folder = input->folder;
     sfti_names names;
     sfti_side side;
     if (!sfti_layout_names(one->parts, one->count, arena, &names))
@@ -113,15 +121,18 @@ static sft_code settle_group(const sfti_layout_text *layouts, const sfti_layout_
     for (int pass = 0; model && !one->part && pass < 2; pass++)
         for (unsigned i = 0; i < model->count && !one->part; i++) {
             const sfti_layout_component *at = &model->components[i];
+            const sfti_naming_part *part = at->part;
+            if (told && sft_span_equal(told->class, part->class)) part = told;
             if ((pass == 0 && !is_placed(one, folder, at)) || is_taken(groups, at->name)
-                || !group_is_part(at->part, one, &names, to, &side))
+                || !group_is_part(part, one, &names, to, &side))
                 continue;
-            one->part = at->part, one->side = side, one->name = at->name;
+            one->part = part, one->side = side, one->name = at->name;
             one->target = at->prefix;
         }
     for (size_t i = 0; i < layouts->part_count && !one->part; i++) {
         const sfti_naming_part *part = &layouts->parts[i];
         sfti_side other;
+        if (told && sft_span_equal(told->class, part->class)) part = told;
         if (!group_is_part(part, one, &names, to, &side)) continue;
         for (size_t k = i + 1; side == SFTI_ORIGINAL && k < layouts->part_count; k++)
             if (group_is_part(&layouts->parts[k], one, &names, to, &other) && other == side)
@@ -151,7 +162,7 @@ sft_code sfti_layout_settle(const sfti_layout_text *layouts, const sfti_layout_i
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < groups->count; i++) {
         sfti_layout_group *one = &groups->items[i];
-        code = settle_group(layouts, model, to, inputs[one->input].folder, arena, groups, one, err);
+        code = settle_group(layouts, model, to, &inputs[one->input], arena, groups, one, err);
     }
     return code;
 }

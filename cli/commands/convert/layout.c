@@ -47,7 +47,8 @@ static sft_code list_inputs(layout_run *run, sft_error *err) {
     if (!run->inputs) return sfti_fail_memory(err, p->set_count);
     for (size_t i = 0; i < p->set_count; i++) {
         size_t count = sft_set_tensor_count(p->sets[i]);
-        run->inputs[i] = (sfti_layout_input){ p->parts + first, count, folder_of(p->sets[i]) };
+        run->inputs[i] = (sfti_layout_input){ p->parts + first, count, folder_of(p->sets[i]),
+                                              metadata_of(run, i, SFTI_LAYOUT_PART_KEY) };
         first += count;
     }
     return sfti_layout_split(&run->layouts, run->inputs, p->set_count, &p->arena, &run->groups,
@@ -170,7 +171,7 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         if (!one->part) continue;
         sft_span prefix = { "", 0 };
         if (run->single) {
-            sft_span told = metadata_of(run, one->input, LAYOUT_PREFIX_KEY);
+            sft_span told = metadata_of(run, one->input, SFTI_LAYOUT_PREFIX_KEY);
             bool has = false;
             for (size_t k = 0; k < run->layouts.prefix_count; k++)
                 has = has || sft_span_equal(run->layouts.prefixes[k], told);
@@ -262,7 +263,7 @@ static sft_code write_single(layout_run *run, sft_error *err) {
                                      err);
     run->blame = code ? out.blame : input;
     if (!code) code = cli_output_sources(c, p, &out, err);
-    if (!code) code = layout_metadata(run, (sft_span){ "", 0 }, err);
+    if (!code) code = layout_metadata(run, NULL, err);
     if (code) return code;
     run->blame = out.path;
     p->parts = run->out.parts;

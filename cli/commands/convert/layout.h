@@ -6,8 +6,6 @@
 #include "support/output.h"
 #include "support/parts.h"
 
-#define LAYOUT_PREFIX_KEY "sft_layout_prefix"
-
 typedef struct layout_run {
     cli *c;
     cli_parts parts;
@@ -36,8 +34,8 @@ sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
 /* That of a model or adapter, by its header; or NULL. */
 const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *layouts,
                                          const sft_set *set);
-/* Metadata of one of the files to be written: run->pairs. */
-sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err);
+/* Metadata of one of the files to be written, of that group or of all (NULL): run->pairs. */
+sft_code layout_metadata(layout_run *run, const sfti_layout_group *one, sft_error *err);
 /* Writes the folder -o names, all of it or nothing; its files become those of *written. */
 sft_code layout_write(layout_run *run, cli_written *written, sft_error *err);
 

@@ -148,19 +148,20 @@ static bool is_renamed(const layout_run *run) {
 }
 
 /* Those of the files, `format` for transformers, and the prefix that the names had. */
-sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err) {
+sft_code layout_metadata(layout_run *run, const sfti_layout_group *one, sft_error *err) {
     cli_parts *p = &run->parts;
     size_t count = 0;
     p->pairs = NULL;
     p->changed = true;
     sft_code code = cli_parts_drop_digests(run->c, p, true, err);
-    sft_pair *pairs = sfti_arena_array(&p->arena, (uint64_t)p->metadata_count + 2, sizeof *pairs);
+    sft_pair *pairs = sfti_arena_array(&p->arena, (uint64_t)p->metadata_count + 3, sizeof *pairs);
     if (!code && !pairs) code = sfti_fail_memory(err, p->metadata_count * sizeof *pairs);
     if (code) return code;
     bool format = false;
     for (size_t i = 0; i < p->metadata_count; i++) {
         sft_pair pair = cli_parts_pair(p, i);
-        if (cli_is(pair.key, LAYOUT_PREFIX_KEY)) continue;
+        if (cli_is(pair.key, SFTI_LAYOUT_PREFIX_KEY) || cli_is(pair.key, SFTI_LAYOUT_PART_KEY))
+            continue;
         if (cli_is(pair.key, SFTI_DECLARED_KEY) && is_renamed(run))
             return sfti_fail(err, SFT_SIZE_MISMATCH,
                              "expected a model that is not quantised, found "
@@ -171,7 +172,11 @@ sft_code layout_metadata(layout_run *run, sft_span prefix, sft_error *err) {
     }
     if (!run->single && !format)
         pairs[count++] = (sft_pair){ sft_span_cstr("format"), sft_span_cstr("pt") };
-    if (prefix.len > 0) pairs[count++] = (sft_pair){ sft_span_cstr(LAYOUT_PREFIX_KEY), prefix };
+    if (one && one->side == SFTI_ORIGINAL && one->prefix.len > 0)
+        pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_LAYOUT_PREFIX_KEY), one->prefix };
+    if (one && one->side == SFTI_ORIGINAL && run->to == SFTI_DIFFUSERS
+        && sfti_layout_is_variant(&run->layouts, one->part))
+        pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_LAYOUT_PART_KEY), one->part->id };
     run->pairs = pairs;
     run->pair_count = count;
     return SFT_OK;
@@ -238,8 +243,7 @@ static sft_code write_component(layout_files *f, sfti_layout_group *one, const s
     sft_code code = run->comfy ? SFT_OK
                   : sft_cut_parts(parts, one->made, run->max_bytes, shard, &shards, err);
     if (run->comfy) shards = 1;
-    if (!code) code = layout_metadata(run, one->side == SFTI_ORIGINAL ? one->prefix
-                                                                      : (sft_span){ "", 0 }, err);
+    if (!code) code = layout_metadata(run, one, err);
     for (uint32_t s = 0; !code && s < shards; s++) {
         char *path = cli_output_shard(&run->parts.arena, folder, stem, s, shards);
         if (!path) return sfti_fail_memory(err, 1);

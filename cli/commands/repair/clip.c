@@ -2,6 +2,7 @@
 #include "base/endian.h"
 #include "commands/repair/repair.h"
 #include "safetensors_cast.h"
+#include "support/fresh.h"
 #include "support/output.h"
 #include "support/parts.h"
 #include "support/words.h"
@@ -61,7 +62,14 @@ static sft_code repair_ids(cli *c, cli_parts *parts, const char *input, sft_erro
     size_t found = 0, changed = 0;
     cli_output out;
     parts->path = input;
-    sft_code code = cli_parts_open_one(c, input, c->set.in_place != 0, parts, err);
+    sft_code code = cli_output_agrees(c, err);
+    if (!code) code = cli_parts_open_one(c, input, c->set.in_place != 0, parts, err);
+    if (code) return code;
+    size_t shards = sft_set_shard_count(parts->sets[0]);
+    bool several = sft_set_index_path(parts->sets[0]) != NULL;
+    bool *touched = sfti_arena_array(&parts->arena, shards, sizeof *touched);
+    if (!touched) return sfti_fail_memory(err, shards);
+    memset(touched, 0, shards);
     for (size_t i = 0; !code && i < parts->count; i++) {
         sft_part *part = &parts->parts[i];
         size_t wrong = 0;
@@ -84,6 +92,7 @@ static sft_code repair_ids(cli *c, cli_parts *parts, const char *input, sft_erro
         part->spec.dtype = SFT_I64;
         part->source = source;
         part->begin = 0;
+        touched[parts->shard[i]] = true;
         changed++;
     }
     if (!code && found == 0)
@@ -97,6 +106,16 @@ static sft_code repair_ids(cli *c, cli_parts *parts, const char *input, sft_erro
         return SFT_OK;
     }
     parts->changed = true;
+    if (several && !c->set.output && c->set.in_place) { /* the shards that have them */
+        cli_rewrite how = CLI_REWRITE_INIT;
+        how.touched = touched;
+        how.same_elements = true;
+        return cli_rewrite_set(c, parts, &how, err);
+    }
+    if (several && c->set.output && !cli_output_is_file(c)) {
+        parts->path = c->set.output;
+        return cli_output_set(c, parts, (uint32_t)shards, err);
+    }
     code = cli_parts_tell(c, parts, err);
     if (!code) code = cli_output_begin(&out, c, parts->path, CLI_TARGET_EITHER, err);
     if (!code) code = cli_output_sources(c, parts, &out, err);

@@ -163,13 +163,16 @@ static bool mark_holds(sft_span mark, const sfti_names *names, const sft_part *p
     return (fits && axis == spec->rank) != denied;
 }
 
-bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const sfti_names *names,
-                           const sft_part *parts) {
-    sft_span rest = part->marks[side], mark;
-    if (rest.len == 0) return false;
-    while (sfti_layout_next(&rest, &mark))
+bool sfti_layout_marks_hold(sft_span marks, const sfti_names *names, const sft_part *parts) {
+    sft_span mark;
+    while (sfti_layout_next(&marks, &mark))
         if (!mark_holds(mark, names, parts)) return false;
     return true;
+}
+
+bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const sfti_names *names,
+                           const sft_part *parts) {
+    return part->marks[side].len > 0 && sfti_layout_marks_hold(part->marks[side], names, parts);
 }
 
 /* ── Rules ── */

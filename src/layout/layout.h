@@ -15,6 +15,8 @@
 
 #define SFTI_LAYOUT_PIECES 8
 #define SFTI_LAYOUT_COMPONENTS 8
+#define SFTI_LAYOUT_CLASSES 2
+#define SFTI_LAYOUT_VALUES 4 /* of a model */
 #define SFTI_LAYOUT_NAME 512 /* bytes of a tensor's name at most */
 
 typedef enum sfti_side { SFTI_ORIGINAL = 0, SFTI_DIFFUSERS } sfti_side;
@@ -46,8 +48,11 @@ typedef struct sfti_naming_part {
     sft_span comfy;          /* folder of ComfyUI's models */
     sft_span marks[2];       /* by sfti_side: names that are all there, with sizes or without */
     sft_span class;          /* of config.json, or empty */
+    sft_span classes[SFTI_LAYOUT_CLASSES]; /* others: a name, and marks of theirs behind it */
+    unsigned class_count;
     size_t first, count;     /* of its rules */
     size_t first_value, value_count; /* of its config.json */
+    size_t first_published, published_count; /* the models that these values are those of */
     sft_span adapters;       /* what adapters call it: te, te1, ...; empty: the main part */
     sft_span key;            /* what ComfyUI calls an encoder: clip_l, ... */
     sft_span seen;           /* a tensor of diffusers' layout that is enough to know it; "-": none
@@ -57,8 +62,16 @@ typedef struct sfti_naming_part {
 } sfti_naming_part;
 
 typedef struct sfti_layout_value {
-    sft_span key, value; /* JSON, NAME[axis] or count(NAME) */
+    sft_span key, value; /* JSON, NAME[axis] or count(NAME); "model": the model has it */
+    sft_span component;  /* of a value of a model */
+    bool optional;       /* without its tensor there is none */
 } sfti_layout_value;
+
+/* Of a part: how many elements its tensors have, and marks that hold. */
+typedef struct sfti_layout_published {
+    uint64_t elements;
+    sft_span marks;
+} sfti_layout_published;
 
 typedef struct sfti_layout_component {
     sft_span name, prefix; /* in diffusers' folder; in single files */
@@ -67,9 +80,12 @@ typedef struct sfti_layout_component {
 
 typedef struct sfti_layout_model {
     sft_span id, pipeline, serves, lacks; /* architectures; what else a pipeline needs */
+    sft_span markers; /* of v-prediction, and of schedules that end in pure noise; or empty */
     sft_span kohya; /* "diffusers": names that kohya's adapters have; else the original ones */
     sfti_layout_component components[SFTI_LAYOUT_COMPONENTS];
     unsigned count;
+    sfti_layout_value values[SFTI_LAYOUT_VALUES]; /* of config.json of its components */
+    unsigned value_count;
 } sfti_layout_model;
 
 /* How names of a model's tensors begin, and which parts adapters may call what follows. */
@@ -84,9 +100,10 @@ typedef struct sfti_layout_text {
     sfti_naming_part *parts;
     sfti_layout_model *models;
     sfti_layout_value *values;
+    sfti_layout_published *published;
     sft_span *prefixes; /* of single files, the longest first */
-    size_t rule_count, part_count, model_count, value_count, prefix_count;
-    size_t rule_room, part_room, model_room, value_room, prefix_room;
+    size_t rule_count, part_count, model_count, value_count, published_count, prefix_count;
+    size_t rule_room, part_room, model_room, value_room, published_room, prefix_room;
     sft_span markers; /* names of tensors that belong to the denoiser, without a prefix */
     sft_span stray; /* names, with '*' for any text, of what only training needs */
 } sfti_layout_text;
@@ -160,6 +177,8 @@ sft_code sfti_layout_segment_add(sfti_layout_out *out, sfti_layout_segment segme
 const sfti_layout_segment *sfti_layout_segment_at(const sfti_layout_out *out, uint64_t offset);
 uint64_t sfti_layout_bytes(const sft_spec *spec);
 
+/* Whether all of these marks hold. */
+bool sfti_layout_marks_hold(sft_span marks, const sfti_names *names, const sft_part *parts);
 /* Whether all marks of a side are there. */
 bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const sfti_names *names,
                            const sft_part *parts);
@@ -228,6 +247,19 @@ sft_code sfti_layout_settle(const sfti_layout_text *layouts, const sfti_layout_i
                             sfti_layout_groups *groups, sft_error *err);
 /* Names of parts, to find them by. False when out of memory. */
 bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, sfti_names *out);
+
+/* ── What else a folder of diffusers has (config.c) ── */
+
+/* config.json of a component that was made; false: not all of it is certain, for the tensors do not
+ * prove it and are not exactly those of a published model, or the model, which may be NULL, has no
+ * factors for it. */
+bool sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model *model,
+                        const sfti_layout_group *one, const sfti_layout_out *out,
+                        sft_buffer *text);
+/* model_index.json, with the components that are there. */
+sft_code sfti_layout_index(const sfti_layout_text *layouts, const sfti_layout_model *model,
+                           const sfti_layout_groups *groups, const sfti_layout_out *out,
+                           sft_buffer *text, sft_error *err);
 
 /* ── One model as another (like.c) ── */
 

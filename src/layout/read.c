@@ -206,7 +206,8 @@ static sft_code read_rule(layout_reader *r, sft_span rest, bool kept) {
 
 static sft_code layout_part(layout_reader *r, sft_span rest) {
     sft_span word, value;
-    sfti_naming_part part = { .first = r->out->rule_count, .first_value = r->out->value_count };
+    sfti_naming_part part = { .first = r->out->rule_count, .first_value = r->out->value_count,
+                              .first_published = r->out->published_count };
     if (!sfti_layout_next(&rest, &part.id) || !sfti_layout_next(&rest, &part.folder))
         return wrong(r, "a part's name and folder", rest);
     while (sfti_layout_next(&rest, &word)) {
@@ -254,7 +255,14 @@ static sft_code read_model_line(layout_reader *r, sft_span word, sft_span rest) 
     if (span_is(word, "serves")) model->serves = trimmed(rest);
     else if (span_is(word, "lacks")) model->lacks = trimmed(rest);
     else if (span_is(word, "kohya")) model->kohya = trimmed(rest);
-    else {
+    else if (span_is(word, "markers")) model->markers = trimmed(rest);
+    else if (span_is(word, "config")) {
+        if (model->value_count == SFTI_LAYOUT_VALUES) return wrong(r, "fewer values", rest);
+        sfti_layout_value *value = &model->values[model->value_count++];
+        if (!sfti_layout_next(&rest, &value->component) || !sfti_layout_next(&rest, &value->key))
+            return wrong(r, "a component and a key", rest);
+        value->value = trimmed(rest);
+    } else {
         if (model->count == SFTI_LAYOUT_COMPONENTS || !sfti_layout_next(&rest, &part)
             || !sfti_layout_next(&rest, &prefix) || sfti_layout_next(&rest, &extra))
             return wrong(r, "a component, its part and prefix", word);
@@ -266,14 +274,32 @@ static sft_code read_model_line(layout_reader *r, sft_span word, sft_span rest) 
     return SFT_OK;
 }
 
+/* NAME, or NAME MARK... */
+static sft_code read_class(layout_reader *r, sft_span line) {
+    sft_span rest = line, name, mark;
+    if (!sfti_layout_next(&rest, &name)) return wrong(r, "a class", line);
+    if (!sfti_layout_next(&rest, &mark)) r->part->class = name;
+    else if (r->part->class_count == SFTI_LAYOUT_CLASSES) return wrong(r, "fewer classes", line);
+    else r->part->classes[r->part->class_count++] = line;
+    return SFT_OK;
+}
+
 static sft_code read_part_line(layout_reader *r, sft_span word, sft_span line, sft_span rest) {
     if (span_is(word, "original")) r->part->marks[SFTI_ORIGINAL] = trimmed(rest);
     else if (span_is(word, "diffusers")) r->part->marks[SFTI_DIFFUSERS] = trimmed(rest);
-    else if (span_is(word, "class")) r->part->class = trimmed(rest);
+    else if (span_is(word, "class")) return read_class(r, trimmed(rest));
     else if (span_is(word, "keep")) return read_rule(r, rest, true);
-    else if (span_is(word, "config")) {
+    else if (span_is(word, "published")) {
+        sfti_layout_published *one = GROW(r, published, published_count, published_room);
+        if (!one) return sfti_fail_memory(r->err, sizeof *one);
+        if (!sfti_layout_next(&rest, &word) || !sfti_text_uint(word, &one->elements))
+            return wrong(r, "a number of elements", word);
+        one->marks = trimmed(rest);
+        r->part->published_count++;
+    } else if (span_is(word, "config") || span_is(word, "config?")) {
         sfti_layout_value *value = GROW(r, values, value_count, value_room);
         if (!value) return sfti_fail_memory(r->err, sizeof *value);
+        value->optional = span_is(word, "config?");
         if (!sfti_layout_next(&rest, &value->key)) return wrong(r, "a key", rest);
         value->value = trimmed(rest);
         r->part->value_count++;

@@ -6,6 +6,7 @@ the names. What comes back must have the same names, shapes and bytes; zoo.txt l
     zoo.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
     zoo.py --try              all entries of the lists: those that are known, and why others are not
 """
+import json
 import os
 import sys
 import tempfile
@@ -57,6 +58,58 @@ def there_and_back(entry, folder):
     return "%s %s" % (missing[:3], other[:3]) if missing or other else ""
 
 
+# config.json: written only where the tensors are exactly those of a published model, and the model
+# is known that has the factors of its VAE (README.md has the sources of the values).
+CONFIGS = [
+    ("comfy", "flux-dev.raw", "flux.1", True), ("comfy", "flux-fill.raw", "flux.1", True),
+    ("comfy", "flux-canny.raw", "flux.1", True),
+    ("comfy", "flux-without-guidance.raw", "flux.1", True),
+    ("comfy", "flux-8-layers.raw", "flux.1", False), ("comfy", "chroma.raw", "chroma", False),
+    ("comfy", "wan-t2v-1.3b.raw", "wan-2.1", True), ("comfy", "wan-t2v-14b.raw", "wan-2.1", True),
+    ("comfy", "wan-i2v-14b.raw", "wan-2.1", True), ("comfy", "wan-flf2v-14b.raw", "wan-2.1", True),
+    ("comfy", "wan2.2-i2v-a14b.raw", "wan-2.2", True),
+    ("comfy", "wan2.2-ti2v-5b.raw", "wan-2.2", True),
+    ("comfy", "wan-vace-14b.raw", "wan-2.1", False),
+    ("comfy", "wan-fun-control-14b.raw", "wan-2.1", False),
+    ("comfy", "qwen-image.raw", "qwen-image", False),
+    ("comfy", "vae-sd.raw", "sd-1", True), ("comfy", "vae-sd.raw", "sdxl", True),
+    ("comfy", "vae-sd.raw", "auraflow", False), ("comfy", "vae-sd.raw", "", False),
+    ("comfy", "vae-flux.raw", "flux.1", True), ("comfy", "vae-flux.raw", "sd-3", True),
+    ("comfy", "vae-flux.raw", "z-image", False), ("comfy", "vae-sd-x4.raw", "sd-2", False),
+]
+VAE = {"_class_name": "AutoencoderKL", "latent_channels": 4, "in_channels": 3, "out_channels": 3,
+       "norm_num_groups": 32, "act_fn": "silu", "layers_per_block": 2,
+       "down_block_types": ["DownEncoderBlock2D"] * 4, "up_block_types": ["UpDecoderBlock2D"] * 4,
+       "block_out_channels": [128, 256, 512, 512], "use_quant_conv": True,
+       "use_post_quant_conv": True, "scaling_factor": 0.13025, "force_upcast": True}
+
+
+def config_cases(folder):
+    failed = 0
+    entries = {(library, one.name): one for library in LIBRARIES
+               for one in lists.read(library)[1]}
+    for library, name, model, want in CONFIGS:
+        path = os.path.join(folder, "%s.safetensors" % name)
+        if not os.path.exists(path):
+            lists.write_model(path, entries[library, name])
+        told = ["--architecture", model] if model else []
+        result = cases.run("convert", path, "-o", os.path.join(folder, "none"), "--layout",
+                           "diffusers", "--dry-run", "--json", *told)
+        has = [one["config"] for one in json.loads(result.stdout)["results"][0]["components"]]
+        if has != [want]:
+            failed += 1
+            print("%s as %s: expected config %s, found %s" % (name, model, want, has))
+    out = os.path.join(folder, "vae")
+    cases.run("convert", os.path.join(folder, "vae-sd.raw.safetensors"), "-o", out, "--layout",
+              "diffusers", "--architecture", "sdxl", "--no-sync")
+    with open(os.path.join(out, "vae", "config.json"), encoding="utf-8") as file:
+        have = json.load(file)
+    if have != VAE:
+        failed += 1
+        print("config.json of SDXL's VAE: %s" % have)
+    return len(CONFIGS) + 1, failed
+
+
 def main():
     with open(KNOWN, encoding="utf-8") as file:
         known = {tuple(line.split()) for line in file if line.strip() and line[0] != "#"}
@@ -77,11 +130,15 @@ def main():
             elif why:
                 failed += 1
                 print("%s %s: %s" % (library, entry.name, why))
+    count = 0
     if not sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as folder:
+            count, wrong = config_cases(folder)
+        failed += wrong
         for key in sorted(known - done):
             failed += 1
             print("%s %s: no such entry" % key)
-    print("%d passed, %d failed" % (len(done) - failed, failed))
+    print("%d passed, %d failed" % (len(done) + count - failed, failed))
     return 1 if failed else 0
 
 

@@ -74,7 +74,7 @@ sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
 }
 
 const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *layouts,
-                                         const sft_set *set) {
+                                         const sft_set *set, const sfti_layout_model **exact) {
     const sfti_layout_model *model = NULL;
     sft_info_options how = SFT_INFO_OPTIONS_INIT;
     sft_info *info = NULL;
@@ -83,17 +83,20 @@ const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *l
     how.records = c->records;
     how.header_only = true;
     if (!sft_info_open(set, NULL, NULL, &how, &info, NULL)
-        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL))
+        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL)) {
         model = layout_model_of(layouts, value);
+        if (exact) *exact = sfti_layout_model_of(layouts, value);
+    }
     sft_info_close(info);
     return model;
 }
 
 static sft_code find_model(layout_run *run, sft_error *err) {
-    if (run->c->set.architecture)
-        return layout_model_asked(run->c, &run->layouts, &run->model, err);
+    const char *asked = run->c->set.architecture;
+    if (asked) run->exact = sfti_layout_model_of(&run->layouts, sft_span_cstr(asked));
+    if (asked) return layout_model_asked(run->c, &run->layouts, &run->model, err);
     for (size_t i = 0; !run->model && i < run->parts.set_count; i++)
-        run->model = layout_model_by(run->c, &run->layouts, run->parts.sets[i]);
+        run->model = layout_model_by(run->c, &run->layouts, run->parts.sets[i], &run->exact);
     return SFT_OK;
 }
 
@@ -190,6 +193,8 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
                                        &marker->spec, marker, err);
             markers++;
         }
+        if (!code && denoiser && run->to == SFTI_ORIGINAL && one->side == SFTI_DIFFUSERS)
+            code = layout_tell_prediction(run, one, err);
         one->made = run->out.count - one->first;
         one->kept = run->out.kept - kept;
     }
@@ -197,6 +202,7 @@ static sft_code apply_all(layout_run *run, sft_error *err) {
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
                          "expected the denoiser that %zu markers (v_pred, "
                          "ztsnr) are about, found none or two", run->groups.marker_count);
+    if (!code && run->to == SFTI_ORIGINAL) layout_tell_factors(run);
     return code ? code : name_unmatched(run, err);
 }
 
@@ -239,12 +245,21 @@ static void say(const layout_run *run) {
             cli_printf(&c->out, ", %zu of them kept though diffusers has no place for %s",
                        one->kept, one->kept == 1 ? "it" : "them");
         if (run->folder && run->to == SFTI_DIFFUSERS && !one->has_config)
-            cli_text(&c->out, "; no config.json: not all of it is in the tensors");
+            cli_text(&c->out, "; no config.json: not all of it is in the tensors, take that of the "
+                              "model it was made from");
         cli_text(&c->out, "\n");
     }
     if (run->groups.stray)
         cli_printf(&c->out, "  left out: %zu tensor%s that only training needs\n",
                    run->groups.stray, run->groups.stray == 1 ? "" : "s");
+    if (run->to == SFTI_DIFFUSERS)
+        for (size_t i = 0; i < run->groups.marker_count; i++) {
+            cli_text(&c->out, "  the scheduler's configuration has to say what the marker ");
+            cli_escaped(&c->out, run->groups.markers[i]->spec.name);
+            cli_text(&c->out, " says\n");
+        }
+    if (run->to == SFTI_DIFFUSERS && run->folder && !run->exact)
+        cli_text(&c->out, "  no model_index.json: the pipeline of this model is not known\n");
     if (run->to == SFTI_DIFFUSERS && run->model && run->model->lacks.len > 0) {
         cli_text(&c->out, "  a pipeline also needs ");
         cli_escaped(&c->out, run->model->lacks);

@@ -15,6 +15,7 @@ typedef struct layout_run {
     sfti_layout_groups groups;
     size_t unmatched;
     const sfti_layout_model *model; /* or NULL */
+    const sfti_layout_model *exact; /* the same, if it is not that of a parent; or NULL */
     sfti_side to;
     bool folder, single, comfy;
     uint64_t max_bytes;
@@ -31,11 +32,17 @@ const sfti_layout_model *layout_model_of(const sfti_layout_text *layouts, sft_sp
 /* That of --architecture, which is given. */
 sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
                             const sfti_layout_model **out, sft_error *err);
-/* That of a model or adapter, by its header; or NULL. */
+/* That of a model or adapter, by its header; or NULL. *exact, which may be NULL, becomes the same
+ * or, for that of a parent, NULL. */
 const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *layouts,
-                                         const sft_set *set);
+                                         const sft_set *set, const sfti_layout_model **exact);
 /* Metadata of one of the files to be written, of that group or of all (NULL): run->pairs. */
 sft_code layout_metadata(layout_run *run, const sfti_layout_group *one, sft_error *err);
+/* Of a denoiser from a folder of diffusers: markers for what the scheduler beside it says, or a note
+ * of what is lost. */
+sft_code layout_tell_prediction(layout_run *run, const sfti_layout_group *one, sft_error *err);
+/* Notes of what a single file has no place for of the configurations of VAEs. */
+void layout_tell_factors(layout_run *run);
 /* Writes the folder -o names, all of it or nothing; its files become those of *written. */
 sft_code layout_write(layout_run *run, cli_written *written, sft_error *err);
 

@@ -10,135 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define CONFIG_LIST 16
-
-/* ── Values of config.json, by the tensors that were made ── */
-
-static const sft_part *made_part(const layout_run *run, const sfti_layout_group *one,
-                                 sft_span name) {
-    for (size_t i = 0; i < one->made; i++)
-        if (sft_span_equal(run->out.parts[one->first + i].spec.name, name))
-            return &run->out.parts[one->first + i];
-    return NULL;
-}
-
-/* What stands between the brackets of WORD(...). */
-static bool call_of(sft_span text, const char *word, sft_span *inner) {
-    size_t len = strlen(word);
-    if (text.len < len + 2 || memcmp(text.data, word, len) != 0 || text.data[len] != '(')
-        return false;
-    *inner = (sft_span){ text.data + len + 1, text.len - len - 2 };
-    return text.data[text.len - 1] == ')';
-}
-
-/* NAME[axis], or digits */
-static bool size_of(const layout_run *run, const sfti_layout_group *one, sft_span text,
-                    uint64_t *out) {
-    uint64_t axis;
-    const char *bracket = memchr(text.data, '[', text.len);
-    if (!bracket) return sfti_text_uint(text, out);
-    size_t len = (size_t)(bracket - text.data);
-    const sft_part *part = made_part(run, one, (sft_span){ text.data, len });
-    sft_span number = { bracket + 1, text.len - len - 2 };
-    if (!part || text.len < len + 3 || !sfti_text_uint(number, &axis) || axis >= part->spec.rank)
-        return false;
-    *out = part->spec.shape[axis];
-    return true;
-}
-
-static uint64_t count_of(const layout_run *run, const sfti_layout_group *one, sft_span pattern) {
-    uint64_t count = 0;
-    sfti_layout_match match;
-    for (size_t i = 0; i < one->made; i++)
-        count += sfti_layout_matches(pattern, run->out.parts[one->first + i].spec.name, false,
-                                     &match) && match.rest.len == 0;
-    return count;
-}
-
-static bool put_value(const layout_run *run, const sfti_layout_group *one, sfti_json_writer *w,
-                      sft_span text) {
-    sft_span inner;
-    uint64_t value, by = 1;
-    if (call_of(text, "has", &inner)) {
-        sfti_json_raw(w, sft_span_cstr(made_part(run, one, inner) ? "true" : "false"));
-        return true;
-    }
-    if (call_of(text, "count", &inner)) {
-        value = count_of(run, one, inner);
-        sfti_json_uint(w, value);
-        return value > 0;
-    }
-    const char *slash = memchr(text.data, '/', text.len);
-    sft_span first = { text.data, slash ? (size_t)(slash - text.data) : text.len };
-    if (size_of(run, one, first, &value)) {
-        sft_span second = { first.data + first.len + 1, slash ? text.len - first.len - 1 : 0 };
-        if (slash && (!size_of(run, one, second, &by) || by == 0 || value % by)) return false;
-        sfti_json_uint(w, value / by);
-        return true;
-    }
-    bool literal = text.len > 0 && strchr("\"tfn0123456789.-", *text.data)
-                && !memchr(text.data, '[', text.len);
-    if (literal) sfti_json_raw(w, text);
-    return literal;
-}
-
-static bool put_config_value(const layout_run *run, const sfti_layout_group *one,
-                             sfti_json_writer *w, sft_span text) {
-    if (text.len < 2 || *text.data != '[') return put_value(run, one, w, text);
-    sft_span rest = { text.data + 1, text.len - 2 };
-    bool fine = true;
-    sfti_json_open(w, '[');
-    while (fine && rest.len > 0) {
-        size_t len = 0;
-        while (len < rest.len && rest.data[len] != ',') len++;
-        fine = put_value(run, one, w, (sft_span){ rest.data, len });
-        rest.data += len < rest.len ? len + 1 : len;
-        rest.len -= len < rest.len ? len + 1 : len;
-    }
-    sfti_json_close(w, ']');
-    return fine;
-}
-
-/* False: not all of it is certain. */
-static bool make_config(const layout_run *run, const sfti_layout_group *one, sft_buffer *out) {
-    const sfti_naming_part *part = one->part;
-    sft_error err = SFT_ERROR_INIT;
-    sft_sink sink = sft_sink_memory(out);
-    sfti_json_writer w;
-    if (part->class.len == 0 || part->value_count == 0) return false;
-    sfti_json_write(&w, &sink, 0, &err);
-    sfti_json_open(&w, '{');
-    sfti_json_put_text(&w, "_class_name", part->class);
-    bool fine = true;
-    for (size_t i = 0; fine && i < part->value_count; i++) {
-        const sfti_layout_value *value = &run->layouts.values[part->first_value + i];
-        sfti_json_key_span(&w, value->key);
-        fine = put_config_value(run, one, &w, value->value);
-    }
-    sfti_json_close(&w, '}');
-    return sfti_json_done(&w) == SFT_OK && fine;
-}
-
-static sft_code make_index(const layout_run *run, sft_buffer *out, sft_error *err) {
-    sft_sink sink = sft_sink_memory(out);
-    sfti_json_writer w;
-    sfti_json_write(&w, &sink, 0, err);
-    sfti_json_open(&w, '{');
-    sfti_json_put_text(&w, "_class_name", run->model->pipeline);
-    for (size_t i = 0; i < run->groups.count; i++) {
-        const sfti_layout_group *one = &run->groups.items[i];
-        if (!one->part || one->part->class.len == 0) continue;
-        bool text = one->name.len > 4 && memcmp(one->name.data, "text", 4) == 0;
-        sfti_json_key_span(&w, one->name);
-        sfti_json_open(&w, '[');
-        sfti_json_cstr(&w, text ? "transformers" : "diffusers");
-        sfti_json_span(&w, one->part->class);
-        sfti_json_close(&w, ']');
-    }
-    sfti_json_close(&w, '}');
-    return sfti_json_done(&w);
-}
-
 /* ── Metadata ── */
 
 static bool is_renamed(const layout_run *run) {
@@ -250,7 +121,8 @@ static sft_code write_component(layout_files *f, sfti_layout_group *one, const s
         f->files[f->count++] = cli_written_parts(path, parts, one->made, shard, s);
     }
     sft_buffer config = { .alloc = c->alloc };
-    one->has_config = run->to == SFTI_DIFFUSERS && make_config(run, one, &config);
+    one->has_config = run->to == SFTI_DIFFUSERS
+                   && sfti_layout_config(&run->layouts, run->exact, one, &run->out, &config);
     if (!code && !c->set.dry_run) {
         sft_save_set_options options = SFT_SAVE_SET_OPTIONS_INIT;
         sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
@@ -327,9 +199,9 @@ sft_code layout_write(layout_run *run, cli_written *written, sft_error *err) {
             progress.before += sfti_layout_bytes(&run->out.parts[one->first + k].spec);
     }
     cli_progress_end(&progress);
-    if (!code && run->to == SFTI_DIFFUSERS && run->model && !c->set.dry_run) {
+    if (!code && run->to == SFTI_DIFFUSERS && run->exact && !c->set.dry_run) {
         sft_buffer text = { .alloc = c->alloc };
-        code = make_index(run, &text, err);
+        code = sfti_layout_index(&run->layouts, run->exact, &run->groups, &run->out, &text, err);
         if (!code) code = write_text(&f, joined(&f, sft_span_cstr(root),
                                                 sft_span_cstr("model_index.json")), &text, err);
         sft_buffer_free(&text);

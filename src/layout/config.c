@@ -33,7 +33,7 @@ static bool call_of(sft_span text, const char *word, sft_span *inner) {
 }
 
 /* NAME[axis], or digits */
-static bool size_of(const config_of *of, sft_span text, uint64_t *out) {
+static bool config_size(const config_of *of, sft_span text, uint64_t *out) {
     uint64_t axis;
     const char *bracket = memchr(text.data, '[', text.len);
     if (!bracket) return sfti_text_uint(text, out);
@@ -46,7 +46,7 @@ static bool size_of(const config_of *of, sft_span text, uint64_t *out) {
     return true;
 }
 
-static uint64_t count_of(const config_of *of, sft_span pattern) {
+static uint64_t config_count(const config_of *of, sft_span pattern) {
     uint64_t count = 0;
     sfti_layout_match match;
     for (size_t i = 0; i < of->one->made; i++)
@@ -55,7 +55,7 @@ static uint64_t count_of(const config_of *of, sft_span pattern) {
     return count;
 }
 
-static bool put_value(const config_of *of, sfti_json_writer *w, sft_span text) {
+static bool config_value(const config_of *of, sfti_json_writer *w, sft_span text) {
     sft_span inner;
     uint64_t value, by = 1;
     if (call_of(text, "has", &inner)) {
@@ -63,15 +63,15 @@ static bool put_value(const config_of *of, sfti_json_writer *w, sft_span text) {
         return true;
     }
     if (call_of(text, "count", &inner)) {
-        value = count_of(of, inner);
+        value = config_count(of, inner);
         sfti_json_uint(w, value);
         return value > 0;
     }
     const char *slash = memchr(text.data, '/', text.len);
     sft_span first = { text.data, slash ? (size_t)(slash - text.data) : text.len };
-    if (size_of(of, first, &value)) {
+    if (config_size(of, first, &value)) {
         sft_span second = { first.data + first.len + 1, slash ? text.len - first.len - 1 : 0 };
-        if (slash && (!size_of(of, second, &by) || by == 0 || value % by)) return false;
+        if (slash && (!config_size(of, second, &by) || by == 0 || value % by)) return false;
         sfti_json_uint(w, value / by);
         return true;
     }
@@ -82,14 +82,14 @@ static bool put_value(const config_of *of, sfti_json_writer *w, sft_span text) {
 }
 
 static bool put_config_value(const config_of *of, sfti_json_writer *w, sft_span text) {
-    if (text.len < 2 || *text.data != '[') return put_value(of, w, text);
+    if (text.len < 2 || *text.data != '[') return config_value(of, w, text);
     sft_span rest = { text.data + 1, text.len - 2 };
     bool fine = true;
     sfti_json_open(w, '[');
     while (fine && rest.len > 0) {
         size_t len = 0;
         while (len < rest.len && rest.data[len] != ',') len++;
-        fine = put_value(of, w, (sft_span){ rest.data, len });
+        fine = config_value(of, w, (sft_span){ rest.data, len });
         rest.data += len < rest.len ? len + 1 : len;
         rest.len -= len < rest.len ? len + 1 : len;
     }
@@ -129,7 +129,7 @@ static bool put_model_values(const config_of *of, sfti_json_writer *w, sft_span 
     return found;
 }
 
-static sft_span class_of(const config_of *of) {
+static sft_span config_class(const config_of *of) {
     const sfti_naming_part *part = of->one->part;
     for (unsigned i = 0; i < part->class_count; i++) {
         sft_span marks = part->classes[i], name;
@@ -157,7 +157,7 @@ bool sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model
     config_of of;
     bool fine = part->value_count > 0 && one->made > 0
              && config_begin(&of, layouts, model, one, out, &work)
-             && sft_span_equal(class_of(&of), part->class) && is_published(&of);
+             && sft_span_equal(config_class(&of), part->class) && is_published(&of);
     if (fine) {
         sfti_json_write(&w, &sink, 0, &err);
         sfti_json_open(&w, '{');
@@ -169,7 +169,7 @@ bool sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model
                 fine = put_model_values(&of, &w, value->key);
                 continue;
             }
-            if (value->optional && !size_of(&of, value->value, &size)) continue;
+            if (value->optional && !config_size(&of, value->value, &size)) continue;
             sfti_json_key_span(&w, value->key);
             fine = put_config_value(&of, &w, value->value);
         }
@@ -201,7 +201,7 @@ sft_code sfti_layout_index(const sfti_layout_text *layouts, const sfti_layout_mo
         sfti_json_key_span(&w, one->name);
         sfti_json_open(&w, '[');
         sfti_json_cstr(&w, encoder ? "transformers" : "diffusers");
-        sfti_json_span(&w, class_of(&of));
+        sfti_json_span(&w, config_class(&of));
         sfti_json_close(&w, ']');
         sfti_arena_free(&work);
     }

@@ -67,7 +67,7 @@ typedef struct sfti_layout_value {
     bool optional;       /* without its tensor there is none */
 } sfti_layout_value;
 
-/* Of a part: how many elements its tensors have, and marks that hold. */
+/* A model whose configuration is known: how many elements a part has, and marks that hold. */
 typedef struct sfti_layout_published {
     uint64_t elements;
     sft_span marks;
@@ -185,8 +185,8 @@ bool sfti_layout_has_marks(const sfti_naming_part *part, sfti_side side, const s
 
 /* One component's tensors, whose names have no prefix, as the other side has them: all that a rule
  * knows are added to `out`, behind the prefix. unmatched[count] tells which no rule knows. from ==
- * to: those that a rule knows, as they are. An error names a tensor whose shape is not what a rule asks, or one of several
- * that belong together and are not all there. */
+ * to: those that a rule knows, as they are. An error names a tensor whose shape is not what a rule
+ * asks, or one of several that belong together and are not all there. */
 sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,

@@ -38,10 +38,10 @@ const sfti_layout_model *layout_model_by(const cli *c, const sfti_layout_text *l
                                          const sft_set *set, const sfti_layout_model **exact);
 /* Metadata of one of the files to be written, of that group or of all (NULL): run->pairs. */
 sft_code layout_metadata(layout_run *run, const sfti_layout_group *one, sft_error *err);
-/* Of a denoiser from a folder of diffusers: markers for what the scheduler beside it says, or a note
- * of what is lost. */
+/* Adds to a denoiser from a folder of diffusers the markers of what the scheduler beside it says,
+ * or notes what is lost. */
 sft_code layout_tell_prediction(layout_run *run, const sfti_layout_group *one, sft_error *err);
-/* Notes of what a single file has no place for of the configurations of VAEs. */
+/* Notes what a single file has no place for of the configurations of VAEs. */
 void layout_tell_factors(layout_run *run);
 /* Writes the folder -o names, all of it or nothing; its files become those of *written. */
 sft_code layout_write(layout_run *run, cli_written *written, sft_error *err);

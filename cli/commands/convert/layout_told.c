@@ -1,5 +1,5 @@
-/* convert --layout of a folder of diffusers: what its JSON files say that a single file has no place
- * for is kept by a marker, or named. Tests: tests/cli/layout. */
+/* convert --layout of a folder of diffusers: what its JSON files say that a single file has no
+ * place for is kept by a marker, or named. Tests: tests/cli/layout. */
 #include "base/json.h"
 #include "commands/convert/layout.h"
 #include "support/files.h"

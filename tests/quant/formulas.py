@@ -11,7 +11,7 @@ import math
 import ml_dtypes
 import numpy as np
 from comfy import (block, comfy, comfy_layers, DTYPES, F8, factors, FLOATS, FP4, Model, need,
-                   nibbles, parse, product, Refused, unpack, whole, WIDE)
+                   nibbles, parse, product, Refused, unpack, untile, whole, WIDE)
 
 
 # ── What quantization_config and names alone tell ──
@@ -375,6 +375,86 @@ def quanto(m, name, stem, config, told):
     m.out[stem] = (product(values, numbers), True)
 
 
+# ── torchao: a key of the metadata names the class of each tensor ──
+
+FLOATS8 = {"float8_e4m3fn", "float8_e5m2"}
+
+
+def class_of(m, name):
+    """The object of the tensor that has these codes, M._weight_qdata, and its name; or None."""
+    module, _, leaf = name.rpartition(".")
+    if not module or not leaf.endswith("_qdata") or leaf[:1] != "_" or leaf == "_qdata":
+        return None
+    key = module + "." + leaf[1:-len("_qdata")]
+    return (key, m.metadata[key]) if key in m.metadata else None
+
+
+def torchao(m, name, key, text):
+    value = parse(text)
+    need(isinstance(value, dict), "object")
+    kind, members, names = (value.get(k) for k in ("_type", "_data", "_tensor_data_names"))
+    members = members if isinstance(members, dict) else {}
+    stem = name[:-len("qdata")]
+    need(key not in m.tensors, "the result's name")
+    parts = {n: stem + n for n in ("scale", "zero_point", "per_tensor_scale")
+             if m.has(stem + n)}
+    need(names is None or (isinstance(names, list) and set(names) == {*parts, "qdata"}),
+         "parts")
+    for leaf in TELLING:
+        need(not m.has(stem[:-1] + leaf) or leaf[1:] in parts, "more: " + leaf)
+    sizes = members.get("block_size")
+    four = m.dtype(name) == "U8"
+    if kind in ("MXTensor", "NVFP4Tensor"):
+        group = 32 if kind == "MXTensor" else 16
+        need(sizes == group and not isinstance(sizes, bool), "block_size")
+        tiled = members.get("is_swizzled_scales")
+        need(isinstance(tiled, bool) and "zero_point" not in parts, "is_swizzled_scales")
+        if kind == "MXTensor":
+            elements = members.get("elem_dtype")
+            elements = elements.get("_data") if isinstance(elements, dict) else elements
+            need(elements in ({"float4_e2m1fn_x2"} if four else FLOATS8), "elem_dtype")
+        need(m.dtype(name) in (("U8",) if kind == "NVFP4Tensor" else ("U8",) + F8), "dtype")
+        data = m.raw(name)
+        values = FP4[nibbles(data, False)] if four else data.astype("f4")
+        need(not tiled or math.prod(values.shape[:-2]) <= 1, "a matrix")
+        numbers = (powers(m, stem + "scale") if group == 32 else
+                   m.take(stem + "scale", ("F8_E4M3",)).astype("f4"))
+        count = -(-values.shape[-1] // group) if values.ndim else 1
+        if tiled:
+            numbers = untile(numbers, ((1, 1) + values.shape)[-2], count)
+        need(tiled or numbers.shape[-1:] == (count,) or numbers.ndim < 2, "numbers")
+        numbers = factors(numbers, values.shape, 1, group)
+        if "per_tensor_scale" in parts:
+            need(group == 16, "parts")
+            more = m.take(stem + "per_tensor_scale", ("F32",))
+            need(more.size == 1, "a factor")
+            numbers = product(numbers, more.reshape(()))
+        m.out[key] = (product(values, numbers).reshape(values.shape), True)
+        return
+    need(kind in ("Float8Tensor", "Int8Tensor", "IntxUnpackedToInt8Tensor"), "_type")
+    need("per_tensor_scale" not in parts, "parts")
+    floats = kind == "Float8Tensor"
+    need(m.dtype(name) in (F8 if floats else ("I8",)), "dtype")
+    values = m.raw(name).astype("f4")
+    scale = m.wide(stem + "scale", FLOATS)
+    whole_scale = factors(scale, values.shape)
+    if isinstance(sizes, list):
+        rows, columns = ((1, 1) + values.shape)[-2:]
+        need(len(sizes) == values.ndim == 2 and all(whole(n) for n in sizes), "block_size")
+        counts = (rows / sizes[0], columns / sizes[1])
+        have = ((1, 1) + scale.shape)[-2:] if scale.size > 1 else (1, 1)
+        if scale.ndim > 2 and scale.size == len(scale):
+            have = (len(scale), 1)
+        need(counts == have or (scale.ndim == 1 and counts[0] * counts[1] == scale.size),
+             "block_size")
+    if "zero_point" in parts:
+        need(not floats, "parts")
+        zero = m.take(stem + "zero_point", ("I8",)).astype("f4")
+        need(zero.size == scale.size, "zero points")
+        values = (values - factors(zero, values.shape)).astype("f4")
+    m.out[key] = (product(values, whole_scale).reshape(values.shape), True)
+
+
 # layout: (end of the codes' name, dtypes of codes, a companion, its function)
 LAYOUTS = (
     ("scaled", "", F8 + ("I8",), ("_scale_inv", "_scale"), scaled),
@@ -424,6 +504,11 @@ def read(tensors, metadata, config):
     told = ALONE if allowed is None else allowed
     for name in tensors:
         if name in m.used or name in m.out:
+            continue
+        found = class_of(m, name)
+        if found:
+            torchao(m, name, *found)
+            m.used |= {name} | {name.rpartition(".")[0] + leaf for leaf in ACTIVATIONS}
             continue
         errors, done = [], False
         for key, end, stem, function in list(meanings(m, name, m.config, told)):

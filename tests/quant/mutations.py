@@ -78,7 +78,7 @@ def seeds():
     """[(name, tensors, metadata, config)]"""
     out = []
     for path in sorted(glob.glob(os.path.join(HERE, "*.safetensors"))):
-        if ".values." in path or "torchao" in path:
+        if ".values." in path:
             continue
         tensors, metadata = read_plain(path)
         beside = path[:-len(".safetensors")] + ".json"
@@ -279,8 +279,56 @@ def reconfigure(r, tensors, metadata, config):
     return config
 
 
+def reclass(r, tensors, metadata, config):
+    """A member of a torchao object is changed, doubled or taken away, or its text is."""
+    keys = sorted(k for k in metadata if metadata[k].startswith('{"_type"'))
+    if not keys:
+        return config
+    key = r.choice(keys)
+    try:
+        value = json.loads(metadata[key])
+        inner, names = value["_data"], value["_tensor_data_names"]
+    except (ValueError, KeyError):
+        return config
+    kind = r.randrange(6)
+    member = r.choice(("block_size", "is_swizzled_scales", "elem_dtype", "dtype", "x", "_type"))
+    new = r.choice((True, False, 16, 32, 64, [1, 64], [24, 64], [1, 32], [1, 16], [], None, {},
+                    "float4_e2m1fn_x2", {"_type": "torch.dtype", "_data": "float8_e5m2"},
+                    {"_type": "torch.dtype", "_data": "float4_e2m1fn_x2"},
+                    {"_type": "torch.dtype", "_data": "float6_e3m2"}))
+    if kind == 0:
+        value["_type"] = r.choice(("Float8Tensor", "Int8Tensor", "IntxUnpackedToInt8Tensor",
+                                   "MXTensor", "NVFP4Tensor", "Int4Tensor", "Tensor", "Odd", ""))
+    elif kind == 1:
+        inner[member] = new
+    elif kind == 2 and member in inner:
+        del inner[member]
+    elif kind == 3:
+        names.append(r.choice(("scale", "zero_point", "x", "per_tensor_scale", "qdata")))
+        if r.randrange(2):
+            names.pop(r.randrange(len(names)))
+    text = json.dumps(value)
+    if kind == 4:
+        text = text.replace('"_data": {', '"_data": {"%s": %s, ' % (member, json.dumps(new)), 1)
+    if kind == 5:
+        text = r.choice((text[:r.randrange(len(text))], "[%s]" % text, text + " ", "{}", "null",
+                         json.dumps(inner), text.replace('"_data"', '"data"', 1)))
+    metadata[key] = text
+    return config
+
+
+def shift_class(r, tensors, metadata, config):
+    """Tensors or classes of two modules change places."""
+    keys = sorted(k for k in metadata if metadata[k].startswith('{"_type"'))
+    if len(keys) > 1:
+        a, b = r.sample(keys, 2)
+        metadata[a], metadata[b] = metadata[b], metadata[a]
+    return config
+
+
 CHANGES = (change_marker, change_marker, move_marker, drop, rename, double, reshape, reshape,
            resize, retype, revalue, reconfigure)
+CLASS_CHANGES = CHANGES[2:] + 6 * (reclass,) + (shift_class,)
 
 
 def changed(number, all_seeds):
@@ -290,11 +338,12 @@ def changed(number, all_seeds):
     modules = sorted({n.split(".")[0] for n in tensors})
     keep = {r.choice(modules)} if r.randrange(4) else set(r.sample(modules, min(2, len(modules))))
     tensors = {n: (t[0], list(t[1]), t[2]) for n, t in tensors.items() if n.split(".")[0] in keep}
+    changes = CLASS_CHANGES if "torchao" in name else CHANGES
     metadata, steps = dict(metadata), []
     for _ in range(r.choice((1, 1, 1, 2, 2, 3)) if number >= len(all_seeds) else 0):
         if not tensors:
             break
-        step = r.choice(CHANGES)
+        step = r.choice(changes)
         steps.append(step.__name__)
         config = step(r, tensors, metadata, config)
     return "%s: %s" % (name, ", ".join(steps)), tensors, metadata, config

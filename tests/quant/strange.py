@@ -527,7 +527,10 @@ def torchao(d):
             out["_weight_per_tensor_scale"], number = d.scale(())
             factor = factor * number
         values = base * factor
-        members["is_swizzled_scales"] = swizzled
+        members["is_swizzled_scales"], members["block_size"] = swizzled, group
+        if group == 32:
+            members["elem_dtype"] = {"_type": "torch.dtype", "_data":
+                                     "float4_e2m1fn_x2" if four else "float8_e4m3fn"}
         out["_weight_qdata"] = (raw("U8", nibbles(codes)) if four else raw("F8_E4M3", codes))
         out["_weight_scale"] = raw("F8_E4M3" if group == 16 else "F8_E8M0",
                                    tiled(numbers) if swizzled else numbers)

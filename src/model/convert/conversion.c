@@ -47,16 +47,15 @@ static bool keeps_dtype(const sft_conversion *c, const sft_tensor *tensor) {
     return false;
 }
 
-static sft_convert_action decide(const sft_conversion *c, const sft_tensor *tensor,
-                               sfti_converted *row) {
+static sft_convert_action decide(const sft_conversion *c, size_t i, sfti_converted *row) {
+    const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
     sft_convert_action action = SFT_CONVERT_CAST;
     sft_kind from = sft_dtype_describe(tensor->dtype)->kind, to = sft_dtype_describe(c->to)->kind;
     bool wanted = c->options.match ? c->options.match(c->options.match_ctx, tensor)
                                    : from == to || (is_integer(from) && is_integer(to));
     if (!wanted) return SFT_CONVERT_OTHER;
     if (tensor->dtype == c->to) return SFT_CONVERT_SAME;
-    row->overruled = sfti_scale_find(c->set, &c->declared, tensor, &action)
-                     && c->options.scaled;
+    row->overruled = sfti_conversion_beside(c, i, &action) && c->options.scaled;
     if (row->overruled) return SFT_CONVERT_CAST;
     return action == SFT_CONVERT_CAST && keeps_dtype(c, tensor) ? SFT_CONVERT_KEPT : action;
 }
@@ -87,7 +86,7 @@ static sft_code fill_row(sft_conversion *c, size_t i, sft_error *err) {
     sft_convert_action action;
     sft_code code = SFT_OK;
     *row = (sfti_converted){ .begin = row->begin };
-    if (!c->quants) action = decide(c, tensor, row);
+    if (!c->quants) action = decide(c, i, row);
     else action = c->quants[i] ? SFT_CONVERT_DEQUANTIZE
                 : c->search.taken[i] == SFTI_QUANT_REFUSED ? SFT_CONVERT_REFUSED
                 : c->search.taken[i] ? SFT_CONVERT_DROP : SFT_CONVERT_OTHER;
@@ -120,7 +119,7 @@ static bool are_all_taken(const sft_conversion *c, sft_span prefix) {
             continue;
         taken += c->rows[i].action == SFT_CONVERT_DEQUANTIZE;
         if (c->rows[i].action != SFT_CONVERT_DEQUANTIZE && sfti_quant_has(tensor)
-            && sfti_scale_find(c->set, &c->declared, tensor, &action)
+            && sfti_conversion_beside(c, i, &action)
             && action == SFT_CONVERT_SCALED)
             return false;
     }
@@ -255,7 +254,7 @@ static void announce_markers(const sft_conversion *c) {
 }
 
 static sft_code find_all(sft_conversion *c, sft_error *err) {
-    sft_code code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
+    sft_code code = SFT_OK;
     if (!c->options.match) announce_markers(c);
     for (size_t i = 0; i < c->count; i++) c->quants[i] = NULL;
     for (size_t i = 0; !code && i < c->count; i++) {
@@ -286,6 +285,8 @@ static sft_code decide_all(sft_conversion *c, sft_error *err) {
     c->rows[0].begin = 0;
     sft_code code = sfti_declared_read(c->set, c->options.dequantize, c->options.files, &c->arena,
                                        &c->declared, err);
+    if (!code && (c->quants || sfti_declared_may(c->set)))
+        code = sfti_quant_begin(&c->search, c->set, &c->declared, &c->arena, err);
     if (!code && c->quants) code = find_all(c, err);
     for (size_t i = 0; !code && i < c->count; i++) code = fill_row(c, i, err);
     if (code) return code;
@@ -361,8 +362,7 @@ sft_convert_action sft_conversion_action(const sft_conversion *conversion, size_
     sft_convert_action action = (sft_convert_action)conversion->rows[i].action;
     sft_convert_action found = action;
     if (scale && action >= SFT_CONVERT_SCALED && action <= SFT_CONVERT_DROP)
-        *scale = sfti_scale_find(conversion->set, &conversion->declared,
-                                 sft_set_tensor_at(conversion->set, i), &found);
+        *scale = sfti_conversion_beside(conversion, i, &found);
     return action;
 }
 

@@ -74,7 +74,7 @@ struct sft_conversion {
     sfti_converted *rows;   /* of the set's tensors, and where the last one ends */
     sfti_declared declared;
     sfti_quant **quants;    /* of the set's tensors; NULL without dequantize */
-    sfti_quant_search search; /* with dequantize */
+    sfti_quant_search search; /* of the set's tensors */
     sfti_dequant dequant;
     sft_source source;      /* of all cast bytes */
     sft_source *files;      /* of the shards */
@@ -98,6 +98,11 @@ sft_plan_options sfti_conversion_plan(const sft_conversion *c);
  * not wanted. SFT_CAST_DTYPE: its values cannot be computed. */
 sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search, size_t i,
                               sfti_quant **out, sft_error *err);
+
+/* What rows, or the names beside it, say of tensor i (SCALED: it is codes; SCALE: it belongs to
+ * some), and of what; NULL, with *action unchanged: nothing. */
+const sft_tensor *sfti_conversion_beside(const sft_conversion *c, size_t i,
+                                         sft_convert_action *action);
 
 /* The source of cast bytes; ctx is the conversion. One read stays within one tensor. On the
  * calling thread only. */

@@ -156,16 +156,4 @@ size_t sfti_f32_to_bool(const sfti_cast *cast, const uint8_t *in, uint8_t *out, 
 size_t sfti_f64_to_bool(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 size_t sfti_i64_to_bool(const sfti_cast *cast, const uint8_t *in, uint8_t *out, size_t n);
 
-/* ── Scales ── */
-
-/* The tensor of the same name with `instead` in place of its end; NULL if there is none. *shard
- * (or NULL): that it is in. */
-const sft_tensor *sfti_scale_named(const sft_set *set, sft_span name, const char *end,
-                                   const char *instead, size_t *shard);
-
-/* The tensor that this one belongs with: its scale (or what declares it to be quantised), or the
- * tensor that it scales or accompanies. NULL, with *action unchanged, if there is none. */
-const sft_tensor *sfti_scale_find(const sft_set *set, const sfti_declared *declared,
-                                  const sft_tensor *tensor, sft_convert_action *action);
-
 #endif

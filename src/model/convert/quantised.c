@@ -3,6 +3,17 @@
 #include "convert/conversion.h"
 #include "convert/dropped.h"
 
+const sft_tensor *sfti_conversion_beside(const sft_conversion *c, size_t i,
+                                         sft_convert_action *action) {
+    const sfti_quant_search *search = &c->search;
+    if (!search->near) return NULL;
+    bool odd = search->odd[i] != SFTI_NO_NAME;
+    uint32_t beside = odd ? search->odd[i] : search->near[i];
+    if (beside == SFTI_NO_NAME) return NULL;
+    *action = odd || search->scaled[i] ? SFT_CONVERT_SCALED : SFT_CONVERT_SCALE;
+    return sft_set_tensor_at(c->set, beside);
+}
+
 sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search, size_t i,
                               sfti_quant **out, sft_error *err) {
     const sft_tensor *tensor = sft_set_tensor_at(c->set, i);
@@ -10,10 +21,19 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
     *out = NULL;
     if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
     sft_code code = sfti_quant_find(search, i, out, err);
-    if (code || *out || search->taken[i] == SFTI_QUANT_TAKEN || !sfti_quant_has(tensor)
-        || !sfti_scale_find(c->set, &c->declared, tensor, &action)
-        || action != SFT_CONVERT_SCALED)
-        return code;
+    if (code || !sfti_quant_has(tensor)) return code;
+    const sft_tensor *beside = sfti_conversion_beside(c, i, &action);
+    if (!beside || action != SFT_CONVERT_SCALED || search->taken[i] == SFTI_QUANT_TAKEN)
+        return SFT_OK;
+    if (search->odd[i] != SFTI_NO_NAME) {
+        *out = NULL;
+        sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
+                         "expected nothing beside codes that no known layout has and that may "
+                         "change their values, found \"%.*s\"", SFTI_CLIP(beside->name, 200));
+        sfti_hint(err, SFT_HINT_CHOOSE_TENSORS);
+        return SFT_CAST_DTYPE;
+    }
+    if (*out) return SFT_OK;
     sft_span method = c->declared.method;
     if (method.len)
         sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,

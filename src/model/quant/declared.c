@@ -271,9 +271,7 @@ static bool declared_value(const sft_set *set, size_t shard, sft_span *value) {
                                  value);
 }
 
-/* Whether any tensor's dtype is one that codes are stored in: a folder's config.json may belong to
- * another model. */
-static bool may_be_quantised(const sft_set *set) {
+bool sfti_declared_may(const sft_set *set) {
     for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
         const sft_dtype_info *info = sft_dtype_describe(sft_set_tensor_at(set, i)->dtype);
         bool whole = info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT;
@@ -288,7 +286,7 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
     sft_span value;
     sft_code code = SFT_OK;
     memset(out, 0, sizeof *out);
-    if (values && !sfti_layouts_read(arena, &out->layouts)) return sfti_fail_memory(err, 0);
+    if (!sfti_layouts_read(arena, &out->layouts)) return sfti_fail_memory(err, 0);
     for (size_t i = 0; i < tensors; i++) most += marks_layer(sft_set_tensor_at(set, i)->name);
     for (size_t s = 0; s < sft_set_shard_count(set); s++)
         if (declared_value(set, s, &value)) {
@@ -321,7 +319,8 @@ sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *fi
         if (!code && (format.rotates || layout->parts[1].tiled || layout->parts[0].bits % 8))
             code = fail_declared(layer, "a weight of the layer", layout->id, err);
     }
-    if (!code && values && may_be_quantised(set))
+    /* A folder's config.json may belong to another model. */
+    if (!code && values && sfti_declared_may(set))
         code = sfti_declared_config(set, files, arena, out, err);
     return code;
 }

@@ -57,6 +57,8 @@ typedef struct sfti_declared {
  * not known, is an error; else only the layers are found. files: as in sft_open_options. */
 sft_code sfti_declared_read(const sft_set *set, bool values, const sft_files *files,
                             sfti_arena *arena, sfti_declared *out, sft_error *err);
+/* Whether any tensor's dtype is one that codes are stored in. */
+bool sfti_declared_may(const sft_set *set);
 /* The layer that a tensor of this name is in, or NULL; *leaf (may be NULL): the rest of its
  * name. */
 sfti_declared_layer *sfti_declared_of(const sfti_declared *declared, sft_span tensor,
@@ -77,8 +79,6 @@ bool sfti_declared_rest(const sfti_declared *declared, const sft_set *set, sft_s
  * whole, and the object that tells its class. */
 bool sfti_declared_torchao(const sft_set *set, size_t i, sfti_arena *arena, sft_span *name,
                            sft_span *object);
-/* One of the tensors that the object names is not there: the end of its name; or it is empty. */
-sft_span sfti_torchao_lacks(const sft_set *set, size_t i, sft_span object, sfti_arena *arena);
 /* Whether the object is that of the layout. */
 bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_arena *arena);
 

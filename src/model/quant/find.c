@@ -27,7 +27,7 @@ sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
     search->codes = search->taken + count;
     for (size_t i = 0; i < count; i++)
         (void)sfti_names_add(&search->names, sft_set_tensor_at(set, i)->name, (uint32_t)i);
-    return SFT_OK;
+    return sfti_quant_look(search, err);
 }
 
 bool sfti_quant_has(const sft_tensor *tensor) {
@@ -393,13 +393,10 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         if (one && !code) code = one, what = own, unfit = search->unfit;
     }
     search->unfit = unfit && !*out;
-    sft_span lacks = { "", 0 };
-    if (flattened && *out) lacks = sfti_torchao_lacks(search->set, i, object, search->arena);
-    if (lacks.len) {
-        *out = NULL;
-        code = sfti_fail_tensor(&what, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
-                                "expected its \"%.*s\" too, as the metadata say, found none",
-                                SFTI_CLIP(lacks, 100));
+    if (flattened && *out) {
+        code = sfti_torchao_check(search->set, i, object, *out, search->arena, &what);
+        if (code) *out = NULL;
+        if (code && code != SFT_CAST_DTYPE) return sfti_fail_as(err, code, &what);
     }
     if (*out) return SFT_OK;
     if (flattened && !code)

@@ -182,6 +182,8 @@ static sft_code fit_codes(sfti_quant_fit *f, sft_error *err) {
     if (!code && !bits && how->code == SFTI_CODE_DTYPE) bits = unit;
     if (!code && !bits) code = find_bits(f, has_shape ? told : NULL, &bits, err);
     if (code) return code;
+    if (rank == 0 && bits != unit)
+        return sfti_fit_fail(t, "at least one dimension for codes of fewer bits", "none", err);
     uint64_t packed = how->words ? f->outer : f->inner, all;
     if (!sfti_mul(packed, unit, &all))
         return sfti_fit_fail(t, "a shape below 2^64", "another", err);

@@ -157,6 +157,7 @@ static bool read_layout_line(sfti_quant_layout *layout, sft_span line) {
     if (!sfti_layout_word(&rest, ' ', &value)) return false;
     if (word_is(word, "comfy")) layout->comfy = value;
     else if (word_is(word, "result")) layout->result = value;
+    else if (word_is(word, "odd")) layout->odd = value;
     else if (word_is(word, "pad")) return read_number(value, &layout->pad);
     else if (word_is(word, "share")) return read_number(value, &layout->group);
     else if (word_is(word, "over")) return read_number(value, &layout->over);

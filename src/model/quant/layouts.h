@@ -3,7 +3,7 @@
  * A layout is a line "layout ID" and lines that stand indented, each a word and what it says:
  *   comfy NAME           ComfyUI declares it so
  *   config METHOD KEY=A|B  a quantization_config does; an empty value: without that key, too
- *   torchao TYPE KEY=VALUE  torchao does
+ *   torchao TYPE KEY=A|B torchao does
  *   alone                also without a declaration
  *   result NAME          of the values; else the name of the codes
  *   rotate N             groups of N columns are rotated; if-told: only where that is declared
@@ -16,6 +16,7 @@
  *   members JSON         of the quantization_config that declares what the last "write" writes
  *   PART NAME|NAME DTYPE|DTYPE FLAGS
  *
+ *   odd WORD|WORD        what has one in its name, in any case, and no part's name, is not known
  * A part is a tensor. NAME: "*" stands for what the codes' name has in the place of theirs, and a
  * leading dot for the module. DTYPE: "wide" are floats of 16 bits and more, "float" all, "any".
  * Flags say how a matrix of numbers is stored, and how many rows and columns of values share one:
@@ -69,7 +70,7 @@ typedef struct sfti_layout_part {
 #define SFTI_LAYOUT_PARTS 10
 
 typedef struct sfti_quant_layout {
-    sft_span id, comfy, result, refused;
+    sft_span id, comfy, result, refused, odd;
     sft_span configs, torchao, writes; /* the lines, from the first to the last */
     sfti_layout_part parts[SFTI_LAYOUT_PARTS]; /* the codes first */
     size_t count;

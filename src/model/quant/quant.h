@@ -41,6 +41,11 @@ typedef struct sfti_quant_search {
     sfti_arena *arena;
     uint8_t *taken;         /* of each tensor, one of those below or 0 */
     uint8_t *codes;         /* of each: it is a quantised one */
+    /* Of each; NULL where no tensor can be one: the number of a tensor that rows say is beside it,
+     * or SFTI_NO_NAME; one that no row knows, whose name says that it changes this one's codes; and
+     * whether it is the codes, not what belongs to them. */
+    uint32_t *near, *odd;
+    uint8_t *scaled;
     bool unfit; /* of those of a layout that is declared and known, one has another shape or dtype,
                  * or is not there */
 } sfti_quant_search;
@@ -55,6 +60,11 @@ sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
 /* Whether a tensor's dtype can hold codes: floats of more than 8 bits only have a neighbour of the
  * name of a scale. */
 bool sfti_quant_has(const sft_tensor *tensor);
+/* Whether what a torchao object says of tensor i's parts and blocks is so (torchao.c). */
+sft_code sfti_torchao_check(const sft_set *set, size_t i, sft_span object, const sfti_quant *quant,
+                            sfti_arena *arena, sft_error *err);
+/* What is near to each tensor, by names (near.c). */
+sft_code sfti_quant_look(sfti_quant_search *search, sft_error *err);
 /* Recognises tensor i, by what is declared before its name and shape, and checks that everything it
  * needs has the right shape; what belongs to it is marked as taken. *out is NULL if it is in no
  * layout. SFT_CAST_DTYPE: it cannot be read. */

@@ -88,9 +88,6 @@ void sfti_encoder_begin(sfti_encoder *e, const sfti_encoding *how, sfti_encoded 
         sft_dtype codes = code_dtype(how);
         sfti_cast_kernels_fill(&kernels, 0);
         if (codes != SFT_I8) sfti_cast_begin(&e->cast, &kernels, SFT_F32, codes, true);
-        sfti_cast_begin(&e->scale_cast, &kernels, SFT_F32, SFT_F8_E4M3, true);
-        for (uint32_t i = 0; i < 256; i++)
-            e->scale_table[i] = (float)sfti_float_value(sfti_float_form_of(SFT_F8_E4M3), i);
     }
     e->how = how;
     e->matrix = matrix;
@@ -296,21 +293,20 @@ static void find_factors(sfti_encoder *e, uint8_t *stored) {
     float limit = greatest_code(how);
     bool paired = scale_part(how, 2) != NULL, divides = paired && scale_part(how, 2)->divides;
     float whole = paired ? whole_factor(how, e->matrix->most) : 1;
-    for (size_t b = 0; b < (size_t)e->matrix->scale_columns; b++) {
+    size_t count = (size_t)e->matrix->scale_columns, len;
+    for (size_t b = 0; paired && b < count; b += len) {
+        uint8_t codes[CHUNK];
+        len = count - b < CHUNK ? count - b : CHUNK;
+        e->loops->pairs(e->numbers + b, len, limit, whole, divides, codes, e->factors + b);
+        if (stored) memcpy(stored + b, codes, len);
+    }
+    for (size_t b = 0; !paired && b < count; b++) {
         float most = e->numbers[b], scale = most / limit;
         if (has_exponents(how)) {
             uint32_t exponent = most == 0 ? 0 : exponent_of(scale);
             if (most > 0 && exponent == 0) exponent = 1; /* 0 is zero for some readers */
             e->factors[b] = most == 0 ? 0 : as_float(exponent << 23);
             if (stored) stored[b] = (uint8_t)exponent;
-        } else if (paired) {
-            uint32_t bits;
-            scale = divides ? scale * whole : scale / whole;
-            memcpy(&bits, &scale, sizeof bits);
-            uint8_t code = (uint8_t)sfti_cast_code(&e->scale_cast, bits);
-            scale = e->scale_table[code];
-            e->factors[b] = divides ? scale / whole : scale * whole;
-            if (stored) stored[b] = code;
         } else {
             uint32_t bits;
             if (code_dtype(how) == SFT_I8) scale = scale > LEAST_INT_SCALE ? scale

@@ -54,8 +54,7 @@ typedef struct sfti_encoder {
     uint64_t begin;
     sft_span name;
     const sfti_encode_loops *loops;
-    sfti_cast cast, scale_cast; /* F32 to the codes and to scales of 8 bits */
-    float scale_table[256];
+    sfti_cast cast; /* F32 to the codes */
     /* Rounds values that were divided by their scale, elements [first, first + count) of the padded
      * matrix, before they become codes. Or NULL: the nearest code counts. Set after begin; errors
      * are not summed then. */

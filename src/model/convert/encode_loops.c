@@ -98,6 +98,26 @@ BODY void decode_of(sft_dtype dtype, const uint8_t *restrict codes, size_t count
         }
 }
 
+/* To F8_E4M3: the bits rounded to 3 of the mantissa, of 2^-6 and less multiples of 2^-9. */
+BODY void pairs_of(const float *restrict numbers, size_t count, float limit, float whole,
+                   bool divides, uint8_t *restrict codes, float *restrict factors) {
+    for (size_t i = 0; i < count; i++) {
+        float scale = numbers[i] / limit, small;
+        uint32_t bits, steps;
+        scale = divides ? scale * whole : scale / whole;
+        small = scale + 0x1.8p14f;
+        memcpy(&bits, &scale, sizeof bits);
+        memcpy(&steps, &small, sizeof steps);
+        steps -= 0x46c00000;
+        uint32_t code = ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120u << 3);
+        code = code > 0x7e ? 0x7e : code;
+        code = bits < 0x3c800000 ? steps : code;
+        codes[i] = (uint8_t)code;
+        scale = float_of(code, 0x80, 20, 0x1p120f);
+        factors[i] = divides ? scale / whole : scale * whole;
+    }
+}
+
 /* The sum of SUMS numbers, in halves. */
 BODY float sum_of(float *sums) {
     for (size_t k = 0; k < 32; k++) sums[k] += sums[k + 32];
@@ -178,6 +198,11 @@ BODY void all_squares_of(const float *scaled, const float *decoded, size_t count
                                      float *out) {                                              \
         decode_of(dtype, codes, count, out);                                                    \
     }                                                                                           \
+    TARGET static void NAME##_pairs(const float *numbers, size_t count, float limit,            \
+                                    float whole, bool divides, uint8_t *codes,                  \
+                                    float *factors) {                                           \
+        pairs_of(numbers, count, limit, whole, divides, codes, factors);                        \
+    }                                                                                           \
     TARGET static void NAME##_squares(const float *scaled, const float *decoded, size_t count,  \
                                       size_t block, const float *factors, double sums[2]) {     \
         all_squares_of(scaled, decoded, count, block, factors, sums);                           \
@@ -185,7 +210,7 @@ BODY void all_squares_of(const float *scaled, const float *decoded, size_t count
 
 #define LOOPS_TABLE(NAME) \
     { NAME##_greatest, NAME##_magnitudes, NAME##_scale, NAME##_to_int8, NAME##_decode, \
-      NAME##_squares }
+      NAME##_pairs, NAME##_squares }
 
 LOOPS(portable, )
 const sfti_encode_loops sfti_encode_portable = LOOPS_TABLE(portable);

@@ -180,6 +180,7 @@ SUITES = [
     ("layout-zoo", "test", 900, [PY, "tests/layout/zoo.py"], "tests/layout/zoo.py"),
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
+    ("quant-loading", "check test", 600, [PY, "tests/quant/loading.py"], "tests/quant/loading.py"),
     ("quant-near", "test asan", 600, [PY, "tests/quant/near.py"], "tests/quant/near.py"),
     ("quant-near-long", "long", 3600, [PY, "tests/quant/near.py", "every"], "tests/quant/near.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

@@ -124,7 +124,7 @@ SOURCE = os.path.join(HERE, "write.source.safetensors")
 TORCH = {"F8_E4M3": "float8_e4m3fn", "F8_E8M0": "float8_e8m0fnu", "I8": "int8", "U8": "uint8",
          "F32": "float32"}
 FORMATS = [("comfy", "fp8"), ("comfy", "int8"), ("comfy", "int8", "row"), ("comfy", "int8-convrot"),
-           ("comfy", "mxfp8"), ("comfy", "nvfp4"), ("modelopt", "fp8"), ("modelopt", "fp8", "row"),
+           ("comfy", "mxfp8"), ("comfy", "nvfp4"), ("modelopt", "fp8"), ("modelopt", "fp8", "tensor"),
            ("modelopt", "nvfp4"), ("compressed-tensors", "fp8"),
            ("compressed-tensors", "fp8", "tensor"), ("compressed-tensors", "fp8", "block"),
            ("compressed-tensors", "int8"), ("compressed-tensors", "int8", "tensor"),

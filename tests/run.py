@@ -181,6 +181,7 @@ SUITES = [
     ("adapter-hostile", "test asan", 600, [PY, "tests/adapter/hostile.py"],
      "tests/adapter/hostile.py"),
     ("quant-loading", "check test", 600, [PY, "tests/quant/loading.py"], "tests/quant/loading.py"),
+    ("quant-written", "test asan", 900, [PY, "tests/quant/written.py"], "tests/quant/written.py"),
     ("quant-near", "test asan", 600, [PY, "tests/quant/near.py"], "tests/quant/near.py"),
     ("quant-near-long", "long", 3600, [PY, "tests/quant/near.py", "every"], "tests/quant/near.py"),
     ("quant-mutations", "check test asan", 600, [PY, "tests/quant/mutations.py", "800"],

@@ -19,8 +19,8 @@ typedef struct sfti_encode_loops {
     /* Values of codes of I8, floats of 8 bits or F4; those of 4 bits lie two in a byte, the first
      * one lowest. */
     void (*decode)(sft_dtype dtype, const uint8_t *codes, size_t count, float *out);
-    /* Of the greatest magnitudes of blocks, over limit and over (or times) the factor that all
-     * share, the codes of F8_E4M3, and their values times (or over) that factor. */
+    /* The greatest magnitudes of blocks, over limit and over (or times) the factor that all share,
+     * as codes of F8_E4M3, and their values times (or over) that factor. */
     void (*pairs)(const float *numbers, size_t count, float limit, float whole, bool divides,
                   uint8_t *codes, float *factors);
     /* Adds to sums[0] the squares of decoded less scaled, to sums[1] of scaled, both times the

@@ -30,12 +30,6 @@ sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,
     return sfti_quant_look(search, err);
 }
 
-bool sfti_quant_has(const sft_tensor *tensor) {
-    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
-    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT
-        || (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
-}
-
 /* ── Which layout ── */
 
 static bool has_dtype(const sfti_layout_part *part, const sft_tensor *tensor) {

@@ -4,6 +4,12 @@
 #include "os/io.h"
 #include "quant/quant.h"
 
+bool sfti_quant_has(const sft_tensor *tensor) {
+    const sft_dtype_info *info = sft_dtype_describe(tensor->dtype);
+    return info->kind == SFT_KIND_INT || info->kind == SFT_KIND_UINT
+        || (info->kind == SFT_KIND_FLOAT && info->bits <= 8);
+}
+
 static uint32_t near_named(const sfti_quant_search *search, sft_span begin, sft_span end) {
     char buffer[2 * SFTI_PART_NAME];
     if (begin.len > SFTI_PART_NAME || end.len > SFTI_PART_NAME) return SFTI_NO_NAME;
@@ -23,12 +29,12 @@ static sft_span leaf_of(sft_span name) {
     return (sft_span){ name.data + module, name.len - module };
 }
 
-static bool begins_with(sft_span text, const char *begin) {
+static bool leaf_begins(sft_span text, const char *begin) {
     return text.len >= strlen(begin) && memcmp(text.data, begin, strlen(begin)) == 0;
 }
 
 /* Whether one of the words is in the text; letters in lower case are that in any. */
-static bool has_word(sft_span text, sft_span words) {
+static bool tells_of(sft_span text, sft_span words) {
     sft_span word;
     while (sfti_layout_word(&words, '|', &word))
         for (size_t at = 0; at + word.len <= text.len; at++) {
@@ -76,14 +82,14 @@ static uint32_t codes_of(const sfti_quant_search *search, const sfti_quant_layou
 }
 
 /* A name of a part, without its star. */
-typedef struct near_end {
+typedef struct beside_end {
     const sfti_quant_layout *layout;
     const sfti_layout_part *part;
     sft_span pattern, end;
-} near_end;
+} beside_end;
 
 /* All names of parts beside codes, in `out` if that is not NULL; how many there are. */
-static size_t list_ends(const sfti_layouts *layouts, near_end *out) {
+static size_t list_ends(const sfti_layouts *layouts, beside_end *out) {
     size_t count = 0;
     for (size_t k = 0; k < layouts->count; k++)
         for (size_t p = k > 0; p < layouts->rows[k].count; p++) {
@@ -92,21 +98,21 @@ static size_t list_ends(const sfti_layouts *layouts, near_end *out) {
             for (; sfti_layout_word(&names, '|', &one); count++) {
                 size_t star = *one.data == '*';
                 if (out)
-                    out[count] = (near_end){ &layouts->rows[k], part, one,
+                    out[count] = (beside_end){ &layouts->rows[k], part, one,
                                              { one.data + star, one.len - star } };
             }
         }
     return count;
 }
 
-/* Of all rows whose part has the tensor's name: the codes. *named: there is such a part. drops: of
+/* The codes of all rows whose part has the tensor's name. *named: there is such a part. drops: of
  * parts that mean nothing alone. */
-static uint32_t codes_by_rows(const sfti_quant_search *search, const near_end *ends, size_t count,
+static uint32_t codes_by_rows(const sfti_quant_search *search, const beside_end *ends, size_t count,
                               uint32_t i, bool drops, bool *named) {
     const sfti_layouts *layouts = &search->declared->layouts;
     const sft_span tensor = sft_set_tensor_at(search->set, i)->name;
     for (size_t e = 0; e < count; e++) {
-        const near_end *at = &ends[e];
+        const beside_end *at = &ends[e];
         if (tensor.len <= at->end.len || drops != (at->part->role == SFTI_PART_DROP)
             || memcmp(tensor.data + tensor.len - at->end.len, at->end.data, at->end.len) != 0)
             continue;
@@ -130,7 +136,7 @@ static bool may_be_codes(const sft_tensor *tensor) {
     if (!sfti_quant_has(tensor) || tensor->dtype == SFT_F8_E8M0) return false;
     return info->bits <= 8
         || (info->bits == 32 && tensor->rank == 2
-            && has_word(leaf_of(tensor->name), sft_span_cstr("weight")));
+            && tells_of(leaf_of(tensor->name), sft_span_cstr("weight")));
 }
 
 /* Whether the codes of that name, behind what a tensor's name begins with, are what it belongs to:
@@ -156,7 +162,7 @@ static uint32_t codes_by_name(const sfti_quant_search *search, uint32_t i) {
         if (last != '.' && last != '_') continue;
         dots += last == '.';
         sft_span more = { name.data + begin.len, name.len - begin.len };
-        bool told = has_word(more, layouts->rows[0].odd);
+        bool told = tells_of(more, layouts->rows[0].odd);
         if (!told && !sfti_name_ends(begin, "weight")) continue;
         for (size_t k = 0; k < layouts->count; k++) {
             sft_span names = layouts->rows[k].count ? layouts->rows[k].parts[0].names
@@ -186,8 +192,8 @@ static sft_code find_odd(sfti_quant_search *search, uint8_t *explained, sft_erro
     size_t odd = 0;
     for (uint32_t i = 0; i < count; i++) {
         sft_span name = sft_set_tensor_at(set, i)->name;
-        explained[i] = explained[i] || (!has_word(leaf_of(name), words)
-                                        && !has_word(name, sft_span_cstr("weight_|weight.")));
+        explained[i] = explained[i] || (!tells_of(leaf_of(name), words)
+                                        && !tells_of(name, sft_span_cstr("weight_|weight.")));
         odd += !explained[i];
     }
     if (odd == 0) return SFT_OK;
@@ -198,13 +204,13 @@ static sft_code find_odd(sfti_quant_search *search, uint8_t *explained, sft_erro
         uint32_t to = codes_by_name(search, i);
         if (to != SFTI_NO_NAME && search->odd[to] == SFTI_NO_NAME) search->odd[to] = i;
         sft_span name = sft_set_tensor_at(set, i)->name;
-        if (has_word(leaf_of(name), words)) (void)sfti_names_add(&modules, module_of(name), i);
+        if (tells_of(leaf_of(name), words)) (void)sfti_names_add(&modules, module_of(name), i);
     }
     for (uint32_t i = 0; i < count; i++) {
         const sft_tensor *tensor = sft_set_tensor_at(set, i);
         sft_span module = module_of(tensor->name), leaf = leaf_of(tensor->name);
-        bool weight = begins_with(leaf, "weight") || begins_with(leaf, "qweight")
-                   || begins_with(leaf, "W_q");
+        bool weight = leaf_begins(leaf, "weight") || leaf_begins(leaf, "qweight")
+                   || leaf_begins(leaf, "W_q");
         if (!weight || tensor->rank < 2 || module.len == 0 || search->odd[i] != SFTI_NO_NAME
             || !may_be_codes(tensor))
             continue;
@@ -237,7 +243,7 @@ sft_code sfti_quant_look(sfti_quant_search *search, sft_error *err) {
     search->near = sfti_arena_array(search->arena, count, 2 * sizeof *search->near);
     search->scaled = sfti_arena_array(search->arena, count, 2);
     size_t named = list_ends(&search->declared->layouts, NULL);
-    near_end *ends = sfti_arena_array(search->arena, named, sizeof *ends);
+    beside_end *ends = sfti_arena_array(search->arena, named, sizeof *ends);
     if (!search->near || !search->scaled || !ends)
         return sfti_fail_memory(err, 10 * (uint64_t)count);
     (void)list_ends(&search->declared->layouts, ends);

@@ -41,7 +41,7 @@ typedef struct sfti_quant_search {
     sfti_arena *arena;
     uint8_t *taken;         /* of each tensor, one of those below or 0 */
     uint8_t *codes;         /* of each: it is a quantised one */
-    /* Of each; NULL where no tensor can be one: the number of a tensor that rows say is beside it,
+    /* For each, NULL where no tensor can be one: the number of a tensor that rows say is beside it,
      * or SFTI_NO_NAME; one that no row knows, whose name says that it changes this one's codes; and
      * whether it is the codes, not what belongs to them. */
     uint32_t *near, *odd;

@@ -23,7 +23,7 @@ bool sfti_declared_torchao(const sft_set *set, size_t i, sfti_arena *arena, sft_
 }
 
 /* The bit of the part, that the values are computed from, which a tensor is; or 0. */
-static uint32_t part_of(const sft_set *set, sft_span name, const sfti_quant *quant) {
+static uint32_t part_named(const sft_set *set, sft_span name, const sfti_quant *quant) {
     const sft_tensor *tensor = sft_set_find(set, name, NULL);
     for (size_t k = 0; tensor && k < quant->count; k++)
         if (quant->parts[k].tensor == tensor) return 1u << k;
@@ -72,7 +72,7 @@ sft_code sfti_torchao_check(const sft_set *set, size_t i, sft_span object, const
             if (!name) return sfti_fail_memory(err, stem + leaf.len);
             memcpy(name, tensor->name.data, stem);
             if (leaf.len > 0) memcpy(name + stem, leaf.data, leaf.len);
-            uint32_t part = part_of(set, (sft_span){ name, stem + leaf.len }, quant);
+            uint32_t part = part_named(set, (sft_span){ name, stem + leaf.len }, quant);
             listed |= part;
             if (part == 0)
                 return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,

@@ -1,8 +1,9 @@
 // One model in the grid or in the list, and what can be done with it without opening it.
-import { clean, sizeText, visible } from './text.js';
+import { clean, hueOf, sizeText, visible } from './text.js';
 import { el, fill, outside } from './dom.js';
 import { icon, iconButton } from './icons.js';
 import { announce, copyText } from './copy.js';
+import { setStar } from './prefs.js';
 import { pictureBox } from './preview.js';
 import { joinedWords, civitaiUrl } from './detail.js';
 import { FLAG } from './data.js';
@@ -36,6 +37,12 @@ export function makeActions(catalog) {
             const { computed, recorded } = catalog.more(i).hashes ?? {};
             copy(computed?.sha256 ?? recorded?.find(({ algo }) => algo === 'sha256')?.value ?? rows.hash[i].split(' ').find(Boolean), 'hash',
                 'no hash is known: write the catalogue with --hash sha256');
+        },
+        /** Sets or takes the stars of models: all get one, unless all have one. @param {number[]} some */
+        star(some) {
+            const { isStarred, path } = catalog, is = !some.every(isStarred);
+            for (const i of some) setStar(path(i), is === (rows.flags[i] & FLAG.favourite) > 0 ? undefined : is);
+            return is;
         },
         /** @param {number} i */
         site(i) {
@@ -76,20 +83,22 @@ const MARKS = [[FLAG.code, 'code', 'a loader of its format would run code'], [FL
  * @param {number} width in px, of the words
  */
 export function fillCard(item, catalog, i, isRow, width) {
-    const { rows } = catalog, fault = rows.fault[i], base = baseText(rows, i), size = rows.bytes[i] >= 0 && sizeText(rows.bytes[i]);
+    const { rows, isStarred } = catalog, fault = rows.fault[i], base = baseText(rows, i), size = rows.bytes[i] >= 0 && sizeText(rows.bytes[i]);
     item.classList.toggle('broken', !!fault);
     const picture = pictureBox(rows.preview[i], { alt: rows.name[i], lazy: false, source: catalog.picture }),
         open = el('button.card-name', { tabindex: -1, dir: 'auto', title: visible(catalog.path(i)) }, visible(catalog.name(i))),
-        badge = fault ? el('span.badge.bad.fault', { title: visible(rows.error[i]) }, icon(/** @type {any} */ (fault[0])), el('span.cut', fault[1])) : base && el('span.badge', { title: base, dir: 'auto', 'data-hue': rows.base[i] < 0 ? 7 : Math.min(rows.base[i], 7) }, base);
+        badge = fault ? el('span.badge.bad.fault', { title: visible(rows.error[i]) }, icon(/** @type {any} */ (fault[0])), el('span.cut', fault[1])) : base && el('span.badge', { title: base, dir: 'auto', 'data-hue': hueOf(base) }, base);
     /* "LoRA r16": without the base model that the badge names. */
     const what = visible(base ? rows.what[i].replace(/ for\s[^,]*$/, '') : rows.what[i]),
         words = el('span.card-words', wordChips(rows, i, width)),
         marked = MARKS.filter(([flag]) => flag ? rows.flags[i] & flag : rows.copies[i] >= 0)
             .map(([, name, title]) => el('span.card-mark', { title, role: 'img', label: title }, icon(name))),
-        marks = marked.length > 0 && el('span.card-marks', marked);
-    if (!isRow) fill(item, picture, badge, marks, open, el('span.card-what', el('span.cut', what), el('span', size)), words);
-    else fill(item, picture, open, el('span.card-base', badge), el('span.card-what.cut', what), words, el('span.card-size', size),
-        el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('bdi.card-folder.cut', visible(rows.dict.folder[rows.folder[i]] ?? '')), marks);
+        marks = el('span.card-marks', marked, isStarred(i) && el('span.card-mark.starred', { title: 'favourite', role: 'img', label: 'favourite' }, icon('star'))),
+        stars = rows.rating[i] >= 0 && el('span.rating', { role: 'img', label: `rated ${rows.rating[i]} of 5` }, `★ ${rows.rating[i]}`),
+        check = el('button.card-check', { role: 'checkbox', 'aria-checked': 'false', tabindex: -1, label: `Select ${visible(catalog.name(i))}` }, icon('tick'));
+    if (!isRow) fill(item, picture, check, badge, marks, open, el('span.card-what', el('span.cut', what), stars, el('span', size)), words);
+    else fill(item, picture, check, open, el('span.card-base', badge), el('span.card-what.cut', what, stars && ' ', stars), words, el('span.card-size', size),
+        el('span.card-date', rows.modified[i] >= 0 && new Date(rows.modified[i] * 864e5).toISOString().slice(0, 10)), el('span.card-folder.cut', el('bdi', visible(rows.dict.folder[rows.folder[i]] ?? ''))), marks);
 }
 
 /** Text of a model for a line in print. @param {import('./data.js').Catalog} catalog @param {number} i */
@@ -124,8 +133,8 @@ export function popover(box, button, panel) {
     return { box, show };
 }
 
-/** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows */
-export function makeBar(actions, rows) {
+/** Buttons that come to the card under the pointer or with the focus. @param {Actions} actions @param {Rows} rows @param {(model: number) => void} star */
+export function makeBar(actions, rows, star) {
     let model = -1;
     const item = (/** @type {string} */ label, /** @type {(i: number) => void} */ run) => el('button.button.quiet', { onclick: () => {
         run(model);
@@ -141,7 +150,8 @@ export function makeBar(actions, rows) {
         menu = popover(bar, more, list);
     more.addEventListener('click', () => /** @type {HTMLElement} */ (list.firstElementChild).focus());
     const words = iconButton('.small', 'copy', 'Copy the trigger words', () => actions.words(model), ' (C)'),
-        syntax = iconButton('.small', 'code', 'Copy the prompt', () => actions.syntax(model), ' (L)');
+        syntax = iconButton('.small', 'code', 'Copy the prompt', () => actions.syntax(model), ' (L)'),
+        favourite = iconButton('.small', 'star', 'Favourite', () => star(model), ' (*)');
     return {
         bar,
         /** To a card; away without one. @param {HTMLElement} [card] @param {number} [i] */
@@ -149,7 +159,7 @@ export function makeBar(actions, rows) {
             if (model === i && bar.parentNode === (card ?? null)) return;
             menu.show(false);
             model = i;
-            fill(bar, rows.word_count[i] > 0 && words, actions.isPrompted(i) && syntax, more, list);
+            fill(bar, favourite, rows.word_count[i] > 0 && words, actions.isPrompted(i) && syntax, more, list);
             if (card) card.querySelector('.card-name')?.after(bar);
             else bar.remove();
         },

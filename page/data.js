@@ -1,10 +1,11 @@
 // The data of a catalogue: columns for the rows, and details that are parsed when first asked for.
+import { stars } from './prefs.js';
 
 /** What flags says. */
-export const FLAG = { conflicts: 1, hashed: 2, site: 4, differs: 8, broken: 16, foreign: 32, code: 64 };
+export const FLAG = { conflicts: 1, hashed: 2, site: 4, differs: 8, broken: 16, foreign: 32, code: 64, favourite: 128, noted: 256 };
 
 const NUMBERS = /** @type {const} */ (['folder', 'kind', 'base', 'architecture', 'precision', 'licence', 'author', 'bytes', 'parameters', 'rank',
-    'modified', 'word_count', 'copies', 'flags', 'picture_count']);
+    'modified', 'word_count', 'copies', 'flags', 'rating', 'picture_count']);
 const COLUMNS = /** @type {const} */ (['name', 'file', 'date', 'hash', 'words', 'tags', 'preview', 'what', ...NUMBERS]);
 
 /**
@@ -15,6 +16,7 @@ const COLUMNS = /** @type {const} */ (['name', 'file', 'date', 'hash', 'words', 
  * @property {(i: number) => string} stem file name without its extension
  * @property {(i: number) => string} name of the model, else its stem
  * @property {(path: string) => number} find row of a path, -1 if there is none
+ * @property {(i: number) => boolean} isStarred by the files, or in this page
  * @property {(i: number) => Info} more
  * @property {(picture: Picture) => string} picture address of a picture, embedded or not; "" if missing
  */
@@ -102,6 +104,7 @@ export function openCatalog(read = (id) => document.getElementById(id)?.textCont
         stem = (/** @type {number} */ i) => rows.file[i].replace(/(?!^)\.[^.]*$/, '');
     return {
         rows, count, path, stem,
+        isStarred: (i) => (stars.size > 0 ? stars.get(path(i)) : undefined) ?? (rows.flags[i] & FLAG.favourite) > 0,
         name: (i) => rows.name[i] || stem(i),
         find: (text) => rows.file.findIndex((file, i) => text.endsWith(file) && path(i) === text),
         more(i) {

@@ -5,7 +5,7 @@ import { conflictNote, factRows, factText, isGiven, labelOf, noteOf, rangeText, 
 import { commandLine, copyLine, fileParts } from './files.js';
 import { addAction } from './keys.js';
 import { levelName, pictureBox } from './preview.js';
-import { countText, sizeText, visible } from './text.js';
+import { countText, hueOf, sizeText, visible } from './text.js';
 import { groupOf, percentText, trainingParts, wordsOf } from './training.js';
 
 /** @param {unknown} id */
@@ -201,7 +201,7 @@ function useParts(info, prompt) {
     return [
         wordsPart(info), prompt, quotePart('Negative prompt', of.negative_prompt?.value), text('usage_hint', 'How to use it'),
         text('description', 'Description'), text('version_description', 'New in this version'),
-        groupOf('Notes', of.notes?.map((one) => prose(one.text))), examplesPart(info),
+        ...[true, false].map((own) => groupOf(own ? 'Your note' : 'Notes', of.notes?.filter((one) => /^own\b/.test(one.source) === own).map((one) => prose(one.text)))), examplesPart(info),
         groupOf('Links', [...new Set(info.links?.map((one) => one.url))].map((url) => el('p', richText(url)))),
     ];
 }
@@ -211,9 +211,9 @@ function headOf(info, title, actions) {
     const of = info.model, ids = info.civitai, value = (/** @type {string} */ key) => of[key]?.value, base = value('base_model') ?? value('architecture'),
         civitai = civitaiUrl(ids), hub = hubUrl(value('repo')), trained = hubUrl(value('base_checkpoint'));
     /** @type {[text: unknown, hue?: number][]} */
-    const badges = [[kindWords(info), 0], [base && factText('base_model', base), 2], [value('variant')],
+    const badges = [[kindWords(info), 0], [base && factText('base_model', base), base && hueOf(factText('base_model', base))], [value('variant')],
         [info.file?.bytes !== undefined && sizeText(info.file.bytes)], [of.parameters && `${countText(of.parameters)} parameters`],
-        [of.precision && factText('precision', of.precision)], [value('nsfw') && labelOf('nsfw'), 4]];
+        [of.precision && factText('precision', of.precision)], [value('nsfw') && labelOf('nsfw'), 4], [isGiven(of.rating) && `★ ${of.rating}`, 3]];
     return el('header.detail-head', el('h2.detail-name', { dir: 'auto' }, foreign(title)),
         el('p.muted', foreign(dotted(value('version_name'), value('author') && `by ${value('author')}`, timeText(ids?.published_at ?? value('date')).slice(0, 10)))),
         el('ul.row.badges', badges.map(([text, hue]) => Boolean(text) && el('li', el('span.badge', { 'data-hue': hue }, visible(`${text}`))))),

@@ -79,6 +79,15 @@ export function outside(address, label) {
     return link;
 }
 
+/** Saves a text as a file, where the browser puts downloads. @param {string} name @param {string} text */
+export function saveText(name, text) {
+    const link = el('a'), address = URL.createObjectURL(new Blob([text], { type: 'application/octet-stream' }));
+    link.href = address;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
+
 /** A dialog that a click beside it closes. @param {string} className @param {string} label @param {...Child} children */
 export function makeDialog(className, label, ...children) {
     return el('dialog', { class: className, label, onclick: ({ target, currentTarget }) => target === currentTarget && target.close() }, children);

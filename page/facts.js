@@ -74,7 +74,7 @@ export function sourceWords(source, stem) {
         const file = rest.replace(/:\/[^]*$/, '').replace(/^[^]*[\\/]/, '');
         return stem && file.startsWith(stem + '.') ? `${file.slice(stem.length + 1)} file` : file;
     }
-    return { __proto__: null, filename: 'file name', folder: 'folder name', online: 'CivitAI, online', hub: 'Hugging Face' }[where] ?? where;
+    return { __proto__: null, own: 'your note', filename: 'file name', folder: 'folder name', online: 'CivitAI, online', hub: 'Hugging Face' }[where] ?? where;
 }
 
 /** How well a fact is established, in a word. @param {string} source @param {number} trust */
@@ -130,12 +130,15 @@ function factRow(key, fact, stem, conflict) {
 
 /** @type {[title: string, of: 'model' | 'adapter' | 'file', keys: string][]} */
 const FACT_GROUPS = [
-    ['Identity', 'model', 'name version_name kind architecture variant family base_model base_checkpoint repo author date license tags language nsfw rating'],
+    ['Identity', 'model', 'name version_name kind architecture variant family base_model base_checkpoint repo author date license tags language nsfw rating favourite'],
     ['Use', 'model', 'preferred_weight preferred_weight_range negative_prompt usage_hint prediction_type resolution clip_skip negative'],
     ['Adapter', 'adapter', 'type format rank alpha scale conv_rank dora rslora modules blocks targets'],
     ['Weights', 'model', 'precision quantization parameters size vectors llm evidence'],
     ['File', 'file', 'bytes tensors dtypes'],
 ];
+
+/** Where a rating is from: facts of one's own go first. @param {Info} info */
+const ownSource = ({ sidecars = [] }) => sidecars.some((one) => one.kind === 'own.json') ? 'own' : 'sidecars';
 
 /** All facts as lists with headings. @param {Info} info @returns {HTMLElement[]} */
 export function factRows(info) {
@@ -143,7 +146,7 @@ export function factRows(info) {
     return FACT_GROUPS.flatMap(([title, of, keys]) => {
         const all = /** @type {any} */ (info)[of] ?? {},
             rows = keys.split(' ').filter((key) => isGiven(all[key])).map((key) =>
-                factRow(key, all[key].source === undefined ? { value: all[key], source: 'tensors', trust: 100 } : all[key], stemOf(info), conflicts.has(key)));
+                factRow(key, all[key].source === undefined ? { value: all[key], source: /^(rating|favourite)$/.test(key) ? ownSource(info) : 'tensors', trust: 100 } : all[key], stemOf(info), conflicts.has(key)));
         return rows.length ? el('div.group', el('h4.heading', title), el('dl.facts', rows)) : [];
     });
 }

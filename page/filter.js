@@ -29,9 +29,10 @@ import { FLAG } from './data.js';
 
 /** What models have or have not; flags by the names of their bits. @type {Record<string, string>} */
 export const TRAITS = {
-    words: 'has trigger words', preview: 'has a preview', site: 'has a CivitAI page', hashed: 'hash is known', copies: 'duplicates',
+    favourite: 'favourites', noted: 'own notes', words: 'has trigger words', preview: 'has a preview', site: 'has a CivitAI page', hashed: 'hash is known', copies: 'duplicates',
     conflicts: 'facts conflict', differs: 'digest differs', broken: 'cannot be read', foreign: 'other formats', code: 'would run code',
 };
+const RATINGS = ['5', '4', '3', '2', '1', '0'];
 /** @type {[string, string, number][]} */
 const SIZES = [['10MB', 'up to 10 MB', 1e7], ['50MB', '10 to 50 MB', 5e7], ['200MB', '50 to 200 MB', 2e8], ['1GB', '200 MB to 1 GB', 1e9],
     ['4GB', '1 to 4 GB', 4e9], ['10GB', '4 to 10 GB', 1e10], ['more', 'over 10 GB', Infinity]];
@@ -80,6 +81,19 @@ function folderFacet({ rows, count }) {
         ...columnOf(count, (i) => around[rows.folder[i]] ?? []) };
 }
 
+/** @param {import('./data.js').Catalog} catalog */
+function traitColumn({ rows, count, isStarred }) {
+    const traits = Object.keys(TRAITS);
+    return columnOf(count, (i) => {
+        /** @type {Record<string, unknown>} */
+        const has = { favourite: isStarred(i), words: rows.word_count[i] > 0, preview: rows.preview[i], copies: rows.copies[i] >= 0 };
+        return traits.flatMap((id, k) => (has[id] ?? rows.flags[i] & FLAG[/** @type {keyof typeof FLAG} */ (id)]) ? k : []);
+    });
+}
+
+/** After a star was set or taken. @param {Facets} facets @param {import('./data.js').Catalog} catalog */
+export const renewTraits = (facets, catalog) => Object.assign(/** @type {Facet} */ (facets.list.find((one) => one.key === 'is')), traitColumn(catalog));
+
 /** @param {import('./data.js').Catalog} catalog @returns {Facets} */
 export function makeFacets(catalog) {
     const { rows, count } = catalog, { dict } = rows,
@@ -92,16 +106,12 @@ export function makeFacets(catalog) {
             ...columnOf(count, (i) => [entries[column[i]] ? column[i] : unknown]) };
     }
     /** @param {'kind' | 'base' | 'architecture' | 'precision' | 'licence'} key @param {string} title */
-    const known = (key, title) => single(key, title, dict[key].map((one) => [one].flat()), rows[key]),
-        traits = Object.keys(TRAITS);
+    const known = (key, title) => single(key, title, dict[key].map((one) => [one].flat()), rows[key]);
     return { count, list: [
         known('kind', 'Kind'), known('base', 'Base model'),
         { key: 'tag', title: 'Tags', ids: dict.tag, labels: dict.tag, ...columnOf(count, (i) => rows.tags[i]) },
-        { key: 'is', title: 'Properties', ids: traits, labels: Object.values(TRAITS), ...columnOf(count, (i) => {
-            /** @type {Record<string, unknown>} */
-            const has = { words: rows.word_count[i] > 0, preview: rows.preview[i], copies: rows.copies[i] >= 0 };
-            return traits.flatMap((id, k) => (has[id] ?? rows.flags[i] & FLAG[/** @type {keyof typeof FLAG} */ (id)]) ? k : []);
-        }) },
+        { key: 'is', title: 'Properties', ids: Object.keys(TRAITS), labels: Object.values(TRAITS), ...traitColumn(catalog) },
+        single('rating', 'Rating', RATINGS.map((stars) => [stars, stars === '5' ? '5 stars' : stars === '1' ? '1 star' : `${stars} stars`]), Array.from(rows.rating, (rating) => rating < 0 ? -1 : RATINGS.indexOf(`${Math.min(5, Math.floor(rating))}`))),
         folderFacet(catalog), known('architecture', 'Architecture'), known('precision', 'Precision'),
         single('size', 'Size', SIZES, Array.from(rows.bytes, (bytes) => bytes < 0 ? -1 : SIZES.findIndex(([, , most]) => bytes <= most))),
         single('year', 'Published', years.map((year) => [year]), rows.date.map((date) => years.indexOf(date.slice(0, 4)))),

@@ -15,11 +15,13 @@ const TALLEST = 15e6;
  * @param {import('./card.js').Actions} actions
  * @param {(model: number) => void} open
  * @param {() => number} head height of what sticks to the top of the window
+ * @param {import('./select.js').Selection} selection
+ * @param {(models: number[]) => void} star
  */
-export function makeGrid(catalog, actions, open, head) {
+export function makeGrid(catalog, actions, open, head, selection, star) {
     const probe = el('li.card.probe', { 'aria-hidden': 'true' }, el('div.picture'), el('span.card-name', ' '), el('span.card-what', ' '), el('span.card-words')),
         list = el('ul.grid', { role: 'list', label: 'Models' }, probe),
-            hover = makeBar(actions, catalog.rows), focused = makeBar(actions, catalog.rows);
+            hover = makeBar(actions, catalog.rows, (i) => star([i])), focused = makeBar(actions, catalog.rows, (i) => star([i]));
     let order = new Uint32Array();
     /** The place of each model in the order. */
     const place = new Int32Array(catalog.count).fill(-1);
@@ -70,7 +72,15 @@ export function makeGrid(catalog, actions, open, head) {
         const item = el('li.card', { 'data-model': model, 'aria-setsize': order.length });
         fillCard(item, catalog, model, isList(), isList() ? width * .15 : cardWidth - 50);
         live.set(model, item);
+        mark(item, model);
         return item;
+    }
+
+    /** Whether it is selected. @param {HTMLElement} item @param {number} model */
+    function mark(item, model) {
+        const check = item.querySelector('.card-check');
+        item.classList.toggle('selected', selection.has(model));
+        if (check) check.ariaChecked = `${selection.has(model)}`;
     }
 
     /** Shows what is in the window and what comes next; removes everything else but what has the focus. */
@@ -101,7 +111,7 @@ export function makeGrid(catalog, actions, open, head) {
             if (item.ariaPosInSet !== number) item.ariaPosInSet = number;
             if (item.style.transform !== at) item.style.transform = at;
             if (model === stop || model === before)
-                for (const one of /** @type {Iterable<HTMLElement>} */ (item.querySelectorAll('.card-name, .chip'))) one.tabIndex = model === stop ? 0 : -1;
+                for (const one of /** @type {Iterable<HTMLElement>} */ (item.querySelectorAll('.card-name, .chip, .card-check'))) one.tabIndex = model === stop ? 0 : -1;
         }
     }
 
@@ -148,12 +158,25 @@ export function makeGrid(catalog, actions, open, head) {
         const item = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest('.card'));
         if (item) run(event, Number(item.dataset.model), item);
     };
-    list.addEventListener('click', inCard(({ target }, model) => {
+    list.addEventListener('click', inCard((event, model) => {
+        const { target, shiftKey, ctrlKey, metaKey } = event;
         if (target.closest('.card-bar')) return;
+        if (shiftKey || ctrlKey || metaKey || target.closest('.card-check')) {
+            active = model;
+            return selection[shiftKey ? 'extend' : 'toggle'](model);
+        }
         const word = target.closest('.chip')?.dataset.word;
         if (word !== undefined) actions.word(model, word);
         else open(active = model);
     }));
+    /* Space selects, where it would press the button that a name is; a range selects no text. */
+    for (const type of ['keydown', 'keyup'])
+        list.addEventListener(type, inCard((event, model) => {
+            if (event.key !== ' ' || event.ctrlKey || !event.target.matches('.card-name')) return;
+            event.preventDefault();
+            if (type === 'keydown' && !event.repeat) selection.toggle(model);
+        }));
+    list.addEventListener('mousedown', (event) => { if (event.shiftKey) event.preventDefault(); });
     list.addEventListener('pointerover', inCard(({ pointerType }, model, item) => {
         if (pointerType === 'touch') return;
         if (item.contains(focused.bar)) hover.place();
@@ -174,12 +197,38 @@ export function makeGrid(catalog, actions, open, head) {
 
     return {
         element: list, layout, isFocused, focusAt,
+        result: () => ({ order, place }),
+        showSelected() {
+            list.classList.toggle('selecting', selection.count() > 0);
+            for (const [model, item] of live) mark(item, model);
+        },
+        /** Draws models anew, after a change of them. @param {number[]} some */
+        redraw(some) {
+            const isIn = isFocused();
+            for (const model of some) {
+                const item = live.get(model);
+                if (!item) continue;
+                hover.place();
+                focused.place();
+                fillCard(item, catalog, model, isList(), isList() ? width * .15 : cardWidth - 50);
+                mark(item, model);
+            }
+            stop = -1;
+            render();
+            if (isIn && !isFocused()) focusAt(positionOf(active));
+        },
         /** The model that keys act on: the focused one, else the last one used. */
         active: () => positionOf(active) >= 0 ? active : -1,
         position: positionOf,
         order: () => order,
         /** Moves the focus by rows and cards, if it is on one. @param {number} rows @param {number} cards */
         move: (rows, cards) => focusAt(isFocused() ? place[active] + rows * columns + cards : positionOf(active)),
+        /** The same, selecting what is between. @param {number} rows @param {number} cards */
+        stretch(rows, cards) {
+            selection.begin(active);
+            this.move(rows, cards);
+            selection.extend(active);
+        },
         rowsOfPage: () => Math.max(1, Math.floor((innerHeight - head()) / rowHeight)),
         /** Shows a result from its top, or where a model of it was. @param {Uint32Array} result @param {number} keep */
         setOrder(result, keep) {

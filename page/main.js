@@ -2,18 +2,20 @@
 import { plural } from './text.js';
 import { append, el, fill, foreign, makeDialog } from './dom.js';
 import { icon } from './icons.js';
-import { loadPrefs, onPrefs, prefs } from './prefs.js';
+import { areStarsKept, forgetStars, loadPrefs, loadStars, onPrefs, prefs, stars } from './prefs.js';
 import { announce } from './copy.js';
 import { addAction, addHelp, helpNotes } from './keys.js';
 import { addDetailKeys } from './detail.js';
-import { openCatalog } from './data.js';
+import { FLAG, openCatalog } from './data.js';
 import { addDetails, makeHaystack, namedFirst, parseQuery, search, SEARCH_HELP } from './search.js';
-import { applyFilters, makeFacets, noFilters } from './filter.js';
-import { ORDERS, sorted } from './sort.js';
-import { parseState, writeState } from './state.js';
+import { applyFilters, makeFacets, noFilters, renewTraits } from './filter.js';
+import { isByNumber, ORDERS, sorted } from './sort.js';
+import { firstOrder, parseState, writeState } from './state.js';
 import { makeActions, printCells } from './card.js';
+import { makeSelection, makeSelectionBar } from './select.js';
 import { makeGrid } from './grid.js';
 import { makeActiveFilters, makeFilters, makeTop, nextPref, switchMaturity } from './panel.js';
+import { makeCommands } from './command.js';
 import { makeBrowser } from './browse.js';
 
 const PRINTED = 2000;
@@ -23,6 +25,9 @@ function start(catalog) {
     const { rows, count } = catalog, roots = rows.roots.join(', '), facets = makeFacets(catalog), everything = new Uint8Array(count).fill(1);
     /** Made when it is first needed: not before the first cards are shown. @type {import('./search.js').Haystack | undefined} */
     let haystack;
+    loadStars((path) => { const i = catalog.find(path); return i < 0 ? undefined : (rows.flags[i] & FLAG.favourite) > 0; });
+    if (stars.size) renewTraits(facets, catalog);
+    if (isByNumber(catalog)) Object.assign(firstOrder, { order: 'modified', reverse: true });
     let found = everything, searched = '', shown = '', isQueued = false;
 
     /** @type {import('./panel.js').App} */
@@ -36,15 +41,47 @@ function start(catalog) {
         },
         toGrid: () => grid.focusAt(Math.max(0, grid.position(grid.active()))),
     },
-        actions = makeActions(catalog), top = makeTop(app, showFilters), filters = makeFilters(app), active = makeActiveFilters(app),
-            grid = makeGrid(catalog, actions, (model) => browser.show(model), () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom)),
-        browser = makeBrowser(catalog, grid, (model) => {
+        actions = makeActions(catalog), top = makeTop(app, showFilters, () => commands.open([], true)), filters = makeFilters(app), active = makeActiveFilters(app),
+            selection = makeSelection(catalog, () => grid.result(), () => { grid.showSelected(); bar.update(); }),
+            grid = makeGrid(catalog, actions, (model) => browser.show(model), () => Math.max(0, (top.listHead.hidden ? top.element : top.listHead).getBoundingClientRect().bottom), selection, star),
+            commands = makeCommands(catalog, starred, () => { const before = [...starred().set, ...starred().unset]; forgetStars(); showStars(before); }),
+            bar = makeSelectionBar(selection, () => app.counts.total, act, () => star(selection.models())),
+        browser = makeBrowser(catalog, grid, { star: (model) => star([model]), act: (model) => commands.open([model]) }, (model) => {
             const { state } = app, before = state.open;
             state.open = model < 0 ? '' : catalog.path(model);
             if (model < 0 && before && history.state?.opened) history.back();
             else if (state.open !== before) writeState(state, !before);
             if (model < 0 && before) grid.focusAt(grid.position(catalog.find(before)));
         });
+
+    /** Models whose star differs from what their files say. */
+    function starred() {
+        /** @type {{ set: number[], unset: number[] }} */
+        const made = { set: [], unset: [] };
+        for (const [path, is] of stars) made[is ? 'set' : 'unset'].push(catalog.find(path));
+        return made;
+    }
+    /** @param {number[]} some */
+    function showStars(some) {
+        renewTraits(facets, catalog);
+        shown = '';
+        update();
+        grid.redraw(some);
+        top.showStars(stars.size);
+    }
+    /** @param {number[]} some */
+    function star(some) {
+        if (!some.length) return;
+        const is = actions.star(some);
+        showStars(some);
+        announce(is ? 'starred' : 'star taken', some.length > 1 && `: ${plural(some.length, 'model')}`, areStarsKept ? ', in this browser' : ', until this page is closed');
+    }
+    /** Commands for the selection, else for the model with the focus. */
+    function act() {
+        const some = selection.count() ? selection.models() : grid.active() >= 0 ? [grid.active()] : [];
+        if (some.length) commands.open(some);
+        else announce('select models first');
+    }
 
     const side = el('aside.side', { label: 'Filters' }), wide = matchMedia('(min-width: 901px)'),
         drawer = makeDialog('drawer', 'Filters', el('div.drawer-head', el('button.button.primary', { onclick: () => drawer.close() }, 'Show the models')));
@@ -66,6 +103,8 @@ function start(catalog) {
         empty.hidden = app.counts.total > 0;
         fill(empty, icon(count ? 'search' : 'folder'), el('h2', count ? 'No models match' : 'No models here'),
             el('p.muted', count ? used : ['No models were found in ', foreign(roots), '.']),
+            !count && el('p.muted.takes', 'Models are files that end in .safetensors or .sft, folders with an index (.safetensors.index.json), and models in files that end in ',
+                rows.takes.join(', '), '. Put some there and write the page again.'),
             count > 0 && el('button.button.primary', { onclick: () => {
                 app.change({ q: '', filters: noFilters() });
                 top.input.focus();
@@ -85,7 +124,7 @@ function start(catalog) {
                 grid.isFocused() || isPlain ? grid.active() : -1);
         }
         shown = now;
-        for (const part of [top, active, filters]) part.update();
+        for (const part of [top, active, filters, bar]) part.update();
         showEmpty();
     }
 
@@ -117,7 +156,7 @@ function start(catalog) {
         if (app.counts.total !== had) announce(`${plural(app.counts.total, 'model')} with descriptions searched`);
     }
 
-    append(document.body, [top.element, el('div.page', side, el('main', active.element, top.listHead, grid.element, empty)), drawer, browser.element,
+    append(document.body, [top.element, el('div.page', side, el('main', active.element, top.listHead, grid.element, empty)), bar.element, drawer, browser.element, commands.element,
         el('footer.page-foot', foreign(rows.generator), ` · ${plural(count - Object.keys(rows.fault).length, 'model')} in `, foreign(roots), rows.newest && ` · newest file of ${rows.newest}`)]);
     const showPrefs = () => { top.showPrefs(); grid.setDensity(prefs.density); };
     onPrefs(showPrefs);
@@ -129,7 +168,8 @@ function start(catalog) {
     addEventListener('popstate', followAddress);
     addEventListener('hashchange', followAddress);
     openShown();
-    addActions(app, grid, browser, actions, top.input, showFilters);
+    top.showStars(stars.size);
+    addActions(app, grid, browser, actions, top.input, showFilters, selection, star, act);
     addPrint(catalog, grid);
     setTimeout(readDetails, 40);
 }
@@ -142,8 +182,11 @@ function start(catalog) {
  * @param {import('./card.js').Actions} actions
  * @param {HTMLInputElement} input
  * @param {() => void} showFilters
+ * @param {import('./select.js').Selection} selection
+ * @param {(models: number[]) => void} star
+ * @param {() => void} act
  */
-function addActions(app, grid, browser, actions, input, showFilters) {
+function addActions(app, grid, browser, actions, input, showFilters, selection, star, act) {
     const noDialog = () => !document.querySelector('dialog:modal'), isOpen = () => browser.model() >= 0,
         inGrid = () => noDialog() && grid.isFocused(), hasModel = () => noDialog() && grid.active() >= 0,
         nearGrid = () => inGrid() || noDialog() && document.activeElement === document.body,
@@ -165,7 +208,8 @@ function addActions(app, grid, browser, actions, input, showFilters) {
         ['density', 'v', 'Next size of cards, list', noDialog, () => nextPref('density')],
         ['theme', 't', 'Theme: automatic, light, dark', undefined, switchTheme],
         ['maturity', 'b', 'Hide or show mature pictures', undefined, hide],
-        ['clear', 'Escape', 'Close; clear the search', () => noDialog() && app.state.q !== '', () => app.change({ q: '' })],
+        ['unselect', 'Escape', 'Close; select none; clear the search', () => noDialog() && selection.count() > 0 && document.activeElement !== input, () => selection.clear()],
+        ['clear', 'Escape', 'Clear the search', () => noDialog() && app.state.q !== '', () => app.change({ q: '' })],
     ];
     /** @type {typeof page} */
     const models = [
@@ -178,6 +222,15 @@ function addActions(app, grid, browser, actions, input, showFilters) {
         ['page-up', 'PageUp', 'Page up', inGrid, () => grid.move(-grid.rowsOfPage(), 0)],
         ['page-down', 'PageDown', 'Page down', inGrid, () => grid.move(grid.rowsOfPage(), 0)],
         ['open', 'Enter', 'Open the model', () => inGrid() && hasModel(), () => browser.show(grid.active())],
+        ['select', 'x', 'Select the model (also Space)', inGrid, () => selection.toggle(grid.active())],
+        ['select-all', 'Ctrl+a', 'Select all', nearGrid, () => selection.all()],
+        ['stretch-left', 'Shift+ArrowLeft', 'Select to the left', inGrid, () => grid.stretch(0, -1)],
+        ['stretch-right', 'Shift+ArrowRight', 'Select to the right', inGrid, () => grid.stretch(0, 1)],
+        ['stretch-up', 'Shift+ArrowUp', 'Select the row above', inGrid, () => grid.stretch(-1, 0)],
+        ['stretch-down', 'Shift+ArrowDown', 'Select the row below', inGrid, () => grid.stretch(1, 0)],
+        ['act', 'a', 'Commands for what is selected', () => noDialog(), act],
+        ['star', '*', 'Favourite: set or take the star', () => isOpen() || hasModel() || noDialog() && selection.count() > 0,
+            () => { star(isOpen() ? [browser.model()] : selection.count() ? selection.models() : [grid.active()]); browser.drawStar(); }],
         ['words', 'c', 'Copy the trigger words', hasModel, () => actions.words(grid.active())],
         ['syntax', 'l', 'Copy the prompt: <lora:…> and words', hasModel, () => actions.syntax(grid.active())],
         ['site', 'o', 'Open its CivitAI page', hasModel, () => actions.site(grid.active())],

@@ -139,7 +139,7 @@ function startModel(page) {
             el('div.spread', el('h1', foreign(page.title)),
                 el('p.small-text.muted', foreign(kindWords(page.info)), ' · ', foreign(page.info.path))),
             themeButton(), el('button.button.quiet.icon-only', { title: 'Keys', label: 'Keys', onclick: openHelp }, icon('help'))),
-        el('main.model', totalsView(tensors), element, page.norms && page.norms.length > 0 && normsView(page.norms, show),
+        el('main.model', totalsView(tensors), element, (page.adapter_error || page.norms?.length) && normsView(page, show),
             detailView(page.info, { name: page.title, picture: (one) => document.getElementById(`embed-${one.href}`)?.textContent?.slice(1, -1) ?? '' })),
         el('footer.tiny.muted.model-foot', page.generator));
 }

@@ -47,8 +47,8 @@ function describe(button, words, key, name) {
     fill(button, icon(name));
 }
 
-/** @param {App} app @param {() => void} openFilters */
-export function makeTop(app, openFilters) {
+/** @param {App} app @param {() => void} openFilters @param {() => void} openStars */
+export function makeTop(app, openFilters, openStars) {
     const { rows, count } = app.catalog, unread = Object.keys(rows.fault).length,
         setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse }),
         input = el('input.search-input', {
@@ -77,8 +77,10 @@ export function makeTop(app, openFilters) {
         }),
         threshold = el('select', { onchange: () => setPref('hideFrom', Number(threshold.value)) }, Object.entries(LEVELS_HIDDEN).map(([value, label]) => el('option', { value }, label))),
         unknown = el('input', { type: 'checkbox', onchange: () => setPref('hideUnknown', unknown.checked) }),
+        veil = el('select', { onchange: () => setPref('veil', /** @type {any} */ (veil.value)) }, [['stripes', 'striped, not loaded'], ['blur', 'blurred']].map(([value, label]) => el('option', { value }, label))),
+        starsButton = el('button.button.stars-button', { onclick: openStars, hidden: true }),
         ratings = el('div.menu.maturity-menu', el('label.field', 'Hide pictures rated', threshold), el('label.check', unknown, 'Hide pictures that are not rated'),
-            el('p.muted.tiny', 'Hidden pictures are not loaded.')),
+            el('label.field', 'Hidden pictures are', veil)),
         maturity = iconButton('.maturity', 'eye', ''), theme = iconButton('', 'auto', '', () => nextPref('theme'));
 
     const headings = HEADINGS.map(([key]) => el(`${ORDERS[key] ? 'button.button.quiet.small' : 'span'}.head-${key}`, ORDERS[key]
@@ -86,15 +88,22 @@ export function makeTop(app, openFilters) {
         listHead = el('div.list-head.as-list', el('span'), headings),
         element = el('header.top', el('div.top-bar', el('div.brand', el('h1.cut', foreign(rows.title)), result),
             el('div.search', { role: 'search' }, icon('search'), input, clear),
-            el('div.tools', filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', label: 'Size of the cards' }, densities),
+            el('div.tools', starsButton, filters, el('span.order-group', order, reverse), el('div.segments.density', { role: 'group', label: 'Size of the cards' }, densities),
                 popover(el('span.popover', maturity, ratings), maturity, ratings).box, theme, iconButton('', 'help', 'Keys', openHelp, ' (?)'))));
     return {
         element, input, listHead,
+        /** @param {number} count of stars that only the browser has */
+        showStars(count) {
+            starsButton.hidden = !count;
+            fill(starsButton, icon('star'), `${count}`, el('span.wide', count === 1 ? 'star in this browser' : 'stars in this browser'));
+            starsButton.title = 'Keep the stars that were set in this page';
+        },
         showPrefs() {
             for (const button of densities) button.ariaPressed = `${button.dataset.densityOf === prefs.density}`;
             listHead.hidden = prefs.density !== 'list';
             threshold.value = `${prefs.hideFrom}`;
             unknown.checked = prefs.hideUnknown;
+            veil.value = prefs.veil;
             const isHiding = prefs.hideFrom < 64;
             describe(maturity, isHiding ? `Hidden: pictures rated ${LEVELS_HIDDEN[prefs.hideFrom]}` : 'No picture is hidden by its rating', ' (B)', isHiding ? 'hidden' : 'eye');
             describe(theme, `Theme: ${prefs.theme}`, ' (T)', prefs.theme);
@@ -208,7 +217,7 @@ function setRows(list, rows) {
 
 /** All filters. @param {App} app */
 export function makeFilters(app) {
-    const facets = app.facets.list.map((facet, k) => makeFacet(app, facet, k < 5)), clear = clearButton(app);
+    const facets = app.facets.list.map((facet, k) => makeFacet(app, facet, k < 6)), clear = clearButton(app);
     return {
         element: el('div.filters', el('div.row.filters-head', el('h2.heading.spread', 'Filters'), clear), facets.map((facet) => facet.element)),
         update() {

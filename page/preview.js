@@ -1,5 +1,5 @@
 // Pictures: which addresses may be loaded, and which pictures are hidden until a click.
-import { visible } from './text.js';
+import { hueOf, visible } from './text.js';
 import { el, fill, foreign } from './dom.js';
 import { icon } from './icons.js';
 import { onPrefs, prefs } from './prefs.js';
@@ -62,7 +62,7 @@ function playBox(box, play) {
     else if (!matchMedia('(prefers-reduced-motion: reduce)').matches) video?.play().catch(() => {});
 }
 
-const hidesNow = () => `${prefs.hideFrom} ${prefs.hideUnknown}`;
+const hidesNow = () => `${prefs.hideFrom} ${prefs.hideUnknown} ${prefs.veil}`;
 
 /** A video plays while the pointer or the focus is on its box, or the focus in its card. */
 function listenForPictures() {
@@ -98,7 +98,7 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
     /** @param {string} [why] */
     const none = (why) => {
         box.dataset.state = 'none';
-        box.dataset.hue = String([...alt].reduce((sum, one) => sum + (one.codePointAt(0) ?? 0), 0) % 7);
+        box.dataset.hue = `${hueOf(alt)}`;
         fill(box, el('span.picture-none', { 'aria-hidden': 'true' }, initials(alt)), why && el('span.picture-why', foreign(why)));
     };
     if (!picture || picture.why) {
@@ -124,8 +124,13 @@ export function pictureBox(picture, { alt, lazy = true, source, large = false, p
         waiting.delete(load);
         if (hide) {
             const words = `hidden: ${levelBit(picture.level) ? `rated ${levelName(picture.level)}` : 'not rated'}`;
+            const src = prefs.veil === 'blur' && !video && checkedHref(typeof href === 'number' ? source?.(picture) : href),
+                blurred = src && !paused && el('img', { alt: '', loading: lazy && 'lazy', decoding: 'async', draggable: 'false' });
+            if (src && paused) waiting.add(draw);
+            if (blurred) blurred.src = src;
+            blurred && blurred.addEventListener('error', () => blurred.remove());
             box.dataset.state = 'hidden';
-            fill(box, el('span.picture-hidden', icon('hidden'), el('span', { class: plain && 'unseen' }, words)),
+            fill(box, blurred, el('span.picture-hidden', icon('hidden'), el('span', { class: plain && 'unseen' }, words)),
                 !plain && el('button.button.small', {
                     label: `Show, ${words}`,
                     onclick: (event) => {

@@ -66,7 +66,7 @@ export function addDetails(haystack, upto) {
     for (let i = haystack.done; i < end; i++) {
         const { model, file, path, trigger_words: all = [], frequent_tags: tags = [] } = catalog.more(i);
         more[i] = joined([...['description', 'version_name', 'version_description', 'usage_hint'].map((key) => model[key]?.value), file && path,
-            ...all.flatMap((word) => [word.text, word.prompt]), ...tags.map((tag) => tag.tag)].filter((part) => typeof part === 'string'));
+            ...all.flatMap((word) => [word.text, word.prompt]), ...tags.map((tag) => tag.tag), ...(model.notes ?? []).map((note) => note.text)].filter((part) => typeof part === 'string'));
         if (all.length > catalog.rows.words[i].length) words[i] = joined(all.map((word) => word.text));
     }
     haystack.done = end;

@@ -12,6 +12,7 @@ export const ORDERS = /** @type {Record<string, ReturnType<typeof order>>} */ ({
     size: order('Size', 'smallest first', 'largest first', 'bytes'),
     rank: order('Rank', 'lowest first', 'highest first'),
     parameters: order('Parameters', 'fewest first', 'most first'),
+    rating: order('Rating', 'lowest first', 'highest first'),
     copies: order('Duplicates', 'in their order', 'in reverse order', '', false),
 });
 
@@ -28,6 +29,13 @@ export function sortKey(name) {
     });
 }
 
+/** Whether most names are only digits: they tell nothing, the date of a file more. @param {import('./data.js').Catalog} catalog */
+export const isByNumber = ({ name, count }) => {
+    let digits = 0;
+    for (let i = 0; i < count; i++) digits += +/^[\d _.-]*\d[\d _.-]*$/.test(name(i));
+    return digits > count / 2;
+};
+
 /** By column. @type {WeakMap<object, { order: Uint32Array, known: number }>} */
 const orders = new WeakMap();
 
@@ -37,7 +45,7 @@ function ascending({ rows, count }, key) {
     const column = /** @type {any} */ (rows)[ORDERS[key].column || key], before = orders.get(column);
     if (before) return before;
     const all = Array.from({ length: count }, (_, i) => i), values = key === 'name' ? column.map(sortKey) : key === 'path' ? all : column,
-        isKnown = (/** @type {number} */ i) => typeof values[i] === 'string' ? values[i] !== '' : values[i] > 0 || values[i] === 0 && /path|copies/.test(key),
+        isKnown = (/** @type {number} */ i) => typeof values[i] === 'string' ? values[i] !== '' : values[i] > 0 || values[i] === 0 && /path|copies|rating/.test(key),
         known = all.filter(isKnown).sort((a, b) => values[a] < values[b] ? -1 : values[a] > values[b] ? 1 : a - b),
         made = { order: Uint32Array.from([...known, ...all.filter((i) => !isKnown(i))]), known: known.length };
     orders.set(column, made);

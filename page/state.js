@@ -11,10 +11,12 @@ import { ORDERS } from './sort.js';
  * @property {string} open path of the model that is open, "" if none
  */
 
-const FACETS = /^(kind|base|architecture|precision|size|year|licence|folder|tag)$/;
+const FACETS = /^(kind|base|architecture|precision|size|year|licence|folder|tag|rating)$/;
+/** The order of a page whose address has none. */
+export const firstOrder = { order: 'name', reverse: false };
 
 /** @returns {State} */
-export const emptyState = () => ({ q: '', filters: noFilters(), order: 'name', reverse: false, open: '' });
+export const emptyState = () => ({ q: '', filters: noFilters(), ...firstOrder, open: '' });
 
 /**
  * What a fragment says; what it cannot mean is ignored.
@@ -42,7 +44,7 @@ export function formatState({ q, filters, order, reverse, open }) {
     if (q.trim()) items.append('q', q);
     for (const [key, id, wanted] of filters.choices) items.append((wanted ? '' : '-') + key, id);
     if (filters.all) items.append('tags', 'all');
-    if (order !== 'name' || reverse) items.append('sort', (reverse ? '-' : '') + order);
+    if (order !== firstOrder.order || reverse !== firstOrder.reverse) items.append('sort', (reverse ? '-' : '') + order);
     if (open) items.append('m', open);
     return items.toString();
 }

@@ -82,22 +82,39 @@ export function blockOf(module) {
     return module.slice(0, end ?? ends[0]);
 }
 
-/** Norms of blocks, in natural order: the root of the sum of squares. @param {NonNullable<ModelPage['norms']>} norms */
+/** Modules by block, in natural order: their ranks, the root of the sum of squares of their norms, their spectra. @param {NonNullable<ModelPage['norms']>} norms */
 export function blockNorms(norms) {
-    /** @type {Map<string, { block: string, end: string, norm: number }>} */
+    /** @type {Map<string, { block: string, end: string, norm: number, isNormed: boolean, count: number, low: number, high: number, spectra: number[][], methods: Set<string> }>} */
     const blocks = new Map();
-    for (const { module, norm } of norms) {
-        const block = blockOf(module), sum = blocks.get(block) ?? { block, end: module[block.length] ?? '', norm: 0 };
-        blocks.set(block, { ...sum, norm: Math.hypot(sum.norm, Number(norm)) });
+    for (const { module, norm, rank = 0, spectrum, method = '' } of norms) {
+        const block = blockOf(module), sum = blocks.get(block)
+            ?? { block, end: module[block.length] ?? '', norm: 0, isNormed: true, count: 0, low: Infinity, high: 0, spectra: [], methods: new Set() };
+        blocks.set(block, { ...sum, norm: Math.hypot(sum.norm, Number(norm ?? 0)), isNormed: sum.isNormed && norm !== undefined, count: sum.count + 1,
+            low: Math.min(sum.low, rank), high: Math.max(sum.high, rank) });
+        if (spectrum) sum.spectra.push(spectrum);
+        if (method) sum.methods.add(method);
     }
     return [...blocks.values()].sort((a, b) => compare(a.block, b.block));
 }
 
-/** @param {NonNullable<ModelPage['norms']>} norms @param {(prefix: string) => void} pick */
-export function normsView(norms, pick) {
-    const blocks = blockNorms(norms), most = greatest(blocks.map((one) => one.norm).filter(Number.isFinite));
+/** Means of what is at the same place. @param {number[][]} spectra */
+export const meanSpectrum = (spectra) => Array.from({ length: greatest(spectra.map((one) => one.length)) }, (_, k) => total(spectra.map((one) => one[k] ?? 0)) / spectra.length);
+
+/** @param {number[][]} spectra */
+const spectrumView = (spectra) => el('span.spectrum', { 'aria-hidden': 'true' }, spectra.length > 0 && meanSpectrum(spectra).map((one) => {
+    const made = el('i');
+    made.style.height = `max(1px, ${one}%)`;
+    return made;
+}));
+
+/** @param {ModelPage} page @param {(prefix: string) => void} pick */
+export function normsView({ norms = [], adapter_error: error }, pick) {
+    const blocks = blockNorms(norms), most = greatest(blocks.map((one) => one.isNormed ? one.norm : 0).filter(Number.isFinite)), isDeep = norms.some((one) => one.norm !== undefined);
     return el('section.panel-card', { 'aria-labelledby': 'norms-title' },
-        el('h2', { id: 'norms-title' }, 'Strength by block'),
-        el('p.small-text.muted', `Frobenius norms of up × down × alpha / rank, of ${plural(norms.length, 'module')}`),
-        el('ul.norm-list', blocks.map(({ block, end, norm }) => el('li', el('button.norm', { onclick: () => pick(block + end) }, foreign(block, 'cut'), bar(norm / most), el('span.number', numberText(Number(norm.toPrecision(3)))))))));
+        el('h2', { id: 'norms-title' }, 'Adapter by block'),
+        error ? el('p.note.warn', 'It cannot be read as an adapter: ', foreign(error))
+            : el('p.small-text.muted', `${plural(norms.length, 'module')}${isDeep ? ': rank; Frobenius norm of what is added at strength 1; mean singular values, each to its greatest' : '; --deep adds norms and singular values'}`),
+        el('ul.norm-list', blocks.map(({ block, end, norm, isNormed, count, low, high, spectra, methods }) => el('li', el('button.norm', { onclick: () => pick(block + end), title: [plural(count, 'module'), ...methods].join(', ') },
+            foreign(block, 'cut'), el('span.muted.number', high ? `r${low < high ? `${low}–` : ''}${high}` : ''), isDeep && (isNormed ? bar(norm / most) : el('span')), isDeep && spectrumView(spectra),
+            isDeep && el('span.number', isNormed ? numberText(Number(norm.toPrecision(3))) : '–'))))));
 }

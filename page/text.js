@@ -34,5 +34,8 @@ export const sizeText = (bytes) => scaled(bytes, [' B', ' KB', ' MB', ' GB', ' T
 /** "1.20 B" of parameters, elements and the like. @param {number} count */
 export const countText = (count) => scaled(count, ['', ' K', ' M', ' B', ' T']);
 
+/** The number of a colour for a name, the same on every page and for what is of a kin: by its first word, "SDXL 1.0" as "SDXL". @param {string} name */
+export const hueOf = (name) => [.../^(SD \d|\S*)/.exec(name)?.[0].toLowerCase() ?? ''].reduce((sum, one) => (sum * 209 + (one.codePointAt(0) ?? 0)) % 9973, 7) % 7;
+
 /** "1 model", "2,000 models". @param {number} count @param {string} one @param {string} [many] */
 export const plural = (count, one, many = one + 's') => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;

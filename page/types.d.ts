@@ -32,6 +32,7 @@ interface Rows {
     generator: string; // "libsafetensors 0.2.0"
     newest: string;    // date of the newest file, "2026-11-20"
     roots: string[];   // the folders, as they were given
+    takes: string[];   // of an empty catalogue: how files in other formats end
     count: number;
     block: number;     // models in a more-K block: 256
     /* Dictionaries, most frequent first; an adapter's kind has its type ("adapter:lora", "LoRA");
@@ -59,8 +60,10 @@ interface Rows {
     /** Models with the same number have the same weights; -1: not known to have a copy. */
     copies: number[];
     /** Bits: 1 conflicts, 2 hashed, 4 has a CivitAI page, 8 a digest differs, 16 broken (error),
-     * 32 another format than safetensors, 64 a loader of its format would run code. */
+     * 32 another format than safetensors, 64 a loader of its format would run code, 128 a favourite,
+     * 256 has facts of one's own. */
     flags: number[];
+    rating: number[];  // 0 to 5 stars
     preview: (Picture | 0)[];
     picture_count: number[];
     /** The sentence of each broken model. Keys are row numbers. */
@@ -118,7 +121,7 @@ interface Info {
     hashes?: { recorded?: { algo: string; value: string; source: string }[];
                computed?: Record<string, string | null>;
                mismatches?: Record<string, any>[]; lookup_url?: string };
-    sidecars?: { path: string; kind: string; match?: string; error?: string }[];
+    sidecars?: { path: string; kind?: string; match?: string; error?: string }[];
     privacy?: { key: string; what: string }[];
     conflicts?: { field: string; candidates: { value: unknown; source: string; trust: number }[] }[];
     metadata?: Record<string, string>; // a page about one model: all; a catalogue: none
@@ -156,6 +159,8 @@ interface ModelPage {
         std: (number | string)[]; zeros: number[]; nan: number[]; inf: number[];
         histogram: number[][];
     };
-    /** With --deep, of LoRA pairs: Frobenius norm of up @ down (times alpha / rank) by module. */
-    norms?: { module: string; norm: number; rank: number }[];
+    /** Of an adapter, by module. With --deep: Frobenius norm of what it adds at strength 1, and
+     * singular values in hundredths of the greatest, at most 16 of them. */
+    norms?: { module: string; method?: string; rank?: number; norm?: number | string; spectrum?: number[] }[];
+    adapter_error?: string; // why it cannot be read as one
 }

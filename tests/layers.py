@@ -72,7 +72,7 @@ RULES = {
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
                     | PUBLIC, None),
-    "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "base/", "os/"} | PUBLIC, None),
+    "cli/catalog": ({"catalog/", "support/", "remote/http/url.h", "adapter/lowrank.h", "base/", "os/"} | PUBLIC, None),
     "cli/commands": ({"commands/", "catalog/", "support/", "adapter/adapter.h",
                       "adapter/lowrank.h", "adapter/merge.h",
                       "layout/layout.h", "merge/merge.h", "edit/dropped.h",

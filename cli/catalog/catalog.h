@@ -75,11 +75,14 @@ enum {
     ROW_DIFFERS = 8,
     ROW_BROKEN = 16,
     ROW_OTHER_FORMAT = 32,
-    ROW_RUNS_CODE = 64
+    ROW_RUNS_CODE = 64,
+    ROW_FAVOURITE = 128,
+    ROW_NOTED = 256 /* has facts of one's own beside it */
 };
 
 typedef struct catalog_row {
     sft_span name, file, date, error;
+    sft_span rating; /* a number as JSON has it, or empty */
     const catalog_fault *fault; /* of one that could not be read */
     uint32_t number;
     uint32_t in[ROWS_DICTS]; /* numbers in the dictionaries */
@@ -151,13 +154,11 @@ sft_code details_add(catalog_details *out, const cli_model *model, sft_span path
 sft_code details_end(catalog_details *out);
 void details_free(catalog_details *out);
 
-/* ── Norms ── */
+/* ── Adapters ── */
 
-#define NORMS_RANK_MOST 1024 /* modules of a higher rank are left out */
-
-/* Writes the member `norms` of ModelPage into the object that is open: of each plain LoRA pair
- * the Frobenius norm of up @ down, times alpha / rank. Nothing without such pairs. Memory: 4 MiB
- * for the data and 16 bytes for each element of a square of the highest rank. */
+/* Writes the member `norms` of ModelPage into the object that is open, with --deep computed values
+ * too: what lora info tells. Of a model that is no adapter nothing; of one that cannot be read as
+ * one, `adapter_error`. Memory: one module's matrices. */
 sft_code model_norms_write(const cli_model *model, cli *c, sfti_json_writer *w, sft_error *err);
 
 /* ── Pages ── */

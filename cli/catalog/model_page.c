@@ -445,7 +445,7 @@ static sft_code write_model(model_page *page, const cli_model *model) {
         if (!code) code = put_info(page, model, w);
         if (!code) code = put_tensors(&tensors, w, page->err);
         if (!code && c->set.deep) code = put_stats(&tensors, c, model->path, w, page->err);
-        if (!code && c->set.deep) code = model_norms_write(model, c, w, page->err);
+        if (!code) code = model_norms_write(model, c, w, page->err);
         sfti_json_close(w, '}');
     }
     if (!code) {

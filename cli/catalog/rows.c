@@ -231,8 +231,12 @@ static bool take_facts(catalog_rows *rows, catalog_row *row, const cli_model *mo
     if (sft_node_text(root, "civitai.model_id").len) row->flags |= ROW_ON_CIVITAI;
     if (mismatch) row->flags |= ROW_DIFFERS;
     if (model->import) row->flags |= ROW_OTHER_FORMAT;
+    if (sft_node_true(root, "model.favourite")) row->flags |= ROW_FAVOURITE;
+    for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next)
+        if (cli_is(sft_node_text(one, "kind"), "own.json")) row->flags |= ROW_NOTED;
     if (global && global->calls > 0) row->flags |= ROW_RUNS_CODE;
     return keep_text(rows, name, NAME_BYTES, &row->name)
+        && keep_text(rows, sft_node_text(root, "model.rating"), WORD_BYTES, &row->rating)
         && keep_text(rows, date, NAME_BYTES, &row->date) && take_dicts(rows, row, root)
         && take_words(rows, row, root) && take_tags(rows, row, root)
         && take_digests(rows, row, model, root);
@@ -362,12 +366,12 @@ static void put_known(sfti_json_writer *w, uint64_t number) {
 typedef enum row_column {
     COLUMN_NAME, COLUMN_FILE, COLUMN_WHAT, COLUMN_BYTES, COLUMN_RANK, COLUMN_PARAMETERS,
     COLUMN_DATE, COLUMN_MODIFIED, COLUMN_WORDS, COLUMN_WORD_COUNT, COLUMN_TAGS, COLUMN_HASH,
-    COLUMN_COPIES, COLUMN_FLAGS, COLUMN_PREVIEW, COLUMN_PICTURE_COUNT
+    COLUMN_COPIES, COLUMN_FLAGS, COLUMN_RATING, COLUMN_PREVIEW, COLUMN_PICTURE_COUNT
 } row_column;
 
 static const char *const columns[] = {
     "name", "file", "what", "bytes", "rank", "parameters", "date", "modified", "words",
-    "word_count", "tags", "hash", "copies", "flags", "preview", "picture_count",
+    "word_count", "tags", "hash", "copies", "flags", "rating", "preview", "picture_count",
 };
 
 static void put_column(const row_writer *to, row_column column, const catalog_row *row) {
@@ -408,6 +412,10 @@ static void put_column(const row_writer *to, row_column column, const catalog_ro
         break;
     case COLUMN_COPIES: put_number(w, digest == DICT_NONE ? -1 : to->copies[digest]); break;
     case COLUMN_FLAGS: sfti_json_uint(w, row->flags); break;
+    case COLUMN_RATING:
+        if (row->rating.len) sfti_json_raw(w, row->rating);
+        else put_number(w, -1);
+        break;
     case COLUMN_PREVIEW:
         if (row->picture_count) picture_json(w, &row->preview);
         else sfti_json_uint(w, 0);
@@ -474,6 +482,10 @@ static sft_code put_rows(const row_writer *to, const char *title, size_t block, 
     sfti_json_put_open(w, "roots", '[');
     for (size_t i = 0; i < rows->places->count; i++)
         sfti_json_cstr(w, rows->places->roots[i].given);
+    sfti_json_close(w, ']');
+    sfti_json_put_open(w, "takes", '[');
+    for (size_t i = 0; rows->count == 0 && i < CLI_OTHER_FORMATS; i++)
+        sfti_json_cstr(w, cli_other_formats[i]);
     sfti_json_close(w, ']');
     sfti_json_put_uint(w, "count", rows->count);
     sfti_json_put_uint(w, "block", block);

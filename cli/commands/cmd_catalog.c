@@ -24,7 +24,8 @@ typedef struct catalog_command {
     catalog_rows rows;
     catalog_details details;
     size_t models, seen, broken; /* there are; delivered so far; of the page */
-    bool is_empty;               /* there are none for the page */
+    size_t empty;                /* folders without models */
+    bool is_empty;               /* no model matches --where */
     sft_code code;               /* the first failure of the page, with err */
     sft_error err;
 } catalog_command;
@@ -69,8 +70,8 @@ static void add_model(void *ctx, cli_model *model) {
     cli_progress_count(&run->progress, ++run->seen, run->models);
     if (run->code) return;
     bool whole = cli_compute_has_tree(&run->compute, model);
-    if (model->input->kind == CLI_EMPTY && !model->is_dataset) {
-        cli_report_input(c, model->input);
+    if (model->input->kind == CLI_EMPTY && !model->is_dataset && !model->input->err) {
+        run->empty++;
         return;
     }
     if (whole && !cli_wheres_fit(c, &run->compute.where, sft_tree_root(model->tree))) return;
@@ -123,10 +124,10 @@ static sft_code write_list(catalog_command *run, char **operands, size_t count) 
     cli_progress_end(&run->progress);
     if (!run->code && cli_is_over(c))
         run->code = sfti_fail(&run->err, SFT_CANCELLED, "cancelled");
-    if (!run->code && run->rows.count == 0) {
+    if (!run->code && run->rows.count == 0 && run->compute.where.count) {
         run->is_empty = true;
-        run->code = sfti_fail(&run->err, SFT_NOT_FOUND, "expected models%s, found none",
-                              run->compute.where.count ? " that match --where" : "");
+        run->code = sfti_fail(&run->err, SFT_NOT_FOUND, "expected models that match --where, "
+                                                        "found none");
     }
     if (!run->code) run->code = details_end(&run->details);
     if (!run->code)
@@ -150,6 +151,9 @@ static void say_page(const catalog_command *run) {
     bool is_list = !c->set.model;
     cli_path(&c->out, run->output.path, ": ");
     if (is_list) cli_printf(&c->out, "%zu model%s, ", models, models == 1 ? "" : "s");
+    if (run->empty)
+        cli_printf(&c->out, "%zu folder%s without models, ", run->empty,
+                   run->empty == 1 ? "" : "s");
     if (run->broken) cli_printf(&c->out, "%zu unreadable, ", run->broken);
     cli_text(&c->out, cli_size_text(run->run.page.at, size));
     if (pictures)
@@ -170,8 +174,7 @@ static void write_page(catalog_command *run, char **operands, size_t count) {
         code = sfti_sink_end(&run->run.sink, code, &run->err);
     }
     if (code && !run->is_empty) cli_status(c, CLI_FAILED);
-    bool none_fits = run->is_empty && run->compute.where.count && run->broken < run->seen;
-    if (none_fits) cli_refuse(c, NULL, &run->err);
+    if (run->is_empty && run->broken < run->seen) cli_refuse(c, NULL, &run->err);
     else if (run->is_empty) cli_complain(c, NULL, &run->err);
     else if (code) cli_fail_input(c, path, &run->err);
     else if (!cli_is_json(c)) say_page(run);

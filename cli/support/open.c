@@ -5,6 +5,8 @@
 
 #include "base/glob.h"
 #include "base/mem.h"
+#include "os/io.h"
+#include "support/files.h"
 #include "support/remote.h"
 #include "support/values.h"
 #include "support/words.h"
@@ -12,6 +14,7 @@
 #include "safetensors_io.h"
 #include "safetensors_scan.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -401,4 +404,27 @@ void cli_put_import(cli *c, sfti_json_writer *w, const char *path, const sft_imp
     if (code) sfti_json_null(w);
     else sfti_json_raw(w, (sft_span){ text.data, text.len });
     sft_buffer_free(&text);
+}
+
+/* ── Adapters ── */
+
+#define CONFIG_MOST ((uint64_t)4 << 20)
+
+/* PEFT's configuration lies beside its file of a fixed name, and means no other. */
+sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft_error *err) {
+    sfti_arena arena = { .alloc = c->alloc };
+    sft_span name = cli_name_of(model);
+    int fd = -1;
+    sft_code code = SFT_OK;
+    if (cli_is_remote(c, model) || name.len < 13
+        || memcmp(name.data, "adapter_model", 13) != 0)
+        return SFT_OK;
+    char *path = cli_join_path(&arena, cli_folder_of(model), "adapter_config.json");
+    int error = path ? cli_open_beside(path, &fd) : 0;
+    if (!path) code = sfti_fail_memory(err, name.len);
+    else if (!error) code = cli_read_beside(c, fd, CONFIG_MOST, out, err);
+    else if (error != ENOENT) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
+    if (path && !error) sfti_os_close(fd);
+    sfti_arena_free(&arena);
+    return code;
 }

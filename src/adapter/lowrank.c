@@ -249,3 +249,22 @@ sft_code sfti_lora_factors(const sfti_lora *lora, const sfti_lora_module *m, sft
                               err);
     return code;
 }
+
+sft_code sfti_lora_spectrum(const sfti_lora *lora, const sfti_lora_module *m, sfti_arena *arena,
+                            sfti_spectrum *out, sft_error *err) {
+    sfti_arena work = { .alloc = arena->alloc };
+    sfti_matrix up, down;
+    sfti_lowrank found = { .lost = 0 };
+    double size = m->scale < 0 ? -m->scale : m->scale;
+    *out = (sfti_spectrum){ .count = 0 };
+    if (m->type != SFTI_TYPE_LORA) return SFT_OK;
+    sft_code code = sfti_lora_factors(lora, m, &work, &up, &down, err);
+    if (!code) code = sfti_lowrank_of_product(&up, &down, NULL, arena, &found, err);
+    sfti_arena_free(&work);
+    if (code) return code;
+    *out = found.spectrum;
+    for (size_t k = 0; k < out->count; k++) out->at[k] *= size;
+    out->norm *= size;
+    if (out->count > m->rank) out->count = (size_t)m->rank;
+    return SFT_OK;
+}

@@ -76,6 +76,11 @@ sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule 
 sft_code sfti_lora_factors(const sfti_lora *lora, const sfti_lora_module *module,
                            sfti_arena *arena, sfti_matrix *up, sfti_matrix *down, sft_error *err);
 
+/* Singular values of what a LoRA module adds at strength 1, rank of them at most, in the arena; of
+ * other methods none. */
+sft_code sfti_lora_spectrum(const sfti_lora *lora, const sfti_lora_module *m, sfti_arena *arena,
+                            sfti_spectrum *out, sft_error *err);
+
 /* ── Kernels in F64 (dense.c): sums in order, a multiplication and an addition apart ── */
 
 /* into[rows, cols] += a b. Element (i, k) of a is at i * row + k * step. */

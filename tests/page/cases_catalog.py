@@ -498,6 +498,16 @@ def case_actions_tested(world):
         "site",
         "clear",
         "help",
+        # of cases_select.py
+        "select",
+        "select-all",
+        "unselect",
+        "stretch-left",
+        "stretch-right",
+        "stretch-up",
+        "stretch-down",
+        "act",
+        "star",
     }
     with world.view(path) as view:
         check_actions(view, done)

@@ -239,7 +239,8 @@ def case_model_command(world):
         norms = view.js(
             "() => [...document.querySelectorAll('.norm')].map((one) => one.textContent)"
         )
-        same(norms, ["lora_unet_down_blocks_06.93", "lora_unet_down_blocks_16.93"], "norms")
+        same(norms, ["lora_unet_down_blocks_0r26.93", "lora_unet_down_blocks_1r26.93"], "ranks and norms")
+        same(view.count(".spectrum i"), 4, "singular values")
         view.click(".note.bad button")
         same(view.js(ROWS), ["odd"], "with NaN")
         view.click(".tree-body [data-i='0']")

@@ -415,6 +415,7 @@ def model(i, text, picture):
         "hash": f"{sha[:12]} {text[:12]}",
         "copies": -1,
         "flags": flags,
+        "rating": 5,
         "words": info["trigger_words"],
         "pictures": picture,
         "info": info,

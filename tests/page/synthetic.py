@@ -14,6 +14,7 @@ from material import AUTHORS, BASES, ENDINGS, LICENCES, OTHER, SENTENCES, TAGS, 
 BLOCK = 256
 DISTINCT = 4000  # a larger catalogue repeats these under other names
 CONFLICTS, HASHED, CIVITAI, DIFFERS, BROKEN, FOREIGN, CODE = 1, 2, 4, 8, 16, 32, 64
+FAVOURITE, NOTED = 128, 256
 
 DTYPES = {"fp16": "F16", "bf16": "BF16", "fp32": "F32", "fp8": "F8_E4M3"}
 
@@ -103,6 +104,7 @@ def columns(models, title="Models", roots=("models",)):
         "generator": "libsafetensors 0.2.0",
         "newest": "2026-11-20",
         "roots": list(roots),
+        "takes": [],
         "count": len(models),
         "block": BLOCK,
         "dict": dicts,
@@ -117,7 +119,7 @@ def columns(models, title="Models", roots=("models",)):
     rows["words"] = [[cut(word["text"], 80) for word in one["words"][:3]] for one in models]
     rows["word_count"] = [len(one["words"]) for one in models]
     rows["tags"] = [[places["tags"][tag] for tag in one["tags"]] for one in models]
-    for key in ("hash", "copies", "flags"):
+    for key in ("hash", "copies", "flags", "rating"):
         rows[key] = [one[key] for one in models]
     rows["preview"] = [(one["pictures"] or [0])[0] for one in models]
     rows["picture_count"] = [len(one["pictures"]) for one in models]
@@ -383,6 +385,16 @@ def model(i, dice, pictured):
                 "source": f"{sidecar}:/files/0/hashes/SHA256",
             }
         ]
+    rating = (i % 11) / 2 if i % 5 == 2 else -1
+    if rating >= 0:  # facts of one's own
+        flags |= NOTED | (FAVOURITE if i % 2 else 0)
+        facts.update(
+            rating=rating,
+            favourite=bool(i % 2),
+            notes=[{"text": f"kept {i}, works at 768", "source": "own:/note"}],
+        )
+        own = {"path": f"models/{where}/{stem}.own.json", "kind": "own.json"}
+        info["sidecars"] = [own, *info.get("sidecars", [])]
     info["metadata_keys"] = [
         "format",
         "ss_network_dim",
@@ -447,6 +459,7 @@ def model(i, dice, pictured):
         "hash": f"{sha[:12]} {sha[20:32]}" if flags & HASHED else "",
         "copies": i // 40 if i % 40 in (0, 1) and lora else -1,
         "flags": flags,
+        "rating": rating,
         "words": words,
         "pictures": shots,
         "info": info,

@@ -69,24 +69,6 @@ static void widen(lora_group *group, const sfti_lora_module *m, double norm) {
     group->squares += norm * norm;
 }
 
-static sft_code read_spectrum(lora_told *told, size_t i, sft_error *err) {
-    const sfti_lora *lora = &told->adapter.lora;
-    const sfti_lora_module *m = &lora->modules[i];
-    sfti_arena work = { .alloc = told->arena.alloc };
-    sfti_matrix up, down;
-    sfti_lowrank found = { .lost = 0 };
-    if (m->type != SFTI_TYPE_LORA) return SFT_OK;
-    sft_code code = sfti_lora_factors(lora, m, &work, &up, &down, err);
-    if (!code) code = sfti_lowrank_of_product(&up, &down, NULL, &told->arena, &found, err);
-    sfti_arena_free(&work);
-    told->spectra[i] = found.spectrum;
-    double size = m->scale < 0 ? -m->scale : m->scale;
-    for (size_t k = 0; !code && k < found.spectrum.count; k++) found.spectrum.at[k] *= size;
-    told->spectra[i].norm *= size;
-    if (!code && told->spectra[i].count > m->rank) told->spectra[i].count = (size_t)m->rank;
-    return code;
-}
-
 static void widen_bars(lora_group *group, const sfti_spectrum *s) {
     if (s->count == 0 || !(s->at[0] > 0)) return;
     group->spectra++;
@@ -106,7 +88,7 @@ static sft_code gather(lora_told *told, sft_error *err) {
     for (size_t i = 0; i < lora->count; i++) {
         const sfti_lora_module *m = &lora->modules[i];
         sft_code code = sfti_lora_norm(lora, m, &told->norms[i], err);
-        if (!code && told->c->set.spectrum) code = read_spectrum(told, i, err);
+        if (!code && told->c->set.spectrum) code = sfti_lora_spectrum(lora, m, &told->arena, &told->spectra[i], err);
         if (code) return code;
         sft_span name = group_name(told, m->name);
         const char *method = sfti_lora_method(lora, m);

@@ -1,34 +1,7 @@
 /* Adapters that operands name. */
 #include "commands/lora/lora.h"
-#include "os/io.h"
 #include "support/files.h"
 #include "support/models.h"
-#include "support/remote.h"
-#include "support/words.h"
-
-#include <errno.h>
-#include <string.h>
-
-#define CONFIG_MOST ((uint64_t)4 << 20)
-
-/* PEFT's configuration lies beside its file of a fixed name, and means no other. */
-static sft_code read_config(cli *c, lora_adapter *adapter, sft_error *err) {
-    sfti_arena arena = { .alloc = c->alloc };
-    sft_span name = cli_name_of(adapter->path);
-    int fd = -1;
-    sft_code code = SFT_OK;
-    if (cli_is_remote(c, adapter->path) || name.len < 13
-        || memcmp(name.data, "adapter_model", 13) != 0)
-        return SFT_OK;
-    char *path = cli_join_path(&arena, cli_folder_of(adapter->path), "adapter_config.json");
-    int error = path ? cli_open_beside(path, &fd) : 0;
-    if (!path) code = sfti_fail_memory(err, name.len);
-    else if (!error) code = cli_read_beside(c, fd, CONFIG_MOST, &adapter->config, err);
-    else if (error != ENOENT) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
-    if (path && !error) sfti_os_close(fd);
-    sfti_arena_free(&arena);
-    return code;
-}
 
 sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
     const cli_input *input;
@@ -40,7 +13,7 @@ sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, 
     if (!code) code = cli_open_operand(c, operand, &out->inputs, &input, &out->set, err);
     if (code) return code;
     out->path = input->path;
-    return read_config(c, out, err);
+    return cli_read_adapter_config(c, out->path, &out->config, err);
 }
 
 sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {

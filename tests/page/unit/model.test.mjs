@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { dtypeSums, matchTensors, numberText, openTensors, shapeText } from '../../../page/tensors.js';
 import { buildTree, markHits, nodeName, openSome, nodesOf, partEnds, shownNode, treeRows } from '../../../page/tree.js';
 import { divide, layTreemap } from '../../../page/treemap.js';
-import { blockNorms, blockOf, leavesOf, sumHistograms } from '../../../page/statistics.js';
+import { blockNorms, blockOf, leavesOf, meanSpectrum, sumHistograms } from '../../../page/statistics.js';
 
 /** Columns of [name, dtype, shape, bytes] each. */
 function pageOf(tensors, more = {}) {
@@ -222,4 +222,6 @@ test('norms by block', () => {
     assert.equal(blockOf('lm_head'), 'lm_head');
     const sums = blockNorms([{ module: 'a.10.x', norm: 1, rank: 4 }, { module: 'a.2.x', norm: 3, rank: 4 }, { module: 'a.2.y', norm: 4, rank: 4 }, { module: 'b', norm: 'NaN', rank: 4 }]);
     assert.deepEqual(sums.map(({ block, norm, end }) => [block, norm, end]), [['a.2', 5, '.'], ['a.10', 1, '.'], ['b', NaN, '']]);
+    const [some] = blockNorms([{ module: 'a.1.x', rank: 4, norm: 1, spectrum: [100, 50] }, { module: 'a.1.y', rank: 16, spectrum: [100] }]);
+    assert.deepEqual([some.count, some.low, some.high, some.isNormed, meanSpectrum(some.spectra)], [2, 4, 16, false, [100, 25]]);
 });

@@ -88,7 +88,8 @@ static sft_code gather(lora_told *told, sft_error *err) {
     for (size_t i = 0; i < lora->count; i++) {
         const sfti_lora_module *m = &lora->modules[i];
         sft_code code = sfti_lora_norm(lora, m, &told->norms[i], err);
-        if (!code && told->c->set.spectrum) code = sfti_lora_spectrum(lora, m, &told->arena, &told->spectra[i], err);
+        if (!code && told->c->set.spectrum)
+            code = sfti_lora_spectrum(lora, m, &told->arena, &told->spectra[i], err);
         if (code) return code;
         sft_span name = group_name(told, m->name);
         const char *method = sfti_lora_method(lora, m);

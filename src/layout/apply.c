@@ -455,6 +455,21 @@ static bool is_known(const apply_run *run, sfti_side side, sft_span name) {
     return false;
 }
 
+/* Two tensors that would have one name. */
+static sft_code refuse_twice(const apply_run *run, size_t first, sfti_arena *work) {
+    const sft_part *made = run->out->parts + first;
+    size_t count = run->out->count - first;
+    sfti_names names;
+    if (!sfti_layout_names(made, count, work, &names))
+        return sfti_fail_memory(run->err, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (sfti_names_find(&names, made[i].spec.name) != i)
+            return sfti_fail_tensor(run->err, SFT_TENSOR_DUPLICATE, SFT_NO_OFFSET,
+                                    made[i].spec.name, "expected one tensor that becomes it in "
+                                    "the other layout, found two");
+    return SFT_OK;
+}
+
 sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_part *part,
                            sfti_side from, sfti_side to, const sft_part *parts, size_t count,
                            sft_span prefix, sfti_layout_out *out, bool *unmatched,
@@ -463,6 +478,7 @@ sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_pa
     apply_run run = { .layouts = layouts, .part = part, .parts = parts, .count = count,
                       .prefix = prefix, .out = out, .err = err };
     run.groups = sfti_arena_array(&work, count, sizeof *run.groups);
+    size_t first = out->count;
     sft_code code = SFT_OK;
     if (!run.groups || !sfti_layout_names(parts, count, &work, &run.names)
         || !sfti_names_draw(&run.made, count, group_name, run.groups, &work))
@@ -474,6 +490,7 @@ sft_code sfti_layout_apply(const sfti_layout_text *layouts, const sfti_naming_pa
             code = sfti_layout_out_add(out, prefix, parts[i].spec.name, &parts[i].spec, &parts[i],
                                        err);
     }
+    if (!code) code = refuse_twice(&run, first, &work);
     sfti_arena_free(&work);
     return code;
 }

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -161,6 +162,20 @@ def refusals(folder):
         check("refused: " + name, result.returncode == 1 and "safetensors:" in result.stderr,
               "%d %s" % (result.returncode, result.stderr))
         check("nothing written: " + name, not os.path.exists(out), "a folder")
+    for name, case, more, model in (
+            ("two for one", "sd1", {"output_blocks.2.2.conv.weight": "output_blocks.2.1.conv.weight"},
+             "sd-1"),
+            ("two norms", "flux2", {"double_blocks.0.img_attn.norm.query_norm.weight":
+                                    "double_blocks.0.img_attn.norm.query_norm.scale"}, "flux.2")):
+        shapes = dict(cases[case]["single"])
+        shapes.update({key: shapes[of] for key, of in more.items()})
+        path, out = os.path.join(folder, "bad.safetensors"), os.path.join(folder, "none")
+        write(path, {key: (shape, made(key, shape)) for key, shape in shapes.items()})
+        for dry in ([], ["--dry-run"]):
+            result = run("convert", path, "-o", out, "--layout", "diffusers", "--architecture",
+                         model, *dry)
+            check("refused: " + name, result.returncode == 1 and "found two" in result.stderr,
+                  "%d %s" % (result.returncode, result.stderr))
     back = cases["flux"]["diffusers"]
     whole = {key: (shape, made(key, shape)) for key, (shape, _) in back.items()}
     one = "transformer_blocks.0.attn.to_k.weight"
@@ -177,6 +192,122 @@ def refusals(folder):
         check("nothing written: " + name, not os.path.exists(out), "a file")
 
 
+# ── Whole checkpoints ──
+
+def clip(words, width, projection=False):
+    """A text encoder of transformers: two layers; only its table has the model's own width."""
+    names = {"text_model.embeddings.token_embedding.weight": [words, width],
+             "text_model.embeddings.position_embedding.weight": [4, 8],
+             "text_model.final_layer_norm.weight": [8], "text_model.final_layer_norm.bias": [8]}
+    for i in range(2):
+        for part in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                     "self_attn.out_proj"):
+            names["text_model.encoder.layers.%d.%s.weight" % (i, part)] = [8, 8]
+            names["text_model.encoder.layers.%d.%s.bias" % (i, part)] = [8]
+        for part, shape in (("mlp.fc1", [16, 8]), ("mlp.fc2", [8, 16]), ("layer_norm1", [8]),
+                            ("layer_norm2", [8])):
+            names["text_model.encoder.layers.%d.%s.weight" % (i, part)] = shape
+    if projection:
+        names["text_projection.weight"] = [6, 8]
+    return {key: (shape, made(key, shape, width)) for key, shape in names.items()}
+
+
+def t5():
+    names = {"shared.weight": [4, 8], "encoder.embed_tokens.weight": [4, 8],
+             "encoder.final_layer_norm.weight": [8]}
+    for part in "qkvo":
+        names["encoder.block.0.layer.0.SelfAttention.%s.weight" % part] = [8, 8]
+    names["encoder.block.0.layer.1.DenseReluDense.wi_0.weight"] = [16, 8]
+    return {key: (shape, made(key, shape, 5)) for key, shape in names.items()}
+
+
+def openclip(tensors):
+    """Those of a text encoder of transformers as OpenCLIP has them, by this file's own rules."""
+    out, layer = {}, "text_model.encoder.layers.%d.%s"
+    plain = {"text_model.embeddings.token_embedding.weight": "token_embedding.weight",
+             "text_model.embeddings.position_embedding.weight": "positional_embedding",
+             "text_model.final_layer_norm.weight": "ln_final.weight",
+             "text_model.final_layer_norm.bias": "ln_final.bias"}
+    for i in range(2):
+        for mine, theirs in (("self_attn.out_proj.weight", "attn.out_proj.weight"),
+                             ("self_attn.out_proj.bias", "attn.out_proj.bias"),
+                             ("mlp.fc1.weight", "mlp.c_fc.weight"),
+                             ("mlp.fc2.weight", "mlp.c_proj.weight"),
+                             ("layer_norm1.weight", "ln_1.weight"),
+                             ("layer_norm2.weight", "ln_2.weight")):
+            plain[layer % (i, mine)] = "transformer.resblocks.%d.%s" % (i, theirs)
+        for end, shape in (("weight", [24, 8]), ("bias", [24])):
+            pieces = [tensors[layer % (i, "self_attn.%s_proj.%s" % (q, end))][1] for q in "qkv"]
+            out["transformer.resblocks.%d.attn.in_proj_%s" % (i, end)] = (shape, b"".join(pieces))
+    for mine, theirs in plain.items():
+        out[theirs] = tensors[mine]
+    rows, data = tensors["text_projection.weight"][0], tensors["text_projection.weight"][1]
+    turned = b"".join(data[2 * (r * rows[1] + c):][:2] for c in range(rows[1])
+                      for r in range(rows[0]))
+    out["text_projection"] = (rows[::-1], turned)
+    return out
+
+
+def checkpoints(cases, folder):
+    """merge --as checkpoint of a pipeline's components, select --part, and back."""
+    xl = clip(5, 1280, True)
+    pipelines = {
+        "sd-1": ("sd1", "unet", "first_stage_model.",
+                 {"text_encoder": (clip(4, 768), None, "cond_stage_model.transformer.")}),
+        "sdxl": ("sdxl", "unet", "first_stage_model.",
+                 {"text_encoder": (clip(4, 768), None, "conditioner.embedders.0.transformer."),
+                  "text_encoder_2": (xl, openclip(xl), "conditioner.embedders.1.model.")}),
+        "sd-3": ("sd3", "transformer", "first_stage_model.",
+                 {"text_encoder": (clip(4, 768), None, "text_encoders.clip_l.transformer."),
+                  "text_encoder_2": (clip(5, 1280), None, "text_encoders.clip_g.transformer."),
+                  "text_encoder_3": (t5(), None, "text_encoders.t5xxl.transformer.")}),
+        "flux.1": ("flux", "transformer", "vae.",
+                   {"text_encoder": (clip(4, 768), None, "text_encoders.clip_l.transformer."),
+                    "text_encoder_2": (t5(), None, "text_encoders.t5xxl.transformer.")}),
+    }
+    for model, (case, denoiser, vae, encoders) in pipelines.items():
+        root = os.path.join(folder, model)
+        want, parts = {}, {}
+        for name, source, prefix in ((denoiser, case, "model.diffusion_model."),
+                                     ("vae", "vae", vae)):
+            single = {key: (shape, made(key, shape))
+                      for key, shape in cases[source]["single"].items()}
+            path = os.path.join(folder, "one.safetensors")
+            write(path, single)
+            result = run("convert", path, "-o", os.path.join(folder, "one"), "--layout",
+                         "diffusers", "--architecture", model)
+            check(model + " " + name, result.returncode == 0, result.stderr)
+            parts[name] = component(os.path.join(folder, "one"))
+            shutil.rmtree(os.path.join(folder, "one"), ignore_errors=True)
+            want.update({prefix + key: value for key, value in single.items()})
+        for name, (tensors, single, prefix) in encoders.items():
+            parts[name] = tensors
+            want.update({prefix + key: value for key, value in (single or tensors).items()})
+        inputs = []
+        for name, tensors in parts.items():
+            os.makedirs(os.path.join(root, name))
+            inputs.append(os.path.join(root, name, "model.safetensors"))
+            write(inputs[-1], tensors)
+        out = os.path.join(folder, model + ".safetensors")
+        result = run("merge", *inputs, "-o", out, "--as", "checkpoint", "--architecture", model)
+        check(model + " as checkpoint", result.returncode == 0, result.stderr)
+        if result.returncode:
+            continue
+        same(model + " as checkpoint", read(out), want)
+        for name, (tensors, single, prefix) in encoders.items():
+            part = os.path.join(folder, "part.safetensors")
+            result = run("select", out, "-o", part, "--part", name, "--architecture", model,
+                         "--force")
+            check("%s, part %s" % (model, name), result.returncode == 0, result.stderr)
+            same("%s, part %s" % (model, name), read(part),
+                 {prefix + key: value for key, value in (single or tensors).items()})
+        back = os.path.join(folder, model + "-back")
+        result = run("convert", out, "-o", back, "--layout", "diffusers", "--architecture", model)
+        check(model + " back", result.returncode == 0, result.stderr)
+        for name, tensors in parts.items():
+            same("%s back, %s" % (model, name), component(os.path.join(back, name)), tensors)
+
+
 def main():
     only = sys.argv[1:]
     with gzip.open(os.path.join(HERE, "cases.json.gz"), "rt", encoding="utf-8") as file:
@@ -189,6 +320,8 @@ def main():
     if not only:
         with tempfile.TemporaryDirectory() as folder:
             refusals(folder)
+        with tempfile.TemporaryDirectory() as folder:
+            checkpoints(cases["models"], folder)
     for failure in failures:
         print(failure[:600])
     print("%d passed, %d failed" % (passed, len(failures)))

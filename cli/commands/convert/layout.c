@@ -338,7 +338,8 @@ void convert_layouts(cli *c, char **operands, size_t count) {
     sft_code code = convert_layout(&run, operands, count, &err);
     const char *unread = atomic_load(&run.parts.unread);
     if (code && unread) run.blame = unread;
-    bool no = code == SFT_TENSOR_NOT_FOUND || code == SFT_SIZE_MISMATCH || code == SFT_INCOMPLETE;
+    bool no = code == SFT_TENSOR_NOT_FOUND || code == SFT_SIZE_MISMATCH || code == SFT_INCOMPLETE
+           || code == SFT_TENSOR_DUPLICATE;
     if (no) cli_refuse(c, run.blame, &err);
     else if (code) cli_fail_input(c, run.blame, &err);
     sfti_layout_out_free(&run.out);

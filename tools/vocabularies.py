@@ -20,7 +20,7 @@ def records():
     """(type, id) of every record, by file."""
     found = {}
     for path in sorted(glob.glob(os.path.join(ROOT, "data", "**", "*.txt"), recursive=True)):
-        if os.sep + "layouts" + os.sep in path:
+        if path.startswith(os.path.join(ROOT, "data", "layouts", "")):
             continue  # of another language
         found[path] = re.findall(r"^([a-z]+) (\S+)", read(path), re.M)
     return found

@@ -137,7 +137,7 @@ static sft_code settle_group(const sfti_layout_text *layouts, const sfti_layout_
         for (size_t k = i + 1; side == SFTI_ORIGINAL && k < layouts->part_count; k++)
             if (group_is_part(&layouts->parts[k], one, &names, to, &other) && other == side)
                 return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the tensors of one layout, "
-                                 "found those of %.*s or %.*s; --architecture tells which",
+                                 "found those of %.*s or %.*s: the architecture would tell",
                                  SFTI_CLIP(part->id, 64), SFTI_CLIP(layouts->parts[k].id, 64));
         one->part = part, one->side = side, one->target = one->prefix;
         one->name = part->folder;

@@ -190,6 +190,23 @@ static sft_code place_rows(sfti_merged *merged, sft_error *err) {
     return SFT_OK;
 }
 
+/* A pattern that fits no tensor is a slip. */
+static sft_code check_patterns(const sfti_merged *merged, sft_error *err) {
+    const sfti_merge_settings *all = merged->plan.settings;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t k = 0;
+        if (all->items[i].filter != SFTI_FILTER_GLOB) continue;
+        while (k < merged->rows.count
+               && !all->glob(all->items[i].text, merged->rows.rows[k].spec.name))
+            k++;
+        if (k == merged->rows.count)
+            return sfti_fail(err, SFT_BAD_ARGUMENT, "expected tensors whose names fit \"%.*s\" "
+                             "(parameter %s), found none", SFTI_CLIP(all->items[i].text, 100),
+                             sfti_merge_param_name(all->items[i].param));
+    }
+    return SFT_OK;
+}
+
 sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t *blame,
                          sft_error *err) {
     sft_allocator own = sfti_allocator(plan->alloc);
@@ -209,7 +226,8 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
         code = sfti_fail_memory(err, merged->rows.count * sizeof *merged->streamed);
     if (!code) {
         *blame = SIZE_MAX;
-        code = place_rows(merged, err);
+        code = check_patterns(merged, err);
+        if (!code) code = place_rows(merged, err);
     }
     sft_job job = SFT_JOB_INIT;
     job.threads = plan->threads;

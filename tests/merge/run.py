@@ -465,6 +465,8 @@ def refused(folder):
         done = run("--method", "linear", paths[0], paths[2], "-o", out, *words)
         check(done.returncode == 1 and "r2.safetensors" in done.stderr and not os.path.exists(out),
               "no common tensor", done.stderr)
+    done = run("--method", "linear", *paths[:2], "-o", out, "--param", "weight@c*=2")
+    check(done.returncode == 2 and "c*" in done.stderr, "a pattern for nothing", done.stderr)
     # a model that changes while the result is read from a pipe that waits
     with subprocess.Popen([*COMMAND, "merge", "--method", "linear", *paths[:2], "-o", "-"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:

@@ -177,6 +177,10 @@ static void tell_notes(merge_run *run) {
     note(run, n->missing, n->missing_name, "not in all models: merged without those");
     note(run, n->extra, n->extra_name, "left out, for the model that gives names lacks them");
     note(run, n->unlike, n->unlike_name, "of integers not the same in all models: copied");
+    bool mask = false;
+    for (size_t i = 0; i < run->recipe.settings.count; i++)
+        mask = mask || run->recipe.settings.items[i].param == SFTI_MERGE_INT8_MASK;
+    if (mask) cli_text(&run->c->err, "safetensors: note: int8_mask is of no effect here\n");
     if (n->cut == 0) return;
     note(run, n->cut, n->cut_name, "of unlike vocabularies cut to the rows that all have");
     cli_printf(&run->c->err, "safetensors: note: %" PRIu64 " of up to %" PRIu64 " rows are left: "

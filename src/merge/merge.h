@@ -149,6 +149,38 @@ sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err);
 void sfti_merge_recipe_write(const sfti_merge_recipe *recipe, const sft_span *names,
                              sfti_json_writer *w);
 
+/* Adds "density=0.5", "t=0,0.5,1" or "t@PATTERN=0.3" of the method's parameters. Those with a
+ * pattern are to come before the others: which of the two are taken `patterns` says. */
+sft_code sfti_merge_param_add(sfti_merge_recipe *recipe, sfti_arena *arena, const char *word,
+                              bool patterns, sft_error *err);
+/* The weight of a model, or of all that have none (SFTI_MERGE_ALL). */
+sft_code sfti_merge_weight_add(sfti_merge_recipe *recipe, sfti_arena *arena, uint32_t model,
+                               const char *text, sft_error *err);
+
+/* ── The header of a result (record.c) ── */
+
+#define SFTI_MERGE_KEY "sft_merge"
+#define SFTI_MERGE_FROM_KEY "modelspec.merged_from"
+#define SFTI_MERGE_MODELS_KEY "sd_merge_models"
+#define SFTI_MERGE_RECIPE_KEY "sd_merge_recipe"
+#define SFTI_MERGE_PAIRS 4
+
+typedef struct sfti_merge_origin {
+    const sft_set *stored;
+    sft_span name;
+    const char *autov1; /* or NULL */
+} sfti_merge_origin;
+
+typedef struct sfti_merge_record {
+    sft_pair pairs[SFTI_MERGE_PAIRS];
+    sft_buffer texts[SFTI_MERGE_PAIRS];
+} sfti_merge_record;
+
+/* origins: of the recipe's models, whose digests it has. Free it, after a failure, too. */
+sft_code sfti_merge_record_make(const sfti_merge_recipe *recipe, const sfti_merge_origin *origins,
+                                sfti_arena *arena, sfti_merge_record *out, sft_error *err);
+void sfti_merge_record_free(sfti_merge_record *record);
+
 /* ── Models (model.c) ── */
 
 typedef struct sfti_merge_model {

@@ -23,56 +23,6 @@ static sft_code list_methods(const char *found, sft_error *err) {
     return cli_usage_error(err, "expected a method (%s), found \"%s\"", text, found);
 }
 
-static sft_code bad_param(const sfti_merge_recipe *recipe, const char *word, sft_error *err) {
-    char text[300] = "";
-    size_t used = 0;
-    for (int p = 0; p < SFTI_MERGE_PARAMS; p++) {
-        const char *name = sfti_merge_param_name((sfti_merge_param)p);
-        size_t len = strlen(name);
-        if (!(recipe->method->params >> p & 1) || used + len + 3 > sizeof text) continue;
-        if (used) text[used++] = ',', text[used++] = ' ';
-        memcpy(text + used, name, len + 1);
-        used += len;
-    }
-    return cli_usage_error(err, "expected --param NAME=VALUE of %s (%s), found \"%s\"",
-                           recipe->method->name, text, word);
-}
-
-/* NAME=VALUE, NAME@PATTERN=VALUE; those with a pattern come first. */
-static sft_code read_param(merge_run *run, const char *word, bool patterns, sft_error *err) {
-    sfti_merge_recipe *recipe = &run->recipe;
-    const char *equal = strrchr(word, '='), *at = strchr(word, '@');
-    if (!equal) return bad_param(recipe, word, err);
-    if (at > equal) at = NULL;
-    sft_span name = { word, (size_t)((at ? at : equal) - word) };
-    sfti_merge_setting setting = { .param = sfti_merge_param_of(name), .model = SFTI_MERGE_ALL };
-    if (setting.param == SFTI_MERGE_PARAMS || !(recipe->method->params >> setting.param & 1))
-        return bad_param(recipe, word, err);
-    if ((at != NULL) != patterns) return SFT_OK;
-    if (at) setting.filter = SFTI_FILTER_GLOB;
-    if (at) setting.text = (sft_span){ at + 1, (size_t)(equal - at - 1) };
-    if (!sfti_merge_values_read(setting.param, sft_span_cstr(equal + 1), &run->arena,
-                                &setting.values, &setting.count))
-        return cli_usage_error(err, "expected %s for --param %.*s, found \"%s\"",
-                               sfti_merge_param_is_switch(setting.param)
-                                   ? "true or false" : "a number, or several for the layers",
-                               (int)name.len, name.data, equal + 1);
-    return sfti_merge_setting_add(&recipe->settings, &run->arena, &setting, err);
-}
-
-static sft_code add_weight(merge_run *run, uint32_t model, const char *text, sft_error *err) {
-    sfti_merge_setting setting = { .param = SFTI_MERGE_WEIGHT, .model = model };
-    if (!(run->recipe.method->params >> SFTI_MERGE_WEIGHT & 1)) {
-        if (model == SFTI_MERGE_ALL) return SFT_OK;
-        return cli_usage_error(err, "expected models without weights for %s, found \":%s\"",
-                               run->recipe.method->name, text);
-    }
-    if (!sfti_merge_values_read(SFTI_MERGE_WEIGHT, sft_span_cstr(text), &run->arena,
-                                &setting.values, &setting.count))
-        return cli_usage_error(err, "expected a number as weight, found \"%s\"", text);
-    return sfti_merge_setting_add(&run->recipe.settings, &run->arena, &setting, err);
-}
-
 static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
     sfti_merge_recipe *recipe = &run->recipe;
@@ -91,7 +41,8 @@ static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sf
         double weight;
         code = cli_cut_number(c, operands[i], &number, &weight, err);
         run->paths[i] = operands[i];
-        if (!code && number) code = add_weight(run, (uint32_t)i, number, err);
+        if (!code && number)
+            code = sfti_merge_weight_add(recipe, &run->arena, (uint32_t)i, number, err);
     }
     recipe->count = count;
     if (c->set.base) {
@@ -102,8 +53,10 @@ static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sf
     }
     for (int patterns = 1; !code && patterns >= 0; patterns--)
         for (size_t i = 0; !code && i < c->set.params.count; i++)
-            code = read_param(run, c->set.params.items[i], patterns != 0, err);
-    if (!code) code = add_weight(run, SFTI_MERGE_ALL, "1", err);
+            
+            code = sfti_merge_param_add(recipe, &run->arena, c->set.params.items[i], patterns != 0,
+                                        err);
+    if (!code) code = sfti_merge_weight_add(recipe, &run->arena, SFTI_MERGE_ALL, "1", err);
     if (code) return code;
     code = sfti_merge_recipe_settle(recipe, err);
     if (code && !c->set.base && recipe->method->base == SFTI_BASE_MUST)

@@ -308,8 +308,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     merge_run run = { .c = c, .arena = { .alloc = c->alloc }, .change = SFT_ERROR_INIT,
                       .parts = { .arena = { .alloc = c->alloc } } };
-    run.text.alloc = run.record.alloc = run.models_text.alloc = run.recipe_text.alloc =
-        run.names_text.alloc = c->alloc;
+    run.text.alloc = c->alloc;
     sft_code code = merge_all(&run, operands, count, &err);
     const char *unread = atomic_load(&run.parts.unread);
     if (code && unread) run.blame = unread;
@@ -321,10 +320,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
         cli_inputs_free(&run.inputs[i].inputs);
     }
     sft_buffer_free(&run.text);
-    sft_buffer_free(&run.record);
-    sft_buffer_free(&run.models_text);
-    sft_buffer_free(&run.recipe_text);
-    sft_buffer_free(&run.names_text);
+    sfti_merge_record_free(&run.record);
     cli_parts_free(&run.parts);
     sfti_arena_free(&run.arena);
 }

@@ -28,7 +28,8 @@ typedef struct merge_run {
     const char *blame;        /* path that an error is about */
     size_t changed;           /* the model that changed while it was read, and what is told of it */
     sft_error change;
-    sft_buffer text, record, models_text, recipe_text, names_text;
+    sft_buffer text;
+    sfti_merge_record record;
 } merge_run;
 
 /* merge --method, --recipe, --replay. */
@@ -38,8 +39,6 @@ void merge_by_method(cli *c, char **operands, size_t count);
 sft_code merge_asked(merge_run *run, char **operands, size_t count, sft_error *err);
 
 /* ── The header of the result (record.c) ── */
-
-#define MERGE_KEY "sft_merge"
 
 /* Digests of the models that have none yet. */
 sft_code merge_hash(merge_run *run, sft_error *err);

@@ -5,15 +5,10 @@
 #include "support/files.h"
 #include "support/hints.h"
 #include "support/models.h"
-#include "support/raw.h"
 #include "support/remote.h"
 #include "support/words.h"
 
 #include <string.h>
-
-#define MERGE_FROM "modelspec.merged_from"
-#define MERGE_MODELS "sd_merge_models"
-#define MERGE_RECIPE "sd_merge_recipe"
 
 /* ── Digests ── */
 
@@ -114,82 +109,14 @@ static sft_span metadata_of(const sft_set *set, const char *key) {
     return value;
 }
 
-#define ANCESTORS_MOST 256
-
-static bool has_key(const sft_span *keys, size_t count, sft_span key) {
-    size_t i = 0;
-    while (i < count && !sft_span_equal(keys[i], key)) i++;
-    return i < count;
-}
-
-/* As webui has them: each model by its SHA-256, with the recipe that it was made by, if it was;
- * then those that these were made of, from their headers. */
-static sft_code write_models(merge_run *run, sft_error *err) {
-    sft_sink sink = sft_sink_memory(&run->models_text);
-    size_t direct = run->recipe.count, count = 0;
-    sft_span *keys = sfti_arena_array(&run->arena, direct + ANCESTORS_MOST, sizeof *keys);
-    sfti_json_writer w;
-    if (!keys) return sfti_fail_memory(err, ANCESTORS_MOST * sizeof *keys);
-    sfti_json_write(&w, &sink, 0, err);
-    sfti_json_open(&w, '{');
-    for (size_t i = 0; i < direct; i++) {
-        const merge_input *in = &run->inputs[i];
-        sft_span recipe = metadata_of(in->stored, MERGE_RECIPE);
-        if (!run->recipe.sha256[i].len || has_key(keys, count, run->recipe.sha256[i])) continue;
-        keys[count++] = run->recipe.sha256[i];
-        sfti_json_key_span(&w, run->recipe.sha256[i]);
-        sfti_json_open(&w, '{');
-        sfti_json_put_text(&w, "name", in->name);
-        sfti_json_put_cstr(&w, "legacy_hash", in->autov1);
-        if (recipe.data) sfti_json_key(&w, MERGE_RECIPE);
-        if (recipe.data) sfti_json_text(&w, recipe);
-        sfti_json_close(&w, '}');
-    }
-    for (size_t i = 0; i < direct; i++) {
-        sft_span made = metadata_of(run->inputs[i].stored, MERGE_MODELS);
-        cli_raw member;
-        if (!made.data || !cli_raw_check(made) || *made.data != '{') continue;
-        for (cli_raw_begin(&member, made); cli_raw_next(&member);) {
-            if (count == direct + ANCESTORS_MOST || has_key(keys, count, member.key)) continue;
-            keys[count++] = member.key;
-            cli_raw_write(&w, member.key, member.value);
-        }
-    }
-    sfti_json_close(&w, '}');
-    return sfti_json_done(&w);
-}
-
-/* "type" first, then the recipe's own members. */
-static sft_code write_recipes(merge_run *run, sft_error *err) {
-    sft_span names[SFTI_MERGE_MODELS];
-    sft_sink sink = sft_sink_memory(&run->record);
-    sfti_json_writer w;
-    for (size_t i = 0; i < run->recipe.count; i++) names[i] = run->inputs[i].name;
-    sfti_json_write(&w, &sink, 0, err);
-    sfti_merge_recipe_write(&run->recipe, names, &w);
-    sft_code code = sfti_json_done(&w);
-    if (code) return code;
-    static const char type[] = "{\"type\":\"libsafetensors\",";
-    bool fine = sfti_buffer_put(&run->recipe_text, type, sizeof type - 1)
-             && sfti_buffer_put(&run->recipe_text, run->record.data + 1, run->record.len - 1);
-    for (size_t i = 0; fine && i < run->recipe.count; i++)
-        fine = (i == 0 || sfti_buffer_put(&run->names_text, ", ", 2))
-            && sfti_buffer_put(&run->names_text, names[i].data, names[i].len);
-    return fine ? SFT_OK : sfti_fail_memory(err, run->record.len);
-}
-
 sft_code merge_record(merge_run *run, bool one_file, sft_error *err) {
-    sft_code code = write_recipes(run, err);
-    if (!code) code = write_models(run, err);
-    if (code) return code;
-    const sft_pair pairs[] = {
-        { sft_span_cstr(MERGE_FROM), { run->names_text.data, run->names_text.len } },
-        { sft_span_cstr(MERGE_MODELS), { run->models_text.data, run->models_text.len } },
-        { sft_span_cstr(MERGE_RECIPE), { run->recipe_text.data, run->recipe_text.len } },
-        { sft_span_cstr(MERGE_KEY), { run->record.data, run->record.len } },
-    };
-    return cli_parts_record(run->c, &run->parts, one_file, pairs, sizeof pairs / sizeof *pairs,
-                            err);
+    sfti_merge_origin origins[SFTI_MERGE_MODELS];
+    for (size_t i = 0; i < run->recipe.count; i++)
+        origins[i] = (sfti_merge_origin){ run->inputs[i].stored, run->inputs[i].name,
+                                          run->inputs[i].autov1 };
+    sft_code code = sfti_merge_record_make(&run->recipe, origins, &run->arena, &run->record, err);
+    return code ? code : cli_parts_record(run->c, &run->parts, one_file, run->record.pairs,
+                                          SFTI_MERGE_PAIRS, err);
 }
 
 /* ── Again ── */
@@ -203,10 +130,10 @@ static sft_code take_recipe(merge_run *run, sft_error *err) {
     memset(&inputs, 0, sizeof inputs);
     run->blame = c->set.replay;
     sft_code code = cli_open_operand(c, c->set.replay, &inputs, &input, &set, err);
-    sft_span text = code ? (sft_span){ NULL, 0 } : metadata_of(set, MERGE_KEY);
+    sft_span text = code ? (sft_span){ NULL, 0 } : metadata_of(set, SFTI_MERGE_KEY);
     if (!code && !text.data)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the recipe of a merge in its header "
-                         "(" MERGE_KEY "), found none");
+                         "(" SFTI_MERGE_KEY "), found none");
     char *copy = code ? NULL : sfti_arena_copy(&run->arena, text.data, text.len);
     if (!code && !copy) code = sfti_fail_memory(err, text.len);
     if (!code)

@@ -14,7 +14,7 @@ set(SFT_PARTS
     "DATASET dataset                   dataset                HASH,CONVERT"
     "LAYOUT  layout                    -                      SET,LABEL"
     "ADAPTER adapter                   adapter                CONVERT,LABEL,LAYOUT"
-    "MERGE   merge                     -                      CONVERT,LABEL,LAYOUT")
+    "MERGE   merge                     merge                  HASH,CONVERT,LABEL,LAYOUT")
 
 set(SFT_ALL_PARTS ON)
 set(sft_left_out "")

@@ -49,7 +49,7 @@ typedef struct sft_merge sft_merge;
  * error names the line. Free with sft_merge_free. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_merge_new(const sft_merge_options *options, sft_merge **out,
                                              sft_error *err);
-/* Closes the models, too. NULL is ignored. @since 0.2 */
+/* NULL is ignored. @since 0.2 */
 SFT_API void sft_merge_free(sft_merge *merge);
 
 /* The models that the recipe names, in the order in which they are to be added; none without a
@@ -57,13 +57,13 @@ SFT_API void sft_merge_free(sft_merge *merge);
 SFT_API size_t sft_merge_named(const sft_merge *merge);
 SFT_API sft_span sft_merge_named_at(const sft_merge *merge, size_t i);
 
-/* Add the next model, which is taken over: closed with the merge, and on failure, too. name: what
- * the header of the result calls it; NULL: its file's. weight: "0.5" or a list for the layers, as of
+/* Add the next model, which must outlive the merge. name: what the header of the result calls it; NULL: its file's. weight: "0.5" or a list for the layers, as of
  * --method; NULL: none; never with a recipe. SFT_BAD_ARGUMENT: more models than the recipe names or
  * than 32, a weight that is no number or that the method has none of, or a planned merge.
  * @since 0.2 */
-SFT_API SFT_NODISCARD sft_code sft_merge_add(sft_merge *merge, sft_set *model, const char *name,
-                                             const char *weight, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_merge_add(sft_merge *merge, const sft_set *model,
+                                             const char *name, const char *weight,
+                                             sft_error *err);
 
 /* Find which tensors belong together, and what is computed; saving does it, too. Reads no data but
  * integers that are compared. SFT_TENSOR_NOT_FOUND: a model lacks a tensor, or has none in common.

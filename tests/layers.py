@@ -67,7 +67,8 @@ RULES = {
                                                  "safetensors_info.h",
                                                  "convert/", "keys/", "label/", "layout/", "packed/",
                                                  "text/"}, None),
-    "src/merge": (FROM_CORE | SET | CONVERT | {"text/", "layout/"}, None),
+    "src/merge": (FROM_CORE | SET | CONVERT | {"safetensors_hash.h", "safetensors_merge.h", "keys/",
+                                               "layout/", "set/image.h", "text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),
     "cli/support": ({"support/", "label/records.h", "edit/dropped.h", "keys/",
                      "remote/http/url.h", "base/", "os/"}
@@ -120,7 +121,8 @@ PARTS = {
     "src/layout": {"src/model/set"},
     "src/adapter": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
                     "src/label", "src/layout", "src/model/packed", "src/text"},
-    "src/merge": {"src/model/set", "src/model/convert", "src/text", "src/layout"},
+    "src/merge": {"src/model/set", "src/model/hash", "src/model/keys", "src/model/convert",
+                  "src/text", "src/layout"},
     "src/without": set(),
 }
 # What a part asks of one that it does not know: a constant pointer, declared in the part that asks,

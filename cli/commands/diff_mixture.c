@@ -20,7 +20,7 @@ typedef struct mixture_run {
 
 static bool is_known(double value) { return value == value; }
 
-static void print_block(const mixture_run *run, const sfti_mixture_block *block, bool all) {
+static void print_block(const mixture_run *run, const sft_mixture_block *block, bool all) {
     cli *c = run->c;
     cli_text(&c->out, all ? "all" : "");
     if (!all && block->name.len == 0) cli_text(&c->out, "(no layer)");
@@ -31,12 +31,12 @@ static void print_block(const mixture_run *run, const sfti_mixture_block *block,
         if (is_known(weight)) cli_printf(&c->out, "\t%.6g", none ? 0 : weight);
         else cli_text(&c->out, "\t?");
     }
-    cli_printf(&c->out, "\t%.3g\t%.3g\t%.3g\t%s\n", block->change, block->residual, block->noise,
+    cli_printf(&c->out, "\t%.3g\t%.3g\t%.3g\t%s\n", block->change, block->residual, block->rounding,
                block->fits ? "yes" : "no");
 }
 
 static void put_block(const mixture_run *run, sfti_json_writer *w,
-                      const sfti_mixture_block *block) {
+                      const sft_mixture_block *block) {
     sfti_json_put_uint(w, "tensors", block->tensors);
     sfti_json_put_uint(w, "elements", block->elements);
     sfti_json_put_open(w, "weights", '[');
@@ -48,7 +48,7 @@ static void put_block(const mixture_run *run, sfti_json_writer *w,
     sfti_json_close(w, ']');
     sfti_json_put_double(w, "change", block->change);
     sfti_json_put_double(w, "residual", block->residual);
-    sfti_json_put_double(w, "rounding", block->noise);
+    sfti_json_put_double(w, "rounding", block->rounding);
     sfti_json_put_bool(w, "fits", block->fits);
 }
 
@@ -62,7 +62,7 @@ static bool fit_blocks(const sfti_mixture *mixture) {
 static void tell(mixture_run *run, char **operands) {
     cli *c = run->c;
     const sfti_mixture *mixture = &run->mixture;
-    const sfti_mixture_block *all = &mixture->blocks[mixture->count - 1];
+    const sft_mixture_block *all = &mixture->blocks[mixture->count - 1];
     bool blocks = fit_blocks(mixture);
     if (cli_is_json(c)) {
         cli_object object;
@@ -120,8 +120,11 @@ void cli_diff_mixture(cli *c, char **operands, size_t count) {
         code = cli_open_operand(c, operands[i], &run.inputs[i], &input, &run.sets[i], &err);
         run.count = i + 1;
         if (!code)
-            code = sfti_merge_model_open(&run.sets[i], input->path, c->open.files, &run.arena,
+            code = sfti_merge_model_open(&run.sets[i], NULL, input->path, c->open.files, &run.arena,
                                          &run.models[i], &err);
+        if (!code && i > 0)
+            code = sfti_merge_model_rename(&run.sets[i], run.models[0].set, &run.arena,
+                                           &run.models[i], &err);
     }
     if (!code) {
         cli_progress progress;

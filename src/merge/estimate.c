@@ -138,7 +138,7 @@ static double residual_of(const mix_sums *s, size_t count, const double *shares,
 /* The share of the first model is what is left of 1 once the others have theirs; it is not known
  * where one of theirs is not. */
 static void settle_block(const mix_run *run, const mix_sums *s, const double *shares,
-                         const bool *unsure, sfti_mixture_block *block) {
+                         const bool *unsure, double *weights, sft_mixture_block *block) {
     size_t k = run->count;
     double elements = s->elements ? (double)s->elements : 1, not_known, rest = 1 + shares[0];
     uint64_t word = UINT64_C(0x7FF8) << 48;
@@ -147,13 +147,13 @@ static void settle_block(const mix_run *run, const mix_sums *s, const double *sh
     for (size_t i = 1; i < k; i++) {
         rest -= shares[i];
         sure = sure && !unsure[i];
-        block->weights[i] = unsure[i] ? not_known : shares[i];
+        weights[i] = unsure[i] ? not_known : shares[i];
     }
-    block->weights[0] = sure ? rest : not_known;
+    weights[0] = sure ? rest : not_known;
     block->tensors = s->tensors;
     block->elements = s->elements;
     block->residual = residual_of(s, k, shares, &block->fits);
-    block->noise = sfti_root(s->noise / elements);
+    block->rounding = sfti_root(s->noise / elements);
     block->change = sfti_root(entry_of(s, k, k, k) / elements);
 }
 
@@ -223,12 +223,13 @@ static sft_code settle(mix_run *run, sfti_mixture *out, sft_error *err) {
     for (size_t i = 0; i < pairs; i++) plain[i] = exact[i] = 0;
     for (size_t b = 0; b <= run->blocks; b++) {
         const mix_sums *s = b < run->blocks ? &run->sums[b] : &all;
-        sfti_mixture_block *block = &out->blocks[b];
-        *block = (sfti_mixture_block){ .name = { NULL, 0 } };
-        block->weights = sfti_arena_array(&out->arena, k, sizeof *block->weights);
-        if (!block->weights) return sfti_fail_memory(err, k * sizeof *block->weights);
+        sft_mixture_block *block = &out->blocks[b];
+        *block = (sft_mixture_block){ .name = { NULL, 0 } };
+        double *weights = sfti_arena_array(&out->arena, k, sizeof *weights);
+        if (!weights) return sfti_fail_memory(err, k * sizeof *weights);
+        block->weights = weights;
         solve_sums(b < run->blocks ? s : &weighed, k, shares, unsure);
-        settle_block(run, s, shares, unsure, block);
+        settle_block(run, s, shares, unsure, weights, block);
         if (b == run->blocks) break;
         block->name = run->names[b];
         double by = s->noise > 0 ? (double)s->elements / s->noise : 1;

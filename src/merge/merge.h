@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "safetensors_convert.h"
+#include "safetensors_merge.h"
 #include "safetensors_set.h"
 
 #define SFTI_MERGE_MODELS 32
@@ -191,10 +192,15 @@ typedef struct sfti_merge_model {
 } sfti_merge_model;
 
 /* For a set whose quantised tensors are to be values: *set becomes one that has them, if there are
- * any; it takes over the other. computed: in the arena. On failure *set is NULL, and closed. */
-sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files *files,
-                               sfti_arena *arena, sfti_merge_model *out, sft_error *err);
+ * any; it takes over the other. computed: in the arena. stored: as it is in its files; NULL: *set.
+ * On failure *set is NULL, and closed. */
+sft_code sfti_merge_model_open(sft_set **set, const sft_set *stored, const char *path,
+                               const sft_files *files, sfti_arena *arena, sfti_merge_model *out,
+                               sft_error *err);
 
+/* A set that reads another one, which must outlive it, so that it can be taken over. */
+sft_code sfti_merge_model_lend(const sft_set *set, const sft_allocator *alloc, sft_set **out,
+                               sft_error *err);
 /* Once all are open: *set, of another layout than the reference, becomes one with its names, and
  * takes over the other. On failure *set is NULL, and closed. */
 sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_arena *arena,
@@ -260,6 +266,8 @@ sft_code sfti_merged_new(const sfti_merge_plan *plan, sfti_merged **out, size_t 
 void sfti_merged_free(sfti_merged *merged);
 size_t sfti_merged_count(const sfti_merged *merged);
 const sfti_merge_row *sfti_merged_row(const sfti_merged *merged, size_t i);
+/* Tensor i as it is to be written: computed, or a copy from sources[model][shard]. */
+sft_part sfti_merged_part(sfti_merged *merged, size_t i, sft_source *const *sources);
 const sfti_merge_notes *sfti_merged_notes(const sfti_merged *merged);
 /* All tensors of the result, computed as they are read: best in order. Memory: 2 MiB, with masks
  * 1 MiB more for each model and thread, of long rows 8 bytes for each element, model and thread;
@@ -271,21 +279,10 @@ size_t sfti_merged_blames(const sfti_merged *merged);
 
 /* ── Which mixture a model is (estimate.c) ── */
 
-typedef struct sfti_mixture_block {
-    sft_span name; /* "model.layers.3"; of all others together "": outside blocks */
-    size_t tensors;
-    uint64_t elements;
-    double *weights;   /* of each model; NaN: it cannot be told from the others */
-    double residual;   /* root of the mean square of what is left */
-    double noise;      /* the same of rounding to the model's dtype: what is to be expected */
-    double change;     /* the same of the model less the first of the others */
-    bool fits;         /* no more is left than rounding explains */
-} sfti_mixture_block;
-
 typedef struct sfti_mixture {
     sfti_arena arena;
     size_t models;
-    sfti_mixture_block *blocks; /* the last is of all */
+    sft_mixture_block *blocks; /* the last is of all */
     size_t count;
     size_t left_out; /* tensors that not all have */
 } sfti_mixture;

@@ -258,6 +258,17 @@ const sfti_merge_row *sfti_merged_row(const sfti_merged *merged, size_t i) {
     return &merged->rows.rows[i];
 }
 
+sft_part sfti_merged_part(sfti_merged *merged, size_t i, sft_source *const *sources) {
+    const sfti_merge_row *row = &merged->rows.rows[i];
+    const sft_set *set = merged->plan.models[row->from].set;
+    if (row->begin != SFTI_MERGE_COPIED)
+        return (sft_part){ row->spec, &merged->source, row->begin };
+    sft_part part = sft_part_of(sft_set_tensor_at(set, row->tensor),
+                                &sources[row->from][sft_set_tensor_shard(set, row->tensor)]);
+    part.spec.name = row->spec.name;
+    return part;
+}
+
 const sfti_merge_notes *sfti_merged_notes(const sfti_merged *merged) {
     return &merged->rows.notes;
 }

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "bytes/source.h"
 #include "layout/layout.h"
+#include "safetensors_report.h"
+#include "set/image.h"
 
 #include <string.h>
 
@@ -74,21 +76,23 @@ static sft_code mark_computed(const sft_set *set, const sft_span *names, size_t 
     return SFT_OK;
 }
 
-sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files *files,
-                               sfti_arena *arena, sfti_merge_model *out, sft_error *err) {
+sft_code sfti_merge_model_open(sft_set **set, const sft_set *stored, const char *path,
+                               const sft_files *files, sfti_arena *arena, sfti_merge_model *out,
+                               sft_error *err) {
     sft_convert_options options = SFT_CONVERT_OPTIONS_INIT;
     sft_conversion *values = NULL;
-    sft_set *stored = *set;
-    size_t tensors = sft_set_tensor_count(stored), count = 0;
+    sft_set *whole = *set;
+    size_t tensors = sft_set_tensor_count(whole), count = 0;
+    if (!stored) stored = whole;
     options.dequantize = true;
     options.files = files;
     options.alloc = &arena->alloc;
     size_t shards = sft_set_shard_count(stored);
     struct sfti_merge_seen *seen = sfti_arena_array(arena, shards, sizeof *seen);
-    *out = (sfti_merge_model){ .set = stored, .stored = stored, .seen = seen };
+    *out = (sfti_merge_model){ .set = whole, .stored = stored, .seen = seen };
     for (size_t s = 0; seen && s < shards; s++) seen[s] = look_at(stored, s);
     sft_code code = seen ? SFT_OK : sfti_fail_memory(err, shards * sizeof *seen);
-    if (!code) code = sft_conversion_new(stored, SFT_F32, &options, &values, err);
+    if (!code) code = sft_conversion_new(whole, SFT_F32, &options, &values, err);
     if (!code && sft_conversion_count(values, SFT_CONVERT_DEQUANTIZE) > 0) {
         sft_span *names = sfti_arena_array(arena, tensors, sizeof *names);
         if (!names) code = sfti_fail_memory(err, tensors * sizeof *names);
@@ -97,7 +101,7 @@ sft_code sfti_merge_model_open(sft_set **set, const char *path, const sft_files 
                 names[count++] = sft_conversion_part(values, i).spec.name;
         if (!code) {
             *set = NULL; /* closed with the other, or on failure */
-            code = sft_conversion_set(values, stored, path, set, err);
+            code = sft_conversion_set(values, whole, path, set, err);
             values = NULL;
         }
         if (!code) code = mark_computed(*set, names, count, arena, &out->computed, err);
@@ -128,4 +132,48 @@ sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_a
     model->set = *set;
     model->computed = marks;
     return SFT_OK;
+}
+
+/* ── Models that stay the caller's ── */
+
+typedef struct lent_model {
+    sfti_arena arena;
+    const sft_set *set;
+} lent_model;
+
+static void close_lent(void *owner) {
+    sfti_arena arena = ((lent_model *)owner)->arena; /* which holds the owner */
+    sfti_arena_free(&arena);
+}
+
+static uint32_t lent_mode(const void *owner) {
+    return sft_set_output_mode(((const lent_model *)owner)->set, NULL);
+}
+
+sft_code sfti_merge_model_lend(const sft_set *set, const sft_allocator *alloc, sft_set **out,
+                               sft_error *err) {
+    sfti_arena arena = { .alloc = sfti_allocator(alloc) };
+    const sft_file *first = sft_set_shard_at(set, 0);
+    size_t count = sft_set_tensor_count(set), shards = sft_set_shard_count(set);
+    size_t pairs = sft_file_metadata_count(first);
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    lent_model *owner = sfti_arena_take(&arena, sizeof *owner);
+    sft_source *sources = sfti_arena_array(&arena, shards, sizeof *sources);
+    sft_part *parts = sfti_arena_array(&arena, count, sizeof *parts);
+    sft_pair *metadata = sfti_arena_array(&arena, pairs, sizeof *metadata);
+    *out = NULL;
+    if (!owner || !sources || !parts || !metadata) {
+        sfti_arena_free(&arena);
+        return sfti_fail_memory(err, count * sizeof *parts);
+    }
+    for (size_t s = 0; s < shards; s++) sources[s] = sft_file_source(sft_set_shard_at(set, s));
+    for (size_t i = 0; i < count; i++)
+        parts[i] = sft_part_of(sft_set_tensor_at(set, i), &sources[sft_set_tensor_shard(set, i)]);
+    for (size_t i = 0; i < pairs; i++) metadata[i] = sft_file_metadata_at(first, i);
+    *owner = (lent_model){ arena, set };
+    plan.alloc = &owner->arena.alloc;
+    sfti_image_of of = { .parts = parts, .count = count, .metadata = metadata,
+                         .metadata_count = pairs, .plan = &plan, .arena = &owner->arena,
+                         .owner = owner, .close = close_lent, .mode = lent_mode };
+    return sfti_image_set(&of, sft_set_shard_path(set, 0), out, err);
 }

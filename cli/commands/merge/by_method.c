@@ -34,7 +34,7 @@ static sft_code open_input(merge_run *run, size_t i, sft_error *err) {
     }
     run->blame = in->path;
     in->stored = in->set;
-    code = sfti_merge_model_open(&in->set, in->path, c->open.files, &run->arena, &run->models[i],
+    code = sfti_merge_model_open(&in->set, NULL, in->path, c->open.files, &run->arena, &run->models[i],
                                  err);
     if (i == run->recipe.reference) {
         run->parts.sets[0] = in->set;
@@ -140,14 +140,8 @@ static sft_code take_merged(merge_run *run, sft_error *err) {
     if (!fine) return sfti_fail_memory(err, count * sizeof *p->parts);
     for (size_t i = 0; i < count; i++) {
         const sfti_merge_row *row = sfti_merged_row(run->merged, i);
-        const sft_set *from = run->models[row->from].set;
-        size_t shard = sft_set_tensor_shard(from, row->tensor);
-        sft_part part = sft_part_of(sft_set_tensor_at(from, row->tensor),
-                                    &sources[row->from][shard]);
-        part.spec.name = row->spec.name;
-        if (row->begin != SFTI_MERGE_COPIED)
-            part = (sft_part){ row->spec, sfti_merged_source(run->merged), row->begin };
-        p->parts[i] = part;
+        size_t shard = sft_set_tensor_shard(run->models[row->from].set, row->tensor);
+        p->parts[i] = sfti_merged_part(run->merged, i, sources);
         p->shard[i] = p->file[i] = row->slice ? 0 : (uint32_t)shard;
     }
     p->count = count;

@@ -57,10 +57,10 @@ SFT_API void sft_merge_free(sft_merge *merge);
 SFT_API size_t sft_merge_named(const sft_merge *merge);
 SFT_API sft_span sft_merge_named_at(const sft_merge *merge, size_t i);
 
-/* Add the next model, which must outlive the merge. name: what the header of the result calls it; NULL: its file's. weight: "0.5" or a list for the layers, as of
- * --method; NULL: none; never with a recipe. SFT_BAD_ARGUMENT: more models than the recipe names or
- * than 32, a weight that is no number or that the method has none of, or a planned merge.
- * @since 0.2 */
+/* Add the next model, which must outlive the merge. name: what the header of the result calls it;
+ * NULL: its file's. weight: "0.5" or a list for the layers; NULL: 1, or the recipe's.
+ * SFT_BAD_ARGUMENT: more models than the recipe names or than 32, a weight that is no number, that
+ * the method has none of or that stands beside a recipe, or a planned merge. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_merge_add(sft_merge *merge, const sft_set *model,
                                              const char *name, const char *weight,
                                              sft_error *err);
@@ -89,9 +89,9 @@ SFT_API const sft_merge_told *sft_merge_notes(const sft_merge *merge);
 SFT_API sft_part sft_merge_part(sft_merge *merge, size_t i);
 
 /* Write the result as one file; the sink is finished, or abandoned on failure. Its header has the
- * metadata of the model that gives names, and the recipe, with digests of all models, which are read
- * for them: "safetensors merge --replay" repeats it. SFT_CAST_VALUE: NaN, infinities, or values that
- * the dtype cannot hold. SFT_IO_READ: a model has changed meanwhile. @since 0.2 */
+ * metadata of the model that gives names, and the recipe with digests of all models, which are read
+ * for them: "safetensors merge --replay" repeats it. SFT_CAST_VALUE: NaN, infinities, or values
+ * that the dtype cannot hold. SFT_IO_READ: a model has changed meanwhile. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_merge_save(sft_merge *merge, sft_sink sink, const sft_job *job,
                                               sft_error *err);
 /* The model that the last error is about, also one that could not be added; SIZE_MAX: it is about
@@ -116,9 +116,9 @@ typedef struct sft_mixture_block {
 typedef struct sft_mixture sft_mixture;
 
 /* Estimate by least squares which weighted sum of `count` models (1 to 31) the result is, in each
- * block and overall. The sets must outlive the call only. Reads all data once. job may be NULL;
- * *blames, which may be NULL, becomes the model that an error is about: 0 is the result, 1 the first
- * model; SIZE_MAX: none. Free with sft_mixture_free. Any thread. @since 0.2 */
+ * block and overall. Sets need not outlive the call. Reads all data once. job may be NULL. *blames,
+ * which may be NULL, becomes the model that an error is about: 0 is the result, 1 the first model;
+ * SIZE_MAX: none. Free with sft_mixture_free. Any thread. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_mixture_new(const sft_set *result, const sft_set *const *models,
                                                size_t count, const sft_job *job,
                                                const sft_allocator *alloc, sft_mixture **out,

@@ -18,7 +18,7 @@ CORE = {"safetensors.h", "safetensors_codes.h", "safetensors_io.h", "safetensors
 SET = {"safetensors_set.h", "safetensors_index.h", "safetensors_report.h", "safetensors_diff.h"}
 CONVERT = {"safetensors_cast.h", "safetensors_convert.h"}
 PUBLIC = CORE | SET | CONVERT | {
-    "safetensors_adapter.h",
+    "safetensors_adapter.h", "safetensors_merge.h",
     "safetensors_info.h", "safetensors_hash.h", "safetensors_dataset.h", "safetensors_stats.h",
     "safetensors_import.h", "safetensors_read.h", "safetensors_remote.h", "safetensors_edit.h",
     "safetensors.hpp"}

@@ -34,7 +34,8 @@ sft_code sfti_merge_param_add(sfti_merge_recipe *recipe, sfti_arena *arena, cons
     if (at) setting.text = (sft_span){ at + 1, (size_t)(equal - at - 1) };
     if (!sfti_merge_values_read(setting.param, sft_span_cstr(equal + 1), arena, &setting.values,
                                 &setting.count))
-        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s for the parameter %.*s, found \"%.*s\"",
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected %s for the parameter %.*s, found "
+                         "\"%.*s\"",
                          sfti_merge_param_is_switch(setting.param)
                              ? "true or false" : "a number, or several for the layers",
                          (int)name.len, name.data, SFTI_CLIP(sft_span_cstr(equal + 1), 100));

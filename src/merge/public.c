@@ -185,7 +185,7 @@ static sft_code settle_merge(sft_merge *m, sft_error *err) {
     return code ? code : sfti_merge_recipe_settle(recipe, err);
 }
 
-static sft_code take_parts(sft_merge *m, sft_error *err) {
+static sft_code take_merged_parts(sft_merge *m, sft_error *err) {
     size_t count = sfti_merged_count(m->merged);
     m->parts = sfti_arena_array(&m->arena, count, sizeof *m->parts);
     m->sources = sfti_arena_array(&m->arena, m->count, sizeof *m->sources);
@@ -237,7 +237,7 @@ sft_code sft_merge_plan(sft_merge *m, sft_error *err) {
     const sfti_merge_notes *n = sfti_merged_notes(m->merged);
     m->told = (sft_merge_told){ .renamed = n->renamed, .cut = n->cut, .missing = n->missing,
                                 .left_out = n->extra, .unlike = n->unlike };
-    return take_parts(m, err);
+    return take_merged_parts(m, err);
 }
 
 const sft_merge_told *sft_merge_notes(const sft_merge *merge) {
@@ -283,7 +283,7 @@ static sft_code hash_models(sft_merge *m, const sft_job *job, sft_error *err) {
     return SFT_OK;
 }
 
-/* Of the model that gives names, what still holds, and the recipe. */
+/* What still holds of the metadata of the model that gives names, and the recipe. */
 static sft_code merged_pairs(sft_merge *m, const sfti_merge_record *record, sfti_arena *work,
                              sft_pair **out, size_t *count, sft_error *err) {
     const sft_set *set = m->models[m->recipe.reference].set;

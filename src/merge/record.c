@@ -15,7 +15,7 @@ static sft_span metadata_of(const sft_set *set, const char *key) {
     return value;
 }
 
-static bool has_model(const sft_span *keys, size_t count, sft_span key) {
+static bool has_origin(const sft_span *keys, size_t count, sft_span key) {
     size_t i = 0;
     while (i < count && !sft_span_equal(keys[i], key)) i++;
     return i < count;
@@ -43,7 +43,7 @@ static sft_code write_ancestors(const sfti_merge_recipe *recipe, const sfti_merg
     sfti_json_open(&w, '{');
     for (size_t i = 0; i < direct; i++) {
         sft_span made = metadata_of(origins[i].stored, SFTI_MERGE_RECIPE_KEY);
-        if (!recipe->sha256[i].len || has_model(keys, count, recipe->sha256[i])) continue;
+        if (!recipe->sha256[i].len || has_origin(keys, count, recipe->sha256[i])) continue;
         keys[count++] = recipe->sha256[i];
         sfti_json_key_span(&w, recipe->sha256[i]);
         sfti_json_open(&w, '{');
@@ -65,7 +65,7 @@ static sft_code write_ancestors(const sfti_merge_recipe *recipe, const sfti_merg
             const char *start = json.begin + json.start;
             sfti_json_skip(&json);
             if (!key.data) return sfti_fail_memory(err, made.len);
-            if (count == direct + ANCESTORS_MOST || has_model(keys, count, key)) continue;
+            if (count == direct + ANCESTORS_MOST || has_origin(keys, count, key)) continue;
             keys[count++] = key;
             sfti_json_key_span(&w, key);
             sfti_json_text(&w, (sft_span){ start, (size_t)(json.at - start) });

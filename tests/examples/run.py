@@ -249,6 +249,21 @@ def run_adapter(folder):
     program("example_adapter", model, lora, status=2)
 
 
+def run_merge(folder):
+    paths = [os.path.join(folder, n + ".safetensors") for n in ("one", "two", "merged")]
+    for path, numbers in zip(paths, ((0, 4, 8, 1), (4, 0, 0, 3))):
+        text = json.dumps({"a.weight": {"dtype": "F32", "shape": [2, 2],
+                                        "data_offsets": [0, 16]}}).encode()
+        with open(path, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + struct.pack("<4f", *numbers))
+    expect(program("example_merge", paths[0], paths[1], "0.25", paths[2]),
+           "1 tensors merged\n0.750 and 0.250\n", "two models merged")
+    check(parsed(paths[2])[2] == struct.pack("<4f", 1, 3, 6, 1.5), "the sums",
+          str(parsed(paths[2])[2]))
+    program("example_merge", paths[0], paths[1], "x", folder, status=1)
+    program("example_merge", paths[0], status=2)
+
+
 def run_resize(folder):
     lora, out = (os.path.join(folder, n + ".safetensors") for n in ("wide", "small"))
     header = {"a.lora_down.weight": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
@@ -355,6 +370,7 @@ def main():
         run_edit(folder)
         run_convert(folder)
         run_adapter(folder)
+        run_merge(folder)
         run_resize(folder)
         run_import(folder)
         run_remote()
@@ -363,7 +379,7 @@ def main():
     run_demo()
     tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_adapter", "example_resize", "example_convert", "example_import", "example_read", "example_load",
+             "example_adapter", "example_merge", "example_resize", "example_convert", "example_import", "example_read", "example_load",
              "example_shards", "example_remote", "port_stable_diffusion", "port_flux2"}
     with open(os.path.join(ROOT, "examples", "README.md"), encoding="utf-8") as file:
         index = file.read()

@@ -12,6 +12,7 @@
 #include "safetensors_import.h"
 #include "safetensors_index.h"
 #include "safetensors_info.h"
+#include "safetensors_merge.h"
 #include "safetensors_read.h"
 #include "safetensors_remote.h"
 #include "safetensors_report.h"
@@ -394,6 +395,43 @@ static sft_code run_adapter_open(const void *given) {
     sft_adapter *adapter;
     sft_code code = sft_adapter_open(set, given, &adapter, &err);
     sft_adapter_close(adapter);
+    sft_set_close(set);
+    free_file(&f);
+    return code;
+}
+
+static sft_code merge_both(const sft_merge_options *options, const sft_job *job) {
+    test_file f = adapter_model();
+    sft_set *set = adapter_set(&f, NULL);
+    sft_merge_options linear = SFT_MERGE_OPTIONS_INIT;
+    sft_merge *merge;
+    linear.method = "linear";
+    sft_code code = sft_merge_new(options ? options : &linear, &merge, &err);
+    for (int i = 0; !code && i < 2; i++) code = sft_merge_add(merge, set, NULL, NULL, &err);
+    if (!code) code = sft_merge_save(merge, a_sink(), job, &err);
+    sft_merge_free(merge);
+    sft_set_close(set);
+    free_file(&f);
+    return code;
+}
+
+/* The defaults are no merge: there is neither a method nor a recipe. */
+static sft_code run_models_new(const void *given) {
+    const sft_merge_options *options = given;
+    sft_code code = merge_both(options, NULL);
+    bool told = code == SFT_BAD_ARGUMENT && strstr(err.message, "expected a method or a recipe");
+    return told ? SFT_OK : code;
+}
+
+static sft_code run_models_save(const void *given) { return merge_both(NULL, given); }
+
+static sft_code run_mixture(const void *given) {
+    test_file f = adapter_model();
+    sft_set *set = adapter_set(&f, NULL);
+    const sft_set *models[1] = { set };
+    sft_mixture *mixture;
+    sft_code code = sft_mixture_new(set, models, 1, given, NULL, &mixture, NULL, &err);
+    sft_mixture_free(mixture);
     sft_set_close(set);
     free_file(&f);
     return code;

@@ -53,7 +53,6 @@ static sft_code ask_by_options(merge_run *run, char **operands, size_t count, sf
     }
     for (int patterns = 1; !code && patterns >= 0; patterns--)
         for (size_t i = 0; !code && i < c->set.params.count; i++)
-            
             code = sfti_merge_param_add(recipe, &run->arena, c->set.params.items[i], patterns != 0,
                                         err);
     if (!code) code = sfti_merge_weight_add(recipe, &run->arena, SFTI_MERGE_ALL, "1", err);

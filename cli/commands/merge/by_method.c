@@ -34,8 +34,8 @@ static sft_code open_input(merge_run *run, size_t i, sft_error *err) {
     }
     run->blame = in->path;
     in->stored = in->set;
-    code = sfti_merge_model_open(&in->set, NULL, in->path, c->open.files, &run->arena, &run->models[i],
-                                 err);
+    code = sfti_merge_model_open(&in->set, NULL, in->path, c->open.files, &run->arena,
+                                 &run->models[i], err);
     if (i == run->recipe.reference) {
         run->parts.sets[0] = in->set;
         run->parts.set_count = in->set != NULL;

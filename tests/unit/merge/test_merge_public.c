@@ -1,0 +1,162 @@
+/* Merging by the calls of safetensors_merge.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "safetensors_merge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static sft_error err = SFT_ERROR_INIT;
+
+/* Two tensors of two F32 each. */
+static sft_set *model_of(char *bytes, size_t cap, const float *values) {
+    static const char head[] =
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+        "\"layers.0.b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,16]}}";
+    uint64_t len = sizeof head - 1;
+    sft_file *file;
+    sft_set *set;
+    assert_true(8 + len + 16 <= cap);
+    for (int i = 0; i < 8; i++) bytes[i] = (char)(len >> 8 * i);
+    memcpy(bytes + 8, head, (size_t)len);
+    memcpy(bytes + 8 + len, values, 16);
+    assert_int_equal(sft_open_source(sft_source_memory(bytes, (size_t)(24 + len)), NULL, &file,
+                                     &err), SFT_OK);
+    assert_int_equal(sft_set_from_file(file, "folder/m.safetensors", &set, &err), SFT_OK);
+    return set;
+}
+
+static const float numbers[3][4] = { { 0, 0, 0, 0 }, { 1, 2, 3, 4 }, { 5, 6, 7, 9 } };
+static char images[3][512];
+static sft_set *sets[3];
+
+static int open_models(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) sets[i] = model_of(images[i], sizeof images[i], numbers[i]);
+    return 0;
+}
+
+static int close_models(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) sft_set_close(sets[i]);
+    return 0;
+}
+
+static void saves_and_tells(void **state) {
+    static const char *const params[] = { "lambda@layers.*=2", "lambda=1" };
+    sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+    sft_merge *merge;
+    sft_buffer out = { 0 };
+    sft_file *file;
+    float found[4];
+    size_t got;
+    (void)state;
+    options.method = "task_arithmetic";
+    options.base = 0;
+    options.params = params;
+    options.param_count = 2;
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+    assert_int_equal(sft_merge_named(merge), 0);
+    assert_int_equal(sft_merge_named_at(merge, 0).len, 0);
+    assert_null(sft_merge_notes(merge));
+    assert_null(sft_merge_part(merge, 0).source);
+    assert_int_equal(sft_merge_add(merge, sets[0], "base", NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_add(merge, sets[1], NULL, "0.5", &err), SFT_OK);
+    assert_int_equal(sft_merge_plan(merge, &err), SFT_OK);
+    assert_int_equal(sft_merge_notes(merge)->computed, 2);
+    sft_part part = sft_merge_part(merge, 1);
+    assert_int_equal(sft_source_read(part.source, part.begin, found, 8, &got, &err), SFT_OK);
+    assert_true(got == 8 && found[0] > 2.99F && found[0] < 3.01F);
+    assert_null(sft_merge_part(merge, 2).source);
+    assert_int_equal(sft_merge_add(merge, sets[2], NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_merge_save(merge, sft_sink_memory(&out), NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_blames(merge), SIZE_MAX);
+    sft_merge_free(merge);
+    assert_int_equal(sft_open_source(sft_source_memory(out.data, out.len), NULL, &file, &err),
+                     SFT_OK);
+    sft_span recipe;
+    assert_true(sft_file_metadata_get(file, sft_span_cstr("sft_merge"), &recipe));
+    assert_int_equal(sft_read_bytes(file, sft_file_tensor_at(file, 0)->offset, found, 16, &err),
+                     SFT_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(found[i] * 2 > numbers[1][i] * (i < 2 ? 1 : 2) - 0.01F
+                    && found[i] * 2 < numbers[1][i] * (i < 2 ? 1 : 2) + 0.01F);
+    /* and again by what its header says */
+    sft_merge_options again = SFT_MERGE_OPTIONS_INIT;
+    sft_buffer copy = { 0 };
+    again.recipe = recipe;
+    assert_int_equal(sft_merge_new(&again, &merge, &err), SFT_OK);
+    assert_int_equal(sft_merge_named(merge), 2);
+    assert_true(sft_span_equal(sft_merge_named_at(merge, 1), sft_span_cstr("m.safetensors")));
+    assert_int_equal(sft_merge_add(merge, sets[0], "base", NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_add(merge, sets[1], NULL, "1", &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_merge_save(merge, sft_sink_memory(&copy), NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_merge_add(merge, sets[1], NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_save(merge, sft_sink_memory(&copy), NULL, &err), SFT_OK);
+    assert_true(copy.len == out.len && memcmp(copy.data, out.data, out.len) == 0);
+    sft_merge_free(merge);
+    sft_close(file);
+    sft_buffer_free(&copy);
+    sft_buffer_free(&out);
+}
+
+static void refuses(void **state) {
+    sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+    sft_merge *merge;
+    (void)state;
+    assert_int_equal(sft_merge_new(NULL, &merge, &err), SFT_BAD_ARGUMENT);
+    assert_null(merge);
+    options.method = "linear";
+    assert_int_equal(sft_merge_new(&options, NULL, &err), SFT_BAD_ARGUMENT);
+    options.base = 0;
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_BAD_ARGUMENT);
+    options.base = SIZE_MAX;
+    options.dtype = SFT_I8;
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_BAD_ARGUMENT);
+    options.dtype = SFT_BF16;
+    options.recipe = sft_span_cstr("merge_method: linear\n");
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_BAD_ARGUMENT);
+    options.method = NULL;
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_BAD_ARGUMENT);
+    options.recipe.len = 0;
+    options.method = "slerp";
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+    assert_int_equal(sft_merge_add(merge, sets[1], NULL, "1", &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_merge_blames(merge), 0);
+    assert_int_equal(sft_merge_add(merge, NULL, NULL, NULL, &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_merge_add(merge, sets[1], NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_plan(merge, &err), SFT_BAD_ARGUMENT);
+    sft_merge_free(merge);
+    sft_merge_free(NULL);
+}
+
+static void finds_mixtures(void **state) {
+    const sft_set *models[2] = { sets[1], sets[2] };
+    sft_mixture *mixture;
+    size_t who;
+    (void)state;
+    assert_int_equal(sft_mixture_new(sets[2], models, 2, NULL, NULL, &mixture, &who, &err), SFT_OK);
+    assert_int_equal(sft_mixture_count(mixture), 3);
+    const sft_mixture_block *all = sft_mixture_at(mixture, 2);
+    assert_true(all->fits && all->weights[1] > 0.999 && all->weights[1] < 1.001);
+    assert_int_equal(sft_mixture_left_out(mixture), 0);
+    assert_null(sft_mixture_at(mixture, 3));
+    sft_mixture_free(mixture);
+    assert_int_equal(sft_mixture_new(sets[2], models, 0, NULL, NULL, &mixture, &who, &err),
+                     SFT_BAD_ARGUMENT);
+    sft_mixture_free(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(saves_and_tells),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(finds_mixtures),
+    };
+    return cmocka_run_group_tests(tests, open_models, close_models);
+}

@@ -117,7 +117,7 @@ size_t sft_merge_blames(const sft_merge *merge) { return merge ? merge->blames :
 
 /* ── Models ── */
 
-static sft_code check_added(sft_merge *m, const char *weight, sft_error *err) {
+static sft_code check_addition(sft_merge *m, const char *weight, sft_error *err) {
     size_t most = m->named ? m->named : SFTI_MERGE_MODELS;
     if (m->merged) return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a merge that is not planned "
                                     "yet, found one that is");
@@ -134,7 +134,7 @@ sft_code sft_merge_add(sft_merge *m, const sft_set *model, const char *name, con
     size_t i = m->blames = m->count;
     const char *path = sft_set_shard_path(model, 0);
     sft_span called = name ? sft_span_cstr(name) : sfti_path_name(sft_span_cstr(path ? path : ""));
-    sft_code code = check_added(m, weight, err);
+    sft_code code = check_addition(m, weight, err);
     if (!code && weight) {
         const char *copy = sfti_arena_copy(&m->arena, weight, strlen(weight));
         code = copy ? sfti_merge_weight_add(&m->recipe, &m->arena, (uint32_t)i, copy, err)

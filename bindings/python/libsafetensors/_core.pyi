@@ -5,7 +5,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._results import ConvertResult, EditResult, LoraInfo, LoraMerged, TensorStats
+from ._results import (ConvertResult, EditResult, LoraInfo, LoraMerged, MixtureBlock, ModelsMerged,
+                       TensorStats)
 from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
                      Readable as _FileLike, Writable as _Writable)
 from .dataset._types import ShardFacts
@@ -341,6 +342,15 @@ def lora_merge(model: _Path, adapters: Sequence[tuple[_Path, float, str | None, 
                ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
                threads: int = 0, progress: _Progress = None) -> LoraMerged:
     """adapters: path, strength, blocks, and the text of adapter_config.json."""
+def merge_models(models: tuple[_Path, ...], weights: tuple[str | None, ...], output: _Path,
+                 method: str | None, base: int, params: tuple[str, ...], recipe: str | None,
+                 seed: int | None, dtype: str | None, *, ignore_missing: bool = False,
+                 overwrite: bool = False, sync: bool = True, threads: int = 0,
+                 progress: _Progress = None) -> ModelsMerged: ...
+def merge_named(recipe: str, /) -> list[str]:
+    """The models that a recipe names."""
+def merge_of(models: tuple[_Path, ...], *, progress: _Progress = None) -> tuple[list[MixtureBlock], int]:
+    """The result first; blocks, the last of all, and tensors left out."""
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,

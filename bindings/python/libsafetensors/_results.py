@@ -8,7 +8,7 @@ from ._types import Level
 
 __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult", "Error",
            "FitsResult", "HashResult", "InfoResult", "LoraAdapter", "LoraInfo", "LoraMerged",
-           "LoraModule", "LsResult", "TensorStats"]
+           "LoraModule", "LsResult", "Mixture", "MixtureBlock", "ModelsMerged", "TensorStats"]
 
 
 class TensorStats(TypedDict):
@@ -205,6 +205,40 @@ class LoraMerged(TypedDict):
     narrow_values: int
     narrow_lost: int
     adapters: list[LoraAdapter]
+
+
+class ModelsMerged(TypedDict):
+    """Result of merge_models(): tensors that were computed and copied; found under another name or
+    in another layout; vocabularies cut to common rows; tensors not in all models, of other models
+    only, and of integers that are not the same."""
+
+    merged: int
+    copied: int
+    renamed: int
+    cut: int
+    missing: int
+    left_out: int
+    unlike: int
+
+
+class MixtureBlock(TypedDict):
+    """Tensors of one layer, or of none (name ""), or all."""
+
+    name: str
+    tensors: int
+    elements: int
+    weights: list[float | None]
+    change: float
+    residual: float
+    rounding: float
+    fits: bool
+
+
+class Mixture(MixtureBlock):
+    """Result of merge_of(): of all tensors, and in each block."""
+
+    blocks: list[MixtureBlock]
+    left_out: int
 
 
 class EditResult(TypedDict, total=False):

@@ -59,7 +59,7 @@ static PyMethodDef *const function_rows[] = {
     pysft_open_functions,   pysft_save_functions,   pysft_tools_functions,
     pysft_convert_functions, pysft_edit_functions,  pysft_dataset_functions,
     pysft_import_functions, pysft_remote_functions, pysft_transport_functions,
-    pysft_reader_functions, pysft_lora_functions,
+    pysft_reader_functions, pysft_lora_functions, pysft_merge_functions,
 };
 
 static const struct {

@@ -1,0 +1,92 @@
+"""Merging models by value, as "safetensors merge --method" does it; docs/merging.md has methods,
+parameters and recipes."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _core
+from ._dtypes import dtype_name
+from ._progress import watch
+from ._results import Mixture, ModelsMerged
+from ._types import Path, Progress
+
+__all__ = ["merge_models", "merge_of"]
+
+_Value = float | bool | Sequence[float]
+_RECIPE_MOST = 1 << 20
+
+
+def _text(value: _Value | str) -> str:
+    """As the command takes a value: a number, true or false, or several for the layers."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Sequence):
+        return ",".join(map(_text, value))
+    return repr(float(value))
+
+
+def merge_models(models: Iterable[Path] | None, output: Path, *, method: str | None = None,
+                 base: Path | None = None, weights: Iterable[_Value] | None = None,
+                 params: Mapping[str, _Value] | None = None, recipe: Path | None = None,
+                 seed: int | None = None, dtype: Any = None, ignore_missing: bool = False,
+                 overwrite: bool = False, sync: bool = True, threads: int = 0,
+                 progress: Progress = None) -> ModelsMerged:
+    """Writes one model computed from several: by a method ("linear" unless another or a recipe is
+    given), with weights, one for each model, and params such as {"density": 0.5,
+    "t@*.self_attn.*": [0, 0.5, 1]}; or by a recipe, a file of mergekit's YAML or JSON, whose models
+    are seen from its folder if models is None, and else are models, in its order. A few megabytes
+    of memory; the same bytes for any number of threads. The header records the recipe.
+
+    base: what the models are differences to. seed: of random masks. dtype: of all merged tensors.
+    ignore_missing: merge tensors without the models that lack them. output: a file. overwrite:
+    replace it. sync=False: do not fsync. threads: 0 is one per processor.
+
+    Returns how many tensors were merged, copied, renamed, cut, missing, left out and unlike.
+    SafetensorError: models that do not go together; ValueError: NaN, parameters that the method
+    has none of, recipes (the line is named); FileExistsError; OSError. Nothing is written then."""
+    text = None
+    if recipe is not None:
+        if method is not None or base is not None or weights is not None or params:
+            raise ValueError("expected a recipe without method, base, weights and params")
+        with open(recipe, "rb") as file:
+            text = file.read(_RECIPE_MOST + 1).decode()
+        if models is None:
+            folder = os.path.dirname(os.fsdecode(recipe))
+            models = [name if "://" in name else os.path.join(folder, name)
+                      for name in _core.merge_named(text)]
+    if models is None:
+        raise ValueError("expected models or a recipe, found neither")
+    paths = tuple(models)
+    told: list[str | None] = [None] * len(paths)
+    if weights is not None:
+        told = [_text(one) for one in weights]
+        if len(told) != len(paths):
+            raise ValueError("expected a weight for each of %d models, found %d"
+                             % (len(paths), len(told)))
+    number = -1
+    if base is not None:
+        number = len(paths)
+        paths, told = (*paths, base), [*told, None]
+    words = tuple("%s=%s" % (name, _text(value)) for name, value in (params or {}).items())
+    with watch(progress, "merging") as tick:
+        return _core.merge_models(
+            paths, tuple(told), output, None if recipe is not None else method or "linear", number,
+            words, text, seed, None if dtype is None else dtype_name(dtype),
+            ignore_missing=ignore_missing, overwrite=overwrite, sync=sync, threads=threads,
+            progress=tick)
+
+
+def merge_of(result: Path, models: Iterable[Path], *, progress: Progress = None) -> Mixture:
+    """Estimates by least squares which weighted sum of other models a model is, over all tensors
+    and in each block: "weights" (None where models are equal, so that it cannot be told),
+    "change" (the root of the mean square of result less the first model), "residual" (of what the
+    sum leaves), "rounding" (of what rounding is expected to leave), "fits". Reads all data once.
+
+    SafetensorError, OSError."""
+    with watch(progress, "comparing") as tick:
+        blocks, left_out = _core.merge_of((result, *models), progress=tick)
+    return {**blocks[-1], "blocks": blocks[:-1], "left_out": left_out}

@@ -19,6 +19,11 @@ string(REGEX REPLACE "\n    +" "\n " joined "${joined}")
 string(REGEX REPLACE "\n( *\n)+" "\n" joined "${joined}")
 string(REGEX REPLACE "([^\n ])  +" "\\1 " joined "${joined}")
 string(REPLACE ", " "," joined "${joined}") # words of lists are trimmed
+string(REGEX MATCHALL "\n modules[^\n]*" rows "${joined}")
+foreach(row IN LISTS rows) # in one line "|" says nothing there
+    string(REPLACE " | " " " short "${row}")
+    string(REPLACE "${row}" "${short}" joined "${joined}")
+endforeach()
 string(REGEX MATCHALL "\n" lines "${joined}")
 list(LENGTH lines lines)
 file(WRITE ${OUT}.txt "${joined}")

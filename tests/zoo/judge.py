@@ -53,6 +53,8 @@ OF_TASK = {
     "adapter": {"adapter", "t2i_adapter", "ip_adapter", "controlnet"},
     "motion": {"motion_module"}, "upscaler": {"upscaler", "vision_model"},
 }
+# It classifies by the probabilities of two words.
+OF_IDENTITY = {"shieldgemma2": SIGHT | {"language_model"}}
 OF_LIBRARY = {"timm": SIGHT, "peft": {"adapter"}, "loras": {"adapter"}, "presets": {"adapter"},
               "trainers": {"adapter", "control_lora"}}
 # What the adapters of the list are made for.
@@ -60,7 +62,7 @@ BASES = {"flux": "FluxTransformer2DModel@flux.1-dev", "unet": "UNet2DConditionMo
          "llama": "LlamaForCausalLM"}
 # A list whose ids are those of another.
 LIKE = {"loras": "diffusers", "diffsynth": "comfy", "forms": "comfy", "later": "comfy",
-        "presets": "trainers", "unseen": "trainers"}
+        "presets": "trainers", "unseen": "trainers", "makers": "comfy"}
 # A tower of a larger model, by the name of its class.
 PART_OF = re.compile(r"(Text|Vision|Audio|Speech)(LMHead|Encoder|Decoder)?"
                      r"(Model|Transformer)?(WithProjection)?$")
@@ -230,6 +232,8 @@ class Judge:
         """The kinds that are right; None where that is open."""
         if entry.library in OF_LIBRARY:
             return OF_LIBRARY[entry.library]
+        if entry.identity in OF_IDENTITY:
+            return OF_IDENTITY[entry.identity]
         known = entry.tasks & set(OF_TASK)
         part = PART_OF.search(entry.name.partition("@")[0])
         if part and not known and entry.identity not in WHOLE:

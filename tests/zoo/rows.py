@@ -6,10 +6,11 @@ checkpoints. The tool build/tests/rows tries each row on each model. Standard li
 """
 import collections
 import glob
+import itertools
 import os
 import subprocess
 
-import judge
+from judge import plain
 
 # A row is sure of what it claims, or it is a guess: nothing between.
 SURE, GUESS = 90, 60
@@ -35,15 +36,24 @@ class Rows:
         self.over = read_over(root)
         self.fitting = collections.defaultdict(set)  # of models, by row
         self.wrong = collections.defaultdict(list)
+        self.pairs = collections.defaultdict(list)  # of claims without a relation, surely both
 
     def visit(self, files, entries, judge):
         """Try every row on the models of these files."""
-        of_file = dict(zip(files, entries))
+        of_file, sure = dict(zip(files, entries)), collections.defaultdict(set)
         for path, row in run(self.root, [], files):
             entry = of_file[path]
             self.fitting[row].add(entry.name)
+            if row.trust >= SURE and row.table != "family":
+                sure[path, row.table].add(plain(row.claim))
             if row.trust >= SURE and not self.may_claim(judge, entry, row):
                 self.wrong[row].append(entry.name)
+
+        for (path, _), claims in sure.items():
+            for one, other in itertools.combinations(sorted(claims), 2):
+                if not ({one, other} & (self.over[one] | self.over[other])
+                        or self.over[one] & self.over[other]):
+                    self.pairs[one, other].append(of_file[path].name)
 
     def may_claim(self, judged, entry, row):
         if row.table == "family":
@@ -52,7 +62,7 @@ class Rows:
             return True  # its layers tell that it is another (strangers.c)
         part = row.table == "vae" and "checkpoint" in entry.tasks
         return part or judged.may_be_sure(entry, row.claim) or any(
-            judge.plain(row.claim) in self.over[own] for own in judged.own_ids(entry))
+            plain(row.claim) in self.over[own] for own in judged.own_ids(entry))
 
 
 def read_over(root):
@@ -63,11 +73,11 @@ def read_over(root):
             for line in lines:
                 words = line.split()
                 if line.startswith("model "):
-                    own = judge.plain(words[1])
+                    own = plain(words[1])
                 elif words and words[0] == "over":
-                    over[own] |= {judge.plain(word) for word in words[1:]}
-                elif words and words[0] == "parent":
-                    over[own].add(judge.plain(words[1]))
+                    over[own] |= {plain(word) for word in words[1:]}
+                elif words and words[0] in ("parent", "sibling"):
+                    over[own].add(plain(words[1]))
     for _ in range(4):
         for own in list(over):
             over[own] |= set().union(*(over[other] for other in list(over[own])))

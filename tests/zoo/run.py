@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import judge  # noqa: E402
+import named  # noqa: E402
 import near  # noqa: E402
 import packed  # noqa: E402
 import read  # noqa: E402
@@ -30,10 +31,14 @@ FITTING = 422
 SUBSETS = 200
 # Models packed, and those of them that stay sure.
 PACKED, PACKED_SURE = 500, 410
+# LoRAs on a part of each denoiser, and those of which the model, or what it descends from, is told.
+PARTS, PARTS_RIGHT = 270, 205
 # LoRAs on parts of two models, and how many of these contradict themselves: the others show both.
 PAIRS, TORN = 200, 75
 # Near misses.
 NEAR = 241
+# Cases by name, and what is asked of them.
+NAMED = 255
 # Models and LoRAs a quarter larger.
 RESIZED = 550
 PASSED, FAILED = [], []
@@ -150,6 +155,8 @@ def check_rows(each_row, whole):
         wrong = each_row.wrong.get(row, [])
         if row.trust >= rows.SURE:
             check(not wrong, "%s fits no other class" % name, " ".join(wrong[:8]))
+    for (one, other), models in sorted(each_row.pairs.items()):
+        check(False, "%s and %s hold together with a relation" % (one, other), " ".join(models[:8]))
     fitting = sum(row in each_row.fitting for row in each_row.all)
     check(fitting >= FITTING or not whole, "%d rows fit models" % FITTING, fitting)
 
@@ -163,6 +170,14 @@ def check_near():
         check(found[0] == named, "%s is named %s" % (name, named), found[0])
         check(beside == (then, family), "%s with %s is named %s, of family %s" % (
             name, edit, then, family), "%s, %s" % beside)
+
+
+def check_named():
+    """What was once told wrongly, or not at all."""
+    cases = list(named.run())
+    check(len(cases) >= NAMED, "%d named cases" % NAMED, len(cases))
+    for name, right, found in cases:
+        check(found == right, "%s: %s" % (name, right), found)
 
 
 def check_packed():
@@ -195,6 +210,11 @@ def check_subsets():
     for name in wrong:
         check(False, "a LoRA on a part of a model is surely of no other", name)
     check(not conflicts, "no such LoRA contradicts itself", " ".join(conflicts[:8]))
+    count, right, wrong = subsets.parts()
+    check(count >= PARTS, "%d LoRAs on a part of each denoiser" % PARTS, count)
+    check(right >= PARTS_RIGHT, "%d of these are told" % PARTS_RIGHT, right)
+    for name in wrong:
+        check(False, "a LoRA on a part of a denoiser is surely of no other", name)
     count, wrong, torn = subsets.pairs(PAIRS)
     check(count == PAIRS, "%d LoRAs on parts of two models" % PAIRS, count)
     for name in wrong:
@@ -219,6 +239,7 @@ def main():
     check_floors(libraries, each_row)
     check_rows(each_row, not libraries)
     check_near()
+    check_named()
     check_packed()
     check_subsets()
     check_resized()

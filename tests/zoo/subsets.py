@@ -1,8 +1,11 @@
 """LoRAs on parts of models: whatever layers one adapts, it is never surely another model's.
 
 Of models of the lists, layers as trainers might take them (attention alone, all of the blocks, the
-first of them, one layer, any), under the names of four trainers. Standard library only.
+first of them, one layer, any), under the names of four trainers; and, for each model, halves and
+thirds of the blocks, every second, one, one stack, and layers outside of them, in nine layouts.
+Standard library only.
 """
+import collections
 import os
 import random
 import re
@@ -10,7 +13,7 @@ import tempfile
 
 import read
 import score
-from judge import SURE, Judge
+from judge import SURE, Judge, plain
 
 RANK = 8
 ATTENTION = re.compile(r"attn|attention|\bto_[qkv]\b|qkv|\.[qkvo]$|_[qkvo]$")
@@ -48,6 +51,15 @@ LAYOUTS = {
     "peft": lambda name: ("base_model.model." + name, "lora_A", "lora_B"),
     "diffusers": lambda name: ("transformer." + name, "lora.down", "lora.up"),
 }
+# What others write, which run() does not draw from.
+OTHERS = {
+    "onetrainer": lambda name: ("lora_transformer_" + name.replace(".", "_"),
+                                "lora_down", "lora_up"),
+    "musubi": lambda name: ("diffusion_model." + name, "lora_down", "lora_up"),
+    "diffsynth": lambda name: (name, "lora_A.default", "lora_B.default"),
+    "bare": lambda name: (name, "lora_A", "lora_B"),
+    "unet": lambda name: ("unet." + name, "lora_A", "lora_B"),
+}
 KINDS = ("attention", "blocks", "first", "leaf", "one", "any")
 
 
@@ -55,23 +67,59 @@ def adapter(entry, kind, layout, dice):
     """An entry of the layers, or None."""
     found = layers(entry)
     found = chosen(kind, found, dice) if found else []
+    return on_layers(entry, found, layout, kind) if found else None
+
+
+def on_layers(entry, found, layout, kind=""):
     name = "%s.%s.%s" % (entry.name, kind, layout)
     made = read.Entry(entry.library, name, entry.identity, "lora")
+    stem_of = LAYOUTS.get(layout) or OTHERS[layout]
     for name, out, width in found:
-        stem, down, up = LAYOUTS[layout](name)
+        stem, down, up = stem_of(name)
         made.folded += [("%s.%s.weight" % (stem, down), "F16", [RANK, width]),
                         ("%s.%s.weight" % (stem, up), "F16", [out, RANK])]
-    return made if found else None
+    return made
 
 
-def denoisers():
+def denoisers(libraries=("comfy", "diffusers"), forms=(".checkpoint",)):
     entries = []
-    for library in ("comfy", "diffusers"):
+    for library in libraries:
         entries += [e for e in read.read(library)[1]
-                    if "denoiser" in e.tasks and not e.name.endswith(".checkpoint")]
+                    if "denoiser" in e.tasks and not e.name.endswith(forms)]
     for entry in entries:  # what an adapter may surely be called is told of trainers' lists
-        entry.library = "trainers" if entry.library == "comfy" else entry.library
+        entry.library = "diffusers" if entry.library == "diffusers" else "trainers"
     return entries
+
+
+def stack(name):
+    """Of a layer of a block: what all blocks of its stack begin with, and which it is."""
+    match = re.match(r"(.*?)\.(\d+)\.", name)
+    return (match.group(1), int(match.group(2))) if match else (None, 0)
+
+
+# (name, whether a layer is meant: its stack, the block, the number of blocks, the stack's place)
+PARTS = (
+    ("half", lambda s, i, n, place: s and i < n // 2),
+    ("second-half", lambda s, i, n, place: s and i >= n // 2),
+    ("third", lambda s, i, n, place: s and i < (n + 2) // 3),
+    ("odd", lambda s, i, n, place: s and i % 2),
+    ("one-block", lambda s, i, n, place: s and i == n // 2),
+    ("twelve", lambda s, i, n, place: s and i < 12),
+    ("first-stack", lambda s, i, n, place: s and place == 0),
+    ("last-stack", lambda s, i, n, place: s and place == -1),
+    ("outside", lambda s, i, n, place: not s),
+)
+
+
+def part(found, means):
+    stacks = collections.defaultdict(int)
+    for name, _, _ in found:
+        stacks[stack(name)[0]] = max(stacks[stack(name)[0]], stack(name)[1] + 1)
+    order = sorted(filter(None, stacks))
+    places = {one: -1 if one == order[-1] and len(order) > 1 else place
+              for place, one in enumerate(order)}
+    return [layer for layer in found
+            for one, block in [stack(layer[0])] if means(one, block, stacks[one], places.get(one))]
 
 
 def ask(made):
@@ -104,6 +152,27 @@ def run(count, seed=1):
         if answer["conflicts"]:
             conflicts.append(one.name)
     return len(made), wrong, conflicts
+
+
+def parts(seed=1):
+    """One part of each denoiser: (number, right or a parent, surely another model's or torn)."""
+    dice, made = random.Random(seed), []
+    entries = denoisers(("comfy", "later", "diffsynth", "diffusers", "makers"),
+                        (".checkpoint", ".prefixed"))
+    judge = Judge(entries)
+    for entry in entries:
+        (kind, means), layout = dice.choice(PARTS), dice.choice(sorted(LAYOUTS) + sorted(OTHERS))
+        found = part(layers(entry), means)
+        if found:
+            made.append((on_layers(entry, found, layout, kind), entry))
+    right, wrong = 0, []
+    for (one, entry), answer in zip(made, ask([one for one, _ in made])):
+        told, value = answer["model"]["architecture"], sure(answer)
+        right += bool(told) and (plain(told["value"]) in judge.own_ids(entry)
+                                 or judge.is_parent(entry, told["value"], False))
+        if (value and not judge.may_be_sure(entry, value)) or answer["conflicts"]:
+            wrong.append("%s: %s" % (one.name, value or "conflict"))
+    return len(made), right, wrong
 
 
 def pairs(count, seed=1):

@@ -44,21 +44,24 @@ static const sfti_record *common_of(const sfti_records *records, const sfti_fitt
     return itself || !siblings ? found : NULL;
 }
 
-/* Modules in places of rows that are adapted as a whole: trainers mostly take all of a kind. */
-static uint64_t covered_by(const sfti_fitting *out, size_t i) {
+/* Modules in places of rows that are adapted as a whole: trainers mostly take all of a kind. Bits of
+ * how their names begin are added to stacks. */
+static uint64_t covered_by(const sfti_fitting *out, size_t i, uint64_t *stacks) {
     uint64_t all = 0;
-    for (int n = 0; n < 3 && i < out->count; n++, i = out->models[i].of)
+    for (int n = 0; n < 3 && i < out->count; n++, i = out->models[i].of) {
         all += out->models[i].covered;
+        *stacks |= out->models[i].stacks;
+    }
     return all;
 }
 
 /* The models of a set of which most is adapted as a whole, if that is half of the modules. */
 static void keep_covered(const sfti_fitting *out, const uint64_t set[SFTI_FIT_WORDS],
                          uint64_t best[SFTI_FIT_WORDS]) {
-    uint64_t most = (out->known + 1) / 2;
+    uint64_t most = (out->known + 1) / 2, stacks = 0;
     memset(best, 0, SFTI_FIT_WORDS * sizeof *best);
     for (size_t i = 0; i < out->count; i++) {
-        uint64_t covered = has_model(set, i) ? covered_by(out, i) : 0;
+        uint64_t covered = has_model(set, i) ? covered_by(out, i, &stacks) : 0;
         if (covered > most) memset(best, 0, SFTI_FIT_WORDS * sizeof *best);
         if (covered >= most && covered > 0) {
             most = covered;
@@ -87,13 +90,14 @@ static fit_answer common_answer(const sfti_records *records, const sfti_fitting 
 }
 
 /* Trainers mostly adapt all layers of a kind: of models that have every module, the one that is
- * adapted as a whole is meant, and a stack of blocks that is not may be another model's. */
+ * adapted as a whole is meant, and a stack of blocks that is not may be another model's. One stack
+ * that is proves nothing: it may be the first blocks of a deeper one. */
 static fit_answer answer_of(const sfti_records *records, const sfti_fitting *out,
                             const uint64_t set[SFTI_FIT_WORDS]) {
-    uint64_t best[SFTI_FIT_WORDS], most = 0, least = 0;
+    uint64_t best[SFTI_FIT_WORDS], most = 0, least = 0, any = 0, stacks = 0;
     fit_answer answer = common_answer(records, out, set);
     for (size_t i = 0; i < out->count; i++)
-        if (has_model(set, i) && covered_by(out, i) > most) most = covered_by(out, i);
+        if (has_model(set, i) && covered_by(out, i, &any) > most) most = covered_by(out, i, &any);
     if (answer.sure) {
         answer.sure = out->known < FIT_STACK || most >= out->known / 4;
         return answer;
@@ -101,12 +105,14 @@ static fit_answer answer_of(const sfti_records *records, const sfti_fitting *out
     keep_covered(out, set, best);
     bool complete = most == out->known && most >= 4 * FIT_STACK;
     if (is_empty(best) || (answer.record && !complete)) return answer;
-    for (size_t i = 0; i < out->count; i++)
-        if (has_model(set, i) && !has_model(best, i) && covered_by(out, i) > least)
-            least = covered_by(out, i);
+    for (size_t i = 0; i < out->count; i++) {
+        const uint64_t covered = has_model(set, i)
+                               ? covered_by(out, i, has_model(best, i) ? &stacks : &any) : 0;
+        if (!has_model(best, i) && covered > least) least = covered;
+    }
     fit_answer whole = common_answer(records, out, best);
     if (!whole.record) return answer;
-    whole.sure = whole.sure && complete && least <= most / 8;
+    whole.sure = whole.sure && complete && least <= most / 8 && (stacks & (stacks - 1)) != 0;
     return whole;
 }
 

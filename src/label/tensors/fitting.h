@@ -31,6 +31,7 @@ typedef struct sfti_cover {
 typedef struct sfti_fit_model {
     const sfti_record *record;
     uint64_t covered; /* modules in places of its rows that are adapted as a whole */
+    uint64_t stacks;  /* sfti_fit_bit of how the names of these begin */
     const sfti_record_row *said; /* of a user's, that alone has one of the modules, or NULL */
     uint16_t of;      /* the model whose modules it has, too, or SFTI_FIT_MODELS */
 } sfti_fit_model;

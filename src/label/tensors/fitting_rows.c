@@ -319,7 +319,9 @@ static void fit_form(fit_reader *r, const fit_state *begin, const fit_state *wor
     }
     if (fitting == 0) return;
     for (size_t i = 0; i < count; i++) all *= sfti_count_bits(slots[i]);
-    if (fitting == all) r->out->models[r->model].covered += all;
+    if (fitting != all) return;
+    r->out->models[r->model].covered += all;
+    r->out->models[r->model].stacks |= sfti_fit_bit(begin->hash);
 }
 
 /* ── Rows ── */

@@ -50,8 +50,8 @@ bool sfti_model_has_others(const sfti_view *at, const char *architecture) {
     uint64_t known, others;
     if (!forms) return false;
     count_known(forms, architecture, false, &known, &others);
-    if (others == 0 || (known > 0 && known >= others)) return others > 0;
-    /* Other sizes, or names that the rows do not tell of, which prove nothing. */
+    if (others == 0 || known > 0) return others > 0;
+    /* Other sizes; where not even names are known, they are of a layout that no rows tell of. */
     count_known(forms, architecture, true, &known, &others);
-    return known > 0 && known >= others;
+    return known > 0;
 }

@@ -44,8 +44,8 @@ static const sfti_record *common_of(const sfti_records *records, const sfti_fitt
     return itself || !siblings ? found : NULL;
 }
 
-/* Modules in places of rows that are adapted as a whole: trainers mostly take all of a kind. Bits of
- * how their names begin are added to stacks. */
+/* Modules in places of rows that are adapted as a whole: trainers mostly take all of a kind. stacks
+ * takes bits of how their names begin. */
 static uint64_t covered_by(const sfti_fitting *out, size_t i, uint64_t *stacks) {
     uint64_t all = 0;
     for (int n = 0; n < 3 && i < out->count; n++, i = out->models[i].of) {

@@ -397,7 +397,6 @@ void sfti_info_file_name(sft_info *info);
 void sfti_info_tensors(sft_info *info); /* kind, architecture, adapter, components, … */
 void sfti_info_header(sft_info *info);  /* __metadata__ */
 void sfti_info_online(sft_info *info);  /* CivitAI's answer, before the sidecars */
-void sfti_info_claims(sft_info *info);  /* those of the options */
 bool sfti_is_given_claim(const sft_info *info, const sfti_claim *claim);
 void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder); /* sidecars, README, … */
 /* Match the sidecars again, now that digests are computed, and lower or restore the trust of what

@@ -17,76 +17,60 @@ const char *const sfti_format_names[SFTI_FORMATS] = {
     "cloneofsimo", "xlabs", "onetrainer", "kohya", "lycoris", "mlx", "bfl", "diffusers", "peft",
 };
 
-static void keep_name(char *to, sft_span text) {
-    if (text.len < SFTI_ADAPTER_NAME) memcpy(to, text.data, text.len);
-}
-
-static void read_layout(sft_span rest) {
-    sft_span part, format, prefix;
-    if (!sfti_next_said(&rest, &part) || !sfti_next_said(&rest, &format)) return;
-    int of = sfti_number_among("main te te1 te2 te3 own", part), as = 0;
-    while (as < SFTI_FORMATS - 1 && !sfti_is(format, sfti_format_names[as])) as++;
-    while (layout_count < SFTI_COUNT(layout_table) && sfti_next_said(&rest, &prefix)) {
-        sfti_name_layout *row = &layout_table[layout_count++];
-        row->own = of == SFTI_ADAPTER_PARTS;
-        row->part = row->own ? SFTI_PART_MAIN : (sfti_part)of;
-        row->format = (sfti_format)as;
-        row->prefix = row->text;
-        keep_name(row->text, prefix);
-    }
-}
-
-static uint8_t axis_of(const sfti_record_row *from, const char *name) {
-    sft_span value;
-    return sfti_row_has(from, name, &value) && value.len == 1 ? (uint8_t)(*value.data - '0') : 0;
-}
-
 /* By sfti_adapter_type; the first of FULL is SFTI_SLOT_DIFF, all others begin at 1. */
 static const char *const slot_words[SFTI_ADAPTER_TYPES] = {
     "up down mid bias", "1a 1b 2a 2b t1 t2", "1 1a 1b 2 2a 2b t2", "a1 a2 b1 b2", "factor input",
     "blocks packed rescale", "", "diff bias", "",
 };
 
-static sfti_adapter_slot next_slot(const sfti_suffix *row, sft_span *slots) {
-    sft_span word;
-    if (row->role == SFTI_ROLE_ALPHA) return SFTI_SLOT_ALPHA;
-    if (row->role == SFTI_ROLE_DORA) return SFTI_SLOT_MAGNITUDE;
-    if (row->type < 0 || !sfti_next_piece(slots, ',', &word)) return SFTI_SLOT_NONE;
-    int at = sfti_number_among(slot_words[row->type], word);
-    if (at < 0) return SFTI_SLOT_NONE;
-    return (sfti_adapter_slot)(at + (row->type == SFTI_TYPE_FULL ? (int)SFTI_SLOT_DIFF : 1));
-}
-
 /* The other tensor of a pair has a row, too: "down,up", unless the row tells. */
 static void read_suffix(const sfti_record_row *from) {
-    sft_span rest = sfti_row_text(from), type, role, end, other, slots;
+    sft_span rest = sfti_row_text(from), type, role, other, slots, axes[2], word;
     if (!sfti_next_said(&rest, &type) || !sfti_next_said(&rest, &role)) return;
-    bool pair = sfti_row_has(from, "pair", &other);
+    bool pair = sfti_row_has(from, "pair", &other), had_rank = sfti_row_has(from, "rank", &axes[0]);
+    bool had_in = sfti_row_has(from, "in", &axes[1]);
     if (!pair) (void)sfti_row_has(from, "method", &other);
     if (!sfti_row_has(from, "slot", &slots) && pair) slots = sft_span_cstr("down,up");
     sfti_suffix row = { .type = sfti_number_among(SFTI_ADAPTER_TYPE_NAMES, type),
                         .role = (sfti_role)sfti_number_among("part first alpha dora shared", role),
-                        .rank = axis_of(from, "rank"), .in = axis_of(from, "in") };
-    keep_name(row.other, other);
-    while (suffix_count + 1 < SFTI_COUNT(suffix_rows) && sfti_next_said(&rest, &end)) {
-        row.end = end;
-        row.slot = next_slot(&row, &slots);
-        suffix_rows[suffix_count++] = row;
-    }
-    if (pair) {
-        row = (sfti_suffix){ .end = other, .type = row.type };
-        row.slot = next_slot(&row, &slots);
+                        .rank = (uint8_t)(had_rank ? *axes[0].data - '0' : 0),
+                        .in = (uint8_t)(had_in ? *axes[1].data - '0' : 0) };
+    if (other.len < SFTI_ADAPTER_NAME) memcpy(row.other, other.data, other.len);
+    while (suffix_count < SFTI_COUNT(suffix_rows)) {
+        if (!sfti_next_said(&rest, &row.end)) {
+            if (!pair) break;
+            row = (sfti_suffix){ .end = other, .type = row.type };
+            pair = false;
+        }
+        int at = row.type >= 0 && row.role != SFTI_ROLE_ALPHA && row.role != SFTI_ROLE_DORA
+              && sfti_next_piece(&slots, ',', &word)
+               ? sfti_number_among(slot_words[row.type], word) : -1;
+        row.slot = row.role == SFTI_ROLE_ALPHA  ? SFTI_SLOT_ALPHA
+                 : row.role == SFTI_ROLE_DORA   ? SFTI_SLOT_MAGNITUDE
+                 : at < 0                       ? SFTI_SLOT_NONE
+                 : row.type == SFTI_TYPE_FULL   ? (sfti_adapter_slot)(at + (int)SFTI_SLOT_DIFF)
+                                                : (sfti_adapter_slot)(at + 1);
         suffix_rows[suffix_count++] = row;
     }
 }
 
 static void read_layout_rows(void) {
     const sfti_records *records = sfti_records_built_in();
-    const sfti_record_row *row = sfti_rows(records, SFTI_LAYOUT, 0);
-    for (; row; row = sfti_rows_next(records, row)) read_layout(sfti_row_text(row));
-    for (row = sfti_rows(records, SFTI_SUFFIX, 0); row; row = sfti_rows_next(records, row))
-        read_suffix(row);
-    for (row = sfti_rows(records, SFTI_LEAF, 0); row; row = sfti_rows_next(records, row))
+    SFTI_EACH_ROW(row, records, SFTI_LAYOUT, 0) {
+        sft_span rest = sfti_row_text(row), part, format, prefix;
+        if (!sfti_next_said(&rest, &part) || !sfti_next_said(&rest, &format)) continue;
+        int of = sfti_number_among("main te te1 te2 te3 own", part), as = 0;
+        bool own = of == SFTI_ADAPTER_PARTS;
+        while (as < SFTI_FORMATS - 1 && !sfti_is(format, sfti_format_names[as])) as++;
+        while (layout_count < SFTI_COUNT(layout_table) && sfti_next_said(&rest, &prefix)) {
+            sfti_name_layout *to = &layout_table[layout_count++];
+            *to = (sfti_name_layout){ .prefix = to->text, .format = (sfti_format)as, .own = own,
+                                      .part = own ? SFTI_PART_MAIN : (sfti_part)of };
+            if (prefix.len < SFTI_ADAPTER_NAME) memcpy(to->text, prefix.data, prefix.len);
+        }
+    }
+    SFTI_EACH_ROW(row, records, SFTI_SUFFIX, 0) read_suffix(row);
+    SFTI_EACH_ROW(row, records, SFTI_LEAF, 0)
         for (sft_span rest = sfti_row_text(row);
              leaf_count < SFTI_COUNT(leaves) && sfti_next_said(&rest, &leaves[leaf_count]);)
             leaf_count++;

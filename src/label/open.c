@@ -39,8 +39,6 @@ static void take_names(sft_info *info, const char *path) {
 static void take_shard(sft_info *info, const sft_info_folder *folder) {
     size_t base, total, end;
     uint64_t shard, of;
-    if (!info->set || sft_set_shard_count(info->set) != 1 || sft_set_index_path(info->set))
-        return;
     sft_span stem = info->stem;
     if (!sfti_shard_number(stem, &base, &total, &end) || end != stem.len || base == 0) return;
     sft_span first = { stem.data + base + 1, total - base - 1 };
@@ -99,14 +97,20 @@ static const sft_info_folder *list_folder(sft_info *info, const sft_info_folder 
 }
 
 static void collect(sft_info *info, const char *path, const sft_info_folder *folder) {
+    const bool one_file = info->set && sft_set_shard_count(info->set) == 1
+                       && !sft_set_index_path(info->set);
     if (path) take_names(info, path);
     folder = info->listed = list_folder(info, folder);
-    if (!info->code) take_shard(info, folder);
+    if (!info->code && one_file && sfti_find_letters(info->stem, "-of-").data)
+        take_shard(info, folder);
     sfti_info_tensors(info);
     sfti_info_header(info);
-    sfti_info_online(info);
+    if (info->answer.len > 0) sfti_info_online(info);
     if (!info->options.header_only && path && !info->code) sfti_info_sidecars(info, folder);
-    sfti_info_claims(info);
+    for (size_t i = 0; i < info->options.claim_count && !info->code; i++) {
+        const sft_info_claim *claim = &info->options.claims[i];
+        sfti_info_claim(info, claim->algo, claim->value, claim->source, claim->known);
+    }
     sfti_info_file_name(info);
     if (!info->code) sfti_info_resolve(info);
 }

@@ -183,8 +183,7 @@ const sfti_record_row *sfti_rows_next(const sfti_records *records, const sfti_re
  * no record. */
 const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sfti_record *record,
                                           sfti_word word, const sfti_record_row *after);
-/* Rows of a table, in the order of the texts. */
-size_t sfti_table_count(const sfti_records *records, sfti_table_id table);
+/* The rows of a table, in the order of the texts; NULL behind the last. */
 const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i);
 
 /* Where a line within a row ends, or NULL: texts that come with the library have a vertical tab. */

@@ -38,7 +38,7 @@ static bool list_layers(sfti_trial *t) {
     bool kept = sfti_layers_open(&t->layers, &t->info->arena, t->view.count);
     sfti_adapter_suffixes(&suffixes);
     for (size_t i = 0; kept && i < t->view.count; i++) {
-        const sft_tensor *tensor = sfti_view_at(&t->view, i);
+        const sft_tensor *tensor = t->view.by_name[i];
         sfti_layer layer = { .name = tensor->name, .tensor = tensor };
         sfti_module module;
         if (t->forms) {
@@ -78,17 +78,13 @@ sfti_trial *sfti_trial_new(sft_info *info) {
 static sfti_tried try_alternative(const sfti_trial *t, const sfti_view *view, sft_span one) {
     sfti_tried tried = { .text = one };
     sfti_evidence evidence;
-    char text[TRIAL_NAME];
     sft_span bare = one;
     bool packed = false;
     const char *bracket = memchr(one.data, '[', one.len);
     if (bracket) bare.len = (size_t)(bracket - one.data);
     if (!view) {
         for (int i = 0; i < 2 && !tried.tensor; i++, one = bare) {
-            if (one.len >= sizeof text) break;
-            memcpy(text, one.data, one.len);
-            text[one.len] = 0;
-            const sfti_form *form = sfti_forms_find(t->forms, text);
+            const sfti_form *form = sfti_forms_find(t->forms, one);
             if (!form) continue;
             if (i == 0) tried.holds = SFTI_HOLDS_YES;
             tried.tensor = form->tensor;
@@ -124,7 +120,7 @@ static void choose_prefix(const sfti_trial *t, unsigned table, sft_span clauses,
     const sfti_record_row *row = sfti_rows(t->info->records, SFTI_PREFIXES, table);
     sft_span prefixes = sfti_row_text(row), prefix;
     while (sfti_next_said(&prefixes, &prefix)) {
-        sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
+        sfti_view view = sfti_view_after(&t->view, "", prefix);
         sft_span rest = clauses, clause;
         size_t held = 0;
         if (!sfti_view_any(&view, "")) continue;
@@ -330,7 +326,7 @@ static sft_span module_prefix(const sfti_trial *t, const sfti_record_row *row) {
         first[len] = word.data[len], len++;
     first[len] = 0;
     while (sfti_next_said(&prefixes, &prefix)) {
-        const sfti_view view = sfti_view_behind(&t->view, prefix, (sft_span){ "", 0 });
+        const sfti_view view = sfti_view_after(&t->view, "", prefix);
         size_t from, to;
         if (!sfti_view_range(&view, first, &from, &to) || to - from <= most) continue;
         most = to - from;

@@ -53,11 +53,11 @@ static void try_table(const model *m, sfti_table_id id) {
     sfti_view views[MOST_PREFIXES];
     size_t count = 0;
     while (m && count < MOST_PREFIXES && sfti_next_said(&rest, &prefix)) {
-        views[count] = sfti_view_behind(m->view, sft_span_cstr(""), prefix);
+        views[count] = sfti_view_after(m->view, "", prefix);
         if (sfti_view_any(&views[count], "")) count++;
     }
-    for (size_t n = 0; n < sfti_table_count(records, id); n++) {
-        const sfti_record_row *row = sfti_table_row(records, id, n);
+    const sfti_record_row *row;
+    for (size_t n = 0; (row = sfti_table_row(records, id, n)); n++) {
         bool holds = !m;
         for (size_t i = 0; i < count && !holds; i++)
             holds = sfti_clauses_hold(&views[i], sfti_row_text(row), NULL, NULL);
@@ -68,13 +68,12 @@ static void try_table(const model *m, sfti_table_id id) {
 /* Rows about layers. */
 static void try_forms(const model *m, sfti_table_id id) {
     const sfti_records *records = sfti_records_built_in();
-    for (size_t n = 0; n < sfti_table_count(records, id); n++) {
-        const sfti_record_row *row = sfti_table_row(records, id, n);
-        bool target = id == SFTI_ADAPTERS;
-        if (!m || (target ? sfti_forms_hold(m->forms, sfti_row_text(row))
-                          : sfti_structure_holds(row, m->forms, m->adapter)))
+    const unsigned of = m && m->adapter ? SFTI_OF_ADAPTERS : SFTI_OF_MODELS;
+    const sfti_record_row *row;
+    for (size_t n = 0; (row = sfti_table_row(records, id, n)); n++)
+        if (!m || ((id == SFTI_ADAPTERS || row->sub & of)
+                   && sfti_forms_hold(m->forms, sfti_row_text(row))))
             tell(m, id, row);
-    }
 }
 
 /* What the tables before it leave to each: an adapter is none of what they tell of. */

@@ -292,7 +292,6 @@ static void find_excluded_conflict(sft_info *info) {
 /* An adapter with modules of two models that have nothing in common is of neither. */
 static void find_bases_conflict(sft_info *info) {
     sfti_fact **first = &info->facts[SFT_FACT_ARCHITECTURE];
-    if (!info->fitting || !info->fitting->bases[0]) return;
     for (size_t i = 0; i < SFTI_COUNT(info->fitting->bases); i++) {
         sft_span id = sft_span_cstr(info->fitting->bases[i]->id);
         sfti_fact *fact = new_fact(info, sfti_text_value(id), sft_span_cstr("tensors"), 100);
@@ -305,8 +304,7 @@ static void find_bases_conflict(sft_info *info) {
 }
 
 /* Not where tensors show the architecture: it is compared itself. */
-static void find_family_conflict(sft_info *info) {
-    const sfti_fact *family = measured_family(info);
+static void find_family_conflict(sft_info *info, const sfti_fact *family) {
     sfti_fact *told = info->facts[SFT_FACT_ARCHITECTURE], *seen;
     bool any = false;
     for (const sfti_fact *fact = told; fact; fact = fact->next) {
@@ -425,8 +423,10 @@ void sfti_info_resolve(sft_info *info) {
     const sfti_fact *family = measured_family(info);
     for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
         if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
-    exclude_architectures(info);
+    if (info->facts[SFT_FACT_ARCHITECTURE] || info->facts[SFT_FACT_BASE_MODEL])
+        exclude_architectures(info);
     for (int i = 0; i < SFT_FACT_COUNT; i++) {
+        if (!info->facts[i]) continue;
         info->facts[i] = sorted_facts(i == SFT_FACT_ARCHITECTURE ? info->records : NULL,
                                       info->facts[i]);
         if (i == SFT_FACT_VARIANT) {
@@ -447,20 +447,27 @@ void sfti_info_resolve(sft_info *info) {
         info->adapter.present = true;
     info->declared_rank = sorted_facts(NULL, info->declared_rank);
     info->declared_alpha = sorted_facts(NULL, info->declared_alpha);
-    take_alpha(info);
-    find_bases_conflict(info);
-    find_family_conflict(info);
-    find_excluded_conflict(info);
-    for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++)
-        find_conflict(info, sft_fact_name(conflict_rows[i].field),
-                      info->facts[conflict_rows[i].field], conflict_rows[i].agree);
-    find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,
-                        info->adapter.conv_rank);
-    find_range_conflict(info, "adapter.alpha", &info->adapter.alpha, info->declared_alpha, 0);
-    sfti_info_civitai_links(info);
-    find_id_conflict(info, "civitai.model_id", false);
-    find_id_conflict(info, "civitai.version_id", true);
-    order_civitai(info);
+    if (info->declared_alpha) take_alpha(info);
+    if (info->fitting && info->fitting->bases[0]) find_bases_conflict(info);
+    if (family) find_family_conflict(info, family);
+    if (info->facts[SFT_FACT_ARCHITECTURE]) find_excluded_conflict(info);
+    for (size_t i = 0; i < SFTI_COUNT(conflict_rows); i++) {
+        const sfti_fact *facts = info->facts[conflict_rows[i].field];
+        if (facts && facts->next)
+            find_conflict(info, sft_fact_name(conflict_rows[i].field), facts,
+                          conflict_rows[i].agree);
+    }
+    if (info->declared_rank)
+        find_range_conflict(info, "adapter.rank", &info->adapter.rank, info->declared_rank,
+                            info->adapter.conv_rank);
+    if (info->declared_alpha)
+        find_range_conflict(info, "adapter.alpha", &info->adapter.alpha, info->declared_alpha, 0);
+    if (info->links.first) sfti_info_civitai_links(info);
+    if (info->civitai.first) {
+        find_id_conflict(info, "civitai.model_id", false);
+        find_id_conflict(info, "civitai.version_id", true);
+        order_civitai(info);
+    }
     for (size_t i = 0; i < SFTI_COUNT(info->weight_bounds); i++)
         info->weight_bounds[i] = sorted_facts(NULL, info->weight_bounds[i]);
     sfti_info_words(info);

@@ -88,13 +88,21 @@ static bool is_header_origin(void *ctx, sft_span origin) {
     return info->listed && sfti_folder_at(info->listed, origin);
 }
 
-static void header_pairs(sft_info *info, const sft_file *file) {
+void sfti_info_header(sft_info *info) {
     sfti_json string = { .type = SFTI_JSON_STRING };
     sfti_cursor pair = { .info = info, .json = &string, .pointer = "" };
     sfti_derived derived = { .count = 0 };
     sft_span version, origins;
+    const size_t shards = sft_set_shard_count(info->set);
+    const sft_file *file = NULL;
+    size_t pairs = 0;
+    for (size_t i = 0; i < shards && pairs == 0; i++) { /* the first that has any */
+        file = sft_set_shard_at(info->set, i);
+        pairs = sft_file_metadata_count(file);
+    }
+    if (pairs == 0 || info->code) return;
     bool spec = sfti_info_metadata(info, "sai_model_spec", &version);
-    size_t pairs = sft_file_metadata_count(file);
+    bool kohya = shards > 1, merged = shards > 1; /* another may have such keys */
     /* Keys that --save-as modelspec wrote, of what is still told where it is from. */
     if (sfti_info_metadata(info, SFTI_DERIVED_HEADER, &origins)
         && !sfti_derived_read(origins, &info->arena, is_header_origin, info, &derived))
@@ -115,10 +123,15 @@ static void header_pairs(sft_info *info, const sft_file *file) {
             && sfti_is(one.value, "<embed>"))
             sfti_info_trigger(info, one.key, sfti_info_join(info, "header:", one.key), 90, -1);
         /* Some values of kohya's scripts are read without a row for their key. */
-        bool known = sfti_begins(one.key, "ss_") || sfti_records_may_have_key(one.key);
+        bool scripts = sfti_begins(one.key, "ss_");
+        bool known = scripts || sfti_records_may_have_key(one.key);
+        kohya = kohya || scripts;
+        merged = merged || sfti_begins(one.key, "sshs_");
         for (size_t f = 0; f < SFTI_COUNT(families); f++)
             if ((!families[f].bare || spec) && take_pair(&pair, &families[f], known)) break;
     }
+    if (kohya) sfti_kohya_finish(info);
+    if (merged || info->merge_sources.count > 0) sfti_merges_finish(info);
 }
 
 bool sfti_header_reads(sft_span key) {
@@ -128,16 +141,4 @@ bool sfti_header_reads(sft_span key) {
             return true;
     /* A learned word; and what sources may spell like a place in the value of another key. */
     return sfti_begins(key, "<") || (key.len > 0 && memchr(key.data, ':', key.len));
-}
-
-void sfti_info_header(sft_info *info) {
-    size_t shards = sft_set_shard_count(info->set);
-    for (size_t i = 0; i < shards && !info->code; i++) {
-        const sft_file *file = sft_set_shard_at(info->set, i);
-        if (sft_file_metadata_count(file) == 0) continue;
-        header_pairs(info, file);
-        sfti_kohya_finish(info);
-        sfti_merges_finish(info);
-        return;
-    }
 }

@@ -119,12 +119,8 @@ const sfti_record_row *sfti_record_row_of(const sfti_records *records, const sft
     return row < end ? row : NULL;
 }
 
-size_t sfti_table_count(const sfti_records *records, sfti_table_id table) {
-    return records->table_counts[table];
-}
-
 const sfti_record_row *sfti_table_row(const sfti_records *records, sfti_table_id table, size_t i) {
-    return &records->rows[records->tables[table][i] - 1];
+    return i < records->table_counts[table] ? &records->rows[records->tables[table][i] - 1] : NULL;
 }
 
 /* ── What a row says ── */
@@ -309,17 +305,6 @@ bool sfti_size_fits(sft_span wanted, uint64_t size) {
 
 /* ── Producers' words ── */
 
-/* Whether text is the word, or begins with it and goes on, if at all, with no letter or digit. */
-static bool says(sft_span word, sft_span text, bool whole) {
-    bool open = word.len > 1 && word.data[word.len - 1] == '*';
-    if (open) word.len--;
-    if (word.len > text.len || (whole && !open && word.len != text.len)
-        || !sfti_same_text(word, (sft_span){ text.data, word.len }))
-        return false;
-    char next = word.len < text.len ? text.data[word.len] : ' ';
-    return open || (next & 0x80) || !sfti_word_byte(next);
-}
-
 const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
                              sfti_producer producer, sft_span text, bool whole,
                              const sfti_record_row **row) {
@@ -333,9 +318,17 @@ const sfti_record *sfti_said(const sfti_records *records, sfti_record_type type,
             || (record->type != type && (type != SFTI_MODEL || record->type != SFTI_SEVERAL)))
             continue;
         while (sfti_next_said(&rest, &word)) {
-            if (word.len <= most || !says(word, text, whole)) continue;
+            size_t len = word.len; /* with its star */
+            bool open = len > 1 && word.data[len - 1] == '*';
+            word.len -= open;
+            if (len <= most || word.len > text.len || (whole && !open && word.len != text.len)
+                || !sfti_same_text(word, (sft_span){ text.data, word.len }))
+                continue;
+            /* it goes on, if at all, with no letter or digit */
+            char next = word.len < text.len ? text.data[word.len] : ' ';
+            if (!open && !(next & 0x80) && sfti_word_byte(next)) continue;
             found = record;
-            most = word.len;
+            most = len;
             if (row) *row = at;
         }
     }

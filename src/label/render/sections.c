@@ -392,23 +392,17 @@ static const sfti_member recorded_members[] = {
     { "source", AS_TEXT, offsetof(sfti_claim, source) },
 };
 
-/* What CivitAI knows the file by: its SHA-256, else the hash that survives new metadata. */
-static sft_span lookup_hash(const sft_info *info) {
-    const sfti_claim *claim;
-    sft_span digest = digest_of(info, "sha256");
-    if (digest.len > 0) return digest;
-    if ((claim = claim_of(info, "sha256", true)) != NULL) return claim->value;
-    digest = digest_of(info, "autov3");
-    if (digest.len > 0) return digest;
-    if ((claim = claim_of(info, "autov3", false)) != NULL) return claim->value;
-    claim = claim_of(info, "sshs_model", false);
-    if (claim && !claim->known) return (sft_span){ claim->value.data, 12 };
-    return digest;
-}
-
 static void put_hashes(sfti_json_writer *w, const sft_info *info) {
+    /* What CivitAI knows the file by: its SHA-256, else the hash that survives new metadata. */
+    static const char *const algos[] = { "sha256", "autov3", "sshs_model" };
     char url[128];
-    sft_span hash = lookup_hash(info);
+    sft_span hash = { "", 0 };
+    for (size_t i = 0; i < SFTI_COUNT(algos) && hash.len == 0; i++) {
+        const sfti_claim *claim = claim_of(info, algos[i], i == 0);
+        if (i < 2) hash = digest_of(info, algos[i]);
+        if (hash.len == 0 && claim && (i < 2 || !claim->known))
+            hash = (sft_span){ claim->value.data, i < 2 ? claim->value.len : 12 };
+    }
     (void)snprintf(url, sizeof url, SITE "api/v1/model-versions/by-hash/%.*s", (int)hash.len,
                    hash.data);
     sfti_json_put_open(w, "hashes", '{');

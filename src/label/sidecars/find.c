@@ -63,8 +63,9 @@ static sft_span row_name(sft_info *info, const sidecar_folder *place, const sfti
 
 /* The files that are there and were not found before: those named as the model, then, if these
  * speak for it, those with names of their own, one of a kind. */
-static size_t list_place(sft_info *info, const sidecar_folder *place, found_files *found,
-                         const sfti_sidecar_row **rows, sft_span *names) {
+static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
+    const sfti_sidecar_row *rows[2 * SIDECAR_ROWS];
+    sft_span names[2 * SIDECAR_ROWS];
     size_t own = sfti_sidecar_row_count, all = own + (place->speaks ? sfti_hub_row_count : 0);
     size_t count = 0;
     for (size_t i = 0; i < all && !info->code; i++) {
@@ -78,13 +79,6 @@ static size_t list_place(sft_info *info, const sidecar_folder *place, found_file
         rows[count] = row;
         names[count++] = name;
     }
-    return info->code ? 0 : count;
-}
-
-static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
-    const sfti_sidecar_row *rows[2 * SIDECAR_ROWS];
-    sft_span names[2 * SIDECAR_ROWS];
-    size_t count = list_place(info, place, found, rows, names);
     if (info->options.files && count > 1) { /* what is not the system's is fetched together */
         const char *paths[2 * SIDECAR_ROWS];
         sft_span folder = sfti_sidecar_path(info, place->path, (sft_span){ "", 0 });
@@ -113,19 +107,6 @@ static bool shelf_name(sft_span name) {
     };
     return name.len == 0 || SFTI_ONE_OF(name, shelves, sfti_same_letters)
         || (name.len > 11 && sfti_starts_with(name, "checkpoint-"));
-}
-
-static void folder_facts(sft_info *info, const sidecar_folder *place) {
-    sft_span source = sft_span_cstr("folder"), name = place->folder->name;
-    sft_span repo = place->folder->repo;
-    if (repo.len > 0) {
-        repo = sfti_info_copy(info, repo);
-        sfti_info_add_text(info, SFT_FACT_REPO, repo, source, 90);
-        if (!place->folder->inner || shelf_name(name)) name = sfti_path_name(repo);
-    }
-    bool file_is_named = info->part_count == 0 && sfti_telling_stem(info->stem);
-    if (place->speaks && !file_is_named && !shelf_name(name))
-        sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);
 }
 
 /* ── Links ── */
@@ -189,10 +170,18 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
     if (folder) {
         sidecar_folder place = { folder, info->folder, sfti_folder_stem(folder, info), false };
         place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);
-        folder_facts(info, &place);
+        sft_span source = sft_span_cstr("folder"), name = folder->name, repo = folder->repo;
+        if (repo.len > 0) {
+            repo = sfti_info_copy(info, repo);
+            sfti_info_add_text(info, SFT_FACT_REPO, repo, source, 90);
+            if (!folder->inner || shelf_name(name)) name = sfti_path_name(repo);
+        }
+        bool file_is_named = info->part_count == 0 && sfti_telling_stem(info->stem);
+        if (place.speaks && !file_is_named && !shelf_name(name))
+            sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);
         read_place(info, &place, &found);
         follow_link(info, folder, &found);
     }
     sft_info_folder_close(own);
-    sfti_info_match_sidecars(info, &info->computed);
+    if (info->online || info->sidecars.first) sfti_info_match_sidecars(info, &info->computed);
 }

@@ -15,10 +15,6 @@
 
 /* ── Names ── */
 
-static bool folder_model_name(sft_span name) {
-    return sfti_ends_with(name, ".safetensors") || sfti_ends_with(name, ".sft");
-}
-
 sft_span sfti_stem(sft_span name) {
     if (sfti_ends_with(name, ".safetensors")) name.len -= strlen(".safetensors");
     else if (sfti_ends_with(name, ".sft")) name.len -= strlen(".sft");
@@ -111,7 +107,7 @@ static bool nunchaku_pair(const sft_info_folder *folder) {
                                          "unquantized_layers.safetensors" };
     for (size_t i = 0; i < SFTI_COUNT(names); i++)
         if (!sfti_folder_at(folder, sft_span_cstr(names[i]))) return false;
-    return folder->files == 2;
+    return true;
 }
 
 /* ── Hub caches ── */
@@ -166,12 +162,14 @@ static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listi
     const sfti_entry *first = NULL;
     for (size_t i = 0; i < folder->count; i++) {
         const sfti_entry *entry = &folder->entries[i];
-        if (entry->kind == OS_DIR || !folder_model_name(entry->name)) continue;
+        if (entry->kind == OS_DIR || (!sfti_ends_with(entry->name, ".safetensors")
+                                      && !sfti_ends_with(entry->name, ".sft")))
+            continue;
         folder->files++;
         if (!first) first = entry;
         else if (!same_model(first->name, entry->name)) folder->many = true;
     }
-    if (nunchaku_pair(folder)) folder->many = false;
+    if (folder->many && folder->files == 2 && nunchaku_pair(folder)) folder->many = false;
     return SFT_OK;
 }
 

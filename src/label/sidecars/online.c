@@ -5,20 +5,13 @@
 #include <string.h>
 
 void sfti_info_online(sft_info *info) {
-    sfti_sidecar *online = info->answer.len ? sfti_info_take_zeroed(info, sizeof *online) : NULL;
+    sfti_sidecar *online = sfti_info_take_zeroed(info, sizeof *online);
     if (!online) return;
     online->path = online->error = (sft_span){ "", 0 };
     online->source = sft_span_cstr("online:civitai");
     info->online = online;
     sfti_sidecar_keys_ready();
     sfti_read_civitai_version(info, online, info->answer, "");
-}
-
-void sfti_info_claims(sft_info *info) {
-    for (size_t i = 0; i < info->options.claim_count && !info->code; i++) {
-        const sft_info_claim *claim = &info->options.claims[i];
-        sfti_info_claim(info, claim->algo, claim->value, claim->source, claim->known);
-    }
 }
 
 bool sfti_is_given_claim(const sft_info *info, const sfti_claim *claim) {

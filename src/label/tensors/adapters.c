@@ -74,14 +74,14 @@ static sft_span bundled_token(sft_span name) {
 static void tell_tokens(const sfti_adapter_scan *scan) {
     sft_info *info = scan->view->info;
     size_t from, to;
-    sfti_view whole = sfti_view_after(scan->view, "", "");
+    sfti_view whole = sfti_view_after(scan->view, "", (sft_span){ "", 0 });
     if (sfti_view_range(&whole, "bundle_emb.", &from, &to))
         for (size_t i = from; i < to && i < from + 256; i++)
-            sfti_add_token(info, bundled_token(sfti_view_at(&whole, i)->name),
+            sfti_add_token(info, bundled_token(whole.by_name[i]->name),
                            sft_span_cstr("tensors"));
     if (sfti_view_range(&whole, "<", &from, &to))
         for (size_t i = from; i < to && i < from + 256; i++) {
-            const sft_tensor *tensor = sfti_view_at(&whole, i);
+            const sft_tensor *tensor = whole.by_name[i];
             if (tensor->rank <= 2 && sfti_ends(tensor->name, ">"))
                 sfti_add_token(info, tensor->name, sft_span_cstr("tensors"));
         }
@@ -128,7 +128,7 @@ bool sfti_info_adapter(const sfti_view *view, const sfti_quant *quant) {
     sfti_adapter_sum(scan);
     tell_components(scan, architecture, language);
     const sfti_form *query = language
-        ? sfti_forms_find(scan->forms, "layers_#_self_attn_q_proj[in>=1]") : NULL;
+        ? sfti_forms_find(scan->forms, sft_span_cstr("layers_#_self_attn_q_proj[in>=1]")) : NULL;
     if (language) info->has_llm = query != NULL;
     if (query) info->llm.hidden = query->in;
     sfti_forms_lists(scan->forms);

@@ -127,9 +127,7 @@ const char *sfti_forms_format(const sfti_forms *forms);
 const char *sfti_forms_target(const sfti_forms *forms);
 /* Whether clauses like those of rows "adapter" hold; the first form that one alternative fits. */
 bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses);
-const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause);
-/* Whether a row of families holds for the forms of an adapter, or of a model. */
-bool sfti_structure_holds(const sfti_record_row *row, const sfti_forms *forms, bool adapter);
+const sfti_form *sfti_forms_find(const sfti_forms *forms, sft_span clause);
 /* The family as a fact, by the first row that holds (structures.c); the kind that such models
  * mostly are, or NULL. */
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter);
@@ -153,9 +151,8 @@ typedef struct sfti_adapter_scan {
     sfti_forms *forms;        /* once there is a module */
     sfti_suffixes suffixes;   /* private */
     const uint8_t *prefix_of; /* of each tensor, once there is a module */
-    size_t at;                /* the tensor that is looked at */
     uint64_t of_type[SFTI_ADAPTER_TYPES];
-    uint64_t modules, tensors, alphas, convs, shared;
+    uint64_t modules, tensors, alphas, shared;
     bool dora, first_scripts; /* the ":down" of the first LoRA scripts */
     const char *lora, *other; /* a kind of LoRA; a PEFT method */
     sfti_tally ranks, conv_ranks;

@@ -70,7 +70,7 @@ static void tell_embedding(const sfti_view *view, uint32_t slots, uint64_t width
                               sfti_row_record(info->records, row)->id, trust, row);
     }
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sfti_view_at(view, i);
+        const sft_tensor *tensor = view->by_name[i];
         sfti_add_evidence(info, tensor);
         if (is_token(tensor->name))
             sfti_add_token(info, tensor->name, sft_span_cstr("tensors"));
@@ -85,7 +85,7 @@ bool sfti_info_embedding(const sfti_view *view) {
     bool all_named = true;
     if (view->count == 0 || view->count > EMBEDDING_TENSORS) return false;
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sfti_view_at(view, i);
+        const sft_tensor *tensor = view->by_name[i];
         embedding_slot slot = is_token(tensor->name) ? SLOT_PLAIN : SLOT_NONE;
         for (size_t k = 0; k < SFTI_COUNT(embedding_names) && slot == SLOT_NONE; k++)
             if (sfti_is(tensor->name, embedding_names[k].name)) slot = embedding_names[k].slot;

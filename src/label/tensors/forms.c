@@ -264,7 +264,7 @@ sfti_forms *sfti_forms_of(const sfti_view *view) {
     const sft_set *set = view->info->set;
     sfti_forms *forms = sfti_forms_new(view->info);
     for (size_t i = 0; forms && i < view->count; i++) {
-        const sft_tensor *tensor = sfti_view_at(view, i);
+        const sft_tensor *tensor = view->by_name[i];
         sft_span layer = tensor->name; /* without what its weight is called */
         form_key key;
         if (sfti_ends(layer, ".bias")) continue; /* its layer has a weight, too */

@@ -5,13 +5,13 @@
 
 /* Highest number after the text, and 1. */
 static uint64_t layers_after(const sfti_view *view, sft_span begin) {
-    sfti_view behind = sfti_view_behind(view, sft_span_cstr(view->prefix), begin);
+    sfti_view behind = sfti_view_after(view, view->prefix, begin);
     size_t from, to, skip = strlen(behind.prefix);
     uint64_t layers = 0;
     sft_span last = { NULL, 0 }; /* the same of many */
     if (!sfti_view_range(&behind, "", &from, &to)) return 0;
     for (size_t i = from; i < to; i++) {
-        sft_span rest = sfti_from(sfti_view_at(view, i)->name, skip), digits;
+        sft_span rest = sfti_from(view->by_name[i]->name, skip), digits;
         uint64_t number;
         if (!sfti_next_piece(&rest, '.', &digits) || digits.len >= 6
             || sft_span_equal(digits, last))

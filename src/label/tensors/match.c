@@ -63,14 +63,10 @@ static bool set_prefix(sfti_view *view, sft_span prefix, sft_span more) {
     return true;
 }
 
-sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more) {
+sfti_view sfti_view_after(const sfti_view *view, const char *prefix, sft_span more) {
     sfti_view after = *view;
-    if (!set_prefix(&after, prefix, more)) after.count = 0;
+    if (!set_prefix(&after, sft_span_cstr(prefix), more)) after.count = 0;
     return after;
-}
-
-sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more) {
-    return sfti_view_behind(view, sft_span_cstr(prefix), sft_span_cstr(more));
 }
 
 /* prefix + name into the buffer; the whole length, or 0 if it does not fit. */
@@ -113,9 +109,9 @@ const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin
                                  const char *end) {
     sft_span wanted = sft_span_cstr(end);
     if (!may_end(view, wanted)) return NULL;
-    int from = sfti_bytes_compare(sfti_from(sfti_view_at(view, i)->name, begin.len), wanted);
+    int from = sfti_bytes_compare(sfti_from(view->by_name[i]->name, begin.len), wanted);
     for (int n = 0; n < NEAR_STEPS; n++) {
-        const sft_tensor *tensor = sfti_view_at(view, i);
+        const sft_tensor *tensor = view->by_name[i];
         sft_span name = tensor->name, head = { name.data, begin.len };
         if (name.len < begin.len || (n > 0 && !sft_span_equal(head, begin))) return NULL;
         int order = sfti_bytes_compare(sfti_from(name, begin.len), wanted);
@@ -130,7 +126,7 @@ static size_t place_of(const sfti_view *view, sft_span text, bool past) {
     size_t low = 0, high = view->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        sft_span name = sfti_view_at(view, middle)->name;
+        sft_span name = view->by_name[middle]->name;
         sft_span head = { name.data, name.len < text.len ? name.len : text.len };
         int order = sfti_bytes_compare(past ? head : name, text);
         if (order < 0 || (past && order == 0)) low = middle + 1;
@@ -139,21 +135,17 @@ static size_t place_of(const sfti_view *view, sft_span text, bool past) {
     return low;
 }
 
-static bool begins_at(const sfti_view *view, size_t at, const char *text, size_t len) {
-    if (at == view->count) return false;
-    sft_span name = sfti_view_at(view, at)->name;
-    return name.len >= len && memcmp(name.data, text, len) == 0;
-}
-
+/* to: NULL where only the first is asked for. */
 static bool range_of(const sfti_view *view, const char *prefix, sft_span begin, size_t *from,
                      size_t *to) {
     char buffer[512];
     size_t len = full_name(prefix, begin, buffer, sizeof buffer);
-    *from = *to = 0;
     if (len == 0 && begin.len + strlen(prefix) > 0) return false;
-    *from = *to = place_of(view, (sft_span){ buffer, len }, false);
-    if (!begins_at(view, *from, buffer, len)) return false;
-    *to = place_of(view, (sft_span){ buffer, len }, true);
+    *from = place_of(view, (sft_span){ buffer, len }, false);
+    if (*from == view->count) return false;
+    sft_span name = view->by_name[*from]->name;
+    if (name.len < len || memcmp(name.data, buffer, len) != 0) return false;
+    if (to) *to = place_of(view, (sft_span){ buffer, len }, true);
     return true;
 }
 
@@ -161,17 +153,9 @@ bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, siz
     return range_of(view, view->prefix, sft_span_cstr(begin), from, to);
 }
 
-/* The first name that begins so, or NULL. */
-static const sft_tensor *first_of(const sfti_view *view, const char *prefix, sft_span begin) {
-    char buffer[512];
-    size_t len = full_name(prefix, begin, buffer, sizeof buffer);
-    if (len == 0 && begin.len + strlen(prefix) > 0) return NULL;
-    size_t at = place_of(view, (sft_span){ buffer, len }, false);
-    return begins_at(view, at, buffer, len) ? sfti_view_at(view, at) : NULL;
-}
-
 bool sfti_view_any(const sfti_view *view, const char *begin) {
-    return first_of(view, view->prefix, sft_span_cstr(begin)) != NULL;
+    size_t from;
+    return range_of(view, view->prefix, sft_span_cstr(begin), &from, NULL);
 }
 
 uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, size_t count) {
@@ -179,7 +163,7 @@ uint8_t *sfti_view_rows(const sfti_view *view, const void *rows, size_t stride, 
     for (size_t i = 0; row_of && i < count; i++) {
         const char *const *begin = (const void *)((const char *)rows + i * stride);
         size_t from, to;
-        (void)range_of(view, "", sft_span_cstr(*begin), &from, &to);
+        if (!range_of(view, "", sft_span_cstr(*begin), &from, &to)) continue;
         for (; from < to; from++)
             if (row_of[from] == 0) row_of[from] = (uint8_t)(i + 1);
     }
@@ -267,7 +251,7 @@ static sfti_truth numbered_fits(const sfti_view *view, const char *prefix, sft_s
 
 /* How many numbers stand behind the text. */
 static uint64_t count_numbers(const sfti_view *view, sft_span begin) {
-    sfti_view after = sfti_view_behind(view, sft_span_cstr(view->prefix), begin);
+    sfti_view after = sfti_view_after(view, view->prefix, begin);
     uint64_t count = 0;
     for (unsigned n = 0; n < MATCH_NUMBERS && sfti_view_any(&after, ""); n++) {
         char number[SFTI_UINT_SIZE + 2];
@@ -302,32 +286,15 @@ static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **f
         name.len = (size_t)(bracket - name.data);
     }
     if (name.data[name.len - 1] == '*') {
+        size_t from;
         name.len--;
-        *found = first_of(view, prefix, name);
-        return *found ? SFTI_TRUE : SFTI_FALSE;
+        if (!range_of(view, prefix, name, &from, NULL)) return SFTI_FALSE;
+        *found = view->by_name[from];
+        return SFTI_TRUE;
     }
     if (memchr(name.data, '#', name.len)) return numbered_fits(view, prefix, name, shape, found);
     *found = find_name(view, prefix, name);
     return tensor_fits(view, *found, shape);
-}
-
-static sfti_truth clause_fits(const void *ctx, sfti_alternative *fits, sft_span clause,
-                              sfti_evidence *evidence) {
-    bool not = *clause.data == '!';
-    sfti_truth best = SFTI_FALSE;
-    if (not) clause.data++, clause.len--;
-    const sft_tensor *seen = NULL;
-    while (clause.len > 0 && best != SFTI_TRUE) {
-        const sft_tensor *found = NULL;
-        sfti_truth so = fits(ctx, sfti_next_alternative(&clause), &found);
-        if (so > best) best = so, seen = found;
-    }
-    if (not) return best == SFTI_TRUE ? SFTI_FALSE : best == SFTI_FALSE ? SFTI_TRUE : SFTI_HIDDEN;
-    size_t i = 0;
-    while (evidence && i < evidence->count && evidence->tensors[i] != seen) i++;
-    if (best != SFTI_FALSE && evidence && seen && i == evidence->count && i < SFTI_EVIDENCE)
-        evidence->tensors[evidence->count++] = seen;
-    return best;
 }
 
 bool sfti_hold(const void *ctx, sfti_alternative *fits, sft_span clauses,
@@ -335,9 +302,21 @@ bool sfti_hold(const void *ctx, sfti_alternative *fits, sft_span clauses,
     if (evidence) evidence->count = 0;
     if (packed) *packed = false;
     for (sft_span clause; (clause = sfti_next_clause(&clauses)).len > 0;) {
-        sfti_truth so = clause_fits(ctx, fits, clause, evidence);
-        if (so == SFTI_FALSE || (so == SFTI_HIDDEN && !packed)) return false;
-        if (so == SFTI_HIDDEN) *packed = true;
+        const bool not = *clause.data == '!';
+        sfti_truth best = SFTI_FALSE;
+        const sft_tensor *seen = NULL;
+        if (not) clause.data++, clause.len--;
+        while (clause.len > 0 && best != SFTI_TRUE) {
+            const sft_tensor *found = NULL;
+            sfti_truth so = fits(ctx, sfti_next_alternative(&clause), &found);
+            if (so > best) best = so, seen = found;
+        }
+        if (best == SFTI_HIDDEN && packed) *packed = true;
+        else if (best != (not ? SFTI_FALSE : SFTI_TRUE)) return false;
+        size_t i = 0;
+        while (evidence && i < evidence->count && evidence->tensors[i] != seen) i++;
+        if (!not && evidence && seen && i == evidence->count && i < SFTI_EVIDENCE)
+            evidence->tensors[evidence->count++] = seen;
     }
     return true;
 }
@@ -353,16 +332,15 @@ bool sfti_clauses_hold(const sfti_view *view, sft_span clauses, sfti_evidence *e
  * common, at 60. */
 static bool match_rows(const sfti_view *view, sfti_table_id table, sfti_matched *out) {
     const sfti_records *records = view->info->records;
+    const sfti_record_row *row;
     sfti_held held = { .count = 0 };
     bool packed;
-    memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < sfti_table_count(records, table); i++) {
-        const sfti_record_row *row = sfti_table_row(records, table, i);
+    for (size_t i = 0; (row = sfti_table_row(records, table, i)); i++)
         if (sfti_clauses_hold(view, sfti_row_text(row), NULL, &packed))
             sfti_held_add(&held, row, packed || view->info->shard_of > 1);
-    }
+    if (held.count == 0) return false;
     const sfti_chosen chosen = sfti_held_choose(records, &held);
-    const sfti_record_row *row = chosen.row;
+    row = chosen.row;
     const char *kind = row ? sfti_row_kind(records, row) : sfti_held_kind(records, &held);
     if (!kind) return false;
     *out = (sfti_matched){ .kind = kind, .trust = row ? row->trust : SFTI_GUESS,

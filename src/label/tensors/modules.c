@@ -16,8 +16,7 @@ static const sfti_suffix beginnings[] = {
 
 /* The longest row that the name has, or NULL. No row's end is the end of another's. */
 static const sfti_suffix *suffix_of(const sfti_suffixes *suffixes, sft_span name) {
-    size_t found = sfti_suffixes_find(suffixes, name);
-    size_t count;
+    size_t found = sfti_suffixes_find(suffixes, name), count;
     const sfti_suffix *best = found ? &sfti_suffix_rows(&count)[found - 1] : NULL;
     for (size_t i = 0; i < SFTI_COUNT(beginnings); i++)
         if (sfti_begins_with(name, beginnings[i].end)
@@ -181,39 +180,9 @@ static bool is_bare_token(const sft_tensor *tensor) {
     return tensor->rank == 1 && tensor->name.len > 2 && *tensor->name.data == '<';
 }
 
-static void scan_tensor(sfti_adapter_scan *scan, const sft_tensor *tensor) {
-    const sfti_suffix *row = suffix_of(&scan->suffixes, tensor->name);
-    if (row || is_bare_token(tensor)) scan->tensors++;
-    if (!row) return;
-    if (row->role == SFTI_ROLE_ALPHA) scan->alphas++;
-    if (row->role == SFTI_ROLE_DORA) scan->dora = true;
-    if (row->role == SFTI_ROLE_PART && row->type == SFTI_TYPE_LORA && *row->other)
-        scan->lora = row->other;
-    if (row->role == SFTI_ROLE_SHARED && begin_forms(scan)) {
-        scan->shared++;
-        sfti_forms_begin(scan->forms, tensor);
-        if (*row->other) scan->other = row->other;
-    }
-    if (row->role != SFTI_ROLE_FIRST) return;
-    sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
-                      .tensor = tensor, .at = scan->at };
-    if (!is_module(scan->view, &m, row) || !begin_forms(scan)) return;
-    m.prefix = scan->prefix_of[scan->at];
-    bool boft = row->type == SFTI_TYPE_OFT && tensor->rank == 4;
-    measure(scan->view, &m, row);
-    scan->of_type[boft ? SFTI_TYPE_BOFT : row->type]++;
-    scan->modules++;
-    if (row->end.data[0] == ':') scan->first_scripts = true;
-    if (row->type == SFTI_TYPE_OTHER && *row->other) scan->other = row->other;
-    if (m.rank > 0) sfti_tally_put(&scan->ranks, (double)m.rank);
-    if (m.conv && m.rank > 0) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
-    if (m.conv) scan->convs++;
-    sfti_forms_put(scan->forms, &m);
-}
-
 void sfti_adapter_sum(sfti_adapter_scan *scan) {
     for (size_t i = 0; i < scan->view->count; i++) {
-        const sft_tensor *tensor = sfti_view_at(scan->view, i);
+        const sft_tensor *tensor = scan->view->by_name[i];
         if (is_bare_token(tensor) && !suffix_of(&scan->suffixes, tensor->name)) continue;
         sfti_sum(&scan->parts[sfti_forms_part(scan->prefix_of[i])], scan->quant, tensor);
     }
@@ -221,8 +190,8 @@ void sfti_adapter_sum(sfti_adapter_scan *scan) {
 
 /* Every name begins as PEFT has them begin. */
 static bool is_peft(const sfti_view *view) {
-    return view->count > 0 && sfti_begins(sfti_view_at(view, 0)->name, "base_model.")
-        && sfti_begins(sfti_view_at(view, view->count - 1)->name, "base_model.");
+    return view->count > 0 && sfti_begins(view->by_name[0]->name, "base_model.")
+        && sfti_begins(view->by_name[view->count - 1]->name, "base_model.");
 }
 
 sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant *quant,
@@ -234,7 +203,35 @@ sfti_adapter_scan *sfti_adapter_scan_of(const sfti_view *view, const sfti_quant 
     scan->view = view;
     scan->quant = quant;
     sfti_adapter_suffixes(&scan->suffixes);
-    for (; scan->at < view->count; scan->at++) scan_tensor(scan, sfti_view_at(view, scan->at));
+    for (size_t i = 0; i < view->count; i++) {
+        const sft_tensor *tensor = view->by_name[i];
+        const sfti_suffix *row = suffix_of(&scan->suffixes, tensor->name);
+        if (row || is_bare_token(tensor)) scan->tensors++;
+        if (!row) continue;
+        if (row->role == SFTI_ROLE_ALPHA) scan->alphas++;
+        if (row->role == SFTI_ROLE_DORA) scan->dora = true;
+        if (row->role == SFTI_ROLE_PART && row->type == SFTI_TYPE_LORA && *row->other)
+            scan->lora = row->other;
+        if (row->role == SFTI_ROLE_SHARED && begin_forms(scan)) {
+            scan->shared++;
+            sfti_forms_begin(scan->forms, tensor);
+            if (*row->other) scan->other = row->other;
+        }
+        if (row->role != SFTI_ROLE_FIRST) continue;
+        sfti_module m = { .name = { tensor->name.data, tensor->name.len - row->end.len },
+                          .tensor = tensor, .at = i };
+        if (!is_module(view, &m, row) || !begin_forms(scan)) continue;
+        m.prefix = scan->prefix_of[i];
+        bool boft = row->type == SFTI_TYPE_OFT && tensor->rank == 4;
+        measure(view, &m, row);
+        scan->of_type[boft ? SFTI_TYPE_BOFT : row->type]++;
+        scan->modules++;
+        if (row->end.data[0] == ':') scan->first_scripts = true;
+        if (row->type == SFTI_TYPE_OTHER && *row->other) scan->other = row->other;
+        if (m.rank > 0) sfti_tally_put(&scan->ranks, (double)m.rank);
+        if (m.conv && m.rank > 0) sfti_tally_put(&scan->conv_ranks, (double)m.rank);
+        sfti_forms_put(scan->forms, &m);
+    }
     bool most = scan->tensors >= view->count - scan->tensors;
     bool found = scan->modules + scan->shared > 0 && (most || named || is_peft(view))
               && !info->code;

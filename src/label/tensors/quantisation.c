@@ -190,7 +190,7 @@ static bool mostly_f8(const sfti_view *view) {
     const sfti_quant none = { .id = NULL };
     uint64_t f8 = 0, all = 0;
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sfti_view_at(view, i);
+        const sft_tensor *tensor = view->by_name[i];
         uint64_t elements = sfti_quant_parameters(&none, tensor);
         if (tensor->rank < 2) continue;
         all += elements / 2;
@@ -208,18 +208,18 @@ sfti_quant sfti_quantisation(const sfti_view *view) {
     if (!ends) return quant;
     unsigned bit = MARKS_OF_WEIGHTS;
     quant.info = view->info;
-    quant.declared = mark_of(records, sft_span_cstr("comfy"));
     for (const sfti_record_row *row = sfti_rows(records, SFTI_END, 0); row && bit < MARKS_MOST;
          row = sfti_rows_next(records, row), bit++) {
         sft_span rest = sfti_row_text(row), end;
         if (sfti_next_said(&rest, &end) && sfti_is(end, "scale")) quant.scale = 1u << bit;
+        if (sfti_is(end, "comfy")) quant.declared = 1u << bit;
         while (count < SFTI_SUFFIXES && sfti_next_said(&rest, &end))
             if (end.len >= 2) ends[count++] = (quant_end){ end, 1u << bit };
     }
     quant.ends = ends;
     sfti_suffixes_open(&quant.suffixes, &ends[0].end, sizeof ends[0], count);
     for (size_t i = 0; i < view->count; i++) {
-        const sft_tensor *tensor = sfti_view_at(view, i);
+        const sft_tensor *tensor = view->by_name[i];
         quant.marks |= mark_scale(&quant, tensor) | mark_weight(tensor);
     }
     const uint32_t words = MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32;
@@ -328,7 +328,7 @@ const char *sfti_precision(sft_info *info, const sfti_sums *sums, const sfti_qua
     static const char *const by_bits[9] = { "mixed", "int1", "int2", "int3", "int4",
                                             "int5", "int6", "int7", "int8" };
     if (sums->bytes == 0) return NULL;
-    const char *told = sfti_told_precision(info, sft_span_cstr(quant->id ? quant->id : ""));
+    const char *told = quant->id ? sfti_told_precision(info, sft_span_cstr(quant->id)) : NULL;
     if (told) return told;
     info->guesses_bits = quant->id && quant->guessed;
     if (info->guesses_bits) return NULL;

@@ -46,18 +46,14 @@ typedef struct sfti_matched {
 
 /* Sort the names; false when out of memory (told in info->code). */
 bool sfti_view_open(sft_info *info, sfti_view *view);
-/* The same names after another prefix, cut to nothing that fits if too long. */
-sfti_view sfti_view_after(const sfti_view *view, const char *prefix, const char *more);
-sfti_view sfti_view_behind(const sfti_view *view, sft_span prefix, sft_span more);
+/* The same names after another prefix and more, cut to nothing that fits if too long. */
+sfti_view sfti_view_after(const sfti_view *view, const char *prefix, sft_span more);
 /* prefix + name, or prefix + NAME.qweight for NAME.weight; NULL when there is none. */
 const sft_tensor *sfti_view_find(const sfti_view *view, const char *name);
-/* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to). */
+/* Tensors, in order of name, whose names begin with prefix + begin: [*from, *to), if there are. */
 bool sfti_view_range(const sfti_view *view, const char *begin, size_t *from, size_t *to);
 bool sfti_view_any(const sfti_view *view, const char *begin);
-static inline const sft_tensor *sfti_view_at(const sfti_view *view, size_t i) {
-    return view->by_name[i];
-}
-/* The same, where the tensor at i begins so: most stand near it. */
+/* begin + end, where the tensor at i begins so: most stand near it. */
 const sft_tensor *sfti_view_near(const sfti_view *view, size_t i, sft_span begin, const char *end);
 /* For each tensor, in order of name, the first row of a table, whose rows begin with a text, that
  * its name begins with: from 1 on, 0 for none. NULL when out of memory. */

@@ -12,7 +12,7 @@ static sfti_forms *list_matrices(const sfti_view *at) {
     size_t from, to;
     if (!forms || !sfti_view_range(at, "", &from, &to)) return NULL;
     for (size_t i = from; i < to; i++) {
-        const sft_tensor *tensor = sfti_view_at(at, i);
+        const sft_tensor *tensor = at->by_name[i];
         sft_span name = sfti_from(tensor->name, cut);
         if (tensor->rank < 2 || !sfti_ends(name, ".weight")) continue;
         name.len -= strlen(".weight");

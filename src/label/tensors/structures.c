@@ -4,19 +4,15 @@
 
 #include <string.h>
 
-bool sfti_structure_holds(const sfti_record_row *row, const sfti_forms *forms, bool adapter) {
-    return (row->sub & (adapter ? SFTI_OF_ADAPTERS : SFTI_OF_MODELS))
-        && sfti_forms_hold(forms, sfti_row_text(row));
-}
-
 const char *sfti_forms_family(const sfti_forms *forms, bool adapter) {
     const sfti_records *records = forms->info->records;
+    const unsigned of = adapter ? SFTI_OF_ADAPTERS : SFTI_OF_MODELS;
+    const sfti_record_row *row;
     sfti_held held = { .count = 0 };
-    for (size_t i = 0; i < sfti_table_count(records, SFTI_STRUCTURES); i++) {
-        const sfti_record_row *row = sfti_table_row(records, SFTI_STRUCTURES, i);
-        if (sfti_structure_holds(row, forms, adapter)) sfti_held_add(&held, row, false);
-    }
-    const sfti_record_row *row = sfti_held_choose(records, &held).row;
+    for (size_t i = 0; (row = sfti_table_row(records, SFTI_STRUCTURES, i)); i++)
+        if (row->sub & of && sfti_forms_hold(forms, sfti_row_text(row)))
+            sfti_held_add(&held, row, false);
+    row = held.count > 0 ? sfti_held_choose(records, &held).row : NULL;
     if (!row) return NULL;
     const char *kind = sfti_row_kind(records, row);
     sfti_add_row_fact(forms->info, SFT_FACT_FAMILY, sfti_row_record(records, row)->id, row->trust,

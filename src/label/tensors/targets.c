@@ -76,7 +76,7 @@ static bool pattern_fits(sft_span pattern, const sfti_form *form) {
     return false;
 }
 
-static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
+const sfti_form *sfti_forms_find(const sfti_forms *forms, sft_span clause) {
     static const char *const encoders[] = { "te:", "te1:", "te2:", "te3:" };
     unsigned part = SFTI_PART_MAIN;
     for (unsigned i = 0; i < SFTI_COUNT(encoders) && part == SFTI_PART_MAIN; i++)
@@ -106,7 +106,7 @@ static const sfti_form *find_form(const sfti_forms *forms, sft_span clause) {
 }
 
 static sfti_truth form_fits(const void *ctx, sft_span text, const sft_tensor **found) {
-    const sfti_form *form = find_form(ctx, text);
+    const sfti_form *form = sfti_forms_find(ctx, text);
     if (form) *found = form->tensor;
     return form ? SFTI_TRUE : SFTI_FALSE;
 }
@@ -115,21 +115,16 @@ bool sfti_forms_hold(const sfti_forms *forms, sft_span clauses) {
     return sfti_hold(forms, form_fits, clauses, NULL, NULL);
 }
 
-const sfti_form *sfti_forms_find(const sfti_forms *forms, const char *clause) {
-    return find_form(forms, sft_span_cstr(clause));
-}
-
 /* ── Telling ── */
 
 /* What rows say of models that the modules do not exclude. */
 static sfti_chosen target_rows(const sfti_forms *forms) {
     const sfti_records *records = forms->info->records;
     sfti_held held = { .count = 0 };
-    for (size_t i = 0; i < sfti_table_count(records, SFTI_ADAPTERS); i++) {
-        const sfti_record_row *row = sfti_table_row(records, SFTI_ADAPTERS, i);
-        const char *id = sfti_row_record(records, row)->id;
-        if (sfti_hold(forms, form_fits, sfti_row_text(row), NULL, NULL)
-            && !sfti_fitting_excludes(forms->info, sft_span_cstr(id)))
+    const sfti_record_row *row;
+    for (size_t i = 0; (row = sfti_table_row(records, SFTI_ADAPTERS, i)); i++) {
+        sft_span id = sft_span_cstr(sfti_row_record(records, row)->id);
+        if (sfti_forms_hold(forms, sfti_row_text(row)) && !sfti_fitting_excludes(forms->info, id))
             sfti_held_add(&held, row, false);
     }
     return sfti_held_choose(records, &held);

@@ -32,6 +32,8 @@ static const struct component_row {
 };
 #define COMPONENT_ROWS (SFTI_COUNT(component_table))
 
+static const sft_span none = { "", 0 };
+
 /* Sums of each row, and of all else. */
 typedef struct component_sums {
     sfti_sums rows[COMPONENT_ROWS], rest, all;
@@ -53,16 +55,16 @@ static sfti_view named_component(const sfti_view *view, const char *prefix) {
     static const char *const own[] = { "text_encoders.clip_l.", "text_encoders.clip_g.",
                                        "text_encoders.t5xxl." };
     char name[160];
-    sfti_view at = sfti_view_after(view, prefix, "");
+    sfti_view at = sfti_view_after(view, prefix, none);
     size_t from, to, len = strlen(prefix);
     if (strcmp(prefix, "text_encoders.") != 0 || !sfti_view_range(&at, "", &from, &to)) return at;
-    while (from + 1 < to && SFTI_ONE_OF(sfti_view_at(view, from)->name, own, sfti_begins)) from++;
-    sft_span whole = sfti_view_at(view, from)->name;
+    while (from + 1 < to && SFTI_ONE_OF(view->by_name[from]->name, own, sfti_begins)) from++;
+    sft_span whole = view->by_name[from]->name;
     const char *dot = memchr(whole.data + len, '.', whole.len - len);
     if (!dot || (size_t)(dot - whole.data) + 1 >= sizeof name) return at;
     memcpy(name, whole.data, (size_t)(dot - whole.data) + 1);
     name[dot - whole.data + 1] = 0;
-    return sfti_view_after(view, name, "");
+    return sfti_view_after(view, name, none);
 }
 
 static bool match_component(const sfti_view *view, const struct component_row *row,
@@ -71,7 +73,7 @@ static bool match_component(const sfti_view *view, const struct component_row *r
     if (row->rows == OF_VAE) return match_wrapped(&at, SFTI_VAE_TABLE, out);
     if (row->rows == OF_IMAGE) {
         const sfti_view clip = sfti_view_after(view, "conditioner.embedders.0.open_clip.model.",
-                                               "");
+                                               none);
         return match_wrapped(&at, SFTI_IMAGES, out) || match_wrapped(&clip, SFTI_IMAGES, out);
     }
     return row->rows == OF_TEXT
@@ -135,7 +137,7 @@ static const struct { const char *name, *also, *prediction; } marker_rows[] = {
 };
 
 static void add_prediction(const sfti_view *view) {
-    const sfti_view whole = sfti_view_after(view, "", "");
+    const sfti_view whole = sfti_view_after(view, "", none);
     for (size_t i = 0; i < SFTI_COUNT(marker_rows); i++) {
         const sft_tensor *marker = sfti_view_find(&whole, marker_rows[i].name);
         if (!marker) marker = sfti_view_find(view, marker_rows[i].name);
@@ -151,19 +153,6 @@ static void add_prediction(const sfti_view *view) {
 
 /* ── Denoisers ── */
 
-static bool match_denoiser(const sfti_view *view, sfti_matched *out, sfti_view *at) {
-    static const char *const called[] = { "model.diffusion_model.", "diffusion_model." };
-    if (sfti_match_table(view, "", SFTI_DENOISERS, out, at)) return true;
-    for (size_t i = 0; i < SFTI_COUNT(called); i++) { /* not known, but called so */
-        *at = sfti_view_after(view, called[i], "");
-        memset(out, 0, sizeof *out);
-        if (!sfti_view_any(at, "")) continue;
-        out->kind = "diffusion_model";
-        return true;
-    }
-    return false;
-}
-
 static bool has_part(const component_sums *sums, component_rows rows) {
     for (size_t i = 0; i < COMPONENT_ROWS; i++)
         if (component_table[i].rows == rows && sums->rows[i].tensors > 0) return true;
@@ -171,10 +160,17 @@ static bool has_part(const component_sums *sums, component_rows rows) {
 }
 
 static bool info_denoiser(const sfti_view *view, const component_sums *sums) {
+    static const char *const called[] = { "model.diffusion_model.", "diffusion_model." };
     sft_info *info = view->info;
-    sfti_matched matched;
+    sfti_matched matched = { .kind = NULL };
     sfti_view at;
-    if (!match_denoiser(view, &matched, &at)) return false;
+    bool found = sfti_match_table(view, "", SFTI_DENOISERS, &matched, &at);
+    for (size_t i = 0; i < SFTI_COUNT(called) && !found; i++) { /* not known, but called so */
+        matched = (sfti_matched){ .kind = "diffusion_model" };
+        at = sfti_view_after(view, called[i], none);
+        found = sfti_view_any(&at, "");
+    }
+    if (!found) return false;
     bool unet = !matched.architecture
              && (sfti_view_any(&at, "input_blocks.") || sfti_view_any(&at, "down_blocks."));
     if (matched.architecture && matched.trust > SFTI_GUESS
@@ -203,7 +199,7 @@ static void add_towers(const sfti_view *at, const sfti_quant *quant, const char 
     bool towers = sfti_view_range(at, "text_model.", &from, &to);
     for (size_t i = 0; i < at->count; i++) {
         bool in_text = towers && i >= from && i < to;
-        sfti_sum(in_text ? &text : &image, quant, sfti_view_at(at, i));
+        sfti_sum(in_text ? &text : &image, quant, at->by_name[i]);
     }
     sfti_add_component(info, &info->components, "image_encoder", architecture, &image);
     sfti_add_component(info, &info->components, "text_encoder", architecture, &text);
@@ -291,30 +287,9 @@ static bool info_language(const sfti_view *view, const component_sums *sums,
 
 /* ── All kinds ── */
 
-/* What is none of all this is unknown: below every other reading. */
-static void info_kind(const sfti_view *view, const component_sums *sums,
-                      const sfti_quant *quant) {
-    sft_info *info = view->info;
-    sfti_matched matched;
-    sfti_view at;
-    /* Controls, IP-Adapters and the like. */
-    if (sfti_match_table(view, "", SFTI_SPECIAL, &matched, &at)) {
-        add_matched(info, matched.kind, &matched);
-        if (strcmp(matched.kind, "control_lora") == 0) (void)sfti_info_adapter(view, quant);
-        return;
-    }
-    if (sfti_info_adapter(view, quant) || sfti_info_embedding(view)) return;
-    const sfti_forms *forms = sfti_forms_of(view);
-    if (!forms) return;
-    bool known = info_denoiser(view, sums) || info_alone(view, sums, quant, forms)
-              || info_parts(view, sums, forms) || info_language(view, sums, forms);
-    const char *kind = sfti_forms_family(forms, false);
-    if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 60);
-    if (!known) sfti_add_tensor_fact(info, SFT_FACT_KIND, "unknown", 0);
-}
-
 void sfti_info_tensors(sft_info *info) {
-    sfti_view view;
+    sfti_matched matched;
+    sfti_view view, at;
     component_sums *sums = sfti_info_take_zeroed(info, sizeof *sums);
     if (!sums || !sfti_view_open(info, &view)) return;
     sfti_quant quant = sfti_quantisation(&view);
@@ -322,12 +297,27 @@ void sfti_info_tensors(sft_info *info) {
                                            COMPONENT_ROWS);
     for (size_t i = 0; row_of && i < view.count; i++)
         sfti_sum(row_of[i] ? &sums->rows[row_of[i] - 1] : &sums->rest, &quant,
-                 sfti_view_at(&view, i));
+                 view.by_name[i]);
     sums->all = sums->rest;
     for (size_t i = 0; i < COMPONENT_ROWS; i++)
         if (sums->rows[i].tensors > 0) sfti_sum_all(&sums->all, &sums->rows[i]);
     info->parameters = sums->all.parameters;
     info->precision = sfti_precision(info, &sums->all, &quant);
     sfti_add_tensor_fact(info, SFT_FACT_QUANTIZATION, quant.id, 100);
-    info_kind(&view, sums, &quant);
+    /* Controls, IP-Adapters and the like. */
+    if (sfti_match_table(&view, "", SFTI_SPECIAL, &matched, &at)) {
+        add_matched(info, matched.kind, &matched);
+        if (strcmp(matched.kind, "control_lora") == 0) (void)sfti_info_adapter(&view, &quant);
+        return;
+    }
+    if (sfti_info_adapter(&view, &quant) || sfti_info_embedding(&view)) return;
+    const sfti_forms *forms = sfti_forms_of(&view);
+    if (!forms) return;
+    bool known = info_denoiser(&view, sums) || info_alone(&view, sums, &quant, forms)
+              || info_parts(&view, sums, forms) || info_language(&view, sums, forms);
+    const char *kind = sfti_forms_family(forms, false);
+    if (known) return;
+    /* What is none of all this is unknown: below every other reading. */
+    sfti_add_tensor_fact(info, SFT_FACT_KIND, kind, 60);
+    sfti_add_tensor_fact(info, SFT_FACT_KIND, "unknown", 0);
 }

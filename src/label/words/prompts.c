@@ -103,11 +103,13 @@ void sfti_info_prompts(sft_info *info) {
     const char *type = info->adapter.type;
     bool network = type && !info->has_llm && sfti_number_among(types, sft_span_cstr(type)) >= 0;
     const sfti_fact *kind = info->facts[SFT_FACT_KIND];
+    bool embedding = kind && sfti_is(kind->value.text, "embedding");
+    network = network && kind && sfti_is(kind->value.text, "adapter");
     info->a1111 = info->comfy = none;
-    if (!kind || !fits_tag(info->stem) || info->stem.len > PROMPT_MOST) return;
-    if (sfti_is(kind->value.text, "adapter") && network) {
+    if ((!network && !embedding) || info->stem.len > PROMPT_MOST || !fits_tag(info->stem)) return;
+    if (network) {
         info->a1111 = info->comfy = network_line(info);
-    } else if (sfti_is(kind->value.text, "embedding")) {
+    } else {
         info->a1111 = sfti_prompt_of(info, info->stem);
         /* ComfyUI takes an embedding's name up to a blank. */
         if (!sfti_find_byte(info->stem, ' ').data && !sfti_ends(info->stem, ","))

@@ -285,10 +285,14 @@ static bool is_part_of_declared(const sft_info *info, const sfti_trigger *word) 
 void sfti_info_words(sft_info *info) {
     const uint64_t seed[2] = { 1, 1 };
     word_list list = { .count = 0 };
+    sft_span text;
     for (sfti_trigger *t = info->triggers.first; t && !info->code; t = t->next)
         clean_trigger(info, t);
     sfti_trigger *declared = info->triggers.last;
-    infer_words(info);
+    if (sfti_info_metadata(info, "ss_tag_frequency", &text)
+        || sfti_info_metadata(info, "ss_datasets", &text))
+        infer_words(info);
+    if (!info->triggers.first) return;
     sfti_trigger *inferred = declared ? declared->next : info->triggers.first;
     for (sfti_trigger *t = inferred; t && !info->code; t = t->next) {
         clean_trigger(info, t);

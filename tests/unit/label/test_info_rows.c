@@ -51,7 +51,7 @@ static void near_is_found_as_far(void **state) {
     sfti_view view = view_of(made);
     (void)state;
     for (size_t i = 0; i < view.count; i++) {
-        sft_span name = sfti_view_at(&view, i)->name;
+        sft_span name = view.by_name[i]->name;
         if (!sfti_begins(name, "m")) continue;
         for (size_t k = 0; k < SFTI_COUNT(ends); k++) {
             sft_span begin = { name.data, 1 };
@@ -72,7 +72,7 @@ static void first_prefix_of_each_name(void **state) {
     assert_non_null(row_of);
     for (size_t i = 0; i < view.count; i++) {
         size_t row = 0;
-        while (row < SFTI_COUNT(rows) && !sfti_begins(sfti_view_at(&view, i)->name,
+        while (row < SFTI_COUNT(rows) && !sfti_begins(view.by_name[i]->name,
                                                       rows[row].begin))
             row++;
         assert_int_equal(row_of[i], row < SFTI_COUNT(rows) ? row + 1 : 0);
@@ -88,10 +88,10 @@ static void every_name_is_found(void **state) {
     sfti_view view = view_of(made);
     (void)state;
     for (size_t i = 0; i < view.count; i++) {
-        sft_span name = sfti_view_at(&view, i)->name;
+        sft_span name = view.by_name[i]->name;
         char text[160];
         snprintf(text, sizeof text, "%.*s", (int)name.len, name.data);
-        assert_ptr_equal(sfti_view_find(&view, text), sfti_view_at(&view, i));
+        assert_ptr_equal(sfti_view_find(&view, text), view.by_name[i]);
     }
     assert_non_null(sfti_view_find(&view, "layers.2.attn.to_k.weight"));
     assert_ptr_equal(sfti_view_find(&view, "layers.2.attn.to_k.weight"),
@@ -115,8 +115,8 @@ static void forms_met_again(void **state) {
     const sfti_forms *forms = sfti_forms_of(&view);
     (void)state;
     assert_non_null(forms);
-    const sfti_form *q = sfti_forms_find(forms, "^blocks_#_attn_to_q$[in=2,out=3]");
-    const sfti_form *k = sfti_forms_find(forms, "^blocks_#_attn_to_k$");
+    const sfti_form *q = sfti_forms_find(forms, sft_span_cstr("^blocks_#_attn_to_q$[in=2,out=3]"));
+    const sfti_form *k = sfti_forms_find(forms, sft_span_cstr("^blocks_#_attn_to_k$"));
     assert_non_null(q);
     assert_non_null(k);
     assert_int_equal(q->highest, 120);

@@ -3,6 +3,7 @@
 
 #include "base/json_lex.h"
 #include "text/formats.h"
+#include "text/links.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #define COLLECT_ITEMS 512
 #define COLLECT_TRIGGERS 4096
 #define COLLECT_CLAIMS 256
+#define COLLECT_PROSE ((size_t)1 << 20) /* bytes of a text that are looked through */
 
 #define USER_TRUST 79 /* most of what a user says of a model that the library knows */
 
@@ -300,6 +302,14 @@ sfti_trigger *sfti_info_trigger_in(sft_info *info, sft_span text, sft_span sourc
 void sfti_info_trigger(sft_info *info, sft_span text, sft_span source, int trust, int group) {
     sft_span none = { "", 0 };
     sfti_info_trigger_in(info, text, source, trust, group, none);
+}
+
+void sfti_info_trigger_sentence(sft_info *info, sft_span text, sft_span source, int trust) {
+    sft_span words;
+    size_t at = 0;
+    if (text.len > COLLECT_PROSE) text.len = COLLECT_PROSE;
+    while (!info->code && sfti_next_introduced(text, &at, &words))
+        sfti_info_trigger(info, words, source, trust, -1);
 }
 
 static const struct claim_length { const char *algo; size_t digits; } claim_lengths[] = {

@@ -12,6 +12,7 @@
 
 #include "label/records.h"
 #include "text/derived.h"
+#include "text/stems.h"
 #include "text/text.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -378,11 +379,6 @@ static inline sft_span sfti_fact_source(const sfti_fact *fact) {
     return fact->by ? *fact->by : fact->source;
 }
 const sfti_fact *sfti_info_best(const sft_info *info, sft_fact field);
-/* Names of files (stems.c). A name that programs give to any model: "model",
- * "adapter_model.fp16", "pytorch_lora_weights_rank4", "checkpoint-500", "model-00001-of-00003". */
-bool sfti_generic_stem(sft_span stem);
-/* Whether a stem may be called a name: "x" and "model" may not. */
-bool sfti_telling_stem(sft_span stem);
 /* HTML to plain text (text/formats.h). */
 sft_span sfti_plain_text(sft_info *info, sft_span html);
 
@@ -417,8 +413,6 @@ void sfti_info_scan_text(sft_info *info, sft_span text, sft_span source, bool on
 /* A claim of ids, once per source; NULL when it is not new, or there are too many. */
 sfti_civitai *sfti_info_civitai(sft_info *info, uint64_t model_id, uint64_t version_id,
                                 sft_span source, int trust);
-/* Model and version ids of a page's address, 0 for one it has not; false if it has none. */
-bool sfti_civitai_address(sft_span url, uint64_t *model_id, uint64_t *version_id);
 /* Text chunks of a PNG (parameters, prompt, workflow) as example prompts. */
 void sfti_info_png_text(sft_info *info, sft_span png, sft_span source);
 /* Maps of vocabularies (maps.c): what producers call architectures, to ours; NULL unknown. *row is

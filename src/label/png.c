@@ -13,43 +13,6 @@
 #define PNG_TEXTS 16
 #define PROMPTS_MOST 16
 
-/* ── "parameters" of the webuis ── */
-
-static bool line_begins(sft_span text, size_t at, const char *word) {
-    sft_span rest = { text.data + at, text.len - at };
-    return (at == 0 || text.data[at - 1] == '\n') && sfti_starts_with(rest, word);
-}
-
-/* The value after "key: " among comma-separated settings. */
-static sft_span setting(sft_span settings, const char *key) {
-    sft_span none = { "", 0 }, piece;
-    size_t len = strlen(key);
-    while (sfti_next_piece(&settings, ',', &piece)) {
-        piece = sfti_trim(piece);
-        if (!sfti_starts_with(piece, key) || piece.len <= len || piece.data[len] != ':') continue;
-        return sfti_trim((sft_span){ piece.data + len + 1, piece.len - len - 1 });
-    }
-    return none;
-}
-
-static void take_parameters(sft_info *info, sft_span text, sft_span source) {
-    size_t negative = text.len, steps = text.len;
-    for (size_t i = 0; i < text.len; i++) {
-        if (line_begins(text, i, "Negative prompt:") && negative == text.len) negative = i;
-        if (line_begins(text, i, "Steps: ")) steps = i;
-    }
-    if (negative > steps) negative = steps;
-    if (steps == text.len && negative == text.len) return;
-    sft_span settings = sfti_from(text, steps), unwanted = { "", 0 };
-    if (steps - negative > 16)
-        unwanted = (sft_span){ text.data + negative + 16, steps - negative - 16 };
-    SFTI_PUSH(info, &info->prompts, sfti_prompt,
-              .positive = sfti_trim((sft_span){ text.data, negative }),
-              .negative = sfti_trim(unwanted), .seed = setting(settings, "Seed"),
-              .steps = setting(settings, "Steps"), .sampler = setting(settings, "Sampler"),
-              .cfg = setting(settings, "CFG scale"), .source = source);
-}
-
 /* ── "prompt" of ComfyUI: a graph of nodes ── */
 
 typedef struct graph_node {
@@ -132,7 +95,11 @@ static void take_graph(sft_info *info, sft_span text, sft_span source) {
 static void take_texts(sft_info *info, sft_span parameters, sft_span prompt, sft_span source) {
     size_t before = info->prompts.count;
     if (before >= PROMPTS_MOST) return;
-    if (parameters.len > 0) take_parameters(info, parameters, source);
+    sfti_parameters told;
+    if (parameters.len > 0 && sfti_parameters_read(parameters, &told))
+        SFTI_PUSH(info, &info->prompts, sfti_prompt, .positive = told.positive,
+                  .negative = told.negative, .seed = told.seed, .steps = told.steps,
+                  .sampler = told.sampler, .cfg = told.cfg, .source = source);
     if (prompt.len > 0 && info->prompts.count == before) take_graph(info, prompt, source);
 }
 

@@ -35,6 +35,28 @@ typedef struct sfti_yaml_fault {
 sft_code sfti_yaml_read_all(sfti_arena *arena, sft_span text, sfti_yaml_take *take, void *ctx,
                             sfti_yaml_fault *fault);
 
+/* ── Markdown (markdown.c) ── */
+
+/* The YAML between fences at the top, *body what comes after; empty where there is none. */
+sft_span sfti_front_matter(sft_span text, sft_span *body);
+/* The text under the first heading that is one of the names, in any case, up to the next one. */
+sft_span sfti_markdown_section(sft_span body, const char *const *names, size_t count);
+/* Whether a line is an item of a list; *text what it says. */
+bool sfti_list_item(sft_span line, sft_span *text);
+
+/* ── Paths (private.c) ── */
+
+/* Whether a text has a path that tells of somebody's machine, and, in *user, of a person. */
+bool sfti_private_path(sft_span text, bool *user);
+
+/* ── What webuis write into pictures (parameters.c) ── */
+
+typedef struct sfti_parameters {
+    sft_span positive, negative, seed, steps, sampler, cfg; /* empty: not told */
+} sfti_parameters;
+/* "a fox\nNegative prompt: text\nSteps: 20, Sampler: Euler a, …"; false for what is none. */
+bool sfti_parameters_read(sft_span text, sfti_parameters *out);
+
 /* ── Dates and sizes (dates.c) ── */
 
 /* Each writes a text and returns its length, 0 for what is none. */

@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "label/reads.h"
 #include "label/sidecars/sidecars.h"
+#include "text/formats.h"
 
 #include <string.h>
 
@@ -112,7 +113,9 @@ void sfti_info_header(sft_info *info) {
         pair.key = one.key;
         pair.text = one.value;
         if (sfti_is_placeholder(one.value)) continue;
-        sfti_private_paths(&pair);
+        bool user;
+        if (sfti_private_path(one.value, &user)) sfti_info_private(info, one.key, "path");
+        if (user) sfti_info_private(info, one.key, "user");
         if (derived.count > 0) {
             sft_span place = sfti_info_join(info, "/", one.key);
             uint64_t digest = sfti_derived_digest(place, SFTI_JSON_STRING, one.value);

@@ -14,9 +14,6 @@ extern const sfti_keys sfti_kohya_keys, sfti_modelspec_keys, sfti_trainer_keys, 
 /* Those are read, once a process. */
 void sfti_header_keys_ready(void);
 
-/* Paths in a pair's value that tell of somebody's machine. */
-void sfti_private_paths(sfti_cursor *pair);
-
 /* When all pairs were seen: what needs several. */
 void sfti_kohya_finish(sft_info *info);
 void sfti_kohya_datasets(sft_info *info); /* data sets and buckets; a part of kohya_finish */

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/json_lex.h"
 #include "base/order.h"
 #include "base/portable.h"
 #include "os/io.h"
@@ -14,37 +13,6 @@
 #define FOLDER_PATH_SIZE 4096
 
 /* ── Names ── */
-
-sft_span sfti_stem(sft_span name) {
-    if (sfti_ends_with(name, ".safetensors")) name.len -= strlen(".safetensors");
-    else if (sfti_ends_with(name, ".sft")) name.len -= strlen(".sft");
-    else
-        for (size_t i = name.len; i > 1; i--)
-            if (name.data[i - 1] == '.') return (sft_span){ name.data, i - 1 };
-    return name;
-}
-
-/* Digits from i on; their count. */
-static size_t digits_at(sft_span text, size_t i) {
-    size_t n = 0;
-    while (i + n < text.len && sfti_lex_digit(text.data[i + n])) n++;
-    return n;
-}
-
-bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end) {
-    for (size_t i = 0; i + 6 < name.len; i++) {
-        size_t n = name.data[i] == '-' ? digits_at(name, i + 1) : 0;
-        size_t of = i + 1 + n;
-        if (n == 0 || name.len - of < 5 || memcmp(name.data + of, "-of-", 4) != 0) continue;
-        size_t m = digits_at(name, of + 4);
-        if (m == 0) continue;
-        *begin = i;
-        *total = of;
-        *end = of + 4 + m;
-        return true;
-    }
-    return false;
-}
 
 /* Whether two model files are shards of one model, by their names. */
 static bool same_model(sft_span a, sft_span b) {
@@ -110,42 +78,6 @@ static bool nunchaku_pair(const sft_info_folder *folder) {
     return true;
 }
 
-/* ── Hub caches ── */
-
-/* "ORG/NAME" from "…/models--ORG--NAME/snapshots/REV…"; empty if it is no such path. */
-static sft_span hub_repo(sfti_arena *arena, sft_span path) {
-    static const char mark[] = "models--";
-    sft_span before = { "", 0 }, name;
-    while (sfti_next_piece(&path, '/', &name)) {
-        if (name.len == 0) continue;
-        if (sfti_is(name, "snapshots") && sfti_begins(before, mark) && before.len >= sizeof mark) {
-            sft_span org = sfti_from(before, sizeof mark - 1), rest = sfti_find_letters(org, "--");
-            org.len -= rest.len; /* its first double hyphen is a slash */
-            rest = rest.data ? sfti_from(rest, 1) : (sft_span){ "", 0 };
-            char *repo = sfti_arena_join(arena, org, rest);
-            if (repo && rest.len > 0) repo[org.len] = '/';
-            return (sft_span){ repo ? repo : "", repo ? org.len + rest.len : 0 };
-        }
-        before = name;
-    }
-    return (sft_span){ "", 0 };
-}
-
-/* "ORG/NAME" from "hf://[models/]ORG/NAME[@REV]…"; empty if it is no such path. *inner: whether
- * more follows. */
-static sft_span hub_url_repo(sft_span path, bool *inner) {
-    static const char *const others[] = { "datasets", "spaces", "kernels", "buckets" };
-    sft_span none = { "", 0 }, org, name;
-    *inner = false;
-    if (!sfti_skip(&path, "hf://")) return none;
-    (void)sfti_skip(&path, "models/");
-    if (!sfti_next_piece(&path, '/', &org) || !sfti_next_piece(&path, '/', &name)) return none;
-    *inner = path.len > 0 && !sfti_ends(name, "@refs");
-    name.len -= sfti_find_byte(name, '@').len;
-    if (org.len == 0 || name.len == 0 || SFTI_ONE_OF(org, others, sfti_is)) return none;
-    return (sft_span){ org.data, (size_t)(name.data + name.len - org.data) };
-}
-
 /* ── Opening ── */
 
 static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listing,
@@ -181,8 +113,9 @@ static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error
     if (error && !listing.full) return sfti_io_fail(err, SFT_IO_OPEN, error, "list the folder");
     sft_span real = sft_span_cstr(sfti_os_real_path(path, buffer, sizeof buffer) ? path : buffer);
     sft_span name = sfti_path_name(real);
-    folder->repo = hub_repo(&folder->arena, real);
-    if (folder->repo.len == 0) folder->repo = hub_repo(&folder->arena, sft_span_cstr(path));
+    folder->repo = sfti_repo_of_cache(&folder->arena, real);
+    if (folder->repo.len == 0)
+        folder->repo = sfti_repo_of_cache(&folder->arena, sft_span_cstr(path));
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
     if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);
     folder->listed_s = listing.journals ? 0 : now;
@@ -202,7 +135,7 @@ static sft_code folder_fill_claimed(sft_info_folder *folder, const char *path,
     while (name.len > 0 && name.data[name.len - 1] == '/') name.len--;
     folder->many = true;
     bool inner;
-    sft_span repo = hub_url_repo(name, &inner);
+    sft_span repo = sfti_repo_of_url(name, &inner);
     if (repo.len > 0)
         folder->repo = (sft_span){ sfti_arena_copy(&folder->arena, repo.data, repo.len), repo.len };
     if (!folder->repo.data) return sfti_fail_memory(err, folder->arena.bytes);

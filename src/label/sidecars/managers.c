@@ -1,5 +1,6 @@
 /* Sidecars of the programs people keep their models with. */
 #include "label/sidecars/sidecars.h"
+#include "text/links.h"
 
 #include <string.h>
 

@@ -2,13 +2,13 @@
 #include "label/sidecars/sidecars.h"
 
 #include "base/utf8.h"
+#include "text/formats.h"
 
 #include <string.h>
 
 #define README_BASES 16
 #define README_WORDS 16
 #define README_IMAGES 10
-#define README_FRONT ((size_t)1 << 20)
 #define README_TEXT ((size_t)64 << 10)
 
 enum { CARD_LICENSE, CARD_LICENSE_NAME };
@@ -115,58 +115,7 @@ static void card_finish(sft_info *info, const readme_card *card) {
                            70);
 }
 
-static bool fence(sft_span line) {
-    if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
-    while (line.len > 3 && line.data[line.len - 1] == ' ') line.len--;
-    return line.len == 3 && memcmp(line.data, "---", 3) == 0;
-}
-
-/* The text between the fences, *body what comes after; empty without front matter. */
-static sft_span front_matter(sft_span text, sft_span *body) {
-    sft_span none = { "", 0 }, rest = text, line;
-    *body = text;
-    if (!sfti_next_piece(&rest, '\n', &line) || !fence(line)) return none;
-    const char *begin = rest.data;
-    while (sfti_next_piece(&rest, '\n', &line)) {
-        if (!fence(line)) continue;
-        *body = rest;
-        size_t len = (size_t)(line.data - begin);
-        return (sft_span){ begin, len < README_FRONT ? len : README_FRONT };
-    }
-    return none;
-}
-
 /* ── Body ── */
-
-/* A heading's text; empty for other lines. */
-static sft_span card_heading(sft_span line) {
-    size_t n = 0;
-    line = sfti_trim(line);
-    while (n < line.len && line.data[n] == '#') n++;
-    if (n == 0 || n > 6 || n == line.len || line.data[n] != ' ') return (sft_span){ "", 0 };
-    sft_span text = sfti_trim((sft_span){ line.data + n, line.len - n });
-    while (text.len > 0 && (text.data[text.len - 1] == ':' || text.data[text.len - 1] == '#'))
-        text.len--;
-    return sfti_trim(text);
-}
-
-/* The text under the first heading that is one of the names, up to the next heading. */
-static sft_span section(sft_span body, const char *const *names, size_t count) {
-    sft_span line, found = { "", 0 };
-    bool in = false;
-    while (sfti_next_piece(&body, '\n', &line)) {
-        sft_span title = card_heading(line);
-        if (in && title.len > 0) {
-            found.len = (size_t)(line.data - found.data);
-            return found;
-        }
-        for (size_t i = 0; i < count && !in && title.len > 0; i++)
-            in = sfti_same_letters(title, names[i]);
-        if (in && title.len > 0) found.data = body.data;
-    }
-    if (in) found.len = (size_t)(body.data + body.len - found.data);
-    return found;
-}
 
 typedef struct readme_words {
     sft_info *info;
@@ -216,13 +165,6 @@ static bool standard_sentence(readme_words *words, sft_span line) {
     return true;
 }
 
-static bool list_item(sft_span line, sft_span *text) {
-    line = sfti_trim(line);
-    if (line.len < 3 || !strchr("-*+", *line.data) || line.data[1] != ' ') return false;
-    *text = (sft_span){ line.data + 2, line.len - 2 };
-    return true;
-}
-
 /* A section that names its words without the sentence: in backquotes, as a list, or as one
  * short line that is no sentence. */
 static void trigger_section(readme_words *words, sft_span text) {
@@ -236,7 +178,7 @@ static void trigger_section(readme_words *words, sft_span text) {
     if (any || no_word(sfti_trim(text)) || backquoted_words(words, text)) return;
     while (sfti_next_piece(&text, '\n', &line)) {
         line = sfti_trim(line);
-        if (list_item(line, &item)) {
+        if (sfti_list_item(line, &item)) {
             put_card_word(words, item);
             any = true;
         } else if (line.len > 0) {
@@ -255,11 +197,11 @@ static void readme_body(sft_info *info, sft_span body, sft_span source) {
     static const char *const about[] = { "model description", "description" };
     readme_words words = { info, source, 0 };
     sft_span line, rest = body;
-    sft_span text = section(body, triggers, SFTI_COUNT(triggers));
+    sft_span text = sfti_markdown_section(body, triggers, SFTI_COUNT(triggers));
     if (text.len > 0) trigger_section(&words, text);
     while (words.group == 0 && text.len == 0 && sfti_next_piece(&rest, '\n', &line))
         (void)standard_sentence(&words, line);
-    text = sfti_trim(section(body, about, SFTI_COUNT(about)));
+    text = sfti_trim(sfti_markdown_section(body, about, SFTI_COUNT(about)));
     if (text.len > README_TEXT) text.len = README_TEXT;
     while (text.len > 0 && sfti_utf8_check(text.data, text.len) != text.len) text.len--;
     if (text.len > 0 && !sfti_contains(text, "[more information needed]"))
@@ -271,7 +213,7 @@ void sfti_read_readme(sft_info *info, sfti_sidecar *sidecar, sft_span text) {
     readme_card card;
     sft_span body;
     memset(&card, 0, sizeof card);
-    sft_span front = front_matter(text, &body);
+    sft_span front = sfti_front_matter(text, &body);
     sfti_info_yaml(info, front, sidecar->source, SFTI_KEY_ROWS(sfti_readme_keys), &card);
     card_finish(info, &card);
     sft_span path = sidecar->path, file = sfti_path_name(path);

@@ -48,13 +48,6 @@ sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info);
 /* Whether README, config.json and the like speak of this model (rule 7): its file's name is
  * generic, or the folder holds no other model. */
 bool sfti_folder_speaks(const sft_info_folder *folder, const sft_info *info, sft_span stem);
-/* File name of a path, and a file name without .safetensors or .sft (else its last suffix). */
-sft_span sfti_stem(sft_span name);
-
-/* Where "-00001-of-00003" stands in a name: *begin its hyphen, *total behind the first number,
- * *end behind it all. */
-bool sfti_shard_number(sft_span name, size_t *begin, size_t *total, size_t *end);
-
 /* ── Reading ── */
 
 /* The first `most` bytes of a regular file into the arena, *size its whole length. path ends

@@ -1,10 +1,7 @@
-/* Trigger words that a sentence of a description or a card introduces. */
-#include "label/info.h"
-
-#include <string.h>
+/* Words that a sentence of a description or a card introduces. Tests: test_links.c. */
+#include "text/links.h"
 
 #define WORDS_MOST 200
-#define WORDS_READ_MOST ((size_t)1 << 20)
 
 /* What introduces trigger words in prose; the longest of those that begin alike first. */
 static const char *const introductions[] = {
@@ -84,12 +81,14 @@ static sft_span plain_words(sft_span text) {
     return text;
 }
 
-static void put_words(sft_info *info, sft_span text, sft_span source, int trust) {
+/* The words that follow an introduction; empty if they are none. */
+static sft_span words_behind(sft_span text) {
     bool quoted = quoted_words(&text);
     if (!quoted) text = plain_words(text);
-    if (text.len == 0 || text.len > WORDS_MOST || sfti_contains(text, "http")) return;
-    if (!quoted && SFTI_ONE_OF(text, refusals, sfti_starts_with)) return;
-    sfti_info_trigger(info, text, source, trust, -1);
+    if (text.len > WORDS_MOST || sfti_contains(text, "http")
+        || (!quoted && SFTI_ONE_OF(text, refusals, sfti_starts_with)))
+        text.len = 0;
+    return text;
 }
 
 /* At a "t" or "a": the bytes of an introduction with its verb, or 0; *words what follows. */
@@ -116,21 +115,22 @@ static sft_span used_to_trigger(sft_span rest) {
     return sfti_starts_with(rest, "to trigger") ? words : none;
 }
 
-void sfti_info_trigger_sentence(sft_info *info, sft_span text, sft_span source, int trust) {
-    if (text.len > WORDS_READ_MOST) text.len = WORDS_READ_MOST;
-    for (size_t i = 0; i + 4 < text.len && !info->code; i++) {
-        sft_span rest = { text.data + i, text.len - i }, words;
+bool sfti_next_introduced(sft_span text, size_t *at, sft_span *words) {
+    for (size_t i = *at; i + 4 < text.len; i++) {
+        sft_span rest = sfti_from(text, i);
         char c = (char)(*rest.data | 0x20);
         if ((c != 't' && c != 'a' && c != 'u') || (i > 0 && letter(rest.data[-1]))) continue;
         if (c == 'u') {
-            words = used_to_trigger(rest);
-            if (words.data && words.len > 0)
-                sfti_info_trigger(info, words, source, trust, -1);
-            continue;
+            *words = used_to_trigger(rest);
+        } else {
+            size_t len = introduction(rest, words);
+            if (len == 0) continue;
+            *words = words_behind(*words);
+            i += len - 1;
         }
-        size_t len = introduction(rest, &words);
-        if (len == 0) continue;
-        put_words(info, words, source, trust);
-        i += len - 1;
+        if (words->len == 0) continue;
+        *at = i + 1;
+        return true;
     }
+    return false;
 }

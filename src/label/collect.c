@@ -176,7 +176,7 @@ sfti_fact *sfti_info_add(sft_info *info, sft_fact field, sfti_value value, sft_s
 
 void sfti_info_add_text(sft_info *info, sft_fact field, sft_span text, sft_span source,
                         int trust) {
-    sfti_info_add(info, field, sfti_text_value(text), source, trust);
+    sfti_info_add(info, field, (sfti_value){ .text = text }, source, trust);
 }
 
 void sfti_info_add_written(sft_info *info, sft_span text, sft_span source, int trust) {

@@ -187,21 +187,15 @@ static sft_code read_options(info_run *run, char **operands, size_t count, sft_e
 static void total_line(const info_run *run) {
     char buffer[CLI_NUMBER_SIZE];
     cli *c = run->c;
-    if (run->refused || cli_is_over(c)) return;
-    const cli_settings *set = &c->set;
-    if (set->format == CLI_HUMAN && run->fields.count == 0 && run->models > 1 && !set->longer
-        && !set->verbose) {
-        cli_printf(&c->out, "%zu model%s, %s", run->shown, run->shown == 1 ? "" : "s",
-                   cli_size_text(run->bytes, buffer));
-        if (run->list.wrong)
-            cli_printf(&c->out, ", %zu with conflicts (!: see info FILE)", run->list.wrong);
-        if (run->unreadable) cli_printf(&c->out, ", %zu unreadable", run->unreadable);
-        cli_text(&c->out, "\n");
-        if (run->pickles)
-            cli_printf(&c->out, "%zu pickle%s would call code when loaded (see info FILE)\n",
-                       run->pickles, run->pickles == 1 ? "" : "s");
-    }
-    if (set->format == CLI_HUMAN && run->fields.count == 0) cli_passed_line(c, &c->out);
+    cli_printf(&c->out, "%zu model%s, %s", run->shown, run->shown == 1 ? "" : "s",
+               cli_size_text(run->bytes, buffer));
+    if (run->list.wrong)
+        cli_printf(&c->out, ", %zu with conflicts (!: see info FILE)", run->list.wrong);
+    if (run->unreadable) cli_printf(&c->out, ", %zu unreadable", run->unreadable);
+    cli_text(&c->out, "\n");
+    if (run->pickles)
+        cli_printf(&c->out, "%zu pickle%s would call code when loaded (see info FILE)\n",
+                   run->pickles, run->pickles == 1 ? "" : "s");
 }
 
 static void run_info(cli *c, char **operands, size_t count) {
@@ -223,7 +217,11 @@ static void run_info(cli *c, char **operands, size_t count) {
     if (usable)
         cli_each_model(c, operands, count, &run.models, &run.compute.digests, each_info, &run);
     cli_list_end(&run.list);
-    if (usable && !c->set.save_as && !c->set.updates && !counts) total_line(&run);
+    bool rows = c->set.format == CLI_HUMAN && run.fields.count == 0 && !run.refused;
+    if (usable && rows && !c->set.save_as && !c->set.updates && !counts && !cli_is_over(c)) {
+        if (run.models > 1 && !c->set.longer && !c->set.verbose) total_line(&run);
+        cli_passed_line(c, &c->out);
+    }
     if (usable && c->set.updates && !counts) cli_update_total(c, &run.updates);
     if (usable && counts) cli_online_summary(&run.compute.online);
     else if (counts) c->no_results = true;

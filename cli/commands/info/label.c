@@ -205,18 +205,6 @@ static void repo_section(cli *c, const sft_node *root) {
 
 /* ── Files ── */
 
-static void preview_section(cli *c, const sft_node *root) {
-    cli_phrase line = { c, "previews", 0 };
-    const sft_node *one = cli_first(root, "previews");
-    for (; one && line.count < PREVIEWS_SHOWN; one = one->next) {
-        sft_span path = sft_node_text(one, "path");
-        path = path.len ? sfti_path_name(path) : sft_span_cstr("in the header");
-        cli_phrase_part(&line, "", path, "");
-    }
-    if (one) cli_text(&c->out, ", …");
-    cli_phrase_end(&line);
-}
-
 /* ── The label ── */
 
 /* What it is. */
@@ -272,16 +260,6 @@ static void kind_section(cli *c, const cli_model *model, const sft_node *root) {
     weights_line(c, root);
 }
 
-static void rating_line(cli *c, const sft_node *root) {
-    sft_span rating = sft_node_text(root, "model.rating");
-    bool is_favourite = cli_is(sft_node_text(root, "model.favourite"), "true");
-    if (!rating.len && !is_favourite) return;
-    cli_label_key(c, "rating");
-    if (rating.len) cli_fill(&c->out, "% of 5", rating);
-    cli_text(&c->out, rating.len && is_favourite ? "  ·  " : "");
-    cli_text(&c->out, is_favourite ? "favourite\n" : "\n");
-}
-
 void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_path) {
     const sft_node *components = sft_node_find(root, "model.components");
     title_line(c, model, root);
@@ -305,11 +283,26 @@ void cli_label(cli *c, const cli_model *model, const sft_node *root, bool with_p
     cli_line_merge(c, root);
     fact_line(c, "use", root, "model.usage_hint");
     cli_line_text(c, "about", sft_node_text(root, "model.description"));
-    rating_line(c, root);
+    sft_span rating = sft_node_text(root, "model.rating");
+    bool is_favourite = cli_is(sft_node_text(root, "model.favourite"), "true");
+    if (rating.len || is_favourite) {
+        cli_label_key(c, "rating");
+        if (rating.len) cli_fill(&c->out, "% of 5", rating);
+        cli_text(&c->out, rating.len && is_favourite ? "  ·  " : "");
+        cli_text(&c->out, is_favourite ? "favourite\n" : "\n");
+    }
     const sft_node *note = cli_first(root, "model.notes");
     for (size_t i = 0; note && i < NOTES_SHOWN; i++, note = note->next)
         cli_line_text(c, i ? "" : "notes", sft_node_text(note, "text"));
-    preview_section(c, root);
+    cli_phrase previews = { c, "previews", 0 };
+    const sft_node *preview = cli_first(root, "previews");
+    for (; preview && previews.count < PREVIEWS_SHOWN; preview = preview->next) {
+        sft_span path = sft_node_text(preview, "path");
+        path = path.len ? sfti_path_name(path) : sft_span_cstr("in the header");
+        cli_phrase_part(&previews, "", path, "");
+    }
+    if (preview) cli_text(&c->out, ", …");
+    cli_phrase_end(&previews);
     const sft_node *part = sft_node_count(components) > 1 ? components->first : NULL;
     for (; part; part = part->next) {
         sft_span id = sft_node_text(part, "architecture");

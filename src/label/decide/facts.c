@@ -231,12 +231,6 @@ static const struct conflict_row { sft_fact field; agree_fn agree; } conflict_ro
 
 #define DOUBTED 50 /* what tensors contradict is less than what they make guess */
 
-static const sfti_fact *measured_family(const sft_info *info) {
-    const sfti_fact *fact = info->facts[SFT_FACT_FAMILY];
-    while (fact && (fact->trust < 100 || !sfti_is(fact->source, "tensors"))) fact = fact->next;
-    return fact;
-}
-
 static bool is_of_others(const sft_info *info, const sfti_fact *fact, const sfti_fact *family) {
     return family && fact->value.type == SFTI_TEXT && is_claim(fact)
         && !sfti_architecture_may_have(info->records, fact->value.text, family->value.text);
@@ -420,7 +414,9 @@ static const char *declared_precision(sft_info *info) {
 
 void sfti_info_resolve(sft_info *info) {
     /* "bert", declared of tensors that only models like Llama have. */
-    const sfti_fact *family = measured_family(info);
+    const sfti_fact *family = info->facts[SFT_FACT_FAMILY];
+    while (family && (family->trust < 100 || !sfti_is(family->source, "tensors")))
+        family = family->next;
     for (sfti_fact *fact = info->facts[SFT_FACT_ARCHITECTURE]; fact; fact = fact->next)
         if (is_of_others(info, fact, family) && fact->trust > DOUBTED) fact->trust = DOUBTED;
     if (info->facts[SFT_FACT_ARCHITECTURE] || info->facts[SFT_FACT_BASE_MODEL])

@@ -29,23 +29,19 @@ static bool word_begins(sft_span name, size_t at) {
     return !name_capital(name.data[at - 1]) || (after >= 'a' && after <= 'z');
 }
 
-/* Before a gap, at a hump ("ponyXL", "4xNomos"), or where a number follows ("vPred10"). */
-static bool word_ends(sft_span name, size_t end) {
-    if (end == name.len || !sfti_word_byte(name.data[end])) return true;
-    char last = name.data[end - 1], next = name.data[end];
-    if (sfti_lex_digit(next)) return !sfti_lex_digit(last);
-    return name_capital(next) && !name_capital(last);
-}
-
 static bool word_at(sft_span name, size_t at, sft_span word) {
-    if (word.len > name.len - at || !word_begins(name, at) || !word_ends(name, at + word.len))
-        return false;
+    const size_t end = at + word.len;
+    if (word.len > name.len - at || !word_begins(name, at)) return false;
     for (size_t i = 0; i < word.len; i++) {
         char have = name.data[at + i], want = word.data[i];
         if (name_capital(have) && !name_capital(want)) have = (char)(have | 0x20);
         if (want == '-' ? !name_gap(have) : have != want) return false;
     }
-    return true;
+    if (end == name.len || !sfti_word_byte(name.data[end])) return true;
+    /* It ends at a hump, too ("ponyXL", "4xNomos"), and where a number follows ("vPred10"). */
+    char last = name.data[end - 1], next = name.data[end];
+    if (sfti_lex_digit(next)) return !sfti_lex_digit(last);
+    return name_capital(next) && !name_capital(last);
 }
 
 /* What may follow "high" and "low" that is no matter of them: "high_lora_v2", not "high_heels". */

@@ -16,15 +16,12 @@ extern const size_t sfti_built_in_size, sfti_built_in_lines;
 static bool is_read;
 static _Atomic(const sfti_records *) built_in; /* NULL: not yet */
 static _Alignas(16) char memory[BUILT_IN_BYTES];
-static size_t memory_used;
 static uint32_t read_keys[SFTI_MADE_KEY_BITS / 32]; /* where they were not made */
 
-static void *take_memory(void *ctx, void *block, size_t old_size, size_t size) {
-    (void)ctx, (void)old_size;
-    size_t whole = (size + 15) & ~(size_t)15;
-    if (block || size > BUILT_IN_BYTES || whole > BUILT_IN_BYTES - memory_used) return NULL;
-    memory_used += whole;
-    return memory + (memory_used - whole);
+/* All memory is there. */
+static void *no_more(void *ctx, void *block, size_t old_size, size_t size) {
+    (void)ctx, (void)block, (void)old_size, (void)size;
+    return NULL;
 }
 
 sfti_records_text sfti_records_built_in_text(void) {
@@ -68,7 +65,9 @@ static const sfti_records *made_built_in(sfti_arena *arena, const sfti_records_t
 }
 
 static void read_built_in(void) {
-    sfti_arena arena = { .alloc = { .resize = take_memory } };
+    const sfti_arena whole = { .alloc = { .resize = no_more }, .at = memory,
+                               .end = memory + BUILT_IN_BYTES };
+    sfti_arena arena = whole;
     sfti_records_text text = sfti_records_built_in_text();
     const sfti_records *records = NULL;
     if (sfti_made_records.row_count > 0) {
@@ -76,7 +75,7 @@ static void read_built_in(void) {
     } else if (sfti_records_read(&arena, &text, 1, &records, NULL)) {
         /* If data/ is wrong, which test_records.c tells, nothing is known. */
         text.text.len = 0;
-        memory_used = 0;
+        arena = whole;
         (void)sfti_records_read(&arena, &text, 1, &records, NULL);
     }
     if (sfti_made_records.row_count == 0) sfti_made_key_bits(records, read_keys);

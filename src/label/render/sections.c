@@ -315,17 +315,6 @@ static const sfti_member bucket_members[] = {
     { "count", AS_UINT, offsetof(sfti_bucket, count) },
 };
 
-static void put_training(sfti_json_writer *w, const sft_info *info) {
-    bool known = info->has_training || info->datasets.count > 0 || info->buckets.count > 0;
-    if (!sfti_put_open(w, "training", '{', known)) return;
-    for (int i = 0; i < TRAIN_BASE_FILE; i++) put_slot(w, info, i);
-    put_file_of(w, "base", info, TRAIN_BASE_FILE);
-    put_file_of(w, "vae", info, TRAIN_VAE_FILE);
-    sfti_put_list(w, "datasets", &info->datasets, MEMBERS(dataset_members));
-    sfti_put_list(w, "buckets", &info->buckets, MEMBERS(bucket_members));
-    sfti_json_close(w, '}');
-}
-
 /* ── merge, provenance ── */
 
 static const sfti_member source_members[] = {
@@ -369,16 +358,6 @@ static void put_origin(sfti_json_writer *w, const sft_info *info) {
 
 /* ── hashes ── */
 
-/* sidecar: of one, or of sft_info_options.claims. */
-static const sfti_claim *claim_of(const sft_info *info, const char *algo, bool sidecar) {
-    for (const sfti_claim *one = info->claims.first; one; one = one->next)
-        if (strcmp(one->algo, algo) == 0
-            && (!sidecar || sfti_starts_with(one->source, "sidecar:")
-                || sfti_is_given_claim(info, one)))
-            return one;
-    return NULL;
-}
-
 /* The computed digest that a claim is of; empty if it was not computed. */
 static sft_span digest_of(const sft_info *info, const char *algo) {
     for (size_t i = 0; i < SFT_HASH_COUNT; i++)
@@ -398,7 +377,12 @@ static void put_hashes(sfti_json_writer *w, const sft_info *info) {
     char url[128];
     sft_span hash = { "", 0 };
     for (size_t i = 0; i < SFTI_COUNT(algos) && hash.len == 0; i++) {
-        const sfti_claim *claim = claim_of(info, algos[i], i == 0);
+        const sfti_claim *claim = info->claims.first;
+        /* a SHA-256 that a sidecar, or who asks, claims: what a header has is of other files */
+        while (claim && (strcmp(claim->algo, algos[i]) != 0
+                         || (i == 0 && !sfti_starts_with(claim->source, "sidecar:")
+                             && !sfti_is_given_claim(info, claim))))
+            claim = claim->next;
         if (i < 2) hash = digest_of(info, algos[i]);
         if (hash.len == 0 && claim && (i < 2 || !claim->known))
             hash = (sft_span){ claim->value.data, i < 2 ? claim->value.len : 12 };
@@ -466,7 +450,15 @@ void sfti_render_sections(sfti_json_writer *w, const sft_info *info) {
     put_adapter(w, info);
     put_triggers(w, info);
     put_civitai(w, info);
-    put_training(w, info);
+    bool trained = info->has_training || info->datasets.count > 0 || info->buckets.count > 0;
+    if (sfti_put_open(w, "training", '{', trained)) {
+        for (int i = 0; i < TRAIN_BASE_FILE; i++) put_slot(w, info, i);
+        put_file_of(w, "base", info, TRAIN_BASE_FILE);
+        put_file_of(w, "vae", info, TRAIN_VAE_FILE);
+        sfti_put_list(w, "datasets", &info->datasets, MEMBERS(dataset_members));
+        sfti_put_list(w, "buckets", &info->buckets, MEMBERS(bucket_members));
+        sfti_json_close(w, '}');
+    }
     put_origin(w, info);
     put_hashes(w, info);
     sfti_put_list(w, "previews", &info->previews, MEMBERS(preview_members));

@@ -48,19 +48,6 @@ static void read_sidecar(sft_info *info, const sidecar_folder *place, const sfti
     info->derived.count = 0;
 }
 
-/* The name of a row's file; one in a folder within is there if that folder is. */
-static sft_span row_name(sft_info *info, const sidecar_folder *place, const sfti_sidecar_row *row) {
-    const char *slash = row->stem ? strchr(row->stem, '/') : NULL;
-    sft_span none = { NULL, 0 }, stem = row->stem ? sft_span_cstr(row->stem) : place->stem;
-    if (slash) {
-        sft_span inner = { row->stem, (size_t)(slash - row->stem) };
-        return !sfti_folder_at(place->folder, inner)
-                   ? none : sfti_info_text(info, "%s%s", row->stem, row->suffix);
-    }
-    const sfti_entry *entry = sfti_folder_find(place->folder, stem, row->suffix);
-    return entry ? entry->name : none;
-}
-
 /* The files that are there and were not found before: those named as the model, then, if these
  * speak for it, those with names of their own, one of a kind. */
 static void read_place(sft_info *info, const sidecar_folder *place, found_files *found) {
@@ -73,7 +60,15 @@ static void read_place(sft_info *info, const sidecar_folder *place, found_files 
         bool had = found->rows[i];
         for (size_t k = own; k < own + sfti_hub_row_count && i >= own && !had; k++)
             had = found->rows[k] && strcmp(sfti_hub_rows[k - own].kind, row->kind) == 0;
-        sft_span name = had ? (sft_span){ NULL, 0 } : row_name(info, place, row);
+        if (had) continue;
+        sft_span stem = row->stem ? sft_span_cstr(row->stem) : place->stem, name = { NULL, 0 };
+        const char *slash = row->stem ? strchr(row->stem, '/') : NULL;
+        const sfti_entry *entry = slash ? NULL : sfti_folder_find(place->folder, stem, row->suffix);
+        if (entry) name = entry->name;
+        /* One in a folder within is there if that folder is. */
+        if (slash) stem.len = (size_t)(slash - stem.data);
+        if (slash && sfti_folder_at(place->folder, stem))
+            name = sfti_info_text(info, "%s%s", row->stem, row->suffix);
         if (!name.data) continue;
         found->rows[i] = true;
         rows[count] = row;
@@ -133,10 +128,8 @@ static sft_info_folder *list_other_folder(sft_info *info, sft_span path) {
 
 /* A model that is a link: its target's name in a Hub cache is its SHA-256; else the sidecars of
  * the target count too. */
-static void follow_link(sft_info *info, const sft_info_folder *folder, found_files *found) {
+static void follow_link(sft_info *info, found_files *found) {
     char target[SIDECAR_PATH];
-    const sfti_entry *entry = folder ? sfti_folder_at(folder, sfti_path_name(info->path)) : NULL;
-    if (!entry || entry->kind != OS_LINK) return;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
     int failed = info->code ? 0 : sfti_os_real_path(path.data, target, sizeof target);
     if (failed) {
@@ -168,7 +161,9 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
     if (info->code || info->options.header_only || info->path.len == 0) return;
     if (!folder) folder = own = list_other_folder(info, info->folder);
     if (folder) {
-        sidecar_folder place = { folder, info->folder, sfti_folder_stem(folder, info), false };
+        const sfti_entry *model = sfti_folder_at(folder, sfti_path_name(info->path));
+        sidecar_folder place = { folder, info->folder, info->stem, false };
+        if (!model) place.stem = sfti_folder_stem(folder, info);
         place.speaks = info->one_model = sfti_folder_speaks(folder, info, info->stem);
         sft_span source = sft_span_cstr("folder"), name = folder->name, repo = folder->repo;
         if (repo.len > 0) {
@@ -180,7 +175,7 @@ void sfti_info_sidecars(sft_info *info, const sft_info_folder *folder) {
         if (place.speaks && !file_is_named && !shelf_name(name))
             sfti_info_add_text(info, SFT_FACT_NAME, sfti_info_copy(info, name), source, 40);
         read_place(info, &place, &found);
-        follow_link(info, folder, &found);
+        if (model && model->kind == OS_LINK) follow_link(info, &found);
     }
     sft_info_folder_close(own);
     if (info->online || info->sidecars.first) sfti_info_match_sidecars(info, &info->computed);

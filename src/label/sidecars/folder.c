@@ -224,9 +224,7 @@ const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name) {
 
 sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info) {
     char real[FOLDER_PATH_SIZE];
-    sft_span name = sfti_path_name(info->path);
-    if (sfti_folder_at(folder, name) || !sft_span_equal(sfti_stem(name), info->stem))
-        return info->stem;
+    if (!sft_span_equal(sfti_stem(sfti_path_name(info->path)), info->stem)) return info->stem;
     sft_span path = sfti_info_text(info, "%.*s", (int)info->path.len, info->path.data);
     if (info->code || sfti_os_real_path(path.data, real, sizeof real)) return info->stem;
     const sfti_entry *entry = sfti_folder_at(folder, sfti_path_name(sft_span_cstr(real)));

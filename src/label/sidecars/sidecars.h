@@ -42,8 +42,8 @@ const sfti_entry *sfti_folder_find(const sft_info_folder *folder, sft_span stem,
                                    const char *suffix);
 /* The entry of exactly that name, or NULL. */
 const sfti_entry *sfti_folder_at(const sft_info_folder *folder, sft_span name);
-/* The stem of a model as its folder spells it, which is not always as a path does: the case, or
- * the composition of letters, may be another where the file system does not mind. */
+/* The stem of a model, no entry of whose name is there, as its folder spells it: the case, or the
+ * composition of letters, may be another where the file system does not mind. */
 sft_span sfti_folder_stem(const sft_info_folder *folder, sft_info *info);
 /* Whether README, config.json and the like speak of this model (rule 7): its file's name is
  * generic, or the folder holds no other model. */

@@ -266,17 +266,17 @@ static sfti_truth name_fits(const void *ctx, sft_span text, const sft_tensor **f
     const sfti_view *view = ctx;
     const char *prefix = view->prefix;
     sft_span name = text, shape = { NULL, 0 };
-    if (*name.data == '@' || *name.data == 'c') {
+    const bool counts = sfti_begins(text, "count(");
+    if (counts || *name.data == '@') {
         sfti_predicate asked;
-        bool right, counts = *name.data == 'c';
-        if (sfti_predicate_of(text, &asked, &right)) {
-            uint64_t count = right && counts ? count_numbers(view, asked.begin) : 0;
-            bool holds = !right  ? false
-                       : !counts ? sfti_metadata_says(view->info, &asked)
-                       : asked.compare == '=' ? count == asked.number
-                       : asked.compare == '>' ? count >= asked.number : count <= asked.number;
-            return holds ? SFTI_TRUE : SFTI_FALSE;
-        }
+        bool right;
+        (void)sfti_predicate_of(text, &asked, &right);
+        uint64_t count = right && counts ? count_numbers(view, asked.begin) : 0;
+        bool holds = !right  ? false
+                   : !counts ? sfti_metadata_says(view->info, &asked)
+                   : asked.compare == '=' ? count == asked.number
+                   : asked.compare == '>' ? count >= asked.number : count <= asked.number;
+        return holds ? SFTI_TRUE : SFTI_FALSE;
     }
     if (*name.data == '^') name.data++, name.len--, prefix = "";
     const char *bracket = memchr(name.data, '[', name.len);

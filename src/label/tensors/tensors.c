@@ -314,7 +314,8 @@ void sfti_info_tensors(sft_info *info) {
     const sfti_forms *forms = sfti_forms_of(&view);
     if (!forms) return;
     bool known = info_denoiser(&view, sums) || info_alone(&view, sums, &quant, forms)
-              || info_parts(&view, sums, forms) || info_language(&view, sums, forms);
+              || (sums->all.tensors > sums->rest.tensors && info_parts(&view, sums, forms))
+              || info_language(&view, sums, forms);
     const char *kind = sfti_forms_family(forms, false);
     if (known) return;
     /* What is none of all this is unknown: below every other reading. */

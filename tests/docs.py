@@ -370,7 +370,7 @@ OTHER_CODES = {"cli/commands/info/rows.c": {"fp8"}, "cli/support/values.c": {"fp
                "src/label/tensors/quantisation.c": {"awq", "compressed-tensors", "fp8", "gptq", "int4",
                                                     "int8", "mlx"},
                "src/label/layouts.c": {"mlx"},
-               "src/label/stems.c": {"fp8"},
+               "src/text/stems.c": {"fp8"},
                "src/model/quant/layouts.c": {"awq", "torchao"},
                "src/model/quant/method.c": {"gptq", "mlx"},
                "src/model/quant/torchao.c": {"torchao"}}

@@ -195,7 +195,8 @@ int sfti_os_socket_open(int family, int type, int protocol, int *fd);
 size_t sfti_os_socket_address(const void *sockaddr, size_t len, uint8_t out[16]);
 const char *sfti_os_error_text(int error, char *buffer, size_t len); /* "No such file …" */
 /* At the start of a program: its words become UTF-8, and patterns of file names among them what
- * they match, where shells leave that to programs; the terminal takes UTF-8. */
+ * they match, where shells leave that to programs; the terminal takes UTF-8; memory that is freed
+ * is kept for what comes next. */
 int sfti_os_program_begin(int *argc, char ***argv);
 bool sfti_os_is_terminal(int fd);
 bool sfti_os_terminal_escapes(int fd); /* one that follows escape sequences: colours, lines */

@@ -1,6 +1,7 @@
 /* os.h on Linux: memory. */
 #include "os/os_posix.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,4 +145,19 @@ void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
     if (have) kept_put(ptr, have);
     else free(ptr);
     return fresh;
+}
+
+/* ── Programs ──
+ * A program that goes through a folder takes and frees as much for each file: glibc would give it
+ * back to the system each time, and every page would be cleared again. */
+
+#define PROGRAM_KEEPS (8 << 20)
+
+int sfti_os_program_begin(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+#ifdef M_TRIM_THRESHOLD
+    (void)mallopt(M_TRIM_THRESHOLD, PROGRAM_KEEPS);
+    (void)mallopt(M_MMAP_THRESHOLD, (int)LARGE_BLOCK);
+#endif
+    return 0;
 }

@@ -265,3 +265,10 @@ void sfti_os_cond_wait_for(os_cond *cond, os_mutex *mutex, uint32_t ms) {
     (void)pthread_cond_timedwait_relative_np((pthread_cond_t *)(void *)cond,
                                              (pthread_mutex_t *)(void *)mutex, &span);
 }
+
+/* ── Programs ── */
+
+int sfti_os_program_begin(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    return 0;
+}

@@ -332,11 +332,6 @@ bool sfti_os_terminal_escapes(int fd) {
     return sfti_os_is_terminal(fd);
 }
 
-int sfti_os_program_begin(int *argc, char ***argv) {
-    (void)argc, (void)argv;
-    return 0;
-}
-
 uint32_t sfti_os_terminal_columns(int fd) {
     struct winsize size;
     memset(&size, 0, sizeof size);

@@ -21,8 +21,8 @@ static void next_links(void **state) {
     } rows[] = {
         { "see (https://civitai.com/models/12/fox?modelVersionId=34).",
           "https://civitai.com/models/12/fox?modelVersionId=34", 12, 34, false, false, false },
-        { "at www.civitai.com/api/download/models/77, free", "www.civitai.com/api/download/models/77",
-          0, 77, true, false, false },
+        { "at www.civitai.com/api/download/models/77, free",
+          "www.civitai.com/api/download/models/77", 0, 77, true, false, false },
         { "https://civitai.com/zh-CN/models/5 there", "https://civitai.com/zh-CN/models/5", 5, 0,
           false, false, false },
         { "trained on https://civitai.com/models/9", "https://civitai.com/models/9", 9, 0, false,

@@ -22,8 +22,6 @@ const ICONS = {
     medium: 'M2.5 2.5h4v11h-4zM9.5 2.5h4v11h-4z',
     small: 'M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z',
     star: 'M8 2l1.8 3.8 4.2.6-3 2.9.7 4.2L8 11.5l-3.7 2 .7-4.2-3-2.9 4.2-.6z',
-    tick: 'M3 8.5l3.5 3.5L13 4.5',
-    note: 'M3 2.5h10v8l-3 3H3zM5.5 6h5M5.5 9h3',
     list: 'M2 4h.01M5 4h9M2 8h.01M5 8h9M2 12h.01M5 12h9',
     up: 'M8 13V3M4 7l4-4 4 4',
     fall: 'M8 3v10M4 9l4 4 4-4',

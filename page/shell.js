@@ -8,7 +8,7 @@ export const SHELLS = { sh: 'sh, bash, zsh', powershell: 'PowerShell', cmd: 'Com
 /* What needs no quotes; words of cmd that have any of the others cannot be written: % and ! are
  * variables within quotes too, and a quote ends them. PowerShell takes four signs for single quotes,
  * and its older versions hand double quotes on as if they were none. */
-const PLAIN = { sh: /^[\w.,/:@%+-]+$/, powershell: /^[A-Za-z-][\w./:\\-]*$/, cmd: /^[\w./:\\@+-]+$/ }, NEVER = { sh: /(?!)/, powershell: /"/, cmd: /["%!]/ };
+const PLAIN = { sh: /^[\w.,/:@%+-][\w.,/:@%+=-]*$/, powershell: /^[A-Za-z-][\w./:\\-]*$/, cmd: /^[\w./:\\@+-]+$/ }, NEVER = { sh: /(?!)/, powershell: /"/, cmd: /["%!]/ };
 
 /**
  * A word as the shell takes it; null where it cannot be written on a line, or not be copied.

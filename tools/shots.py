@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 from playwright.sync_api import sync_playwright
 
@@ -32,6 +33,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         subprocess.run([sys.executable, os.path.join(ROOT, "tools", "collection.py"),
                         os.path.join(folder, "models")], check=True)
+        own = ["models/loras/flux/alpine_morning.safetensors",
+               "models/loras/sdxl/cold_orbit.safetensors"]
+        subprocess.run([COMMAND, "note", *own, "favourite", "rating=5"], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL)
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
         page.goto(write_page(folder, "catalogue.html", "models"))
@@ -39,6 +44,16 @@ def main():
         for key in ["ArrowRight"] * 2 + ["Enter"]:
             page.keyboard.press(key)
         shoot(page, "catalogue-details.png")
+        # From a server the commands have paths from the page on, not those of this machine.
+        page.emulate_media(color_scheme="light")
+        page.route("http://models.test/**", lambda route: route.fulfill(path=os.path.join(
+            folder, urllib.parse.unquote(urllib.parse.urlsplit(route.request.url).path[1:]))))
+        page.goto("http://models.test/catalogue.html")
+        for key in ["ArrowRight", "x", "Shift+ArrowRight", "Shift+ArrowRight", "a"]:
+            page.keyboard.press(key)
+        page.click("[data-verb=note]")
+        page.select_option(".command-fields select", "4")
+        shoot(page, "catalogue-commands.png")
         page.goto(write_page(folder, "model.html", "--model",
                              "models/llm/nimbus-1b-fp8.safetensors"))
         shoot(page, "catalogue-model.png")

@@ -359,9 +359,12 @@ const cli_command cli_catalog_command = {
     "--hash computes digests; models with the same content digest or SHA-256 are marked as copies, "
     "and so are those whose sidecars record the same SHA-256 with a size that matches. --online "
     "asks CivitAI as info --online does.\n"
+    "Models are selected on the page and leave as commands to copy; stars that are set on it are "
+    "kept by the browser and leave as note commands. A folder without models gives a page that "
+    "says which files it takes.\n"
     "--model writes a page about one model instead: tensors as a tree with their sizes and as a "
-    "map, and with --deep the statistics of each, and for modules of a LoRA the Frobenius norm of "
-    "their product times alpha / rank.",
+    "map, of an adapter the ranks by block, and with --deep the statistics of each tensor, norms "
+    "and singular values of an adapter.",
     CLI_EXAMPLES(
         { "safetensors catalog ~/models -o catalogue.html", "a page of all models in a tree" },
         { "safetensors catalog ~/models -o catalogue.html --force", "bring the page up to date" },

@@ -69,7 +69,7 @@ sft_code cli_paths_from(cli *c, char ***operands, size_t *count, sfti_arena *are
                         sft_error *err) {
     const char *path = c->set.files_from;
     sft_buffer bytes = { .alloc = c->alloc };
-    path_list list;
+    path_list list = { .end = '\n' };
     sft_span one;
     size_t found = 0, before = c->set.files_at;
     if (cli_is_url(path)) return cli_usage_error(err, "expected a path for --files-from, found a "

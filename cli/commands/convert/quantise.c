@@ -188,9 +188,10 @@ static void print_quantised(const quantise_run *q) {
     cli_printf(out, "%zu matri%s quantised to ", q->count, q->count == 1 ? "x" : "ces");
     cli_fill(out, "% for %, a scale for each %", sfti_quant_target_format(q->target),
              sfti_quant_target_layout(q->target), sfti_quant_target_scale(q->target));
-    cli_printf(out, ": %s instead of %s, error %.3g %%\n",
+    cli_printf(out, ": %s instead of %s%s, error %.3g %%\n",
                cli_size_text(sfti_quantising_after(q->plan), after),
-               cli_size_text(sfti_quantising_before(q->plan), before), q->error * 100);
+               cli_size_text(sfti_quantising_before(q->plan), before),
+               q->run->c->import ? " of values" : "", q->error * 100);
     for (size_t k = 0; k < q->count && k < WORST; k++) {
         cli_printf(out, "  %s%.3g %%  ", k == 0 ? "worst: " : "       ",
                    q->errors[q->order[k]] * 100);

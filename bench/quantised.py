@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 
+from adapters import peak_of
 from contest import cell, few, ratio, table, take_turns
 
 LAYERS, SIDE = 4, 8192  # 268 M values
@@ -200,19 +201,23 @@ class Quantised:
             if floor:
                 self.floor("quantising, %s, time against a copy" % name,
                            min(got["ours"][0].samples) / min(got["copy"][0].samples), floor, False)
+            held = {n: peak_of(c) for n, c in commands.items() if n != "copy"}
+            self.floor("quantising, %s, MiB" % name, held["ours"], 16, False)
             names = ("ours", "copy", "comfy-kitchen", "compressed-tensors", "ctq")
             rows.append([name, *[cell(got[n][i]) if n in got else "–" for n in names
                                  for i in ((0, 1) if n in names[:3] else (1,))],
                          ratio(got["ours"][0], got["copy"][0]),
                          ratio(got["comfy-kitchen"][1], got["ours"][1])
-                         if "comfy-kitchen" in got else "–"])
+                         if "comfy-kitchen" in got else "–",
+                         *[few(held[n]) if n in held else "–" for n in names if n != "copy"]])
             for made in (out, copy):
                 if os.path.exists(made):
                     os.unlink(made)
         return table(["format", "ours, ms", "CPU", "`cp` and `sync`, ms", "CPU",
                       "comfy-kitchen, ms", "CPU", "compressed-tensors, CPU",
-                      "convert_to_quant, CPU", "ours ÷ copy", "comfy-kitchen ÷ ours, CPU"],
-                     rows) + (
+                      "convert_to_quant, CPU", "ours ÷ copy", "comfy-kitchen ÷ ours, CPU",
+                      "ours, MiB", "comfy-kitchen, MiB", "compressed-tensors, MiB",
+                      "convert_to_quant, MiB"], rows) + (
             "\n67 million values of BF16 in four matrices, whole processes, one thread, warm cache, "
             "ComfyUI's layout. Ours is synced; `cp` copies the input, of 134 MB. The others read and "
             "write by `safetensors`, not synced; convert_to_quant with `--simple`.\n")

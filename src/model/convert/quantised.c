@@ -21,7 +21,8 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
     *out = NULL;
     if (c->options.match && !c->options.match(c->options.match_ctx, tensor)) return SFT_OK;
     sft_code code = sfti_quant_find(search, i, out, err);
-    if (code || !sfti_quant_has(tensor)) return code;
+    bool flat = search->near && search->scaled[i] == SFTI_NEAR_FLAT;
+    if (code || (!sfti_quant_has(tensor) && !flat)) return code;
     const sft_tensor *beside = sfti_conversion_beside(c, i, &action);
     if (!beside || action != SFT_CONVERT_SCALED || search->taken[i] == SFTI_QUANT_TAKEN)
         return SFT_OK;

@@ -105,10 +105,10 @@ static size_t list_ends(const sfti_layouts *layouts, beside_end *out) {
     return count;
 }
 
-/* The codes of all rows whose part has the tensor's name. *named: there is such a part. drops: of
- * parts that mean nothing alone. */
+/* The codes of all rows whose part has the tensor's name. *named: the last such part that was looked
+ * at, or NULL. drops: of parts that mean nothing alone. */
 static uint32_t codes_by_rows(const sfti_quant_search *search, const beside_end *ends, size_t count,
-                              uint32_t i, bool drops, bool *named) {
+                              uint32_t i, bool drops, const beside_end **named) {
     const sfti_layouts *layouts = &search->declared->layouts;
     const sft_span tensor = sft_set_tensor_at(search->set, i)->name;
     for (size_t e = 0; e < count; e++) {
@@ -116,7 +116,7 @@ static uint32_t codes_by_rows(const sfti_quant_search *search, const beside_end 
         if (tensor.len <= at->end.len || drops != (at->part->role == SFTI_PART_DROP)
             || memcmp(tensor.data + tensor.len - at->end.len, at->end.data, at->end.len) != 0)
             continue;
-        *named = true;
+        *named = at;
         bool any = at->layout == layouts->rows; /* its parts belong to the codes of any */
         size_t first = any ? 1 : (size_t)(at->layout - layouts->rows);
         for (size_t k = first; k < (any ? layouts->count : first + 1); k++) {
@@ -253,13 +253,15 @@ sft_code sfti_quant_look(sfti_quant_search *search, sft_error *err) {
     for (uint32_t i = 0; i < count; i++) search->near[i] = search->odd[i] = SFTI_NO_NAME;
     for (size_t i = 0; i < 2 * (size_t)count; i++) {
         uint32_t of = (uint32_t)(i < count ? i : i - count);
-        bool drops = i >= count, name = false;
+        bool drops = i >= count;
+        const beside_end *name = NULL;
         uint32_t to = codes_by_rows(search, ends, named, of, drops, &name);
         explained[of] = explained[of] || to != SFTI_NO_NAME || (drops && name);
         if (to == SFTI_NO_NAME || (drops && !search->scaled[to])) continue;
         if (search->near[of] == SFTI_NO_NAME) search->near[of] = to;
         if (!search->scaled[to]) search->near[to] = of;
-        search->scaled[to] = true;
+        if (!search->scaled[to]) search->scaled[to] = SFTI_NEAR_SCALED;
+        if (name->layout->parts[0].flat) search->scaled[to] = SFTI_NEAR_FLAT;
     }
     for (uint32_t i = 0; i < count; i++) find_declared_parts(search, i);
     return find_odd(search, explained, err);

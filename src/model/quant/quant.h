@@ -43,7 +43,7 @@ typedef struct sfti_quant_search {
     uint8_t *codes;         /* of each: it is a quantised one */
     /* For each, NULL where no tensor can be one: the number of a tensor that rows say is beside it,
      * or SFTI_NO_NAME; one that no row knows, whose name says that it changes this one's codes; and
-     * whether it is the codes, not what belongs to them. */
+     * whether it is the codes, not what belongs to them: one of those below, or 0. */
     uint32_t *near, *odd;
     uint8_t *scaled;
     bool unfit; /* of those of a layout that is declared and known, one has another shape or dtype,
@@ -53,6 +53,11 @@ typedef struct sfti_quant_search {
 enum {
     SFTI_QUANT_TAKEN = 1,  /* it belongs to a quantised one */
     SFTI_QUANT_REFUSED = 2 /* its values cannot be computed; for those who search */
+};
+
+enum {
+    SFTI_NEAR_SCALED = 1,
+    SFTI_NEAR_FLAT = 2 /* in a layout that stores codes in any dtype */
 };
 
 sft_code sfti_quant_begin(sfti_quant_search *search, const sft_set *set,

@@ -105,8 +105,8 @@ static size_t list_ends(const sfti_layouts *layouts, beside_end *out) {
     return count;
 }
 
-/* The codes of all rows whose part has the tensor's name. *named: the last such part that was looked
- * at, or NULL. drops: of parts that mean nothing alone. */
+/* The codes of all rows whose part has the tensor's name. *named: the last such part that was
+ * looked at, or NULL. drops: of parts that mean nothing alone. */
 static uint32_t codes_by_rows(const sfti_quant_search *search, const beside_end *ends, size_t count,
                               uint32_t i, bool drops, const beside_end **named) {
     const sfti_layouts *layouts = &search->declared->layouts;

@@ -162,6 +162,16 @@ def refusals(folder):
         check("refused: " + name, result.returncode == 1 and "safetensors:" in result.stderr,
               "%d %s" % (result.returncode, result.stderr))
         check("nothing written: " + name, not os.path.exists(out), "a folder")
+    path, out = os.path.join(folder, "scaled.safetensors"), os.path.join(folder, "scaled")
+    scaled = {key: (shape, made(key, shape)) for key, shape in flux.items()}
+    companions = {end: ([2], made(end, [2])) for end in ("weight_scale", "comfy_quant")}
+    write(path, {**scaled, **{"double_blocks.0.img_attn.proj." + end: value
+                              for end, value in companions.items()}})
+    result = run("convert", path, "-o", out, "--layout", "diffusers", "--architecture", "flux.1")
+    check("companions", result.returncode == 0, result.stderr)
+    have = component(out)
+    same("companions follow their tensor", {end: have.get(
+        "transformer_blocks.0.attn.to_out.0." + end) for end in companions}, companions)
     for name, case, more, model in (
             ("two for one", "sd1", {"output_blocks.2.2.conv.weight": "output_blocks.2.1.conv.weight"},
              "sd-1"),

@@ -35,6 +35,8 @@ static sft_code wrong(const layout_reader *r, const char *expected, sft_span fou
 bool sfti_layout_next(sft_span *rest, sft_span *word) {
     while (rest->len > 0 && *rest->data == ' ') rest->data++, rest->len--;
     size_t len = 0;
+    *word = (sft_span){ "", 0 };
+    if (rest->len == 0) return false; /* whose data may be NULL */
     while (len < rest->len && rest->data[len] != ' ') len++;
     *word = (sft_span){ rest->data, len };
     rest->data += len;

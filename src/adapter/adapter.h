@@ -116,6 +116,9 @@ uint32_t sfti_floats_greatest(const float *values, uint64_t count);
 /* A whole tensor as sfti_lora_shape has it. */
 sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena *arena,
                         sfti_matrix *out, sft_error *err);
+/* Its values are not set. SFT_ADDRESS_SPACE: more than SFTI_LORA_ELEMENTS. */
+sft_code sfti_matrix_take(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_matrix *out,
+                          sft_error *err);
 /* Zeros. */
 sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_matrix *out,
                          sft_error *err);

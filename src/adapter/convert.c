@@ -397,27 +397,56 @@ static sft_code stack_modules(sfti_convert_run *run, sfti_convert_layer *const *
     return code ? code : add_scale(run, name, layer, rank, scale * (double)rank);
 }
 
-/* All pieces of one layer, which stand anywhere. */
+/* All pieces of one layer, which stand anywhere: group_pieces has made a list of them. */
 static sft_code join_at(sfti_convert_run *run, size_t first) {
-    sfti_convert_layer *pieces[SFTI_LAYOUT_PIECES], *layer = &run->layers[first];
+    sfti_convert_layer *pieces[SFTI_LAYOUT_PIECES];
     unsigned count = 0;
-    for (size_t i = first; i < run->lora->count && count < layer->rule->count; i++) {
-        sfti_convert_layer *one = &run->layers[i];
-        if (one->done || one->rule != layer->rule || one->component != layer->component
-            || one->match.count != layer->match.count || one->side != layer->side)
-            continue;
-        bool same = true;
-        for (unsigned k = 0; same && k < one->match.count; k++)
-            same = sft_span_equal(one->match.numbers[k], layer->match.numbers[k]);
-        if (!same) continue;
+    for (size_t i = first + 1; i > 0; i = run->layers[i - 1].next) {
+        sfti_convert_layer *one = &run->layers[i - 1];
+        if (count == one->rule->count)
+            return convert_refuse(run, one->module, "one module for each layer");
         one->done = true;
         pieces[count++] = one;
     }
     return stack_modules(run, pieces, count);
 }
 
+/* Whether the layer is one of several that the other layout fuses. */
+static bool is_piece(const sfti_convert_run *run, const sfti_convert_layer *layer) {
+    return layer->rule && layer->rule->count > 1 && layer->side == SFTI_DIFFUSERS
+        && sfti_convert_side(run, layer) == SFTI_ORIGINAL;
+}
+
+static sft_span joined_name(const void *layers, uint32_t i) {
+    return ((const sfti_convert_layer *)layers)[i].joined;
+}
+
+/* Pieces of one layer become a list, by the name of what they are fused into. */
+static sft_code group_pieces(sfti_convert_run *run) {
+    size_t count = run->lora->count;
+    sfti_arena *arena = &run->out->out.arena;
+    sfti_names names;
+    if (!sfti_names_draw(&names, count, joined_name, run->layers, arena))
+        return sfti_fail_memory(run->err, count);
+    for (size_t i = 0; i < count; i++) {
+        sfti_convert_layer *layer = &run->layers[i];
+        layer->last = i + 1;
+        if (!is_piece(run, layer)) continue;
+        layer->joined = sfti_convert_name(run, layer, layer->rule->original);
+        if (layer->joined.len == 0) return sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
+        uint32_t first = sfti_names_find(&names, layer->joined);
+        if (first == SFTI_NO_NAME) {
+            (void)sfti_names_add(&names, layer->joined, (uint32_t)i);
+            continue;
+        }
+        run->layers[run->layers[first].last - 1].next = i + 1;
+        run->layers[first].last = i + 1;
+    }
+    return SFT_OK;
+}
+
 /* Whether the level of a U-Net that a rule asks for has attention, by the adapter's other modules:
- * 1 yes, 0 no, -1 not to be seen. */
+ * 1 yes, 0 no, -1 not to be seen. Asked for few names, which have no numbers of their own. */
 static int asked_level(const sfti_convert_run *run, sft_span when) {
     bool any = false;
     size_t len = 0;
@@ -510,6 +539,7 @@ sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layout
         code = sfti_convert_layer_of(&run, &lora->modules[i], &run.layers[i]);
         if (!run.layers[i].rule) out->unmatched[out->unmatched_count++] = i;
     }
+    if (!code) code = group_pieces(&run);
     alpha_form_of(&run, out->alpha_form, sizeof out->alpha_form);
     for (size_t i = 0; !code && i < lora->count; i++)
         if (run.layers[i].rule && !run.layers[i].done) code = convert_layer_at(&run, i);

@@ -13,6 +13,8 @@ typedef struct sfti_convert_layer {
     unsigned piece;  /* of the rule, if side is DIFFUSERS */
     sfti_layout_match match;
     bool done;
+    sft_span joined;   /* what it is fused into; empty: it is not */
+    size_t next, last; /* in the list of these pieces, numbers + 1; last: of the first one */
 } sfti_convert_layer;
 
 typedef struct sfti_convert_run {

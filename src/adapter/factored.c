@@ -79,8 +79,8 @@ sft_code sft_adapter_factors_new(sft_adapter_verb verb, const sft_adapter_factor
     if (own.rule == SFT_ADAPTER_EXACT)
         f->rule = (sfti_rank_rule){ .by = SFTI_RANK_ERROR, .value = 1e-6 };
     else
-        f->rule = (sfti_rank_rule){ (sfti_rank_by)own.rule, own.value, own.rank, own.conv_rank,
-                                    false };
+        f->rule = (sfti_rank_rule){ .by = (sfti_rank_by)own.rule, .value = own.value,
+                                    .most = own.rank, .most_conv = own.conv_rank };
     f->rule.kohya = own.kohya;
     f->has_rule = own.rule != SFT_ADAPTER_RANK || own.rank || own.conv_rank;
     if (verb == SFT_ADAPTER_STACK && own.rule == SFT_ADAPTER_EXACT) f->has_rule = false;
@@ -186,17 +186,15 @@ size_t sft_adapter_factors_blames(const sft_adapter_factors *f) { return f->blam
 
 /* Into the dtype, times a factor; false if it cannot hold a value. */
 static bool store_factor(float *values, uint64_t count, double factor, sft_dtype dtype, void *bytes,
-                  sft_error *err) {
-    float most = 0, told = 0;
+                         sft_error *err) {
     uint8_t code_of[4];
-    for (uint64_t i = 0; i < count; i++) {
-        values[i] = (float)((double)values[i] * factor);
-        float size = values[i] < 0 ? -values[i] : values[i];
-        if (!(size <= most)) most = size; /* NaN too */
-    }
-    if (!(most - most <= 0)) return false;
+    if (factor < 1 || factor > 1)
+        for (uint64_t i = 0; i < count; i++) values[i] = (float)((double)values[i] * factor);
+    uint32_t bits = sfti_floats_greatest(values, count);
+    float most, told = 0;
+    memcpy(&most, &bits, sizeof most);
     sfti_floats_turn(&most, 1);
-    if (sft_cast(SFT_F32, &most, dtype, code_of, 1, NULL, NULL, err)
+    if (bits >= 0x7f800000 || sft_cast(SFT_F32, &most, dtype, code_of, 1, NULL, NULL, err)
         || sft_cast(dtype, code_of, SFT_F32, &told, 1, NULL, NULL, err))
         return false;
     sfti_floats_turn(&told, 1);
@@ -281,6 +279,7 @@ static bool factor_step(sfti_workers *w, size_t thread, uint64_t *done, sft_erro
     if (!layer) return false;
     memset(&found, 0, sizeof found);
     sfti_rank_rule rule = f->rule;
+    rule.narrow = layer->dtype != SFT_F32;
     if (layer->conv && rule.most_conv) rule.most = rule.most_conv;
     if (f->options.rule != SFT_ADAPTER_EXACT && !rule.most && !layer->told.rank_before)
         rule.most = RULE_MOST;

@@ -167,7 +167,8 @@ static sft_code put_factor_pairs(sft_adapter_factors *f, sft_error *err) {
     bool fine = !f->is_network
              || add_own_pair(f, pairs, &count, "ss_network_module", "networks.lora");
     if (has_dim || f->is_network)
-        fine = fine && add_own_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text))
+        fine = fine
+            && add_own_pair(f, pairs, &count, "ss_network_dim", common_number(f, true, text))
             && add_own_pair(f, pairs, &count, "ss_network_alpha", common_number(f, false, text));
     if (file && f->options.kohya) {
         const char *said = comment.len ? "; " : "";

@@ -57,7 +57,8 @@ sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t f
             return code;
         }
         sfti_floats_turn(into + done, n);
-        for (uint64_t i = done; i < done + n; i++) {
+        bool finite = sfti_floats_greatest(into + done, n) < 0x7f800000;
+        for (uint64_t i = done; !finite && i < done + n; i++) {
             uint32_t word;
             memcpy(&word, into + i, sizeof word);
             if ((word & 0x7f800000) != 0x7f800000) continue;
@@ -71,8 +72,8 @@ sft_code sfti_lora_read(const sft_set *set, const sft_tensor *tensor, uint64_t f
     return SFT_OK;
 }
 
-sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_matrix *out,
-                         sft_error *err) {
+sft_code sfti_matrix_take(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_matrix *out,
+                          sft_error *err) {
     uint64_t count = 0;
     if (!sfti_mul(rows, cols, &count) || count > SFTI_LORA_ELEMENTS)
         return sfti_fail(err, SFT_ADDRESS_SPACE,
@@ -80,9 +81,14 @@ sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_m
                          "%llu", (unsigned long long)SFTI_LORA_ELEMENTS, (unsigned long long)rows,
                          (unsigned long long)cols);
     *out = (sfti_matrix){ rows, cols, sfti_arena_array(arena, count, sizeof(float)) };
-    if (!out->at) return sfti_fail_memory(err, count * sizeof(float));
-    memset(out->at, 0, (size_t)count * sizeof(float));
-    return SFT_OK;
+    return out->at ? SFT_OK : sfti_fail_memory(err, count * sizeof(float));
+}
+
+sft_code sfti_matrix_new(sfti_arena *arena, uint64_t rows, uint64_t cols, sfti_matrix *out,
+                         sft_error *err) {
+    sft_code code = sfti_matrix_take(arena, rows, cols, out, err);
+    if (!code) memset(out->at, 0, (size_t)(rows * cols) * sizeof(float));
+    return code;
 }
 
 sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena *arena,
@@ -90,11 +96,11 @@ sft_code sfti_lora_load(const sft_set *set, const sft_tensor *tensor, sfti_arena
     uint64_t rows = 0, cols = 0;
     sfti_matrix stored;
     (void)sfti_lora_shape(tensor, &rows, &cols);
-    sft_code code = sfti_matrix_new(arena, rows, cols, out, err);
+    sft_code code = sfti_matrix_take(arena, rows, cols, out, err);
     if (!code) code = sfti_lora_read(set, tensor, 0, rows * cols, out->at, err);
     if (code || !is_exchanged(tensor)) return code;
     stored = *out;
-    code = sfti_matrix_new(arena, rows, cols, out, err);
+    code = sfti_matrix_take(arena, rows, cols, out, err);
     for (uint64_t i = 0; !code && i < rows; i++)
         for (uint64_t j = 0; j < cols; j++)
             out->at[i * cols + j] = stored.at[j * rows + i];

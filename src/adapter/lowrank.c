@@ -134,8 +134,11 @@ static void solve(core *k) {
 
 /* p t1 a, with a the left singular vectors times the roots of the values (kohya: the values), and
  * the same of the right ones. */
-static void write_factors(core *k, size_t rank, bool all_up, sfti_lowrank *out) {
+static sft_code write_factors(core *k, size_t rank, bool all_up, bool narrow, sfti_arena *work,
+                              sfti_lowrank *out, sft_error *err) {
     size_t n = k->rank, kept = rank;
+    float *half = narrow ? sfti_arena_array(work, n * kept, sizeof *half) : NULL;
+    if (narrow && !half) return sfti_fail_memory(err, n * kept * sizeof *half);
     double *vectors = k->r1, *by = k->r2; /* no longer needed */
     for (size_t i = 0; i < kept; i++) /* rows of m become unit vectors, or 0 */
         for (size_t j = 0; j < k->right; j++)
@@ -153,7 +156,13 @@ static void write_factors(core *k, size_t rank, bool all_up, sfti_lowrank *out) 
                                   .b_row = kept, .rows = n, .inner = k->left, .cols = kept,
                                   .into = by, .into_row = kept });
     for (size_t i = 0; i < n * kept; i++) by[i] *= k->balance[i / kept];
-    sfti_tall_times(&k->p, by, kept, k->block, k->result, false, out->up.at);
+    for (size_t i = 0; narrow && i < n * kept; i++) half[i] = (float)by[i];
+    if (narrow) {
+        memset(out->up.at, 0, (size_t)k->p.length * kept * sizeof *half);
+        sfti_matrix_add_product(k->p.at, n, half, k->p.length, n, kept, 1, out->up.at);
+    } else {
+        sfti_tall_times(&k->p, by, kept, k->block, k->result, false, out->up.at);
+    }
     for (size_t i = 0; i < k->right; i++)
         for (size_t j = 0; j < kept; j++)
             vectors[i * kept + j] = k->m[j * k->right + i]
@@ -164,7 +173,14 @@ static void write_factors(core *k, size_t rank, bool all_up, sfti_lowrank *out) 
                                   .into = by, .into_row = kept });
     for (size_t i = 0; i < n * kept; i++)
         by[i] = k->balance[i / kept] > 0 ? by[i] / k->balance[i / kept] : 0;
-    sfti_tall_times(&k->q, by, kept, k->block, k->result, true, out->down.at);
+    for (size_t i = 0; narrow && i < n * kept; i++) half[i % kept * n + i / kept] = (float)by[i];
+    if (narrow) {
+        memset(out->down.at, 0, (size_t)k->q.length * kept * sizeof *half);
+        sfti_matrix_add_product(half, n, k->q.at, kept, n, k->q.length, 1, out->down.at);
+    } else {
+        sfti_tall_times(&k->q, by, kept, k->block, k->result, true, out->down.at);
+    }
+    return SFT_OK;
 }
 
 sft_code sfti_tall_product(const sfti_tall *p, const sfti_tall *q, double norm, bool exact,
@@ -196,17 +212,21 @@ sft_code sfti_tall_product(const sfti_tall *p, const sfti_tall *q, double norm, 
     }
     if (!code && rule && *decided) {
         double found = 0;
+        bool narrow = rule->narrow && !p->across && q->across; /* as the product of F32 has them */
         uint64_t width = kept < k.rank ? kept : k.rank;
-        code = sfti_matrix_new(arena, p->length, kept, &out->up, err);
-        if (!code) code = sfti_matrix_new(arena, kept, q->length, &out->down, err);
+        sft_code (*take)(sfti_arena *, uint64_t, uint64_t, sfti_matrix *, sft_error *) =
+            width < kept ? sfti_matrix_new : sfti_matrix_take;
+        code = take(arena, p->length, kept, &out->up, err);
+        if (!code) code = take(arena, kept, q->length, &out->down, err);
         if (!code && width < kept) { /* columns of zeros, of kohya's one more */
             sfti_lowrank whole = *out;
             code = sfti_matrix_new(&work, p->length, width, &whole.up, err);
-            if (!code) write_factors(&k, (size_t)width, rule->kohya, &whole);
+            if (!code)
+                code = write_factors(&k, (size_t)width, rule->kohya, narrow, &work, &whole, err);
             for (uint64_t i = 0; !code && i < p->length; i++)
                 memcpy(out->up.at + i * kept, whole.up.at + i * width, width * sizeof(float));
         } else if (!code) {
-            write_factors(&k, (size_t)kept, rule->kohya, out);
+            code = write_factors(&k, (size_t)kept, rule->kohya, narrow, &work, out, err);
         }
         for (size_t i = 0; i < kept && i < s->count; i++) found += s->at[i] * s->at[i];
         double rest = s->norm * s->norm - found, tail = 0;

@@ -24,6 +24,7 @@ typedef struct sfti_rank_rule {
     uint64_t most;      /* 0: no limit */
     uint64_t most_conv; /* the same of convolutions with a kernel; 0: as `most` */
     bool kohya;         /* one more than the rule says, as kohya's scripts count */
+    bool narrow;        /* factors become 16 bits wide: their last product is one of F32 */
 } sfti_rank_rule;
 
 /* Singular values of a matrix, falling; the greatest `count` of `all` that there are. */

@@ -180,3 +180,167 @@ def test_progress_cancels(model, adapter, tmp_path):
     with pytest.raises(KeyError):
         lora.merge(model, adapter, tmp_path / "out.safetensors", progress=stop)
     assert not (tmp_path / "out.safetensors").exists()
+
+
+def factors_of(path):
+    """The change of each module, by its factors and alpha."""
+    tensors, found = read(path), {}
+    for name, up in tensors.items():
+        for end, other in ((".lora_up.weight", ".lora_down.weight"),
+                           (".lora_B.weight", ".lora_A.weight")):
+            if name.endswith(end):
+                module = name[:-len(end)]
+                alpha = tensors.get(module + ".alpha", up.shape[1])
+                found[module] = float(alpha) / up.shape[1] * up.astype("f8") @ tensors[module + other]
+    return found
+
+
+def test_resize(adapter, tmp_path):
+    out = tmp_path / "small.safetensors"
+    values = np.linalg.svd(delta(), compute_uv=False)
+    told = lora.resize(adapter, out, rank=2)
+    lost = np.linalg.norm(values[2:])
+    (module,) = told["modules"]
+    assert module["error"] == pytest.approx(lost / np.linalg.norm(values), rel=1e-5)
+    assert (module["name"], module["rank_before"], module["rank"]) == (KOHYA, 4, 2)
+    assert module["alpha"] == 1.0 and module["norm"] == pytest.approx(np.linalg.norm(values))
+    assert np.linalg.norm(factors_of(out)[KOHYA] - delta()) == pytest.approx(lost, rel=1e-5)
+    least = next(k for k in range(1, 5)
+                 if np.linalg.norm(values[k:]) <= 0.5 * np.linalg.norm(values))
+    for more in ({"rule": ("error", 0.5)}, {"rule": ("error", 0.5), "rank": 4}):
+        told = lora.resize(adapter, tmp_path / "none", dry_run=True, **more)
+        assert told["modules"][0]["rank"] == least
+    assert not (tmp_path / "none").exists()
+    ticks = []
+    lora.resize(adapter, out, rank=2, dtype="BF16", overwrite=True, threads=2,
+                progress=lambda done, total: ticks.append((done, total)))
+    assert ticks[-1][0] == ticks[-1][1]
+    with libsafetensors.open(out) as file:
+        assert str(file[KOHYA + ".lora_up.weight"].dtype) == "BF16"
+        assert json.loads(file.metadata()["sft_lora_resize"])["rank"] == 2
+
+
+def test_factors_as_the_command(adapter, model, tmp_path):
+    words = shlex.split(os.environ.get("SFT_COMMAND", ""))
+    if not words:
+        pytest.skip("SFT_COMMAND is not set")
+    a, b, merged = (tmp_path / (name + ".safetensors") for name in ("a", "b", "merged"))
+    lora.merge(model, adapter, merged)
+    for call, line in (
+            (lambda: lora.resize(adapter, b, rule=("sv_fro", 0.9), kohya=True, overwrite=True),
+             ["resize", adapter, "--sv-fro", "0.9", "--compat", "kohya"]),
+            (lambda: lora.stack([(adapter, 2), (adapter, -0.5)], b, overwrite=True),
+             ["stack", str(adapter) + ":2", str(adapter) + ":-0.5"]),
+            (lambda: lora.extract(merged, model, b, rank=3, norms=True, clamp_quantile=0.9,
+                                  overwrite=True),
+             ["extract", merged, model, "--rank", "3", "--norms", "--clamp-quantile", "0.9"])):
+        subprocess.run([*words, "lora", *line, "-o", a, "--force"], check=True, capture_output=True)
+        call()
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_stack(adapter, tmp_path):
+    out = tmp_path / "sum.safetensors"
+    told = lora.stack([lora.Adapter(adapter, 0.5), (adapter, 1)], out)
+    assert told["modules"][0]["rank"] == 8 and told["modules"][0]["norm"] is None
+    assert np.abs(factors_of(out)[KOHYA] - 1.5 * delta()).max() < 1e-5
+    with pytest.raises(ValueError, match="without blocks"):
+        lora.stack(lora.Adapter(adapter, 1, "*=1"), out, overwrite=True)
+
+
+def test_extract(adapter, model, tmp_path):
+    out, merged = tmp_path / "out.safetensors", tmp_path / "merged.safetensors"
+    lora.merge(model, adapter, merged)
+    told = lora.extract(merged, model, out, rank=4)
+    assert told["modules"][0]["error"] < 1e-5 and told["left_others"] == 0
+    assert np.abs(factors_of(out)[KOHYA] - delta()).max() < 1e-5
+    told = lora.extract(merged, model, out, rank=4, to="peft", overwrite=True)
+    assert told["modules"][0]["alpha"] is None
+    lone = write(tmp_path / "lone.safetensors", {"other": random_of(2, 3)})
+    with pytest.raises(SafetensorError, match="none for 1"):
+        lora.extract(merged, lone, tmp_path / "none.safetensors", rank=4)
+    with pytest.raises(ValueError, match="kohya, peft, comfy for to"):
+        lora.extract(merged, model, out, rank=4, to="diffusers")
+
+
+def test_simplify(model, tmp_path):
+    out, loha = tmp_path / "out.safetensors", tmp_path / "loha.safetensors"
+    parts = {KOHYA + ".hada_w%d_%s" % (n, ab): random_of(9 + n, *shape)
+             for n in (1, 2) for ab, shape in (("a", (24, 2)), ("b", (2, 32)))}
+    write(loha, parts)
+    want = np.ones((24, 32))
+    for n in (1, 2):
+        want *= parts[KOHYA + ".hada_w%d_a" % n] @ parts[KOHYA + ".hada_w%d_b" % n]
+    told = lora.simplify(loha, out, rank="exact")
+    assert told["modules"][0]["rank"] == 4 and told["modules"][0]["rank_before"] is None
+    assert np.abs(factors_of(out)[KOHYA] - want).max() < 1e-4
+    dora = write(tmp_path / "dora.safetensors", {
+        KOHYA + ".lora_up.weight": random_of(3, 24, 4), KOHYA + ".lora_down.weight": random_of(4, 4, 32),
+        KOHYA + ".dora_scale": np.abs(random_of(5, 24, 1))})
+    with pytest.raises(SafetensorError, match="expected a model"):
+        lora.simplify(dora, out, rank=24, overwrite=True)
+    merged = tmp_path / "merged.safetensors"
+    lora.merge(model, dora, merged)
+    lora.simplify(dora, out, rank="exact", model=model, overwrite=True)
+    change = read(merged)[LAYER].astype("f8") - read(model)[LAYER]
+    assert np.abs(factors_of(out)[KOHYA] - change).max() < 1e-4
+
+
+def test_convert(tmp_path):
+    qkv = "lora_unet_double_blocks_0_img_attn_qkv"
+    kohya = write(tmp_path / "kohya.safetensors", {
+        qkv + ".lora_up.weight": random_of(3, 24, 4), qkv + ".lora_down.weight": random_of(4, 4, 8),
+        qkv + ".alpha": np.float32(2)})
+    out, back = tmp_path / "diffusers.safetensors", tmp_path / "back.safetensors"
+    told = lora.convert(kohya, out, "diffusers", architecture="flux.1")
+    assert (told["architecture"], told["modules"], told["split"]) == ("flux.1", 3, 1)
+    assert told["config"] is None and told["unmatched"] == []
+    name = "transformer.transformer_blocks.0.attn.to_k.lora_B.weight"
+    assert (read(out)[name] == read(kohya)[qkv + ".lora_up.weight"][8:16]).all()
+    told = lora.convert(out, back, "kohya", architecture="flux.1")
+    assert told["joined"] == 1
+    before, after = read(kohya), read(back)
+    assert before.keys() == after.keys()
+    assert all((before[key] == after[key]).all() for key in before)
+    (tmp_path / "p").mkdir()
+    peft = tmp_path / "p" / "adapter_model.safetensors"
+    told = lora.convert(kohya, peft, "peft", architecture="flux.1")
+    beside = tmp_path / "p" / "adapter_config.json"
+    assert json.loads(beside.read_text()) == json.loads(told["config"])
+    assert json.loads(told["config"])["lora_alpha"] == 2
+    peft.unlink()
+    with pytest.raises(FileExistsError):
+        lora.convert(kohya, peft, "peft", architecture="flux.1")
+    assert not peft.exists()
+    with pytest.raises(ValueError, match="architecture"):
+        lora.convert(kohya, out, "comfy", architecture="no such", overwrite=True)
+    with pytest.raises(SafetensorError, match="tells its model"):
+        lora.convert(kohya, out, "comfy", overwrite=True)
+    with pytest.raises(ValueError, match="for to"):
+        lora.convert(kohya, out, "other")
+
+
+def test_factors_errors(adapter, model, tmp_path):
+    out = tmp_path / "out.safetensors"
+    for words in ({}, {"rank": 0}, {"rank": 65537}, {"rank": "exact"}, {"rule": ("other", 1)},
+                  {"rule": ("error", 2)}, {"rank": 1, "dtype": "I32"}, {"rank": 1, "threads": -1}):
+        with pytest.raises(ValueError):
+            lora.resize(adapter, out, **words)
+    with pytest.raises(SafetensorError) as told:
+        lora.resize(model, out, rank=1)
+    assert told.value.path == str(model)
+    bad = write(tmp_path / "bad.safetensors", {
+        KOHYA + ".lora_up.weight": random_of(3, 24, 4) * np.float32("nan"),
+        KOHYA + ".lora_down.weight": random_of(4, 4, 32)})
+    with pytest.raises(ValueError, match="NaN"):
+        lora.stack([adapter, bad], out, rank=2)
+    assert not out.exists()
+    lora.resize(adapter, out, rank=1)
+    with pytest.raises(FileExistsError):
+        lora.resize(adapter, out, rank=1)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lora.resize(adapter, out, rank=1, overwrite=True, progress=stop)

@@ -5,8 +5,8 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._results import (ConvertResult, EditResult, LoraInfo, LoraMerged, MixtureBlock, ModelsMerged,
-                       TensorStats)
+from ._results import (ConvertResult, EditResult, LoraConverted, LoraFactors, LoraInfo, LoraMerged,
+                       MixtureBlock, ModelsMerged, TensorStats)
 from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
                      Readable as _FileLike, Writable as _Writable)
 from .dataset._types import ShardFacts
@@ -351,6 +351,18 @@ def merge_named(recipe: str, /) -> list[str]:
     """The models that a recipe names."""
 def merge_of(models: tuple[_Path, ...], *, progress: _Progress = None) -> tuple[list[MixtureBlock], int]:
     """The result first; blocks, the last of all, and tensors left out."""
+def lora_factors(verb: int, inputs: Sequence[tuple[_Path, float, str | None, bytes | None]],
+                 output: _Path, *, rank: int = 0, conv_rank: int = 0, rule: int = 0,
+                 value: float = 0.0, kohya: bool = False, dtype: str | None = None,
+                 norms: bool = False, names: int = 0, min_diff: float = 0.0,
+                 clamp_quantile: float = 0.0, ignore_unmatched: bool = False,
+                 dry_run: bool = False, overwrite: bool = False, sync: bool = True,
+                 threads: int = 0, progress: _Progress = None) -> LoraFactors:
+    """verb, rule, names: numbers of sft_adapter_verb, _rule, _format."""
+def lora_convert(path: _Path, output: _Path, to: int, *, architecture: str | None = None,
+                 model: _Path | None = None, config: bytes | None = None,
+                 ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
+                 progress: _Progress = None) -> LoraConverted: ...
 def cast(data: Any, source: str, target: str, saturate: bool = False) -> bytearray: ...
 def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = (),
          rename: Mapping[str, str] | None = None, output: _Path | None = None,

@@ -7,8 +7,9 @@ from typing import Any, Literal, TypedDict
 from ._types import Level
 
 __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult", "Error",
-           "FitsResult", "HashResult", "InfoResult", "LoraAdapter", "LoraInfo", "LoraMerged",
-           "LoraModule", "LsResult", "Mixture", "MixtureBlock", "ModelsMerged", "TensorStats"]
+           "FitsResult", "HashResult", "InfoResult", "LoraAdapter", "LoraConverted", "LoraFactor",
+           "LoraFactors", "LoraInfo", "LoraMerged", "LoraModule", "LsResult", "Mixture",
+           "MixtureBlock", "ModelsMerged", "TensorStats"]
 
 
 class TensorStats(TypedDict):
@@ -239,6 +240,51 @@ class Mixture(MixtureBlock):
 
     blocks: list[MixtureBlock]
     left_out: int
+class LoraFactor(TypedDict):
+    """A pair of factors that was written. rank_before: None if the layer had none. alpha: None if
+    the scale is in the factors. norm: Frobenius, of the change at strength 1, and error: the part of
+    it that the factors leave out, before they are rounded; None if they were not computed."""
+
+    name: str
+    rank_before: int | None
+    rank: int
+    alpha: float | None
+    norm: float | None
+    error: float | None
+
+
+class LoraFactors(TypedDict):
+    """Result of lora.resize(), stack(), extract() and simplify(): the layers that were written, how
+    many were left out because they add nothing, and the names of what was not matched. Counts of
+    what to know: modules that are kept as they are (kept_whole), magnitudes of DoRA (kept_dora),
+    alphas of a configuration that are in the factors now (folded_alphas), modules of PEFT whose
+    alpha nothing tells (unknown_alphas); of extract, convolutions (left_convs) and other tensors
+    (left_others) that differ and are not extracted."""
+
+    modules: list[LoraFactor]
+    left_out: int
+    unmatched: list[str]
+    kept_whole: int
+    kept_dora: int
+    folded_alphas: int
+    unknown_alphas: int
+    left_convs: int
+    left_others: int
+
+
+class LoraConverted(TypedDict):
+    """Result of lora.convert(): the architecture whose layouts were used, modules that were written,
+    modules of fused layers that were divided (split) or made (joined), modules whose alphas went into
+    their matrices, so that the way back is not exact (folded), names of what was left out, and the
+    text of adapter_config.json, for PEFT only."""
+
+    architecture: str
+    modules: int
+    split: int
+    joined: int
+    folded: int
+    unmatched: list[str]
+    config: str | None
 
 
 class EditResult(TypedDict, total=False):

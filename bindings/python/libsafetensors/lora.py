@@ -1,22 +1,29 @@
-"""Adapters (LoRA and its kin): what they hold, and models with adapters merged into them, as
-"safetensors lora" does it. docs/adapters.md has the formulas, docs/disagreements.md where programs
+"""Adapters (LoRA and its kin): what they hold, models with adapters merged into them, adapters of
+other ranks and under other names, as "safetensors lora" does it. docs/adapters.md has the formulas, docs/disagreements.md where programs
 differ.
 
 Any thread may call them, several at a time; other threads run while files are read and written."""
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Optional, Union
 
 from . import _core
 from ._progress import watch
-from ._results import LoraInfo, LoraMerged
+from ._results import LoraConverted, LoraFactors, LoraInfo, LoraMerged
 from ._types import Path, Progress
 
-__all__ = ["Adapter", "info", "merge"]
+__all__ = ["Adapter", "convert", "extract", "info", "merge", "resize", "simplify", "stack"]
 
 _CONFIG_MOST = 4 << 20
+_RESIZE, _STACK, _EXTRACT, _SIMPLIFY = range(4)
+_RULES = ("sv_ratio", "sv_fro", "sv_cumulative", "error")
+_FORMATS = ("kohya", "peft", "comfy", "diffusers")
+_Rank = Union[int, Literal["exact"], None]
+_Rule = Optional[tuple[Literal["sv_ratio", "sv_fro", "sv_cumulative", "error"], float]]
+_Dtype = Literal["F32", "F16", "BF16", None]
 
 
 class Adapter(NamedTuple):
@@ -52,6 +59,21 @@ def _config_of(path: Path) -> bytes | None:
     return text
 
 
+def _rows_of(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter]
+             ) -> list[tuple[Path, float, str | None, bytes | None]]:
+    if isinstance(adapters, (str, bytes, os.PathLike, Adapter)):
+        adapters = [adapters]
+    rows = []
+    for one in adapters:
+        if isinstance(one, tuple):
+            use = one if isinstance(one, Adapter) else Adapter(*one)
+        else:
+            use = Adapter(one)
+        config = _config_of(use.path) if use.config is None else use.config
+        rows.append((use.path, float(use.strength), use.blocks, config))
+    return rows
+
+
 def info(path: Path, *, config: bytes | None = None, norms: bool = True) -> LoraInfo:
     """Describes an adapter: for each module its name, method, rank, alpha, scale, shape of the
     layer, and the Frobenius norm of what it adds at strength 1, which is computed from its factors
@@ -84,19 +106,149 @@ def merge(model: Path, adapters: Path | Adapter | Iterable[Path | tuple[Path, fl
     SafetensorError names the tensor or module: not in the model, of another shape, of a method or a
     layout that cannot be merged. ValueError: NaN, sums that the dtype has no room for, or blocks
     that say nothing of this model. FileExistsError; OSError. Nothing is written then."""
-    if isinstance(adapters, (str, bytes, os.PathLike, Adapter)):
-        adapters = [adapters]
-    rows = []
-    for one in adapters:
-        if isinstance(one, tuple):
-            use = one if isinstance(one, Adapter) else Adapter(*one)
-        else:
-            use = Adapter(one)
-        config = _config_of(use.path) if use.config is None else use.config
-        rows.append((use.path, float(use.strength), use.blocks, config))
+    rows = _rows_of(adapters)
     if dora not in ("exact", "comfy"):
         raise ValueError("expected \"exact\" or \"comfy\" for dora, found %r" % (dora,))
     with watch(progress, "merging") as tick:
         return _core.lora_merge(model, rows, output, dora=int(dora == "comfy"),
                                 stochastic=stochastic, ignore_unmatched=ignore_unmatched,
                                 overwrite=overwrite, sync=sync, threads=threads, progress=tick)
+
+
+def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
+    """Its place in the list + 1; 0 for None."""
+    if word is None:
+        return 0
+    if word not in words:
+        raise ValueError("expected one of %s for %s, found %r" % (", ".join(words), what, word))
+    return words.index(word) + 1
+
+
+def _factor(verb: int, rows: list[tuple[Path, float, str | None, bytes | None]], output: Path,
+            rank: _Rank, conv_rank: int | None, rule: _Rule, dtype: str | None, progress: Progress,
+            what: str, **more: Any) -> LoraFactors:
+    by, value = (0, 0.0) if rule is None else (_number_of(rule[0], _RULES, "rule"), float(rule[1]))
+    if isinstance(rank, str):
+        if rank != "exact" or rule is not None:
+            raise ValueError("expected a number or \"exact\" alone for rank, found %r" % (rank,))
+        by, rank = len(_RULES) + 1, None
+    for number in (rank, conv_rank):
+        if number is not None and number < 1:
+            raise ValueError("expected a rank from 1 to 65536, found %r" % (number,))
+    with watch(progress, what) as tick:
+        return _core.lora_factors(verb, rows, output, rank=rank or 0, conv_rank=conv_rank or 0,
+                                  rule=by, value=value, dtype=dtype, progress=tick, **more)
+
+
+def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int | None = None,
+           rule: _Rule = None, kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
+           dry_run: bool = False, overwrite: bool = False, sync: bool = True, threads: int = 0,
+           progress: Progress = None) -> LoraFactors:
+    """Writes a LoRA whose modules have the best factors of a lower rank: of a layer of [out, in], up
+    is [out, rank] and down [rank, in]; those of convolutions keep their kernels. The product is
+    never formed. Names, and all other tensors, stay.
+
+    rank: at most so many singular values S0 >= S1 >= ... are kept, conv_rank of convolutions with a
+    kernel. rule: a name and a number x: ("sv_ratio", x) keeps those above S0 / x, ("sv_fro", x) the
+    fewest that have x of the Frobenius norm, ("sv_cumulative", x) x of their sum, ("error", x) the
+    fewest that leave out at most x of that norm; rank is its limit. One of rank, conv_rank and rule
+    must be given. kohya: one more than the rule says, and all of S in the up matrix, as kohya's
+    scripts do it. dtype: of the factors, by default theirs. config: as of Adapter. dry_run: tell
+    ranks and errors, write nothing. threads: that compute, 0 is one per processor; the bytes are the
+    same for any number.
+
+    SafetensorError names a module that is no LoRA (simplify makes it one) or does not fit together.
+    ValueError: a rank or a rule that says nothing, NaN, or factors that the dtype cannot hold.
+    FileExistsError; OSError. Nothing is written then."""
+    return _factor(_RESIZE, _rows_of(Adapter(path, config=config)), output, rank, conv_rank, rule,
+                   dtype, progress, "resizing", kohya=kohya, dry_run=dry_run, overwrite=overwrite,
+                   sync=sync, threads=threads)
+
+
+def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter], output: Path, *,
+          rank: int | None = None, conv_rank: int | None = None, rule: _Rule = None,
+          kohya: bool = False, dtype: _Dtype = None, dry_run: bool = False, overwrite: bool = False,
+          sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraFactors:
+    """Writes the sum of LoRAs, each times its strength, as one: exactly, by joining their factors (the
+    rank of a layer is the sum of its ranks), or, with a rank or rule as of resize, the best factors of
+    the sum. adapters: as of merge, without blocks.
+
+    SafetensorError names a module that is no plain LoRA, of another shape than in another adapter, or
+    adapters whose names may be two for the same layers. ValueError, FileExistsError, OSError as of
+    resize. Nothing is written then."""
+    return _factor(_STACK, _rows_of(adapters), output, rank, conv_rank, rule, dtype, progress,
+                   "stacking", kohya=kohya, dry_run=dry_run, overwrite=overwrite, sync=sync,
+                   threads=threads)
+
+
+def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
+            conv_rank: int | None = None, rule: _Rule = None, kohya: bool = False,
+            to: Literal["kohya", "peft", "comfy"] | None = None, norms: bool = False,
+            min_diff: float = 0.0, clamp_quantile: float = 0.0, dtype: _Dtype = None,
+            ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
+            sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraFactors:
+    """Writes what a fine-tuned model has that its base has not, as a LoRA: for each layer of [out, in]
+    the best factors of the difference. Models are read a block of rows at a time. rank, conv_rank,
+    rule, dtype and so on: as of resize; without conv_rank convolutions with kernels are left out.
+
+    to: how layers are named; None: of PEFT for language models, else of kohya. norms: differences of
+    norms and biases, too. min_diff: leave out layers without a greater difference in any element.
+    clamp_quantile: clamp factors as kohya's script does (0.99), which costs error. ignore_unmatched:
+    leave out layers that base lacks, or has in another shape; they are in "unmatched".
+
+    SafetensorError names a layer that base lacks, or a quantised tensor. ValueError, FileExistsError,
+    OSError as of resize. Nothing is written then."""
+    rows: list[tuple[Path, float, str | None, bytes | None]] = [(tuned, 1.0, None, None),
+                                                                (base, 1.0, None, None)]
+    return _factor(_EXTRACT, rows, output, rank, conv_rank, rule, dtype, progress, "extracting",
+                   kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,
+                   min_diff=min_diff, clamp_quantile=clamp_quantile,
+                   ignore_unmatched=ignore_unmatched, dry_run=dry_run, overwrite=overwrite,
+                   sync=sync, threads=threads)
+
+
+def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = None,
+             conv_rank: int | None = None, rule: _Rule = None, model: Path | None = None,
+             kohya: bool = False, dtype: _Dtype = None, config: bytes | None = None,
+             ignore_unmatched: bool = False, dry_run: bool = False, overwrite: bool = False,
+             sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraFactors:
+    """Writes a plain LoRA of an adapter of other methods: of LoHa, LoKr, Tucker's cores and whole
+    differences and, with the model that they change, of DoRA, GLoRA, OFT, BOFT and (IA)^3. For a layer
+    of [out, in] these are the best factors of its change at strength 1. rank="exact" keeps all that
+    F32 holds. ignore_unmatched: leave out tensors of methods that are not known; they are in
+    "unmatched". The rest as of resize.
+
+    SafetensorError names a module that needs a model, or has no tensor in it, or no method that is
+    known. ValueError, FileExistsError, OSError as of resize. Nothing is written then."""
+    rows = _rows_of(Adapter(path, config=config))
+    if model is not None:
+        rows.append((model, 1.0, None, None))
+    return _factor(_SIMPLIFY, rows, output, rank, conv_rank, rule, dtype, progress, "simplifying",
+                   kohya=kohya, ignore_unmatched=ignore_unmatched, dry_run=dry_run,
+                   overwrite=overwrite, sync=sync, threads=threads)
+
+
+def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "diffusers"], *,
+            architecture: str | None = None, model: Path | None = None, config: bytes | None = None,
+            ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
+            progress: Progress = None) -> LoraConverted:
+    """Writes an adapter under the names of another program, by the maps of docs/layouts.md. Where the
+    other layout divides a layer of [out, in], up is cut by rows and down repeated; where it fuses
+    several, they are stacked, which the way back undoes bit for bit. For PEFT adapter_config.json is
+    written beside the output; for diffusers the header has it.
+
+    architecture, model: what model the adapter is for, where it does not tell. config: as of Adapter.
+    ignore_unmatched: leave out what has no other name that is known; it is in "unmatched".
+
+    SafetensorError: nothing tells the model, modules whose other names are not known, or what the other
+    format has no place for. ValueError: an architecture whose layouts are not known.
+    FileExistsError; OSError. Nothing is written then."""
+    number = _number_of(to, _FORMATS, "to")
+    beside = os.path.join(os.path.dirname(os.fsdecode(output)), "adapter_config.json")
+    if to == "peft" and not overwrite and os.path.lexists(beside):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), beside)
+    known = _config_of(path) if config is None else config
+    with watch(progress, "converting") as tick:
+        return _core.lora_convert(path, output, number, architecture=architecture, model=model,
+                                  config=known, ignore_unmatched=ignore_unmatched,
+                                  overwrite=overwrite, sync=sync, progress=tick)

@@ -1,10 +1,12 @@
-/* What adapters hold, and merging them into models. Tests: test_lora.py. */
+/* What adapters hold, merging them into models, other ranks and names. Tests: test_lora.py. */
 #include "specs.h"
 
 #include "safetensors_adapter.h"
 #include "safetensors_report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ── What an adapter holds ── */
 
@@ -103,13 +105,13 @@ typedef struct merge_call {
 } merge_call;
 
 /* Tuples of path, strength, blocks and config. The tuple owns their texts. */
-static bool take_adapters(merge_call *call, PyObject *rows) {
+static bool take_adapters(pysft_state *state, PyObject *rows, merge_adapter **out, size_t *taken) {
     size_t count = (size_t)PyTuple_Size(rows);
-    call->adapters = calloc(count ? count : 1, sizeof *call->adapters);
-    if (!call->adapters) return pysft_no_memory() == 0;
-    for (; call->count < count; call->count++) {
-        merge_adapter *a = &call->adapters[call->count];
-        PyObject *row = PyTuple_GetItem(rows, (Py_ssize_t)call->count), *path;
+    *out = calloc(count ? count : 1, sizeof **out);
+    if (!*out) return pysft_no_memory() == 0;
+    for (; *taken < count; ++*taken) {
+        merge_adapter *a = &(*out)[*taken];
+        PyObject *row = PyTuple_GetItem(rows, (Py_ssize_t)*taken), *path;
         const char *config;
         Py_ssize_t len;
         a->use = (sft_adapter_use)SFT_ADAPTER_USE_INIT;
@@ -121,10 +123,15 @@ static bool take_adapters(merge_call *call, PyObject *rows) {
         if (!PyArg_ParseTuple(row, "Odzz#", &path, &a->use.strength, &a->use.blocks, &config, &len))
             return false;
         a->use.config = (sft_span){ config, config ? (size_t)len : 0 };
-        a->store = pysft_model_open(call->state, path);
+        a->store = pysft_model_open(state, path);
         if (!a->store) return false;
     }
     return true;
+}
+
+static void end_inputs(merge_adapter *inputs, size_t count) {
+    for (size_t k = 0; inputs && k < count; k++) pysft_store_drop(inputs[k].store);
+    free(inputs);
 }
 
 /* No GIL. */
@@ -229,19 +236,272 @@ static PyObject *lora_merge(PyObject *module, PyObject *args, PyObject *kwargs) 
     PyObject *held = PySequence_Tuple(rows);
     bool ready = held && pysft_output_of(output, &call.output) == 0;
     if (ready) call.model = pysft_model_open(call.state, model);
-    ready = ready && call.model && take_adapters(&call, held);
+    ready = ready && call.model && take_adapters(call.state, held, &call.adapters, &call.count);
     if (ready) call.options.files = pysft_store_files(call.model);
     ready = ready
             && pysft_inherit(call.options.files
                                  ? NULL : sft_set_shard_path(pysft_store_set(call.model), 0),
                              call.output.text, false, &call.path) == 0;
     if (ready) done = run_merge(&call, progress);
-    for (size_t k = 0; call.adapters && k <= call.count && k < (size_t)PyTuple_Size(held); k++)
-        pysft_store_drop(call.adapters[k].store);
-    free(call.adapters);
+    end_inputs(call.adapters, call.adapters ? (size_t)PyTuple_Size(held) : 0);
     pysft_store_drop(call.model);
     pysft_path_free(&call.output);
     Py_XDECREF(held);
+    return done;
+}
+
+/* ── Factors of another rank ── */
+
+/* A result of several inputs is readable by those who may read them all. */
+static void share_mode(sft_path_options *path, const sft_set *set, const char *output) {
+    uint32_t mode = sft_set_output_mode(set, output);
+    path->mode = path->mode && mode ? path->mode & mode : mode ? mode : path->mode;
+}
+
+/* Where a file lies, as a copy; NULL: not to be told. */
+static char *folder_of(const char *path) {
+    size_t len = strlen(path);
+    char *folder = malloc(len + 2);
+    if (!folder) return NULL;
+    while (len > 0 && path[len - 1] != '/' && path[len - 1] != '\\') len--;
+    memcpy(folder, len ? path : ".", len ? len : 1);
+    folder[len ? len : 1] = '\0';
+    return folder;
+}
+
+typedef struct factors_call {
+    pysft_state *state;
+    sft_adapter_verb verb;
+    sft_adapter_factors_options options;
+    merge_adapter *inputs;
+    size_t count;
+    uint32_t threads;
+    bool dry_run;
+    pysft_path output;
+    sft_path_options path;
+} factors_call;
+
+static PyObject *factor_dict(const sft_adapter_factor *one) {
+    double error = one->norm > 0 ? one->lost / one->norm : 0;
+    return Py_BuildValue("{sN,sN,sK,sN,sN,sN}", "name", span_text(one->name), "rank_before",
+                         size_or_none(one->rank_before), "rank", (unsigned long long)one->rank,
+                         "alpha", number_or_none(one->has_alpha, one->alpha), "norm",
+                         number_or_none(one->norm >= 0, one->norm), "error",
+                         number_or_none(one->norm >= 0, error));
+}
+
+static PyObject *factors_dict(const sft_adapter_factors *factors) {
+    static const char *const notes[] = { "kept_whole", "kept_dora", "folded_alphas",
+                                         "unknown_alphas", "left_convs", "left_others" };
+    PyObject *modules = PyList_New(0), *unmatched = PyList_New(0), *told = NULL;
+    bool fine = modules && unmatched;
+    size_t left_out = 0;
+    for (size_t i = 0; fine && i < sft_adapter_factors_count(factors); i++) {
+        const sft_adapter_factor *one = sft_adapter_factors_at(factors, i);
+        left_out += one->left_out;
+        if (!one->left_out) fine = append(modules, factor_dict(one));
+    }
+    for (size_t i = 0; fine && i < sft_adapter_factors_unmatched(factors); i++)
+        fine = append(unmatched, span_text(sft_adapter_factors_unmatched_at(factors, i)));
+    if (fine)
+        told = Py_BuildValue("{sO,sn,sO}", "modules", modules, "left_out", (Py_ssize_t)left_out,
+                             "unmatched", unmatched);
+    for (int i = 0; told && i < 6; i++) {
+        size_t count = sft_adapter_factors_note(factors, (sft_adapter_note)i);
+        PyObject *number = PyLong_FromSize_t(count);
+        if (!number || PyDict_SetItemString(told, notes[i], number) < 0) Py_CLEAR(told);
+        Py_XDECREF(number);
+    }
+    Py_XDECREF(modules);
+    Py_XDECREF(unmatched);
+    return told;
+}
+
+static PyObject *run_factors(factors_call *call, PyObject *progress) {
+    sft_adapter_factors *factors = NULL;
+    PyObject *done = NULL;
+    sft_sink sink;
+    pysft_job job;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    job.job.threads = call->threads;
+    Py_BEGIN_ALLOW_THREADS
+    job.code = sft_adapter_factors_new(call->verb, &call->options, &factors, &job.err);
+    for (size_t k = 0; !job.code && k < call->count; k++)
+        job.code = sft_adapter_factors_add(factors, pysft_store_set(call->inputs[k].store),
+                                           &call->inputs[k].use, &job.err);
+    if (!job.code) job.code = sft_adapter_factors_compute(factors, &job.job, &job.err);
+    size_t who = factors ? sft_adapter_factors_blames(factors) : SIZE_MAX;
+    if (!job.code && !call->dry_run) {
+        job.code = sft_sink_path(call->output.text, &call->path, &sink, &job.err);
+        if (!job.code) job.code = sft_adapter_factors_save(factors, sink, &job.job, &job.err);
+    }
+    Py_END_ALLOW_THREADS
+    const char *about = who < call->count ? pysft_store_path(call->inputs[who].store)
+                                          : call->output.text;
+    if (pysft_job_done(&job, call->state, about) == 0) done = factors_dict(factors);
+    sft_adapter_factors_free(factors);
+    return done;
+}
+
+static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "verb", "inputs", "output", "rank", "conv_rank", "rule", "value",
+                             "kohya", "dtype", "norms", "names", "min_diff", "clamp_quantile",
+                             "ignore_unmatched", "dry_run", "overwrite", "sync", "threads",
+                             "progress", NULL };
+    PyObject *rows, *output, *progress = NULL, *done = NULL;
+    int verb, rule = 0, kohya = 0, norms = 0, names = 0, ignore = 0, dry_run = 0, overwrite = 0;
+    int sync = 1, asked = 0;
+    unsigned long long rank = 0, conv_rank = 0;
+    PyObject *dtype = Py_None;
+    factors_call call = { .state = pysft_state_of(module),
+                          .options = SFT_ADAPTER_FACTORS_OPTIONS_INIT,
+                          .path = SFT_PATH_OPTIONS_INIT };
+    sft_adapter_factors_options *o = &call.options;
+    sft_dtype found;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$KKidpOpiddppppiO:lora_factors", words,
+                                     &verb, &rows, &output, &rank, &conv_rank, &rule, &o->value,
+                                     &kohya, &dtype, &norms, &names, &o->min_diff,
+                                     &o->clamp_quantile, &ignore, &dry_run, &overwrite, &sync,
+                                     &asked, &progress)
+        || pysft_threads_of(asked, &call.threads) < 0)
+        return NULL;
+    if (dtype != Py_None) {
+        if (pysft_dtype_of(dtype, &found) < 0) return NULL;
+        o->dtype = found;
+    }
+    call.verb = (sft_adapter_verb)verb;
+    o->rank = rank, o->conv_rank = conv_rank;
+    o->rule = (uint32_t)rule, o->names = (uint32_t)names;
+    o->kohya = kohya != 0, o->norms = norms != 0;
+    o->ignore_unmatched = ignore != 0;
+    o->measure = call.dry_run = dry_run != 0;
+    call.path.no_sync = !sync;
+    call.path.no_clobber = !overwrite;
+    PyObject *held = PySequence_Tuple(rows);
+    size_t most = held ? (size_t)PyTuple_Size(held) : 0;
+    bool ready = held && pysft_output_of(output, &call.output) == 0
+              && take_adapters(call.state, held, &call.inputs, &call.count);
+    if (ready) {
+        char *folder = folder_of(call.output.text);
+        for (size_t k = 0; k < call.count; k++)
+            share_mode(&call.path, pysft_store_set(call.inputs[k].store), call.output.text);
+        o->scratch = folder;
+        done = run_factors(&call, progress);
+        free(folder);
+    }
+    end_inputs(call.inputs, most);
+    pysft_path_free(&call.output);
+    Py_XDECREF(held);
+    return done;
+}
+
+/* ── Other names ── */
+
+static PyObject *conversion_dict(const sft_adapter_conversion *conversion) {
+    const sft_adapter_conversion_facts *told = sft_adapter_conversion_told(conversion);
+    sft_span config = sft_adapter_conversion_config(conversion);
+    PyObject *unmatched = PyList_New(0);
+    bool fine = unmatched != NULL;
+    for (size_t i = 0; fine && i < sft_adapter_conversion_unmatched(conversion); i++)
+        fine = append(unmatched, span_text(sft_adapter_conversion_unmatched_at(conversion, i)));
+    if (!fine) {
+        Py_XDECREF(unmatched);
+        return NULL;
+    }
+    return Py_BuildValue("{ss,sn,sn,sn,sn,sN,sN}", "architecture", told->architecture, "modules",
+                         (Py_ssize_t)told->modules, "split", (Py_ssize_t)told->split, "joined",
+                         (Py_ssize_t)told->joined, "folded", (Py_ssize_t)told->folded,
+                         "unmatched", unmatched, "config",
+                         config.len ? span_text(config) : Py_NewRef(Py_None));
+}
+
+typedef struct conversion_call {
+    pysft_state *state;
+    pysft_store *adapter, *model;
+    sft_adapter_conversion_options options;
+    pysft_path output;
+    sft_path_options path;
+} conversion_call;
+
+/* adapter_config.json appears beside the output when that is there. No GIL. */
+static sft_code save_converted(const conversion_call *call,
+                               const sft_adapter_conversion *conversion, const sft_job *job,
+                               sft_error *err) {
+    sft_span text = sft_adapter_conversion_config(conversion);
+    sft_sink config, sink;
+    sft_code code = SFT_OK;
+    char *folder = text.len ? folder_of(call->output.text) : NULL;
+    size_t room = folder ? strlen(folder) + sizeof "/adapter_config.json" : 0;
+    char *path = folder ? malloc(room) : NULL;
+    bool begun = false;
+    if (path) {
+        snprintf(path, room, "%s/adapter_config.json", folder);
+        code = sft_sink_path(path, &call->path, &config, err);
+        begun = !code;
+        if (!code) code = sft_sink_write(&config, 0, text.data, text.len, err);
+    } else if (text.len) {
+        code = SFT_OUT_OF_MEMORY;
+    }
+    if (!code) code = sft_sink_path(call->output.text, &call->path, &sink, err);
+    if (!code) code = sft_adapter_conversion_save(conversion, sink, job, err);
+    if (begun && !code) code = sft_sink_finish(&config, err);
+    else if (begun) sft_sink_abandon(&config);
+    free(path);
+    free(folder);
+    return code;
+}
+
+static PyObject *run_conversion(conversion_call *call, PyObject *progress) {
+    sft_adapter_conversion *conversion = NULL;
+    PyObject *done = NULL;
+    pysft_job job;
+    bool read = false;
+    if (pysft_job_begin(&job, progress) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    job.code = sft_adapter_conversion_new(pysft_store_set(call->adapter), &call->options,
+                                          &conversion, &job.err);
+    read = !job.code && (call->options.ignore_unmatched
+                         || sft_adapter_conversion_unmatched(conversion) == 0);
+    if (!job.code) job.code = save_converted(call, conversion, &job.job, &job.err);
+    Py_END_ALLOW_THREADS
+    const char *about = read ? call->output.text : pysft_store_path(call->adapter);
+    if (pysft_job_done(&job, call->state, about) == 0) done = conversion_dict(conversion);
+    sft_adapter_conversion_free(conversion);
+    return done;
+}
+
+static PyObject *lora_convert(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "path", "output", "to", "architecture", "model", "config",
+                             "ignore_unmatched", "overwrite", "sync", "progress", NULL };
+    PyObject *path, *output, *model = Py_None, *progress = NULL, *done = NULL;
+    int to, ignore = 0, overwrite = 0, sync = 1;
+    const char *config = NULL;
+    Py_ssize_t len = 0;
+    conversion_call call = { .state = pysft_state_of(module),
+                             .options = SFT_ADAPTER_CONVERSION_OPTIONS_INIT,
+                             .path = SFT_PATH_OPTIONS_INIT };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOi|$zOz#pppO:lora_convert", words, &path,
+                                     &output, &to, &call.options.architecture, &model, &config,
+                                     &len, &ignore, &overwrite, &sync, &progress))
+        return NULL;
+    call.options.to = (uint32_t)to;
+    call.options.config = (sft_span){ config, config ? (size_t)len : 0 };
+    call.options.ignore_unmatched = ignore != 0;
+    call.path.no_sync = !sync;
+    call.path.no_clobber = !overwrite;
+    bool ready = pysft_output_of(output, &call.output) == 0;
+    if (ready) call.adapter = pysft_model_open(call.state, path);
+    ready = ready && call.adapter;
+    if (ready && model != Py_None) call.model = pysft_model_open(call.state, model);
+    ready = ready && (call.model || model == Py_None);
+    if (ready) {
+        if (call.model) call.options.model = pysft_store_set(call.model);
+        share_mode(&call.path, pysft_store_set(call.adapter), call.output.text);
+        done = run_conversion(&call, progress);
+    }
+    pysft_store_drop(call.adapter);
+    pysft_store_drop(call.model);
+    pysft_path_free(&call.output);
     return done;
 }
 
@@ -251,5 +511,13 @@ PyMethodDef pysft_lora_functions[] = {
     { "lora_merge", PYSFT_KEYWORDS(lora_merge),
       "lora_merge($module, /, model, adapters, output, *, dora=0, stochastic=None,\n"
       " ignore_unmatched=False, overwrite=False, sync=True, threads=0, progress=None)\n--\n\n" },
+    { "lora_factors", PYSFT_KEYWORDS(lora_factors),
+      "lora_factors($module, /, verb, inputs, output, *, rank=0, conv_rank=0, rule=0, value=0.0,\n"
+      " kohya=False, dtype=None, norms=False, names=0, min_diff=0.0, clamp_quantile=0.0,\n"
+      " ignore_unmatched=False, dry_run=False, overwrite=False, sync=True, threads=0,\n"
+      " progress=None)\n--\n\n" },
+    { "lora_convert", PYSFT_KEYWORDS(lora_convert),
+      "lora_convert($module, /, path, output, to, *, architecture=None, model=None, config=None,\n"
+      " ignore_unmatched=False, overwrite=False, sync=True, progress=None)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

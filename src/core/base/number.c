@@ -5,6 +5,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
 
 /* ── How floats are made ── */
 
@@ -158,8 +163,10 @@ void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t co
 
 /* ── Square roots ── */
 
-/* By Newton's method on a value between 1 and 4, whose power is even. */
-double sfti_root(double value) {
+/* By Newton's method on a value between 1 and 4, whose power is even; then the integer r that is
+ * nearest to the root of x = mantissa * 2^52 or 2^53 is found exactly: r^2 - r < x <= r^2 + r. As
+ * x - r^2 is small, it is right modulo 2^64. */
+double sfti_root_portable(double value) {
     uint64_t bits;
     int scale = 0;
     if (!(value > 0) || value - value != 0) return value;
@@ -169,9 +176,31 @@ double sfti_root(double value) {
     }
     memcpy(&bits, &value, sizeof bits);
     int power = (int)(bits >> 52) - 1023, half = (power - (power & 1)) / 2;
-    double x = value * number_power(-half) * number_power(-half), root = (1 + x) / 2;
-    for (int i = 0; i < 6; i++) root = (root + x / root) / 2;
-    return root * number_power(half + scale);
+    double near = value * number_power(-half) * number_power(-half), root = (1 + near) / 2;
+    for (int i = 0; i < 6; i++) root = (root + near / root) / 2;
+    uint64_t mantissa = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    uint64_t r = (uint64_t)(root * 0x1p52), x = mantissa << (power & 1 ? 53 : 52);
+    int64_t left = (int64_t)(x - r * r);
+    while (left > (int64_t)r) {
+        left -= (int64_t)(2 * r + 1);
+        r++;
+    }
+    while (left <= -(int64_t)r) {
+        left += (int64_t)(2 * r - 1);
+        r--;
+    }
+    return (double)r * 0x1p-52 * number_power(half + scale);
+}
+
+double sfti_root(double value) {
+    if (!(value > 0) || value - value != 0) return value;
+#if defined(__SSE2__)
+    return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(value)));
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+    return vget_lane_f64(vsqrt_f64(vdup_n_f64(value)), 0);
+#else
+    return sfti_root_portable(value);
+#endif
 }
 
 /* ── Text ── */

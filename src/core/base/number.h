@@ -37,9 +37,11 @@ uint64_t sfti_element_bits(sft_dtype dtype, const void *bytes, uint64_t i);
 void sfti_to_doubles(sft_dtype dtype, const void *bytes, size_t first, size_t count,
                      double *out);
 
-/* The square root, within two units in the last place, without libm. Negative numbers and what is
- * not finite come back as they are. */
+/* The square root, rounded to nearest, without libm: the same on every processor. Negative numbers
+ * and what is not finite come back as they are. */
 double sfti_root(double value);
+/* For processors without an instruction that does it. */
+double sfti_root_portable(double value);
 
 /* Decimal digits, zeros before them up to `width`; no NUL. Returns the length. */
 #define SFTI_UINT_SIZE 20

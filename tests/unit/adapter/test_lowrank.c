@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -145,8 +146,11 @@ static void test_optimum(void **ctx) {
     sfti_row_matrix rows = { ROWS, COLS, read_all, whole };
     for (uint64_t k = 1; k <= RANK; k++) {
         sfti_rank_rule rule = { .most = k };
-        sfti_lowrank a, b;
+        sfti_lowrank a, b, c;
         assert_int_equal(sfti_lowrank_of_product(&p, &q, &rule, &arena, &a, NULL), SFT_OK);
+        rule.narrow = true;
+        assert_int_equal(sfti_lowrank_of_product(&p, &q, &rule, &arena, &c, NULL), SFT_OK);
+        rule.narrow = false;
         assert_int_equal(sfti_lowrank_of_rows(&rows, &rule, &arena, &b, NULL), SFT_OK);
         double tail = 0;
         for (size_t i = (size_t)k; i < a.spectrum.count; i++)
@@ -156,6 +160,8 @@ static void test_optimum(void **ctx) {
         assert_int_equal(a.up.cols, k);
         double off = distance(whole, &a), other = distance(whole, &b);
         assert_true(off - tail < 2e-6 && tail - off < 2e-6);
+        off = distance(whole, &c); /* 2^-11 of F16 is 2000 times as much */
+        assert_true(c.lost - a.lost == 0 && off - tail < 1e-5 && tail - off < 1e-5);
         assert_true(other - tail < 2e-6 && tail - other < 2e-6);
         assert_true(b.lost - tail < 2e-6 && tail - b.lost < 2e-6);
     }
@@ -203,8 +209,31 @@ static void test_rules(void **ctx) {
     assert_int_equal(rank, 1);
 }
 
+/* Rounded to nearest with the processor's instruction or without, as libm's is. */
+static void test_roots(void **unused) {
+    (void)unused;
+    static const double given[] = { 0, -0.0, -1, 1, 2, 3, 4, 0x1p-1074, 0x1.fffffffffffffp-1022,
+                                    0x1.fffffffffffffp1023, 0x1.fffffffffffffp0, 0x1p-1000,
+                                    0x1.fffffffffffffp1, 0x1.0000000000001p0, INFINITY };
+    uint64_t seed = 1;
+    for (size_t i = 0; i < 100000; i++) {
+        double value;
+        if (i < sizeof given / sizeof *given) {
+            value = given[i];
+        } else {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            uint64_t bits = (seed ^ seed >> 29) & ~(UINT64_C(1) << 63);
+            memcpy(&value, &bits, sizeof value);
+            if (value - value != 0) continue;
+        }
+        double want = value > 0 ? sqrt(value) : value;
+        assert_true(sfti_root(value) == want && sfti_root_portable(value) == want);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_roots),
         cmocka_unit_test(test_products), cmocka_unit_test(test_cholesky),
         cmocka_unit_test(test_jacobi),   cmocka_unit_test(test_optimum),
         cmocka_unit_test(test_rules),

@@ -27,6 +27,8 @@
 #   make screenshots         docs/pictures/catalogue*.png, in a browser
 #   make oracles             the lists of tests/zoo that programs of the field make (docs/accuracy.md)
 #   make quant-oracles       tests/quant made anew by the packages that quantise (docs/convert.md)
+#   make adapter-oracles     tests/adapter/cases made anew by LyCORIS, PEFT and torch.linalg, and the
+#                            figures of docs/disagreements.md printed (docs/adapters.md)
 #   make layout-oracles      tests/layout made anew by diffusers' converters (docs/layouts.md)
 #   make zoo-score           how info names them; the table of docs/accuracy.md
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
@@ -120,6 +122,9 @@ oracles:
 
 quant-oracles:
 	@tools/quant_oracles.sh
+
+adapter-oracles:
+	@tools/adapter_oracles.sh
 
 layout-oracles:
 	@tools/layout_oracles.sh

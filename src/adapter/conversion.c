@@ -28,6 +28,7 @@ struct sft_adapter_conversion {
     bool ignore_unmatched;
     sfti_lora_converted made;
     sft_buffer config;
+    char alpha_form[24]; /* of the input */
     sft_adapter_conversion_facts told;
     sft_pair *pairs;
     size_t pair_count;
@@ -199,15 +200,37 @@ static sft_code put_pairs(sft_adapter_conversion *run, sft_error *err) {
     if (code) return code;
     if (peft && !format)
         pairs[count++] = (sft_pair){ sft_span_cstr("format"), sft_span_cstr("pt") };
-    if (peft && run->made.alpha_form[0])
+    if (peft && run->alpha_form[0])
         pairs[count++] = (sft_pair){ sft_span_cstr(ALPHA_KEY),
-                                     sft_span_cstr(run->made.alpha_form) };
+                                     sft_span_cstr(run->alpha_form) };
     if (run->to == SFT_ADAPTER_DIFFUSERS)
         pairs[count++] = (sft_pair){ sft_span_cstr(SFTI_LORA_CONFIG_KEY),
                                      { run->config.data, run->config.len } };
     run->pairs = pairs;
     run->pair_count = count;
     return SFT_OK;
+}
+
+/* "F32 0": dtype and rank of all alphas, "none", or "" if they differ. */
+static void alpha_form_of(const sfti_lora *lora, char *out, size_t cap) {
+    const sft_tensor *first = NULL;
+    size_t with = 0;
+    bool same = true;
+    for (size_t i = 0; i < lora->count; i++) {
+        const sft_tensor *alpha = sfti_lora_tensor(lora, &lora->modules[i], SFTI_SLOT_ALPHA);
+        if (!alpha) continue;
+        if (with++ == 0) first = alpha;
+        same = same && alpha->dtype == first->dtype && alpha->rank == first->rank;
+    }
+    const char *name = first ? sft_dtype_describe(first->dtype)->name : "none";
+    size_t len = strlen(name);
+    *out = '\0';
+    if (!same || (with && with != lora->count) || len + 3 > cap) return;
+    memcpy(out, name, len + 1);
+    if (!first) return;
+    out[len] = ' ';
+    out[len + 1] = first->rank ? '1' : '0';
+    out[len + 2] = '\0';
 }
 
 static sft_code convert_adapter(sft_adapter_conversion *run,
@@ -220,6 +243,7 @@ static sft_code convert_adapter(sft_adapter_conversion *run,
         (void)sft_file_metadata_get_cstr(sft_set_shard_at(run->lora.set, s), ALPHA_KEY, &form);
     code = sfti_lora_convert(&run->lora, &run->layouts, run->model, run->to, form, &run->alloc,
                              &run->made, err);
+    alpha_form_of(&run->lora, run->alpha_form, sizeof run->alpha_form);
     char *id = sfti_arena_copy(&run->arena, run->model->id.data, run->model->id.len);
     if (!code && !id) return sfti_fail_memory(err, run->model->id.len);
     if (!code && run->made.out.count == 0)

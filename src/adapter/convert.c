@@ -171,10 +171,38 @@ static sft_code rename_module(sfti_convert_run *run, const sfti_convert_layer *l
 
 /* ── Fused layers ── */
 
+/* Also with DoRA's magnitudes or a bias. */
 static bool is_plain_lora(const sfti_lora_module *m) {
     return m->type == SFTI_TYPE_LORA && m->slot[SFTI_SLOT_UP] && m->slot[SFTI_SLOT_DOWN]
-        && !m->slot[SFTI_SLOT_MID] && !m->slot[SFTI_SLOT_BIAS] && !m->slot[SFTI_SLOT_MAGNITUDE]
-        && !m->slot[SFTI_SLOT_DIFF] && !m->slot[SFTI_SLOT_DIFF_BIAS];
+        && !m->slot[SFTI_SLOT_MID] && !m->slot[SFTI_SLOT_DIFF] && !m->slot[SFTI_SLOT_DIFF_BIAS];
+}
+
+/* What a module may have beside its factors that is one number for each row of the layer, and so is
+ * divided and joined as the rows are. */
+static const struct row_vector {
+    sfti_adapter_slot slot;
+    int end;
+    const char *what;
+} row_vectors[] = {
+    { SFTI_SLOT_MAGNITUDE, END_MAGNITUDE, "a magnitude for each row of all layers" },
+    { SFTI_SLOT_BIAS, END_BIAS, "a bias for each row of all layers" },
+};
+
+/* Numbers of `rows` rows: those of `from`, or composed of segments that the caller adds. */
+static sft_code add_vector(sfti_convert_run *run, const struct row_vector *vector, sft_span name,
+                           const sft_part *from, uint64_t rows, bool composed) {
+    bool peft = run->to == SFT_ADAPTER_PEFT || run->to == SFT_ADAPTER_DIFFUSERS;
+    const char *end = ends_of[run->to][vector->end];
+    const uint64_t shape[2] = { rows, 1 };
+    uint32_t rank = vector->slot == SFTI_SLOT_BIAS || peft ? 1 : 2;
+    return add_tensor(run, name, end ? end : ".lora_B.bias", from, composed, rank, shape);
+}
+
+/* Whether the tensor has one number for each row. */
+static bool has_rows(const sft_part *part, uint64_t rows) {
+    uint64_t bits = sft_dtype_describe(part->spec.dtype)->bits;
+    return bits >= 8 && part->spec.rank > 0 && part->spec.shape[0] == rows
+        && sfti_layout_bytes(&part->spec) == rows * (bits / 8);
 }
 
 static sft_code load_tensor(sfti_convert_run *run, const sft_part *part, sfti_arena *work,
@@ -237,7 +265,8 @@ static sft_code split_module(sfti_convert_run *run, const sfti_convert_layer *la
     uint8_t *bytes;
     sfti_arena work = { .alloc = run->out->out.arena.alloc };
     sft_code code = load_tensor(run, &up, &work, &bytes);
-    bool blocks = !code && blocks_of(bytes, rows, rule->count, m->rank, each, first);
+    bool vectors = m->slot[SFTI_SLOT_MAGNITUDE] || m->slot[SFTI_SLOT_BIAS];
+    bool blocks = !code && !vectors && blocks_of(bytes, rows, rule->count, m->rank, each, first);
     sfti_arena_free(&work);
     if (code) return code;
     uint64_t row = 0, cols = down.spec.shape[1];
@@ -260,8 +289,44 @@ static sft_code split_module(sfti_convert_run *run, const sfti_convert_layer *la
         shape[0] = rank, shape[1] = cols;
         if (!code)
             code = add_tensor(run, name, ends_of[run->to][END_DOWN], &piece, false, 2, shape);
+        for (size_t v = 0; v < SFTI_COUNT(row_vectors) && !code; v++) {
+            if (!m->slot[row_vectors[v].slot]) continue;
+            piece = part_of(run, m->slot[row_vectors[v].slot]);
+            if (!has_rows(&piece, up.spec.shape[0]))
+                return convert_refuse(run, m, row_vectors[v].what);
+            piece.begin += row * (sft_dtype_describe(piece.spec.dtype)->bits / 8);
+            code = add_vector(run, &row_vectors[v], name, &piece, rows[i], false);
+        }
         if (!code) code = add_scale(run, name, layer, rank, m->scale * (double)rank);
     }
+    return code;
+}
+
+/* The numbers of all pieces, one after the other. */
+static sft_code join_vector(sfti_convert_run *run, const struct row_vector *vector,
+                            sfti_convert_layer *const *pieces, unsigned count, sft_span name,
+                            const uint64_t *rows, uint64_t total) {
+    const sfti_layout_rule *rule = pieces[0]->rule;
+    const sfti_lora_module *m = pieces[0]->module;
+    sft_part parts[SFTI_LAYOUT_PIECES];
+    unsigned with = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t slot = pieces[i]->module->slot[vector->slot];
+        if (!slot) continue;
+        sft_part *part = &parts[pieces[i]->piece];
+        *part = part_of(run, slot);
+        if (!has_rows(part, rows[pieces[i]->piece])) return convert_refuse(run, m, vector->what);
+        with++;
+    }
+    if (with == 0) return SFT_OK;
+    for (unsigned k = 0; with == rule->count && k < rule->count; k++)
+        if (parts[k].spec.dtype != parts[0].spec.dtype) with = 0;
+    if (with != rule->count) return convert_refuse(run, m, vector->what);
+    sft_code code = add_vector(run, vector, name, &parts[0], total, true);
+    for (unsigned k = 0; !code && k < rule->count; k++)
+        code = sfti_layout_segment_add(&run->out->out, (sfti_layout_segment){
+            .len = sfti_layout_bytes(&parts[k].spec), .source = parts[k].source,
+            .begin = parts[k].begin }, run->err);
     return code;
 }
 
@@ -355,6 +420,8 @@ static sft_code stack_modules(sfti_convert_run *run, sfti_convert_layer *const *
     double scale = layer->module->scale;
     for (unsigned k = 0; !code && !same && k < rule->count; k++) {
         if (!at[k] || at[k]->module->scale == scale) continue;
+        if (at[k]->module->slot[SFTI_SLOT_BIAS])
+            return convert_refuse(run, at[k]->module, "biases of one scale, which is theirs, too");
         sft_source *source = sfti_arena_take(&run->out->out.arena, sizeof *source);
         if (scale == 0 || !source)
             return source ? convert_refuse(run, at[k]->module, "an alpha that is not 0")
@@ -394,6 +461,8 @@ static sft_code stack_modules(sfti_convert_run *run, sfti_convert_layer *const *
             code = sfti_layout_segment_add(&run->out->out, (sfti_layout_segment){
                 .len = sfti_layout_bytes(&downs[k].spec), .source = downs[k].source,
                 .begin = downs[k].begin }, run->err);
+    for (size_t v = 0; v < SFTI_COUNT(row_vectors) && !code; v++)
+        code = join_vector(run, &row_vectors[v], pieces, count, name, rows, total);
     return code ? code : add_scale(run, name, layer, rank, scale * (double)rank);
 }
 
@@ -494,29 +563,6 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
                                                          : layer->rule->pieces[layer->piece]);
 }
 
-/* "F32 0": dtype and rank of all alphas. */
-static void alpha_form_of(const sfti_convert_run *run, char *out, size_t cap) {
-    size_t with = 0;
-    bool same = true;
-    sft_part first = { .source = NULL };
-    for (size_t i = 0; i < run->lora->count; i++) {
-        uint32_t slot = run->lora->modules[i].slot[SFTI_SLOT_ALPHA];
-        if (!slot) continue;
-        sft_part part = part_of(run, slot);
-        if (with++ == 0) first = part;
-        same = same && part.spec.dtype == first.spec.dtype && part.spec.rank == first.spec.rank;
-    }
-    const char *name = with ? sft_dtype_describe(first.spec.dtype)->name : "none";
-    size_t len = strlen(name);
-    *out = '\0';
-    if (!same || (with && with != run->lora->count) || len + 3 > cap) return;
-    memcpy(out, name, len + 1);
-    if (!with) return;
-    out[len] = ' ';
-    out[len + 1] = first.spec.rank ? '1' : '0';
-    out[len + 2] = '\0';
-}
-
 sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layouts,
                            const sfti_layout_model *model, sft_adapter_format to,
                            sft_span alpha_form, const sft_allocator *alloc,
@@ -540,7 +586,6 @@ sft_code sfti_lora_convert(const sfti_lora *lora, const sfti_layout_text *layout
         if (!run.layers[i].rule) out->unmatched[out->unmatched_count++] = i;
     }
     if (!code) code = group_pieces(&run);
-    alpha_form_of(&run, out->alpha_form, sizeof out->alpha_form);
     for (size_t i = 0; !code && i < lora->count; i++)
         if (run.layers[i].rule && !run.layers[i].done) code = convert_layer_at(&run, i);
     return code;

@@ -20,7 +20,6 @@ typedef struct sfti_lora_converted {
     size_t split, joined;    /* modules of fused layers that were divided, and made */
     size_t folded;           /* of which alpha went into the up matrix: the way back is not exact */
     size_t *unmatched, unmatched_count; /* modules that the layout does not know */
-    char alpha_form[24];     /* dtype and rank of the alphas, "none", or "" if they differ */
     sft_source *sources;     /* of the shards */
 } sfti_lora_converted;
 

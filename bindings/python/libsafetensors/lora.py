@@ -126,7 +126,7 @@ def _number_of(word: str | None, words: tuple[str, ...], what: str) -> int:
 
 def _factor(verb: int, rows: list[tuple[Path, float, str | None, bytes | None]], output: Path,
             rank: _Rank, conv_rank: int | None, rule: _Rule, dtype: str | None, progress: Progress,
-            what: str, **more: Any) -> LoraFactors:
+            what: str, more: dict[str, Any]) -> LoraFactors:
     by, value = (0, 0.0) if rule is None else (_number_of(rule[0], _RULES, "rule"), float(rule[1]))
     if isinstance(rank, str):
         if rank != "exact" or rule is not None:
@@ -157,12 +157,12 @@ def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int 
     ranks and errors, write nothing. threads: that compute, 0 is one per processor; the bytes are the
     same for any number.
 
-    SafetensorError names a module that is no LoRA (simplify makes it one) or does not fit together.
-    ValueError: a rank or a rule that says nothing, NaN, or factors that the dtype cannot hold.
+    TypeError names a module that is no LoRA (simplify makes it one), SafetensorError one whose
+    tensors do not fit together. ValueError: a rank or a rule that says nothing, NaN, or factors that the dtype cannot hold.
     FileExistsError; OSError. Nothing is written then."""
     return _factor(_RESIZE, _rows_of(Adapter(path, config=config)), output, rank, conv_rank, rule,
-                   dtype, progress, "resizing", kohya=kohya, dry_run=dry_run, overwrite=overwrite,
-                   sync=sync, threads=threads)
+                   dtype, progress, "resizing", dict(kohya=kohya, dry_run=dry_run, overwrite=overwrite,
+                   sync=sync, threads=threads))
 
 
 def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter], output: Path, *,
@@ -173,12 +173,12 @@ def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapte
     rank of a layer is the sum of its ranks), or, with a rank or rule as of resize, the best factors of
     the sum. adapters: as of merge, without blocks.
 
-    SafetensorError names a module that is no plain LoRA, of another shape than in another adapter, or
-    adapters whose names may be two for the same layers. ValueError, FileExistsError, OSError as of
+    TypeError names a module that is no plain LoRA, SafetensorError one of another shape than in another
+    adapter, or adapters whose names may be two for the same layers. ValueError, FileExistsError, OSError as of
     resize. Nothing is written then."""
     return _factor(_STACK, _rows_of(adapters), output, rank, conv_rank, rule, dtype, progress,
-                   "stacking", kohya=kohya, dry_run=dry_run, overwrite=overwrite, sync=sync,
-                   threads=threads)
+                   "stacking", dict(kohya=kohya, dry_run=dry_run, overwrite=overwrite, sync=sync,
+                   threads=threads))
 
 
 def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
@@ -196,15 +196,15 @@ def extract(tuned: Path, base: Path, output: Path, *, rank: int | None = None,
     clamp_quantile: clamp factors as kohya's script does (0.99), which costs error. ignore_unmatched:
     leave out layers that base lacks, or has in another shape; they are in "unmatched".
 
-    SafetensorError names a layer that base lacks, or a quantised tensor. ValueError, FileExistsError,
+    SafetensorError: a layer that base lacks. TypeError names a quantised tensor. ValueError, FileExistsError,
     OSError as of resize. Nothing is written then."""
     rows: list[tuple[Path, float, str | None, bytes | None]] = [(tuned, 1.0, None, None),
                                                                 (base, 1.0, None, None)]
     return _factor(_EXTRACT, rows, output, rank, conv_rank, rule, dtype, progress, "extracting",
-                   kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,
+                   dict(kohya=kohya, names=_number_of(to, _FORMATS[:3], "to"), norms=norms,
                    min_diff=min_diff, clamp_quantile=clamp_quantile,
                    ignore_unmatched=ignore_unmatched, dry_run=dry_run, overwrite=overwrite,
-                   sync=sync, threads=threads)
+                   sync=sync, threads=threads))
 
 
 def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = None,
@@ -218,14 +218,14 @@ def simplify(path: Path, output: Path, *, rank: int | Literal["exact"] | None = 
     F32 holds. ignore_unmatched: leave out tensors of methods that are not known; they are in
     "unmatched". The rest as of resize.
 
-    SafetensorError names a module that needs a model, or has no tensor in it, or no method that is
-    known. ValueError, FileExistsError, OSError as of resize. Nothing is written then."""
+    TypeError names a module that needs a model, SafetensorError one that has no tensor in it, or a tensor
+    of no method that is known. ValueError, FileExistsError, OSError as of resize. Nothing is written then."""
     rows = _rows_of(Adapter(path, config=config))
     if model is not None:
         rows.append((model, 1.0, None, None))
     return _factor(_SIMPLIFY, rows, output, rank, conv_rank, rule, dtype, progress, "simplifying",
-                   kohya=kohya, ignore_unmatched=ignore_unmatched, dry_run=dry_run,
-                   overwrite=overwrite, sync=sync, threads=threads)
+                   dict(kohya=kohya, ignore_unmatched=ignore_unmatched, dry_run=dry_run,
+                   overwrite=overwrite, sync=sync, threads=threads))
 
 
 def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "diffusers"], *,
@@ -240,8 +240,8 @@ def convert(path: Path, output: Path, to: Literal["kohya", "peft", "comfy", "dif
     architecture, model: what model the adapter is for, where it does not tell. config: as of Adapter.
     ignore_unmatched: leave out what has no other name that is known; it is in "unmatched".
 
-    SafetensorError: nothing tells the model, modules whose other names are not known, or what the other
-    format has no place for. ValueError: an architecture whose layouts are not known.
+    SafetensorError: nothing tells the model, or modules whose other names are not known. TypeError names
+    what the other format has no place for. ValueError: an architecture whose layouts are not known.
     FileExistsError; OSError. Nothing is written then."""
     number = _number_of(to, _FORMATS, "to")
     beside = os.path.join(os.path.dirname(os.fsdecode(output)), "adapter_config.json")

@@ -322,6 +322,7 @@ static PyObject *run_factors(factors_call *call, PyObject *progress) {
     PyObject *done = NULL;
     sft_sink sink;
     pysft_job job;
+    size_t who = SIZE_MAX;
     if (pysft_job_begin(&job, progress) < 0) return NULL;
     job.job.threads = call->threads;
     Py_BEGIN_ALLOW_THREADS
@@ -330,7 +331,7 @@ static PyObject *run_factors(factors_call *call, PyObject *progress) {
         job.code = sft_adapter_factors_add(factors, pysft_store_set(call->inputs[k].store),
                                            &call->inputs[k].use, &job.err);
     if (!job.code) job.code = sft_adapter_factors_compute(factors, &job.job, &job.err);
-    size_t who = factors ? sft_adapter_factors_blames(factors) : SIZE_MAX;
+    if (factors) who = sft_adapter_factors_blames(factors);
     if (!job.code && !call->dry_run) {
         job.code = sft_sink_path(call->output.text, &call->path, &sink, &job.err);
         if (!job.code) job.code = sft_adapter_factors_save(factors, sink, &job.job, &job.err);

@@ -1,6 +1,6 @@
 """Adapters (LoRA and its kin): what they hold, models with adapters merged into them, adapters of
-other ranks and under other names, as "safetensors lora" does it. docs/adapters.md has the formulas, docs/disagreements.md where programs
-differ.
+other ranks and under other names, as "safetensors lora" does it. docs/adapters.md has the formulas,
+docs/disagreements.md where programs differ.
 
 Any thread may call them, several at a time; other threads run while files are read and written."""
 from __future__ import annotations

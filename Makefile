@@ -14,6 +14,7 @@
 #   make test-spark-all      and on 4.0, 4.2 and 3.5, each in an environment of its own
 #   make test-engines        the suites of Ray Data and Daft alone
 #   make test-browsers       the catalogue's pages in Chromium and in Firefox
+#   make test-desktop        xdg-mime and a desktop's thumbnailer on installed files
 #   make bench               measured against others; docs/measured.md keeps the results
 #   make bench-python        the package beside the official one
 #   make bench-eager         a file into memory, beside other loaders, warm and cold
@@ -67,7 +68,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
-        test-spark test-spark-all test-long test-engines test-browsers bench-catalog zoo oracles quant-oracles layout-oracles zoo-score docs
+        test-spark test-spark-all test-long test-engines test-browsers test-desktop bench-catalog zoo oracles quant-oracles layout-oracles zoo-score docs
 
 all: build
 
@@ -151,6 +152,10 @@ test-browsers: build
 	@status=0; build/browser/bin/python tests/page/run.py -v || status=1; \
 	build/browser/bin/python tests/page/run.py -v --firefox || status=1; exit $$status
 
+test-desktop: build
+	@tools/setup.sh desktop
+	@python3 tests/desktop/run.py --service
+
 bench-catalog: build
 	@tools/browser_env.sh
 	@build/browser/bin/python bench/catalog.py --write
@@ -214,6 +219,8 @@ install:
 	@tools/install_prefix.sh "$(DESTDIR)$(PREFIX)"
 	@$(MAKE) --no-print-directory build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && command -v update-mime-database >/dev/null; then \
+	    update-mime-database "$(PREFIX)/share/mime"; fi
 
 windows: setup-build
 	@tools/windows.sh

@@ -37,6 +37,9 @@ static void show_version(cli *c) {
     const char *curl = sft_transport_curl_version(buffer);
     cli_printf(&c->out, "libcurl: %s (loaded for URLs and info --online only)\n",
                curl ? curl : "not found");
+    const char *pixbuf = cli_thumbnail_library();
+    cli_printf(&c->out, "gdk-pixbuf: %s (loaded for thumbnail only)\n",
+               pixbuf ? pixbuf : "not found");
 }
 
 /* Help as programs of Windows are asked for it; no file there has such a name. */

@@ -69,6 +69,14 @@ if(TARGET safetensors_command)
     install(TARGETS safetensors_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     file(GLOB sft_pages CONFIGURE_DEPENDS man/*.5)
     install(FILES ${sft_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+    # What desktops know the files by, and file(1).
+    if(UNIX AND NOT APPLE AND NOT DEFINED SKBUILD)
+        set(sft_desktop packaging/desktop/safetensors)
+        install(FILES ${sft_desktop}.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages)
+        install(FILES ${sft_desktop}.thumbnailer DESTINATION ${CMAKE_INSTALL_DATADIR}/thumbnailers)
+        install(FILES ${sft_desktop}.magic DESTINATION ${CMAKE_INSTALL_DATADIR}/file/magic
+                RENAME safetensors)
+    endif()
 endif()
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/docs)
     install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}

@@ -8,6 +8,7 @@ name; every field of a schema must have its place in docs/json*.md.
 """
 import copy
 import glob
+import hashlib
 import itertools
 import json
 import os
@@ -66,6 +67,21 @@ WRITES = {
     "rename": ["m --add-prefix x.", "s --add-prefix x.", "m --map nosuch=x", "m --map x"],
     "meta": ["list m s", "get m nosuch", "set m k v", "set m k v -o out.safetensors --dry-run",
              "rm m k nosuch", "recover m s nosuch", "scrub m s", "set s k v", "scrub private.safetensors", "set nosuch k v"],
+    "dup": [". -r", ". -r --remove", ". -r --remove --yes", ". -r --link --yes --keep shortest",
+            "twins --remove --weights --yes --delete", "twins --remove --yes --keep twins/b", "nosuch"],
+    "mv": ["lora/neon-city.safetensors new/", "lora/neon-city.safetensors m2.safetensors --dry-run",
+           "-r . --to {kind}/{base_model}/{stem} --dry-run", "-r . --to {kind}/{stem} --copy",
+           "-r twins --to {stem|name} --link", "-r twins --to twins/{kind} --number",
+           "-r twins --to one.safetensors", "m nosuch x", "nosuch new/", "s moved/",
+           "lora . ; --undo", "s moved/ ; --undo --dry-run", "--undo"],
+    "note": ["lora/neon-city.safetensors", "lora/neon-city.safetensors rating=4 favourite words=a,b weight=.5",
+             "lora/neon-city.safetensors rating=4 --dry-run", "-r . --where kind=adapter tags+=x",
+             "lora/neon-city.safetensors note=x --for lora-manager", "m s nosuch broken.safetensors tags=a",
+             "lora/neon-city.safetensors rating=4 ; lora/neon-city.safetensors",
+             "lora/neon-city.safetensors rating=4 ; lora/neon-city.safetensors rating=4 --rm",
+             "lora/neon-city.safetensors rating=4 ; lora/neon-city.safetensors --rm", "--adopt lost"],
+    "thumbnail": ["m t.png -s 32", "lora/neon-city.safetensors t.png", "s m", "nosuch t.png", "broken.safetensors t.png"],
+    "trash": ["m", "lora/neon-city.safetensors s", "-r twins --yes", "lora --dry-run", "nosuch broken.safetensors"],
     "records": ["", "flux.1 bnb-nf4 nosuch", "check own.txt wrong.txt nosuch", "mine --records own.txt"],
 }
 PAIRS = {"diff"}  # commands of two models
@@ -83,7 +99,7 @@ def closed(schema):
     schema = copy.deepcopy(schema)
     for part in list(schema["$defs"].values()):
         if part.get("type") == "object" and "properties" in part:
-            if "ok" in part["properties"]:
+            if "ok" in part["properties"] or "by" in part["properties"]:
                 part["properties"].update({"schema": True, "command": True})
             part["additionalProperties"] = False
     return schema
@@ -187,7 +203,13 @@ def example(folder):
             "own.txt": b"model mine\n    parent flux.1\n    file flux1\n    tensors vae 1\n        a\n        !a\n",
             "wrong.txt": b"model mine\n    teaches x\n",
             "h/.m.sft-abcdef": b""}
-    os.mkdir(os.path.join(folder, "h"))
+    pair = made["pair.safetensors"]
+    digest = hashlib.sha256(pair[-16:]).hexdigest()
+    made.update({"twins/a.safetensors": pair, "twins/b/a.safetensors": pair, "twins/a.own.json": b'{"rating": 3}',
+                 "twins/b/a.json": b'{"notes": "x"}', "lost/x.safetensors": pair,
+                 "lost/y.own.json": b'{"note": "x", "weights": "%s"}' % digest.encode()})
+    for part in ("h", "twins/b", "lost"):
+        os.makedirs(os.path.join(folder, part))
     for name, content in made.items():
         with open(os.path.join(folder, name), "wb") as f:
             f.write(content)
@@ -207,15 +229,18 @@ def example(folder):
 def written(command, name):
     """What the calls of WRITES print, each once with --json and once with --jsonl."""
     for words in WRITES.get(name, []):
+        *before, words = words.split(" ; ")
         both = []
         for form in ("--json", "--jsonl"):
             with tempfile.TemporaryDirectory(prefix="sft-schema-") as folder:
                 example(folder)
                 index = "sharded/model.safetensors.index.json"
-                line = [index if w == "s" else w for w in words.split()]
-                made = subprocess.run([command, name, *line, form], stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL, cwd=folder, check=False,
-                                      input=bytes(64))
+                env = dict(os.environ, XDG_STATE_HOME=folder + "/.state", XDG_DATA_HOME=folder + "/.data")
+                for call in [*before, words]:
+                    line = [index if w == "s" else w for w in call.split()]
+                    made = subprocess.run([command, name, *line, form], stdout=subprocess.PIPE,
+                                          stderr=subprocess.DEVNULL, cwd=folder, check=False,
+                                          input=bytes(64), env=env)
                 if made.returncode not in (0, 1, 2):
                     sys.exit("schema: %s %s ended with %d" % (name, words, made.returncode))
                 both.append(made.stdout.decode("utf-8"))
@@ -257,7 +282,7 @@ def validate(jsonschema, command, made):
                     if found:
                         sys.exit("schema: %s: %s: %s: %s"
                                  % (name, found.json_path, found.message, json.dumps(value)[:500]))
-            if len(lines) != len(whole["results"]):
+            if len(lines) != len(whole["results"]) + len(whole.get("groups", [])):
                 sys.exit("schema: %s: --json and --jsonl differ in number" % name)
             results += len(lines)
     print("schema: %d files, %d results, all as their schemas say" % (len(paths), results))

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Install the Debian packages that a group of targets needs and that are missing.
 # usage: tools/setup.sh GROUP...     groups: build test bench cross python spark abi
-#                                    windows wine signatures browser firefox npm deb deb-test
-#                                    packaging
+#                                    windows wine signatures browser firefox desktop npm deb
+#                                    deb-test packaging
 # Needs root or sudo only when something is missing; says what it installs.
 set -euo pipefail
 
@@ -14,6 +14,7 @@ declare -A packages=(
     [python]="python3-dev python3-venv"
     [browser]="chromium-headless-shell fonts-dejavu-core"
     [firefox]="firefox-esr"
+    [desktop]="shared-mime-info file xdg-utils libglib2.0-bin dbus tumbler xvfb libgdk-pixbuf-2.0-0"
     [npm]="npm"
     [windows]="gcc-mingw-w64-x86-64-win32"
     [wine]="wine64"

@@ -326,6 +326,8 @@ static void find_words(find_run *run, const cli_model *model, const sft_node *ro
         find_in(run, "trigger_words", sft_node_text(one, "text"), sft_node_text(one, "source"));
     for (const sft_node *one = cli_first(root, "model.tags.value"); one; one = one->next)
         find_in(run, "tags", one->text, sft_node_text(root, "model.tags.source"));
+    for (const sft_node *one = cli_first(root, "model.notes"); one; one = one->next)
+        find_in(run, "notes", sft_node_text(one, "text"), sft_node_text(one, "source"));
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) find_fact(run, root, facts[i]);
     find_in(run, "title", cli_title(root, run->title), none);
 }
@@ -476,9 +478,9 @@ const cli_command cli_find_command = {
     "that they or their sidecars record, then by those in --cache; no tensor data is read. "
     "--compute hashes the other models.\n"
     "Any other word is looked up in names, file names without their extension, trigger words, "
-    "tags, base models, authors, architectures, repositories, and the WHAT column of info -r "
-    "(\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left out "
-    "except between digits: \"flux 1\" and flux1 both find flux.1.\n"
+    "tags, notes, base models, authors, architectures, repositories, and the WHAT column of "
+    "info -r (\"Wan 2.2 I2V 14B\"). Case is ignored; blanks, -, _ and . are alike, and may be left "
+    "out except between digits: \"flux 1\" and flux1 both find flux.1.\n"
     "With --where the word may be omitted; the fields are those of info -f.\n"
     CLI_WHERE_ABOUT "\n"
     "--fits lists, best first and with the reason, what can be used with FILE: for a checkpoint, "
@@ -494,7 +496,7 @@ const cli_command cli_find_command = {
         { "safetensors find --compute --cache ~/.hashes 6ce0161689 -r ~/models",
           "even if no file records it" },
         { "safetensors find neon -r ~/models",
-          "by a word in name, trigger words, tags, base model" },
+          "by a word in name, trigger words, tags, notes, base model" },
         { "safetensors find -l --where base_model=Pony -r ~/models", "paths, by a fact" },
         { "safetensors find --fits checkpoint.safetensors -r ~/models/loras",
           "adapters for a checkpoint, best first" }),

@@ -35,6 +35,17 @@ static void tell(trash_run *run, const cli_unit *unit) {
         cli_fill(&c->out, "  %\n", sft_span_cstr(unit->items[i].path));
 }
 
+/* Whether it is a file that was named and is no model: it goes alone. One that an edit left in two
+ * states does not, nor one of which nothing is known, as it could not be read. */
+static bool is_broken(const trash_run *run, const cli_model *model) {
+    sft_code code = model->err.code;
+    os_info info;
+    return code && !model->err.os_errno && code != SFT_OUT_OF_MEMORY && code != SFT_CANCELLED
+        && code != SFT_EDIT_INTERRUPTED && code != SFT_EDIT_BUSY && run->where.count == 0
+        && model->input->kind == CLI_FILE && !model->input->is_found
+        && !sfti_os_info_path(model->path, true, &info) && info.kind == OS_FILE;
+}
+
 static void each_model(void *ctx, cli_model *model) {
     trash_run *run = ctx;
     cli *c = run->c;
@@ -42,15 +53,21 @@ static void each_model(void *ctx, cli_model *model) {
     sft_error err = SFT_ERROR_INIT;
     const char *blame = model->path;
     sft_code code = SFT_OK;
-    if (!model->tree || model->err.code) {
+    bool broken = is_broken(run, model);
+    if (!broken && (!model->tree || model->err.code)) {
         cli_fail_model(c, model);
         return;
     }
-    if (!cli_wheres_fit(c, &run->where, sft_tree_root(model->tree))) return;
+    if (!broken && !cli_wheres_fit(c, &run->where, sft_tree_root(model->tree))) return;
     run->found++;
-    if (!cli_unit_of(model, &run->arena, &unit)) code = sfti_fail_memory(&err, 1);
-    if (!code && !cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);
-    if (!code) cli_unit_keep_shared(&unit, cli_unit_alone(&unit));
+    if (!(broken ? cli_unit_of_file(model->path, &run->arena, &unit)
+                 : cli_unit_of(model, &run->arena, &unit)))
+        code = sfti_fail_memory(&err, 1);
+    if (!code) code = cli_unit_check(&unit, &err);
+    if (!code && !broken) {
+        if (!cli_unit_find_shared(c, &unit, NULL, NULL)) code = sfti_fail_memory(&err, 1);
+        cli_unit_keep_shared(&unit, cli_unit_alone(&unit));
+    }
     if (!code && !c->set.dry_run) code = cli_trash_unit(c, &unit, &blame, &err);
     if (code) cli_fail_input(c, blame, &err);
     else tell(run, &unit);
@@ -80,7 +97,8 @@ const cli_command cli_trash_command = {
     "trash", "MODEL...", "move models to the trash with everything that is their own",
     "A model goes to the trash of the desktop with all its shards, its index, and the sidecars and "
     "pictures that begin with its name; from there the desktop brings it back. What it shares "
-    "with other models stays. Each model goes whole or not at all.\n"
+    "with other models stays. Each model goes whole or not at all. "
+    "A file that is named and is no model that can be read goes alone.\n"
     "For folders, --yes says that all models in them are meant, or those that --where keeps.",
     CLI_EXAMPLES(
         { "safetensors trash neon.safetensors", "with its sidecars and pictures" },

@@ -10,7 +10,7 @@
     X(records)
 #define CLI_EDIT(X) X(meta) X(rename) X(repair) X(add) X(put) X(rm_tensor)
 #define CLI_CONVERT(X) X(convert) X(split) X(merge) X(select) X(lora)
-#define CLI_COLLECT(X) X(mv) X(note) X(trash)
+#define CLI_COLLECT(X) X(mv) X(note) X(trash) X(thumbnail)
 #define CLI_DATASETS(X) X(dataset)
 #define CLI_COMMANDS(X)                                                                          \
     CLI_INSPECT(X) CLI_EDIT(X) CLI_CONVERT(X) CLI_COLLECT(X) CLI_DATASETS(X) X(help)
@@ -23,6 +23,8 @@ CLI_COMMANDS(CLI_DECLARE)
 void cli_select_without(cli *c, char **operands, size_t count);
 /* diff --merge-of. */
 void cli_diff_mixture(cli *c, char **operands, size_t count);
+/* The version of what thumbnail decodes pictures with; NULL: the system has none. */
+const char *cli_thumbnail_library(void);
 /* safetensors self-test FOLDER: what this system does with files, as a report to be sent. All of it
  * happens in a new folder of this one, which is removed again. */
 void cli_self_test(cli *c, const char *folder);

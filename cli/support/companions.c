@@ -76,7 +76,10 @@ bool cli_unit_of(const cli_model *model, sfti_arena *arena, cli_unit *out) {
         return out->path && put(arena, out, folder, true);
     }
     out->stem = stem_of_name(cli_name_of(out->path));
-    if (!put(arena, out, sft_span_cstr(model->input->path), true)) return false;
+    sft_span index = sft_node_text(root, "set.index");
+    out->index = (sft_span){ sfti_arena_copy(arena, index.data ? index.data : "", index.len),
+                             index.len };
+    if (!out->index.data || !put(arena, out, sft_span_cstr(model->input->path), true)) return false;
     for (size_t i = 0; model->inputs && i < model->count; i++)
         if (!put(arena, out, sft_span_cstr(model->inputs[i]->path), true)) return false;
     for (size_t i = 0; model->set && !model->import && i < sft_set_shard_count(model->set); i++) {
@@ -91,6 +94,12 @@ bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out) {
     if (!out->path) return false;
     out->stem = stem_of_name(cli_name_of(out->path));
     return put(arena, out, sft_span_cstr(out->path), true);
+}
+
+sft_code cli_unit_check(const cli_unit *unit, sft_error *err) {
+    if (unit->index.len == 0) return SFT_OK;
+    return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a model, found one of its shards: name "
+                                            "%.*s instead", SFTI_CLIP(unit->index, (size_t)200));
 }
 
 bool cli_unit_alone(const cli_unit *unit) {

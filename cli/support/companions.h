@@ -13,6 +13,7 @@ typedef struct cli_companion {
 typedef struct cli_unit {
     const char *path;  /* as it was named; a folder's of a model that is one */
     sft_span stem;     /* what names of companions begin with; empty of a folder */
+    sft_span index;    /* the file that says which shards are a model with this one, or empty */
     bool is_folder;    /* a pipeline, or shards that fill a folder: moves as a whole */
     cli_companion *items; /* own files first */
     size_t count, capacity;
@@ -29,6 +30,8 @@ bool cli_unit_of_file(const char *path, sfti_arena *arena, cli_unit *out);
 /* Whether no other model of its folder has the same stem (NAME.ckpt beside NAME.safetensors), for
  * which the files beside it stand, too; and without these. */
 bool cli_unit_alone(const cli_unit *unit);
+/* Fails for one of a model's shards, which would be missing there. */
+sft_code cli_unit_check(const cli_unit *unit, sft_error *err);
 /* Marks the shards that another index of the folder names, of those that `counts` lets count (NULL:
  * all). False when out of memory. */
 bool cli_unit_find_shared(cli *c, cli_unit *unit, bool (*counts)(void *ctx, const char *index),

@@ -53,6 +53,12 @@ sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const 
  * How many were put back. */
 size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left);
 
+/* Plans the edits of a JSON sidecar in which a manager of models keeps where its model lies (LoRA
+ * Manager: file_path, file_name, preview_url): it goes with a model of that name, from -> to, and
+ * with the other moves. What is no JSON object moves as it is. False when out of memory. */
+bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
+                const cli_moves *moves, cli_move *move);
+
 /* Whether two files have the same bytes, all of which are read. */
 sft_code cli_same_bytes(cli *c, const char *a, const char *b, bool *same, sft_error *err);
 

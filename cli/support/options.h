@@ -61,7 +61,7 @@ typedef struct cli_settings {
     const char *title, *embed, *model;
     /* of meta and rename */
     int safe, each_shard, to_json;
-    const char *from_json, *thumbnail, *strip_prefix, *add_prefix, *map_file;
+    const char *from_json, *thumbnail, *side, *strip_prefix, *add_prefix, *map_file;
     cli_words map, regex;
     /* of URLs */
     int offline, public_only, no_sign_request, whole, log_requests, read;

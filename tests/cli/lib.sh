@@ -74,3 +74,10 @@ catalog() (
     set -o pipefail
     safetensors catalog "$@" | sed -E 's/[0-9.]+ [KM]B(;|,|$)/SIZE\1/'
 )
+
+# sides FILE: those of a PNG.
+sides() {
+    python3 -c 'import struct, sys
+with open(sys.argv[1], "rb") as file:
+    print("%d x %d" % struct.unpack(">II", file.read(24)[16:]))' "$1"
+}

@@ -182,10 +182,85 @@ def whole(top):
     return any(found >= ends for found in places.values())
 
 
-def kills(tests, scratch, across):
+def find_strace():
     strace = shutil.which("strace")
-    if not strace or subprocess.run([strace, "-qq", "-o", "/dev/null", "true"], check=False).returncode:
-        print("no strace: mv is not killed")
+    if strace and subprocess.run([strace, "-qq", "-o", "/dev/null", "true"], check=False).returncode == 0:
+        return strace
+    print("no strace: nothing is killed")
+    return None
+
+
+def calls_of(tests, strace, words, env, scratch, names):
+    """(call, n) of a run that goes well, of calls that name one of these or may write."""
+    log = os.path.join(scratch, "log")
+    done = run(words, env, [strace, "-f", "-qq", "-o", log, "-e", "trace=" + CALLS])
+    tests.check(done.returncode == 0, f"{words[0]} under strace", done.stderr)
+    counts, points = {}, []
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            found = re.match(r"^\d+ +(\w+)\((.*)", line)
+            if found:
+                counts[found.group(1)] = counts.get(found.group(1), 0) + 1
+                if any(n in line for n in names) or found.group(1) in ("fsync", "write", "pwrite64"):
+                    points.append((found.group(1), counts[found.group(1)]))
+    tests.check(len(points) > 10, f"calls to kill {words[0]} at", points)
+    return points
+
+
+def killed(strace, words, env, call, n):
+    run(words, env, [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={n}"])
+
+
+def kill_others(tests, scratch):
+    """trash, dup --remove and note: the model is whole where it was or in the trash, one of two stays, what was
+    written by hand is somewhere, a note is the old or the new one."""
+    strace = find_strace()
+    if not strace:
+        return
+    top, data = os.path.join(scratch, "tree"), os.path.join(scratch, "data")
+    env = dict(os.environ, XDG_STATE_HOME=scratch + "/state", XDG_DATA_HOME=data)
+    bin_files = data + "/Trash/files"
+
+    def fresh():
+        for folder in (top, data):
+            shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(top + "/b")
+        for stem in ("m", "b/other"):
+            put(f"{top}/{stem}.safetensors", model(random.Random(7), ["a.weight"]))
+        put(top + "/m.civitai.info", b'{"id": 5, "modelId": 6}')
+        put(top + "/m.preview.png", PNG)
+        put(top + "/m.metadata.json", b'{"notes": "n"}')
+        put(top + "/b/other.txt", b"by hand")
+        put(top + "/b/other.own.json", b'{"note": "by hand"}')
+
+    def texts():
+        return [open(os.path.join(at, f), "rb").read() for place in (top, data) for at, _, fs in os.walk(place) for f in fs]
+
+    def note_is_whole():
+        with open(top + "/b/other.own.json", encoding="utf-8") as file:
+            return json.load(file)["note"] == "by hand"
+
+    models = model(random.Random(7), ["a.weight"])
+    for words, judge in (
+            (["trash", top + "/m.safetensors"], lambda: whole(top) or whole(bin_files)),
+            (["dup", "-r", top, "--remove", "--yes", "--keep", "shortest"],
+             lambda: models in texts() and whole(top) and sum(b"by hand" in t for t in texts()) >= 2),
+            (["dup", "-r", top, "--remove", "--delete", "--yes", "--keep", top + "/b"],
+             lambda: models in texts() and os.path.exists(top + "/b/other.safetensors") and PNG in texts()
+             and sum(b"by hand" in t for t in texts()) >= 2),
+            (["dup", "-r", top, "--link", "--yes"],
+             lambda: all(open(f"{top}/{s}.safetensors", "rb").read() == models for s in ("m", "b/other"))),
+            (["note", top + "/b/other.safetensors", "rating=5"], lambda: note_is_whole() and texts().count(models) == 2)):
+        fresh()
+        for call, n in calls_of(tests, strace, words, env, scratch, ("/tree", "/data")):
+            fresh()
+            killed(strace, words, env, call, n)
+            tests.check(judge(), f"{' '.join(words)}: killed at {call} {n}", (sorted(tree_of(top)), sorted(tree_of(data))))
+
+
+def kills(tests, scratch, across):
+    strace = find_strace()
+    if not strace:
         return
     top, state = os.path.join(scratch, "tree"), os.path.join(scratch, "state")
     other = tempfile.mkdtemp(prefix="sft-move-", dir="/dev/shm") if across else top
@@ -208,21 +283,10 @@ def kills(tests, scratch, across):
     words = ["mv", top + "/m.safetensors", os.path.join(other, "sub/" if across else "new/")]
     fresh()
     before = tree_of(top)
-    log = os.path.join(scratch, "log")
-    done = run(words, env, [strace, "-f", "-qq", "-o", log, "-e", "trace=" + CALLS])
-    tests.check(done.returncode == 0, "mv under strace", done.stderr)
-    counts, points = {}, []
-    with open(log, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            found = re.match(r"^\d+ +(\w+)\((.*)", line)
-            if found:
-                counts[found.group(1)] = counts.get(found.group(1), 0) + 1
-                if "/tree" in line or "/state" in line or "sft-move" in line or found.group(1) in ("fsync", "write", "pwrite64"):
-                    points.append((found.group(1), counts[found.group(1)]))
-    tests.check(len(points) > 20, "calls to kill at", points)
+    points = calls_of(tests, strace, words, env, scratch, ("/tree", "/state", "sft-move"))
     for call, n in points:
         fresh()
-        run(words, env, [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={n}"])
+        killed(strace, words, env, call, n)
         tests.check(whole(top) or whole(other), f"killed at {call} {n}: no whole model", sorted(tree_of(top)))
         undone = run(["mv", "--undo"], env)
         now = {p: d for p, d in tree_of(top).items() if not os.path.basename(p).startswith(".")}
@@ -245,6 +309,7 @@ def main():
         kills(tests, scratch, False)
         if os.path.isdir("/dev/shm") and os.stat("/dev/shm").st_dev != os.stat(scratch).st_dev:
             kills(tests, scratch, True)
+        kill_others(tests, scratch)
     print(f"{tests.passed} passed, {tests.failed} failed")
     return tests.failed > 0
 

@@ -304,6 +304,19 @@ static void print_group(dup_run *run, const dup_group *group) {
     cli_fit_end(&fit);
 }
 
+/* JSON: before the group's last brace. */
+static void end_group(dup_run *run, const dup_group *group, sfti_json_writer *w) {
+    sfti_arena arena = { .alloc = run->c->alloc };
+    if (group->by == DUP_CONTENT || (group->by == DUP_WEIGHTS && !run->c->set.by_weights)) return;
+    const char **paths = sfti_arena_array(&arena, group->count, sizeof *paths);
+    for (size_t i = 0; paths && i < group->count; i++)
+        paths[i] = run->models[run->members[group->first + i]].path;
+    if (!paths || !dup_end(run->c, paths, group->count, group->by == DUP_FILE,
+                           &arena, w))
+        cli_complain_memory(run->c, group->count);
+    sfti_arena_free(&arena);
+}
+
 static void json_group(dup_run *run, const dup_group *group) {
     sft_error err = SFT_ERROR_INIT;
     sft_sink sink = cli_result_sink(run->c);
@@ -316,6 +329,10 @@ static void json_group(dup_run *run, const dup_group *group) {
         sfti_json_cstr(&w, run->models[run->members[group->first + i]].path);
     sfti_json_close(&w, ']');
     sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
+    if (run->c->set.end) {
+        sfti_json_put_bool(&w, "dry_run", run->c->set.yes == 0);
+        end_group(run, group, &w);
+    }
     sfti_json_close(&w, '}');
     if (sfti_json_done(&w)) cli_complain(run->c, NULL, &err);
 }
@@ -349,19 +366,6 @@ static void tell_groups(dup_run *run) {
         cli_printf(out, "%s],\"bytes_wasted\":%" PRIu64 ",\"models\":%zu}\n",
                    run->group_count ? "\n" : "", wasted, run->count);
     if (run->group_count > 0) cli_status(run->c, CLI_NO);
-}
-
-/* ── Ending it ── */
-
-static void end_group(dup_run *run, const dup_group *group) {
-    sfti_arena arena = { .alloc = run->c->alloc };
-    if (group->by == DUP_CONTENT || (group->by == DUP_WEIGHTS && !run->c->set.by_weights)) return;
-    const char **paths = sfti_arena_array(&arena, group->count, sizeof *paths);
-    for (size_t i = 0; paths && i < group->count; i++)
-        paths[i] = run->models[run->members[group->first + i]].path;
-    if (!paths || !dup_end(run->c, paths, group->count, group->by == DUP_FILE, &arena))
-        cli_complain_memory(run->c, group->count);
-    sfti_arena_free(&arena);
 }
 
 /* ── The command ── */
@@ -449,8 +453,8 @@ static void run_dup(cli *c, char **operands, size_t count) {
     }
     tell_groups(&run);
     cli_hash_run_end(&run.hashing);
-    for (size_t i = 0; c->set.end && i < run.group_count && !cli_is_over(c); i++)
-        end_group(&run, &run.groups[run.order[i]]);
+    for (size_t i = 0; c->set.end && !cli_is_json(c) && i < run.group_count && !cli_is_over(c); i++)
+        end_group(&run, &run.groups[run.order[i]], NULL);
     if (c->set.end && c->status == CLI_NO) c->status = CLI_OK;
     if (c->set.end && !c->set.yes && run.group_count > 0 && !cli_is_json(c))
         cli_text(&c->out, "nothing was changed: --yes does it\n");

@@ -1,11 +1,14 @@
 /* dup --remove, --link, --reflink: one of each group stays. Tests: tests/cli/dup. */
 #include "commands/dup/dup.h"
 
+#include "base/sink.h"
+#include "commands/note/note.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "safetensors_diff.h"
 #include "support/files.h"
 #include "support/hints.h"
+#include "support/raw.h"
 #include "support/trash.h"
 #include "support/words.h"
 
@@ -56,7 +59,7 @@ static bool look_at(cli *c, const char *path, sfti_arena *arena, dup_one *one) {
     model.tree = told.tree;
     bool fine = told.tree ? cli_unit_of(&model, arena, &one->unit)
                           : cli_unit_of_file(path, arena, &one->unit);
-    one->usable = fine && one->info.kind == OS_FILE;
+    one->usable = fine && one->info.kind == OS_FILE && one->unit.index.len == 0;
     cli_told_close(&told);
     return fine;
 }
@@ -112,6 +115,7 @@ static sft_code same_tensors(cli *c, const char *a, const char *b, bool *same, s
 typedef struct dup_end_run {
     cli *c;
     sfti_arena *arena;
+    sfti_json_writer *w; /* of the group; NULL: people read it */
     const dup_one *stays, *goes;
     const char *blame;
 } dup_end_run;
@@ -129,11 +133,43 @@ static char *name_beside(const dup_end_run *run, const cli_companion *item) {
     return path;
 }
 
+/* The note of the one that stays has what only the other says, from now on. What is no note stays as
+ * it is. */
+static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, sft_error *err) {
+    sft_buffer other, own = { .alloc = run->c->alloc }, text = own;
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_sink sink = sft_sink_memory(&text);
+    sfti_json_writer w;
+    os_info info;
+    options.alloc = &run->c->alloc;
+    options.link = SFT_LINK_REFUSE;
+    run->blame = from;
+    sft_code code = cli_read_file(run->c, from, NOTE_TEXT_MOST, &other, err);
+    if (!code) run->blame = to;
+    if (!code) code = cli_read_file(run->c, to, NOTE_TEXT_MOST, &own, err);
+    sft_span theirs = cli_read_text(&other), ours = cli_read_text(&own);
+    if (!code && cli_raw_check(theirs) && cli_raw_check(ours) && *theirs.data == '{'
+        && *ours.data == '{') {
+        sfti_json_write(&w, &sink, 0, err);
+        cli_raw_merge(&w, theirs, ours, NULL);
+        code = sfti_json_done(&w);
+        if (!code && !sfti_buffer_put(&text, "\n", 1)) code = sfti_fail_memory(err, text.len);
+        if (!sfti_os_info_path(to, false, &info)) options.mode = info.mode & 0777;
+        if (!code) code = sft_sink_path(to, &options, &sink, err);
+        if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, err);
+    }
+    sft_buffer_free(&other);
+    sft_buffer_free(&own);
+    sft_buffer_free(&text);
+    return code;
+}
+
 /* What the one that stays has not is its own from now on; out: the rest of the unit. */
 static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err) {
     const cli_unit *goes = &run->goes->unit;
     cli_moves moves = { .path = goes->path };
     os_info there;
+    int error = 0;
     *out = *goes;
     out->count = 0;
     out->items = sfti_arena_array(run->arena, goes->count, sizeof *out->items);
@@ -142,11 +178,22 @@ static sft_code merge_companions(dup_end_run *run, cli_unit *out, sft_error *err
     for (size_t i = 0; i < goes->count; i++) {
         char *to = goes->items[i].is_model ? NULL : name_beside(run, &goes->items[i]);
         if (!goes->items[i].is_model && !to) return sfti_fail_memory(err, 1);
+        const char *from = to ? cli_absolute(run->arena, goes->items[i].path, &error) : NULL;
+        to = from ? cli_absolute(run->arena, to, &error) : NULL;
         if (to && sfti_os_info_path(to, false, &there) == ENOENT)
-            moves.items[moves.count++] = (cli_move){ .from = goes->items[i].path, .to = to };
-        else out->items[out->count++] = goes->items[i];
+            moves.items[moves.count++] = (cli_move){ .from = from, .to = to };
+        else if (out->items[out->count++] = goes->items[i],
+                 to && cli_ends_with(sft_span_cstr(to), NOTE_SUFFIX)
+                 && merge_notes(run, from, to, err))
+            return err->code;
     }
     if (moves.count == 0) return SFT_OK;
+    cli_move model = { .from = cli_absolute(run->arena, goes->path, &error),
+                       .to = cli_absolute(run->arena, run->stays->unit.path, &error) };
+    bool fine = model.from && model.to;
+    for (size_t i = 0; fine && i < moves.count; i++)
+        fine = cli_follow(run->c, run->arena, goes->stem, &model, &moves, &moves.items[i]);
+    if (!fine) return sfti_fail_memory(err, CLI_MOVE_TEXT_MOST);
     return cli_moves_make(run->c, &moves, CLI_MOVE, &run->blame, err);
 }
 
@@ -236,7 +283,10 @@ static void tell(const dup_end_run *run) {
     static const char *const did[] = { "", "moved to the trash", "linked", "made to share" };
     cli *c = run->c;
     const char *what = c->set.end == DUP_REMOVE && c->set.erase ? "deleted" : did[c->set.end];
-    if (cli_is_json(c)) return;
+    if (run->w) {
+        sfti_json_cstr(run->w, run->goes->unit.path);
+        return;
+    }
     cli_path(&c->out, run->goes->unit.path, ": %s%s, as ", c->set.yes ? "" : "would be ", what);
     cli_path_text(&c->out, sft_span_cstr(run->stays->unit.path));
     cli_text(&c->out, c->set.end == DUP_REMOVE ? " stays\n" : " is\n");
@@ -256,7 +306,8 @@ static sft_code end_one(dup_end_run *run, bool same_file, sft_error *err) {
     return run->c->set.end == DUP_REMOVE ? remove_one(run, err) : join_one(run, err);
 }
 
-bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sfti_arena *arena) {
+bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sfti_arena *arena,
+             sfti_json_writer *w) {
     dup_one *all = sfti_arena_array(arena, count, sizeof *all);
     size_t best = count;
     if (!all) return false;
@@ -264,17 +315,21 @@ bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sft
         if (!look_at(c, paths[i], arena, &all[i])) return false;
         if (all[i].usable && (best == count || is_better(c, &all[i], &all[best], arena))) best = i;
     }
-    for (size_t i = 0; best < count && i < count && !cli_is_over(c); i++) {
-        dup_end_run run = { c, arena, &all[best], &all[i], paths[i] };
+    if (w && best < count) sfti_json_put_cstr(w, "stays", paths[best]);
+    if (w) sfti_json_put_open(w, "ended", '[');
+    for (size_t i = 0; i < count && !cli_is_over(c); i++) {
+        dup_end_run run = { c, arena, w, best < count ? &all[best] : NULL, &all[i], paths[i] };
         sft_error err = SFT_ERROR_INIT;
         sft_code code = SFT_OK;
         if (i == best) continue;
         if (!all[i].usable)
             code = cli_fail_hint(&err, SFT_IO_NOT_FILE, SFT_HINT_NONE,
-                                 "expected one file, found a model of several or a link: it stays");
+                                 "expected one file, found a model of several, one of them, or a link: it "
+                                 "stays");
         else if (c->set.yes) code = end_one(&run, same_file, &err);
         if (code) cli_complain(c, run.blame, &err);
         else tell(&run);
     }
+    if (w) sfti_json_close(w, ']');
     return true;
 }

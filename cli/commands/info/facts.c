@@ -92,6 +92,12 @@ sft_span cli_known_notes(cli_saving *saving) {
     return end(saving, &out);
 }
 
+bool cli_is_noted(const sft_node *root) {
+    for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next)
+        if (cli_is(sft_node_text(one, "kind"), "own.json")) return true;
+    return false;
+}
+
 sft_span cli_known_words(cli_saving *saving, bool prompt) {
     joined out;
     const char *separator = ", ";

@@ -36,6 +36,8 @@ const sft_node *cli_known_ids(const cli_saving *saving);
 sft_span cli_known_digest(const cli_saving *saving, const char *algo);
 /* What people noted, a paragraph each. */
 sft_span cli_known_notes(cli_saving *saving);
+/* Whether a note of one's own lies beside the model. */
+bool cli_is_noted(const sft_node *root);
 /* Trigger words joined; prompt: as they are pasted. */
 sft_span cli_known_words(cli_saving *saving, bool prompt);
 

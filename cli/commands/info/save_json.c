@@ -267,6 +267,8 @@ static void known_manager(cli_saving *saving, sfti_json_writer *w) {
     if (path && preview.nsfw_level)
         sfti_json_put_uint(w, "preview_nsfw_level", preview.nsfw_level);
     if (!has_old(saving, "notes")) put_text(w, "notes", cli_known_notes(saving));
+    if (cli_is_noted(saving->root)) /* else it may be its own */
+        put_raw(w, "favorite", sft_node_text(saving->root, "model.favourite"));
     put_list(w, "tags", cli_known(saving, "model.tags"));
     put_html(saving, w, "modelDescription", "model.description");
     put_words(saving, w, "trainedWords");

@@ -120,6 +120,12 @@ static void each_model(void *ctx, cli_model *model) {
         run->out_of_memory = true;
         return;
     }
+    sft_error err = SFT_ERROR_INIT;
+    if (run->how == CLI_MOVE && cli_unit_check(&unit, &err)) {
+        cli_fail_input(run->c, model->path, &err);
+        run->failed++;
+        return;
+    }
     sft_span above = sfti_path_above(sft_span_cstr(unit.path));
     const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
     sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
@@ -173,18 +179,20 @@ static void collect(mv_run *run) {
 
 /* ── Telling ── */
 
-static void tell_json(mv_run *run, const mv_unit *unit) {
-    const cli_moves *moves = &unit->moves;
+/* back: from where it is to where it was. */
+static void tell_json(mv_run *run, const char *path, const cli_moves *moves, bool back) {
     cli_object object;
-    sfti_json_writer *w = cli_object_begin(&object, run->c, unit->unit.path);
-    sfti_json_put_cstr(w, "output", moves->count ? moves->items[0].to : unit->unit.path);
+    sfti_json_writer *w = cli_object_begin(&object, run->c, path);
+    sfti_json_put_cstr(w, "output", moves->count == 0 ? path
+                                    : back            ? moves->items[0].from
+                                                      : moves->items[0].to);
     sfti_json_put_bool(w, "changed", moves->count > 0);
     sfti_json_put_bool(w, "dry_run", run->c->set.dry_run != 0);
     sfti_json_put_open(w, "files", '[');
     for (size_t i = 0; i < moves->count; i++) {
         sfti_json_open(w, '{');
-        sfti_json_put_cstr(w, "from", moves->items[i].from);
-        sfti_json_put_cstr(w, "to", moves->items[i].to);
+        sfti_json_put_cstr(w, "from", back ? moves->items[i].to : moves->items[i].from);
+        sfti_json_put_cstr(w, "to", back ? moves->items[i].from : moves->items[i].to);
         sfti_json_put_bool(w, "edited", moves->items[i].edit_count > 0);
         sfti_json_close(w, '}');
     }
@@ -197,7 +205,7 @@ static void tell(mv_run *run, const mv_unit *unit) {
     cli *c = run->c;
     const cli_moves *moves = &unit->moves;
     if (cli_is_json(c)) {
-        tell_json(run, unit);
+        tell_json(run, unit->unit.path, moves, false);
         return;
     }
     if (moves->count == 0) {
@@ -265,13 +273,17 @@ static void undo(mv_run *run) {
     size_t left = 0;
     sft_code code = mv_journal_read(c, plan, &journal, &err);
     const char *path = *journal.path ? journal.path : NULL;
-    if (code == SFT_NOT_FOUND) cli_refuse(c, path, &err);
+    if (code == SFT_NOT_FOUND && !path) cli_refuse(c, path, &err);
     else if (code) cli_complain(c, path, &err);
     for (size_t i = code ? 0 : plan->count; i-- > 0;) {
         mv_unit *unit = &plan->units[i];
         size_t before = left, moved = unit->moves.count;
         if (!c->set.dry_run) moved = cli_moves_undo(c, &unit->moves, &left);
-        if (left > before || moved == 0 || cli_is_json(c)) continue;
+        if (left > before || moved == 0) continue;
+        if (cli_is_json(c)) {
+            tell_json(run, unit->moves.items[0].to, &unit->moves, true);
+            continue;
+        }
         cli_path(&c->out, unit->moves.items[0].to, ": %staken back to ",
                  c->set.dry_run ? "would be " : "");
         cli_path_text(&c->out, sft_span_cstr(unit->moves.items[0].from));
@@ -361,7 +373,9 @@ static void run_mv(cli *c, char **operands, size_t count) {
     if (!code && c->set.place && count == 0)
         code = cli_usage_error(&err, "expected models or folders with --to, found none");
     if (!code && !c->set.place && !c->set.undo) code = read_target(&run, operands, count, &err);
-    if (code) {
+    if (code == SFT_OUT_OF_MEMORY) {
+        cli_complain(c, NULL, &err);
+    } else if (code) {
         cli_fail_usage(c, &err);
     } else if (c->set.undo) {
         undo(&run);

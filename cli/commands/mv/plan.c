@@ -1,8 +1,6 @@
 /* Which files of which models go where, and whether they may. Tests: tests/cli/mv. */
 #include "commands/mv/mv.h"
 
-#include "base/splice.h"
-#include "base/utf8.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/hints.h"
@@ -149,101 +147,6 @@ static bool keep_shared(const taken *all, mv_unit *unit) {
         moves->items[i++].stays |= item->is_model ? item->is_shared : shared;
     }
     return true;
-}
-
-/* ── Sidecars that say where the model lies ── */
-
-static bool same_path(sft_span said, const char *path) {
-    size_t len = strlen(path);
-    if (said.len != len) return false;
-    for (size_t i = 0; i < len; i++) {
-        char a = said.data[i], b = path[i];
-        bool slashes = (a == '/' || a == '\\') && sfti_is_separator(b);
-        if (a != b && !slashes) return false;
-    }
-    return true;
-}
-
-/* A path as a sidecar spells it: with the slashes that it had. */
-static sft_span spelled_path(sfti_arena *arena, const char *path, sft_span like) {
-    size_t len = strlen(path);
-    char *copy = sfti_arena_copy(arena, path, len);
-    bool forward = memchr(like.data, '/', like.len) != NULL;
-    for (size_t i = 0; copy && i < len; i++)
-        if (sfti_is_separator(copy[i])) copy[i] = forward ? '/' : '\\';
-    return (sft_span){ copy, copy ? len : 0 };
-}
-
-static sft_span stem_of_path(const mv_unit *unit, const char *path) {
-    sft_span name = cli_name_of(path);
-    const cli_companion *first = &unit->unit.items[0];
-    size_t ending = cli_name_of(first->path).len - unit->unit.stem.len;
-    return (sft_span){ name.data, name.len > ending ? name.len - ending : name.len };
-}
-
-/* What a value at the top of a sidecar is to become; data NULL: it stays. */
-static sft_span new_value(const mv_unit *unit, sft_span key, sft_span value, sfti_arena *arena) {
-    const cli_moves *moves = &unit->moves;
-    if (cli_is(key, "file_name") && sft_span_equal(value, unit->unit.stem))
-        return stem_of_path(unit, moves->items[0].to);
-    if (!cli_is(key, "file_path") && !cli_is(key, "preview_url")) return (sft_span){ NULL, 0 };
-    for (size_t i = 0; i < moves->count; i++)
-        if (same_path(value, moves->items[i].from))
-            return spelled_path(arena, moves->items[i].to, value);
-    return (sft_span){ NULL, 0 };
-}
-
-static bool put_edit(sfti_arena *arena, cli_move *move, size_t *cap, const cli_move_edit *edit) {
-    cli_move_edit *edits = sfti_arena_grow(arena, move->edits, move->edit_count, 1, cap,
-                                           sizeof *edits);
-    if (!edits) return false;
-    edits[move->edit_count++] = *edit;
-    move->edits = edits;
-    return true;
-}
-
-/* The edits of a JSON sidecar that a manager of models keeps (LoRA Manager: file_path, file_name,
- * preview_url). What is no JSON object moves as it is. */
-static bool plan_edits(mv_plan *plan, const mv_unit *unit, cli_move *move) {
-    sft_buffer bytes;
-    sft_error ignored = SFT_ERROR_INIT;
-    sfti_json json;
-    size_t cap = 0;
-    bool fine = true;
-    sft_code code = cli_read_file(plan->c, move->from, CLI_MOVE_TEXT_MOST, &bytes, &ignored);
-    sft_span text = { code ? "" : bytes.data, code ? 0 : bytes.len };
-    size_t mark = text.len > 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    if (text.len == mark || !sfti_utf8_check(text.data, text.len)) {
-        sft_buffer_free(&bytes);
-        return code != SFT_OUT_OF_MEMORY;
-    }
-    sfti_json_begin(&json, text.data + mark, text.len - mark);
-    bool is_object = sfti_json_next(&json) == SFTI_JSON_OBJECT;
-    while (fine && is_object && sfti_json_next(&json) == SFTI_JSON_KEY) {
-        sft_span key = sfti_json_string(&json, &plan->arena);
-        sfti_json_type type = sfti_json_next(&json);
-        size_t begin = json.start;
-        if (type == SFTI_JSON_ERROR) break;
-        if (type != SFTI_JSON_STRING) {
-            (void)sfti_json_skip(&json);
-            continue;
-        }
-        sft_span value = sfti_json_string(&json, &plan->arena);
-        fine = key.data && value.data;
-        sft_span after = fine ? new_value(unit, key, value, &plan->arena) : value;
-        if (!fine || !after.data || !sfti_utf8_check(after.data, after.len)) continue;
-        uint64_t len = sfti_spell(after, NULL);
-        char *spelled = sfti_arena_take(&plan->arena, (size_t)len + 1);
-        char *was = sfti_arena_copy(&plan->arena, text.data + mark + begin, json.text.len + 2);
-        fine = spelled && was;
-        if (fine) (void)sfti_spell(after, spelled);
-        fine = fine && put_edit(&plan->arena, move, &cap,
-                                &(cli_move_edit){ mark + begin, { was, json.text.len + 2 },
-                                                  { spelled, (size_t)len } });
-    }
-    if (json.type == SFTI_JSON_ERROR) move->edit_count = 0;
-    sft_buffer_free(&bytes);
-    return fine;
 }
 
 /* ── Where the files of a unit go ── */
@@ -452,9 +355,9 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
             ++*refused;
         }
         for (size_t i = 0; !code && i < unit->moves.count; i++)
-            if (cli_ends_with(sft_span_cstr(unit->moves.items[i].from), ".json")
-                && i > 0 && !unit->unit.is_folder
-                && !plan_edits(plan, unit, &unit->moves.items[i]))
+            if (i > 0 && !unit->unit.is_folder
+                && !cli_follow(plan->c, &plan->arena, unit->unit.stem, unit->moves.items,
+                               &unit->moves, &unit->moves.items[i]))
                 code = sfti_fail_memory(err, CLI_MOVE_TEXT_MOST);
         if (!code && unit->moves.count == 1 && unit->unit.is_folder
             && (plan->how != CLI_MOVE

@@ -2,6 +2,7 @@
 #include "commands/note/note.h"
 
 #include "base/order.h"
+#include "commands/info/facts.h"
 #include "os/io.h"
 #include "support/companions.h"
 #include "support/files.h"
@@ -102,18 +103,11 @@ static void look_through(adopt_run *run, const char *folder) {
 
 /* ── Models without a note ── */
 
-static bool is_noted(const cli_model *model) {
-    const sft_node *root = sft_tree_root(model->tree);
-    for (const sft_node *one = cli_first(root, "sidecars"); one; one = one->next)
-        if (cli_is(sft_node_text(one, "kind"), "own.json")) return true;
-    return false;
-}
-
 static uint32_t wanted(void *ctx, cli_model *model, size_t unit) {
     (void)ctx;
     bool one = unit == 0 && model->tree && model->set && !model->import
             && sft_set_shard_count(model->set) == 1;
-    return one && !is_noted(model) ? SFT_HASH_BIT(SFT_HASH_SSHS_MODEL) : 0;
+    return one && !cli_is_noted(sft_tree_root(model->tree)) ? SFT_HASH_BIT(SFT_HASH_SSHS_MODEL) : 0;
 }
 
 static void give_note(adopt_run *run, const cli_model *model, adopt_note *note) {

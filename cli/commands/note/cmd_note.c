@@ -93,7 +93,7 @@ static sft_code write_note(note_run *run, const cli_model *model, cli_sidecar *t
     sft_span now = { text.data, text.len };
     bool same = !code && there->exists && sft_span_equal(now, cli_read_text(&there->text));
     if (!code && !same && !c->set.dry_run)
-        code = cli_write_beside(c, model, there->path, there->path, now, true, err);
+        code = cli_write_beside(c, model, there->path, there->path, now, there->exists, err);
     if (!code)
         tell(run, model, there->path, same ? "unchanged" : there->exists ? "updated" : "written");
     sft_buffer_free(&text);

@@ -1,6 +1,7 @@
 /* A note as text: changes of its facts, everything else as it was. Tests: tests/cli/note. */
 #include "commands/note/note.h"
 
+#include "base/utf8.h"
 #include "support/raw.h"
 #include "support/words.h"
 
@@ -87,8 +88,10 @@ sft_code note_change_read(const char *word, note_change *out, sft_error *err) {
         return cli_usage_error(err, "expected %s from %g to %g, found \"%.*s\"",
                                out->field->name, out->field->least, out->field->most,
                                SFTI_CLIP(out->value, (size_t)40));
-    if (!sft_span_cstr(word).len || out->value.len > NOTE_TEXT_MOST / 4)
+    if (out->value.len > NOTE_TEXT_MOST / 4)
         return cli_usage_error(err, "expected a shorter value for %s", out->field->name);
+    if (sfti_utf8_check(out->value.data, out->value.len) < out->value.len)
+        return cli_usage_error(err, "expected UTF-8 for %s, found other bytes", out->field->name);
     return SFT_OK;
 }
 

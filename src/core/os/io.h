@@ -26,6 +26,14 @@ bool sfti_no_folder_sync(int error);
 /* sfti_os_wait_over, by options.wait. */
 bool sfti_wait_over(const sft_wait *wait);
 
+/* Functions of a shared library, and where in a struct each belongs. False, and nobody knows what
+ * the struct holds, if one is not there. */
+typedef struct sfti_symbol {
+    const char *name;
+    size_t at;
+} sfti_symbol;
+bool sfti_library_load(const char *library, const sfti_symbol *symbols, size_t count, void *into);
+
 /* Keys of tables of names: from the system, or where it has none from the clock and the address
  * of something. */
 void sfti_seed_draw(const void *here, uint64_t seed[2]);

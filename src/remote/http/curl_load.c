@@ -1,5 +1,5 @@
 /* libcurl is loaded, and stays: what it has loaded itself does not like to be unloaded. */
-#include "os/os.h"
+#include "os/io.h"
 #include "remote/http/curl.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 CURL_NUMBERS(CURL_COMPARE)
 #endif
 
-static const struct curl_symbol { const char *name; size_t at; } curl_symbols[] = {
+static const sfti_symbol curl_symbols[] = {
     { "curl_global_init", offsetof(sfti_curl, global_init) },
     { "curl_version", offsetof(sfti_curl, version) },
     { "curl_easy_init", offsetof(sfti_curl, easy_init) },
@@ -45,13 +45,9 @@ static void load_curl(void) {
     };
     bool found = false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !found; i++) {
-        found = rows[i].host == SFTI_OS_PATHS;
-        for (size_t k = 0; found && k < sizeof curl_symbols / sizeof *curl_symbols; k++) {
-            os_function function =
-                sfti_os_library_function(rows[i].library, curl_symbols[k].name);
-            found = function != NULL;
-            memcpy((char *)&curl_functions + curl_symbols[k].at, &function, sizeof function);
-        }
+        found = rows[i].host == SFTI_OS_PATHS
+             && sfti_library_load(rows[i].library, curl_symbols,
+                                  sizeof curl_symbols / sizeof *curl_symbols, &curl_functions);
     }
     curl_works = found && curl_functions.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
 }

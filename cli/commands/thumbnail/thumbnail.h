@@ -18,7 +18,7 @@ typedef struct thumb_image {
     uint32_t width, height;
 } thumb_image;
 
-/* Of these sides, transparent; false when out of memory. */
+/* A transparent one of these sides; false when out of memory. */
 bool thumb_image_begin(thumb_image *image, uint32_t width, uint32_t height,
                        const sft_allocator *alloc);
 void thumb_image_free(thumb_image *image, const sft_allocator *alloc);

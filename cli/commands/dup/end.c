@@ -133,8 +133,8 @@ static char *name_beside(const dup_end_run *run, const cli_companion *item) {
     return path;
 }
 
-/* The note of the one that stays has what only the other says, from now on. What is no note stays as
- * it is. */
+/* The note of the one that stays has what only the other says, from now on. What is no note stays
+ * as it is. */
 static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, sft_error *err) {
     sft_buffer other, own = { .alloc = run->c->alloc }, text = own;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
@@ -324,8 +324,8 @@ bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sft
         if (i == best) continue;
         if (!all[i].usable)
             code = cli_fail_hint(&err, SFT_IO_NOT_FILE, SFT_HINT_NONE,
-                                 "expected one file, found a model of several, one of them, or a link: it "
-                                 "stays");
+                                 "expected one file, found a model of several, one of "
+                                 "them, or a link: it stays");
         else if (c->set.yes) code = end_one(&run, same_file, &err);
         if (code) cli_complain(c, run.blame, &err);
         else tell(&run);

@@ -343,7 +343,7 @@ static sft_code same_downs(sfti_convert_run *run, sfti_convert_layer *const *pie
             && pieces[i]->module->rank == pieces[0]->module->rank
             && pieces[i]->module->scale == pieces[0]->module->scale;
         if (*out) code = load_tensor(run, &next, &work, &other);
-        if (!code && *out) *out = memcmp(one, other, sfti_layout_bytes(&first.spec)) == 0;
+        if (!code && *out) *out = memcmp(one, other, (size_t)sfti_layout_bytes(&first.spec)) == 0;
     }
     sfti_arena_free(&work);
     return code;

@@ -224,7 +224,8 @@ sft_code sfti_tall_product(const sfti_tall *p, const sfti_tall *q, double norm, 
             if (!code)
                 code = write_factors(&k, (size_t)width, rule->kohya, narrow, &work, &whole, err);
             for (uint64_t i = 0; !code && i < p->length; i++)
-                memcpy(out->up.at + i * kept, whole.up.at + i * width, width * sizeof(float));
+                memcpy(out->up.at + i * kept, whole.up.at + i * width,
+                       (size_t)width * sizeof(float));
         } else if (!code) {
             code = write_factors(&k, (size_t)kept, rule->kohya, narrow, &work, out, err);
         }

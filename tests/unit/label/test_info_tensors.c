@@ -216,7 +216,7 @@ static const tensor_case tensor_cases[] = {
     { WAN("5120", "16", "64") "casual_audio_encoder.x.weight[1]",
       "diffusion_model wan-2.2 14b+s2v",
       WAN("5120", "16", "64") "audio_proj.audio_proj_glob_1.layer.bias[1]",
-      "diffusion_model humo 14b" },
+      "diffusion_model humo 17b" },
     { WAN("5120", "36", "64") "img_emb.proj.0.bias[1] face_adapter.fuser_blocks.0.k_norm.weight[1]",
       "diffusion_model wan-2.2 14b+animate", WAN("1536", "48", "64") "ref_conv.weight[1]",
       "diffusion_model wan-2.1 1.3b+control" },

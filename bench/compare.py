@@ -429,7 +429,8 @@ def main():
     args = options(__doc__, SECTIONS, "data", 9, cpu=True,
                    more=[("--build", os.path.join(ROOT, "build"))])
     count_processor_time(args.cpu)
-    subprocess.run([sys.executable, os.path.join(HERE, "gen.py"), args.data], check=True)
+    if set(args.chosen) - {"quantised", "quantising"}:  # which have files of their own
+        subprocess.run([sys.executable, os.path.join(HERE, "gen.py"), args.data], check=True)
     bench = Bench(args)
     if not bench.official:
         print("the official package and numpy are missing: no comparison with them")

@@ -6,7 +6,7 @@ set -euo pipefail
 name=quant-oracles
 locks=(tests/requirements-quant.txt)
 warm="import torch"
-fetch="download --only-binary :all:"
+fetch="wheel --use-pep517" # hqq has sources only
 download_size="1 GB"
 source "$(dirname "$0")/environment.sh"
 

@@ -41,6 +41,7 @@ typedef struct sfti_lora_module {
     double alpha, scale;       /* what the product is multiplied with; 0: no effect */
     bool has_alpha, tucker;
     uint32_t targets;          /* the first of them + 1, in the map */
+    uint32_t codes;            /* of a layer without weights: a tensor that may be codes, + 1 */
 } sfti_lora_module;
 
 typedef struct sfti_lora {
@@ -148,6 +149,9 @@ typedef struct sfti_lora_map {
  * may mean it. An error if one module means two tensors, or does not fit. */
 sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
                              sft_error *err);
+
+/* The name before the last dot: of the layer. */
+sft_span sfti_lora_layer(sft_span name);
 
 /* One way that an adapter may name a tensor of a model, or rows of it. */
 typedef struct sfti_lora_way {

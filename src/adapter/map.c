@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "label/info.h"
 #include "os/io.h"
+#include "packed/shapes.h"
 
 #include <string.h>
 
@@ -114,7 +115,8 @@ static sft_code add_target(map_names *names, sfti_lora_target target, sft_error 
     return SFT_OK;
 }
 
-static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor,
+/* codes: the tensor is in a layer that the module changes, and is not its weights. */
+static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t tensor, bool codes,
                         sft_error *err) {
     char text[SFTI_LORA_NAME + 64];
     uint64_t rows = 0, cols;
@@ -125,6 +127,10 @@ static sft_code look_up(map_names *names, const sfti_lora_way *way, uint32_t ten
         size_t len = fold_name((sfti_part)part, way->path, text);
         uint32_t key = sfti_names_find(&names->names, (sft_span){ text, len });
         if (key == SFTI_NO_NAME) continue;
+        if (codes) {
+            names->lora->modules[names->keys[key].module].codes = tensor + 1;
+            continue;
+        }
         sfti_lora_target target = { .module = names->keys[key].module, .tensor = tensor,
                                     .row = way->row, .from = way->from,
                                     .rows = way->rows ? way->rows : rows };
@@ -238,6 +244,12 @@ static uint32_t *shard_index(const map_names *names) {
 
 /* ── All ── */
 
+sft_span sfti_lora_layer(sft_span name) {
+    size_t len = name.len;
+    while (len > 0 && name.data[len - 1] != '.') len--;
+    return (sft_span){ name.data, len > 0 ? len - 1 : 0 };
+}
+
 static sft_code settle_module(map_names *names, sfti_lora_module *m, const uint32_t *index,
                               sft_error *err) {
     const sfti_lora_map *map = names->map;
@@ -270,13 +282,19 @@ sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_ma
         return sfti_fail_memory(err, most * sizeof *names.keys);
     sft_code code = sfti_lora_naming_open(&lora->arena, model, &naming, err);
     for (uint32_t i = 0; !code && i < lora->count; i++) {
-        lora->modules[i].targets = 0;
+        lora->modules[i].targets = lora->modules[i].codes = 0;
         code = add_keys(&names, i, err);
     }
     for (uint32_t i = 0; !code && i < sft_set_tensor_count(model); i++) {
-        sfti_lora_ways_of(&naming, sft_set_tensor_at(model, i), &ways);
+        sft_tensor tensor = *sft_set_tensor_at(model, i);
+        sfti_lora_ways_of(&naming, &tensor, &ways);
         for (size_t k = 0; !code && k < ways.count; k++)
-            code = look_up(&names, &ways.ways[k], i, err);
+            code = look_up(&names, &ways.ways[k], i, false, err);
+        if (!sfti_may_be_packed(&tensor)) continue;
+        tensor.name = sfti_lora_layer(tensor.name);
+        sfti_lora_ways_of(&naming, &tensor, &ways);
+        for (size_t k = 0; !code && k < ways.count; k++)
+            code = look_up(&names, &ways.ways[k], i, true, err);
     }
     for (size_t i = 0; !code && i < lora->count; i++) {
         code = settle_module(&names, &lora->modules[i], index, err);

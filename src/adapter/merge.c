@@ -205,6 +205,36 @@ static const sft_source_vtable again_vtable = {
     sizeof(sft_source_vtable), read_again, NULL, NULL, again_mode
 };
 
+static sft_span layer_at(const void *ctx, uint32_t i) {
+    return sfti_lora_layer(sft_set_tensor_at(ctx, i)->name);
+}
+
+/* Modules of layers whose values cannot be computed: why, of the first. */
+static sft_code check_readable(const sft_adapter_merge *m, sft_error *err) {
+    size_t count = sft_set_tensor_count(m->model);
+    sfti_arena work = { .alloc = m->alloc };
+    sfti_names layers;
+    sft_code code = SFT_OK;
+    if (!m->conversion || sft_conversion_count(m->conversion, SFT_CONVERT_REFUSED) == 0)
+        return SFT_OK;
+    if (!sfti_names_draw(&layers, count, layer_at, m->model, &work))
+        code = sfti_fail_memory(err, count * sizeof *layers.slots);
+    for (uint32_t i = 0; !code && i < count; i++)
+        if (sft_conversion_action(m->conversion, i, NULL) == SFT_CONVERT_REFUSED)
+            (void)sfti_names_add(&layers, layer_at(m->model, i), i);
+    for (size_t k = 0; !code && k < m->count; k++) {
+        const sfti_lora *lora = &m->inputs[k]->lora;
+        for (size_t i = 0; !code && i < lora->count; i++) {
+            const sfti_lora_module *module = &lora->modules[i];
+            if (module->targets || !module->codes) continue;
+            uint32_t at = sfti_names_find(&layers, layer_at(m->values, module->codes - 1));
+            if (at != SFTI_NO_NAME) code = sft_conversion_refusal(m->conversion, at, NULL, err);
+        }
+    }
+    sfti_arena_free(&work);
+    return code;
+}
+
 static sft_code check_matched(sft_adapter_merge *m, sft_error *err) {
     for (size_t k = 0; k < m->count; k++) {
         size_t left = sft_adapter_merge_unmatched(m, k);
@@ -314,7 +344,8 @@ sft_code sft_adapter_merge_plan(sft_adapter_merge *m, sft_error *err) {
     if (!m) return sfti_misuse(err, "expected a merge, found NULL");
     if (m->parts) return SFT_OK;
     if (m->count == 0) return sfti_misuse(err, "expected adapters, found none");
-    sft_code code = check_matched(m, err);
+    sft_code code = check_readable(m, err);
+    if (!code) code = check_matched(m, err);
     sfti_patched_input *inputs = sfti_arena_array(&m->arena, m->count, sizeof *inputs);
     if (!code && !inputs) code = sfti_fail_memory(err, m->count * sizeof *inputs);
     if (code) return code;

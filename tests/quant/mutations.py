@@ -411,13 +411,17 @@ def check(folder, tensors, metadata, config):
     return ("wrong", bad) if bad else ("right", "")
 
 
+# Once read, though they have no meaning: 24 zero points beside [24, 40, 1, 1] as [1, 24, 1].
+KEPT = (115055,)
+
+
 def main():
     numbers = [int(a) for a in sys.argv[1:] if a != "-v"]
     count, first = (numbers + [2000, 0][len(numbers):])[:2]
     all_seeds, problems = seeds(), []
     kinds = dict.fromkeys(("right", "refused", "strict", "wrong"), 0)
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(first, first + count):
+        for number in (*KEPT, *range(first, first + count)):
             what, tensors, metadata, config = changed(number, all_seeds)
             kind, text = check(folder, tensors, metadata, config)
             kinds[kind] += 1
@@ -426,7 +430,7 @@ def main():
     print("\n".join(problems[:200]))
     print("%(right)d right, %(refused)d refused, %(strict)d refused that have a value" % kinds)
     good = not kinds["wrong"] and kinds["right"] > count // 10 and kinds["refused"] > count // 10
-    print("%d passed, %d failed" % (count - kinds["wrong"], kinds["wrong"] or not good))
+    print("%d passed, %d failed" % (count + len(KEPT) - kinds["wrong"], kinds["wrong"] or not good))
     return 0 if good else 1
 
 

@@ -263,6 +263,7 @@ static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     q->columns *= q->matrices / t->shape[0] * q->rows;
     q->rows = t->shape[0];
     q->matrices = 1;
+    f->first_rows = true;
     codes->matrix_bytes = 0;
     codes->rows = codes->lines = q->rows;
     codes->columns = q->columns;
@@ -371,7 +372,7 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
     if (!sfti_mul(e[0], e[1], &single) || !sfti_mul(single, q->matrices, &all))
         return sfti_fit_shape(t, e, 2, err);
     bool is_matrix = rank >= 2 && t->shape[rank - 2] == e[0] && t->shape[rank - 1] == e[1]
-                  && (lead == 1 || leads);
+                  && (lead == 1 || leads) && (rank == 2 || !f->first_rows);
     bool is_line = (e[0] == 1 || e[1] == 1) && rank == 1 && count == single;
     is_line = is_line || (how->tiled && count == single); /* torchao: rows of 16 */
     bool column = e[1] == 1 && rank >= 1 && t->shape[0] == e[0] && count == e[0];

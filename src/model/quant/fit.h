@@ -24,6 +24,7 @@ typedef struct sfti_quant_fit {
     uint64_t outer, inner;         /* the last two dimensions of the codes */
     uint64_t group;                /* told; 0: not */
     bool strict;                   /* no other size will do */
+    bool first_rows;               /* all dimensions but the first are columns */
     uint64_t *shape;               /* of the result */
 } sfti_quant_fit;
 

@@ -219,6 +219,35 @@ def check_writing(layout, format_, scale, folder):
     return bad
 
 
+# What the label knows by declarations alone: tensors of plain models have such names, too.
+UNMARKED = ("hqq", "quanto", "quanto-packed", "aqlm", "exl2", "exl3", "quip", "vptq", "flute",
+            "torchao-nvfp4", "torchao-nvfp4-tiled")
+UNCOUNTED = (".output_scale", ".pre_quant_scale", "*_scales")
+
+
+def check_names():
+    """Companions of the reader's rows that the label would count as parameters: they are no rows
+    "end" of data/quantisation.txt."""
+    ends, parts, layout, begun = [], [], None, False
+    with open(os.path.join(ROOT, "data", "quantisation.txt"), encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            begun = words[:1] == ["end"] or (begun and line.startswith(" " * 8))
+            ends += words[2 * (words[:1] == ["end"]):] if begun else []
+    with open(os.path.join(ROOT, "data", "quantised.layouts"), encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if words[:1] == ["layout"]:
+                layout = words[1]
+            elif words[:1] and words[0] in ("scale", "zero", "add", "nested", "group", "book",
+                                            "nested-book", "shape", "state", "drop", "others"):
+                parts += [(layout, name) for name in words[1].split("|")]
+    bad = ["%s: %s" % part for part in parts if part[0] not in UNMARKED
+           and part[1] not in UNCOUNTED
+           and not part[1].replace("*", ".weight").endswith(tuple(ends))]
+    return bad if len(ends) > 30 and len(parts) > 60 else ["%d, %d" % (len(ends), len(parts))]
+
+
 def main():
     only, passed, problems = sys.argv[1:], 0, []
     for path in sorted(glob.glob(os.path.join(HERE, "*.values.safetensors"))):
@@ -237,6 +266,9 @@ def main():
             bad = check_writing(layout, format_, scale[0] if scale else None, folder)
         passed += not bad
         problems += ["%s: %s" % (name, one) for one in bad]
+    bad = check_names()
+    passed += not bad
+    problems += ["names: " + one for one in bad]
     print("\n".join(problems))
     print("%d passed, %d failed" % (passed, len(problems)))
     return 1 if problems or not passed else 0

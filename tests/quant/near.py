@@ -114,6 +114,30 @@ def refusals(folder):
     return passed, problems
 
 
+# Of layouts that cannot be read: codes, and what belongs to them and stays in its dtype.
+UNREAD = ((".q_weight", "I32", (".q_scale", ".q_scale_max")), (".trellis", "I16", (".suh", ".svh")),
+          (".Qidxs", "I16", (".SU", ".SV")), (".codes", "I8", (".codebooks", ".scales")),
+          (".qweight", "I8", (".wscales", ".wtscale", ".wcscales", ".smooth_factor")))
+
+
+def casts(folder):
+    passed, problems = 0, []
+    path, out = (os.path.join(folder, n + ".safetensors") for n in ("unread", "cast"))
+    for codes, dtype, companions in UNREAD:
+        size = SIDE * SIDE * {"I32": 4, "I16": 2, "I8": 1}[dtype]
+        save(path, {"l" + codes: (dtype, [SIDE, SIDE], bytes(size)), "m.weight": floats(2, 2),
+                    **{"l" + one: ("F16", [SIDE], bytes(2 * SIDE)) for one in companions}})
+        status, said = run(["convert", path, "-o", out, "--dtype", "BF16", "--force"])
+        with open(out, "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        found = {one for one in companions if header["l" + one]["dtype"] != "F16"}
+        good = status == 0 and not found and "not cast" in said and \
+            header["m.weight"]["dtype"] == "BF16"
+        passed += good
+        problems += [] if good else ["%s: cast are %s: %s" % (codes, found, said)]
+    return passed, problems
+
+
 def few_layers(entry):
     """Its tensors, of each range of layers the first two: what stands beside what is the same in
     the others."""
@@ -160,6 +184,8 @@ def alarms(folder, every):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         passed, problems = refusals(folder)
+        cast, bad = casts(folder)
+        passed, problems = passed + cast, problems + bad
         more, others = alarms(folder, "every" in sys.argv)
     print("\n".join((problems + others)[:60]))
     print("%d passed, %d failed" % (passed + more, len(problems + others)))

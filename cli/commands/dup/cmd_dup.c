@@ -26,7 +26,7 @@ static const sft_hash_algo dup_algos[DUP_KINDS] = { SFT_HASH_SHA256, SFT_HASH_SS
 /* key[k] 64 hex digits: what models that are alike by k must share. First of what can be had
  * for nothing, then the digests themselves; empty: alike to none. */
 typedef struct dup_model {
-    const char *path;
+    dup_path at;
     uint64_t bytes;
     char key[DUP_KINDS][SFT_HASH_TEXT_SIZE];
 } dup_model;
@@ -139,7 +139,7 @@ static bool look_at(dup_run *run, dup_model *model, const cli_input *input) {
     sft_set *set = NULL;
     sft_import *import;
     os_info info;
-    model->path = input->path;
+    model->at.path = input->path;
     sft_code code = cli_open_path(run->c, input->path, &options, &set, &import, &err);
     sft_class cls = sft_code_describe(code)->cls;
     bool is_none = cls == SFT_CLASS_INVALID || cls == SFT_CLASS_UNSUPPORTED
@@ -241,7 +241,7 @@ static bool hash_candidates(dup_run *run) {
         for (int by = 0; by < DUP_KINDS; by++) run->models[i].key[by][0] = '\0';
         if (!algos[i]) continue;
         run->asked[run->ask_count] = (uint32_t)i;
-        run->asks[run->ask_count++] = (sft_hash_request){ run->models[i].path, algos[i] };
+        run->asks[run->ask_count++] = (sft_hash_request){ run->models[i].at.path, algos[i] };
     }
     if (!sft_hash_paths(run->asks, run->ask_count, &run->hashing.options, each_hashed, run,
                         &run->hashing.job, &err))
@@ -298,7 +298,7 @@ static void print_group(dup_run *run, const dup_group *group) {
     for (size_t i = 0; i < group->count; i++) {
         cli_text(&run->c->out, "  ");
         cli_path_text(&run->c->out,
-                      sft_span_cstr(run->models[run->members[group->first + i]].path));
+                      sft_span_cstr(run->models[run->members[group->first + i]].at.path));
         cli_text(&run->c->out, "\n");
     }
     cli_fit_end(&fit);
@@ -308,9 +308,9 @@ static void print_group(dup_run *run, const dup_group *group) {
 static void end_group(dup_run *run, const dup_group *group, sfti_json_writer *w) {
     sfti_arena arena = { .alloc = run->c->alloc };
     if (group->by == DUP_CONTENT || (group->by == DUP_WEIGHTS && !run->c->set.by_weights)) return;
-    const char **paths = sfti_arena_array(&arena, group->count, sizeof *paths);
+    dup_path *paths = sfti_arena_array(&arena, group->count, sizeof *paths);
     for (size_t i = 0; paths && i < group->count; i++)
-        paths[i] = run->models[run->members[group->first + i]].path;
+        paths[i] = run->models[run->members[group->first + i]].at;
     if (!paths || !dup_end(run->c, paths, group->count, group->by == DUP_FILE,
                            &arena, w))
         cli_complain_memory(run->c, group->count);
@@ -326,7 +326,7 @@ static void json_group(dup_run *run, const dup_group *group) {
     sfti_json_put_cstr(&w, "by", dup_names[group->by]);
     sfti_json_put_open(&w, "paths", '[');
     for (size_t i = 0; i < group->count; i++)
-        sfti_json_cstr(&w, run->models[run->members[group->first + i]].path);
+        sfti_json_cstr(&w, run->models[run->members[group->first + i]].at.path);
     sfti_json_close(&w, ']');
     sfti_json_put_uint(&w, "bytes_wasted", group->wasted);
     if (run->c->set.end) {
@@ -357,7 +357,7 @@ static void tell_groups(dup_run *run) {
             cli_text(out, "group\tby\tbytes_wasted\tpath\n");
         for (size_t k = 0; run->c->set.format == CLI_TSV && k < group->count; k++) {
             cli_printf(out, "%zu\t%s\t%" PRIu64 "\t", i + 1, dup_names[group->by], group->wasted);
-            cli_cell(run->c, sft_span_cstr(run->models[run->members[group->first + k]].path));
+            cli_cell(run->c, sft_span_cstr(run->models[run->members[group->first + k]].at.path));
             cli_text(out, "\n");
         }
         if (run->c->set.format == CLI_JSONL) cli_text(out, "\n");
@@ -373,7 +373,8 @@ static void tell_groups(dup_run *run) {
 typedef struct dup_place {
     uint64_t device, inode;
     int error; /* 0: it is known */
-    bool again;
+    bool is_link, again;
+    const char *link;
 } dup_place;
 
 static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
@@ -382,22 +383,48 @@ static int compare_places(const void *ctx, uint32_t a, uint32_t b) {
     return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
+/* Among the names of one file, the first that is no link stands for it, rather one in the folder
+ * of --keep; a link that leads to it is told, likewise. */
+static void choose_name(dup_run *run, dup_place *places, const uint32_t *names, size_t count,
+                        const cli_input_list *inputs) {
+    uint32_t best[2] = { UINT32_MAX, UINT32_MAX };
+    for (size_t i = 0; i < count; i++) {
+        dup_place *place = &places[names[i]];
+        uint32_t *one = &best[place->is_link];
+        place->again = true;
+        if (*one == UINT32_MAX
+            || (dup_keeps(run->c, inputs->items[names[i]]->path, &run->arena)
+                && !dup_keeps(run->c, inputs->items[*one]->path, &run->arena)))
+            *one = names[i];
+    }
+    uint32_t stands = best[best[0] == UINT32_MAX];
+    places[stands].again = false;
+    if (stands != best[1] && best[1] != UINT32_MAX)
+        places[stands].link = inputs->items[best[1]]->path;
+}
+
 /* The same file by another name wastes nothing: it is passed over. */
-static void mark_again(const dup_run *run, dup_place *places, uint32_t *order,
+static void mark_again(dup_run *run, dup_place *places, uint32_t *order,
                        const cli_input_list *inputs) {
     os_info info;
     for (size_t i = 0; i < inputs->count; i++) {
-        bool remote = cli_is_remote(run->c, inputs->items[i]->path);
-        int error = remote ? 0 : sfti_os_info_path(inputs->items[i]->path, true, &info);
-        if (remote) places[i] = (dup_place){ UINT64_MAX, i, 0, false };
+        const char *path = inputs->items[i]->path;
+        bool remote = cli_is_remote(run->c, path);
+        int error = remote ? 0 : sfti_os_info_path(path, true, &info);
+        if (remote) places[i] = (dup_place){ .device = UINT64_MAX, .inode = i };
         else if (error) places[i].error = error;
-        else places[i] = (dup_place){ info.device, info.inode, 0, false };
+        else places[i] = (dup_place){ .device = info.device, .inode = info.inode };
+        if (!remote && !error && !sfti_os_info_path(path, false, &info))
+            places[i].is_link = info.kind == OS_LINK;
         order[i] = (uint32_t)i;
     }
     sfti_sort(order, order + inputs->count, inputs->count, compare_places, places);
-    for (size_t i = 1; i < inputs->count; i++)
-        places[order[i]].again = places[order[i]].error == 0
-                                 && compare_places(places, order[i - 1], order[i]) == 0;
+    for (size_t first = 0, end; first < inputs->count; first = end) {
+        for (end = first + 1; end < inputs->count; end++)
+            if (compare_places(places, order[first], order[end]) != 0) break;
+        if (end > first + 1 && places[order[first]].error == 0)
+            choose_name(run, places, order + first, end - first, inputs);
+    }
 }
 
 static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
@@ -415,6 +442,7 @@ static bool look_at_all(dup_run *run, const cli_input_list *inputs) {
             sfti_io_fail(&err, SFT_IO_OPEN, places[i].error, "open");
             cli_fail_found(run->c, input, input->path, &err);
         } else if (cli_input_is_path(input)) {
+            run->models[run->count].at.link = places[i].link;
             run->count += look_at(run, &run->models[run->count], input);
         } else if (input->kind == CLI_STDIN) {
             sfti_fail(&err, SFT_IO_NOT_FILE, "expected a file, found standard input");
@@ -475,8 +503,9 @@ const cli_command cli_dup_command = {
     "group of the same file to the trash; --link, which makes them names of one file; --reflink, "
     "which lets them share their bytes on file systems that can. --weights does so for the same "
     "weights with different metadata, too (--remove only). --keep says which one stays: by "
-    "default the one with the most beside it, then the one with the shortest path. Right before, "
-    "all bytes are compared once more. Sidecars and pictures that only the one that goes has stay, "
+    "default one that a link found here leads to, the one with the most beside it, the one with "
+    "the shortest path. --remove leaves what such a link leads to. Right before, all bytes are "
+    "compared once more. Sidecars and pictures that only the one that goes has stay, "
     "under the name of the one that remains; those that both have and that differ go to the trash, "
     "with --delete too.\n"
     "After --link, a program that writes into one of these files changes all of them; this "

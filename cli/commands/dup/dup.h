@@ -9,10 +9,18 @@ typedef enum dup_how { DUP_ONLY_LIST = 0, DUP_REMOVE, DUP_LINK, DUP_REFLINK } du
 
 /* Whether the options agree. */
 sft_code dup_end_check(const cli *c, sft_error *err);
-/* Models that were found to be the same file, or else to have the same weights: one stays. With
- * --yes; else it is told what would be done, by w as members of the group (NULL: to people). False
- * when out of memory. */
-bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sfti_arena *arena,
+/* Whether the path, not what it leads to, lies in the folder of --keep. */
+bool dup_keeps(const cli *c, const char *path, sfti_arena *arena);
+
+typedef struct dup_path {
+    const char *path;
+    const char *link; /* a symbolic link to it that was found, too; NULL: none */
+} dup_path;
+
+/* Models that were found to be the same file, or else to have the same weights: one stays, and so
+ * does what a link leads to. With --yes; else it is told what would be done, by w as members of the
+ * group (NULL: to people). False when out of memory. */
+bool dup_end(cli *c, const dup_path *paths, size_t count, bool same_file, sfti_arena *arena,
              sfti_json_writer *w);
 
 #endif

@@ -18,6 +18,7 @@
 
 typedef struct dup_one {
     cli_unit unit;
+    const char *link; /* that leads to it */
     os_info info;
     bool usable;
 } dup_one;
@@ -48,11 +49,12 @@ sft_code dup_end_check(const cli *c, sft_error *err) {
 
 /* ── Which one stays ── */
 
-static bool look_at(cli *c, const char *path, sfti_arena *arena, dup_one *one) {
+static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *one) {
+    const char *path = from->path;
     cli_told told;
     cli_input input = { CLI_FILE, path, NULL, false };
     cli_model model = { .input = &input, .path = path };
-    *one = (dup_one){ .usable = false };
+    *one = (dup_one){ .link = from->link };
     if (sfti_os_info_path(path, false, &one->info)) return true;
     cli_told_open(c, path, &told);
     model.set = told.set;
@@ -64,12 +66,13 @@ static bool look_at(cli *c, const char *path, sfti_arena *arena, dup_one *one) {
     return fine;
 }
 
-static bool in_folder(const char *path, const char *folder, sfti_arena *arena) {
+bool dup_keeps(const cli *c, const char *path, sfti_arena *arena) {
     char real[4096];
     int error;
     sft_span rest;
+    if (!path || !c->set.keep_which || !is_folder(c->set.keep_which)) return false;
     const char *whole = cli_absolute(arena, path, &error);
-    return whole && !sfti_os_real_path(folder, real, sizeof real)
+    return whole && !sfti_os_real_path(c->set.keep_which, real, sizeof real)
         && sfti_path_below(sft_span_cstr(whole), sft_span_cstr(real), &rest);
 }
 
@@ -77,16 +80,15 @@ static bool in_folder(const char *path, const char *folder, sfti_arena *arena) {
 static bool is_better(cli *c, const dup_one *a, const dup_one *b, sfti_arena *arena) {
     const char *which = c->set.keep_which ? c->set.keep_which : "described";
     size_t x = strlen(a->unit.path), y = strlen(b->unit.path);
+    if (!c->set.keep_which && !a->link != !b->link) return a->link != NULL;
     if (strcmp(which, "oldest") == 0 && a->info.mtime_ns != b->info.mtime_ns)
         return a->info.mtime_ns < b->info.mtime_ns;
     if (strcmp(which, "newest") == 0 && a->info.mtime_ns != b->info.mtime_ns)
         return a->info.mtime_ns > b->info.mtime_ns;
     if (strcmp(which, "described") == 0 && a->unit.count != b->unit.count)
         return a->unit.count > b->unit.count;
-    if (is_folder(which)) {
-        bool one = in_folder(a->unit.path, which, arena);
-        if (one != in_folder(b->unit.path, which, arena)) return one;
-    }
+    bool one = dup_keeps(c, a->unit.path, arena) || dup_keeps(c, a->link, arena);
+    if (one != (dup_keeps(c, b->unit.path, arena) || dup_keeps(c, b->link, arena))) return one;
     return x < y;
 }
 
@@ -306,19 +308,19 @@ static sft_code end_one(dup_end_run *run, bool same_file, sft_error *err) {
     return run->c->set.end == DUP_REMOVE ? remove_one(run, err) : join_one(run, err);
 }
 
-bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sfti_arena *arena,
+bool dup_end(cli *c, const dup_path *paths, size_t count, bool same_file, sfti_arena *arena,
              sfti_json_writer *w) {
     dup_one *all = sfti_arena_array(arena, count, sizeof *all);
     size_t best = count;
     if (!all) return false;
     for (size_t i = 0; i < count; i++) {
-        if (!look_at(c, paths[i], arena, &all[i])) return false;
+        if (!look_at(c, &paths[i], arena, &all[i])) return false;
         if (all[i].usable && (best == count || is_better(c, &all[i], &all[best], arena))) best = i;
     }
-    if (w && best < count) sfti_json_put_cstr(w, "stays", paths[best]);
+    if (w && best < count) sfti_json_put_cstr(w, "stays", paths[best].path);
     if (w) sfti_json_put_open(w, "ended", '[');
     for (size_t i = 0; i < count && !cli_is_over(c); i++) {
-        dup_end_run run = { c, arena, w, best < count ? &all[best] : NULL, &all[i], paths[i] };
+        dup_end_run run = { c, arena, w, best < count ? &all[best] : NULL, &all[i], paths[i].path };
         sft_error err = SFT_ERROR_INIT;
         sft_code code = SFT_OK;
         if (i == best) continue;
@@ -326,6 +328,10 @@ bool dup_end(cli *c, const char *const *paths, size_t count, bool same_file, sft
             code = cli_fail_hint(&err, SFT_IO_NOT_FILE, SFT_HINT_NONE,
                                  "expected one file, found a model of several, one of "
                                  "them, or a link: it stays");
+        else if (c->set.end == DUP_REMOVE && all[i].link)
+            code = cli_fail_hint(&err, SFT_IS_LINK, SFT_HINT_NONE,
+                                 "expected a file that no link leads to, found one that %s leads "
+                                 "to: it stays", all[i].link);
         else if (c->set.yes) code = end_one(&run, same_file, &err);
         if (code) cli_complain(c, run.blame, &err);
         else tell(&run);

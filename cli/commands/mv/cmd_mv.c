@@ -27,9 +27,9 @@ typedef struct mv_run {
 
 /* ── Where to ── */
 
-/* The folder of --to: that of the operand that a model was found in. */
-static const char *base_of(mv_run *run, const char *path) {
-    for (size_t i = 0; i < run->operand_count; i++) {
+/* The folder of --to: that of the operand that a model was found in; its own if it was named. */
+static const char *base_of(mv_run *run, const char *path, bool is_found) {
+    for (size_t i = 0; is_found && i < run->operand_count; i++) {
         sft_span operand = sfti_path_trimmed(sft_span_cstr(run->operands[i])), rest;
         if (strcmp(run->operands[i], path) == 0) break;
         if (sfti_path_below(sft_span_cstr(path), operand, &rest)
@@ -74,7 +74,7 @@ static bool stays_below(mv_run *run, const char *folder, const char *path) {
 }
 
 /* name: what the model is called where no fact says. */
-static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name,
+static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name, bool is_found,
                              const sft_node *root) {
     char *stem = sfti_arena_copy(&run->plan.arena, name.data, name.len);
     if (!stem) return NULL;
@@ -82,7 +82,7 @@ static const char *target_of(mv_run *run, const cli_unit *unit, sft_span name,
         return cli_join_path(&run->plan.arena, sft_span_cstr(run->target), stem);
     if (run->target) return run->target;
     const char *unknown = run->c->set.unknown ? run->c->set.unknown : "unknown";
-    const char *base = base_of(run, unit->path);
+    const char *base = base_of(run, unit->path, is_found);
     char *path = base ? mv_pattern_path(run->c, &run->pattern, root, name, unknown,
                                         &run->plan.arena) : NULL;
     char *whole = path ? below(run, base, path) : NULL;
@@ -129,10 +129,11 @@ static void each_model(void *ctx, cli_model *model) {
     sft_span above = sfti_path_above(sft_span_cstr(unit.path));
     const char *folder = sfti_arena_copy(&run->plan.arena, above.data, above.len);
     sft_span name = unit.is_folder ? cli_name_of(unit.path) : unit.stem;
-    const char *to = target_of(run, &unit, name, root), *to_folder = NULL;
-    bool may_fill = !unit.is_folder && run->c->set.place && above.len > 0;
+    bool is_found = model->input->is_found;
+    const char *to = target_of(run, &unit, name, is_found, root), *to_folder = NULL;
+    bool may_fill = is_found && !unit.is_folder && run->c->set.place && above.len > 0;
     if (to && folder && may_fill && !is_searched(run, folder))
-        to_folder = target_of(run, &unit, cli_name_of(folder), root);
+        to_folder = target_of(run, &unit, cli_name_of(folder), true, root);
     if (!to) run->failed++;
     else if (!mv_plan_add(&run->plan, &unit, to, to_folder)) run->out_of_memory = true;
 }
@@ -163,7 +164,7 @@ static bool take_folder(mv_run *run, const char *operand) {
     }
     *item = (cli_companion){ .path = path, .is_model = true };
     cli_unit unit = { .path = path, .is_folder = true, .items = item, .count = 1 };
-    const char *to = target_of(run, &unit, cli_name_of(path), NULL);
+    const char *to = target_of(run, &unit, cli_name_of(path), false, NULL);
     if (!to) run->failed++;
     else if (!mv_plan_add(&run->plan, &unit, to, NULL)) run->out_of_memory = true;
     return true;

@@ -73,7 +73,7 @@ typedef struct journals {
 static int take_journal(void *ctx, const char *name, os_kind kind) {
     journals *all = ctx;
     char moved[NAME_SIZE];
-    if (kind == OS_DIR || strncmp(name, "mv-", 3) != 0 || strlen(name) >= NAME_SIZE) return 0;
+    if (kind != OS_FILE || strncmp(name, "mv-", 3) != 0 || strlen(name) >= NAME_SIZE) return 0;
     memcpy(moved, name, strlen(name) + 1);
     size_t at = all->count;
     while (at > 0 && strcmp(all->names[at - 1], moved) > 0) at--;
@@ -235,6 +235,7 @@ static sft_code read_records(mv_plan *plan, sft_span rest, sft_error *err) {
             unit = &plan->units[plan->count - 1];
             unit->moves.path = text[0].data;
         } else if (moves && memchr("MCF", *letter, 3)) {
+            if (!sfti_root_len(text[0].data) || !sfti_root_len(text[1].data)) break;
             cli_move *items = sfti_arena_grow(&plan->arena, moves->items, moves->count, 1,
                                               &moves->capacity, sizeof *items);
             if (!items) return sfti_fail_memory(err, text[0].len);

@@ -10,6 +10,7 @@
 #include "support/where.h"
 #include "support/words.h"
 
+#include <errno.h>
 #include <string.h>
 
 typedef struct note_run {
@@ -114,8 +115,30 @@ static void save_for_others(cli *c, const cli_model *model) {
     c->set.save_as = 0;
 }
 
+#define BUSY_MOST_NS (UINT64_C(10) * 1000 * 1000 * 1000)
+
+/* One note of a folder is read and written at a time, where there are locks: what another process
+ * adds meanwhile is not lost. *fd: to be closed; -1 without a lock. */
+static sft_code lock_notes(const char *model, sfti_arena *arena, int *fd, sft_error *err) {
+    size_t len = sfti_folder_len(model);
+    char *folder = sfti_arena_copy(arena, len ? model : ".", len ? len : 1);
+    uint64_t begin = sfti_os_now_ns();
+    uint32_t ms = 0;
+    if (!folder) return sfti_fail_memory(err, len);
+    if (sfti_os_open_folder(folder, fd)) {
+        *fd = -1;
+        return SFT_OK;
+    }
+    while (sfti_os_lock(*fd) == EAGAIN)
+        if (sfti_os_now_ns() - begin > BUSY_MOST_NS || !sfti_os_wait_more(&ms))
+            return sfti_fail(err, SFT_EDIT_BUSY, "expected a folder in which nobody else writes a "
+                                                 "note, found one that is busy");
+    return SFT_OK;
+}
+
 static void each_model(void *ctx, cli_model *model) {
     note_run *run = ctx;
+    int lock = -1;
     cli *c = run->c;
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = c->alloc };
@@ -130,13 +153,15 @@ static void each_model(void *ctx, cli_model *model) {
     if (model->is_pipeline || model->is_dataset)
         code = sfti_fail(&err, SFT_IO_NOT_FILE, "expected a model in a file, found a folder: note "
                                                 "one of its files");
-    if (!code) code = cli_sidecar_open(c, model, &arena, NOTE_SUFFIX, &there, &err);
     bool writes = run->change_count > 0 || c->set.forget;
+    if (!code && writes && !c->set.dry_run) code = lock_notes(model->path, &arena, &lock, &err);
+    if (!code) code = cli_sidecar_open(c, model, &arena, NOTE_SUFFIX, &there, &err);
     if (!code && !writes) show(c, model, &there);
     else if (!code) code = write_note(run, model, &there, &err);
     if (code) cli_fail_input(c, there.path ? there.path : model->path, &err);
     else if (writes && c->set.save_for && !c->set.dry_run) save_for_others(c, model);
     cli_sidecar_close(&there);
+    if (lock >= 0) (void)sfti_os_close(lock);
     sfti_arena_free(&arena);
 }
 

@@ -58,9 +58,10 @@ SFT_API size_t sft_merge_named(const sft_merge *merge);
 SFT_API sft_span sft_merge_named_at(const sft_merge *merge, size_t i);
 
 /* Add the next model, which must outlive the merge. name: what the header of the result calls it;
- * NULL: its file's. weight: "0.5" or a list for the layers; NULL: 1, or the recipe's.
- * SFT_BAD_ARGUMENT: more models than the recipe names or than 32, a weight that is no number, that
- * the method has none of or that stands beside a recipe, or a planned merge. @since 0.2 */
+ * NULL: its file's, of a model.safetensors its folder's. Where another model has it, a number
+ * follows it. weight: "0.5" or a list for the layers; NULL: 1, or the recipe's. SFT_BAD_ARGUMENT:
+ * more models than the recipe names or than 32, a weight that is no number, that the method has
+ * none of or that stands beside a recipe, or a planned merge. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_merge_add(sft_merge *merge, const sft_set *model,
                                              const char *name, const char *weight,
                                              sft_error *err);

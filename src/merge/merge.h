@@ -177,6 +177,12 @@ typedef struct sfti_merge_record {
     sft_buffer texts[SFTI_MERGE_PAIRS];
 } sfti_merge_record;
 
+/* What a model is called: its file, or the folder of a model.safetensors. */
+sft_span sfti_merge_called(const char *path);
+/* The name, with a number where it is one of `count` others. */
+sft_code sfti_merge_name(sft_span name, const sft_span *names, size_t count, sfti_arena *arena,
+                         sft_span *out, sft_error *err);
+
 /* origins: of the recipe's models, whose digests it has. Free it, after a failure, too. */
 sft_code sfti_merge_record_make(const sfti_merge_recipe *recipe, const sfti_merge_origin *origins,
                                 sfti_arena *arena, sfti_merge_record *out, sft_error *err);

@@ -266,6 +266,7 @@ sft_part sfti_merged_part(sfti_merged *merged, size_t i, sft_source *const *sour
     sft_part part = sft_part_of(sft_set_tensor_at(set, row->tensor),
                                 &sources[row->from][sft_set_tensor_shard(set, row->tensor)]);
     part.spec.name = row->spec.name;
+    part.spec.dtype = row->spec.dtype; /* another only if it is empty */
     return part;
 }
 

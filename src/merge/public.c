@@ -6,7 +6,6 @@
 #include "base/job.h"
 #include "base/options.h"
 #include "keys/digest_keys.h"
-#include "os/path.h"
 #include "safetensors_hash.h"
 #include "safetensors_merge.h"
 #include "safetensors_report.h"
@@ -132,14 +131,19 @@ sft_code sft_merge_add(sft_merge *m, const sft_set *model, const char *name, con
                        sft_error *err) {
     if (!m || !model) return sfti_misuse(err, "expected a merge and a model, found NULL");
     size_t i = m->blames = m->count;
-    const char *path = sft_set_shard_path(model, 0);
-    sft_span called = name ? sft_span_cstr(name) : sfti_path_name(sft_span_cstr(path ? path : ""));
+    const char *path = sft_set_shard_path(model, 0), *index = sft_set_index_path(model);
+    sft_span names[SFTI_MERGE_MODELS], called;
+    for (size_t k = 0; k < i; k++) names[k] = m->origins[k].name;
     sft_code code = check_addition(m, weight, err);
     if (!code && weight) {
         const char *copy = sfti_arena_copy(&m->arena, weight, strlen(weight));
         code = copy ? sfti_merge_weight_add(&m->recipe, &m->arena, (uint32_t)i, copy, err)
                     : sfti_fail_memory(err, strlen(weight));
     }
+    if (!code)
+        code = sfti_merge_name(name ? sft_span_cstr(name)
+                                    : sfti_merge_called(index ? index : path ? path : ""),
+                               names, i, &m->arena, &called, err);
     called.data = code ? NULL : sfti_arena_copy(&m->arena, called.data, called.len);
     if (!code && !called.data) code = sfti_fail_memory(err, called.len);
     if (!code) code = sfti_merge_model_lend(model, &m->alloc, &m->sets[i], err);

@@ -18,7 +18,7 @@ typedef enum node_type { NODE_SCALAR, NODE_MAP, NODE_LIST } node_type;
 typedef struct recipe_node {
     struct recipe_node *parent, *first, *last, *next;
     sft_span key, text;
-    size_t line;
+    size_t line, count; /* count: of children */
     node_type type;
 } recipe_node;
 
@@ -52,7 +52,12 @@ static recipe_node *add_node(recipe_text *r, recipe_node *parent, sft_span key, 
     if (parent->last) parent->last->next = node;
     else parent->first = node;
     parent->last = node;
+    parent->count++;
     return node;
+}
+
+static sft_code refuse_null(const recipe_text *r) {
+    return refuse_line(r, r->line, "text without the character NUL");
 }
 
 static sft_code too_many(const recipe_text *r) {
@@ -78,6 +83,8 @@ static sft_code recipe_scalar(void *ctx, const sfti_yaml_value *value) {
         node_type type = is_index ? NODE_LIST : NODE_MAP;
         if (!node->first) node->type = type;
         recipe_node *next = node->last;
+        if (is_index && number > node->count)
+            return refuse_line(r, value->line, "a value for each item of a list");
         if (node->type != type || (node != r->root && node->text.data))
             return refuse_line(r, value->line, "one value for each key");
         if (!next || !sft_span_equal(next->key, part)) {
@@ -90,6 +97,7 @@ static sft_code recipe_scalar(void *ctx, const sfti_yaml_value *value) {
         }
         node = next;
     }
+    if (memchr(value->text.data, 0, value->text.len)) return refuse_null(r);
     char *copy = sfti_arena_copy(r->arena, value->text.data, value->text.len);
     node->text = (sft_span){ copy, value->text.len };
     return copy ? SFT_OK : SFT_OUT_OF_MEMORY;
@@ -122,6 +130,8 @@ static sft_code read_json(recipe_text *r) {
             at = at->parent;
             continue;
         }
+        if (type == SFTI_JSON_NULL && at && at->type == NODE_LIST)
+            return refuse_line(r, r->line, "a value for each item of a list");
         if (type == SFTI_JSON_NULL) continue;
         if (at && at->type == NODE_LIST) key = (sft_span){ "", 0 };
         bool opens = type == SFTI_JSON_OBJECT || type == SFTI_JSON_ARRAY;
@@ -132,6 +142,7 @@ static sft_code read_json(recipe_text *r) {
         if (opens) at = node;
         else node->text = type == SFTI_JSON_STRING ? sfti_json_string(&json, r->arena) : json.text;
         if (!opens && !node->text.data) return sfti_fail_memory(r->err, json.text.len);
+        if (!opens && memchr(node->text.data, 0, node->text.len)) return refuse_null(r);
     }
 }
 
@@ -139,8 +150,7 @@ static sft_code read_json(recipe_text *r) {
 
 static sft_code add_setting(recipe_text *r, const recipe_node *value,
                             sfti_merge_setting setting) {
-    size_t count = 0;
-    for (const recipe_node *n = value->first; n; n = n->next) count++;
+    size_t count = value->count;
     if (value->type == NODE_MAP || count > SFTI_MERGE_VALUES)
         return refuse_line(r, value->line, "a number, true or false, or a list of them");
     double *values = sfti_arena_array(r->arena, count + 1, sizeof *values);
@@ -167,6 +177,8 @@ static sft_code read_condition(recipe_text *r, const recipe_node *node,
         if (sfti_is(n->key, "value")) value = n;
         else if ((!glob && !sfti_is(n->key, "filter")) || n->type != NODE_SCALAR)
             return refuse_line(r, n->line, "filter, glob or value");
+        else if (setting.filter != SFTI_FILTER_NONE)
+            return refuse_line(r, n->line, "filter or glob, not both");
         else if (!sfti_is(n->text, "*")) {
             setting.filter = glob ? SFTI_FILTER_GLOB : SFTI_FILTER_PART;
             setting.text = n->text;
@@ -238,14 +250,19 @@ static sft_code read_models(recipe_text *r, const recipe_node *list) {
     return code;
 }
 
+/* 010 is none: it is 8 in YAML of version 1.1. */
+static bool recipe_uint(sft_span text, uint64_t *out) {
+    return (text.len == 1 || !sfti_begins(text, "0")) && sfti_text_uint(text, out);
+}
+
 /* Layers of one model, with its parameters there. */
 static sft_code read_slice_source(recipe_text *r, const recipe_node *n, sfti_merge_slice *slice) {
     const recipe_node *range = child_of(n, sft_span_cstr("layer_range"));
     const recipe_node *from = range ? range->first : NULL, *to = from ? from->next : NULL;
     uint64_t first = 0, last = 0;
     uint32_t model;
-    bool fine = to && !to->next && sfti_text_uint(from->text, &first)
-             && sfti_text_uint(to->text, &last) && first < last && last < UINT32_MAX;
+    bool fine = to && !to->next && recipe_uint(from->text, &first)
+             && recipe_uint(to->text, &last) && first < last && last < UINT32_MAX;
     if (!fine)
         return refuse_line(r, range ? range->line : n->line,
                            "layer_range: [first layer, one behind the last]");
@@ -263,10 +280,8 @@ static sft_code read_slice_source(recipe_text *r, const recipe_node *n, sfti_mer
 
 static sft_code read_slices(recipe_text *r, const recipe_node *list) {
     sfti_merge_recipe *out = r->out;
-    size_t room = 0;
+    size_t room = list->type == NODE_LIST ? list->count : 0;
     sft_code code = SFT_OK;
-    for (const recipe_node *n = list->type == NODE_LIST ? list->first : NULL; n; n = n->next)
-        room++;
     if (room == 0 || room > SFTI_MERGE_SLICES)
         return refuse_line(r, list->line, "a list of 1 to 1024 slices");
     out->slices = sfti_arena_array(r->arena, room, sizeof *out->slices);
@@ -274,16 +289,14 @@ static sft_code read_slices(recipe_text *r, const recipe_node *list) {
     for (const recipe_node *one = list->first; !code && one; one = one->next) {
         const recipe_node *sources = child_of(one, sft_span_cstr("sources"));
         sfti_merge_slice *slice = &out->slices[out->slice_count];
-        size_t count = 0;
         for (const recipe_node *n = one->first; n; n = n->next)
             if (n != sources && !sfti_is(n->key, "parameters"))
                 return refuse_line(r, n->line, "sources and parameters");
         if (!sources || sources->type != NODE_LIST || !sources->first)
             return refuse_line(r, one->line, "sources: a list of models with a layer_range");
-        for (const recipe_node *n = sources->first; n; n = n->next) count++;
         *slice = (sfti_merge_slice){
-            .sources = sfti_arena_array(r->arena, count, sizeof *slice->sources) };
-        if (!slice->sources) return sfti_fail_memory(r->err, count * sizeof *slice->sources);
+            .sources = sfti_arena_array(r->arena, sources->count, sizeof *slice->sources) };
+        if (!slice->sources) return sfti_fail_memory(r->err, sources->count * 16);
         r->slice = (uint32_t)++out->slice_count;
         for (const recipe_node *n = sources->first; !code && n; n = n->next)
             code = read_slice_source(r, n, slice);
@@ -340,7 +353,7 @@ sft_code sfti_merge_recipe_settle(sfti_merge_recipe *recipe, sft_error *err) {
 /* ── Reading it ── */
 
 static sft_code read_seed(const recipe_text *r, const recipe_node *n) {
-    if (n->type == NODE_SCALAR && sfti_text_uint(n->text, &r->out->seed)) return SFT_OK;
+    if (n->type == NODE_SCALAR && recipe_uint(n->text, &r->out->seed)) return SFT_OK;
     return refuse_line(r, n->line, "a seed of 0 to 18446744073709551615");
 }
 

@@ -1,13 +1,39 @@
 /* The header of a merge: how it was made, so that it can be made again. Tests: tests/merge. */
-#include "merge/merge.h"
+#include "merge/work.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/utf8.h"
+#include "os/path.h"
 #include "safetensors_io.h"
 
 #include <string.h>
 
 #define ANCESTORS_MOST 256
+
+sft_span sfti_merge_called(const char *path) {
+    sft_span name = sfti_path_name(sft_span_cstr(path));
+    sft_span above = sfti_path_name(sfti_path_above(sft_span_cstr(path)));
+    bool whole = sfti_is(name, "model.safetensors")
+              || sfti_is(name, "model.safetensors.index.json");
+    return whole && above.len > 0 ? above : name;
+}
+
+sft_code sfti_merge_name(sft_span name, const sft_span *names, size_t count, sfti_arena *arena,
+                         sft_span *out, sft_error *err) {
+    *out = name;
+    for (size_t k = 0, again = 1; k < count; k++) {
+        if (!sft_span_equal(names[k], *out)) continue;
+        char digits[SFTI_UINT_SIZE + 3] = " (";
+        size_t len = sfti_uint_text(++again, 1, digits + 2) + 2;
+        digits[len++] = ')';
+        const char *other = sfti_arena_join(arena, name, (sft_span){ digits, len });
+        if (!other) return sfti_fail_memory(err, name.len);
+        *out = sft_span_cstr(other);
+        k = SIZE_MAX; /* from the first on */
+    }
+    return SFT_OK;
+}
 
 static sft_span metadata_of(const sft_set *set, const char *key) {
     sft_span value = { NULL, 0 };

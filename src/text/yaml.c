@@ -17,6 +17,7 @@ typedef struct yaml_level {
     int64_t index; /* of the last item */
     bool list;
     bool lost; /* its place does not fit a pointer */
+    sft_span key; /* of the last item of a map */
 } yaml_level;
 
 typedef struct yaml_state {
@@ -223,11 +224,19 @@ static sft_span yaml_unquote(yaml_state *y, sft_span text) {
     return (sft_span){ buffer, used };
 }
 
+/* Behind a quote or bracket there is nothing but a comment. */
+static void yaml_check_end(yaml_state *y, sft_span rest) {
+    sft_span line;
+    if (sfti_next_piece(&rest, '\n', &line) && yaml_plain(line).len > 0)
+        yaml_lacks(y, "nothing behind a quote or bracket that ends");
+}
+
 /* A text that begins with `first` and may go on in the next lines until `end` tells; the
  * lines it takes are read. When it never ends it is empty, and so is what is left. */
 static sft_span yaml_until(yaml_state *y, sft_span first, size_t (*end)(sft_span text)) {
     const char *stop = y->rest.data + y->rest.len;
     size_t len = end(first);
+    if (len > 0) yaml_check_end(y, sfti_from(first, len));
     if (len > 0) return (sft_span){ first.data, len };
     if (y->rest.len == 0) yaml_lacks(y, "the end of what a quote or bracket begins");
     if (y->rest.len == 0) return (sft_span){ "", 0 };
@@ -238,6 +247,7 @@ static sft_span yaml_until(yaml_state *y, sft_span first, size_t (*end)(sft_span
         y->rest.len = 0;
         return (sft_span){ "", 0 };
     }
+    yaml_check_end(y, sfti_from(all, len));
     while (y->rest.len > 0 && y->rest.data < first.data + len) (void)yaml_next_line(y);
     return (sft_span){ first.data, len };
 }
@@ -270,7 +280,7 @@ static size_t yaml_item_end(sft_span text) {
     return i;
 }
 
-static void yaml_emit_scalar(yaml_state *y, sft_span text) {
+static void yaml_emit_scalar(yaml_state *y, sft_span text, bool in_list) {
     if (text.len >= 2 && (*text.data == '"' || *text.data == '\'')) {
         size_t end = yaml_quote_end(text);
         if (end > 0) yaml_emit(y, yaml_unquote(y, (sft_span){ text.data, end }));
@@ -281,21 +291,22 @@ static void yaml_emit_scalar(yaml_state *y, sft_span text) {
         yaml_lacks(y, "a plain value (anchors, tags, braces and lists in lists are not read)");
         return;
     }
-    if (sfti_is(text, "~") || sfti_same_letters(text, "null")) return;
-    yaml_emit(y, text);
+    if (!sfti_is(text, "~") && !sfti_same_letters(text, "null")) yaml_emit(y, text);
+    else if (in_list) yaml_lacks(y, "a value for each item of a list");
 }
 
 /* text: from '[' to ']'. */
 static void yaml_list(yaml_state *y, sft_span text) {
-    yaml_level level = { 0, y->pointer_len, -1, true, false };
+    yaml_level level = { .pointer_len = y->pointer_len, .index = -1, .list = true };
     if (y->too_long || text.len < 2) return;
+    if (text.data[text.len - 1] != ']') yaml_lacks(y, "] at the end of a list");
     text = (sft_span){ text.data + 1, text.len - 2 };
     while (text.len > 0 && !y->code) {
         text = sfti_trim(text);
         size_t len = yaml_item_end(text);
         if (text.len == 0) break;
         yaml_place_index(y, &level);
-        yaml_emit_scalar(y, sfti_trim((sft_span){ text.data, len }));
+        yaml_emit_scalar(y, sfti_trim((sft_span){ text.data, len }), true);
         text = sfti_from(text, len < text.len ? len + 1 : len);
     }
     y->pointer_len = level.pointer_len;
@@ -304,21 +315,24 @@ static void yaml_list(yaml_state *y, sft_span text) {
 
 /* ── Nodes ── */
 
-/* A value that begins in its key's or item's line; indent is that of the map or list. */
-static void yaml_value(yaml_state *y, sft_span text, size_t indent) {
+/* A value that begins in its key's or its item's (in_list) line; indent is that of the map or
+ * list. */
+static void yaml_value(yaml_state *y, sft_span text, size_t indent, bool in_list) {
     text = sfti_trim(text);
     if (text.len == 0 || *text.data == '#') return;
     switch (*text.data) {
     case '|':
     case '>': yaml_emit(y, yaml_block(y, *text.data, indent)); return;
     case '"':
-    case '\'': yaml_emit_scalar(y, yaml_until(y, text, yaml_quote_end)); return;
+    case '\'': yaml_emit_scalar(y, yaml_until(y, text, yaml_quote_end), in_list); return;
     case '[': yaml_list(y, yaml_until(y, text, yaml_bracket_end)); return;
     case '{':
         yaml_lacks(y, "a map with a line for each key (braces are not read)");
         (void)yaml_until(y, text, yaml_bracket_end);
         return;
-    default: yaml_emit_scalar(y, yaml_continued(y, yaml_plain(text), indent));
+    default:
+        text = yaml_continued(y, yaml_plain(text), indent);
+        yaml_emit_scalar(y, text, in_list);
     }
 }
 
@@ -352,7 +366,8 @@ static yaml_level *yaml_level_at(yaml_state *y, size_t indent, bool list) {
     if (top && top->indent == indent && top->list == list) return top;
     if (y->depth == YAML_DEPTH) yaml_lacks(y, "at most 16 levels");
     if (y->depth == YAML_DEPTH) return NULL;
-    y->levels[y->depth] = (yaml_level){ indent, y->pointer_len, -1, list, y->too_long };
+    y->levels[y->depth] = (yaml_level){ .indent = indent, .pointer_len = y->pointer_len,
+                                        .index = -1, .list = list, .lost = y->too_long };
     return &y->levels[y->depth++];
 }
 
@@ -369,16 +384,20 @@ static void yaml_line(yaml_state *y, sft_span line) {
         text = sfti_from(text, step);
         if (text.len > 0) indent += step;
     }
-    if (yaml_key(text, &key, &value)) {
+    bool keyed = yaml_key(text, &key, &value);
+    if (keyed) {
         yaml_level *map = yaml_level_at(y, indent, false);
         if (!map) return;
+        if (sft_span_equal(map->key, key)) yaml_lacks(y, "each key once");
+        map->key = key;
         yaml_place(y, map, key);
         text = sfti_from(text, value);
-    } else if (text.len > 0) {
+    } else {
+        if (text.len == 0 || *text.data == '#') yaml_lacks(y, "a value behind the dash");
         if (!dashes) yaml_lacks(y, "a key and a colon, or a dash");
         indent -= indent > 0;
     }
-    yaml_value(y, text, indent);
+    yaml_value(y, text, indent, !keyed);
 }
 
 static sft_code yaml_run(yaml_state *y, sfti_arena *arena, sft_span text, sfti_yaml_take *take,

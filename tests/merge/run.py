@@ -68,12 +68,14 @@ def run(*words):
                           check=False)
 
 
-def off(found, want, dtype):
-    """Whether a value is further away than one rounding and 1e-6 of the greatest."""
+def off(found, want, dtype, size=0):
+    """Whether a value is further away than one rounding, 1e-6 of the greatest, and what values of
+    this size leave where they cancel out."""
     slack = 1e-6 * (np.abs(want).max() or 1) if dtype == "F32" else 1e-12 * np.abs(want).max()
     exponent = np.floor(np.log2(np.maximum(np.abs(want), 1e-300)))
     step = 2.0 ** np.maximum(exponent - MANTISSA[dtype], LEAST[dtype])
-    return np.abs(found - want) > (0 if dtype == "F32" else step / 2) + slack
+    rough = (dtype != "F32") | (exponent < -126)
+    return np.abs(found - want) > rough * step / 2 + slack + 1e-14 * size
 
 
 # ── mergekit's ──
@@ -121,6 +123,157 @@ def mergekit_cases(folder, only):
         check(not problems, case["name"], "; ".join(problems))
 
 
+# ── The formulas, computed anew ──
+
+def angle_of(a, b):
+    sizes = [max(np.linalg.norm(x), 1e-30) for x in (a, b)]
+    return np.arccos(np.clip(np.dot(a / sizes[0], b / sizes[1]), -1, 1))
+
+
+def turned(a, b, t):
+    angle = angle_of(a, b)
+    if abs(np.cos(angle)) > 0.9995:
+        return (1 - t) * a + t * b
+    return (np.sin((1 - t) * angle) * a + np.sin(t * angle) * b) / np.sin(angle)
+
+
+def joined(changes, weights, normalize, signs):
+    parts = [w * d for w, d in zip(weights, changes)]
+    keep = [np.ones(len(parts[0]), bool) for _ in parts]
+    if signs:
+        sign = np.where(sum(parts) >= 0, 1, -1)
+        keep = [np.sign(part) == sign for part in parts]
+    total = sum(np.where(k, part, 0) for k, part in zip(keep, parts))
+    if not normalize:
+        return total
+    below = sum(np.where(k, w, 0.0) for k, w in zip(keep, weights))
+    return total / np.where(np.abs(below) < (1e-300 if signs else 1e-8), 1, below)
+
+
+def cut(change, method, p):
+    """Differences of which the mask keeps some, rescaled if that is asked for."""
+    count, density = len(change), p["density"]
+    top = int(density * count)
+    if density >= 1:
+        return change
+    if method == "ties":
+        kept = kept_of(change, max(1, top) if density > 0 else 0)
+    else:
+        spared = min(int(p.get("gamma", 0.01) * count), count - top) if top else 0
+        kept = kept_of(change, top + spared) & ~kept_of(change, spared)
+    before, after = np.abs(change).sum(), np.abs(change[kept]).sum()
+    scale = before / after if p.get("rescale") and before >= 1e-7 and after >= 1e-7 else 1
+    return np.where(kept, change, 0) * scale
+
+
+def formula(method, models, base, weights, p):
+    if method == "linear":
+        return sum(w * m for w, m in zip(weights, models)) / (
+            sum(weights) if p.get("normalize", True) else 1)
+    if method == "slerp":
+        return turned(*models, p["t"])
+    if method == "nuslerp":
+        return base + turned(models[0] - base, models[1] - base, weights[1] / sum(weights))
+    if method == "nearswap":
+        share = np.clip(p["t"] / np.maximum(np.abs(models[1] - models[0]), 1e-6), 0, 1)
+        return share * models[1] + (1 - share) * models[0]
+    if method == "add_difference":
+        return models[0] + p["alpha"] * (models[1] - base)
+    changes = [m - base for m in models]
+    if method == "model_stock":
+        pairs = [np.dot(a, b) / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-6)
+                 for i, a in enumerate(changes) for b in changes[:i]]
+        mean, count = np.mean(pairs), len(models)
+        t = count * mean / (1 + (count - 1) * mean)
+        return t * sum(models) / count + (1 - t) * base
+    if method == "sce":
+        spread = np.var(changes, axis=0)
+        top = int(p["select_topk"] * np.count_nonzero(np.minimum(spread, 3e38).astype("f4")))
+        if p["select_topk"] < 1:
+            changes = np.where(kept_of(spread, top), changes, 0)
+        shares = np.mean(np.square(changes), axis=1)
+        shares = shares / shares.sum() if shares.sum() >= 1e-6 else np.full(len(models),
+                                                                            1 / len(models))
+        agree = np.sign(changes) == np.where(np.sum(changes, axis=0) >= 0, 1, -1)
+        below = np.sum(agree * shares[:, None], axis=0)
+        return base + np.sum(agree * changes * shares[:, None], axis=0) / np.maximum(below, 1e-6)
+    if method != "task_arithmetic":
+        changes = [cut(change, method, p) for change in changes]
+    signs = method in ("ties", "breadcrumbs_ties")
+    normalize = p.get("normalize", method == "ties")
+    return base + p.get("lambda", 1) * joined(changes, weights, normalize, signs)
+
+
+def words_of(dtype, values):
+    """Values rounded to a dtype, as bytes."""
+    if dtype != "BF16":
+        return np.asarray(values, "<f4").tobytes()
+    bits = np.asarray(values, "<f4").view("<u4").astype("u8")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2").tobytes()
+
+
+def formulas(folder):
+    rng = np.random.default_rng(42)
+    shapes = [(), (1,), (0,), (3, 0), (129,), (33, 65), (4, 3, 2, 2), (2, 16384), (130, 127)]
+    kinds = {"near": lambda b: b + rng.normal(size=b.size) * 0.05, "zero": lambda b: b * 0,
+             "minus zero": lambda b: np.where(rng.random(b.size) < 0.5, -0.0, b),
+             "tiny": lambda b: rng.integers(-200, 200, b.size) * 2.0 ** -149,
+             "huge": lambda b: rng.normal(size=b.size) * 1e37,
+             "steps": lambda b: rng.integers(-3, 4, b.size) * 0.25, "same": np.copy}
+    counted = {"slerp": 2, "nearswap": 2, "nuslerp": 2, "add_difference": 2, "model_stock": 3}
+    asked = {"slerp": {"t": 0.3}, "nearswap": {"t": 0.01}, "add_difference": {"alpha": 0.8},
+             "sce": {"select_topk": 0.25}, "linear": {}, "nuslerp": {}, "model_stock": {},
+             "task_arithmetic": {"lambda": -0.5}, "ties": {}, "breadcrumbs": {"gamma": 0.1},
+             "breadcrumbs_ties": {"gamma": 0.9, "rescale": True}}
+    cases = [(m, p) for m, p in asked.items() for _ in range(2)]
+    cases += [(m, {"density": d, "normalize": n}) for m in ("ties", "breadcrumbs_ties")
+              for d in (0, 0.01, 1) for n in (False, True)]
+    for number, (method, params) in enumerate(cases):
+        if method in ("ties", "breadcrumbs", "breadcrumbs_ties"):
+            params = {"density": 0.333, **params}
+        has_base = method not in ("linear", "slerp", "nearswap")
+        count = counted.get(method, 2 + number % 3)
+        dtypes = [("F32", "BF16")[number >> i & 1] for i in range(count + 1)]
+        models = [{} for _ in range(count + 1)]
+        for i, shape in enumerate(shapes):
+            kind = list(kinds.values())[(i + number) % len(kinds)]
+            values = rng.normal(size=int(np.prod(shape)))
+            if kind is kinds["huge"]:
+                values = values * 1e37
+            for k, model in enumerate(models):
+                data = words_of(dtypes[k], values if k == 0 else kind(values))
+                model["t%d" % i] = dtypes[k], shape, data
+        paths = [os.path.join(folder, "f%d.safetensors" % k) for k in range(count + 1)]
+        for path, model in zip(paths, models):
+            write_plain(path, model)
+        weights = [0.7, -0.25, 1.5, 0.4][:count]
+        weighted = method in ("linear", "nuslerp", "task_arithmetic", "ties", "breadcrumbs",
+                              "breadcrumbs_ties")
+        words = ["--base", paths[0]] if has_base else []
+        words += ["%s:%g" % pair if weighted else pair[0] for pair in zip(paths[1:], weights)]
+        for name, value in params.items():
+            words += ["--param", "%s=%s" % (name, str(value).lower())]
+        out = os.path.join(folder, "formula.safetensors")
+        done = run("--method", method, *words, "-o", out, "--force")
+        label = "%s %s %s" % (method, params, dtypes)
+        if done.returncode:
+            check(False, label, done.stderr)
+            continue
+        found, _ = read_plain(out)
+        dtype, problems = dtypes[0 if has_base else 1], []
+        for name, (got, shape, data) in found.items():
+            plain = [values_of(*model[name][::2]) for model in models]
+            if got != dtype or tuple(shape) != tuple(models[0][name][1]):
+                problems.append("%s is %s %s" % (name, got, shape))
+            if data:
+                want = formula(method, plain[1:], plain[0], weights, params)
+                size = max(np.abs(values).max() for values in plain)
+                bad = off(values_of(got, data), want, got, size)
+                if bad.any():
+                    problems.append("%s: %d of %d" % (name, bad.sum(), bad.size))
+        check(len(found) == len(shapes) and not problems, label, "; ".join(problems))
+
+
 # ── Masks ──
 
 def siphash(key, text):
@@ -161,7 +314,7 @@ def drawn(seed, model, name, count):
 
 def kept_of(values, top):
     """The `top` largest, of equal ones the first."""
-    order = np.argsort(-np.abs(values).astype("f4"), kind="stable")
+    order = np.argsort(-np.minimum(np.abs(values), 3e38).astype("f4"), kind="stable")
     kept = np.zeros(len(values), bool)
     kept[order[:top]] = True
     return kept
@@ -465,6 +618,14 @@ def refused(folder):
         done = run("--method", "linear", paths[0], paths[2], "-o", out, *words)
         check(done.returncode == 1 and "r2.safetensors" in done.stderr and not os.path.exists(out),
               "no common tensor", done.stderr)
+    os.makedirs(os.path.join(folder, "several"), exist_ok=True)
+    for path in paths[:2]:
+        os.link(path, os.path.join(folder, "several", os.path.basename(path)))
+    run("--method", "linear", *paths[:2], "-o", os.path.join(folder, "made.safetensors"))
+    done = run("--replay", os.path.join(folder, "made.safetensors"),
+               os.path.join(folder, "several"), "-o", out)
+    check(done.returncode == 2 and "several: expected one model" in done.stderr, "replay: a folder",
+          done.stderr)
     done = run("--method", "linear", *paths[:2], "-o", out, "--param", "weight@c*=2")
     check(done.returncode == 2 and "c*" in done.stderr, "a pattern for nothing", done.stderr)
     # a model that changes while the result is read from a pipe that waits
@@ -511,6 +672,27 @@ def hostile(folder):
              "merge_method: linear\nmodels:\n- model: one.safetensors\n",  # no weight
              "merge_method: passthrough\nslices:\n- sources:\n  - model: one.safetensors\n"
              "    layer_range: [0, 3]\n"]
+    # each of these would be another merge than the one that is written there
+    plain = "merge_method: linear\nmodels:\n- model: layered.safetensors\n  parameters:\n" \
+            "    weight: "
+    layered = "merge_method: passthrough\nslices:\n- sources:\n" \
+              "  - model: layered.safetensors\n" \
+              "    layer_range: "
+    in_json = '{"merge_method":"linear","models":[{"model":"layered.safetensors","parameters":' \
+              '{"weight":%s}}]}'
+    texts += [plain + end for end in
+              ("[1, 2]\n    weight: [2, 3]\n", "[1, ~]\n", "[1, , 2]\n", "[1, 2} \n",
+               "[1, 2] 3\n", '"1" 2\n', "\n    - 1\n    - null\n", "\n    - 1\n    -\n",
+               "\n    - 1\n    - # 2\n",
+               "1\n  parameters:\n    weight: 2\n",
+               "1\nparameters:\n  normalize: true\nparameters:\n  normalize: false\n",
+               "1\nseed: 010\n", "\n    - filter: a\n      glob: b*\n      value: 1\n")]
+    texts += [layered + "[0, 010]\n", layered + "[00, 1]\n",
+              in_json % "[0.3, null]", in_json % "[null]",
+              (in_json % "1").replace("layered.safe", "layered.safetensors\\u0000.safe"),
+              plain.replace("layered.safetensors", '"layered.safetensors\\u0000"') + "1\n"]
+    write_plain(os.path.join(folder, "layered.safetensors"), {
+        "model.layers.%d.a" % i: single([i + 1.0, 2.0]) for i in range(12)})
     rng, told = np.random.default_rng(1), len(texts)
     sound = RECIPE.replace(": {weight: 0.5}", ":\n      weight: 0.5").encode()
     for _ in range(int(os.environ.get("SFT_MERGE_ROUNDS", "60"))):
@@ -546,6 +728,7 @@ def main():
             slices(folder)
             whole_model(folder)
             refused(folder)
+            formulas(folder)
             masks(folder)
             same_bytes(folder)
             hostile(folder)

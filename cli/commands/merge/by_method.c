@@ -43,37 +43,19 @@ static sft_code open_input(merge_run *run, size_t i, sft_error *err) {
     return code;
 }
 
-/* The last part of a path, and a number where two are the same. */
-static sft_code name_input(merge_run *run, size_t i, sft_error *err) {
-    sft_span name = cli_name_of(run->inputs[i].path);
-    if (cli_is(name, "model.safetensors") || cli_is(name, "model.safetensors.index.json")) {
-        sft_span folder = cli_folder_of(run->inputs[i].path);
-        char *copy = sfti_arena_copy(&run->arena, folder.data, folder.len);
-        if (copy && cli_name_of(copy).len > 0) name = cli_name_of(copy);
-    }
-    for (size_t k = 0, again = 1; k < i; k++) {
-        if (!sft_span_equal(run->inputs[k].name, name)) continue;
-        char digits[SFTI_UINT_SIZE + 3] = " (";
-        size_t len = sfti_uint_text(++again, 1, digits + 2) + 2;
-        digits[len++] = ')';
-        char *other = sfti_arena_join(&run->arena, cli_name_of(run->inputs[i].path),
-                                      (sft_span){ digits, len });
-        if (!other) return sfti_fail_memory(err, name.len);
-        name = sft_span_cstr(other);
-        k = SIZE_MAX; /* from the first on */
-    }
-    run->inputs[i].name = name;
-    return SFT_OK;
-}
-
 static sft_code open_all(merge_run *run, sft_error *err) {
     size_t count = run->recipe.count;
     run->models = sfti_arena_array(&run->arena, count, sizeof *run->models);
     if (!run->models) return sfti_fail_memory(err, count * sizeof *run->models);
     sft_code code = SFT_OK;
     for (size_t i = 0; !code && i < count; i++) code = open_input(run, i, err);
-    for (size_t i = 0; !code && i < count; i++)
-        if (!run->inputs[i].name.data) code = name_input(run, i, err);
+    sft_span names[SFTI_MERGE_MODELS];
+    for (size_t i = 0; !code && i < count; i++) {
+        if (!run->inputs[i].name.data)
+            code = sfti_merge_name(sfti_merge_called(run->inputs[i].path), names, i,
+                                   &run->arena, &run->inputs[i].name, err);
+        names[i] = run->inputs[i].name;
+    }
     const sft_set *reference = code ? NULL : run->models[run->recipe.reference].set;
     for (size_t i = 0; !code && i < count; i++) {
         merge_input *in = &run->inputs[i];

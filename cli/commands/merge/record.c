@@ -180,7 +180,7 @@ sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *
         sft_set_close(set);
         cli_inputs_free(&inputs);
     }
-    run->blame = c->set.replay;
+    if (!code) run->blame = c->set.replay;
     for (size_t i = 0; !code && i < models; i++)
         if (!run->inputs[i].content) code = lacks_input(run, i, err);
     if (code) run->recipe.count = 0; /* none is open */

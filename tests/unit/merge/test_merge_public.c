@@ -105,6 +105,31 @@ static void saves_and_tells(void **state) {
     sft_buffer_free(&out);
 }
 
+/* Two models of one name are two in the recipe that is written, which so can be read again. */
+static void names_apart(void **state) {
+    static const char *const want[] = { "a/b", "a/b (2)", "m.safetensors" };
+    sft_merge_options options = SFT_MERGE_OPTIONS_INIT, again = SFT_MERGE_OPTIONS_INIT;
+    sft_merge *merge;
+    sft_buffer out = { 0 };
+    sft_file *file;
+    (void)state;
+    options.method = "linear";
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(sft_merge_add(merge, sets[i], i < 2 ? "a/b" : NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_save(merge, sft_sink_memory(&out), NULL, &err), SFT_OK);
+    sft_merge_free(merge);
+    assert_int_equal(sft_open_source(sft_source_memory(out.data, out.len), NULL, &file, &err),
+                     SFT_OK);
+    assert_true(sft_file_metadata_get(file, sft_span_cstr("sft_merge"), &again.recipe));
+    assert_int_equal(sft_merge_new(&again, &merge, &err), SFT_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(sft_span_equal(sft_merge_named_at(merge, i), sft_span_cstr(want[i])));
+    sft_merge_free(merge);
+    sft_close(file);
+    sft_buffer_free(&out);
+}
+
 static void refuses(void **state) {
     sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
     sft_merge *merge;
@@ -154,7 +179,7 @@ static void finds_mixtures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(saves_and_tells),
+        cmocka_unit_test(saves_and_tells), cmocka_unit_test(names_apart),
         cmocka_unit_test(refuses),
         cmocka_unit_test(finds_mixtures),
     };

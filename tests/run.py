@@ -177,6 +177,7 @@ SUITES = [
      [PY, "tests/adapter/differential.py", "20000", "1000"], "tests/adapter/differential.py"),
     ("merge", "check test asan m32 s390x", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
+    ("adapter-fused", "test asan", 600, [PY, "tests/adapter/fused.py"], "tests/adapter/fused.py"),
     ("adapter-factors", "test asan", 600, [PY, "tests/adapter/factors.py"],
      "tests/adapter/factors.py"),
     ("layout", "check test asan", 600, [PY, "tests/layout/run.py"], "tests/layout/run.py"),

@@ -13,13 +13,16 @@ static bool has_dot(sft_span text) {
     return memchr(text.data, '.', text.len) != NULL;
 }
 
-static bool find_rule(const sfti_convert_run *run, sft_span path, sfti_convert_layer *layer) {
+/* own: by the rules of adapters alone, which an encoder's are before those of its tensors. */
+static bool find_rule_of(const sfti_convert_run *run, sft_span path, bool own,
+                         sfti_convert_layer *layer) {
     const sfti_naming_part *part = layer->component->part;
     const sfti_layout_rule *rule;
     char name[SFTI_LAYOUT_NAME];
     bool flat = !has_dot(path);
     size_t at = 0;
     while ((rule = sfti_layout_next_rule(run->layouts, &part, &at))) {
+        if (own && !rule->adapters) continue;
         bool original = sfti_layout_matches(rule->original, path, flat, &layer->match)
                      && layer->match.rest.len == 0;
         unsigned k = 0;
@@ -51,6 +54,12 @@ static bool find_rule(const sfti_convert_run *run, sft_span path, sfti_convert_l
         return true;
     }
     return false;
+}
+
+static bool find_rule(const sfti_convert_run *run, sft_span path, sfti_convert_layer *layer) {
+    bool encoder = layer->component->part->adapters.len > 0;
+    return (encoder && find_rule_of(run, path, true, layer))
+        || find_rule_of(run, path, false, layer);
 }
 
 static const sfti_layout_component *component_of(const sfti_convert_run *run, sfti_part part) {

@@ -1,4 +1,5 @@
-/* What the two files of lora convert share (convert.c, convert_names.c). */
+/* What the files of lora convert share (convert.c, convert_names.c, convert_tensors.c,
+ * convert_fused.c, convert_rows.c). */
 #ifndef SFTI_CONVERT_NAMES_H
 #define SFTI_CONVERT_NAMES_H
 
@@ -40,5 +41,61 @@ sft_span sfti_convert_prefix(const sfti_convert_run *run, const sfti_convert_lay
  * long. */
 sft_span sfti_convert_name(sfti_convert_run *run, const sfti_convert_layer *layer,
                            sft_span pattern);
+
+/* ── Tensors that are written (convert_tensors.c) ── */
+
+typedef enum sfti_convert_end_kind {
+    SFTI_END_UP, SFTI_END_DOWN, SFTI_END_MID, SFTI_END_ALPHA, SFTI_END_MAGNITUDE, SFTI_END_BIAS
+} sfti_convert_end_kind;
+
+/* How the other format calls that tensor of a module; NULL: it has none. */
+const char *sfti_convert_ending(const sfti_convert_run *run, sfti_convert_end_kind kind);
+/* Refuses the module with SFT_CAST_DTYPE: what was expected of it. */
+sft_code sfti_convert_refuse(const sfti_convert_run *run, const sfti_lora_module *m,
+                             const char *what);
+/* To PEFT's or diffusers' format, which take LoRA alone. */
+bool sfti_convert_is_peft(const sfti_convert_run *run);
+sft_part sfti_convert_part(const sfti_convert_run *run, uint32_t slot);
+/* What stands behind the module's name in the other format; NULL: it has no place for the tensor.
+ * */
+const char *sfti_convert_leaf(const sfti_convert_run *run, const sfti_lora_module *m,
+                              sfti_adapter_slot slot);
+/* composed: of segments that the caller adds; otherwise of the bytes of `from`. */
+sft_code sfti_convert_add(sfti_convert_run *run, sft_span module, const char *end,
+                          const sft_part *from, bool composed, uint32_t rank,
+                          const uint64_t *shape);
+/* Alpha, and what the configuration says of the module. */
+sft_code sfti_convert_add_scale(sfti_convert_run *run, sft_span name,
+                                const sfti_convert_layer *layer, uint64_t rank, double alpha);
+
+/* ── Fused layers (convert_fused.c, convert_rows.c) ── */
+
+/* The pieces of a fused layer, by their places in it. */
+typedef struct sfti_convert_fused {
+    const sfti_convert_layer *at[SFTI_LAYOUT_PIECES]; /* NULL: the adapter has none */
+    uint64_t rows[SFTI_LAYOUT_PIECES], total, cols;
+    bool same; /* one down serves all */
+} sfti_convert_fused;
+
+/* The layer becomes those that it stands for, or all pieces of one become it. Both refuse by name
+ * what would not be exact. */
+sft_code sfti_convert_split(sfti_convert_run *run, const sfti_convert_layer *layer);
+sft_code sfti_convert_stack(sfti_convert_run *run, sfti_convert_layer *const *pieces,
+                            unsigned count);
+/* The same of modules that are no pairs of factors. */
+sft_code sfti_convert_split_rows(sfti_convert_run *run, const sfti_convert_layer *layer);
+sft_code sfti_convert_join_rows(sfti_convert_run *run, sfti_convert_layer *const *pieces,
+                                unsigned count, sfti_convert_fused *f);
+/* All bytes, in memory of `work`. */
+sft_code sfti_convert_load(sfti_convert_run *run, const sft_part *part, sfti_arena *work,
+                           uint8_t **out);
+bool sfti_convert_is_zero(const uint8_t *bytes, uint64_t len);
+/* Whether all pieces have the same tensor in a slot, or none. */
+sft_code sfti_convert_same_tensors(sfti_convert_run *run, sfti_convert_layer *const *pieces,
+                                   unsigned count, sfti_adapter_slot slot, bool *out);
+bool sfti_convert_same_scales(sfti_convert_layer *const *pieces, unsigned count);
+/* Rows of the pieces that are there are known; those of others follow by the rule. */
+sft_code sfti_convert_settle_rows(const sfti_convert_run *run, const sfti_layout_rule *rule,
+                                  const sfti_lora_module *m, sfti_convert_fused *f);
 
 #endif

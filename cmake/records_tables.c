@@ -43,10 +43,10 @@ static void put_lines(FILE *out, const sfti_fit_lines *cut) {
     fprintf(out, "static const sfti_fit_line made_lines[] = {\n");
     for (size_t i = 0; i < cut->count; i++) {
         const sfti_fit_line *one = &cut->lines[i];
-        fprintf(out, "    { %lluu, { %lluu, %lluu }, %lu, %lu, %d, %d },\n",
+        fprintf(out, "    { %lluu, { %lluu, %lluu }, %d, %d, %d, %d },\n",
                 (unsigned long long)one->begins, (unsigned long long)one->sizes[0],
-                (unsigned long long)one->sizes[1], (unsigned long)one->at,
-                (unsigned long)one->len, one->row, one->model);
+                (unsigned long long)one->sizes[1], one->at, one->len,
+                one->row, one->model);
     }
     fprintf(out, "};\nstatic const sfti_fit_base made_models[] = {\n");
     for (size_t i = 0; i < cut->model_count; i++)

@@ -68,12 +68,18 @@ static bool is_part(const sft_info *info) {
     return kind && SFTI_ONE_OF(kind->value.text, parts, sfti_is);
 }
 
-/* An owner ("Qwen/…") is no model. */
+/* An owner ("Qwen/…") is no model. What is known better is told again of adapters only, whose base
+ * it contradicts; a denoiser may have been made from a language model. */
 void sfti_info_declared_repository(sft_info *info, sft_span text, sft_span source) {
     const sfti_fact *best = sfti_info_best(info, SFT_FACT_ARCHITECTURE);
+    const sfti_fact *kind = sfti_info_best(info, SFT_FACT_KIND);
     const sfti_record *of = sfti_said(info->records, SFTI_MODEL, SFTI_SAYS_REPOSITORY,
                                       sfti_leaf_name(sfti_trim(text)), false, NULL);
-    if (of && !is_part(info) && !(best && best->trust >= NAMED))
+    if (!of || is_part(info)) return;
+    if (!best || best->trust < NAMED
+        || (kind && sfti_is(kind->value.text, "adapter")
+            && !sfti_related_architectures(info->records, best->value.text,
+                                           sft_span_cstr(of->id))))
         sfti_info_add_cstr(info, SFT_FACT_ARCHITECTURE, of->id, source, NAMED);
 }
 

@@ -65,7 +65,7 @@ static inline uint64_t sfti_count_bits(const uint64_t bits[2]) {
 typedef struct sfti_fit_line {
     uint64_t begins; /* sfti_fit_bit of how the names of its modules begin */
     uint64_t sizes[2]; /* bits of what the modules' sizes may be */
-    uint32_t at, len; /* in the row's text */
+    uint16_t at, len; /* in the text of the row, which has less than 64 KiB */
     uint16_t row, model;
 } sfti_fit_line;
 

@@ -135,14 +135,14 @@ static bool put_lines(cut_lines *cut, const sfti_record_row *row, uint16_t model
             if (!last) return false;
             cut->lines = last;
             last += out->count++;
-            *last = (sfti_fit_line){ .at = (uint32_t)(at - row->at), .model = model,
+            *last = (sfti_fit_line){ .at = (uint16_t)(at - row->at), .model = model,
                                      .row = (uint16_t)(row - cut->records->rows) };
             if (!cut->bits) last->begins = last->sizes[0] = last->sizes[1] = UINT64_MAX;
             behind = false;
         }
         if (at < stop) {
             if (cut->bits) cut_words(last, (sft_span){ at, (size_t)(stop - at) }, &behind);
-            last->len = (uint32_t)(stop - row->at) - last->at;
+            last->len = (uint16_t)(stop - row->at - last->at);
         }
         at = stop + 1;
     }

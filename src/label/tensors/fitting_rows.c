@@ -19,6 +19,7 @@
 #define FIT_SETS 2048
 #define FIT_LISTS 512 /* of a form, by sizes */
 #define FIT_BEGINNINGS 4096 /* bits */
+#define FIT_KEPT 256        /* words, and as many states */
 
 /* Part of a form's text: its hash, such that those of two parts make that of the whole, and the
  * numbers that each "#" may be. */
@@ -28,12 +29,19 @@ typedef struct fit_state {
     uint64_t slots[SFTI_SIZED_SLOTS][2];
 } fit_state;
 
+/* A word that was read: lines and models have many in common. */
+typedef struct fit_kept {
+    sft_span word;
+    const fit_state *states;
+    size_t count;
+} fit_kept;
+
 typedef struct fit_reader {
     const sfti_forms *forms;
     sfti_fitting *out;
     size_t model;               /* at hand */
     const sfti_record_row *row; /* the same */
-    size_t begin_count, word_count;
+    size_t begin_count, kept_count;
     uint64_t beginnings[FIT_BEGINNINGS / 64]; /* of forms, up to each "_" */
     uint64_t initials[4];                     /* first bytes of forms */
     uint64_t line_begins, line_sizes[2];      /* as of lines */
@@ -41,10 +49,12 @@ typedef struct fit_reader {
     bool any_size;                            /* some are not to be seen */
     bool no_size;                             /* nor asked */
     uint16_t table[FIT_SETS]; /* form + 1 by its hash */
+    fit_kept kept[FIT_KEPT];  /* by their bytes */
     size_t line_count;
     bool line_read;
     sft_span line[FIT_STATES]; /* beginnings of the line that are not read yet */
     fit_state begins[FIT_STATES], words[2 * FIT_STATES]; /* words: old, then new */
+    fit_state states[FIT_KEPT]; /* of words that are kept */
 } fit_reader;
 
 /* ── Modules of the adapter ── */
@@ -217,6 +227,22 @@ static bool read_name(fit_state *states, size_t *count, sft_span word) {
     return true;
 }
 
+/* The states of a word, until the next is read; NULL for what is none. */
+static const fit_state *states_of(fit_reader *r, sft_span word, size_t *count) {
+    uint64_t hash = word.len;
+    for (size_t i = word.len; i > 0; i -= i < 3 ? i : 3) hash = sfti_fit_hash(hash, word.data[i - 1]);
+    fit_kept *kept = &r->kept[sfti_fit_place(hash) % FIT_KEPT];
+    *count = kept->count;
+    if (sft_span_equal(kept->word, word)) return kept->states;
+    if (!read_name(r->words, count, word)) return NULL;
+    if (*count > FIT_KEPT - r->kept_count) return r->words;
+    fit_state *states = &r->states[r->kept_count];
+    memcpy(states, r->words, *count * sizeof *states);
+    r->kept_count += *count;
+    *kept = (fit_kept){ word, states, *count };
+    return states;
+}
+
 /* ── Sizes ── */
 
 /* Whether a module of the adapter may have these sizes. */
@@ -342,9 +368,10 @@ static bool may_begin(const fit_reader *r, sft_span word) {
 static void read_beginnings(fit_reader *r) {
     r->begin_count = 0;
     for (size_t b = 0; b < r->line_count; b++) {
-        if (!read_name(r->words, &r->word_count, r->line[b])) continue;
-        for (size_t i = 0; i < r->word_count && r->begin_count < FIT_STATES; i++)
-            if (form_begins(r, r->words[i].hash)) r->begins[r->begin_count++] = r->words[i];
+        size_t count;
+        const fit_state *states = states_of(r, r->line[b], &count);
+        for (size_t i = 0; states && i < count && r->begin_count < FIT_STATES; i++)
+            if (form_begins(r, states[i].hash)) r->begins[r->begin_count++] = states[i];
     }
     r->line_count = 0;
     r->line_read = r->begin_count > 0;
@@ -356,10 +383,10 @@ static void read_word(fit_reader *r, sft_span word) {
     if (len == 0 || !may_have_sizes(r, &sizes)) return;
     if (r->line_count > 0) read_beginnings(r);
     word.len = len;
-    if (r->begin_count == 0 || !read_name(r->words, &r->word_count, word)) return;
-    for (size_t i = 0; i < r->begin_count; i++)
-        for (size_t k = 0; k < r->word_count; k++)
-            fit_form(r, &r->begins[i], &r->words[k], &sizes);
+    size_t count;
+    const fit_state *states = r->begin_count > 0 ? states_of(r, word, &count) : NULL;
+    for (size_t i = 0; states && i < r->begin_count; i++)
+        for (size_t k = 0; k < count; k++) fit_form(r, &r->begins[i], &states[k], &sizes);
 }
 
 /* The words of a line; begins: it has beginnings, maybe in the line that it goes on with. */

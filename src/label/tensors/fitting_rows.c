@@ -230,7 +230,8 @@ static bool read_name(fit_state *states, size_t *count, sft_span word) {
 /* The states of a word, until the next is read; NULL for what is none. */
 static const fit_state *states_of(fit_reader *r, sft_span word, size_t *count) {
     uint64_t hash = word.len;
-    for (size_t i = word.len; i > 0; i -= i < 3 ? i : 3) hash = sfti_fit_hash(hash, word.data[i - 1]);
+    for (size_t i = word.len; i > 0; i -= i < 3 ? i : 3)
+        hash = sfti_fit_hash(hash, word.data[i - 1]);
     fit_kept *kept = &r->kept[sfti_fit_place(hash) % FIT_KEPT];
     *count = kept->count;
     if (sft_span_equal(kept->word, word)) return kept->states;

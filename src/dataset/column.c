@@ -35,6 +35,7 @@ const sfti_ds_column *sfti_ds_column_find(const sfti_ds_column *columns, size_t 
 bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (a[i].has_dtype != b[i].has_dtype || a[i].has_shape != b[i].has_shape) return false;
+        if (a[i].encoding != b[i].encoding || a[i].nullable != b[i].nullable) return false;
         if (a[i].has_dtype && a[i].dtype != b[i].dtype) return false;
         if (a[i].has_shape &&
             !sfti_ds_shape_same(a[i].shape, a[i].rank, b[i].shape, b[i].rank))
@@ -47,6 +48,45 @@ void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other) {
     to->has_dtype = to->has_dtype && other->has_dtype && to->dtype == other->dtype;
     to->has_shape = to->has_shape && other->has_shape &&
                     sfti_ds_shape_same(to->shape, to->rank, other->shape, other->rank);
+    to->nullable = to->nullable || other->nullable;
+    if (to->encoding == SFTI_ENCODING_FIXED) to->encoding = other->encoding;
+    if (to->encoding != SFTI_ENCODING_FIXED) to->has_shape = false;
+}
+
+/* ── Rows of varying length, and nulls ── */
+
+static const char *const encoding_names[] = { NULL, "list", "binary", "utf8" };
+static const char *const part_suffixes[] = { "", ".offsets", ".valid" };
+
+const char *sfti_ds_encoding_name(sfti_ds_encoding encoding) { return encoding_names[encoding]; }
+const char *sfti_ds_part_suffix(sfti_ds_part part) { return part_suffixes[part]; }
+
+/* Lists of one length in one file are FIXED there, of one dimension. */
+static bool list_fits(const sfti_ds_column *list, const sfti_ds_column *other) {
+    if (list->has_dtype != other->has_dtype ||
+        (list->has_dtype && list->dtype != other->dtype))
+        return false;
+    return other->encoding == SFTI_ENCODING_LIST || !other->has_shape || other->rank == 1;
+}
+
+bool sfti_ds_column_kin(const sfti_ds_column *a, const sfti_ds_column *b) {
+    if (a->encoding > SFTI_ENCODING_LIST || b->encoding > SFTI_ENCODING_LIST)
+        return a->encoding == b->encoding;
+    if (a->encoding == SFTI_ENCODING_LIST) return list_fits(a, b);
+    return b->encoding != SFTI_ENCODING_LIST || list_fits(b, a);
+}
+
+const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t count,
+                                          sft_span tensor, sfti_ds_part *part) {
+    const sfti_ds_column *found = sfti_ds_column_find(columns, count, tensor);
+    *part = SFTI_PART_VALUES;
+    for (size_t i = SFTI_PART_OFFSETS; !found && i <= SFTI_PART_VALID; i++) {
+        if (!sfti_ds_ends(tensor, part_suffixes[i])) continue;
+        sft_span stem = { tensor.data, tensor.len - strlen(part_suffixes[i]) };
+        found = sfti_ds_column_find(columns, count, stem);
+        *part = (sfti_ds_part)i;
+    }
+    return found;
 }
 
 bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t) {
@@ -66,7 +106,16 @@ sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there) {
 
 sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
                                sft_error *err) {
+    static const char *const kinds[] = { "rows of one shape", "lists", "bytes", "text" };
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
+    if (is->encoding != was->encoding &&
+        (was->encoding != SFTI_ENCODING_LIST || is->encoding != SFTI_ENCODING_FIXED ||
+         (is->has_shape && is->rank != 1)))
+        return sfti_fail(err, SFT_DATASET_DISAGREES,
+                         "column %.*s: expected %s as in the dataset, found %s%s",
+                         (int)is->name.len, is->name.data, kinds[was->encoding],
+                         kinds[is->encoding],
+                         is->encoding == SFTI_ENCODING_LIST ? " of different lengths" : "");
     if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
         return sfti_fail(err, SFT_DATASET_DISAGREES,
                          "column %.*s: expected %s as in the dataset, found %s", (int)is->name.len,
@@ -101,6 +150,8 @@ void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
     sfti_json_put_cstr(w, "dtype", c->has_dtype ? sft_dtype_describe(c->dtype)->name : NULL);
     if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
     else sfti_json_put_cstr(w, "shape", NULL);
+    if (c->encoding) sfti_json_put_cstr(w, "encoding", sfti_ds_encoding_name(c->encoding));
+    if (c->nullable) sfti_json_put_bool(w, "nullable", true);
 }
 
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {

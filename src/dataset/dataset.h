@@ -53,11 +53,24 @@ struct sft_dataset_options {
 typedef enum sfti_ds_form {
     SFTI_FORM_PLAIN,  /* one number or boolean */
     SFTI_FORM_ARRAY,  /* a list of numbers, nested or not */
-    SFTI_FORM_TENSOR  /* struct<data, shape, dtype> */
+    SFTI_FORM_TENSOR, /* struct<data, shape, dtype> */
+    SFTI_FORM_BYTES   /* text or bytes; of batches only */
 } sfti_ds_form;
+
+/* How a column of a batch is stored. All but FIXED: the values of a file's rows end to end in the
+ * tensor <name>, and where they end in <name>.offsets (I64, rows + 1, from 0). LIST: rows of a file
+ * may also all have one length, stacked as FIXED. */
+typedef enum sfti_ds_encoding {
+    SFTI_ENCODING_FIXED, /* a row a first index */
+    SFTI_ENCODING_LIST,  /* numbers */
+    SFTI_ENCODING_BINARY,
+    SFTI_ENCODING_UTF8
+} sfti_ds_encoding;
 
 typedef struct sfti_ds_column {
     sft_span name;
+    sfti_ds_encoding encoding;
+    bool nullable; /* some rows are null: files may have <name>.valid (BOOL, a row each) */
     size_t child; /* of the batch's struct */
     sfti_ds_form form;
     bool has_dtype, has_shape;
@@ -79,6 +92,8 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
     sft_span dtype; /* as spelled: a connector may have others */
     uint32_t rank;
     const uint64_t *shape;
+    sft_span encoding; /* of a column; data NULL: FIXED */
+    bool nullable;
 } sfti_ds_entry;
 
 /* Errors as sft_dataset_check_schema. Memory is from the arena. */
@@ -110,7 +125,22 @@ sft_code sfti_ds_columns_agree(const sfti_ds_column *base, size_t base_count,
                                const sfti_ds_column *columns, size_t count, sft_error *err);
 /* Fails: only the dataset (there), or only the rows have this column. */
 sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there);
-/* "dtype" and "shape" of a column, each null where rows differ. */
+/* Whether two tasks' columns of one name can be one column. */
+bool sfti_ds_column_kin(const sfti_ds_column *a, const sfti_ds_column *b);
+
+/* The tensors of a column in a batch's file. */
+typedef enum sfti_ds_part { SFTI_PART_VALUES, SFTI_PART_OFFSETS, SFTI_PART_VALID } sfti_ds_part;
+/* ".offsets", ".valid", or "" */
+const char *sfti_ds_part_suffix(sfti_ds_part part);
+/* The column to which a tensor belongs, and as what; NULL: to none. A column of that very name
+ * comes first. */
+const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t count,
+                                          sft_span tensor, sfti_ds_part *part);
+/* "utf8", "binary", "list"; NULL for FIXED. */
+const char *sfti_ds_encoding_name(sfti_ds_encoding encoding);
+
+/* "dtype" and "shape" of a column, each null where rows differ; its encoding and whether it has
+ * nulls, where there is something to say. */
 void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
 /* "columns": an object with one of these for each. */
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);

@@ -119,10 +119,20 @@ static sft_code entry_shape(sfti_fields *r, void *out) {
     return SFT_OK;
 }
 
+static sft_code entry_nullable(sfti_fields *r, void *out) {
+    sfti_json_type type = sfti_json_next(&r->json);
+    if (type != SFTI_JSON_TRUE && type != SFTI_JSON_FALSE)
+        return sfti_fields_wrong(r, "true or false");
+    ((sfti_ds_entry *)out)->nullable = type == SFTI_JSON_TRUE;
+    return SFT_OK;
+}
+
 static const sfti_field entry_rows[] = {
     { "name", SFTI_FIELD_TEXT, offsetof(sfti_ds_entry, key), false, NULL },
     { "dtype", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, dtype), false, NULL },
     { "shape", SFTI_FIELD_TAKEN, 0, false, entry_shape },
+    { "encoding", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, encoding), false, NULL },
+    { "nullable", SFTI_FIELD_TAKEN, 0, false, entry_nullable },
 };
 
 sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out) {
@@ -133,8 +143,19 @@ sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out) {
 sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_column *out) {
     *out = (sfti_ds_column){ .name = entry->key, .has_dtype = entry->dtype.data != NULL,
                              .has_shape = entry->shape != NULL, .rank = entry->rank,
-                             .shape = entry->shape };
+                             .shape = entry->shape, .nullable = entry->nullable };
     if (out->has_dtype && !sft_dtype_parse(entry->dtype, &out->dtype))
         return sfti_fields_wrong(r, "a known dtype of the column");
+    if (!entry->encoding.data) return SFT_OK;
+    for (int i = SFTI_ENCODING_LIST; i <= SFTI_ENCODING_UTF8; i++) {
+        const char *name = sfti_ds_encoding_name((sfti_ds_encoding)i);
+        if (sft_span_equal(entry->encoding, sft_span_cstr(name)))
+            out->encoding = (sfti_ds_encoding)i;
+    }
+    if (!out->encoding) return sfti_fields_wrong(r, "a known encoding of the column");
+    if (!out->has_dtype || out->has_shape ||
+        (out->encoding != SFTI_ENCODING_LIST && out->dtype != SFT_U8))
+        return sfti_fields_wrong(r, "a column of varying length with a dtype (U8 of text and "
+                                    "bytes) and without a shape");
     return SFT_OK;
 }

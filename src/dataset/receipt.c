@@ -42,6 +42,8 @@ static void receipt_put_columns(sfti_json_writer *w, const sfti_ds_column *colum
         sfti_json_put_text(w, "name", c->name);
         if (c->has_dtype) sfti_json_put_cstr(w, "dtype", sft_dtype_describe(c->dtype)->name);
         if (c->has_shape) sfti_json_put_shape(w, "shape", c->shape, c->rank);
+        if (c->encoding) sfti_json_put_cstr(w, "encoding", sfti_ds_encoding_name(c->encoding));
+        if (c->nullable) sfti_json_put_bool(w, "nullable", true);
         sfti_json_close(w, '}');
     }
     sfti_json_close(w, ']');

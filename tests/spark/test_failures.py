@@ -48,7 +48,7 @@ def test_a_failing_row_names_column_and_both_lengths(spark, old, mode):
     before = holding.snapshot(old)
     rows = wide(spark).selectExpr("case when id = 399 then slice(x, 1, 7) else x end x")
     with pytest.raises(Exception, match="x.*1024.*7|x.*7.*1024"):
-        write(rows, old, mode, batch_size=2, columns="x")
+        write(rows, old, mode, batch_size=2, columns="x", shapes='{"x": [1024]}')
     unharmed(spark, old, before)
     holding.swept(old)
 

@@ -41,6 +41,7 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
 
 /* Whether a schema, or what its dictionary has, is of one of these formats. */
 bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]);
+extern const char *const sfti_arrow_texts[3]; /* the formats of text */
 
 /* Arrow's name of a type, cut to fit: "list<float>". For messages. */
 #define SFTI_ARROW_TEXT 200
@@ -54,6 +55,8 @@ sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *
 /* Whether child i of a struct has all its rows. */
 bool sfti_arrow_has_child(const struct ArrowArray *array, size_t i);
 bool sfti_arrow_null(const struct ArrowArray *array, uint64_t i);
+/* The same of a column's row: of a dictionary, the value may be null. False out of bounds. */
+bool sfti_arrow_row_null(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i);
 /* Row i of a BYTES column without lists; false when it is null or out of bounds. */
 bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
                       sft_span *out);

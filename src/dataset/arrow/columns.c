@@ -92,12 +92,11 @@ static sft_code resolve_unknown(const column_resolver *s, const char *option, sf
 /* ── Which columns ── */
 
 static sft_code resolve_key(const column_resolver *s, size_t *child) {
-    static const char *const texts[] = { "u", "U", "vu" };
     char type[SFTI_ARROW_TEXT];
     *child = resolve_find(s, s->options->name_col);
     if (*child == s->n) return resolve_unknown(s, "name_col", s->options->name_col);
     const struct ArrowSchema *schema = s->schema->children[*child];
-    if (sfti_arrow_has_format(schema, texts)) return SFT_OK;
+    if (sfti_arrow_has_format(schema, sfti_arrow_texts)) return SFT_OK;
     sfti_arrow_type_text(schema, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE,
                      "column \"%.*s\": expected strings for name_col, found %s",
@@ -146,6 +145,9 @@ static sft_code resolve_override(const column_resolver *s, const struct ArrowSch
     for (size_t i = 0; i < o->override_count; i++) {
         const sfti_ds_override *override = &o->overrides[i];
         if (override->column.len && !sft_span_equal(override->column, c->name)) continue;
+        if (c->encoding)
+            return resolve_type_fail(s->err, c->name, "text and bytes take no dtype and no shape "
+                                     "(options for single columns name the others)");
         if (override->has_dtype) c->has_dtype = true, c->dtype = override->dtype;
         sft_code code = override->has_shape ? resolve_override_shape(s, override, c) : SFT_OK;
         if (code) return code;
@@ -165,9 +167,17 @@ static sft_code resolve_form(const column_resolver *s, const struct ArrowSchema 
         return sfti_arrow_tensor_read(child, s->arena, &tensor, err);
     sft_code code = sfti_arrow_type_read(child, s->arena, &type, err);
     if (code) return code;
+    if (type.leaf == SFTI_LEAF_BYTES && s->options->mode == SFT_DATASET_BATCH) {
+        c->form = SFTI_FORM_BYTES;
+        c->encoding = sfti_arrow_has_format(child, sfti_arrow_texts) ? SFTI_ENCODING_UTF8
+                                                                     : SFTI_ENCODING_BINARY;
+        c->has_dtype = true;
+        c->from = c->dtype = SFT_U8;
+        return SFT_OK;
+    }
     if (type.leaf == SFTI_LEAF_BYTES)
-        return sfti_fail(err, SFT_COLUMN_TYPE,
-                         "text and bytes have no dtype (the option columns leaves them out)");
+        return sfti_fail(err, SFT_COLUMN_TYPE, "with name_col, text and bytes have no dtype (the "
+                                               "option columns leaves them out)");
     c->form = type.depth ? SFTI_FORM_ARRAY : SFTI_FORM_PLAIN;
     c->has_dtype = true;
     c->from = c->dtype = type.dtype;
@@ -210,6 +220,21 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
                      SFTI_CLIP(c->name, 100), type, inner.message);
 }
 
+/* "x.offsets" and "x.valid" are tensors of the column x; that of "x" may not be another column. */
+static sft_code resolve_part_names(const column_resolver *s, const bool *chosen, sft_span name) {
+    for (int part = SFTI_PART_OFFSETS; part <= SFTI_PART_VALID; part++) {
+        const char *suffix = sfti_ds_part_suffix((sfti_ds_part)part);
+        if (!sfti_ds_ends(name, suffix)) continue;
+        sft_span stem = { name.data, name.len - strlen(suffix) };
+        size_t of = resolve_find(s, stem);
+        if (of == s->n || !chosen[of]) continue;
+        return sfti_fail(s->err, SFT_COLUMN_TYPE,
+                         "column \"%.*s\": expected another name, found that of a tensor of the "
+                         "column \"%.*s\"", SFTI_CLIP(name, 100), SFTI_CLIP(stem, 100));
+    }
+    return SFT_OK;
+}
+
 /* ── All ── */
 
 sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
@@ -236,6 +261,8 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     if (!code) code = resolve_selection(&s, key, chosen);
     for (size_t i = 0; !code && i < s.n; i++)
         if (chosen[i]) code = resolve_column(&s, i, &out->column[out->count++]);
+    for (size_t i = 0; !code && out->mode == SFT_DATASET_BATCH && i < out->count; i++)
+        code = resolve_part_names(&s, chosen, out->column[i].name);
     if (!code && out->count == 0)
         code = sfti_fail(err, SFT_COLUMN_UNKNOWN, "expected a column to write, found none");
     return code;

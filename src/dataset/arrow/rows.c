@@ -146,6 +146,15 @@ bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *arra
            bytes_plain(type->width, values, key, out);
 }
 
+bool sfti_arrow_row_null(const sfti_arrow_type *type, const struct ArrowArray *array,
+                         uint64_t i) {
+    if (i >= (uint64_t)array->length) return false;
+    if (sfti_arrow_null(array, i)) return true;
+    if (!type->dictionary || type->depth) return false;
+    uint64_t key = rows_key(array->buffers[1], type->key_bytes, rows_place(array, i));
+    return key < (uint64_t)array->dictionary->length && sfti_arrow_null(array->dictionary, key);
+}
+
 /* ── Lists ── */
 
 /* Elements of list i: [*begin, *end) of the child. */

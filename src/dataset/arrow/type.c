@@ -30,6 +30,8 @@ static bool type_is_extension(const struct ArrowSchema *schema, const char *name
     return sft_span_equal(arrow_metadata(schema, "ARROW:extension:name"), sft_span_cstr(name));
 }
 
+const char *const sfti_arrow_texts[3] = { "u", "U", "vu" };
+
 bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]) {
     const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
     for (int i = 0; format && i < 3; i++)

@@ -85,6 +85,14 @@ static sft_code gather_receipts(sft_commit *c, const sfti_ds_receipt ***out, siz
                      first->stored.data);
 }
 
+static sft_code gather_unlike(const sfti_ds_column *column, const sfti_ds_receipt *one,
+                              const sfti_ds_receipt *other, sft_error *err) {
+    return sfti_fail(err, SFT_DATASET_DISAGREES,
+                     "column %.*s: expected one type in all shards, found others in %s and %s",
+                     (int)column->name.len, column->name.data, one->name.data,
+                     other ? other->name.data : "the schema");
+}
+
 /* ── A connector's shards ── */
 
 /* Joins its tensors' dtypes and shapes into the columns of the next manifest. */
@@ -246,7 +254,8 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     forgotten_list l = { c, NULL, 0, 0, false };
     sft_code code = gather_receipts(c, &receipts, &count, err);
     const bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
-    /* All tasks must have the columns of the first, and those of the existing dataset. */
+    /* All tasks must have the columns of the first, of one kind, and those of the existing
+     * dataset. Lists are compared with lists of different lengths, where a task has some. */
     for (size_t i = 0; !code && i < count; i++) {
         const sfti_ds_receipt *r = receipts[i];
         bool same = r->column_count == receipts[0]->column_count;
@@ -257,6 +266,19 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
                              "expected the same columns in all shards, found others in %s and %s",
                              receipts[0]->name.data, r->name.data);
         if (append) code = sfti_commit_agree(c, &c->base, r->columns, r->column_count, err);
+    }
+    for (size_t k = 0; !code && count && k < receipts[0]->column_count; k++) {
+        const sfti_ds_receipt *like = receipts[0];
+        const sfti_ds_column *asked =
+            sfti_ds_column_find(c->columns.column, c->columns.count, like->columns[k].name);
+        for (size_t i = 0; i < count; i++)
+            if (receipts[i]->columns[k].encoding == SFTI_ENCODING_LIST) like = receipts[i];
+        for (size_t i = 0; i < count; i++)
+            if (!sfti_ds_column_kin(&like->columns[k], &receipts[i]->columns[k]))
+                return gather_unlike(&like->columns[k], like, receipts[i], err);
+        if (asked && (asked->encoding > SFTI_ENCODING_LIST) !=
+                         (like->columns[k].encoding > SFTI_ENCODING_LIST))
+            return gather_unlike(&like->columns[k], like, NULL, err);
     }
     if (!code && append && !c->base.ours) code = adopt_all(c, &l, err);
     if (code) return code;

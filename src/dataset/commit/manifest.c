@@ -43,8 +43,9 @@ static sft_code count_key(commit_counter *n, const sfti_ds_row *row) {
     if (!key || !shape) return sfti_fail_memory(n->err, row->key.len);
     if (row->rank) memcpy(shape, row->shape, row->rank * sizeof *shape);
     all[next->entry_count++] =
-        (sfti_ds_entry){ { key, row->key.len },
-                         sft_span_cstr(sft_dtype_describe(row->dtype)->name), row->rank, shape };
+        (sfti_ds_entry){ .key = { key, row->key.len },
+                         .dtype = sft_span_cstr(sft_dtype_describe(row->dtype)->name),
+                         .rank = row->rank, .shape = shape };
     return SFT_OK;
 }
 
@@ -163,7 +164,8 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
             if (column->rank) memcpy(shape + 1, column->shape, column->rank * sizeof *shape);
             sft_span dtype = sft_span_cstr(sft_dtype_describe(column->dtype)->name);
             m->entries[m->entry_count++] =
-                (sfti_ds_entry){ column->name, dtype, column->rank + 1, shape };
+                (sfti_ds_entry){ .key = column->name, .dtype = dtype,
+                                 .rank = column->rank + 1, .shape = shape };
         }
     }
     sft_code code = SFT_OK;

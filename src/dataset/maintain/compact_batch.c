@@ -30,6 +30,10 @@ static sft_code rebatch_layout(compaction *c) {
         return rebatch_why(c, "the manifest has no batch_size or columns", none, "");
     for (size_t i = 0; i < m->column_count; i++) {
         const sfti_ds_column *column = &m->columns[i];
+        if (column->encoding)
+            return rebatch_why(c, "rows of the column ", column->name, " vary in length");
+        if (column->nullable)
+            return rebatch_why(c, "the column ", column->name, " has nulls");
         if (!column->has_dtype || !column->has_shape)
             return rebatch_why(c, "dtype or shape of the column ", column->name,
                                " varies from batch to batch");

@@ -145,20 +145,32 @@ static void verify_digest(verification *v, const sft_dataset_shard *s) {
     }
 }
 
-/* In batch mode each tensor is a column with a row a sample. */
+/* In batch mode each tensor is a column with a row a sample, or a part of one. */
 static void verify_batch(verification *v, const sft_dataset_shard *s, const sft_file *file) {
-    if (v->m->column_count)
-        verify_numbers(v, s->name, "columns", v->m->column_count, sft_file_tensor_count(file));
+    uint64_t columns = 0;
+    sft_error e = SFT_ERROR_INIT;
     for (size_t i = 0; i < sft_file_tensor_count(file); i++) {
         const sft_tensor *t = sft_file_tensor_at(file, i);
-        const sfti_ds_column *c = sfti_ds_column_find(v->m->columns, v->m->column_count, t->name);
-        if (t->rank == 0 || t->shape[0] != s->samples)
+        sfti_ds_part part;
+        const sfti_ds_column *c =
+            sfti_ds_column_part(v->m->columns, v->m->column_count, t->name, &part);
+        bool other = c && (part == SFTI_PART_VALID ? c->nullable : c->encoding > 0);
+        if (part != SFTI_PART_VALUES && c) {
+            if (other) continue;
+            c = NULL;
+        }
+        columns++;
+        if (!(other && sfti_ds_column_holds(c, t)) && (t->rank == 0 || t->shape[0] != s->samples))
             verify_tell(v, s->name, "tensor %.*s: expected %llu samples", (int)t->name.len,
                         t->name.data, (unsigned long long)s->samples);
         else if (v->m->column_count && (!c || !sfti_ds_column_holds(c, t)))
             verify_tell(v, s->name, "tensor %.*s: expected dtype and shape of a column of the "
                         "manifest", (int)t->name.len, t->name.data);
     }
+    if (v->m->column_count) verify_numbers(v, s->name, "columns", v->m->column_count, columns);
+    if (sfti_verify_rows(file, v->m->columns, v->m->column_count, s->samples, v->deep, &v->alloc,
+                         &e))
+        verify_find(v, s->name, &e);
 }
 
 static void verify_marks(verification *v, const sft_dataset_shard *s, const sft_file *file) {

@@ -1,5 +1,6 @@
 /* Values of rows, read from a batch. Tests: test_dataset_shards.c. */
 #include "base/error.h"
+#include "base/utf8.h"
 #include "dataset/write/writer.h"
 #include "safetensors_convert.h"
 
@@ -116,5 +117,23 @@ sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint
     if (code == SFT_OUT_OF_MEMORY) return code;
     if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
     out->piece = (shard_piece){ held, out->buffer.bytes, out->buffer.at, out->len };
+    return SFT_OK;
+}
+
+sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+                          shard_piece *out, sft_error *err) {
+    const shard_column *c = &w->column[k];
+    const struct ArrowArray *array = held->array.children[c->asked->child];
+    sft_error inner;
+    sft_span bytes;
+    sft_code code = SFT_OK;
+    if (!sfti_arrow_bytes(&c->type, array, (uint64_t)held->array.offset + row, &bytes))
+        code = sfti_misuse(&inner, "expected an array that keeps Arrow's rules, found bytes "
+                                   "beyond their buffer");
+    else if (c->asked->encoding == SFTI_ENCODING_UTF8 &&
+             sfti_utf8_check(bytes.data, bytes.len) != bytes.len)
+        code = sfti_fail(&inner, SFT_ROW_VALUE, "expected text in UTF-8, found other bytes");
+    if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
+    *out = (shard_piece){ held, bytes.data, 0, bytes.len };
     return SFT_OK;
 }

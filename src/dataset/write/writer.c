@@ -23,6 +23,7 @@ static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *sche
         memset(c, 0, sizeof *c);
         c->asked = &w->columns.column[k];
         c->ask = UINT64_MAX;
+        c->ends.alloc = c->valid.alloc = w->alloc;
         const struct ArrowSchema *child = schema->children[c->asked->child];
         if (c->asked->form == SFTI_FORM_TENSOR) {
             code = sfti_arrow_tensor_read(child, &w->arena, &c->tensor, err);
@@ -31,6 +32,8 @@ static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *sche
         if (c->asked->has_shape)
             code = sft_shape_size(SFT_U8, c->asked->shape, c->asked->rank, &c->elements, NULL, err);
         if (!code) code = sfti_arrow_type_read(child, &w->arena, &c->type, err);
+        c->listed = c->asked->form == SFTI_FORM_BYTES ||
+                    (!c->asked->has_shape && c->type.depth == 1);
     }
     if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_kv_begin(w, schema, err);
@@ -66,8 +69,11 @@ static sft_code open_agrees(sft_shard_writer *w, sft_error *err) {
 static void shard_free(sft_shard_writer *w) {
     sft_allocator alloc = w->alloc;
     sfti_shard_release(w, NULL);
-    for (size_t k = 0; w->column && k < w->columns.count; k++)
+    for (size_t k = 0; w->column && k < w->columns.count; k++) {
         sfti_pieces_free(&w->column[k].pieces, &alloc);
+        sft_buffer_free(&w->column[k].ends);
+        sft_buffer_free(&w->column[k].valid);
+    }
     if (w->columns.mode == SFT_DATASET_KV) sfti_kv_free(w);
     sfti_release(&alloc, w->receipts, w->receipt_cap * sizeof *w->receipts);
     sfti_release(&alloc, w->cast_buffer, SHARD_CAST_BYTES);

@@ -62,6 +62,11 @@ typedef struct shard_column {
     uint64_t shape[SFT_MAX_RANK + 1]; /* rows, then that of a sample */
     uint64_t row_elements, row_bytes; /* as they come */
     shard_pieces pieces;
+    bool listed;      /* text, bytes, or lists whose lengths the type leaves open */
+    bool varying;     /* listed, and not all rows so far have one length */
+    uint64_t rows;    /* so far */
+    sft_buffer ends;  /* listed: rows + 1 numbers of 64 bits, as <name>.offsets */
+    sft_buffer valid; /* a byte a row, as <name>.valid; empty until a row is null */
 } shard_column;
 
 /* One or more rows of a column. */
@@ -153,6 +158,9 @@ sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint
 /* Whether rows with this dtype in the file fit the dataset that is appended to. */
 sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank,
                            const uint64_t *shape, sft_error *err);
+/* Row `row` of text or bytes, which must not be null. */
+sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+                          shard_piece *out, sft_error *err);
 /* Check a batch before its first row is read. */
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err);
 

@@ -85,7 +85,19 @@ static void test_which(void **unused) {
     TOLD(table(), BATCH(N "," V), "batch_size=2", "columns= v , n, v");
     TOLD(table(), KEYED(N "," V "," W("F64", "[6]") "," T("null", "null")), "name_col=id");
     TOLD(table(), KEYED(V), "name_col=id", "columns=v");
-    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\" (string): text and bytes", "batch_size=2");
+    TOLD(table(), BATCH("{\"name\":\"id\",\"dtype\":\"U8\",\"shape\":null,\"encoding\":"
+                        "\"utf8\",\"arrow\":\"string\"}"), "batch_size=2", "columns=id");
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\": text and bytes take no dtype", "batch_size=2",
+            "dtype={\"id\":\"U8\"}");
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\" (string): with name_col, text and bytes",
+            "name_col=id", "columns=id,n");
+    static const char *const parts[] = { "n.offsets", "n.valid" };
+    for (int i = 0; i < 2; i++) {
+        REFUSED(am_of(table(), am_type("l", parts[i])), SFT_COLUMN_TYPE,
+                "expected another name, found that of a tensor of the column \"n\"",
+                "batch_size=2");
+        TOLD(am_of(table(), am_type("l", parts[i])), BATCH(N), "batch_size=2", "columns=n");
+    }
     REFUSED(table(), SFT_COLUMN_UNKNOWN,
             "option columns: expected one of the columns (id, n, v, w, t), found \"x\"",
             "batch_size=2", "columns=n,x");

@@ -12,6 +12,7 @@ from .._core import DATASET_OPTIONS as OPTIONS
 from ._maintain import compact, gc, info, ls, verify
 from ._read import Dataset, open
 from ._types import StorageOptions
+from ._varying import Column
 from ._write import write
 
 TYPE_CHECKING = False
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from ._torch import Loader, TorchBatches, TorchDataset
 
-__all__ = ["Dataset", "Loader", "OPTIONS", "StorageOptions", "TorchBatches", "TorchDataset",
-           "compact", "gc", "info", "ls", "open", "verify", "write"]
+__all__ = ["Column", "Dataset", "Loader", "OPTIONS", "StorageOptions", "TorchBatches",
+           "TorchDataset", "compact", "gc", "info", "ls", "open", "verify", "write"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from .. import _core
 from ._index import Index
 from ._shards import Shards
 from ._types import ColumnFacts, DatasetMode, Manifest
+from ._varying import Column, Varying
 
 __all__ = ["BatchLayout", "KeyLayout", "MissingKeys"]
 
@@ -80,6 +81,10 @@ class BatchLayout:
                                   % (", ".join(self._schema), ", ".join(missing)), missing)
             self._schema = {name: self._schema[name] for name in self._schema if name in keys}
         self.columns = list(self._schema)
+        self._plain = [name for name in self.columns if not self._schema[name].get("encoding")
+                       and not self._schema[name].get("nullable")]
+        self._varying = Varying(shards, {name: facts for name, facts in self._schema.items()
+                                         if name not in self._plain})
         self._begins = _starts(one["valid_samples"] for one in shards.facts)
         self._compared: set[int] = set()
 
@@ -87,7 +92,9 @@ class BatchLayout:
         """Its rows are compared once: those of the same version of a dataset do not change."""
         if shard in self._compared:
             return self.shards.file(shard)
-        file = self.shards.stacked(shard, self.columns)
+        file = self.shards.stacked(shard, self._plain)
+        for name in self._varying.facts:
+            self._varying.check(shard, name)
         self._compared.add(shard)
         return file
 
@@ -111,8 +118,16 @@ class BatchLayout:
     def row(self, number: int) -> dict[str, Any]:
         shard = bisect_right(self._begins, number) - 1
         file, at = self._file(shard), number - self._begins[shard]
-        return _arrays(self.shards, shard, {name: file[name][at] for name in self.columns},
-                       "numpy", True)
+        found = _arrays(self.shards, shard, {name: file[name][at] for name in self._plain},
+                        "numpy", True)
+        return self._merged(found, {
+            name: self._varying.slice(shard, name, at, at + 1,
+                                      lambda tensor: _as_array(tensor, "numpy", True))[0]
+            for name in self._varying.facts})
+
+    def _merged(self, plain: dict[str, Any], varying: dict[str, Any]) -> dict[str, Any]:
+        return {name: plain[name] if name in plain else varying[name] for name in self.columns} \
+            if varying else plain
 
     def named(self, name: str) -> dict[str, Any]:
         raise TypeError("expected the number of a row (only KV datasets have names), found %r"
@@ -142,9 +157,12 @@ class BatchLayout:
     def _slice(self, shard: int, numbers: range, framework: str) -> dict[str, Any]:
         file, begin = self._file(shard), self._begins[shard]
         slices = {name: file[name][numbers.start - begin:numbers.stop - begin]
-                  for name in self.columns}
-        return _arrays(self.shards, shard, slices, framework,
-                       framework == "torch" and file.mapped)
+                  for name in self._plain}
+        copied = framework == "torch" and file.mapped
+        return self._merged(_arrays(self.shards, shard, slices, framework, copied), {
+            name: self._varying.slice(shard, name, numbers.start - begin, numbers.stop - begin,
+                                      lambda tensor: _as_array(tensor, framework, copied))
+            for name in self._varying.facts})
 
     def _gather(self, numbers: Any, framework: str) -> dict[str, Any]:
         """Gathers rows from any shards, as bytes whatever the dtype."""
@@ -165,15 +183,33 @@ class BatchLayout:
             shard = int(owner[places[0]])
             parts[shard] = places, wanted[places] - self._begins[shard]
         first = self._file(int(owner[order[0]]))
+        stacked = [name for name in self.columns if not self._schema[name].get("encoding")]
         out = {name: np.empty((len(wanted), first[name].nbytes // first[name].shape[0]), np.uint8)
-               for name in self.columns}
+               for name in stacked}
 
         def copy(shard: int) -> None:
             self._file(shard)
             _copy_part(self.shards, shard, *parts[shard], out)
 
         self.shards.each(copy, parts)
-        return {name: _rows_as(first[name], rows, framework) for name, rows in out.items()}
+        found = {name: _rows_as(first[name], rows, framework) for name, rows in out.items()}
+        if len(self._plain) == len(self.columns):
+            return found
+        return self._with_varying(found, parts, len(wanted), framework)
+
+    def _with_varying(self, found: dict[str, Any], parts: dict[int, tuple[Any, Any]], count: int,
+                      framework: str) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name in self.columns:
+            if name in self._plain:
+                made[name] = found[name]
+            elif name in found:
+                made[name] = Column(found[name], None, self._varying.valid_of(name, parts, count),
+                                    None)
+            else:
+                made[name] = self._varying.take(
+                    name, parts, count, lambda tensor, raw: _typed(tensor, raw, framework))
+        return made
 
     def _none(self, framework: str) -> dict[str, Any]:
         if not any(self._begins):
@@ -191,6 +227,16 @@ def _rows_as(tensor: _core.Tensor, rows: Any, framework: str) -> Any:
         found = torch.from_numpy(rows)
         return (found.view(like.dtype) if rows.shape[1] else like.new_empty(0)).reshape(shape)
     return (rows.view(like.dtype) if rows.shape[1] else np.empty(0, like.dtype)).reshape(shape)
+
+
+def _typed(tensor: _core.Tensor, raw: Any, framework: str) -> Any:
+    """Bytes as elements of a tensor's dtype, in one dimension."""
+    import numpy as np
+    like = _as_array(tensor[0:0], framework, False)
+    if framework == "torch":
+        import torch
+        return torch.from_numpy(raw).view(like.dtype) if len(raw) else like.new_empty(0)
+    return raw.view(like.dtype) if len(raw) else np.empty(0, like.dtype)
 
 
 def _copy_part(shards: Shards, shard: int, places: Any, rows: Any, out: dict[str, Any]) -> None:

@@ -15,10 +15,12 @@ from ._order import Order
 from .._types import Path, Unpack
 from ._read import Dataset, open
 from ._types import LoaderOptions, OpenOptions
+from ._varying import Column
 
 __all__ = ["Loader", "TorchBatches", "TorchDataset"]
 
 Ends = Literal["drop", "pad", "uneven"]
+Collate = Literal["list", "padded", "nested"]
 
 
 def _dataset(source: Dataset | Path, options: OpenOptions) -> Dataset:
@@ -109,6 +111,29 @@ class _Rounds:
         return number
 
 
+def _collated(batch: dict[str, Any], collate: Collate) -> dict[str, Any]:
+    """A batch without Column, as the option says."""
+    if not any(isinstance(values, Column) for values in batch.values()):
+        return batch
+    made: dict[str, Any] = {}
+    for name, values in batch.items():
+        if not isinstance(values, Column):
+            made[name] = values
+        elif collate == "list" or values.encoding in ("utf8", "binary"):
+            made[name] = list(values)
+        else:
+            if collate == "nested" and values.offsets is not None:
+                ends = torch.tensor(values.offsets)
+                made[name] = torch.nested.nested_tensor_from_jagged(values.values.clone(), ends)
+            else:
+                made[name] = values.padded()
+                if values.offsets is not None:
+                    made[name + ".lengths"] = torch.tensor(values.lengths)
+            if values.valid is not None:
+                made[name + ".valid"] = torch.tensor(values.valid)
+    return made
+
+
 class TorchBatches(IterableDataset[Any]):
     """Batches of one rank: pass it to a DataLoader with batch_size=None, or use loader(), whose
     state can be saved in the middle of an epoch.
@@ -126,17 +151,26 @@ class TorchBatches(IterableDataset[Any]):
     shuffled order, so that no more than these are read at once. ends: if rows do not fill the last batch of every rank,
     "drop" omits them (all rows of a dataset that is too small for one batch a rank: a warning
     says so), "pad" continues with the first rows, and "uneven" makes the last batch smaller and
-    gives some ranks one batch less. transform: called with each batch."""
+    gives some ranks one batch less. transform: called with each batch.
+
+    collate: what becomes of columns that vary in length or have nulls. "list": a list of rows,
+    None where one is null. "padded": lists of numbers as one tensor with zeros behind the shorter
+    rows, and their lengths as <name>.lengths; "nested": as a nested tensor (layout torch.jagged).
+    With both, numbers that are null are zeros (or empty), and <name>.valid says which are not; text
+    and bytes stay lists."""
 
     def __init__(self, source: Dataset | Path, batch_size: int, *,
                  shuffle: bool | Literal["shards", "blocks"] = True, seed: int = 0,
                  rank: int | None = None, ranks: int | None = None, ends: Ends = "drop",
-                 open_shards: int = 16,
+                 open_shards: int = 16, collate: Collate = "list",
                  transform: Callable[[Any], Any] | None = None,
                  **options: Unpack[OpenOptions]) -> None:
         self.dataset = _dataset(source, options)
         self.rank, self.ranks = _ranks(rank, ranks)
         self.transform = transform
+        if collate not in ("list", "padded", "nested"):
+            raise ValueError("collate: expected list, padded or nested, found %r" % (collate,))
+        self.collate = collate
         self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
                             [stop - start for start, stop in self.dataset._layout.bounds()],
                             open_shards)
@@ -213,7 +247,7 @@ class TorchBatches(IterableDataset[Any]):
     def _batches(self, epoch: int, begun: int, first: int, step: int) -> Iterator[Any]:
         for i in range(first, self._order.steps(begun, self.rank, self.ranks), step):
             numbers = self._order.batch(epoch, begun + self.rank + i * self.ranks)
-            batch = self.dataset.take(numbers, "torch")
+            batch = _collated(self.dataset.take(numbers, "torch"), self.collate)
             self._yielded += 1
             yield batch if self.transform is None else self.transform(batch)
 

@@ -113,8 +113,15 @@ class LoaderOptions(TypedDict, total=False):
 
 # ── Results ──
 
-class ColumnFacts(TypedDict):
-    """Facts of a column in one row; None where rows differ. A scalar's shape is empty."""
+class _VaryingFacts(TypedDict, total=False):
+    encoding: Literal["utf8", "binary", "list"]
+    nullable: bool
+
+
+class ColumnFacts(_VaryingFacts):
+    """Facts of a column in one row; None where rows differ. A scalar's shape is empty. encoding:
+    of rows that vary in length; nullable: some are null; both absent where there is nothing to
+    say."""
 
     dtype: str | None
     shape: list[int] | None

@@ -15,7 +15,7 @@ from .._types import Unpack
 from ..dataset._layout import MissingKeys
 from ..dataset._shards import Shards
 from ..dataset._storage import Place, dataset_error
-from ..dataset._types import ReadOptions, StorageOptions
+from ..dataset._types import ColumnFacts, ReadOptions, StorageOptions
 from ._rows import Piece, file_row, sample_rows, tensor_rows
 from ._schema import (
     ROW_FIELDS,
@@ -96,7 +96,21 @@ class Reading:
                 [name for name in ROW_FIELDS if self.data or name != "data"])])
         with self.opened() as opened:
             facts = self._samples(opened) if self.layout == "samples" else self._files(opened)
-        return T.StructType([self._field(name, *fact) for name, fact in facts.items()])
+            stated = opened.schema if self.layout == "samples" else {}
+        return T.StructType([self._varying_field(name, stated[name]) if name in stated else
+                             self._field(name, *fact) for name, fact in facts.items()])
+
+    def _varying_field(self, name: str, facts: ColumnFacts) -> T.StructField:
+        encoding = facts.get("encoding")
+        if encoding == "list" and self.values != "array":
+            raise ValueError("%s: its rows vary in length; read it with as=array, or with "
+                             "layout=files or tensors" % name)
+        if encoding in ("utf8", "binary"):
+            kind = T.StringType() if encoding == "utf8" else T.BinaryType()
+            return T.StructField(name, kind, True)
+        field = self._field(name, facts["dtype"], facts["shape"])
+        field.nullable = bool(encoding) or facts.get("nullable", False)
+        return field
 
     def _field(self, name: str, dtype: str | None, shape: list[int] | None) -> T.StructField:
         nullable = self.layout == "files"
@@ -160,7 +174,7 @@ class Reading:
             return _packed(self._weighed(opened, _reads_data(schema)), self.partition_bytes)
 
     def _check_names(self, opened: Dataset, schema: T.StructType) -> None:
-        stated = (opened.manifest or {}).get("schema")
+        stated = _stated(opened)
         if self.layout == "files" and stated is not None and opened.manifest is not None and \
                 "generator" in opened.manifest:
             _known("schema", schema.names, list(stated))
@@ -179,7 +193,7 @@ class Reading:
             hidden = frozenset(layout._hidden_in(i)) if layout.mode == "kv" else frozenset()
             rows = facts["valid_samples"]
             if self.layout != "samples":
-                yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden)
+                yield size + _HEADER, Piece(facts, shards.version, 0, 0, hidden, {})
                 continue
             cuts = min(max(1, -(-size // self.partition_bytes)), max(rows, 1))
             pieces += cuts
@@ -189,7 +203,8 @@ class Reading:
             for cut in range(cuts):
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
-                    piece = Piece(facts, shards.version, start, stop, hidden)
+                    piece = Piece(facts, shards.version, start, stop, hidden,
+                                  layout._varying.facts)
                     yield size // cuts + _HEADER, piece
 
     # ── Rows ──
@@ -279,13 +294,22 @@ def _used(opened: Dataset) -> Iterable[int]:
     return numbers
 
 
+def _stated(opened: Dataset) -> Any:
+    """The manifest's schema, unless batches have tensors that it does not list."""
+    manifest = opened.manifest or {}
+    more = manifest.get("mode") == "batch" and any(
+        one.get("encoding") or one.get("nullable") for one in manifest["columns"].values())
+    return None if more else manifest.get("schema")
+
+
 def _schema_of(opened: Dataset, wanted: list[str] | None) -> dict[str, Fact]:
     """Key -> dtype (None if it varies), and a shape, which may be that of one tensor only."""
     manifest = opened.manifest or {}
-    stated = manifest.get("schema")
+    stated = _stated(opened)
     if stated is not None:
         return {key: (one["dtype"], one["shape"]) for key, one in stated.items()}
-    if manifest and wanted is None and "generator" in manifest and "segments" not in manifest:
+    if manifest and wanted is None and "generator" in manifest and \
+            not {"schema", "segments"} & manifest.keys():
         raise _too_many("over 10,000")
     found: dict[str, Fact] = {}
     only = None if wanted is None else set(wanted)

@@ -1,16 +1,17 @@
 """Pieces of shards as Arrow columns with their number of rows, for each layout."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..dataset._varying import Varying
 from ._values import LARGEST, column_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .. import _core
     from ..dataset._shards import Shards
-    from ..dataset._types import ShardFacts
+    from ..dataset._types import ColumnFacts, ShardFacts
     Columns = tuple[list[Any], int]
 
 __all__ = ["Piece", "file_row", "sample_rows", "tensor_rows"]
@@ -21,13 +22,14 @@ _BATCH_ROWS = 1 << 14
 
 class Piece:
     """What one task reads of one shard. facts: of the shard; version: of its manifest; start,
-    stop: rows, only for layout=samples; hidden: tensors that later ones have replaced."""
+    stop: rows, only for layout=samples; hidden: tensors that later ones have replaced; varying:
+    columns whose rows vary in length or may be null."""
 
-    __slots__ = ("facts", "hidden", "start", "stop", "version")
+    __slots__ = ("facts", "hidden", "start", "stop", "varying", "version")
 
     def __init__(self, facts: ShardFacts, version: int | None, start: int, stop: int,
-                 hidden: frozenset[str]) -> None:
-        self.facts, self.version = facts, version
+                 hidden: frozenset[str], varying: Mapping[str, ColumnFacts]) -> None:
+        self.facts, self.version, self.varying = facts, version, varying
         self.start, self.stop, self.hidden = start, stop, hidden
 
 
@@ -51,14 +53,67 @@ def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Co
     for name in kinds.names:
         if name not in file:
             raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
-    shards.stacked(i, kinds.names)
+    shards.stacked(i, [name for name in kinds.names if name not in piece.varying])
+    varying = Varying(shards, piece.varying)
+    for field in kinds:
+        if field.name in piece.varying:
+            varying.check(i, field.name)
+        _check_kind(field, piece.varying.get(field.name, {}).get("encoding"))
     tensors = [file[name] for name in kinds.names]
-    width = sum(tensor.nbytes // max(1, tensor.shape[0]) for tensor in tensors)
+    width = sum(tensor.nbytes for tensor in tensors) // max(1, piece.facts["samples"])
     step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, width)))
     for start in range(piece.start, piece.stop, step):
         stop = min(start + step, piece.stop)
-        yield [column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
+        yield [_varying_of(varying, i, field, start, stop) if field.name in piece.varying else
+               column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
                          field.type) for field, tensor in zip(kinds, tensors)], stop - start
+
+
+def _check_kind(field: Any, encoding: str | None) -> None:
+    """ValueError unless rows of this encoding can be of the field's type."""
+    import pyarrow.types as types
+    kind = field.type
+    text = types.is_string(kind) or types.is_large_string(kind)
+    data = types.is_binary(kind) or types.is_large_binary(kind)
+    many = types.is_list(kind) or types.is_large_list(kind)
+    if encoding is None and text or not {"utf8": text, "binary": data, "list": many}.get(
+            encoding or "", True):
+        raise ValueError("%s: expected a type for %s, found %s" % (
+            field.name, {"utf8": "text", "binary": "bytes", "list": "lists of numbers (as=array)"}
+            .get(encoding or "", "numbers"), kind))
+
+
+def _varying_of(varying: Varying, i: int, field: Any, start: int, stop: int) -> Any:
+    import numpy as np
+    import pyarrow as pa
+    name, tensor = field.name, varying.shards.file(i)[field.name]
+    encoding, valid = varying.facts[name].get("encoding"), varying.valid(i, name)
+    valid = None if valid is None else valid[start:stop]
+    if not field.nullable and valid is not None and not valid.all():
+        raise ValueError("%s: %s: expected no null, whose column is NOT NULL, found some"
+                         % (varying.shards.name(i), name))
+    if not encoding or tensor.ndim != 1:  # stacked
+        found = column_of(name, tensor[start:stop], stop - start, tensor.shape[1:], field.type)
+        if valid is None:
+            return found
+        return found.take(pa.array(np.arange(stop - start), mask=~valid))
+    ends = varying.offsets(i, name)[start:stop + 1]
+    begin, end = int(ends[0]), int(ends[-1])
+    large = pa.types.is_large_string(field.type) or pa.types.is_large_binary(field.type) or \
+        pa.types.is_large_list(field.type)
+    if not large and end - begin > LARGEST:
+        raise ValueError("%s: %s: expected at most %d elements in %d rows, found %d"
+                         % (varying.shards.name(i), name, LARGEST, stop - start, end - begin))
+    offsets = pa.py_buffer((ends - begin).astype(np.int64 if large else np.int32))
+    bitmap = None if valid is None else pa.array(valid).buffers()[1]
+    if encoding == "list":
+        values = column_of(name, tensor[begin:end], end - begin, [], field.type.value_type)
+        return pa.Array.from_buffers(field.type, stop - start, [bitmap, offsets],
+                                     children=[values])
+    found = pa.Array.from_buffers(field.type, stop - start, [
+        bitmap, offsets, pa.py_buffer(tensor[begin:end].tobytes())])
+    found.validate(full=True)
+    return found
 
 
 # ── One row per tensor ──

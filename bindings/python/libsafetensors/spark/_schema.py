@@ -158,7 +158,8 @@ def checked_field(field: T.StructField, layout: str) -> None:
     else:
         while isinstance(kind, T.ArrayType):
             kind = kind.elementType
-        fits = isinstance(kind, _NUMBERS) or isinstance(field.dataType, T.BinaryType)
+        fits = isinstance(kind, _NUMBERS) or isinstance(field.dataType, T.BinaryType) or \
+            (layout == "samples" and isinstance(field.dataType, T.StringType))
     if not fits:
         expected = "file_name, tensor_key, dtype: string, shape: array<bigint>, data: binary" \
             if layout == "tensors" else "a struct of data: binary, shape: array<int>, dtype: " \

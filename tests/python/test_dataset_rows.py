@@ -129,7 +129,7 @@ def test_compact_says_why_not(tmp_path):
         for mode in ("overwrite", "append", "append"):
             dataset.write(pa.table(rows), tmp_path / "d", batch_size=8, mode=mode)
         before = sorted(path.name for path in (tmp_path / "d").iterdir())
-        told = dataset.compact(tmp_path / "d", target="50MiB")
+        told = dataset.compact(tmp_path / "d", target_bytes=50 << 20)
         assert "the column c" in told["left"] and not told["rewritten"]
         assert sorted(path.name for path in (tmp_path / "d").iterdir()) == before
         assert not dataset.gc(tmp_path / "d", grace=0)["garbage"]

@@ -162,10 +162,16 @@ class Reading:
         wanted: list[str] | None = self.keys if self.layout == "tensors" else schema.names or None
         try:
             opened = self.opened_with(wanted) if self.pushed and wanted else self.opened(wanted)
-        except KeyError as error:  # of columns, in batch mode
+        except MissingKeys as error:  # of columns, in batch mode
             asked = "keys" if self.layout == "tensors" else "schema"
             text = str(error.args[0]).replace("keys:", asked + ":", 1)
-            raise ValueError(text) from None
+            parts = self.layout == "files" and wanted and all(
+                name.endswith((".offsets", ".valid")) for name in error.missing)
+            if not parts:
+                raise ValueError(text) from None
+            opened = self.opened_with(wanted or [])
+            if opened.mode != "batch":
+                raise ValueError(text) from None
         with opened:
             if self.layout == "samples":
                 _need_batches(opened)

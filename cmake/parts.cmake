@@ -12,7 +12,7 @@ set(SFT_PARTS
     "FORMATS formats                   import                 SET,CONVERT"
     "REMOTE  remote                    remote                 HASH"
     "DATASET dataset                   dataset                HASH,CONVERT"
-    "LAYOUT  layout                    -                      SET,LABEL"
+    "LAYOUT  layout                    layout                 SET,HASH,LABEL"
     "ADAPTER adapter                   adapter                CONVERT,LABEL,LAYOUT"
     "MERGE   merge                     merge                  HASH,CONVERT,LABEL,LAYOUT")
 

@@ -64,7 +64,8 @@ def options():
                 wanted |= {(name, t)} | {(name, n) for n in nested[t]}
     # Of these options only what is not the plan's is looked at, as the header says.
     wanted -= {("sft_conversion_save_set", "sft_plan_options"),
-               ("sft_adapter_merge_save_set", "sft_plan_options")}
+               ("sft_adapter_merge_save_set", "sft_plan_options"),
+               ("sft_layout_conversion_save_folder", "sft_plan_options")}
     rows = re.findall(r"^    ROW\((\w+), (\w+), \w+\),$", text_of("tests/unit/core/base/test_options.c"), re.M)
     bad += [f"no row of {n} with {t} in tests/unit/core/base/test_options.c" for n, t in wanted - set(rows)]
     bad += [f"tests/unit/core/base/test_options.c: {n} takes no {t}" for n, t in set(rows) - wanted]

@@ -8,11 +8,10 @@
 #include "base/names.h"
 #include "base/options.h"
 #include "base/sink.h"
-#include "label/info.h"
 #include "label/records.h"
+#include "layout/conversion.h"
 #include "os/io.h"
 #include "safetensors_adapter.h"
-#include "safetensors_info.h"
 
 #include <string.h>
 
@@ -39,33 +38,17 @@ static SFTI_OPTIONS_TAKE(conversion_options_take, sft_adapter_conversion_options
 
 /* ── The model ── */
 
-/* The layout of an architecture or the nearest of its parents that has one; NULL: none has. */
-static const sfti_layout_model *model_named(const sfti_layout_text *layouts, sft_span id) {
-    const sfti_layout_model *model = sfti_layout_model_of(layouts, id);
-    const sfti_record *record = sfti_record_find(sfti_records_built_in(), SFTI_MODEL, id);
-    for (int up = 0; !model && record && up < SFTI_RECORDS_PARENTS; up++, record = record->parent)
-        model = sfti_layout_model_of(layouts, sft_span_cstr(record->id));
-    return model;
-}
-
 static sft_code find_converted_model(sft_adapter_conversion *run,
                                      const sft_adapter_conversion_options *own, sft_error *err) {
-    sft_info_options how = SFT_INFO_OPTIONS_INIT;
-    sft_info *info = NULL;
-    sft_span value;
-    how.alloc = &run->alloc;
-    how.header_only = true;
     if (own->architecture) {
-        run->model = model_named(&run->layouts, sft_span_cstr(own->architecture));
+        run->model = sfti_layout_model_near(&run->layouts, sfti_records_built_in(),
+                                            sft_span_cstr(own->architecture));
         return run->model ? SFT_OK
                           : sfti_misuse(err, "expected an architecture whose layouts are known, "
                                         "found \"%s\"", own->architecture);
     }
-    const sft_set *set = own->model ? own->model : run->lora.set;
-    if (!sft_info_open(set, NULL, NULL, &how, &info, NULL)
-        && sft_info_fact(info, SFT_FACT_ARCHITECTURE, &value, NULL, NULL))
-        run->model = model_named(&run->layouts, value);
-    sft_info_close(info);
+    run->model = sfti_layout_model_by(&run->layouts, NULL,
+                                      own->model ? own->model : run->lora.set, &run->alloc, NULL);
     if (run->model) return SFT_OK;
     return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected an adapter that tells its model, or a "
                      "model whose layouts are known, found neither");

@@ -233,6 +233,10 @@ typedef struct sfti_layout_groups {
     size_t marker_count;
 } sfti_layout_groups;
 
+/* The tensors of a set, in natural order of names, over sources of its shards, all in memory of the
+ * arena. */
+sft_code sfti_layout_input_of(const sft_set *set, sfti_arena *arena, sft_source **sources,
+                              sfti_layout_input *out, sft_error *err);
 /* How a name begins in single files; may be empty. */
 sft_span sfti_layout_prefix_of(const sfti_layout_text *layouts, sft_span name);
 /* The groups of all inputs, in memory of the arena; of no part as yet. */

@@ -45,33 +45,16 @@ static uint32_t like_mode(const void *ctx) {
     return sft_set_output_mode(owner->sets[0], NULL);
 }
 
-static sft_span folder_of_set(const sft_set *set) {
-    const char *path = sft_set_shard_path(set, 0);
-    size_t end = path ? strlen(path) : 0;
-    while (end > 0 && path[end - 1] != '/') end--;
-    while (end > 0 && path[end - 1] == '/') end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/') begin--;
-    return (sft_span){ path ? path + begin : "", end - begin };
-}
-
 static sft_code list_side(like_run *run, like_side *side, sft_error *err) {
     sfti_arena *arena = &run->owner->arena;
     side->sources = sfti_arena_array(arena, side->count, sizeof *side->sources);
     side->inputs = sfti_arena_array(arena, side->count, sizeof *side->inputs);
     if (!side->sources || !side->inputs) return sfti_fail_memory(err, side->count);
     for (size_t i = 0; i < side->count; i++) {
-        const sft_set *set = side->sets[i];
-        size_t count = sft_set_tensor_count(set), shards = sft_set_shard_count(set);
-        sft_part *parts = sfti_arena_array(arena, count, sizeof *parts);
-        side->sources[i] = sfti_arena_array(arena, shards, sizeof **side->sources);
-        if (!parts || !side->sources[i]) return sfti_fail_memory(err, count * sizeof *parts);
-        for (size_t s = 0; s < shards; s++)
-            side->sources[i][s] = sft_file_source(sft_set_shard_at(set, s));
-        for (size_t k = 0; k < count; k++)
-            parts[k] = sft_part_of(sft_set_tensor_at(set, k),
-                                   &side->sources[i][sft_set_tensor_shard(set, k)]);
-        side->inputs[i] = (sfti_layout_input){ parts, count, folder_of_set(set), { "", 0 } };
+        sft_code code = sfti_layout_input_of(side->sets[i], arena, &side->sources[i],
+                                             &side->inputs[i], err);
+        if (code) return code;
+        side->inputs[i].part = (sft_span){ "", 0 };
     }
     sft_code code = sfti_layout_split(&run->layouts, side->inputs, side->count, arena,
                                       &side->groups, err);

@@ -3,8 +3,31 @@
 #include "layout/layout.h"
 
 #include "base/error.h"
+#include "os/path.h"
 
 #include <string.h>
+
+sft_code sfti_layout_input_of(const sft_set *set, sfti_arena *arena, sft_source **sources,
+                              sfti_layout_input *out, sft_error *err) {
+    size_t count = sft_set_tensor_count(set), shards = sft_set_shard_count(set);
+    sft_part *parts = sfti_arena_array(arena, count, sizeof *parts);
+    uint32_t *order = sfti_arena_array(arena, count, sizeof *order);
+    const char *path = sft_set_shard_path(set, 0);
+    *sources = sfti_arena_array(arena, shards, sizeof **sources);
+    if (!parts || !order || !*sources) return sfti_fail_memory(err, count * sizeof *parts);
+    sft_code code = sft_set_order(set, SFT_ORDER_NATURAL, order, err);
+    for (size_t s = 0; s < shards; s++)
+        (*sources)[s] = sft_file_source(sft_set_shard_at(set, s));
+    for (size_t k = 0; !code && k < count; k++)
+        parts[k] = sft_part_of(sft_set_tensor_at(set, order[k]),
+                               &(*sources)[sft_set_tensor_shard(set, order[k])]);
+    sft_span folder = sfti_path_name(sfti_path_above(sft_span_cstr(path ? path : "")));
+    *out = (sfti_layout_input){ parts, count, folder, { "", 0 } };
+    if (shards > 0)
+        (void)sft_file_metadata_get(sft_set_shard_at(set, 0),
+                                    sft_span_cstr(SFTI_LAYOUT_PART_KEY), &out->part);
+    return code;
+}
 
 sft_span sfti_layout_prefix_of(const sfti_layout_text *layouts, sft_span name) {
     for (size_t i = 0; i < layouts->prefix_count; i++) {

@@ -12,6 +12,7 @@
 #include "safetensors_import.h"
 #include "safetensors_index.h"
 #include "safetensors_info.h"
+#include "safetensors_layout.h"
 #include "safetensors_merge.h"
 #include "safetensors_read.h"
 #include "safetensors_remote.h"
@@ -398,6 +399,51 @@ static sft_code run_adapter_open(const void *given) {
     sft_set_close(set);
     free_file(&f);
     return code;
+}
+
+/* A part of Z-Image, which is removed again where it was written. */
+static sft_code convert_part(const sft_layout_options *options, const sft_save_set_options *folder,
+                             bool single, const sft_job *job) {
+    static const float values[13] = { 0 };
+    test_file f = make_file(
+        "{" ADAPTER_F32("layers.0.attention.qkv.weight", "[3,2]", 0, 24) ","
+        ADAPTER_F32("layers.0.adaLN_modulation.0.weight", "[1]", 48, 52) ","
+        ADAPTER_F32("noise_refiner.0.attention.qkv.weight", "[3,2]", 24, 48) "}", values, 52);
+    sft_set *set = adapter_set(&f, NULL);
+    const sft_set *sets[1] = { set };
+    sft_layout_options one_file = SFT_LAYOUT_OPTIONS_INIT;
+    sft_layout_conversion *conversion;
+    one_file.to = SFT_LAYOUT_SINGLE;
+    sft_code code = sft_layout_conversion_new(sets, 1, single ? &one_file : options, &conversion,
+                                              NULL, &err);
+    if (!code && single) code = sft_layout_conversion_save(conversion, a_sink(), job, &err);
+    else if (!code)
+        code = sft_layout_conversion_save_folder(conversion, temp_path("parts"), folder, job, &err);
+    sft_layout_conversion_free(conversion);
+    (void)unlink(temp_path("parts/transformer/diffusion_pytorch_model.safetensors"));
+    (void)unlink(temp_path("parts/transformer/config.json"));
+    (void)unlink(temp_path("parts/model_index.json"));
+    (void)rmdir(temp_path("parts/transformer"));
+    (void)rmdir(temp_path("parts"));
+    sft_set_close(set);
+    free_file(&f);
+    return code;
+}
+
+static sft_code run_layout_new(const void *given) {
+    return convert_part(given, NULL, false, NULL);
+}
+
+static sft_code run_layout_save(const void *given) {
+    return convert_part(NULL, NULL, true, given);
+}
+
+static sft_code run_layout_folder(const void *given) {
+    return convert_part(NULL, given, false, NULL);
+}
+
+static sft_code run_layout_folder_job(const void *given) {
+    return convert_part(NULL, NULL, false, given);
 }
 
 static sft_code merge_both(const sft_merge_options *options, const sft_job *job) {

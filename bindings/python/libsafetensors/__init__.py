@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
                             deserialize, safe_open, serialize, serialize_file)
     from ._import import Import, import_model, open_import, recognise
+    from ._layout import layout
     from ._merge import merge_models, merge_of
     from ._tools import (Records, check, convert, diff, edit_metadata, fits, hash, info, ls,
                          open_set, put, recover, rename_tensors, slice_byte_ranges)
@@ -29,7 +30,8 @@ __all__ = [
     "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records",
     "SafetensorError", "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__", "build_info",
     "catalog", "check", "convert", "deserialize", "diff", "edit_metadata", "fits", "hash",
-    "import_model", "info", "install", "ls", "merge_models", "merge_of", "open", "open_import", "open_set", "put", "recognise",
+    "import_model", "info", "install", "layout", "ls", "merge_models", "merge_of", "open",
+    "open_import", "open_set", "put", "recognise",
     "recover", "release_memory", "rename_tensors", "safe_open", "serialize", "serialize_file",
     "slice_byte_ranges", "uninstall",
 ]
@@ -41,6 +43,7 @@ _LAZY = {
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),
+    "_layout": ("layout",),
     "_merge": ("merge_models", "merge_of"),
     "_official": ("PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "_safe_open_handle",
                   "deserialize", "safe_open", "serialize", "serialize_file"),

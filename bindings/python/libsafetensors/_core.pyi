@@ -5,7 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
-from ._results import (ConvertResult, EditResult, LoraConverted, LoraFactors, LoraInfo, LoraMerged,
+from ._results import (ConvertResult, EditResult, LayoutResult, LoraConverted, LoraFactors, LoraInfo, LoraMerged,
                        MixtureBlock, ModelsMerged, TensorStats)
 from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
                      Readable as _FileLike, Writable as _Writable)
@@ -342,6 +342,9 @@ def lora_merge(model: _Path, adapters: Sequence[tuple[_Path, float, str | None, 
                ignore_unmatched: bool = False, overwrite: bool = False, sync: bool = True,
                threads: int = 0, progress: _Progress = None) -> LoraMerged:
     """adapters: path, strength, blocks, and the text of adapter_config.json."""
+def layout(paths: tuple[_Path, ...], output: _Path, to: int, *, architecture: str | None = None,
+           ignore_unmatched: bool = False, max_bytes: int = 0, dry_run: bool = False,
+           overwrite: bool = False, sync: bool = True, progress: _Progress = None) -> LayoutResult: ...
 def merge_models(models: tuple[_Path, ...], weights: tuple[str | None, ...], output: _Path,
                  method: str | None, base: int, params: tuple[str, ...], recipe: str | None,
                  seed: int | None, dtype: str | None, *, ignore_missing: bool = False,

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypedDict
 from ._types import Level
 
 __all__ = ["CatalogResult", "CheckResult", "ConvertResult", "DiffResult", "EditResult", "Error",
-           "FitsResult", "HashResult", "InfoResult", "LoraAdapter", "LoraConverted", "LoraFactor",
-           "LoraFactors", "LoraInfo", "LoraMerged", "LoraModule", "LsResult", "Mixture",
+           "FitsResult", "HashResult", "InfoResult", "LayoutComponent", "LayoutResult",
+           "LoraAdapter", "LoraConverted", "LoraFactor", "LoraFactors", "LoraInfo", "LoraMerged", "LoraModule", "LsResult", "Mixture",
            "MixtureBlock", "ModelsMerged", "TensorStats"]
 
 
@@ -206,6 +206,34 @@ class LoraMerged(TypedDict):
     narrow_values: int
     narrow_lost: int
     adapters: list[LoraAdapter]
+
+
+class LayoutComponent(TypedDict):
+    """A component of a model: the part of the layouts that it is, the layout that it was in
+    ("original" or "diffusers"), its file, tensors before and after, those of them that diffusers
+    has no place for, and whether config.json is written."""
+
+    name: str
+    layout: str
+    was: Literal["original", "diffusers"]
+    path: str
+    tensors_before: int
+    tensors: int
+    kept: int
+    config: bool
+
+
+class LayoutResult(TypedDict):
+    """Result of layout(). lost, needs: sentences."""
+
+    architecture: str | None
+    pipeline: str | None
+    components: list[LayoutComponent]
+    files: list[str]
+    unmatched: list[str]
+    left_out: int
+    lost: list[str]
+    needs: list[str]
 
 
 class ModelsMerged(TypedDict):

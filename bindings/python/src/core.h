@@ -134,7 +134,7 @@ int pysft_file_register(PyObject *type);
 /* Functions: */
 extern PyMethodDef pysft_open_functions[], pysft_save_functions[], pysft_tools_functions[];
 extern PyMethodDef pysft_convert_functions[], pysft_edit_functions[], pysft_dataset_functions[],
-    pysft_lora_functions[], pysft_merge_functions[];
+    pysft_lora_functions[], pysft_merge_functions[], pysft_layout_functions[];
 extern PyMethodDef pysft_import_functions[], pysft_remote_functions[], pysft_reader_functions[];
 extern PyMethodDef pysft_transport_functions[]; /* transport.c */
 /* DATASET_OPTIONS */

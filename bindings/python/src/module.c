@@ -60,6 +60,7 @@ static PyMethodDef *const function_rows[] = {
     pysft_convert_functions, pysft_edit_functions,  pysft_dataset_functions,
     pysft_import_functions, pysft_remote_functions, pysft_transport_functions,
     pysft_reader_functions, pysft_lora_functions, pysft_merge_functions,
+    pysft_layout_functions,
 };
 
 static const struct {

@@ -7,6 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Where a group may be of both layouts, it is diffusers'. */
+#define AS_IT_IS { .size = sizeof(sft_layout_options), .to = SFT_LAYOUT_SINGLE }
+
 /* ── Digests ── */
 
 static int compare_parts(const void *parts, uint32_t a, uint32_t b) {
@@ -40,7 +43,7 @@ static sft_code hash_tensor(sft_hasher *hasher, const sft_part *part, cli_progre
 
 /* SHA-256 of a component: of each tensor, in order of names, its name without prefix, dtype and
  * shape, each with a NUL behind it, and bytes. */
-static sft_code hash_component(layout_run *run, const sfti_layout_group *one,
+static sft_code hash_component(const layout_run *run, const sfti_layout_group *one,
                                cli_progress *progress, const sft_job *job, char hex[72],
                                sft_error *err) {
     enum { CAP = 1 << 20 };
@@ -84,7 +87,7 @@ static void list_stray(const layout_run *run, size_t *tensors, uint64_t *bytes, 
     for (size_t i = 0; i < run->parts.count; i++) {
         sft_span name = run->parts.parts[i].spec.name;
         bool is = name.len > 10 && memcmp(name.data, "model_ema.", 10) == 0;
-        if (!sfti_layout_is_stray(&run->layouts, name) || is != ema) continue;
+        if (!sfti_layout_is_stray(&run->conversion->layouts, name) || is != ema) continue;
         ++*tensors;
         *bytes += sfti_layout_bytes(&run->parts.parts[i].spec);
     }
@@ -93,14 +96,16 @@ static void list_stray(const layout_run *run, size_t *tensors, uint64_t *bytes, 
 static sft_code list_parts(layout_run *run, const char *operand, sft_error *err) {
     cli *c = run->c;
     char *operands[1] = { (char *)(uintptr_t)operand };
-    sft_code code = layout_open(run, operands, 1, err);
+    sft_code code = layout_open(run, operands, 1, false, (sft_layout_options)AS_IT_IS, err);
     char (*digests)[72] = sfti_arena_array(&run->parts.arena, SFTI_LAYOUT_GROUPS, sizeof *digests);
     if (code || !digests) return code ? code : sfti_fail_memory(err, sizeof *digests);
+    const sfti_layout_groups *groups = &run->conversion->groups;
+    const sfti_layout_model *model = run->conversion->model;
     cli_progress progress;
     sft_job job = cli_progress_begin(&progress, c, operand);
-    for (size_t i = 0; i < run->groups.count; i++) progress.all += bytes_of(&run->groups.items[i]);
-    for (size_t i = 0; !code && i < run->groups.count; i++)
-        code = hash_component(run, &run->groups.items[i], &progress, &job, digests[i], err);
+    for (size_t i = 0; i < groups->count; i++) progress.all += bytes_of(&groups->items[i]);
+    for (size_t i = 0; !code && i < groups->count; i++)
+        code = hash_component(run, &groups->items[i], &progress, &job, digests[i], err);
     cli_progress_end(&progress);
     if (code) return code;
     size_t tensors;
@@ -110,14 +115,14 @@ static sft_code list_parts(layout_run *run, const char *operand, sft_error *err)
     sfti_json_writer *w = NULL;
     if (cli_is_json(c)) {
         w = cli_object_begin(&object, c, operand);
-        if (run->model) sfti_json_put_text(w, "architecture", run->model->id);
+        if (model) sfti_json_put_text(w, "architecture", model->id);
         else sfti_json_put_null(w, "architecture");
         sfti_json_put_open(w, "parts", '[');
     } else {
         cli_path(&c->out, operand, ":\n");
     }
-    for (size_t i = 0; i < run->groups.count; i++) {
-        const sfti_layout_group *one = &run->groups.items[i];
+    for (size_t i = 0; i < groups->count; i++) {
+        const sfti_layout_group *one = &groups->items[i];
         if (w) {
             sfti_json_open(w, '{');
             sfti_json_put_text(w, "name", name_of(one));
@@ -162,11 +167,9 @@ void layout_list(cli *c, char **operands, size_t count) {
     for (size_t i = 0; i < count && !cli_is_over(c); i++) {
         sft_error err = SFT_ERROR_INIT;
         layout_run run = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
-        sfti_layout_out_begin(&run.out, &c->alloc);
         sft_code code = list_parts(&run, operands[i], &err);
         if (code) cli_fail_input(c, run.blame ? run.blame : operands[i], &err);
-        sfti_layout_out_free(&run.out);
-        cli_parts_free(&run.parts);
+        layout_close(&run);
     }
 }
 
@@ -177,26 +180,25 @@ sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *
     layout_run run = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
     char *operands[1] = { (char *)(uintptr_t)operand };
     size_t found = 0;
-    sfti_layout_out_begin(&run.out, &c->alloc);
-    sft_code code = layout_open(&run, operands, 1, err);
+    sft_code code = layout_open(&run, operands, 1, false, (sft_layout_options)AS_IT_IS, err);
+    const sft_layout_conversion *found_in = run.conversion;
     for (size_t i = 0; !code && i < parts->count; i++) {
         sft_span name = parts->parts[i].spec.name;
-        bool stray = sfti_layout_is_stray(&run.layouts, name);
-        sft_span prefix = sfti_layout_prefix_of(&run.layouts, name);
+        bool stray = sfti_layout_is_stray(&found_in->layouts, name);
+        sft_span prefix = sfti_layout_prefix_of(&found_in->layouts, name);
         if (c->set.prune && stray) keep[i] = false;
         if (!c->set.part) continue;
         bool of_part = false;
-        for (size_t k = 0; k < run.groups.count && !stray; k++)
-            of_part = of_part || (run.groups.items[k].part
-                                  && cli_is(run.groups.items[k].name, c->set.part)
-                                  && sft_span_equal(run.groups.items[k].prefix, prefix));
+        for (size_t k = 0; k < found_in->groups.count && !stray; k++)
+            of_part = of_part || (found_in->groups.items[k].part
+                                  && cli_is(found_in->groups.items[k].name, c->set.part)
+                                  && sft_span_equal(found_in->groups.items[k].prefix, prefix));
         keep[i] = keep[i] && of_part;
         found += of_part;
     }
     if (!code && c->set.part && found == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a part \"%s\" in this model, found "
                          "none; \"safetensors ls --parts\" lists them", c->set.part);
-    sfti_layout_out_free(&run.out);
-    cli_parts_free(&run.parts);
+    layout_close(&run);
     return code;
 }

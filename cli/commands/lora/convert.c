@@ -39,11 +39,11 @@ static sft_code find_model(lora_conversion *run, const char **out, sft_error *er
         if (!path) return sfti_fail_memory(err, 1);
         run->blame = path;
         code = cli_open_operand(c, path, &inputs, &input, &set, err);
-        if (!code) model = layout_model_by(c, &layouts, set, NULL);
+        if (!code) model = sfti_layout_model_by(&layouts, c->records, set, &c->alloc, NULL);
         sft_set_close(set);
         cli_inputs_free(&inputs);
     } else if (!code) {
-        model = layout_model_by(c, &layouts, run->adapter.set, NULL);
+        model = sfti_layout_model_by(&layouts, c->records, run->adapter.set, &c->alloc, NULL);
     }
     if (code) return code;
     run->blame = run->adapter.path;

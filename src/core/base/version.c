@@ -49,6 +49,6 @@ const char *sft_build_info(void) {
            "experimental: safetensors_adapter.h, safetensors_codes.h, safetensors_convert.h, "
            "safetensors_dataset.h, safetensors_diff.h, safetensors_edit.h, safetensors_hash.h, "
            "safetensors_import.h, safetensors_index.h, safetensors_info.h, safetensors_io.h, "
-           "safetensors_merge.h, safetensors_remote.h, safetensors_report.h, safetensors_scan.h, "
-           "safetensors_stats.h, safetensors_tree.h\n";
+           "safetensors_layout.h, safetensors_merge.h, safetensors_remote.h, safetensors_report.h, "
+           "safetensors_scan.h, safetensors_stats.h, safetensors_tree.h\n";
 }

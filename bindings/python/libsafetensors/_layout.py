@@ -1,0 +1,75 @@
+"""Models in another layout, as "safetensors convert --layout" does it; docs/layouts.md says what is
+known of which models."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Literal
+
+from . import _core
+from ._progress import watch
+from ._results import LayoutResult
+from ._types import Path, Progress
+
+__all__ = ["layout"]
+
+_LAYOUTS = ("diffusers", "single", "comfy")
+_INDEX, _WEIGHTS = ".safetensors.index.json", (".safetensors", ".sft")
+
+
+def _models_in(folder: str) -> list[str]:
+    """The files of models in a folder; of shards the index."""
+    names = sorted(os.listdir(folder))
+    indexes = [name for name in names if name.endswith(_INDEX)]
+    stems = tuple(name[:-len(_INDEX)] + "-" for name in indexes)
+    files = [name for name in names if name.endswith(_WEIGHTS)
+             and not (stems and name.startswith(stems) and "-of-" in name)]
+    return [os.path.join(folder, name) for name in sorted([*indexes, *files])]
+
+
+def _components(source: Path) -> list[Path]:
+    """A file, or those of a folder's components."""
+    path = os.fspath(source)
+    path = os.fsdecode(path) if isinstance(path, bytes) else path
+    if "://" in path or not os.path.isdir(path):
+        return [source]
+    found = _models_in(path)
+    for name in sorted(os.listdir(path)):
+        inner = os.path.join(path, name)
+        if os.path.isdir(inner):
+            found.extend(_models_in(inner))
+    if not found:
+        raise FileNotFoundError("%s: expected models (*.safetensors, *.sft or an index) in this "
+                                "folder, found none" % path)
+    return [*found]
+
+
+def layout(source: Path | Iterable[Path], output: Path, *,
+           to: Literal["diffusers", "single", "comfy"], architecture: str | None = None,
+           ignore_unmatched: bool = False, max_bytes: int = 0, dry_run: bool = False,
+           overwrite: bool = False, sync: bool = True, progress: Progress = None) -> LayoutResult:
+    """Writes a model in another layout: "diffusers", a folder for each component, with config.json
+    and model_index.json as far as they are certain; "single", one file; "comfy", a file for each
+    component in the folders of ComfyUI. source: a file, an index, the folder of a pipeline, or
+    several files that are one model. Values are the same; metadata are kept, without digests.
+
+    architecture: the model's id, where tensors do not tell it. ignore_unmatched: leave out tensors
+    whose place is not known. max_bytes: of a shard of diffusers' folders; 0 is 10 GB. dry_run: tell
+    what would be written. output: a new or empty folder; of "single" a file. overwrite: replace
+    that file. sync=False: do not fsync.
+
+    Returns "architecture" and "pipeline" (None if not known), "components", "files" of the folder,
+    "unmatched" names, "left_out" (how many tensors only training needs), and sentences: "lost",
+    what the layout has no place for, and "needs", what a pipeline needs besides.
+
+    SafetensorError: a model that is not known, tensors that are not (one is named), or that do not
+    go together; ValueError: no such layout or architecture; FileExistsError; OSError. Nothing is
+    written then."""
+    if to not in _LAYOUTS:
+        raise ValueError("expected one of %s as layout, found %r" % (", ".join(_LAYOUTS), to))
+    paths = [source] if isinstance(source, (str, bytes, os.PathLike)) else [*source]
+    found = [one for path in paths for one in _components(path)]
+    with watch(progress, "converting") as tick:
+        return _core.layout(tuple(found), output, _LAYOUTS.index(to), architecture=architecture,
+                            ignore_unmatched=ignore_unmatched, max_bytes=max_bytes,
+                            dry_run=dry_run, overwrite=overwrite, sync=sync, progress=tick)

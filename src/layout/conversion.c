@@ -1,0 +1,294 @@
+/* The functions of safetensors_layout.h: what becomes of a model's tensors and metadata, one file.
+ * Tests: test_layout_public.c, tests/cli/layout. */
+#include "layout/conversion.h"
+
+#include "base/error.h"
+#include "base/options.h"
+#include "keys/digest_keys.h"
+#include "os/io.h"
+#include "text/text.h"
+
+#include <string.h>
+
+#define PAIRS_MORE 3
+
+/* ── Metadata ── */
+
+static sft_span key_of_pair(const void *pairs, uint32_t i) {
+    return ((const sft_pair *)pairs)[i].key;
+}
+
+static bool is_renamed(const sft_layout_conversion *run) {
+    for (size_t i = 0; i < run->groups.count; i++)
+        if (run->groups.items[i].part && run->groups.items[i].side != run->to) return true;
+    return false;
+}
+
+/* Those of all files, and `format` for transformers. */
+static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pair pair,
+                          sft_error *err) {
+    bool declares = sfti_is(pair.key, SFTI_DECLARED_KEY);
+    if (sfti_digest_key_of(pair.key) & SFTI_DIGESTS_OF_DATA) return SFT_OK;
+    if (sfti_is(pair.key, SFTI_LAYOUT_PREFIX_KEY) || sfti_is(pair.key, SFTI_LAYOUT_PART_KEY))
+        return SFT_OK;
+    if (declares && is_renamed(run))
+        return sfti_fail(err, SFT_SIZE_MISMATCH, "expected a model that is not quantised, found "
+                         "%.*s, which names layers as they were; safetensors convert "
+                         "--dequantize first", SFTI_CLIP(pair.key, 40));
+    uint32_t before = sfti_names_find(names, pair.key);
+    if (before == SFTI_NO_NAME) {
+        run->pairs[run->pair_count] = pair;
+        (void)sfti_names_add(names, pair.key, (uint32_t)run->pair_count++);
+    } else if (declares && !sft_span_equal(run->pairs[before].value, pair.value)) {
+        return sfti_fail(err, SFT_CAST_DTYPE, "expected one declaration of quantised layers ("
+                         SFTI_DECLARED_KEY ") in all files, found different ones");
+    }
+    return SFT_OK;
+}
+
+static sft_code list_metadata_pairs(sft_layout_conversion *run, sft_error *err) {
+    uint64_t most = PAIRS_MORE;
+    sfti_names names;
+    for (size_t i = 0; i < run->set_count; i++)
+        for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++)
+            most += sft_file_metadata_count(sft_set_shard_at(run->sets[i], s));
+    run->pairs = sfti_arena_array(&run->arena, most, sizeof *run->pairs);
+    if (!run->pairs || !sfti_names_draw(&names, most, key_of_pair, run->pairs, &run->arena))
+        return sfti_fail_memory(err, most * sizeof *run->pairs);
+    for (size_t i = 0; i < run->set_count; i++)
+        for (size_t s = 0; s < sft_set_shard_count(run->sets[i]); s++) {
+            const sft_file *file = sft_set_shard_at(run->sets[i], s);
+            for (size_t k = 0; k < sft_file_metadata_count(file); k++) {
+                run->blames = i;
+                sft_code code = keep_pair(run, &names, sft_file_metadata_at(file, k), err);
+                if (code) return code;
+            }
+        }
+    if (run->options.to != SFT_LAYOUT_SINGLE
+        && sfti_names_find(&names, sft_span_cstr("format")) == SFTI_NO_NAME)
+        run->pairs[run->pair_count++] = (sft_pair){ sft_span_cstr("format"),
+                                                    sft_span_cstr("pt") };
+    return SFT_OK;
+}
+
+/* ── Its tensors ── */
+
+/* Whether a denoiser is among several whose model is not known. */
+static sft_code check_model(const sft_layout_conversion *run, sft_error *err) {
+    for (size_t i = 0; !run->model && run->groups.count > 1 && i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
+        if (one->part && sfti_is(one->part->comfy, "diffusion_models"))
+            return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose pipeline is known, "
+                             "found none by its tensors; its architecture would tell");
+    }
+    return SFT_OK;
+}
+
+/* How the names of a component begin in a single file. */
+static sft_span prefix_for(const sft_layout_conversion *run, const sfti_layout_group *one,
+                           size_t known) {
+    sft_span told = { "", 0 };
+    const sft_file *file = sft_set_shard_at(run->sets[one->input], 0);
+    if (run->options.to != SFT_LAYOUT_SINGLE) return told;
+    if (sft_file_metadata_get(file, sft_span_cstr(SFTI_LAYOUT_PREFIX_KEY), &told))
+        for (size_t k = 0; k < run->layouts.prefix_count; k++)
+            if (sft_span_equal(run->layouts.prefixes[k], told)) return told;
+    return known > 1 ? one->target : one->prefix;
+}
+
+static sft_code apply_group(sft_layout_conversion *run, sfti_layout_group *one, size_t known,
+                            size_t *markers, sft_error *err) {
+    run->blames = one->input;
+    one->first = run->out.count;
+    size_t kept = run->out.kept;
+    sfti_side to = one->part->old ? SFTI_DIFFUSERS : run->to;
+    sft_code code = sfti_layout_apply(&run->layouts, one->part, one->side, to, one->parts,
+                                      one->count, prefix_for(run, one, known), &run->out,
+                                      one->unmatched, err);
+    bool denoiser = sfti_is(one->part->comfy, "diffusion_models");
+    for (size_t k = 0; !code && denoiser && k < run->groups.marker_count; k++) {
+        const sft_part *marker = run->groups.markers[k];
+        code = sfti_layout_out_add(&run->out, (sft_span){ "", 0 }, marker->spec.name,
+                                   &marker->spec, marker, err);
+        ++*markers;
+    }
+    if (!code && denoiser && run->to == SFTI_ORIGINAL) code = sfti_layout_tell(run, one, err);
+    one->made = run->out.count - one->first;
+    one->kept = run->out.kept - kept;
+    return code;
+}
+
+static sft_code list_unmatched(sft_layout_conversion *run, sft_error *err) {
+    for (int pass = 0; pass < 2; pass++) { /* counts, then fills */
+        size_t at = 0;
+        for (size_t i = 0; i < run->groups.count; i++) {
+            const sfti_layout_group *one = &run->groups.items[i];
+            for (size_t k = 0; k < one->count; k++) {
+                sft_span name = one->parts[k].spec.name;
+                if (one->part && !one->unmatched[k]) continue;
+                if (pass == 1)
+                    run->unmatched[at] = (sfti_layout_unmatched){
+                        { name.data - one->prefix.len, name.len + one->prefix.len }, one->input };
+                at++;
+            }
+        }
+        run->told.unmatched = at;
+        if (pass == 0) run->unmatched = sfti_arena_array(&run->arena, at, sizeof *run->unmatched);
+        if (!run->unmatched) return sfti_fail_memory(err, at * sizeof *run->unmatched);
+    }
+    return SFT_OK;
+}
+
+static sft_code apply_layout(sft_layout_conversion *run, sft_error *err) {
+    sft_code code = check_model(run, err);
+    size_t known = 0, markers = 0, tensors = 0;
+    for (size_t i = 0; i < run->groups.count; i++) known += run->groups.items[i].part != NULL;
+    for (size_t i = 0; i < run->set_count; i++) tensors += run->inputs[i].count;
+    if (!code && known == 0)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected a model whose layouts are known, "
+                         "found none by its %zu tensors", tensors);
+    for (size_t i = 0; !code && i < run->groups.count; i++)
+        if (run->groups.items[i].part)
+            code = apply_group(run, &run->groups.items[i], known, &markers, err);
+    if (!code && markers != run->groups.marker_count)
+        code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
+                         "expected the denoiser that %zu markers (v_pred, "
+                         "ztsnr) are about, found none or two", run->groups.marker_count);
+    for (size_t i = 0; !code && run->to == SFTI_ORIGINAL && i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
+        if (one->part && !sfti_is(one->part->comfy, "diffusion_models"))
+            code = sfti_layout_tell(run, one, err);
+    }
+    return code ? code : list_unmatched(run, err);
+}
+
+/* ── What is told ── */
+
+static sft_code tell_needed(sft_layout_conversion *run, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (run->to != SFTI_DIFFUSERS) return SFT_OK;
+    for (size_t i = 0; !code && i < run->groups.marker_count; i++) {
+        const sft_span words[] = {
+            sft_span_cstr("the scheduler's configuration has to say what the marker "),
+            run->groups.markers[i]->spec.name, sft_span_cstr(" says") };
+        code = sfti_layout_note_add(run, false, words, 3, err);
+    }
+    const sft_span no_index = sft_span_cstr("no model_index.json: the pipeline of this model is "
+                                            "not known");
+    if (!code && !run->exact) code = sfti_layout_note_add(run, false, &no_index, 1, err);
+    if (!code && run->model && run->model->lacks.len > 0) {
+        const sft_span words[] = { sft_span_cstr("a pipeline also needs "), run->model->lacks };
+        code = sfti_layout_note_add(run, false, words, 2, err);
+    }
+    return code;
+}
+
+static sft_code list_components(sft_layout_conversion *run, sft_error *err) {
+    size_t count = run->groups.count;
+    run->components = sfti_arena_array(&run->arena, count, sizeof *run->components);
+    run->component_groups = sfti_arena_array(&run->arena, count, sizeof *run->component_groups);
+    run->configs = sfti_arena_array(&run->arena, count, sizeof *run->configs);
+    if (!run->components || !run->component_groups || !run->configs)
+        return sfti_fail_memory(err, count * sizeof *run->components);
+    for (size_t i = 0; i < count; i++) {
+        sfti_layout_group *one = &run->groups.items[i];
+        if (!one->part) continue;
+        sft_buffer *config = &run->configs[run->component_count];
+        *config = (sft_buffer){ .alloc = run->alloc };
+        one->has_config = run->to == SFTI_DIFFUSERS && one->made > 0
+                       && sfti_layout_config(&run->layouts, run->exact, one, &run->out, config);
+        run->component_groups[run->component_count] = one;
+        run->components[run->component_count++] = (sft_layout_component){
+            one->name, one->part->id, one->side == SFTI_DIFFUSERS, one->input, one->count,
+            one->made, one->kept, { config->data, one->has_config ? config->len : 0 } };
+    }
+    run->told.left_out = run->groups.stray;
+    if (run->model) run->told.architecture = run->model->id;
+    if (run->model) run->told.pipeline = run->model->pipeline;
+    if (run->to != SFTI_DIFFUSERS || !run->exact) return SFT_OK;
+    sft_code code = sfti_layout_index(&run->layouts, run->exact, &run->groups, &run->out,
+                                      &run->index, err);
+    run->told.index = (sft_span){ run->index.data, run->index.len };
+    return code;
+}
+
+/* ── Public ── */
+
+sft_code sft_layout_conversion_new(const sft_set *const *sets, size_t count,
+                                   const sft_layout_options *options, sft_layout_conversion **out,
+                                   size_t *blames, sft_error *err) {
+    sft_layout_conversion *run;
+    if (!out) return sfti_misuse(err, "expected a place for the conversion, found NULL");
+    sft_code code = sfti_layout_components(sets, count, options, out, blames, err);
+    if (code) return code;
+    run = *out;
+    code = apply_layout(run, err);
+    if (!code) code = list_metadata_pairs(run, err);
+    if (!code) code = list_components(run, err);
+    if (!code) code = tell_needed(run, err);
+    if (!code && run->options.to != SFT_LAYOUT_SINGLE) code = sfti_layout_list_files(run, err);
+    if (!code) return SFT_OK;
+    if (blames) *blames = run->blames;
+    *out = NULL;
+    sft_layout_conversion_free(run);
+    return code;
+}
+
+const sft_layout_facts *sft_layout_conversion_told(const sft_layout_conversion *run) {
+    return run ? &run->told : NULL;
+}
+
+sft_span sft_layout_conversion_unmatched_at(const sft_layout_conversion *run, size_t i,
+                                            size_t *set) {
+    if (set) *set = SIZE_MAX;
+    if (!run || i >= run->told.unmatched) return (sft_span){ "", 0 };
+    if (set) *set = run->unmatched[i].set;
+    return run->unmatched[i].name;
+}
+
+size_t sft_layout_conversion_components(const sft_layout_conversion *run) {
+    return run ? run->component_count : 0;
+}
+
+const sft_layout_component *sft_layout_conversion_component_at(const sft_layout_conversion *run,
+                                                               size_t i) {
+    return run && i < run->component_count ? &run->components[i] : NULL;
+}
+
+sft_span sft_layout_conversion_note_at(const sft_layout_conversion *run, size_t i, bool *lost) {
+    bool there = run && i < run->note_count;
+    if (lost) *lost = there && run->notes[i].lost;
+    return there ? run->notes[i].text : (sft_span){ "", 0 };
+}
+
+const sft_layout_file *sft_layout_conversion_file_at(const sft_layout_conversion *run, size_t i) {
+    return run && i < run->file_count ? &run->files[i] : NULL;
+}
+
+const sft_part *sft_layout_conversion_parts(const sft_layout_conversion *run, size_t *count) {
+    if (count) *count = run ? run->out.count : 0;
+    return run ? run->out.parts : NULL;
+}
+
+const sft_pair *sft_layout_conversion_pairs(const sft_layout_conversion *run, size_t *count) {
+    if (count) *count = run ? run->pair_count : 0;
+    return run ? run->pairs : NULL;
+}
+
+sft_code sft_layout_conversion_save(sft_layout_conversion *run, sft_sink sink, const sft_job *job,
+                                    sft_error *err) {
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    sft_job own;
+    sft_code code = sfti_take_job(job, &own, err);
+    if (!code && !run) code = sfti_misuse(err, "expected a conversion, found NULL");
+    if (!code && run->options.to != SFT_LAYOUT_SINGLE)
+        code = sfti_misuse(err, "expected the layout of a single file, found one of folders");
+    if (!code) code = sfti_layout_check_matched(run, err);
+    if (code) {
+        sft_sink_abandon(&sink);
+        return code;
+    }
+    plan.alloc = &run->alloc;
+    return sft_save_parts(run->out.parts, run->out.count, run->pairs, run->pair_count, &plan, sink,
+                          &own, err);
+}

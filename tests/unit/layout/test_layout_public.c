@@ -1,0 +1,229 @@
+/* Layouts by the calls of safetensors_layout.h. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "safetensors_layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "unit/temp_dir.h"
+
+static sft_error err = SFT_ERROR_INIT;
+
+/* Marks of Z-Image, and a tensor that nobody knows. */
+#define F32(name, shape, begin, end)                                                            \
+    "\"" name "\":{\"dtype\":\"F32\",\"shape\":" shape ",\"data_offsets\":[" #begin "," #end "]}"
+
+static const char model_head[] =
+    "{\"__metadata__\":{\"a\":\"b\",\"modelspec.hash_sha256\":\"0x00\"},"
+    F32("layers.0.attention.qkv.weight", "[6,2]", 0, 48) ","
+    F32("noise_refiner.0.attention.qkv.weight", "[6,2]", 48, 96) ","
+    F32("layers.0.adaLN_modulation.0.weight", "[2,2]", 96, 112) ","
+    F32("x_embedder.weight", "[1]", 112, 116) "," F32("no.such", "[1]", 116, 120) "}";
+
+static char image[2048];
+static sft_set *model;
+
+static sft_set *set_of(char *bytes, size_t cap, const char *head, size_t data) {
+    size_t len = strlen(head);
+    sft_file *file;
+    sft_set *set;
+    assert_true(8 + len + data <= cap);
+    for (int i = 0; i < 8; i++) bytes[i] = (char)((uint64_t)len >> 8 * i);
+    memcpy(bytes + 8, head, len);
+    for (size_t i = 0; i < data; i++) bytes[8 + len + i] = (char)i;
+    assert_int_equal(sft_open_source(sft_source_memory(bytes, 8 + len + data), NULL, &file, &err),
+                     SFT_OK);
+    assert_int_equal(sft_set_from_file(file, "m.safetensors", &set, &err), SFT_OK);
+    return set;
+}
+
+static int open_model(void **state) {
+    (void)state;
+    model = set_of(image, sizeof image, model_head, 120);
+    return 0;
+}
+
+static int close_model(void **state) {
+    (void)state;
+    sft_set_close(model);
+    return 0;
+}
+
+static sft_layout_conversion *converted(uint32_t to, bool ignore) {
+    const sft_set *sets[1] = { model };
+    sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
+    sft_layout_conversion *conversion;
+    size_t who = 7;
+    options.to = to;
+    options.architecture = "z-image";
+    options.ignore_unmatched = ignore;
+    assert_int_equal(sft_layout_conversion_new(sets, 1, &options, &conversion, &who, &err), SFT_OK);
+    assert_int_equal(who, SIZE_MAX);
+    return conversion;
+}
+
+static bool is_text(sft_span span, const char *text) {
+    return sft_span_equal(span, sft_span_cstr(text));
+}
+
+static void tells(void **state) {
+    sft_layout_conversion *conversion = converted(SFT_LAYOUT_DIFFUSERS, true);
+    const sft_layout_facts *told = sft_layout_conversion_told(conversion);
+    size_t set, count;
+    bool lost;
+    (void)state;
+    assert_true(is_text(told->architecture, "z-image"));
+    assert_true(is_text(told->pipeline, "ZImagePipeline"));
+    assert_int_equal(told->unmatched, 1);
+    assert_true(is_text(sft_layout_conversion_unmatched_at(conversion, 0, &set), "no.such"));
+    assert_int_equal(set, 0);
+    assert_int_equal(sft_layout_conversion_unmatched_at(conversion, 1, &set).len, 0);
+    assert_int_equal(sft_layout_conversion_components(conversion), 1);
+    const sft_layout_component *one = sft_layout_conversion_component_at(conversion, 0);
+    assert_true(is_text(one->name, "transformer") && is_text(one->layout, "z-image"));
+    assert_false(one->diffusers);
+    assert_int_equal(one->tensors_before, 5);
+    assert_int_equal(one->tensors, 8);
+    assert_null(sft_layout_conversion_component_at(conversion, 1));
+    assert_non_null(sft_layout_conversion_parts(conversion, &count));
+    assert_int_equal(count, 8);
+    const sft_pair *pairs = sft_layout_conversion_pairs(conversion, &count);
+    assert_int_equal(count, 2); /* no digest, but format */
+    assert_true(is_text(pairs[0].key, "a") && is_text(pairs[1].key, "format"));
+    const sft_layout_file *file = sft_layout_conversion_file_at(conversion, 0);
+    assert_string_equal(file->path, "transformer/diffusion_pytorch_model.safetensors");
+    assert_int_equal(file->tensors, 8);
+    assert_int_equal(file->bytes, 116);
+    assert_true(sft_layout_conversion_note_at(conversion, 0, &lost).len > 0);
+    assert_false(lost);
+    assert_int_equal(sft_layout_conversion_note_at(conversion, 99, &lost).len, 0);
+    sft_layout_conversion_free(conversion);
+    sft_layout_conversion_free(NULL);
+}
+
+static void there_and_back(void **state) {
+    const char *out, *index, *shard;
+    sft_layout_conversion *conversion = converted(SFT_LAYOUT_DIFFUSERS, true);
+    sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
+    sft_buffer back = { 0 };
+    sft_set *made;
+    sft_file *file;
+    assert_int_equal(temp_dir_make(state), 0);
+    out = temp_path("out");
+    index = temp_path("out/model_index.json");
+    shard = temp_path("out/transformer/diffusion_pytorch_model.safetensors");
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, out, NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, out, NULL, NULL, &err),
+                     SFT_EXISTS);
+    sft_layout_conversion_free(conversion);
+    assert_int_equal(unlink(index), 0);
+    assert_int_equal(sft_set_open(shard, NULL, &made, &err), SFT_OK);
+    const sft_set *sets[1] = { made };
+    options.to = SFT_LAYOUT_SINGLE;
+    assert_int_equal(sft_layout_conversion_new(sets, 1, &options, &conversion, NULL, &err),
+                     SFT_OK);
+    assert_int_equal(sft_layout_conversion_save(conversion, sft_sink_memory(&back), NULL, &err),
+                     SFT_OK);
+    assert_int_equal(sft_open_memory(back.data, back.len, NULL, &file, &err), SFT_OK);
+    assert_int_equal(sft_file_tensor_count(file), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const sft_tensor *now = sft_file_tensor_at(file, i);
+        const sft_tensor *was = sft_set_find(model, now->name, NULL);
+        char bytes[2][48];
+        assert_non_null(was);
+        size_t len = (size_t)(was->end - was->begin);
+        assert_int_equal(sft_read_bytes(file, now->offset, bytes[0], len, &err), SFT_OK);
+        assert_int_equal(sft_read_bytes(sft_set_shard_at(model, 0), was->offset, bytes[1], len,
+                                        &err), SFT_OK);
+        assert_memory_equal(bytes[0], bytes[1], len);
+    }
+    sft_close(file);
+    sft_buffer_free(&back);
+    sft_layout_conversion_free(conversion);
+    sft_set_close(made);
+    assert_int_equal(unlink(shard), 0);
+    (void)unlink(temp_path("out/transformer/config.json"));
+    assert_int_equal(rmdir(temp_path("out/transformer")), 0);
+    assert_int_equal(rmdir(out), 0);
+    assert_int_equal(temp_dir_remove(state), 0);
+}
+
+static bool stop(void *ctx, uint64_t done, uint64_t total) {
+    (void)ctx, (void)total;
+    return done == 0;
+}
+
+static void leaves_nothing(void **state) {
+    sft_job job = SFT_JOB_INIT;
+    sft_layout_conversion *conversion = converted(SFT_LAYOUT_COMFY, true);
+    assert_int_equal(temp_dir_make(state), 0);
+    const char *out = temp_path("out");
+    job.tick = stop;
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, out, NULL, &job, &err),
+                     SFT_CANCELLED);
+    assert_int_equal(temp_dir_count(), 0);
+    job.tick = NULL;
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, out, NULL, &job, &err), SFT_OK);
+    assert_string_equal(sft_layout_conversion_file_at(conversion, 0)->path,
+                        "diffusion_models/transformer.safetensors");
+    sft_layout_conversion_free(conversion);
+    assert_int_equal(unlink(temp_path("out/diffusion_models/transformer.safetensors")), 0);
+    assert_int_equal(rmdir(temp_path("out/diffusion_models")), 0);
+    assert_int_equal(rmdir(out), 0);
+    assert_int_equal(temp_dir_remove(state), 0);
+}
+
+static void refuses(void **state) {
+    const sft_set *sets[1] = { model };
+    sft_layout_options options = SFT_LAYOUT_OPTIONS_INIT;
+    sft_layout_conversion *conversion;
+    sft_buffer out = { 0 };
+    size_t who, count = 3;
+    (void)state;
+    assert_int_equal(sft_layout_conversion_new(NULL, 1, NULL, &conversion, &who, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_null(conversion);
+    assert_int_equal(sft_layout_conversion_new(sets, 0, NULL, &conversion, &who, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_layout_conversion_new(sets, 1, NULL, NULL, &who, &err), SFT_BAD_ARGUMENT);
+    options.to = 3;
+    assert_int_equal(sft_layout_conversion_new(sets, 1, &options, &conversion, &who, &err),
+                     SFT_BAD_ARGUMENT);
+    options.to = SFT_LAYOUT_SINGLE;
+    options.architecture = "no-such";
+    assert_int_equal(sft_layout_conversion_new(sets, 1, &options, &conversion, &who, &err),
+                     SFT_BAD_ARGUMENT);
+    assert_non_null(strstr(err.message, "no-such"));
+    conversion = converted(SFT_LAYOUT_SINGLE, false);
+    assert_null(sft_layout_conversion_file_at(conversion, 0));
+    assert_int_equal(sft_layout_conversion_save(conversion, sft_sink_memory(&out), NULL, &err),
+                     SFT_TENSOR_NOT_FOUND);
+    assert_int_equal(sft_layout_conversion_save_folder(conversion, "x", NULL, NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    sft_layout_conversion_free(conversion);
+    conversion = converted(SFT_LAYOUT_COMFY, true);
+    assert_int_equal(sft_layout_conversion_save(conversion, sft_sink_memory(&out), NULL, &err),
+                     SFT_BAD_ARGUMENT);
+    sft_layout_conversion_free(conversion);
+    assert_null(sft_layout_conversion_told(NULL));
+    assert_null(sft_layout_conversion_parts(NULL, &count));
+    assert_int_equal(count, 0);
+    sft_buffer_free(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(leaves_nothing),
+        cmocka_unit_test(refuses),
+    };
+    return cmocka_run_group_tests(tests, open_model, close_model);
+}

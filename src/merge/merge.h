@@ -197,6 +197,12 @@ typedef struct sfti_merge_model {
     struct sfti_merge_seen *seen; /* what its files were when it was opened */
 } sfti_merge_model;
 
+/* What the files of a set are now; in the arena. */
+struct sfti_merge_seen *sfti_merge_look(const sft_set *set, sfti_arena *arena);
+/* Whether the model has these files, all of this system, and nothing was written to them since. */
+bool sfti_merge_seen_again(const struct sfti_merge_seen *was, size_t shards,
+                           const sfti_merge_model *model);
+
 /* For a set whose quantised tensors are to be values: *set becomes one that has them, if there are
  * any; it takes over the other. computed: in the arena. stored: as it is in its files; NULL: *set.
  * On failure *set is NULL, and closed. */

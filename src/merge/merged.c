@@ -265,8 +265,7 @@ sft_part sfti_merged_part(sfti_merged *merged, size_t i, sft_source *const *sour
         return (sft_part){ row->spec, &merged->source, row->begin };
     sft_part part = sft_part_of(sft_set_tensor_at(set, row->tensor),
                                 &sources[row->from][sft_set_tensor_shard(set, row->tensor)]);
-    part.spec.name = row->spec.name;
-    part.spec.dtype = row->spec.dtype; /* another only if it is empty */
+    part.spec = row->spec; /* of another dtype only if it is empty; or fewer rows of it */
     return part;
 }
 

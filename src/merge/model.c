@@ -13,16 +13,35 @@
 
 struct sfti_merge_seen {
     bool known; /* a file of this system */
-    uint64_t size;
-    int64_t mtime_ns;
+    os_info info;
 };
 
 static struct sfti_merge_seen look_at(const sft_set *set, size_t shard) {
     const sft_source source = sft_file_source(sft_set_shard_at(set, shard));
     int fd = sfti_source_descriptor(&source);
-    os_info info;
-    if (fd < 0 || sfti_os_info_fd(fd, &info)) return (struct sfti_merge_seen){ false, 0, 0 };
-    return (struct sfti_merge_seen){ true, info.size, info.mtime_ns };
+    struct sfti_merge_seen seen;
+    memset(&seen, 0, sizeof seen);
+    seen.known = fd >= 0 && sfti_os_info_fd(fd, &seen.info) == 0;
+    return seen;
+}
+
+struct sfti_merge_seen *sfti_merge_look(const sft_set *set, sfti_arena *arena) {
+    size_t shards = sft_set_shard_count(set);
+    struct sfti_merge_seen *seen = sfti_arena_array(arena, shards, sizeof *seen);
+    for (size_t s = 0; seen && s < shards; s++) seen[s] = look_at(set, s);
+    return seen;
+}
+
+bool sfti_merge_seen_again(const struct sfti_merge_seen *was, size_t shards,
+                           const sfti_merge_model *model) {
+    bool same = sft_set_shard_count(model->stored) == shards;
+    for (size_t s = 0; same && s < shards; s++) {
+        const os_info *a = &was[s].info, *b = &model->seen[s].info;
+        same = was[s].known && model->seen[s].known && a->device == b->device
+            && a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns
+            && a->ctime_ns == b->ctime_ns;
+    }
+    return same;
 }
 
 sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, size_t *blame,
@@ -30,7 +49,8 @@ sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, s
     for (size_t m = 0; m < count; m++)
         for (size_t s = 0; s < sft_set_shard_count(models[m].stored); s++) {
             struct sfti_merge_seen was = models[m].seen[s], is = look_at(models[m].stored, s);
-            if (was.known == is.known && was.size == is.size && was.mtime_ns == is.mtime_ns)
+            if (was.known == is.known && was.info.size == is.info.size
+                && was.info.mtime_ns == is.info.mtime_ns)
                 continue;
             *blame = m;
             return sfti_fail(err, SFT_IO_READ, "expected models that stay as they are while they "
@@ -87,11 +107,9 @@ sft_code sfti_merge_model_open(sft_set **set, const sft_set *stored, const char 
     options.dequantize = true;
     options.files = files;
     options.alloc = &arena->alloc;
-    size_t shards = sft_set_shard_count(stored);
-    struct sfti_merge_seen *seen = sfti_arena_array(arena, shards, sizeof *seen);
-    *out = (sfti_merge_model){ .set = whole, .stored = stored, .seen = seen };
-    for (size_t s = 0; seen && s < shards; s++) seen[s] = look_at(stored, s);
-    sft_code code = seen ? SFT_OK : sfti_fail_memory(err, shards * sizeof *seen);
+    *out = (sfti_merge_model){ .set = whole, .stored = stored,
+                               .seen = sfti_merge_look(stored, arena) };
+    sft_code code = out->seen ? SFT_OK : sfti_fail_memory(err, sizeof *out->seen);
     if (!code) code = sft_conversion_new(whole, SFT_F32, &options, &values, err);
     if (!code && sft_conversion_count(values, SFT_CONVERT_DEQUANTIZE) > 0) {
         sft_span *names = sfti_arena_array(arena, tensors, sizeof *names);

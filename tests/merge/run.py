@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -272,6 +273,42 @@ def formulas(folder):
                 if bad.any():
                     problems.append("%s: %d of %d" % (name, bad.sum(), bad.size))
         check(len(found) == len(shapes) and not problems, label, "; ".join(problems))
+
+
+def vocabularies(folder):
+    """Rows that all inputs have, the base among them, also where one lacks the tensor."""
+    rng, name = np.random.default_rng(8), "model.embed_tokens.weight"
+    paths = [os.path.join(folder, "v%d.safetensors" % i) for i in range(3)]
+    out = os.path.join(folder, "v.safetensors")
+    asked = {"linear": {}, "task_arithmetic": {"lambda": 0.5}, "ties": {"density": 0.4},
+             "model_stock": {}, "add_difference": {"alpha": 0.8}}
+    for rows in ((3, 5, 7), (7, 5, 3), (5, 7, 3), (7, 7, 3), (3, 7, 7)):
+        data = [rng.standard_normal((n, 6)).astype("<f4") for n in rows]
+        for lacking, method in ((i, m) for i in (None, 0, 1, 2) for m in asked):
+            reference = int(method == "add_difference")
+            if lacking == reference:
+                continue
+            for i, path in enumerate(paths):
+                own = {"other": single([1.0])} | ({name: single(data[i])} if i != lacking else {})
+                write_plain(path, own)
+            words = paths if method == "linear" else ["--base", *paths]
+            for dtype in ("F32", "F64"):
+                done = run("--method", method, *words, *("--param=%s=%g" % p for p in
+                           asked[method].items()), "--ignore-missing", "--dtype", dtype, "-o", out,
+                           "--force")
+                have = [i for i in range(3) if i != lacking]
+                least = min(rows[i] for i in have)
+                flat = {i: data[i][:least].astype("f8").reshape(-1) for i in have}
+                others = [flat[i] for i in have if i or method == "linear"]
+                if lacking == 0 and method != "linear" or len(others) < {
+                        "model_stock": 2, "add_difference": 2}.get(method, 1):
+                    want = flat[reference]
+                else:
+                    want = formula(method, others, flat.get(0), [1] * len(others), asked[method])
+                found = read_plain(out)[0].get(name, ("F32", (), b""))
+                check(done.returncode == 0 and tuple(found[1]) == (least, 6) and not
+                      off(values_of(dtype, found[2]), want, "F32").any(), "vocabularies",
+                      "%s %s %s %s %s" % (method, rows, lacking, dtype, done.stderr))
 
 
 # ── Masks ──
@@ -640,6 +677,33 @@ def refused(folder):
           "a model that changes", "exit %d %r" % (child.returncode, told))
 
 
+def exchanged(folder):
+    """A replay's model becomes another file after it was hashed, while the next operand is."""
+    paths = [os.path.join(folder, "e%d.safetensors" % i) for i in range(3)]
+    for i, path in enumerate(paths):
+        write_plain(path, {"w": single(np.arange(1 << 16) * (i + 1.0))})
+    slow, made, out, kept = (os.path.join(folder, name) for name in
+                             ("slow.safetensors", "made.safetensors", "never", "kept"))
+    write_plain(slow, {"c": ("U8", (64 << 20,), b"\0" * (64 << 20))})
+    run("--method", "linear", *paths[:2], "-o", made, "--force")
+    for path in paths[:2]:
+        with subprocess.Popen([*COMMAND, "merge", "--replay", made, *paths[:2], slow, "-o", out],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
+            fds = "/proc/%d/fd" % child.pid
+            while child.poll() is None and slow not in [
+                    os.path.realpath(os.path.join(fds, fd)) for fd in os.listdir(fds)]:
+                pass
+            os.rename(path, kept)
+            shutil.copy(paths[2], path)
+            os.utime(path, ns=(0, os.stat(kept).st_mtime_ns))
+            told = child.communicate()[1].decode()
+        check(child.returncode == 2 and "found another one" in told and path in told
+              and not os.path.exists(out), "replay: a model is exchanged",
+              "exit %d %s" % (child.returncode, told))
+        os.rename(kept, path)
+    os.remove(slow)
+
+
 # ── Hostile recipes ──
 
 RECIPE = """merge_method: linear
@@ -728,7 +792,9 @@ def main():
             slices(folder)
             whole_model(folder)
             refused(folder)
+            exchanged(folder)
             formulas(folder)
+            vocabularies(folder)
             masks(folder)
             same_bytes(folder)
             hostile(folder)

@@ -76,9 +76,24 @@ static bool hash_next(sfti_workers *workers, size_t thread, uint64_t *done, sft_
     return true;
 }
 
+/* A replay's models were hashed to be found, and opened again by their paths since. */
+static sft_code check_replayed(merge_run *run, sft_error *err) {
+    for (size_t i = 0; i < run->recipe.count; i++) {
+        run->blame = run->inputs[i].path;
+        if (!cli_is(run->recipe.content[i], run->inputs[i].content))
+            return sfti_fail(err, SFT_IO_READ, "expected models that stay as they are while they "
+                             "are merged, found another one in place of this one: nothing was "
+                             "written");
+    }
+    return SFT_OK;
+}
+
 sft_code merge_hash(merge_run *run, sft_error *err) {
     size_t count = run->recipe.count;
     cli_progress progress;
+    for (size_t i = 0; run->c->set.replay && i < count; i++)
+        if (!sfti_merge_seen_again(run->inputs[i].seen, run->inputs[i].shards, &run->models[i]))
+            run->inputs[i].content = NULL;
     hash_all all = { .run = run, .blame = SIZE_MAX };
     all.hashes = sfti_arena_array(&run->arena, count, sizeof *all.hashes);
     if (!all.hashes) return sfti_fail_memory(err, count * sizeof *all.hashes);
@@ -98,7 +113,7 @@ sft_code merge_hash(merge_run *run, sft_error *err) {
         run->recipe.content[i] = sft_span_cstr(run->inputs[i].content);
         run->recipe.sha256[i] = sft_span_cstr(run->inputs[i].sha256 ? run->inputs[i].sha256 : "");
     }
-    return code;
+    return !code && run->c->set.replay ? check_replayed(run, err) : code;
 }
 
 /* ── The metadata ── */
@@ -165,6 +180,8 @@ sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *
         memset(&inputs, 0, sizeof inputs);
         run->blame = operands[k];
         code = cli_open_operand(c, operands[k], &inputs, &input, &set, err);
+        if (!code && !(found.seen = sfti_merge_look(set, &run->arena)))
+            code = sfti_fail_memory(err, sizeof found);
         if (!code) code = hash_input(run, &found, set, operands[k], err);
         for (size_t i = 0; !code && i < models; i++) {
             sft_span content = run->recipe.content[i];
@@ -173,6 +190,8 @@ sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *
             run->inputs[i].name = run->recipe.models[i];
             run->inputs[i].content = found.content;
             run->inputs[i].autov1 = found.autov1;
+            run->inputs[i].seen = found.seen;
+            run->inputs[i].shards = sft_set_shard_count(set);
             if (run->recipe.sha256[i].len && !cli_is(run->recipe.sha256[i], found.sha256))
                 cli_text(&c->err, "safetensors: note: a model has the same tensors and another "
                                   "header: the result's header may not be the same\n");

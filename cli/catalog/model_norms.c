@@ -58,9 +58,14 @@ sft_code model_norms_write(const cli_model *model, cli *c, sfti_json_writer *w, 
         return SFT_OK;
     sft_code code = cli_read_adapter_config(c, model->path, &config, err);
     if (!code) code = sfti_lora_open(model->set, cli_read_text(&config), &lora, err);
-    bool refused = code && code != SFT_OUT_OF_MEMORY && code < SFT_IO_OPEN;
+    sft_class kind = sft_code_describe(code)->cls;
+    bool refused = code && code != SFT_OUT_OF_MEMORY && kind != SFT_CLASS_IO
+                && kind != SFT_CLASS_CANCELLED;
     if (refused) {
-        sfti_json_put_cstr(w, "adapter_error", err->message);
+        char text[1024];
+        err->hint = SFT_HINT_NONE;
+        sft_error_text(err, NULL, text, sizeof text);
+        sfti_json_put_cstr(w, "adapter_error", text);
         *err = (sft_error)SFT_ERROR_INIT;
         code = SFT_OK;
     } else if (!code) {

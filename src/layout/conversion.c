@@ -33,8 +33,8 @@ static sft_code keep_pair(sft_layout_conversion *run, sfti_names *names, sft_pai
         return SFT_OK;
     if (declares && is_renamed(run))
         return sfti_fail(err, SFT_SIZE_MISMATCH, "expected a model that is not quantised, found "
-                         "%.*s, which names layers as they were; safetensors convert "
-                         "--dequantize first", SFTI_CLIP(pair.key, 40));
+                         "%.*s, which names layers as they were: dequantise it first",
+                         SFTI_CLIP(pair.key, 40));
     uint32_t before = sfti_names_find(names, pair.key);
     if (before == SFTI_NO_NAME) {
         run->pairs[run->pair_count] = pair;

@@ -78,7 +78,7 @@ LOOP_BODY void add_agreeing(const double *restrict values, const double *restric
         int64_t up, sign;
         memcpy(&up, &one, sizeof up);
         memcpy(&sign, &signs[i], sizeof sign);
-        up = (sign < 0) & (sign > INT64_MIN) ? up ^ INT64_MIN : up;
+        up = ((sign < 0) & (sign > INT64_MIN)) ? up ^ INT64_MIN : up;
         int64_t mask = -(int64_t)(up > 0);
         sums[i] += masked(by * one, mask);
         divisors[i] += masked(share, mask);

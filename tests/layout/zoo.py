@@ -126,7 +126,8 @@ def main():
                 why = there_and_back(entry, folder)
             done.add(key)
             if trying:
-                print("%s %s%s" % (library, entry.name, "\t# " + why.replace("\n", " ") if why else ""))
+                print("%s %s%s" % (library, entry.name,
+                                   "\t# %s" % why.replace("\n", " ") if why else ""))
             elif why:
                 failed += 1
                 print("%s %s: %s" % (library, entry.name, why))

@@ -168,7 +168,7 @@ def test_sparks_rows_of_samples(tmp_path):
     rows = pytest.importorskip("libsafetensors.spark._rows", exc_type=ImportError)
     save_file({"x": np.zeros(2), "y": np.float64(0)}, tmp_path / "a.safetensors")
     shards = shards_of_files(Place(tmp_path), ["a.safetensors"])
-    piece = rows.Piece(shards.facts[0], None, 0, 3, frozenset())
+    piece = rows.Piece(shards.facts[0], None, 0, 3, frozenset(), {})
     with pytest.raises(SafetensorError, match="y: expected 2 rows, found shape "):
         list(rows.sample_rows(shards, 0, piece, pa.schema([("x", "double"), ("y", "double")])))
 

@@ -410,12 +410,12 @@ static void mark_again(dup_run *run, dup_place *places, uint32_t *order,
     for (size_t i = 0; i < inputs->count; i++) {
         const char *path = inputs->items[i]->path;
         bool remote = cli_is_remote(run->c, path);
-        int error = remote ? 0 : sfti_os_info_path(path, true, &info);
+        int error = remote ? 0 : sfti_os_info_path(path, false, &info);
+        bool is_link = !remote && !error && info.kind == OS_LINK;
+        if (is_link) error = sfti_os_info_path(path, true, &info);
         if (remote) places[i] = (dup_place){ .device = UINT64_MAX, .inode = i };
         else if (error) places[i].error = error;
-        else places[i] = (dup_place){ .device = info.device, .inode = info.inode };
-        if (!remote && !error && !sfti_os_info_path(path, false, &info))
-            places[i].is_link = info.kind == OS_LINK;
+        else places[i] = (dup_place){ info.device, info.inode, .is_link = is_link };
         order[i] = (uint32_t)i;
     }
     sfti_sort(order, order + inputs->count, inputs->count, compare_places, places);

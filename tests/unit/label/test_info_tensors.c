@@ -307,8 +307,8 @@ static const tensor_case tensor_cases[] = {
       "diffusion_model triposplat -",
       "gs.base_offset_scale[1] octree.out_proj.weight[1]", "vae vae-triposplat -" },
     { "lq_proj.latent_proj.0.weight[1] core.pixel_embedder.proj.weight[1]",
-      "diffusion_model pid -", "core.pixel_embedder.proj.weight[1]",
-      "diffusion_model pixeldit -" },
+      "diffusion_model pid -", "core.pixel_embedder.proj.weight[1] "
+      "core.patch_blocks.0.attn.qkv_y.weight[1]", "diffusion_model pixeldit -" },
     { "control_blocks.0.after_proj.weight[1] control_img_in.weight[1]",
       "controlnet qwen-image -",
       "control_model.input_hint_block.0.weight[1] "

@@ -30,6 +30,7 @@
 #   make quant-oracles       tests/quant made anew by the packages that quantise (docs/convert.md)
 #   make adapter-oracles     tests/adapter/cases made anew by LyCORIS, PEFT and torch.linalg, and the
 #                            figures of docs/disagreements.md printed (docs/adapters.md)
+#   make merge-oracles       tests/merge/cases.safetensors made anew by mergekit, and compared
 #   make layout-oracles      tests/layout made anew by diffusers' converters (docs/layouts.md)
 #   make zoo-score           how info names them; the table of docs/accuracy.md
 #   make docs                docs/cli.md, the pictures and outputs in documents made anew; build/site
@@ -68,7 +69,7 @@ SECONDS_ := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS)
         writers fuzz bench coverage install bundle clean setup-build setup-test setup-bench setup-cross setup-windows \
         setup-abi abi abi-baseline \
         deb deb-test dist dist-test manifests test-packages \
-        test-spark test-spark-all test-long test-engines test-browsers test-desktop bench-catalog zoo oracles quant-oracles layout-oracles zoo-score docs
+        test-spark test-spark-all test-long test-engines test-browsers test-desktop bench-catalog zoo oracles quant-oracles layout-oracles merge-oracles zoo-score docs
 
 all: build
 
@@ -129,6 +130,9 @@ adapter-oracles:
 
 layout-oracles:
 	@tools/layout_oracles.sh
+
+merge-oracles:
+	@tools/merge_oracles.sh
 
 zoo-score: build
 	@python3 tools/zoo_score.py --write

@@ -2,7 +2,8 @@
 
     merge_oracles.py OUT.safetensors
 
-in an environment with torch (CPU) and mergekit 0.1.5. Tensors "in/MODEL/NAME" are the inputs, F32
+in an environment with torch (CPU) and mergekit 0.1.5 (tools/merge_oracles.sh). OUT stays if it has
+the same but for rounding in F64, which hangs on the processor; else it is told what differs. Tensors "in/MODEL/NAME" are the inputs, F32
 and BF16 (models "base16", ...); "want/CASE/NAME" what the method makes of them in F64, before it is
 rounded. The metadata "cases" is a list: name, method, models (the base first, if there is one),
 whether there is one, weights, parameters (as the command takes them). Random masks have no case:
@@ -10,9 +11,11 @@ tests/merge/run.py looks at their statistics. Where numbers are equal, which of 
 is not said by mergekit; such cases are left out.
 """
 import json
+import os
 import sys
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from mergekit import merge_methods
@@ -36,6 +39,10 @@ def models():
     out["m1"]["model.layers.1.bias"] = out["m0"]["model.layers.1.bias"] * 2
     out["m1"]["model.layers.2.bias"] = torch.zeros(10)
     out["m2"]["model.layers.2.conv.weight"] = out["base"]["model.layers.2.conv.weight"].clone()
+    for i, values in enumerate(((0.3, 0.5, -0.2, 0.0), (-0.5, 0.7, -0.25, 0.1),
+                                (0.001, -2.0, 0.003, -0.4), (-0.7, 0.2, 0.8, 0.6))):
+        out[f"s{i}"] = {f"{n}.weight": torch.tensor(value).reshape(shape) for n, (value, shape) in
+                        enumerate(zip(values, ((), (1,), (1, 1), ())))}
     for name in list(out):
         out[name + "16"] = {k: v.bfloat16() for k, v in out[name].items()}
     return out
@@ -136,6 +143,22 @@ def cases():
         case("sce_" + top, "sce", ["base", *three], "select_topk=" + top, base=True)
     case("nearswap", "nearswap", ["m0", "m2"], "t=0.02", base=True)
     case("passthrough", "passthrough", ["m0"], "scale=0.3")
+    # tensors of one number
+    some, equal = ["s0", "s1", "s2"], [0.5, 0.5]
+    for method in ("linear", "multislerp", "karcher", "nuslerp", "slerp"):
+        case("one_" + method, method, some[:2] if method in ("slerp", "nuslerp") else some,
+             *(["t=0.3"] if method == "slerp" else []), base=method == "slerp",
+             weights=[0.2, 0.9] if method == "nuslerp" else [0.2, 0.5, 0.9])
+    case("one_multislerp_two", "multislerp", some[:2], weights=equal)
+    case("one_multislerp_small", "multislerp", some[1:], weights=equal)
+    case("one_multislerp_base", "multislerp", [*some, "s3"], base=True, weights=[0.2, 0.5, 0.9])
+    case("one_multislerp_plain", "multislerp", some, "normalize_weights=false", "eps=0.001",
+         weights=[0.2, -0.5, 0.9])
+    for method in ("task_arithmetic", "model_stock", "sce"):
+        case("one_" + method, method, [*some, "s3"], base=True, weights=[0.2, 0.5, 0.9])
+    for method in ("ties", "breadcrumbs", "breadcrumbs_ties"):
+        case("one_" + method, method, [*some, "s3"], "density=0.6", base=True,
+             weights=[0.2, 0.5, 0.9])
 
 
 def unsure(case, inputs, name):
@@ -157,7 +180,7 @@ def main():
         tensors.update({f"in/{model}/{name}": value for name, value in values.items()})
     for one in CASES:
         wanted = {}
-        for name in SHAPES:
+        for name in inputs[one["models"][0]]:
             if unsure(one, inputs, name):
                 continue
             try:
@@ -167,9 +190,25 @@ def main():
         if wanted:
             kept.append(one)
             tensors.update(wanted)
-    save_file({k: v.contiguous().clone() for k, v in tensors.items()}, sys.argv[1],
-              {"cases": json.dumps(kept)})
-    print(len(kept), "cases")
+    told = differing(sys.argv[1], tensors, json.dumps(kept))
+    print(len(kept), "cases:", told or "as they are recorded")
+    if told:
+        save_file({k: v.contiguous().clone() for k, v in tensors.items()}, sys.argv[1],
+                  {"cases": json.dumps(kept)})
+    return bool(told)
 
 
-main()
+def differing(path, tensors, notes):
+    """What is not as it is in the file, or nothing."""
+    if not os.path.exists(path):
+        return "new"
+    with safe_open(path, "pt") as old:
+        if old.metadata() != {"cases": notes} or set(old.keys()) != set(tensors):
+            return "other cases than those recorded"
+        others = [k for k, v in tensors.items() if not (
+            torch.equal(old.get_tensor(k), v) or k.startswith("want/") and
+            (old.get_tensor(k) - v).abs().max() <= 1e-13 * v.abs().max())]
+    return ", ".join(others) and "other values in " + ", ".join(others)
+
+
+sys.exit(main())

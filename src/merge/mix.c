@@ -9,6 +9,8 @@
 
 #define COLUMNS_MOST ((uint64_t)1 << 20)
 #define COLLINEAR 1e-14 /* 1 - cosine squared: no more than rounding leaves */
+#define OPPOSITE 1e-10 /* 1 + cosine, and */
+#define LEAST_MEAN 1e-5 /* of directions: below them products do not tell the angle */
 
 /* Products of the entries, or of their differences to the base. */
 typedef struct mix_gram {
@@ -52,46 +54,60 @@ static void slerp(const sfti_merge_op *op, const mix_gram *g, double *out) {
     if (size_of(cosine) <= 0.9995) between(t, sfti_merge_arc_cosine(cosine), out);
 }
 
-static void nuslerp(const sfti_merge_op *op, const mix_gram *g, double *out) {
+static sft_code refuse_opposite(const sfti_merge_op *op, sft_error *err) {
+    return sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, op->row->spec.name,
+                            "expected vectors whose directions have a mean, found that they cancel "
+                            "out: use other weights, or another method");
+}
+
+static sft_code nuslerp(const sfti_merge_op *op, const mix_gram *g, double *out, sft_error *err) {
     const double *weights = op->each[SFTI_MERGE_WEIGHT];
     double total = weights[0] + weights[1], a = norm_of(g, 0), b = norm_of(g, 1);
     double t = size_of(total) < 1e-6 ? 0.5 : weights[1] / total;
     double cosine = clamped(dot_of(g, 0, 1) / (a > 1e-7 ? a : 1e-7) / (b > 1e-7 ? b : 1e-7));
     out[0] = 1 - t;
     out[1] = t;
-    if (1 - cosine * cosine > COLLINEAR) between(t, sfti_merge_arc_cosine(cosine), out);
+    if (1 - cosine * cosine <= COLLINEAR) return SFT_OK;
+    if (1 + cosine < OPPOSITE) return refuse_opposite(op, err);
+    between(t, sfti_merge_arc_cosine(cosine), out);
+    return SFT_OK;
 }
 
-/* What the tangent vectors add is 0 but for rounding: the result is the mean's direction. */
-static sft_code multislerp(const sfti_merge_op *op, const mix_gram *g, double *out,
-                           sft_error *err) {
-    double eps = op->param[SFTI_MERGE_EPS], total = 0, length = 0, sizes[SFTI_MERGE_MODELS];
-    double weights[SFTI_MERGE_MODELS];
+/* What is summed to the mean of the directions. */
+static sft_code direct(const sfti_merge_op *op, const mix_gram *g, double *weights, double *out,
+                       sft_error *err) {
+    double total = 0;
     for (size_t i = 0; i < g->count; i++) total += op->each[SFTI_MERGE_WEIGHT][i];
-    if (op->param[SFTI_MERGE_NORMALIZE_WEIGHTS] > 0 && !(size_of(total) > 0))
+    if (!(op->param[SFTI_MERGE_NORMALIZE_WEIGHTS] > 0)) total = 1;
+    if (!(size_of(total) > 0))
         return sfti_fail(err, SFT_BAD_ARGUMENT,
                          "expected weights whose sum is not 0 for multislerp, found such");
     for (size_t i = 0; i < g->count; i++) {
-        weights[i] = op->each[SFTI_MERGE_WEIGHT][i]
-                   / (op->param[SFTI_MERGE_NORMALIZE_WEIGHTS] > 0 ? total : 1);
-        sizes[i] = norm_of(g, i) + eps;
-        length += norm_of(g, i) * weights[i];
-        out[i] = g->count == 1 ? 1 : weights[i];
+        weights[i] = op->each[SFTI_MERGE_WEIGHT][i] / total;
+        out[i] = weights[i] / (norm_of(g, i) + op->param[SFTI_MERGE_EPS]);
     }
-    double mean = sfti_root(square_of(g, weights, sizes));
-    if (g->count == 1 || (mean < eps && g->count == 2)) return SFT_OK;
-    if (mean < eps)
-        return sfti_fail_tensor(err, SFT_CAST_VALUE, SFT_NO_OFFSET, op->row->spec.name,
-                                "expected vectors whose weighted directions have a sum, found that "
-                                "they cancel out: use other weights, or another method");
-    double cosine = sfti_merge_cosine(eps);
+    return SFT_OK;
+}
+
+/* What the tangent vectors add is 0 but for rounding: the result is the mean's direction. The
+ * mean's square is in g->sums[1]: products do not tell it where directions cancel out. */
+static sft_code multislerp(const sfti_merge_op *op, const mix_gram *g, double *out,
+                           sft_error *err) {
+    double eps = op->param[SFTI_MERGE_EPS], length = 0, weights[SFTI_MERGE_MODELS];
+    out[0] = 1;
+    if (g->count == 1) return SFT_OK;
+    sft_code code = direct(op, g, weights, out, err);
+    if (code) return code;
+    double mean = sfti_root(g->sums[1]), cosine = sfti_merge_cosine(eps);
+    if (mean < eps && g->count > 2) return refuse_opposite(op, err);
+    for (size_t i = 0; i < g->count; i++) length += norm_of(g, i) * weights[i];
     for (size_t i = 0; i < g->count; i++)
-        out[i] = weights[i] / mean * cosine * length / sizes[i];
+        out[i] = mean < eps ? weights[i] : out[i] / mean * cosine * length;
     return SFT_OK;
 }
 
 /* The mean on the sphere, step by step, as a sum of the unit vectors with factors. */
-static void karcher(const sfti_merge_op *op, const mix_gram *g, double *out) {
+static sft_code karcher(const sfti_merge_op *op, const mix_gram *g, double *out, sft_error *err) {
     double tol = op->param[SFTI_MERGE_TOL], scale = 0, share = 0;
     double sizes[SFTI_MERGE_MODELS], tangent[SFTI_MERGE_MODELS];
     size_t first = g->count;
@@ -103,8 +119,9 @@ static void karcher(const sfti_merge_op *op, const mix_gram *g, double *out) {
         share += sizes[i] > 0;
         out[i] = sizes[i] > 0;
     }
-    if (first == g->count) return;
+    if (first == g->count) return SFT_OK;
     double length = sfti_root(square_of(g, out, sizes)) / share;
+    if (length >= tol && length < LEAST_MEAN) return refuse_opposite(op, err);
     for (size_t i = 0; i < g->count; i++)
         out[i] = length < tol ? (double)(i == first) : out[i] / share / length;
     for (int step = 0; step < (int)op->param[SFTI_MERGE_MAX_ITER]; step++) {
@@ -116,7 +133,8 @@ static void karcher(const sfti_merge_op *op, const mix_gram *g, double *out) {
                 if (sizes[k] > 0) cosine += out[k] * (dot_of(g, i, k) / sizes[i] / sizes[k]);
             cosine = clamped(cosine);
             double angle = sfti_merge_arc_cosine(cosine);
-            if (!(sizes[i] > 0) || angle < tol) continue;
+            if (!(sizes[i] > 0) || angle < tol || 1 + cosine < COLLINEAR) continue;
+            if (1 + cosine < OPPOSITE) return refuse_opposite(op, err);
             tangent[i] = angle / sfti_merge_sine(angle) / share;
             along += tangent[i] * cosine;
         }
@@ -129,6 +147,7 @@ static void karcher(const sfti_merge_op *op, const mix_gram *g, double *out) {
         for (size_t i = 0; i < g->count && length > tol; i++) out[i] /= length;
     }
     for (size_t i = 0; i < g->count; i++) out[i] = sizes[i] > 0 ? out[i] * scale / sizes[i] : 0;
+    return SFT_OK;
 }
 
 static void model_stock(const mix_gram *g, double *out) {
@@ -169,19 +188,20 @@ static bool needs_products(const sfti_merge_op *op) {
 
 /* Whether the products are of differences to the base. */
 static bool takes_differences(const sfti_merge_op *op) {
-    return op->has_base && op->method->kind != SFTI_MERGE_SLERP;
+    bool alone = op->method->kind == SFTI_MERGE_MULTISLERP && op->count == 1; /* it is taken */
+    return op->has_base && op->method->kind != SFTI_MERGE_SLERP && !alone;
 }
 
 static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double *out,
                              sft_error *err) {
     mix_gram g = { sums, op->count + (op->has_base && op->method->kind == SFTI_MERGE_SLERP) };
-    double rest = 1, other;
+    double other;
     sft_code code = SFT_OK;
     switch ((sfti_merge_kind)op->method->kind) {
     case SFTI_MERGE_ADD:
         out[0] = 1;
         out[1] = op->param[SFTI_MERGE_ALPHA];
-        out[2] = -out[1];
+        out[2] = 0;
         return SFT_OK;
     case SFTI_MERGE_PASS: out[0] = op->each[SFTI_MERGE_SCALE][0]; return SFT_OK;
     case SFTI_MERGE_SLERP: /* the base is the last of the values */
@@ -190,22 +210,21 @@ static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double 
         out[0] = out[1];
         out[1] = other;
         return SFT_OK;
-    case SFTI_MERGE_NUSLERP: nuslerp(op, &g, out); break;
+    case SFTI_MERGE_NUSLERP: code = nuslerp(op, &g, out, err); break;
     case SFTI_MERGE_MULTISLERP: code = multislerp(op, &g, out, err); break;
-    case SFTI_MERGE_KARCHER: karcher(op, &g, out); break;
+    case SFTI_MERGE_KARCHER: code = karcher(op, &g, out, err); break;
     case SFTI_MERGE_STOCK: model_stock(&g, out); break;
     case SFTI_MERGE_LINEAR: case SFTI_MERGE_TASK: code = told(op, out, err); break;
     case SFTI_MERGE_SPARSE: case SFTI_MERGE_SCE: case SFTI_MERGE_NEAR: break;
     }
-    for (size_t i = 0; i < op->count; i++) rest -= out[i];
-    /* of a single model in multislerp mergekit takes the model */
-    if (op->has_base) out[op->count] = rest;
+    if (op->has_base) out[op->count] = takes_differences(op);
     return code;
 }
 
+/* Of add_difference the first model is itself. */
 static void subtract_base(const sfti_merge_op *op, const sfti_merge_work *work) {
     if (!takes_differences(op)) return;
-    for (size_t e = 0; e < op->count; e++)
+    for (size_t e = op->method->kind == SFTI_MERGE_ADD; e < op->count; e++)
         for (uint64_t i = 0; i < work->count; i++) work->x[e][i] -= work->x[op->count][i];
 }
 
@@ -219,6 +238,27 @@ static sft_code add_products(const sfti_merge_op *op, sfti_merge_work *work, sft
     subtract_base(op, work);
     sfti_merge_products(work->x, op->count + (op->has_base && !takes_differences(op)), 0,
                         work->count, work->sums);
+    return SFT_OK;
+}
+
+static void combine(const sfti_merge_op *op, const sfti_merge_work *work, const double *factors,
+                    uint64_t first, uint64_t count) {
+    double *out = work->out + first;
+    for (size_t e = 0; e < op->count + op->has_base; e++) {
+        const double *x = work->x[e] + first;
+        double factor = factors[e];
+        if (e == 0)
+            for (uint64_t i = 0; i < count; i++) out[i] = factor * x[i];
+        else
+            sfti_merge_loops_best()->add(x, factor, (size_t)count, out);
+    }
+}
+
+static sft_code add_mean(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
+    (void)err;
+    subtract_base(op, work);
+    combine(op, work, op->factors, 0, work->count);
+    sfti_merge_products(&work->out, 1, 0, work->count, work->sums);
     return SFT_OK;
 }
 
@@ -284,38 +324,29 @@ sft_code sfti_mix_prepare(sfti_merge_op *op, sft_error *err) {
     op->factors = sfti_arena_array(op->arena, all, sizeof *op->factors);
     if (!gram || !op->factors) return sfti_fail_memory(err, sums * sizeof *gram);
     if (sums > 0) code = sfti_merge_sum(op, add_products, sums, NULL, gram, err);
-    return code ? code : mix_factors(op, gram, op->factors, err);
-}
-
-static void combine(const sfti_merge_op *op, const sfti_merge_work *work, const double *factors,
-                    uint64_t first, uint64_t count) {
-    double *out = work->out + first;
-    for (size_t e = 0; e < op->count + op->has_base; e++) {
-        const double *x = work->x[e] + first;
-        double factor = factors[e];
-        if (e == 0)
-            for (uint64_t i = 0; i < count; i++) out[i] = factor * x[i];
-        else
-            sfti_merge_loops_best()->add(x, factor, (size_t)count, out);
+    if (!code && op->method->kind == SFTI_MERGE_MULTISLERP && op->count > 1) {
+        double weights[SFTI_MERGE_MODELS];
+        code = direct(op, &(mix_gram){ gram, op->count }, weights, op->factors, err);
+        if (op->has_base) op->factors[op->count] = 0;
+        if (!code) code = sfti_merge_sum(op, add_mean, 1, NULL, &gram[1], err);
     }
+    return code ? code : mix_factors(op, gram, op->factors, err);
 }
 
 /* Factors of each line, by its products alone. */
 static sft_code combine_lines(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
     double sums[SFTI_MERGE_MODELS * (SFTI_MERGE_MODELS + 1) / 2], factors[SFTI_MERGE_MODELS + 1];
-    bool differs = takes_differences(op);
     sft_code code = SFT_OK;
-    subtract_base(op, work);
     for (uint64_t at = 0; !code && at < work->count; at += op->line) {
         sfti_merge_products(work->x, op->count, at, op->line, sums);
         code = mix_factors(op, sums, factors, err);
-        if (differs) factors[op->count] = 1; /* the others are differences now */
         if (!code) combine(op, work, factors, at, op->line);
     }
     return code;
 }
 
 sft_code sfti_mix_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
+    subtract_base(op, work);
     if (op->line) return combine_lines(op, work, err);
     if (!op->by_column) {
         combine(op, work, op->factors, 0, work->count);

@@ -714,6 +714,26 @@ def exchanged(folder):
     os.remove(slow)
 
 
+def cancelled(folder):
+    """Vectors that nearly cancel out, and weights so large that only equal values stay."""
+    paths = [os.path.join(folder, "c%d.safetensors" % i) for i in range(3)]
+    out = os.path.join(folder, "cancelled.safetensors")
+    one = np.array([0.3, -0.7, 0.2])
+    for path, data in zip(paths, (one, -2 * one + [1e-6, 0, 0], one)):
+        write_plain(path, {"w": ("F64", data.shape, data.astype("<f8").tobytes())})
+    for method in ("karcher", "nuslerp"):
+        done = run("--method", method, *paths[:2], "-o", out)
+        check(done.returncode == 1 and "cancel out" in done.stderr and not os.path.exists(out),
+              "opposite vectors", "%s: exit %d %s" % (method, done.returncode, done.stderr))
+    words = ["--method", "task_arithmetic", "--base", paths[0], paths[2] + ":1e38"]
+    other = ["--method", "add_difference", "--base", paths[0], paths[0], paths[2], "--param",
+             "alpha=1e38"]
+    for asked in (words, other):
+        done = run(*asked, "-o", out, "--force")
+        found = values_of(*read_plain(out)[0]["w"][::2]) if done.returncode == 0 else []
+        check(list(found) == list(one), "a large weight", "%s %s" % (found, done.stderr))
+
+
 # ── Hostile recipes ──
 
 RECIPE = """merge_method: linear
@@ -803,6 +823,7 @@ def main():
             whole_model(folder)
             refused(folder)
             exchanged(folder)
+            cancelled(folder)
             formulas(folder)
             vocabularies(folder)
             masks(folder)

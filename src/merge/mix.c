@@ -221,7 +221,7 @@ static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double 
     return code;
 }
 
-/* Of add_difference the first model is itself. */
+/* The first model of add_difference is itself. */
 static void subtract_base(const sfti_merge_op *op, const sfti_merge_work *work) {
     if (!takes_differences(op)) return;
     for (size_t e = op->method->kind == SFTI_MERGE_ADD; e < op->count; e++)

@@ -3,7 +3,9 @@
 ```c block is one of them, those of docs/c.md are a program (guide.py, guide.c), and ```console
 blocks are sessions (sessions.py)."""
 import glob
+import gzip
 import json
+import math
 import os
 import re
 import shutil
@@ -279,6 +281,32 @@ def run_resize(folder):
     program("example_resize", lora, status=2)
 
 
+def run_layout(folder):
+    """A tiny Chroma, whose fused layers are cut."""
+    with gzip.open(os.path.join(ROOT, "tests", "layout", "cases.json.gz")) as file:
+        case = json.load(file)["models"]["chroma"]
+    whole, out = os.path.join(folder, "chroma.safetensors"), os.path.join(folder, "chroma")
+    header, size = {}, 0
+    for name, shape in case["single"].items():
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [size, size + 4 * math.prod(shape)]}
+        size = header[name]["data_offsets"][1]
+    with open(whole, "wb") as file:
+        file.write(model(json.dumps(header), struct.pack(f"<{size // 4}f", *range(size // 4))))
+    part = "transformer/diffusion_pytorch_model.safetensors"
+    said = program("example_layout", whole, out, "chroma")
+    check(said.startswith("transformer: 100 tensors, 72 before\n"
+                          f"{part}: {size} bytes\nmodel_index.json: 87 bytes\nneeded: "),
+          "a model in another layout", said)
+    _, names, data = parsed(os.path.join(out, part))
+    check(sorted(k for k in json.loads(names) if k != "__metadata__") == sorted(case["diffusers"]),
+          "its names", names)
+    check(sorted(struct.unpack(f"<{size // 4}f", data)) == list(range(size // 4)), "its numbers")
+    program("example_layout", whole, out, status=1)
+    program("example_layout", whole, out + "2", "no-such", status=1)
+    program("example_layout", whole, status=2)
+
+
 def readme():
     path = os.path.join(ROOT, "README.md")
     if not os.path.exists(path):
@@ -372,6 +400,7 @@ def main():
         run_adapter(folder)
         run_merge(folder)
         run_resize(folder)
+        run_layout(folder)
         run_import(folder)
         run_remote()
         run_guide(folder)
@@ -379,7 +408,7 @@ def main():
     run_demo()
     tried = {"example_cow", "example_save", "example_arrays", "example_cancel", "example_slice", "example_pipe",
              "example_first", "example_append", "example_strided", "example_edit",
-             "example_adapter", "example_merge", "example_resize", "example_convert", "example_import", "example_read", "example_load",
+             "example_adapter", "example_merge", "example_layout", "example_resize", "example_convert", "example_import", "example_read", "example_load",
              "example_shards", "example_remote", "port_stable_diffusion", "port_flux2"}
     with open(os.path.join(ROOT, "examples", "README.md"), encoding="utf-8") as file:
         index = file.read()

@@ -110,9 +110,12 @@ def test_an_existing_page(models, page):
 
 def test_no_models(tmp_path, page):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="expected models.*found none"):
-        st.catalog(tmp_path / "empty", page)
-    assert not page.exists()
+    made = st.catalog(tmp_path / "empty", page)
+    assert made["ok"] and made["models"] == 0 and page.stat().st_size == made["bytes"]
+    other = tmp_path / "page2.html"
+    with pytest.raises(ValueError, match="expected one model, found a folder with none"):
+        st.catalog(tmp_path / "empty", other, model=True)
+    assert not other.exists()
 
 
 def test_a_missing_folder(models, page, tmp_path):

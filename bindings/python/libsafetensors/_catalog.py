@@ -91,9 +91,10 @@ def catalog(folders: Path | Iterable[Path], output: Path, *, title: str | None =
 
     Returns the number of "models", how many of these are "unreadable" (they are in the page, with
     the reason), "bytes" of the page, and "embedded_pictures" with their "embedded_bytes".
-    FileExistsError; FileNotFoundError if there are no models; ValueError for arguments that the
-    command refuses; SafetensorError if the one model is invalid; OSError. Nothing is written if it
-    raises."""
+    Without a model the page says which files it takes. FileExistsError; FileNotFoundError if there
+    is no such folder or model; ValueError for arguments that the command refuses, and for a folder
+    without models as the one model; SafetensorError if that is invalid; OSError. Nothing is written
+    if it raises."""
     paths = [_operand(path) for path in _listed(folders)]
     words = ["catalog", "--json", "--output=" + _operand(output)]
     if title is not None:

@@ -106,7 +106,7 @@ static PyObject *merge_models(PyObject *module, PyObject *args, PyObject *kwargs
     call->state = pysft_state_of(module);
     call->options = (sft_merge_options)SFT_MERGE_OPTIONS_INIT;
     call->path = (sft_path_options)SFT_PATH_OPTIONS_INIT;
-    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OznO!z#OO$pppiO:merge_models",
+    bool ready = PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!OznO!z#OO|$pppiO:merge_models",
                                              words, &PyTuple_Type, &models, &PyTuple_Type, &weights,
                                              &output, &call->options.method, &base, &PyTuple_Type,
                                              &params, &recipe, &len, &seed, &dtype, &ignore,

@@ -151,13 +151,14 @@ void *sfti_os_resize(void *ctx, void *ptr, size_t old_size, size_t new_size) {
  * A program that goes through a folder takes and frees as much for each file: glibc would give it
  * back to the system each time, and every page would be cleared again. */
 
-#define PROGRAM_KEEPS (8 << 20)
+#define PROGRAM_KEEPS (3 << 20)
+#define PROGRAM_MAPS (1 << 19) /* blocks from this size on are never kept */
 
 int sfti_os_program_begin(int *argc, char ***argv) {
     (void)argc, (void)argv;
 #ifdef M_TRIM_THRESHOLD
     (void)mallopt(M_TRIM_THRESHOLD, PROGRAM_KEEPS);
-    (void)mallopt(M_MMAP_THRESHOLD, (int)LARGE_BLOCK);
+    (void)mallopt(M_MMAP_THRESHOLD, PROGRAM_MAPS);
 #endif
     return 0;
 }

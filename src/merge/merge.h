@@ -127,6 +127,7 @@ typedef struct sfti_merge_recipe {
     sft_span models[SFTI_MERGE_MODELS];  /* paths or names, the base among them */
     sft_span content[SFTI_MERGE_MODELS]; /* digests of those that were merged, or empty */
     sft_span sha256[SFTI_MERGE_MODELS];
+    sft_span values[SFTI_MERGE_MODELS];  /* digests of what quantised ones stood for, or empty */
     size_t base;      /* number of a model; SIZE_MAX: it has none */
     size_t reference; /* the base, or the first; of add_difference the first */
     size_t dtype_of;
@@ -209,6 +210,11 @@ bool sfti_merge_seen_again(const struct sfti_merge_seen *was, size_t shards,
 sft_code sfti_merge_model_open(sft_set **set, const sft_set *stored, const char *path,
                                const sft_files *files, sfti_arena *arena, sfti_merge_model *out,
                                sft_error *err);
+
+/* The digest of a quantised model's values, which hang on what declares them, too: into the arena.
+ * One that is there must be the same, else SFT_TENSOR_NOT_FOUND. Nothing of other models. */
+sft_code sfti_merge_values_hash(const sfti_merge_model *model, sfti_arena *arena,
+                                const sft_job *job, sft_span *digest, sft_error *err);
 
 /* A set that reads another one, which must outlive it, so that it can be taken over. */
 sft_code sfti_merge_model_lend(const sft_set *set, const sft_allocator *alloc, sft_set **out,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "bytes/source.h"
 #include "layout/layout.h"
+#include "safetensors_hash.h"
 #include "safetensors_report.h"
 #include "set/image.h"
 
@@ -150,6 +151,22 @@ sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_a
     model->set = *set;
     model->computed = marks;
     return SFT_OK;
+}
+
+sft_code sfti_merge_values_hash(const sfti_merge_model *model, sfti_arena *arena,
+                                const sft_job *job, sft_span *digest, sft_error *err) {
+    if (!model->computed) return SFT_OK;
+    sft_hashes *hashes = sfti_arena_take(arena, sizeof *hashes);
+    if (!hashes) return sfti_fail_memory(err, sizeof *hashes);
+    *hashes = (sft_hashes)SFT_HASHES_INIT(0);
+    sft_code code = sft_hash_set(model->set, SFT_HASH_BIT(SFT_HASH_CONTENT), hashes, job, err);
+    sft_span found = code ? *digest : sft_span_cstr(sft_hashes_get(hashes, SFT_HASH_CONTENT));
+    if (digest->len > 0 && !sft_span_equal(*digest, found))
+        return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected the same quantised model to stand "
+                         "for the values that it had, found others: does its config.json or header "
+                         "tell other layouts?");
+    *digest = found;
+    return code;
 }
 
 /* ── Models that stay the caller's ── */

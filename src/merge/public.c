@@ -282,6 +282,9 @@ static sft_code hash_models(sft_merge *m, const sft_job *job, sft_error *err) {
         m->origins[i].autov1 = sft_hashes_get(hashes, SFT_HASH_AUTOV1);
         m->recipe.content[i] = sft_span_cstr(sft_hashes_get(hashes, SFT_HASH_CONTENT));
         m->recipe.sha256[i] = sft_span_cstr(sft_hashes_get(hashes, SFT_HASH_SHA256));
+        m->recipe.values[i] = (sft_span){ "", 0 };
+        code = sfti_merge_values_hash(&m->models[i], &m->arena, job, &m->recipe.values[i], err);
+        if (code) return code;
     }
     m->blames = SIZE_MAX;
     return SFT_OK;

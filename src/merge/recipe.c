@@ -216,12 +216,13 @@ static sft_code read_params(recipe_text *r, const recipe_node *params, uint32_t 
 static sft_code recipe_model_add(recipe_text *r, const recipe_node *node, uint32_t *number) {
     sfti_merge_recipe *out = r->out;
     sft_span name = node->type == NODE_SCALAR ? node->text : (sft_span){ NULL, 0 };
-    sft_span content = { "", 0 }, sha256 = { "", 0 };
+    sft_span content = { "", 0 }, sha256 = { "", 0 }, values = { "", 0 };
     for (const recipe_node *n = node->type == NODE_MAP ? node->first : NULL; n; n = n->next) {
         bool text = n->type == NODE_SCALAR;
         if (sfti_is(n->key, "model") && text) name = n->text;
         else if (sfti_is(n->key, "content") && text) content = n->text;
         else if (sfti_is(n->key, "sha256") && text) sha256 = n->text;
+        else if (sfti_is(n->key, "values") && text) values = n->text;
         else if (!sfti_is(n->key, "parameters") && !sfti_is(n->key, "layer_range"))
             return refuse_line(r, n->line, "model, parameters or layer_range");
     }
@@ -233,6 +234,7 @@ static sft_code recipe_model_add(recipe_text *r, const recipe_node *node, uint32
     if (out->count == SFTI_MERGE_MODELS) return refuse_line(r, node->line, "at most 32 models");
     out->models[out->count] = name;
     out->content[out->count] = content;
+    out->values[out->count] = values;
     out->sha256[out->count++] = sha256;
     return SFT_OK;
 }
@@ -487,6 +489,7 @@ static void write_model(const sfti_merge_recipe *recipe, const sft_span *names, 
     sfti_json_put_text(w, "model", names[i]);
     if (recipe->content[i].len) sfti_json_put_text(w, "content", recipe->content[i]);
     if (recipe->sha256[i].len) sfti_json_put_text(w, "sha256", recipe->sha256[i]);
+    if (recipe->values[i].len) sfti_json_put_text(w, "values", recipe->values[i]);
 }
 
 static void write_slices(const sfti_merge_recipe *recipe, const sft_span *names,

@@ -714,6 +714,30 @@ def exchanged(folder):
     os.remove(slow)
 
 
+def declared(folder):
+    """A quantised model whose config.json tells other groups is not what was merged."""
+    quant = os.path.join(ROOT, "tests", "quant", "ct_pack_4")
+    with open(quant + ".json", encoding="utf-8") as file:
+        config = json.load(file)
+    place = os.path.join(folder, "declared")
+    os.mkdir(place)
+    shutil.copy(quant + ".safetensors", os.path.join(place, "model.safetensors"))
+    model, made, again = (os.path.join(place, name + ".safetensors") for name in
+                          ("model", "made", "again"))
+    weights = config["quantization_config"]["config_groups"]["group_0"]["weights"]
+    for size in (32, 33, 32):
+        weights["group_size"] = size
+        with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        if not os.path.exists(made):
+            done = run("--method", "linear", model, "--dtype", "f32", "-o", made)
+            check(done.returncode == 0, "a quantised model", done.stderr)
+        done = run("--replay", made, model, "-o", again, "--force")
+        check(done.returncode == (size != 32) and ("other layouts" in done.stderr) == (size != 32),
+              "replay: groups of %d" % size, "exit %d %s" % (done.returncode, done.stderr))
+    check(data_of(made) == data_of(again), "replay of a quantised model", "other values")
+
+
 def cancelled(folder):
     """Vectors that nearly cancel out, and weights so large that only equal values stay."""
     paths = [os.path.join(folder, "c%d.safetensors" % i) for i in range(3)]
@@ -824,6 +848,7 @@ def main():
             refused(folder)
             exchanged(folder)
             cancelled(folder)
+            declared(folder)
             formulas(folder)
             vocabularies(folder)
             masks(folder)

@@ -95,6 +95,8 @@ sft_code merge_hash(merge_run *run, sft_error *err) {
         if (!sfti_merge_seen_again(run->inputs[i].seen, run->inputs[i].shards, &run->models[i]))
             run->inputs[i].content = NULL;
     hash_all all = { .run = run, .blame = SIZE_MAX };
+    sft_job quiet = SFT_JOB_INIT;
+    quiet.tick = goes_on;
     all.hashes = sfti_arena_array(&run->arena, count, sizeof *all.hashes);
     if (!all.hashes) return sfti_fail_memory(err, count * sizeof *all.hashes);
     for (size_t i = 0; i < count; i++) all.hashes[i] = (sft_hashes)SFT_HASHES_INIT(0);
@@ -112,6 +114,12 @@ sft_code merge_hash(merge_run *run, sft_error *err) {
         if (run->c->set.replay) continue; /* as they were recorded */
         run->recipe.content[i] = sft_span_cstr(run->inputs[i].content);
         run->recipe.sha256[i] = sft_span_cstr(run->inputs[i].sha256 ? run->inputs[i].sha256 : "");
+    }
+    for (size_t i = 0; !code && i < count; i++) {
+        run->blame = run->inputs[i].path;
+        if (!run->c->set.replay) run->recipe.values[i] = (sft_span){ "", 0 };
+        code = sfti_merge_values_hash(&run->models[i], &run->arena, &quiet, &run->recipe.values[i],
+                                      err);
     }
     return !code && run->c->set.replay ? check_replayed(run, err) : code;
 }

@@ -186,6 +186,8 @@ SUITES = [
      "tests/adapter/hostile.py"),
     ("quant-loading", "check test", 600, [PY, "tests/quant/loading.py"], "tests/quant/loading.py"),
     ("quant-written", "test asan", 900, [PY, "tests/quant/written.py"], "tests/quant/written.py"),
+    ("quant-declared", "check test asan", 600, [PY, "tests/quant/declared.py"],
+     "tests/quant/declared.py"),
     ("quant-near", "test asan", 600, [PY, "tests/quant/near.py"], "tests/quant/near.py"),
     ("quant-near-long", "long", 3600, [PY, "tests/quant/near.py", "every"], "tests/quant/near.py"),
     ("quant-mutations", "test asan", 600, [PY, "tests/quant/mutations.py", "800"],

@@ -189,7 +189,7 @@ def large(random):
 def gptq_v2(random):
     """Zero points as they are."""
     files, values = {}, {}
-    for name, inputs, outputs, bits in (("a", 256, 48, 4), ("b", 96, 32, 3), ("c", 96, 16, 2)):
+    for name, inputs, outputs, bits in (("a", 96, 48, 4), ("b", 96, 32, 3), ("c", 96, 16, 2)):
         levels = random.integers(0, 1 << bits, (inputs, outputs))
         zeros = random.integers(0, 1 << bits, (2, outputs))
         scales = factors(random, (2, outputs), "f2")
@@ -235,7 +235,7 @@ CONFIGS = {mlx: {"bits": 4, "group_size": 64, "mode": "affine", **{
                n: {"bits": b, "group_size": g} for n, b, g in (("b", 8, 32), ("c", 3, 64),
                                                                ("d", 6, 64))}},
            modelopt: {"quant_method": "modelopt", "quant_algo": "NVFP4"},
-           gptq: {"quant_method": "gptq", "bits": 4},
+           gptq: {"quant_method": "gptq"},
            gptq_v2: {"quant_method": "gptq", "checkpoint_format": "gptq_v2", "group_size": 48}}
 CONFIGS[large] = CONFIGS[gptq]
 CASES = (per_tensor, per_row, per_block, comfy, mxfp4, gptq, gptq_v2, awq, mlx, modelopt, large)

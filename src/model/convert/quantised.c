@@ -36,6 +36,7 @@ sft_code sfti_conversion_find(const sft_conversion *c, sfti_quant_search *search
     }
     if (*out) return SFT_OK;
     sft_span method = c->declared.method;
+    search->unfit = method.len > 0;
     if (method.len)
         sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, tensor->name,
                          "expected what the quantization_config's \"%.*s\" stores, found another "

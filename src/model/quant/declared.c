@@ -22,8 +22,8 @@ static bool is_declared_word(sft_span text, const char *const *words, size_t cou
 
 /* What stands in ComfyUI's objects and does not change how values are computed. */
 static const char *const idle_keys[] = { "full_precision_matrix_mult", "full_precision_mm",
-                                         "orig_dtype", "format_version", "per_row",
-                                         "linear_dtype", "quant_group_size" };
+                                         "orig_dtype", "format_version", "linear_dtype",
+                                         "quant_group_size" };
 
 /* A size as an integer, or the two of [rows, columns]; false: it is another value, or another than
  * was told before. */
@@ -64,6 +64,8 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
             if (type == SFTI_JSON_TRUE) out->rotates = true;
             else out->rotates_not = true;
             if (out->rotates && out->rotates_not) out->unknown = key;
+        } else if (is_bool && sft_span_equal(key, sft_span_cstr("per_row"))) {
+            out->shares |= type == SFTI_JSON_TRUE ? SFTI_SHARE_ROW : SFTI_SHARE_ALL;
         } else if (sft_span_equal(key, sft_span_cstr("convrot_groupsize"))) {
             if (!read_declared_sizes(&json, &out->rotated, 1)) out->unknown = key;
         } else if (sft_span_equal(key, sft_span_cstr("group_size"))) {
@@ -82,6 +84,7 @@ static bool read_format(sft_span text, sfti_arena *arena, sfti_declared_format *
 static bool same_format(const sfti_declared_format *a, const sfti_declared_format *b) {
     return sft_span_equal(a->name, b->name) && sft_span_equal(a->unknown, b->unknown)
         && a->group == b->group && a->rotates == b->rotates && a->rotated == b->rotated
+        && (a->shares == b->shares || !a->shares || !b->shares)
         && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1];
 }
 

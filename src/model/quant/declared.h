@@ -16,6 +16,9 @@ static inline bool sfti_name_ends(sft_span name, const char *end) {
     return name.len >= len && memcmp(name.data + name.len - len, end, len) == 0;
 }
 
+/* What may share a scale, a bit each. */
+enum { SFTI_SHARE_ALL = 1, SFTI_SHARE_ROW = 2, SFTI_SHARE_GROUP = 4, SFTI_SHARE_BLOCK = 8 };
+
 /* A format as ComfyUI spells it. */
 typedef struct sfti_declared_format {
     sft_span name;    /* "float8_e4m3fn"; empty: none is told */
@@ -23,6 +26,7 @@ typedef struct sfti_declared_format {
     uint64_t group, rotated; /* sizes of groups; 0: nothing is told */
     uint64_t shape[2];       /* before padding; 0: nothing is told */
     bool rotates, rotates_not;
+    uint32_t shares; /* 0: not told */
 } sfti_declared_format;
 
 /* Tensors NAME.weight, NAME.weight_scale, ... */
@@ -46,6 +50,8 @@ typedef struct sfti_declared {
     sft_span method;  /* of a quantization_config; empty: nothing is told */
     uint64_t allowed; /* bits of layouts that it stores */
     uint32_t widths;  /* bits of the numbers of bits that it tells */
+    uint32_t shares;  /* 0: not told */
+    uint32_t kinds;   /* of codes: a bit each of sft_kind; 0: not told */
     uint64_t group;   /* columns that share a number; 0: not told, or several */
     uint64_t blocks[2]; /* rows and columns that share a number; 0: not told, or several */
     bool disordered;  /* groups of columns may be in any order */

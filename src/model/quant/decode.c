@@ -66,6 +66,18 @@ static void wide_values(sft_dtype dtype, const uint8_t *bytes, size_t count, flo
     }
 }
 
+/* Numbers that are all finite; those that divide, not 0 either. */
+static sft_code check_finite(const sfti_quant_part *part, const float *values, uint64_t count,
+                             sft_error *err) {
+    bool divides = part->how->divides, wrong = false;
+    for (uint64_t i = 0; i < count; i++)
+        wrong |= values[i] - values[i] != 0 || (divides && values[i] == 0);
+    if (!wrong) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, part->tensor->name,
+                            "expected finite numbers%s, found another, which makes values infinite "
+                            "or NaN", divides ? " other than 0" : "");
+}
+
 /* The values of a codebook, which has as many as its part has codes. */
 static sft_code read_book(const sfti_quant_part *book, size_t count, float *table,
                           sft_error *err) {
@@ -73,7 +85,7 @@ static sft_code read_book(const sfti_quant_part *book, size_t count, float *tabl
     uint32_t bits = sft_dtype_describe(book->tensor->dtype)->bits;
     sft_code code = sft_read_bytes(book->file, book->tensor->offset, bytes, count * bits / 8, err);
     if (!code) wide_values(book->tensor->dtype, bytes, count, table, 1);
-    return code;
+    return code ? code : check_finite(book, table, count, err);
 }
 
 /* The value of every code of a part. */
@@ -403,6 +415,7 @@ static sft_code load_region(sfti_dequant *d, size_t k, uint64_t matrix, uint64_t
                              across ? r->row : r->column, across ? r->rows : r->columns,
                              r->values + l * (across ? 1 : r->columns),
                              across ? (size_t)r->columns : 1, err);
+    if (!code && k > 0) code = check_finite(part, r->values, r->rows * r->columns, err);
     r->loaded = !code;
     return code;
 }

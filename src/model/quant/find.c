@@ -41,28 +41,58 @@ static bool match_layout(const sfti_quant_search *search, const sfti_quant_layou
                          uint32_t i, sfti_match *out) {
     const sft_tensor *tensor = sft_set_tensor_at(search->set, i);
     sft_span lacks = { "", 0 }, codes = layout->parts[0].names;
-    bool fits = true, some = out->told || (codes.len > 0 && *codes.data == '.');
-    some = some && !sft_span_equal(codes, sft_span_cstr("*"))
-        && !sft_span_equal(codes, sft_span_cstr(".weight"));
+    bool plain = sft_span_equal(codes, sft_span_cstr("*"))
+              || sft_span_equal(codes, sft_span_cstr(".weight"));
+    bool is_matrix = tensor->rank > 1 && sfti_quant_has(tensor)
+                  && sfti_name_ends(tensor->name, ".weight");
+    bool fits = true, some = plain ? out->told && is_matrix
+                                   : out->told || (codes.len > 0 && *codes.data == '.');
     out->layout = layout;
     out->lacks = lacks;
+    out->alien = NONE;
     if (layout->count == 0 || !sfti_layout_stem(layout, tensor->name, &out->stem)) return false;
     for (size_t k = 0; k < layout->count; k++) {
         const sfti_layout_part *part = &layout->parts[k];
-        bool skipped = part->told && !out->told;
-        out->at[k] = k == 0 ? i : NONE;
-        if (k > 0 && !skipped)
-            out->at[k] = sfti_quant_named(search, part->names, out->stem);
+        out->at[k] = k == 0 ? i : sfti_quant_named(search, part->names, out->stem);
         if (k > 0 && out->at[k] == i) out->at[k] = NONE;
         if (out->at[k] == NONE) {
             if (!part->optional && part->role != SFTI_PART_DROP) lacks = part->names;
         } else {
-            fits = fits && has_dtype(part, sft_set_tensor_at(search->set, out->at[k]));
+            bool has = has_dtype(part, sft_set_tensor_at(search->set, out->at[k]));
+            if (!has && fits) out->alien = (uint32_t)k;
+            fits = fits && has;
             some = some || (k > 0 && part->role != SFTI_PART_DROP);
         }
     }
     if (some && has_dtype(&layout->parts[0], tensor)) out->lacks = lacks;
     return fits && !lacks.len;
+}
+
+static sft_code fail_lacks(const sft_tensor *t, const sfti_match *match, sft_error *err) {
+    char buffer[SFTI_PART_NAME];
+    sft_span names = match->lacks, one = { "", 0 };
+    (void)sfti_layout_word(&names, '|', &one);
+    one = sfti_layout_name(one, match->stem, buffer);
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                            "expected \"%.*s\" beside it, found none", SFTI_CLIP(one, 200));
+}
+
+/* A tensor of another dtype than its part of the layout has. */
+static sft_code fail_alien(const sfti_quant_search *search, const sfti_match *match,
+                           sft_error *err) {
+    const sft_tensor *t = sft_set_tensor_at(search->set, match->at[match->alien]);
+    uint32_t dtypes = match->layout->parts[match->alien].dtypes;
+    char text[96] = "";
+    size_t used = 0;
+    for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
+        const char *name = sft_dtype_describe((sft_dtype)i)->name;
+        size_t len = strlen(name), comma = used > 0 ? 2 : 0;
+        if (!(dtypes >> i & 1) || used + comma + len >= sizeof text) continue;
+        memcpy(text + used, ", ", comma);
+        memcpy(text + used + comma, name, len + 1);
+        used += comma + len;
+    }
+    return sfti_fit_fail(t, text, sft_dtype_describe(t->dtype)->name, err);
 }
 
 /* ── All together ── */
@@ -208,6 +238,10 @@ static sft_code take_tensors(sfti_quant_fit *f, const sfti_declared_layer *layer
             count++;
             f->search->taken[at] = 1;
             sft_code code = part->is_zero ? check_zero(f->search, at, err) : SFT_OK;
+            const sft_tensor *dropped = sft_set_tensor_at(f->search->set, at);
+            uint64_t bits = sfti_tensor_bits(dropped), size = (dropped->end - dropped->begin) * 8;
+            if (part->is_one && size != bits && size / bits != f->q->matrices)
+                code = sfti_fit_shape(dropped, (uint64_t[]){ f->q->matrices }, 1, err);
             if (code) return code;
         }
     }
@@ -301,6 +335,7 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
     if (!code && middle) code = check_others(&f, err);
     if (!code && middle) code = name_result(&f, err);
     if (!code && middle) code = take_tensors(&f, layer, err);
+    search->unfit = code == SFT_CAST_DTYPE && match->told;
     if (!code && middle) *out = q;
     return code;
 }
@@ -319,6 +354,8 @@ static sft_code find_declared(sfti_quant_search *search, uint32_t i,
                                 "expected quantised values, as which it is declared, found %s",
                                 sft_dtype_describe(t->dtype)->name);
     search->unfit = !match_layout(search, match.layout, i, &match);
+    if (search->unfit && match.lacks.len) return fail_lacks(t, &match, err);
+    if (search->unfit && match.alien != NONE) return fail_alien(search, &match, err);
     if (search->unfit)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                 "expected the tensors of \"%.*s\", as which it is declared, found "
@@ -344,7 +381,6 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
     const sfti_declared_layer *layer = sfti_declared_of(declared, t->name, NULL);
     bool told = declared->method.len > 0, unproved = false, unfit = false;
-    char buffer[SFTI_PART_NAME];
     sft_code code = SFT_OK;
     *out = NULL;
     search->unfit = false;
@@ -370,13 +406,9 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         sft_code one = SFT_OK;
         search->unfit = false;
         if (!match_layout(search, layout, (uint32_t)i, &match)) {
-            sft_span lacks = { "", 0 };
-            if (layout->refused.len || !sfti_layout_word(&match.lacks, '|', &lacks)) continue;
-            lacks = sfti_layout_name(lacks, match.stem, buffer);
+            if (layout->refused.len || !match.lacks.len) continue;
             search->unfit = told;
-            one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
-                                   "expected \"%.*s\" beside it, found none",
-                                   SFTI_CLIP(lacks, 200));
+            one = fail_lacks(t, &match, &own);
         } else if (layout->refused.len)
             one = sfti_fail_tensor(&own, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
                                    "expected a layout that can be read, found %.*s: %.*s",

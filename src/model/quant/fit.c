@@ -270,22 +270,52 @@ static void fit_first_rows(sfti_quant_fit *f, const sft_tensor *scale) {
     codes->line_bytes = (t->end - t->begin) / q->rows;
 }
 
-/* Whether one dimension has the blocks that are told, or DeepSeek's, and the other has not. */
+/* Whether one dimension has DeepSeek's blocks, and the other has not. */
 static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uint64_t numbers[2],
                          const uint64_t blocks[2]) {
     const uint64_t sizes[2] = { f->q->rows, f->q->columns };
     bool fits[2], tells = false;
-    if (!sfti_name_ends(t->name, "_scale_inv") && !f->search->declared->blocks[0]) return false;
+    if (!sfti_name_ends(t->name, "_scale_inv") || f->search->declared->blocks[0]) return false;
     for (size_t d = 0; d < 2; d++) {
-        uint64_t told = f->search->declared->blocks[d];
-        if (!told) told = CUT_BLOCK;
-        fits[d] = numbers[d] == sfti_divide_up(sizes[d], told)
-               && (blocks[d] == told || numbers[d] == 1);
+        fits[d] = numbers[d] == sfti_divide_up(sizes[d], CUT_BLOCK)
+               && (blocks[d] == CUT_BLOCK || numbers[d] == 1);
         tells = tells || (fits[d] && numbers[d] > 1);
     }
-    bool single = t->rank > 1 && numbers[0] == 1 && numbers[1] == 1;
-    return (tells && fits[0] != fits[1])
-        || (single && f->search->declared->blocks[0] && !(fits[0] && fits[1]));
+    return tells && fits[0] != fits[1];
+}
+
+/* Whether codes and the first scale are what the declaration says: kind, bits, what shares one. */
+static sft_code check_told(const sfti_quant_fit *f, sft_error *err) {
+    const sfti_declared *d = f->search->declared;
+    const sfti_quant *q = f->q;
+    const sfti_quant_part *codes = &q->parts[0], *scale = &q->parts[1];
+    uint32_t shares = f->format ? f->format->shares : d->shares;
+    if (!f->match->told) return SFT_OK;
+    sft_dtype dtype = codes->how->as < SFT_DTYPE_COUNT ? (sft_dtype)codes->how->as
+                                                       : codes->tensor->dtype;
+    bool whole = codes->how->code != SFTI_CODE_DTYPE
+              || sft_dtype_describe(dtype)->kind != SFT_KIND_FLOAT;
+    if (!f->format && d->kinds && !(d->kinds >> (whole ? SFT_KIND_INT : SFT_KIND_FLOAT) & 1))
+        return sfti_fit_fail(codes->tensor, "codes of the type that the quantization_config tells",
+                             whole ? "integers" : "floats", err);
+    if (!f->format && d->widths && !(d->widths >> codes->bits & 1))
+        return sfti_fit_fail(codes->tensor, "codes of as many bits as the quantization_config "
+                             "tells", "others", err);
+    bool open = q->count > 1 && (scale->how->columns != SFTI_BLOCK_ALL
+                                 || scale->how->rows == SFTI_BLOCK_ANY);
+    if (!open || !shares) return SFT_OK;
+    const uint64_t blocks[][2] = { { q->rows, q->columns }, { 1, q->columns }, { 1, d->group },
+                                   { d->blocks[0], d->blocks[1] } };
+    uint64_t e[2] = { 0, 0 };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        if (!(shares >> i & 1)) continue;
+        if (!blocks[i][0] || !blocks[i][1]) return SFT_OK; /* not told, or several */
+        e[0] = sfti_divide_up(q->rows, blocks[i][0]);
+        e[1] = sfti_divide_up(q->columns, blocks[i][1]);
+        if (scale->rows == e[0] && scale->columns == e[1]) return SFT_OK;
+    }
+    bool swapped = scale->how->across != scale->how->words;
+    return sfti_fit_shape(scale->tensor, (uint64_t[]){ e[swapped], e[!swapped] }, 2, err);
 }
 
 /* The blocks of a part, and that it has as many numbers as there are blocks. */
@@ -343,8 +373,8 @@ static sft_code fit_part(sfti_quant_fit *f, size_t k, sfti_quant_part *part, sft
                              "each square, or a declaration of another block", "another shape",
                              err);
     if (mixes_blocks(f, t, numbers, blocks))
-        return sfti_fit_fail(t, "a factor for each of the blocks that are told, or none of them",
-                             "some of both", err);
+        return sfti_fit_fail(t, "a factor for each block of 128 x 128, or another size in both "
+                             "dimensions", "one of both", err);
     part->row_block = blocks[0];
     part->column_block = blocks[1];
     part->rows = sfti_divide_up(sizes[0], blocks[0]);
@@ -405,5 +435,5 @@ sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err) {
             && (part->columns != first->columns || part->rows != first->rows))
             code = sfti_fit_fail(part->tensor, "numbers for as many groups as there are scales",
                                  "another shape", err);
-    return code;
+    return code ? code : check_told(f, err);
 }

@@ -12,6 +12,7 @@ typedef struct sfti_match {
     sft_span stem, result; /* result: the name, where it is declared */
     uint32_t at[SFTI_LAYOUT_PARTS];
     sft_span lacks; /* the names of a part that should be there, where another is */
+    uint32_t alien; /* the part of which the tensor has another dtype; NONE: none */
     bool told;
 } sfti_match;
 

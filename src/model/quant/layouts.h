@@ -34,8 +34,8 @@
  *   rows=N columns=N blocks=?   "?": from shapes; else all, or of columns alone one row
  *   plus=N, divides, to-int8, then   what is done with a number; then: before the next factor
  *   middle               without a declaration all numbers must be half the range
- *   optional; told       there only with a declaration
- *   0                    of what is dropped: its bytes must be 0
+ *   optional
+ *   0, one               of what is dropped: its bytes must be 0; it is one number, or one a matrix
  * The part "others" changes values in a way that no layout here does. */
 #ifndef SFTI_QUANT_LAYOUTS_H
 #define SFTI_QUANT_LAYOUTS_H
@@ -64,7 +64,7 @@ typedef struct sfti_layout_part {
     uint8_t role, code, bits, plus;
     uint8_t as;      /* sft_dtype; SFT_DTYPE_COUNT: its own */
     bool high, awq, across, words, tiled, flat, joined, planes, split;
-    bool divides, to_int8, then, middle, optional, told, is_zero;
+    bool divides, to_int8, then, middle, optional, is_zero, is_one;
 } sfti_layout_part;
 
 #define SFTI_LAYOUT_PARTS 10

@@ -16,7 +16,7 @@ static const char *const config_keys[] = { "quant_method", "method", "format", "
                                            "checkpoint_format", "version", "mode",
                                            "transform_config", "sparsity_config", "config_groups",
                                            "bits", "group_size", "weight_block_size", "desc_act",
-                                           "dynamic" };
+                                           "dynamic", "fmt" };
 #define CONFIG_KEYS (sizeof config_keys / sizeof *config_keys)
 #define CONFIG_TRANSFORM 7
 #define CONFIG_SPARSITY 8
@@ -113,7 +113,12 @@ static void read_block_size(sfti_json *json, uint64_t blocks[2], bool *several) 
 static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     sfti_json json;
     uint32_t depth = 0;
+    static const struct { const char *name; uint32_t shares; } strategies[] = {
+        { "tensor", SFTI_SHARE_ALL }, { "channel", SFTI_SHARE_ROW }, { "group", SFTI_SHARE_GROUP },
+        { "tensor_group", SFTI_SHARE_GROUP }, { "block", SFTI_SHARE_BLOCK },
+    };
     bool several = false, differ = false, told[2] = { false, false };
+    size_t weights = 0, shared = 0, typed = 0; /* how many there are, and tell of both */
     if (!groups.data) return;
     sfti_json_begin(&json, groups.data, groups.len);
     while (sfti_json_next(&json) != SFTI_JSON_END && json.type != SFTI_JSON_ERROR) {
@@ -122,7 +127,7 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         sft_span key = sfti_json_string(&json, arena);
         sfti_json_type type = sfti_json_next(&json);
         if (type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("weights")))
-            depth = json.depth;
+            depth = json.depth, weights++;
         if (depth && json.depth == depth + 1 && type == SFTI_JSON_ARRAY
             && sft_span_equal(key, sft_span_cstr("block_structure")))
             read_block_size(&json, d->blocks, &differ);
@@ -133,6 +138,15 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
                          || sft_span_equal(json.text, sft_span_cstr("dynamic"));
         if (sft_span_equal(key, sft_span_cstr("symmetric")))
             told[type == SFTI_JSON_TRUE] = true;
+        for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++)
+            if (sft_span_equal(key, sft_span_cstr("strategy"))
+                && sft_span_equal(json.text, sft_span_cstr(strategies[i].name)))
+                d->shares |= strategies[i].shares, shared++;
+        if (sft_span_equal(key, sft_span_cstr("type"))) {
+            bool is_int = sft_span_equal(json.text, sft_span_cstr("int"));
+            if (is_int || sft_span_equal(json.text, sft_span_cstr("float"))) typed++;
+            d->kinds |= 1u << (is_int ? SFT_KIND_INT : SFT_KIND_FLOAT);
+        }
         if (type != SFTI_JSON_UINT) continue;
         if (sft_span_equal(key, sft_span_cstr("num_bits")) && json.value <= 8)
             d->widths |= 1u << json.value;
@@ -141,6 +155,8 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         d->group = json.value;
     }
     if (several) d->group = 0;
+    if (shared < weights) d->shares = weights == 1 && d->group ? SFTI_SHARE_GROUP : 0;
+    if (typed < weights) d->kinds = 0;
     d->asymmetric = told[0] && !told[1];
     if (differ) memset(d->blocks, 0, sizeof d->blocks);
 }
@@ -195,14 +211,20 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     if (!mlx && !own && bits > 0 && bits <= 8) d->widths = 1u << bits;
     if (widths && d->widths != widths)
         return fail_config(where, "single number of bits", object.values[CONFIG_BITS], err);
-    if (sfti_text_uint(object.values[CONFIG_GROUP_SIZE], &group) && !own) d->group = group;
+    sft_span size = object.values[CONFIG_GROUP_SIZE];
+    if (sfti_text_uint(size, &group) && !own) d->group = group;
+    if (!mlx && !own && d->group) d->shares |= SFTI_SHARE_GROUP;
+    if (!own && sft_span_equal(size, sft_span_cstr("-1"))) d->shares |= SFTI_SHARE_ROW;
     if (before && d->group != before)
-        return fail_config(where, "single group_size", object.values[CONFIG_GROUP_SIZE], err);
+        return fail_config(where, "single group_size", size, err);
     read_weights(d, object.values[CONFIG_GROUPS], arena);
     if (object.values[CONFIG_BLOCK].data) {
         sft_span block = object.values[CONFIG_BLOCK];
         sfti_json_begin(&json, block.data, block.len);
-        if (sfti_json_next(&json) == SFTI_JSON_ARRAY) read_block_size(&json, d->blocks, &own);
+        if (sfti_json_next(&json) == SFTI_JSON_ARRAY) {
+            read_block_size(&json, d->blocks, &own);
+            d->shares |= SFTI_SHARE_BLOCK;
+        }
     }
     d->method = name;
     d->allowed = allowed;

@@ -86,13 +86,15 @@ static sft_code fail_alien(const sfti_quant_search *search, const sfti_match *ma
     size_t used = 0;
     for (int i = 0; i < SFT_DTYPE_COUNT; i++) {
         const char *name = sft_dtype_describe((sft_dtype)i)->name;
-        size_t len = strlen(name), comma = used > 0 ? 2 : 0;
-        if (!(dtypes >> i & 1) || used + comma + len >= sizeof text) continue;
-        memcpy(text + used, ", ", comma);
-        memcpy(text + used + comma, name, len + 1);
-        used += comma + len;
+        size_t len = strlen(name), more = used > 0 ? 4 : 0;
+        if (!(dtypes >> i & 1) || used + more + len >= sizeof text) continue;
+        memcpy(text + used, " or ", more);
+        memcpy(text + used + more, name, len + 1);
+        used += more + len;
     }
-    return sfti_fit_fail(t, text, sft_dtype_describe(t->dtype)->name, err);
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, t->name,
+                            "expected %s, as \"%.*s\" has it, found %s", text,
+                            SFTI_CLIP(match->layout->id, 100), sft_dtype_describe(t->dtype)->name);
 }
 
 /* ── All together ── */

@@ -9,6 +9,7 @@
 
 #define COLUMNS_MOST ((uint64_t)1 << 20)
 #define COLLINEAR 1e-14 /* 1 - cosine squared: no more than rounding leaves */
+#define T_MOST 1e5
 #define OPPOSITE 1e-10 /* 1 + cosine, and */
 #define LEAST_MEAN 1e-5 /* of directions: below them products do not tell the angle */
 
@@ -39,19 +40,25 @@ static double square_of(const mix_gram *g, const double *factors, const double *
 
 /* ── Each method's factors ── */
 
-static void between(double t, double angle, double *out) {
+/* Further away than T_MOST nothing is left of the sine's digits. */
+static sft_code between(double t, double angle, double *out, sft_error *err) {
     double sine = sfti_merge_sine(angle);
+    if (!(size_of(t) <= T_MOST))
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected t (of nuslerp: the second weight over "
+                         "the sum of both) of -100000 to 100000, found %g", t);
     out[0] = sfti_merge_sine((1 - t) * angle) / sine;
     out[1] = sfti_merge_sine(t * angle) / sine;
+    return SFT_OK;
 }
 
 /* The entry is the one the base turns to. */
-static void slerp(const sfti_merge_op *op, const mix_gram *g, double *out) {
+static sft_code slerp(const sfti_merge_op *op, const mix_gram *g, double *out, sft_error *err) {
     double t = op->param[SFTI_MERGE_T], a = norm_of(g, 0), b = norm_of(g, 1);
     double cosine = clamped(dot_of(g, 0, 1) / (a > 1e-8 ? a : 1) / (b > 1e-8 ? b : 1));
     out[0] = 1 - t;
     out[1] = t;
-    if (size_of(cosine) <= 0.9995) between(t, sfti_merge_arc_cosine(cosine), out);
+    if (size_of(cosine) > 0.9995) return SFT_OK;
+    return between(t, sfti_merge_arc_cosine(cosine), out, err);
 }
 
 static sft_code refuse_opposite(const sfti_merge_op *op, sft_error *err) {
@@ -69,8 +76,7 @@ static sft_code nuslerp(const sfti_merge_op *op, const mix_gram *g, double *out,
     out[1] = t;
     if (1 - cosine * cosine <= COLLINEAR) return SFT_OK;
     if (1 + cosine < OPPOSITE) return refuse_opposite(op, err);
-    between(t, sfti_merge_arc_cosine(cosine), out);
-    return SFT_OK;
+    return between(t, sfti_merge_arc_cosine(cosine), out, err);
 }
 
 /* What is summed to the mean of the directions. */
@@ -205,11 +211,11 @@ static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double 
         return SFT_OK;
     case SFTI_MERGE_PASS: out[0] = op->each[SFTI_MERGE_SCALE][0]; return SFT_OK;
     case SFTI_MERGE_SLERP: /* the base is the last of the values */
-        slerp(op, &g, out);
+        code = slerp(op, &g, out, err);
         other = out[0];
         out[0] = out[1];
         out[1] = other;
-        return SFT_OK;
+        return code;
     case SFTI_MERGE_NUSLERP: code = nuslerp(op, &g, out, err); break;
     case SFTI_MERGE_MULTISLERP: code = multislerp(op, &g, out, err); break;
     case SFTI_MERGE_KARCHER: code = karcher(op, &g, out, err); break;

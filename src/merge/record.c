@@ -22,6 +22,9 @@ sft_span sfti_merge_called(const char *path) {
 sft_code sfti_merge_name(sft_span name, const sft_span *names, size_t count, sfti_arena *arena,
                          sft_span *out, sft_error *err) {
     *out = name;
+    if (sfti_utf8_check(name.data, name.len) != name.len)
+        return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a model whose name is in UTF-8, for the "
+                         "result's header has it, found other bytes");
     for (size_t k = 0, again = 1; k < count; k++) {
         if (!sft_span_equal(names[k], *out)) continue;
         char digits[SFTI_UINT_SIZE + 3] = " (";

@@ -663,6 +663,11 @@ def refused(folder):
                os.path.join(folder, "several"), "-o", out)
     check(done.returncode == 2 and "several: expected one model" in done.stderr, "replay: a folder",
           done.stderr)
+    odd = os.path.join(os.fsencode(folder), b"\xff.safetensors")
+    os.link(paths[0], odd)
+    done = run("--method", "linear", odd, paths[1], "-o", out)
+    check(done.returncode == 2 and "UTF-8" in done.stderr and "xff" in done.stderr, "odd bytes",
+          done.stderr)
     done = run("--method", "linear", *paths[:2], "-o", out, "--param", "weight@c*=2")
     check(done.returncode == 2 and "c*" in done.stderr, "a pattern for nothing", done.stderr)
     # a model that changes while the result is read from a pipe that waits
@@ -749,6 +754,12 @@ def cancelled(folder):
         done = run("--method", method, *paths[:2], "-o", out)
         check(done.returncode == 1 and "cancel out" in done.stderr and not os.path.exists(out),
               "opposite vectors", "%s: exit %d %s" % (method, done.returncode, done.stderr))
+    write_plain(paths[1], {"w": single([0.4, 0.1, 0.5])})
+    for asked in (["slerp", *paths[:2], "--param", "t=1e9"],
+                  ["nuslerp", paths[0] + ":-1e9", paths[1] + ":1000000001"]):
+        done = run("--method", *asked, "-o", out)
+        check(done.returncode == 2 and "expected t " in done.stderr and not os.path.exists(out),
+              "a t far away", "exit %d %s" % (done.returncode, done.stderr))
     words = ["--method", "task_arithmetic", "--base", paths[0], paths[2] + ":1e38"]
     other = ["--method", "add_difference", "--base", paths[0], paths[0], paths[2], "--param",
              "alpha=1e38"]

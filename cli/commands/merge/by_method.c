@@ -51,6 +51,7 @@ static sft_code open_all(merge_run *run, sft_error *err) {
     for (size_t i = 0; !code && i < count; i++) code = open_input(run, i, err);
     sft_span names[SFTI_MERGE_MODELS];
     for (size_t i = 0; !code && i < count; i++) {
+        run->blame = run->inputs[i].path;
         if (!run->inputs[i].name.data)
             code = sfti_merge_name(sfti_merge_called(run->inputs[i].path), names, i,
                                    &run->arena, &run->inputs[i].name, err);

@@ -96,10 +96,12 @@ typedef struct sfti_merge_settings {
 
 sft_code sfti_merge_setting_add(sfti_merge_settings *settings, sfti_arena *arena,
                                 const sfti_merge_setting *setting, sft_error *err);
-/* The value for a row of the result, of a model or of all; false: none was told. */
+/* The value for a row of the result, of a model or of all, and for a tensor of this name; false:
+ * none was told. */
 struct sfti_merge_row;
 bool sfti_merge_setting_find(const sfti_merge_settings *settings, sfti_merge_param param,
-                             uint32_t model, const struct sfti_merge_row *row, double *out);
+                             uint32_t model, const struct sfti_merge_row *row, sft_span name,
+                             double *out);
 /* "0.3", "[0, 0.5, 1]" or "0,0.5,1"; the values in the arena. False: it is none of them. */
 bool sfti_merge_values_read(sfti_merge_param param, sft_span text, sfti_arena *arena,
                             const double **values, size_t *count);

@@ -68,9 +68,13 @@ static bool method_asks(const sfti_merge_op *op, sfti_merge_param param) {
     return (op->method->params >> param & 1) != 0;
 }
 
+/* Filters of what may be told of each model are for the tensor's name there: layers of slices have
+ * other numbers. */
 static sft_code resolve(sfti_merge_op *op, sft_error *err) {
     const sfti_merge_plan *plan = op->plan;
     const sfti_merge_row *row = op->row;
+    char buffer[SFTI_MERGE_NAME];
+    sft_span name;
     for (int p = 0; p < SFTI_MERGE_PARAMS; p++) {
         sfti_merge_param param = (sfti_merge_param)p;
         double plain = param_defaults[p];
@@ -80,15 +84,17 @@ static sft_code resolve(sfti_merge_op *op, sft_error *err) {
             op->param[p] = plain;
             bool told = method_asks(op, param)
                      && sfti_merge_setting_find(plan->settings, param, SFTI_MERGE_ALL, row,
-                                                &op->param[p]);
+                                                row->spec.name, &op->param[p]);
             if (!told && param == SFTI_MERGE_T && method_asks(op, param))
                 return refuse_absent(op, param, err);
             continue;
         }
         for (size_t e = 0; e < op->count; e++) {
             op->each[p][e] = plain;
+            (void)sfti_merge_name_in(plan, row, op->model[e], row->spec.name, buffer, sizeof buffer,
+                                     &name);
             bool told = method_asks(op, param)
-                     && sfti_merge_setting_find(plan->settings, param, op->model[e], row,
+                     && sfti_merge_setting_find(plan->settings, param, op->model[e], row, name,
                                                 &op->each[p][e]);
             if (!told && param == SFTI_MERGE_WEIGHT && plan->weights_required
                 && method_asks(op, param))
@@ -195,7 +201,7 @@ static sft_code check_patterns(const sfti_merged *merged, sft_error *err) {
     const sfti_merge_settings *all = merged->plan.settings;
     for (size_t i = 0; i < all->count; i++) {
         size_t k = 0;
-        if (all->items[i].filter != SFTI_FILTER_GLOB) continue;
+        if (all->items[i].filter != SFTI_FILTER_GLOB || merged->plan.slice_count > 0) continue;
         while (k < merged->rows.count
                && !all->glob(all->items[i].text, merged->rows.rows[k].spec.name))
             k++;

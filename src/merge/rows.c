@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#define MERGED_NAME 1024
 #define SMALL_INTEGERS 4096 /* elements: positions, counters; more are tables or codes */
 #define COMPARE_SIZE 4096
 
@@ -80,12 +79,13 @@ static uint32_t tensor_number(const row_finder *f, size_t model, sft_span name) 
 /* SFT_TENSOR_DUPLICATE: several fit. */
 static sft_code find_renamed(const row_finder *f, size_t model, sft_span name, uint32_t *out,
                              sft_error *err) {
-    char text[MERGED_NAME + 64];
+    char text[SFTI_MERGE_NAME];
     *out = SFTI_MERGE_ALL;
     for (size_t g = 0; g < SFTI_COUNT(part_prefixes); g++)
         for (size_t p = 0; p < SFTI_COUNT(*part_prefixes) && part_prefixes[g][p]; p++) {
             size_t cut = strlen(part_prefixes[g][p]);
-            if (!sfti_begins(name, part_prefixes[g][p]) || name.len - cut > MERGED_NAME) continue;
+            if (!sfti_begins(name, part_prefixes[g][p]) || name.len - cut > sizeof text - 64)
+                continue;
             for (size_t q = 0; q < SFTI_COUNT(*part_prefixes) && part_prefixes[g][q]; q++) {
                 size_t len = strlen(part_prefixes[g][q]);
                 memcpy(text, part_prefixes[g][q], len);
@@ -230,12 +230,11 @@ static sft_code model_lacks(const row_finder *f, const sfti_merge_row *row, size
                             "expected it in every model, found none here");
 }
 
-/* What a row's tensor is called in a model; false: the model is not in the row's slice. */
-static bool name_in(const row_finder *f, const sfti_merge_row *row, size_t model, sft_span name,
-                    char *buffer, size_t cap, sft_span *out) {
+bool sfti_merge_name_in(const sfti_merge_plan *plan, const sfti_merge_row *row, size_t model,
+                        sft_span name, char *buffer, size_t cap, sft_span *out) {
     *out = name;
     if (row->slice == 0) return true;
-    const sfti_merge_slice *slice = &f->plan->slices[row->slice - 1];
+    const sfti_merge_slice *slice = &plan->slices[row->slice - 1];
     for (size_t k = 0; k < slice->count; k++) {
         if (slice->sources[k].model != model) continue;
         if (row->layers == 0) return true;
@@ -251,13 +250,13 @@ static sft_code match_row(const row_finder *f, sfti_merge_row *row, sft_error *e
     const sft_tensor *ref = sft_set_tensor_at(plan->models[row->from].set, row->tensor);
     bool takes = sfti_merge_takes(ref->dtype), cut = false;
     sft_span name = row->slice ? row->spec.name : ref->name, there;
-    char buffer[MERGED_NAME + 64];
+    char buffer[SFTI_MERGE_NAME];
     row->spec = sft_part_of(ref, NULL).spec;
     row->spec.name = name;
     sft_code code = sft_shape_size(ref->dtype, ref->shape, ref->rank, &row->elements, NULL, err);
     for (size_t m = 0; !code && m < plan->count; m++) {
         row->of[m] = SFTI_MERGE_ALL;
-        if (!name_in(f, row, m, ref->name, buffer, sizeof buffer, &there)) continue;
+        if (!sfti_merge_name_in(plan, row, m, ref->name, buffer, sizeof buffer, &there)) continue;
         row->of[m] = m == row->from ? row->tensor : tensor_number(f, m, there);
         *f->blame = m;
         if (row->of[m] == SFTI_MERGE_ALL) {

@@ -90,14 +90,15 @@ static double at_layer(const sfti_merge_setting *s, uint64_t layer, uint64_t lay
 }
 
 bool sfti_merge_setting_find(const sfti_merge_settings *settings, sfti_merge_param param,
-                             uint32_t model, const sfti_merge_row *row, double *out) {
+                             uint32_t model, const sfti_merge_row *row, sft_span name,
+                             double *out) {
     for (int pass = 0; pass < 4; pass++) {
         uint32_t of = pass & 1 ? SFTI_MERGE_ALL : model, slice = pass < 2 ? row->slice : 0;
         if ((!(pass & 1) && model == SFTI_MERGE_ALL) || (pass < 2 && row->slice == 0)) continue;
         for (size_t i = 0; i < settings->count; i++) {
             const sfti_merge_setting *s = &settings->items[i];
             if (s->param != param || s->model != of || s->slice != slice
-                || !filter_fits(settings, s, row->spec.name))
+                || !filter_fits(settings, s, name))
                 continue;
             *out = at_layer(s, row->layer, row->layers);
             return true;

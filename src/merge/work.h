@@ -86,6 +86,11 @@ typedef struct sfti_merge_rows {
 /* All rows but `begin`, in the order of the reference. */
 sft_code sfti_merge_rows_find(const sfti_merge_plan *plan, sfti_arena *arena, sfti_merge_rows *out,
                               size_t *blame, sft_error *err);
+#define SFTI_MERGE_NAME ((size_t)1088)
+/* What a row's tensor, a reference of this name, is called in a model; false: the model is not in
+ * the row's slice. */
+bool sfti_merge_name_in(const sfti_merge_plan *plan, const sfti_merge_row *row, size_t model,
+                        sft_span name, char *buffer, size_t cap, sft_span *out);
 /* Whether values of the dtype are merged. */
 bool sfti_merge_takes(sft_dtype dtype);
 /* The stack that a tensor is in, "model.layers", and its number there; false: in none. */

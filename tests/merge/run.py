@@ -611,6 +611,16 @@ def slices(folder):
     found = made(SLICED % "passthrough")
     check(isinstance(found, dict) and found.keys() == want.keys()
           and all((found[k] == want[k]).all() for k in want), "slices", str(found)[:300])
+    # a filter is for the number that the layer has in its model
+    other = made(SLICED.replace("o_proj", "layers.1.") % "passthrough")
+    for k in range(3):
+        for part, scales in (("self_attn.o_proj.weight", (.5, 1.5, 2)),
+                             ("mlp.up_proj.weight", (.5, 1.5, 2))):
+            name = "model.layers.%d." + part
+            check(isinstance(other, dict) and (other[name % (3 + k)] == models[1][name % (1 + k)]
+                                               * np.float32(scales[k])).all(),
+                  "a filter of a layer", str(other)[:300])
+    made(SLICED % "passthrough")
     again = os.path.join(folder, "again.safetensors")
     done = run("--replay", out, *(os.path.join(folder, "l%d.safetensors" % i) for i in (1, 0)),
                "-o", again, "--force")

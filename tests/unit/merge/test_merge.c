@@ -69,11 +69,13 @@ static void spreads_over_layers(void **unused) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const sfti_merge_row row = { .spec.name = sft_span_cstr(rows[i].name),
                                      .layer = rows[i].layer, .layers = rows[i].layers };
-        assert_true(sfti_merge_setting_find(&all, SFTI_MERGE_T, 3, &row, &value));
+        assert_true(sfti_merge_setting_find(&all, SFTI_MERGE_T, 3, &row, row.spec.name,
+                                            &value));
         assert_true(fabs(value - rows[i].want) < 1e-15);
     }
     const sfti_merge_row none = { .spec.name = sft_span_cstr("x") };
-    assert_false(sfti_merge_setting_find(&all, SFTI_MERGE_ALPHA, 3, &none, &value));
+    assert_false(sfti_merge_setting_find(&all, SFTI_MERGE_ALPHA, 3, &none, none.spec.name,
+                                         &value));
     sfti_arena_free(&arena);
 }
 

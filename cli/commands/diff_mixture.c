@@ -108,6 +108,7 @@ void cli_diff_mixture(cli *c, char **operands, size_t count) {
     mixture_run run = { .c = c, .arena = { .alloc = c->alloc } };
     sft_code code = SFT_OK;
     size_t who = 0;
+    c->imports_exact = true;
     if (count < 2 || count > SFTI_MERGE_MODELS) {
         (void)cli_usage_error(&err, "expected RESULT and 1 to %d models for --merge-of, found %zu",
                               SFTI_MERGE_MODELS - 1, count);

@@ -78,6 +78,7 @@ static sft_code import_options(const cli *c, sft_import_options *out, sft_error 
     out->alloc = &c->alloc;
     out->files = c->open.files;
     out->skip = true;
+    if (c->imports_exact) out->dequantised = SFT_F32;
     if (!c->imports) return SFT_OK;
     out->skip = c->set.skip != 0;
     out->root = c->set.root;

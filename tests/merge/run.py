@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -753,6 +754,19 @@ def declared(folder):
     check(data_of(made) == data_of(again), "replay of a quantised model", "other values")
 
 
+def blocks(folder):
+    """Values of GGUF's blocks are not rounded before they are merged."""
+    path, out = (os.path.join(folder, name) for name in ("q8.gguf", "q8.safetensors"))
+    scale, codes = np.float16(0.1), np.arange(-127, 128, 8, dtype="i1")
+    head = b"GGUF" + struct.pack("<IQQQ1sIQIQ", 3, 1, 0, 1, b"w", 1, 32, 8, 0)
+    with open(path, "wb") as file:
+        file.write(head + b"\0" * (-len(head) % 32) + scale.tobytes() + codes.tobytes())
+    done = run("--method", "linear", path, "--dtype", "f64", "-o", out)
+    found = values_of(*read_plain(out)[0]["w"][::2]) if done.returncode == 0 else []
+    check(list(found) == list(float(scale) * codes), "blocks of GGUF", "%s %s" % (
+        found, done.stderr))
+
+
 def cancelled(folder):
     """Vectors that nearly cancel out, and weights so large that only equal values stay."""
     paths = [os.path.join(folder, "c%d.safetensors" % i) for i in range(3)]
@@ -870,6 +884,7 @@ def main():
             exchanged(folder)
             cancelled(folder)
             declared(folder)
+            blocks(folder)
             formulas(folder)
             vocabularies(folder)
             masks(folder)

@@ -6,7 +6,8 @@ values that these packages read from them, in F32.
     quant_oracles.py FOLDER write         what convert --quantize is compared with
 
 A case is NAME.safetensors, NAME.values.safetensors and, where a model has one, NAME.json, which is
-config.json. The values are exact, or, where the metadata say so, within a part of the greatest.
+config.json. The values are exact, or, where the metadata say so, within a part of the greatest; of
+0: but for signs of zeros.
 """
 import hashlib
 import json
@@ -362,6 +363,114 @@ def quanto():
         tensors.update({name + k[1:]: v for k, v in model.state_dict().items()})
         values[name + ".weight"] = model[0].weight.dequantize()
     return tensors, values, {}
+
+
+# ── ModelOpt, gpt-oss, GPTQ, AWQ, MLX ──
+
+@case
+def modelopt_nvfp4():
+    from modelopt.torch.quantization.qtensor.nvfp4_tensor import NVFP4QTensor
+    x = weights(20, 96)
+    q, scale, whole = NVFP4QTensor.quantize(x.clone(), 16)
+    plain = q.dequantize(torch.float32, scale=scale, double_scale=whole, block_sizes={-1: 16})
+    return ({"a.weight": q._quantized_data, "a.weight_scale": scale, "a.weight_scale_2": whole,
+             "a.input_scale": torch.tensor(0.5)}, {"a.weight": plain}, {"within": "0"},
+            {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4",
+                                     "group_size": 16}})
+
+
+@case
+def modelopt_fp8():
+    from modelopt.torch.quantization.qtensor.fp8_tensor import FP8QTensor
+    q, scale = FP8QTensor.quantize(weights(24, 40))
+    plain = q.dequantize(torch.float32, scale=scale)
+    return ({"a.weight": q._quantized_data, "a.weight_scale": scale,
+             "a.input_scale": torch.tensor(0.5)}, {"a.weight": plain}, {},
+            {"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}})
+
+
+@case
+def mxfp4():
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+    random, tensors, values = torch.Generator().manual_seed(4), {}, {}
+    for name, rows, groups in (("experts.gate_up_proj", 20, 3), ("experts.down_proj", 9, 1)):
+        blocks = torch.randint(0, 256, (2, rows, groups, 16), generator=random, dtype=torch.uint8)
+        scales = torch.randint(97, 140, (2, rows, groups), generator=random, dtype=torch.uint8)
+        tensors.update({name + "_blocks": blocks, name + "_scales": scales})
+        values[name] = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+    return tensors, values, {}, {"quantization_config": {"quant_method": "mxfp4"}}
+
+
+def installed(package, path):
+    """A file of a package whose own import needs more than a processor and old versions."""
+    import importlib.metadata
+    import importlib.util
+    place = importlib.metadata.distribution(package).locate_file(path)
+    spec = importlib.util.spec_from_file_location(package.replace("-", "_") + "_file", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@case
+def gptq():
+    module = installed("auto-gptq", "auto_gptq/nn_modules/qlinear/qlinear_cuda.py")
+    random, tensors, values, dynamic = torch.Generator().manual_seed(6), {}, {}, {}
+    for name, bits, ordered in (("a", 4, True), ("b", 8, True), ("c", 3, True), ("d", 2, True),
+                                ("e", 4, False)):
+        linear = torch.nn.Linear(96, 32, bias=False)
+        linear.weight.data = weights(32, 96).half()
+        scale, zero = affine(weights(32, 96), 32, bits, False, torch.float32)
+        zero = (zero.float() + (1 << (bits - 1))).clamp(min=1)
+        index = torch.arange(96, dtype=torch.int32) // 32
+        if not ordered:
+            index = index[torch.randperm(96, generator=random)]
+        made = module.QuantLinear(bits, 32, 96, 32, False)
+        made.pack(linear, scale.half().float(), zero, index)
+        tensors.update({name + "." + k: v for k, v in made.state_dict().items()})
+        made.scales = made.scales.float()
+        values[name + ".weight"] = made.forward(torch.eye(96)).t()
+        dynamic["+:" + name] = {"bits": bits}
+    return tensors, values, {"within": "0"}, {"quantization_config": {
+        "quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True,
+        "checkpoint_format": "gptq", "dynamic": dynamic}}
+
+
+@case
+def awq():
+    """Read by compressed-tensors, which takes such files over."""
+    from compressed_tensors.compressors import BaseCompressor
+    from compressed_tensors.entrypoints.convert.converters import AutoAWQConverter
+    random = torch.Generator().manual_seed(7)
+    config = {"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemm",
+              "zero_point": True}
+    tensors = {"a.qweight": torch.randint(-1 << 31, 1 << 31, (96, 5), generator=random).int(),
+               "a.qzeros": torch.randint(-1 << 31, 1 << 31, (3, 5), generator=random).int(),
+               "a.scales": (torch.rand(3, 40, generator=random) + 0.5).half() / 64}
+    converter = AutoAWQConverter.from_autoawq_config(config)
+    packed = converter.process({k: v.float() if "scales" in k else v for k, v in tensors.items()})
+    scheme = converter._build_quant_config().config_groups["config_group_0"]
+    plain = BaseCompressor.get_value_from_registry("pack-quantized").decompress(
+        {k[2:]: v for k, v in packed.items()}, scheme)["weight"]
+    return tensors, {"a.weight": plain}, {}, {"quantization_config": config}
+
+
+@case
+def mlx():
+    import mlx.core as mx
+    import numpy as np
+    tensors, values, config = {}, {}, {"bits": 4, "group_size": 64}
+    for name, bits, group in (("a", 4, 64), ("b", 8, 32), ("c", 3, 64), ("d", 6, 64), ("e", 2, 128),
+                              ("f", 5, 32)):
+        x = mx.array(weights(20, 128).numpy()).astype(mx.float16)
+        made = mx.quantize(x, group_size=group, bits=bits)
+        plain = mx.dequantize(made[0], made[1].astype(mx.float32), made[2].astype(mx.float32),
+                              group_size=group, bits=bits)
+        tensors.update({name + leaf: torch.from_numpy(np.array(value)) for leaf, value in zip(
+            (".weight", ".scales", ".biases"), made)})
+        values[name + ".weight"] = torch.from_numpy(np.array(plain))
+        config[name] = {"bits": bits, "group_size": group}
+    return tensors, values, {}, {"quantization": config}
 
 
 # ── What convert --quantize writes ──

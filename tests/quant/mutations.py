@@ -267,7 +267,7 @@ def reconfigure(r, tensors, metadata, config):
     if config is None or r.randrange(3) == 0:
         return {"quantization_config": r.choice(CONFIGS)}
     config = json.loads(json.dumps(config))
-    inner = config["quantization_config"]
+    inner = config.get("quantization_config", config.get("quantization"))
     inner[r.choice(("format", "quant_method", "version", "bits", "group_size", "checkpoint_format",
                     "mode", "desc_act", "quant_algo", "x"))] = r.choice(
         (None, 4, 8, 3, 0, 32, 64, "gptq", "gptq_v2", "pack-quantized", "gemm", "affine", True,

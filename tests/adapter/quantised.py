@@ -232,7 +232,7 @@ def check_plain():
 # tests/quant: what can be quantised again as it is stored, and how far off it then is.
 AGAIN = {"comfy_convrot": 0.012, "comfy_fp8": 0.03, "comfy_int8": 0.06, "comfy_mxfp8": 0.04,
          "comfy_nvfp4": 0.13, "ct_float": 0.03, "ct_int": 0.06,
-         "ct_mxfp8_quantized": 0.04,
+         "ct_mxfp8_quantized": 0.04, "modelopt_fp8": 0.03, "modelopt_nvfp4": 0.13,
          "ct_nvfp4_pack_quantized": 0.13, "quanto": 0.012, "torchao": 0.03}
 
 

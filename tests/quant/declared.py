@@ -124,6 +124,9 @@ GOOD = {
                       input_scale=("F32",)),
     "modelopt-row": layer({"quant_method": "modelopt", "quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"},
                           weight=("F8_E4M3", rows, columns), weight_scale=("F32", rows)),
+    "modelopt-experts": layer({"quant_method": "modelopt", "quant_algo": "FP8"},
+                              weight=("F8_E4M3", lambda r, c: 4, rows, columns),
+                              weight_scale=("F32", lambda r, c: 4)),
     "modelopt-nvfp4": layer({"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16},
                             weight=("U8", rows, part(2)), weight_scale=("F8_E4M3", rows, part(16)),
                             weight_scale_2=("F32",), input_scale=("F32",)),
@@ -268,6 +271,8 @@ BAD = {
                  shaped("input_scale", COLUMNS)),
     "modelopt-row": (lost("weight_scale"), *FLOATS, shaped("weight_scale"),
                      shaped("weight_scale", 4, 2), others("weight_scale")),
+    "modelopt-experts": (lost("weight_scale"), shaped("weight_scale", 3),
+                         shaped("weight_scale", 4, ROWS), shaped("weight_scale", ROWS)),
     "modelopt-nvfp4": (lost("weight_scale"), lost("weight_scale_2"), others("weight_scale"),
                        coded("I8"), coded("F8_E4M3"), swapped("weight_scale", "weight_scale_2"),
                        swapped("weight_scale", "input_scale"), shaped("weight_scale", ROWS, 4),
@@ -282,6 +287,27 @@ BAD = {
     "awq": (lost("scales"), lost("qzeros"), others("scales"), others("qzeros"),
             valued("scales", INF)),
 }
+# What is declared of tensors that are as they were.
+DECLARED = (
+    ("int8-row", {"convrot": True, "convrot_groupsize": 1 << 63}), ("int8-row", {"per_row": False}),
+    ("int8", {"per_row": True}), ("float8", {"format": "float8_e5m2"}),
+    ("deepseek", {"weight_block_size": [0, 32]}), ("deepseek", {"weight_block_size": [16]}),
+    ("deepseek", {"weight_block_size": "16,32"}), ("deepseek", {"weight_block_size": [16, 32, 1]}),
+    ("deepseek", {"weight_block_size": [32, 16]}), ("deepseek", {"fmt": "e5m2"}),
+    ("gptq", {"bits": 8}), ("gptq", {"group_size": 64}), ("gptq", {"group_size": -1}),
+    ("awq", {"group_size": 128}), ("modelopt-nvfp4", {"group_size": 32}),
+    ("modelopt", {"quant_algo": "FP8_PER_CHANNEL_PER_TOKEN"}),
+    ("modelopt-row", {"quant_algo": "FP8"}), ("modelopt-nvfp4", {"quant_algo": "FP8"}),
+    ("ct-int8", ct("int-quantized", type="float", strategy="channel")),
+    ("ct-int8", ct("float-quantized", type="int", strategy="channel")),
+    ("ct-int8", ct("naive-quantized", type="float", strategy="channel")),
+    ("ct-channel", ct("float-quantized", type="float", strategy="channel", num_bits=4)),
+    ("ct-block", ct("float-quantized", type="float", strategy="block", block_structure=[0, 64])),
+    ("ct-pack", ct("pack-quantized", type="int", strategy="group", group_size=64, num_bits=4)),
+    ("ct-pack", ct("pack-quantized", type="int", strategy="group", group_size=32, num_bits=8)),
+    ("ct-nvfp4", ct("mxfp4-pack-quantized", type="float", strategy="group", group_size=32,
+                    num_bits=4)),
+)
 # Numbers that are odd and right.
 ODD = (("float8", "weight_scale", 0.0), ("float8", "weight_scale", 1e-42),
        ("ct-channel", "weight_scale", 0.0), ("deepseek", "weight_scale_inv", 1e-45),
@@ -313,12 +339,22 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind, (tensors, config) in GOOD.items():
             cases = [("as declared", None)] + list(BAD[kind])
+            for _, members in (d for d in DECLARED if d[0] == kind):
+                cases.append(("declared %s" % json.dumps(members), members))
             cases += [("%s %r" % o[1:], valued(*o[1:])[1]) for o in ODD if o[0] == kind]
             for what, change in cases:
-                bad = any(what == w for w, _ in BAD[kind])
-                mine = copy.copy(tensors)
-                name = change(mine) if change else ""
-                for command, status, said in commands(folder, mine, config):
+                members = change if isinstance(change, dict) else {}
+                bad = bool(members) or any(what == w for w, _ in BAD[kind])
+                mine, name = copy.copy(tensors), ""
+                if members and "m.a.comfy_quant" in mine:
+                    told = json.loads(mine["m.a.comfy_quant"][2])
+                    mine["m.a.comfy_quant"] = text({**told, **members})
+                elif change and not members:
+                    name = change(mine)
+                its = {**config, **members} if config else None
+                for command, status, said in commands(folder, mine, its):
+                    if command == "check" and members:
+                        continue
                     wrong = bad and not (command == "check" and " is " in what)
                     good = status == 0
                     if wrong:

@@ -325,8 +325,8 @@ static sft_code fit_layout(sfti_quant_search *search, const sfti_match *match,
                              "may be in rows or in tiles", "none", err);
     if (layout->rotate && (!layout->rotate_if_told || (format && format->rotates))) {
         uint64_t n = format && format->rotated ? format->rotated : layout->rotate, power = 1;
-        while (power < n) power *= 4;
-        if (power != n || n < 4 || n > SFTI_ROTATE_MOST || q->columns % n != 0
+        while (power < n && power < SFTI_ROTATE_MOST) power *= 4;
+        if (power != n || n < 4 || q->columns % n != 0
             || q->spec.rank != 2)
             return sfti_fit_fail(t, "rotated groups of a power of 4, at most 1024, that divides "
                                  "the columns of a matrix", "others", err);

@@ -426,7 +426,8 @@ sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err) {
     sfti_quant *q = f->q;
     sft_code code = fit_codes(f, err);
     if (!code) code = fit_padding(f, err);
-    if (!code && q->count > 1) fit_first_rows(f, q->parts[1].tensor);
+    if (!code && q->count > 1 && (f->format || q->parts[1].how->rows != SFTI_BLOCK_ALL))
+        fit_first_rows(f, q->parts[1].tensor);
     for (size_t k = 1, p = 1; !code && k < q->layout->count && p < q->count; k++)
         if (sfti_fit_tensor(f, k) == q->parts[p].tensor) code = fit_part(f, k, &q->parts[p++], err);
     const sfti_quant_part *first = &q->parts[1], *part = &q->parts[2];

@@ -100,17 +100,21 @@ static bool has_value(const quant_object *object, sft_span condition, const char
     return false;
 }
 
-/* Two numbers of an array; another pair than before leaves none. */
-static void read_block_size(sfti_json *json, uint64_t blocks[2], bool *several) {
+/* Two numbers of an array; another pair than before leaves none. False: they are others. */
+static bool read_block_size(sfti_json *json, uint64_t blocks[2], bool *several) {
     uint64_t two[2] = { 0, 0 };
-    for (size_t i = 0; i < 2 && sfti_json_next(json) == SFTI_JSON_UINT; i++) two[i] = json->value;
+    for (size_t i = 0; i < 2; i++) {
+        if (sfti_json_next(json) != SFTI_JSON_UINT || json->value == 0) return false;
+        two[i] = json->value;
+    }
     *several = *several || (blocks[0] && memcmp(blocks, two, sizeof two) != 0);
     memcpy(blocks, two, sizeof two);
+    return sfti_json_next(json) == SFTI_JSON_ARRAY_END;
 }
 
 /* What "weights" in config_groups tell: numbers of bits, and sizes of groups and of blocks if they
- * are the only ones. */
-static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
+ * are the only ones. False: blocks are no such pair. */
+static bool read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     sfti_json json;
     uint32_t depth = 0;
     static const struct { const char *name; uint32_t shares; } strategies[] = {
@@ -119,7 +123,7 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     };
     bool several = false, differ = false, told[2] = { false, false };
     size_t weights = 0, shared = 0, typed = 0; /* how many there are, and tell of both */
-    if (!groups.data) return;
+    if (!groups.data) return true;
     sfti_json_begin(&json, groups.data, groups.len);
     while (sfti_json_next(&json) != SFTI_JSON_END && json.type != SFTI_JSON_ERROR) {
         if (json.depth < depth) depth = 0;
@@ -129,8 +133,9 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
         if (type == SFTI_JSON_OBJECT && sft_span_equal(key, sft_span_cstr("weights")))
             depth = json.depth, weights++;
         if (depth && json.depth == depth + 1 && type == SFTI_JSON_ARRAY
-            && sft_span_equal(key, sft_span_cstr("block_structure")))
-            read_block_size(&json, d->blocks, &differ);
+            && sft_span_equal(key, sft_span_cstr("block_structure"))
+            && !read_block_size(&json, d->blocks, &differ))
+            return false;
         if (!depth || json.depth != depth) continue;
         if (sft_span_equal(key, sft_span_cstr("actorder")))
             d->disordered = d->disordered || type == SFTI_JSON_TRUE
@@ -159,6 +164,7 @@ static void read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     if (typed < weights) d->kinds = 0;
     d->asymmetric = told[0] && !told[1];
     if (differ) memset(d->blocks, 0, sizeof d->blocks);
+    return true;
 }
 
 /* text: the object; fallback: the method where none is told, or NULL. */
@@ -186,8 +192,9 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
             if (!fits) continue;
             if (!wrong) wrong = "quant_method";
             while (sfti_layout_word(&keys, ' ', &condition)) {
-                bool has = has_value(&object, condition, &key, &found);
-                if (!has) wrong = key;
+                sft_span value = { NULL, 0 };
+                bool has = has_value(&object, condition, &key, &value);
+                if (!has) wrong = key, found = value;
                 fits = fits && has;
             }
             if (fits) allowed |= UINT64_C(1) << i;
@@ -217,14 +224,14 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
     if (!own && sft_span_equal(size, sft_span_cstr("-1"))) d->shares |= SFTI_SHARE_ROW;
     if (before && d->group != before)
         return fail_config(where, "single group_size", size, err);
-    read_weights(d, object.values[CONFIG_GROUPS], arena);
+    if (!read_weights(d, object.values[CONFIG_GROUPS], arena))
+        return fail_config(where, "block_structure", object.values[CONFIG_GROUPS], err);
     if (object.values[CONFIG_BLOCK].data) {
         sft_span block = object.values[CONFIG_BLOCK];
         sfti_json_begin(&json, block.data, block.len);
-        if (sfti_json_next(&json) == SFTI_JSON_ARRAY) {
-            read_block_size(&json, d->blocks, &own);
-            d->shares |= SFTI_SHARE_BLOCK;
-        }
+        if (sfti_json_next(&json) != SFTI_JSON_ARRAY || !read_block_size(&json, d->blocks, &own))
+            return fail_config(where, "weight_block_size", block, err);
+        d->shares |= SFTI_SHARE_BLOCK;
     }
     d->method = name;
     d->allowed = allowed;

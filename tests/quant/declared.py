@@ -291,6 +291,9 @@ BAD = {
 DECLARED = (
     ("int8-row", {"convrot": True, "convrot_groupsize": 1 << 63}), ("int8-row", {"per_row": False}),
     ("int8", {"per_row": True}), ("float8", {"format": "float8_e5m2"}),
+    ("float8", {"quantization_config": {"quant_method": "fp8", "weight_block_size": [16, 16]}}),
+    ("float8", {"quantization_config": ct("float-quantized", type="float", strategy="channel")}),
+    ("float8", {"quantization_config": ct("float-quantized", type="int", strategy="tensor")}),
     ("deepseek", {"weight_block_size": [0, 32]}), ("deepseek", {"weight_block_size": [16]}),
     ("deepseek", {"weight_block_size": "16,32"}), ("deepseek", {"weight_block_size": [16, 32, 1]}),
     ("deepseek", {"weight_block_size": [32, 16]}), ("deepseek", {"fmt": "e5m2"}),
@@ -346,12 +349,13 @@ def main():
                 members = change if isinstance(change, dict) else {}
                 bad = bool(members) or any(what == w for w, _ in BAD[kind])
                 mine, name = copy.copy(tensors), ""
-                if members and "m.a.comfy_quant" in mine:
+                its = members.get("quantization_config") or (
+                    {**config, **members} if config else None)
+                if members and not its:
                     told = json.loads(mine["m.a.comfy_quant"][2])
                     mine["m.a.comfy_quant"] = text({**told, **members})
                 elif change and not members:
                     name = change(mine)
-                its = {**config, **members} if config else None
                 for command, status, said in commands(folder, mine, its):
                     if command == "check" and members:
                         continue

@@ -284,26 +284,33 @@ static bool mixes_blocks(const sfti_quant_fit *f, const sft_tensor *t, const uin
     return tells && fits[0] != fits[1];
 }
 
-/* Whether codes and the first scale are what the declaration says: kind, bits, what shares one. */
-static sft_code check_told(const sfti_quant_fit *f, sft_error *err) {
+/* Whether codes have the kind and the bits that are declared. */
+static sft_code check_told_codes(const sfti_quant_fit *f, sft_error *err) {
     const sfti_declared *d = f->search->declared;
-    const sfti_quant *q = f->q;
-    const sfti_quant_part *codes = &q->parts[0], *scale = &q->parts[1];
-    uint32_t shares = f->format ? f->format->shares : d->shares;
+    const sfti_quant_part *codes = &f->q->parts[0];
     if (!f->match->told) return SFT_OK;
     sft_dtype dtype = codes->how->as < SFT_DTYPE_COUNT ? (sft_dtype)codes->how->as
                                                        : codes->tensor->dtype;
     bool whole = codes->how->code != SFTI_CODE_DTYPE
               || sft_dtype_describe(dtype)->kind != SFT_KIND_FLOAT;
-    if (!f->format && d->kinds && !(d->kinds >> (whole ? SFT_KIND_INT : SFT_KIND_FLOAT) & 1))
+    if (d->kinds && !(d->kinds >> (whole ? SFT_KIND_INT : SFT_KIND_FLOAT) & 1))
         return sfti_fit_fail(codes->tensor, "codes of the type that the quantization_config tells",
                              whole ? "integers" : "floats", err);
-    if (!f->format && d->widths && !(d->widths >> codes->bits & 1))
-        return sfti_fit_fail(codes->tensor, "codes of as many bits as the quantization_config "
-                             "tells", "others", err);
-    bool open = q->count > 1 && (scale->how->columns != SFTI_BLOCK_ALL
+    if (!d->widths || d->widths >> codes->bits & 1) return SFT_OK;
+    return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, codes->tensor->name,
+                            "expected codes of as many bits as the quantization_config tells, "
+                            "found %u", codes->bits);
+}
+
+/* Whether there is a scale for each of what is declared to share one. */
+static sft_code check_told_scale(const sfti_quant_fit *f, sft_error *err) {
+    const sfti_declared *d = f->search->declared;
+    const sfti_quant *q = f->q;
+    const sfti_quant_part *scale = &q->parts[1];
+    uint32_t shares = f->format && f->format->shares ? f->format->shares : d->shares;
+    bool open = q->count > 1 && (f->format || scale->how->columns != SFTI_BLOCK_ALL
                                  || scale->how->rows == SFTI_BLOCK_ANY);
-    if (!open || !shares) return SFT_OK;
+    if (!f->match->told || !open || !shares) return SFT_OK;
     const uint64_t blocks[][2] = { { q->rows, q->columns }, { 1, q->columns }, { 1, d->group },
                                    { d->blocks[0], d->blocks[1] } };
     uint64_t e[2] = { 0, 0 };
@@ -436,5 +443,6 @@ sft_code sfti_fit_parts(sfti_quant_fit *f, sft_error *err) {
             && (part->columns != first->columns || part->rows != first->rows))
             code = sfti_fit_fail(part->tensor, "numbers for as many groups as there are scales",
                                  "another shape", err);
-    return code ? code : check_told(f, err);
+    if (!code) code = check_told_codes(f, err);
+    return code ? code : check_told_scale(f, err);
 }

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from itertools import accumulate, chain, groupby, repeat
 from typing import Any, Callable
 
-__all__ = ["Order"]
+__all__ = ["Order", "key_of"]
 
 _MASK = (1 << 64) - 1
 _CACHED_ROWS = 1 << 21  # most rows whose order is cached for an epoch
@@ -19,7 +19,7 @@ def _mixed(value: int) -> int:
     return value ^ value >> 31
 
 
-def _key(*parts: int) -> int:
+def key_of(*parts: int) -> int:
     key = 0
     for part in parts:
         key = _mixed(key ^ (part & _MASK))
@@ -33,7 +33,7 @@ def shuffled(positions: Any, count: int, key: int) -> Any:
     import numpy as np
     bits = max(2, (count - 1).bit_length())
     upper, lower = np.uint64(bits // 2), np.uint64(bits - bits // 2)
-    rounds = [np.uint64(_key(key, i)) for i in range(6)]
+    rounds = [np.uint64(key_of(key, i)) for i in range(6)]
     out = np.asarray(positions, dtype=np.uint64).copy()
     todo = np.arange(out.size)
     while todo.size:
@@ -147,7 +147,7 @@ class Order:
         self.seed = seed
         self.ends = ends
         self.open_shards = open_shards
-        self._begins = [0, *accumulate(sizes)]
+        self.begins = [0, *accumulate(sizes)]
         self._turned: tuple[int, int, list[int], list[int]] | None = None
         self._whole: tuple[int, int, Any] | None = None
         self._blocks: tuple[int, int, _Blocks] | None = None
@@ -179,19 +179,24 @@ class Order:
             if end <= self.count:
                 return range(begin, end)
             return np.arange(begin, end) % self.count
-        positions = np.arange(begin, end) % self.count
+        return self.rows(epoch, np.arange(begin, end) % self.count)
+
+    def rows(self, epoch: int, positions: Any) -> Any:
+        """Numbers of the rows at these positions of the epoch."""
+        if not self.shuffle:
+            return positions
         if self.shuffle == "shards":
             return _in_parts(positions, lambda position: self._shard_at(epoch, position))
         if self.shuffle == "blocks":
             return _in_parts(positions, lambda position: self._block_at(epoch, position))
         if self.count > _CACHED_ROWS:
-            return shuffled(positions, self.count, _key(self.seed, epoch))
+            return shuffled(positions, self.count, key_of(self.seed, epoch))
         return self._all(epoch)[positions]
 
     def _all(self, epoch: int) -> Any:
         """The order of all rows, cached: faster than batch by batch for few rows."""
         if self._whole is None or self._whole[:2] != (self.seed, epoch):
-            order = shuffled(range(self.count), self.count, _key(self.seed, epoch))
+            order = shuffled(range(self.count), self.count, key_of(self.seed, epoch))
             self._whole = self.seed, epoch, order
         return self._whole[2]
 
@@ -199,36 +204,38 @@ class Order:
         return {**self.__dict__, "_whole": None, "_turned": None, "_blocks": None,
                 "_block": None}
 
-    def _turn(self, epoch: int) -> tuple[list[int], list[int]]:
+    def turn(self, epoch: int) -> tuple[list[int], list[int]]:
         """Shards in the epoch's order, and where each begins in it."""
+        if not self.shuffle:
+            return list(range(len(self.begins) - 1)), self.begins
         if self._turned is None or self._turned[:2] != (self.seed, epoch):
-            count = len(self._begins) - 1
-            turn = shuffled(range(count), count, _key(self.seed, epoch)).tolist()
-            starts = [0, *accumulate(self._begins[i + 1] - self._begins[i] for i in turn)]
+            count = len(self.begins) - 1
+            turn = shuffled(range(count), count, key_of(self.seed, epoch)).tolist()
+            starts = [0, *accumulate(self.begins[i + 1] - self.begins[i] for i in turn)]
             self._turned = self.seed, epoch, turn, starts
         return self._turned[2], self._turned[3]
 
     def _shard_at(self, epoch: int, position: int) -> _Part:
-        turn, starts = self._turn(epoch)
+        turn, starts = self.turn(epoch)
         at = bisect_right(starts, position) - 1
         return _Part(starts[at], starts[at + 1],
                      lambda places: self._rows_of(epoch, turn[at], places))
 
     def _rows_of(self, epoch: int, shard: int, places: Any) -> Any:
         """Rows at these places of a shard's order."""
-        begin, end = self._begins[shard], self._begins[shard + 1]
-        return begin + shuffled(places, end - begin, _key(self.seed, epoch, shard + 1))
+        begin, end = self.begins[shard], self.begins[shard + 1]
+        return begin + shuffled(places, end - begin, key_of(self.seed, epoch, shard + 1))
 
     def _block_at(self, epoch: int, position: int) -> _Part:
         import numpy as np
-        turn, starts = self._turn(epoch)
+        turn, starts = self.turn(epoch)
         if self._blocks is None or self._blocks[:2] != (self.seed, epoch):
             self._blocks = self.seed, epoch, _Blocks(np.diff(starts), self.open_shards)
             self._block = None
         if self._block is None or not self._block.begin <= position < self._block.end:
             blocks = self._blocks[2]
             number, begin, end = blocks.find(position)
-            shares, key = blocks.shares(number), _key(self.seed, epoch, 0, number)
+            shares, key = blocks.shares(number), key_of(self.seed, epoch, 0, number)
 
             def rows(places: Any) -> Any:
                 return self._mixed_rows(epoch, turn[number:], shares,
@@ -260,7 +267,7 @@ class Order:
         if self.shuffle == "blocks":
             state["open_shards"] = self.open_shards
         if self.shuffle in ("shards", "blocks"):
-            sizes = (b - a for a, b in zip(self._begins, self._begins[1:]))
+            sizes = (b - a for a, b in zip(self.begins, self.begins[1:]))
             state["shards"] = [[len([*same]), size] for size, same in groupby(sizes)]
         return state
 
@@ -279,6 +286,6 @@ class Order:
             if begins[-1] != self.count:
                 raise ValueError("shards: the state is of %d rows, expected %d"
                                  % (begins[-1], self.count))
-            self._begins = begins
+            self.begins = begins
             self._turned = self._blocks = self._block = None
         self.seed = state["seed"]

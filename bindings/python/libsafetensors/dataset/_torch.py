@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from torch.utils.data import Dataset as _MapDataset
 
 from ._identity import check_identity, identity
+from ._lanes import MOST_PARTS, Part, lanes_of, parts_of
 from ._order import Order
 from .._types import Path, Unpack
 from ._read import Dataset, open
@@ -21,6 +22,7 @@ __all__ = ["Loader", "TorchBatches", "TorchDataset"]
 
 Ends = Literal["drop", "pad", "uneven"]
 Collate = Literal["list", "padded", "nested"]
+Partition = Literal["batches", "shards"]
 
 
 def _dataset(source: Dataset | Path, options: OpenOptions) -> Dataset:
@@ -153,6 +155,14 @@ class TorchBatches(IterableDataset[Any]):
     says so), "pad" continues with the first rows, and "uneven" makes the last batch smaller and
     gives some ranks one batch less. transform: called with each batch.
 
+    partition: "batches" deals out the batches, so that every rank and worker reads of every shard.
+    "shards" gives each worker of each rank shards of its own for an epoch, as many rows as the
+    others have, of which it reads each once; only a shard at the border of two is read by both.
+    shuffle=True and "blocks" then mix the rows of open_shards of a worker's shards. All rows are
+    delivered as ends says; which batch is whose depends on the numbers of ranks and workers. A
+    state goes on where it was; with other numbers of ranks or workers, what is left of the epoch
+    is dealt out again.
+
     collate: what becomes of columns that vary in length or have nulls. "list": a list of rows,
     None where one is null. "padded": lists of numbers as one tensor with zeros behind the shorter
     rows, and their lengths as <name>.lengths; "nested": as a nested tensor (layout torch.jagged).
@@ -162,7 +172,8 @@ class TorchBatches(IterableDataset[Any]):
     def __init__(self, source: Dataset | Path, batch_size: int, *,
                  shuffle: bool | Literal["shards", "blocks"] = True, seed: int = 0,
                  rank: int | None = None, ranks: int | None = None, ends: Ends = "drop",
-                 open_shards: int = 16, collate: Collate = "list",
+                 open_shards: int = 16, partition: Partition = "batches",
+                 collate: Collate = "list",
                  transform: Callable[[Any], Any] | None = None,
                  **options: Unpack[OpenOptions]) -> None:
         self.dataset = _dataset(source, options)
@@ -171,6 +182,11 @@ class TorchBatches(IterableDataset[Any]):
         if collate not in ("list", "padded", "nested"):
             raise ValueError("collate: expected list, padded or nested, found %r" % (collate,))
         self.collate = collate
+        if partition not in ("batches", "shards"):
+            raise ValueError("partition: expected batches or shards, found %r" % (partition,))
+        self.partition = partition
+        if partition == "shards" and shuffle is True:
+            shuffle = "blocks"
         self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
                             [stop - start for start, stop in self.dataset._layout.bounds()],
                             open_shards)
@@ -184,10 +200,13 @@ class TorchBatches(IterableDataset[Any]):
         # these load.
         self._place = torch.tensor([0, 0, 0, _signed(seed)])
         self._place.share_memory_()  # type: ignore[no-untyped-call]
+        # With partition="shards", how earlier parts of the epoch were read.
+        self._parts = torch.zeros((MOST_PARTS, 3), dtype=torch.int64)
+        self._parts.share_memory_()  # type: ignore[no-untyped-call]
         self._rounds = _Rounds()
-        # The last iteration in this process: its epoch, batches delivered before, and how many of
-        # its batches this process has yielded.
-        self._now: tuple[int, int] | None = None
+        # The last iteration in this process: its epoch, batches delivered before, in which parts,
+        # and how many of its batches this process has yielded.
+        self._now: tuple[int, int, list[Part]] | None = None
         self._yielded = 0
         self._restored: int | None = None  # a worker's state: its round
 
@@ -204,13 +223,17 @@ class TorchBatches(IterableDataset[Any]):
         after the other. To be called between iterations, in the process that iterates."""
         self._begin(epoch, 0)
 
-    def _begin(self, epoch: int, delivered: int) -> None:
-        self._set_place(epoch, delivered, self._rounds.last())
+    def _begin(self, epoch: int, delivered: int, parts: list[Part] | None = None) -> None:
+        self._set_place(epoch, delivered, self._rounds.last(), parts)
         self._now = None
         self._yielded = 0
 
-    def _set_place(self, epoch: int, delivered: int, base: int) -> None:
+    def _set_place(self, epoch: int, delivered: int, base: int,
+                   parts: list[Part] | None = None) -> None:
         self._place[:] = torch.tensor([epoch, delivered, base, _signed(self._order.seed)])
+        self._parts.zero_()
+        if parts:
+            self._parts[:len(parts)] = torch.tensor(parts)
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""
@@ -231,7 +254,7 @@ class TorchBatches(IterableDataset[Any]):
         if seed != _signed(self._order.seed):
             self._order.seed = seed
         rounds = max(0, number - base - 1)
-        self._now = epoch + rounds, 0 if rounds else begun
+        self._now = (epoch + rounds, 0, []) if rounds else (epoch, begun, self._earlier())
         return self._batches(*self._now, worker.id + skipped * worker.num_workers,
                              worker.num_workers)
 
@@ -239,14 +262,25 @@ class TorchBatches(IterableDataset[Any]):
         if self._now is not None or self._rounds.last() > int(self._place[2]):
             self.set_epoch(self.epoch + 1)
         epoch, begun = self._place.tolist()[:2]
-        self._now = epoch, begun
+        self._now = epoch, begun, self._earlier()
         self._yielded = 0
-        yield from self._batches(epoch, begun, 0, 1)
+        yield from self._batches(*self._now, 0, 1)
         self.set_epoch(epoch + 1)
 
-    def _batches(self, epoch: int, begun: int, first: int, step: int) -> Iterator[Any]:
-        for i in range(first, self._order.steps(begun, self.rank, self.ranks), step):
-            numbers = self._order.batch(epoch, begun + self.rank + i * self.ranks)
+    def _numbers(self, epoch: int, begun: int, parts: list[Part], first: int,
+                 step: int) -> Iterator[Any]:
+        """Row numbers of each batch that a worker, the first of `step`, yields."""
+        if self.partition == "batches":
+            for i in range(first, self._order.steps(begun, self.rank, self.ranks), step):
+                yield self._order.batch(epoch, begun + self.rank + i * self.ranks)
+            return
+        lanes, done = lanes_of(self._order, epoch, parts, self.ranks, step)
+        for i in range(done + first, lanes.steps(self.rank), step):
+            yield lanes.batch(self.rank, i)
+
+    def _batches(self, epoch: int, begun: int, parts: list[Part], first: int,
+                 step: int) -> Iterator[Any]:
+        for numbers in self._numbers(epoch, begun, parts, first, step):
             batch = _collated(self.dataset.take(numbers, "torch"), self.collate)
             self._yielded += 1
             yield batch if self.transform is None else self.transform(batch)
@@ -259,18 +293,31 @@ class TorchBatches(IterableDataset[Any]):
         workers. RuntimeError if workers of another loader have yielded since: only loader() and
         a StatefulDataLoader know how many batches arrived."""
         epoch, begun, base, _ = self._place.tolist()
-        epoch, begun = self._now or (epoch, begun)
+        epoch, begun, parts = self._now or (epoch, begun, self._earlier())
         own = self._yielded
         if get_worker_info() is None:
             if self._rounds.last() > base:
                 raise RuntimeError("expected the state of loader() or of a StatefulDataLoader: "
                                    "workers have yielded the batches, and this process does not "
                                    "know how many arrived")
-            begun, own = begun + own * self.ranks, 0
-        return {**self._parameters(), "epoch": epoch, "delivered": begun, "yielded": own}
+            begun, own, parts = begun + own * self.ranks, 0, self._after(parts, 1, own)
+        return {**self._parameters(parts), "epoch": epoch, "delivered": begun, "yielded": own}
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"dataset": self._identity, **self._order.state()}
+    def _parameters(self, parts: list[Part]) -> dict[str, Any]:
+        found = {"dataset": self._identity, **self._order.state()}
+        if self.partition == "shards":
+            found.update(partition="shards", parts=[list(part) for part in parts])
+        return found
+
+    def _earlier(self) -> list[Part]:
+        """How the epoch was read before, with partition="shards"."""
+        return [(ranks, workers, steps) for ranks, workers, steps in self._parts.tolist() if ranks]
+
+    def _after(self, parts: list[Part], workers: int, steps: int) -> list[Part]:
+        """These parts and one more, in which each rank got so many batches."""
+        if parts and parts[-1][:2] == (self.ranks, workers):
+            return [*parts[:-1], (self.ranks, workers, parts[-1][2] + steps)]
+        return [*parts, (self.ranks, workers, steps)] if steps else parts
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues after the batches delivered, with the state's seed; the number of workers or
@@ -278,18 +325,22 @@ class TorchBatches(IterableDataset[Any]):
         open_shards, ends or keys do, or if the dataset was appended to or overwritten since, or
         is another one. A compaction keeps states valid."""
         check_identity(self.dataset, self._identity, state)
+        if state.get("partition", "batches") != self.partition:
+            raise ValueError("partition: the state is of %r, expected %r"
+                             % (state.get("partition", "batches"), self.partition))
+        parts = parts_of(state) if self.partition == "shards" else []
         self._order.take_over(state)
         own = state.get("yielded", 0)
         worker = get_worker_info()
         if worker is None:
             if own:
                 raise ValueError("expected the state of a whole loader, found a worker's")
-            self._begin(state["epoch"], state["delivered"])
+            self._begin(state["epoch"], state["delivered"], parts)
         else:
             # All workers write the same.
             self._restored = self._rounds.begin(worker)
-            self._set_place(state["epoch"], state["delivered"], self._restored - 1)
-            self._now = state["epoch"], state["delivered"]
+            self._set_place(state["epoch"], state["delivered"], self._restored - 1, parts)
+            self._now = state["epoch"], state["delivered"], parts
             self._yielded = own
 
     def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
@@ -352,7 +403,8 @@ class Loader(DataLoader[Any]):
     def state_dict(self) -> dict[str, Any]:
         batches: TorchBatches = self.dataset  # type: ignore[assignment]
         epoch, begun = batches._place.tolist()[:2]
-        return {**batches._parameters(), "epoch": epoch,
+        parts = batches._after(batches._earlier(), max(1, self.num_workers), self._delivered)
+        return {**batches._parameters(parts), "epoch": epoch,
                 "delivered": begun + self._delivered * batches.ranks}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

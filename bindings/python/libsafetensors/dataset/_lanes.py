@@ -1,0 +1,174 @@
+"""Shards that belong to a rank and a worker for an epoch."""
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from typing import Any
+
+from ._order import Order, key_of
+
+__all__ = ["MOST_PARTS", "Part", "lanes_of", "parts_of"]
+
+MOST_PARTS = 32  # in which an epoch is read by different numbers of ranks or workers
+_MOST_LANES = 1 << 20
+
+Part = tuple[int, int, int]  # ranks, workers, and batches that each rank delivered
+
+
+class _Shards:
+    """All rows in the epoch's order of shards, each as it is stored."""
+
+    def __init__(self, order: Order, epoch: int) -> None:
+        import numpy as np
+        turn, self._starts = order.turn(epoch)
+        self._rows = np.asarray(order.begins, np.int64)[turn] - self._starts[:-1]
+        self._shown = np.asarray(self._starts, np.int64)
+        self.count = order.count
+
+    def rows(self, positions: Any) -> Any:
+        import numpy as np
+        return positions + self._rows[np.searchsorted(self._shown, positions, side="right") - 1]
+
+    def sizes(self, begin: int, end: int) -> list[int]:
+        """Rows of each shard between two positions."""
+        first = max(0, bisect_right(self._starts, begin) - 1)
+        sizes = []
+        for start, stop in zip(self._starts[first:], self._starts[first + 1:]):
+            if start >= end:
+                break
+            if min(stop, end) > max(start, begin):
+                sizes.append(min(stop, end) - max(start, begin))
+        return sizes
+
+
+class _Rest:
+    """What lanes have not delivered, in their order."""
+
+    def __init__(self, lanes: Lanes, steps: int) -> None:
+        self._lanes = lanes
+        self._spans = lanes.left(steps)
+        self._starts = [0, *accumulate(end - begin for _, begin, end in self._spans)]
+        self.count = self._starts[-1]
+
+    def rows(self, positions: Any) -> Any:
+        import numpy as np
+        out = np.empty(len(positions), np.int64)
+        at = np.searchsorted(np.asarray(self._starts), positions, side="right") - 1
+        for i in np.unique(at).tolist():
+            here = at == i
+            lane, begin, _ = self._spans[i]
+            out[here] = self._lanes.rows(lane, positions[here] - self._starts[i] + begin)
+        return out
+
+
+class Lanes:
+    """Rows that are laid out in a line, of which each worker of each rank has a piece of its own,
+    a lane; batch i of a rank is its worker's i % workers.
+
+    mix: whether a lane's rows are shuffled within it; those of a rest are already."""
+
+    def __init__(self, line: _Shards | _Rest, order: Order, epoch: int, ranks: int,
+                 workers: int) -> None:
+        size = order.batch_size
+        whole, rest = divmod(line.count, size)
+        every = whole if order.ends == "drop" else whole + (rest > 0)
+        self._line, self._order, self._epoch = line, order, epoch
+        self.ranks, self.workers = ranks, workers
+        self._steps = [every // ranks + (order.ends != "drop" and
+                                         (rank < every % ranks or
+                                          order.ends == "pad" and every % ranks > 0))
+                       for rank in range(ranks)]
+        # Where each lane begins: of a rank, the one with its last batch stands last.
+        self._begins: list[int] = []
+        at = 0
+        for steps in self._steps:
+            begins = [0] * workers
+            for turn in range(workers):
+                worker = (steps + turn) % workers
+                begins[worker] = at
+                at += len(range(worker, steps, workers)) * size
+            self._begins += begins
+        self._end = min(at, line.count)
+        self._mixed: dict[int, Order | None] = {}
+
+    def steps(self, rank: int) -> int:
+        return self._steps[rank]
+
+    def batch(self, rank: int, step: int) -> Any:
+        """Numbers of the rows of a rank's batch."""
+        import numpy as np
+        lane = rank * self.workers + step % self.workers
+        begin = step // self.workers * self._order.batch_size
+        end = begin + self._order.batch_size
+        if self._order.ends == "uneven":
+            end = min(end, self._line.count - self._begins[lane])
+        return self.rows(lane, np.arange(begin, end))
+
+    def _span(self, lane: int) -> tuple[int, int]:
+        """Positions in the line of a lane's rows, without those that pad it."""
+        rank, worker = divmod(lane, self.workers)
+        begin = self._begins[lane]
+        batches = len(range(worker, self._steps[rank], self.workers))
+        end = min(begin + batches * self._order.batch_size, self._line.count)
+        return min(begin, end), end
+
+    def rows(self, lane: int, positions: Any) -> Any:
+        """Numbers of the rows at these positions of a lane."""
+        begin, end = self._span(lane)
+        mixed = self._mix(lane, begin, end)
+        inside = positions < end - begin
+        at = begin + positions
+        if mixed is not None and inside.any():
+            at[inside] = begin + mixed.rows(self._epoch, positions[inside])
+        return self._line.rows(at % self._line.count)
+
+    def _mix(self, lane: int, begin: int, end: int) -> Order | None:
+        if not self._order.shuffle or not isinstance(self._line, _Shards) or begin == end:
+            return None
+        if lane not in self._mixed:
+            own = self._order
+            seed = key_of(own.seed, self.ranks * self.workers, lane)
+            self._mixed[lane] = Order(end - begin, own.batch_size, own.shuffle, seed, own.ends,
+                                      self._line.sizes(begin, end), own.open_shards)
+        return self._mixed[lane]
+
+    def left(self, steps: int) -> list[tuple[int, int, int]]:
+        """Lanes, and the positions in each that are left after so many batches of each rank; the
+        rows of no lane last, as one of their own."""
+        found = []
+        for lane in range(self.ranks * self.workers):
+            begin, end = self._span(lane)
+            done = len(range(lane % self.workers, steps, self.workers)) * self._order.batch_size
+            if done < end - begin:
+                found.append((lane, done, end - begin))
+        if self._end < self._line.count:
+            last = self.ranks * self.workers - 1
+            begin = self._begins[last]
+            found.append((last, self._end - begin, self._line.count - begin))
+        return found
+
+
+def lanes_of(order: Order, epoch: int, parts: list[Part], ranks: int,
+             workers: int) -> tuple[Lanes, int]:
+    """Lanes of what is left after earlier parts of the epoch, and how many batches of each rank
+    were delivered. As many ranks and workers as before go on where they were."""
+    line: _Shards | _Rest = _Shards(order, epoch)
+    done = 0
+    if parts and parts[-1][:2] == (ranks, workers):
+        parts, done = parts[:-1], parts[-1][2]
+    for had, each, steps in parts:
+        line = _Rest(Lanes(line, order, epoch, had, each), steps)
+    return Lanes(line, order, epoch, ranks, workers), done
+
+
+def parts_of(state: dict[str, Any]) -> list[Part]:
+    """The parts that a state tells. ValueError if they cannot be."""
+    found = state.get("parts")
+    if not isinstance(found, list) or len(found) > MOST_PARTS:
+        raise ValueError("parts: expected a list of at most %d, found %.80r" % (MOST_PARTS, found))
+    for one in found:
+        if not (isinstance(one, (list, tuple)) and len(one) == 3
+                and all(type(number) is int and number >= 0 for number in one)
+                and 0 < one[0] * one[1] <= _MOST_LANES and one[2] < 1 << 62):
+            raise ValueError("parts: expected ranks, workers and batches, found %.80r" % (one,))
+    return [(one[0], one[1], one[2]) for one in found]

@@ -200,3 +200,36 @@ def test_for_torch_in_processes(s3):
     batches.set_epoch(0)
     got = torch.cat([batch["c"] for batch in batches.loader(num_workers=1)]).tolist()
     assert got == want and sorted(got) == list(range(40))
+
+
+def test_ranks_read_shards_once(s3, monkeypatch):
+    """Bytes of an epoch over all ranks: with partition="shards" those of the data, but for shards
+    at the border of two ranks."""
+    pytest.importorskip("torch")
+    from libsafetensors.dataset import _storage
+    url, storage, store = s3
+    rows, count = 50, 36
+    dataset.write(pa.table({"x": pa.array([[float(i)] * 64 for i in range(rows * count)],
+                                          pa.list_(pa.float32(), 64))}),
+                  url, batch_size=rows, **storage)
+    size = sum(one.size for one in store.get_file_info(fs.FileSelector("", recursive=True))
+               if one.path.endswith(".safetensors"))
+    fetched, get = [], _storage._Reader._get
+
+    def counted(self, begin, end):
+        data = get(self, begin, end)
+        fetched.append(len(data) if self.name.endswith(".safetensors") else 0)
+        return data
+    monkeypatch.setattr(_storage._Reader, "_get", counted)
+    total = {}
+    for partition in ("shards", "batches"):
+        fetched.clear()
+        seen = []
+        for rank in range(4):
+            with dataset.open(url, **storage) as own:
+                for batch in dataset.TorchBatches(own, 25, partition=partition, shuffle="blocks",
+                                                  rank=rank, ranks=4):
+                    seen += batch["x"][:, 0].tolist()
+        assert sorted(seen) == list(range(rows * count))
+        total[partition] = sum(fetched) / size
+    assert total["shards"] <= 1.1 and total["batches"] > 2, total

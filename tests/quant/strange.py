@@ -334,9 +334,10 @@ def ct_pack(d):
         zero = d.codes((rows, groups), bits)
         out[".weight_zero_point"] = raw("I32", words(zero.T, bits).T)
         base = base - (zero.astype(F4) - half)[:, index]
-    return out, ct_config("pack-quantized", num_bits=bits, type="int", strategy="group",
-                          symmetric=".weight_zero_point" not in out,
-                          group_size=group), base * scale[:, index], 0
+    config = ct_config("pack-quantized", num_bits=bits, type="int", strategy="group",
+                       symmetric=".weight_zero_point" not in out, group_size=group,
+                       actorder="group" if ".weight_g_idx" in out else None)
+    return out, config, base * scale[:, index], 0
 
 
 def ct_fours(d):

@@ -22,7 +22,7 @@ import zip_folder
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CPUS = ["arm64", "x86_64"]
 SOURCES = ["CMakeLists.txt", "CMakePresets.json", "LICENSE", "cmake", "src", "include", "cli",
-           "page", "data", "man", "docs", "tools"]
+           "page", "data", "man", "docs", "examples", "tools"]
 
 
 def version():

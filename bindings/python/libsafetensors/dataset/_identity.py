@@ -24,6 +24,8 @@ def identity(dataset: Dataset) -> dict[str, Any]:
         found["files"] = _digest(
             "%s %d %d" % (one["name"], one["bytes"] or shards.file(i).nbytes, one["samples"])
             for i, one in enumerate(shards.facts))
+    if dataset._limits is not None:
+        found["part"] = list(dataset._limits)
     if dataset._keys is not None and dataset.mode == "kv":
         found["keys"] = _digest(sorted(dataset._keys))
     return found
@@ -46,9 +48,18 @@ def check_identity(dataset: Dataset, own: dict[str, Any], state: dict[str, Any])
     for name in ("commit", "files"):
         if saved.get(name) != own.get(name):
             raise ValueError(_changed(dataset, own, saved))
+    if saved.get("part") != own.get("part"):
+        raise ValueError("rows: the state is of %s, expected %s"
+                         % tuple("rows %d to %d" % tuple(one["part"]) if _is_part(one) else "all rows"
+                                 for one in (saved, own)))
     if saved.get("keys") != own.get("keys"):
         raise ValueError("keys: the state is of %s, expected %s: %s was opened with other keys"
                          % (_rows(saved), _rows(own), dataset.path))
+
+
+def _is_part(state: dict[str, Any]) -> bool:
+    part = state.get("part")
+    return isinstance(part, list) and len(part) == 2 and all(type(one) is int for one in part)
 
 
 def _changed(dataset: Dataset, own: dict[str, Any], saved: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, TypeVar, Union
 
@@ -16,6 +16,7 @@ __all__ = ["BatchLayout", "KeyLayout", "MissingKeys"]
 
 _Key = TypeVar("_Key")
 _OPENED = 64  # shards opened ahead when one is searched for a key
+_FEW = 4  # shards that are searched sooner than an index
 _ROW_ORDER = "libsafetensors.row_order"
 
 
@@ -293,18 +294,21 @@ class KeyLayout:
     mode: DatasetMode = "kv"
 
     def __init__(self, shards: Shards, manifest: Manifest, keys: frozenset[str] | None,
-                 index: Index | None) -> None:
+                 index: Callable[[], Index | None]) -> None:
         self.shards = shards
         separator = manifest.get("kv_separator")
         self._separator: str = "__" if separator is None else separator
         self._name_col = manifest.get("name_col") or "name"
         self._keys = keys
-        self._index = index
+        self._index: Index | None = None
+        self._look_up: Callable[[], Index | None] | None = index
         self._names: dict[int, list[str]] = {}
         self._hidden: dict[int, set[str]] | None = None
         self._shadowed = any(one["shadowed"] for one in shards.facts)
         self._used = list(range(len(shards)))
         self._unseen = set(keys or ())
+        if keys is not None or self._shadowed:
+            self._find_index()
         if keys is not None:
             self._use(keys, manifest)
         self._begins: list[int] | None = None
@@ -324,6 +328,11 @@ class KeyLayout:
         elif "generator" in manifest and "schema" in manifest:
             self._unseen -= manifest["schema"].keys()
             self._check_seen()
+
+    def _find_index(self) -> None:
+        look_up, self._look_up = self._look_up, None
+        if look_up is not None:
+            self._index = look_up()
 
     def _check_seen(self) -> None:
         if self._unseen:
@@ -491,14 +500,20 @@ class KeyLayout:
         raise KeyError(name)
 
     def _shard_of(self, key: str) -> int | None:
-        """The last shard that has it."""
-        holding = self._holding([key])[::-1]
-        if self.shards.place.folder is None and len(holding) > 1:
-            self.shards.each(self.shards.file, holding[:_OPENED])
-        return next((i for i in holding if key in self.shards.file(i)), None)
+        """The last shard that has it; all are searched for what an index does not list."""
+        holding = self._holding([key])
+        for some in (holding, self._used)[:1 + (holding is not self._used)]:
+            if self.shards.place.folder is None and len(some) > 1:
+                self.shards.each(self.shards.file, some[:-_OPENED - 1:-1])
+            found = next((i for i in reversed(some) if key in self.shards.file(i)), None)
+            if found is not None:
+                return found
+        return None
 
     def _holding(self, keys: Iterable[str]) -> list[int]:
         """The shards that may hold any of these keys."""
+        if len(self._used) > _FEW:
+            self._find_index()
         found = self._index.places_of(keys) if self._index is not None else None
         if found is None:
             return self._used

@@ -12,28 +12,42 @@ from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, storage_options
+from ._subset import Subset, limits_of
 from ._types import ColumnFacts, DatasetMode, Engine, Manifest, ShardFacts, StorageOptions
 
 __all__ = ["Dataset", "names_of", "open"]
 
 
-def open(path: Path, *, use_manifest: bool = True, keys: str | Iterable[str] | None = None,
-         mode: DatasetMode | None = None, **storage: Unpack[StorageOptions]) -> Dataset:
+def open(path: Path, *, use_manifest: bool = True, columns: str | Iterable[str] | None = None,
+         keys: str | Iterable[str] | None = None, rows: range | tuple[int, int] | None = None,
+         split: str | None = None, mode: DatasetMode | None = None,
+         **storage: Unpack[StorageOptions]) -> Dataset:
     """Opens a dataset for reading: ours, or the Spark connector's.
 
     path: its folder or URL ("storage.…" options as for write); also a single .safetensors file,
     or a folder with an index.json. use_manifest=False reads all .safetensors files of the
-    folder. keys: only these tensors (a list, or text separated by commas): columns in batch
-    mode, full tensor names in KV mode, where an index says which files to open; KeyError for one
-    that the dataset lacks, from open, or in KV mode without an index and without a schema in the
-    manifest from len and the first row. mode: for files that do not state it.
+    folder. columns: only these (a list, or text separated by commas), of batch mode; KeyError for
+    one that the dataset lacks. keys: the same, and in KV mode full names of tensors, where an index
+    says which files to open; KeyError from open, or without an index and without a schema in the
+    manifest from len and the first row. rows: only these, which are numbered from 0 again: a range,
+    or the first and the one behind the last. split: the same as text, in rows or percent of all,
+    rounded down: "0:90%" and "90%:" share no row. ValueError if there are fewer. mode: for files
+    that do not state it.
 
     Reads the manifest and, for keys or replaced tensors, the index; shards are opened when rows of
     them are asked for, and closed by close(). FileNotFoundError (manifest_missing);
     SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
     (dataset_shard, dataset_changed)."""
     place = Place(path, storage_options(storage))
-    return Dataset(*_found(place, use_manifest), names_of(keys), mode)
+    if columns is not None and keys is not None:
+        raise ValueError("expected columns or keys, found both")
+    shards, manifest = _found(place, use_manifest)
+    if columns is not None and _mode(shards, manifest or {}, mode) == "kv":
+        raise ValueError("columns: expected a dataset in batch mode, found names in KV mode, of "
+                         "which keys chooses")
+    made = Dataset(shards, manifest, names_of(keys if columns is None else columns), mode)
+    return made if rows is None and split is None else \
+        made._part(*limits_of(len(made), rows, split))
 
 
 def names_of(keys: str | Iterable[str] | None) -> frozenset[str] | None:
@@ -95,18 +109,21 @@ class Dataset(Closing):
     fork."""
 
     def __init__(self, shards: Shards, manifest: Manifest | None,
-                 keys: frozenset[str] | None = None, mode: DatasetMode | None = None) -> None:
+                 keys: frozenset[str] | None = None, mode: DatasetMode | None = None,
+                 part: tuple[int, int] | None = None) -> None:
         self._shards = shards
         self._manifest = manifest
         self._keys = keys
         self._mode = mode
-        index = None
-        if manifest and (keys is not None or any(one["shadowed"] for one in shards.facts)):
-            index = find_index(shards.place, manifest)
-        self._layout: Layout = _layout(shards, manifest or {}, keys, mode, index)
+        self._limits = part
+        whole = _layout(shards, manifest or {}, keys, mode)
+        self._layout: Layout | Subset = Subset(whole, *part) if part else whole
 
     def __reduce__(self) -> Any:
-        return Dataset, (self._shards, self._manifest, self._keys, self._mode)
+        return Dataset, (self._shards, self._manifest, self._keys, self._mode, self._limits)
+
+    def _part(self, start: int, stop: int) -> Dataset:
+        return Dataset(self._shards, self._manifest, self._keys, self._mode, (start, stop))
 
     # ── Facts ──
 
@@ -196,10 +213,15 @@ class Dataset(Closing):
 
 
 def _layout(shards: Shards, manifest: Manifest, keys: frozenset[str] | None,
-            mode: DatasetMode | None, index: Any) -> Layout:
-    mode = manifest.get("mode") or mode or shards.guess(manifest)
+            mode: DatasetMode | None) -> Layout:
+    mode = _mode(shards, manifest, mode)
     if mode == "batch":
         return BatchLayout(shards, manifest, keys)
     if mode == "kv":
-        return KeyLayout(shards, manifest, keys, index)
+        return KeyLayout(shards, manifest, keys,
+                         lambda: find_index(shards.place, manifest) if manifest else None)
     raise ValueError("mode: expected 'batch' or 'kv', found %r" % (mode,))
+
+
+def _mode(shards: Shards, manifest: Manifest, mode: DatasetMode | None) -> DatasetMode:
+    return manifest.get("mode") or mode or shards.guess(manifest)

@@ -75,7 +75,10 @@ class OpenOptions(StorageOptions, total=False):
     """Options of libsafetensors.dataset.open()."""
 
     use_manifest: bool
+    columns: str | Iterable[str] | None
     keys: str | Iterable[str] | None
+    rows: range | tuple[int, int] | None
+    split: str | None
     mode: DatasetMode | None
 
 

@@ -218,16 +218,19 @@ typedef struct sft_adapter_factors_options {
     bool ignore_unmatched; /* leave out what cannot be matched (sft_adapter_factors_unmatched) */
     bool norms;         /* extract: differences of norms and biases, too */
     bool measure;       /* tell ranks and errors, keep no factors: there is nothing to be saved */
-    uint32_t names;     /* extract: sft_adapter_format */
+    uint32_t names;     /* extract: sft_adapter_format. stack: what all adapters get first, fused
+                           layers divided or joined; SFT_ADAPTER_USUAL: they keep theirs */
     double min_diff;    /* extract: leave out layers without a greater difference */
     double clamp_quantile; /* extract: clamp factors at that quantile, up to 1; 0: do not */
     const char *scratch;   /* folder of an unnamed temporary file for factors; NULL: memory */
+    const char *architecture; /* stack with names: the id of the model; NULL: as the first adapter
+                                 tells */
     const sft_allocator *alloc; /* NULL = libc */
 } sft_adapter_factors_options;
 
 #define SFT_ADAPTER_FACTORS_OPTIONS_INIT \
     { sizeof(sft_adapter_factors_options), 0, 0, 0, SFT_DTYPE_COUNT, 0, false, false, false, \
-      false, 0, 0, 0, NULL, NULL }
+      false, 0, 0, 0, NULL, NULL, NULL }
 
 /* One pair of factors. Allocated by the library only; members may be appended. @since 0.2 */
 typedef struct sft_adapter_factor {

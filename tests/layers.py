@@ -67,7 +67,7 @@ RULES = {
     "src/adapter": (FROM_CORE | SET | CONVERT | {"safetensors_adapter.h", "safetensors_hash.h",
                                                  "safetensors_info.h",
                                                  "convert/", "keys/", "label/", "layout/", "packed/",
-                                                 "text/"}, None),
+                                                 "set/image.h", "text/"}, None),
     "src/merge": (FROM_CORE | SET | CONVERT | {"safetensors_hash.h", "safetensors_merge.h", "keys/",
                                                "layout/", "set/image.h", "text/"}, None),
     "src/without": ({"file/edited.h", "os/os.h", "convert/adapter.h"}, None),

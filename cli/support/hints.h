@@ -52,6 +52,8 @@
     X(HELP_META, "safetensors help meta") \
     X(HELP_DATASET, "safetensors help dataset") \
     X(HELP_LORA, "safetensors help lora") \
+    X(STACK_NAMES, "--to gives all of them the names of one program") \
+    X(TELL_MODEL, "--architecture or --model tells their model") \
     X(IGNORE_MISSING, "--ignore-missing merges tensors without the models that lack them, and " \
       "leaves out those of other models") \
     X(MERGE_BASE, "--base names one, and base_model in a recipe") \

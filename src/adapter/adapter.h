@@ -19,7 +19,9 @@ typedef struct sfti_lora_pattern {
 
 typedef struct sfti_lora_config {
     sft_span prefix; /* modules that begin so, with a dot behind it; empty: all */
-    bool has_alpha, rslora, fan_in_fan_out;
+    bool has_alpha, rslora, fan_in_fan_out, dora, ranks; /* ranks: there is a "rank_pattern" */
+    uint64_t rank; /* 0: not told */
+    sfti_adapter_type type; /* SFTI_ADAPTER_TYPES: not told */
     sft_span unlike;    /* the member that makes it a method whose tensors look like another's */
     bool cayley;        /* OFT: the exact rotation rather than a series */
     uint64_t terms;     /* of the series */
@@ -61,6 +63,9 @@ sft_code sfti_lora_open(const sft_set *set, sft_span config, sfti_lora *out, sft
 void sfti_lora_close(sfti_lora *lora);
 /* What was said, without the hints of codes that are about single files. */
 sft_code sfti_lora_told(sft_code code, sft_error *err);
+/* Refuses a module of which the configuration tells another method or rank than its tensors. */
+sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
+                         const sft_tensor *tensor, sft_error *err);
 /* "lora", "loha", … */
 const char *sfti_lora_method(const sfti_lora *lora, const sfti_lora_module *module);
 /* The tensor in that slot, or NULL. */
@@ -79,9 +84,6 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *module, d
 sft_code sfti_lora_config_read(sfti_lora *lora, sft_span text, bool by_component, sft_error *err);
 /* The configuration of a module, or NULL. */
 const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span module);
-/* Refuses a module whose configuration makes it a method that its tensors do not show. */
-sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
-                         const sft_tensor *tensor, sft_error *err);
 /* Alpha of a module by its configuration; false if that does not tell it. */
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out);
 
@@ -149,6 +151,10 @@ typedef struct sfti_lora_map {
  * may mean it. An error if one module means two tensors, or does not fit. */
 sft_code sfti_lora_map_model(sfti_lora *lora, const sft_set *model, sfti_lora_map *out,
                              sft_error *err);
+
+/* The part of a model that a module is of, by how its name begins; the only text encoder is the
+ * first one. */
+sfti_part sfti_lora_part(sft_span name);
 
 /* The name before the last dot: of the layer. */
 sft_span sfti_lora_layer(sft_span name);

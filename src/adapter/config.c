@@ -14,7 +14,7 @@ static sfti_lora_config *config_for(sfti_lora *lora, sft_span prefix) {
         if (sft_span_equal(lora->configs[i].prefix, prefix)) return &lora->configs[i];
     if (lora->config_count == SFTI_LORA_CONFIGS) return NULL;
     sfti_lora_config *config = &lora->configs[lora->config_count++];
-    *config = (sfti_lora_config){ .prefix = prefix, .terms = 5 };
+    *config = (sfti_lora_config){ .prefix = prefix, .terms = 5, .type = SFTI_ADAPTER_TYPES };
     return config;
 }
 
@@ -89,6 +89,13 @@ static sft_code index_patterns(sfti_lora *lora, sfti_lora_config *config, sft_er
     return SFT_OK;
 }
 
+static sfti_adapter_type peft_type_of(sft_span peft_type) {
+    static const sfti_adapter_type types[] = { SFTI_TYPE_LORA, SFTI_TYPE_LOHA, SFTI_TYPE_LOKR,
+                                               SFTI_TYPE_OFT, SFTI_TYPE_IA3 };
+    int at = sfti_number_among("LORA LOHA LOKR OFT IA3", peft_type);
+    return at < 0 ? SFTI_ADAPTER_TYPES : types[at];
+}
+
 /* What changes the result of factors that look like those of LoRA, unless it is off. PiSSA and
  * the like take their first factors out of the model's weights when they are loaded. */
 static bool is_unlike(sft_span key, const sfti_json *json) {
@@ -96,11 +103,10 @@ static bool is_unlike(sft_span key, const sfti_json *json) {
                                         "kasa_config", "use_bdlora", "arrow_config",
                                         "monteclora_config", "layer_replication" };
     static const char *const first[] = { "pissa", "corda", "olora", "loftq", "lora_ga" };
-    static const char *const types[] = { "LORA", "LOHA", "LOKR", "OFT", "IA3" };
     bool text = json->type == SFTI_JSON_STRING;
     if (sfti_is(key, "init_lora_weights"))
         return text && SFTI_ONE_OF(json->text, first, sfti_begins);
-    if (sfti_is(key, "peft_type")) return text && !SFTI_ONE_OF(json->text, types, sfti_is);
+    if (sfti_is(key, "peft_type")) return text && peft_type_of(json->text) == SFTI_ADAPTER_TYPES;
     return SFTI_ONE_OF(key, keys, sfti_is) && !is_off(json);
 }
 
@@ -110,6 +116,9 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
     sft_code code = SFT_OK;
     bool alpha = sfti_is(key, "lora_alpha") || (sfti_is(key, "alpha") && !config->has_alpha);
     if (is_unlike(key, json)) config->unlike = key;
+    if (sfti_is(key, "peft_type") && json->type == SFTI_JSON_STRING)
+        config->type = peft_type_of(json->text);
+    if (sfti_is(key, "r")) config->rank = json->type == SFTI_JSON_UINT ? json->value : 0;
     if (alpha && json->type != SFTI_JSON_NULL) {
         code = config_number(json, key, &config->alpha, err);
         config->has_alpha = true;
@@ -117,6 +126,14 @@ static sft_code take_member(sfti_lora *lora, sfti_lora_config *config, sft_span 
         code = config_bool(json, key, &config->rslora, err);
     } else if (sfti_is(key, "fan_in_fan_out")) {
         code = config_bool(json, key, &config->fan_in_fan_out, err);
+    } else if (sfti_is(key, "use_dora")) {
+        code = config_bool(json, key, &config->dora, err);
+    } else if (sfti_is(key, "rank_pattern") && json->type == SFTI_JSON_OBJECT) {
+        while (sfti_json_next(json) == SFTI_JSON_KEY) {
+            config->ranks = true;
+            if (sfti_json_next(json) == SFTI_JSON_ERROR) break; /* told by who reads on */
+            sfti_json_skip(json);
+        }
     } else if (sfti_is(key, "use_cayley_neumann")) {
         code = config_bool(json, key, &config->cayley, err);
         config->cayley = json->type == SFTI_JSON_FALSE;
@@ -184,15 +201,6 @@ const sfti_lora_config *sfti_lora_config_of(const sfti_lora *lora, sft_span modu
             return config;
     }
     return all;
-}
-
-sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
-                         const sft_tensor *tensor, sft_error *err) {
-    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
-    if (!config || config->unlike.len == 0) return SFT_OK;
-    return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
-                            "expected an adapter as PEFT has it by default, found \"%.*s\" in its "
-                            "configuration", SFTI_CLIP(config->unlike, 80));
 }
 
 bool sfti_lora_config_alpha(const sfti_lora_config *config, sft_span module, double *out) {

@@ -36,7 +36,9 @@ static sft_code check_factors(const sft_adapter_factors *f, sft_error *err) {
     const sft_adapter_factors_options *o = &f->options;
     bool valued = o->rule != SFT_ADAPTER_RANK && o->rule != SFT_ADAPTER_EXACT;
     double most = o->rule == SFT_ADAPTER_RATIO ? 1e30 : 1;
-    if (o->rule > SFT_ADAPTER_EXACT || o->names > SFT_ADAPTER_COMFY)
+    bool stacks = f->verb == SFT_ADAPTER_STACK;
+    if (o->rule > SFT_ADAPTER_EXACT || o->names > (stacks ? SFT_ADAPTER_DIFFUSERS
+                                                          : SFT_ADAPTER_COMFY))
         return sfti_misuse(err, "expected a rule and names that are known, found another number");
     if (o->rank > RANK_LIMIT || o->conv_rank > RANK_LIMIT)
         return sfti_misuse(err, "expected ranks of at most %llu, found a higher one",
@@ -88,6 +90,11 @@ sft_code sft_adapter_factors_new(sft_adapter_verb verb, const sft_adapter_factor
         f->options.scratch = sfti_arena_copy(&f->arena, own.scratch, strlen(own.scratch));
         if (!f->options.scratch) code = sfti_fail_memory(err, strlen(own.scratch));
     }
+    if (!code && own.architecture) {
+        f->options.architecture = sfti_arena_copy(&f->arena, own.architecture,
+                                                  strlen(own.architecture));
+        if (!f->options.architecture) code = sfti_fail_memory(err, strlen(own.architecture));
+    }
     if (!code) code = check_factors(f, err);
     if (code) sft_adapter_factors_free(f);
     else *out = f;
@@ -99,7 +106,10 @@ void sft_adapter_factors_free(sft_adapter_factors *f) {
     sft_allocator alloc = f->alloc;
     sfti_factored_close_store(f);
     sft_buffer_free(&f->recipe);
-    for (size_t i = 0; i < f->input_count; i++) sfti_lora_close(&f->inputs[i]->lora);
+    for (size_t i = 0; i < f->input_count; i++) {
+        sfti_lora_close(&f->inputs[i]->lora);
+        sft_set_close(f->inputs[i]->renamed);
+    }
     sft_conversion_free(f->scales[0]);
     sft_conversion_free(f->scales[1]);
     sfti_arena_free(&f->arena);
@@ -208,18 +218,23 @@ static void turn_factor(const sfti_matrix *m, float *into) {
         for (uint64_t j = 0; j < m->cols; j++) into[j * m->rows + i] = m->at[i * m->cols + j];
 }
 
-/* Alpha so that alpha / rank is the scale; what its dtype cannot hold goes into the up matrix. */
+/* Alpha so that alpha / rank is the scale, or 1 if its dtype does not hold that; what is left of
+ * the scale goes into the up matrix. */
 static double settle_alpha(sfti_factor *layer, void *bytes, sft_error *err) {
-    double scale = layer->scale, wanted = scale * (double)layer->told.rank;
+    double wanted = layer->scale * (double)layer->told.rank;
     float value = (float)wanted;
-    if (!layer->alpha) return scale;
-    sfti_floats_turn(&value, 1);
-    if (sft_cast(SFT_F32, &value, layer->alpha_dtype, bytes, 1, NULL, NULL, err)
-        || sft_cast(layer->alpha_dtype, bytes, SFT_F32, &value, 1, NULL, NULL, err))
-        return scale;
-    sfti_floats_turn(&value, 1);
+    bool none = !(wanted < 0) && !(wanted > 0), held = false;
+    if (!layer->alpha) return layer->scale;
+    for (int k = 0; !held && k < 2; k++) {
+        if (k > 0) value = 1;
+        sfti_floats_turn(&value, 1);
+        if (sft_cast(SFT_F32, &value, layer->alpha_dtype, bytes, 1, NULL, NULL, err)
+            || sft_cast(layer->alpha_dtype, bytes, SFT_F32, &value, 1, NULL, NULL, err))
+            continue;
+        sfti_floats_turn(&value, 1);
+        held = value - value <= 0 && (none || value < 0 || value > 0);
+    }
     layer->told.alpha = (double)value;
-    bool none = !(wanted < 0) && !(wanted > 0);
     return none ? 1 : wanted / layer->told.alpha;
 }
 

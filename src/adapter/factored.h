@@ -92,6 +92,9 @@ sft_code sfti_factored_not_readable(const sft_tensor *tensor, sft_error *err);
 sft_code sfti_factored_refuse(const sfti_lora *lora, const sfti_lora_module *m, const char *what,
                               sft_error *err);
 
+/* Gives all adapters the names that the options ask for (renamed.c). */
+sft_code sfti_factored_rename(sft_adapter_factors *f, sft_error *err);
+
 /* ── The file (factored_save.c) ── */
 
 void sfti_factored_open_store(sft_adapter_factors *f);

@@ -255,16 +255,18 @@ sft_code sfti_lora_factors(const sfti_lora *lora, const sfti_lora_module *m, sft
     if (m->type != SFTI_TYPE_LORA || !tensor)
         return sfti_fail_tensor(err, SFT_CAST_DTYPE, SFT_NO_OFFSET, m->name,
                                 "expected a LoRA, found %s", sfti_lora_method(lora, m));
+    sft_code code = sfti_lora_alike(lora, m, tensor, err);
+    if (code) return code;
     if (m->tucker) {
         uint64_t shape[3] = { m->out, m->in / m->kernel, m->kernel };
         const sft_tensor layer = { .name = m->name, .shape = shape, .rank = 3, .dtype = SFT_F32 };
         sfti_lora_op op = { .module = m, .lora = lora, .tensor = &layer, .rows = m->out };
-        sft_code code = sfti_lora_op_open(&op, arena, err);
+        code = sfti_lora_op_open(&op, arena, err);
         *up = op.a;
         *down = op.b;
         return code;
     }
-    sft_code code = sfti_lora_load(lora->set, tensor, arena, up, err);
+    code = sfti_lora_load(lora->set, tensor, arena, up, err);
     if (!code)
         code = sfti_lora_load(lora->set, sfti_lora_tensor(lora, m, SFTI_SLOT_DOWN), arena, down,
                               err);

@@ -74,6 +74,16 @@ static sft_code add_keys(map_names *names, uint32_t module, sft_error *err) {
     return SFT_OK;
 }
 
+sfti_part sfti_lora_part(sft_span name) {
+    sfti_part part = SFTI_PART_MAIN;
+    for (const sfti_name_layout *layout = sfti_layout_of(name); layout && !layout->own;
+         layout = sfti_layout_of(name)) {
+        if (layout->part != SFTI_PART_MAIN) part = layout->part;
+        name = sfti_from(name, strlen(layout->prefix));
+    }
+    return part == SFTI_PART_TE ? SFTI_PART_TE1 : part;
+}
+
 /* ── Targets ── */
 
 static const sft_tensor *first_tensor(const sfti_lora *lora, const sfti_lora_module *m) {

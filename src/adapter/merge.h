@@ -13,6 +13,7 @@ typedef struct sfti_merge_input {
     sfti_lora_map map;
     double strength;
     double *strengths; /* of the map's targets, or NULL */
+    sft_set *renamed;  /* what `lora` is of instead, with other names; or NULL */
     sft_span name, blocks, config;
 } sfti_merge_input;
 

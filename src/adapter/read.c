@@ -359,6 +359,29 @@ static sft_code scale_module(const sfti_lora *lora, sfti_lora_module *m, sft_err
 
 /* ── All ── */
 
+sft_code sfti_lora_alike(const sfti_lora *lora, const sfti_lora_module *m,
+                         const sft_tensor *tensor, sft_error *err) {
+    const sfti_lora_config *config = sfti_lora_config_of(lora, m->name);
+    if (!config) return SFT_OK;
+    if (config->unlike.len > 0)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected an adapter as PEFT has it by default, found \"%.*s\" in "
+                                "its configuration", SFTI_CLIP(config->unlike, 80));
+    bool other = config->type != SFTI_ADAPTER_TYPES && config->type != m->type;
+    bool plain = config->dora && !m->slot[SFTI_SLOT_MAGNITUDE];
+    if (other || plain)
+        return sfti_fail_tensor(err, SFT_CAST_DTYPE, tensor->offset, tensor->name,
+                                "expected tensors of the method that the adapter's configuration "
+                                "tells, found %s without %s", sfti_lora_method(lora, m),
+                                other ? "that \"peft_type\"" : "DoRA's magnitudes");
+    if (m->type == SFTI_TYPE_LORA && config->rank && !config->ranks && config->rank != m->rank)
+        return sfti_fail_tensor(err, SFT_SIZE_MISMATCH, tensor->offset, tensor->name,
+                                "expected a rank of %llu as the adapter's configuration tells, "
+                                "found %llu", (unsigned long long)config->rank,
+                                (unsigned long long)m->rank);
+    return SFT_OK;
+}
+
 static sft_code size_module(const sfti_lora *lora, sfti_lora_module *m, sft_error *err) {
     switch (m->type) {
     case SFTI_TYPE_LORA: return size_lora(lora, m, err);

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define PREFIXES_MOST 64
-
 /* ── Resize ── */
 
 static sft_code resize_layer(sft_adapter_factors *f, sfti_factor *layer, const sfti_rank_rule *rule,
@@ -115,12 +113,6 @@ static sft_code stack_layer(sft_adapter_factors *f, sfti_factor *layer, const sf
     return SFT_OK;
 }
 
-static sft_span name_beginning(sft_span name) {
-    size_t i = 0, marks = 0;
-    for (; i < name.len && name.data[i] != '.' && marks < 2; i++) marks += name.data[i] == '_';
-    return (sft_span){ name.data, i };
-}
-
 static sft_span ending_of(const sfti_lora *lora, const sfti_lora_module *m) {
     const sft_tensor *up = sfti_lora_tensor(lora, m, SFTI_SLOT_UP);
     return (sft_span){ up->name.data + m->name.len, up->name.len - m->name.len };
@@ -130,38 +122,27 @@ static sft_span layer_name(const void *ctx, uint32_t entry) {
     return ((const sft_adapter_factors *)ctx)->layers[entry].told.name;
 }
 
-/* Whether a part of the model, by how names begin, is in earlier adapters and in this one, but no
- * layer of it in both. */
-static bool is_apart(const sft_adapter_factors *f, const uint32_t *modules, size_t k,
-                     sft_span prefix) {
-    bool both = false;
-    for (size_t n = 0; n < f->count; n++) {
-        if (!sft_span_equal(name_beginning(f->layers[n].told.name), prefix)) continue;
-        bool other = false;
-        for (size_t j = 0; j < k; j++) other = other || modules[n * f->input_count + j];
-        both = both || other;
-        if (other && modules[n * f->input_count + k]) return false;
-    }
-    return both;
-}
-
-/* Then their names may be two for the same layers. */
+/* If a part of the model is in earlier adapters and in this one, but no layer of it in both, their
+ * names may be two for the same layers. */
 static sft_code check_names(const sft_adapter_factors *f, const uint32_t *modules, size_t k,
                             sft_error *err) {
-    const sfti_lora *lora = &f->inputs[k]->lora;
-    sft_span seen[PREFIXES_MOST];
-    size_t count = 0;
-    for (size_t i = 0; i < lora->count; i++) {
-        sft_span prefix = name_beginning(lora->modules[i].name);
-        size_t at = 0;
-        while (at < count && !sft_span_equal(seen[at], prefix)) at++;
-        if (at < count) continue;
-        if (count == PREFIXES_MOST || is_apart(f, modules, k, prefix))
-            return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
-                                    lora->modules[i].name, "expected names of layers as the other "
-                                    "adapters have, found none of theirs");
-        seen[count++] = prefix;
+    struct { bool before, both; uint32_t first; } parts[SFTI_ADAPTER_PARTS];
+    memset(parts, 0, sizeof parts);
+    for (size_t n = 0; n < f->count; n++) {
+        sfti_part part = sfti_lora_part(f->layers[n].told.name);
+        uint32_t own = modules[n * f->input_count + k];
+        bool other = false;
+        for (size_t j = 0; j < k; j++) other = other || modules[n * f->input_count + j];
+        parts[part].before = parts[part].before || other;
+        parts[part].both = parts[part].both || (other && own);
+        if (parts[part].first == 0) parts[part].first = own;
     }
+    for (size_t i = 0; i < SFTI_ADAPTER_PARTS; i++)
+        if (parts[i].first && parts[i].before && !parts[i].both)
+            return sfti_fail_tensor(err, SFT_TENSOR_NOT_FOUND, SFT_NO_OFFSET,
+                                    f->inputs[k]->lora.modules[parts[i].first - 1].name,
+                                    "expected names of layers as the other adapters have, found "
+                                    "none of theirs");
     return SFT_OK;
 }
 
@@ -192,6 +173,9 @@ static sft_code stack_module(sft_adapter_factors *f, stack *all, sfti_names *nam
         layer->number = found;
         sft_code code = sfti_factor_like(f, layer, lora, m, err);
         if (code) return code;
+        bool peft = sfti_begins(m->name, "base_model.") && !layer->alpha;
+        f->notes[SFT_ADAPTER_FOLDED] += peft && m->has_alpha;
+        f->notes[SFT_ADAPTER_UNTOLD] += peft && !m->has_alpha;
         layer->told.rank_before = 0;
         layer->scale = weight;
         (void)sfti_names_add(names, m->name, found);
@@ -232,6 +216,8 @@ sft_code sfti_plan_stack(sft_adapter_factors *f, sft_error *err) {
     uint64_t modules = 0, cells = 0;
     sft_code code = SFT_OK;
     if (!all) return sfti_fail_memory(err, sizeof *all);
+    if (f->options.names) code = sfti_factored_rename(f, err);
+    if (code) return code;
     for (size_t k = 0; k < f->input_count; k++) {
         const sfti_lora *lora = &f->inputs[k]->lora;
         f->blames = k;
@@ -241,7 +227,7 @@ sft_code sfti_plan_stack(sft_adapter_factors *f, sft_error *err) {
                                     "expected tensors of LoRA modules alone, found another one");
         modules += lora->count;
     }
-    f->keeps_metadata = f->input_count == 1;
+    f->keeps_metadata = f->input_count == 1 && !f->options.names;
     if (!sfti_mul(modules, f->input_count, &cells)) return sfti_fail_memory(err, UINT64_MAX);
     all->modules = sfti_arena_array(&f->arena, cells, sizeof *all->modules);
     if (!all->modules || !sfti_names_draw(&names, modules, layer_name, f, &f->arena))
@@ -251,7 +237,7 @@ sft_code sfti_plan_stack(sft_adapter_factors *f, sft_error *err) {
         f->blames = k;
         for (size_t i = 0; !code && i < f->inputs[k]->lora.count; i++)
             code = stack_module(f, all, &names, k, i, err);
-        if (!code && k > 0) code = check_names(f, all->modules, k, err);
+        if (!code && k > 0 && !f->options.names) code = check_names(f, all->modules, k, err);
     }
     for (size_t i = 0; !code && i < f->count; i++) {
         bool none = !(f->layers[i].scale < 0) && !(f->layers[i].scale > 0);

@@ -236,6 +236,79 @@ def stack(folder):
     demand("as in the other adapter" in said, said)
 
 
+@case
+def stack_names(folder):
+    """Adapters that kohya, diffusers and PEFT name, as one under each of the names: fused rows of the
+    model get the sum of what each of them adds, by numpy in F64."""
+    h, q = 24, "model.diffusion_model.double_blocks.0."
+    shapes = {q + "img_attn.qkv.weight": (3 * h, h), q + "img_mlp.0.weight": (4 * h, h),
+              "model.diffusion_model.final_layer.adaLN_modulation.1.weight": (2 * h, h)}
+    model = {name: noise(i, *shape) for i, (name, shape) in enumerate(shapes.items())}
+    qkv, mlp, last = shapes
+    save(folder, "model.safetensors", {
+        **{name: tensor(w) for name, w in model.items()},
+        "model.diffusion_model.img_in.bias": tensor(np.zeros(3072)),
+        "model.diffusion_model.vector_in.in_layer.bias": tensor(np.zeros(2)),
+        q + "img_attn.norm.key_norm.scale": tensor(np.zeros(2))})
+    change = {name: np.zeros(shape) for name, shape in shapes.items()}
+
+    def factors(seed, rows, rank, name, scale, at=slice(None), swap=False):
+        up, down = (x.astype("f4").astype("f8") for x in (noise(seed, rows, rank),
+                                                         noise(seed + 50, rank, h)))
+        delta = up @ down
+        change[name][at] += scale * (np.roll(delta, h, 0) if swap else delta)
+        return up, down
+
+    save(folder, "kohya.safetensors", {
+        **lora("lora_unet_double_blocks_0_img_attn_qkv", *factors(1, 3 * h, 4, qkv, 0.5 * 0.5), 2.0),
+        **lora("lora_unet_double_blocks_0_img_mlp_0", *factors(2, 4 * h, 2, mlp, 0.5))})
+    block = "transformer_blocks.0."
+    for file, begin, scale, seed in (("diffusers", "transformer.", -1.5, 10),
+                                     ("adapter_model", "base_model.model.", 2.0, 20)):
+        pairs = {block + "attn.to_q": factors(seed, h, 3, qkv, scale, slice(0, h)),
+                 block + "attn.to_v": factors(seed + 1, h, 3, qkv, scale, slice(2 * h, 3 * h)),
+                 block + "ff.net.0.proj": factors(seed + 2, 4 * h, 3, mlp, scale),
+                 "norm_out.linear": factors(seed + 3, 2 * h, 3, last, scale, swap=True)}
+        save(folder, file + ".safetensors", {begin + name + ".lora_%s.weight" % end: tensor(value)
+                                             for name, pair in pairs.items()
+                                             for end, value in zip("BA", pair)})
+    with open(os.path.join(folder, "adapter_config.json"), "w", encoding="utf-8") as out:
+        out.write('{"r": 3, "lora_alpha": 6, "peft_type": "LORA"}')
+    inputs = ("kohya.safetensors:0.5", "diffusers.safetensors:-1.5", "adapter_model.safetensors")
+    said = run(folder, "stack", *inputs, "-o", "no.safetensors", code=1)
+    demand("found none of theirs; --to gives" in said, said)
+    said = run(folder, "stack", *inputs, "-o", "no.safetensors", "--to", "kohya", code=1)
+    demand("--architecture or --model tells" in said, said)
+    said = run(folder, "stack", *inputs, "-o", "no.safetensors", "--to", "kohya", "--architecture",
+               "sdxl", code=1)
+    demand("no.safetensors" not in os.listdir(folder), said)
+    for to, begin in (("kohya", "lora_unet_double"), ("comfy", "diffusion_model.double"),
+                      ("diffusers", "transformer.transformer"), ("peft", "base_model.model.")):
+        for words in (("--model", "model.safetensors"), ("--architecture", "flux.1", "--rank", "30")):
+            told = run(folder, "stack", *inputs, "-o", "out.safetensors", "--force", "--no-sync", "--to",
+                       to, *words, json_out=True)
+            demand(any(m["name"].startswith(begin) for m in told["modules"]), to, told["modules"])
+            run(folder, "merge", "model.safetensors", "out.safetensors", "-o", "sum.safetensors",
+                "--force", "--no-sync")
+            after, _ = load(folder, "sum.safetensors")
+            for name, w in model.items():
+                off = np.abs(after[name][0] - w.astype("f4") - change[name]).max()
+                demand(off <= 2e-6 * np.abs(change[name]).max(), to, words, name, off)
+
+
+@case
+def alpha_range(folder):
+    """What alpha's dtype cannot hold is in the factors."""
+    up, down = noise(1, 12, 4), noise(2, 4, 10)
+    want = up.astype("f4").astype("f8") @ down.astype("f4").astype("f8")
+    for dtype, strength in (("F16", "1e6"), ("F16", "1e-9"), ("BF16", "2e38"), ("F32", "2e38")):
+        save(folder, "in.safetensors", lora(UNET, up, down, 4.0, alpha_dtype=dtype))
+        run(folder, "stack", "in.safetensors:" + strength, "-o", "out.safetensors", "--force", "--no-sync")
+        after, _ = load(folder, "out.safetensors")
+        off = np.abs(product(after, UNET)[0] / float(strength) - want).max()
+        demand(np.isfinite(off) and off < 1e-6, dtype, strength, off)
+
+
 # ── extract ──
 
 MODEL = {"model.diffusion_model.input_blocks.4.1.transformer_blocks.0.attn1.to_q.weight": (48, 40),
@@ -468,6 +541,10 @@ def refused(folder):
             (("resize", "nan.safetensors", "--sv-fro", "0.5", "--error", "0.1"), 2, "one rule"),
             (("resize", "nan.safetensors", "--error", "-1"), 2, "positive number"),
             (("resize", "nan.safetensors", "--rank", "1", "--dtype", "I8"), 2, "F32, F16 or BF16"),
+            (("resize", "nan.safetensors", "--sv-ratio", "1e31"), 2, "up to 1e+30"),
+            (("stack", "nan.safetensors", "--blocks", "*=0"), 2, "--blocks with merge only"),
+            (("resize", "nan.safetensors", "--rank", "1", "--to", "peft"), 2,
+             "--to with convert extract stack only"),
     ):
         told = run(folder, *words, *out, code=code)
         demand(said in told, words, told)

@@ -154,6 +154,11 @@ CONFIGS = [
      '"use_qalora": false, "layer_replication": null, "alpha_pattern": {}}', 0, "1 of 1 module"),
     ("a long pattern", '{"lora_alpha": 1, "alpha_pattern": {"%s": 2}}' % ("x" * 600), 1, "names of"),
     ("deep", '{"a":' + "[" * 500, 2, "of the adapter's configuration"),
+    ("another rank", '{"lora_alpha": 1, "r": 8, "rank_pattern": {}}', 1, "a rank of 8"),
+    ("ranks of some layers", '{"lora_alpha": 1, "r": 8, "rank_pattern": {"c": 2}}', 0, "1 of 1"),
+    ("the same rank", '{"lora_alpha": 1, "r": 2, "use_dora": false}', 0, "1 of 1 module"),
+    ("DoRA's magnitudes are missing", '{"lora_alpha": 1, "use_dora": true}', 1, "without DoRA"),
+    ("LoHa", '{"lora_alpha": 1, "peft_type": "LOHA"}', 1, "that \"peft_type\""),
     ("it is read", '{"lora_alpha": 1}', 0, "1 of 1 module"),
 ]
 
@@ -241,7 +246,7 @@ def main():
         problems += ["%s: %s" % (what, bad)] if bad else []
     for what, config, code, words in CONFIGS:
         peft = {"c.lora_A.weight": zeros(2, 4), "c.lora_B.weight": zeros(8, 2)}
-        if "DoRA" in what:
+        if "DoRA of" in what:
             peft = {"c.lora_A.weight": zeros(2, 8), "c.lora_B.weight": zeros(4, 2),
                     "c.lora_magnitude_vector": zeros(4)}
         bad = play(model(), peft, code, words, config)

@@ -248,6 +248,27 @@ def test_stack(adapter, tmp_path):
         lora.stack(lora.Adapter(adapter, 1, "*=1"), out, overwrite=True)
 
 
+def test_stack_gives_names(tmp_path):
+    """The same layer under the names of kohya and of diffusers; fused, in the first."""
+    fused, split = tmp_path / "fused.safetensors", tmp_path / "split.safetensors"
+    out = tmp_path / "sum.safetensors"
+    names = "lora_unet_double_blocks_0_img_attn_qkv", "transformer.transformer_blocks.0.attn.to_k"
+    up, down, own = random_of(5, 12, 2), random_of(6, 2, 4), random_of(7, 4, 2)
+    write(fused, {names[0] + ".lora_up.weight": up, names[0] + ".lora_down.weight": down})
+    write(split, {names[1] + ".lora_B.weight": own, names[1] + ".lora_A.weight": down})
+    with pytest.raises(SafetensorError, match="names of layers as the other"):
+        lora.stack([fused, split], out)
+    with pytest.raises(SafetensorError, match="tells its model"):
+        lora.stack([fused, split], out, to="kohya")
+    with pytest.raises(ValueError, match="layouts are known, found \"none\""):
+        lora.stack([fused, split], out, to="kohya", architecture="none")
+    assert not out.exists()
+    lora.stack([fused, (split, -3)], out, to="kohya", architecture="flux.1")
+    want = up @ down
+    want[4:8] -= 3 * own @ down
+    assert np.abs(factors_of(out)[names[0]] - want).max() < 1e-5
+
+
 def test_extract(adapter, model, tmp_path):
     out, merged = tmp_path / "out.safetensors", tmp_path / "merged.safetensors"
     lora.merge(model, adapter, merged)

@@ -360,7 +360,8 @@ def lora_factors(verb: int, inputs: Sequence[tuple[_Path, float, str | None, byt
                  norms: bool = False, names: int = 0, min_diff: float = 0.0,
                  clamp_quantile: float = 0.0, ignore_unmatched: bool = False,
                  dry_run: bool = False, overwrite: bool = False, sync: bool = True,
-                 threads: int = 0, progress: _Progress = None) -> LoraFactors:
+                 threads: int = 0, progress: _Progress = None,
+                 architecture: str | None = None) -> LoraFactors:
     """verb, rule, names: numbers of sft_adapter_verb, _rule, _format."""
 def lora_convert(path: _Path, output: _Path, to: int, *, architecture: str | None = None,
                  model: _Path | None = None, config: bytes | None = None,

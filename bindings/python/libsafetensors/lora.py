@@ -167,17 +167,21 @@ def resize(path: Path, output: Path, *, rank: int | None = None, conv_rank: int 
 
 def stack(adapters: Path | Adapter | Iterable[Path | tuple[Path, float] | Adapter], output: Path, *,
           rank: int | None = None, conv_rank: int | None = None, rule: _Rule = None,
-          kohya: bool = False, dtype: _Dtype = None, dry_run: bool = False, overwrite: bool = False,
-          sync: bool = True, threads: int = 0, progress: Progress = None) -> LoraFactors:
+          to: Literal["kohya", "peft", "comfy", "diffusers"] | None = None,
+          architecture: str | None = None, kohya: bool = False, dtype: _Dtype = None,
+          dry_run: bool = False, overwrite: bool = False, sync: bool = True, threads: int = 0,
+          progress: Progress = None) -> LoraFactors:
     """Writes the sum of LoRAs, each times its strength, as one: exactly, by joining their factors (the
     rank of a layer is the sum of its ranks), or, with a rank or rule as of resize, the best factors of
-    the sum. adapters: as of merge, without blocks.
+    the sum. adapters: as of merge, without blocks. to: the names that all of them get first, as of
+    convert, of the model architecture (None: as the first adapter tells); None: they keep theirs.
 
     TypeError names a module that is no plain LoRA, SafetensorError one of another shape than in another
     adapter, or adapters whose names may be two for the same layers. ValueError, FileExistsError, OSError as of
     resize. Nothing is written then."""
     return _factor(_STACK, _rows_of(adapters), output, rank, conv_rank, rule, dtype, progress,
-                   "stacking", dict(kohya=kohya, dry_run=dry_run, overwrite=overwrite, sync=sync,
+                   "stacking", dict(kohya=kohya, names=_number_of(to, _FORMATS, "to"),
+                   architecture=architecture, dry_run=dry_run, overwrite=overwrite, sync=sync,
                    threads=threads))
 
 

@@ -348,7 +348,7 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
     static char *words[] = { "verb", "inputs", "output", "rank", "conv_rank", "rule", "value",
                              "kohya", "dtype", "norms", "names", "min_diff", "clamp_quantile",
                              "ignore_unmatched", "dry_run", "overwrite", "sync", "threads",
-                             "progress", NULL };
+                             "progress", "architecture", NULL };
     PyObject *rows, *output, *progress = NULL, *done = NULL;
     int verb, rule = 0, kohya = 0, norms = 0, names = 0, ignore = 0, dry_run = 0, overwrite = 0;
     int sync = 1, asked = 0;
@@ -359,11 +359,11 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
                           .path = SFT_PATH_OPTIONS_INIT };
     sft_adapter_factors_options *o = &call.options;
     sft_dtype found;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$KKidpOpiddppppiO:lora_factors", words,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "iOO|$KKidpOpiddppppiOz:lora_factors", words,
                                      &verb, &rows, &output, &rank, &conv_rank, &rule, &o->value,
                                      &kohya, &dtype, &norms, &names, &o->min_diff,
                                      &o->clamp_quantile, &ignore, &dry_run, &overwrite, &sync,
-                                     &asked, &progress)
+                                     &asked, &progress, &o->architecture)
         || pysft_threads_of(asked, &call.threads) < 0)
         return NULL;
     if (dtype != Py_None) {
@@ -516,7 +516,7 @@ PyMethodDef pysft_lora_functions[] = {
       "lora_factors($module, /, verb, inputs, output, *, rank=0, conv_rank=0, rule=0, value=0.0,\n"
       " kohya=False, dtype=None, norms=False, names=0, min_diff=0.0, clamp_quantile=0.0,\n"
       " ignore_unmatched=False, dry_run=False, overwrite=False, sync=True, threads=0,\n"
-      " progress=None)\n--\n\n" },
+      " progress=None, architecture=None)\n--\n\n" },
     { "lora_convert", PYSFT_KEYWORDS(lora_convert),
       "lora_convert($module, /, path, output, to, *, architecture=None, model=None, config=None,\n"
       " ignore_unmatched=False, overwrite=False, sync=True, progress=None)\n--\n\n" },

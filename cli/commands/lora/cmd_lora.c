@@ -24,10 +24,41 @@ static const struct lora_verb {
     { "convert", 1, "IN", true, lora_convert },
 };
 
+/* An option that was given and that the verb does not have; NULL: none. verbs: which have it. */
+static const char *foreign_option(const cli_settings *set, sft_span verb, const char **verbs) {
+    static const char ranked[] = "resize stack extract simplify";
+    const struct { bool given; const char *option, *verbs; } rows[] = {
+        { set->dora != SFTI_DORA_EXACT, "dora", "merge" },
+        { set->stochastic != NULL, "stochastic", "merge" },
+        { set->blocks.count > 0, "blocks", "merge" },
+        { set->rank != NULL, "rank", ranked },
+        { set->conv_rank != NULL, "conv-rank", ranked },
+        { set->sv_ratio != NULL, "sv-ratio", ranked },
+        { set->sv_fro != NULL, "sv-fro", ranked },
+        { set->sv_cumulative != NULL, "sv-cumulative", ranked },
+        { set->error != NULL, "error", ranked },
+        { set->compat != 0, "compat", ranked },
+        { set->dtype != NULL, "dtype", ranked },
+        { set->min_diff != NULL, "min-diff", "extract" },
+        { set->clamp_quantile != NULL, "clamp-quantile", "extract" },
+        { set->norms != 0, "norms", "extract" },
+        { set->to != 0, "to", "convert extract stack" },
+        { set->model != NULL, "model", "convert simplify stack" },
+        { set->architecture != NULL, "architecture", "convert stack" },
+        { set->spectrum != 0, "spectrum", "info" },
+    };
+    for (size_t i = 0; i < SFTI_COUNT(rows); i++) {
+        *verbs = rows[i].verbs;
+        if (rows[i].given && sfti_number_among(rows[i].verbs, verb) < 0) return rows[i].option;
+    }
+    return NULL;
+}
+
 static void run_lora(cli *c, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     const struct lora_verb *verb = NULL;
     sft_code code = SFT_OK;
+    const char *option, *having;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(operands[0], verbs[i].name) == 0) verb = &verbs[i];
     if (!verb)
@@ -39,6 +70,9 @@ static void run_lora(cli *c, char **operands, size_t count) {
                               count > 1 || verb->least > 1 ? "less" : "none");
     else if (!verb->writes && c->set.output)
         code = cli_usage_error(&err, "expected -o with a verb that writes, found %s", verb->name);
+    else if ((option = foreign_option(&c->set, sft_span_cstr(verb->name), &having)) != NULL)
+        code = cli_usage_error(&err, "expected --%s with %s only, found %s", option, having,
+                               verb->name);
     if (code) cli_fail_usage(c, &err);
     else verb->run(c, operands + 1, count - 1);
 }
@@ -76,7 +110,9 @@ const cli_command cli_lora_command = {
     "as --sv-ratio, --sv-fro, --sv-cumulative or --error ask for, with --rank as their limit. The "
     "product is never formed; names and all other tensors stay.\n"
     "stack adds up adapters, each at its STRENGTH: exactly, by joining the factors, or the best of "
-    "the rank that the same options ask for.\n"
+    "the rank that the same options ask for. Layers are found by their names; --to gives adapters "
+    "of different programs the names of one first, as convert does (kohya with --model or "
+    "--architecture alone).\n"
     "extract takes the difference of two models apart into a LoRA, layer by layer, by a randomised "
     "range finder; linear layers, with --conv-rank convolutions with kernels too.\n"
     "simplify makes a plain LoRA of LoHa, LoKr, GLoRA, OFT, BOFT, (IA)^3, full differences and "
@@ -118,7 +154,7 @@ const cli_command cli_lora_command = {
           "names of diffusers, fused layers divided" }),
     { CLI_OPTIONS(
         CLI_TAKES(0, "architecture", "ID", architecture,
-          "convert: what model the adapter is for, where it does not tell"),
+          "convert, stack: what model the adapters are for, where they do not tell"),
         CLI_ON(0, "ignore-unmatched", ignore_unmatched,
           "leave out modules and tensors of adapters that the model has no tensor for, or whose "
           "other names are not known"),
@@ -154,10 +190,11 @@ const cli_command cli_lora_command = {
         CLI_ON(0, "norms", norms,
           "extract: write the differences of norms and biases, too (.diff, .diff_b)"),
         { 0, "to", "kohya|peft|comfy|diffusers", CLI_CHOICE, 1, offsetof(cli_settings, to),
-          "convert, extract: how layers are named; default of extract: peft for language models, "
-          "else kohya" },
+          "convert, extract, stack: how layers are named; default of extract: peft for language "
+          "models, else kohya; of stack: as they are" },
         CLI_TAKES(0, "model", "MODEL", model,
-          "simplify: the model that the adapter is for; convert: the same, where it does not tell"),
+          "simplify: the model that the adapter is for; convert, stack: the same, where adapters "
+          "do not tell"),
         CLI_TAKES('d', "dtype", "DTYPE", dtype,
           "of factors that are computed: F32, F16 or BF16; default: as they, or the model, had"),
         CLI_ON(0, "spectrum", spectrum, "info: tell singular values"),

@@ -23,35 +23,35 @@ typedef struct lora_conversion {
     const char *blame;
 } lora_conversion;
 
-/* As the records that the command uses tell it; NULL: nothing does. */
-static sft_code find_model(lora_conversion *run, const char **out, sft_error *err) {
-    cli *c = run->c;
+sft_code lora_architecture(cli *c, sfti_arena *arena, const sft_set *adapter, const char **blame,
+                           const char **out, sft_error *err) {
     sfti_layout_text layouts;
     const sfti_layout_model *model = NULL;
-    sft_code code = sfti_layouts_built_in(&run->parts.arena, &layouts, err);
+    sft_code code = sfti_layouts_built_in(arena, &layouts, err);
     if (!code && c->set.architecture) {
         code = layout_model_asked(c, &layouts, &model, err);
     } else if (!code && c->set.model) {
         cli_inputs inputs = { .count = 0 };
         const cli_input *input;
+        const char *before = *blame;
         sft_set *set = NULL;
-        char *path = sfti_arena_copy(&run->parts.arena, c->set.model, strlen(c->set.model));
+        char *path = sfti_arena_copy(arena, c->set.model, strlen(c->set.model));
         if (!path) return sfti_fail_memory(err, 1);
-        run->blame = path;
+        *blame = path;
         code = cli_open_operand(c, path, &inputs, &input, &set, err);
         if (!code) model = sfti_layout_model_by(&layouts, c->records, set, &c->alloc, NULL);
+        if (!code) *blame = before;
         sft_set_close(set);
         cli_inputs_free(&inputs);
     } else if (!code) {
-        model = sfti_layout_model_by(&layouts, c->records, run->adapter.set, &c->alloc, NULL);
+        model = sfti_layout_model_by(&layouts, c->records, adapter, &c->alloc, NULL);
     }
     if (code) return code;
-    run->blame = run->adapter.path;
     if (!model)
         return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected an adapter that tells its model, or "
                          "a model whose layouts are known, found neither; --architecture or "
                          "--model tells it");
-    *out = sfti_arena_copy(&run->parts.arena, model->id.data, model->id.len);
+    *out = sfti_arena_copy(arena, model->id.data, model->id.len);
     return *out ? SFT_OK : sfti_fail_memory(err, model->id.len);
 }
 
@@ -117,7 +117,9 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     if (!code) code = lora_open_set(c, operand, false, &run->adapter, err);
     run->blame = run->adapter.path ? run->adapter.path : operand;
     if (!code) code = cli_parts_open_one(c, operand, false, &run->parts, err);
-    if (!code) code = find_model(run, &options.architecture, err);
+    if (!code)
+        code = lora_architecture(c, &run->parts.arena, run->adapter.set, &run->blame,
+                                 &options.architecture, err);
     if (code) return code;
     options.to = (uint32_t)c->set.to;
     options.config = cli_read_text(&run->adapter.config);
@@ -125,7 +127,9 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     code = sft_adapter_conversion_new(run->adapter.set, &options, &run->conversion, err);
     if (!code) code = check_matched(run, err);
     cli_output out;
-    if (!code) code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
+    if (code) return code;
+    code = cli_output_begin(&out, c, run->adapter.path, CLI_TARGET_NEW, err);
+    if (code) run->blame = out.blame;
     if (!code) code = cli_output_sources(c, &run->parts, &out, err);
     if (!code) run->parts.changed = true;
     if (!code) code = cli_parts_drop_digests(c, &run->parts, true, err);

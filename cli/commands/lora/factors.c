@@ -49,8 +49,8 @@ static sft_code read_positive(const char *text, const char *option, double most,
         return cli_usage_hint(err, CLI_HINT_HELP_LORA, "expected a positive number for --%s, found "
                               "\"%s\"", option, text);
     if (*out > most)
-        return cli_usage_hint(err, CLI_HINT_HELP_LORA, "expected a number up to 1 for --%s, found "
-                              "\"%s\"", option, text);
+        return cli_usage_hint(err, CLI_HINT_HELP_LORA, "expected a number up to %g for --%s, found "
+                              "\"%s\"", most, option, text);
     return SFT_OK;
 }
 
@@ -103,7 +103,9 @@ static sft_code read_options(factors_run *run, size_t count, sft_error *err) {
     if (two && set->to == SFT_ADAPTER_DIFFUSERS)
         return cli_usage_error(err, "expected --to kohya, peft or comfy with extract, found "
                                "diffusers");
-    o->names = two ? (uint32_t)set->to : SFT_ADAPTER_USUAL;
+    o->names = (uint32_t)set->to;
+    if (run->verb == SFT_ADAPTER_STACK && !o->names && (set->architecture || set->model))
+        o->names = SFT_ADAPTER_KOHYA;
     if (two) code = read_positive(set->min_diff, "min-diff", 1e30, &o->min_diff, err);
     if (!code && two)
         code = read_positive(set->clamp_quantile, "clamp-quantile", 1, &o->clamp_quantile, err);
@@ -409,12 +411,18 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
         run->options.scratch = sfti_arena_copy(&run->parts.arena, folder.data, folder.len);
         if (!run->options.scratch) return sfti_fail_memory(err, folder.len);
     }
-    code = sft_adapter_factors_new(run->verb, &run->options, &run->factors, err);
+    if (run->verb == SFT_ADAPTER_STACK && (c->set.architecture || c->set.model))
+        code = lora_architecture(c, &run->parts.arena, NULL, &run->blame,
+                                 &run->options.architecture, err);
+    if (!code)
+        code = sft_adapter_factors_new(run->verb, &run->options, &run->factors, err);
     if (code) return code;
     run->blame = operands[0];
     code = add_inputs(run, operands, count, err);
     if (code) return code;
     code = blame_input(run, sft_adapter_factors_plan(run->factors, err), err);
+    if (code == SFT_TENSOR_NOT_FOUND && run->verb == SFT_ADAPTER_STACK)
+        cli_hint(err, run->options.names ? CLI_HINT_TELL_MODEL : CLI_HINT_STACK_NAMES);
     if (!code) code = check_unmatched(run, err);
     if (code) return code;
     code = cli_output_begin(&out, c, run->paths[0], CLI_TARGET_NEW, err);

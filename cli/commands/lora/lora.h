@@ -29,6 +29,11 @@ void lora_close(lora_adapter *adapter);
  * status is 1), or could not be read (2). */
 void lora_fail(cli *c, const char *path, sft_error *err);
 
+/* The id of the model whose layouts are used, as --architecture, --model or, by the records that
+ * the command uses, the adapter tells it. */
+sft_code lora_architecture(cli *c, sfti_arena *arena, const sft_set *adapter, const char **blame,
+                           const char **out, sft_error *err);
+
 void lora_merge(cli *c, char **operands, size_t count);
 void lora_convert(cli *c, char **operands, size_t count);
 void lora_info(cli *c, char **operands, size_t count);

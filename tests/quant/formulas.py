@@ -119,7 +119,8 @@ def grouped(size, numbers, columns):
 def mxfp8(m, name, stem, config, told):
     need(m.dtype(name) in F8, "dtype")
     values = m.raw(name).astype("f4")
-    m.out[name] = (product(values, factors(powers(m, name + "_scale"), values.shape, 1, 32)), True)
+    whole = product(values, factors(powers(m, name + "_scale"), values.shape, 1, 32))
+    m.out[name] = (whole.reshape(values.shape), True)
 
 
 def packs(kind):

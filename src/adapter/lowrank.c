@@ -13,7 +13,6 @@
 
 #define BLOCK ((size_t)64) /* rows in F64 at a time */
 #define TOLERANCE 1e-7     /* of a direction, of the greatest */
-#define RANK_MOST ((uint64_t)4096) /* of factors: matrices of 128 MiB */
 
 /* ── Tall matrices ── */
 
@@ -68,7 +67,7 @@ void sfti_tall_times(const sfti_tall *x, const double *by, size_t cols, double *
 }
 
 double *sfti_tall_numbers(sfti_arena *work, uint64_t rows, uint64_t cols, sft_error *err) {
-    /* at most RANK_MOST or a block of rows each */
+    /* at most SFTI_TALL_MOST or a block of rows each */
     double *at = sfti_arena_array(work, rows * cols, sizeof *at);
     if (!at) sfti_fail_memory(err, rows * cols * sizeof *at);
     return at;
@@ -189,9 +188,9 @@ sft_code sfti_tall_product(const sfti_tall *p, const sfti_tall *q, double norm, 
     sfti_arena work = { .alloc = arena->alloc };
     uint64_t least = p->length < q->length ? p->length : q->length, kept = 0;
     core k = { .rank = (size_t)p->width, .p = *p, .q = *q };
-    if (p->width > RANK_MOST)
+    if (p->width > SFTI_TALL_MOST)
         return sfti_fail(err, SFT_ADDRESS_SPACE, "expected factors of a rank of at most %llu, "
-                         "found %llu", (unsigned long long)RANK_MOST,
+                         "found %llu", (unsigned long long)SFTI_TALL_MOST,
                          (unsigned long long)p->width);
     sft_code code = core_memory(&k, &work, err);
     sfti_spectrum *s = &out->spectrum;

@@ -1,5 +1,5 @@
 /* Norms of what modules add. */
-#include "adapter/adapter.h"
+#include "adapter/tall.h"
 
 #include "base/error.h"
 #include "base/number.h"
@@ -18,24 +18,15 @@ static double sum_of_squares(const float *at, uint64_t count) {
 static sft_code norm_of_product(const sfti_lora_op *op, sfti_arena *arena, double *out,
                                 sft_error *err) {
     const sfti_matrix *up = &op->a, *down = &op->b;
-    sfti_matrix left, right, turned;
     uint64_t rank = up->cols;
-    sft_code code = sfti_matrix_new(arena, rank, rank, &left, err);
-    if (!code) code = sfti_matrix_new(arena, rank, rank, &right, err);
-    uint64_t most = up->rows > down->cols ? up->rows : down->cols;
-    if (!code) code = sfti_matrix_new(arena, rank, most, &turned, err);
-    if (code) return code;
-    for (uint64_t i = 0; i < up->rows; i++)
-        for (uint64_t r = 0; r < rank; r++) turned.at[r * up->rows + i] = up->at[i * rank + r];
-    sfti_matrix_add_product(turned.at, up->rows, up->at, rank, up->rows,
-                            rank, 1, left.at);
-    for (uint64_t r = 0; r < rank; r++)
-        for (uint64_t i = 0; i < down->cols; i++)
-            turned.at[i * rank + r] = down->at[r * down->cols + i];
-    sfti_matrix_add_product(down->at, down->cols, turned.at, rank,
-                            down->cols, rank, 1, right.at);
-    double sum = 0;
-    for (uint64_t i = 0; i < rank * rank; i++) sum += (double)left.at[i] * (double)right.at[i];
+    sfti_tall left = { up->at, up->rows, rank, false };
+    sfti_tall right = { down->at, down->cols, rank, true };
+    double sum = 0, *block = sfti_tall_numbers(arena, 64, rank, err);
+    double *grams = sfti_tall_numbers(arena, 2 * rank, rank, err);
+    if (!block || !grams) return SFT_OUT_OF_MEMORY;
+    sfti_tall_gram(&left, block, grams);
+    sfti_tall_gram(&right, block, grams + rank * rank);
+    for (uint64_t i = 0; i < rank * rank; i++) sum += grams[i] * grams[rank * rank + i];
     *out = sfti_root(sum > 0 ? sum : 0) * (op->scale < 0 ? -op->scale : op->scale);
     return SFT_OK;
 }
@@ -68,7 +59,8 @@ sft_code sfti_lora_norm(const sfti_lora *lora, const sfti_lora_module *m, double
     *out = -1;
     if (!adds || m->slot[SFTI_SLOT_MAGNITUDE]) return SFT_OK;
     sft_code code = sfti_lora_op_open(&op, &arena, err);
-    if (!code && m->type == SFTI_TYPE_LORA) code = norm_of_product(&op, &arena, out, err);
+    if (!code && m->type == SFTI_TYPE_LORA && m->rank <= SFTI_TALL_MOST)
+        code = norm_of_product(&op, &arena, out, err);
     else if (!code && m->type == SFTI_TYPE_LOKR)
         *out = sfti_root(sum_of_squares(op.a.at, op.a.rows * op.a.cols))
              * sfti_root(sum_of_squares(op.b.at, op.b.rows * op.b.cols))

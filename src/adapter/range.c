@@ -45,6 +45,11 @@ static sft_code rows_at(finder *f, uint64_t first, uint64_t count, float **out, 
     return f->rows->read(f->rows->ctx, first, count, into, err);
 }
 
+static sft_code beyond_floats(const char *what, sft_error *err) {
+    return sfti_fail(err, SFT_CAST_VALUE,
+                     "expected values whose sums F32 can hold, found %s ones", what);
+}
+
 /* y = A z (z of cols x width), or z = q A with q of width x rows. */
 static sft_code pass(finder *f, bool forward, bool sums, sft_error *err) {
     uint64_t n = f->rows->cols, m = f->rows->rows, width = f->found;
@@ -73,7 +78,8 @@ static sft_code pass(finder *f, bool forward, bool sums, sft_error *err) {
         }
     }
     if (f->kept) f->is_kept = true;
-    return SFT_OK;
+    return sfti_floats_greatest(forward ? f->y : f->z, (forward ? m : n) * width) < 0x7f800000
+               ? SFT_OK : beyond_floats("larger", err);
 }
 
 /* x, whose columns become orthonormal, in into. Directions that are not there are left out. */
@@ -199,7 +205,8 @@ sft_code sfti_lowrank_of_rows(const sfti_row_matrix *rows, const sfti_rank_rule 
         code = size_blocks(&f, err);
         if (!code) code = take_vectors(&f, &vectors, err);
         if (!code) code = find(&f, err);
-        if (!code && f.found == 0) {
+        if (!code && f.found == 0 && f.squares > 0) code = beyond_floats("smaller", err);
+        else if (!code && f.found == 0) {
             code = zeros(&f, arena, out, err);
             decided = true;
         } else if (!code) {

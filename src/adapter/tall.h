@@ -5,6 +5,8 @@
 
 #include "adapter/lowrank.h"
 
+#define SFTI_TALL_MOST ((uint64_t)4096) /* wide at most: matrices of 128 MiB */
+
 /* length x width, row by row; across: stored as width x length. */
 typedef struct sfti_tall {
     const float *at;

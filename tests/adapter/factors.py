@@ -309,6 +309,17 @@ def alpha_range(folder):
         demand(np.isfinite(off) and off < 1e-6, dtype, strength, off)
 
 
+@case
+def norms(folder):
+    """Of factors whose squares F32 does not hold."""
+    for scale in (1e30, 1e-30, 1):
+        up, down = noise(1, 12, 4) * scale, noise(2, 4, 10) / scale
+        save(folder, "in.safetensors", lora(UNET, up, down))
+        (module,) = run(folder, "info", "in.safetensors", json_out=True)["modules"]
+        want = np.linalg.norm(up.astype("f4").astype("f8") @ down.astype("f4").astype("f8"))
+        demand(abs(module["norm"] - want) < 1e-12 * want, scale, module["norm"], want)
+
+
 # ── extract ──
 
 MODEL = {"model.diffusion_model.input_blocks.4.1.transformer_blocks.0.attn1.to_q.weight": (48, 40),
@@ -515,6 +526,8 @@ def refused(folder):
     save(folder, "codes.safetensors", {"c.weight": ("I8", (8, 4), bytes(32))})
     save(folder, "dora.safetensors", {**lora("lora_unet_c", noise(1, 8, 2), noise(2, 2, 4)),
                                       "lora_unet_c.dora_scale": tensor(noise(3, 8, 1))})
+    save(folder, "huge.safetensors", {UNET + ".diff": tensor(np.full((8, 8), 3e38))})
+    save(folder, "hugemodel.safetensors", {"a.weight": tensor(np.full((8, 8), 3e38))})
     before = sorted(os.listdir(folder))
     out = ("-o", "out.safetensors")
     for words, code, said in (
@@ -532,6 +545,9 @@ def refused(folder):
             (("simplify", "dora.safetensors", "--model", "codes.safetensors", "--rank", "1"), 1,
              "a quantised one"),
             (("simplify", "dora.safetensors", "--rank", "1"), 1, "expected a model"),
+            (("simplify", "huge.safetensors", "--rank", "exact"), 1, "sums F32 can hold"),
+            (("extract", "hugemodel.safetensors", "model.safetensors", "--rank", "1"), 1,
+             "sums F32 can hold"),
             (("stack", "dora.safetensors"), 1, "with DoRA's magnitudes"),
             (("extract", "model.safetensors", "--rank", "1"), 2, "expected TUNED and BASE"),
             (("resize", "nan.safetensors"), 2, "expected --rank"),

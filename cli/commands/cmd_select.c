@@ -13,7 +13,6 @@ typedef struct selection {
     cli *c;
     char **names; /* that go, or NULL */
     size_t name_count;
-    const char *operand;
 } selection;
 
 /* What is left, in place. */
@@ -31,7 +30,7 @@ static sft_code select_parts(const selection *s, cli_parts *parts, sft_error *er
     if (!keep) return sfti_fail_memory(err, parts->count);
     memset(keep, true, parts->count);
     if (c->set.part || c->set.prune) {
-        sft_code code = layout_keep(s->c, s->operand, parts, keep, err);
+        sft_code code = layout_keep(s->c, parts, keep, err);
         if (code) return code;
     }
     for (size_t i = 0; i < parts->count; i++) {
@@ -66,7 +65,6 @@ static bool is_unchanged(cli *c, const cli_parts *parts, const char *input, size
 static sft_code select_model(selection *s, const char *operand, cli_parts *parts,
                              sft_error *err) {
     cli *c = s->c;
-    s->operand = operand;
     bool here = !c->set.output && (s->names || c->set.in_place);
     sft_code code = cli_output_agrees(c, err);
     if (!code) code = cli_parts_open_one(c, operand, here, parts, err);
@@ -121,7 +119,7 @@ static void run_select(cli *c, char **operands, size_t count) {
 }
 
 void cli_select_without(cli *c, char **operands, size_t count) {
-    selection s = { c, operands + 1, count - 1, NULL };
+    selection s = { c, operands + 1, count - 1 };
     cli_write_each(c, operands, 1, run_selection, &s);
 }
 

@@ -1,4 +1,6 @@
 """Every command that reads, of a URL as of the local file; and those that write, which refuse."""
+import gzip
+import json
 import os
 import re
 import struct
@@ -9,7 +11,7 @@ import models
 import server
 from faults import status
 from matrix import usual
-from world import PASSWORD, QUERY, ROOT, Wrong, at_most, case, holds, quick, same
+from world import HEAD, PASSWORD, QUERY, ROOT, Wrong, at_most, case, holds, quick, same
 
 
 def both(w, *words, wanted=0, status=True):
@@ -301,3 +303,39 @@ def url_like_files(w):
     same(w.site.count(), 0, "requests")
     w.put(models.small())
     w.run("ls", w.url.replace("http", "HTTP", 1))
+
+
+# ── Layouts ──
+
+def checkpoint():
+    """A U-Net and a VAE of few bytes, as one file has them (tests/layout)."""
+    with gzip.open(os.path.join(ROOT, "tests", "layout", "cases.json.gz"), "rt") as file:
+        cases = json.load(file)["models"]
+    parts = (("sd1", "model.diffusion_model."), ("vae", "first_stage_model."))
+    return models.model({prefix + key: ("BF16", shape) for name, prefix in parts
+                         for key, shape in cases[name]["single"].items()})
+
+
+@case
+def layouts(w):
+    """convert --layout and select --part of URLs make what they make of files, and read it once."""
+    data = checkpoint()
+    w.put(data)
+    of = ("--architecture", "sd-1")
+    w.run("convert", w.local, "-o", "local", "--layout", "diffusers", *of)
+    w.run("convert", w.url, "-o", "remote", "--layout", "diffusers", *of, "--dry-run")
+    at_most(w.site.sent("A"), HEAD + (64 << 10), "bytes of --dry-run")
+    sent = w.site.sent("A")
+    w.run("convert", w.url, "-o", "remote", "--layout", "diffusers", *of)
+    at_most(w.site.sent("A") - sent, len(data) + HEAD + (64 << 10), "bytes of convert")
+    same(models.snapshot(os.path.join(w.here, "remote")),
+         models.snapshot(os.path.join(w.here, "local")), "convert --layout diffusers")
+    sent = w.site.sent("A")
+    for name, path in (("local", w.local), ("remote", w.url)):
+        w.run("select", path, "-o", name + ".safetensors", "--part", "vae", *of)
+    same(w.read("remote.safetensors") == w.read("local.safetensors"), True, "select --part")
+    at_most(w.site.sent("A") - sent, len(w.read("local.safetensors")) + HEAD, "bytes of select --part")
+    w.make_hub().add("ns/m", os.path.join(w.here, "local"))
+    for name, path in (("back", os.path.join(w.here, "local")), ("hub", "hf://ns/m")):
+        w.run("convert", path, "-o", name + ".safetensors", "--layout", "single", *of)
+    same(w.read("hub.safetensors") == w.read("back.safetensors"), True, "convert of a repository")

@@ -36,14 +36,19 @@ static sft_code check_asked(layout_run *run, sft_error *err) {
 sft_code layout_open(layout_run *run, char **operands, size_t count, bool plans,
                      sft_layout_options options, sft_error *err) {
     cli *c = run->c;
-    cli_parts *p = &run->parts;
-    size_t who = SIZE_MAX;
     run->blame = operands[0];
     c->enters_pipelines = true;
-    sft_code code = cli_parts_open(c, (const char *const *)operands, count, p, err);
+    sft_code code = cli_parts_open(c, (const char *const *)operands, count, &run->parts, err);
     c->enters_pipelines = false;
-    if (p->path) run->blame = p->path;
-    if (!code && c->set.architecture) code = check_asked(run, err);
+    if (run->parts.path) run->blame = run->parts.path;
+    return code ? code : layout_find(run, &run->parts, plans, options, err);
+}
+
+sft_code layout_find(layout_run *run, const cli_parts *p, bool plans, sft_layout_options options,
+                     sft_error *err) {
+    cli *c = run->c;
+    size_t who = SIZE_MAX;
+    sft_code code = c->set.architecture ? check_asked(run, err) : SFT_OK;
     if (code) return code;
     options.architecture = c->set.architecture;
     options.records = c->records;

@@ -18,6 +18,9 @@ typedef struct layout_run {
 sft_code layout_open(layout_run *run, char **operands, size_t count, bool plans,
                      sft_layout_options options, sft_error *err);
 void layout_close(layout_run *run);
+/* The same of what is open. */
+sft_code layout_find(layout_run *run, const cli_parts *parts, bool plans,
+                     sft_layout_options options, sft_error *err);
 /* The layout of --architecture, which is given. */
 sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
                             const sfti_layout_model **out, sft_error *err);
@@ -25,7 +28,6 @@ sft_code layout_model_asked(const cli *c, const sfti_layout_text *layouts,
 /* ls --parts. */
 void layout_list(cli *c, char **operands, size_t count);
 /* For select: keep[i] becomes false for what --part or --prune leaves out of the parts. */
-sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *keep,
-                     sft_error *err);
+sft_code layout_keep(cli *c, const cli_parts *parts, bool *keep, sft_error *err);
 
 #endif

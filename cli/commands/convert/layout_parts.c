@@ -175,12 +175,10 @@ void layout_list(cli *c, char **operands, size_t count) {
 
 /* ── select ── */
 
-sft_code layout_keep(cli *c, const char *operand, const cli_parts *parts, bool *keep,
-                     sft_error *err) {
+sft_code layout_keep(cli *c, const cli_parts *parts, bool *keep, sft_error *err) {
     layout_run run = { .c = c, .parts = { .arena = { .alloc = c->alloc } } };
-    char *operands[1] = { (char *)(uintptr_t)operand };
     size_t found = 0;
-    sft_code code = layout_open(&run, operands, 1, false, (sft_layout_options)AS_IT_IS, err);
+    sft_code code = layout_find(&run, parts, false, (sft_layout_options)AS_IT_IS, err);
     const sft_layout_conversion *found_in = run.conversion;
     for (size_t i = 0; !code && i < parts->count; i++) {
         sft_span name = parts->parts[i].spec.name;

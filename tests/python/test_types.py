@@ -56,6 +56,44 @@ def test_results_have_no_other_keys(path):
         assert kind.__required_keys__ <= set(result), kind
 
 
+def test_results_of_adapters_and_layouts(tmp_path):
+    """All keys are there, in members that are lists of others, too."""
+    import numpy as np
+    from libsafetensors import lora
+    from libsafetensors.numpy import save_file
+
+    def save(name, **tensors):
+        save_file({key.replace("__", "."): np.full(shape, fill, "f4")
+                   for key, (fill, *shape) in tensors.items()}, tmp_path / name)
+        return tmp_path / name
+
+    layer = "double_blocks.0.img_mlp.0.weight"
+    key = "lora_unet_double_blocks_0_img_mlp_0"
+    base, tuned = save("base", **{layer: (1, 4, 3)}), save("tuned", **{layer: (2, 4, 3)})
+    one = save("one", **{key + ".lora_up.weight": (1, 4, 2), key + ".lora_down.weight": (1, 2, 3)})
+    whole = save("whole", **{key + ".diff": (1, 4, 3)})
+    z = save("z", layers__0__attention__qkv__weight=(1, 6, 2), x_embedder__weight=(1, 2, 2),
+             noise_refiner__0__attention__qkv__weight=(1, 6, 2),
+             layers__0__adaLN_modulation__0__weight=(1, 2, 2))
+    out = tmp_path / "out"
+    for result, kind, inner in (
+            (lora.info(one), _results.LoraInfo, {"modules": _results.LoraModule}),
+            (lora.merge(base, one, out), _results.LoraMerged, {"adapters": _results.LoraAdapter}),
+            *((told, _results.LoraFactors, {"modules": _results.LoraFactor}) for told in (
+                lora.resize(one, out, rank=1, dry_run=True), lora.stack([one, one], out, dry_run=True),
+                lora.extract(tuned, base, out, rank=1, dry_run=True),
+                lora.simplify(whole, out, rank=1, dry_run=True))),
+            (lora.convert(one, tmp_path / "c", "comfy", architecture="flux.1"),
+             _results.LoraConverted, {}),
+            (st.layout(z, tmp_path / "folder", to="diffusers"), _results.LayoutResult,
+             {"components": _results.LayoutComponent})):
+        assert set(result) == keys_of(kind), kind
+        for member, each in inner.items():
+            assert result[member], member
+            for item in result[member]:
+                assert set(item) == keys_of(each), each
+
+
 @pytest.mark.parametrize("name, kind", [
     ("info", "DatasetInfo"), ("ls", "DatasetTensors"), ("verify", "VerifyResult"),
     ("gc", "GcResult"), ("compact", "CompactResult")])

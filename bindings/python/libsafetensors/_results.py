@@ -268,6 +268,8 @@ class Mixture(MixtureBlock):
 
     blocks: list[MixtureBlock]
     left_out: int
+
+
 class LoraFactor(TypedDict):
     """A pair of factors that was written. rank_before: None if the layer had none. alpha: None if
     the scale is in the factors. norm: Frobenius, of the change at strength 1, and error: the part of

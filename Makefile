@@ -29,7 +29,7 @@
 #   make oracles             the lists of tests/zoo that programs of the field make (docs/accuracy.md)
 #   make quant-oracles       tests/quant made anew by the packages that quantise (docs/convert.md)
 #   make adapter-oracles     tests/adapter/cases made anew by LyCORIS, PEFT and torch.linalg, and the
-#                            figures of docs/disagreements.md printed (docs/adapters.md)
+#                            figures of docs/disagreements.md checked (docs/adapters.md)
 #   make merge-oracles       tests/merge/cases.safetensors made anew by mergekit, and compared
 #   make layout-oracles      tests/layout made anew by diffusers' converters (docs/layouts.md)
 #   make zoo-score           how info names them; the table of docs/accuracy.md

@@ -2,7 +2,7 @@
 where a package is known to be wrong or cannot be installed.
 
     adapter_oracles.py FOLDER [NAME...]
-    adapter_oracles.py --disagreements      the figures of docs/disagreements.md
+    adapter_oracles.py --disagreements docs/disagreements.md      its figures, and whether it has them
 
 in an environment with torch (CPU), lycoris-lora 4.1.3, peft 0.21.2 and transformers. A case is
 NAME.safetensors: tensors "model/X", "adapter/X" and "want/X", of which the last are what X of the
@@ -11,6 +11,7 @@ model is after the merge, in F64, before it is rounded to the model's dtype. Met
 """
 import json
 import os
+import re
 import sys
 
 sys.modules["torchvision"] = None # transformers asks for it; another build than torch's fails there
@@ -667,16 +668,25 @@ def unlike(a, b, w):
 
 
 def disagreements():
+    """How each row of docs/disagreements.md begins, and what it says of how far programs differ."""
+    from lycoris.functional.general import rebuild_tucker
+    from lycoris.modules.loha import LohaModule
+    percent = "{:.0f} %".format
     eye = torch.eye(6).double()
     w, (up, down) = noise(24, 36, seed=9).double(), (x.double() for x in lora_of(24, 36, 4))
-    # DoRA: the norm of the changed weight, or of the model's
+    # DoRA: the norm of the changed weight, or of the model's; of rows or columns
     mag = noise(24, 1).double().abs() + 0.5
     v = w + up @ down
-    exact, comfy = v * mag / v.norm(dim=1, keepdim=True), v * mag / w.norm(dim=1, keepdim=True)
-    print("DoRA, norm of W instead of W + change: %.3f" % unlike(exact, comfy, w))
+    rows, columns = v.norm(dim=1, keepdim=True), v.norm(dim=0, keepdim=True)
+    exact, comfy = v * mag / rows, v * mag / w.norm(dim=1, keepdim=True)
+    yield "DoRA with a magnitude for each row", percent(100 * unlike(exact, comfy, w))
     half = w + 0.5 * (exact - w)
-    lycoris = v * (0.5 * (mag / v.norm(dim=1, keepdim=True) - 1) + 1)
-    print("DoRA at 0.5, LyCORIS's way: %.3f" % unlike(half, lycoris, w))
+    lycoris = v * (0.5 * (mag / rows - 1) + 1)
+    yield "DoRA at strength m", percent(100 * unlike(half, lycoris, w))
+    own = v * w.norm(dim=1, keepdim=True) / rows, v * w.norm(dim=0, keepdim=True) / columns
+    yield "DoRA: magnitudes of rows or of columns", percent(100 * unlike(*own, w))
+    eps = torch.finfo(torch.bfloat16).eps
+    yield "DoRA: an epsilon", percent(100 * unlike(exact, v * mag / (rows + eps), w))
     # OFT
     blocks = noise(4, 6, 6, by=0.5)
 
@@ -685,52 +695,83 @@ def disagreements():
 
     r = rotations(blocks, 0)
     one = turned(0.5 * r + 0.5 * eye)
-    print("OFT at 0.5, strength squared: %.3f" % unlike(one, turned(0.25 * r + 0.75 * eye), w))
+    yield "OFT at strength m", percent(100 * unlike(one, turned(0.25 * r + 0.75 * eye), w))
     capped, other = rotations(blocks, 0.05 * 24), rotations(blocks, 0.05)
-    print("OFT with alpha 0.05, cap without rows: %.3f" % unlike(turned(capped), turned(other), w))
+    yield "OFT with a cap", percent(100 * unlike(turned(capped), turned(other), w))
     q = (blocks - blocks.transpose(1, 2)).double() * 0.15
     series = eye + 2 * q + 2 * q @ q + 2 * q @ q @ q + q @ q @ q @ q
     whole = torch.linalg.solve(eye - q, eye + q)
-    print("OFT of PEFT, five terms instead of the inverse: %.3f"
-          % unlike(turned(whole), turned(series), w))
-    # alpha / rank
-    print("LoHa, LoKr with alpha 2 and rank 4, scale twice: %.3f" % abs(1 - 0.5))
+    yield "OFT of PEFT: the rotation", percent(100 * unlike(turned(whole), turned(series), w))
+    # alpha / rank: by LyCORIS's own functions
+    module = LohaModule("x", torch.nn.Linear(36, 24, bias=False), 1.0, lora_dim=4, alpha=2.0)
+    parts = noise(24, 4), noise(4, 36, seed=2), noise(24, 4, seed=3), noise(4, 36, seed=4)
+    for name, value in zip(("w1_a", "w1_b", "w2_a", "w2_b"), parts):
+        getattr(module, "hada_" + name).data = value
+    once = 0.5 * (parts[0] @ parts[1]) * (parts[2] @ parts[3]).double()
+    twice = module.get_diff_weight()[0].detach().double()
+    yield "LoHa, LoKr: alpha / rank", percent(100 * unlike(w + once, w + twice, w))
     a, b, c, d = noise(4, 2), noise(2, 6, seed=2), noise(6, 3, seed=3), noise(3, 6, seed=4)
     k = kron(a.double() @ b.double(), c.double() @ d.double())
-    print("LoKr of ranks 2 and 3, alpha 1, by the second: %.3f" % unlike(w + k / 2, w + k / 3, w))
-    print("LoKr, both whole, alpha 2 of 4 counted: %.3f" % unlike(w + k, w + k / 2, w))
+    yield "LoKr, both w₁ and w₂ decomposed", percent(100 * unlike(w + k / 2, w + k / 3, w))
+    yield "LoKr, both w₁ and w₂ whole", percent(100 * unlike(w + k, w + k / 2, w))
+    core = noise(4, 4, 3, 3, seed=5)
+    u, v2 = noise(24, 4), noise(4, 16, seed=2)
+    found = rebuild_tucker(core, u.T.contiguous(), v2.T.contiguous().T)
+    comfy = torch.einsum("ijkl,jr,ip->prkl", core, v2, u.T)
+    yield "Tucker", percent(100 * ((found - comfy).norm() / comfy.norm()).item())
+    yield "alpha of convolutions", percent(100 * abs(1 - (16 / 32) / (1 / 8)))
+    # a rule for the rank, S = 10, 5, 2, 1, 0.5, 0.1 and sv_ratio 4
+    s = torch.tensor([10, 5, 2, 1, 0.5, 0.1])
+    yield "a rank by a rule", "{:.0f} or {:.0f} %".format(*(100 * (s[n:].norm() / s.norm()).item()
+                                                          for n in (2, 3)))
     # files read as those of another program
     factors = noise(24, 1, seed=3).double() * 0.5 + 1
-    print("(IA)^3 of PEFT read as LyCORIS's: %.2f times the change"
-          % ((w * factors).norm() / (w * factors - w).norm()))
-    print("rsLoRA of rank 16 without its configuration: %.3f" % abs(1 - 1 / 4))
+    yield "(IA)³", "{:.0f} times".format((w * factors).norm() / (w * factors - w).norm())
+    yield "rsLoRA", percent(100 * abs(1 - 1 / 4))
     # several adapters as one file, at 0.7 and 0.3
     up2, down2 = (x.double() for x in lora_of(24, 36, 4, seed=7))
     both = 0.7 * up @ down + 0.3 * up2 @ down2
-    print("kohya's merge of two LoRAs, ratios squared (--concat): %.3f"
-          % unlike(w + both, w + 0.49 * up @ down + 0.09 * up2 @ down2, w))
     plain = (0.7 * up + 0.3 * up2) @ (0.7 * down + 0.3 * down2)
-    print("kohya's merge of two LoRAs, ratios squared and cross terms: %.3f"
-          % unlike(w + both, w + plain, w))
+    yield "two LoRAs as one file", "{:.0f} % at 0.7 and 0.3; {:.0f} %".format(
+        100 * unlike(w + both, w + 0.49 * up @ down + 0.09 * up2 @ down2, w),
+        100 * unlike(w + both, w + plain, w))
     s = torch.linalg.svd(up @ down)
     left, right = s.U[:, :4] * s.S[:4], s.Vh[:4]
     most = torch.quantile(torch.cat([left.flatten(), right.flatten()]), 0.99)
-    print("kohya's extraction, values clamped at the 0.99 quantile: %.3f" % unlike(
+    yield "extraction: `clamp_quantile`", percent(100 * unlike(
         w + up @ down, w + left.clamp(-most, most) @ right.clamp(-most, most), w))
     # rounding: a change of about 2 % of the weight
     small = 0.2 * up @ down * w.norm() / (10 * (up @ down).norm())
-    for name, dtype in (("F8_E4M3", torch.float8_e4m3fn), ("F16", torch.float16),
-                        ("BF16", torch.bfloat16)):
+    lost = {}
+    for dtype in (torch.float8_e4m3fn, torch.bfloat16):
         base = w.to(dtype).double()
-        print("a change of 2 %% in %s, to nearest: %.3f" % (
-            name, unlike(base + small, (base + small).to(dtype).double(), base)))
+        lost[dtype] = 100 * unlike(base + small, (base + small).to(dtype).double(), base)
+    yield "merging into F8", percent(lost[torch.float8_e4m3fn])
     half = w.to(torch.float16)
     twice = half + (0.1 * up.half() @ down.half()) + (0.1 * up2.half() @ down2.half())
     exact = half.double() + 0.1 * (up.half().double() @ down.half().double()
                                    + up2.half().double() @ down2.half().double())
-    print("two adapters one after the other in F16: %.5f, rounded once: %.5f" % (
-        unlike(exact, twice.double(), half.double()),
-        unlike(exact, exact.half().double(), half.double())))
+    yield "rounding", "{:.1f} % of two changes, against {:.1f} %".format(
+        100 * unlike(exact, twice.double(), half.double()),
+        100 * unlike(exact, exact.half().double(), half.double()))
+    yield "rounding", "BF16: {:.0f} %".format(lost[torch.bfloat16])
+
+
+def check_disagreements(path):
+    """Prints them; 1 if the document says something else, or has a row that is nowhere computed."""
+    with open(path, encoding="utf-8") as file:
+        rows = [line.split("|") for line in file if line.startswith("| ")][1:]
+    wrong, seen = [], set()
+    for begin, figure in disagreements():
+        print("%s: %s" % (begin, figure))
+        found = [row for row in rows if row[1].strip().startswith(begin)]
+        seen.update(id(row) for row in found)
+        if len(found) != 1 or not any(figure in cell for cell in found[0][3:5]):
+            wrong.append("%s is not what the document says of \"%s\"" % (figure, begin))
+    wrong += ["a figure in \"%s\" is not computed" % row[1].strip() for row in rows
+              if id(row) not in seen and re.search(r"\d %", row[3])]
+    print("\n".join(wrong))
+    return 1 if wrong else 0
 
 
 def is_there(path, tensors, metadata):
@@ -747,8 +788,7 @@ def is_there(path, tensors, metadata):
 
 def main():
     if sys.argv[1] == "--disagreements":
-        disagreements()
-        return
+        sys.exit(check_disagreements(sys.argv[2]))
     folder, names = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
     for function in CASES:

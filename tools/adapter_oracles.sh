@@ -1,6 +1,6 @@
 #!/bin/bash
-# Make tests/adapter/cases with LyCORIS, PEFT and torch, and print the figures of
-# docs/disagreements.md: makes build/oracles, which `make oracles` uses too, where $ADAPTER_ORACLES
+# Make tests/adapter/cases with LyCORIS, PEFT and torch, and compute the figures of
+# docs/disagreements.md, which must have them: makes build/oracles, which `make oracles` uses too, where $ADAPTER_ORACLES
 # names no environment that has them.
 # usage: tools/adapter_oracles.sh [NAME...]
 set -euo pipefail
@@ -17,4 +17,5 @@ if [[ -z ${ADAPTER_ORACLES:-} ]]; then
     ADAPTER_ORACLES=$venv
 fi
 "$ADAPTER_ORACLES/bin/python" "$root/tools/adapter_oracles.py" "$root/tests/adapter/cases" "$@"
-"$ADAPTER_ORACLES/bin/python" "$root/tools/adapter_oracles.py" --disagreements
+"$ADAPTER_ORACLES/bin/python" "$root/tools/adapter_oracles.py" --disagreements \
+    "$root/docs/disagreements.md"

@@ -28,6 +28,7 @@ typedef struct factors_run {
     sft_adapter_verb verb;
     sft_adapter_factors_options options;
     sft_adapter_factors *factors;
+    sfti_arena arena;
     cli_parts parts;       /* of the inputs, then what is written */
     lora_adapter *adapters;
     size_t adapter_count;
@@ -126,7 +127,7 @@ static sft_code read_options(factors_run *run, size_t count, sft_error *err) {
 static sft_code add_input(factors_run *run, size_t k, const sft_set *set, const char *path,
                           sft_adapter_use use, sft_error *err) {
     sft_span name = cli_name_of(path);
-    use.name = sfti_arena_copy(&run->parts.arena, name.data, name.len);
+    use.name = sfti_arena_copy(&run->arena, name.data, name.len);
     run->blame = run->paths[k] = path;
     return use.name ? sft_adapter_factors_add(run->factors, set, &use, err)
                     : sfti_fail_memory(err, name.len);
@@ -146,7 +147,7 @@ static sft_code add_adapter(factors_run *run, size_t k, char *operand, sft_error
 
 static sft_code add_inputs(factors_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
-    sfti_arena *arena = &run->parts.arena;
+    sfti_arena *arena = &run->arena;
     bool extracts = run->verb == SFT_ADAPTER_EXTRACT;
     size_t adapters = extracts ? 0 : count, all = count + 1;
     const char **names = sfti_arena_array(arena, all, sizeof *names);
@@ -408,11 +409,11 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
     if (!cli_parse_threads(c, &threads)) return SFT_OK;
     sft_span folder = c->set.output ? cli_folder_of(c->set.output) : (sft_span){ NULL, 0 };
     if (c->set.output && !cli_output_is_stream(c)) {
-        run->options.scratch = sfti_arena_copy(&run->parts.arena, folder.data, folder.len);
+        run->options.scratch = sfti_arena_copy(&run->arena, folder.data, folder.len);
         if (!run->options.scratch) return sfti_fail_memory(err, folder.len);
     }
     if (run->verb == SFT_ADAPTER_STACK && (c->set.architecture || c->set.model))
-        code = lora_architecture(c, &run->parts.arena, NULL, &run->blame,
+        code = lora_architecture(c, &run->arena, NULL, &run->blame,
                                  &run->options.architecture, err);
     if (!code)
         code = sft_adapter_factors_new(run->verb, &run->options, &run->factors, err);
@@ -443,7 +444,7 @@ static sft_code factor_all(factors_run *run, char **operands, size_t count, sft_
 static void factor_verb(cli *c, sft_adapter_verb verb, char **operands, size_t count) {
     sft_error err = SFT_ERROR_INIT;
     factors_run run = { .c = c, .verb = verb, .options = SFT_ADAPTER_FACTORS_OPTIONS_INIT,
-                        .parts = { .arena = { .alloc = c->alloc } } };
+                        .arena = { .alloc = c->alloc } };
     sft_code code = factor_all(&run, operands, count, &err);
     const char *unread = atomic_load(&run.parts.unread);
     if (code == SFT_BAD_ARGUMENT && !run.blame) cli_fail_usage(c, &err);
@@ -451,6 +452,7 @@ static void factor_verb(cli *c, sft_adapter_verb verb, char **operands, size_t c
     sft_adapter_factors_free(run.factors);
     for (size_t i = 0; i < run.adapter_count; i++) lora_close(&run.adapters[i]);
     cli_parts_free(&run.parts);
+    sfti_arena_free(&run.arena);
 }
 
 void lora_resize(cli *c, char **operands, size_t count) {

@@ -127,10 +127,17 @@ static sft_code check_addition(sft_merge *m, const char *weight, sft_error *err)
     return SFT_OK;
 }
 
+static sft_code open_model(sft_merge *m, size_t i, const sft_set *model, sft_error *err) {
+    sft_code code = sfti_merge_model_lend(model, &m->alloc, &m->sets[i], err);
+    return code ? code
+                : sfti_merge_model_open(&m->sets[i], model, sft_set_shard_path(model, 0),
+                                        m->options.files, &m->arena, &m->models[i], err);
+}
+
 sft_code sft_merge_add(sft_merge *m, const sft_set *model, const char *name, const char *weight,
                        sft_error *err) {
     if (!m || !model) return sfti_misuse(err, "expected a merge and a model, found NULL");
-    size_t i = m->blames = m->count;
+    size_t i = m->blames = m->count, settings = m->recipe.settings.count;
     const char *path = sft_set_shard_path(model, 0), *index = sft_set_index_path(model);
     sft_span names[SFTI_MERGE_MODELS], called;
     for (size_t k = 0; k < i; k++) names[k] = m->origins[k].name;
@@ -146,11 +153,11 @@ sft_code sft_merge_add(sft_merge *m, const sft_set *model, const char *name, con
                                names, i, &m->arena, &called, err);
     called.data = code ? NULL : sfti_arena_copy(&m->arena, called.data, called.len);
     if (!code && !called.data) code = sfti_fail_memory(err, called.len);
-    if (!code) code = sfti_merge_model_lend(model, &m->alloc, &m->sets[i], err);
-    if (!code)
-        code = sfti_merge_model_open(&m->sets[i], model, path, m->options.files, &m->arena,
-                                     &m->models[i], err);
-    if (code) return code;
+    if (!code) code = open_model(m, i, model, err);
+    if (code) {
+        m->recipe.settings.count = settings; /* the next model gets this number */
+        return code;
+    }
     m->count++;
     m->origins[i] = (sfti_merge_origin){ model, called, NULL };
     m->blames = SIZE_MAX;
@@ -219,8 +226,11 @@ sft_code sft_merge_plan(sft_merge *m, sft_error *err) {
     for (size_t i = 0; !code && !m->merged && i < m->count; i++) {
         if (i == recipe->reference) continue;
         m->blames = i;
-        code = sfti_merge_model_rename(&m->sets[i], m->models[recipe->reference].set, &m->arena,
-                                       &m->models[i], err);
+        if (!m->sets[i]) /* closed by an attempt that failed */
+            code = open_model(m, i, m->origins[i].stored, err);
+        if (!code)
+            code = sfti_merge_model_rename(&m->sets[i], m->models[recipe->reference].set,
+                                           &m->arena, &m->models[i], err);
         if (!code) m->blames = SIZE_MAX;
     }
     if (code) return code;

@@ -13,22 +13,31 @@
 
 static sft_error err = SFT_ERROR_INIT;
 
-/* Two tensors of two F32 each. */
-static sft_set *model_of(char *bytes, size_t cap, const float *values) {
-    static const char head[] =
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-        "\"layers.0.b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,16]}}";
-    uint64_t len = sizeof head - 1;
+/* Tensors of two F32 each. */
+static sft_set *model_named(char *bytes, size_t cap, const char *const *names, size_t count,
+                            const float *values) {
+    char head[512] = "{";
+    size_t len = 1, data = count * 8;
     sft_file *file;
     sft_set *set;
-    assert_true(8 + len + 16 <= cap);
-    for (int i = 0; i < 8; i++) bytes[i] = (char)(len >> 8 * i);
-    memcpy(bytes + 8, head, (size_t)len);
-    memcpy(bytes + 8 + len, values, 16);
-    assert_int_equal(sft_open_source(sft_source_memory(bytes, (size_t)(24 + len)), NULL, &file,
-                                     &err), SFT_OK);
+    for (size_t i = 0; i < count; i++)
+        len += (size_t)snprintf(head + len, sizeof head - len, "%s\"%s\":{\"dtype\":\"F32\","
+                                "\"shape\":[2],\"data_offsets\":[%zu,%zu]}", i ? "," : "",
+                                names[i], i * 8, i * 8 + 8);
+    head[len++] = '}';
+    assert_true(8 + len + data <= cap);
+    for (int i = 0; i < 8; i++) bytes[i] = (char)((uint64_t)len >> 8 * i);
+    memcpy(bytes + 8, head, len);
+    memcpy(bytes + 8 + len, values, data);
+    assert_int_equal(sft_open_source(sft_source_memory(bytes, 8 + len + data), NULL, &file, &err),
+                     SFT_OK);
     assert_int_equal(sft_set_from_file(file, "folder/m.safetensors", &set, &err), SFT_OK);
     return set;
+}
+
+static sft_set *model_of(char *bytes, size_t cap, const float *values) {
+    static const char *const names[] = { "a", "layers.0.b" };
+    return model_named(bytes, cap, names, 2, values);
 }
 
 static const float numbers[3][4] = { { 0, 0, 0, 0 }, { 1, 2, 3, 4 }, { 5, 6, 7, 9 } };
@@ -160,6 +169,52 @@ static void refuses(void **state) {
     sft_merge_free(NULL);
 }
 
+/* What a model was to weigh that was not added is not what the next one weighs. */
+static void forgets_refused(void **state) {
+    sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+    sft_merge *merge;
+    float found[2];
+    size_t got;
+    (void)state;
+    options.method = "linear";
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+    assert_int_equal(sft_merge_add(merge, sets[1], "\xff", "3", &err), SFT_BAD_ARGUMENT);
+    assert_int_equal(sft_merge_add(merge, sets[1], NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_add(merge, sets[2], NULL, NULL, &err), SFT_OK);
+    assert_int_equal(sft_merge_plan(merge, &err), SFT_OK);
+    sft_part part = sft_merge_part(merge, 0);
+    assert_int_equal(sft_source_read(part.source, part.begin, found, 8, &got, &err), SFT_OK);
+    assert_true(got == 8 && found[0] > 2.99F && found[0] < 3.01F);
+    sft_merge_free(merge);
+}
+
+/* With the prefix that the first model has, the second one would have two tensors of one name. */
+static void fails_again(void **state) {
+    static const char *const names[] = { "model.diffusion_model.w" };
+    static const char *const others[] = { "model.diffusion_model.z", "w", "z" };
+    static const float values[6] = { 0 };
+    sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+    sft_merge *merge;
+    char bytes[2][512];
+    sft_set *own[2] = { model_named(bytes[0], sizeof bytes[0], names, 1, values),
+                        model_named(bytes[1], sizeof bytes[1], others, 3, values) };
+    sft_buffer out = { 0 };
+    (void)state;
+    options.method = "linear";
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sft_merge_add(merge, own[i], NULL, NULL, &err), SFT_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sft_merge_plan(merge, &err), SFT_TENSOR_DUPLICATE);
+        assert_int_equal(sft_merge_blames(merge), 1);
+    }
+    assert_int_equal(sft_merge_save(merge, sft_sink_memory(&out), NULL, &err),
+                     SFT_TENSOR_DUPLICATE);
+    sft_merge_free(merge);
+    for (int i = 0; i < 2; i++) sft_set_close(own[i]);
+    sft_buffer_free(&out);
+}
+
 static void finds_mixtures(void **state) {
     const sft_set *models[2] = { sets[1], sets[2] };
     sft_mixture *mixture;
@@ -180,7 +235,8 @@ static void finds_mixtures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saves_and_tells), cmocka_unit_test(names_apart),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(refuses), cmocka_unit_test(forgets_refused),
+        cmocka_unit_test(fails_again),
         cmocka_unit_test(finds_mixtures),
     };
     return cmocka_run_group_tests(tests, open_models, close_models);

@@ -45,7 +45,11 @@ static sft_code read_converted(sft_adapter_factors *f, sft_adapter_conversion *c
     if (code) return code;
     sfti_lora_close(&input->lora);
     input->lora = (sfti_lora){ .arena.alloc = f->alloc };
-    return sfti_lora_open(input->renamed, config, &input->lora, err);
+    code = sfti_lora_open(input->renamed, config, &input->lora, err);
+    if (!code) return SFT_OK;
+    sft_set_close(input->renamed); /* so that another attempt begins anew */
+    input->renamed = NULL;
+    return code;
 }
 
 sft_code sfti_factored_rename(sft_adapter_factors *f, sft_error *err) {

@@ -382,6 +382,45 @@ static void ends_without_memory(void **unused) {
     free_file(&g);
 }
 
+/* What failed for want of memory is done in full once there is some. */
+static void goes_on_with_memory(void **unused) {
+    (void)unused;
+    test_file f = adapter_of_flux();
+    sft_set *set = adapter_set(&f, NULL);
+    const sft_set *sets[2] = { set, set };
+    sft_adapter_factors_options how = SFT_ADAPTER_FACTORS_OPTIONS_INIT;
+    sft_buffer want = { 0 };
+    sft_code code, planned = SFT_OUT_OF_MEMORY;
+    how.names = SFT_ADAPTER_DIFFUSERS;
+    how.architecture = "flux.1";
+    sft_adapter_factors *factors = factors_of(SFT_ADAPTER_STACK, sets, NULL, 2, &how, &code);
+    assert_int_equal(code, SFT_OK);
+    assert_int_equal(sft_adapter_factors_save(factors, sft_sink_memory(&want), NULL, NULL), SFT_OK);
+    sft_adapter_factors_free(factors);
+    for (size_t steps = 0; planned == SFT_OUT_OF_MEMORY; steps++) {
+        short_memory memory = { .left = SIZE_MAX };
+        sft_allocator alloc = { short_resize, &memory };
+        sft_buffer out = { 0 };
+        how.alloc = &alloc;
+        factors = factors_of(SFT_ADAPTER_STACK, sets, NULL, 2, &how, &code);
+        assert_int_equal(code, SFT_OK);
+        memory.left = steps;
+        planned = sft_adapter_factors_plan(factors, NULL);
+        memory.left = SIZE_MAX;
+        assert_int_equal(sft_adapter_factors_save(factors, sft_sink_memory(&out), NULL, NULL),
+                         SFT_OK);
+        assert_int_equal(out.len, want.len);
+        assert_memory_equal(out.data, want.data, want.len);
+        sft_adapter_factors_free(factors);
+        sft_buffer_free(&out);
+        assert_int_equal(memory.taken, 0);
+    }
+    assert_int_equal(planned, SFT_OK);
+    sft_buffer_free(&want);
+    sft_set_close(set);
+    free_file(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resizes),
@@ -391,6 +430,7 @@ int main(void) {
         cmocka_unit_test(refuses_options),
         cmocka_unit_test(converts),
         cmocka_unit_test(ends_without_memory),
+        cmocka_unit_test(goes_on_with_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,7 +207,7 @@ sft_code sfti_tall_product(const sfti_tall *p, const sfti_tall *q, double norm, 
             squares += s->at[i] * s->at[i];
         }
         s->norm = exact ? sfti_root(squares) : norm;
-        *decided = !rule || sfti_rank_choose(rule, s, &kept);
+        if (!code) *decided = !rule || sfti_rank_choose(rule, s, &kept);
     }
     if (!code && rule && *decided) {
         double found = 0;

@@ -2,6 +2,7 @@
 #include "layout/conversion.h"
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/job.h"
 #include "base/options.h"
 #include "base/sink.h"
@@ -207,10 +208,8 @@ static sft_code write_component(layout_writer *w, size_t i, const sft_job *job, 
 /* Nothing becomes readable that was not. */
 static uint32_t mode_of_sets(const sft_layout_conversion *run) {
     uint32_t mode = 0;
-    for (size_t i = 0; i < run->set_count; i++) {
-        uint32_t one = sft_set_output_mode(run->sets[i], NULL);
-        mode = mode && one ? mode & one : mode ? mode : one;
-    }
+    for (size_t i = 0; i < run->set_count; i++)
+        sfti_mode_common(&mode, sft_set_output_mode(run->sets[i], NULL));
     return mode;
 }
 

@@ -4,6 +4,8 @@ import collections
 import itertools
 import os
 import re
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -66,6 +68,12 @@ def test_each_row_once(ends, shuffle, ranks, workers):
     else:
         assert len(times) == ROWS and {len(batch) for one in found for batch in one} == {4}
         assert sum(times.values()) - ROWS < 4 * ranks
+
+
+def test_padding_goes_on():
+    """With the first rows, over as many lanes as it fills."""
+    line, _ = lanes_of(order("pad", False, sizes=[10]), 0, [], 5, 1)
+    assert flat(read(line, 5)) == [i % 10 for i in range(20)]
 
 
 @pytest.mark.parametrize("shuffle", [False, "shards", "blocks"])
@@ -202,6 +210,25 @@ def test_epochs_follow(path):
     assert first != second and sorted(sum(second, [])) == list(range(ROWS))
     loader.set_epoch(0)
     assert numbers(loader) == first
+
+
+def test_workers_that_load_the_same(path):
+    """One may read the parts while another writes the same again."""
+    made, parts, ended = batches(path), [(2, 3, 4), (1, 2, 1)], threading.Event()
+
+    def write():
+        while not ended.is_set():
+            made._set_place(0, 24, 0, parts)
+    made._set_place(0, 24, 0, parts)
+    interval, writer = sys.getswitchinterval(), threading.Thread(target=write)
+    sys.setswitchinterval(1e-6)
+    try:
+        writer.start()
+        assert all(made._earlier() == parts for _ in range(2000))
+    finally:
+        ended.set()
+        writer.join()
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("parts, words", [

@@ -247,3 +247,16 @@ def test_manifests_that_are_wrong(tmp_path, facts):
     with pytest.raises(SafetensorError) as caught:
         dataset.open(path)
     assert caught.value.code == "manifest_type"
+
+
+def test_rows_of_unlike_shards(tmp_path):
+    """Each shard is read as it is; one array of both would be numbers that are in neither."""
+    one = np.arange(12, dtype=np.int32).reshape(3, 2, 2)
+    for other in (one.astype(np.float32), one.reshape(3, 4), one.astype(np.int64)):
+        for name, rows in (("a", one), ("b", other)):
+            safetensors.numpy.save_file({"c": rows}, tmp_path / (name + ".safetensors"))
+        with dataset.open(tmp_path, use_manifest=False, mode="batch") as rows:
+            assert (rows[4]["c"] == other[1]).all() and rows[4]["c"].dtype == other.dtype
+            assert (rows.take(range(3, 6))["c"] == other).all()
+            with pytest.raises(ValueError, match="b.safetensors: c: expected rows of I32 .2, 2. as "):
+                rows.take([0, 4])

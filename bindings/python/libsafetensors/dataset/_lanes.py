@@ -117,7 +117,7 @@ class Lanes:
         begin, end = self._span(lane)
         mixed = self._mix(lane, begin, end)
         inside = positions < end - begin
-        at = begin + positions
+        at = self._begins[lane] + positions
         if mixed is not None and inside.any():
             at[inside] = begin + mixed.rows(self._epoch, positions[inside])
         return self._line.rows(at % self._line.count)

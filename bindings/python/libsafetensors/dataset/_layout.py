@@ -86,18 +86,30 @@ class BatchLayout:
                        and not self._schema[name].get("nullable")]
         self._varying = Varying(shards, {name: facts for name, facts in self._schema.items()
                                          if name not in self._plain})
+        self._stacked = [name for name in self.columns if not self._schema[name].get("encoding")]
         self._begins = _starts(one["valid_samples"] for one in shards.facts)
-        self._compared: set[int] = set()
+        # Of shards whose rows were compared: the dtype and the shape of a row of each column.
+        self._rows: dict[int, dict[str, tuple[str, tuple[int, ...]]]] = {}
 
     def _file(self, shard: int) -> _core.File:
         """Its rows are compared once: those of the same version of a dataset do not change."""
-        if shard in self._compared:
+        if shard in self._rows:
             return self.shards.file(shard)
         file = self.shards.stacked(shard, self._plain)
         for name in self._varying.facts:
             self._varying.check(shard, name)
-        self._compared.add(shard)
+        self._rows[shard] = {name: (file[name].dtype, tuple(file[name].shape[1:]))
+                             for name in self._stacked}
         return file
+
+    def _compare(self, shard: int, first: int) -> None:
+        """That rows of two shards can stand in one array."""
+        own, other = self._rows[shard], self._rows[first]
+        for name in self._stacked if own != other else ():
+            if own[name] != other[name]:
+                raise ValueError("%s: %s: expected rows of %s %s as in other shards, found %s %s"
+                                 % (self.shards.name(shard), name, other[name][0],
+                                    list(other[name][1]), own[name][0], list(own[name][1])))
 
     def _looked_up(self) -> dict[str, ColumnFacts]:
         filled = [i for i, one in enumerate(self.shards.facts) if one["samples"]]
@@ -183,13 +195,14 @@ class BatchLayout:
             places = order[start:stop]
             shard = int(owner[places[0]])
             parts[shard] = places, wanted[places] - self._begins[shard]
-        first = self._file(int(owner[order[0]]))
-        stacked = [name for name in self.columns if not self._schema[name].get("encoding")]
+        shown = int(owner[order[0]])
+        first = self._file(shown)
         out = {name: np.empty((len(wanted), first[name].nbytes // first[name].shape[0]), np.uint8)
-               for name in stacked}
+               for name in self._stacked}
 
         def copy(shard: int) -> None:
             self._file(shard)
+            self._compare(shard, shown)
             _copy_part(self.shards, shard, *parts[shard], out)
 
         self.shards.each(copy, parts)
@@ -253,13 +266,8 @@ def _copy_part(shards: Shards, shard: int, places: Any, rows: Any, out: dict[str
 
 def _copy_rows(shards: Shards, shard: int, name: str, whole: Any, places: Any, rows: Any,
                out: Any) -> None:
-    tensor = shards.file(shard)[name] if whole is None else None
-    width = whole.shape[1] if tensor is None else tensor.nbytes // tensor.shape[0]
-    if width != out.shape[1]:
-        raise ValueError("%s: %s: expected rows of %d bytes as in other shards, found %d"
-                         % (shards.name(shard), name, out.shape[1], width))
-    if tensor is not None:
-        _read_rows(tensor, places, rows, out)
+    if whole is None:
+        _read_rows(shards.file(shard)[name], places, rows, out)
     elif len(rows) > 4:
         out[places] = whole[rows]
     else:

@@ -36,7 +36,7 @@ class Shards:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._open: OrderedDict[int, tuple[_core.File, Any]] = OrderedDict()
-        self._kept: OrderedDict[tuple[int, str], Any] = OrderedDict()
+        self._kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 
     def __reduce__(self) -> Any:
         return Shards, (self.place, self.facts, self.checked, self.version)
@@ -136,12 +136,17 @@ class Shards:
         a copy that is cached. None if it is too large for the cache, or if reading the wanted
         rows one by one costs less than reading all."""
         file = self.file(i)
+        return self.cached((i, key), lambda: self._read(file, key, wanted))
+
+    def cached(self, which: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """An array made of an open shard, from the cache if it is there. which: the shard and
+        what it is."""
         with self._lock:
-            found = self._kept.get((i, key))
+            found = self._kept.get(which)
         if found is None:
-            found = self._read(file, key, wanted)
+            found = make()
             if found is not None:
-                self._keep((i, key), found)
+                self._keep(which, found)
         return found
 
     @staticmethod
@@ -157,7 +162,7 @@ class Shards:
         data: Any = tensor if file.mapped else tensor.tobytes()
         return np.frombuffer(data, np.uint8).reshape(tensor.shape[0], width)
 
-    def _keep(self, which: tuple[int, str], rows: Any) -> None:
+    def _keep(self, which: tuple[Any, ...], rows: Any) -> None:
         near = self.place.folder is not None
         with self._lock:
             self._kept[which] = rows

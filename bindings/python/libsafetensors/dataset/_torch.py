@@ -231,9 +231,9 @@ class TorchBatches(IterableDataset[Any]):
     def _set_place(self, epoch: int, delivered: int, base: int,
                    parts: list[Part] | None = None) -> None:
         self._place[:] = torch.tensor([epoch, delivered, base, _signed(self._order.seed)])
-        self._parts.zero_()
-        if parts:
-            self._parts[:len(parts)] = torch.tensor(parts)
+        # In one copy: other workers may read it while this one writes the same.
+        rows = list(parts or [])
+        self._parts[:] = torch.tensor(rows + [(0, 0, 0)] * (MOST_PARTS - len(rows)))
 
     def __len__(self) -> int:
         """Batches of this rank in an epoch."""

@@ -10,7 +10,6 @@ from ._types import ColumnFacts
 
 __all__ = ["Column", "Varying"]
 
-_KEPT = 1024  # checked offsets
 _SHORT = 64  # bytes of a row below which rows are gathered by an index of their bytes
 
 
@@ -88,7 +87,6 @@ class Varying:
     def __init__(self, shards: Shards, facts: Mapping[str, ColumnFacts]) -> None:
         self.shards = shards
         self.facts = facts
-        self._kept: dict[tuple[int, str], Any] = {}
 
     # ── Checked before use ──
 
@@ -126,31 +124,30 @@ class Varying:
         """Where rows end: from 0, ascending, to the number of elements. Checked once, because a
         slice by wrong ones would be other rows without an error."""
         import numpy as np
-        found = self._kept.get((shard, name))
-        if found is None:
-            file, ends = self.shards.file(shard), name + ".offsets"
-            shape = file[name].shape
-            if ends not in file:
-                return np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
-            tensor = file[ends]
-            found = np.frombuffer(tensor if file.mapped else tensor.tobytes(), "<i8")
+        file, ends = self.shards.file(shard), name + ".offsets"
+        shape = file[name].shape
+        if ends not in file:
+            return np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
+
+        def checked() -> Any:
+            found = _array_of(file, file[ends], "<i8")
             if found[0] != 0 or found[-1] != shape[0] or (found[1:] < found[:-1]).any():
                 raise self._wrong(shard, ends, "offsets that ascend from 0 to %d" % shape[0])
-            self._kept[shard, name] = found
-            while len(self._kept) > _KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
-        return found
+            return found
+        return self.shards.cached((shard, name, "offsets"), checked)
 
     def valid(self, shard: int, name: str) -> Any:
         """True for each row that is not null; None if all are."""
-        import numpy as np
         file, key = self.shards.file(shard), name + ".valid"
         if not self.facts[name].get("nullable") or key not in file:
             return None
-        raw = np.frombuffer(file[key].tobytes(), np.uint8)
-        if (raw > 1).any():
-            raise self._wrong(shard, key, "only 0 and 1")
-        return raw.view(np.bool_)
+
+        def checked() -> Any:
+            raw = _array_of(file, file[key], "u1")
+            if (raw > 1).any():
+                raise self._wrong(shard, key, "only 0 and 1")
+            return raw.view("?")
+        return self.shards.cached((shard, name, "valid"), checked)
 
     # ── Rows ──
 
@@ -175,8 +172,7 @@ class Varying:
         if encoding == "list":
             values = array(tensor).reshape(-1)
         else:
-            values = np.frombuffer(tensor if self.shards.file(shard).mapped else tensor.tobytes(),
-                                   np.uint8)
+            values = _array_of(self.shards.file(shard), tensor, "u1")
         return Column(values, ends[start:stop + 1] - ends[start], valid, encoding)
 
     def take(self, name: str, parts: Mapping[int, tuple[Any, Any]], count: int,
@@ -238,6 +234,12 @@ class Varying:
             here = rows[some]
             _gather(raw, (ends[here] - base) * width, (ends[here + 1] - ends[here]) * width,
                     to[some], out)
+
+
+def _array_of(file: _core.File, tensor: _core.Tensor, dtype: str) -> Any:
+    """The elements in one dimension: the memory of a mapped file, or a copy."""
+    import numpy as np
+    return np.frombuffer(tensor if file.mapped else tensor.tobytes(), dtype)
 
 
 def _gather(raw: Any, begin: Any, lengths: Any, to: Any, out: Any) -> None:

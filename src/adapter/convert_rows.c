@@ -48,8 +48,9 @@ sft_code sfti_convert_same_tensors(sfti_convert_run *run, sfti_convert_layer *co
         if (!number || !*out) continue;
         sft_part next = sfti_convert_part(run, number);
         *out = next.spec.dtype == part.spec.dtype && next.spec.rank == part.spec.rank
-            && memcmp(next.spec.shape, part.spec.shape, part.spec.rank * sizeof *part.spec.shape)
-               == 0;
+            && (part.spec.rank == 0
+                || memcmp(next.spec.shape, part.spec.shape,
+                          part.spec.rank * sizeof *part.spec.shape) == 0);
         if (*out) code = sfti_convert_load(run, &next, &work, &other);
         if (!code && *out) *out = memcmp(one, other, (size_t)sfti_layout_bytes(&part.spec)) == 0;
     }

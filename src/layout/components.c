@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "safetensors_info.h"
+#include "text/text.h"
 
 #include <string.h>
 
@@ -61,6 +62,30 @@ static sft_code find_layout_model(sft_layout_conversion *run, sft_error *err) {
 
 static SFTI_OPTIONS_TAKE(take_layout, sft_layout_options, SFT_LAYOUT_OPTIONS_INIT, alloc)
 
+static bool is_like(const sfti_naming_part *part, const sfti_naming_part *other) {
+    while (part && part != other) part = part->like;
+    return part != NULL;
+}
+
+/* A denoiser that is not the model's, whose architecture was given. */
+static sft_code check_denoiser(const sft_layout_conversion *run, sft_error *err) {
+    for (size_t i = 0; run->options.architecture && run->model && i < run->groups.count; i++) {
+        const sfti_layout_group *one = &run->groups.items[i];
+        bool has = false, own = false;
+        if (!one->part || !sfti_is(one->part->comfy, "diffusion_models")) continue;
+        for (unsigned k = 0; k < run->model->count; k++) {
+            const sfti_naming_part *part = run->model->components[k].part;
+            has = has || sfti_is(part->comfy, "diffusion_models");
+            own = own || is_like(one->part, part) || is_like(part, one->part);
+        }
+        if (has && !own)
+            return sfti_fail(err, SFT_TENSOR_NOT_FOUND, "expected components of %.*s, found the "
+                             "%.*s of %.*s", SFTI_CLIP(run->model->id, 64),
+                             SFTI_CLIP(one->part->folder, 64), SFTI_CLIP(one->part->id, 64));
+    }
+    return SFT_OK;
+}
+
 static sft_code find_components(sft_layout_conversion *run, sft_error *err) {
     size_t tensors = 0;
     sft_source *sources;
@@ -79,8 +104,10 @@ static sft_code find_components(sft_layout_conversion *run, sft_error *err) {
         code = sfti_layout_split(&run->layouts, run->inputs, run->set_count, &run->arena,
                                  &run->groups, err);
     if (!code) code = find_layout_model(run, err);
-    return code ? code : sfti_layout_settle(&run->layouts, run->inputs, run->model, run->to,
-                                            &run->arena, &run->groups, err);
+    if (!code)
+        code = sfti_layout_settle(&run->layouts, run->inputs, run->model, run->to, &run->arena,
+                                  &run->groups, err);
+    return code ? code : check_denoiser(run, err);
 }
 
 sft_code sfti_layout_components(const sft_set *const *sets, size_t count,

@@ -174,7 +174,7 @@ static sft_code settle_group(const sfti_layout_text *layouts, const sfti_layout_
     for (size_t i = 0; one->part && i < groups->count; i++)
         if (&groups->items[i] != one && groups->items[i].part
             && sft_span_equal(groups->items[i].name, one->name))
-            return sfti_fail(err, SFT_EXISTS, "expected one %.*s, found two",
+            return sfti_fail(err, SFT_TENSOR_DUPLICATE, "expected one %.*s, found two",
                              SFTI_CLIP(one->name, 64));
     return SFT_OK;
 }

@@ -186,6 +186,18 @@ def refusals(folder):
                          model, *dry)
             check("refused: " + name, result.returncode == 1 and "found two" in result.stderr,
                   "%d %s" % (result.returncode, result.stderr))
+    write(path, {key: (shape, made(key, shape)) for key, shape in cases["sd1"]["single"].items()})
+    for name, code, said, inputs, words in (
+            ("another model's", 1, "the unet of ", [path], ["--architecture", "flux.1"]),
+            ("two denoisers", 1, "found two", [path, path], ["--architecture", "sd-1"]),
+            ("a dtype", 2, "without --dtype", [path], ["--dtype", "F16"]),
+            ("some tensors", 2, "without --match", [path], ["--match", "*"]),
+            ("its place", 2, "without --in-place", [path], ["--in-place"])):
+        result = run("convert", *inputs, "-o", out, "--layout", "diffusers", *words)
+        check("refused: " + name, result.returncode == code and said in result.stderr
+              and not os.path.exists(out), "%d %s" % (result.returncode, result.stderr))
+    result = run("convert", path, "-o", out, "--layout", "diffuser")
+    check("refused: no layout", "expected diffusers, single or comfy" in result.stderr, result.stderr)
     back = cases["flux"]["diffusers"]
     whole = {key: (shape, made(key, shape)) for key, (shape, _) in back.items()}
     one = "transformer_blocks.0.attn.to_k.weight"

@@ -245,6 +245,16 @@ static sft_code write_folder(layout_run *run, uint32_t to, sft_error *err) {
     return SFT_OK;
 }
 
+/* An option of other conversions that was given; NULL: none. */
+static const char *other_option(const cli_settings *set) {
+    return set->dtype ? "--dtype" : set->dequantize ? "--dequantize"
+         : cli_is_matching(set) ? "--match or --exclude" : set->scale ? "--scale"
+         : set->only.count + set->spare.count ? "--only or --spare"
+         : set->from_quantised ? "--from-quantised" : set->cast_scaled ? "--cast-scaled"
+         : set->saturate ? "--saturate" : set->in_place ? "--in-place"
+         : set->recursive ? "-r" : NULL;
+}
+
 static sft_code convert_layout(layout_run *run, char **operands, size_t count, sft_error *err) {
     cli *c = run->c;
     const char *layout = c->set.layout;
@@ -252,6 +262,10 @@ static sft_code convert_layout(layout_run *run, char **operands, size_t count, s
     options.to = strcmp(layout, "single") == 0 ? SFT_LAYOUT_SINGLE
                : strcmp(layout, "comfy") == 0 ? SFT_LAYOUT_COMFY : SFT_LAYOUT_DIFFUSERS;
     bool folder = options.to != SFT_LAYOUT_SINGLE;
+    const char *other = other_option(&c->set);
+    if (other)
+        return cli_usage_error(err, "expected --layout without %s, found both: convert twice",
+                               other);
     if (!c->set.output) return cli_usage_error(err, "expected -o OUT, found none");
     sft_code code = folder ? cli_output_no_stream(c, err) : SFT_OK;
     if (!code && c->set.max_size) code = cli_parse_size(c->set.max_size, &options.max_bytes, err);

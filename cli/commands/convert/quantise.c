@@ -306,6 +306,9 @@ bool convert_quantise_asked(convert_run *run, bool exports, sft_error *err) {
                       : cli_is_matching(set) ? "--match or --exclude instead of --only or --spare"
                       : exports ? "an OUT of another format" : NULL;
     if (!set->quantize && !alone) return true;
+    if (!set->quantize && set->layout)
+        return cli_usage_error(err, "expected diffusers, single or comfy for --layout without "
+                               "--quantize, found \"%s\"", set->layout) == SFT_OK;
     if (!set->quantize)
         return cli_usage_error(err, "expected --quantize with %s, found none", alone) == SFT_OK;
     if (other)

@@ -63,11 +63,6 @@ static void run_merge(cli *c, char **operands, size_t count) {
         cli_fail_usage(c, &err);
         return;
     }
-    if (c->set.as_what) {
-        c->set.layout = "single";
-        convert_layouts(c, operands, count);
-        return;
-    }
     if (by_method) {
         merge_by_method(c, operands, count);
         return;
@@ -78,6 +73,11 @@ static void run_merge(cli *c, char **operands, size_t count) {
         else (void)cli_usage_error(&err, "expected --method beside --base, --param, --seed, "
                                          "--dtype, --threads and --ignore-missing, found none");
         cli_fail_usage(c, &err);
+        return;
+    }
+    if (c->set.as_what) {
+        c->set.layout = "single";
+        convert_layouts(c, operands, count);
         return;
     }
     cli_parts parts = { .arena = { .alloc = c->alloc } };

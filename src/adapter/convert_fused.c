@@ -1,6 +1,6 @@
 /* Fused layers of LoRA and LoHa. Up is divided by rows, down repeated; those of several layers are
  * stacked: down below down, up block by block. Tests: tests/adapter/fused.py,
-     tests/layout/run.py. */
+ * tests/layout/run.py. */
 #include "adapter/convert_names.h"
 
 #include "base/endian.h"
@@ -18,7 +18,7 @@ typedef struct factor_pair {
 } factor_pair;
 
 static unsigned factor_pairs_of(const sfti_convert_run *run, const sfti_lora_module *m,
-                         factor_pair *pairs) {
+                                factor_pair *pairs) {
     const factor_pair lora = { SFTI_SLOT_UP, SFTI_SLOT_DOWN,
                                { sfti_convert_ending(run, SFTI_END_UP),
                                  sfti_convert_ending(run, SFTI_END_DOWN) } };
@@ -97,8 +97,8 @@ static bool blocks_of(const uint8_t *up, const uint64_t *rows, unsigned count, u
 /* The two matrices of a linear layer. */
 static bool pair_parts(const sfti_convert_run *run, const sfti_lora_module *m,
                        const factor_pair *pair, sft_part *up, sft_part *down) {
-    *up = sfti_convert_part(run, m->slot[pair->up]), *down = sfti_convert_part(run,
-                                                                               m->slot[pair->down]);
+    *up = sfti_convert_part(run, m->slot[pair->up]);
+    *down = sfti_convert_part(run, m->slot[pair->down]);
     return up->spec.rank == 2 && down->spec.rank == 2 && up->spec.shape[1] == down->spec.shape[0]
         && sft_dtype_describe(up->spec.dtype)->bits >= 8
         && sft_dtype_describe(down->spec.dtype)->bits >= 8;
@@ -196,8 +196,8 @@ static sft_code join_vector(sfti_convert_run *run, const struct row_vector *vect
         if (!slot) continue;
         sft_part *part = &parts[pieces[i]->piece];
         *part = sfti_convert_part(run, slot);
-        if (!has_rows(part, rows[pieces[i]->piece])) return sfti_convert_refuse(run, m,
-                                                                                vector->what);
+        if (!has_rows(part, rows[pieces[i]->piece]))
+            return sfti_convert_refuse(run, m, vector->what);
         with++;
     }
     if (with == 0) return SFT_OK;
@@ -221,7 +221,7 @@ static sft_code scale_up_matrix(sfti_convert_run *run, sft_part *up, double fact
     const sft_tensor *tensor = sft_set_find(run->lora->set, up->spec.name, NULL);
     if (!wide || !bytes || !tensor) return sfti_fail_memory(run->err, count);
     sft_code code = sfti_lora_read(run->lora->set, tensor, 0, count, wide, run->err);
-    for (uint64_t i = 0; i < count; i++) wide[i] = (float)(wide[i] * factor);
+    for (uint64_t i = 0; !code && i < count; i++) wide[i] = (float)(wide[i] * factor);
     float most = 0;
     sfti_put_u32(&most, sfti_floats_greatest(wide, count));
     if (!code) code = sft_cast(SFT_F32, &most, up->spec.dtype, bytes, 1, NULL, NULL, run->err);
@@ -296,8 +296,8 @@ sft_code sfti_convert_stack(sfti_convert_run *run, sfti_convert_layer *const *pi
         f.at[k] = pieces[i];
     }
     for (unsigned i = 0; i < count; i++)
-        if (!is_of_pairs(run, pieces[i]->module)) return sfti_convert_join_rows(run, pieces, count,
-                                                                                &f);
+        if (!is_of_pairs(run, pieces[i]->module))
+            return sfti_convert_join_rows(run, pieces, count, &f);
     for (unsigned i = 0; i < count; i++) {
         const sfti_lora_module *m = pieces[i]->module;
         unsigned k = pieces[i]->piece;

@@ -1,6 +1,5 @@
 /* Layers that are divided and fused by rows of some of a module's tensors, whose others stay as
- * they
- * are. Tests: tests/adapter/fused.py. */
+ * they are. Tests: tests/adapter/fused.py. */
 #include "adapter/convert_names.h"
 
 #include "base/checked.h"
@@ -78,7 +77,7 @@ sft_code sfti_convert_settle_rows(const sfti_convert_run *run, const sfti_layout
         if (f->rows[k] == 0 || !sfti_add(f->total, f->rows[k], &f->total))
             return sfti_convert_refuse(run, m,
                                        "all layers that the other layout fuses, for the rows of "
-                                  "those that are missing are not known");
+                                       "those that are missing are not known");
     }
     if (!sfti_layout_divide(rule, f->total, f->cols, check)
         || memcmp(check, f->rows, rule->count * 8) != 0)
@@ -101,7 +100,8 @@ typedef struct rows_form {
 static sft_code refuse_method(const sfti_convert_run *run, const sfti_lora_module *m) {
     return sfti_convert_refuse(run, m,
                                "a layer that the other layout neither divides nor fuses, which "
-                          "this module cannot follow exactly (lora simplify makes plain LoRA)");
+                               "this module cannot follow exactly (lora simplify makes plain "
+                               "LoRA)");
 }
 
 static void form_add(rows_form *form, const sfti_lora_module *m, sfti_adapter_slot slot,
@@ -169,9 +169,7 @@ static sft_code add_common(sfti_convert_run *run, const sfti_convert_layer *laye
         if (!m->slot[i] || is_of_rows(form, i) || (i == SFTI_SLOT_ALPHA && m->rank)) continue;
         sft_part part = sfti_convert_part(run, m->slot[i]);
         code = sfti_convert_add(run, name, sfti_convert_leaf(run, m, (sfti_adapter_slot)i), &part,
-                                false,
-                                part.spec.rank,
-                          part.spec.shape);
+                                false, part.spec.rank, part.spec.shape);
     }
     return !code && m->rank ? sfti_convert_add_scale(run, name, layer, m->rank,
                                                      m->scale * (double)m->rank)
@@ -210,7 +208,7 @@ sft_code sfti_convert_split_rows(sfti_convert_run *run, const sfti_convert_layer
         bool idle = form.idle;
         for (unsigned v = 0; idle && v < form.count; v++)
             idle = sfti_convert_is_zero(bytes[v] + row / form.each[v] * sizes[v],
-                           rows[i] / form.each[v] * sizes[v]);
+                                        rows[i] / form.each[v] * sizes[v]);
         if (idle) continue;
         sft_span name = sfti_convert_name(run, layer, rule->pieces[i]);
         if (name.len == 0) code = sfti_fail_memory(run->err, SFTI_LAYOUT_NAME);
@@ -221,8 +219,7 @@ sft_code sfti_convert_split_rows(sfti_convert_run *run, const sfti_convert_layer
             shape[0] = rows[i] / form.each[v];
             piece.begin += row / form.each[v] * sizes[v];
             code = sfti_convert_add(run, name, sfti_convert_leaf(run, m, form.slots[v]), &piece,
-                                    false,
-                              piece.spec.rank, shape);
+                                    false, piece.spec.rank, shape);
         }
         if (!code) code = add_common(run, layer, name, &form);
     }
@@ -233,8 +230,7 @@ sft_code sfti_convert_split_rows(sfti_convert_run *run, const sfti_convert_layer
 
 /* Rows one after the other, where all else is the same. */
 sft_code sfti_convert_join_rows(sfti_convert_run *run, sfti_convert_layer *const *pieces,
-                                unsigned count,
-                                sfti_convert_fused *f) {
+                                unsigned count, sfti_convert_fused *f) {
     const sfti_convert_layer *layer = pieces[0];
     const sfti_layout_rule *rule = layer->rule;
     const sfti_lora_module *m = layer->module;

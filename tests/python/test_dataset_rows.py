@@ -158,6 +158,15 @@ def test_collate(tmp_path, collate):
     assert TorchDataset(tmp_path / "d")[1]["t"] == TEXT[1]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_batches_have_the_same_keys(tmp_path, shuffle):
+    dataset.write(pa.table({"n": pa.array([0, None, *range(2, 40)]), "plain": range(40)}),
+                  tmp_path / "d", batch_size=10)
+    for batch in TorchBatches(tmp_path / "d", 5, collate="padded", shuffle=shuffle):
+        assert sorted(batch) == ["n", "n.valid", "plain"]
+        assert batch["n.valid"].tolist() == [row != 1 for row in batch["plain"].tolist()]
+
+
 def test_workers_and_pickles(tmp_path):
     dataset.write(table(), tmp_path / "d", batch_size=50)
     batches = TorchBatches(tmp_path / "d", 30, shuffle=True, seed=3)

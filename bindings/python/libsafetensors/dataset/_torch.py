@@ -113,8 +113,8 @@ class _Rounds:
         return number
 
 
-def _collated(batch: dict[str, Any], collate: Collate) -> dict[str, Any]:
-    """A batch without Column, as the option says."""
+def _collated(batch: dict[str, Any], collate: Collate, nullable: set[str]) -> dict[str, Any]:
+    """A batch without Column, as the option says; of one schema all have the same keys."""
     if not any(isinstance(values, Column) for values in batch.values()):
         return batch
     made: dict[str, Any] = {}
@@ -131,8 +131,9 @@ def _collated(batch: dict[str, Any], collate: Collate) -> dict[str, Any]:
                 made[name] = values.padded()
                 if values.offsets is not None:
                     made[name + ".lengths"] = torch.tensor(values.lengths)
-            if values.valid is not None:
-                made[name + ".valid"] = torch.tensor(values.valid)
+            if name in nullable:
+                made[name + ".valid"] = torch.ones(len(values), dtype=torch.bool) \
+                    if values.valid is None else torch.tensor(values.valid)
     return made
 
 
@@ -150,10 +151,10 @@ class TorchBatches(IterableDataset[Any]):
 
     shuffle: True shuffles all rows; "shards" shuffles the shards and the rows within each, which
     reads one file after the other; "blocks" mixes the rows of open_shards shards at any time, in
-    shuffled order, so that no more than these are read at once. ends: if rows do not fill the last batch of every rank,
-    "drop" omits them (all rows of a dataset that is too small for one batch a rank: a warning
-    says so), "pad" continues with the first rows, and "uneven" makes the last batch smaller and
-    gives some ranks one batch less. transform: called with each batch.
+    shuffled order, so that no more than these are read at once. ends: if rows do not fill the last
+    batch of every rank, "drop" omits them (all rows of a dataset that is too small for one batch a
+    rank: a warning says so), "pad" continues with the first rows, and "uneven" makes the last batch
+    smaller and gives some ranks one batch less. transform: called with each batch.
 
     partition: "batches" deals out the batches, so that every rank and worker reads of every shard.
     "shards" gives each worker of each rank shards of its own for an epoch, as many rows as the
@@ -166,8 +167,8 @@ class TorchBatches(IterableDataset[Any]):
     collate: what becomes of columns that vary in length or have nulls. "list": a list of rows,
     None where one is null. "padded": lists of numbers as one tensor with zeros behind the shorter
     rows, and their lengths as <name>.lengths; "nested": as a nested tensor (layout torch.jagged).
-    With both, numbers that are null are zeros (or empty), and <name>.valid says which are not; text
-    and bytes stay lists."""
+    With both, numbers that are null are zeros (or empty), and <name>.valid, which all batches have
+    if the column may have nulls, says which are not; text and bytes stay lists."""
 
     def __init__(self, source: Dataset | Path, batch_size: int, *,
                  shuffle: bool | Literal["shards", "blocks"] = True, seed: int = 0,
@@ -182,6 +183,8 @@ class TorchBatches(IterableDataset[Any]):
         if collate not in ("list", "padded", "nested"):
             raise ValueError("collate: expected list, padded or nested, found %r" % (collate,))
         self.collate = collate
+        self._nullable = {name for name, facts in self.dataset.schema.items()
+                          if facts.get("nullable")}
         if partition not in ("batches", "shards"):
             raise ValueError("partition: expected batches or shards, found %r" % (partition,))
         self.partition = partition
@@ -281,7 +284,7 @@ class TorchBatches(IterableDataset[Any]):
     def _batches(self, epoch: int, begun: int, parts: list[Part], first: int,
                  step: int) -> Iterator[Any]:
         for numbers in self._numbers(epoch, begun, parts, first, step):
-            batch = _collated(self.dataset.take(numbers, "torch"), self.collate)
+            batch = _collated(self.dataset.take(numbers, "torch"), self.collate, self._nullable)
             self._yielded += 1
             yield batch if self.transform is None else self.transform(batch)
 

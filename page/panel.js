@@ -52,7 +52,7 @@ export function makeTop(app, openFilters, openStars) {
     const { rows, count } = app.catalog, unread = Object.keys(rows.fault).length,
         setOrder = (/** @type {string} */ order, /** @type {boolean} */ reverse) => app.change({ order, reverse }),
         input = el('input.search-input', {
-            type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', label: 'Search', placeholder: 'Search names, words, tags, descriptions …',
+            type: 'search', id: 'search', autocomplete: 'off', spellcheck: 'false', label: 'Search', placeholder: 'Search names, words, descriptions …',
             title: SEARCH_HELP,
             oninput: () => app.change({ q: input.value }),
             onkeydown: (/** @type {KeyboardEvent} */ event) => {

@@ -10,6 +10,7 @@ import { folded } from './text.js';
  * @typedef {object} Haystack
  * @property {import('./data.js').Catalog} catalog
  * @property {Record<string, string[]>} dict the dictionaries, folded
+ * @property {string[]} names by model, folded: name and file name
  * @property {string[]} texts by model, folded: all that the rows have
  * @property {string[]} more by model, folded: description and whatever else the details have
  * @property {string[]} words by model, folded: all trigger words; those of the rows until then
@@ -50,9 +51,10 @@ const joined = (parts) => folded(parts.join('\n'));
 export function makeHaystack(catalog) {
     const { rows, count } = catalog, words = rows.words.map(joined),
         dict = Object.fromEntries(Object.entries(rows.dict).map(([key, list]) => [key, list.map((one) => joined([one].flat()))])),
-        texts = words.map((text, i) => `${joined([rows.name[i], rows.file[i], rows.what[i]])}\n${text}\n${
+        names = rows.name.map((name, i) => joined([name, rows.file[i]])),
+        texts = words.map((text, i) => `${names[i]}\n${joined([rows.what[i]])}\n${text}\n${
             SEARCHED.map((key) => dict[key][rows[key][i]]).join('\n')}\n${rows.tags[i].map((k) => dict.tag[k]).join('\n')}`);
-    return { catalog, dict, texts, words, more: new Array(count).fill(''), done: 0 };
+    return { catalog, dict, names, texts, words, more: new Array(count).fill(''), done: 0 };
 }
 
 /**
@@ -79,7 +81,7 @@ export function addDetails(haystack, upto) {
  * @param {Term} term
  * @returns {(i: number) => boolean}
  */
-function tester({ catalog: { rows }, dict, texts, words, more }, { text, field }) {
+function tester({ catalog: { rows }, dict, names, texts, words, more }, { text, field }) {
     const column = DICTIONARY[field] ?? field, hits = dict[column]?.map((one) => one.includes(text));
     /* The row has the beginnings of its hashes: "sha256 autov3". */
     const startsHash = (/** @type {number} */ i) => rows.hash[i].split(' ').some((hash) => hash && (hash.startsWith(text) || text.startsWith(hash)));
@@ -87,7 +89,7 @@ function tester({ catalog: { rows }, dict, texts, words, more }, { text, field }
     if (hits) return (i) => hits[/** @type {any} */ (rows)[column][i]] === true;
     if (field === 'word') return (i) => words[i].includes(text);
     if (field === 'hash') return startsHash;
-    if (field === 'name') return (i) => joined([rows.name[i], rows.file[i]]).includes(text);
+    if (field === 'name') return (i) => names[i].includes(text);
     const isHash = /^[0-9a-f]{6,}$/.test(text);
     return (i) => texts[i].includes(text) || more[i].includes(text) || isHash && startsHash(i);
 }
@@ -104,8 +106,8 @@ export function search(haystack, query) {
 }
 
 /** Those first whose name or file name has all words. @param {Haystack} haystack @param {Term[]} query @param {Uint32Array} order */
-export function namedFirst({ texts }, query, order) {
+export function namedFirst({ names }, query, order) {
     const words = query.filter((term) => !term.field && !term.not),
-        isNamed = (/** @type {number} */ i) => words.every((term) => texts[i].split('\n', 2).join('\n').includes(term.text));
+        isNamed = (/** @type {number} */ i) => words.every((term) => names[i].includes(term.text));
     return words.length ? Uint32Array.from([...order.filter(isNamed), ...order.filter((i) => !isNamed(i))]) : order;
 }

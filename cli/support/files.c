@@ -138,3 +138,24 @@ sft_span cli_read_text(const sft_buffer *bytes) {
     if (text.len < 3 || memcmp(text.data, "\xEF\xBB\xBF", 3) != 0) return text;
     return (sft_span){ text.data + 3, text.len - 3 };
 }
+
+#define BUSY_MOST_NS (UINT64_C(10) * 1000 * 1000 * 1000)
+
+sft_code cli_lock_beside(const char *path, int *fd, sft_error *err) {
+    char folder[4096] = ".";
+    size_t len = sfti_folder_len(path);
+    uint64_t begin = sfti_os_now_ns();
+    uint32_t ms = 0;
+    *fd = -1;
+    if (len >= sizeof folder) return SFT_OK;
+    if (len) folder[len] = '\0', memcpy(folder, path, len);
+    if (sfti_os_open_folder(folder, fd)) {
+        *fd = -1;
+        return SFT_OK;
+    }
+    while (sfti_os_lock(*fd) == EAGAIN)
+        if (sfti_os_now_ns() - begin > BUSY_MOST_NS || !sfti_os_wait_more(&ms))
+            return sfti_fail(err, SFT_EDIT_BUSY, "expected a folder in which nobody else writes a "
+                                                 "note, found one that is busy");
+    return SFT_OK;
+}

@@ -29,4 +29,8 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
 /* What was read, as text: without a byte order mark. */
 sft_span cli_read_text(const sft_buffer *bytes);
 
+/* One process at a time writes a note in the folder of a path, or takes files out of it, where
+ * there are locks. *fd: to be closed; -1 without a lock. */
+sft_code cli_lock_beside(const char *path, int *fd, sft_error *err);
+
 #endif

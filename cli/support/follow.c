@@ -71,7 +71,9 @@ bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
     sfti_json json;
     size_t cap = 0;
     bool fine = true;
-    if (!cli_ends_with(sft_span_cstr(move->from), ".json")) return true;
+    if (!cli_ends_with(sft_span_cstr(move->from), ".json")
+        || cli_is_one_name(model->from, model->to)) /* the old path leads there */
+        return true;
     sft_code code = cli_read_file(c, move->from, CLI_MOVE_TEXT_MOST, &bytes, &ignored);
     sft_span text = { code ? "" : bytes.data, code ? 0 : bytes.len };
     size_t mark = text.len > 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;

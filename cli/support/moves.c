@@ -27,6 +27,7 @@ typedef struct moving {
     const cli_moves *moves;
     cli_move_how how;
     moved *state;
+    os_info *was; /* what the files were when they got their new names */
     sfti_arena arena;
     const char **made; /* folders, in the order in which they were made */
     size_t made_count, made_cap;
@@ -39,6 +40,34 @@ static sft_code fail_os(moving *m, const char *path, int error, const char *what
     if (error == EEXIST)
         return cli_fail_hint(m->err, SFT_EXISTS, SFT_HINT_NONE, "already exists");
     return sfti_io_fail(m->err, SFT_IO_PUBLISH, error, what);
+}
+
+/* ── Names that differ by case ── */
+
+typedef struct spellings {
+    const char *names[2];
+    int listed;
+} spellings;
+
+static int count_spelling(void *ctx, const char *name, os_kind kind) {
+    spellings *two = ctx;
+    (void)kind;
+    two->listed += strcmp(name, two->names[0]) == 0 || strcmp(name, two->names[1]) == 0;
+    return 0;
+}
+
+bool cli_is_one_name(const char *a, const char *b) {
+    char folder[4096];
+    os_info info;
+    spellings two = { { cli_name_of(a).data, cli_name_of(b).data }, 0 };
+    sft_span above = sfti_path_above(sft_span_cstr(a));
+    if (strcmp(a, b) == 0 || !cli_same_letters(sft_span_cstr(a), sft_span_cstr(b))
+        || above.len >= sizeof folder || sfti_os_info_path(a, false, &info)
+        || sfti_os_info_path(b, false, &info))
+        return false;
+    memcpy(folder, above.data, above.len);
+    folder[above.len] = '\0';
+    return !sfti_os_list(folder, count_spelling, &two) && two.listed < 2;
 }
 
 /* ── Step 1: new names ── */
@@ -191,9 +220,11 @@ static sft_code give_name(moving *m, size_t i) {
     if (code) return code;
     int error = sfti_os_info_path(move->from, false, &info);
     if (error) return fail_os(m, move->from, error, "open");
-    if (sfti_os_info_path(move->to, false, &info) != ENOENT)
+    m->was[i] = info;
+    bool one_name = cli_is_one_name(move->from, move->to);
+    if (!one_name && sfti_os_info_path(move->to, false, &info) != ENOENT)
         return fail_os(m, move->to, EEXIST, "");
-    if (move->is_folder) {
+    if (move->is_folder || (one_name && m->how == CLI_MOVE)) {
         m->state[i] = BY_NAME;
         return SFT_OK;
     }
@@ -201,7 +232,7 @@ static sft_code give_name(moving *m, size_t i) {
         code = write_edited(m, move->from, move->to, move, false);
     } else {
         error = m->how == CLI_MOVE_COPY ? EXDEV : sfti_os_link(move->from, move->to);
-        bool one_name = error == EPERM || error == EOPNOTSUPP || error == EMLINK;
+        one_name = error == EPERM || error == EOPNOTSUPP || error == EMLINK;
         if (one_name && m->how == CLI_MOVE && !move->stays) {
             m->state[i] = BY_NAME;
             return SFT_OK;
@@ -215,18 +246,29 @@ static sft_code give_name(moving *m, size_t i) {
 
 /* ── Step 3: old names ── */
 
+static int rename_one(const char *from, const char *to, bool is_folder) {
+    return is_folder || cli_is_one_name(from, to) ? sfti_os_rename(from, to, false)
+                                                  : sfti_rename_new(from, to);
+}
+
 static sft_code drop_name(moving *m, size_t i) {
     const cli_move *move = &m->moves->items[i];
     os_info info;
     int error;
     if (move->stays && m->state[i] == NAMED) return SFT_OK;
     if (m->state[i] == BY_NAME) {
-        error = sfti_os_rename(move->from, move->to, !move->is_folder);
+        error = rename_one(move->from, move->to, move->is_folder);
         if (error) return fail_os(m, move->to, error, "rename");
     } else {
         error = sfti_os_info_path(move->to, false, &info);
         if (error) return fail_os(m, move->to, error, "open"); /* taken by somebody meanwhile */
-        error = sfti_os_unlink(move->from);
+        error = sfti_os_info_path(move->from, false, &info);
+        if (!error && (info.size != m->was[i].size || info.mtime_ns != m->was[i].mtime_ns)) {
+            m->blame = move->from;
+            return sfti_fail(m->err, SFT_EDIT_BUSY, "expected a file that nobody writes to, found "
+                                                    "one that changed meanwhile: nothing moved");
+        }
+        if (!error) error = sfti_os_unlink(move->from);
         if (error) return fail_os(m, move->from, error, "remove");
     }
     m->state[i] = DONE;
@@ -265,7 +307,7 @@ static void take_back(moving *m) {
             m->err = err;
             m->blame = blame;
         } else if (m->state[i] == DONE) {
-            error = sfti_os_rename(move->to, move->from, !move->is_folder);
+            error = rename_one(move->to, move->from, move->is_folder);
             if (!error) continue;
         }
         if (!error && (m->state[i] == NAMED || m->state[i] == DONE))
@@ -277,13 +319,17 @@ static void take_back(moving *m) {
 sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const char **blame,
                         sft_error *err) {
     moving m = { .c = c, .moves = moves, .how = how, .blame = moves->path, .err = err };
+    int lock = -1;
     m.arena.alloc = c->alloc;
     m.state = sfti_arena_array(&m.arena, moves->count, sizeof *m.state);
-    sft_code code = m.state ? SFT_OK : sfti_fail_memory(err, moves->count);
-    if (!code) memset(m.state, 0, moves->count * sizeof *m.state);
+    m.was = sfti_arena_array(&m.arena, moves->count, sizeof *m.was);
+    sft_code code = m.state && m.was ? SFT_OK : sfti_fail_memory(err, moves->count);
+    if (m.state) memset(m.state, 0, moves->count * sizeof *m.state);
     for (size_t i = 0; !code && i < moves->count; i++) code = give_name(&m, i);
     if (!code) code = sync_folders(&m, true);
+    if (!code && how == CLI_MOVE) code = cli_lock_beside(moves->items[0].from, &lock, err);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->count; i++) code = drop_name(&m, i);
+    if (lock >= 0) (void)sfti_os_close(lock);
     if (code && m.state) take_back(&m);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->emptied_count; i++)
         (void)sfti_os_remove_folder(moves->emptied[i]);
@@ -338,20 +384,12 @@ static sft_code undo_move(moving *m, const cli_move *move) {
         if (code != SFT_BAD_ARGUMENT) return code;
         cli_warn(m->c, move->to, m->err);
     }
-    int error = sfti_os_rename(move->to, move->from, !move->is_folder);
+    int error = rename_one(move->to, move->from, move->is_folder);
     if (error != EXDEV || move->is_folder)
         return error ? fail_os(m, move->from, error, "rename") : SFT_OK;
     code = copy_file(m, &(cli_move){ .from = move->to, .to = move->from });
     error = code ? 0 : sfti_os_unlink(move->to);
     return error ? fail_os(m, move->to, error, "remove") : code;
-}
-
-/* Whether two paths that differ by the case of letters at most lead to one name. */
-static bool is_one_name(moving *m, const cli_move *move) {
-    sft_span folder = sfti_path_above(sft_span_cstr(move->from));
-    const char *path = sfti_arena_copy(&m->arena, folder.data, folder.len);
-    return cli_same_letters(sft_span_cstr(move->from), sft_span_cstr(move->to))
-        && (!path || sfti_os_folds_case(path));
 }
 
 static bool undo_one(moving *m, const cli_move *move, size_t *left) {
@@ -363,7 +401,7 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     if (new == ENOENT && !old) return false; /* it is where it was */
     if (strcmp(move->from, move->to) == 0) return false;
     /* One name that two paths lead to, where letters of either case are alike. */
-    if (same && (from.links < 2 || is_one_name(m, move))) {
+    if ((same && from.links < 2) || cli_is_one_name(move->from, move->to)) {
         int error = sfti_os_rename(move->to, move->from, false);
         code = error ? fail_os(m, move->from, error, "rename") : SFT_OK;
     } else if (new) code = fail_os(m, move->to, new, "open");

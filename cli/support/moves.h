@@ -59,6 +59,10 @@ size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left);
 bool cli_follow(cli *c, sfti_arena *arena, sft_span stem, const cli_move *model,
                 const cli_moves *moves, cli_move *move);
 
+/* Whether two paths that differ by the case of letters alone lead to one file by one name: both do,
+ * and the folder has not both names. */
+bool cli_is_one_name(const char *a, const char *b);
+
 /* Whether two files have the same bytes, all of which are read. */
 sft_code cli_same_bytes(cli *c, const char *a, const char *b, bool *same, sft_error *err);
 

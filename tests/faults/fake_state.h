@@ -62,7 +62,8 @@ typedef struct fake_state {
     size_t short_reads, short_writes, disk_space, direct_unit;
     bool huge_quick;
     size_t huge_bytes;
-    bool no_unnamed, can_clone, can_insert, can_direct, direct_anywhere, is_cold, folds_case;
+    bool no_unnamed, can_clone, can_insert, can_direct, direct_anywhere, is_cold, folds_case,
+        one_name;
     int no_rename; /* errno */
     void (*watch)(const os_fake_op *op);
     size_t stop_at;

@@ -80,6 +80,7 @@ const char *os_fake_call_name(size_t n) {
 void os_fake_short_reads(size_t k) { fake.short_reads = k; }
 void os_fake_short_writes(size_t k) { fake.short_writes = k; }
 void os_fake_no_unnamed(bool none) { fake.no_unnamed = none; }
+void os_fake_one_name(bool one) { fake.one_name = fake.no_unnamed = one; }
 void os_fake_no_rename(int error) { fake.no_rename = error; }
 void os_fake_disk_space(size_t cap) { fake.disk_space = cap; }
 

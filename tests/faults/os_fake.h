@@ -64,6 +64,7 @@ const char *os_fake_call_name(size_t n);
 /* At most k bytes a read or write; 0 = no limit. */
 void os_fake_short_reads(size_t k);
 void os_fake_short_writes(size_t k);
+void os_fake_one_name(bool one); /* as FAT: no second names, no renaming that never replaces */
 void os_fake_no_unnamed(bool none); /* EOPNOTSUPP for unnamed files */
 /* As a mounted object store: renaming and giving names fail with this; 0: they work. */
 void os_fake_no_rename(int error);

@@ -343,11 +343,6 @@ int sfti_os_real_path(const char *path, char *out, size_t cap) {
     return 0;
 }
 
-bool sfti_os_folds_case(const char *folder) {
-    (void)folder;
-    return fake.folds_case;
-}
-
 int sfti_os_read_link(const char *path, char *out, size_t cap) {
     fake_node *node;
     FAKE_CALL();

@@ -314,13 +314,21 @@ int sfti_os_rename(const char *from, const char *to, bool no_clobber) {
     char source[FAKE_PATH], target[FAKE_PATH];
     FAKE_CALL();
     if (fake.no_rename) return fake.no_rename;
+    if (fake.one_name && no_clobber) return EPERM;
     int error = fake_path_resolve(from, false, source);
     if (!error) error = fake_path_resolve(to, false, target);
     if (error) return error;
     fake_name *name = fake_name_find(source);
     if (!name) return ENOENT;
     fake_name *old = fake_name_find(target);
-    if (old == name) return 0;
+    if (old == name) {
+        const char *slash = strrchr(to, '/');
+        char *tail = strrchr(name->path, '/');
+        if (!slash || strlen(slash) != strlen(tail) || strcmp(slash, tail) == 0) return 0;
+        if (no_clobber) return EEXIST; /* as Linux says */
+        memcpy(tail, slash, strlen(slash));
+        return 0;
+    }
     if (old && no_clobber) return EEXIST;
     if (old && old->node->kind == OS_DIR) return EISDIR;
     if (old) fake_name_remove(old);
@@ -338,7 +346,7 @@ int sfti_os_link(const char *from, const char *to) {
     if (error) return error;
     fake_name *name = fake_name_find(source);
     if (!name) return ENOENT;
-    if (name->node->kind == OS_DIR) return EPERM;
+    if (name->node->kind == OS_DIR || fake.one_name) return EPERM;
     if (fake_name_find(target)) return EEXIST;
     fake_node *node = name->node;
     fake_name_add(target, node);

@@ -98,6 +98,27 @@ static void test_edits(void **state) {
     assert_int_equal(os_fake_count_files(), 1);
 }
 
+/* Only the case of a name changes: that is a rename, not a place that is taken; back, too. */
+static void test_case_renamed(void **state) {
+    static const char manager[] = "{\"file_path\":\"/s/Neon.safetensors\",\"notes\":\"n\"}";
+    (void)state;
+    os_fake_set_env("HOME", "/h");
+    os_fake_add_dir("/h");
+    add_model("/s/Neon.safetensors", HEADER);
+    os_fake_add_file("/s/NEON.metadata.json", manager, sizeof manager - 1);
+    (void)output_of("safetensors mv /s/NEON.safetensors /s/neoN.safetensors", 0);
+    assert_true(says(output_of("safetensors ls /s", 0), "neoN.safetensors"));
+    size_t len;
+    const char *text = os_fake_file("/s/neoN.metadata.json", &len);
+    assert_true(text && len == sizeof manager - 1 && memcmp(text, manager, len) == 0);
+    (void)output_of("safetensors mv --undo", 0);
+    assert_true(says(output_of("safetensors ls /s", 0), "NEON.safetensors"));
+    (void)output_of("safetensors mv --copy /s/neon.safetensors /s/NEOn.safetensors", 2);
+    os_fake_folds_case(false);
+    add_model("/s/neon.safetensors", HEADER);
+    (void)output_of("safetensors mv /s/NEON.safetensors /s/neon.safetensors", 2);
+}
+
 static void test_set(void **state) {
     static const char index[] = "{\"metadata\":{\"total_size\":8},\"weight_map\":{"
         "\"a\":\"model-00001-of-00002.safetensors\",\"b\":\"model-00002-of-00002.safetensors\"}}";
@@ -143,6 +164,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_sidecars, setup), cmocka_unit_test_setup(test_composed, setup),
         cmocka_unit_test_setup(test_edits, setup), cmocka_unit_test_setup(test_set, setup),
+        cmocka_unit_test_setup(test_case_renamed, setup), cmocka_unit_test_setup(test_set, setup),
         cmocka_unit_test_setup(test_duplicates, setup), cmocka_unit_test_setup(test_digests, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@ static void set_world(const fault_scene *scene) {
                          "\"data_offsets\":[0,8192]},"
                          "\"" LORA ".lora_up.weight\":{\"dtype\":\"U8\",\"shape\":[640,4],"
                          "\"data_offsets\":[8192,10752]}}", NULL, 10752);
+    os_fake_one_name(scene->way);
     os_fake_set_env("HOME", "/h");
     os_fake_add_dir("/h");
     os_fake_add_dir("/t");
@@ -108,15 +109,24 @@ static const char *judge(const fault_scene *scene, const fault_seen *seen, bool 
     return NULL;
 }
 
-#define SCENE(what, text) \
-    { .command = true, .run = fault_run, .line = "safetensors " text, .writes = true, \
-      .beside = true, .believes = what == UNDOES, .set = set_world, .after = judge, .mode = what }
+#define PARTS(what, text) \
+    .command = true, .run = fault_run, .line = "safetensors " text, .writes = true, \
+    .beside = true, .believes = what == UNDOES, .set = set_world, .after = judge, .mode = what
+#define SCENE(what, text) { PARTS(what, text) }
+#define ON_FAT(what, text) { PARTS(what, text), .way = 1 }
 
 static const fault_scene moves[] = {
     SCENE(MOVES, "mv /s/neon.safetensors /t/"),
     SCENE(MOVES, "mv --copy --json /s/neon.safetensors /t/"),
     SCENE(MOVES, "mv --link /s/neon.safetensors /t/neon.safetensors"),
     SCENE(UNDOES, "mv --undo"),
+};
+
+/* On FAT, where a file can have one name only. */
+static const fault_scene by_name[] = {
+    ON_FAT(MOVES, "mv /s/neon.safetensors /t/"),
+    ON_FAT(UNDOES, "mv --undo"),
+    ON_FAT(TO_BIN, "trash /s/neon.safetensors"),
 };
 
 static const fault_scene bins[] = {
@@ -140,6 +150,11 @@ static void play_moves(void **state) {
     assert_true(fault_play(moves, sizeof moves / sizeof *moves, 100, 300));
 }
 
+static void play_by_name(void **state) {
+    (void)state;
+    assert_true(fault_play(by_name, sizeof by_name / sizeof *by_name, 50, 200));
+}
+
 static void play_bins(void **state) {
     (void)state;
     assert_true(fault_play(bins, sizeof bins / sizeof *bins, 100, 300));
@@ -153,6 +168,7 @@ static void play_others(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(play_moves),
+        cmocka_unit_test(play_by_name),
         cmocka_unit_test(play_bins),
         cmocka_unit_test(play_others),
     };

@@ -107,13 +107,6 @@ int shim_stat(const char *path, struct stat *out) {
     return -1;
 }
 
-long shim_pathconf(const char *path, int what);
-long shim_pathconf(const char *path, int what) {
-    const int case_sensitive = 11;
-    if (what != case_sensitive) abort();
-    return access(path, F_OK) == 0 ? !shim.folds : -1;
-}
-
 /* ── The rest ── */
 
 int shim_getentropy(void *into, size_t len);

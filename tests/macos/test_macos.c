@@ -133,14 +133,6 @@ static void test_rename_new(void **state) {
     assert_int_equal(temp_dir_count(), 2);
 }
 
-static void test_folds_case(void **state) {
-    (void)state;
-    assert_false(sfti_os_folds_case(temp_dir));
-    shim.folds = true;
-    assert_true(sfti_os_folds_case(temp_dir));
-    assert_false(sfti_os_folds_case(temp_path("none")));
-}
-
 static void test_path_in(void **state) {
     char path[256], text[4];
     int folder = -1;
@@ -342,7 +334,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_sync), IN_DIR(test_sync_plain), IN_DIR(test_preallocate),
         IN_DIR(test_preallocate_fails), IN_DIR(test_rename_new), IN_DIR(test_path_in),
-        IN_DIR(test_folds_case),
         IN_DIR(test_beneath), IN_DIR(test_none), IN_DIR(test_direct), IN_DIR(test_advice),
         IN_DIR(test_open_direct),
         IN_DIR(test_hole),

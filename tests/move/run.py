@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Move random trees of models and take it back; kill mv at every call, and look at what it leaves.
 
-  tests/move/run.py [--count N] [--seed N] [-v]
+  tests/move/run.py [--count N] [--seed N] [--folder DIR] [-v]
 
 Trees have names that shells, other systems and JSON mind, sidecars of managers, shards with an
 index, models that share a sidecar. After `mv` every file is there once, with its bytes (but for
 the paths in sidecars); after `mv --undo` the tree is what it was, byte for byte. A KILL at each
 call of the system (by strace, where it is there) leaves every model whole, with all that is its
 own, in its old place or in its new one, and --undo gives the old tree back.
-Without --count: SFT_TARGET=long 10,000 trees, else 120.
+Without --count: SFT_TARGET=long 10,000 trees, else 120. --folder makes the trees there, of the names that
+its file system takes, and kills nothing.
 """
 import argparse
 import hashlib
@@ -47,6 +48,20 @@ def model(rng, names):
         at += 8
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + rng.randbytes(at)
+
+
+def taken_names(folder):
+    """Those of the names that a file system takes."""
+    names = []
+    for name in NAMES:
+        try:
+            os.mkdir(os.path.join(folder, name))
+            if name in os.listdir(folder):
+                names.append(name)
+            os.rmdir(os.path.join(folder, name))
+        except OSError:
+            pass
+    return names
 
 
 def put(path, data):
@@ -125,13 +140,12 @@ def loose(path):
     return path.endswith(".json")
 
 
-def one_tree(tests, seed, scratch):
+def one_tree(tests, seed, scratch, env):
     rng = random.Random(seed)
-    top, state = os.path.join(scratch, "tree"), os.path.join(scratch, "state")
+    top, state = os.path.join(scratch, "tree"), env["XDG_STATE_HOME"]
     for folder in (top, state):
         shutil.rmtree(folder, ignore_errors=True)
     os.mkdir(top)
-    env = dict(os.environ, XDG_STATE_HOME=state)
     make_tree(rng, top)
     before = tree_of(top)
     pattern = rng.choice(PATTERNS)
@@ -161,6 +175,32 @@ def one_tree(tests, seed, scratch):
     now = tree_of(top)
     tests.check(now == before, what + ": undo gives another tree",
                 sorted(set(now.items()) ^ set(before.items()))[:6])
+
+
+def together(tests, scratch, rounds):
+    """Two mv of the same models, and a note beside them: each model is whole in one place, and its note with it."""
+    top = os.path.join(scratch, "tree")
+    env = dict(os.environ, XDG_STATE_HOME=os.path.join(scratch, "state"))
+    ends = ["safetensors", "civitai.info", "own.json"]
+    for n in range(rounds):
+        shutil.rmtree(top, ignore_errors=True)
+        os.mkdir(top)
+        for i in range(6):
+            put(f"{top}/a{i}.safetensors", model(random.Random(i), ["a.weight"]))
+            put(f"{top}/a{i}.civitai.info", b'{"id": 5}')
+            put(f"{top}/a{i}.own.json", b'{"note": "by hand %d"}' % i)
+        models = [f"{top}/a{i}.safetensors" for i in range(6)]
+        lines = [["mv", *models, top + "/x/"], ["mv", *reversed(models), top + "/y/"], ["note", *models, "tags+=q"]]
+        runs = [subprocess.Popen([*COMMAND, *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for words in lines[:2 + n % 2]]
+        for one in runs:
+            one.wait(timeout=300)
+        for i in range(6):
+            found = sorted(path for path in tree_of(top) if os.path.basename(path).startswith(f"a{i}."))
+            folder = os.path.dirname(found[0]) if found else ""
+            tests.check(found == sorted(os.path.join(folder, f"a{i}.{end}") for end in ends), f"together {n}: not whole", found)
+            with open(os.path.join(top, folder, f"a{i}.own.json"), encoding="utf-8") as file:
+                tests.check(json.load(file)["note"] == f"by hand {i}", f"together {n}: another note", found)
 
 
 # ── Kills ──
@@ -300,16 +340,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=10000 if os.environ.get("SFT_TARGET") == "long" else 120)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", default="/tmp" if os.path.isdir("/tmp") else None)
     parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
     tests = Tests(options.v)
-    with tempfile.TemporaryDirectory(prefix="sft-move-", dir="/tmp" if os.path.isdir("/tmp") else None) as scratch:
+    kill = options.folder == parser.get_default("folder")
+    with tempfile.TemporaryDirectory(prefix="sft-move-", dir=options.folder) as scratch, \
+            tempfile.TemporaryDirectory(prefix="sft-state-") as state:
+        NAMES[:] = taken_names(scratch)
         for i in range(options.count):
-            one_tree(tests, options.seed + i, scratch)
-        kills(tests, scratch, False)
-        if os.path.isdir("/dev/shm") and os.stat("/dev/shm").st_dev != os.stat(scratch).st_dev:
+            one_tree(tests, options.seed + i, scratch, dict(os.environ, XDG_STATE_HOME=state + "/s"))
+        if kill:
+            kills(tests, scratch, False)
+            kill_others(tests, scratch)
+            together(tests, scratch, 12)
+        if kill and os.path.isdir("/dev/shm") and os.stat("/dev/shm").st_dev != os.stat(scratch).st_dev:
             kills(tests, scratch, True)
-        kill_others(tests, scratch)
     print(f"{tests.passed} passed, {tests.failed} failed")
     return tests.failed > 0
 

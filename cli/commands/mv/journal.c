@@ -60,7 +60,7 @@ static sft_code state_folder(bool make, char *folder, size_t size, sft_error *er
     if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "open the folder of journals");
     if (info.kind != OS_DIR || info.owner != sfti_os_user() || info.mode & 022)
         return sfti_fail(err, SFT_BAD_ARGUMENT, "expected a folder of yours, no link, that nobody "
-                                                "else may write to");
+                                                "else may write to, found %s", folder);
     return SFT_OK;
 }
 

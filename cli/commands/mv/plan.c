@@ -67,11 +67,17 @@ static sft_code taken_begin(taken *all, mv_plan *plan, sft_error *err) {
 }
 
 static const char too_long[] = "expected a name that the file system takes, found a longer one";
+static const char inside[] = "expected a place outside of the folder that moves, found one in it";
 
 /* Whether a move's target is free. A file may change the case of its own name; and where two
  * models have a sidecar together, it may go there with either. */
 static bool is_free(const taken *all, const cli_move *move, sft_span folded, const char **why) {
-    os_info there, own;
+    os_info there;
+    sft_span rest;
+    *why = inside;
+    if (move->is_folder
+        && sfti_path_below(sft_span_cstr(move->to), sft_span_cstr(move->from), &rest))
+        return false;
     *why = "already exists";
     uint32_t other = sfti_names_find(&all->by_target, folded);
     if (other != SFTI_NO_NAME) {
@@ -81,8 +87,7 @@ static bool is_free(const taken *all, const cli_move *move, sft_span folded, con
     int error = sfti_os_info_path(move->to, false, &there);
     if (error == ENOENT || error == ENOTDIR) return true;
     if (error == ENAMETOOLONG) *why = too_long;
-    return !error && !sfti_os_info_path(move->from, false, &own) && own.inode == there.inode
-        && own.device == there.device && own.links == 1;
+    return !error && all->plan->how == CLI_MOVE && cli_is_one_name(move->from, move->to);
 }
 
 /* Whether all targets are free; then they are taken. What another model takes there already is no
@@ -347,8 +352,8 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
         if (fits && is_there(unit)) unit->moves.count = 0;
         if (!code && !fits) {
             (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
-            cli_hint(err, plan->c->set.number || why == too_long ? SFT_HINT_NONE
-                                                                 : CLI_HINT_NUMBERED);
+            bool may_number = !plan->c->set.number && why != too_long && why != inside;
+            cli_hint(err, may_number ? CLI_HINT_NUMBERED : SFT_HINT_NONE);
             cli_complain(plan->c, in_the_way->to, err);
             *err = (sft_error)SFT_ERROR_INIT;
             unit->moves.count = 0;

@@ -75,9 +75,6 @@ static sft_code write_note(note_run *run, const cli_model *model, cli_sidecar *t
     cli *c = run->c;
     sft_buffer text = { .alloc = c->alloc };
     sft_hashes hashes;
-    if (there->exists && !there->object.len)
-        return cli_fail_hint(err, SFT_EXISTS, SFT_HINT_NONE,
-                             "expected a note, found a file that is none: it stays");
     if (c->set.forget) {
         int error = there->exists && !c->set.dry_run ? sfti_os_unlink(there->path) : 0;
         if (error) return sfti_io_fail(err, SFT_IO_PUBLISH, error, "remove");
@@ -85,13 +82,17 @@ static sft_code write_note(note_run *run, const cli_model *model, cli_sidecar *t
         return SFT_OK;
     }
     sft_span known;
-    const char *digest = cli_raw_member(there->object, "weights", &known)
+    const char *digest = cli_raw_string(there->object, "weights", &known)
+                                 && known.len == sft_hash_digits(SFT_HASH_SSHS_MODEL)
                              ? NULL : digest_of(c, model, &hashes, err);
     sft_code code = err ? err->code : SFT_OK;
     if (!code)
         code = note_text(c, there->object, sft_tree_root(model->tree), run->changes,
                          run->change_count, digest, &text, err);
     sft_span now = { text.data, text.len };
+    os_info info;
+    int error = code ? 0 : sfti_os_info_path(model->path, true, &info); /* not moved meanwhile */
+    if (error) code = sfti_io_fail(err, SFT_IO_OPEN, error, "open");
     bool same = !code && there->exists && sft_span_equal(now, cli_read_text(&there->text));
     if (!code && !same && !c->set.dry_run)
         code = cli_write_beside(c, model, there->path, there->path, now, there->exists, err);
@@ -115,27 +116,6 @@ static void save_for_others(cli *c, const cli_model *model) {
     c->set.save_as = 0;
 }
 
-#define BUSY_MOST_NS (UINT64_C(10) * 1000 * 1000 * 1000)
-
-/* One note of a folder is read and written at a time, where there are locks: what another process
- * adds meanwhile is not lost. *fd: to be closed; -1 without a lock. */
-static sft_code lock_notes(const char *model, sfti_arena *arena, int *fd, sft_error *err) {
-    size_t len = sfti_folder_len(model);
-    char *folder = sfti_arena_copy(arena, len ? model : ".", len ? len : 1);
-    uint64_t begin = sfti_os_now_ns();
-    uint32_t ms = 0;
-    if (!folder) return sfti_fail_memory(err, len);
-    if (sfti_os_open_folder(folder, fd)) {
-        *fd = -1;
-        return SFT_OK;
-    }
-    while (sfti_os_lock(*fd) == EAGAIN)
-        if (sfti_os_now_ns() - begin > BUSY_MOST_NS || !sfti_os_wait_more(&ms))
-            return sfti_fail(err, SFT_EDIT_BUSY, "expected a folder in which nobody else writes a "
-                                                 "note, found one that is busy");
-    return SFT_OK;
-}
-
 static void each_model(void *ctx, cli_model *model) {
     note_run *run = ctx;
     int lock = -1;
@@ -154,8 +134,12 @@ static void each_model(void *ctx, cli_model *model) {
         code = sfti_fail(&err, SFT_IO_NOT_FILE, "expected a model in a file, found a folder: note "
                                                 "one of its files");
     bool writes = run->change_count > 0 || c->set.forget;
-    if (!code && writes && !c->set.dry_run) code = lock_notes(model->path, &arena, &lock, &err);
+    if (!code && writes && !c->set.dry_run) code = cli_lock_beside(model->path, &lock, &err);
     if (!code) code = cli_sidecar_open(c, model, &arena, NOTE_SUFFIX, &there, &err);
+    if (!code && there.exists && !there.object.len)
+        code = cli_fail_hint(&err, SFT_EXISTS, SFT_HINT_NONE,
+                             "expected a note, found a file that is none%s",
+                             writes ? ": it stays" : "");
     if (!code && !writes) show(c, model, &there);
     else if (!code) code = write_note(run, model, &there, &err);
     if (code) cli_fail_input(c, there.path ? there.path : model->path, &err);

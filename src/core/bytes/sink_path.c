@@ -169,16 +169,11 @@ static sft_code write_direct(void *ctx, uint64_t offset, const void *bytes, size
 
 /* ── Publishing ── */
 
-/* What file systems say that have no other names for a file. */
-static bool no_renaming(int error) {
-    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
-}
-
 static sft_code publish_failed(int error, sft_error *err) {
     sft_code code;
     if (error == EEXIST) {
         code = sfti_fail(err, SFT_EXISTS, "already exists");
-    } else if (!no_renaming(error)) {
+    } else if (!sfti_no_renaming(error)) {
         return sfti_io_fail(err, SFT_IO_PUBLISH, error, "publish the file");
     } else {
         char buffer[128];
@@ -223,7 +218,7 @@ static int over_target(path_sink *s, bool *gone) {
     error = over_bytes(s, from, to, buffer);
     if (!error) { /* a mode that cannot be set leaves the file less accessible, never more */
         error = sfti_os_set_mode(to, info.mode & 0777);
-        if (no_renaming(error)) error = 0;
+        if (sfti_no_renaming(error)) error = 0;
     }
     if (!error && s->options.has_mtime) error = sfti_os_set_mtime(to, s->options.mtime_ns);
     if (!error && !s->options.no_sync) error = sfti_os_sync(to);
@@ -289,18 +284,11 @@ static sft_code finish_path(void *ctx, sft_error *err) {
         s->fd = -1;
     }
     if (!error && s->named) {
-        error = sfti_os_rename(s->temp, s->target, no_clobber);
-        if (no_clobber && no_renaming(error)) {
-            /* Where the file system can rename, but neither without replacing nor by hard links, a
-             * check just before the rename is the best there is. */
-            os_info info;
-            int there = sfti_os_info_path(s->target, false, &info);
-            if (!there) error = EEXIST;
-            else if (there == ENOENT) error = sfti_os_rename(s->temp, s->target, false);
-        }
+        error = no_clobber ? sfti_rename_new(s->temp, s->target)
+                           : sfti_os_rename(s->temp, s->target, false);
         if (!error) s->named = false;
     }
-    if (s->options.in_place_unsafe && no_renaming(error)) {
+    if (s->options.in_place_unsafe && sfti_no_renaming(error)) {
         code = publish_over(s, err);
         error = 0;
     }

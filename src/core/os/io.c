@@ -37,6 +37,19 @@ int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset) {
     return 0;
 }
 
+bool sfti_no_renaming(int error) {
+    return error == ENOSYS || error == EPERM || error == EOPNOTSUPP || error == EXDEV;
+}
+
+int sfti_rename_new(const char *from, const char *to) {
+    os_info info;
+    int error = sfti_os_rename(from, to, true);
+    if (!sfti_no_renaming(error)) return error;
+    int there = sfti_os_info_path(to, false, &info);
+    if (!there) return EEXIST;
+    return there == ENOENT ? sfti_os_rename(from, to, false) : error;
+}
+
 bool sfti_no_folder_sync(int error) {
     return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS;
 }

@@ -17,6 +17,12 @@ int sfti_read_all(int fd, void *into, size_t len, uint64_t offset, size_t *got);
 /* All of len bytes; the errno, EIO where the system takes none. */
 int sfti_write_all(int fd, const void *bytes, size_t len, uint64_t offset);
 
+/* Whether an errno says that the file system has no other names for a file. */
+bool sfti_no_renaming(int error);
+/* Rename without replacing, EEXIST if the name is taken; where the file system can do that neither
+ * by itself nor by hard links (FAT), after a look, which is the best there is. */
+int sfti_rename_new(const char *from, const char *to);
+
 /* Sync the folder that the last part of a path lies in; the errno, 0 also where folders cannot be
  * synced. */
 int sfti_sync_parent(const char *path);

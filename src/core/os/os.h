@@ -113,8 +113,6 @@ int sfti_os_path_in(int folder, const char *name, char *out, size_t cap);
  * returns that value, when each returns non-zero. Order is the system's. */
 int sfti_os_list(const char *path, int (*each)(void *ctx, const char *name, os_kind kind),
                  void *ctx);
-/* Whether names in this folder are the same file when they differ by the case of ASCII letters. */
-bool sfti_os_folds_case(const char *folder);
 
 /* ── Writing ── */
 /* Unnamed file in the folder of `path` (O_TMPFILE). EOPNOTSUPP where there is none. */

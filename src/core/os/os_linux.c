@@ -71,12 +71,6 @@ int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, in
 }
 #endif
 
-/* What a mount or a folder of ext4 may do besides is not asked for: names are bytes. */
-bool sfti_os_folds_case(const char *folder) {
-    (void)folder;
-    return false;
-}
-
 /* ── The rest ── */
 
 int sfti_os_random(void *into, size_t len) {

@@ -109,11 +109,6 @@ int sfti_os_path_in(int folder, const char *name, char *out, size_t cap) {
     return same ? 0 : EOPNOTSUPP;
 }
 
-/* Each volume is formatted one way or the other. */
-bool sfti_os_folds_case(const char *folder) {
-    return pathconf(folder, _PC_CASE_SENSITIVE) == 0;
-}
-
 /* To ~/.Trash, under a number where the name is taken; other volumes have bins of their own. */
 int sfti_os_trash(const char *path) {
     const char *home = getenv("HOME"), *slash = strrchr(path, '/');

@@ -241,12 +241,6 @@ int sfti_os_read_link(const char *path, char *out, size_t cap) {
 
 /* ── Folders ── */
 
-/* Folders in which case counts exist, but are made for programs of other systems. */
-bool sfti_os_folds_case(const char *folder) {
-    (void)folder;
-    return true;
-}
-
 static int list_found(const wchar_t *pattern,
                       int (*each)(void *ctx, const char *name, os_kind kind), void *ctx) {
     char name[4 * MAX_PATH];

@@ -8,6 +8,7 @@
 #include "os/io.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FOLDER_PATH_SIZE 4096
@@ -105,6 +106,30 @@ static sft_code folder_keep(sft_info_folder *folder, const folder_listing *listi
     return SFT_OK;
 }
 
+/* Whether letters of the other case lead to an entry, and are none themselves. */
+static bool folds_case(const folder_listing *listing, const char *path) {
+    char other[FOLDER_PATH_SIZE];
+    os_info info;
+    for (size_t i = 0; i < listing->count; i++) {
+        sft_span name = listing->entries[i].name;
+        int len = snprintf(other, sizeof other, "%s/%.*s", path, (int)name.len, name.data);
+        char *at = other + strlen(other) - name.len;
+        bool letters = false;
+        if (len < 0 || (size_t)len >= sizeof other) continue;
+        for (char *c = at; *c; c++) {
+            if ((*c | 0x20) < 'a' || (*c | 0x20) > 'z') continue;
+            *c ^= 0x20;
+            letters = true;
+        }
+        if (!letters) continue;
+        bool folds = !sfti_os_info_path(other, false, &info);
+        for (size_t k = 0; folds && k < listing->count; k++)
+            folds = !sft_span_equal(listing->entries[k].name, sft_span_cstr(at));
+        return folds;
+    }
+    return false;
+}
+
 static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error *err) {
     char buffer[FOLDER_PATH_SIZE];
     folder_listing listing = { .arena = &folder->arena };
@@ -119,7 +144,7 @@ static sft_code folder_fill(sft_info_folder *folder, const char *path, sft_error
     folder->name = (sft_span){ sfti_arena_copy(&folder->arena, name.data, name.len), name.len };
     if (!folder->name.data) return sfti_fail_memory(err, folder->arena.bytes);
     folder->listed_s = listing.journals ? 0 : now;
-    folder->folds = sfti_os_folds_case(path);
+    folder->folds = folds_case(&listing, path);
     return folder_keep(folder, &listing, err);
 }
 

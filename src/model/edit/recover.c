@@ -184,7 +184,7 @@ sft_code sfti_replaced_recover(const char *path, bool no_sync, sft_edit_found *f
     if (count == 0) return SFT_OK;
     sft_code code = replaced_check(path, old, count, err);
     if (code) return code;
-    int error = sfti_os_rename(old, path, true);
+    int error = sfti_rename_new(old, path);
     if (error == EEXIST) return SFT_OK;
     if (!error) *found = SFT_EDIT_OLD;
     if (!error && !no_sync) error = sfti_sync_parent(path);

@@ -12,7 +12,6 @@ typedef struct shim_state {
     int full_sync, contiguous, preallocate, no_cache, rename_new, seek_hole;
     int interrupts; /* EINTR, so many times before anything else */
     bool volumes;   /* whether /.vol/DEVICE/NUMBER leads to folders */
-    bool folds;     /* whether the volume, as most, is not case-sensitive */
     /* calls so far */
     int full_syncs, syncs, contiguous_tries, preallocate_tries, no_cache_now, read_ahead_now,
         longest_random;

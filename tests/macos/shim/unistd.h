@@ -7,9 +7,6 @@ int shim_fsync(int fd);
 off_t shim_lseek(int fd, off_t at, int whence);
 #define fsync shim_fsync
 #define lseek shim_lseek
-#define _PC_CASE_SENSITIVE 11
-long shim_pathconf(const char *path, int what);
-#define pathconf shim_pathconf
 /* Elsewhere or not at all on macOS. */
 #define fdatasync shim_has_no_fdatasync
 #define copy_file_range shim_has_no_copy_file_range

@@ -417,10 +417,13 @@ sft_code cli_read_adapter_config(cli *c, const char *model, sft_buffer *out, sft
     sft_span name = cli_name_of(model);
     int fd = -1;
     sft_code code = SFT_OK;
-    if (cli_is_remote(c, model) || name.len < 13
-        || memcmp(name.data, "adapter_model", 13) != 0)
-        return SFT_OK;
+    if (name.len < 13 || memcmp(name.data, "adapter_model", 13) != 0) return SFT_OK;
     char *path = cli_join_path(&arena, cli_folder_of(model), "adapter_config.json");
+    if (path && cli_is_remote(c, model)) {
+        code = cli_remote_read(c, path, CONFIG_MOST, out, err);
+        sfti_arena_free(&arena);
+        return code == SFT_NOT_FOUND ? SFT_OK : code;
+    }
     int error = path ? cli_open_beside(path, &fd) : 0;
     if (!path) code = sfti_fail_memory(err, name.len);
     else if (!error) code = cli_read_beside(c, fd, CONFIG_MOST, out, err);

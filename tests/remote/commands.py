@@ -53,7 +53,7 @@ def commands_that_write_elsewhere(w):
                 found.append(file.read())
         # A copy of a file keeps the spare bytes of its header; what is made of a URL has none.
         if words.startswith(("convert", "select", "merge")):
-            same(found[0] == found[1], True, words)
+            same(found[0], found[1], words)
         w.run("diff", os.path.join(w.here, "0.safetensors"),
               os.path.join(w.here, "1.safetensors"))
         for i in (0, 1):
@@ -339,3 +339,37 @@ def layouts(w):
     for name, path in (("back", os.path.join(w.here, "local")), ("hub", "hf://ns/m")):
         w.run("convert", path, "-o", name + ".safetensors", "--layout", "single", *of)
     same(w.read("hub.safetensors") == w.read("back.safetensors"), True, "convert of a repository")
+
+
+@case
+def adapters(w):
+    """The verbs of lora, of URLs and of a repository with its configuration, as of files."""
+    layer, name = "model.diffusion_model.double_blocks.0.img_mlp.0", "lora_unet_double_blocks_0_img_mlp_0"
+    plain = models.model({name + ".lora_up.weight": ("U8", [8, 2]),
+                          name + ".lora_down.weight": ("U8", [2, 6])})
+    peft = models.model({"base_model.model.x.lora_B.weight": ("U8", [8, 2]),
+                         "base_model.model.x.lora_A.weight": ("U8", [2, 6])})
+    whole = models.model({name + ".diff": ("U8", [8, 6])})
+    config = b'{"r": 2, "lora_alpha": 6}'
+    model = models.header({layer + ".weight": ("F32", [8, 6])})[0] + struct.pack("<48f", *range(48))
+    urls, files = {}, {}
+    for key, data in (("M", model), ("A", plain), ("W", whole)):
+        urls[key], files[key] = w.put(data, "/%s.safetensors" % key), w.local
+    files["P"] = models.write(w.folder, "adapter_model.safetensors", peft)
+    models.write(w.folder, "adapter_config.json", config)
+    w.make_hub().add("ns/p", {"adapter_model.safetensors": peft, "adapter_config.json": config})
+    urls["P"] = "hf://ns/p"
+    for words in ("info A", "info P", "merge M A:0.5", "resize P --rank 1", "stack P:2 P",
+                  "simplify W --rank 1 --model M", "extract M MERGED --rank 2",
+                  "convert A --to comfy --architecture flux.1"):
+        found = []
+        for paths in (urls, files):
+            out = [] if words.startswith("info") else ["-o", "out.safetensors", "--force"]
+            given = [paths[word[0]] + word[1:] if word[0] in paths and word[1:2] in ("", ":") else word
+                     for word in words.replace("MERGED", "merged.safetensors").split()]
+            told = w.run("lora", *given, *out)
+            found.append(w.read("out.safetensors") if out else told.text().partition(".safetensors")[2])
+        same(found[0], found[1], words)
+        if words.startswith("merge"):
+            os.rename(os.path.join(w.here, "out.safetensors"),
+                      os.path.join(w.here, "merged.safetensors"))

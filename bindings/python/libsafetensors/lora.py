@@ -30,7 +30,7 @@ class Adapter(NamedTuple):
     """An adapter to be merged. strength: what it adds is multiplied with it. blocks: strengths by
     block, times strength: 12, 17, 20 or 26 numbers for a U-Net or "GLOB=NUMBER, ..." for tensors of
     the model, as a text with commas (docs/adapters.md). config: the text of PEFT's
-    adapter_config.json; None: the file beside adapter_model*, if there is one."""
+    adapter_config.json; None: the file beside adapter_model*, if there is one (none of a URL)."""
 
     path: Path
     strength: float = 1.0

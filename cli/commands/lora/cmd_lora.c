@@ -73,6 +73,12 @@ static void run_lora(cli *c, char **operands, size_t count) {
     else if ((option = foreign_option(&c->set, sft_span_cstr(verb->name), &having)) != NULL)
         code = cli_usage_error(&err, "expected --%s with %s only, found %s", option, having,
                                verb->name);
+    char *model = (char *)(uintptr_t)c->set.model;
+    if (!code)
+        code = cli_remote_take(c, operands + 1, count - 1,
+                               verb->writes ? CLI_URLS_COPY : CLI_URLS_ALL, "lora", &err);
+    if (!code && model) code = cli_remote_take(c, &model, 1, CLI_URLS_ALL, "lora", &err);
+    c->set.model = model;
     if (code) cli_fail_usage(c, &err);
     else verb->run(c, operands + 1, count - 1);
 }
@@ -208,5 +214,5 @@ const cli_command cli_lora_command = {
       "an adapter does not fit the model, has modules that it has no tensors for, or is of a "
       "method that cannot be merged; nothing was written",
       "an input could not be read, OUT could not be written, or a usage error" },
-    1, SIZE_MAX, run_lora, CLI_URLS_COPY,
+    1, SIZE_MAX, run_lora, CLI_URLS_OWN,
 };

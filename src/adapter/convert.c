@@ -140,7 +140,7 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
                || sfti_ends(up->name, ".lora_embedding_B")))
         return sfti_convert_refuse(run, m,
                                    "a layer with a row for each output, for the other format "
-                              "has no place for one that is stored the other way round");
+                                   "has no place for one that is stored the other way round");
     sfti_side to = sfti_convert_side(run, layer);
     if (layer->rule->count > 1 && layer->side != to)
         return to == SFTI_DIFFUSERS ? sfti_convert_split(run, layer) : join_at(run, i);
@@ -148,8 +148,9 @@ static sft_code convert_layer_at(sfti_convert_run *run, size_t i) {
         int level = asked_level(run, layer->rule->when);
         if (level < 0)
             return sfti_convert_refuse(run, layer->module,
-                                  "other modules that tell whether this level of the "
-                          "U-Net has attention, for its name in the other layout depends on it");
+                                       "other modules that tell whether this level of the U-Net "
+                                       "has attention, for its name in the other layout depends "
+                                       "on it");
         const sfti_layout_rule *end = run->layouts->rules + run->layouts->rule_count;
         for (const sfti_layout_rule *rule = layer->rule; level == 0 && rule < end; rule++)
             if (rule->when.len == 0 && sft_span_equal(rule->pieces[0], layer->rule->pieces[0])) {

@@ -146,20 +146,22 @@ static bool config_begin(config_of *of, const sfti_layout_text *layouts,
     return sfti_layout_names(of->parts, one->made, work, &of->names);
 }
 
-bool sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model *model,
-                        const sfti_layout_group *one, const sfti_layout_out *out,
-                        sft_buffer *text) {
+sft_code sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model *model,
+                            const sfti_layout_group *one, const sfti_layout_out *out,
+                            sft_buffer *text, bool *certain, sft_error *err) {
     const sfti_naming_part *part = one->part;
     sfti_arena work = { .alloc = out->arena.alloc };
-    sft_error err = SFT_ERROR_INIT;
     sft_sink sink = sft_sink_memory(text);
     sfti_json_writer w;
     config_of of;
-    bool fine = part->value_count > 0 && one->made > 0
-             && config_begin(&of, layouts, model, one, out, &work)
-             && sft_span_equal(config_class(&of), part->class) && is_published(&of);
+    sft_code code = SFT_OK;
+    *certain = false;
+    if (part->value_count == 0 || one->made == 0) return SFT_OK;
+    if (!config_begin(&of, layouts, model, one, out, &work))
+        code = sfti_fail_memory(err, one->made);
+    bool fine = !code && sft_span_equal(config_class(&of), part->class) && is_published(&of);
     if (fine) {
-        sfti_json_write(&w, &sink, 0, &err);
+        sfti_json_write(&w, &sink, 0, err);
         sfti_json_open(&w, '{');
         sfti_json_put_text(&w, "_class_name", part->class);
         for (size_t i = 0; fine && i < part->value_count; i++) {
@@ -174,10 +176,11 @@ bool sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model
             fine = put_config_value(&of, &w, value->value);
         }
         sfti_json_close(&w, '}');
-        fine = sfti_json_done(&w) == SFT_OK && fine;
+        code = sfti_json_done(&w);
     }
     sfti_arena_free(&work);
-    return fine;
+    *certain = fine && !code;
+    return code;
 }
 
 sft_code sfti_layout_index(const sfti_layout_text *layouts, const sfti_layout_model *model,

@@ -190,13 +190,15 @@ static sft_code list_components(sft_layout_conversion *run, sft_error *err) {
     run->configs = sfti_arena_array(&run->arena, count, sizeof *run->configs);
     if (!run->components || !run->component_groups || !run->configs)
         return sfti_fail_memory(err, count * sizeof *run->components);
-    for (size_t i = 0; i < count; i++) {
+    sft_code code = SFT_OK;
+    for (size_t i = 0; !code && i < count; i++) {
         sfti_layout_group *one = &run->groups.items[i];
         if (!one->part) continue;
         sft_buffer *config = &run->configs[run->component_count];
         *config = (sft_buffer){ .alloc = run->alloc };
-        one->has_config = run->to == SFTI_DIFFUSERS && one->made > 0
-                       && sfti_layout_config(&run->layouts, run->exact, one, &run->out, config);
+        if (run->to == SFTI_DIFFUSERS)
+            code = sfti_layout_config(&run->layouts, run->exact, one, &run->out, config,
+                                      &one->has_config, err);
         run->component_groups[run->component_count] = one;
         run->components[run->component_count++] = (sft_layout_component){
             one->name, one->part->id, one->side == SFTI_DIFFUSERS, one->input, one->count,
@@ -205,9 +207,9 @@ static sft_code list_components(sft_layout_conversion *run, sft_error *err) {
     run->told.left_out = run->groups.stray;
     if (run->model) run->told.architecture = run->model->id;
     if (run->model) run->told.pipeline = run->model->pipeline;
-    if (run->to != SFTI_DIFFUSERS || !run->exact) return SFT_OK;
-    sft_code code = sfti_layout_index(&run->layouts, run->exact, &run->groups, &run->out,
-                                      &run->index, err);
+    if (code || run->to != SFTI_DIFFUSERS || !run->exact) return code;
+    code = sfti_layout_index(&run->layouts, run->exact, &run->groups, &run->out, &run->index,
+                             err);
     run->told.index = (sft_span){ run->index.data, run->index.len };
     return code;
 }

@@ -254,12 +254,12 @@ bool sfti_layout_names(const sft_part *parts, size_t count, sfti_arena *arena, s
 
 /* ── What else a folder of diffusers has (config.c) ── */
 
-/* config.json of a component that was made; false: not all of it is certain, for the tensors do not
- * prove it and are not exactly those of a published model, or the model, which may be NULL, has no
- * factors for it. */
-bool sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model *model,
-                        const sfti_layout_group *one, const sfti_layout_out *out,
-                        sft_buffer *text);
+/* config.json of a component that was made. Not certain: the tensors do not prove all of it and are
+ * not exactly those of a published model, or the model, which may be NULL, has no factors for
+ * it. */
+sft_code sfti_layout_config(const sfti_layout_text *layouts, const sfti_layout_model *model,
+                            const sfti_layout_group *one, const sfti_layout_out *out,
+                            sft_buffer *text, bool *certain, sft_error *err);
 /* model_index.json, with the components that are there. */
 sft_code sfti_layout_index(const sfti_layout_text *layouts, const sfti_layout_model *model,
                            const sfti_layout_groups *groups, const sfti_layout_out *out,

@@ -379,8 +379,8 @@ SFT_API const sft_part *sft_adapter_conversion_parts(const sft_adapter_conversio
 SFT_API const sft_pair *sft_adapter_conversion_pairs(const sft_adapter_conversion *conversion,
                                                      size_t *count);
 /* Write it; the sink is finished, or abandoned on failure. Metadata are kept but for digests.
- * SFT_TENSOR_NOT_FOUND: something is unmatched, and options do not ignore it. Ticks the job with
- * bytes written. @since 0.2 */
+ * SFT_TENSOR_NOT_FOUND: something is unmatched, and options do not ignore it. SFT_TENSOR_DUPLICATE:
+ * two modules would have one name. Ticks the job with bytes written. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_adapter_conversion_save(const sft_adapter_conversion *conversion,
                                                            sft_sink sink, const sft_job *job,
                                                            sft_error *err);

@@ -68,8 +68,10 @@ SFT_API SFT_NODISCARD sft_code sft_merge_add(sft_merge *merge, const sft_set *mo
 
 /* Find which tensors belong together, and what is computed; saving does it, too. Reads no data but
  * integers that are compared. SFT_TENSOR_NOT_FOUND: a model lacks a tensor, or has none in common.
+ * SFT_TENSOR_DUPLICATE: several tensors of a model may be the same one of another.
  * SFT_SIZE_MISMATCH: shapes differ. SFT_CAST_DTYPE: a tensor that cannot be merged.
- * SFT_BAD_ARGUMENT: models that the method cannot have, or parameters. @since 0.2 */
+ * SFT_BAD_ARGUMENT: models that the method cannot have, or parameters. After a failure models may
+ * be added, and it may be called again. @since 0.2 */
 SFT_API SFT_NODISCARD sft_code sft_merge_plan(sft_merge *merge, sft_error *err);
 
 /* What was done so that models fit, once it is planned. Allocated by the library only; members may
@@ -114,6 +116,7 @@ typedef struct sft_mixture_block {
     bool fits;             /* no more is left than rounding explains */
 } sft_mixture_block;
 
+/* What was estimated. Immutable: any number of threads. @since 0.2 */
 typedef struct sft_mixture sft_mixture;
 
 /* Estimate by least squares which weighted sum of `count` models (1 to 31) the result is, in each

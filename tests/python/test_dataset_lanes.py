@@ -244,6 +244,15 @@ def test_states_that_cannot_be(path, parts, words):
         batches(path).load_state_dict(state)
 
 
+def test_one_part_too_many():
+    """Is refused before any batch, not when its state is loaded."""
+    parts = [(1, 1 + i % 2, 1) for i in range(32)]
+    _, done = lanes_of(order(sizes=[10] * 30), 0, parts, 1, 2)
+    assert done == 1 and len(parts_of({"parts": [list(part) for part in parts]})) == 32
+    with pytest.raises(ValueError, match="at most 32 different numbers"):
+        lanes_of(order(sizes=[10] * 30), 0, parts, 1, 3)
+
+
 def test_states_of_the_other_partition(path):
     for one, other in (("shards", "batches"), ("batches", "shards")):
         state = batches(path, partition=one).state_dict()

@@ -151,11 +151,15 @@ class Lanes:
 def lanes_of(order: Order, epoch: int, parts: list[Part], ranks: int,
              workers: int) -> tuple[Lanes, int]:
     """Lanes of what is left after earlier parts of the epoch, and how many batches of each rank
-    were delivered. As many ranks and workers as before go on where they were."""
+    were delivered. As many ranks and workers as before go on where they were. ValueError if these
+    were one part too many, which no later state could tell."""
     line: _Shards | _Rest = _Shards(order, epoch)
     done = 0
     if parts and parts[-1][:2] == (ranks, workers):
         parts, done = parts[:-1], parts[-1][2]
+    if len(parts) >= MOST_PARTS:
+        raise ValueError("expected an epoch read by at most %d different numbers of ranks or "
+                         "workers, found more: start one with set_epoch()" % MOST_PARTS)
     for had, each, steps in parts:
         line = _Rest(Lanes(line, order, epoch, had, each), steps)
     return Lanes(line, order, epoch, ranks, workers), done

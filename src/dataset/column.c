@@ -36,6 +36,7 @@ bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size
     for (size_t i = 0; i < count; i++) {
         if (a[i].has_dtype != b[i].has_dtype || a[i].has_shape != b[i].has_shape) return false;
         if (a[i].encoding != b[i].encoding || a[i].nullable != b[i].nullable) return false;
+        if (!sft_span_equal(a[i].type, b[i].type)) return false;
         if (a[i].has_dtype && a[i].dtype != b[i].dtype) return false;
         if (a[i].has_shape &&
             !sfti_ds_shape_same(a[i].shape, a[i].rank, b[i].shape, b[i].rank))
@@ -49,13 +50,74 @@ void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other) {
     to->has_shape = to->has_shape && other->has_shape &&
                     sfti_ds_shape_same(to->shape, to->rank, other->shape, other->rank);
     to->nullable = to->nullable || other->nullable;
-    if (to->encoding == SFTI_ENCODING_FIXED) to->encoding = other->encoding;
+    if (!sft_span_equal(to->type, other->type)) to->type = (sft_span){ NULL, 0 };
+    if (to->encoding < other->encoding) to->encoding = other->encoding;
     if (to->encoding != SFTI_ENCODING_FIXED) to->has_shape = false;
+    if (to->encoding == SFTI_ENCODING_NESTED) to->has_dtype = false;
+}
+
+/* ── Types ── */
+
+static const struct type_name {
+    sft_dtype dtype;
+    const char *name;
+} type_names[] = {
+    { SFT_BOOL, "bool" },   { SFT_I8, "int8" },     { SFT_U8, "uint8" },  { SFT_I16, "int16" },
+    { SFT_U16, "uint16" },  { SFT_I32, "int32" },   { SFT_U32, "uint32" }, { SFT_I64, "int64" },
+    { SFT_U64, "uint64" },  { SFT_F16, "halffloat" }, { SFT_F32, "float" }, { SFT_F64, "double" },
+};
+
+const char *sfti_ds_type_name(sft_dtype dtype) {
+    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
+        if (type_names[i].dtype == dtype) return type_names[i].name;
+    return sft_dtype_describe(dtype)->name;
+}
+
+static bool type_has(sft_span type, const char *word) {
+    const size_t len = strlen(word);
+    for (size_t i = 0; i + len <= type.len; i++)
+        if (memcmp(type.data + i, word, len) == 0) return true;
+    return false;
+}
+
+/* Whether a type, not of NESTED, says more than its dtype. */
+static bool type_is_logical(sft_span type) {
+    static const char *const words[] = { "timestamp", "date", "time", "duration", "decimal",
+                                         "fixed_size_binary" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (type_has(type, words[i])) return true;
+    return false;
+}
+
+bool sfti_ds_types_fit(const sfti_ds_column *a, const sfti_ds_column *b) {
+    if (sft_span_equal(a->type, b->type)) return true;
+    return a->encoding != SFTI_ENCODING_NESTED && b->encoding != SFTI_ENCODING_NESTED &&
+           !type_is_logical(a->type) && !type_is_logical(b->type);
+}
+
+/* Whether dtype, shape and encoding say the type: "list<list<float>>" of F32 and two dimensions. */
+static bool type_is_told(const sfti_ds_column *c) {
+    sft_span type = c->type;
+    const bool fixed = c->encoding == SFTI_ENCODING_FIXED;
+    const uint32_t lists = fixed && c->has_shape ? c->rank : c->encoding == SFTI_ENCODING_LIST;
+    const char *name = c->encoding == SFTI_ENCODING_UTF8     ? "string"
+                       : c->encoding == SFTI_ENCODING_BINARY ? "binary"
+                       : c->has_dtype                        ? sfti_ds_type_name(c->dtype)
+                                                             : "";
+    if (c->encoding == SFTI_ENCODING_NESTED) return false;
+    for (uint32_t i = 0; i < lists || (fixed && !c->has_shape); i++) {
+        if (type.len < 6 || memcmp(type.data, "list<", 5) != 0 || type.data[type.len - 1] != '>') {
+            if (i < lists) return false;
+            break;
+        }
+        type = (sft_span){ type.data + 5, type.len - 6 };
+    }
+    return sft_span_equal(type, sft_span_cstr(name));
 }
 
 /* ── Rows of varying length, and nulls ── */
 
-static const char *const encoding_names[] = { NULL, "list", "binary", "utf8" };
+static const char *const encoding_names[] = { NULL, "list", "nested", "binary", "utf8" };
 static const char *const part_suffixes[] = { "", ".offsets", ".valid" };
 
 const char *sfti_ds_encoding_name(sfti_ds_encoding encoding) { return encoding_names[encoding]; }
@@ -70,10 +132,18 @@ static bool list_fits(const sfti_ds_column *list, const sfti_ds_column *other) {
 }
 
 bool sfti_ds_column_kin(const sfti_ds_column *a, const sfti_ds_column *b) {
-    if (a->encoding > SFTI_ENCODING_LIST || b->encoding > SFTI_ENCODING_LIST)
+    if (!sfti_ds_types_fit(a, b)) return false;
+    if (a->encoding > SFTI_ENCODING_NESTED || b->encoding > SFTI_ENCODING_NESTED)
         return a->encoding == b->encoding;
+    if (a->encoding == SFTI_ENCODING_NESTED || b->encoding == SFTI_ENCODING_NESTED) return true;
     if (a->encoding == SFTI_ENCODING_LIST) return list_fits(a, b);
     return b->encoding != SFTI_ENCODING_LIST || list_fits(b, a);
+}
+
+bool sfti_ds_column_asked(const sfti_ds_column *asked, const sfti_ds_column *is) {
+    const bool text = asked->encoding > SFTI_ENCODING_NESTED;
+    if (text != (is->encoding > SFTI_ENCODING_NESTED)) return false;
+    return sfti_ds_types_fit(asked, is) || !asked->type.data || !is->type.data;
 }
 
 const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t count,
@@ -85,6 +155,13 @@ const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t 
         sft_span stem = { tensor.data, tensor.len - strlen(part_suffixes[i]) };
         found = sfti_ds_column_find(columns, count, stem);
         *part = (sfti_ds_part)i;
+    }
+    for (size_t i = 0; !found && i < tensor.len; i++) { /* "a.b" in "a" comes before "a" */
+        const size_t dot = tensor.len - 1 - i;
+        if (tensor.data[dot] != '.') continue;
+        found = sfti_ds_column_find(columns, count, (sft_span){ tensor.data, dot });
+        if (found && found->encoding != SFTI_ENCODING_NESTED) found = NULL;
+        *part = SFTI_PART_INNER;
     }
     return found;
 }
@@ -104,11 +181,20 @@ sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there) {
                      (int)name.len, name.data);
 }
 
+/* For messages. */
+static sft_span type_of(const sfti_ds_column *c) {
+    if (c->type.data) return c->type;
+    return sft_span_cstr(c->has_dtype ? sft_dtype_describe(c->dtype)->name : "another type");
+}
+
 sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *was,
                                sft_error *err) {
-    static const char *const kinds[] = { "rows of one shape", "lists", "bytes", "text" };
+    static const char *const kinds[] = { "rows of one shape", "lists", "nested rows", "bytes",
+                                         "text" };
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
+    const bool fits = sfti_ds_types_fit(is, was);
     if (is->encoding != was->encoding &&
+        !(was->encoding == SFTI_ENCODING_NESTED && is->encoding < SFTI_ENCODING_NESTED && fits) &&
         (was->encoding != SFTI_ENCODING_LIST || is->encoding != SFTI_ENCODING_FIXED ||
          (is->has_shape && is->rank != 1)))
         return sfti_fail(err, SFT_DATASET_DISAGREES,
@@ -116,6 +202,11 @@ sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *w
                          (int)is->name.len, is->name.data, kinds[was->encoding],
                          kinds[is->encoding],
                          is->encoding == SFTI_ENCODING_LIST ? " of different lengths" : "");
+    if (!fits)
+        return sfti_fail(err, SFT_DATASET_DISAGREES,
+                         "column %.*s: expected %.*s as in the dataset, found %.*s",
+                         (int)is->name.len, is->name.data, SFTI_CLIP(type_of(was), 150),
+                         SFTI_CLIP(type_of(is), 150));
     if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
         return sfti_fail(err, SFT_DATASET_DISAGREES,
                          "column %.*s: expected %s as in the dataset, found %s", (int)is->name.len,
@@ -152,6 +243,7 @@ void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *c) {
     else sfti_json_put_cstr(w, "shape", NULL);
     if (c->encoding) sfti_json_put_cstr(w, "encoding", sfti_ds_encoding_name(c->encoding));
     if (c->nullable) sfti_json_put_bool(w, "nullable", true);
+    if (c->type.data && !type_is_told(c)) sfti_json_put_text(w, "type", c->type);
 }
 
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count) {

@@ -54,15 +54,21 @@ typedef enum sfti_ds_form {
     SFTI_FORM_PLAIN,  /* one number or boolean */
     SFTI_FORM_ARRAY,  /* a list of numbers, nested or not */
     SFTI_FORM_TENSOR, /* struct<data, shape, dtype> */
-    SFTI_FORM_BYTES   /* text or bytes; of batches only */
+    /* of batches only: */
+    SFTI_FORM_BYTES,  /* text or bytes */
+    SFTI_FORM_LIST,   /* a list of anything but numbers */
+    SFTI_FORM_STRUCT
 } sfti_ds_form;
 
-/* How a column of a batch is stored. All but FIXED: the values of a file's rows end to end in the
- * tensor <name>, and where they end in <name>.offsets (I64, rows + 1, from 0). LIST: rows of a file
- * may also all have one length, stacked as FIXED. */
+/* How a column of a batch is stored. LIST, BINARY, UTF8: the values of a file's rows end to end in
+ * the tensor <name>, and where they end in <name>.offsets (I64, rows + 1, from 0). LIST: rows of a
+ * file may also all have one length, stacked as FIXED. NESTED, as the type says: of a struct each
+ * field is a column <name>.<field>; a list has <name>.offsets, and its elements are the column
+ * <name>.item. Of NESTED lists of numbers a file may also have what LIST and FIXED have. */
 typedef enum sfti_ds_encoding {
     SFTI_ENCODING_FIXED, /* a row a first index */
     SFTI_ENCODING_LIST,  /* numbers */
+    SFTI_ENCODING_NESTED,
     SFTI_ENCODING_BINARY,
     SFTI_ENCODING_UTF8
 } sfti_ds_encoding;
@@ -74,7 +80,9 @@ typedef struct sfti_ds_column {
     size_t child; /* of the batch's struct */
     sfti_ds_form form;
     bool has_dtype, has_shape;
-    sft_dtype from; /* Arrow's elements; not of TENSOR */
+    bool opaque; /* a value is a row of U8 */
+    sft_span type; /* Arrow's, as text; data NULL: what dtype, shape and encoding say */
+    sft_dtype from; /* Arrow's elements; not of TENSOR, LIST, STRUCT */
     sft_dtype dtype;
     uint32_t rank;
     const uint64_t *shape; /* per sample */
@@ -85,6 +93,8 @@ typedef struct sfti_ds_columns {
     size_t count;
     sfti_ds_column *column; /* in the order of the batch's struct */
     size_t name_child;      /* KV: the key column */
+    struct sfti_ds_node *node; /* the columns, and behind each the columns in it */
+    size_t node_count;
 } sfti_ds_columns;
 
 typedef struct sfti_ds_entry { /* one key of `schema` */
@@ -92,7 +102,7 @@ typedef struct sfti_ds_entry { /* one key of `schema` */
     sft_span dtype; /* as spelled: a connector may have others */
     uint32_t rank;
     const uint64_t *shape;
-    sft_span encoding; /* of a column; data NULL: FIXED */
+    sft_span encoding, type; /* of a column; data NULL: FIXED, none */
     bool nullable;
 } sfti_ds_entry;
 
@@ -125,18 +135,30 @@ sft_code sfti_ds_columns_agree(const sfti_ds_column *base, size_t base_count,
                                const sfti_ds_column *columns, size_t count, sft_error *err);
 /* Fails: only the dataset (there), or only the rows have this column. */
 sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there);
+/* Whether a task's column is of the schema's type. */
+bool sfti_ds_column_asked(const sfti_ds_column *asked, const sfti_ds_column *is);
 /* Whether two tasks' columns of one name can be one column. */
 bool sfti_ds_column_kin(const sfti_ds_column *a, const sfti_ds_column *b);
 
 /* The tensors of a column in a batch's file. */
-typedef enum sfti_ds_part { SFTI_PART_VALUES, SFTI_PART_OFFSETS, SFTI_PART_VALID } sfti_ds_part;
-/* ".offsets", ".valid", or "" */
+typedef enum sfti_ds_part {
+    SFTI_PART_VALUES,
+    SFTI_PART_OFFSETS,
+    SFTI_PART_VALID,
+    SFTI_PART_INNER /* of a column in a NESTED one */
+} sfti_ds_part;
+/* ".offsets", ".valid", or "" of VALUES */
 const char *sfti_ds_part_suffix(sfti_ds_part part);
 /* The column to which a tensor belongs, and as what; NULL: to none. A column of that very name
  * comes first. */
 const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t count,
                                           sft_span tensor, sfti_ds_part *part);
-/* "utf8", "binary", "list"; NULL for FIXED. */
+/* Whether columns of one name may have these types: the same, or numbers, text and bytes as Arrow
+ * has them in several forms. */
+bool sfti_ds_types_fit(const sfti_ds_column *a, const sfti_ds_column *b);
+/* Arrow's name of a dtype: "int32", "float"; of one that Arrow lacks, its own. */
+const char *sfti_ds_type_name(sft_dtype dtype);
+/* "utf8", "binary", "list", "nested"; NULL for FIXED. */
 const char *sfti_ds_encoding_name(sfti_ds_encoding encoding);
 
 /* "dtype" and "shape" of a column, each null where rows differ; its encoding and whether it has
@@ -144,6 +166,22 @@ const char *sfti_ds_encoding_name(sfti_ds_encoding encoding);
 void sfti_ds_put_column(sfti_json_writer *w, const sfti_ds_column *column);
 /* "columns": an object with one of these for each. */
 void sfti_ds_put_columns(sfti_json_writer *w, const sfti_ds_column *columns, size_t count);
+
+/* ── type.c: the types of NESTED columns ── */
+
+/* A type in a column's type, in preorder: that of the column <name> of its own. */
+typedef struct sfti_ds_inner {
+    sfti_ds_form form; /* PLAIN, BYTES, LIST, STRUCT */
+    sft_span name;
+    size_t parent;   /* SIZE_MAX of the first */
+    sft_dtype dtype; /* PLAIN */
+    uint64_t width;  /* PLAIN: bytes of a value that is a row of U8, else 0 */
+    bool text;       /* BYTES: UTF-8 */
+} sfti_ds_inner;
+
+/* SFT_BAD_ARGUMENT for a text that is not a type of a NESTED column. */
+sft_code sfti_ds_type_parse(sft_span column, sft_span type, sfti_arena *arena,
+                            sfti_ds_inner **out, size_t *count, sft_error *err);
 
 /* ── file_names.c ── */
 

@@ -133,6 +133,7 @@ static const sfti_field entry_rows[] = {
     { "shape", SFTI_FIELD_TAKEN, 0, false, entry_shape },
     { "encoding", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, encoding), false, NULL },
     { "nullable", SFTI_FIELD_TAKEN, 0, false, entry_nullable },
+    { "type", SFTI_FIELD_TEXT_NULL, offsetof(sfti_ds_entry, type), false, NULL },
 };
 
 sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out) {
@@ -143,7 +144,8 @@ sft_code sfti_fields_entry(sfti_fields *r, sfti_ds_entry *out) {
 sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_column *out) {
     *out = (sfti_ds_column){ .name = entry->key, .has_dtype = entry->dtype.data != NULL,
                              .has_shape = entry->shape != NULL, .rank = entry->rank,
-                             .shape = entry->shape, .nullable = entry->nullable };
+                             .shape = entry->shape, .nullable = entry->nullable,
+                             .type = entry->type };
     if (out->has_dtype && !sft_dtype_parse(entry->dtype, &out->dtype))
         return sfti_fields_wrong(r, "a known dtype of the column");
     if (!entry->encoding.data) return SFT_OK;
@@ -153,6 +155,10 @@ sft_code sfti_fields_column(sfti_fields *r, const sfti_ds_entry *entry, sfti_ds_
             out->encoding = (sfti_ds_encoding)i;
     }
     if (!out->encoding) return sfti_fields_wrong(r, "a known encoding of the column");
+    if (out->encoding == SFTI_ENCODING_NESTED) {
+        if (out->type.len && !out->has_dtype && !out->has_shape) return SFT_OK;
+        return sfti_fields_wrong(r, "a nested column with a type, without a dtype and a shape");
+    }
     if (!out->has_dtype || out->has_shape ||
         (out->encoding != SFTI_ENCODING_LIST && out->dtype != SFT_U8))
         return sfti_fields_wrong(r, "a column of varying length with a dtype (U8 of text and "

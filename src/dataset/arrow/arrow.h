@@ -3,7 +3,7 @@
 #define SFTI_DATASET_ARROW_H
 
 #include "base/mem.h"
-#include "safetensors_dataset.h"
+#include "dataset/dataset.h"
 
 typedef enum sfti_arrow_leaf {
     SFTI_LEAF_NUMBER, /* of a dtype, packed */
@@ -26,6 +26,8 @@ typedef struct sfti_arrow_type {
     sfti_arrow_leaf leaf;
     sft_dtype dtype;           /* NUMBER, BITS (SFT_BOOL) */
     uint32_t bytes;            /* NUMBER: of an element */
+    bool opaque;               /* NUMBER: a value of `bytes` U8 (decimals, fixed-size bytes) */
+    bool swapped;              /* opaque, and a number of the host's byte order */
     sfti_arrow_width width;    /* BYTES */
     bool dictionary;           /* values are keys of a dictionary */
     uint32_t key_bytes;        /* of a key: 1, 2, 4 or 8 */
@@ -43,7 +45,12 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
 bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const formats[3]);
 extern const char *const sfti_arrow_texts[3]; /* the formats of text */
 
-/* Arrow's name of a type, cut to fit: "list<float>". For messages. */
+/* Arrow's name of a type: "list<float>", "struct<a: int32, \"b c\": timestamp[us, tz=UTC]>".
+ * dictionaries: "dictionary of string", else "string". leaf: in place of those that are no list and
+ * no struct (NULL: their own). Cut to fit; the length of all of it. */
+size_t sfti_arrow_type_put(const struct ArrowSchema *schema, bool dictionaries, const char *leaf,
+                           char *buffer, size_t size);
+/* For messages. */
 #define SFTI_ARROW_TEXT 200
 void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARROW_TEXT]);
 
@@ -51,6 +58,11 @@ void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARR
  * rely on. */
 sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
                           sft_error *err);
+
+/* The same of a list or a struct alone, without what is in it. */
+sft_code sfti_arrow_check_list(const sfti_arrow_list *list, const struct ArrowArray *array,
+                               sft_error *err);
+sft_code sfti_arrow_check_struct(const struct ArrowArray *array, size_t children, sft_error *err);
 
 /* Whether child i of a struct has all its rows. */
 bool sfti_arrow_has_child(const struct ArrowArray *array, size_t i);
@@ -60,6 +72,12 @@ bool sfti_arrow_row_null(const sfti_arrow_type *type, const struct ArrowArray *a
 /* Row i of a BYTES column without lists; false when it is null or out of bounds. */
 bool sfti_arrow_bytes(const sfti_arrow_type *type, const struct ArrowArray *array, uint64_t i,
                       sft_span *out);
+
+/* What list i has: [*begin, *end) of the child. SFT_ROW_NULL, SFT_BAD_ARGUMENT. */
+sft_code sfti_arrow_list_range(const sfti_arrow_list *list, const struct ArrowArray *array,
+                               uint64_t i, uint64_t *begin, uint64_t *end, sft_error *err);
+/* A list's own format: a list of any kind. */
+bool sfti_arrow_list_read(const char *format, sfti_arrow_list *out);
 
 /* Elements of consecutive rows, packed as in a file. */
 typedef struct sfti_arrow_rows {
@@ -97,5 +115,33 @@ sft_code sfti_arrow_tensor_check(const sfti_arrow_tensor *type, const struct Arr
 sft_code sfti_arrow_tensor_row(const sfti_arrow_tensor *type, const struct ArrowArray *array,
                                uint64_t i, sft_buffer *scratch, sft_dtype *dtype,
                                sfti_arrow_rows *out, sft_error *err);
+
+/* ── nodes.c: columns in columns ── */
+
+#define SFTI_NO_NODE SIZE_MAX
+
+/* A column, or one in it: a field of a struct, the elements of a list. In preorder. */
+typedef struct sfti_ds_node {
+    sfti_ds_column column; /* name: that of its tensors; child: of the node around it */
+    const struct ArrowSchema *schema;
+    size_t parent; /* SFTI_NO_NODE of a column */
+    size_t end;    /* behind the last node in it */
+    size_t fields; /* of a struct */
+    sfti_arrow_list list; /* LIST, and ARRAY with a chain */
+    uint32_t depth; /* nodes around it */
+    /* Of an ARRAY: its lists' nodes that follow, which a file has if rows differ in shape or have
+     * nulls in them. spare: such a node. */
+    uint32_t chain;
+    bool spare;
+} sfti_ds_node;
+
+/* What a row of a type holds: form, encoding, dtype and shape of *c. top: not in another. */
+sft_code sfti_ds_column_form(const struct ArrowSchema *schema, sft_dataset_mode mode, bool top,
+                             sfti_arena *arena, sfti_ds_column *c, sft_error *err);
+/* Append a column's nodes. Names and shapes are from the arena. */
+sft_code sfti_ds_nodes_add(sfti_ds_columns *columns, size_t *cap, const sfti_ds_column *column,
+                           const struct ArrowSchema *schema, sfti_arena *arena, sft_error *err);
+/* SFT_COLUMN_TYPE when two tensors would have one name. */
+sft_code sfti_ds_nodes_check(const sfti_ds_columns *columns, sfti_arena *arena, sft_error *err);
 
 #endif

@@ -117,6 +117,12 @@ static sft_code resolve_selection(const column_resolver *s, size_t key, bool *ch
 
 /* ── One column ── */
 
+static sft_code resolve_refused(sft_error *err, sft_span name, const char *type,
+                                const sft_error *inner) {
+    return sfti_fail(err, SFT_COLUMN_TYPE, "column \"%.*s\" (%s): %s", SFTI_CLIP(name, 100), type,
+                     inner->message);
+}
+
 static bool resolve_product(const uint64_t *shape, uint32_t rank, uint64_t *out) {
     return !sft_shape_size(SFT_U8, shape, rank, out, NULL, NULL);
 }
@@ -145,59 +151,41 @@ static sft_code resolve_override(const column_resolver *s, const struct ArrowSch
     for (size_t i = 0; i < o->override_count; i++) {
         const sfti_ds_override *override = &o->overrides[i];
         if (override->column.len && !sft_span_equal(override->column, c->name)) continue;
-        if (c->encoding)
-            return resolve_type_fail(s->err, c->name, "text and bytes take no dtype and no shape "
-                                     "(options for single columns name the others)");
+        if (c->encoding || c->opaque)
+            return resolve_type_fail(s->err, c->name, "text, bytes, decimals, structs and lists of "
+                                     "them take no dtype and no shape (options for single columns "
+                                     "name the others)");
         if (override->has_dtype) c->has_dtype = true, c->dtype = override->dtype;
         sft_code code = override->has_shape ? resolve_override_shape(s, override, c) : SFT_OK;
         if (code) return code;
     }
-    if (c->form == SFTI_FORM_TENSOR || sft_cast_exists(c->from, c->dtype)) return SFT_OK;
+    if (c->form == SFTI_FORM_TENSOR || c->encoding || sft_cast_exists(c->from, c->dtype))
+        return SFT_OK;
     sfti_arrow_type_text(child, type);
     return sfti_fail(s->err, SFT_COLUMN_TYPE, "column \"%.*s\": there is no cast from %s to %s",
                      SFTI_CLIP(c->name, 100), type, sft_dtype_describe(c->dtype)->name);
 }
 
-static sft_code resolve_form(const column_resolver *s, const struct ArrowSchema *child,
-                            sfti_ds_column *c, sft_error *err) {
-    sfti_arrow_tensor tensor;
+/* The type's text, unless dtype and shape say all: of tensors, and of shapes that were asked for. */
+static sft_code resolve_type(const column_resolver *s, const struct ArrowSchema *child,
+                             const sfti_ds_column *own, sfti_ds_column *c) {
+    char unused[1];
     sfti_arrow_type type;
-    c->form = SFTI_FORM_TENSOR;
-    if (strcmp(child->format, "+s") == 0 && !child->dictionary)
-        return sfti_arrow_tensor_read(child, s->arena, &tensor, err);
-    sft_code code = sfti_arrow_type_read(child, s->arena, &type, err);
-    if (code) return code;
-    if (type.leaf == SFTI_LEAF_BYTES && s->options->mode == SFT_DATASET_BATCH) {
-        c->form = SFTI_FORM_BYTES;
-        c->encoding = sfti_arrow_has_format(child, sfti_arrow_texts) ? SFTI_ENCODING_UTF8
-                                                                     : SFTI_ENCODING_BINARY;
-        c->has_dtype = true;
-        c->from = c->dtype = SFT_U8;
+    const bool shaped = c->has_shape && c->shape != own->shape;
+    const bool number = c->form == SFTI_FORM_PLAIN || c->form == SFTI_FORM_ARRAY;
+    const char *leaf = number && (c->dtype != own->from || c->dtype == SFT_BOOL)
+                           ? sfti_ds_type_name(c->dtype) : NULL;
+    if (c->form == SFTI_FORM_TENSOR || shaped) return SFT_OK;
+    if (c->form == SFTI_FORM_ARRAY && !sfti_arrow_type_read(child, s->arena, &type, NULL) &&
+        type.has_shape) {
+        c->type = sft_span_cstr("fixed_shape_tensor");
         return SFT_OK;
     }
-    if (type.leaf == SFTI_LEAF_BYTES)
-        return sfti_fail(err, SFT_COLUMN_TYPE, "with name_col, text and bytes have no dtype (the "
-                                               "option columns leaves them out)");
-    c->form = type.depth ? SFTI_FORM_ARRAY : SFTI_FORM_PLAIN;
-    c->has_dtype = true;
-    c->from = c->dtype = type.dtype;
-
-    /* The shape that the type alone determines, if it does. */
-    if (type.has_shape) {
-        c->has_shape = true;
-        c->rank = type.rank;
-        c->shape = type.shape;
-        return SFT_OK;
-    }
-    uint64_t *shape = sfti_arena_array(s->arena, type.depth, sizeof *shape);
-    if (!shape) return sfti_fail_memory(s->err, type.depth * sizeof *shape);
-    c->has_shape = true;
-    c->rank = type.depth;
-    c->shape = shape;
-    for (uint32_t i = 0; i < type.depth; i++) {
-        c->has_shape = c->has_shape && type.list[i].fixed;
-        shape[i] = type.list[i].length;
-    }
+    size_t len = sfti_arrow_type_put(child, false, leaf, unused, 1);
+    char *text = sfti_arena_take(s->arena, len + 1);
+    if (!text) return sfti_fail_memory(s->err, len + 1);
+    (void)sfti_arrow_type_put(child, false, leaf, text, len + 1);
+    c->type = (sft_span){ text, len };
     return SFT_OK;
 }
 
@@ -212,27 +200,31 @@ static sft_code resolve_column(const column_resolver *s, size_t i, sfti_ds_colum
     c->child = i;
     if (s->options->mode == SFT_DATASET_BATCH && strcmp(name, "__metadata__") == 0)
         return resolve_type_fail(s->err, c->name, "no tensor can have this name");
-    sft_code code = resolve_form(s, child, c, &inner);
-    if (!code) return resolve_override(s, child, c);
+    sft_code code = sfti_ds_column_form(child, s->options->mode, true, s->arena, c, &inner);
+    const sfti_ds_column own = *c;
+    if (!code) {
+        code = resolve_override(s, child, c);
+        return code ? code : resolve_type(s, child, &own, c);
+    }
     if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(s->err, 0);
     sfti_arrow_type_text(child, type);
-    return sfti_fail(s->err, SFT_COLUMN_TYPE, "column \"%.*s\" (%s): %s",
-                     SFTI_CLIP(c->name, 100), type, inner.message);
+    return resolve_refused(s->err, c->name, type, &inner);
 }
 
-/* "x.offsets" and "x.valid" are tensors of the column x; that of "x" may not be another column. */
-static sft_code resolve_part_names(const column_resolver *s, const bool *chosen, sft_span name) {
-    for (int part = SFTI_PART_OFFSETS; part <= SFTI_PART_VALID; part++) {
-        const char *suffix = sfti_ds_part_suffix((sfti_ds_part)part);
-        if (!sfti_ds_ends(name, suffix)) continue;
-        sft_span stem = { name.data, name.len - strlen(suffix) };
-        size_t of = resolve_find(s, stem);
-        if (of == s->n || !chosen[of]) continue;
-        return sfti_fail(s->err, SFT_COLUMN_TYPE,
-                         "column \"%.*s\": expected another name, found that of a tensor of the "
-                         "column \"%.*s\"", SFTI_CLIP(name, 100), SFTI_CLIP(stem, 100));
+static sft_code resolve_nodes(const column_resolver *s, sfti_ds_columns *out) {
+    size_t cap = 0;
+    char type[SFTI_ARROW_TEXT];
+    sft_error inner = SFT_ERROR_INIT;
+    for (size_t k = 0; k < out->count; k++) {
+        const sfti_ds_column *c = &out->column[k];
+        const struct ArrowSchema *child = s->schema->children[c->child];
+        sft_code code = sfti_ds_nodes_add(out, &cap, c, child, s->arena, &inner);
+        if (code == SFT_OUT_OF_MEMORY) return sfti_fail_memory(s->err, 0);
+        sfti_arrow_type_text(child, type);
+        if (code) return resolve_refused(s->err, c->name, type, &inner);
     }
-    return SFT_OK;
+    return s->options->mode == SFT_DATASET_BATCH ? sfti_ds_nodes_check(out, s->arena, s->err)
+                                                 : SFT_OK;
 }
 
 /* ── All ── */
@@ -241,7 +233,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
                                 const struct ArrowSchema *schema, sfti_arena *arena,
                                 sfti_ds_columns *out, sft_error *err) {
     column_resolver s = { options, schema, arena, 0, NULL, err };
-    *out = (sfti_ds_columns){ options->mode, 0, NULL, 0 };
+    *out = (sfti_ds_columns){ .mode = options->mode };
     if (!schema || !schema->release)
         return sfti_misuse(err, "expected a schema, found none");
     sft_code code = resolve_names(&s);
@@ -261,8 +253,7 @@ sft_code sfti_ds_columns_resolve(const sft_dataset_options *options,
     if (!code) code = resolve_selection(&s, key, chosen);
     for (size_t i = 0; !code && i < s.n; i++)
         if (chosen[i]) code = resolve_column(&s, i, &out->column[out->count++]);
-    for (size_t i = 0; !code && out->mode == SFT_DATASET_BATCH && i < out->count; i++)
-        code = resolve_part_names(&s, chosen, out->column[i].name);
+    if (!code) code = resolve_nodes(&s, out);
     if (!code && out->count == 0)
         code = sfti_fail(err, SFT_COLUMN_UNKNOWN, "expected a column to write, found none");
     return code;

@@ -57,13 +57,26 @@ static bool check_node(const struct ArrowArray *array, int64_t buffers, int64_t 
     return true;
 }
 
+sft_code sfti_arrow_check_list(const sfti_arrow_list *list, const struct ArrowArray *array,
+                               sft_error *err) {
+    if (check_node(array, list->fixed ? 1 : list->view ? 3 : 2, 1) &&
+        !(list->view && array->length && !array->buffers[2]))
+        return SFT_OK;
+    return rows_broken(err, "a list without its buffers");
+}
+
+sft_code sfti_arrow_check_struct(const struct ArrowArray *array, size_t children, sft_error *err) {
+    bool good = check_node(array, 1, 0) && (uint64_t)array->n_children == children &&
+                (!children || array->children);
+    for (size_t i = 0; good && i < children; i++) good = sfti_arrow_has_child(array, i);
+    return good ? SFT_OK : rows_broken(err, "a struct without its children");
+}
+
 sft_code sfti_arrow_check(const sfti_arrow_type *type, const struct ArrowArray *array,
                           sft_error *err) {
     for (uint32_t level = 0; level < type->depth; level++) {
-        const sfti_arrow_list *list = &type->list[level];
-        if (!check_node(array, list->fixed ? 1 : list->view ? 3 : 2, 1) ||
-            (list->view && array->length && !array->buffers[2]))
-            return rows_broken(err, "a list without its buffers");
+        sft_code code = sfti_arrow_check_list(&type->list[level], array, err);
+        if (code) return code;
         array = array->children[0];
     }
     if (type->dictionary && (!check_node(array, 2, 0) || !array->dictionary))
@@ -157,9 +170,8 @@ bool sfti_arrow_row_null(const sfti_arrow_type *type, const struct ArrowArray *a
 
 /* ── Lists ── */
 
-/* Elements of list i: [*begin, *end) of the child. */
-static sft_code list_range(const sfti_arrow_list *list, const struct ArrowArray *array,
-                           uint64_t i, uint64_t *begin, uint64_t *end, sft_error *err) {
+sft_code sfti_arrow_list_range(const sfti_arrow_list *list, const struct ArrowArray *array,
+                               uint64_t i, uint64_t *begin, uint64_t *end, sft_error *err) {
     uint64_t at = rows_place(array, i);
     if (i >= (uint64_t)array->length) return rows_broken(err, "a list beyond its array");
     if (sfti_arrow_null(array, i)) return rows_null(err);
@@ -203,7 +215,7 @@ static sft_code list_first(const sfti_arrow_list *list, const struct ArrowArray 
     uint64_t from, to, i = 0;
     if (list_quick(list, array, first, first + *rows, out)) return SFT_OK;
     for (; i < *rows; i++) {
-        sft_code code = list_range(list, array, first + i, &from, &to, i ? NULL : err);
+        sft_code code = sfti_arrow_list_range(list, array, first + i, &from, &to, i ? NULL : err);
         if (code && i == 0) return code;
         if (i == 0) *out = (list_run){ from, from, to - from, false };
         if (code || to - from != out->length || (out->length && from != out->end)) break;
@@ -225,7 +237,7 @@ static sft_code list_span(const sfti_arrow_list *list, const struct ArrowArray *
     *out = (list_run){ 0, 0, list->fixed ? list->length : 0, false };
     if (list_quick(list, array, begin, end, out)) return SFT_OK;
     for (uint64_t i = begin; i < end; i++) {
-        sft_code code = list_range(list, array, i, &from, &to, err);
+        sft_code code = sfti_arrow_list_range(list, array, i, &from, &to, err);
         if (code) return code;
         if (i == begin) *out = (list_run){ from, from, to - from, false };
         if (to - from != out->length) return list_ragged(out->length, to - from, err);
@@ -245,8 +257,13 @@ static bool rows_big_endian(void) {
     return first == 0;
 }
 
-static void leaf_turn(char *bytes, uint64_t count, uint32_t each) {
-    for (; count && rows_big_endian(); count--, bytes += each)
+static bool leaf_turns(const sfti_arrow_type *type) {
+    return type->bytes > 1 && (!type->opaque || type->swapped) && rows_big_endian();
+}
+
+static void leaf_turn(const sfti_arrow_type *type, char *bytes, uint64_t count) {
+    const uint32_t each = type->bytes;
+    for (; count && leaf_turns(type); count--, bytes += each)
         for (uint32_t i = 0; i < each / 2; i++) {
             char kept = bytes[i];
             bytes[i] = bytes[each - 1 - i];
@@ -318,7 +335,7 @@ static sft_code leaf_gather(const sfti_arrow_type *type, const struct ArrowArray
     char *to = buffer->data + buffer->len;
     code = leaf_copy(type, array, begin, end, to, err);
     if (code) return code;
-    leaf_turn(to, end - begin, type->bytes);
+    leaf_turn(type, to, end - begin);
     buffer->len += (size_t)bytes;
     return SFT_OK;
 }
@@ -337,7 +354,7 @@ static sft_code rows_scattered(const sfti_arrow_type *type, const struct ArrowAr
         const struct ArrowArray *array = top;
         uint64_t i = row, begin = 0, end = 0;
         for (uint32_t level = 0; level < deep; level++) {
-            sft_code code = list_range(&type->list[level], array, i, &begin, &end, err);
+            sft_code code = sfti_arrow_list_range(&type->list[level], array, i, &begin, &end, err);
             if (code) return code;
             if (end - begin != shape[level]) return list_ragged(shape[level], end - begin, err);
             array = array->children[0];
@@ -359,7 +376,7 @@ static sft_code rows_first_lengths(const sfti_arrow_type *type, const struct Arr
                                    sft_error *err) {
     uint64_t end;
     for (; level < type->depth; level++) {
-        sft_code code = list_range(&type->list[level], array, begin, &begin, &end, err);
+        sft_code code = sfti_arrow_list_range(&type->list[level], array, begin, &begin, &end, err);
         if (code) return code;
         shape[level] = end - begin;
         array = array->children[0];
@@ -396,7 +413,7 @@ static sft_code rows_inner(const sfti_arrow_type *type, const struct ArrowArray 
     }
 
     out->elements = run.end - run.begin;
-    if (leaf_dense(type) && (type->bytes == 1 || !rows_big_endian())) {
+    if (leaf_dense(type) && !leaf_turns(type)) {
         sft_code code = leaf_check(array, run.begin, run.end, err);
         if (!code) out->bytes = leaf_base(type, array, run.begin);
         return code;

@@ -41,38 +41,110 @@ bool sfti_arrow_has_format(const struct ArrowSchema *schema, const char *const f
 
 /* ── Formats ── */
 
-static const struct format_leaf {
+typedef struct format_leaf {
     const char *format, *text;
     sfti_arrow_leaf leaf;
     sft_dtype dtype;
     uint32_t bytes;
     sfti_arrow_width width;
-} format_leaves[] = {
+} format_leaf;
+
+#define NUMBER(format, text, dtype, bytes) \
+    { format, text, SFTI_LEAF_NUMBER, dtype, bytes, SFTI_ARROW_32 }
+#define BYTES(format, text, width) { format, text, SFTI_LEAF_BYTES, SFT_U8, 1, width }
+static const format_leaf format_leaves[] = {
     { "b", "bool", SFTI_LEAF_BITS, SFT_BOOL, 1, SFTI_ARROW_32 },
-    { "c", "int8", SFTI_LEAF_NUMBER, SFT_I8, 1, SFTI_ARROW_32 },
-    { "C", "uint8", SFTI_LEAF_NUMBER, SFT_U8, 1, SFTI_ARROW_32 },
-    { "s", "int16", SFTI_LEAF_NUMBER, SFT_I16, 2, SFTI_ARROW_32 },
-    { "S", "uint16", SFTI_LEAF_NUMBER, SFT_U16, 2, SFTI_ARROW_32 },
-    { "i", "int32", SFTI_LEAF_NUMBER, SFT_I32, 4, SFTI_ARROW_32 },
-    { "I", "uint32", SFTI_LEAF_NUMBER, SFT_U32, 4, SFTI_ARROW_32 },
-    { "l", "int64", SFTI_LEAF_NUMBER, SFT_I64, 8, SFTI_ARROW_32 },
-    { "L", "uint64", SFTI_LEAF_NUMBER, SFT_U64, 8, SFTI_ARROW_32 },
-    { "e", "halffloat", SFTI_LEAF_NUMBER, SFT_F16, 2, SFTI_ARROW_32 },
-    { "f", "float", SFTI_LEAF_NUMBER, SFT_F32, 4, SFTI_ARROW_32 },
-    { "g", "double", SFTI_LEAF_NUMBER, SFT_F64, 8, SFTI_ARROW_32 },
-    { "u", "string", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
-    { "z", "binary", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_32 },
-    { "U", "large_string", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
-    { "Z", "large_binary", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_64 },
-    { "vu", "string_view", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
-    { "vz", "binary_view", SFTI_LEAF_BYTES, SFT_U8, 1, SFTI_ARROW_VIEW },
+    NUMBER("c", "int8", SFT_I8, 1),
+    NUMBER("C", "uint8", SFT_U8, 1),
+    NUMBER("s", "int16", SFT_I16, 2),
+    NUMBER("S", "uint16", SFT_U16, 2),
+    NUMBER("i", "int32", SFT_I32, 4),
+    NUMBER("I", "uint32", SFT_U32, 4),
+    NUMBER("l", "int64", SFT_I64, 8),
+    NUMBER("L", "uint64", SFT_U64, 8),
+    NUMBER("e", "halffloat", SFT_F16, 2),
+    NUMBER("f", "float", SFT_F32, 4),
+    NUMBER("g", "double", SFT_F64, 8),
+    NUMBER("tdD", "date32[day]", SFT_I32, 4),
+    NUMBER("tdm", "date64[ms]", SFT_I64, 8),
+    NUMBER("tts", "time32[s]", SFT_I32, 4),
+    NUMBER("ttm", "time32[ms]", SFT_I32, 4),
+    NUMBER("ttu", "time64[us]", SFT_I64, 8),
+    NUMBER("ttn", "time64[ns]", SFT_I64, 8),
+    NUMBER("tDs", "duration[s]", SFT_I64, 8),
+    NUMBER("tDm", "duration[ms]", SFT_I64, 8),
+    NUMBER("tDu", "duration[us]", SFT_I64, 8),
+    NUMBER("tDn", "duration[ns]", SFT_I64, 8),
+    BYTES("u", "string", SFTI_ARROW_32),
+    BYTES("z", "binary", SFTI_ARROW_32),
+    BYTES("U", "large_string", SFTI_ARROW_64),
+    BYTES("Z", "large_binary", SFTI_ARROW_64),
+    BYTES("vu", "string_view", SFTI_ARROW_VIEW),
+    BYTES("vz", "binary_view", SFTI_ARROW_VIEW),
     { "+s", "struct", SFTI_LEAF_STRUCT, SFT_U8, 1, SFTI_ARROW_32 },
 };
+/* Formats with parameters, by prefix. */
+static const format_leaf format_stamps[] = {
+    NUMBER("tss:", "timestamp[s", SFT_I64, 8),
+    NUMBER("tsm:", "timestamp[ms", SFT_I64, 8),
+    NUMBER("tsu:", "timestamp[us", SFT_I64, 8),
+    NUMBER("tsn:", "timestamp[ns", SFT_I64, 8),
+};
+static const format_leaf format_bytes = NUMBER("w:", "fixed_size_binary", SFT_U8, 0);
+static const format_leaf format_decimals[] = { /* by bytes */
+    NUMBER("d:", "decimal32", SFT_I32, 4),
+    NUMBER("d:", "decimal64", SFT_I64, 8),
+    NUMBER("d:", "decimal128", SFT_U8, 16),
+    NUMBER("d:", "decimal256", SFT_U8, 32),
+};
 
-static const struct format_leaf *leaf_find(const char *format) {
+static bool text_begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* "10,2" and "10,-2,256": precision, scale and bits (128 without). */
+static const format_leaf *decimal_find(const char *format, sft_span *parameters) {
+    uint64_t number[3] = { 0, 0, 128 };
+    size_t count = 0;
+    const char *at = format + 2, *end;
+    *parameters = (sft_span){ at, 0 };
+    for (;; at = end + 1) {
+        end = strchr(at, ',');
+        size_t len = end ? (size_t)(end - at) : strlen(at), sign = count == 1 && *at == '-';
+        if (count == 3 || !sfti_text_uint((sft_span){ at + sign, len - sign }, &number[count]))
+            return NULL;
+        if (++count == 2) parameters->len = (size_t)(at + len - parameters->data);
+        if (!end) break;
+    }
+    for (size_t i = 0; count >= 2 && i < sizeof format_decimals / sizeof *format_decimals; i++)
+        if (number[2] == UINT64_C(32) << i) return &format_decimals[i];
+    return NULL;
+}
+
+/* Names of time zones: what stands in a type's text is not mistaken for the end of it. */
+static bool zone_plain(const char *zone) {
+    static const char more[] = "+-_/:";
+    for (; *zone; zone++)
+        if (!(*zone >= '0' && *zone <= '9') && !(*zone >= 'a' && *zone <= 'z') &&
+            !(*zone >= 'A' && *zone <= 'Z') && !strchr(more, *zone))
+            return false;
+    return true;
+}
+
+/* NULL for formats without a place. parameters: behind the prefix, where there are any. */
+static const format_leaf *leaf_find(const char *format, sft_span *parameters) {
+    *parameters = (sft_span){ NULL, 0 };
     for (size_t i = 0; i < sizeof format_leaves / sizeof *format_leaves; i++)
         if (strcmp(format_leaves[i].format, format) == 0) return &format_leaves[i];
-    return NULL;
+    for (size_t i = 0; i < sizeof format_stamps / sizeof *format_stamps; i++)
+        if (text_begins(format, format_stamps[i].format)) {
+            *parameters = sft_span_cstr(format + 4);
+            return zone_plain(format + 4) ? &format_stamps[i] : NULL;
+        }
+    if (text_begins(format, "d:")) return decimal_find(format, parameters);
+    if (!text_begins(format, "w:")) return NULL;
+    *parameters = sft_span_cstr(format + 2);
+    return &format_bytes;
 }
 
 static sft_code type_refused(const struct ArrowSchema *schema, const char *why, sft_error *err) {
@@ -80,7 +152,7 @@ static sft_code type_refused(const struct ArrowSchema *schema, const char *why, 
                      schema->format ? schema->format : "");
 }
 
-static bool list_read(const char *format, sfti_arrow_list *out) {
+bool sfti_arrow_list_read(const char *format, sfti_arrow_list *out) {
     *out = (sfti_arrow_list){ false, false, false, 0 };
     if (strncmp(format, "+w:", 3) == 0) {
         out->fixed = true;
@@ -96,85 +168,135 @@ static bool list_read(const char *format, sfti_arrow_list *out) {
 
 /* ── Types for people ── */
 
-/* Formats without a dtype; those with parameters match by prefix. */
-static const struct format_other {
-    const char *format, *text;
-    bool parameters;
-} format_others[] = {
-    { "n", "null", false },
-    { "+m", "map", false },
-    { "+r", "run_end_encoded", false },
-    { "w:", "fixed_size_binary", true },
-    { "d:", "decimal", true },
-    { "td", "date", true },
-    { "tt", "time", true },
-    { "ts", "timestamp", true },
-    { "tD", "duration", true },
-    { "ti", "interval", true },
-    { "+u", "union", true },
+/* Formats without a place in a dataset, by prefix. */
+static const char *const format_others[][2] = {
+    { "n", "null" }, { "+m", "map" },       { "+r", "run_end_encoded" }, { "d:", "decimal" },
+    { "ts", "timestamp" }, { "ti", "interval" }, { "+u", "union" },
 };
-
-static const char *text_leaf(const char *format) {
-    const struct format_leaf *leaf = format ? leaf_find(format) : NULL;
-    if (leaf) return leaf->text;
-    for (size_t i = 0; format && i < sizeof format_others / sizeof *format_others; i++) {
-        const struct format_other *row = &format_others[i];
-        size_t len = strlen(row->format);
-        if (strncmp(row->format, format, len) == 0 && (row->parameters || !format[len]))
-            return row->text;
-    }
-    return "unknown";
-}
 
 typedef struct text_run {
     char *at, *end;
+    size_t len; /* of all, also of what does not fit */
 } text_run;
 
-static void text_put(text_run *t, const char *text) {
-    while (*text && t->at < t->end) *t->at++ = *text++;
-    *t->at = '\0';
+static void text_bytes(text_run *t, const char *text, size_t len) {
+    t->len += len;
+    for (; len && t->at < t->end; len--) *t->at++ = *text++;
 }
 
-/* Lists and their element type, a struct without its fields. Returns the innermost type. */
-static const struct ArrowSchema *text_flat(text_run *t, const struct ArrowSchema *at) {
-    sfti_arrow_list list[SFT_MAX_RANK];
+static void text_put(text_run *t, const char *text) { text_bytes(t, text, strlen(text)); }
+
+static void text_leaf(text_run *t, const char *format) {
+    sft_span parameters = { NULL, 0 };
+    const format_leaf *leaf = format ? leaf_find(format, &parameters) : NULL;
+    if (!leaf) {
+        const char *text = "unknown";
+        for (size_t i = 0; format && i < sizeof format_others / sizeof *format_others; i++)
+            if (text_begins(format, format_others[i][0])) text = format_others[i][1];
+        text_put(t, text);
+        return;
+    }
+    text_put(t, leaf->text);
+    if (!parameters.data) return;
+    const bool decimal = *format == 'd', stamp = *format == 't';
+    if (stamp && parameters.len) text_put(t, ", tz=");
+    if (!stamp) text_put(t, decimal ? "(" : "[");
+    for (size_t i = 0; i < parameters.len; i++)
+        text_put(t, (char[]){ parameters.data[i], decimal && parameters.data[i] == ',' ? ' ' : 0, 0 });
+    text_put(t, decimal ? ")" : "]");
+}
+
+/* A field's name as it is, or in quotes as in JSON. */
+static void text_name(text_run *t, const char *name) {
+    static const char digits[] = "0123456789abcdef";
+    bool plain = *name != '\0';
+    for (const char *c = name; *c; c++)
+        plain = plain && (*c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                          (*c >= '0' && *c <= '9'));
+    if (plain) {
+        text_put(t, name);
+        return;
+    }
+    text_put(t, "\"");
+    for (const char *c = name; *c; c++) {
+        const uint8_t byte = (uint8_t)*c;
+        if (byte < 0x20) {
+            text_put(t, (char[]){ '\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15], 0 });
+            continue;
+        }
+        if (*c == '"' || *c == '\\') text_put(t, "\\");
+        text_bytes(t, c, 1);
+    }
+    text_put(t, "\"");
+}
+
+/* A type whose children are being put. */
+typedef struct text_frame {
+    const struct ArrowSchema *schema;
+    sfti_arrow_list list;
+    bool fields;
+    int64_t next;
+} text_frame;
+
+static void text_close(text_run *t, const text_frame *frame) {
     char digits[SFTI_UINT_SIZE + 1];
-    uint32_t depth = 0;
-    while (depth < SFT_MAX_RANK && at->format && !at->dictionary &&
-           list_read(at->format, &list[depth]) && at->n_children == 1 && at->children &&
-           at->children[0]) {
-        const sfti_arrow_list *l = &list[depth++];
-        if (l->large) text_put(t, "large_");
-        text_put(t, l->fixed ? "fixed_size_list<" : l->view ? "list_view<" : "list<");
-        at = at->children[0];
+    text_put(t, ">");
+    if (frame->fields || !frame->list.fixed) return;
+    digits[sfti_uint_text(frame->list.length, 0, digits)] = '\0';
+    text_put(t, "[");
+    text_put(t, digits);
+    text_put(t, "]");
+}
+
+/* Puts what a type begins with; whether its children follow. */
+static bool text_open(text_run *t, const struct ArrowSchema *schema, bool dictionaries,
+                      const char *name, text_frame *frame) {
+    const char *format = schema->format;
+    *frame = (text_frame){ .schema = schema };
+    frame->fields = format && strcmp(format, "+s") == 0;
+    if (schema->dictionary || !format ||
+        !(frame->fields || (sfti_arrow_list_read(format, &frame->list) && schema->n_children == 1)) ||
+        (schema->n_children && !schema->children)) {
+        if (schema->dictionary && dictionaries) text_put(t, "dictionary of ");
+        if (name) text_put(t, name);
+        else text_leaf(t, schema->dictionary ? schema->dictionary->format : format);
+        return false;
     }
-    if (at->dictionary) text_put(t, "dictionary of ");
-    text_put(t, text_leaf(at->dictionary ? at->dictionary->format : at->format));
-    while (depth > 0) {
-        text_put(t, ">");
-        if (!list[--depth].fixed) continue;
-        digits[sfti_uint_text(list[depth].length, 0, digits)] = '\0';
-        text_put(t, "[");
-        text_put(t, digits);
-        text_put(t, "]");
+    const sfti_arrow_list *l = &frame->list;
+    if (!frame->fields && l->large) text_put(t, "large_");
+    text_put(t, frame->fields ? "struct<" : l->fixed ? "fixed_size_list<"
+                            : l->view ? "list_view<" : "list<");
+    return true;
+}
+
+size_t sfti_arrow_type_put(const struct ArrowSchema *schema, bool dictionaries, const char *leaf,
+                           char *buffer, size_t size) {
+    text_run t = { buffer, buffer + size - 1, 0 };
+    text_frame stack[SFT_MAX_RANK];
+    uint32_t depth = text_open(&t, schema, dictionaries, leaf, &stack[0]);
+    while (depth) {
+        text_frame *top = &stack[depth - 1];
+        if (top->next == top->schema->n_children) {
+            text_close(&t, top);
+            depth--;
+            continue;
+        }
+        const struct ArrowSchema *child = top->schema->children[top->next++];
+        if (top->fields) {
+            if (top->next > 1) text_put(&t, ", ");
+            text_name(&t, child && child->name ? child->name : "");
+            text_put(&t, ": ");
+        }
+        if (child && depth < SFT_MAX_RANK)
+            depth += text_open(&t, child, dictionaries, leaf, &stack[depth]);
+        else text_put(&t, "…");
     }
-    return at;
+    *t.at = '\0';
+    return t.len;
 }
 
 void sfti_arrow_type_text(const struct ArrowSchema *schema, char buffer[SFTI_ARROW_TEXT]) {
-    text_run t = { buffer, buffer + SFTI_ARROW_TEXT - 1 };
-    *buffer = '\0';
-    if (text_flat(&t, schema) != schema || !schema->format || strcmp(schema->format, "+s") != 0)
-        return;
-    text_put(&t, "<");
-    for (int64_t i = 0; i < schema->n_children; i++) {
-        const struct ArrowSchema *child = schema->children[i];
-        if (i > 0) text_put(&t, ", ");
-        text_put(&t, child->name ? child->name : "");
-        text_put(&t, ": ");
-        (void)text_flat(&t, child);
-    }
-    text_put(&t, ">");
+    (void)sfti_arrow_type_put(schema, true, NULL, buffer, SFTI_ARROW_TEXT);
 }
 
 /* ── fixed_shape_tensor ── */
@@ -233,11 +355,13 @@ static sft_code shape_read(const struct ArrowSchema *schema, sfti_arena *arena,
 
 static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sft_error *err) {
     const struct ArrowSchema *value = at->dictionary ? at->dictionary : at;
-    const struct format_leaf *row = value->format ? leaf_find(value->format) : NULL;
+    sft_span parameters, none;
+    const format_leaf *row = value->format ? leaf_find(value->format, &parameters) : NULL;
+    uint64_t width = 0;
     out->dictionary = at->dictionary != NULL;
     if (out->dictionary) {
-        const struct format_leaf *key = at->format ? leaf_find(at->format) : NULL;
-        if (!key || key->leaf != SFTI_LEAF_NUMBER || key->dtype == SFT_F16 ||
+        const format_leaf *key = at->format ? leaf_find(at->format, &none) : NULL;
+        if (!key || key->leaf != SFTI_LEAF_NUMBER || key->format[1] || key->dtype == SFT_F16 ||
             key->dtype == SFT_F32 || key->dtype == SFT_F64 ||
             (row && row->leaf == SFTI_LEAF_STRUCT))
             return type_refused(at, "this kind of dictionary is not supported", err);
@@ -245,9 +369,13 @@ static sft_code leaf_read(const struct ArrowSchema *at, sfti_arrow_type *out, sf
     }
     if (!row || (row->leaf == SFTI_LEAF_STRUCT && out->depth))
         return type_refused(value, "values of this type have no dtype", err);
+    if (row == &format_bytes && (!sfti_text_uint(parameters, &width) || width > INT32_MAX))
+        return type_refused(value, "expected the width of fixed-size bytes", err);
     out->leaf = row->leaf;
     out->dtype = row->dtype;
-    out->bytes = row->bytes;
+    out->bytes = width ? (uint32_t)width : row->bytes;
+    out->opaque = row == &format_bytes || (row->leaf == SFTI_LEAF_NUMBER && row->bytes > 8);
+    out->swapped = row != &format_bytes;
     out->width = row->width;
     if (type_is_extension(value, "arrow.bool8") && row->dtype == SFT_I8)
         out->dtype = SFT_BOOL;
@@ -258,7 +386,7 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
                               sfti_arrow_type *out, sft_error *err) {
     const struct ArrowSchema *at = schema;
     memset(out, 0, sizeof *out);
-    while (at->format && !at->dictionary && list_read(at->format, &out->list[out->depth])) {
+    while (at->format && !at->dictionary && sfti_arrow_list_read(at->format, &out->list[out->depth])) {
         if (at->n_children != 1 || !at->children || !at->children[0])
             return type_refused(at, "expected a list with one child", err);
         if (++out->depth == SFT_MAX_RANK)
@@ -268,6 +396,8 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
     sft_code code = leaf_read(at, out, err);
     if (!code && out->leaf == SFTI_LEAF_BYTES && out->depth)
         return type_refused(at, "lists of text or bytes have no dtype", err);
+    if (!code && out->opaque && out->depth)
+        return type_refused(at, "lists of decimals or fixed-size bytes have no dtype", err);
     if (!code && type_is_extension(schema, "arrow.fixed_shape_tensor"))
         code = shape_read(schema, arena, out, err);
     return code;

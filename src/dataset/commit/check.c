@@ -255,7 +255,7 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
     sft_code code = gather_receipts(c, &receipts, &count, err);
     const bool append = c->how.mode == SFT_COMMIT_APPEND && c->has_base;
     /* All tasks must have the columns of the first, of one kind, and those of the existing
-     * dataset. Lists are compared with lists of different lengths, where a task has some. */
+     * dataset. All are compared with one that varies most. */
     for (size_t i = 0; !code && i < count; i++) {
         const sfti_ds_receipt *r = receipts[i];
         bool same = r->column_count == receipts[0]->column_count;
@@ -272,12 +272,11 @@ sft_code sfti_commit_gather(sft_commit *c, sft_error *err) {
         const sfti_ds_column *asked =
             sfti_ds_column_find(c->columns.column, c->columns.count, like->columns[k].name);
         for (size_t i = 0; i < count; i++)
-            if (receipts[i]->columns[k].encoding == SFTI_ENCODING_LIST) like = receipts[i];
+            if (receipts[i]->columns[k].encoding > like->columns[k].encoding) like = receipts[i];
         for (size_t i = 0; i < count; i++)
             if (!sfti_ds_column_kin(&like->columns[k], &receipts[i]->columns[k]))
                 return gather_unlike(&like->columns[k], like, receipts[i], err);
-        if (asked && (asked->encoding > SFTI_ENCODING_LIST) !=
-                         (like->columns[k].encoding > SFTI_ENCODING_LIST))
+        if (asked && !sfti_ds_column_asked(asked, &like->columns[k]))
             return gather_unlike(&like->columns[k], like, NULL, err);
     }
     if (!code && append && !c->base.ours) code = adopt_all(c, &l, err);

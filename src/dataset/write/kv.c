@@ -74,8 +74,9 @@ static sft_code kv_read_value(sft_shard_writer *w, kv_row *r, size_t k, uint64_t
     shard_value *v = &r->values[k];
     const shard_column *c = &w->column[k];
     sft_error inner;
-    sft_code code = sfti_shard_values(w, k, r->held, i, 1, v, err);
-    if (code) return code;
+    sft_code code =
+        sfti_shard_values(w, k, r->held, (uint64_t)r->held->array.offset + i, 1, v, &inner);
+    if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + i, &inner);
     sft_dtype dtype = kv_dtype(c, v);
     code = sfti_shard_agrees(c, dtype, v->rank, v->shape, err);
     if (code) return code;

@@ -11,6 +11,7 @@
 
 sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uint64_t row,
                              const sft_error *inner) {
+    if (code == SFT_OUT_OF_MEMORY) return sfti_fail_as(err, code, inner);
     return sfti_fail(err, code, "column \"%.*s\", row %llu: %s", SFTI_CLIP(column, 100),
                      (unsigned long long)row, inner->message);
 }
@@ -25,6 +26,16 @@ void sfti_shard_element(sft_error *inner, uint64_t element) {
 
 /* ── Whether a batch is of the schema ── */
 
+static sft_code check_array(const shard_column *c, sft_error *err) {
+    const size_t fields = (size_t)c->node->fields;
+    switch (c->asked->form) {
+    case SFTI_FORM_TENSOR: return sfti_arrow_tensor_check(&c->tensor, c->array, err);
+    case SFTI_FORM_STRUCT: return sfti_arrow_check_struct(c->array, fields, err);
+    case SFTI_FORM_LIST: return sfti_arrow_check_list(&c->node->list, c->array, err);
+    default: return sfti_arrow_check(&c->type, c->array, err);
+    }
+}
+
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err) {
     bool good = batch->n_children >= 0 && (size_t)batch->n_children == w->children &&
                 batch->length >= 0 && batch->offset >= 0 && (!w->children || batch->children) &&
@@ -38,12 +49,12 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
             return sfti_fail(err, SFT_ROW_NULL, "row %llu: expected a row, found null",
                              (unsigned long long)(w->rows + i));
     sft_code code = SFT_OK;
-    for (size_t k = 0; !code && k < w->columns.count; k++) {
-        const shard_column *c = &w->column[k];
-        const struct ArrowArray *child = batch->children[c->asked->child];
-        if (c->asked->form == SFTI_FORM_TENSOR)
-            code = sfti_arrow_tensor_check(&c->tensor, child, err);
-        else code = sfti_arrow_check(&c->type, child, err);
+    for (size_t k = 0; !code && k < w->columns.node_count; k++) {
+        shard_column *c = &w->column[k];
+        const size_t around = c->node->parent;
+        const struct ArrowArray *of = around == SFTI_NO_NODE ? batch : w->column[around].array;
+        c->array = of->children[c->asked->child];
+        code = check_array(c, err);
     }
     if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_arrow_check(&w->kv.key, batch->children[w->columns.name_child], err);
@@ -55,7 +66,7 @@ sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, s
 sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank,
                            const uint64_t *shape, sft_error *err) {
     sfti_ds_column is = { .name = c->asked->name, .has_dtype = true, .has_shape = true,
-                          .dtype = dtype, .rank = rank, .shape = shape };
+                          .dtype = dtype, .rank = rank, .shape = shape, .type = c->asked->type };
     return c->was ? sfti_ds_column_agrees(&is, c->was, err) : SFT_OK;
 }
 
@@ -74,6 +85,7 @@ static sft_code value_array(const shard_column *c, const struct ArrowArray *arra
     v->from = c->asked->from;
     v->rows = v->buffer.rows;
     v->elements = v->buffer.elements / v->rows;
+    if (c->asked->opaque) v->elements *= c->type.bytes;
     v->len = v->buffer.elements * c->type.bytes; /* they are in memory: no overflow */
     v->rank = v->buffer.rank;
     v->shape = v->buffer.shape;
@@ -103,37 +115,27 @@ static sft_code value_tensor(const shard_column *c, const struct ArrowArray *arr
                      sft_dtype_describe(v->from)->name, sft_dtype_describe(c->asked->dtype)->name);
 }
 
-sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
                            uint64_t most, shard_value *out, sft_error *err) {
     const shard_column *c = &w->column[k];
-    const struct ArrowArray *array = held->array.children[c->asked->child];
-    uint64_t i = (uint64_t)held->array.offset + row;
-    sft_error inner;
     sft_code code;
     if (c->asked->form == SFTI_FORM_TENSOR)
-        code = value_tensor(c, array, i, &w->scratch, out, &inner);
-    else code = value_array(c, array, i, most, &held->loose, out, &inner);
-    if (code == SFT_OUT_OF_MEMORY && err) *err = inner;
-    if (code == SFT_OUT_OF_MEMORY) return code;
-    if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
-    out->piece = (shard_piece){ held, out->buffer.bytes, out->buffer.at, out->len };
-    return SFT_OK;
+        code = value_tensor(c, c->array, i, &w->scratch, out, err);
+    else code = value_array(c, c->array, i, most, &held->loose, out, err);
+    if (!code) out->piece = (shard_piece){ held, out->buffer.bytes, out->buffer.at, out->len };
+    return code;
 }
 
-sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
                           shard_piece *out, sft_error *err) {
     const shard_column *c = &w->column[k];
-    const struct ArrowArray *array = held->array.children[c->asked->child];
-    sft_error inner;
     sft_span bytes;
-    sft_code code = SFT_OK;
-    if (!sfti_arrow_bytes(&c->type, array, (uint64_t)held->array.offset + row, &bytes))
-        code = sfti_misuse(&inner, "expected an array that keeps Arrow's rules, found bytes "
-                                   "beyond their buffer");
-    else if (c->asked->encoding == SFTI_ENCODING_UTF8 &&
-             sfti_utf8_check(bytes.data, bytes.len) != bytes.len)
-        code = sfti_fail(&inner, SFT_ROW_VALUE, "expected text in UTF-8, found other bytes");
-    if (code) return sfti_shard_row_fail(err, code, c->asked->name, w->rows + row, &inner);
+    if (!sfti_arrow_bytes(&c->type, c->array, i, &bytes))
+        return sfti_misuse(err, "expected an array that keeps Arrow's rules, found bytes beyond "
+                                "their buffer");
+    if (c->asked->encoding == SFTI_ENCODING_UTF8 &&
+        sfti_utf8_check(bytes.data, bytes.len) != bytes.len)
+        return sfti_fail(err, SFT_ROW_VALUE, "expected text in UTF-8, found other bytes");
     *out = (shard_piece){ held, bytes.data, 0, bytes.len };
     return SFT_OK;
 }

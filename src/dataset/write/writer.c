@@ -9,31 +9,38 @@
 
 /* ── Opening ── */
 
+static sft_code open_column(sft_shard_writer *w, shard_column *c, sft_error *err) {
+    const sfti_ds_column *asked = c->asked;
+    const struct ArrowSchema *schema = c->node->schema;
+    sft_code code = SFT_OK;
+    c->listed = asked->form == SFTI_FORM_BYTES || asked->form == SFTI_FORM_LIST;
+    if (asked->form == SFTI_FORM_STRUCT || asked->form == SFTI_FORM_LIST) return SFT_OK;
+    if (asked->form == SFTI_FORM_TENSOR)
+        return sfti_arrow_tensor_read(schema, &w->arena, &c->tensor, err);
+    if (asked->has_shape)
+        code = sft_shape_size(SFT_U8, asked->shape, asked->rank, &c->elements, NULL, err);
+    if (!code) code = sfti_arrow_type_read(schema, &w->arena, &c->type, err);
+    c->listed = c->listed || (!asked->has_shape && c->type.depth == 1);
+    return code;
+}
+
 static sft_code open_columns(sft_shard_writer *w, const struct ArrowSchema *schema,
                              sft_error *err) {
     sft_code code =
         sfti_ds_columns_resolve(w->options, schema, &w->arena, &w->columns, err);
     if (code) return code;
-    size_t n = w->columns.count;
+    size_t n = w->columns.node_count;
     w->children = (size_t)schema->n_children;
     w->column = sfti_arena_array(&w->arena, n, sizeof *w->column);
     if (!w->column) return sfti_fail_memory(err, n * sizeof *w->column);
+    if (n) memset(w->column, 0, n * sizeof *w->column);
     for (size_t k = 0; !code && k < n; k++) {
         shard_column *c = &w->column[k];
-        memset(c, 0, sizeof *c);
-        c->asked = &w->columns.column[k];
+        c->node = &w->columns.node[k];
+        c->asked = &c->node->column;
         c->ask = UINT64_MAX;
         c->ends.alloc = c->valid.alloc = w->alloc;
-        const struct ArrowSchema *child = schema->children[c->asked->child];
-        if (c->asked->form == SFTI_FORM_TENSOR) {
-            code = sfti_arrow_tensor_read(child, &w->arena, &c->tensor, err);
-            continue;
-        }
-        if (c->asked->has_shape)
-            code = sft_shape_size(SFT_U8, c->asked->shape, c->asked->rank, &c->elements, NULL, err);
-        if (!code) code = sfti_arrow_type_read(child, &w->arena, &c->type, err);
-        c->listed = c->asked->form == SFTI_FORM_BYTES ||
-                    (!c->asked->has_shape && c->type.depth == 1);
+        code = open_column(w, c, err);
     }
     if (!code && w->columns.mode == SFT_DATASET_KV)
         code = sfti_kv_begin(w, schema, err);
@@ -61,18 +68,21 @@ static sft_code open_agrees(sft_shard_writer *w, sft_error *err) {
     sft_code code = sfti_ds_columns_read(w->job.columns, &w->arena, &was, &count, err);
     if (!code)
         code = sfti_ds_columns_agree(was, count, w->columns.column, w->columns.count, err);
-    for (size_t k = 0; !code && k < w->columns.count; k++)
-        w->column[k].was = sfti_ds_column_find(was, count, w->columns.column[k].name);
+    for (size_t k = 0; !code && k < w->columns.node_count; k++)
+        if (w->column[k].node->parent == SFTI_NO_NODE)
+            w->column[k].was = sfti_ds_column_find(was, count, w->column[k].asked->name);
     return code;
 }
 
 static void shard_free(sft_shard_writer *w) {
     sft_allocator alloc = w->alloc;
     sfti_shard_release(w, NULL);
-    for (size_t k = 0; w->column && k < w->columns.count; k++) {
-        sfti_pieces_free(&w->column[k].pieces, &alloc);
-        sft_buffer_free(&w->column[k].ends);
-        sft_buffer_free(&w->column[k].valid);
+    for (size_t k = 0; w->column && k < w->columns.node_count; k++) {
+        shard_column *c = &w->column[k];
+        sfti_pieces_free(&c->pieces, &alloc);
+        sfti_release(&alloc, c->ranges, c->range_cap * sizeof *c->ranges);
+        sft_buffer_free(&c->ends);
+        sft_buffer_free(&c->valid);
     }
     if (w->columns.mode == SFT_DATASET_KV) sfti_kv_free(w);
     sfti_release(&alloc, w->receipts, w->receipt_cap * sizeof *w->receipts);

@@ -1,5 +1,5 @@
 /* The shard writer: writer.c hands rows to batch.c or kv.c, which read them from Arrow
- * (row_values.c), gather them as pieces of Arrow's memory (pieces.c) and write them to files
+ * (row_values.c), gather them (gather.c) as pieces of Arrow's memory (pieces.c) and write them to files
  * (shard_file.c), cast if needed (cast.c), through a sink that hashes (sink.c). */
 #ifndef SFTI_DATASET_SHARD_WRITER_H
 #define SFTI_DATASET_SHARD_WRITER_H
@@ -48,13 +48,24 @@ sft_code sfti_ds_cast(sft_dtype from, const void *in, sft_dtype to, void *out, u
 
 /* ── The writer ── */
 
+/* Rows of an array; null: rows that it has no place for, because what is around them is null. */
+typedef struct shard_range {
+    uint64_t begin, count;
+    bool null;
+} shard_range;
+
+/* A node of the columns: sfti_ds_columns.node of the same number. */
 typedef struct shard_column {
+    const sfti_ds_node *node;
     const sfti_ds_column *asked;
     const sfti_ds_column *was; /* of the dataset that is appended to; NULL: none or unknown */
-    sfti_arrow_type type;     /* PLAIN, ARRAY */
+    sfti_arrow_type type;     /* PLAIN, ARRAY, BYTES */
     sfti_arrow_tensor tensor; /* TENSOR */
     uint64_t elements;        /* of the shape asked for */
     uint64_t ask;             /* rows to request at once: many where rows are contiguous */
+    const struct ArrowArray *array; /* of the current batch */
+    shard_range *ranges;            /* of it, that are still to be gathered */
+    size_t range_count, range_cap;
     /* of the next file; unused in KV mode */
     bool begun;
     sft_dtype from, dtype;
@@ -64,6 +75,8 @@ typedef struct shard_column {
     shard_pieces pieces;
     bool listed;      /* text, bytes, or lists whose lengths the type leaves open */
     bool varying;     /* listed, and not all rows so far have one length */
+    bool padded;      /* rows of padding are rows of it */
+    bool chained;     /* an ARRAY whose numbers are gathered in the nodes of its chain */
     uint64_t rows;    /* so far */
     sft_buffer ends;  /* listed: rows + 1 numbers of 64 bits, as <name>.offsets */
     sft_buffer valid; /* a byte a row, as <name>.valid; empty until a row is null */
@@ -114,7 +127,7 @@ struct sft_shard_writer {
     sfti_arena arena;
     sfti_ds_columns columns;
     size_t children; /* of a batch */
-    shard_column *column;
+    shard_column *column; /* columns.node_count; in KV mode these are the columns */
     sft_span job_text;
     sfti_ds_job job;
     char uuid[37]; /* of this attempt */
@@ -152,16 +165,16 @@ sft_code sfti_shard_row_fail(sft_error *err, sft_code code, sft_span column, uin
 /* Replace the element that a cast's message names. */
 void sfti_shard_element(sft_error *inner, uint64_t element);
 
-/* At most `most` rows of column k from row `row` of the batch on, as sfti_arrow_elements. */
-sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+/* At most `most` rows of node k from row i of its array on, as sfti_arrow_elements. */
+sft_code sfti_shard_values(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
                            uint64_t most, shard_value *out, sft_error *err);
 /* Whether rows with this dtype in the file fit the dataset that is appended to. */
 sft_code sfti_shard_agrees(const shard_column *c, sft_dtype dtype, uint32_t rank,
                            const uint64_t *shape, sft_error *err);
-/* Row `row` of text or bytes, which must not be null. */
-sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t row,
+/* Row i of text or bytes, which must not be null. The message names no column and row yet. */
+sft_code sfti_shard_bytes(sft_shard_writer *w, size_t k, shard_held *held, uint64_t i,
                           shard_piece *out, sft_error *err);
-/* Check a batch before its first row is read. */
+/* Check a batch before its first row is read, and find the nodes' arrays. */
 sft_code sfti_shard_check(sft_shard_writer *w, const struct ArrowArray *batch, sft_error *err);
 
 /* ── shard_file.c ── */
@@ -189,6 +202,22 @@ sft_code sfti_shard_file_put(shard_file *file, size_t i, const shard_piece *piec
 /* Finish the file and keep its receipt; columns are copied. */
 sft_code sfti_shard_file_end(shard_file *file, const sfti_ds_column *columns, sft_error *err);
 void sfti_shard_file_abandon(shard_file *file);
+
+/* ── gather.c: rows into the file to come ── */
+
+/* Rows of all columns. */
+sft_code sfti_gather_rows(sft_shard_writer *w, shard_held *held, uint64_t row, uint64_t count,
+                          sft_error *err);
+/* Rows of padding. */
+sft_code sfti_gather_padding(sft_shard_writer *w, uint64_t rows, sft_error *err);
+/* Give nodes without rows what their type says of them. */
+sft_code sfti_gather_end(sft_shard_writer *w, sft_error *err);
+/* Number of elements before row `row` of a node with offsets. */
+uint64_t sfti_gather_end_of(const shard_column *c, uint64_t row);
+/* The row of the batch's struct, in the file, in which row `row` of a node is. */
+uint64_t sfti_gather_row_of(const sft_shard_writer *w, size_t k, uint64_t row);
+/* Whether a node has tensors in the file: not that of a chain which is not in use. */
+bool sfti_gather_used(const sft_shard_writer *w, size_t k);
 
 /* ── batch.c, kv.c ── */
 

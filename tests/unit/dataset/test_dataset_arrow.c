@@ -109,8 +109,11 @@ static void test_texts(void **unused) {
         const char *format, *text;
     } all[] = {
         { "u", "string" },        { "U", "large_string" }, { "vu", "string_view" },
-        { "z", "binary" },        { "vz", "binary_view" }, { "tdD", "date" },
-        { "tsu:UTC", "timestamp" }, { "d:10,2", "decimal" }, { "w:16", "fixed_size_binary" },
+        { "z", "binary" },        { "vz", "binary_view" }, { "tdD", "date32[day]" },
+        { "tsu:UTC", "timestamp[us, tz=UTC]" }, { "tsn:", "timestamp[ns]" },
+        { "tsu:a]b", "timestamp" }, { "d:10,2", "decimal128(10, 2)" },
+        { "d:9,-2,32", "decimal32(9, -2)" }, { "d:9", "decimal" },
+        { "w:16", "fixed_size_binary[16]" }, { "ttu", "time64[us]" }, { "tDm", "duration[ms]" },
         { "+m", "map" },          { "n", "null" },         { "q", "unknown" },
     };
     char text[SFTI_ARROW_TEXT];
@@ -133,13 +136,15 @@ static void test_texts(void **unused) {
 }
 
 static void test_refused(void **unused) {
-    static const char *const formats[] = { "n", "q", "", "tdD", "tsu:", "d:10,2", "w:16", "+m",
-                                           "+r", "+us:0,1", "+w:", "+w:1x", "+w:4294967296",
-                                           "+vx" };
+    static const char *const formats[] = { "n", "q", "", "tsu", "tsu:x y", "d:10", "d:10,2,12",
+                                           "d:10,2,128,1", "tiD", "tin", "+m", "+r", "+us:0,1",
+                                           "+w:", "+w:1x", "+w:4294967296", "+vx" };
     (void)unused;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         refuse_type(am_type(formats[i], "x"), "have no dtype");
     refuse_type(am_list("+l", "x", am_type("u", "x")), "lists of text");
+    refuse_type(am_list("+l", "x", am_type("w:16", "x")), "lists of decimals");
+    refuse_type(am_type("w:x", "x"), "expected the width");
     refuse_type(am_list("+l", "x", am_type("+s", "x")), "have no dtype");
     refuse_type(am_type("+l", "x"), "expected a list with one child");
     refuse_type(am_dictionary("f", am_type("i", "x")), "this kind of dictionary");

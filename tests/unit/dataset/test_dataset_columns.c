@@ -74,8 +74,9 @@ static struct ArrowSchema *table(void) {
 #define V "{\"name\":\"v\",\"dtype\":\"F32\",\"shape\":null,\"arrow\":\"list<float>\"}"
 #define T(dtype, shape) "{\"name\":\"t\",\"dtype\":" dtype ",\"shape\":" shape \
     ",\"arrow\":\"struct<data: binary, shape: list<int32>, dtype: string>\"}"
-#define W(dtype, shape) "{\"name\":\"w\",\"dtype\":\"" dtype "\",\"shape\":" shape \
-    ",\"arrow\":\"fixed_size_list<double>[6]\"}"
+#define W(dtype, shape, type) "{\"name\":\"w\",\"dtype\":\"" dtype "\",\"shape\":" shape \
+    type ",\"arrow\":\"fixed_size_list<double>[6]\"}"
+#define W6(type) ",\"type\":\"fixed_size_list<" type ">[6]\""
 #define BATCH(columns) "{\"mode\":\"batch\",\"name_col\":null,\"columns\":[" columns "]}"
 #define KEYED(columns) "{\"mode\":\"kv\",\"name_col\":\"id\",\"columns\":[" columns "]}"
 
@@ -83,11 +84,11 @@ static void test_which(void **unused) {
     (void)unused;
     TOLD(table(), BATCH(N), "batch_size=2", "columns=n");
     TOLD(table(), BATCH(N "," V), "batch_size=2", "columns= v , n, v");
-    TOLD(table(), KEYED(N "," V "," W("F64", "[6]") "," T("null", "null")), "name_col=id");
+    TOLD(table(), KEYED(N "," V "," W("F64", "[6]", W6("double")) "," T("null", "null")), "name_col=id");
     TOLD(table(), KEYED(V), "name_col=id", "columns=v");
     TOLD(table(), BATCH("{\"name\":\"id\",\"dtype\":\"U8\",\"shape\":null,\"encoding\":"
                         "\"utf8\",\"arrow\":\"string\"}"), "batch_size=2", "columns=id");
-    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\": text and bytes take no dtype", "batch_size=2",
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\": text, bytes, decimals, structs", "batch_size=2",
             "dtype={\"id\":\"U8\"}");
     REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\" (string): with name_col, text and bytes",
             "name_col=id", "columns=id,n");
@@ -124,9 +125,9 @@ static void test_keys(void **unused) {
 
 static void test_options_of_columns(void **unused) {
     (void)unused;
-    TOLD(table(), BATCH(W("F16", "[2,3]")), "batch_size=2", "columns=w", "dtype=f16",
+    TOLD(table(), BATCH(W("F16", "[2,3]", "")), "batch_size=2", "columns=w", "dtype=f16",
          "shapes={\"w\":[2,3]}");
-    TOLD(table(), BATCH(W("U64", "[6]")), "batch_size=2", "columns=w",
+    TOLD(table(), BATCH(W("U64", "[6]", W6("uint64"))), "batch_size=2", "columns=w",
          "dtype={\"w\":\"U64\",\"n\":\"BOOL\"}");
     TOLD(table(), BATCH(T("\"BF16\"", "[2,2]")), "batch_size=2", "columns=t", "dtype=BF16",
          "shapes={\"t\":[2,2]}");
@@ -154,8 +155,8 @@ static void test_fixed_shape(void **unused) {
                                               buffer);
     (void)unused;
     struct ArrowSchema *schema = am_of(am_type("+s", ""), column);
-    TOLD(schema, BATCH(W("F64", "[3,2]")), "batch_size=2");
-    TOLD(schema, BATCH(W("F64", "[1,6]")), "batch_size=2", "shapes={\"w\":[1,6]}");
+    TOLD(schema, BATCH(W("F64", "[3,2]", ",\"type\":\"fixed_shape_tensor\"")), "batch_size=2");
+    TOLD(schema, BATCH(W("F64", "[1,6]", "")), "batch_size=2", "shapes={\"w\":[1,6]}");
 }
 
 static void test_bad_schemas(void **unused) {
@@ -170,11 +171,13 @@ static void test_bad_schemas(void **unused) {
             "batch_size=1");
     struct ArrowSchema *reserved = am_of(am_type("+s", ""), am_type("l", "__metadata__"));
     REFUSED(reserved, SFT_COLUMN_TYPE, "no tensor can have this name", "batch_size=1");
-    REFUSED(am_of(am_type("+s", ""), am_type("tsu:UTC", "at")), SFT_COLUMN_TYPE,
-            "column \"at\" (timestamp): values of this type have no dtype (Arrow format "
-            "\"tsu:UTC\")", "batch_size=1");
+    REFUSED(am_of(am_type("+s", ""), am_type("tiM", "at")), SFT_COLUMN_TYPE,
+            "column \"at\" (interval): values of this type have no dtype (Arrow format "
+            "\"tiM\")", "batch_size=1");
     REFUSED(am_of(am_type("+s", ""), am_type("+s", "s")), SFT_COLUMN_TYPE,
-            "column \"s\" (struct<>): expected struct<data", "batch_size=1");
+            "column \"s\" (struct<>): a struct without fields", "batch_size=1");
+    REFUSED(am_of(table(), am_of(am_type("+s", "s"), am_type("l", "a"))), SFT_COLUMN_TYPE,
+            "column \"s\" (struct<a: int64>): expected struct<data", "name_col=id");
     struct ArrowSchema *gone = table();
     gone->release = NULL;
     REFUSED(gone, SFT_BAD_ARGUMENT, "expected a schema", "batch_size=1");

@@ -200,7 +200,7 @@ static void test_damaged(void **unused) {
         { SFTI_ENCODING_LIST, HEAD("4", "3"), DATA(ENDS("\0", "\2", "\4") "abcd\1\2"),
           "tensor x.valid: expected only 0 and 1" },
         { SFTI_ENCODING_LIST, HEAD("4", "3,1"), DATA(ENDS("\0", "\2", "\4") "abcd\1\1"),
-          "tensor x.offsets: expected I64 with one more element than samples" },
+          "tensor x.offsets: expected I64 with one more element than rows" },
         { SFTI_ENCODING_LIST, HEAD("2,2", "3"), DATA(ENDS("\0", "\2", "\4") "abcd\1\1"),
           "tensor x: expected values end to end, with offsets" },
         { SFTI_ENCODING_LIST, "{\"x\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}",

@@ -45,7 +45,23 @@ bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size
     return true;
 }
 
-void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other) {
+static bool type_has(sft_span type, const char *word) {
+    const size_t len = strlen(word);
+    for (size_t i = 0; i + len <= type.len; i++)
+        if (memcmp(type.data + i, word, len) == 0) return true;
+    return false;
+}
+
+/* Lists of one length, or of one shape, in each shard, but not in all. */
+static bool join_lists(const sfti_ds_column *a, const sfti_ds_column *b) {
+    return a->has_shape && b->has_shape && !a->encoding && !b->encoding &&
+           sft_span_equal(a->type, b->type) && type_has(a->type, "list") &&
+           !sfti_ds_shape_same(a->shape, a->rank, b->shape, b->rank);
+}
+
+void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other, sft_dataset_mode mode) {
+    if (mode == SFT_DATASET_BATCH && join_lists(to, other))
+        to->encoding = to->rank == 1 ? SFTI_ENCODING_LIST : SFTI_ENCODING_NESTED;
     to->has_dtype = to->has_dtype && other->has_dtype && to->dtype == other->dtype;
     to->has_shape = to->has_shape && other->has_shape &&
                     sfti_ds_shape_same(to->shape, to->rank, other->shape, other->rank);
@@ -57,28 +73,6 @@ void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other) {
 }
 
 /* ── Types ── */
-
-static const struct type_name {
-    sft_dtype dtype;
-    const char *name;
-} type_names[] = {
-    { SFT_BOOL, "bool" },   { SFT_I8, "int8" },     { SFT_U8, "uint8" },  { SFT_I16, "int16" },
-    { SFT_U16, "uint16" },  { SFT_I32, "int32" },   { SFT_U32, "uint32" }, { SFT_I64, "int64" },
-    { SFT_U64, "uint64" },  { SFT_F16, "halffloat" }, { SFT_F32, "float" }, { SFT_F64, "double" },
-};
-
-const char *sfti_ds_type_name(sft_dtype dtype) {
-    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
-        if (type_names[i].dtype == dtype) return type_names[i].name;
-    return sft_dtype_describe(dtype)->name;
-}
-
-static bool type_has(sft_span type, const char *word) {
-    const size_t len = strlen(word);
-    for (size_t i = 0; i + len <= type.len; i++)
-        if (memcmp(type.data + i, word, len) == 0) return true;
-    return false;
-}
 
 /* Whether a type, not of NESTED, says more than its dtype. */
 static bool type_is_logical(sft_span type) {
@@ -98,18 +92,15 @@ bool sfti_ds_types_fit(const sfti_ds_column *a, const sfti_ds_column *b) {
 /* Whether dtype, shape and encoding say the type: "list<list<float>>" of F32 and two dimensions. */
 static bool type_is_told(const sfti_ds_column *c) {
     sft_span type = c->type;
-    const bool fixed = c->encoding == SFTI_ENCODING_FIXED;
-    const uint32_t lists = fixed && c->has_shape ? c->rank : c->encoding == SFTI_ENCODING_LIST;
+    const uint32_t lists = c->encoding == SFTI_ENCODING_LIST ? 1 : c->has_shape ? c->rank : 0;
     const char *name = c->encoding == SFTI_ENCODING_UTF8     ? "string"
                        : c->encoding == SFTI_ENCODING_BINARY ? "binary"
                        : c->has_dtype                        ? sfti_ds_type_name(c->dtype)
                                                              : "";
     if (c->encoding == SFTI_ENCODING_NESTED) return false;
-    for (uint32_t i = 0; i < lists || (fixed && !c->has_shape); i++) {
-        if (type.len < 6 || memcmp(type.data, "list<", 5) != 0 || type.data[type.len - 1] != '>') {
-            if (i < lists) return false;
-            break;
-        }
+    for (uint32_t i = 0; i < lists; i++) {
+        if (type.len < 6 || memcmp(type.data, "list<", 5) != 0 || type.data[type.len - 1] != '>')
+            return false;
         type = (sft_span){ type.data + 5, type.len - 6 };
     }
     return sft_span_equal(type, sft_span_cstr(name));
@@ -182,7 +173,7 @@ sft_code sfti_ds_column_alone(sft_error *err, sft_span name, bool there) {
 }
 
 /* For messages. */
-static sft_span type_of(const sfti_ds_column *c) {
+static sft_span type_shown(const sfti_ds_column *c) {
     if (c->type.data) return c->type;
     return sft_span_cstr(c->has_dtype ? sft_dtype_describe(c->dtype)->name : "another type");
 }
@@ -194,7 +185,7 @@ sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *w
     char want[SFTI_SHAPE_TEXT], have[SFTI_SHAPE_TEXT];
     const bool fits = sfti_ds_types_fit(is, was);
     if (is->encoding != was->encoding &&
-        !(was->encoding == SFTI_ENCODING_NESTED && is->encoding < SFTI_ENCODING_NESTED && fits) &&
+        !(was->encoding == SFTI_ENCODING_NESTED && is->encoding < SFTI_ENCODING_NESTED) &&
         (was->encoding != SFTI_ENCODING_LIST || is->encoding != SFTI_ENCODING_FIXED ||
          (is->has_shape && is->rank != 1)))
         return sfti_fail(err, SFT_DATASET_DISAGREES,
@@ -205,8 +196,8 @@ sft_code sfti_ds_column_agrees(const sfti_ds_column *is, const sfti_ds_column *w
     if (!fits)
         return sfti_fail(err, SFT_DATASET_DISAGREES,
                          "column %.*s: expected %.*s as in the dataset, found %.*s",
-                         (int)is->name.len, is->name.data, SFTI_CLIP(type_of(was), 150),
-                         SFTI_CLIP(type_of(is), 150));
+                         (int)is->name.len, is->name.data, SFTI_CLIP(type_shown(was), 150),
+                         SFTI_CLIP(type_shown(is), 150));
     if (is->has_dtype && was->has_dtype && is->dtype != was->dtype)
         return sfti_fail(err, SFT_DATASET_DISAGREES,
                          "column %.*s: expected %s as in the dataset, found %s", (int)is->name.len,

@@ -124,7 +124,7 @@ const sfti_ds_column *sfti_ds_column_find(const sfti_ds_column *columns, size_t 
 /* Whether dtypes and shapes are the same, known or not. */
 bool sfti_ds_columns_same(const sfti_ds_column *a, const sfti_ds_column *b, size_t count);
 /* Dtype and shape stay known only where both columns agree. */
-void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other);
+void sfti_ds_column_join(sfti_ds_column *to, const sfti_ds_column *other, sft_dataset_mode mode);
 /* Whether a tensor, whose first dimension is samples, has the column's dtype and shape. */
 bool sfti_ds_column_holds(const sfti_ds_column *c, const sft_tensor *t);
 /* SFT_DATASET_DISAGREES where dtypes or shapes, both known, differ. was: of the dataset. */
@@ -156,7 +156,7 @@ const sfti_ds_column *sfti_ds_column_part(const sfti_ds_column *columns, size_t 
 /* Whether columns of one name may have these types: the same, or numbers, text and bytes as Arrow
  * has them in several forms. */
 bool sfti_ds_types_fit(const sfti_ds_column *a, const sfti_ds_column *b);
-/* Arrow's name of a dtype: "int32", "float"; of one that Arrow lacks, its own. */
+/* Arrow's name of a dtype: "int32", "float"; of one that Arrow lacks, its own (arrow/type.c). */
 const char *sfti_ds_type_name(sft_dtype dtype);
 /* "utf8", "binary", "list", "nested"; NULL for FIXED. */
 const char *sfti_ds_encoding_name(sfti_ds_encoding encoding);

@@ -169,8 +169,8 @@ static bool type_all(type_reader *r, sft_span name) {
         const bool fields = around->form == SFTI_FORM_STRUCT;
         if (!first && type_take(r, ">")) {
             parent = around->parent;
-            if (!fields && type_take(r, "[") && (type_number(r) == UINT64_MAX || !type_take(r, "]")))
-                return false;
+            const bool sized = !fields && type_take(r, "[");
+            if (sized && (type_number(r) == UINT64_MAX || !type_take(r, "]"))) return false;
             continue;
         }
         if (!first && !(fields && type_take(r, ", "))) return false;

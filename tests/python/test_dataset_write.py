@@ -199,13 +199,13 @@ def test_no_elements(write, tmp_path):
 
 
 @pytest.mark.parametrize("table, row, code", [
-    ({"c": [[[1], [2]], [[1, 2]]]}, 1, "row_shape"),
-    ({"c": [[[1], [2, 3]]]}, 0, "row_shape"),
-    ({"c": [[[1]], None]}, 1, "row_null"),
-    ({"c": [[1], [None]]}, 1, "row_null")])
+    ({"c": [[[1], [2]], [[1, 2]], [[1]]]}, 2, "row_shape"),
+    ({"c": [[[1], [2, 3]], [[1, 2]]]}, 0, "row_shape"),
+    ({"c": [[1, 2], [None, 1]]}, 1, "row_null")])
 def test_rows_that_are_not_alike(tmp_path, table, row, code):
+    """With shapes they have to be."""
     with pytest.raises(ValueError, match='"c".*row %d' % row) as caught:
-        dataset.write(pa.table(table), tmp_path / "d", batch_size=4)
+        dataset.write(pa.table(table), tmp_path / "d", batch_size=4, shapes={"c": [2]})
     assert caught.value.code == code
     assert list(tmp_path.glob("d/[!.]*")) == []
 

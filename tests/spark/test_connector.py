@@ -398,8 +398,8 @@ def test_structs_of_each_dtype(spark, out, dtype):
 
 # ── What is refused and accepted ──
 
-@pytest.mark.parametrize("sql", ["array('text') x", "map('a', 1) x", "struct(1 a, 2 b) x",
-                                 "current_date() x"])
+@pytest.mark.parametrize("sql", ["map('a', 1) x", "array(map('a', 1)) x",
+                                 "named_struct('a', map('a', 1)) x", "null x"])
 def test_columns_that_are_refused(spark, out, sql):
     with pytest.raises(Exception, match="x"):
         write(spark.sql("select " + sql), out, batch_size=1)

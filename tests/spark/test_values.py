@@ -40,8 +40,8 @@ def test_large_integers_with_dtype(spark, out):
         write(df, out, batch_size=5, dtype="U64")
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": "I64"}, {"dtype": "F64"}])
-def test_decimals_are_refused(spark, out, options):
+@pytest.mark.parametrize("options", [{"dtype": "I64"}, {"dtype": "F64"}])
+def test_decimals_with_a_dtype_are_refused(spark, out, options):
     """What they mean is for the caller to say: a cast to bigint is exact."""
     df = spark.sql("select cast(12345678901234567 as decimal(20, 0)) d, array(1.5BD) a")
     for column in ("d", "a"):

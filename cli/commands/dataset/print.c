@@ -34,9 +34,13 @@ static void put_label(cli_out *out, const char *label) {
 /* ── info ── */
 
 static void info_column(cli_out *out, const sft_node *column, bool first) {
-    sft_span dtype = sft_node_text(column, "dtype");
+    sft_span dtype = sft_node_text(column, "dtype"), type = sft_node_text(column, "type");
     put_label(out, first ? "columns" : "");
     cli_fill(out, "%  ", column->key);
+    if (type.len) {
+        cli_fill(out, "%\n", type);
+        return;
+    }
     if (dtype.len) cli_escaped(out, dtype);
     else cli_text(out, "any dtype");
     cli_text(out, " ");

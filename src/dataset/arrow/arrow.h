@@ -129,8 +129,8 @@ typedef struct sfti_ds_node {
     size_t fields; /* of a struct */
     sfti_arrow_list list; /* LIST, and ARRAY with a chain */
     uint32_t depth; /* nodes around it */
-    /* Of an ARRAY: its lists' nodes that follow, which a file has if rows differ in shape or have
-     * nulls in them. spare: such a node. */
+    /* The nodes of the lists in an ARRAY, which follow it and are in a file if rows differ in shape
+     * or have nulls in them. spare: such a node. */
     uint32_t chain;
     bool spare;
 } sfti_ds_node;

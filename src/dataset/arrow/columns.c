@@ -166,7 +166,7 @@ static sft_code resolve_override(const column_resolver *s, const struct ArrowSch
                      SFTI_CLIP(c->name, 100), type, sft_dtype_describe(c->dtype)->name);
 }
 
-/* The type's text, unless dtype and shape say all: of tensors, and of shapes that were asked for. */
+/* The type's text, unless dtype and shape say all: of tensors, and of shapes asked for. */
 static sft_code resolve_type(const column_resolver *s, const struct ArrowSchema *child,
                              const sfti_ds_column *own, sfti_ds_column *c) {
     char unused[1];

@@ -1,4 +1,4 @@
-/* Columns in columns: the fields of structs, the elements of lists. Tests: test_dataset_nested.c. */
+/* Columns in columns: fields of structs, elements of lists. Tests: test_dataset_nested.c. */
 #include "base/error.h"
 #include "base/order.h"
 #include "base/utf8.h"
@@ -99,7 +99,7 @@ static sft_code node_add(node_builder *b, const sfti_ds_node *node) {
 }
 
 /* "<of>.<name>" */
-static sft_code node_name(const node_builder *b, sft_span of, const char *name, sft_span *out) {
+static sft_code node_path(const node_builder *b, sft_span of, const char *name, sft_span *out) {
     size_t len = strlen(name);
     char *text = sfti_arena_take(b->arena, of.len + len + 2);
     if (!text) return sfti_fail_memory(b->err, of.len + len + 2);
@@ -125,7 +125,7 @@ static sft_code node_chain(node_builder *b, const sfti_ds_node *array,
         one.column.rank = 0;
         one.depth = array->depth + i;
         if (!leaf) one.list = type->list[i];
-        code = node_name(b, one.column.name, "item", &one.column.name);
+        code = node_path(b, one.column.name, "item", &one.column.name);
         if (!code) code = node_add(b, &one);
     }
     return code;
@@ -168,7 +168,7 @@ static sft_code node_open(node_builder *b, const node_frame *f, sfti_ds_node *no
     if (sfti_utf8_check(name, strlen(name)) != strlen(name))
         return sfti_fail(b->err, SFT_COLUMN_TYPE, "expected names in UTF-8");
     node->column.child = f->child;
-    sft_code code = node_name(b, around->column.name,
+    sft_code code = node_path(b, around->column.name,
                               around->column.form == SFTI_FORM_LIST ? "item" : name,
                               &node->column.name);
     sft_error inner = SFT_ERROR_INIT;

@@ -98,6 +98,13 @@ static const format_leaf format_decimals[] = { /* by bytes */
     NUMBER("d:", "decimal256", SFT_U8, 32),
 };
 
+const char *sfti_ds_type_name(sft_dtype dtype) {
+    for (size_t i = 0; i < sizeof format_leaves / sizeof *format_leaves; i++)
+        if (format_leaves[i].dtype == dtype && !format_leaves[i].format[1])
+            return format_leaves[i].text;
+    return sft_dtype_describe(dtype)->name;
+}
+
 static bool text_begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -201,8 +208,10 @@ static void text_leaf(text_run *t, const char *format) {
     const bool decimal = *format == 'd', stamp = *format == 't';
     if (stamp && parameters.len) text_put(t, ", tz=");
     if (!stamp) text_put(t, decimal ? "(" : "[");
-    for (size_t i = 0; i < parameters.len; i++)
-        text_put(t, (char[]){ parameters.data[i], decimal && parameters.data[i] == ',' ? ' ' : 0, 0 });
+    for (size_t i = 0; i < parameters.len; i++) {
+        text_bytes(t, parameters.data + i, 1);
+        if (decimal && parameters.data[i] == ',') text_put(t, " ");
+    }
     text_put(t, decimal ? ")" : "]");
 }
 
@@ -254,8 +263,9 @@ static bool text_open(text_run *t, const struct ArrowSchema *schema, bool dictio
     const char *format = schema->format;
     *frame = (text_frame){ .schema = schema };
     frame->fields = format && strcmp(format, "+s") == 0;
-    if (schema->dictionary || !format ||
-        !(frame->fields || (sfti_arrow_list_read(format, &frame->list) && schema->n_children == 1)) ||
+    const bool list =
+        format && sfti_arrow_list_read(format, &frame->list) && schema->n_children == 1;
+    if (schema->dictionary || !(frame->fields || list) ||
         (schema->n_children && !schema->children)) {
         if (schema->dictionary && dictionaries) text_put(t, "dictionary of ");
         if (name) text_put(t, name);
@@ -386,7 +396,8 @@ sft_code sfti_arrow_type_read(const struct ArrowSchema *schema, sfti_arena *aren
                               sfti_arrow_type *out, sft_error *err) {
     const struct ArrowSchema *at = schema;
     memset(out, 0, sizeof *out);
-    while (at->format && !at->dictionary && sfti_arrow_list_read(at->format, &out->list[out->depth])) {
+    while (at->format && !at->dictionary &&
+           sfti_arrow_list_read(at->format, &out->list[out->depth])) {
         if (at->n_children != 1 || !at->children || !at->children[0])
             return type_refused(at, "expected a list with one child", err);
         if (++out->depth == SFT_MAX_RANK)

@@ -110,7 +110,7 @@ static sft_code adopt_columns(sft_commit *c, const sft_file *file, const char *n
                                     name, (int)t->name.len, t->name.data);
         sfti_ds_column is = { .has_dtype = true, .has_shape = true, .dtype = t->dtype,
                               .rank = t->rank - batch, .shape = t->shape + batch };
-        sfti_ds_column_join(column, &is);
+        sfti_ds_column_join(column, &is, c->options->mode);
     }
     return SFT_OK;
 }

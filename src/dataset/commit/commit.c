@@ -320,7 +320,7 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
             for (size_t k = 0; k < count; k++) {
                 const sfti_ds_column *other = sfti_ds_column_find(
                     c->receipts[i].columns, c->receipts[i].column_count, columns[k].name);
-                if (other) sfti_ds_column_join(&columns[k], other);
+                if (other) sfti_ds_column_join(&columns[k], other, o->mode);
             }
         c->next.columns = columns;
         c->next.column_count = columns ? count : 0;

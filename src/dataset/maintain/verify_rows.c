@@ -107,7 +107,7 @@ static const sft_tensor *rows_part(const rows_check *r, sft_span name, sfti_ds_p
     return sft_file_find(r->file, (sft_span){ r->buffer, name.len + len });
 }
 
-static sft_code rows_valid(const rows_check *r, const sft_tensor *valid, uint64_t rows) {
+static sft_code rows_nulls(const rows_check *r, const sft_tensor *valid, uint64_t rows) {
     if (valid->dtype != SFT_BOOL || valid->rank != 1 || valid->shape[0] != rows)
         return rows_wrong(r, valid, "BOOL with an element a row");
     return rows_marks(r, valid);
@@ -130,7 +130,7 @@ static sft_code rows_column(const rows_check *r, const sfti_ds_column *c, uint64
     const bool varies = c->encoding != SFTI_ENCODING_FIXED;
     sft_code code = SFT_OK;
     if (!values) return SFT_OK; /* the number of columns tells */
-    if (valid && c->nullable) code = rows_valid(r, valid, samples);
+    if (valid && c->nullable) code = rows_nulls(r, valid, samples);
     if (code || !varies) return code;
     /* Lists that have one length in this file are stacked. */
     if (c->encoding == SFTI_ENCODING_LIST && !offsets && values->rank == 2 &&
@@ -206,7 +206,7 @@ static sft_code rows_bytes_of(const rows_check *r, rows_nested *n, size_t i, boo
     return !code && deep && n->all[i].text ? rows_text(r, offsets, values) : code;
 }
 
-static sft_code rows_inner(const rows_check *r, rows_nested *n, size_t i, bool deep) {
+static sft_code rows_in_column(const rows_check *r, rows_nested *n, size_t i, bool deep) {
     const sfti_ds_inner *one = &n->all[i];
     const sft_tensor *valid = rows_part(r, one->name, SFTI_PART_VALID);
     sft_code code = SFT_OK;
@@ -214,7 +214,7 @@ static sft_code rows_inner(const rows_check *r, rows_nested *n, size_t i, bool d
     if (i && n->all[one->parent].form == SFTI_FORM_STRUCT) n->rows[i] = n->rows[one->parent];
     if (valid) {
         n->used++;
-        code = rows_valid(r, valid, n->rows[i]);
+        code = rows_nulls(r, valid, n->rows[i]);
     }
     if (code || one->form == SFTI_FORM_STRUCT) return code;
     if (one->form == SFTI_FORM_LIST) return rows_list(r, n, i);
@@ -236,7 +236,7 @@ static sft_code rows_nested_column(const rows_check *r, const sfti_ds_column *co
     if (!n.rows || !n.told) return sfti_fail_memory(r->err, n.count * sizeof *n.rows);
     memset(n.told, 0, n.count * sizeof *n.told);
     n.rows[0] = samples;
-    for (size_t i = 0; !code && i < n.count; i++) code = rows_inner(r, &n, i, deep);
+    for (size_t i = 0; !code && i < n.count; i++) code = rows_in_column(r, &n, i, deep);
     for (size_t i = 0; !code && i < sft_file_tensor_count(r->file); i++)
         there += sfti_ds_column_part(columns, count, sft_file_tensor_at(r->file, i)->name,
                                      &part) == c;

@@ -184,6 +184,17 @@ static sft_code gather_chain(sft_shard_writer *w, size_t k, sft_error *err) {
     return code;
 }
 
+/* Null lists of a fixed length have elements, which are null; others have none. */
+static sft_code lists_null(sft_shard_writer *w, size_t k, uint64_t rows, sft_error *err) {
+    shard_column *c = &w->column[k];
+    const uint64_t length = c->node->list.fixed ? c->node->list.length : 0;
+    uint64_t elements;
+    if (!sfti_mul(rows, length, &elements)) return sfti_ds_overflow("a batch", err);
+    sft_code code = gather_count(c, rows, length, true, err);
+    c->varying = true;
+    return code ? code : gather_put(w, k + 1, (shard_range){ 0, elements, true }, err);
+}
+
 static sft_code gather_lists(sft_shard_writer *w, size_t k, uint64_t begin, uint64_t count,
                              sft_error *err) {
     shard_column *c = &w->column[k];
@@ -191,12 +202,12 @@ static sft_code gather_lists(sft_shard_writer *w, size_t k, uint64_t begin, uint
     for (uint64_t i = begin; i < begin + count; i++) {
         uint64_t from = 0, to = 0;
         sft_error inner;
-        const bool null = i < (uint64_t)c->array->length && sfti_arrow_null(c->array, i);
-        sft_code code = SFT_OK;
-        if (!null) code = sfti_arrow_list_range(&c->node->list, c->array, i, &from, &to, &inner);
-        if (code) return gather_fail(w, k, code, &inner, err);
-        code = gather_count(c, 1, to - from, null, err);
-        if (!code) code = gather_put(w, k + 1, (shard_range){ from, to - from, false }, err);
+        sft_code code = sfti_arrow_list_range(&c->node->list, c->array, i, &from, &to, &inner);
+        if (code && code != SFT_ROW_NULL) return gather_fail(w, k, code, &inner, err);
+        if (!code) {
+            code = gather_count(c, 1, to - from, false, err);
+            if (!code) code = gather_put(w, k + 1, (shard_range){ from, to - from, false }, err);
+        } else code = lists_null(w, k, 1, err);
         if (code) return code;
     }
     return SFT_OK;
@@ -215,7 +226,8 @@ static sft_code value_some(sft_shard_writer *w, size_t k, shard_held *held, uint
         code = value_first(c, &v, err);
         if (code) return code;
     }
-    if (!code && (v.from != c->from || !sfti_ds_shape_same(v.shape, v.rank, c->shape + 1, c->rank))) {
+    if (!code &&
+        (v.from != c->from || !sfti_ds_shape_same(v.shape, v.rank, c->shape + 1, c->rank))) {
         if (!c->listed) code = value_differs(c, &v, &inner);
         else c->varying = true;
     }
@@ -302,10 +314,7 @@ static sft_code gather_nulls(sft_shard_writer *w, size_t k, uint64_t count, sft_
     if (c->node->chain && !c->listed && !c->asked->has_shape && !c->chained)
         code = gather_chain(w, k, err);
     if (code) return code;
-    if (gather_is_list(c)) {
-        c->varying = true;
-        return gather_count(c, count, 0, true, err);
-    }
+    if (gather_is_list(c)) return lists_null(w, k, count, err);
     if (c->asked->form == SFTI_FORM_STRUCT) {
         code = gather_count(c, count, 0, true, err);
         return code ? code : struct_fields(w, k, (shard_range){ 0, count, true }, err);

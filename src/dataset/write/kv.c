@@ -228,7 +228,7 @@ static void kv_column(const sft_shard_writer *w, size_t k, sfti_ds_column *out) 
         is.dtype = e->spec.dtype;
         is.rank = e->spec.rank;
         is.shape = e->spec.shape;
-        if (any) sfti_ds_column_join(out, &is);
+        if (any) sfti_ds_column_join(out, &is, SFT_DATASET_KV);
         else *out = is;
         any = true;
     }

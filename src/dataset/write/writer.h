@@ -1,6 +1,6 @@
 /* The shard writer: writer.c hands rows to batch.c or kv.c, which read them from Arrow
- * (row_values.c), gather them (gather.c) as pieces of Arrow's memory (pieces.c) and write them to files
- * (shard_file.c), cast if needed (cast.c), through a sink that hashes (sink.c). */
+ * (row_values.c), gather them (gather.c) as pieces of Arrow's memory (pieces.c) and write them to
+ * files (shard_file.c), cast if needed (cast.c), through a sink that hashes (sink.c). */
 #ifndef SFTI_DATASET_SHARD_WRITER_H
 #define SFTI_DATASET_SHARD_WRITER_H
 

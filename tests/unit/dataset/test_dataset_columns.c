@@ -71,7 +71,8 @@ static struct ArrowSchema *table(void) {
 }
 
 #define N "{\"name\":\"n\",\"dtype\":\"I64\",\"shape\":[],\"arrow\":\"int64\"}"
-#define V "{\"name\":\"v\",\"dtype\":\"F32\",\"shape\":null,\"arrow\":\"list<float>\"}"
+#define V "{\"name\":\"v\",\"dtype\":\"F32\",\"shape\":null,\"type\":" \
+    "\"list<float>\",\"arrow\":\"list<float>\"}"
 #define T(dtype, shape) "{\"name\":\"t\",\"dtype\":" dtype ",\"shape\":" shape \
     ",\"arrow\":\"struct<data: binary, shape: list<int32>, dtype: string>\"}"
 #define W(dtype, shape, type) "{\"name\":\"w\",\"dtype\":\"" dtype "\",\"shape\":" shape \
@@ -84,12 +85,13 @@ static void test_which(void **unused) {
     (void)unused;
     TOLD(table(), BATCH(N), "batch_size=2", "columns=n");
     TOLD(table(), BATCH(N "," V), "batch_size=2", "columns= v , n, v");
-    TOLD(table(), KEYED(N "," V "," W("F64", "[6]", W6("double")) "," T("null", "null")), "name_col=id");
+    TOLD(table(), KEYED(N "," V "," W("F64", "[6]", W6("double")) "," T("null", "null")),
+         "name_col=id");
     TOLD(table(), KEYED(V), "name_col=id", "columns=v");
     TOLD(table(), BATCH("{\"name\":\"id\",\"dtype\":\"U8\",\"shape\":null,\"encoding\":"
                         "\"utf8\",\"arrow\":\"string\"}"), "batch_size=2", "columns=id");
-    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\": text, bytes, decimals, structs", "batch_size=2",
-            "dtype={\"id\":\"U8\"}");
+    REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\": text, bytes, decimals, structs",
+            "batch_size=2", "dtype={\"id\":\"U8\"}");
     REFUSED(table(), SFT_COLUMN_TYPE, "column \"id\" (string): with name_col, text and bytes",
             "name_col=id", "columns=id,n");
     static const char *const parts[] = { "n.offsets", "n.valid" };

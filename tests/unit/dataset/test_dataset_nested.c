@@ -88,9 +88,9 @@ static void test_null_numbers(void **unused) {
     TENSOR("x", SFT_I32, "[3, 2]", int32_t, 0, 1, 0, 0, 4, 5);
     assert_int_equal(receipts[0].columns[0].encoding, SFTI_ENCODING_FIXED);
     open_shard(1);
-    TENSOR("x.offsets", SFT_I64, "[4]", int64_t, 0, 2, 2, 4);
-    TENSOR("x.item", SFT_I32, "[4]", int32_t, 0, 0, 4, 5);
-    TENSOR("x.item.valid", SFT_BOOL, "[4]", uint8_t, 1, 0, 1, 1);
+    TENSOR("x.offsets", SFT_I64, "[4]", int64_t, 0, 2, 4, 6);
+    TENSOR("x.item", SFT_I32, "[6]", int32_t, 0, 0, 0, 0, 4, 5);
+    TENSOR("x.item.valid", SFT_BOOL, "[6]", uint8_t, 1, 0, 0, 0, 1, 1);
     type_is(1, "fixed_size_list<int32>[2]");
 }
 
@@ -216,8 +216,9 @@ static void test_damaged(void **unused) {
           "abcde", "column x: expected 1 tensors, found 2", 5 },
         { "list<int8>", "{" T("x", "U8", "2,2", "0", "4") "}", "abcd",
           "tensor x: expected numbers as in the type", 4 },
-        { "struct<a: int8>", "{" T("x.a", "I8", "2", "0", "2") "," T("x.valid", "BOOL", "2", "2", "4")
-          "}", "ab\1\2", "tensor x.valid: expected only 0 and 1", 4 },
+        { "struct<a: int8>", "{" T("x.a", "I8", "2", "0", "2") ","
+          T("x.valid", "BOOL", "2", "2", "4") "}", "ab\1\2",
+          "tensor x.valid: expected only 0 and 1", 4 },
         { "struct<a: int8>", "{" T("x.a", "I8", "3", "0", "3") "}", "abc",
           "tensor x.a: expected dtype and shape of its type and rows", 3 },
         { "struct<a: fixed_size_binary[3]>", "{" T("x.a", "U8", "2,3", "0", "6") "}", "abcdef",

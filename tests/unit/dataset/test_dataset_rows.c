@@ -137,7 +137,7 @@ static void test_kin(void **unused) {
     assert_int_equal(sfti_ds_column_agrees(&row, &text, &err), SFT_DATASET_DISAGREES);
     assert_int_equal(sfti_ds_column_agrees(&wide, &list, &err), SFT_DATASET_DISAGREES);
     sfti_ds_column joined = row;
-    sfti_ds_column_join(&joined, &list);
+    sfti_ds_column_join(&joined, &list, SFT_DATASET_BATCH);
     assert_true(joined.encoding == SFTI_ENCODING_LIST && !joined.has_shape && joined.has_dtype);
 }
 

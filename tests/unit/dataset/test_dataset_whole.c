@@ -82,7 +82,8 @@ static void keyed(void **state) {
     task(c, o, 2, "xy");
     ds_end(c);
     is_whole(5, 2, "\"columns\":{\"n\":{\"dtype\":\"I64\",\"shape\":[]},"
-                   "\"v\":{\"dtype\":\"F32\",\"shape\":[2],\"type\":\"fixed_size_list<float>[2]\"}}");
+                   "\"v\":{\"dtype\":\"F32\",\"shape\":[2],"
+                   "\"type\":\"fixed_size_list<float>[2]\"}}");
     assert_int_equal(begin(o, SFT_COMMIT_APPEND, "v", &c), SFT_OK);
     task(c, o, 0, "de");
     ds_end(c);

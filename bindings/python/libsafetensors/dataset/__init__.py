@@ -9,10 +9,10 @@ Importing this imports neither pyarrow nor numpy nor torch.
 from __future__ import annotations
 
 from .._core import DATASET_OPTIONS as OPTIONS
+from ._columns import Column
 from ._maintain import compact, gc, info, ls, verify
 from ._read import Dataset, open
 from ._types import StorageOptions
-from ._varying import Column
 from ._write import write
 
 TYPE_CHECKING = False

@@ -2,15 +2,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, TypeVar, Union
 
 from .. import _core
 from ._index import Index
 from ._shards import Shards
+from ._arrow import ArrowRows
+from ._columns import Column
+from ._kinds import leaves
 from ._types import ColumnFacts, DatasetMode, Manifest
-from ._varying import Column, Varying
+from ._varying import Varying
 
 __all__ = ["BatchLayout", "KeyLayout", "MissingKeys"]
 
@@ -65,6 +68,24 @@ class MissingKeys(KeyError):
         self.missing = missing
 
 
+def _chosen(columns: Mapping[str, ColumnFacts],
+            keys: frozenset[str] | None) -> dict[str, ColumnFacts]:
+    """Those of the keys: columns, or fields of structs as columns of their own."""
+    if keys is None:
+        return dict(columns)
+    found: dict[str, ColumnFacts] = {}
+    for column, one in columns.items():
+        if column in keys:
+            found[column] = one
+        else:
+            found.update((name, facts) for name, facts in leaves(column, one) if name in keys)
+    missing = sorted(keys - set(found))
+    if missing:
+        raise MissingKeys("keys: expected columns of the dataset (%s), found %s"
+                          % (", ".join(columns), ", ".join(missing)), missing)
+    return found
+
+
 class BatchLayout:
     """One tensor per column and file, its rows along the first dimension."""
 
@@ -74,13 +95,9 @@ class BatchLayout:
                  keys: frozenset[str] | None) -> None:
         self.shards = shards
         columns = manifest.get("columns")
-        self._schema = self._looked_up() if columns is None else columns
-        if keys is not None:
-            missing = sorted(keys - set(self._schema))
-            if missing:
-                raise MissingKeys("keys: expected columns of the dataset (%s), found %s"
-                                  % (", ".join(self._schema), ", ".join(missing)), missing)
-            self._schema = {name: self._schema[name] for name in self._schema if name in keys}
+        self.stored = _chosen(self._looked_up() if columns is None else columns, keys)
+        self._schema = {name: facts for column, one in self.stored.items()
+                        for name, facts in leaves(column, one)}
         self.columns = list(self._schema)
         self._plain = [name for name in self.columns if not self._schema[name].get("encoding")
                        and not self._schema[name].get("nullable")]
@@ -141,6 +158,9 @@ class BatchLayout:
     def _merged(self, plain: dict[str, Any], varying: dict[str, Any]) -> dict[str, Any]:
         return {name: plain[name] if name in plain else varying[name] for name in self.columns} \
             if varying else plain
+
+    def arrow(self) -> ArrowRows:
+        return ArrowRows(self.shards, self.stored)
 
     def named(self, name: str) -> dict[str, Any]:
         raise TypeError("expected the number of a row (only KV datasets have names), found %r"
@@ -222,7 +242,8 @@ class BatchLayout:
                                     None)
             else:
                 made[name] = self._varying.take(
-                    name, parts, count, lambda tensor, raw: _typed(tensor, raw, framework))
+                    name, parts, count, lambda tensor: _as_array(tensor, framework, False),
+                    lambda tensor, raw: _typed(tensor, raw, framework))
         return made
 
     def _none(self, framework: str) -> dict[str, Any]:

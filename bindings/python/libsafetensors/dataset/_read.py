@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _core
 from .._types import Closing, Path, Unpack
+from ._arrow import spans
 from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
@@ -200,6 +201,51 @@ class Dataset(Closing):
             bounds = ((start, min(start + size, count)) for start in ends)
         return (self.take(range(start, stop), framework) for start, stop in bounds
                 if stop > start)
+
+    # ── Arrow ──
+
+    def to_arrow(self, columns: str | Iterable[str] | None = None) -> Any:
+        """All rows as a pyarrow.Table, of the types that were written; files that are mapped are
+        shared. columns: names of the manifest's columns, or of fields of structs ("a.b").
+        KeyError; TypeError in KV mode; ValueError for a dtype that Arrow lacks."""
+        import pyarrow as pa
+        schema, batches = self._arrow(columns, None, None)
+        return pa.Table.from_batches(list(batches), schema)
+
+    def arrow_batches(self, columns: str | Iterable[str] | None = None, *, rows: range | None = None,
+                      size: int | None = None) -> Iterator[Any]:
+        """The same as batches: of one file each, and of at most `size` rows. rows: only these, a
+        range of step 1."""
+        return self._arrow(columns, rows, size)[1]
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """What pyarrow.table, polars.DataFrame, duckdb and write read."""
+        import pyarrow as pa
+        schema, batches = self._arrow(None, None, None)
+        return pa.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__(
+            requested_schema)
+
+    def _arrow(self, columns: str | Iterable[str] | None, rows: range | None,
+               size: int | None) -> tuple[Any, Iterator[Any]]:
+        layout = self._layout.whole if isinstance(self._layout, Subset) else self._layout
+        if not isinstance(layout, BatchLayout):
+            raise TypeError("expected a dataset in batch mode, found one in KV mode, whose rows "
+                            "are tensors of their own")
+        if size is not None and size < 1:
+            raise ValueError("size: expected a number of rows from 1 on, found %d" % size)
+        if isinstance(columns, str):
+            columns = [name.strip() for name in columns.split(",")]
+        names = list(layout.stored if columns is None else columns)
+        if columns is not None:
+            layout = BatchLayout(self._shards, self._manifest or {}, frozenset(names))
+        made = layout.arrow()
+        rows = range(len(self)) if rows is None else rows
+        if rows.step != 1 or (rows and not 0 <= rows.start < rows.stop <= len(self)):
+            raise ValueError("rows: expected a range of step 1 in %d rows, found %s"
+                             % (len(self), rows))
+        first = self._limits[0] if self._limits else 0
+        shifted = range(first + rows.start, first + rows.stop)
+        return made.schema(names), made.batches(names, spans(layout.bounds(), shifted, size))
 
     def tensor(self, key: str) -> _core.Tensor:
         """The Tensor of this name in the files. KeyError."""

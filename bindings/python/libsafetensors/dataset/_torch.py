@@ -10,13 +10,13 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from torch.utils.data import Dataset as _MapDataset
 
+from ._columns import Column
 from ._identity import check_identity, identity
 from ._lanes import MOST_PARTS, Part, lanes_of, parts_of
 from ._order import Order
 from .._types import Path, Unpack
 from ._read import Dataset, open
 from ._types import LoaderOptions, OpenOptions
-from ._varying import Column
 
 __all__ = ["Loader", "TorchBatches", "TorchDataset"]
 
@@ -121,7 +121,7 @@ def _collated(batch: dict[str, Any], collate: Collate, nullable: set[str]) -> di
     for name, values in batch.items():
         if not isinstance(values, Column):
             made[name] = values
-        elif collate == "list" or values.encoding in ("utf8", "binary"):
+        elif collate == "list" or values.nested or values.encoding in ("utf8", "binary"):
             made[name] = list(values)
         else:
             if collate == "nested" and values.offsets is not None:

@@ -116,15 +116,16 @@ class LoaderOptions(TypedDict, total=False):
 
 # ── Results ──
 
-class _VaryingFacts(TypedDict, total=False):
-    encoding: Literal["utf8", "binary", "list"]
+class _MoreFacts(TypedDict, total=False):
+    encoding: Literal["utf8", "binary", "list", "nested"]
     nullable: bool
+    type: str
 
 
-class ColumnFacts(_VaryingFacts):
+class ColumnFacts(_MoreFacts):
     """Facts of a column in one row; None where rows differ. A scalar's shape is empty. encoding:
-    of rows that vary in length; nullable: some are null; both absent where there is nothing to
-    say."""
+    of rows that vary in length; nullable: some are null; type: Arrow's, where these do not say it;
+    all absent where there is nothing to say."""
 
     dtype: str | None
     shape: list[int] | None

@@ -5,80 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import _core
+from ._columns import Column
+from ._nested import Nested
 from ._shards import Shards
 from ._types import ColumnFacts
 
-__all__ = ["Column", "Varying"]
+__all__ = ["Varying"]
 
 _SHORT = 64  # bytes of a row below which rows are gathered by an index of their bytes
-
-
-class Column:
-    """Rows of one column: a sequence of str, bytes, arrays, or None. No object is made before it
-    is asked for.
-
-    values: the rows end to end (of text and bytes a numpy array of U8), or stacked where offsets
-    is None. offsets: row i is values[offsets[i]:offsets[i + 1]]. valid: False where a row is null;
-    None if none is. encoding: "utf8", "binary", "list", or None where rows have one shape."""
-
-    __slots__ = ("encoding", "offsets", "valid", "values")
-
-    def __init__(self, values: Any, offsets: Any, valid: Any, encoding: str | None) -> None:
-        self.values, self.offsets, self.valid = values, offsets, valid
-        self.encoding = encoding
-
-    def __len__(self) -> int:
-        return len(self.values) if self.offsets is None else len(self.offsets) - 1
-
-    def __getitem__(self, which: int) -> Any:
-        number = which.__index__()
-        if not -len(self) <= number < len(self):
-            raise IndexError("expected a row from 0 to %d, found %d" % (len(self) - 1, number))
-        number %= len(self)
-        if self.valid is not None and not self.valid[number]:
-            return None
-        if self.offsets is None:
-            return self.values[number]
-        value = self.values[self.offsets[number]:self.offsets[number + 1]]
-        if self.encoding == "list":
-            return value
-        return value.tobytes().decode() if self.encoding == "utf8" else value.tobytes()
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
-    def __repr__(self) -> str:
-        return "<libsafetensors.dataset.Column: %d rows, %s>" % (
-            len(self), self.encoding or "fixed")
-
-    @property
-    def lengths(self) -> Any:
-        """Elements or bytes of each row. TypeError where rows have one shape."""
-        if self.offsets is None:
-            raise TypeError("lengths: expected a column of varying length")
-        return self.offsets[1:] - self.offsets[:-1]
-
-    def padded(self) -> Any:
-        """Lists as one array [rows, longest], zeros behind each; stacked values as they are."""
-        import numpy as np
-        if self.offsets is None:
-            return self.values
-        lengths = self.lengths
-        longest = int(lengths.max()) if len(lengths) else 0
-        place = np.repeat(np.arange(len(lengths)) * longest - self.offsets[:-1], lengths) \
-            + np.arange(int(self.offsets[-1]))
-        if hasattr(self.values, "new_zeros"):
-            import torch
-            out = self.values.new_zeros(len(lengths) * longest)
-            # Of bytes: an index knows few of the dtypes.
-            whole, raw = out.view(torch.uint8), self.values.view(torch.uint8)
-            width = self.values.element_size()
-            if len(place):
-                whole.view(-1, width)[torch.from_numpy(place)] = raw.view(-1, width)
-        else:
-            out = np.zeros(len(lengths) * longest, self.values.dtype)
-            out[place] = self.values
-        return out.reshape(len(lengths), longest)
 
 
 class Varying:
@@ -87,6 +21,8 @@ class Varying:
     def __init__(self, shards: Shards, facts: Mapping[str, ColumnFacts]) -> None:
         self.shards = shards
         self.facts = facts
+        self._nested = Nested(shards, {name: one for name, one in facts.items()
+                                       if one.get("encoding") == "nested"})
 
     # ── Checked before use ──
 
@@ -95,7 +31,10 @@ class Varying:
                                  % (self.shards.name(shard), name, expected))
 
     def check(self, shard: int, name: str) -> None:
-        """Dtypes and shapes of the column's tensors in this shard."""
+        """Dtypes and shapes of the column's tensors in this shard; those of nested columns are
+        checked as they are read."""
+        if name in self._nested.facts:
+            return
         file, rows = self.shards.file(shard), self.shards.facts[shard]["samples"]
         tensor, facts = file[name], self.facts[name]
         valid = name + ".valid"
@@ -162,6 +101,8 @@ class Varying:
     def slice(self, shard: int, name: str, start: int, stop: int,
               array: Callable[[_core.Tensor], Any]) -> Column:
         """Consecutive rows. array: makes an array of a tensor."""
+        if name in self._nested.facts:
+            return self._nested.slice(shard, name, start, stop, array)
         import numpy as np
         encoding, valid = self.facts[name].get("encoding"), self.valid(shard, name)
         valid = None if valid is None else valid[start:stop]
@@ -176,9 +117,12 @@ class Varying:
         return Column(values, ends[start:stop + 1] - ends[start], valid, encoding)
 
     def take(self, name: str, parts: Mapping[int, tuple[Any, Any]], count: int,
+             array: Callable[[_core.Tensor], Any],
              typed: Callable[[_core.Tensor, Any], Any]) -> Column:
-        """Rows of any shards: shard -> (places in the result, rows of the shard). typed: makes an
-        array of bytes, with the dtype of a tensor."""
+        """Rows of any shards: shard -> (places in the result, rows of the shard). array: as of
+        slice; typed: makes an array of bytes, with the dtype of a tensor."""
+        if name in self._nested.facts:
+            return self._nested.take(name, parts, count, array)
         import numpy as np
         encoding = self.facts[name].get("encoding")
         lengths, tensor = np.zeros(count, np.int64), None

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from .. import dataset
 from .._core import SafetensorError
 from .._types import Unpack
+from ..dataset._kinds import is_typed, kind_of
 from ..dataset._layout import MissingKeys
 from ..dataset._shards import Shards
 from ..dataset._storage import Place, dataset_error
@@ -28,6 +29,7 @@ from ._schema import (
     tensor_type,
     parse_bool,
 )
+from ._types import spark_type
 from ._session import (
     activate,
     check_workers,
@@ -96,12 +98,14 @@ class Reading:
                 [name for name in ROW_FIELDS if self.data or name != "data"])])
         with self.opened() as opened:
             facts = self._samples(opened) if self.layout == "samples" else self._files(opened)
-            stated = opened.schema if self.layout == "samples" else {}
+            stated = _stored(opened) if self.layout == "samples" else {}
         return T.StructType([self._varying_field(name, stated[name]) if name in stated else
                              self._field(name, *fact) for name, fact in facts.items()])
 
     def _varying_field(self, name: str, facts: ColumnFacts) -> T.StructField:
         encoding = facts.get("encoding")
+        if is_typed(facts):
+            return T.StructField(name, spark_type(name, kind_of(facts)), True)
         if encoding == "list" and self.values != "array":
             raise ValueError("%s: its rows vary in length; read it with as=array, or with "
                              "layout=files or tensors" % name)
@@ -129,7 +133,7 @@ class Reading:
 
     def _samples(self, opened: Dataset) -> dict[str, Fact]:
         _need_batches(opened)
-        there = opened.schema
+        there = _stored(opened)
         names = self._chosen(list(there))
         if self.keys is not None:
             names = [name for name in names if name in _known("keys", self.keys, list(there))]
@@ -190,6 +194,8 @@ class Reading:
         shards = opened._shards
         layout: Any = opened._layout
         pieces = 0
+        told = {name: one for name, one in _stored(opened).items()
+                if one.get("encoding") or one.get("nullable") or is_typed(one)}
         for i in _used(opened):
             facts = shards.facts[i]
             if self.files is not None and facts["name"] not in self.files:
@@ -209,8 +215,7 @@ class Reading:
             for cut in range(cuts):
                 start, stop = rows * cut // cuts, rows * (cut + 1) // cuts
                 if stop > start:
-                    piece = Piece(facts, shards.version, start, stop, hidden,
-                                  layout._varying.facts)
+                    piece = Piece(facts, shards.version, start, stop, hidden, told)
                     yield size // cuts + _HEADER, piece
 
     # ── Rows ──
@@ -291,6 +296,13 @@ def _need_batches(opened: Dataset) -> None:
     if opened.mode != "batch":
         raise ValueError("layout=samples: expected a dataset in batch mode, found one in KV "
                          "mode; read it with layout=tensors")
+
+
+def _stored(opened: Dataset) -> dict[str, ColumnFacts]:
+    """Columns as in the manifest: structs are one."""
+    layout: Any = opened._layout
+    stored: dict[str, ColumnFacts] = layout.stored if layout.mode == "batch" else {}
+    return stored
 
 
 def _used(opened: Dataset) -> Iterable[int]:

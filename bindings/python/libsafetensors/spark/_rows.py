@@ -4,7 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..dataset._arrow import ArrowRows
+from ..dataset._kinds import is_typed
 from ..dataset._varying import Varying
+from ._types import cast_to
 from ._values import LARGEST, column_of
 
 TYPE_CHECKING = False
@@ -23,7 +26,7 @@ _BATCH_ROWS = 1 << 14
 class Piece:
     """What one task reads of one shard. facts: of the shard; version: of its manifest; start,
     stop: rows, only for layout=samples; hidden: tensors that later ones have replaced; varying:
-    columns whose rows vary in length or may be null."""
+    columns whose rows are more than numbers, vary in length or may be null."""
 
     __slots__ = ("facts", "hidden", "start", "stop", "varying", "version")
 
@@ -49,24 +52,54 @@ def file_row(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Colum
 
 
 def sample_rows(shards: Shards, i: int, piece: Piece, kinds: Any) -> Iterator[Columns]:
-    file = shards.file(i)
-    for name in kinds.names:
-        if name not in file:
-            raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
-    shards.stacked(i, [name for name in kinds.names if name not in piece.varying])
-    varying = Varying(shards, piece.varying)
-    for field in kinds:
-        if field.name in piece.varying:
-            varying.check(i, field.name)
-        _check_kind(field, piece.varying.get(field.name, {}).get("encoding"))
-    tensors = [file[name] for name in kinds.names]
-    width = sum(tensor.nbytes for tensor in tensors) // max(1, piece.facts["samples"])
-    step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, width)))
+    columns = _Samples(shards, i, piece, kinds)
+    step = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, columns.width)))
     for start in range(piece.start, piece.stop, step):
         stop = min(start + step, piece.stop)
-        yield [_varying_of(varying, i, field, start, stop) if field.name in piece.varying else
-               column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
-                         field.type) for field, tensor in zip(kinds, tensors)], stop - start
+        yield [columns.rows(field, start, stop) for field in kinds], stop - start
+
+
+class _Samples:
+    """Rows of a shard's columns; width: about as many bytes has one of all."""
+
+    def __init__(self, shards: Shards, i: int, piece: Piece, kinds: Any) -> None:
+        self.shard, self.file = i, shards.file(i)
+        typed = {name for name, facts in piece.varying.items() if is_typed(facts)}
+        for name in kinds.names:
+            if name not in self.file and name not in typed:
+                raise KeyError("%s: expected a tensor %s, found none" % (shards.name(i), name))
+        shards.stacked(i, [name for name in kinds.names if name not in piece.varying])
+        self.varying = Varying(shards, {name: facts for name, facts in piece.varying.items()
+                                        if name not in typed})
+        self.typed = ArrowRows(shards, {name: facts for name, facts in piece.varying.items()
+                                        if name in typed and name in kinds.names})
+        for field in kinds:
+            if field.name in self.varying.facts:
+                self.varying.check(i, field.name)
+            if field.name not in typed:
+                _check_kind(field, piece.varying.get(field.name, {}).get("encoding"))
+        names = [tensor.name for tensor in self.file.values() if any(
+            tensor.name == name or (name in typed and tensor.name.startswith(name + "."))
+            for name in kinds.names)]
+        self.width = sum(self.file[name].nbytes for name in names) // max(
+            1, piece.facts["samples"])
+
+    def rows(self, field: Any, start: int, stop: int) -> Any:
+        if field.name in self.typed.columns:
+            found = self.typed.column(self.shard, field.name, start, stop)
+            if not field.nullable and found.null_count:
+                raise _has_null(self.varying, self.shard, field.name)
+            return cast_to(field.name, found, field.type)
+        if field.name in self.varying.facts:
+            return _varying_of(self.varying, self.shard, field, start, stop)
+        tensor = self.file[field.name]
+        return column_of(field.name, tensor[start:stop], stop - start, tensor.shape[1:],
+                         field.type)
+
+
+def _has_null(varying: Varying, i: int, name: str) -> ValueError:
+    return ValueError("%s: %s: expected no null, whose column is NOT NULL, found some"
+                      % (varying.shards.name(i), name))
 
 
 def _check_kind(field: Any, encoding: str | None) -> None:
@@ -90,8 +123,7 @@ def _varying_of(varying: Varying, i: int, field: Any, start: int, stop: int) -> 
     encoding, valid = varying.facts[name].get("encoding"), varying.valid(i, name)
     valid = None if valid is None else valid[start:stop]
     if not field.nullable and valid is not None and not valid.all():
-        raise ValueError("%s: %s: expected no null, whose column is NOT NULL, found some"
-                         % (varying.shards.name(i), name))
+        raise _has_null(varying, i, name)
     if not encoding or tensor.ndim != 1:  # stacked
         found = column_of(name, tensor[start:stop], stop - start, tensor.shape[1:], field.type)
         if valid is None:

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from .. import _core
 from ..dataset._storage import scheme_of
+from ._types import ELEMENTS, is_sample_type
 
 __all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "binary_field", "checked_field",
            "element_type", "parse_names", "path_of", "plain_batch", "plain_schema",
@@ -94,17 +95,9 @@ def parse_names(name: str, value: str | None) -> list[str] | None:
 
 # ── Types of what is read ──
 
-_ELEMENTS: dict[str, T.DataType] = {
-    "BOOL": T.BooleanType(), "I8": T.ByteType(), "U8": T.ShortType(), "I16": T.ShortType(),
-    "U16": T.IntegerType(), "I32": T.IntegerType(), "U32": T.LongType(), "I64": T.LongType(),
-    "U64": T.DecimalType(20, 0), "F64": T.DoubleType(),
-    **{name: T.FloatType() for name in ("F32", "F16", "BF16", "F8_E4M3", "F8_E5M2",
-                                        "F8_E4M3FNUZ", "F8_E5M2FNUZ")}}
-
-
 def element_type(column: str, dtype: str | None) -> T.DataType:
     """Element type of an array that holds this dtype exactly."""
-    found = _ELEMENTS.get(dtype or "")
+    found = ELEMENTS.get(dtype or "")
     if found is None:
         raise ValueError("%s: as=array: expected one dtype that Spark has a type for, found %s; "
                          "use as=tensor" % (column, dtype or "several"))
@@ -153,13 +146,13 @@ def checked_field(field: T.StructField, layout: str) -> None:
         else:
             fits = field.name in _PARTS and _PARTS[field.name](kind)
     elif isinstance(kind, T.StructType):
-        fits = len(kind) > 0 and all(part.name in _PARTS and _PARTS[part.name](part.dataType)
-                                     for part in kind)
+        fits = layout == "samples" or (len(kind) > 0 and all(
+            part.name in _PARTS and _PARTS[part.name](part.dataType) for part in kind))
     else:
         while isinstance(kind, T.ArrayType):
             kind = kind.elementType
         fits = isinstance(kind, _NUMBERS) or isinstance(field.dataType, T.BinaryType) or \
-            (layout == "samples" and isinstance(field.dataType, T.StringType))
+            (layout == "samples" and (is_sample_type(kind) or isinstance(kind, T.BinaryType)))
     if not fits:
         expected = "file_name, tensor_key, dtype: string, shape: array<bigint>, data: binary" \
             if layout == "tensors" else "a struct of data: binary, shape: array<int>, dtype: " \
@@ -179,21 +172,39 @@ def _is_vector(kind: Any) -> bool:
         == _VECTOR
 
 
-def plain_schema(schema: Any) -> Any:
-    """An Arrow schema with vectors replaced by arrays of doubles."""
+def _plain_type(kind: Any) -> Any:
+    """Vectors as arrays of doubles. Instants in UTC and offsets of 32 bits, whatever the session's
+    time zone and its settings of Arrow: tasks and later sessions write one type."""
     import pyarrow as pa
-    return pa.schema([field.with_type(pa.list_(pa.float64())) if _is_vector(field.type)
-                      else field for field in schema])
+    types = pa.types
+    if _is_vector(kind):
+        return pa.list_(pa.float64())
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
+    if types.is_list(kind) or types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain_type(kind.value_type)))
+    if types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    return pa.string() if types.is_large_string(kind) else \
+        pa.binary() if types.is_large_binary(kind) else kind
+
+
+def plain_schema(schema: Any) -> Any:
+    """An Arrow schema as all tasks write it."""
+    import pyarrow as pa
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema])
 
 
 def plain_batch(batch: Any) -> Any:
     """The same for a batch."""
-    if not any(_is_vector(field.type) for field in batch.schema):
+    schema = plain_schema(batch.schema)
+    if schema.equals(batch.schema):
         return batch
     import pyarrow as pa
-    columns = [_dense(column) if _is_vector(column.type) else column
-               for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=plain_schema(batch.schema))
+    columns = [_dense(column) if _is_vector(column.type) else
+               column if column.type == field.type else column.cast(field.type)
+               for column, field in zip(batch.columns, schema)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _dense(column: Any) -> Any:

@@ -1,0 +1,359 @@
+"""Datasets as Arrow: random tables of all types come back to the bit; names that collide, lengths
+that overflow and damaged shards are errors."""
+import json
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import safetensors.numpy
+import torch
+
+from arrow_tables import a_table, same_table
+from libsafetensors import SafetensorError, dataset
+from libsafetensors.dataset import Column, TorchBatches
+
+
+def written(tmp_path, table, **options):
+    dataset.write(table, tmp_path / "d", mode="overwrite", sync=False,
+                  **{"batch_size": 4, **options})
+    return dataset.open(tmp_path / "d")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_table_comes_back(tmp_path, seed):
+    table, rng = a_table(seed), random.Random(seed)
+    with written(tmp_path, table, batch_size=rng.choice([1, 5, 16, 1000])) as rows:
+        same_table(table, rows.to_arrow())
+        same_table(table, pa.table(rows))
+        told = dataset.verify(tmp_path / "d", deep=True)
+        assert told["ok"], told["findings"]
+        order = rng.choices(range(len(table)), k=2 * len(table))
+        taken, single = rows.take(order), [rows[i] for i in order]
+        for name in rows.columns if order else ():
+            for i, row in enumerate(single):
+                assert str(taken[name][i]) == str(row[name]), name
+        again = tmp_path / "again"
+        if len(table):
+            dataset.write(rows, again, batch_size=7)
+            with dataset.open(again) as copied:
+                same_table(table, copied.to_arrow())
+
+
+def test_rows_and_columns_of_arrow(tmp_path):
+    table = pa.table({"n": range(20), "s": [{"a": i, "b": str(i)} for i in range(20)]})
+    with written(tmp_path, table, batch_size=8) as rows:
+        assert rows.columns == ["n", "s.a", "s.b"] and rows[3]["s.b"] == "3"
+        assert rows.to_arrow(["s.b", "n"]).to_pylist()[5] == {"s.b": "5", "n": 5}
+        found = list(rows.arrow_batches(["n"], rows=range(5, 18), size=4))
+        assert [len(one) for one in found] == [3, 4, 4, 2]
+        assert pa.Table.from_batches(found)["n"].to_pylist() == list(range(5, 18))
+        assert rows.to_arrow(()).num_columns == 0
+        with pytest.raises(KeyError, match="s.c"):
+            rows.to_arrow(["s.c"])
+        for wrong in (range(0, 21), range(0, 4, 2)):
+            with pytest.raises(ValueError, match="rows"):
+                rows.arrow_batches(rows=wrong)
+        with pytest.raises(ValueError, match="size"):
+            rows.arrow_batches(size=0)
+    with dataset.open(tmp_path / "d", keys=["s.a"]) as fewer:
+        assert fewer.to_arrow().to_pylist()[2] == {"s.a": 2}
+
+
+def test_engines(tmp_path):
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    table = pa.table({"n": [1, None, 3], "t": ["a", None, ""], "l": [[1], [], None],
+                      "s": [{"a": [1.5], "b": None}, None, {"a": [], "b": "x"}],
+                      "at": pa.array([1, None, 3], pa.timestamp("us", "UTC")),
+                      "d": pa.array([1, None, 3]).cast(pa.decimal128(21, 2))})
+    with written(tmp_path, table, batch_size=2) as ds:
+        assert polars.DataFrame(ds).equals(polars.DataFrame(table))
+        assert duckdb.sql("select s.b, n from ds where n > 1 order by n").fetchall() == [("x", 3)]
+        assert pa.RecordBatchReader.from_stream(ds).read_all().equals(table)
+
+
+def test_dtypes_that_arrow_lacks(tmp_path):
+    table = pa.table({"x": pa.array([1.5, 2.0], pa.float32())})
+    with written(tmp_path, table, dtype="BF16") as rows:
+        assert rows.to_arrow()["x"].to_pylist() == [1.5, 2.0]
+    with written(tmp_path, table, dtype="F8_E8M0") as rows:
+        with pytest.raises(ValueError, match="x: Arrow has no type for F8_E8M0"):
+            rows.to_arrow()
+    with written(tmp_path, pa.table({"at": pa.array([1, 2], pa.timestamp("s"))}),
+                 dtype="F64") as rows:
+        assert rows.to_arrow()["at"].to_pylist() == [1.0, 2.0]
+    dataset.write(pa.table({"k": ["a"], "x": [1]}), tmp_path / "kv", name_col="k")
+    with dataset.open(tmp_path / "kv") as rows, pytest.raises(TypeError, match="KV mode"):
+        rows.to_arrow()
+
+
+def test_tensors_are_fixed_shape_tensors(tmp_path):
+    made = pa.FixedShapeTensorArray.from_numpy_ndarray(
+        np.arange(12, dtype=np.float32).reshape(2, 2, 3))
+    table = pa.table({"x": made})
+    with written(tmp_path, table) as rows:
+        assert rows.to_arrow().equals(table) and rows[1]["x"].shape == (2, 3)
+
+
+# ── Rows ──
+
+NESTED = pa.table({
+    "l": pa.array([["a", None], None, []], pa.list_(pa.string())),
+    "n": pa.array([[1, None], [2], None], pa.list_(pa.int32())),
+    "ll": pa.array([[[1], [2, 3]], [], [[4]]], pa.list_(pa.list_(pa.int16()))),
+    "s": [{"a": 1, "b": [{"c": 1.5}]}, None, {"a": None, "b": None}]})
+
+
+def plain(value):
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def test_rows_of_nested_columns(tmp_path):
+    want = {"l": [["a", None], None, []], "n": [[1, None], [2], None],
+            "ll": [[[1], [2, 3]], [], [[4]]], "s.a": [1, None, None],
+            "s.b": [[{"c": 1.5}], None, None]}
+    with written(tmp_path, NESTED, batch_size=2) as rows:
+        assert list(want) == rows.columns
+        for numbers in ([0, 1, 2], [2, 0, 2, 1], range(3), [1]):
+            for framework in ("numpy", "torch"):
+                batch = rows.take(numbers, framework)
+                for name, values in want.items():
+                    assert plain(list(batch[name])) == [values[i] for i in numbers], name
+        assert [plain(rows[i]) for i in range(3)] == [
+            {name: values[i] for name, values in want.items()} for i in range(3)]
+        column = rows[0:2]["ll"]
+        assert isinstance(column, Column) and column.nested
+        with pytest.raises(TypeError, match="padded"):
+            column.padded()
+    for collate in ("list", "padded", "nested"):
+        batch = next(iter(TorchBatches(tmp_path / "d", 3, shuffle=False, collate=collate)))
+        assert plain(batch["n"]) == want["n"] and plain(batch["l"]) == want["l"]
+    assert batch["s.a.valid"].tolist() == [True, False, False]
+
+
+def test_other_readers_see_tensors(tmp_path):
+    with written(tmp_path, NESTED, batch_size=3) as rows:
+        name = rows.shards[0]["name"]
+    seen = safetensors.numpy.load_file(tmp_path / "d" / name)
+    assert seen["s.valid"].tolist() == [True, False, True]
+    assert seen["s.a"].tolist() == [1, 0, 0] and seen["s.a.valid"].tolist() == [True, False, False]
+    assert seen["s.b.item.c"].tolist() == [1.5] and seen["s.b.offsets"].tolist() == [0, 1, 1, 1]
+    assert seen["n.offsets"].tolist() == [0, 2, 3, 3] and seen["n.item"].tolist() == [1, 0, 2]
+    assert seen["ll.item.offsets"].tolist() == [0, 1, 3, 4] and \
+        seen["ll.item.item"].tolist() == [1, 2, 3, 4]
+    columns = json.loads((tmp_path / "d" / "dataset_manifest.json").read_text())["columns"]
+    assert columns["s"] == {"dtype": None, "shape": None, "encoding": "nested", "nullable": True,
+                            "type": "struct<a: int64, b: list<struct<c: double>>>"}
+
+
+def test_fixed_columns_stay_as_they_are(tmp_path):
+    """A shard of them has the tensors that it had before there were types."""
+    table = pa.table({"x": pa.array([[1, 2], [3, 4]], pa.list_(pa.int16(), 2)),
+                      "n": pa.array([5, 6], pa.timestamp("ms")),
+                      "d": pa.array([1, -1]).cast(pa.decimal128(20, 0))})
+    with written(tmp_path, table) as rows:
+        name = rows.shards[0]["name"]
+    raw = (tmp_path / "d" / name).read_bytes()
+    header = json.loads(raw[8:8 + int.from_bytes(raw[:8], "little")])
+    assert {key: (one["dtype"], one["shape"]) for key, one in header.items()
+            if key != "__metadata__"} == {
+                "x": ("I16", [2, 2]), "n": ("I64", [2]), "d": ("U8", [2, 16])}
+    assert raw.endswith(b"\1" + b"\0" * 15 + b"\xff" * 16)
+
+
+def test_appends_of_types(tmp_path):
+    def add(values, kind, mode="append"):
+        return dataset.write(pa.table({"c": pa.array(values, kind)}), tmp_path / "d",
+                             batch_size=2, mode=mode)
+    add([1, 2], pa.timestamp("us", "UTC"), "error")
+    add([3, None], pa.timestamp("us", "UTC"))
+    for kind in (pa.timestamp("ms", "UTC"), pa.timestamp("us"), pa.int64(), pa.duration("us")):
+        with pytest.raises(ValueError, match="timestamp") as caught:
+            add([1, 2], kind)
+        assert caught.value.code == "dataset_disagrees"
+    add(["a"], pa.large_string(), "overwrite")
+    made = add(["b"], pa.string())
+    assert made["columns"]["c"] == {"dtype": "U8", "shape": None, "encoding": "utf8"}
+    nested = pa.list_(pa.list_(pa.int8()))
+    add([[[1]], [[1], [2, 3]]], nested, "overwrite")
+    add([[[1], [2]], [[3], [4]]], nested)
+    for values in ([[[1]], [[1], [2, 3]]], [[[1], [2]]]):
+        with pytest.raises(ValueError, match="expected list<list<int8>>.*found large_list<"):
+            add(values, pa.large_list(pa.list_(pa.int8())))
+    with dataset.open(tmp_path / "d") as rows:
+        assert rows.to_arrow()["c"].to_pylist()[2:] == [[[1], [2]], [[3], [4]]]
+        assert plain(rows.take([3, 0])["c"][0]) == [[3], [4]]
+    add([[[1], [2]], [[3], [4]]], nested, "overwrite")
+    with pytest.raises(ValueError, match=r"\[2, 1\] as in the dataset, found \[1, 1\]"):
+        add([[[1]], [[1], [2, 3]]], nested)
+
+
+# ── What has no place ──
+
+class Empty:
+    """A stream of a schema, without batches."""
+
+    def __init__(self, schema):
+        self.reader = pa.RecordBatchReader.from_batches(schema, [])
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.reader.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("kind, word", [
+    (pa.map_(pa.string(), pa.int8()), "map"), (pa.null(), "null"),
+    (pa.sparse_union([pa.field("a", pa.int8())]), "union"), (pa.month_day_nano_interval(), "interval"),
+    (pa.run_end_encoded(pa.int32(), pa.int8()), "run_end_encoded"), (pa.struct([]), "struct<>"),
+    (pa.list_(pa.map_(pa.string(), pa.int8())), r"in c\.item: "),
+    (pa.struct([("a", pa.struct([("b", pa.null())]))]), r"in c\.a\.b: ")])
+def test_types_that_are_refused(tmp_path, kind, word):
+    with pytest.raises(TypeError, match='column "c" .*' + word) as caught:
+        dataset.write(Empty(pa.schema([("c", kind)])), tmp_path / "d", batch_size=1)
+    assert caught.value.code == "column_type" and not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize("names, kinds", [
+    (["a.b", "a"], [pa.int8(), pa.struct([("b", pa.int8())])]),
+    (["a", "a.b"], [pa.struct([("b.c", pa.int8())]), pa.struct([("c", pa.int8())])]),
+    (["x", "x.offsets"], [pa.list_(pa.int8()), pa.int8()]),
+    (["x", "x.valid"], [pa.int8(), pa.int8()]), (["x", "x.item"], [pa.list_(pa.string()), pa.int8()]),
+    (["s"], [pa.struct([("valid", pa.bool_())])]),
+    (["s"], [pa.struct([("a", pa.int8()), ("a", pa.int8())])]), (["a", "a"], [pa.int8()] * 2)])
+def test_names_that_collide(tmp_path, names, kinds):
+    table = pa.Table.from_arrays([pa.nulls(1, kind) for kind in kinds], names)
+    with pytest.raises(TypeError, match="column") as caught:
+        dataset.write(table, tmp_path / "d", batch_size=1)
+    assert caught.value.code == "column_type"
+
+
+def test_names_that_do_not(tmp_path):
+    table = pa.table({"a.c": [1], "a": [{"b": 2, "offsets": 3}], "x.item": [4], "x": [5],
+                      "a.b.c": ["t"], ".": [[None, 1]], "": [{"b": 1}]})
+    with written(tmp_path, table) as rows:
+        assert rows.to_arrow().equals(table)
+        assert dataset.verify(tmp_path / "d", deep=True)["ok"]
+
+
+def test_names_that_are_numbers(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({0: [1, 2], 1: ["a", "b"]})
+    with written(tmp_path, frame) as rows:
+        assert rows.columns == ["0", "1"] and rows[1]["1"] == "b"
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    text = pa.Array.from_buffers(pa.string(), 1, [
+        None, pa.py_buffer(np.array([0, 3], np.int32)), pa.py_buffer(b"\xed\xa0\x80")])
+    for column in (text, pa.StructArray.from_arrays([text], ["a"]),
+                   pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), text)):
+        with pytest.raises(ValueError, match=r'"c.*row 0: expected text in UTF-8'):
+            written(tmp_path, pa.table({"c": column}))
+
+
+def sparse(path, header, size):
+    """A shard with nothing but zeros, which take no room."""
+    raw = json.dumps(header).encode()
+    raw += b" " * (-len(raw) % 8)
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(len(raw).to_bytes(8, "little") + raw)
+        file.truncate(8 + len(raw) + size)
+    return 8 + len(raw) + size
+
+
+def test_text_of_over_2_gib(tmp_path):
+    """One row of it is refused as string, and is right as large_string."""
+    size = 2 ** 31
+    for kind in (pa.string(), pa.large_string()):
+        written(tmp_path, pa.table({"c": pa.array(["a", "b"], kind)})).close()
+        shard = next((tmp_path / "d").glob("part-*"))
+        header = {"__metadata__": {"libsafetensors.dataset": "1", "mode": "batch", "samples": "2"},
+                  "c.offsets": {"dtype": "I64", "shape": [3], "data_offsets": [0, 24]},
+                  "c": {"dtype": "U8", "shape": [size], "data_offsets": [24, 24 + size]}}
+        told = sparse(shard, header, 24 + size)
+        ends = np.array([0, 1, size], "<i8").tobytes()
+        with shard.open("r+b") as file:
+            start = int.from_bytes(file.read(8), "little")
+            file.seek(8 + start)
+            file.write(ends)
+        manifest = tmp_path / "d" / "dataset_manifest.json"
+        facts = json.loads(manifest.read_text())
+        facts["shards"][0].update(bytes=told, sha256=None)
+        facts["total_bytes"] = told
+        manifest.write_text(json.dumps(facts))
+        with dataset.open(tmp_path / "d") as rows:
+            batches = rows.arrow_batches()
+            if kind == pa.large_string():
+                assert next(batches)["c"][1].as_buffer().size == size - 1
+                continue
+            assert len(next(batches)) == 1  # the rows before
+            with dataset.open(tmp_path / "d") as rows, pytest.raises(ValueError, match="c: .*2147483647"):
+                header["c"]["shape"] = [size]
+                list(_larger(tmp_path / "d", shard, rows))
+
+
+def _larger(folder, shard, rows):
+    """The second row is of 2 GiB."""
+    with shard.open("r+b") as file:
+        start = int.from_bytes(file.read(8), "little")
+        file.seek(8 + start)
+        file.write(np.array([0, 0, 2 ** 31], "<i8").tobytes())
+    return rows.arrow_batches()
+
+
+# ── Damaged shards ──
+
+def damaged(path, name, values):
+    """The only shard with other values of one tensor; the size stays."""
+    shard = next(path.glob("part-*"))
+    raw = shard.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    begin, end = json.loads(raw[8:8 + length])[name]["data_offsets"]
+    data = values.tobytes()
+    assert len(data) == end - begin
+    shard.write_bytes(raw[:8 + length + begin] + data + raw[8 + length + end:])
+
+
+@pytest.mark.parametrize("name, values", [
+    ("l.offsets", np.array([0, 2, 1, 2], "<i8")), ("l.offsets", np.array([0, 2, 2, 3], "<i8")),
+    ("l.item.offsets", np.array([0, 1, 2], "<i8")), ("l.item.valid", np.array([1, 2], "u1")),
+    ("ll.offsets", np.array([0, 2, 2, 2**62], "<i8")), ("s.valid", np.array([1, 7, 1], "u1")),
+    ("ll.item.offsets", np.array([1, 1, 3, 4], "<i8"))])
+def test_nested_tensors_that_are_wrong(tmp_path, name, values):
+    written(tmp_path, NESTED, batch_size=3).close()
+    damaged(tmp_path / "d", name, values)
+    told = dataset.verify(tmp_path / "d")
+    assert not told["ok"] and name.split(".")[0] in told["findings"][0]["message"]
+    reads = [lambda rows: rows.to_arrow()]
+    if name != "s.valid":  # which rows do not read
+        reads += [lambda rows: rows[0], lambda rows: rows.take([2, 0], "torch")]
+    for read in reads:
+        with dataset.open(tmp_path / "d") as rows, pytest.raises(SafetensorError) as caught:
+            read(rows)
+        assert caught.value.code == "dataset_shard"
+
+
+@pytest.mark.parametrize("facts", [
+    {"type": "struct<a: int9>"}, {"type": None}, {"type": "list<"}, {"dtype": "I8"},
+    {"encoding": "list"}, {"type": 7}])
+def test_manifests_that_are_wrong(tmp_path, facts):
+    written(tmp_path, NESTED).close()
+    path = tmp_path / "d" / "dataset_manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["columns"]["l"].update(facts)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises((SafetensorError, ValueError)):
+        dataset.open(tmp_path / "d")
+
+
+def test_torch_of_types(tmp_path):
+    table = pa.table({"at": pa.array([1, None], pa.timestamp("ns")),
+                      "id": pa.array([b"ab", b"cd"], pa.binary(2))})
+    with written(tmp_path, table) as rows:
+        batch = rows.take([1, 0], "torch")
+        assert batch["id"].tolist() == [[99, 100], [97, 98]] and batch["id"].dtype == torch.uint8
+        assert list(batch["at"])[0] is None and list(batch["at"])[1] == 1

@@ -11,6 +11,7 @@ typedef struct type_reader {
     sfti_arena *arena;
     sfti_ds_inner *all;
     size_t count, cap;
+    bool full; /* out of memory */
 } type_reader;
 
 static bool type_take(type_reader *r, const char *text) {
@@ -104,6 +105,7 @@ static bool type_name_read(type_reader *r, sft_span of, sft_span *out) {
         len += quoted && r->left.data[len] == '\\' ? 2 : 1;
     if (len > r->left.len || (!quoted && !len)) return false;
     char *text = sfti_arena_take(r->arena, of.len + len + 1);
+    r->full = !text;
     if (!text) return false;
     if (of.len) memcpy(text, of.data, of.len);
     text[of.len] = '.';
@@ -130,9 +132,10 @@ static bool type_name_read(type_reader *r, sft_span of, sft_span *out) {
 }
 
 static bool type_item(type_reader *r, sft_span of, sft_span *out) {
-    const type_reader item = { .left = sft_span_cstr("item"), .arena = r->arena };
-    type_reader one = item;
-    return type_name_read(&one, of, out);
+    type_reader one = { .left = sft_span_cstr("item"), .arena = r->arena };
+    const bool good = type_name_read(&one, of, out);
+    r->full = one.full;
+    return good;
 }
 
 /* ── All ── */
@@ -142,6 +145,7 @@ static bool type_next(type_reader *r, sft_span name, size_t parent, bool *open) 
     static const char *const lists[] = { "list<", "large_list<", "list_view<", "large_list_view<",
                                          "fixed_size_list<" };
     sfti_ds_inner *all = sfti_arena_grow(r->arena, r->all, r->count, 1, &r->cap, sizeof *all);
+    r->full = !all;
     if (!all) return false;
     r->all = all;
     sfti_ds_inner *one = &all[r->count++];
@@ -190,6 +194,7 @@ sft_code sfti_ds_type_parse(sft_span column, sft_span type, sfti_arena *arena,
     bool good = type_all(&r, column);
     *out = r.all;
     *count = r.count;
+    if (r.full) return sfti_fail_memory(err, r.count * sizeof *r.all);
     return good ? SFT_OK
                 : sfti_misuse(err, "column %.*s: expected a type, found %.*s",
                               SFTI_CLIP(column, 100), SFTI_CLIP(type, 200));

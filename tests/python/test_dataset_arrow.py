@@ -56,8 +56,13 @@ def test_rows_and_columns_of_arrow(tmp_path):
                 rows.arrow_batches(rows=wrong)
         with pytest.raises(ValueError, match="size"):
             rows.arrow_batches(size=0)
-    with dataset.open(tmp_path / "d", keys=["s.a"]) as fewer:
-        assert fewer.to_arrow().to_pylist()[2] == {"s.a": 2}
+    with dataset.open(tmp_path / "d", columns="s.a,n", rows=(5, 18)) as fewer:
+        assert fewer.to_arrow().to_pylist()[0] == {"n": 5, "s.a": 5} and len(fewer) == 13
+        assert pa.table(fewer)["n"].to_pylist() == list(range(5, 18))
+        some = list(fewer.arrow_batches("n", rows=range(1, 6)))
+        assert pa.Table.from_batches(some)["n"].to_pylist() == list(range(6, 11))
+        with pytest.raises(ValueError, match="rows"):
+            fewer.arrow_batches(rows=range(0, 14))
 
 
 def test_engines(tmp_path):
@@ -339,15 +344,17 @@ def test_nested_tensors_that_are_wrong(tmp_path, name, values):
 
 @pytest.mark.parametrize("facts", [
     {"type": "struct<a: int9>"}, {"type": None}, {"type": "list<"}, {"dtype": "I8"},
-    {"encoding": "list"}, {"type": 7}])
+    {"encoding": "list"}, {"type": 7}, {"type": "list<" * 9999}, {"type": "struct<a: int8> "},
+    {"type": "list<" * 70 + "int8" + ">" * 70}])
 def test_manifests_that_are_wrong(tmp_path, facts):
     written(tmp_path, NESTED).close()
     path = tmp_path / "d" / "dataset_manifest.json"
     manifest = json.loads(path.read_text())
     manifest["columns"]["l"].update(facts)
     path.write_text(json.dumps(manifest))
-    with pytest.raises((SafetensorError, ValueError)):
+    with pytest.raises(SafetensorError) as caught:
         dataset.open(tmp_path / "d")
+    assert caught.value.code == "manifest_type"
 
 
 def test_torch_of_types(tmp_path):

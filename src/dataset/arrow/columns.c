@@ -176,10 +176,13 @@ static sft_code resolve_type(const column_resolver *s, const struct ArrowSchema 
     const char *leaf = number && (c->dtype != own->from || c->dtype == SFT_BOOL)
                            ? sfti_ds_type_name(c->dtype) : NULL;
     if (c->form == SFTI_FORM_TENSOR || shaped) return SFT_OK;
-    if (c->form == SFTI_FORM_ARRAY && !sfti_arrow_type_read(child, s->arena, &type, NULL) &&
-        type.has_shape) {
-        c->type = sft_span_cstr("fixed_shape_tensor");
-        return SFT_OK;
+    if (c->form == SFTI_FORM_ARRAY) {
+        sft_code code = sfti_arrow_type_read(child, s->arena, &type, s->err);
+        if (code) return code;
+        if (type.has_shape) {
+            c->type = sft_span_cstr("fixed_shape_tensor");
+            return SFT_OK;
+        }
     }
     size_t len = sfti_arrow_type_put(child, false, leaf, unused, 1);
     char *text = sfti_arena_take(s->arena, len + 1);

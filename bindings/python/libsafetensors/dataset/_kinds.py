@@ -20,6 +20,7 @@ _OTHERS = {dtype: name for name, dtype in _NAMES.items()}
 _WIDE = {"timestamp": "I64", "date32": "I32", "date64": "I64", "time32": "I32", "time64": "I64",
          "duration": "I64", "decimal32": "I32", "decimal64": "I64"}
 _WIDTHS = {"decimal128": 16, "decimal256": 32}
+_DEEPEST = 64
 _TOKEN = re.compile(r'\s*([A-Za-z_0-9]+(?:\[[^\]]*\]|\([^)]*\))?|"(?:\\.|[^"\\])*"|[<>,:])')
 
 
@@ -92,7 +93,9 @@ class _Tokens:
         return self._at < len(self._text)
 
 
-def _parsed(tokens: _Tokens) -> Kind:
+def _parsed(tokens: _Tokens, depth: int = 0) -> Kind:
+    if depth > _DEEPEST:
+        raise ValueError("expected a type of at most %d levels, found more" % _DEEPEST)
     text = tokens.next()
     if text == "struct":
         tokens.next("<")
@@ -101,12 +104,13 @@ def _parsed(tokens: _Tokens) -> Kind:
         while mark == ",":
             name = tokens.next()
             tokens.next(":")
-            fields[json.loads(name, strict=False) if name[0] == '"' else name] = _parsed(tokens)
+            fields[json.loads(name, strict=False) if name[0] == '"' else name] = _parsed(
+                tokens, depth + 1)
             mark = tokens.next(",", ">")
         return Kind("struct", text, inner=fields)
     if text in _LISTS:
         tokens.next("<")
-        item = _parsed(tokens)
+        item = _parsed(tokens, depth + 1)
         tokens.next(">")
         size = tokens.size() if text == "fixed_size_list" else None
         return Kind("list", text, size=size, inner={"item": item})

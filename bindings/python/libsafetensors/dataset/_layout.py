@@ -95,9 +95,12 @@ class BatchLayout:
                  keys: frozenset[str] | None) -> None:
         self.shards = shards
         columns = manifest.get("columns")
-        self.stored = _chosen(self._looked_up() if columns is None else columns, keys)
-        self._schema = {name: facts for column, one in self.stored.items()
-                        for name, facts in leaves(column, one)}
+        try:
+            self.stored = _chosen(self._looked_up() if columns is None else columns, keys)
+            self._schema = {name: facts for column, one in self.stored.items()
+                            for name, facts in leaves(column, one)}
+        except ValueError as error:
+            raise shards.error("manifest_type", "columns: %s" % error) from None
         self.columns = list(self._schema)
         self._plain = [name for name in self.columns if not self._schema[name].get("encoding")
                        and not self._schema[name].get("nullable")]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Merging beside mergekit: processor time, wall time, memory, and how far the results are apart.
+"""Merging beside mergekit, and beside reading the models and writing one durably (`cat` of all, `cp`
+and `sync` of one), in turns: processor time, wall time, memory.
 
     merging.py FOLDER [MERGEKIT_PYTORCH]
 
@@ -15,6 +16,7 @@ import time
 import numpy as np
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+REPEATS = 5
 METHODS = {
     "linear": ([], ""), "slerp": (["t=0.4"], "parameters: {t: 0.4}\n"),
     "ties": (["density=0.5"], ""), "dare_ties": (["density=0.5"], ""),
@@ -43,15 +45,17 @@ def make(folder):
 
 
 def measured(words):
+    """Words about a run, and its seconds."""
     begin = time.monotonic()
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         error = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        return "failed: %s" % error.decode()[-200:]
-    return "%.1f s processor, %.1f s wall, %d MB" % (
-        usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss / 1024)
+        return "failed: %s" % error.decode()[-200:], 0.0
+    wall = time.monotonic() - begin
+    return "%.2f s processor, %.2f s wall, %d MB" % (
+        usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024), wall
 
 
 def main():
@@ -67,7 +71,15 @@ def main():
         alone = method in ("linear", "slerp")
         words = [command, "merge", "--method", method, *([] if alone else ["--base", paths[0]]),
                  *paths[1:], "-o", os.path.join(folder, "ours.safetensors"), "--force"]
-        print(method, "ours:", measured(words + [w for p in params for w in ("--param", p)]))
+        words += [w for p in params for w in ("--param", p)]
+        read = paths[1:] if alone else paths
+        floor = ["sh", "-c", 'out=$1; shift; cat "$@" >/dev/null && cp "$1" "$out" && sync "$out"',
+                 "sh", os.path.join(folder, "copy.safetensors"), *read]
+        pairs = [(measured(floor)[1], measured(words)) for _ in range(REPEATS)]
+        ratios = sorted(ours[1] / copy for copy, ours in pairs)
+        print("%s ours: %s; read all and write: %.2f s; ratio %.2f (%.2f to %.2f)" % (
+            method, pairs[-1][1][0], min(copy for copy, _ in pairs), ratios[REPEATS // 2],
+            ratios[0], ratios[-1]), flush=True)
         if len(sys.argv) < 3:
             continue
         weight = "    parameters: {weight: 1.0, density: 0.5}\n"
@@ -78,7 +90,7 @@ def main():
             file.write(recipe)
         print(method, "mergekit:", measured([sys.argv[2], os.path.join(folder, "recipe.yml"),
                                              os.path.join(folder, "theirs"),
-                                             "--safe-serialization"]))
+                                             "--safe-serialization"])[0], flush=True)
 
 
 main()

@@ -173,8 +173,11 @@ bool sfti_os_wait_over(void) {
     return sfti_os_stop_signal() || (fake.go_on && !fake.go_on(fake.go_on_ctx));
 }
 
+static uint64_t fake_waited_ns; /* what waits for nothing ends by the clock */
+
 bool sfti_os_wait_more(uint32_t *ms) {
     *ms += 1;
+    fake_waited_ns += 20 * 1000 * 1000;
     return !sfti_os_wait_over();
 }
 
@@ -387,7 +390,7 @@ int sfti_os_random(void *into, size_t len) {
     return 0;
 }
 
-uint64_t sfti_os_now_ns(void) { return ++fake.clock; }
+uint64_t sfti_os_now_ns(void) { return ++fake.clock + fake_waited_ns; }
 int32_t sfti_os_zone_s(uint64_t time_s) {
     (void)time_s;
     return 0;

@@ -37,7 +37,7 @@ def test_a_failing_row_in_the_last_task(spark, old, mode):
     rows = wide(spark).selectExpr(
         "case when id = 399 then transform(x, v -> cast(null as float)) else x end x")
     with pytest.raises(Exception, match="null"):
-        write(rows, old, mode, batch_size=2, columns="x")
+        write(rows, old, mode, batch_size=2, columns="x", shapes='{"x": [1024]}')
     unharmed(spark, old, before)
     holding.swept(old)
     holding.whole(old)

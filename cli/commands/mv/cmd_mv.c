@@ -311,8 +311,9 @@ static char *absolute_new(sfti_arena *arena, const char *path, int *error) {
     *error = copy ? ENOENT : 0;
     while (*error == ENOENT) {
         whole = cli_absolute(arena, copy, error);
-        end = sfti_path_above((sft_span){ path, end }).len;
-        if (*error != ENOENT || end == 0) break;
+        size_t above = sfti_path_above((sft_span){ path, end }).len;
+        if (*error != ENOENT || above == 0 || above == end) break;
+        end = above;
         copy[end] = '\0';
     }
     size_t used = copy ? strlen(copy) : 0;

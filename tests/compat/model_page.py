@@ -157,7 +157,7 @@ def check_norms(data, expected):
     assert sorted(found) == sorted(expected), (sorted(found), sorted(expected))
     for module, (norm, rank) in expected.items():
         assert found[module][1] == rank, module
-        close(found[module][0], norm, module, 1e-6)
+        close(found[module][0], norm, module, 2e-8)
 
 
 def case_norms(folder):

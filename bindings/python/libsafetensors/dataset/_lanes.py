@@ -63,9 +63,8 @@ class _Rest:
 
 class Lanes:
     """Rows that are laid out in a line, of which each worker of each rank has a piece of its own,
-    a lane; batch i of a rank is its worker's i % workers.
-
-    mix: whether a lane's rows are shuffled within it; those of a rest are already."""
+    a lane; batch i of a rank is its worker's i % workers. A lane's rows
+    are shuffled within it, but for those of a rest, which are already."""
 
     def __init__(self, line: _Shards | _Rest, order: Order, epoch: int, ranks: int,
                  workers: int) -> None:

@@ -175,7 +175,7 @@ SUITES = [
      "tests/adapter/differential.py"),
     ("adapter-differential-long", "long", 1800,
      [PY, "tests/adapter/differential.py", "20000", "1000"], "tests/adapter/differential.py"),
-    ("merge", "check test asan m32 s390x", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),
+    ("merge", "test asan m32 s390x", 600, [PY, "tests/merge/run.py"], "tests/merge/run.py"),
     ("adapter-names", "test", 600, [PY, "tests/adapter/names.py"], "tests/adapter/names.py"),
     ("adapter-fused", "test asan", 600, [PY, "tests/adapter/fused.py"], "tests/adapter/fused.py"),
     ("adapter-factors", "test asan", 600, [PY, "tests/adapter/factors.py"],

@@ -1,6 +1,7 @@
 /* Which files of which models go where, and whether they may. Tests: tests/cli/mv. */
 #include "commands/mv/mv.h"
 
+#include "base/order.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/hints.h"
@@ -119,6 +120,20 @@ static bool take_all(taken *all, cli_moves *moves, const cli_move **in_the_way,
     }
     moves->count = kept;
     return true;
+}
+
+/* What stays where it is takes its own places, and moves nothing there. */
+static sft_code take_own(taken *all, cli_moves *moves, sft_error *err) {
+    for (size_t i = 0; i < moves->count && all->count < all->most; i++) {
+        sft_span folded = folded_path(&all->plan->arena, moves->items[i].to);
+        if (!folded.data) return sfti_fail_memory(err, 1);
+        if (sfti_names_find(&all->by_target, folded) != SFTI_NO_NAME) continue;
+        all->targets[all->count] = folded;
+        all->moves[all->count] = &moves->items[i];
+        (void)sfti_names_add(&all->by_target, folded, all->count++);
+    }
+    moves->count = 0;
+    return SFT_OK;
 }
 
 static bool index_stays(void *ctx, const char *index) {
@@ -327,38 +342,75 @@ static bool is_there(const mv_unit *unit) {
         && strcmp(unit->moves.items[0].from, unit->moves.items[0].to) == 0;
 }
 
+static void refuse(mv_plan *plan, mv_unit *unit, const char *blame, size_t *refused,
+                   sft_error *err) {
+    cli_fail_input(plan->c, blame, err);
+    *err = (sft_error)SFT_ERROR_INIT;
+    unit->moves.count = 0;
+    ++*refused;
+}
+
+/* A place for a unit that does not stay: the one that it is to have, or a numbered one. */
+static sft_code find_place(taken *all, mv_unit *unit, size_t *refused, const char **blame,
+                           sft_error *err) {
+    mv_plan *plan = all->plan;
+    const cli_move *in_the_way = NULL;
+    const char *why = NULL;
+    bool fits = take_all(all, &unit->moves, &in_the_way, &why);
+    for (uint32_t n = 2; !fits && plan->c->set.number && n <= NUMBER_MOST; n++) {
+        sft_code code = plan_targets(plan, unit, n, blame, err);
+        if (code) return code;
+        if (is_there(unit)) return take_own(all, &unit->moves, err);
+        fits = take_all(all, &unit->moves, &in_the_way, &why);
+    }
+    if (fits) return SFT_OK;
+    (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
+    bool may_number = !plan->c->set.number && why != too_long && why != inside;
+    cli_hint(err, may_number ? CLI_HINT_NUMBERED : SFT_HINT_NONE);
+    refuse(plan, unit, in_the_way->to, refused, err);
+    return SFT_OK;
+}
+
+/* The n of a name that ends in " (n)"; others come behind those. */
+static uint64_t number_of(const mv_unit *unit) {
+    sft_span name = unit->unit.is_folder ? cli_name_of(unit->unit.path) : unit->unit.stem;
+    char text[8];
+    uint64_t n;
+    size_t at = name.len;
+    while (at > 0 && name.data[at - 1] != '(') at--;
+    size_t digits = at ? name.len - at : 0;
+    if (at < 2 || name.data[at - 2] != ' ' || digits < 2 || digits > sizeof text) return UINT64_MAX;
+    memcpy(text, name.data + at, digits);
+    bool closed = text[--digits] == ')';
+    text[digits] = '\0';
+    return closed && cli_parse_number(text, NUMBER_MOST, &n) ? n : UINT64_MAX;
+}
+
+static int compare_numbers(const void *ctx, uint32_t a, uint32_t b) {
+    const mv_unit *units = ctx;
+    uint64_t x = number_of(&units[a]), y = number_of(&units[b]);
+    return x < y ? -1 : x > y;
+}
+
 sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_error *err) {
     taken all;
     sft_code code = fill_folders(plan) ? taken_begin(&all, plan, err) : sfti_fail_memory(err, 1);
-    for (size_t u = 0; !code && u < plan->count; u++) {
+    for (size_t u = 0; !code && u < plan->count; u++) { /* those that stay first */
         mv_unit *unit = &plan->units[u];
-        const cli_move *in_the_way = NULL;
-        const char *why = NULL;
         unit->moves.path = unit->unit.path;
         code = plan_targets(plan, unit, 1, blame, err);
-        if (code == SFT_IS_LINK || (code && code != SFT_OUT_OF_MEMORY)) {
-            cli_complain(plan->c, *blame, err);
-            *err = (sft_error)SFT_ERROR_INIT;
+        if (code && code != SFT_OUT_OF_MEMORY) {
+            refuse(plan, unit, *blame, refused, err);
             code = SFT_OK;
-            unit->moves.count = 0;
-            ++*refused;
-            continue;
+        } else if (!code && is_there(unit)) {
+            code = take_own(&all, &unit->moves, err);
         }
-        bool fits = !code && (is_there(unit) || take_all(&all, &unit->moves, &in_the_way, &why));
-        for (uint32_t n = 2; !code && !fits && plan->c->set.number && n <= NUMBER_MOST; n++) {
-            code = plan_targets(plan, unit, n, blame, err);
-            fits = !code && (is_there(unit) || take_all(&all, &unit->moves, &in_the_way, &why));
-        }
-        if (fits && is_there(unit)) unit->moves.count = 0;
-        if (!code && !fits) {
-            (void)sfti_fail(err, SFT_EXISTS, "%s: %s is to go there", why, unit->unit.path);
-            bool may_number = !plan->c->set.number && why != too_long && why != inside;
-            cli_hint(err, may_number ? CLI_HINT_NUMBERED : SFT_HINT_NONE);
-            cli_complain(plan->c, in_the_way->to, err);
-            *err = (sft_error)SFT_ERROR_INIT;
-            unit->moves.count = 0;
-            ++*refused;
-        }
+    }
+    uint32_t *order = sfti_arena_sorted(&plan->arena, plan->count, compare_numbers, plan->units);
+    if (!code && !order) code = sfti_fail_memory(err, plan->count);
+    for (size_t u = 0; !code && u < plan->count; u++) { /* lower numbers are taken first */
+        mv_unit *unit = &plan->units[order[u]];
+        if (unit->moves.count > 0) code = find_place(&all, unit, refused, blame, err);
         for (size_t i = 0; !code && i < unit->moves.count; i++)
             if (i > 0 && !unit->unit.is_folder
                 && !cli_follow(plan->c, &plan->arena, unit->unit.stem, unit->moves.items,

@@ -139,23 +139,72 @@ sft_span cli_read_text(const sft_buffer *bytes) {
     return (sft_span){ text.data + 3, text.len - 3 };
 }
 
-#define BUSY_MOST_NS (UINT64_C(10) * 1000 * 1000 * 1000)
+/* ── Locks ── */
 
-sft_code cli_lock_beside(const char *path, int *fd, sft_error *err) {
-    char folder[4096] = ".";
+#define BUSY_MOST_NS (UINT64_C(10) * 1000 * 1000 * 1000)
+#define LOCK_NAME ".own.sft-lock"
+
+/* Open a lock file, made if need be: EAGAIN while one of that name is going. */
+static int open_lock(cli_lock *lock) {
+    os_info info;
+    int error = sfti_os_open_new(lock->path, 0666, &lock->fd);
+    if (error == EEXIST) error = sfti_os_open_no_link(lock->path, true, &lock->fd);
+    bool again = error == ENOENT
+              || (error == EACCES && sfti_os_info_path(lock->path, false, &info) != ENOENT);
+    if (error) lock->fd = -1;
+    return again ? EAGAIN : error;
+}
+
+/* A lock on a file counts only while the file has its name: who had it may have removed it. */
+static int lock_file(cli_lock *lock) {
+    os_info own, there;
+    int error = open_lock(lock);
+    if (error) return error;
+    error = sfti_os_lock(lock->fd);
+    if (!error
+        && (sfti_os_info_fd(lock->fd, &own) || sfti_os_info_path(lock->path, false, &there)
+            || own.inode != there.inode || own.device != there.device))
+        error = EAGAIN;
+    if (!error) return 0;
+    if (error != EAGAIN) (void)sfti_os_unlink(lock->path);
+    (void)sfti_os_close(lock->fd);
+    lock->fd = -1;
+    return error;
+}
+
+static int lock_once(const char *path, size_t len, cli_lock *lock) {
+    static const char name[] = LOCK_NAME;
+    memcpy(lock->path, len ? path : ".", len ? len : 2);
+    if (len) lock->path[len] = '\0';
+    int error = sfti_os_open_folder(lock->path, &lock->fd);
+    if (!error) {
+        error = sfti_os_lock(lock->fd);
+        if (error) (void)sfti_os_close(lock->fd);
+    }
+    if (error) lock->fd = -1;
+    if (!error || error == EAGAIN) {
+        lock->path[0] = '\0';
+        return error;
+    }
+    memcpy(lock->path + len, name, sizeof name);
+    return lock_file(lock);
+}
+
+sft_code cli_lock_beside(const char *path, cli_lock *lock, sft_error *err) {
     size_t len = sfti_folder_len(path);
     uint64_t begin = sfti_os_now_ns();
     uint32_t ms = 0;
-    *fd = -1;
-    if (len >= sizeof folder) return SFT_OK;
-    if (len) folder[len] = '\0', memcpy(folder, path, len);
-    if (sfti_os_open_folder(folder, fd)) {
-        *fd = -1;
-        return SFT_OK;
-    }
-    while (sfti_os_lock(*fd) == EAGAIN)
+    lock->fd = -1;
+    if (len + sizeof LOCK_NAME > sizeof lock->path) return SFT_OK;
+    while (lock_once(path, len, lock) == EAGAIN)
         if (sfti_os_now_ns() - begin > BUSY_MOST_NS || !sfti_os_wait_more(&ms))
             return sfti_fail(err, SFT_EDIT_BUSY, "expected a folder in which nobody else writes a "
                                                  "note, found one that is busy");
     return SFT_OK;
+}
+
+void cli_lock_end(const cli_lock *lock) {
+    if (lock->fd < 0) return;
+    if (*lock->path) (void)sfti_os_unlink(lock->path);
+    (void)sfti_os_close(lock->fd);
 }

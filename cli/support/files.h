@@ -30,7 +30,12 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
 sft_span cli_read_text(const sft_buffer *bytes);
 
 /* One process at a time writes a note in the folder of a path, or takes files out of it, where
- * there are locks. *fd: to be closed; -1 without a lock. */
-sft_code cli_lock_beside(const char *path, int *fd, sft_error *err);
+ * there are locks: on the folder, else on a file in it, which goes with the lock. */
+typedef struct cli_lock {
+    int fd;          /* -1: none */
+    char path[4096]; /* of the file; "": the folder is locked */
+} cli_lock;
+sft_code cli_lock_beside(const char *path, cli_lock *lock, sft_error *err);
+void cli_lock_end(const cli_lock *lock); /* in any case */
 
 #endif

@@ -319,7 +319,7 @@ static void take_back(moving *m) {
 sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const char **blame,
                         sft_error *err) {
     moving m = { .c = c, .moves = moves, .how = how, .blame = moves->path, .err = err };
-    int lock = -1;
+    cli_lock lock = { .fd = -1 };
     m.arena.alloc = c->alloc;
     m.state = sfti_arena_array(&m.arena, moves->count, sizeof *m.state);
     m.was = sfti_arena_array(&m.arena, moves->count, sizeof *m.was);
@@ -329,7 +329,7 @@ sft_code cli_moves_make(cli *c, const cli_moves *moves, cli_move_how how, const 
     if (!code) code = sync_folders(&m, true);
     if (!code && how == CLI_MOVE) code = cli_lock_beside(moves->items[0].from, &lock, err);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->count; i++) code = drop_name(&m, i);
-    if (lock >= 0) (void)sfti_os_close(lock);
+    cli_lock_end(&lock);
     if (code && m.state) take_back(&m);
     for (size_t i = 0; !code && how == CLI_MOVE && i < moves->emptied_count; i++)
         (void)sfti_os_remove_folder(moves->emptied[i]);
@@ -410,7 +410,7 @@ static bool undo_one(moving *m, const cli_move *move, size_t *left) {
     else if (move->is_folder) code = fail_os(m, move->from, EEXIST, "");
     else code = undo_second(m, move, same);
     if (!code) return true;
-    cli_complain(m->c, m->blame, m->err);
+    cli_fail_input(m->c, m->blame, m->err);
     ++*left;
     return false;
 }

@@ -460,8 +460,11 @@ static void run_dup(cli *c, char **operands, size_t count) {
     cli_input_list inputs;
     c->others = CLI_AND_OTHERS;
     c->counts_unread = true;
-    if (dup_end_check(c, &err)) {
-        cli_fail_usage(c, &err);
+    sft_code code = dup_end_check(c, &run.arena, &err);
+    if (code) {
+        if (code == SFT_BAD_ARGUMENT) cli_fail_usage(c, &err);
+        else cli_fail_input(c, c->set.keep_which, &err);
+        sfti_arena_free(&run.arena);
         return;
     }
     cli_hash_run_begin(&run.hashing, c, "dup");

@@ -7,8 +7,9 @@
 
 typedef enum dup_how { DUP_ONLY_LIST = 0, DUP_REMOVE, DUP_LINK, DUP_REFLINK } dup_how;
 
-/* Whether the options agree. */
-sft_code dup_end_check(const cli *c, sft_error *err);
+/* Whether the options agree; the folder of --keep becomes its real path, in the arena.
+ * SFT_BAD_ARGUMENT: they do not; another code is about that folder. */
+sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err);
 /* Whether the path, not what it leads to, lies in the folder of --keep. */
 bool dup_keeps(const cli *c, const char *path, sfti_arena *arena);
 

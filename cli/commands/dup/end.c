@@ -23,16 +23,29 @@ typedef struct dup_one {
     bool usable;
 } dup_one;
 
-static bool is_folder(const char *path) {
+/* --keep: a word, or the path of a folder, which begins at the root from here on. */
+static sft_code find_kept(cli *c, sfti_arena *arena, sft_error *err) {
+    static const char *const words[] = { "described", "oldest", "newest", "shortest" };
+    const char *which = c->set.keep_which;
+    char real[4096];
     os_info info;
-    return !sfti_os_info_path(path, true, &info) && info.kind == OS_DIR;
+    for (size_t i = 0; which && i < sizeof words / sizeof *words; i++)
+        if (strcmp(which, words[i]) == 0) which = NULL;
+    if (!which) return SFT_OK;
+    int error = sfti_os_info_path(which, true, &info);
+    if (!error && info.kind == OS_DIR) error = sfti_os_real_path(which, real, sizeof real);
+    else if (!error || (error == ENOENT && sfti_folder_len(which) == 0))
+        return cli_usage_error(err, "expected described, oldest, newest, shortest or a folder "
+                               "after --keep, found \"%s\"", which);
+    if (error == ENOENT)
+        return sfti_fail(err, SFT_NOT_FOUND, "expected a folder after --keep, found nothing");
+    if (error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
+    c->set.keep_which = sfti_arena_copy(arena, real, strlen(real));
+    return c->set.keep_which ? SFT_OK : sfti_fail_memory(err, strlen(real));
 }
 
-sft_code dup_end_check(const cli *c, sft_error *err) {
-    static const char *const words[] = { "described", "oldest", "newest", "shortest" };
+sft_code dup_end_check(cli *c, sfti_arena *arena, sft_error *err) {
     const cli_settings *set = &c->set;
-    bool known = !set->keep_which || is_folder(set->keep_which);
-    for (size_t i = 0; i < 4 && !known; i++) known = strcmp(set->keep_which, words[i]) == 0;
     if (!set->end && (set->yes || set->erase || set->by_weights || set->keep_which))
         return cli_usage_error(err, "expected --remove, --link or --reflink with --yes, --keep, "
                                "--weights and --delete, found none");
@@ -41,10 +54,7 @@ sft_code dup_end_check(const cli *c, sft_error *err) {
     if (set->by_weights && set->end != DUP_REMOVE)
         return cli_usage_error(err, "expected --remove with --weights: files with different "
                                "metadata cannot be one");
-    if (!known)
-        return cli_usage_error(err, "expected described, oldest, newest, shortest or a folder "
-                               "after --keep, found \"%s\"", set->keep_which);
-    return SFT_OK;
+    return find_kept(c, arena, err);
 }
 
 /* ── Which one stays ── */
@@ -67,13 +77,12 @@ static bool look_at(cli *c, const dup_path *from, sfti_arena *arena, dup_one *on
 }
 
 bool dup_keeps(const cli *c, const char *path, sfti_arena *arena) {
-    char real[4096];
+    const char *kept = c->set.keep_which;
     int error;
     sft_span rest;
-    if (!path || !c->set.keep_which || !is_folder(c->set.keep_which)) return false;
+    if (!path || !kept || sfti_root_len(kept) == 0) return false;
     const char *whole = cli_absolute(arena, path, &error);
-    return whole && !sfti_os_real_path(c->set.keep_which, real, sizeof real)
-        && sfti_path_below(sft_span_cstr(whole), sft_span_cstr(real), &rest);
+    return whole && sfti_path_below(sft_span_cstr(whole), sft_span_cstr(kept), &rest);
 }
 
 /* Whether a is rather kept than b. */
@@ -138,15 +147,18 @@ static char *name_beside(const dup_end_run *run, const cli_companion *item) {
 /* The note of the one that stays has what only the other says, from now on. What is no note stays
  * as it is. */
 static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, sft_error *err) {
-    sft_buffer other, own = { .alloc = run->c->alloc }, text = own;
+    sft_buffer own = { .alloc = run->c->alloc }, other = own, text = own;
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_sink sink = sft_sink_memory(&text);
     sfti_json_writer w;
     os_info info;
+    cli_lock lock = { .fd = -1 };
     options.alloc = &run->c->alloc;
     options.link = SFT_LINK_REFUSE;
-    run->blame = from;
-    sft_code code = cli_read_file(run->c, from, NOTE_TEXT_MOST, &other, err);
+    run->blame = to;
+    sft_code code = cli_lock_beside(to, &lock, err);
+    if (!code) run->blame = from;
+    if (!code) code = cli_read_file(run->c, from, NOTE_TEXT_MOST, &other, err);
     if (!code) run->blame = to;
     if (!code) code = cli_read_file(run->c, to, NOTE_TEXT_MOST, &own, err);
     sft_span theirs = cli_read_text(&other), ours = cli_read_text(&own);
@@ -160,6 +172,7 @@ static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, 
         if (!code) code = sft_sink_path(to, &options, &sink, err);
         if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, err);
     }
+    cli_lock_end(&lock);
     sft_buffer_free(&other);
     sft_buffer_free(&own);
     sft_buffer_free(&text);

@@ -48,7 +48,7 @@ static char *below(mv_run *run, const char *folder, const char *name) {
     char *path = error ? NULL : cli_join_path(&run->plan.arena, sft_span_cstr(real), name);
     if (error) (void)sfti_io_fail(&err, SFT_IO_OPEN, error, "find the folder");
     else if (!path) (void)sfti_fail_memory(&err, strlen(name));
-    if (!path) cli_complain(run->c, folder, &err);
+    if (!path) cli_fail_input(run->c, folder, &err);
     return path;
 }
 
@@ -65,7 +65,7 @@ static bool stays_below(mv_run *run, const char *folder, const char *path) {
         if (!error && info.kind != OS_DIR) {
             (void)sfti_fail(&err, SFT_IO_NOT_FILE, "expected a folder, found %s",
                             info.kind == OS_LINK ? "a symbolic link" : "a file");
-            cli_complain(run->c, copy, &err);
+            cli_fail_input(run->c, copy, &err);
             return false;
         }
         copy[at] = '/';
@@ -157,7 +157,7 @@ static bool take_folder(mv_run *run, const char *operand) {
                                                              "found none");
     run->models++;
     if (code || !item || !path) {
-        if (code) cli_complain(c, operand, &err);
+        if (code) cli_fail_input(c, operand, &err);
         run->out_of_memory |= !item || !path;
         run->failed += code != SFT_OK;
         return true;
@@ -250,7 +250,7 @@ static void perform(mv_run *run) {
         code = mv_journal_write(c, plan, &journal, &err);
         blame = *journal.path ? journal.path : NULL;
     }
-    if (code) cli_complain(c, blame, &err);
+    if (code) cli_fail_input(c, blame, &err);
     for (size_t i = 0, count = code ? 0 : plan->count; i < count && !cli_is_over(c); i++) {
         mv_unit *unit = &plan->units[i];
         code = SFT_OK;
@@ -275,7 +275,7 @@ static void undo(mv_run *run) {
     sft_code code = mv_journal_read(c, plan, &journal, &err);
     const char *path = *journal.path ? journal.path : NULL;
     if (code == SFT_NOT_FOUND && !path) cli_refuse(c, path, &err);
-    else if (code) cli_complain(c, path, &err);
+    else if (code) cli_fail_input(c, path, &err);
     for (size_t i = code ? 0 : plan->count; i-- > 0;) {
         mv_unit *unit = &plan->units[i];
         size_t before = left, moved = unit->moves.count;
@@ -301,7 +301,7 @@ static void undo(mv_run *run) {
     int error = mv_journal_close(&journal, is_over);
     if (!error) return;
     (void)sfti_io_fail(&err, SFT_IO_WRITE, error, "remove the journal");
-    cli_complain(c, path, &err);
+    cli_fail_input(c, path, &err);
 }
 
 /* A path from the root on, of which the last folders need not be there. */
@@ -348,7 +348,7 @@ static sft_code read_target(mv_run *run, char **operands, size_t count, sft_erro
     run->target = !path ? NULL : run->into ? absolute_new(&run->plan.arena, path, &error)
                                            : cli_absolute(&run->plan.arena, path, &error);
     if (path && error == ENOENT)
-        return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for \"%s\"", last);
+        return sfti_fail(err, SFT_NOT_FOUND, "expected a folder that is there for it, found none");
     if (path && error) return sfti_io_fail(err, SFT_IO_OPEN, error, "find the folder");
     if (!run->target) return sfti_fail_memory(err, len);
     run->operand_count = count - 1;
@@ -375,10 +375,10 @@ static void run_mv(cli *c, char **operands, size_t count) {
     if (!code && c->set.place && count == 0)
         code = cli_usage_error(&err, "expected models or folders with --to, found none");
     if (!code && !c->set.place && !c->set.undo) code = read_target(&run, operands, count, &err);
-    if (code == SFT_OUT_OF_MEMORY) {
-        cli_complain(c, NULL, &err);
-    } else if (code) {
+    if (code == SFT_BAD_ARGUMENT) {
         cli_fail_usage(c, &err);
+    } else if (code) {
+        cli_fail_input(c, count > 0 ? operands[count - 1] : NULL, &err);
     } else if (c->set.undo) {
         undo(&run);
     } else {

@@ -118,7 +118,7 @@ static void save_for_others(cli *c, const cli_model *model) {
 
 static void each_model(void *ctx, cli_model *model) {
     note_run *run = ctx;
-    int lock = -1;
+    cli_lock lock = { .fd = -1 };
     cli *c = run->c;
     sft_error err = SFT_ERROR_INIT;
     sfti_arena arena = { .alloc = c->alloc };
@@ -145,7 +145,7 @@ static void each_model(void *ctx, cli_model *model) {
     if (code) cli_fail_input(c, there.path ? there.path : model->path, &err);
     else if (writes && c->set.save_for && !c->set.dry_run) save_for_others(c, model);
     cli_sidecar_close(&there);
-    if (lock >= 0) (void)sfti_os_close(lock);
+    cli_lock_end(&lock);
     sfti_arena_free(&arena);
 }
 

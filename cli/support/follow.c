@@ -22,6 +22,7 @@ static bool same_path(sft_span said, const char *path) {
     for (size_t i = 0; i < len; i++) {
         char a = said.data[i], b = path[i];
         bool slashes = (a == '/' || a == '\\') && sfti_is_separator(b);
+        if (SFTI_OS_PATHS == SFTI_PATHS_WINDOWS) a = cli_lower(a), b = cli_lower(b);
         if (a != b && !slashes) return false;
     }
     return true;

@@ -24,6 +24,10 @@ pyjson() {
     python3 -c 'import json, sys; j = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"
 }
 
+# The folder of the case, as the command spells it.
+export HERE=$PWD
+[ "${SFT_TARGET:-}" != windows ] || HERE=Z:$PWD
+
 one='{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 
 # dataset KIND DIR: one of the small datasets of tests/dataset/make.py.

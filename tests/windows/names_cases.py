@@ -268,3 +268,14 @@ def hash_cache_has_a_home(folder):
     write(os.path.join(folder, M), small())
     sft(["hash", M], folder)
     demand(os.listdir(folder).count(M) == 1 and not hidden(folder), os.listdir(folder))
+
+
+@case
+def sidecars_spell_paths_in_either_case(folder):
+    """The letters of a drive and of folders are alike: what LoRA Manager wrote follows all the same."""
+    write(os.path.join(folder, M), small())
+    beside = M.replace(".safetensors", ".metadata.json")
+    write(os.path.join(folder, beside), json.dumps({"file_path": ("Z:" + folder).lower() + "/" + M}).encode())
+    sft(["mv", M, "other/"], folder)
+    said = json.loads(read(os.path.join(folder, "other", beside)))["file_path"]
+    demand(said == "Z:" + os.path.realpath(folder) + "/other/" + M, said)

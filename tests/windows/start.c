@@ -184,8 +184,16 @@ static int with_console(wchar_t *inside, wchar_t **words, int count) {
     return run(line_of(words, count), CREATE_NO_WINDOW, GetStdHandle(STD_OUTPUT_HANDLE));
 }
 
+/* Journals of mv are where a case on Linux wants them. */
+static void set_folder(const wchar_t *from, const wchar_t *to) {
+    wchar_t path[1024] = L"Z:";
+    DWORD len = GetEnvironmentVariableW(from, path + 2, 1000);
+    if (len > 0 && len < 1000) (void)SetEnvironmentVariableW(to, path);
+}
+
 int main(void) {
     int count;
+    set_folder(L"XDG_STATE_HOME", L"LOCALAPPDATA");
     wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
     if (!words || count < 2) return 125;
     wchar_t console[] = L"--in-console", ctrl_c[] = L"--in-ctrl-c";

@@ -419,11 +419,18 @@ size_t cli_moves_undo(cli *c, const cli_moves *moves, size_t *left) {
     sft_error err = SFT_ERROR_INIT;
     moving m = { .c = c, .moves = moves, .blame = moves->path, .err = &err };
     size_t back = 0;
+    cli_lock lock;
     m.arena.alloc = c->alloc;
+    if (cli_lock_beside(moves->items[0].to, &lock, &err)) {
+        cli_fail_input(c, moves->items[0].to, &err);
+        *left += moves->count;
+        return 0;
+    }
     for (size_t i = moves->count; i-- > 0;) {
         err = (sft_error)SFT_ERROR_INIT;
         back += undo_one(&m, &moves->items[i], left);
     }
+    cli_lock_end(&lock);
     (void)sync_folders(&m, false);
     sfti_arena_free(&m.arena);
     return back;

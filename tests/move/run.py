@@ -178,8 +178,17 @@ def one_tree(tests, seed, scratch, env):
                 sorted(set(now.items()) ^ set(before.items()))[:6])
 
 
+def undo_all(env):
+    """The first mv --undo that does not go well."""
+    done = None
+    while not done or done.returncode == 0:
+        done = run(["mv", "--undo"], env)
+    return done
+
+
 def together(tests, scratch, rounds):
-    """Two mv of the same models, and a note beside them: each model is whole in one place, and its note with it."""
+    """Two mv of the same models, and a note beside them: each model is whole in one place, and its note with it; all
+    of them are taken back."""
     top = os.path.join(scratch, "tree")
     env = dict(os.environ, XDG_STATE_HOME=os.path.join(scratch, "state"))
     ends = ["safetensors", "civitai.info", "own.json"]
@@ -196,12 +205,17 @@ def together(tests, scratch, rounds):
                 for words in lines[:2 + n % 2]]
         for one in runs:
             one.wait(timeout=300)
-        for i in range(6):
-            found = sorted(path for path in tree_of(top) if os.path.basename(path).startswith(f"a{i}."))
-            folder = os.path.dirname(found[0]) if found else ""
-            tests.check(found == sorted(os.path.join(folder, f"a{i}.{end}") for end in ends), f"together {n}: not whole", found)
-            with open(os.path.join(top, folder, f"a{i}.own.json"), encoding="utf-8") as file:
-                tests.check(json.load(file)["note"] == f"by hand {i}", f"together {n}: another note", found)
+        for undo in (False, True):
+            undone = undo_all(env) if undo else None
+            for i in range(6):
+                found = sorted(path for path in tree_of(top) if os.path.basename(path).startswith(f"a{i}."))
+                folder = os.path.dirname(found[0]) if found else ""
+                what = f"together {n}, undone" if undone else f"together {n}"
+                tests.check(found == sorted(os.path.join(folder, f"a{i}.{end}") for end in ends) and not (undone and folder),
+                            what + ": not whole", found)
+                with open(os.path.join(top, folder, f"a{i}.own.json"), encoding="utf-8") as file:
+                    tests.check(json.load(file)["note"] == f"by hand {i}", what + ": another note", found)
+            tests.check(not undone or undone.returncode == 1, f"together {n}: a run that cannot be taken back", undone and undone.stderr)
 
 
 # ── Kills ──

@@ -236,7 +236,7 @@ static void perform(mv_run *run) {
     sft_error err = SFT_ERROR_INIT;
     const char *blame = NULL;
     size_t moves = 0, made = 0;
-    mv_journal journal = { .fd = -1 };
+    mv_journal journal = { .fd = -1, .text = { .alloc = c->alloc } };
     sft_code code = mv_plan_end(plan, &run->failed, &blame, &err);
     for (size_t i = 0; i < plan->count; i++) moves += plan->units[i].moves.count > 0;
     if (!code && run->failed > 0 && !c->set.dry_run) {
@@ -257,11 +257,13 @@ static void perform(mv_run *run) {
         err = (sft_error)SFT_ERROR_INIT;
         if (unit->moves.count > 0 && !c->set.dry_run) {
             code = cli_moves_make(c, &unit->moves, run->how, &blame, &err);
-            made += code == SFT_OK;
+            unit->made = code == SFT_OK;
+            made += unit->made;
         }
         if (code) cli_fail_input(c, blame, &err);
         else tell(run, unit);
     }
+    if (made > 0) mv_journal_settle(c, plan, &journal);
     (void)mv_journal_close(&journal, made == 0);
     if (plan->count == 0 && run->failed == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);
 }
@@ -279,7 +281,7 @@ static void undo(mv_run *run) {
     for (size_t i = code ? 0 : plan->count; i-- > 0;) {
         mv_unit *unit = &plan->units[i];
         size_t before = left, moved = unit->moves.count;
-        if (!c->set.dry_run) moved = cli_moves_undo(c, &unit->moves, &left);
+        if (moved > 0 && !c->set.dry_run) moved = cli_moves_undo(c, &unit->moves, &left);
         if (left > before || moved == 0) continue;
         if (cli_is_json(c)) {
             tell_json(run, unit->moves.items[0].to, &unit->moves, true);

@@ -108,23 +108,24 @@ static sft_code lock_journal(mv_journal *journal, sft_error *err) {
 int mv_journal_close(mv_journal *journal, bool is_over) {
     int error = journal->fd >= 0 && is_over ? sfti_os_unlink(journal->path) : 0;
     if (journal->fd >= 0) (void)sfti_os_close(journal->fd);
+    sft_buffer_free(&journal->text);
     return error;
 }
 
 /* ── Writing ── */
 
 typedef struct journal_text {
-    sft_buffer bytes;
+    sft_buffer *bytes;
     bool failed;
 } journal_text;
 
 static void put_text(journal_text *to, sft_span text) {
-    to->failed |= !sfti_buffer_put(&to->bytes, text.data, text.len)
-               || !sfti_buffer_put(&to->bytes, "", 1);
+    to->failed |= !sfti_buffer_put(to->bytes, text.data, text.len)
+               || !sfti_buffer_put(to->bytes, "", 1);
 }
 
 static void put_record(journal_text *to, const char *letter, const char *a, const char *b) {
-    to->failed |= !sfti_buffer_put(&to->bytes, letter, 1);
+    to->failed |= !sfti_buffer_put(to->bytes, letter, 1);
     put_text(to, sft_span_cstr(a));
     if (b) put_text(to, sft_span_cstr(b));
 }
@@ -161,33 +162,39 @@ static void put_unit(journal_text *to, const cli_moves *moves, bool stays, sfti_
     }
 }
 
+static sft_code write_file(cli *c, const char *path, bool is_new, const sft_buffer *text,
+                           sft_error *err) {
+    sft_path_options options = SFT_PATH_OPTIONS_INIT;
+    sft_sink sink;
+    options.no_clobber = is_new;
+    options.mode = 0600;
+    options.alloc = &c->alloc;
+    sft_code code = sft_sink_path(path, &options, &sink, err);
+    return code ? code : sfti_sink_fill(&sink, (sft_span){ text->data, text->len }, err);
+}
+
 sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_error *err) {
     char folder[4096], old[sizeof out->path];
-    sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    journal_text text = { .bytes = { .alloc = c->alloc } };
+    journal_text text = { .bytes = &out->text };
     sfti_arena arena = { .alloc = c->alloc };
     journals all = { .count = 0 };
-    sft_sink sink;
-    *out = (mv_journal){ .fd = -1 };
+    *out = (mv_journal){ .fd = -1, .text = { .alloc = c->alloc } };
     sft_code code = state_folder(true, folder, sizeof folder, err);
     if (code) return code;
     put_text(&text, sft_span_cstr(FORMAT));
     for (size_t i = 0; i < plan->count; i++) {
-        const cli_moves *moves = &plan->units[i].moves;
-        if (moves->count > 0) put_unit(&text, moves, plan->how != CLI_MOVE, &arena);
+        mv_unit *unit = &plan->units[i];
+        unit->record = out->text.len;
+        if (unit->moves.count > 0)
+            put_unit(&text, &unit->moves, plan->how != CLI_MOVE, &arena);
+        unit->record_len = out->text.len - unit->record;
     }
     put_record(&text, "Z", "", NULL);
-    if (text.failed) code = sfti_fail_memory(err, text.bytes.len);
-    options.no_clobber = true;
-    options.mode = 0600;
-    options.alloc = &c->alloc;
-    code = code ? code : SFT_EXISTS;
+    code = text.failed ? sfti_fail_memory(err, out->text.len) : SFT_EXISTS;
     for (unsigned n = 0; code == SFT_EXISTS && n < 1000; n++) {
         snprintf(out->path, sizeof out->path, "%s/mv-%012" PRIu64 "-%03u", folder,
                  sfti_os_time_s(), n);
-        code = sft_sink_path(out->path, &options, &sink, err);
-        if (!code)
-            code = sfti_sink_fill(&sink, (sft_span){ text.bytes.data, text.bytes.len }, err);
+        code = write_file(c, out->path, true, &out->text, err);
     }
     if (!code) code = lock_journal(out, err);
     for (int again = 1; !code && again;) {
@@ -196,9 +203,27 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_erro
         snprintf(old, sizeof old, "%s/%s", folder, all.oldest);
         if (again && sfti_os_unlink(old)) break;
     }
-    sft_buffer_free(&text.bytes);
     sfti_arena_free(&arena);
     return code;
+}
+
+void mv_journal_settle(cli *c, const mv_plan *plan, mv_journal *journal) {
+    sft_buffer kept = { .alloc = c->alloc };
+    journal_text text = { .bytes = &kept };
+    sft_error ignored = SFT_ERROR_INIT;
+    bool all = true;
+    put_text(&text, sft_span_cstr(FORMAT));
+    for (size_t i = 0; i < plan->count; i++) {
+        const mv_unit *unit = &plan->units[i];
+        all &= unit->made || unit->record_len == 0;
+        if (unit->made)
+            text.failed |= !sfti_buffer_put(&kept, journal->text.data + unit->record,
+                                            unit->record_len);
+    }
+    put_record(&text, "Z", "", NULL);
+    /* One that cannot be written has more than it needs: mv --undo tells of that. */
+    if (!all && !text.failed) (void)write_file(c, journal->path, false, &kept, &ignored);
+    sft_buffer_free(&kept);
 }
 
 /* ── Reading ── */
@@ -263,7 +288,7 @@ sft_code mv_journal_read(cli *c, mv_plan *plan, mv_journal *out, sft_error *err)
     char folder[4096];
     journals all = { .count = 0 };
     sft_buffer bytes;
-    *out = (mv_journal){ .fd = -1 };
+    *out = (mv_journal){ .fd = -1, .text = { .alloc = c->alloc } };
     sft_code code = state_folder(false, folder, sizeof folder, err);
     if (code) return code;
     int error = sfti_os_list(folder, take_journal, &all);

@@ -39,6 +39,8 @@ typedef struct mv_unit {
     const char *to;  /* absolute: the file without its ending, or the folder */
     const char *to_folder; /* the same if the folder that it lies in moves; NULL: never */
     cli_moves moves; /* empty: it is where it belongs */
+    size_t record, record_len; /* of the journal's text */
+    bool made;
 } mv_unit;
 
 typedef struct mv_plan {
@@ -63,6 +65,7 @@ sft_code mv_plan_end(mv_plan *plan, size_t *refused, const char **blame, sft_err
 typedef struct mv_journal {
     char path[4096 + 64]; /* as far as it is known: what a failure is about; "": nothing */
     int fd;               /* -1: none; mv_journal_close closes it in any case */
+    sft_buffer text;      /* that was written */
 } mv_journal;
 
 /* Before the first move: all that will be moved, on the disk, in a folder of the user's; the oldest
@@ -71,6 +74,8 @@ sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_erro
 /* The newest, into the plan. SFT_NOT_FOUND if there is none, SFT_EDIT_BUSY if its run is still
  * going on. */
 sft_code mv_journal_read(cli *c, mv_plan *plan, mv_journal *out, sft_error *err);
+/* When the run is over: only units that were made are to be taken back. */
+void mv_journal_settle(cli *c, const mv_plan *plan, mv_journal *journal);
 /* is_over: there is nothing to take back; the journal goes. An error is that it does not. */
 int mv_journal_close(mv_journal *journal, bool is_over);
 

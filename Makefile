@@ -12,7 +12,7 @@
 #   make fuzz [SECONDS=600]  fuzz harnesses and the comparison with the official package
 #   make test-spark          the Spark suite alone, on Spark 4.1
 #   make test-spark-all      and on 4.0, 4.2 and 3.5, each in an environment of its own
-#   make test-engines        the suites of Ray Data and Daft alone
+#   make test-engines        the suites of Ray Data, Daft, DuckDB, Polars, HF datasets
 #   make test-browsers       the catalogue's pages in Chromium and in Firefox
 #   make test-desktop        xdg-mime and a desktop's thumbnailer on installed files
 #   make bench               measured against others; docs/measured.md keeps the results

@@ -62,7 +62,7 @@ TARGETS = {
 VENV = "build/venv/bin/python"
 # The one with Spark: tools/spark_env.sh.
 SPARK = "build/spark/bin/python"
-# The one with Ray and Daft: tools/engines_env.sh.
+# The one with Ray, Daft, DuckDB, Polars: tools/engines_env.sh.
 ENGINES = "build/engines/bin/python"
 
 # The one with playwright, and a Chromium beside it: tools/browser_env.sh.

@@ -1,10 +1,13 @@
 """Datasets as Arrow: random tables of all types come back to the bit; names that collide, lengths
 that overflow and damaged shards are errors."""
 import json
+import pickle
 import random
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
 import pytest
 import safetensors.numpy
 import torch
@@ -12,6 +15,7 @@ import torch
 from arrow_tables import a_table, same_table
 from libsafetensors import SafetensorError, dataset
 from libsafetensors.dataset import Column, TorchBatches
+from libsafetensors.dataset._arrow import ArrowRows
 
 
 def written(tmp_path, table, **options):
@@ -87,9 +91,105 @@ def test_dtypes_that_arrow_lacks(tmp_path):
     with written(tmp_path, pa.table({"at": pa.array([1, 2], pa.timestamp("s"))}),
                  dtype="F64") as rows:
         assert rows.to_arrow()["at"].to_pylist() == [1.0, 2.0]
-    dataset.write(pa.table({"k": ["a"], "x": [1]}), tmp_path / "kv", name_col="k")
-    with dataset.open(tmp_path / "kv") as rows, pytest.raises(TypeError, match="KV mode"):
-        rows.to_arrow()
+
+
+def test_names_as_arrow(tmp_path):
+    table = pa.table({"k": ["b", "a__x", "c", "d"], "x": [[1, 2], [3], [], [5, 6, 7]],
+                      "y": pa.array([0.5, 1.5, 2.5, 3.5], pa.float32())})
+    dataset.write(table, tmp_path / "kv", name_col="k", dtype={"x": "BF16"})
+    with dataset.open(tmp_path / "kv") as rows:
+        found = pa.table(rows)
+        assert found.column_names == ["k", "x", "y"] and len(found) == 4
+        row = found.filter(pc.field("k") == "d").to_pylist()[0]
+        assert row["x"] == {"data": bytes.fromhex("a040c040e040"), "shape": [3], "dtype": "BF16"}
+        assert row["y"] == {"data": np.float32(3.5).tobytes(), "shape": [], "dtype": "F32"}
+        assert found.equals(pa.Table.from_batches(list(rows.arrow_batches(size=1))))
+        assert rows.to_arrow("y,k").column_names == ["y", "k"]
+        assert rows.scanner(["y"], rows=range(1, 3)).to_table() == found.slice(1, 2).select(["y"])
+        assert rows.scanner([]).count_rows() == 4
+        with pytest.raises(KeyError, match="z"):
+            rows.to_arrow("z")
+        # What is read is what write takes: the same tensors again.
+        dataset.write(rows, tmp_path / "again", name_col="k")
+        with dataset.open(tmp_path / "again") as again:
+            assert pa.table(again).equals(found)
+            assert again["d"]["x"].tolist() == [5, 6, 7]
+    with dataset.open(tmp_path / "kv", keys=["c__x", "d__y"]) as rows:
+        assert [(one["k"], one["x"] is None, one["y"] is None)
+                for one in pa.table(rows).to_pylist()] == [("c", False, True), ("d", True, False)]
+    dataset.write(pa.table({"k": ["b"], "x": [[9]], "y": pa.array([9], pa.float32())}),
+                  tmp_path / "kv", mode="append", name_col="k", dtype={"x": "BF16"},
+                  duplicatesStrategy="lastWin")
+    with dataset.open(tmp_path / "kv") as rows:
+        assert sorted(pa.table(rows)["k"].to_pylist()) == ["a__x", "b", "c", "d"]
+    with dataset.open(tmp_path / "kv", rows=(1, 3)) as rows:
+        assert len(pa.table(rows)) == 2
+
+
+def opened_tensors(rows, monkeypatch):
+    """Names of the columns that are read from now on."""
+    read = set()
+    column = ArrowRows.column
+
+    def spied(self, shard, name, *args):
+        read.add(name)
+        return column(self, shard, name, *args)
+    monkeypatch.setattr(ArrowRows, "column", spied)
+    return read
+
+
+def test_scanner(tmp_path, monkeypatch):
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    table = pa.table({"n": range(20), "caption": [None if i % 3 == 0 else "c%d" % i
+                                                  for i in range(20)],
+                      "a.b\"": [[float(i)] * 3 for i in range(20)], "nn": range(20, 40),
+                      "s": [{"n": i, "t": "q"} for i in range(20)]})
+    field = pc.field
+    with written(tmp_path, table, batch_size=6) as rows:
+        read = opened_tensors(rows, monkeypatch)
+        for columns, used in ((["n"], {"n"}), ("nn, n", {"n", "nn"}), ([], {"n"}),
+                              (None, set(table.column_names))):
+            read.clear()
+            names = [one.strip() for one in columns.split(",")] if columns == "nn, n" else columns
+            found = rows.scanner(columns, rows=range(3, 17), batch_size=4)
+            wanted = table.slice(3, 14)
+            assert found.to_table() == (wanted if names is None else wanted.select(names))
+            assert read == used
+        read.clear()
+        found = rows.scanner({"m": field("n") * 2}, filter=field("caption") == "c4").to_table()
+        assert found.to_pylist() == [{"m": 8}] and read == {"n", "caption"}
+        read.clear()
+        found = rows.scanner(["caption"], filter=field("s", "n") > 17).to_table()
+        assert found.to_pylist() == [{"caption": None}, {"caption": "c19"}]
+        assert "a.b\"" not in read and "nn" not in read
+        with pytest.raises(pa.ArrowInvalid):
+            rows.scanner(["none"]).to_table()
+        with pytest.raises(ValueError, match="rows"):
+            rows.scanner(rows=range(0, 21))
+
+        data = pickle.loads(pickle.dumps(rows.to_pyarrow()))
+        assert data.schema == table.schema and data.count_rows() == 20
+        assert data.count_rows(field("n") > 4) == 15 and data.to_table() == table
+        assert data.head(2, columns=["n"]).to_pylist() == [{"n": 0}, {"n": 1}]
+        assert data.take([3, 19], columns=["n"])["n"].to_pylist() == [3, 19]
+        read.clear()
+        assert duckdb.sql("select max(nn) from data where n < 5").fetchall() == [(24,)]
+        assert read == {"n", "nn"}
+        assert duckdb.sql('select "a.b""" from data where n = 7').fetchall() == [([7.0] * 3,)]
+        assert duckdb.sql("select count(*) from data").fetchall() == [(20,)]
+        read.clear()
+        lazy = polars.scan_pyarrow_dataset(data).filter(polars.col("n") > 18).select("caption")
+        assert lazy.collect().to_dicts() == [{"caption": "c19"}] and read == {"n", "caption"}
+        assert polars.scan_pyarrow_dataset(data).collect().equals(polars.DataFrame(table))
+        # What reads it in another way fails; it does not find it empty.
+        for call in (lambda: pads.Scanner.from_dataset(data).to_table(), data.get_fragments,
+                     lambda: pads.dataset([data]).to_table(), lambda: data.sort_by("n"),
+                     lambda: data.filter(field("n") > 3)):
+            with pytest.raises((FileNotFoundError, TypeError), match="scan"):
+                call()
+    with dataset.open(tmp_path / "d", split="50%:", columns="n") as rows:
+        half = rows.to_pyarrow()
+        assert duckdb.sql("select min(n), count(*) from half").fetchall() == [(10, 10)]
 
 
 def test_tensors_are_fixed_shape_tensors(tmp_path):

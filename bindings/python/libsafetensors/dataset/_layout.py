@@ -330,7 +330,7 @@ class KeyLayout:
         self.shards = shards
         separator = manifest.get("kv_separator")
         self._separator: str = "__" if separator is None else separator
-        self._name_col = manifest.get("name_col") or "name"
+        self.name_col = manifest.get("name_col") or "name"
         self._keys = keys
         self._index: Index | None = None
         self._look_up: Callable[[], Index | None] | None = index
@@ -501,17 +501,19 @@ class KeyLayout:
 
     def _rows_of(self, shard: int, names: list[str], framework: str,
                  copy: bool) -> list[dict[str, Any]]:
-        file = self.shards.file(shard)
         tensors = {(i, column): tensor for i, name in enumerate(names)
-                   for column, tensor in self._tensors(file, name).items()}
-        rows: list[dict[str, Any]] = [{self._name_col: name} for name in names]
+                   for column, tensor in self.tensors(shard, name).items()}
+        rows: list[dict[str, Any]] = [{self.name_col: name} for name in names]
         for (i, column), array in _arrays(self.shards, shard, tensors, framework, copy).items():
             rows[i][column or "data"] = array
         return rows
 
-    def _tensors(self, file: _core.File, name: str) -> dict[str, _core.Tensor]:
+    def tensors(self, shard: int, name: str,
+                columns: Iterable[str] | None = None) -> dict[str, _core.Tensor]:
         """Those of a row, by column."""
-        keys = {column: self._key(name, column) for column in self.columns}
+        file = self.shards.file(shard)
+        keys = {column: self._key(name, column)
+                for column in (self.columns if columns is None else columns)}
         return {column: file[key] for column, key in keys.items()
                 if key in file and (self._keys is None or key in self._keys)}
 

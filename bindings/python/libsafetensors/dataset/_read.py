@@ -8,7 +8,8 @@ from typing import Any
 
 from .. import _core
 from .._types import Closing, Path, Unpack
-from ._arrow import spans
+from ._arrow import ArrowRows, spans
+from ._arrow_keys import KeyRows
 from ._index import find_index
 from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
@@ -206,8 +207,9 @@ class Dataset(Closing):
 
     def to_arrow(self, columns: str | Iterable[str] | None = None) -> Any:
         """All rows as a pyarrow.Table, of the types that were written; files that are mapped are
-        shared. columns: names of the manifest's columns, or of fields of structs ("a.b").
-        KeyError; TypeError in KV mode; ValueError for a dtype that Arrow lacks."""
+        shared. In KV mode the name, and each tensor as a struct of data, shape and dtype, which
+        write takes as it is. columns: names of the manifest's columns, or of fields of structs
+        ("a.b"). KeyError; ValueError for a dtype that Arrow lacks."""
         import pyarrow as pa
         schema, batches = self._arrow(columns, None, None)
         return pa.Table.from_batches(list(batches), schema)
@@ -217,6 +219,20 @@ class Dataset(Closing):
         """The same as batches: of one file each, and of at most `size` rows. rows: only these, a
         range of step 1."""
         return self._arrow(columns, rows, size)[1]
+
+    def scanner(self, columns: Any = None, *, rows: range | None = None, filter: Any = None,
+                batch_size: int | None = None) -> Any:
+        """A pyarrow.dataset.Scanner, which reads a file at a time and of it only what is used.
+        columns: names, or name -> expression. rows: only these, a range of step 1. filter: an
+        expression of pyarrow.compute. batch_size: most rows of a batch."""
+        from ._scan import scanner
+        return scanner(self, columns, rows, filter, batch_size)
+
+    def to_pyarrow(self) -> Any:
+        """A pyarrow.dataset.Dataset: duckdb and polars.scan_pyarrow_dataset read only the columns
+        of it that a query uses."""
+        from ._scan import ArrowDataset
+        return ArrowDataset(self)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """What pyarrow.table, polars.DataFrame, duckdb and write read."""
@@ -228,17 +244,19 @@ class Dataset(Closing):
     def _arrow(self, columns: str | Iterable[str] | None, rows: range | None,
                size: int | None) -> tuple[Any, Iterator[Any]]:
         layout = self._layout.whole if isinstance(self._layout, Subset) else self._layout
-        if not isinstance(layout, BatchLayout):
-            raise TypeError("expected a dataset in batch mode, found one in KV mode, whose rows "
-                            "are tensors of their own")
         if size is not None and size < 1:
             raise ValueError("size: expected a number of rows from 1 on, found %d" % size)
         if isinstance(columns, str):
             columns = [name.strip() for name in columns.split(",")]
-        names = list(layout.stored if columns is None else columns)
-        if columns is not None:
-            layout = BatchLayout(self._shards, self._manifest or {}, frozenset(names))
-        made = layout.arrow()
+        made: ArrowRows | KeyRows
+        if isinstance(layout, KeyLayout):
+            made = KeyRows(layout)
+            names = list(made.names if columns is None else columns)
+        else:
+            names = list(layout.stored if columns is None else columns)
+            if columns is not None:
+                layout = BatchLayout(self._shards, self._manifest or {}, frozenset(names))
+            made = layout.arrow()
         rows = range(len(self)) if rows is None else rows
         if rows.step != 1 or (rows and not 0 <= rows.start < rows.stop <= len(self)):
             raise ValueError("rows: expected a range of step 1 in %d rows, found %s"

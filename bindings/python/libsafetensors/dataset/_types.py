@@ -7,7 +7,8 @@ from typing import Any, Callable, Literal, TypedDict, Union
 
 __all__ = ["Adopt", "ColumnFacts", "CompactResult", "DatasetInfo", "DatasetMode", "DatasetTensors",
            "Engine", "GcResult", "LoaderOptions", "Manifest", "ManifestForm", "OpenOptions",
-           "ReadOptions", "ShardFacts", "StorageOptions", "VerifyResult", "WriteMode", "WriteOptions"]
+           "ReadOptions", "ScanOptions",
+           "ShardFacts", "StorageOptions", "VerifyResult", "WriteMode", "WriteOptions"]
 
 DatasetMode = Literal["batch", "kv"]
 ManifestForm = Literal["whole", "segments"]
@@ -50,6 +51,17 @@ StorageOptions = TypedDict("StorageOptions", {
     "storage.buffer_size": int, "storage.default_block_size": int, "storage.kerb_ticket": str,
     "storage.extra_conf": Any,
 }, total=False)
+
+
+class ScanOptions(TypedDict, total=False):
+    """What engines pass to the method scanner of pyarrow.dataset.Dataset; pyarrow documents it."""
+
+    batch_readahead: int
+    fragment_readahead: int
+    fragment_scan_options: Any
+    use_threads: bool
+    cache_metadata: bool
+    memory_pool: Any
 
 
 class WriteOptions(StorageOptions, total=False):

@@ -302,7 +302,7 @@ static sft_code put_out(const sfti_merge_op *op, sfti_merge_work *work, uint8_t 
                         sft_error *err) {
     sft_dtype dtype = op->row->spec.dtype;
     const sfti_merge_loops *loops = sfti_merge_loops_best();
-    uint64_t bytes = sft_dtype_describe(dtype)->bits / 8, done = 0, step = 4096;
+    uint64_t bytes = sft_dtype_describe(dtype)->bits / 8, done = 0, step = SFTI_MERGE_PIECE;
     while (done < work->count) {
         uint64_t n = work->count - done < step ? work->count - done : step;
         const double *from = work->out + done;

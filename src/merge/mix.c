@@ -231,7 +231,7 @@ static sft_code mix_factors(const sfti_merge_op *op, const double *sums, double 
 static void subtract_base(const sfti_merge_op *op, const sfti_merge_work *work) {
     if (!takes_differences(op)) return;
     for (size_t e = op->method->kind == SFTI_MERGE_ADD; e < op->count; e++)
-        for (uint64_t i = 0; i < work->count; i++) work->x[e][i] -= work->x[op->count][i];
+        sfti_merge_loops_best()->subtract(work->x[e], work->x[op->count], (size_t)work->count);
 }
 
 static size_t product_count(const sfti_merge_op *op) {
@@ -247,16 +247,15 @@ static sft_code add_products(const sfti_merge_op *op, sfti_merge_work *work, sft
     return SFT_OK;
 }
 
+/* In pieces, so that sums stay near. */
 static void combine(const sfti_merge_op *op, const sfti_merge_work *work, const double *factors,
                     uint64_t first, uint64_t count) {
-    double *out = work->out + first;
-    for (size_t e = 0; e < op->count + op->has_base; e++) {
-        const double *x = work->x[e] + first;
-        double factor = factors[e];
-        if (e == 0)
-            for (uint64_t i = 0; i < count; i++) out[i] = factor * x[i];
-        else
-            sfti_merge_loops_best()->add(x, factor, (size_t)count, out);
+    const sfti_merge_loops *loops = sfti_merge_loops_best();
+    for (uint64_t at = first, n; at < first + count; at += n) {
+        n = first + count - at < SFTI_MERGE_PIECE ? first + count - at : SFTI_MERGE_PIECE;
+        loops->multiply(work->x[0] + at, factors[0], (size_t)n, work->out + at);
+        for (size_t e = 1; e < op->count + op->has_base; e++)
+            loops->add(work->x[e] + at, factors[e], (size_t)n, work->out + at);
     }
 }
 
@@ -360,7 +359,10 @@ sft_code sfti_mix_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error
     }
     uint64_t columns = op->row->elements / op->row->spec.shape[0], at = work->first % columns;
     for (uint64_t i = 0; i < work->count; i++) {
-        combine(op, work, op->factors + 3 * at, i, 1);
+        const double *factors = op->factors + 3 * at;
+        work->out[i] = factors[0] * work->x[0][i];
+        for (size_t e = 1; e < op->count + op->has_base; e++)
+            work->out[i] += factors[e] * work->x[e][i];
         if (++at == columns) at = 0;
     }
     return SFT_OK;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define READ_RAW ((size_t)64 << 10)
-#define READ_MOST (READ_RAW / 2) /* elements: of 16 bits */
 #define MEMORY_MOST ((uint64_t)48 << 20)
 #define MEMORY_FAIR ((uint64_t)24 << 20) /* that more threads may take */
 #define WINDOW_ELEMENTS ((uint64_t)1 << 19)
@@ -28,21 +27,15 @@ static sft_code refuse_nonfinite(const sft_tensor *tensor, uint64_t element, boo
 
 /* F32 as in a file; the first that is not finite, or count. */
 static uint64_t widen_32(float *from, uint64_t count, double *into) {
-    uint32_t bad = 0;
     if (!sfti_is_little())
         for (uint64_t i = 0; i < count; i++) {
             uint32_t word = sfti_get_u32(&from[i]);
             memcpy(&from[i], &word, sizeof word);
         }
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t word;
-        memcpy(&word, &from[i], sizeof word);
-        bad |= ((word & 0x7f800000u) + 0x00800000u) & 0x80000000u;
-        into[i] = (double)from[i];
-    }
+    if (sfti_merge_loops_best()->widen(from, (size_t)count, into)) return count;
     uint64_t at = 0;
-    while (at < count && bad && into[at] - into[at] == 0) at++;
-    return bad ? at : count;
+    while (at < count && into[at] - into[at] == 0) at++;
+    return at;
 }
 
 static uint64_t widen_64(const uint8_t *from, uint64_t count, double *into) {
@@ -60,26 +53,24 @@ sft_code sfti_merge_read(const sfti_merge_model *model, uint32_t number, uint64_
     const sft_tensor *tensor = sft_set_tensor_at(model->set, number);
     const sft_file *file = sft_set_shard_at(model->set, sft_set_tensor_shard(model->set, number));
     uint64_t bytes = sft_dtype_describe(tensor->dtype)->bits / 8, each = READ_RAW / bytes;
-    if (each > READ_MOST) each = READ_MOST;
-    for (uint64_t done = 0; done < count;) {
-        uint64_t n = count - done < each ? count - done : each, good;
-        uint64_t at = tensor->offset + (first + done) * bytes;
-        bool wide = tensor->dtype == SFT_F64;
-        sft_code code = sft_read_bytes(file, at, raw, (size_t)(n * bytes), err);
-        if (!code && !wide)
-            code = sft_cast(tensor->dtype, raw, SFT_F32, floats, n, NULL, NULL, err);
-        if (code) {
-            if (err) sfti_error_tensor(err, tensor->name);
-            return code;
-        }
-        if (wide) good = widen_64(raw, n, into + done);
-        else good = widen_32(floats, n, into + done);
-        if (good < n)
+    sft_code code = SFT_OK;
+    for (uint64_t done = 0, n = 0; !code && done < count; done += n) {
+        const uint8_t *from = raw + done % each * bytes;
+        uint64_t left = count - done < each ? count - done : each, good = 0;
+        if (from == raw)
+            code = sft_read_bytes(file, tensor->offset + (first + done) * bytes, raw,
+                                  (size_t)(left * bytes), err);
+        n = count - done < SFTI_MERGE_PIECE ? count - done : SFTI_MERGE_PIECE;
+        if (!code && tensor->dtype == SFT_F64) good = widen_64(from, n, into + done);
+        else if (!code && !(code = sft_cast(tensor->dtype, from, SFT_F32, floats, n, NULL, NULL,
+                                            err)))
+            good = widen_32(floats, n, into + done);
+        if (!code && good < n)
             return refuse_nonfinite(tensor, first + done + good,
                                 into[done + good] != into[done + good], err);
-        done += n;
     }
-    return SFT_OK;
+    if (code && err) sfti_error_tensor(err, tensor->name);
+    return code;
 }
 
 /* ── Threads ── */
@@ -160,7 +151,7 @@ static bool take_work(sfti_merge_op *op, sfti_merge_work *w, uint64_t histogram)
     }
     w->out = sfti_arena_array(op->arena, op->chunk, sizeof *w->out);
     w->raw = sfti_arena_array(op->arena, READ_RAW, 1);
-    w->floats = sfti_arena_array(op->arena, READ_MOST, sizeof *w->floats);
+    w->floats = sfti_arena_array(op->arena, SFTI_MERGE_PIECE, sizeof *w->floats);
     w->counts = sfti_arena_array(op->arena, histogram, sizeof *w->counts);
     w->keys = sfti_arena_array(op->arena, op->chunk, sizeof *w->keys);
     w->order = sfti_arena_array(op->arena, op->chunk, sizeof *w->order);

@@ -37,9 +37,10 @@ static sft_code count_lower(const sfti_merge_op *op, sfti_merge_work *work, sft_
         for (int c = 0; c < 2; c++) {
             uint32_t upper = cuts[c].key >> LOW_BITS;
             if (cuts[c].none || cuts[c].all) continue;
-            for (uint64_t i = 0; i < work->count; i++)
-                if (work->keys[i] >> LOW_BITS == upper)
-                    counts[(size_t)c << LOW_BITS | (work->keys[i] & LOW_MASK)]++;
+            size_t n = sfti_merge_loops_best()->pick(work->keys, (size_t)work->count, LOW_BITS,
+                                                     upper, work->spare);
+            for (size_t i = 0; i < n; i++)
+                counts[(size_t)c << LOW_BITS | (work->spare[i] & LOW_MASK)]++;
         }
     }
     return SFT_OK;
@@ -110,11 +111,10 @@ static sft_code count_equal(const sfti_merge_op *op, sfti_merge_work *work, sft_
     (void)err;
     for (size_t k = 0; k < op->streams * 2; k++) {
         const sfti_merge_cut *cut = &op->cuts[k];
-        uint64_t equal = 0;
         if (!cut->before) continue;
         op->keys(op, k / 2, work, work->keys);
-        for (uint64_t i = 0; i < work->count; i++) equal += work->keys[i] == cut->key;
-        cut->before[work->chunk - op->window_at] = equal;
+        cut->before[work->chunk - op->window_at] = sfti_merge_loops_best()->pick(
+            work->keys, (size_t)work->count, 0, cut->key, work->spare);
     }
     return SFT_OK;
 }
@@ -160,8 +160,8 @@ void sfti_select_mark(const sfti_merge_op *op, size_t stream, const sfti_merge_w
         }
         loops->mark(keys, (size_t)work->count, cut->key, out);
         uint64_t seen = cut->before ? cut->before[work->chunk - op->window_at] : 0;
-        for (uint64_t i = 0; cut->before && i < work->count; i++)
-            if (keys[i] == cut->key) out[i] = seen++ < cut->ties;
+        if (cut->before)
+            loops->mark_ties(keys, (size_t)work->count, cut->key, seen, cut->ties, out);
     }
     for (uint64_t i = 0; i < work->count; i++) kept[i] = kept[i] && !inner[i];
 }

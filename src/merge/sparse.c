@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <float.h>
 #include <string.h>
 
 #define LEAST_NORM 1e-7 /* below it a mask changes no scale */
@@ -29,18 +30,9 @@ static void magnitudes(const sfti_merge_op *op, size_t stream, const sfti_merge_
 
 static void variances(const sfti_merge_op *op, size_t stream, const sfti_merge_work *work,
                       uint32_t *keys) {
-    double count = (double)op->count;
-    const double *base = work->x[op->count];
     (void)stream;
-    for (uint64_t i = 0; i < work->count; i++) {
-        double sum = 0, squares = 0;
-        for (size_t e = 0; e < op->count; e++) sum += work->x[e][i] - base[i];
-        for (size_t e = 0; e < op->count; e++) {
-            double off = work->x[e][i] - base[i] - sum / count;
-            squares += off * off;
-        }
-        keys[i] = key_bits(squares / count);
-    }
+    sfti_merge_loops_best()->variances(work->x, op->count, work->x[op->count],
+                                       (size_t)work->count, keys);
 }
 
 /* TIES keeps one at least; breadcrumbs leave out the largest, fewer of them where both do not
@@ -64,13 +56,6 @@ static void set_tops(sfti_merge_op *op, size_t stream, uint64_t zeros) {
 }
 
 /* ── Random masks ── */
-
-static void draw(const sfti_merge_op *op, size_t entry, const sfti_merge_work *work,
-                 uint8_t *kept) {
-    uint64_t seed = op->seeds[entry], chance = op->chances[entry];
-    for (uint64_t i = 0; i < work->count; i++)
-        kept[i] = sfti_merge_random(seed, work->first + i) >> 11 < chance;
-}
 
 /* Sorts numbers of a line by their keys, equal ones by their place: *order becomes the places. */
 static uint32_t *rank(const uint32_t *keys, uint32_t n, uint32_t *order, uint32_t *spare) {
@@ -121,7 +106,10 @@ static void mark(const sfti_merge_op *op, size_t entry, sfti_merge_work *work) {
         return;
     }
     switch ((sfti_merge_mask)op->method->mask) {
-    case SFTI_MASK_RANDOM: draw(op, entry, work, work->kept); return;
+    case SFTI_MASK_RANDOM:
+        sfti_merge_loops_best()->draw(op->seeds[entry], work->first, op->chances[entry],
+                                      (size_t)work->count, work->kept);
+        return;
     case SFTI_MASK_RANKED:
         if (density_of(op, entry) > 0) draw_ranked(op, entry, work, work->kept);
         else memset(work->kept, 0, (size_t)work->count);
@@ -134,31 +122,34 @@ static void mark(const sfti_merge_op *op, size_t entry, sfti_merge_work *work) {
 }
 
 /* Values become differences, 0 where the mask leaves them out. SCE has one mask, which is found
- * before any of them changes. sums: of magnitudes before and after, or of squares after. */
-static void cut_differences(const sfti_merge_op *op, sfti_merge_work *work, double *sums) {
+ * before any of them changes. */
+static void cut_differences(const sfti_merge_op *op, sfti_merge_work *work) {
     bool sce = op->method->kind == SFTI_MERGE_SCE;
-    const double *base = work->x[op->count];
-    const sfti_merge_loops *loops = sfti_merge_loops_best();
     if (sce) mark(op, 0, work);
     for (size_t e = 0; e < op->count; e++) {
-        double *x = work->x[e], before = 0, after = 0;
         if (!sce) mark(op, e, work);
-        for (uint64_t i = 0; sums && !sce && i < work->count; i++) {
-            double change = x[i] - base[i];
-            before += change < 0 ? -change : change;
-        }
-        loops->differences(x, base, work->kept, (size_t)work->count);
-        for (uint64_t i = 0; sums && i < work->count; i++)
-            after += sce ? x[i] * x[i] : x[i] < 0 ? -x[i] : x[i];
-        if (!sums) continue;
-        if (!sce) *sums++ = before;
-        *sums++ = after;
+        sfti_merge_loops_best()->differences(work->x[e], work->x[op->count], work->kept,
+                                             (size_t)work->count);
     }
 }
 
+/* Magnitudes before and after; for SCE squares of what is kept. */
 static sft_code add_norms(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
+    bool sce = op->method->kind == SFTI_MERGE_SCE;
     (void)err;
-    cut_differences(op, work, work->sums);
+    if (sce) cut_differences(op, work);
+    for (size_t e = 0; e < op->count; e++) {
+        double *x = work->x[e], squares = 0, sums[2] = { 0, 0 };
+        for (uint64_t i = 0; sce && i < work->count; i++) squares += x[i] * x[i];
+        if (sce) {
+            work->sums[e] = squares;
+            continue;
+        }
+        mark(op, e, work);
+        sfti_merge_loops_best()->norms(x, work->x[op->count], work->kept, (size_t)work->count,
+                                       sums);
+        memcpy(work->sums + 2 * e, sums, sizeof sums);
+    }
     return SFT_OK;
 }
 
@@ -248,13 +239,13 @@ static void join_block(const sfti_merge_op *op, const sfti_merge_work *work, uin
         loops->agree(work->x[e] + at, signs, weights[e], sce ? shares[e] : 1, shares[e], n, sums,
                      divisors);
     double whole = all < 1e-8 && all > -1e-8 ? 1 : all;
-    for (size_t i = 0; divides && i < n; i++) {
-        double divisor = op->method->signs ? divisors[i] : whole;
-        if (sce && !(divisor > 1e-6)) divisor = 1e-6;
-        if (!(divisor < 0 || divisor > 0)) divisor = 1;
-        sums[i] /= divisor;
+    for (size_t i = 0; divides && !op->method->signs && i < n; i++) divisors[i] = whole;
+    if (divides) {
+        loops->finish(base, sums, divisors, sce ? 1e-6 : -DBL_MAX, lambda, n, out);
+    } else {
+        memcpy(out, base, n * sizeof *out);
+        loops->add(sums, lambda, n, out);
     }
-    for (size_t i = 0; i < n; i++) out[i] = base[i] + lambda * sums[i];
 }
 
 sft_code sfti_sparse_step(const sfti_merge_op *op, sfti_merge_work *work, sft_error *err) {
@@ -267,7 +258,7 @@ sft_code sfti_sparse_step(const sfti_merge_op *op, sfti_merge_work *work, sft_er
             work->out[i] = near_swap(op->param[SFTI_MERGE_T], base[i], work->x[0][i]);
         return SFT_OK;
     }
-    cut_differences(op, work, NULL);
+    cut_differences(op, work);
     for (size_t e = 0; e < op->count; e++) {
         shares[e] = sce ? op->shares[e] : op->each[SFTI_MERGE_WEIGHT][e];
         weights[e] = sce ? 1 : shares[e] * (op->shares ? op->shares[e] : 1);

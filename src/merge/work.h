@@ -8,6 +8,7 @@
 #include "os/io.h"
 
 #define SFTI_MERGE_CHUNK ((uint64_t)1 << 14) /* elements that are summed alone: part of results */
+#define SFTI_MERGE_PIECE ((uint64_t)1 << 11) /* that go through several loops while they are near */
 
 /* The `top` largest of a tensor's numbers: those above key, and of those equal to it the first
  * `ties` in the order of the tensor. */
@@ -156,12 +157,5 @@ double sfti_merge_cosine(double x);
 double sfti_merge_arc_cosine(double x);
 /* The products of all pairs of `count` vectors, row by row of the upper triangle. */
 void sfti_merge_products(double *const *x, size_t count, uint64_t first, uint64_t n, double *sums);
-/* A number for each index, the same whoever asks. */
-static inline uint64_t sfti_merge_random(uint64_t seed, uint64_t index) {
-    uint64_t z = seed + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
 
 #endif

@@ -46,34 +46,90 @@ static void fill(void) {
     }
 }
 
-static void test_equal(void **state) {
-    const sfti_merge_loops *best = sfti_merge_loops_best(), *plain = &sfti_merge_portable;
-    static double one[2][COUNT], two[2][COUNT];
+/* The portable ones (0), and others. */
+static void check_equal(const sfti_merge_loops *other, size_t n) {
+    static double one[2][COUNT], two[2][COUNT], three[2][COUNT], norms[2][3];
     static float floats[2][COUNT];
-    static uint32_t keys[2][COUNT];
-    static uint8_t kept[2][COUNT];
+    static uint32_t keys[2][COUNT], spread[2][COUNT], picked[2][COUNT];
+    static uint8_t kept[2][COUNT], drawn[2][COUNT];
+    double *x[3] = { a, b, c };
+    for (int k = 0; k < 2; k++) {
+        const sfti_merge_loops *loops = k ? other : &sfti_merge_portable;
+        memset(norms[k], 0, sizeof norms[k]);
+        loops->to_odd(a, n, floats[k]);
+        assert_true(loops->widen(floats[k], n, three[k]));
+        loops->keys(a, b, n, keys[k]);
+        loops->variances(x, 3, c, n, spread[k]);
+        loops->mark(keys[k], n, keys[0][n / 2], kept[k]);
+        loops->mark_ties(keys[k], n, keys[0][n / 3], 3, 7, kept[k]);
+        loops->draw(n, n * 5, UINT64_C(1) << 52, n, drawn[k]);
+        loops->norms(a, b, drawn[k], n, norms[k]);
+        norms[k][2] = loops->product(a, b, n);
+        memcpy(one[k], a, sizeof a);
+        loops->differences(one[k], b, kept[k], n);
+        loops->multiply(one[k], 0.7, n, two[k]);
+        loops->add(c, 0.7, n, two[k]);
+        loops->agree(a, b, -0.3, 0.9, 0.4, n, one[k], two[k]);
+        loops->finish(a, one[k], two[k], 1e-6, 0.6, n, three[k]);
+        loops->subtract(one[k], three[k], n);
+    }
+    assert_int_equal(other->greatest(a, n), sfti_merge_portable.greatest(a, n));
+    for (size_t i = 0; i < n; i += 1 + n / 5) {
+        size_t all = sfti_merge_portable.pick(keys[0], n, 15, keys[0][i] >> 15, picked[0]);
+        assert_true(all > 0);
+        assert_int_equal(other->pick(keys[0], n, 15, keys[0][i] >> 15, picked[1]), all);
+        assert_memory_equal(picked[0], picked[1], all * sizeof **picked);
+    }
+    assert_memory_equal(floats[0], floats[1], n * sizeof(float));
+    assert_memory_equal(keys[0], keys[1], n * sizeof(uint32_t));
+    assert_memory_equal(spread[0], spread[1], n * sizeof(uint32_t));
+    assert_memory_equal(kept[0], kept[1], n);
+    assert_memory_equal(drawn[0], drawn[1], n);
+    assert_memory_equal(norms[0], norms[1], sizeof norms[0]);
+    assert_memory_equal(one[0], one[1], n * sizeof(double));
+    assert_memory_equal(two[0], two[1], n * sizeof(double));
+    assert_memory_equal(three[0], three[1], n * sizeof(double));
+}
+
+static void test_equal(void **state) {
+    const sfti_merge_loops *other;
     (void)state;
-    for (size_t n = 0; n < COUNT; n += n < 40 ? 1 : 329) {
-        fill();
-        assert_int_equal(best->greatest(a, n), plain->greatest(a, n));
-        for (int k = 0; k < 2; k++) {
-            const sfti_merge_loops *loops = k ? best : plain;
-            double product = loops->product(a, b, n);
-            loops->to_odd(a, n, floats[k]);
-            loops->keys(a, b, n, keys[k]);
-            loops->mark(keys[k], n, keys[0][n / 2], kept[k]);
-            memcpy(one[k], a, sizeof a);
-            loops->differences(one[k], b, kept[k], n);
-            memcpy(two[k], c, sizeof c);
-            loops->add(a, 0.7, n, two[k]);
-            loops->agree(a, b, -0.3, 0.9, 0.4, n, one[k], two[k]);
-            one[k][n] = product;
+    for (size_t i = 1; (other = sfti_merge_loops_at(i)) != NULL; i++)
+        for (size_t n = 0; n < COUNT; n += n < 40 ? 1 : 329) {
+            fill();
+            for (size_t k = 0; k + 4 < n; k += 5) a[k + 4] = a[k], b[k + 4] = b[k]; /* equal keys */
+            check_equal(other, n);
         }
-        assert_memory_equal(floats[0], floats[1], n * sizeof(float));
-        assert_memory_equal(keys[0], keys[1], n * sizeof(uint32_t));
-        assert_memory_equal(kept[0], kept[1], n);
-        assert_memory_equal(one[0], one[1], (n + 1) * sizeof(double));
-        assert_memory_equal(two[0], two[1], n * sizeof(double));
+}
+
+/* What is not finite is told wherever it stands. */
+static void test_widen(void **state) {
+    static const uint32_t bad[] = { 0x7F800000u, 0xFF800000u, 0x7FC00000u, 0x7F800001u };
+    const sfti_merge_loops *loops;
+    float values[70] = { 0 };
+    double out[70];
+    (void)state;
+    for (size_t i = 0; (loops = sfti_merge_loops_at(i)) != NULL; i++)
+        for (size_t at = 0; at < 70; at++) {
+            values[at] = -3.402823466e38f;
+            assert_true(loops->widen(values, 70, out));
+            for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+                memcpy(&values[at], &bad[k], sizeof *bad);
+                assert_false(loops->widen(values, 70, out));
+                assert_true(loops->widen(values, at, out));
+            }
+            values[at] = 0;
+        }
+}
+
+static void test_ties(void **state) {
+    static const uint32_t keys[] = { 5, 9, 5, 5, 1, 5 };
+    const sfti_merge_loops *loops;
+    (void)state;
+    for (size_t i = 0; (loops = sfti_merge_loops_at(i)) != NULL; i++) {
+        uint8_t kept[] = { 1, 1, 1, 1, 0, 1 }, want[] = { 1, 1, 1, 0, 0, 0 };
+        loops->mark_ties(keys, 6, 5, 3, 5, kept);
+        assert_memory_equal(kept, want, 6);
     }
 }
 
@@ -113,6 +169,8 @@ static void test_agree(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_widen),
+        cmocka_unit_test(test_ties),
         cmocka_unit_test(test_to_odd),
         cmocka_unit_test(test_agree),
     };

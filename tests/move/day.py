@@ -169,7 +169,7 @@ def noting(day, loras):
     kept = json.loads(day.text(one + ".metadata.json"))
     day.is_true(kept["favorite"] is True and json.loads(kept["usage_tips"])["strength"] == 0.6, kept)
     os.rename(f"{day.top}/{one}.safetensors", f"{day.top}/incoming/batch 2/elsewhere.safetensors")
-    day.task("renamed by something else", "note --adopt -r incoming")
+    day.task("renamed by something else", "note --adopt incoming")
     day.is_true(json.loads(day.text("incoming/batch 2/elsewhere.own.json"))["note"] == "for wet streets")
     day.task("weak ones", "note 'other/thing 00.safetensors' 'other/thing 01.safetensors' rating=1")
 

@@ -2,6 +2,7 @@
  * tests/move. */
 #include "commands/commands.h"
 #include "commands/mv/mv.h"
+#include "commands/note/note.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/records.h"
@@ -268,6 +269,32 @@ static void perform(mv_run *run) {
     if (plan->count == 0 && run->failed == 0 && c->status == CLI_OK) cli_status(c, CLI_NO);
 }
 
+/* A note that was written since goes back with its model. False when out of memory. */
+static bool take_note(mv_plan *plan, cli_moves *moves) {
+    const cli_move *model = moves->items;
+    sfti_arena *arena = &plan->arena;
+    os_info info;
+    for (size_t i = 0; cli_model_ends[i] && !model->is_folder && !model->stays; i++) {
+        sft_span end = sft_span_cstr(cli_model_ends[i]), note = sft_span_cstr(NOTE_SUFFIX);
+        sft_span from = sft_span_cstr(model->from), to = sft_span_cstr(model->to);
+        if (!cli_ends_with(from, end.data) || !cli_ends_with(to, end.data)) continue;
+        char *old = sfti_arena_join(arena, (sft_span){ from.data, from.len - end.len }, note);
+        char *new = sfti_arena_join(arena, (sft_span){ to.data, to.len - end.len }, note);
+        if (!old || !new) return false;
+        if (sfti_os_info_path(old, false, &info) != ENOENT || sfti_os_info_path(new, false, &info))
+            return true;
+        for (size_t k = 0; k < moves->count; k++)
+            if (strcmp(moves->items[k].to, new) == 0) return true;
+        cli_move *items = sfti_arena_grow(arena, moves->items, moves->count, 1, &moves->capacity,
+                                          sizeof *items);
+        if (!items) return false;
+        moves->items = items;
+        items[moves->count++] = (cli_move){ .from = old, .to = new };
+        return true;
+    }
+    return true;
+}
+
 static void undo(mv_run *run) {
     cli *c = run->c;
     mv_plan *plan = &run->plan;
@@ -281,6 +308,11 @@ static void undo(mv_run *run) {
     for (size_t i = code ? 0 : plan->count; i-- > 0;) {
         mv_unit *unit = &plan->units[i];
         size_t before = left, moved = unit->moves.count;
+        if (moved > 0 && !take_note(plan, &unit->moves)) {
+            cli_complain_memory(c, sizeof(cli_move));
+            left++;
+            continue;
+        }
         if (moved > 0 && !c->set.dry_run) moved = cli_moves_undo(c, &unit->moves, &left);
         if (left > before || moved == 0) continue;
         if (cli_is_json(c)) {

@@ -28,7 +28,7 @@ typedef struct adopt_run {
     const char *folder;   /* at hand */
     adopt_note *notes;
     size_t count, cap;
-    bool failed, deep;
+    bool failed;
     size_t adopted;
     cli_digests digests;
 } adopt_run;
@@ -70,7 +70,7 @@ static void take_note(adopt_run *run, const char *path) {
 static int take_entry(void *ctx, const char *name, os_kind kind) {
     adopt_run *run = ctx;
     bool is_note = kind == OS_FILE && cli_ends_with(sft_span_cstr(name), NOTE_SUFFIX);
-    if (*name == '.' || (!is_note && (kind != OS_DIR || !run->deep))) return 0;
+    if (*name == '.' || (!is_note && kind != OS_DIR)) return 0;
     const char *path = cli_join_path(&run->arena, sft_span_cstr(run->folder), name);
     if (!path) return ENOMEM;
     if (is_note) {
@@ -159,8 +159,9 @@ static void each_model(void *ctx, cli_model *model) {
 }
 
 void note_adopt(cli *c, char **operands, size_t count) {
-    adopt_run run = { .c = c, .deep = c->set.recursive != 0 };
+    adopt_run run = { .c = c };
     size_t models;
+    c->set.recursive = 1; /* a note may have stayed anywhere */
     run.arena.alloc = c->alloc;
     for (size_t i = 0; i < count; i++) look_through(&run, operands[i]);
     run.digests.wanted = wanted;

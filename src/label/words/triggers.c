@@ -220,9 +220,34 @@ static bool is_listed(const sfti_trigger *trigger) {
     return trigger->trust == DEMOTED_TRUST && sfti_starts_with(trigger->source, "sidecar:");
 }
 
+/* One's own words go before those of others, and stand in their place. */
+static bool is_own_word(const sfti_trigger *trigger) {
+    return sfti_starts_with(trigger->source, "own:");
+}
+
+static int word_rank(const sfti_trigger *trigger) {
+    return trigger->trust * 2 + is_own_word(trigger);
+}
+
+/* In the order that they have in the note, whoever else says them. */
+static void put_own_first(sfti_list *list) {
+    sfti_trigger *heads[2] = { NULL, NULL }, *lasts[2] = { NULL, NULL }, *next;
+    for (sfti_trigger *t = list->first; t; t = next) {
+        bool other = !is_own_word(t);
+        next = t->next;
+        t->next = NULL;
+        if (lasts[other]) lasts[other]->next = t;
+        else heads[other] = t;
+        lasts[other] = t;
+    }
+    if (!heads[0] || !heads[1]) return;
+    lasts[0]->next = heads[1];
+    *list = (sfti_list){ heads[0], lasts[1], list->count };
+}
+
 /* What stays of two equal words is the better trusted; the other is told under it. */
 static sfti_trigger *merged(sfti_trigger *kept, sfti_trigger *other) {
-    if (other->trust > kept->trust) {
+    if (word_rank(other) > word_rank(kept)) {
         sfti_trigger *better = other;
         other = kept;
         kept = better;
@@ -252,7 +277,7 @@ static void list_trigger(sft_info *info, word_list *list, sfti_trigger *trigger)
 
 static int compare_trust(const void *ctx, uint32_t a, uint32_t b) {
     const word_list *list = ctx;
-    return list->items[b]->trust - list->items[a]->trust;
+    return word_rank(list->items[b]) - word_rank(list->items[a]);
 }
 
 static void keep_ordered(sft_info *info, const word_list *list) {
@@ -262,8 +287,10 @@ static void keep_ordered(sft_info *info, const word_list *list) {
     info->triggers = (sfti_list){ NULL, NULL, 0 };
     if (!order) info->code = SFT_OUT_OF_MEMORY;
     if (info->code) return;
+    bool own = n > 0 && is_own_word(list->items[order[0]]);
     for (size_t i = 0; i < n && i < DECLARED_MOST; i++) {
         sfti_trigger *trigger = list->items[order[i]];
+        if (own && !is_own_word(trigger)) break;
         trigger->next = NULL;
         if (info->triggers.last) ((sfti_trigger *)info->triggers.last)->next = trigger;
         else info->triggers.first = trigger;
@@ -288,6 +315,7 @@ void sfti_info_words(sft_info *info) {
     sft_span text;
     for (sfti_trigger *t = info->triggers.first; t && !info->code; t = t->next)
         clean_trigger(info, t);
+    put_own_first(&info->triggers);
     sfti_trigger *declared = info->triggers.last;
     if (sfti_info_metadata(info, "ss_tag_frequency", &text)
         || sfti_info_metadata(info, "ss_datasets", &text))

@@ -348,6 +348,7 @@ static void encode_row(sfti_encoder *e, uint64_t row, const float *values, uint8
             in = bytes;
         }
         if (dtype == SFT_I8) e->loops->to_int8(scaled, len, codes);
+        else if (dtype == SFT_F4) e->loops->to_f4(scaled, len, codes);
         else (void)sfti_cast_run(&e->cast, in, codes, len, NULL); /* all are finite */
         if (!counts) continue;
         const float *factors = e->factors + first;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define SUMS 64
+#define SIXTEENS 32
+#define F4_CODES 64
 
 #if defined(__GNUC__)
 #define BODY static inline __attribute__((always_inline))
@@ -28,14 +30,44 @@ BODY uint32_t greatest_of(const float *values, size_t count) {
 BODY void raise_of(const float *values, size_t len, float *number) {
     uint32_t bits = greatest_of(values, len), before;
     memcpy(&before, number, sizeof before);
-    if (bits > before) memcpy(number, &bits, sizeof bits);
+    bits = bits > before ? bits : before;
+    memcpy(number, &bits, sizeof bits);
+}
+
+/* The greater ones of pairs of `count` numbers. */
+BODY void greater_of(const int32_t *restrict pairs, size_t count, int32_t *restrict out) {
+    for (size_t i = 0; i < count / 2; i++)
+        out[i] = pairs[2 * i] > pairs[2 * i + 1] ? pairs[2 * i] : pairs[2 * i + 1];
+}
+
+/* Raises eight numbers by `len` values each, a multiple of 16: lane by lane, then across lanes. */
+BODY void raise_eight_of(const float *restrict values, size_t len, float *restrict numbers) {
+    int32_t lanes[64], fours[32], twos[16], most[8], before[8];
+    for (size_t b = 0; b < 8; b++, values += len)
+        for (size_t k = 0; k < 8; k++) {
+            lanes[8 * b + k] = 0;
+            for (size_t i = k; i < len; i += 8) {
+                int32_t bits;
+                memcpy(&bits, &values[i], sizeof bits);
+                bits &= 0x7fffffff;
+                lanes[8 * b + k] = bits > lanes[8 * b + k] ? bits : lanes[8 * b + k];
+            }
+        }
+    greater_of(lanes, 64, fours);
+    greater_of(fours, 32, twos);
+    greater_of(twos, 16, most);
+    memcpy(before, numbers, sizeof before);
+    for (size_t b = 0; b < 8; b++) most[b] = most[b] > before[b] ? most[b] : before[b];
+    memcpy(numbers, most, sizeof most);
 }
 
 /* Blocks of 16 and 32 values are known to the compiler, which then unrolls them. */
 BODY void magnitudes_of(const float *values, size_t count, size_t block, float *numbers) {
     size_t at = 0, b = 0;
-    for (; block == 16 && at + 16 <= count; at += 16) raise_of(values + at, 16, &numbers[b++]);
-    for (; block == 32 && at + 32 <= count; at += 32) raise_of(values + at, 32, &numbers[b++]);
+    for (; block == 16 && at + 128 <= count; at += 128, b += 8)
+        raise_eight_of(values + at, 16, &numbers[b]);
+    for (; block == 32 && at + 256 <= count; at += 256, b += 8)
+        raise_eight_of(values + at, 32, &numbers[b]);
     for (; at < count; at += block)
         raise_of(values + at, count - at < block ? count - at : block, &numbers[b++]);
 }
@@ -79,8 +111,73 @@ BODY float float_of(uint32_t code, uint32_t sign, uint32_t shift, float up) {
     return value * up;
 }
 
+/* The high half of a float, the lowest bit telling of all below: order to numbers that have no such
+ * bits is kept. */
+BODY uint16_t high_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits | ((bits & 0xffff) + 0xffff)) >> 16);
+}
+
+/* How many of the magnitudes half-way between two codes lie below; the even code has such a one:
+ * 0.25, 0.75, 1.25, 1.75, 2.5, 3.5 and 5. */
+BODY uint8_t f4_of(uint16_t high) {
+    int16_t most = high & 0x7fff;
+    return (uint8_t)(((most > 0x3e80) + (most >= 0x3f40) + (most > 0x3fa0) + (most >= 0x3fe0)
+                      + (most > 0x4020) + (most >= 0x4060) + (most > 0x40a0))
+                     | (high >> 12 & 8));
+}
+
+/* The high half of the float of a code; the low one is 0. */
+BODY uint16_t high_of_f4(uint8_t code) {
+    uint16_t most = code & 7;
+    most = (uint16_t)(most < 2 ? most * 0x3f00 : (most << 6) + 0x3f00);
+    return (uint16_t)(most | (code & 8) << 12);
+}
+
+BODY float float_of_high(uint16_t high) {
+    uint32_t bits = (uint32_t)high << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+BODY void to_f4_of(const float *restrict values, size_t count, uint8_t *restrict out) {
+    uint16_t high[F4_CODES];
+    uint8_t codes[F4_CODES];
+    size_t i = 0;
+    for (; i + F4_CODES <= count; i += F4_CODES) {
+        for (size_t k = 0; k < F4_CODES; k++) high[k] = high_of(values[i + k]);
+        for (size_t k = 0; k < F4_CODES; k++) codes[k] = f4_of(high[k]);
+        for (size_t k = 0; k < F4_CODES / 2; k++)
+            out[i / 2 + k] = (uint8_t)(codes[2 * k] | codes[2 * k + 1] << 4);
+    }
+    for (; i + 2 <= count; i += 2)
+        out[i / 2] = (uint8_t)(f4_of(high_of(values[i])) | f4_of(high_of(values[i + 1])) << 4);
+}
+
+BODY void decode_f4_of(const uint8_t *restrict codes, size_t count, float *restrict out) {
+    uint8_t bytes[F4_CODES];
+    uint16_t high[F4_CODES];
+    size_t i = 0;
+    for (; i + F4_CODES <= count; i += F4_CODES) {
+        for (size_t k = 0; k < F4_CODES / 2; k++) {
+            bytes[2 * k] = codes[i / 2 + k] & 15;
+            bytes[2 * k + 1] = codes[i / 2 + k] >> 4;
+        }
+        for (size_t k = 0; k < F4_CODES; k++) high[k] = high_of_f4(bytes[k]);
+        for (size_t k = 0; k < F4_CODES; k++) out[i + k] = float_of_high(high[k]);
+    }
+    for (; i < count; i++)
+        out[i] = float_of_high(high_of_f4(codes[i / 2] >> (i % 2 * 4) & 15));
+}
+
 BODY void decode_of(sft_dtype dtype, const uint8_t *restrict codes, size_t count,
                     float *restrict out) {
+    if (dtype == SFT_F4) {
+        decode_f4_of(codes, count, out);
+        return;
+    }
     if (dtype == SFT_I8) {
         for (size_t i = 0; i < count; i++) out[i] = (float)(int8_t)codes[i];
         return;
@@ -89,32 +186,28 @@ BODY void decode_of(sft_dtype dtype, const uint8_t *restrict codes, size_t count
     uint32_t shift = 23 - form->mantissa, bits = (254 - form->bias) << 23;
     float up;
     memcpy(&up, &bits, sizeof up);
-    if (dtype != SFT_F4)
-        for (size_t i = 0; i < count; i++) out[i] = float_of(codes[i], 0x80, shift, up);
-    else
-        for (size_t i = 0; i < count / 2; i++) {
-            out[2 * i] = float_of(codes[i] & 15u, 8, shift, up);
-            out[2 * i + 1] = float_of((uint32_t)codes[i] >> 4, 8, shift, up);
-        }
+    for (size_t i = 0; i < count; i++) out[i] = float_of(codes[i], 0x80, shift, up);
 }
 
 /* To F8_E4M3: the bits rounded to 3 of the mantissa, of 2^-6 and less multiples of 2^-9. */
-BODY void pairs_of(const float *restrict numbers, size_t count, float limit, float whole,
-                   bool divides, uint8_t *restrict codes, float *restrict factors) {
+BODY uint32_t e4m3_of(float scale) {
+    float small = scale + 0x1.8p14f;
+    uint32_t bits, steps, is_small;
+    memcpy(&bits, &scale, sizeof bits);
+    memcpy(&steps, &small, sizeof steps);
+    is_small = 0u - (bits < 0x3c800000);
+    uint32_t code = ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120u << 3);
+    code = code > 0x7e ? 0x7e : code;
+    return ((steps - 0x46c00000) & is_small) | (code & ~is_small);
+}
+
+/* `times` and `over`: what the scales of blocks are multiplied and divided by, one of them 1. */
+BODY void pairs_of(const float *restrict numbers, size_t count, float limit, float times,
+                   float over, uint8_t *restrict codes, float *restrict factors) {
     for (size_t i = 0; i < count; i++) {
-        float scale = numbers[i] / limit, small;
-        uint32_t bits, steps;
-        scale = divides ? scale * whole : scale / whole;
-        small = scale + 0x1.8p14f;
-        memcpy(&bits, &scale, sizeof bits);
-        memcpy(&steps, &small, sizeof steps);
-        steps -= 0x46c00000;
-        uint32_t code = ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120u << 3);
-        code = code > 0x7e ? 0x7e : code;
-        code = bits < 0x3c800000 ? steps : code;
+        uint32_t code = e4m3_of(numbers[i] / limit * times / over);
         codes[i] = (uint8_t)code;
-        scale = float_of(code, 0x80, 20, 0x1p120f);
-        factors[i] = divides ? scale / whole : scale * whole;
+        factors[i] = float_of(code, 0x80, 20, 0x1p120f) / times * over;
     }
 }
 
@@ -147,35 +240,49 @@ BODY void squares_of(const float *restrict scaled, const float *restrict decoded
     sums[1] += (double)sum_of(power) * (factor * factor);
 }
 
-/* The same of 16 values. */
-BODY void sixteen_squares_of(const float *restrict scaled, const float *restrict decoded,
-                             double factor, double sums[2]) {
-    float error[8], power[8];
-    for (size_t k = 0; k < 8; k++) {
-        float a = decoded[k] - scaled[k], b = decoded[k + 8] - scaled[k + 8];
-        error[k] = a * a + b * b;
-        power[k] = scaled[k] * scaled[k] + scaled[k + 8] * scaled[k + 8];
+/* The same of at most SIXTEENS times 16 values, each `per` of those with a factor: all are added in
+ * F32, weighed by their factors over the greatest. */
+BODY void sixteens_squares_of(const float *restrict scaled, const float *restrict decoded,
+                              size_t count, size_t per, const float *restrict factors,
+                              double sums[2]) {
+    float error[8 * SIXTEENS], power[8 * SIXTEENS], weights[SIXTEENS], most = 0x1p-149f;
+    for (size_t b = 0; b < count / per; b++) most = factors[b] > most ? factors[b] : most;
+    for (size_t b = 0; b < count / per; b++) weights[b] = factors[b] / most;
+    memset(error, 0, sizeof error);
+    memset(power, 0, sizeof power);
+    for (size_t b = 0; b < count; b++, scaled += 16, decoded += 16) {
+        float weight = weights[b / per] * weights[b / per];
+        for (size_t k = 0; weight > 0 && k < 8; k++) {
+            float one = decoded[k] - scaled[k], other = decoded[k + 8] - scaled[k + 8];
+            error[8 * b + k] = (one * one + other * other) * weight;
+            power[8 * b + k] = (scaled[k] * scaled[k] + scaled[k + 8] * scaled[k + 8]) * weight;
+        }
     }
-    float e = ((error[0] + error[4]) + (error[1] + error[5])) + ((error[2] + error[6])
-                                                                + (error[3] + error[7]));
-    float p = ((power[0] + power[4]) + (power[1] + power[5])) + ((power[2] + power[6])
-                                                                + (power[3] + power[7]));
-    sums[0] += (double)e * (factor * factor);
-    sums[1] += (double)p * (factor * factor);
+    for (size_t n = 4 * SIXTEENS; n >= 8; n /= 2)
+        for (size_t k = 0; k < n; k++) {
+            error[k] += error[k + n];
+            power[k] += power[k + n];
+        }
+    for (size_t k = 0; k < 8; k++) {
+        sums[0] += (double)error[k] * ((double)most * (double)most);
+        sums[1] += (double)power[k] * ((double)most * (double)most);
+    }
 }
 
 BODY void all_squares_of(const float *scaled, const float *decoded, size_t count, size_t block,
                          const float *factors, double sums[2]) {
-    size_t at = 0, b = 0;
-    for (; block == 16 && at + 16 <= count; at += 16)
-        sixteen_squares_of(scaled + at, decoded + at, (double)factors[b++], sums);
-    for (; block == 32 && at + 32 <= count; at += 32, b++) {
-        sixteen_squares_of(scaled + at, decoded + at, (double)factors[b], sums);
-        sixteen_squares_of(scaled + at + 16, decoded + at + 16, (double)factors[b], sums);
+    size_t at = 0, some = 16 * SIXTEENS;
+    for (; block == 16 && at + block <= count; at += some) {
+        if (some > count - at) some = (count - at) / block * block;
+        sixteens_squares_of(scaled + at, decoded + at, some / 16, 1, factors + at / block, sums);
+    }
+    for (; block == 32 && at + block <= count; at += some) {
+        if (some > count - at) some = (count - at) / block * block;
+        sixteens_squares_of(scaled + at, decoded + at, some / 16, 2, factors + at / block, sums);
     }
     for (; at < count; at += block)
         squares_of(scaled + at, decoded + at, count - at < block ? count - at : block,
-                   (double)factors[b++], sums);
+                   (double)factors[at / block], sums);
 }
 
 /* The functions of a table, from the bodies above. */
@@ -194,6 +301,9 @@ BODY void all_squares_of(const float *scaled, const float *decoded, size_t count
     TARGET static void NAME##_to_int8(const float *values, size_t count, uint8_t *out) {        \
         to_int8_of(values, count, out);                                                         \
     }                                                                                           \
+    TARGET static void NAME##_to_f4(const float *values, size_t count, uint8_t *out) {          \
+        to_f4_of(values, count, out);                                                           \
+    }                                                                                           \
     TARGET static void NAME##_decode(sft_dtype dtype, const uint8_t *codes, size_t count,       \
                                      float *out) {                                              \
         decode_of(dtype, codes, count, out);                                                    \
@@ -201,7 +311,8 @@ BODY void all_squares_of(const float *scaled, const float *decoded, size_t count
     TARGET static void NAME##_pairs(const float *numbers, size_t count, float limit,            \
                                     float whole, bool divides, uint8_t *codes,                  \
                                     float *factors) {                                           \
-        pairs_of(numbers, count, limit, whole, divides, codes, factors);                        \
+        pairs_of(numbers, count, limit, divides ? whole : 1, divides ? 1 : whole, codes,        \
+                 factors);                                                                      \
     }                                                                                           \
     TARGET static void NAME##_squares(const float *scaled, const float *decoded, size_t count,  \
                                       size_t block, const float *factors, double sums[2]) {     \
@@ -209,8 +320,8 @@ BODY void all_squares_of(const float *scaled, const float *decoded, size_t count
     }
 
 #define LOOPS_TABLE(NAME) \
-    { NAME##_greatest, NAME##_magnitudes, NAME##_scale, NAME##_to_int8, NAME##_decode, \
-      NAME##_pairs, NAME##_squares }
+    { NAME##_greatest, NAME##_magnitudes, NAME##_scale, NAME##_to_int8, NAME##_to_f4, \
+      NAME##_decode, NAME##_pairs, NAME##_squares }
 
 LOOPS(portable, )
 const sfti_encode_loops sfti_encode_portable = LOOPS_TABLE(portable);

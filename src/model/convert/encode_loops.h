@@ -16,6 +16,8 @@ typedef struct sfti_encode_loops {
                   bool reciprocal, float *out);
     /* Values to integers of 8 bits, saturated. */
     void (*to_int8)(const float *values, size_t count, uint8_t *out);
+    /* Values, an even number of them, to F4, saturated; two lie in a byte, the first one lowest. */
+    void (*to_f4)(const float *values, size_t count, uint8_t *out);
     /* Values of codes of I8, floats of 8 bits or F4; those of 4 bits lie two in a byte, the first
      * one lowest. */
     void (*decode)(sft_dtype dtype, const uint8_t *codes, size_t count, float *out);

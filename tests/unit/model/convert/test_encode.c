@@ -337,7 +337,7 @@ static void loops_are_equal(void **unused) {
     static const sft_dtype dtypes[] = { SFT_I8, SFT_F8_E4M3, SFT_F8_E5M2, SFT_F4 };
     const sfti_encode_loops *loops[] = { &sfti_encode_portable, sfti_encode_loops_best() };
     static float values[MOST], factors[MOST], scaled[2][MOST], decoded[2][MOST], most[2][MOST];
-    static uint8_t codes[2][MOST];
+    static uint8_t codes[2][MOST], fours[2][MOST / 2];
     uint32_t state = 4711;
     (void)unused;
     for (size_t n = 0; n < 2000; n++) {
@@ -362,6 +362,7 @@ static void loops_are_equal(void **unused) {
             loops[l]->squares(scaled[l], decoded[l], count, block, factors, sums[l]);
             loops[l]->magnitudes(values, count, block, most[l]);
             loops[l]->to_int8(values, count, codes[l]);
+            loops[l]->to_f4(values, count / 2 * 2, fours[l]);
             assert_int_equal(loops[l]->greatest(values, count),
                              loops[0]->greatest(values, count));
         }
@@ -369,6 +370,7 @@ static void loops_are_equal(void **unused) {
         assert_memory_equal(decoded[0], decoded[1], sizeof decoded[0]);
         assert_memory_equal(most[0], most[1], sizeof most[0]);
         assert_memory_equal(codes[0], codes[1], sizeof codes[0]);
+        assert_memory_equal(fours[0], fours[1], sizeof fours[0]);
         assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
         double error = 0;
         for (size_t i = 0; i < count; i++) {
@@ -414,6 +416,108 @@ static void loops_are_equal(void **unused) {
     }
 }
 
+static float float_of_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Codes of 4 bits are those of the cast, of every BF16 over several scales, of any bits and of the
+ * numbers beside every one where rounding changes. */
+static void fours_are_casts(void **unused) {
+    enum { MOST = 1024 };
+    static const float halves[] = { 0.25f, 0.5f, 0.75f, 1, 1.25f, 1.75f, 2.5f, 3.5f, 5, 6, 7 };
+    static const float scales[] = { 1, 0.3f, 7e-5f, 0x1p-126f, 1e30f };
+    const sfti_encode_loops *loops[] = { &sfti_encode_portable, sfti_encode_loops_best() };
+    static float values[MOST];
+    static uint8_t in[4 * MOST], cast_to[MOST / 2], codes[MOST / 2];
+    sfti_cast_kernels kernels;
+    sfti_cast cast;
+    uint32_t state = 1;
+    (void)unused;
+    sfti_cast_kernels_fill(&kernels, SFTI_CAST_PORTABLE);
+    sfti_cast_begin(&cast, &kernels, SFT_F32, SFT_F4, true);
+    for (uint32_t n = 0; n < 5 * 64 + 1 + 2000; n++) {
+        for (uint32_t i = 0; i < MOST; i++) {
+            uint32_t bits = next_random(&state) << 16 ^ next_random(&state);
+            if (n < 5 * 64) {
+                bits = (n % 64 * MOST + i) << 16;
+                values[i] = float_of_bits(bits) / scales[n / 64];
+                memcpy(&bits, &values[i], sizeof bits);
+            } else if (n == 5 * 64) {
+                memcpy(&bits, &halves[i / 4 % 11], sizeof bits);
+                bits = (bits + i % 4 - 1) | (i / 4 % 2 ? 0x80000000u : 0);
+            }
+            if ((bits & 0x7fffffff) > 0x7f800000) bits &= 0x807fffff; /* NaN, of which none comes */
+            values[i] = float_of_bits(bits);
+            for (size_t k = 0; k < 4; k++) in[4 * i + k] = (uint8_t)(bits >> (8 * k));
+        }
+        assert_int_equal(sfti_cast_run(&cast, in, cast_to, MOST, NULL), MOST);
+        for (size_t l = 0; l < 2; l++) {
+            loops[l]->to_f4(values, MOST, codes);
+            assert_memory_equal(codes, cast_to, sizeof codes);
+        }
+    }
+}
+
+/* NVFP4 of whole matrices is what its formula gives a value at a time: every finite BF16, and any
+ * F32 bits, subnormal ones too, times several scales. */
+static void nvfp4_is_its_formula(void **unused) {
+    enum { ROWS = 64, COLUMNS = 1024, BLOCKS = COLUMNS / 16 };
+    static const float scales[] = { 1, 0.3f, 1e-30f, 1e-38f, 0x1p-140f };
+    static float values[ROWS * COLUMNS];
+    static uint8_t codes[ROWS * COLUMNS / 2], stored[128 * BLOCKS];
+    sfti_cast_kernels kernels;
+    sfti_cast to_f4, to_f8;
+    uint32_t state = 99;
+    (void)unused;
+    sfti_cast_kernels_fill(&kernels, SFTI_CAST_PORTABLE);
+    sfti_cast_begin(&to_f4, &kernels, SFT_F32, SFT_F4, true);
+    sfti_cast_begin(&to_f8, &kernels, SFT_F32, SFT_F8_E4M3, true);
+    for (uint32_t n = 0; n < 15; n++) {
+        float most = 0, factor;
+        for (uint32_t i = 0; i < ROWS * COLUMNS; i++) {
+            uint32_t at = n < 5 ? i : i * 40503u & 0xffff; /* like ones in a block, or unlike */
+            uint32_t bits = n < 10 ? at << 16 : next_random(&state) << 16 ^ next_random(&state);
+            values[i] = float_of_bits(bits & 0x7fffffff) < 0x1p122f ? float_of_bits(bits) : 0;
+            values[i] *= scales[n % 5];
+            most = fabsf(values[i]) > most ? fabsf(values[i]) : most;
+        }
+        sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+        sfti_quantising *q;
+        test_file f;
+        sft_set *set = one_matrix(values, ROWS, COLUMNS, &f);
+        assert_int_equal(plan_of(set, "nvfp4", NULL, &arena, NULL, &q, NULL), SFT_OK);
+        assert_int_equal(part_bytes(q, 0, codes, sizeof codes), sizeof codes);
+        assert_int_equal(part_bytes(q, 1, stored, sizeof stored), sizeof stored);
+        factor = most / 2688 > 0x1p-126f ? most / 2688 : 0x1p-126f;
+        for (size_t b = 0; b < ROWS * BLOCKS; b++) {
+            size_t row = b / BLOCKS, column = b % BLOCKS;
+            float greatest = 0, scale;
+            for (size_t i = 16 * b; i < 16 * b + 16; i++)
+                greatest = fabsf(values[i]) > greatest ? fabsf(values[i]) : greatest;
+            scale = greatest / 6 / factor;
+            uint32_t bits;
+            memcpy(&bits, &scale, sizeof bits);
+            uint8_t one = (uint8_t)sfti_cast_code(&to_f8, bits);
+            size_t place = column / 4 * 512 + row % 32 * 16 + row / 32 * 4 + column % 4;
+            assert_int_equal(stored[place], one);
+            bits = (uint32_t)sfti_code_to_bf16(SFT_F8_E4M3, one) << 16;
+            scale = float_of_bits(bits) * factor;
+            for (size_t i = 16 * b; i < 16 * b + 16; i++) {
+                float over = scale > 0 ? values[i] / scale : 0;
+                memcpy(&bits, &over, sizeof bits);
+                assert_int_equal(codes[i / 2] >> (i % 2 ? 0 : 4) & 15,
+                                 sfti_cast_code(&to_f4, bits));
+            }
+        }
+        sfti_quantising_free(q);
+        sft_set_close(set);
+        free_file(&f);
+        sfti_arena_free(&arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_its_targets),
@@ -424,6 +528,8 @@ int main(void) {
         cmocka_unit_test(encodes_in_little_memory),
         cmocka_unit_test(quantises_or_lacks_memory),
         cmocka_unit_test(loops_are_equal),
+        cmocka_unit_test(fours_are_casts),
+        cmocka_unit_test(nvfp4_is_its_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

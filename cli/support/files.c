@@ -144,15 +144,17 @@ sft_span cli_read_text(const sft_buffer *bytes) {
 #define BUSY_MOST_NS (UINT64_C(10) * 1000 * 1000 * 1000)
 #define LOCK_NAME ".own.sft-lock"
 
-/* Open a lock file, made if need be: EAGAIN while one of that name is going. */
+/* Open a lock file, made if need be: EAGAIN while one of that name is going, which Windows denies
+ * until all have closed it. */
 static int open_lock(cli_lock *lock) {
     os_info info;
     int error = sfti_os_open_new(lock->path, 0666, &lock->fd);
-    if (error == EEXIST) error = sfti_os_open_no_link(lock->path, true, &lock->fd);
-    bool again = error == ENOENT
-              || (error == EACCES && sfti_os_info_path(lock->path, false, &info) != ENOENT);
+    bool was_there = error == EEXIST;
+    if (was_there) error = sfti_os_open_no_link(lock->path, true, &lock->fd);
     if (error) lock->fd = -1;
-    return again ? EAGAIN : error;
+    bool is_going = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS && error == EACCES
+                 && sfti_os_info_path(lock->path, false, &info) != ENOENT;
+    return is_going || (was_there && error == ENOENT) ? EAGAIN : error;
 }
 
 /* A lock on a file counts only while the file has its name: who had it may have removed it. */

@@ -320,7 +320,7 @@ static bool is_due(cli_progress *p, uint64_t *now) {
 static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
     cli_progress *p = ctx;
     uint64_t now;
-    if (p->holds && !p->holds(p->ctx)) return false;
+    if (p->holds && !p->holds(p->ctx, done == total)) return false;
     if (p->all) {
         done += p->before;
         total = p->all;

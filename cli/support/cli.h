@@ -168,7 +168,7 @@ typedef struct cli_progress {
     uint64_t started, shown; /* sfti_os_now_ns; shown 0 = nothing on the screen yet */
     /* Where the work has several jobs: bytes of those that are done, and of all; 0 = one job. */
     uint64_t before, all;
-    bool (*holds)(void *ctx); /* asked at each tick: false cancels the job. Or NULL */
+    bool (*holds)(void *ctx, bool last); /* asked at each tick: false cancels the job. Or NULL */
     void *ctx;
 } cli_progress;
 

@@ -194,6 +194,7 @@ sft_code cli_output_parts(const cli_output *out, cli *c, cli_parts *parts, sft_e
         sft_job job = cli_progress_begin(&progress, c, out->path);
         progress.holds = parts->holds;
         progress.ctx = parts->ctx;
+        parts->sink = &sink;
         code = sft_save_parts(parts->parts, parts->count, NULL, parts->metadata_count, &options,
                               sink, &job, err);
         cli_progress_end(&progress);

@@ -36,9 +36,11 @@ typedef struct cli_parts {
     bool two_declared;  /* "_quantization_metadata" is among them */
     bool changed;       /* some parts come from elsewhere */
     bool untold;        /* the command itself says what was written */
-    bool (*holds)(void *ctx); /* asked while they are written, the last time before the result is
-                                 published: false stops that. Or NULL */
+    /* Asked while they are written, `last` when all are, before the result is published: false
+     * stops that. Or NULL. */
+    bool (*holds)(void *ctx, bool last);
     void *ctx;
+    const sft_sink *sink; /* while one file is written: where to */
     const char *path;   /* of the model that failed, or NULL */
     _Atomic(const char *) unread; /* path of a remote file of which a read failed, or NULL */
 } cli_parts;

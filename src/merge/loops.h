@@ -31,7 +31,7 @@ typedef struct sfti_merge_loops {
     /* Whether the numbers of this seed from index `first` on, 53 bits of each, are below
      * `chance`. */
     void (*draw)(uint64_t seed, uint64_t first, uint64_t chance, size_t count, uint8_t *out);
-    /* Adds to sums[0] magnitudes of values - base, in order, to sums[1] of those kept. */
+    /* Adds magnitudes of values - base to sums[0], of those kept to sums[1], one by one. */
     void (*norms)(const double *values, const double *base, const uint8_t *kept, size_t count,
                   double *sums);
     /* values -= base */

@@ -11,9 +11,13 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "os/workers.h"
 #include "safetensors_convert.h"
+#include "safetensors_hash.h"
 #include "safetensors_merge.h"
 #include "safetensors_set.h"
+
+#include <stdatomic.h>
 
 #define SFTI_MERGE_MODELS 32
 
@@ -172,7 +176,7 @@ sft_code sfti_merge_weight_add(sfti_merge_recipe *recipe, sfti_arena *arena, uin
 typedef struct sfti_merge_origin {
     const sft_set *stored;
     sft_span name;
-    const char *autov1; /* or NULL */
+    const char *content, *sha256, *autov1; /* digests, or NULL */
 } sfti_merge_origin;
 
 typedef struct sfti_merge_record {
@@ -190,6 +194,11 @@ sft_code sfti_merge_name(sft_span name, const sft_span *names, size_t count, sft
 sft_code sfti_merge_record_make(const sfti_merge_recipe *recipe, const sfti_merge_origin *origins,
                                 sfti_arena *arena, sfti_merge_record *out, sft_error *err);
 void sfti_merge_record_free(sfti_merge_record *record);
+/* Writes the header again, with a record as long as the one before it. */
+sft_code sfti_merge_record_put(const sfti_merge_record *before, const sfti_merge_record *now,
+                               const sft_part *parts, size_t count, const sft_pair *pairs,
+                               size_t pair_count, const sft_plan_options *plan,
+                               const sft_sink *sink, sfti_arena *arena, sft_error *err);
 
 /* ── Models (model.c) ── */
 
@@ -218,6 +227,9 @@ sft_code sfti_merge_model_open(sft_set **set, const sft_set *stored, const char 
 sft_code sfti_merge_values_hash(const sfti_merge_model *model, sfti_arena *arena,
                                 const sft_job *job, sft_span *digest, sft_error *err);
 
+/* Whether all its files are this system's. */
+bool sfti_merge_is_local(const sfti_merge_model *model);
+
 /* A set that reads another one, which must outlive it, so that it can be taken over. */
 sft_code sfti_merge_model_lend(const sft_set *set, const sft_allocator *alloc, sft_set **out,
                                sft_error *err);
@@ -229,6 +241,37 @@ sft_code sfti_merge_model_rename(sft_set **set, const sft_set *reference, sfti_a
  * read is of two states of it. *blame: which model. */
 sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, size_t *blame,
                                  sft_error *err);
+
+/* ── Digests of the models (digests.c) ── */
+
+typedef struct sfti_merge_hashing {
+    sfti_workers workers;
+    sfti_merge_origin *origins;
+    size_t count, next, threads, blames;
+    sft_hashes *hashes;
+    sft_job job;
+    atomic_bool stop;
+    bool apart, started; /* in a thread of its own, which is to be joined */
+    os_thread thread;
+    sft_code code;
+    sft_error err;
+} sfti_merge_hashing;
+
+/* Computes those that are not known yet, and puts all into the recipe. again: a replay's, which
+ * must be those of the recipe, else SFT_IO_READ. *blame: the model that an error is about. */
+sft_code sfti_merge_hash(const sfti_merge_model *models, sfti_merge_origin *origins,
+                         sfti_merge_recipe *recipe, bool again, sfti_arena *arena,
+                         const sft_job *job, size_t *blame, sft_error *err);
+/* Begins that in a thread, while the recipe has digits in place of the digests. False: it is to be
+ * done before, for there is one thread, a model is quantised or at a URL, or the record would be of
+ * another length. Else it must be ended or stopped; nothing it was given may be touched till
+ * then. */
+bool sfti_merge_hash_meanwhile(sfti_merge_hashing *h, const sfti_merge_model *models,
+                               sfti_merge_origin *origins, sfti_merge_recipe *recipe,
+                               sfti_arena *arena, const sft_job *job);
+sft_code sfti_merge_hash_end(sfti_merge_hashing *h, sfti_merge_recipe *recipe, size_t *blame,
+                             sft_error *err);
+void sfti_merge_hash_stop(sfti_merge_hashing *h);
 
 /* ── A merge (merged.c) ── */
 

@@ -45,6 +45,12 @@ bool sfti_merge_seen_again(const struct sfti_merge_seen *was, size_t shards,
     return same;
 }
 
+bool sfti_merge_is_local(const sfti_merge_model *model) {
+    size_t count = sft_set_shard_count(model->stored), s = 0;
+    while (s < count && model->seen[s].known) s++;
+    return s == count;
+}
+
 sft_code sfti_merge_models_check(const sfti_merge_model *models, size_t count, size_t *blame,
                                  sft_error *err) {
     for (size_t m = 0; m < count; m++)

@@ -159,7 +159,7 @@ sft_code sft_merge_add(sft_merge *m, const sft_set *model, const char *name, con
         return code;
     }
     m->count++;
-    m->origins[i] = (sfti_merge_origin){ model, called, NULL };
+    m->origins[i] = (sfti_merge_origin){ model, called, NULL, NULL, NULL };
     m->blames = SIZE_MAX;
     return SFT_OK;
 }
@@ -268,37 +268,13 @@ sft_part sft_merge_part(sft_merge *m, size_t i) {
 typedef struct merge_watch {
     sft_merge *merge;
     sft_job job;
+    const sft_sink *sink;
+    sfti_arena arena;
+    sfti_merge_hashing hashing; /* if it is started */
+    sfti_merge_record records[2]; /* as it was begun, and as it ends */
     sft_error changed;
     size_t blames;
 } merge_watch;
-
-static bool watch_models(void *ctx, uint64_t done, uint64_t total) {
-    merge_watch *w = ctx;
-    if (sfti_merge_models_check(w->merge->models, w->merge->count, &w->blames, &w->changed))
-        return false;
-    return sfti_job_tick(&w->job, done, total, NULL) == SFT_OK;
-}
-
-static sft_code hash_models(sft_merge *m, const sft_job *job, sft_error *err) {
-    uint32_t algos = SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_CONTENT)
-                   | SFT_HASH_BIT(SFT_HASH_AUTOV1);
-    for (size_t i = 0; i < m->count; i++) {
-        sft_hashes *hashes = sfti_arena_take(&m->arena, sizeof *hashes);
-        if (!hashes) return sfti_fail_memory(err, sizeof *hashes);
-        *hashes = (sft_hashes)SFT_HASHES_INIT(0);
-        m->blames = i;
-        sft_code code = sft_hash_set(m->models[i].stored, algos, hashes, job, err);
-        if (code) return code;
-        m->origins[i].autov1 = sft_hashes_get(hashes, SFT_HASH_AUTOV1);
-        m->recipe.content[i] = sft_span_cstr(sft_hashes_get(hashes, SFT_HASH_CONTENT));
-        m->recipe.sha256[i] = sft_span_cstr(sft_hashes_get(hashes, SFT_HASH_SHA256));
-        m->recipe.values[i] = (sft_span){ "", 0 };
-        code = sfti_merge_values_hash(&m->models[i], &m->arena, job, &m->recipe.values[i], err);
-        if (code) return code;
-    }
-    m->blames = SIZE_MAX;
-    return SFT_OK;
-}
 
 /* What still holds of the metadata of the model that gives names, and the recipe. */
 static sft_code merged_pairs(sft_merge *m, const sfti_merge_record *record, sfti_arena *work,
@@ -321,19 +297,54 @@ static sft_code merged_pairs(sft_merge *m, const sfti_merge_record *record, sfti
     return SFT_OK;
 }
 
-sft_code sft_merge_save(sft_merge *m, sft_sink sink, const sft_job *job, sft_error *err) {
-    merge_watch watch = { .merge = m, .changed = SFT_ERROR_INIT, .blames = SIZE_MAX };
-    sfti_merge_record record;
+static sft_code end_header(merge_watch *w, sft_error *err) {
+    sft_merge *m = w->merge;
     sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
     sft_pair *pairs = NULL;
     size_t count = 0;
-    memset(&record, 0, sizeof record);
-    sfti_arena work = { .alloc = sfti_allocator(m ? &m->alloc : NULL) };
+    plan.alloc = &m->alloc;
+    sft_code code = sfti_merge_hash_end(&w->hashing, &m->recipe, &w->blames, err);
+    if (!code)
+        code = sfti_merge_record_make(&m->recipe, m->origins, &w->arena, &w->records[1], err);
+    if (!code) code = merged_pairs(m, &w->records[1], &w->arena, &pairs, &count, err);
+    if (code) return code;
+    return sfti_merge_record_put(&w->records[0], &w->records[1], m->parts,
+                                 sfti_merged_count(m->merged), pairs, count, &plan, w->sink,
+                                 &w->arena, err);
+}
+
+static bool watch_models(void *ctx, uint64_t done, uint64_t total) {
+    merge_watch *w = ctx;
+    if (sfti_merge_models_check(w->merge->models, w->merge->count, &w->blames, &w->changed))
+        return false;
+    if (done == total && w->hashing.started
+        && (end_header(w, &w->changed)
+            || sfti_merge_models_check(w->merge->models, w->merge->count, &w->blames,
+                                       &w->changed)))
+        return false;
+    return sfti_job_tick(&w->job, done, total, NULL) == SFT_OK;
+}
+
+sft_code sft_merge_save(sft_merge *m, sft_sink sink, const sft_job *job, sft_error *err) {
+    merge_watch watch = { .merge = m, .changed = SFT_ERROR_INIT, .blames = SIZE_MAX,
+                          .sink = &sink };
+    sft_plan_options plan = SFT_PLAN_OPTIONS_INIT;
+    sft_pair *pairs = NULL;
+    size_t count = 0;
+    watch.arena.alloc = sfti_allocator(m ? &m->alloc : NULL);
     sft_code code = sfti_take_job(job, &watch.job, err);
     if (!code) code = sft_merge_plan(m, err);
-    if (!code) code = hash_models(m, &watch.job, err);
-    if (!code) code = sfti_merge_record_make(&m->recipe, m->origins, &work, &record, err);
-    if (!code) code = merged_pairs(m, &record, &work, &pairs, &count, err);
+    for (size_t i = 0; !code && i < m->count; i++)
+        m->origins[i].content = m->origins[i].sha256 = m->origins[i].autov1 = NULL;
+    if (!code && (!sink.seekable
+                  || !sfti_merge_hash_meanwhile(&watch.hashing, m->models, m->origins, &m->recipe,
+                                                &m->arena, &watch.job)))
+        code = sfti_merge_hash(m->models, m->origins, &m->recipe, false, &m->arena, &watch.job,
+                               &m->blames, err);
+    if (!code)
+        code = sfti_merge_record_make(&m->recipe, m->origins, &watch.arena, &watch.records[0],
+                                      err);
+    if (!code) code = merged_pairs(m, &watch.records[0], &watch.arena, &pairs, &count, err);
     if (code) {
         sft_sink_abandon(&sink);
     } else {
@@ -349,8 +360,9 @@ sft_code sft_merge_save(sft_merge *m, sft_sink sink, const sft_job *job, sft_err
             m->blames = watch.blames;
         }
     }
-    sfti_merge_record_free(&record);
-    sfti_arena_free(&work);
+    sfti_merge_hash_stop(&watch.hashing);
+    for (size_t i = 0; i < 2; i++) sfti_merge_record_free(&watch.records[i]);
+    sfti_arena_free(&watch.arena);
     return code;
 }
 

@@ -143,3 +143,23 @@ sft_code sfti_merge_record_make(const sfti_merge_recipe *recipe, const sfti_merg
 void sfti_merge_record_free(sfti_merge_record *record) {
     for (size_t i = 0; i < SFTI_MERGE_PAIRS; i++) sft_buffer_free(&record->texts[i]);
 }
+
+sft_code sfti_merge_record_put(const sfti_merge_record *before, const sfti_merge_record *now,
+                               const sft_part *parts, size_t count, const sft_pair *pairs,
+                               size_t pair_count, const sft_plan_options *options,
+                               const sft_sink *sink, sfti_arena *arena, sft_error *err) {
+    sft_spec *specs = sfti_arena_array(arena, count, sizeof *specs);
+    sft_plan *plan = NULL;
+    for (size_t i = 0; i < SFTI_MERGE_PAIRS; i++)
+        if (before->texts[i].len != now->texts[i].len)
+            return sfti_fail(err, SFT_IO_READ, "expected models that stay as they are while they "
+                             "are merged, found others: nothing was written");
+    if (!specs) return sfti_fail_memory(err, count * sizeof *specs);
+    for (size_t i = 0; i < count; i++) specs[i] = parts[i].spec;
+    sft_code code = sft_plan_new(specs, count, pairs, pair_count, options, &plan, err);
+    if (code) return code;
+    sft_span head = sft_plan_head(plan);
+    code = sft_sink_write(sink, 0, head.data, head.len, err);
+    sft_plan_free(plan);
+    return code;
+}

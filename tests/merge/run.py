@@ -6,6 +6,7 @@ files, and replays.
     run.py [NAME...]          needs build/safetensors (SFT_BUILD, SFT_COMMAND)
 """
 import gzip
+import hashlib
 import json
 import os
 import shlex
@@ -466,6 +467,39 @@ def same_bytes(folder):
 
 # ── Layouts ──
 
+def recorded(folder):
+    """The header is the same whether digests are known before or computed meanwhile, also of models
+    that are equal, that were made of one another, or come in a pipe."""
+    rng, paths = np.random.default_rng(5), []
+    for k in range(3):
+        values = rng.standard_normal((70, 300)).astype("<f4")
+        paths.append(os.path.join(folder, "recorded%d.safetensors" % k))
+        write_plain(paths[-1], {"x": ("F32", [70, 300], values.tobytes())})
+    paths.append(os.path.join(folder, "recorded-copy.safetensors"))
+    shutil.copy(paths[0], paths[-1])
+    merged = os.path.join(folder, "recorded-merged.safetensors")
+    out = os.path.join(folder, "recorded-out.safetensors")
+    for models in (paths[:3], [paths[0], paths[3]], [merged, paths[0]], [paths[1], merged, merged]):
+        found = []
+        for more in (("--threads", "1"), ("--threads", "2"), ()):
+            done = run("--method", "linear", *models, *more, "-o", out, "--force")
+            check(done.returncode == 0, "recorded", done.stderr)
+            with open(out, "rb") as file:
+                found.append(file.read())
+        piped = subprocess.run([*COMMAND, "merge", "--method", "linear", *models, "-o", "-"],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        found.append(piped.stdout)
+        check(len(set(found)) == 1, "recorded", "unlike results of %s" % models)
+        header = json.loads(found[0][8:8 + int.from_bytes(found[0][:8], "little")])
+        told = json.loads(header["__metadata__"]["sd_merge_models"])
+        for path in models:
+            with open(path, "rb") as file:
+                digest = hashlib.sha256(file.read()).hexdigest()
+            check(digest in told, "recorded", "%s is not in %s" % (path, list(told)))
+        if not os.path.exists(merged):
+            shutil.copy(out, merged)
+
+
 def component_of(folder):
     """The one component of a folder of diffusers, its shards in one file."""
     place = next(at for at, _, files in os.walk(folder)
@@ -880,6 +914,7 @@ def main():
             layouts(folder)
             slices(folder)
             whole_model(folder)
+            recorded(folder)
             refused(folder)
             exchanged(folder)
             cancelled(folder)

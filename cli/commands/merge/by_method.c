@@ -93,7 +93,7 @@ static sft_code plan_merge(merge_run *run, sft_error *err) {
     if (c->set.threads && (!cli_parse_number(c->set.threads, 1024, &threads) || threads == 0))
         return cli_usage_error(err, "expected --threads of 1 to 1024, found \"%s\"",
                                c->set.threads);
-    plan.threads = (uint32_t)threads;
+    plan.threads = run->threads = (uint32_t)threads;
     code = sfti_merged_new(&plan, &run->merged, &who, err);
     if (code == SFT_TENSOR_NOT_FOUND) cli_hint(err, CLI_HINT_IGNORE_MISSING);
     bool quantised = who < plan.count && plan.models[who].computed && !run->recipe.dtype.len;
@@ -200,8 +200,9 @@ static void say_merged(const merge_run *run) {
 
 /* ── Writing ── */
 
-static bool models_hold(void *ctx) {
+static bool models_hold(void *ctx, bool last) {
     merge_run *run = ctx;
+    if (last && merge_record_end(run, &run->change)) return false;
     return !sfti_merge_models_check(run->models, run->recipe.count, &run->changed, &run->change);
 }
 
@@ -230,7 +231,7 @@ static sft_code write_merged(merge_run *run, sft_error *err) {
         run->blame = code ? out.blame : input;
         if (!code) code = cli_output_sources(c, p, &out, err);
     }
-    if (!code && !c->set.dry_run) code = merge_hash(run, err);
+    if (!code) code = merge_hash(run, !shards && !cli_output_is_stream(c), err);
     if (!code) code = merge_record(run, used == 1, err);
     if (code) return code;
     run->blame = c->set.output;
@@ -291,6 +292,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
     const char *unread = atomic_load(&run.parts.unread);
     if (code && unread) run.blame = unread;
     if (code) fail(&run, &err);
+    sfti_merge_hash_stop(&run.hashing);
     sfti_merged_free(run.merged);
     for (size_t i = 0; run.inputs && i < run.recipe.count; i++) {
         bool own = run.parts.set_count == 0 || run.inputs[i].set != run.parts.sets[0];
@@ -298,7 +300,7 @@ void merge_by_method(cli *c, char **operands, size_t count) {
         cli_inputs_free(&run.inputs[i].inputs);
     }
     sft_buffer_free(&run.text);
-    sfti_merge_record_free(&run.record);
+    for (size_t i = 0; i < 2; i++) sfti_merge_record_free(&run.records[i]);
     cli_parts_free(&run.parts);
     sfti_arena_free(&run.arena);
 }

@@ -12,7 +12,7 @@ typedef struct merge_input {
     sft_set *set;          /* with values where it is quantised */
     const sft_set *stored; /* as it is in the file; lives as long */
     sft_span name;         /* that the recipe has for it */
-    const char *sha256, *autov1, *content; /* digests, or NULL */
+    const char *sha256, *autov1, *content; /* digests of a replay's, or NULL */
     struct sfti_merge_seen *seen; /* the files of a replay when they were hashed */
     size_t shards;
 } merge_input;
@@ -27,11 +27,14 @@ typedef struct merge_run {
     sfti_merge_model *models;
     cli_parts parts;          /* of the reference */
     sfti_merged *merged;
+    uint32_t threads;         /* 0: one per processor */
     const char *blame;        /* path that an error is about */
     size_t changed;           /* the model that changed while it was read, and what is told of it */
     sft_error change;
     sft_buffer text;
-    sfti_merge_record record;
+    sfti_merge_origin origins[SFTI_MERGE_MODELS];
+    sfti_merge_hashing hashing; /* while the result is written, if it is started */
+    sfti_merge_record records[2]; /* as it was begun, and as it ends */
 } merge_run;
 
 /* merge --method, --recipe, --replay. */
@@ -42,10 +45,13 @@ sft_code merge_asked(merge_run *run, char **operands, size_t count, sft_error *e
 
 /* ── The header of the result (record.c) ── */
 
-/* Digests of the models that have none yet. */
-sft_code merge_hash(merge_run *run, sft_error *err);
+/* Digests of the models that have none yet, unless nothing is written; at_end: merge_record_end
+ * may tell them. */
+sft_code merge_hash(merge_run *run, bool at_end, sft_error *err);
 /* Puts the recipe into the metadata of the parts. */
 sft_code merge_record(merge_run *run, bool one_file, sft_error *err);
+/* If digests are still to be told: once all parts are written. */
+sft_code merge_record_end(merge_run *run, sft_error *err);
 /* Takes the recipe of --replay, and finds its models among the operands. */
 sft_code merge_replay(merge_run *run, char **operands, size_t count, sft_error *err);
 

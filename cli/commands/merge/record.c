@@ -1,6 +1,5 @@
 /* The header of a merge: how it was made, so that it can be made again. */
 #include "commands/merge/merge.h"
-#include "os/workers.h"
 #include "safetensors_hash.h"
 #include "support/files.h"
 #include "support/hints.h"
@@ -15,14 +14,6 @@
 #define HASH_ALGOS \
     (SFT_HASH_BIT(SFT_HASH_SHA256) | SFT_HASH_BIT(SFT_HASH_CONTENT) | SFT_HASH_BIT(SFT_HASH_AUTOV1))
 
-/* Texts of digests that were computed; the hashes must live as long. */
-static void take_hashes(merge_input *in, const sft_hashes *hashes) {
-    if (in->content) return;
-    in->sha256 = sft_hashes_get(hashes, SFT_HASH_SHA256);
-    in->autov1 = sft_hashes_get(hashes, SFT_HASH_AUTOV1);
-    in->content = sft_hashes_get(hashes, SFT_HASH_CONTENT);
-}
-
 static sft_code hash_input(merge_run *run, merge_input *in, const sft_set *set, const char *path,
                            sft_error *err) {
     cli *c = run->c;
@@ -35,93 +26,36 @@ static sft_code hash_input(merge_run *run, merge_input *in, const sft_set *set, 
     job.threads = 0;
     sft_code code = sft_hash_set(set, HASH_ALGOS, hashes, &job, err);
     cli_progress_end(&progress);
-    take_hashes(in, hashes);
+    in->sha256 = sft_hashes_get(hashes, SFT_HASH_SHA256);
+    in->autov1 = sft_hashes_get(hashes, SFT_HASH_AUTOV1);
+    in->content = sft_hashes_get(hashes, SFT_HASH_CONTENT);
     return code;
 }
 
-/* Models side by side, one a thread: their digests take longer than reading them. */
-typedef struct hash_all {
-    sfti_workers workers;
-    merge_run *run;
-    size_t next;
-    sft_hashes *hashes;
-    sft_job job;
-    size_t blame;
-} hash_all;
-
-static bool goes_on(void *ctx, uint64_t done, uint64_t total) {
-    (void)ctx, (void)done, (void)total;
-    return sfti_os_stop_signal() == 0;
-}
-
-static bool hash_next(sfti_workers *workers, size_t thread, uint64_t *done, sft_error *err) {
-    hash_all *all = workers->ctx;
-    merge_run *run = all->run;
-    sft_job quiet = SFT_JOB_INIT;
-    quiet.tick = goes_on;
-    sfti_workers_lock(workers);
-    while (all->next < run->recipe.count && run->inputs[all->next].content) all->next++;
-    size_t i = all->next;
-    bool more = i < run->recipe.count && !workers->error.code;
-    all->next += more;
-    sfti_workers_unlock(workers);
-    if (!more) return false;
-    *done = 1;
-    err->code = sft_hash_set(run->inputs[i].stored, HASH_ALGOS, &all->hashes[i],
-                             thread == 0 ? &all->job : &quiet, err);
-    if (!err->code) return true;
-    sfti_workers_lock(workers);
-    if (!workers->error.code) all->blame = i;
-    sfti_workers_unlock(workers);
-    return true;
-}
-
-/* A replay's models were hashed to be found, and opened again by their paths since. */
-static sft_code check_replayed(merge_run *run, sft_error *err) {
-    for (size_t i = 0; i < run->recipe.count; i++) {
-        run->blame = run->inputs[i].path;
-        if (!cli_is(run->recipe.content[i], run->inputs[i].content))
-            return sfti_fail(err, SFT_IO_READ, "expected models that stay as they are while they "
-                             "are merged, found another one in place of this one: nothing was "
-                             "written");
-    }
-    return SFT_OK;
-}
-
-sft_code merge_hash(merge_run *run, sft_error *err) {
-    size_t count = run->recipe.count;
+sft_code merge_hash(merge_run *run, bool at_end, sft_error *err) {
+    cli *c = run->c;
     cli_progress progress;
-    for (size_t i = 0; run->c->set.replay && i < count; i++)
-        if (!sfti_merge_seen_again(run->inputs[i].seen, run->inputs[i].shards, &run->models[i]))
-            run->inputs[i].content = NULL;
-    hash_all all = { .run = run, .blame = SIZE_MAX };
-    sft_job quiet = SFT_JOB_INIT;
-    quiet.tick = goes_on;
-    all.hashes = sfti_arena_array(&run->arena, count, sizeof *all.hashes);
-    if (!all.hashes) return sfti_fail_memory(err, count * sizeof *all.hashes);
-    for (size_t i = 0; i < count; i++) all.hashes[i] = (sft_hashes)SFT_HASHES_INIT(0);
-    all.workers.step = hash_next;
-    all.workers.ctx = &all;
-    all.job = cli_progress_begin(&progress, run->c, run->inputs[0].path);
-    all.job.threads = 0;
-    size_t threads = sfti_workers_count(&all.job, SFTI_WORKERS_MOST, count);
-    all.job.threads = threads > 1 ? 1 : 0; /* else the shards of a model have them */
-    sft_code code = sfti_workers_run(&all.workers, threads, err);
+    size_t who = SIZE_MAX;
+    for (size_t i = 0; i < run->recipe.count; i++) {
+        const merge_input *in = &run->inputs[i];
+        sfti_merge_origin *o = &run->origins[i];
+        *o = (sfti_merge_origin){ in->stored, in->name, NULL, NULL, NULL };
+        if (!in->content || !sfti_merge_seen_again(in->seen, in->shards, &run->models[i])) continue;
+        o->content = in->content;
+        o->autov1 = in->autov1;
+    }
+    if (c->set.dry_run) return SFT_OK;
+    sft_job job = cli_progress_begin(&progress, c, run->inputs[0].path);
+    job.threads = run->threads;
+    if (at_end && !c->set.replay
+        && sfti_merge_hash_meanwhile(&run->hashing, run->models, run->origins, &run->recipe,
+                                     &run->arena, &job))
+        return SFT_OK;
+    sft_code code = sfti_merge_hash(run->models, run->origins, &run->recipe, c->set.replay != NULL,
+                                    &run->arena, &job, &who, err);
     cli_progress_end(&progress);
-    if (all.blame < count) run->blame = run->inputs[all.blame].path;
-    for (size_t i = 0; !code && i < count; i++) {
-        take_hashes(&run->inputs[i], &all.hashes[i]);
-        if (run->c->set.replay) continue; /* as they were recorded */
-        run->recipe.content[i] = sft_span_cstr(run->inputs[i].content);
-        run->recipe.sha256[i] = sft_span_cstr(run->inputs[i].sha256 ? run->inputs[i].sha256 : "");
-    }
-    for (size_t i = 0; !code && i < count; i++) {
-        run->blame = run->inputs[i].path;
-        if (!run->c->set.replay) run->recipe.values[i] = (sft_span){ "", 0 };
-        code = sfti_merge_values_hash(&run->models[i], &run->arena, &quiet, &run->recipe.values[i],
-                                      err);
-    }
-    return !code && run->c->set.replay ? check_replayed(run, err) : code;
+    if (who != SIZE_MAX) run->blame = run->inputs[who].path;
+    return code;
 }
 
 /* ── The metadata ── */
@@ -132,14 +66,26 @@ static sft_span metadata_of(const sft_set *set, const char *key) {
     return value;
 }
 
-sft_code merge_record(merge_run *run, bool one_file, sft_error *err) {
-    sfti_merge_origin origins[SFTI_MERGE_MODELS];
-    for (size_t i = 0; i < run->recipe.count; i++)
-        origins[i] = (sfti_merge_origin){ run->inputs[i].stored, run->inputs[i].name,
-                                          run->inputs[i].autov1 };
-    sft_code code = sfti_merge_record_make(&run->recipe, origins, &run->arena, &run->record, err);
-    return code ? code : cli_parts_record(run->c, &run->parts, one_file, run->record.pairs,
+static sft_code put_record(merge_run *run, size_t which, bool one_file, sft_error *err) {
+    sfti_merge_record *record = &run->records[which];
+    sft_code code = sfti_merge_record_make(&run->recipe, run->origins, &run->arena, record, err);
+    return code ? code : cli_parts_record(run->c, &run->parts, one_file, record->pairs,
                                           SFTI_MERGE_PAIRS, err);
+}
+
+sft_code merge_record(merge_run *run, bool one_file, sft_error *err) {
+    return put_record(run, 0, one_file, err);
+}
+
+sft_code merge_record_end(merge_run *run, sft_error *err) {
+    cli_parts *p = &run->parts;
+    if (!run->hashing.started) return SFT_OK;
+    sft_code code = sfti_merge_hash_end(&run->hashing, &run->recipe, &run->changed, err);
+    if (!code) code = put_record(run, 1, true, err);
+    if (code) return code;
+    sft_plan_options plan = cli_parts_plan(run->c, p);
+    return sfti_merge_record_put(&run->records[0], &run->records[1], p->parts, p->count, NULL,
+                                 p->metadata_count, &plan, p->sink, &run->arena, err);
 }
 
 /* ── Again ── */

@@ -139,6 +139,53 @@ static void names_apart(void **state) {
     sft_buffer_free(&out);
 }
 
+static sft_code append(void *ctx, const void *bytes, size_t len, sft_error *failure) {
+    sft_buffer *out = ctx;
+    (void)failure;
+    memcpy(out->data + out->len, bytes, len);
+    out->len += len;
+    return SFT_OK;
+}
+
+/* Digests that are computed while data is written, and before it: the same header. */
+static void records_meanwhile(void **state) {
+    static char pipe[8192];
+    char path[3][64];
+    sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
+    sft_buffer seekable = { 0 }, forward = { .data = pipe };
+    sft_job job = SFT_JOB_INIT;
+    sft_merge *merge;
+    sft_sink sink;
+    (void)state;
+    job.threads = 2;
+    options.method = "linear";
+    assert_int_equal(sft_merge_new(&options, &merge, &err), SFT_OK);
+    sft_set *files[3];
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(path[i], sizeof path[i], "test_merge_public.%d.safetensors", i);
+        FILE *file = fopen(path[i], "wb");
+        assert_non_null(file);
+        size_t size = (size_t)sft_file_size(sft_set_shard_at(sets[i], 0));
+        assert_int_equal(fwrite(images[i], 1, size, file), size);
+        assert_int_equal(fclose(file), 0);
+        sft_file *opened;
+        assert_int_equal(sft_open(path[i], NULL, &opened, &err), SFT_OK);
+        assert_int_equal(sft_set_from_file(opened, path[i], &files[i], &err), SFT_OK);
+        assert_int_equal(sft_merge_add(merge, files[i], NULL, NULL, &err), SFT_OK);
+    }
+    assert_int_equal(sft_merge_save(merge, sft_sink_memory(&seekable), &job, &err), SFT_OK);
+    assert_int_equal(sft_sink_callback(append, &forward, NULL, &sink, &err), SFT_OK);
+    assert_int_equal(sft_merge_save(merge, sink, &job, &err), SFT_OK);
+    assert_int_equal(seekable.len, forward.len);
+    assert_memory_equal(seekable.data, forward.data, forward.len);
+    sft_merge_free(merge);
+    sft_buffer_free(&seekable);
+    for (int i = 0; i < 3; i++) {
+        sft_set_close(files[i]);
+        assert_int_equal(remove(path[i]), 0);
+    }
+}
+
 static void refuses(void **state) {
     sft_merge_options options = SFT_MERGE_OPTIONS_INIT;
     sft_merge *merge;
@@ -235,6 +282,7 @@ static void finds_mixtures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saves_and_tells), cmocka_unit_test(names_apart),
+        cmocka_unit_test(records_meanwhile),
         cmocka_unit_test(refuses), cmocka_unit_test(forgets_refused),
         cmocka_unit_test(fails_again),
         cmocka_unit_test(finds_mixtures),

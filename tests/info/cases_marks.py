@@ -47,6 +47,23 @@ CASES = {
                   "LAYER.scales F16 32,4096"),
     "compressed-tensors": packed("LAYER.weight_packed I32 4096,512\n"
                                  "LAYER.weight_scale F16 4096,32\nLAYER.weight_shape I64 2"),
+    # layers of several widths are counted each by its own
+    "gptq-mixed": packed(
+        "model.layers.{0-1}.self_attn.{q|k|v|o}_proj.qweight I32 512,4096\n"
+        "model.layers.{0-1}.self_attn.{q|k|v|o}_proj.g_idx I32 4096\n"
+        "model.layers.2.self_attn.{q|k|v|o}_proj.qweight I32 1024,4096\n"
+        "model.layers.2.self_attn.{q|k|v|o}_proj.g_idx I32 4096\n"
+        "model.layers.3.self_attn.{q|k|v|o}_proj.qweight I32 384,4096\n"
+        "model.layers.3.self_attn.{q|k|v|o}_proj.qzeros I32 32,384\n"
+        "model.layers.{0-3}.self_attn.{q|k|v|o}_proj.scales F16 32,4096"),
+    "awq-mixed": packed("model.layers.{0-2}.self_attn.{q|k|v|o}_proj.qweight I32 4096,512\n"
+                        "model.layers.3.self_attn.{q|k|v|o}_proj.qweight I32 4096,1024\n"
+                        "LAYER.qzeros I32 32,512\nLAYER.scales F16 32,4096"),
+    "compressed-tensors-mixed": packed(
+        "model.layers.{0-2}.self_attn.{q|k|v|o}_proj.weight_packed I32 4096,512\n"
+        "model.layers.3.self_attn.{q|k|v|o}_proj.weight_packed I32 4096,1024\n"
+        "LAYER.weight_scale F16 4096,32\n"
+        "model.layers.0.self_attn.q_proj.weight_zero_point I32 512,32"),
     "nvfp4": flux("U8", "double_blocks.{0-18}.img_attn.qkv.weight_scale F8_E4M3 9216,192\n"
                         "double_blocks.{0-18}.img_attn.qkv.weight_scale_2 F32 -"),
     "svdquant-int4": Model("single_transformer_blocks.{0-37}.qkv_proj.qweight I8 9216,1536\n"

@@ -196,4 +196,16 @@ CASES = {
                  "model.layers.{0-15}.mlp.{gate|up}_proj.weight U32 8192,256\n"
                  "model.layers.{0-15}.input_layernorm.weight F16 2048\n"
                  "model.norm.weight F16 2048", {"format": "mlx"}),
+    # 4 bits in groups of 64, but for 8 bits, 6 bits, and floats of 4 in groups of 32
+    "mlx-mixed": Model("model.embed_tokens.weight U32 128256,256\n"
+                       "model.embed_tokens.{scales|biases} F16 128256,32\n"
+                       "model.layers.{0-3}.self_attn.{q|k|v}_proj.weight U32 2048,256\n"
+                       "model.layers.{0-3}.self_attn.{q|k|v|o}_proj.{scales|biases} F16 2048,32\n"
+                       "model.layers.{0-3}.self_attn.o_proj.weight U32 2048,512\n"
+                       "model.layers.{0-3}.mlp.gate_proj.weight U32 8192,384\n"
+                       "model.layers.{0-3}.mlp.gate_proj.{scales|biases} F16 8192,32\n"
+                       "model.layers.{0-3}.mlp.up_proj.weight U32 8192,256\n"
+                       "model.layers.{0-3}.mlp.up_proj.scales U8 8192,64\n"
+                       "model.layers.{0-3}.input_layernorm.weight F16 2048\n"
+                       "model.norm.weight F16 2048", {"format": "mlx"}),
 }

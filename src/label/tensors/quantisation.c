@@ -96,29 +96,45 @@ static const sft_tensor *layer_tensor(const sft_info *info, const sft_tensor *te
     return layer.len > 0 ? sfti_set_sibling(info->set, layer, last) : NULL;
 }
 
-static uint32_t bits_gptq(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *group = layer_tensor(view->info, packed, "g_idx");
-    if (packed->rank < 2 || !group || group->rank != 1) return 0;
-    return bits_of(packed, packed->shape[0], group->shape[0]);
+/* By the index of groups, or by zero points, which are packed along the rows. */
+static uint32_t bits_gptq(const sfti_quant *quant, const sft_tensor *packed) {
+    const sft_tensor *group = layer_tensor(quant->info, packed, "g_idx");
+    const sft_tensor *zeros = layer_tensor(quant->info, packed, "qzeros");
+    const sft_tensor *scales = layer_tensor(quant->info, packed, "scales");
+    if (packed->rank == 2 && group && group->rank == 1)
+        return bits_of(packed, packed->shape[0], group->shape[0]);
+    if (!zeros || zeros->rank != 2 || !scales || scales->rank != 2) return 0;
+    return bits_of(packed, zeros->shape[1], scales->shape[1]);
 }
 
-static uint32_t bits_awq(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = layer_tensor(view->info, packed, "scales");
+static uint32_t bits_awq(const sfti_quant *quant, const sft_tensor *packed) {
+    const sft_tensor *scales = layer_tensor(quant->info, packed, "scales");
     if (packed->rank < 2 || !scales || scales->rank != 2) return 0;
     return bits_of(packed, packed->shape[1], scales->shape[1]);
 }
 
-/* MLX: exactly where the final norm tells the hidden size, else by its default group of 64. */
-static uint32_t bits_mlx(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scales = layer_tensor(view->info, packed, "scales");
+/* Columns of MLX that share a scale: as the final norm tells them, which has the hidden size, or
+ * the usual ones. */
+static uint64_t group_mlx(const sfti_view *view) {
     const sft_tensor *embed = sfti_view_find(view, "model.embed_tokens.weight");
     const sft_tensor *norm = sfti_view_find(view, "model.norm.weight");
-    if (embed && norm && embed->dtype == SFT_U32 && embed->rank == 2 && norm->rank == 1)
-        return bits_of(embed, embed->shape[1], norm->shape[0]);
-    if (packed->rank < 2 || !scales || scales->rank < 2) return 0;
+    const sft_tensor *scales = embed ? layer_tensor(view->info, embed, "scales") : NULL;
+    if (!norm || norm->rank != 1 || !scales || scales->rank != 2 || scales->shape[1] == 0
+        || embed->dtype != SFT_U32 || norm->shape[0] % scales->shape[1] != 0)
+        return 64;
+    return norm->shape[0] / scales->shape[1];
+}
+
+/* By the group that all layers of the model have; scales that are bytes go with floats, of 8 bits
+ * in groups of 32, or of 4. */
+static uint32_t bits_mlx(const sfti_quant *quant, const sft_tensor *packed) {
+    const sft_tensor *scales = layer_tensor(quant->info, packed, "scales");
     uint64_t whole;
-    if (!sfti_mul(scales->shape[scales->rank - 1], 64, &whole)) return 0;
-    return bits_of(packed, packed->shape[packed->rank - 1], whole);
+    if (packed->rank < 2 || !scales || scales->rank < 2) return 0;
+    uint64_t groups = scales->shape[scales->rank - 1], words = packed->shape[packed->rank - 1];
+    if (scales->dtype == SFT_U8) return groups > 0 && words / groups >= 8 ? 8 : 4;
+    if (!sfti_mul(groups, quant->group, &whole)) return 0;
+    return bits_of(packed, words, whole);
 }
 
 /* What the tensor of the same layer holds, if it has no more than `room` bytes; else 0. */
@@ -135,27 +151,41 @@ static size_t read_of_layer(const sft_info *info, const sft_tensor *tensor, cons
     return sft_read_bytes(file, found->offset, bytes, size, NULL) == SFT_OK ? size : 0;
 }
 
-/* compressed-tensors: of bytes the size of a group follows from the scales' dtype; words have a
- * shape beside them, and zero points that are packed along the rows tell, too. */
-static uint32_t bits_packed(const sfti_view *view, const sft_tensor *packed) {
-    const sft_tensor *scale = layer_tensor(view->info, packed, "weight_scale");
-    const sft_tensor *zeros = layer_tensor(view->info, packed, "weight_zero_point");
+/* compressed-tensors: of bytes the size of a group follows from the scales' dtype; of words, zero
+ * points that are packed along the rows tell the bits, or the group that all layers have. Of the
+ * first layer a shape is read. */
+static uint32_t bits_packed(const sfti_quant *quant, const sft_tensor *packed) {
+    const sft_tensor *scale = layer_tensor(quant->info, packed, "weight_scale");
+    const sft_tensor *zeros = layer_tensor(quant->info, packed, "weight_zero_point");
     uint64_t whole;
     char shape[16];
-    if (packed->rank == 2 && packed->dtype == SFT_I32
-        && read_of_layer(view->info, packed, "weight_shape", shape, sizeof shape) == sizeof shape)
+    if (packed->rank != 2) return 0;
+    if (quant->bits == 0 && packed->dtype == SFT_I32
+        && read_of_layer(quant->info, packed, "weight_shape", shape, sizeof shape) == sizeof shape)
         return bits_of(packed, packed->shape[1], sfti_get_u64((const uint8_t *)shape + 8));
-    if (packed->rank != 2 || !scale || scale->rank != 2) return 0;
-    if (packed->dtype == SFT_U8)
-        return sfti_mul(scale->shape[1], scale->dtype == SFT_F8_E4M3 ? 64 : 128, &whole)
-             ? bits_of(packed, packed->shape[1], whole) : 0;
-    return zeros && zeros->rank == 2 ? bits_of(packed, zeros->shape[0], scale->shape[0]) : 0;
+    if (!scale || scale->rank != 2) return 0;
+    if (packed->dtype != SFT_U8 && zeros && zeros->rank == 2)
+        return bits_of(packed, zeros->shape[0], scale->shape[0]);
+    uint64_t group = packed->dtype != SFT_U8 ? quant->group
+                   : scale->dtype == SFT_F8_E4M3 ? 64 : 128;
+    if (packed->dtype != SFT_U8 && scale->shape[1] == 1) return 0;
+    return sfti_mul(scale->shape[1], group, &whole) ? bits_of(packed, packed->shape[1], whole) : 0;
 }
 
-/* Methods whose rows say no bits: how they are found out. */
+/* The columns of words that share a scale, once the bits are known; 0: not told. */
+static uint64_t group_packed(const sfti_quant *quant, const sft_tensor *packed) {
+    const sft_tensor *scale = layer_tensor(quant->info, packed, "weight_scale");
+    uint64_t bits;
+    if (packed->rank != 2 || !scale || scale->rank != 2 || scale->shape[1] == 0
+        || quant->bits == 0 || !sfti_mul(packed->shape[1], 32, &bits))
+        return 0;
+    return bits / quant->bits / scale->shape[1];
+}
+
+/* Methods whose rows say no bits: how those of a layer are found out. */
 static const struct quant_bits {
     const char *method;
-    uint32_t (*bits)(const sfti_view *view, const sft_tensor *packed);
+    uint32_t (*bits)(const sfti_quant *quant, const sft_tensor *packed);
     bool is_named; /* by the bits, too */
 } quant_bits[] = {
     { "gptq", bits_gptq, true }, { "awq", bits_awq, true }, { "mlx", bits_mlx, true },
@@ -172,11 +202,14 @@ static void quant_found(sfti_quant *quant, const sfti_record_row *row, const sft
         return;
     }
     bool is_named = true;
+    quant->group = group_mlx(view);
     for (size_t i = 0; packed && i < SFTI_COUNT(quant_bits); i++)
         if (strcmp(quant->id, quant_bits[i].method) == 0) {
-            quant->bits = quant_bits[i].bits(view, packed);
-            is_named = quant_bits[i].is_named;
+            quant->by = &quant_bits[i];
+            quant->bits = quant->by->bits(quant, packed);
+            is_named = quant->by->is_named;
         }
+    if (!is_named) quant->group = group_packed(quant, packed);
     quant->guessed = quant->bits == 0;
     quant->floats = !is_named && packed && packed->dtype == SFT_U8;
     if (quant->guessed) quant->bits = 4;
@@ -273,8 +306,11 @@ uint64_t sfti_quant_parameters(const sfti_quant *quant, const sft_tensor *tensor
             packed = false;
     }
     uint64_t bits, whole = weight ? elements_declared(quant, tensor) : 0;
-    if (packed && quant->bits > 0 && quant->bits < width && sfti_mul(elements, width, &bits))
-        elements = bits / quant->bits;
+    const uint32_t words = MARK_QWEIGHT | MARK_WEIGHT_PACKED | MARK_U32;
+    uint32_t own = weight & words && quant->by ? quant->by->bits(quant, tensor) : 0;
+    if (own == 0) own = quant->bits;
+    if (packed && own > 0 && own < width && sfti_mul(elements, width, &bits))
+        elements = bits / own;
     /* asym_w4a8_int8 of 6 bits, in groups of 16 */
     const sft_tensor *six = packed && weight & MARK_I8
                           ? layer_tensor(quant->info, tensor, "weight_s_rel") : NULL;

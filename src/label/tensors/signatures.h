@@ -142,7 +142,9 @@ typedef struct sfti_quant {
     uint32_t marks, scale, declared; /* private */
     sft_info *info;      /* private */
     const void *ends;    /* private */
-    uint32_t bits;       /* of a packed weight, 0 if there are none */
+    const struct quant_bits *by; /* private; NULL: all layers have the same bits */
+    uint64_t group;      /* private: of columns */
+    uint32_t bits;       /* of the first packed weight, 0 if there are none */
     bool guessed;        /* the bits */
     bool floats;         /* packed weights are, in bytes */
     sfti_suffixes suffixes;      /* private */

@@ -87,14 +87,30 @@ LOOP_BODY void mark_keys(const uint32_t *restrict keys, size_t count, uint32_t l
     for (size_t i = 0; i < count; i++) out[i] = keys[i] >= least;
 }
 
+LOOP_BODY uint64_t equal_keys(const uint32_t *keys, size_t count, uint32_t key) {
+    uint64_t equal = 0;
+    for (size_t at = 0, n; at < count; at += n) {
+        uint32_t here = 0;
+        n = count - at < PICK_BLOCK ? count - at : PICK_BLOCK;
+        for (size_t i = at; i < at + n; i++) here += keys[i] == key;
+        equal += here;
+    }
+    return equal;
+}
+
+/* Only one block is both before and behind the last that is left. */
 LOOP_BODY void mark_first(const uint32_t *restrict keys, size_t count, uint32_t key, uint64_t seen,
                           uint64_t ties, uint8_t *restrict out) {
     for (size_t at = 0, n; at < count; at += n) {
-        uint32_t any = 0;
         n = count - at < PICK_BLOCK ? count - at : PICK_BLOCK;
-        for (size_t i = at; i < at + n; i++) any |= keys[i] == key;
-        for (size_t i = at; any && i < at + n; i++)
-            if (keys[i] == key) out[i] = seen++ < ties;
+        uint64_t here = equal_keys(keys + at, n, key), before = seen;
+        seen += here;
+        if (seen <= ties) continue;
+        if (before >= ties)
+            for (size_t i = at; i < at + n; i++) out[i] &= keys[i] != key;
+        else
+            for (size_t i = at; i < at + n; i++)
+                if (keys[i] == key) out[i] = before++ < ties;
     }
 }
 
@@ -217,6 +233,9 @@ LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
                                    uint8_t *out) {                                              \
         mark_keys(keys, count, least, out);                                                     \
     }                                                                                           \
+    TARGET static uint64_t NAME##_equal(const uint32_t *keys, size_t count, uint32_t key) {     \
+        return equal_keys(keys, count, key);                                                    \
+    }                                                                                           \
     TARGET static void NAME##_mark_ties(const uint32_t *keys, size_t count, uint32_t key,       \
                                         uint64_t seen, uint64_t ties, uint8_t *out) {           \
         mark_first(keys, count, key, seen, ties, out);                                          \
@@ -262,14 +281,15 @@ LOOP_BODY double sum_products(const double *a, const double *b, size_t count) {
         return sum_products(a, b, count);                                                       \
     }
 
-#define MERGE_TABLE(NAME, TO_ODD)                                                               \
+#define MERGE_TABLE(NAME, TO_ODD, PICK)                                                         \
     { NAME##_widen, NAME##_greatest, TO_ODD, NAME##_keys, NAME##_variances, NAME##_mark,        \
-      NAME##_mark_ties, NAME##_pick, NAME##_draw, NAME##_norms, NAME##_subtract,                \
+      NAME##_equal, NAME##_mark_ties, PICK, NAME##_draw, NAME##_norms, NAME##_subtract,         \
       NAME##_differences, NAME##_multiply, NAME##_add, NAME##_agree, NAME##_finish,             \
       NAME##_product }
 
 MERGE_LOOPS(merge_plain, )
-const sfti_merge_loops sfti_merge_portable = MERGE_TABLE(merge_plain, merge_plain_to_odd);
+const sfti_merge_loops sfti_merge_portable = MERGE_TABLE(merge_plain, merge_plain_to_odd,
+                                                         merge_plain_pick);
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #ifdef __clang__
@@ -294,9 +314,24 @@ AVX512 static void cut_to_odd(const double *values, size_t count, float *out) {
     merge_avx512_to_odd(values + i, count - i, out + i);
 }
 
+AVX512 static size_t compress(const uint32_t *keys, size_t count, unsigned shift, uint32_t upper,
+                              uint32_t *out) {
+    const __m512i wanted = _mm512_set1_epi32((int)upper);
+    const __m128i by = _mm_cvtsi32_si128((int)shift);
+    size_t picked = 0, i = 0;
+    for (; i + 16 <= count; i += 16) {
+        __m512i some = _mm512_loadu_si512(keys + i);
+        __mmask16 fits = _mm512_cmpeq_epi32_mask(_mm512_srl_epi32(some, by), wanted);
+        _mm512_storeu_si512(out + picked, _mm512_maskz_compress_epi32(fits, some));
+        picked += (size_t)__builtin_popcount(fits);
+    }
+    return picked + merge_avx512_pick(keys + i, count - i, shift, upper, out + picked);
+}
+
 const sfti_merge_loops *sfti_merge_loops_at(size_t i) {
-    static const sfti_merge_loops with_avx2 = MERGE_TABLE(merge_avx2, merge_avx2_to_odd);
-    static const sfti_merge_loops with_avx512 = MERGE_TABLE(merge_avx512, cut_to_odd);
+    static const sfti_merge_loops with_avx2 = MERGE_TABLE(merge_avx2, merge_avx2_to_odd,
+                                                           merge_avx2_pick);
+    static const sfti_merge_loops with_avx512 = MERGE_TABLE(merge_avx512, cut_to_odd, compress);
     const unsigned avx512 = SFTI_CPU_AVX512F | SFTI_CPU_AVX512BW | SFTI_CPU_AVX512VL
                           | SFTI_CPU_AVX512DQ;
     if (i == 0) return &sfti_merge_portable;

@@ -20,6 +20,8 @@ typedef struct sfti_merge_loops {
                       uint32_t *out);
     /* Whether a key is at least `least`. */
     void (*mark)(const uint32_t *keys, size_t count, uint32_t least, uint8_t *out);
+    /* How many keys are this one. */
+    uint64_t (*equal)(const uint32_t *keys, size_t count, uint32_t key);
     /* Leaves of the keys that are `key` the first ones marked, so that with `seen` that came before
      * there are `ties`. */
     void (*mark_ties)(const uint32_t *keys, size_t count, uint32_t key, uint64_t seen,

@@ -113,8 +113,8 @@ static sft_code count_equal(const sfti_merge_op *op, sfti_merge_work *work, sft_
         const sfti_merge_cut *cut = &op->cuts[k];
         if (!cut->before) continue;
         op->keys(op, k / 2, work, work->keys);
-        cut->before[work->chunk - op->window_at] = sfti_merge_loops_best()->pick(
-            work->keys, (size_t)work->count, 0, cut->key, work->spare);
+        cut->before[work->chunk - op->window_at] =
+            sfti_merge_loops_best()->equal(work->keys, (size_t)work->count, cut->key);
     }
     return SFT_OK;
 }

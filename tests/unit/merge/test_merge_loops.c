@@ -75,6 +75,8 @@ static void check_equal(const sfti_merge_loops *other, size_t n) {
     }
     assert_int_equal(other->greatest(a, n), sfti_merge_portable.greatest(a, n));
     for (size_t i = 0; i < n; i += 1 + n / 5) {
+        assert_int_equal(other->equal(keys[0], n, keys[0][i]),
+                         sfti_merge_portable.equal(keys[0], n, keys[0][i]));
         size_t all = sfti_merge_portable.pick(keys[0], n, 15, keys[0][i] >> 15, picked[0]);
         assert_true(all > 0);
         assert_int_equal(other->pick(keys[0], n, 15, keys[0][i] >> 15, picked[1]), all);
@@ -122,15 +124,25 @@ static void test_widen(void **state) {
         }
 }
 
+/* As one by one, wherever the last that is left stands. */
 static void test_ties(void **state) {
-    static const uint32_t keys[] = { 5, 9, 5, 5, 1, 5 };
+    static uint32_t keys[COUNT];
     const sfti_merge_loops *loops;
     (void)state;
-    for (size_t i = 0; (loops = sfti_merge_loops_at(i)) != NULL; i++) {
-        uint8_t kept[] = { 1, 1, 1, 1, 0, 1 }, want[] = { 1, 1, 1, 0, 0, 0 };
-        loops->mark_ties(keys, 6, 5, 3, 5, kept);
-        assert_memory_equal(kept, want, 6);
-    }
+    for (size_t i = 0; i < COUNT; i++) keys[i] = (uint32_t)(random_bits() % 4);
+    for (size_t i = 0; (loops = sfti_merge_loops_at(i)) != NULL; i++)
+        for (uint64_t ties = 0; ties < COUNT / 3; ties += 7) {
+            uint8_t kept[COUNT], want[COUNT];
+            uint64_t seen = 3, all = 0;
+            for (size_t k = 0; k < COUNT; k++) kept[k] = want[k] = keys[k] >= 2;
+            loops->mark_ties(keys, COUNT, 2, seen, ties, kept);
+            for (size_t k = 0; k < COUNT; k++) {
+                if (keys[k] == 2) want[k] = seen++ < ties;
+                all += keys[k] == 2;
+            }
+            assert_memory_equal(kept, want, COUNT);
+            assert_int_equal(loops->equal(keys, COUNT, 2), all);
+        }
 }
 
 /* By the definition: what is cut off towards zero, with an odd last bit if it was not exact. */

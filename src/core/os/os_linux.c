@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ int sfti_os_kernel_beneath(int root, const char *name, int flags, bool links, in
 
 int sfti_os_random(void *into, size_t len) {
     char *at = into;
+    memset(into, 0, len); /* MemorySanitizer does not see what the call writes */
     while (len > 0) {
         size_t piece = len < 256 ? len : 256;
         /* glibc before 2.25 has no getrandom(). */

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/portable.h"
+#include "base/sink.h"
 #include "base/utf8.h"
 #include "os/io.h"
 #include "support/words.h"
@@ -131,6 +132,14 @@ sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
     sft_code code = read_fd(c, fd, most, out, err);
     (void)sfti_os_close(fd);
     return code;
+}
+
+sft_code cli_write_bytes(cli *c, const char *path, sft_path_options options, sft_span bytes,
+                        sft_error *err) {
+    sft_sink sink;
+    options.alloc = &c->alloc;
+    sft_code code = sft_sink_path(path, &options, &sink, err);
+    return code ? code : sfti_sink_fill(&sink, bytes, err);
 }
 
 sft_span cli_read_text(const sft_buffer *bytes) {

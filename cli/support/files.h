@@ -26,6 +26,9 @@ sft_code cli_read_beside(cli *c, int fd, uint64_t most, sft_buffer *out, sft_err
 /* All bytes of a file, at most `most`; "-": of standard input. *out need not be set before. */
 sft_code cli_read_file(cli *c, const char *path, uint64_t most, sft_buffer *out,
                        sft_error *err);
+/* All bytes of a file, whole or not at all. options without its allocator. */
+sft_code cli_write_bytes(cli *c, const char *path, sft_path_options options, sft_span bytes,
+                        sft_error *err);
 /* What was read, as text: without a byte order mark. */
 sft_span cli_read_text(const sft_buffer *bytes);
 

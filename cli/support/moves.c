@@ -2,7 +2,6 @@
  * tests/move. */
 #include "support/moves.h"
 
-#include "base/sink.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -140,11 +139,9 @@ static sft_code write_edited(moving *m, const char *from, const char *to, const 
                              bool back) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_buffer text = { .alloc = m->c->alloc };
-    sft_sink sink;
     os_info info;
     options.no_clobber = true;
     options.link = SFT_LINK_REFUSE;
-    options.alloc = &m->c->alloc;
     if (!sfti_os_info_path(from, false, &info)) {
         options.mode = info.mode & 0777;
         options.has_mtime = true;
@@ -152,8 +149,8 @@ static sft_code write_edited(moving *m, const char *from, const char *to, const 
     }
     sft_code code = edited_text(m, from, move, back, &text);
     if (!code) m->blame = to;
-    if (!code) code = sft_sink_path(to, &options, &sink, m->err);
-    if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, m->err);
+    if (!code)
+        code = cli_write_bytes(m->c, to, options, (sft_span){ text.data, text.len }, m->err);
     sft_buffer_free(&text);
     return code;
 }

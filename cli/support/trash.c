@@ -3,7 +3,7 @@
  * tests/cli/trash. */
 #include "support/trash.h"
 
-#include "base/sink.h"
+#include "base/calendar.h"
 #include "os/io.h"
 #include "os/path.h"
 #include "support/files.h"
@@ -126,21 +126,12 @@ static void put_escaped(sft_buffer *out, sft_span path, bool *fine) {
     }
 }
 
-/* Days since 1970 as a date of the Gregorian calendar. */
-static void date_text(uint64_t time_s, char out[32]) {
-    uint64_t days = time_s / 86400, rest = time_s % 86400, year = 1970, month = 0;
-    static const unsigned char lengths[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-    for (;; year++) {
-        uint64_t all = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 366 : 365;
-        if (days < all) break;
-        days -= all;
-    }
-    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    while (days >= (uint64_t)lengths[month] + (leap && month == 1))
-        days -= (uint64_t)lengths[month] + (leap && month == 1), month++;
-    snprintf(out, 32, "%04u-%02u-%02uT%02u:%02u:%02u", (unsigned)year, (unsigned)month + 1,
-             (unsigned)days + 1, (unsigned)(rest / 3600), (unsigned)(rest / 60 % 60),
-             (unsigned)(rest % 60));
+static void date_text(int64_t time_s, char out[32]) {
+    int64_t year, rest = time_s % 86400;
+    unsigned month, day;
+    sfti_date_of_days(time_s / 86400, &year, &month, &day);
+    snprintf(out, 32, "%04d-%02u-%02uT%02d:%02d:%02d", (int)year % 10000, month, day,
+             (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
 }
 
 static sft_code write_info(trash *t, const char *path, const char *info, sft_error *err) {
@@ -148,20 +139,18 @@ static sft_code write_info(trash *t, const char *path, const char *info, sft_err
     sft_buffer text = { .alloc = t->c->alloc };
     sft_span place = sft_span_cstr(path), rest;
     char date[32];
-    sft_sink sink;
     uint64_t now = sfti_os_time_s();
     bool fine = sfti_buffer_put(&text, "[Trash Info]\nPath=", 18);
     if (t->top && sfti_path_below(place, (sft_span){ t->folder, t->top }, &rest)) place = rest;
     put_escaped(&text, place, &fine);
-    date_text(now + (uint64_t)(int64_t)sfti_os_zone_s(now), date);
+    date_text((int64_t)now + sfti_os_zone_s(now), date);
     fine &= sfti_buffer_put(&text, "\nDeletionDate=", 14)
          && sfti_buffer_put(&text, date, strlen(date)) && sfti_buffer_put(&text, "\n", 1);
     options.no_clobber = true;
     options.mode = 0600;
-    options.alloc = &t->c->alloc;
-    sft_code code = fine ? sft_sink_path(info, &options, &sink, err)
+    sft_code code = fine ? cli_write_bytes(t->c, info, options, (sft_span){ text.data, text.len },
+                                          err)
                          : sfti_fail_memory(err, text.len);
-    if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, err);
     sft_buffer_free(&text);
     return code;
 }

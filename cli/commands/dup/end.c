@@ -1,7 +1,6 @@
 /* dup --remove, --link, --reflink: one of each group stays. Tests: tests/cli/dup. */
 #include "commands/dup/dup.h"
 
-#include "base/sink.h"
 #include "commands/note/note.h"
 #include "os/io.h"
 #include "os/path.h"
@@ -153,7 +152,6 @@ static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, 
     sfti_json_writer w;
     os_info info;
     cli_lock lock = { .fd = -1 };
-    options.alloc = &run->c->alloc;
     options.link = SFT_LINK_REFUSE;
     run->blame = to;
     sft_code code = cli_lock_beside(to, &lock, err);
@@ -169,8 +167,8 @@ static sft_code merge_notes(dup_end_run *run, const char *from, const char *to, 
         code = sfti_json_done(&w);
         if (!code && !sfti_buffer_put(&text, "\n", 1)) code = sfti_fail_memory(err, text.len);
         if (!sfti_os_info_path(to, false, &info)) options.mode = info.mode & 0777;
-        if (!code) code = sft_sink_path(to, &options, &sink, err);
-        if (!code) code = sfti_sink_fill(&sink, (sft_span){ text.data, text.len }, err);
+        if (!code)
+            code = cli_write_bytes(run->c, to, options, (sft_span){ text.data, text.len }, err);
     }
     cli_lock_end(&lock);
     sft_buffer_free(&other);

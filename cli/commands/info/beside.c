@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/sink.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/models.h"
@@ -92,16 +91,13 @@ const char *cli_picture_suffix(const char *media_type) {
 sft_code cli_write_beside(cli *c, const cli_model *model, const char *beside, const char *path,
                           sft_span bytes, bool replace, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    sft_sink sink;
     options.no_clobber = !replace;
     options.link = SFT_LINK_REFUSE;
     /* what all that it comes from, and what it replaces, may do; 0: by umask */
     options.mode = cli_output_mode_of_model(model);
     sfti_mode_common(&options.mode, cli_output_mode_of(beside));
     if (options.mode) sfti_mode_common(&options.mode, cli_output_mode_of(path));
-    options.alloc = &c->alloc;
-    sft_code code = sft_sink_path(path, &options, &sink, err);
-    return code ? code : sfti_sink_fill(&sink, bytes, err);
+    return cli_write_bytes(c, path, options, bytes, err);
 }
 
 bool cli_write_file(cli *c, const cli_model *model, const char *beside, const char *path,

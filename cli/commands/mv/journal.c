@@ -11,7 +11,6 @@
  * It appears whole or not at all. Tests: tests/cli/mv. */
 #include "commands/mv/mv.h"
 
-#include "base/sink.h"
 #include "os/io.h"
 #include "support/files.h"
 #include "support/words.h"
@@ -165,12 +164,9 @@ static void put_unit(journal_text *to, const cli_moves *moves, bool stays, sfti_
 static sft_code write_file(cli *c, const char *path, bool is_new, const sft_buffer *text,
                            sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
-    sft_sink sink;
     options.no_clobber = is_new;
     options.mode = 0600;
-    options.alloc = &c->alloc;
-    sft_code code = sft_sink_path(path, &options, &sink, err);
-    return code ? code : sfti_sink_fill(&sink, (sft_span){ text->data, text->len }, err);
+    return cli_write_bytes(c, path, options, (sft_span){ text->data, text->len }, err);
 }
 
 sft_code mv_journal_write(cli *c, const mv_plan *plan, mv_journal *out, sft_error *err) {

@@ -1,6 +1,5 @@
 /* thumbnail: one picture of a model, for file managers. Tests: tests/cli/thumbnail,
  * tests/desktop. */
-#include "base/sink.h"
 #include "commands/commands.h"
 #include "commands/thumbnail/thumbnail.h"
 #include "os/io.h"
@@ -78,18 +77,15 @@ static bool fill_empty(const char *path, sft_span bytes, int *error) {
 static sft_code write_png(cli *c, const char *path, const thumb_image *image, sft_error *err) {
     sft_path_options options = SFT_PATH_OPTIONS_INIT;
     sft_buffer bytes = { .alloc = c->alloc };
-    sft_sink sink;
     options.no_sync = true; /* it can be made again */
     options.no_clobber = !c->set.force;
-    options.alloc = &c->alloc;
     sft_code code = thumb_png(image, &c->alloc, &bytes, err);
     sft_span text = { bytes.data, bytes.len };
     int error = 0;
     if (!code && c->set.force && fill_empty(path, text, &error)) {
         if (error) code = sfti_io_fail(err, SFT_IO_WRITE, error, "write");
     } else if (!code) {
-        code = sft_sink_path(path, &options, &sink, err);
-        if (!code) code = sfti_sink_fill(&sink, text, err);
+        code = cli_write_bytes(c, path, options, text, err);
     }
     sft_buffer_free(&bytes);
     return code;

@@ -209,6 +209,31 @@ static void print_quantised(const quantise_run *q) {
     cli_text(out, "}\n");
 }
 
+/* About files beside OUT by which it cannot be read, other than by what it declares itself: their
+ * quantization_config is of another model, or of what this one was. */
+static void warn_of_configs(const quantise_run *q, const char *output) {
+    cli *c = q->run->c;
+    sft_set_options options = cli_set_options(c);
+    sft_convert_options how = SFT_CONVERT_OPTIONS_INIT;
+    sft_conversion *read = NULL;
+    sft_set *set;
+    how.dequantize = true;
+    how.files = c->open.files;
+    how.alloc = &c->alloc;
+    if (sft_set_open(output, &options, &set, NULL)) return;
+    sft_code code = sft_conversion_new(set, SFT_F32, &how, &read, NULL);
+    sft_conversion_free(read);
+    sft_set_close(set);
+    if (code != SFT_CAST_DTYPE) return;
+    cli_flush(&c->out);
+    cli_text(&c->err, "safetensors: ");
+    cli_path(&c->err, output, ": a quantization_config of config.json or the like beside it declares "
+                              "another quantisation, so that programs refuse or misread it: ");
+    cli_printf(&c->err, "%s there\n", sfti_quantising_config(q->plan).len
+                                        ? "put this model's in its place" : "take that out");
+    cli_flush(&c->err);
+}
+
 static sft_code say_quantised(quantise_run *q, const char *output, uint32_t shards,
                               sft_error *err) {
     convert_run *run = q->run;
@@ -226,6 +251,7 @@ static sft_code say_quantised(quantise_run *q, const char *output, uint32_t shar
         cli_say_parts(c, p, output, written);
     }
     if (!code && !cli_is_json(c)) print_quantised(q);
+    if (!code && !c->set.dry_run) warn_of_configs(q, output);
     return code;
 }
 

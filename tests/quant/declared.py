@@ -311,6 +311,19 @@ DECLARED = (
     ("ct-nvfp4", ct("mxfp4-pack-quantized", type="float", strategy="group", group_size=32,
                     num_bits=4)),
 )
+# Modules that the declaration leaves as they were: F8 without a scale is what it is, anything else
+# and any other module is held to it.
+PLAIN = (
+    ("ct-tensor", {"ignore": ["lm_head", "m.a"]}, "weight_scale", "F8_E4M3", True),
+    ("ct-channel", {"ignore": ["m.a"]}, "weight_scale", "F8_E5M2", True),
+    ("modelopt", {"exclude_modules": ["m.a"]}, "weight_scale", "F8_E4M3", True),
+    ("deepseek", {"modules_to_not_convert": ["m.a"]}, "weight_scale_inv", "F8_E4M3", True),
+    ("ct-tensor", {"ignore": ["m.b", "m.a.weight", "m", "a", "re:.*a"]}, "weight_scale", "F8_E4M3",
+     False),
+    ("ct-tensor", {"ignore": "m.a"}, "weight_scale", "F8_E4M3", False),
+    ("ct-tensor", {"ignore": ["m.a", 1, None]}, "input_scale", "F8_E4M3", True),
+    ("ct-int8", {"ignore": ["m.a"]}, "weight_scale", "I8", False),
+)
 # Numbers that are odd and right.
 ODD = (("float8", "weight_scale", 0.0), ("float8", "weight_scale", 1e-42),
        ("ct-channel", "weight_scale", 0.0), ("deepseek", "weight_scale_inv", 1e-45),
@@ -368,6 +381,19 @@ def main():
                         problems.append("%s%s, %s: %s: exit %d %s" % (
                             "" if not good else "(good) ", kind, what, command, status,
                             said.strip()[-300:]))
+        for kind, members, gone, dtype, right in PLAIN:
+            tensors, config = GOOD[kind]
+            mine = copy.copy(tensors)
+            del mine["m.a." + gone]
+            mine.pop("m.a.input_scale", None)
+            _, shape, data = mine["m.a.weight"]
+            mine["m.a.weight"] = (dtype, shape, data)
+            for command, status, said in commands(folder, mine, {**config, **members}):
+                good = status == 0 if right else status in (1, 2) and "m.a.weight" in said
+                passed += good
+                if not good:
+                    problems.append("%s %s, %s: exit %d %s" % (kind, members, command, status,
+                                                               said.strip()[-300:]))
     print("\n".join(problems))
     failed = sum(not p.startswith("(good)") for p in problems)
     print("%d passed, %d failed" % (passed, failed))

@@ -227,8 +227,9 @@ static void warn_of_configs(const quantise_run *q, const char *output) {
     if (code != SFT_CAST_DTYPE) return;
     cli_flush(&c->out);
     cli_text(&c->err, "safetensors: ");
-    cli_path(&c->err, output, ": a quantization_config of config.json or the like beside it declares "
-                              "another quantisation, so that programs refuse or misread it: ");
+    cli_path(&c->err, output,
+             ": a quantization_config of config.json or the like beside it declares another "
+             "quantisation, so that programs refuse or misread it: ");
     cli_printf(&c->err, "%s there\n", sfti_quantising_config(q->plan).len
                                         ? "put this model's in its place" : "take that out");
     cli_flush(&c->err);

@@ -151,25 +151,28 @@ static size_t read_of_layer(const sft_info *info, const sft_tensor *tensor, cons
     return sft_read_bytes(file, found->offset, bytes, size, NULL) == SFT_OK ? size : 0;
 }
 
-/* compressed-tensors: of bytes the size of a group follows from the scales' dtype; of words, zero
- * points that are packed along the rows tell the bits, or the group that all layers have. Of the
- * first layer a shape is read. */
+/* compressed-tensors: of bytes the size of a group follows from the scales' dtype. Of words, the
+ * shape is read of the first layer; the bits of others follow from its group of columns, unless
+ * zero points, which are packed along the rows into whole words, say otherwise. */
 static uint32_t bits_packed(const sfti_quant *quant, const sft_tensor *packed) {
     const sft_tensor *scale = layer_tensor(quant->info, packed, "weight_scale");
     const sft_tensor *zeros = layer_tensor(quant->info, packed, "weight_zero_point");
-    uint64_t whole;
+    bool bytes = packed->dtype == SFT_U8;
+    uint64_t whole, group = quant->group, packed_rows;
     char shape[16];
     if (packed->rank != 2) return 0;
     if (quant->bits == 0 && packed->dtype == SFT_I32
         && read_of_layer(quant->info, packed, "weight_shape", shape, sizeof shape) == sizeof shape)
         return bits_of(packed, packed->shape[1], sfti_get_u64((const uint8_t *)shape + 8));
     if (!scale || scale->rank != 2) return 0;
-    if (packed->dtype != SFT_U8 && zeros && zeros->rank == 2)
-        return bits_of(packed, zeros->shape[0], scale->shape[0]);
-    uint64_t group = packed->dtype != SFT_U8 ? quant->group
-                   : scale->dtype == SFT_F8_E4M3 ? 64 : 128;
-    if (packed->dtype != SFT_U8 && scale->shape[1] == 1) return 0;
-    return sfti_mul(scale->shape[1], group, &whole) ? bits_of(packed, packed->shape[1], whole) : 0;
+    if (bytes) group = scale->dtype == SFT_F8_E4M3 ? 64 : 128;
+    else if (scale->shape[1] == 1) group = 0;
+    uint32_t bits = sfti_mul(scale->shape[1], group, &whole)
+                  ? bits_of(packed, packed->shape[1], whole) : 0;
+    if (bytes || !zeros || zeros->rank != 2) return bits;
+    bool agrees = sfti_mul(scale->shape[0], bits, &packed_rows)
+               && packed_rows / 32 + (packed_rows % 32 != 0) == zeros->shape[0];
+    return agrees && bits ? bits : bits_of(packed, zeros->shape[0], scale->shape[0]);
 }
 
 /* The columns of words that share a scale, once the bits are known; 0: not told. */

@@ -56,6 +56,8 @@ typedef struct sfti_declared {
     uint64_t blocks[2]; /* rows and columns that share a number; 0: not told, or several */
     bool disordered;  /* groups of columns may be in any order */
     bool asymmetric;  /* integers have zero points */
+    sft_span *plain;      /* names of modules that it leaves as they were */
+    sfti_names plain_names;
     sft_span object;  /* of MLX: bits and group_size, also of single layers */
 } sfti_declared;
 
@@ -93,6 +95,9 @@ bool sfti_torchao_has(const sfti_quant_layout *layout, sft_span object, sfti_are
 /* Whether the object tells the bits and the group size of a layer. */
 bool sfti_declared_mlx(const sfti_declared *declared, sft_span layer, sfti_arena *arena,
                        uint64_t *bits, uint64_t *group);
+/* Whether the object names the module that "M.weight" is of as one that is not quantised. Patterns
+ * are not looked at. */
+bool sfti_declared_plain(const sfti_declared *declared, sft_span weight);
 /* Beside the model, and in its metadata. */
 sft_code sfti_declared_config(const sft_set *set, const sft_files *files, sfti_arena *arena,
                               sfti_declared *out, sft_error *err);

@@ -383,6 +383,9 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
     const sft_tensor *t = sft_set_tensor_at(search->set, i);
     const sfti_declared_layer *layer = sfti_declared_of(declared, t->name, NULL);
     bool told = declared->method.len > 0, unproved = false, unfit = false;
+    const sft_dtype_info *info = sft_dtype_describe(t->dtype);
+    bool is_plain = info->kind == SFT_KIND_FLOAT && info->bits == 8
+                 && sfti_declared_plain(declared, t->name);
     sft_code code = SFT_OK;
     *out = NULL;
     search->unfit = false;
@@ -408,7 +411,7 @@ sft_code sfti_quant_find(sfti_quant_search *search, size_t i, sfti_quant **out, 
         sft_code one = SFT_OK;
         search->unfit = false;
         if (!match_layout(search, layout, (uint32_t)i, &match)) {
-            if (layout->refused.len || !match.lacks.len) continue;
+            if (layout->refused.len || !match.lacks.len || is_plain) continue;
             search->unfit = told;
             one = fail_lacks(t, &match, &own);
         } else if (layout->refused.len)

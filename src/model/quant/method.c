@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "os/io.h"
 #include "os/path.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static const char *const config_keys[] = { "quant_method", "method", "format", "
                                            "checkpoint_format", "version", "mode",
                                            "transform_config", "sparsity_config", "config_groups",
                                            "bits", "group_size", "weight_block_size", "desc_act",
-                                           "dynamic", "fmt" };
+                                           "dynamic", "fmt", "ignore", "exclude_modules",
+                                           "modules_to_not_convert" };
 #define CONFIG_KEYS (sizeof config_keys / sizeof *config_keys)
 #define CONFIG_TRANSFORM 7
 #define CONFIG_SPARSITY 8
@@ -26,6 +28,7 @@ static const char *const config_keys[] = { "quant_method", "method", "format", "
 #define CONFIG_BLOCK 12
 #define CONFIG_ORDER 13
 #define CONFIG_DYNAMIC 14
+#define CONFIG_PLAIN 16 /* and all that follow */
 
 typedef struct quant_object {
     sft_span values[CONFIG_KEYS];
@@ -167,6 +170,41 @@ static bool read_weights(sfti_declared *d, sft_span groups, sfti_arena *arena) {
     return true;
 }
 
+static sft_span plain_at(const void *ctx, uint32_t entry) { return ((const sft_span *)ctx)[entry]; }
+
+/* Strings of an array. False: memory is out. */
+static bool read_plain(sfti_declared *d, sft_span array, sfti_arena *arena) {
+    uint32_t count = 0, most = 0;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        sfti_json json;
+        sfti_json_begin(&json, array.data, array.len);
+        if (sfti_json_next(&json) != SFTI_JSON_ARRAY) return true;
+        while (sfti_json_next(&json) != SFTI_JSON_END && json.type != SFTI_JSON_ERROR) {
+            if (json.type != SFTI_JSON_STRING) continue;
+            if (pass == 0) {
+                most++;
+                continue;
+            }
+            if (count == most) break;
+            d->plain[count] = sfti_json_string(&json, arena);
+            if (!d->plain[count].data) return false;
+            (void)sfti_names_add(&d->plain_names, d->plain[count], count);
+            count++;
+        }
+        if (pass > 0 || most == 0) continue;
+        d->plain = sfti_arena_array(arena, most, sizeof *d->plain);
+        if (!d->plain || !sfti_names_draw(&d->plain_names, most, plain_at, d->plain, arena))
+            return false;
+    }
+    return true;
+}
+
+bool sfti_declared_plain(const sfti_declared *declared, sft_span weight) {
+    if (!declared->plain || !sfti_name_ends(weight, ".weight")) return false;
+    weight.len -= strlen(".weight");
+    return sfti_names_find(&declared->plain_names, weight) != SFTI_NO_NAME;
+}
+
 /* text: the object; fallback: the method where none is told, or NULL. */
 static sft_code take_method(sfti_declared *d, sft_span text, const char *fallback,
                             const char *where, sfti_arena *arena, sft_error *err) {
@@ -233,6 +271,9 @@ static sft_code take_method(sfti_declared *d, sft_span text, const char *fallbac
             return fail_config(where, "weight_block_size", block, err);
         d->shares |= SFTI_SHARE_BLOCK;
     }
+    for (size_t k = CONFIG_PLAIN; k < CONFIG_KEYS; k++)
+        if (object.values[k].data && !read_plain(d, object.values[k], arena))
+            return sfti_fail_memory(err, object.values[k].len);
     d->method = name;
     d->allowed = allowed;
     d->disordered = d->disordered

@@ -156,8 +156,8 @@ static uint32_t greatest_portable(const float *values, size_t count) {
 #define A256 __attribute__((target("avx2")))
 #define A512 __attribute__((target("avx512f")))
 
-/* ROWS rows by twice LANES columns in registers. */
-#define ADD_PRODUCT(NAME, TARGET, V, P, ROWS, LANES)                                             \
+/* ROWS rows by twice LANES columns in registers; what is left over by REST. */
+#define ADD_PRODUCT(NAME, TARGET, V, P, ROWS, LANES, REST)                                       \
     TARGET static void NAME(const float *a, size_t stride, const float *b, size_t b_stride,      \
                             size_t rows, size_t inner, size_t cols, float factor, float *into,   \
                             size_t into_stride) {                                                \
@@ -185,14 +185,15 @@ static uint32_t greatest_portable(const float *values, size_t count) {
                 }                                                                                \
             }                                                                                    \
         if (wide < cols)                                                                         \
-            add_product_portable(a, stride, b + wide, b_stride, whole, inner, cols - wide,       \
-                                 factor, into + wide, into_stride);                              \
+            REST(a, stride, b + wide, b_stride, whole, inner, cols - wide, factor, into + wide,  \
+                 into_stride);                                                                   \
         if (whole < rows)                                                                        \
-            add_product_portable(a + whole * stride, stride, b, b_stride, rows - whole, inner,   \
-                                 cols, factor, into + whole * into_stride, into_stride);         \
+            REST(a + whole * stride, stride, b, b_stride, rows - whole, inner, cols, factor,     \
+                 into + whole * into_stride, into_stride);                                       \
     }
-ADD_PRODUCT(add_product_avx2, A256, __m256, _mm256, 4, 8)
-ADD_PRODUCT(add_product_avx512, A512, __m512, _mm512, 8, 16)
+ADD_PRODUCT(add_product_sse, , __m128, _mm, 4, 4, add_product_portable)
+ADD_PRODUCT(add_product_avx2, A256, __m256, _mm256, 4, 8, add_product_sse)
+ADD_PRODUCT(add_product_avx512, A512, __m512, _mm512, 8, 16, add_product_avx2)
 
 A256 static uint32_t greatest_avx2(const float *values, size_t count) {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);

@@ -2,10 +2,11 @@
 """Merging beside mergekit, and beside reading the models and writing one durably (`cat` of all, `cp`
 and `sync` of one), in turns: processor time, wall time, memory.
 
-    merging.py FOLDER [MERGEKIT_PYTORCH]
+    merging.py FOLDER [MERGEKIT_PYTORCH [PYTHON_OF_SD_MECHA]]
 
 FOLDER gets three models of 453 MB in BF16, if they are not there (needs numpy). MERGEKIT_PYTORCH is
-mergekit's command of that name, in an environment of its own; without it only ours is measured.
+mergekit's command of that name, in an environment of its own ("" for none), PYTHON_OF_SD_MECHA a
+Python that has sd-mecha; without them only ours is measured.
 """
 import json
 import os
@@ -44,6 +45,16 @@ def make(folder):
                 file.write((value.view("u4") >> 16).astype("u2").tobytes())
 
 
+MECHA = """
+import sd_mecha, sys, torch
+function, out, *models = sys.argv[1:]
+recipe = getattr(sd_mecha, function)(*map(sd_mecha.model, models), alpha=0.4)
+sd_mecha.merge(recipe, output=out, merge_device="cpu", merge_dtype=torch.float32,
+               output_dtype=torch.bfloat16)
+"""
+MECHA_NAMES = {"linear": "weighted_sum", "slerp": "slerp"}
+
+
 def measured(words):
     """Words about a run, and its seconds."""
     begin = time.monotonic()
@@ -77,10 +88,15 @@ def main():
                  "sh", os.path.join(folder, "copy.safetensors"), *read]
         pairs = [(measured(floor)[1], measured(words)) for _ in range(REPEATS)]
         ratios = sorted(ours[1] / copy for copy, ours in pairs)
-        print("%s ours: %s; read all and write: %.2f s; ratio %.2f (%.2f to %.2f)" % (
-            method, pairs[-1][1][0], min(copy for copy, _ in pairs), ratios[REPEATS // 2],
-            ratios[0], ratios[-1]), flush=True)
-        if len(sys.argv) < 3:
+        print("%s ours: %s; read all and write: %.2f s; ratio %.2f (%.2f to %.2f), at most 1.30 is "
+              "asked of element-wise methods; load %.1f" % (
+                  method, pairs[-1][1][0], min(copy for copy, _ in pairs), ratios[REPEATS // 2],
+                  ratios[0], ratios[-1], os.getloadavg()[0]), flush=True)
+        if len(sys.argv) > 3 and method in MECHA_NAMES:
+            print(method, "sd-mecha:", measured([
+                sys.argv[3], "-c", MECHA, MECHA_NAMES[method],
+                os.path.join(folder, "mecha.safetensors"), *read])[0], flush=True)
+        if len(sys.argv) < 3 or not sys.argv[2]:
             continue
         weight = "    parameters: {weight: 1.0, density: 0.5}\n"
         recipe = "merge_method: %s\n%s%smodels:\n%s" % (

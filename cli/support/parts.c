@@ -28,11 +28,15 @@ static sft_code open_input(cli *c, cli_parts *p, const cli_input *input, sft_err
     if (code) return code;
     sft_set **sets = sfti_arena_grow(&p->arena, p->sets, p->set_count, 1, &p->set_capacity,
                                      sizeof(sft_set *));
-    if (!sets) {
+    const char **opened = sfti_arena_grow(&p->arena, p->opened, p->set_count, 1,
+                                          &p->opened_capacity, sizeof *opened);
+    if (!sets || !opened) {
         sft_set_close(set);
         return sfti_fail_memory(err, p->set_count * sizeof *sets);
     }
     p->sets = sets;
+    p->opened = opened;
+    p->opened[p->set_count] = p->path;
     p->sets[p->set_count++] = set;
     return SFT_OK;
 }
@@ -234,9 +238,10 @@ sft_code cli_parts_record(cli *c, cli_parts *p, bool one_file, const sft_pair *m
 
 /* ── All together ── */
 
-sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,
-                        sft_error *err) {
+static sft_code open_operands(cli *c, const char *const *operands, size_t count, bool one_each,
+                              cli_parts *out, sft_error *err) {
     sft_code code = SFT_OK;
+    const cli_input *only;
     memset(out, 0, sizeof *out);
     out->arena.alloc = out->lists.alloc = c->alloc;
     cli_depth depth = c->no_imports ? CLI_ONE_LEVEL : (cli_depth)CLI_ELSE_OTHERS;
@@ -244,6 +249,7 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     for (size_t i = 0; !code && i < count; i++) {
         out->path = operands[i];
         code = cli_inputs_expand(operands[i], depth, NULL, &c->open, &out->inputs, err);
+        if (!code && one_each) code = cli_inputs_one(&out->inputs, &only, err);
         for (size_t k = 0; !code && k < out->inputs.count; k++)
             code = open_input(c, out, out->inputs.items[k], err);
         cli_inputs_free(&out->inputs);
@@ -253,6 +259,16 @@ sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_p
     if (out->set_count > 1) out->path = NULL;
     code = list_tensors(c, out, err);
     return code ? code : list_metadata(out, err);
+}
+
+sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,
+                        sft_error *err) {
+    return open_operands(c, operands, count, false, out, err);
+}
+
+sft_code cli_parts_open_each(cli *c, const char *const *operands, size_t count, cli_parts *out,
+                             sft_error *err) {
+    return open_operands(c, operands, count, true, out, err);
 }
 
 sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_parts *out,

@@ -18,6 +18,8 @@ typedef struct cli_parts {
     cli_inputs inputs; /* of the operand read last */
     sft_set **sets;
     size_t set_count, set_capacity;
+    const char **opened; /* path of each, of the file or index */
+    size_t opened_capacity;
     sft_part *parts;   /* model by model, each in natural order of names */
     uint32_t *shard;   /* which file of its model each stands in */
     uint32_t *file;    /* and which of all files */
@@ -49,6 +51,9 @@ typedef struct cli_parts {
  * with cli_parts_free, also after a failure. */
 sft_code cli_parts_open(cli *c, const char *const *operands, size_t count, cli_parts *out,
                         sft_error *err);
+/* The same of operands that must be one model each. */
+sft_code cli_parts_open_each(cli *c, const char *const *operands, size_t count, cli_parts *out,
+                             sft_error *err);
 /* The same of one operand that must be one model. Where the command changes that where it is
  * (in_place), an interrupted edit of it is recovered first. */
 sft_code cli_parts_open_one(cli *c, const char *operand, bool in_place, cli_parts *out,

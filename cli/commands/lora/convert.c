@@ -114,9 +114,10 @@ static sft_code convert_adapter(lora_conversion *run, char *operand, sft_error *
     run->blame = operand;
     sft_code code = cli_output_agrees(c, err);
     if (!code && peft) code = cli_output_no_stream(c, err);
-    if (!code) code = lora_open_set(c, operand, false, &run->adapter, err);
-    run->blame = run->adapter.path ? run->adapter.path : operand;
-    if (!code) code = cli_parts_open_one(c, operand, false, &run->parts, err);
+    if (!code) code = cli_parts_open_each(c, (const char *const *)&operand, 1, &run->parts, err);
+    if (run->parts.path) run->blame = run->parts.path;
+    if (!code)
+        code = lora_borrow(c, run->parts.sets[0], run->parts.opened[0], &run->adapter, err);
     if (!code)
         code = lora_architecture(c, &run->parts.arena, run->adapter.set, &run->blame,
                                  &options.architecture, err);

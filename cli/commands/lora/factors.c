@@ -133,16 +133,16 @@ static sft_code add_input(factors_run *run, size_t k, const sft_set *set, const 
                     : sfti_fail_memory(err, name.len);
 }
 
-static sft_code add_adapter(factors_run *run, size_t k, char *operand, sft_error *err) {
+static sft_code add_adapter(factors_run *run, size_t k, double strength, sft_error *err) {
     lora_adapter *adapter = &run->adapters[run->adapter_count++];
     sft_adapter_use use = SFT_ADAPTER_USE_INIT;
-    run->blame = operand;
-    sft_code code = lora_open_set(run->c, operand, run->verb == SFT_ADAPTER_STACK, adapter, err);
-    run->blame = adapter->path;
+    const char *path = run->parts.opened[k];
+    run->blame = path;
+    sft_code code = lora_borrow(run->c, run->parts.sets[k], path, adapter, err);
     if (code) return code;
-    use.strength = adapter->strength;
+    use.strength = strength;
     use.config = cli_read_text(&adapter->config);
-    return add_input(run, k, adapter->set, adapter->path, use, err);
+    return add_input(run, k, adapter->set, path, use, err);
 }
 
 static sft_code add_inputs(factors_run *run, char **operands, size_t count, sft_error *err) {
@@ -150,22 +150,25 @@ static sft_code add_inputs(factors_run *run, char **operands, size_t count, sft_
     sfti_arena *arena = &run->arena;
     bool extracts = run->verb == SFT_ADAPTER_EXTRACT;
     size_t adapters = extracts ? 0 : count, all = count + 1;
-    const char **names = sfti_arena_array(arena, all, sizeof *names);
+    const char **names = sfti_arena_array(arena, all, sizeof *names), *number;
+    double *strengths = sfti_arena_array(arena, all, sizeof *strengths);
     run->paths = sfti_arena_array(arena, all, sizeof *run->paths);
     run->adapters = sfti_arena_array(arena, all, sizeof *run->adapters);
-    if (!names || !run->paths || !run->adapters) return sfti_fail_memory(err, all * sizeof *names);
+    if (!names || !strengths || !run->paths || !run->adapters)
+        return sfti_fail_memory(err, all * sizeof *names);
     memset(run->adapters, 0, all * sizeof *run->adapters);
     sft_code code = SFT_OK;
-    for (size_t k = 0; !code && k < adapters; k++) code = add_adapter(run, k, operands[k], err);
-    for (size_t k = 0; k < count; k++) names[k] = operands[k]; /* without strengths */
-    if (run->verb == SFT_ADAPTER_SIMPLIFY && c->set.model) names[count++] = c->set.model;
-    if (!code) {
-        if (adapters < count) run->blame = names[adapters];
-        code = cli_parts_open(c, names, count, &run->parts, err);
-        if (code && run->parts.path) run->blame = run->parts.path;
+    for (size_t k = 0; !code && k < count; k++) {
+        run->blame = names[k] = operands[k]; /* without strengths */
+        strengths[k] = 1;
+        if (run->verb == SFT_ADAPTER_STACK)
+            code = cli_cut_number(c, operands[k], &number, &strengths[k], err);
     }
-    if (!code && adapters < count && run->parts.set_count != count)
-        code = cli_not_one(run->parts.set_count, err);
+    if (code) return code;
+    if (run->verb == SFT_ADAPTER_SIMPLIFY && c->set.model) names[count++] = c->set.model;
+    code = cli_parts_open_each(c, names, count, &run->parts, err);
+    if (code && run->parts.path) run->blame = run->parts.path;
+    for (size_t k = 0; !code && k < adapters; k++) code = add_adapter(run, k, strengths[k], err);
     for (size_t k = adapters; !code && k < count; k++)
         code = add_input(run, k, run->parts.sets[k], names[k],
                          (sft_adapter_use)SFT_ADAPTER_USE_INIT, err);

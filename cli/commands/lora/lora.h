@@ -13,6 +13,7 @@ typedef struct lora_adapter {
     cli_inputs inputs;
     const char *path; /* of the file or index */
     sft_set *set;
+    bool borrowed; /* the set */
     sft_buffer config; /* adapter_config.json beside it, or empty */
     sfti_lora lora;
     sfti_lora_map map;
@@ -21,8 +22,9 @@ typedef struct lora_adapter {
 /* Open one: with `strength` the operand is ADAPTER[:STRENGTH], of which the number is cut off
  * unless there is a file of the whole name. Zeroed before, and to be closed after a failure too. */
 sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err);
-/* The same without reading what it holds: out->lora stays empty. */
-sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err);
+/* The same of a set that is open already, at this path, and outlives it: what it holds is not read,
+ * out->lora stays empty. */
+sft_code lora_borrow(cli *c, sft_set *set, const char *path, lora_adapter *out, sft_error *err);
 void lora_close(lora_adapter *adapter);
 
 /* Report an error: the files were read and do not go together, or hold what nobody can merge (the

@@ -3,7 +3,16 @@
 #include "support/files.h"
 #include "support/models.h"
 
-sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
+sft_code lora_borrow(cli *c, sft_set *set, const char *path, lora_adapter *out, sft_error *err) {
+    out->path = path;
+    out->strength = 1;
+    out->set = set;
+    out->borrowed = true;
+    out->config.alloc = out->lora.arena.alloc = c->alloc;
+    return cli_read_adapter_config(c, path, &out->config, err);
+}
+
+sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
     const cli_input *input;
     out->operand = out->path = operand;
     out->strength = 1;
@@ -11,13 +20,8 @@ sft_code lora_open_set(cli *c, char *operand, bool strength, lora_adapter *out, 
     const char *number;
     sft_code code = strength ? cli_cut_number(c, operand, &number, &out->strength, err) : SFT_OK;
     if (!code) code = cli_open_operand(c, operand, &out->inputs, &input, &out->set, err);
-    if (code) return code;
-    out->path = input->path;
-    return cli_read_adapter_config(c, out->path, &out->config, err);
-}
-
-sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_error *err) {
-    sft_code code = lora_open_set(c, operand, strength, out, err);
+    if (!code) out->path = input->path;
+    if (!code) code = cli_read_adapter_config(c, out->path, &out->config, err);
     if (!code) code = sfti_lora_open(out->set, cli_read_text(&out->config), &out->lora, err);
     if (!code && out->lora.count == 0)
         code = sfti_fail(err, SFT_TENSOR_NOT_FOUND,
@@ -28,7 +32,7 @@ sft_code lora_open(cli *c, char *operand, bool strength, lora_adapter *out, sft_
 void lora_close(lora_adapter *adapter) {
     sfti_lora_close(&adapter->lora);
     sft_buffer_free(&adapter->config);
-    sft_set_close(adapter->set);
+    if (!adapter->borrowed) sft_set_close(adapter->set);
     cli_inputs_free(&adapter->inputs);
 }
 

@@ -154,16 +154,23 @@ sft_span cli_read_text(const sft_buffer *bytes) {
 #define LOCK_NAME ".own.sft-lock"
 
 /* Open a lock file, made if need be: EAGAIN while one of that name is going, which Windows denies
- * until all have closed it. */
+ * until all have closed it. What is denied where there is none may have gone meanwhile: a folder
+ * that nobody may write to denies it again. */
 static int open_lock(cli_lock *lock) {
+    bool windows = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS, is_going = false;
     os_info info;
-    int error = sfti_os_open_new(lock->path, 0666, &lock->fd);
+    int error;
+    for (int tries = windows ? 5 : 1; tries > 0; tries--) {
+        error = sfti_os_open_new(lock->path, 0666, &lock->fd);
+        is_going = windows && error == EACCES
+                && sfti_os_info_path(lock->path, false, &info) != ENOENT;
+        if (error != EACCES || is_going) break;
+    }
     bool was_there = error == EEXIST;
     if (was_there) error = sfti_os_open_no_link(lock->path, true, &lock->fd);
     if (error) lock->fd = -1;
-    bool is_going = SFTI_OS_PATHS == SFTI_PATHS_WINDOWS && error == EACCES
-                 && sfti_os_info_path(lock->path, false, &info) != ENOENT;
-    return is_going || (was_there && error == ENOENT) ? EAGAIN : error;
+    is_going |= was_there && (error == ENOENT || (windows && error == EACCES));
+    return is_going ? EAGAIN : error;
 }
 
 /* A lock on a file counts only while the file has its name: who had it may have removed it. */

@@ -16,7 +16,7 @@ import pytest
 
 import libsafetensors
 import libsafetensors.numpy
-from libsafetensors import _remote, remote
+from libsafetensors import _remote, lora, remote
 
 import faults
 import hub as hubs
@@ -166,6 +166,40 @@ def test_a_repository_is_a_folder(hub, folder):
     assert "remote" not in here
     with pytest.raises(FileNotFoundError):
         libsafetensors.open("hf://ns/m/none.safetensors")
+
+
+def test_adapters_have_their_configuration(hub, tmp_path):
+    """PEFT's beside its file, of a repository and of a URL as in a folder; what is told counts."""
+    here = tmp_path / "peft"
+    here.mkdir()
+    rng = np.random.default_rng(7)
+    file = here / "adapter_model.safetensors"
+    libsafetensors.numpy.save_file({
+        "base_model.model.x.lora_B.weight": rng.standard_normal((8, 4)).astype("f4"),
+        "base_model.model.x.lora_A.weight": rng.standard_normal((4, 8)).astype("f4")}, file)
+    model = here / "model.safetensors"
+    libsafetensors.numpy.save_file({"x.weight": rng.standard_normal((8, 8)).astype("f4")}, model)
+    (here / "adapter_config.json").write_text('{"lora_alpha": 8}')
+    for repository, names in (("ns/p", ("adapter_model.safetensors", "adapter_config.json")),
+                              ("ns/bare", ("adapter_model.safetensors",)),
+                              ("ns/many", ("adapter_model.safetensors",))):
+        hub.add(repository, {name: (here / name).read_bytes() for name in names})
+    hub.add("ns/many", {"adapter_model.safetensors": file.read_bytes(),
+                        "adapter_config.json": b" " * (5 << 20)})
+    for name in ("hf://ns/p", "hf://ns/p/adapter_model.safetensors"):
+        assert lora.info(name) == lora.info(here / file.name)
+        assert lora.info(name)["modules"][0]["scale"] == 2
+        assert lora.info(name, config=b'{"lora_alpha": 12}')["modules"][0]["scale"] == 3
+        for done in (lambda given, out: lora.resize(given, out, rank=2, overwrite=True),
+                     lambda given, out: lora.stack([given, (given, 0.5)], out, overwrite=True),
+                     lambda given, out: lora.merge(model, (given,), out, overwrite=True)):
+            done(name, tmp_path / "a.safetensors")
+            done(file, tmp_path / "b.safetensors")
+            equal(libsafetensors.numpy.load_file(tmp_path / "a.safetensors"),
+                  libsafetensors.numpy.load_file(tmp_path / "b.safetensors"))
+    assert lora.info("hf://ns/bare")["modules"][0]["scale"] == 1
+    with pytest.raises(ValueError, match="4 MiB"):
+        lora.info("hf://ns/many")
 
 
 def test_a_token(hub, folder, monkeypatch):

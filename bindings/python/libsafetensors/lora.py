@@ -30,7 +30,7 @@ class Adapter(NamedTuple):
     """An adapter to be merged. strength: what it adds is multiplied with it. blocks: strengths by
     block, times strength: 12, 17, 20 or 26 numbers for a U-Net or "GLOB=NUMBER, ..." for tensors of
     the model, as a text with commas (docs/adapters.md). config: the text of PEFT's
-    adapter_config.json; None: the file beside adapter_model*, if there is one (none of a URL)."""
+    adapter_config.json; None: the file beside adapter_model*, if there is one."""
 
     path: Path
     strength: float = 1.0
@@ -39,7 +39,8 @@ class Adapter(NamedTuple):
 
 
 def _config_of(path: Path) -> bytes | None:
-    """As the command finds it: beside a file of PEFT's name, or in its folder."""
+    """As the command finds it: beside a file of PEFT's name, or in its folder; of a URL it is found
+    where that is opened."""
     name = os.fsdecode(path)
     if "://" in name:
         return None

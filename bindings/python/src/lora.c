@@ -8,6 +8,71 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ── PEFT's configuration ── */
+
+#define CONFIG_MOST ((uint64_t)4 << 20)
+
+/* Where a file lies, as a copy; NULL: not to be told. */
+static char *folder_of(const char *path) {
+    size_t len = strlen(path);
+    char *folder = malloc(len + 2);
+    if (!folder) return NULL;
+    while (len > 0 && path[len - 1] != '/' && path[len - 1] != '\\') len--;
+    memcpy(folder, len ? path : ".", len ? len : 1);
+    folder[len ? len : 1] = '\0';
+    return folder;
+}
+
+/* No GIL. SFT_NOT_FOUND: there is none. */
+static sft_code read_config(const char *path, const sft_files *files, sft_buffer *out,
+                            sft_error *err) {
+    sft_open_options options = SFT_OPEN_OPTIONS_INIT;
+    sft_source source;
+    options.files = files;
+    options.wait = &pysft_wait;
+    sft_code code = sft_source_path(path, &options, &source, err);
+    if (code) return code;
+    if (source.size > CONFIG_MOST) code = SFT_FILE_TOO_LARGE;
+    else code = sft_copy(&source, 0, SFT_SIZE_UNKNOWN, sft_sink_memory(out), NULL, err);
+    sft_source_close(&source);
+    return code;
+}
+
+/* Of an adapter on a server for which the caller tells no configuration, that beside its file, as
+ * lora.py finds it in folders. `held` is to be freed after *config. 0, or -1 with an exception. */
+static int find_config(pysft_state *state, const pysft_store *store, sft_span *config,
+                       sft_buffer *held) {
+    const sft_files *files = pysft_store_files(store);
+    const sft_set *set = pysft_store_set(store);
+    const char *path = sft_set_index_path(set) ? sft_set_index_path(set)
+                                               : sft_set_shard_path(set, 0);
+    if (config->data || !files || !path) return 0;
+    char *folder = folder_of(path);
+    size_t len = folder ? strlen(folder) : 0, room = len + sizeof "adapter_config.json";
+    char *beside = folder ? malloc(room) : NULL;
+    sft_error err = SFT_ERROR_INIT;
+    sft_code code = SFT_OK;
+    int rc = beside ? 0 : pysft_no_memory();
+    if (beside && strncmp(path + len, "adapter_model", 13) == 0) {
+        snprintf(beside, room, "%sadapter_config.json", folder);
+        Py_BEGIN_ALLOW_THREADS
+        code = read_config(beside, files, held, &err);
+        Py_END_ALLOW_THREADS
+        if (code == SFT_FILE_TOO_LARGE) {
+            PyErr_SetString(PyExc_ValueError, "expected an adapter_config.json of at most 4 MiB, "
+                                              "found a larger one");
+            rc = -1;
+        } else if (code && code != SFT_NOT_FOUND) {
+            rc = pysft_fail(state, &err, beside);
+        } else if (!code) {
+            *config = (sft_span){ (const char *)held->data, held->len };
+        }
+    }
+    free(beside);
+    free(folder);
+    return rc < 0 ? -1 : 0;
+}
+
 /* ── What an adapter holds ── */
 
 static PyObject *number_or_none(bool known, double value) {
@@ -75,14 +140,20 @@ static PyObject *lora_info(PyObject *module, PyObject *args, PyObject *kwargs) {
     options.config = (sft_span){ config, config ? (size_t)len : 0 };
     pysft_store *store = pysft_model_open(state, path);
     if (!store) return NULL;
+    sft_buffer held = { 0 };
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
+    if (find_config(state, store, &options.config, &held) < 0) {
+        pysft_store_drop(store);
+        return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS
     code = sft_adapter_open(pysft_store_set(store), &options, &adapter, &err);
     Py_END_ALLOW_THREADS
     if (code) pysft_fail(state, &err, pysft_store_path(store));
     else done = info_dict(state, adapter, norms != 0, pysft_store_path(store));
     sft_adapter_close(adapter);
+    sft_buffer_free(&held);
     pysft_store_drop(store);
     return done;
 }
@@ -91,6 +162,7 @@ static PyObject *lora_info(PyObject *module, PyObject *args, PyObject *kwargs) {
 
 typedef struct merge_adapter {
     pysft_store *store;
+    sft_buffer config; /* that was found */
     sft_adapter_use use;
 } merge_adapter;
 
@@ -104,8 +176,10 @@ typedef struct merge_call {
     sft_path_options path;
 } merge_call;
 
-/* Tuples of path, strength, blocks and config. The tuple owns their texts. */
-static bool take_adapters(pysft_state *state, PyObject *rows, merge_adapter **out, size_t *taken) {
+/* Tuples of path, strength, blocks and config. The tuple owns their texts. finds: configurations
+ * that are not told. */
+static bool take_adapters(pysft_state *state, PyObject *rows, bool finds, merge_adapter **out,
+                          size_t *taken) {
     size_t count = (size_t)PyTuple_Size(rows);
     *out = calloc(count ? count : 1, sizeof **out);
     if (!*out) return pysft_no_memory() == 0;
@@ -124,13 +198,17 @@ static bool take_adapters(pysft_state *state, PyObject *rows, merge_adapter **ou
             return false;
         a->use.config = (sft_span){ config, config ? (size_t)len : 0 };
         a->store = pysft_model_open(state, path);
-        if (!a->store) return false;
+        if (!a->store || (finds && find_config(state, a->store, &a->use.config, &a->config) < 0))
+            return false;
     }
     return true;
 }
 
 static void end_inputs(merge_adapter *inputs, size_t count) {
-    for (size_t k = 0; inputs && k < count; k++) pysft_store_drop(inputs[k].store);
+    for (size_t k = 0; inputs && k < count; k++) {
+        sft_buffer_free(&inputs[k].config);
+        pysft_store_drop(inputs[k].store);
+    }
     free(inputs);
 }
 
@@ -236,7 +314,8 @@ static PyObject *lora_merge(PyObject *module, PyObject *args, PyObject *kwargs) 
     PyObject *held = PySequence_Tuple(rows);
     bool ready = held && pysft_output_of(output, &call.output) == 0;
     if (ready) call.model = pysft_model_open(call.state, model);
-    ready = ready && call.model && take_adapters(call.state, held, &call.adapters, &call.count);
+    ready = ready && call.model && take_adapters(call.state, held, true, &call.adapters,
+                                                         &call.count);
     if (ready) call.options.files = pysft_store_files(call.model);
     ready = ready
             && pysft_inherit(call.options.files
@@ -256,17 +335,6 @@ static PyObject *lora_merge(PyObject *module, PyObject *args, PyObject *kwargs) 
 static void share_mode(sft_path_options *path, const sft_set *set, const char *output) {
     uint32_t mode = sft_set_output_mode(set, output);
     path->mode = path->mode && mode ? path->mode & mode : mode ? mode : path->mode;
-}
-
-/* Where a file lies, as a copy; NULL: not to be told. */
-static char *folder_of(const char *path) {
-    size_t len = strlen(path);
-    char *folder = malloc(len + 2);
-    if (!folder) return NULL;
-    while (len > 0 && path[len - 1] != '/' && path[len - 1] != '\\') len--;
-    memcpy(folder, len ? path : ".", len ? len : 1);
-    folder[len ? len : 1] = '\0';
-    return folder;
 }
 
 typedef struct factors_call {
@@ -381,7 +449,8 @@ static PyObject *lora_factors(PyObject *module, PyObject *args, PyObject *kwargs
     PyObject *held = PySequence_Tuple(rows);
     size_t most = held ? (size_t)PyTuple_Size(held) : 0;
     bool ready = held && pysft_output_of(output, &call.output) == 0
-              && take_adapters(call.state, held, &call.inputs, &call.count);
+              && take_adapters(call.state, held, verb != SFT_ADAPTER_EXTRACT, &call.inputs,
+                               &call.count);
     if (ready) {
         char *folder = folder_of(call.output.text);
         for (size_t k = 0; k < call.count; k++)
@@ -478,6 +547,7 @@ static PyObject *lora_convert(PyObject *module, PyObject *args, PyObject *kwargs
     int to, ignore = 0, overwrite = 0, sync = 1;
     const char *config = NULL;
     Py_ssize_t len = 0;
+    sft_buffer found = { 0 };
     conversion_call call = { .state = pysft_state_of(module),
                              .options = SFT_ADAPTER_CONVERSION_OPTIONS_INIT,
                              .path = SFT_PATH_OPTIONS_INIT };
@@ -492,7 +562,8 @@ static PyObject *lora_convert(PyObject *module, PyObject *args, PyObject *kwargs
     call.path.no_clobber = !overwrite;
     bool ready = pysft_output_of(output, &call.output) == 0;
     if (ready) call.adapter = pysft_model_open(call.state, path);
-    ready = ready && call.adapter;
+    ready = ready && call.adapter
+         && find_config(call.state, call.adapter, &call.options.config, &found) == 0;
     if (ready && model != Py_None) call.model = pysft_model_open(call.state, model);
     ready = ready && (call.model || model == Py_None);
     if (ready) {
@@ -500,6 +571,7 @@ static PyObject *lora_convert(PyObject *module, PyObject *args, PyObject *kwargs
         share_mode(&call.path, pysft_store_set(call.adapter), call.output.text);
         done = run_conversion(&call, progress);
     }
+    sft_buffer_free(&found);
     pysft_store_drop(call.adapter);
     pysft_store_drop(call.model);
     pysft_path_free(&call.output);

@@ -308,12 +308,30 @@ void cli_each_input(cli *c, char **operands, size_t count, cli_each_fn each) {
 
 #define SECOND UINT64_C(1000000000)
 
+/* A program that shows progress itself (the Python package) reads it from lines of stderr. */
+static bool is_read_by_program(void) {
+    const char *how = sfti_os_env("LIBSAFETENSORS_PROGRESS");
+    return how && strcmp(how, "lines") == 0;
+}
+
 /* Whether it is time for a new line; *now is what it is. */
 static bool is_due(cli_progress *p, uint64_t *now) {
     *now = sfti_os_now_ns();
-    if (*now - p->started < SECOND || *now - p->shown < SECOND / 5 || !sfti_os_terminal_escapes(2))
-        return false;
+    if (*now - p->told < SECOND / 5) return false;
+    p->told = *now;
+    if (is_read_by_program()) return true;
+    if (*now - p->started < SECOND || !sfti_os_terminal_escapes(2)) return false;
     p->shown = *now;
+    return true;
+}
+
+/* False, unless it is a program that reads them. */
+static bool tell_program(cli_progress *p, uint64_t done, uint64_t total) {
+    if (!is_read_by_program()) return false;
+    cli_printf(&p->c->err, "progress: %" PRIu64, done);
+    if (total == SFT_SIZE_UNKNOWN) cli_text(&p->c->err, " -\n");
+    else cli_printf(&p->c->err, " %" PRIu64 "\n", total);
+    cli_flush(&p->c->err);
     return true;
 }
 
@@ -325,7 +343,7 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
         done += p->before;
         total = p->all;
     }
-    if (!is_due(p, &now)) return sfti_os_stop_signal() == 0;
+    if (!is_due(p, &now) || tell_program(p, done, total)) return sfti_os_stop_signal() == 0;
     cli_out *err = &p->c->err;
     char a[CLI_NUMBER_SIZE], b[CLI_NUMBER_SIZE], r[CLI_NUMBER_SIZE];
     uint64_t rate = done / ((now - p->started) / (SECOND / 1000)) * 1000;
@@ -342,7 +360,7 @@ static bool on_tick(void *ctx, uint64_t done, uint64_t total) {
 
 void cli_progress_count(cli_progress *p, size_t count, size_t of) {
     uint64_t now;
-    if (!is_due(p, &now)) return;
+    if (!is_due(p, &now) || tell_program(p, count, of ? of : SFT_SIZE_UNKNOWN)) return;
     cli_printf(&p->c->err, "\r\x1b[K%zu", count);
     if (of) cli_printf(&p->c->err, " of %zu", of);
     cli_text(&p->c->err, " models");

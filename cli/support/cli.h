@@ -165,7 +165,8 @@ bool cli_is_over(const cli *c);
 typedef struct cli_progress {
     cli *c;
     const char *path;
-    uint64_t started, shown; /* sfti_os_now_ns; shown 0 = nothing on the screen yet */
+    /* sfti_os_now_ns; told: the time was looked at last; shown 0 = nothing on the screen yet */
+    uint64_t started, told, shown;
     /* Where the work has several jobs: bytes of those that are done, and of all; 0 = one job. */
     uint64_t before, all;
     bool (*holds)(void *ctx, bool last); /* asked at each tick: false cancels the job. Or NULL */

@@ -3,10 +3,10 @@
 The names of the official package are here and in the modules numpy, torch, flax, tensorflow,
 mlx and paddle, so that only the import line changes; after install() not even that. In
 addition there are open() with File and Tensor, open_import() for models in other formats,
-Writer, and the tools info, fits, ls, check,
-hash, diff, convert, edit_metadata, rename_tensors, put, recover, slice_byte_ranges, and catalog,
-which writes a page of models. What reads a path takes a URL, too. The modules dataset, lora and
-remote are imported on first use.
+Writer, save_sharded, and a function for each verb of the command: info, fits, ls, find, check, hash,
+dup, diff, catalog, edit_metadata, rename, repair, recover, put, convert, quantize, dequantize, layout,
+split, merge, merge_models, select, mv, note and trash. What reads a path takes a URL, too. The
+modules dataset, lora and remote are imported on first use.
 
 Importing this package imports no framework.
 """
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import dataset, lora, remote
     from ._catalog import catalog
+    from ._collection import dequantize, dup, find, mv, note, quantize, repair, trash
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
@@ -23,28 +24,32 @@ if TYPE_CHECKING:
     from ._import import Import, import_model, open_import, recognise
     from ._layout import layout
     from ._merge import merge_models, merge_of
+    from ._shards import merge, rename, save_sharded, select, split
     from ._tools import (Records, check, convert, diff, edit_metadata, fits, hash, info, ls,
                          open_set, put, recover, rename_tensors, slice_byte_ranges)
 
 __all__ = [
-    "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records",
-    "SafetensorError", "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__", "build_info",
-    "catalog", "check", "convert", "deserialize", "diff", "edit_metadata", "fits", "hash",
-    "import_model", "info", "install", "layout", "ls", "merge_models", "merge_of", "open",
-    "open_import", "open_set", "put", "recognise",
-    "recover", "release_memory", "rename_tensors", "safe_open", "serialize", "serialize_file",
-    "slice_byte_ranges", "uninstall",
+    "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records", "SafetensorError",
+    "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__",
+    "build_info", "catalog", "check", "convert", "dequantize", "deserialize", "diff", "dup",
+    "edit_metadata", "find", "fits", "hash", "import_model", "info", "install", "layout", "ls",
+    "merge", "merge_models", "merge_of", "mv", "note", "open", "open_import", "open_set", "put",
+    "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
+    "safe_open", "save_sharded", "select", "serialize", "serialize_file", "slice_byte_ranges",
+    "split", "trash", "uninstall",
 ]
 
 # Made or imported on first use: importing the package takes microseconds, importing typing (as
 # numpy and torch do anyway) thousands of them.
 _LAZY = {
     "_catalog": ("catalog",),
+    "_collection": ("dequantize", "dup", "find", "mv", "note", "quantize", "repair", "trash"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),
     "_layout": ("layout",),
     "_merge": ("merge_models", "merge_of"),
+    "_shards": ("merge", "rename", "save_sharded", "select", "split"),
     "_official": ("PrefetchLoader", "PySafeSlice", "TensorMeta", "TensorSpec", "_safe_open_handle",
                   "deserialize", "safe_open", "serialize", "serialize_file"),
     "_tools": ("Records", "check", "convert", "diff", "edit_metadata", "fits", "hash", "info", "ls",

@@ -96,6 +96,8 @@ class File(Mapping[str, Tensor]):
         """Name -> torch tensor, on the CPU or on a device; as numpy. device: any that torch knows;
         None: the CPU. copy=True: each in memory of its own, read now."""
     def ls_json(self, order: _Order = "offset") -> str: ...
+    def _index(self) -> tuple[str, str] | None:
+        """Path of the index, and its metadata as JSON text, which may be empty."""
     def header(self, shard: int = 0) -> bytes:
         """The JSON of the header as stored, with its spaces at the end. IndexError."""
     def memory(self, begin: int, end: int, shard: int = 0) -> Any:
@@ -227,14 +229,22 @@ def open(source: _Source, *, mode: _Mode = "auto", level: _Level = "default",
 
 # ── Writing ──
 # A tuple of name, dtype as in the header, shape, data, byte strides or None for packed. data: an
-# object with a buffer, or (address of the first element, bytes of all elements) of memory that the
-# caller keeps alive during the call.
+# object with a buffer, (address of the first element, bytes of all elements) of memory that the
+# caller keeps alive during the call, or an object with size and read_at(offset, length), which is
+# asked for bytes as they are written; those of a Tensor are read so, too.
 _Spec = tuple[str, str, Sequence[int], Any, Sequence[int] | None]
 
 def save_file(path: _Path | _Writable, specs: Iterable[_Spec],
               metadata: Mapping[str, str] | None = None, *, sync: bool = True, align: int = 8,
               keep_order: bool = False, spare: int = 0, overwrite: bool = True,
               link: _Link = "replace", progress: _Progress = None) -> None: ...
+def save_set(folder: _Path, specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
+             max_bytes: int = 0, count: int = 0, shards: Sequence[int] | None = None,
+             stem: str | None = None, index_metadata: str | None = None, sync: bool = True,
+             align: int = 8, keep_order: bool = False, dry_run: bool = False,
+             progress: _Progress = None) -> list[tuple[str, int, int]]:
+    """Shards and their index into a folder, new or empty: of at most max_bytes, or count of them,
+    or as shards says of each tensor. Returns name, tensors and bytes of each."""
 def save_bytes(specs: Iterable[_Spec], metadata: Mapping[str, str] | None = None, *,
                align: int = 8, keep_order: bool = False) -> bytes: ...
 
@@ -375,7 +385,7 @@ def edit(path: _Path, *, set: Mapping[str, str] | None = None, remove: Iterable[
          put: Iterable[_Spec] = ()) -> EditResult:
     """put: elements for tensors of the file, of the same dtype and shape. {"method"} alone for an
     index, whose own metadata are changed."""
-def recover(path: _Path) -> Literal["clean", "old", "new"]: ...
+def recover(path: _Path, *, force: bool = False, sync: bool = True) -> Literal["clean", "old", "new"]: ...
 
 # ── Datasets ──
 # Arrow data are passed as PyCapsules: "_Schema" is a capsule arrow_schema or an object with

@@ -20,17 +20,18 @@ class _Bar:
 
 class watch:
     """with watch(progress, "saving") as tick: tick is the callable for _core, or None. True
-    shows a bar of tqdm if that is installed, else nothing."""
+    shows a bar of tqdm if that is installed, else nothing. unit: of what is counted, bytes unless
+    given."""
 
-    def __init__(self, progress: Any, title: str) -> None:
+    def __init__(self, progress: Any, title: str, unit: str = "B") -> None:
         self._bar: Any = None
         self._tick: Tick | None = progress if callable(progress) else None
         if progress is True:
             try:
-                from tqdm import tqdm
+                from tqdm.auto import tqdm
             except ImportError:
                 return
-            self._bar = tqdm(desc=title, unit="B", unit_scale=True, leave=False)
+            self._bar = tqdm(desc=title, unit=unit, unit_scale=True, leave=False)
             self._tick = _Bar(self._bar)
         elif progress and self._tick is None:
             raise TypeError("progress: expected True or a function, found %s"

@@ -290,11 +290,13 @@ def _is_one_file(path: Path) -> bool:
     return os.path.isfile(path) and not os.fspath(path).endswith(".index.json")
 
 
-def recover(path: Path) -> Literal["clean", "old", "new"]:
+def recover(path: Path, *, force: bool = False,
+            sync: bool = True) -> Literal["clean", "old", "new"]:
     """Recovers a file from an interrupted edit. Returns "clean" if there was none, else "old" or
-    "new", the state the file is in now. OSError (edit_interrupted) if the journal does not belong
-    to the file, which is left alone then."""
-    return _core.recover(path)
+    "new", the state the file is in now. force: also a copy of the file, which the journal does not
+    name, if its length and every byte fit. sync=False does not wait for the disk. OSError
+    (edit_interrupted) if the journal does not belong to the file, which is left alone then."""
+    return _core.recover(path, force=force, sync=sync)
 
 
 def slice_byte_ranges(source: Any, name: str, index: Any = ...) -> list[tuple[int, int]]:

@@ -250,14 +250,18 @@ def _shape(tensor: torch.Tensor) -> Sequence[int]:
     return (*shape[:-1], shape[-1] * 2)
 
 
-def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor on the CPU, with the bytes of the file: lazy conjugates and negatives are
-    resolved. ValueError if it is not contiguous, RuntimeError for a meta tensor."""
+def _check_contiguous(name: str, tensor: torch.Tensor) -> None:
     if not tensor.is_contiguous():
         raise ValueError(
             "You are trying to save a non contiguous tensor: `%s` which is not allowed. It may "
             "be a view of another tensor: then save that one and slice it after loading. Else "
             "call `.contiguous()` on it first." % name)
+
+
+def _on_cpu(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor on the CPU, with the bytes of the file: lazy conjugates and negatives are
+    resolved. ValueError if it is not contiguous, RuntimeError for a meta tensor."""
+    _check_contiguous(name, tensor)
     if not tensor.is_cpu:
         tensor = tensor.detach().to("cpu")
     if tensor.is_conj():
@@ -293,6 +297,25 @@ def _plain_row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tup
     _evaluate_tensors_for_save({name: plain})
     kept.append(plain)
     return _row(name, plain, kept)
+
+
+class _Pieces:
+    """The bytes of a tensor on a device, copied to the CPU as they are asked for."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+        self._flat = plain.reshape(-1).view(torch.uint8)
+        self.size: int = self._flat.numel()
+
+    def read_at(self, offset: int, length: int) -> Any:
+        return self._flat[offset:offset + length].cpu().numpy()
+
+
+def _lazy_row(name: str, tensor: torch.Tensor, kept: list[torch.Tensor]) -> tuple[Any, ...]:
+    """_plain_row, but for a tensor on a device, which is copied as it is written."""
+    if tensor.is_cpu or tensor.is_meta or sys.byteorder != "little":
+        return _plain_row(name, tensor, kept)
+    return name, _dtype_name(name, tensor), _shape(tensor), _Pieces(tensor), None
 
 
 def save(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None,
@@ -463,10 +486,14 @@ def release_pinned() -> int:
 # ── Models ──
 
 def save_model(model: torch.nn.Module, filename: Path,
-               metadata: Mapping[str, str] | None = None, force_contiguous: bool = True,
-               **options: Unpack[SaveOptions]) -> None:
+               metadata: Mapping[str, str] | None = None, force_contiguous: bool = True, *,
+               max_shard_size: int | str | None = None, **options: Unpack[SaveOptions]) -> None:
     """Writes a model's state. Of tensors that share memory only one is written; the metadata map
     the other names to it.
+
+    max_shard_size: write shards of at most so many bytes ("5GB"), and their index, into the folder
+    filename, as save_sharded does; of the options, sync and progress are taken then (TypeError for
+    others).
 
     RuntimeError if none of them covers the whole memory; ValueError for tensors that are not
     contiguous, unless force_contiguous. options: as for save_file."""
@@ -479,12 +506,27 @@ def save_model(model: torch.nn.Module, filename: Path,
     if force_contiguous:
         state = {name: tensor.contiguous() for name, tensor in state.items()}
     try:
+        if max_shard_size is not None:
+            _save_shards(state, filename, notes or None, max_shard_size,
+                         **options)  # type: ignore[misc]
+            return
         save_file(state, filename, notes or None, **options)
     except ValueError as error:
         if force_contiguous or all(tensor.is_contiguous() for tensor in state.values()):
             raise
         raise ValueError("%s Or use save_model(..., force_contiguous=True), which saves "
                          "contiguous copies." % error) from None
+
+
+def _save_shards(state: dict[str, torch.Tensor], folder: Path, metadata: dict[str, str] | None,
+                 most: int | str, *, sync: bool = True, progress: Progress = None) -> None:
+    from ._output import byte_size, to_folder
+    _evaluate_tensors_for_save(state)
+    for name, tensor in state.items():
+        _check_contiguous(name, tensor)
+    kept = list(state.values())
+    to_folder([_lazy_row(name, tensor, kept) for name, tensor in state.items()], folder, metadata,
+              max_bytes=byte_size(most), sync=sync, progress=progress, title="saving")
 
 
 def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",

@@ -166,7 +166,7 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
     call.saving.no_clobber = !force;
     call.dry_run = dry_run != 0;
     if (edit_begin(&call, path, set, removed, rename, output) == 0
-        && (!put || pysft_parts_take(call.state, put, &call.put))) {
+        && (!put || pysft_parts_take(call.state, put, false, &call.put))) {
         /* The input is not changed, so its hard links and symbolic links do not matter. */
         if (call.output.text) call.options.force = true;
         if (call.output.text) call.options.link = SFT_LINK_FOLLOW;
@@ -182,17 +182,21 @@ static PyObject *edit(PyObject *module, PyObject *args, PyObject *kwargs) {
 }
 
 static PyObject *recover(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "path", NULL };
+    static char *words[] = { "path", "force", "sync", NULL };
     static const char *const states[] = { "clean", "old", "new" };
+    sft_edit_options options = SFT_EDIT_OPTIONS_INIT;
     sft_edit_found found = SFT_EDIT_CLEAN;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
     PyObject *target, *done;
+    int force = 0, sync = 1;
     pysft_path path;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:recover", words, &target)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$pp:recover", words, &target, &force, &sync)
         || pysft_output_of(target, &path) < 0)
         return NULL;
-    PYSFT_NO_GIL(code = sft_edit_recover(path.text, NULL, &found, &err));
+    options.force = force != 0;
+    options.no_sync = !sync;
+    PYSFT_NO_GIL(code = sft_edit_recover(path.text, &options, &found, &err));
     done = code ? pysft_raise(pysft_state_of(module), &err, path.text)
                 : PyUnicode_FromString(states[found]);
     pysft_path_free(&path);
@@ -204,6 +208,7 @@ PyMethodDef pysft_edit_functions[] = {
       "edit($module, /, path, *, set=None, remove=(), rename=None, output=None,\n"
       " safe=False, sync=True, keep_mtime=False, force=False, link='replace',\n"
       " dry_run=False, progress=None, put=())\n--\n\n" },
-    { "recover", PYSFT_KEYWORDS(recover), "recover($module, /, path)\n--\n\n" },
+    { "recover", PYSFT_KEYWORDS(recover),
+      "recover($module, /, path, *, force=False, sync=True)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

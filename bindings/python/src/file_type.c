@@ -311,6 +311,19 @@ static PyObject *file_ls_json(PyObject *object, PyObject *args, PyObject *kwargs
     return text;
 }
 
+static PyObject *file_index(PyObject *object, PyObject *Py_UNUSED(ignored)) {
+    pysft_store *store = hold(object);
+    if (!store) return NULL;
+    const sft_set *set = pysft_store_set(store);
+    const char *path = sft_set_index_path(set);
+    sft_span text = sft_set_index_metadata(set);
+    PyObject *done = path ? Py_BuildValue("(Ns#)", PyUnicode_DecodeFSDefault(path),
+                                          text.len ? text.data : "", (Py_ssize_t)text.len)
+                          : Py_NewRef(Py_None);
+    pysft_store_drop(store);
+    return done;
+}
+
 /* ── Arrays ──────────────────────────────────────────────────────────────── */
 
 /* Whether a name that the file lacks may be a pattern. */
@@ -506,6 +519,8 @@ static PyMethodDef file_methods[] = {
       "copy=True: each in memory of its own." },
     { "ls_json", PYSFT_KEYWORDS(file_ls_json),
       "ls_json($self, /, order='offset')\n--\n\nWhat \"safetensors ls --json\" prints." },
+    { "_index", file_index, METH_NOARGS,
+      "_index($self, /)\n--\n\nPath of the index, and its metadata as JSON; None without one." },
     { "header", PYSFT_KEYWORDS(file_header),
       "header($self, /, shard=0)\n--\n\nBytes of a shard's header as stored." },
     { "memory", PYSFT_KEYWORDS(file_memory),

@@ -1,5 +1,6 @@
 /* save_file and save_bytes: tensors to a file, an object or bytes. Tests: test_save.py. */
 #include "specs.h"
+#include "safetensors_io.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ static int save_begin(save_call *call, PyObject *specs, PyObject *metadata, PyOb
     call->plan.keep_order = keep_order != 0;
     call->plan.has_metadata = metadata && metadata != Py_None;
     if (pysft_pairs_of(metadata, "metadata", &call->metadata) < 0) return -1;
-    if (!pysft_parts_take(call->state, specs, &call->parts)) return -1;
+    if (!pysft_parts_take(call->state, specs, true, &call->parts)) return -1;
     return pysft_job_begin(&call->job, progress);
 }
 
@@ -47,6 +48,9 @@ static PyObject *save_to(save_call *call, PyObject *target, const char *path,
     Py_BEGIN_ALLOW_THREADS
     job->code = path ? sft_sink_path(path, options, &sink, &job->err)
                      : sft_sink_callback(pysft_target_write, target, NULL, &sink, &job->err);
+    bool limits = !job->code && path && call->parts.mode;
+    if (limits) job->code = sft_sink_limit_mode(&sink, call->parts.mode, &job->err);
+    if (limits && job->code) sft_sink_abandon(&sink);
     if (!job->code) save_parts(call, pysft_sink_gather(sink));
     Py_END_ALLOW_THREADS
     if (pysft_job_done(job, call->state, path) < 0) return NULL;
@@ -77,6 +81,117 @@ static PyObject *save_file(PyObject *module, PyObject *args, PyObject *kwargs) {
         done = save_to(&call, target, path.text, &options);
     }
     save_end(&call);
+    pysft_path_free(&path);
+    return done;
+}
+
+/* ── To a folder ── */
+
+typedef struct set_call {
+    save_call save;
+    sft_save_set_options options;
+    uint32_t *shard_of;
+    uint32_t shards;
+    uint64_t max_bytes; /* of a shard; 0: there are `shards` of them */
+    bool given;         /* shard_of is the caller's */
+} set_call;
+
+/* As the caller says, each from 0 to the greatest. */
+static int take_shards(set_call *call, PyObject *given) {
+    const size_t count = call->save.parts.specs.count;
+    PyObject *list = PySequence_Tuple(given);
+    int status = list ? 0 : -1;
+    call->given = true;
+    call->shards = 1;
+    if (list && (size_t)PyTuple_Size(list) != count)
+        status = pysft_refuse(PyExc_ValueError, "expected a shard for each tensor, found %R",
+                              given);
+    for (size_t i = 0; status == 0 && i < count; i++) {
+        uint64_t shard = 0;
+        status = pysft_uint_of(PyTuple_GetItem(list, (Py_ssize_t)i), &shard);
+        if (status == 0 && shard >= count)
+            status = pysft_refuse(PyExc_ValueError, "expected shards below %zu, found %R", count,
+                                  given);
+        call->shard_of[i] = (uint32_t)shard;
+        if (shard >= call->shards) call->shards = (uint32_t)shard + 1;
+    }
+    Py_XDECREF(list);
+    return status;
+}
+
+/* Name, tensors and bytes of each shard. */
+static PyObject *shards_list(const set_call *call) {
+    PyObject *list = PyList_New(0);
+    const char *stem = call->options.stem ? call->options.stem : "model";
+    for (uint32_t s = 0; list && s < call->shards; s++) {
+        char name[512];
+        Py_ssize_t tensors = 0;
+        uint64_t bytes = 0;
+        if (sft_shard_name(stem, s, call->shards, name, sizeof name) >= sizeof name) name[0] = '\0';
+        for (size_t i = 0; i < call->save.parts.specs.count; i++) {
+            const sft_spec *spec = &call->save.parts.specs.items[i];
+            uint64_t own = 0;
+            if (call->shard_of[i] != s) continue;
+            if (!sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &own, NULL))
+                bytes += own;
+            tensors++;
+        }
+        PyObject *file = PyUnicode_DecodeFSDefault(name);
+        PyObject *row = file ? Py_BuildValue("(OnK)", file, tensors, (unsigned long long)bytes)
+                             : NULL;
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+        Py_XDECREF(file);
+    }
+    return list;
+}
+
+static PyObject *run_set(set_call *call, const char *folder, bool dry_run) {
+    pysft_job *job = &call->save.job;
+    const pysft_parts *parts = &call->save.parts;
+    call->options.mode = parts->mode;
+    call->options.plan = &call->save.plan;
+    Py_BEGIN_ALLOW_THREADS
+    if (!call->given)
+        job->code = sft_cut_parts(parts->items, parts->specs.count, call->max_bytes, call->shard_of,
+                                  &call->shards, &job->err);
+    if (!job->code && !dry_run)
+        job->code = sft_save_set(folder, parts->items, call->shard_of, parts->specs.count,
+                                 call->shards, call->save.metadata.at, call->save.metadata.count,
+                                 &call->options, &job->job, &job->err);
+    Py_END_ALLOW_THREADS
+    if (pysft_job_done(job, call->save.state, folder) < 0) return NULL;
+    return shards_list(call);
+}
+
+static PyObject *save_set(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *words[] = { "folder", "specs", "metadata", "max_bytes", "count", "shards", "stem",
+                             "index_metadata", "sync", "align", "keep_order", "dry_run", "progress",
+                             NULL };
+    PyObject *folder, *specs, *metadata = NULL, *shards = NULL, *progress = NULL, *done = NULL;
+    const char *index = NULL;
+    unsigned long long most = 0;
+    int count = 0, sync = 1, align = 8, keep_order = 0, dry_run = 0;
+    set_call call = { .save.state = pysft_state_of(module), .options = SFT_SAVE_SET_OPTIONS_INIT };
+    pysft_path path = { NULL, NULL, NULL };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O$KiOzzpippO:save_set", words, &folder,
+                                     &specs, &metadata, &most, &count, &shards,
+                                     &call.options.stem, &index, &sync, &align, &keep_order,
+                                     &dry_run, &progress)
+        || pysft_output_of(folder, &path) < 0)
+        return NULL;
+    call.options.no_sync = !sync;
+    if (index) call.options.index_metadata = sft_span_cstr(index);
+    if (save_begin(&call.save, specs, metadata, progress, align, keep_order) == 0) {
+        call.shard_of = PyMem_Calloc(call.save.parts.specs.count + 1, sizeof *call.shard_of);
+        call.max_bytes = most;
+        call.shards = (uint32_t)count;
+        int ready = !call.shard_of ? pysft_no_memory()
+                  : shards && shards != Py_None ? take_shards(&call, shards) : 0;
+        if (ready == 0) done = run_set(&call, path.text, dry_run != 0);
+    }
+    PyMem_Free(call.shard_of);
+    save_end(&call.save);
     pysft_path_free(&path);
     return done;
 }
@@ -154,5 +269,9 @@ PyMethodDef pysft_save_functions[] = {
       " keep_order=False, spare=0, overwrite=True, link='replace', progress=None)\n--\n\n" },
     { "save_bytes", PYSFT_KEYWORDS(save_bytes),
       "save_bytes($module, /, specs, metadata=None, *, align=8, keep_order=False)\n--\n\n" },
+    { "save_set", PYSFT_KEYWORDS(save_set),
+      "save_set($module, /, folder, specs, metadata=None, *, max_bytes=0, count=0,\n"
+      " shards=None, stem=None, index_metadata=None, sync=True, align=8, keep_order=False,\n"
+      " dry_run=False, progress=None)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };

@@ -1,5 +1,9 @@
 /* Names, dtypes, shapes and data of tensors that are written, from tuples. Tests: test_save.py. */
 #include "specs.h"
+
+#include "tensor.h"
+
+#include "safetensors_report.h"
 #include "safetensors_io.h"
 
 #include <string.h>
@@ -166,14 +170,70 @@ static bool strides_reach(const sft_spec *spec, const int64_t *strides, uint64_t
     return true;
 }
 
-static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, Py_buffer *view,
-                      sft_source *source) {
+/* What is written of a store's tensors is no more readable than its files. */
+static void limit_mode(const pysft_store *store, pysft_parts *out) {
+    uint32_t mode = store == out->limited ? 0 : sft_set_output_mode(pysft_store_set(store), NULL);
+    out->limited = store;
+    if (mode) out->mode = out->mode ? out->mode & mode : mode;
+}
+
+/* The bytes of a whole Tensor where they lie: in the memory that its file is mapped to or, with
+ * files, in the file, so that they are read as they are written. False for anything else, and for a
+ * Tensor whose elements were copied, and perhaps changed since. */
+static bool tensor_take(pysft_state *state, PyObject *data, bool files, pysft_parts *out,
+                        size_t i) {
+    if (!pysft_is_a(state, data, PYSFT_TYPE_TENSOR)) return false;
+    TensorObject *tensor = (TensorObject *)data;
+    const sft_spec *spec = &out->specs.items[i];
+    uint64_t bytes;
+    bool writable;
+    limit_mode(tensor->store, out);
+    if (tensor->slice || tensor->facts->dtype != spec->dtype || atomic_load(&tensor->packed)
+        || sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL)
+        || bytes != tensor->bytes)
+        return false;
+    const char *base = pysft_store_base(tensor->store, tensor->shard, &writable);
+    if (base) {
+        out->sources[i] = sft_source_memory(base + tensor->facts->begin, (size_t)bytes);
+    } else if (files) {
+        const sft_set *set = pysft_store_set(tensor->store);
+        out->sources[i] = sft_file_source(sft_set_shard_at(set, tensor->shard));
+        out->items[i].begin = tensor->facts->offset;
+    }
+    return base || files;
+}
+
+/* An object with size and read_at, which is asked for bytes as they are written. 1: taken, 0: it is
+ * none, -1: exception. */
+static int reader_take(pysft_state *state, PyObject *data, const sft_spec *spec,
+                       sft_source *source) {
+    uint64_t bytes;
+    if (PyTuple_Check(data) || PyObject_CheckBuffer(data)
+        || !PyObject_HasAttrString(data, "read_at"))
+        return 0;
+    if (pysft_source_of(data, source) < 0) return -1;
+    if (sft_shape_size(spec->dtype, spec->shape, spec->rank, NULL, &bytes, NULL)
+        || bytes == source->size)
+        return 1;
+    (void)refuse_tensor(state, SFT_SIZE_MISMATCH, spec->name,
+                        "expected an object of as many bytes as dtype and shape have, found "
+                        "another size");
+    return -1;
+}
+
+static bool part_take(pysft_state *state, PyObject *row, bool files, pysft_parts *out, size_t i) {
+    const sft_spec *spec = &out->specs.items[i];
+    Py_buffer *view = &out->views[i];
+    sft_source *source = &out->sources[i];
     PyObject *data = PyTuple_GetItem(row, 3), *strides = PyTuple_GetItem(row, 4);
     bool strided = strides != Py_None;
     int64_t steps[SFT_MAX_RANK];
     sft_error err = SFT_ERROR_INIT;
     memory m = { .base = NULL };
     uint64_t bytes;
+    if (!strided && tensor_take(state, data, files, out, i)) return true;
+    int taken = strided ? 0 : reader_take(state, data, spec, source);
+    if (taken) return taken > 0;
     if (strided && !strides_take(strides, spec->rank, steps)) return false;
     if (PyTuple_Check(data)) {
         if (!address_take(data, &m)) return false;
@@ -211,7 +271,7 @@ static bool part_take(pysft_state *state, PyObject *row, const sft_spec *spec, P
     return false;
 }
 
-bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out) {
+bool pysft_parts_take(pysft_state *state, PyObject *rows, bool files, pysft_parts *out) {
     memset(out, 0, sizeof *out);
     if (!pysft_specs_take(state, rows, 5, &out->specs)) return false;
     const size_t count = out->specs.count;
@@ -221,9 +281,8 @@ bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out) {
     if (!out->items || !out->sources || !out->views) return pysft_no_memory() == 0;
     for (size_t i = 0; i < out->specs.count; i++) {
         PyObject *row = PyTuple_GetItem(out->specs.held, (Py_ssize_t)i);
-        const sft_spec *spec = &out->specs.items[i];
-        if (!part_take(state, row, spec, &out->views[i], &out->sources[i])) return false;
-        out->items[i] = (sft_part){ *spec, &out->sources[i], 0 };
+        out->items[i] = (sft_part){ out->specs.items[i], &out->sources[i], 0 };
+        if (!part_take(state, row, files, out, i)) return false;
     }
     return true;
 }

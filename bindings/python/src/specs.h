@@ -25,11 +25,13 @@ typedef struct pysft_parts {
     sft_part *items;
     sft_source *sources;
     Py_buffer *views; /* obj NULL: the part has no buffer */
+    uint32_t mode;    /* permission bits common to the files of Tensors; 0: there are none */
+    const pysft_store *limited; /* the last one that is in mode */
 } pysft_parts;
 
 /* SafetensorError for data of the wrong length or beyond their buffer. False with an exception;
- * drop it all the same. */
-bool pysft_parts_take(pysft_state *state, PyObject *rows, pysft_parts *out);
+ * drop it all the same. files: parts may begin anywhere in their sources, which are files then. */
+bool pysft_parts_take(pysft_state *state, PyObject *rows, bool files, pysft_parts *out);
 void pysft_parts_drop(pysft_parts *parts);
 
 /* Locks a buffer of plain bytes or of little-endian elements of this dtype (flags as for

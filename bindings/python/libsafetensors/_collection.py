@@ -1,0 +1,269 @@
+"""Verbs whose work is done in the command of this package, which these functions run: what they find,
+write and refuse is what it does. Options have its words; docs/cli.md explains them. Paths are
+those of files, folders and indexes, and URLs, which the command opens as the environment says (not
+as remote.use does). Ctrl-C and a progress that raises end it, and nothing is left of what it
+was writing. progress gets bytes of one file after the other, of find, dup and mv models as well."""
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Union
+
+from . import _core
+from ._command import listed, operand, options, raise_error, results_of
+from ._errors import coded
+from ._progress import watch
+from ._results import ConvertResult
+from ._types import Level, Path, Progress
+from ._written import (Duplicates, Failed, Found, Hit, ModelsFound, Moved, Noted, Quantised,
+                       QuantisedTensor, Repaired, SameModels, Spared, Trashed, WrittenFile, Fix, made)
+
+__all__ = ["dequantize", "dup", "find", "mv", "note", "quantize", "repair", "trash"]
+
+Models = Union[Path, Iterable[Path]]
+_Where = Union[str, Iterable[str]]
+_Fact = Union[str, int, float, bool, Sequence[str], None]
+_FACTS = ("name", "base", "words", "tags", "rating", "favourite", "weight", "note")
+
+
+def _failed(results: Iterable[Mapping[str, Any]]) -> tuple[Failed, ...]:
+    return tuple(Failed(one["path"], one["error"]) for one in results if one.get("ok") is False)
+
+
+def _only(results: list[dict[str, Any]], path: Path) -> dict[str, Any]:
+    """The result of one model; its error is raised."""
+    if not results:
+        raise coded(FileNotFoundError, "%s: expected a model, found none" % os.fsdecode(path),
+                    "not_found", errno=errno.ENOENT, path=os.fsdecode(path))
+    for one in results:
+        if one.get("ok") is False:
+            raise_error(one["error"], one["path"] or os.fsdecode(path))
+    return results[0]
+
+
+def _all(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results of all models; the first error is raised."""
+    for one in results:
+        if one.get("ok") is False:
+            raise_error(one["error"], one["path"] or "")
+    return results
+
+
+def _files(result: Mapping[str, Any]) -> tuple[WrittenFile, ...]:
+    return tuple(made(WrittenFile, one) for one in result["files"])
+
+
+def _there(paths: list[Any]) -> list[str]:
+    """Operands. FileNotFoundError for what is not there: the command might take it for a word."""
+    for path in paths:
+        name = os.fsdecode(path)
+        if "://" not in name and not os.path.lexists(name):
+            raise coded(FileNotFoundError, "%s: %s" % (name, os.strerror(errno.ENOENT)), "not_found",
+                        errno=errno.ENOENT, path=name)
+    return [operand(path) for path in paths]
+
+
+def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Path | None = None,
+         all: bool = False, compute: bool = False, cache: Path | None = None, threads: int = 0,
+         recursive: bool = False, level: Level = "default",
+         progress: Progress = None) -> ModelsFound:
+    """Finds models by hash, word, fact, or what they fit, as "safetensors find".
+
+    paths: files and folders; recursive: their folders, too. word: eight or more hexadecimal digits
+    of a hash, or a word in name, file name, trigger words, tags, notes, base model and so on. where:
+    conditions that must all hold, "base_model=Pony" or "parameters>=7B". fits: a model, which those
+    found can be used with, best first; all: also those that do not fit, or of which it is not known.
+    compute: hash models that no recorded digest finds. cache: a file of digests. threads: 0 is one
+    per processor.
+
+    ValueError for neither of word, where and fits, or conditions that are none; FileNotFoundError
+    for a path that is not there. Models that cannot be read are in "failed"."""
+    if word is None and not where and fits is None:
+        raise ValueError("expected a word, where or fits, found none of them")
+    if word is not None and (where or fits is not None) and os.path.lexists(word):
+        raise ValueError("expected a word that is no path here, as the command takes it for one, "
+                         "found %r" % word)
+    words = options(where=where or None, fits=fits, all=all, compute=compute, cache=cache,
+                    threads=threads or None, recursive=recursive, level=level)
+    operands = _there(listed(paths))
+    with watch(progress, "finding", "models") as tick:
+        results = results_of(["find", *words, "--", *([] if word is None else [word]), *operands],
+                             tick)["results"]
+    models = tuple(made(Found, one, matches=tuple(made(Hit, hit) for hit in one["matches"]))
+                   for one in results if one["ok"])
+    return ModelsFound(models, _failed(results))
+
+
+def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: bool = False,
+        reflink: bool = False, keep: str | None = None, delete: bool = False, yes: bool = False,
+        cache: Path | None = None, threads: int = 0, recursive: bool = False,
+        level: Level = "default", progress: Progress = None) -> Duplicates:
+    """Finds duplicate models, even with different metadata, as "safetensors dup". Nothing is changed
+    unless yes comes with one of remove (all but one of a group of the same file go to the trash, or
+    with delete nowhere), link (they become names of one file) and reflink (they share bytes); without
+    yes these tell what would be done. weights: so for the same weights with different metadata, too.
+    keep: which one stays, "described" (the default), "oldest", "newest", "shortest" or a folder.
+
+    ValueError for options that do not go together; FileNotFoundError. Models that cannot be read
+    are in "failed"."""
+    words = options(weights=weights, remove=remove, link=link, reflink=reflink, keep=keep,
+                    delete=delete, yes=yes, cache=cache, threads=threads or None,
+                    recursive=recursive, level=level)
+    operands = _there(listed(paths))
+    with watch(progress, "comparing", "models") as tick:
+        found = results_of(["dup", *words, "--", *operands], tick)
+    return Duplicates(tuple(made(SameModels, one) for one in found["groups"]),
+                      found["bytes_wasted"], found["models"], _failed(found["results"]))
+
+
+def repair(source: Path, output: Path | None = None, *, in_place: bool = False, clip: bool = False,
+           copy: bool = False, dry_run: bool = False, overwrite: bool = False, sync: bool = True,
+           level: Level = "default", legacy: bool = False, progress: Progress = None) -> Repaired:
+    """Rewrites a damaged file, or model of several files, as a valid one, as "safetensors repair":
+    damage that has only one interpretation (docs/repair.md). Bytes of tensors are copied unchanged.
+
+    output: a file, or for a model in several files a folder, new or empty; in_place: replace the
+    source itself instead. clip: instead, make the position ids of CLIP that a cast made wrong right
+    again. copy: write the output even if nothing is to be repaired. dry_run: tell what would be
+    done. overwrite: replace the output, or a file with several hard links. sync=False does not wait
+    for the disk.
+
+    SafetensorError for a file that cannot be repaired; FileExistsError; OSError. Nothing is written
+    then."""
+    if (output is None) != in_place:
+        raise TypeError("expected an output or in_place=True, found %s"
+                        % ("neither" if output is None else "both"))
+    words = options(in_place=in_place, clip=clip, copy=copy, dry_run=dry_run, force=overwrite,
+                    no_sync=not sync, level=level, legacy=legacy,
+                    output=None if output is None else operand(output))
+    with watch(progress, "repairing") as tick:
+        found = results_of(["repair", *words, "--", *_there([source])], tick)
+    one = _only(found["results"], source)
+    fixes = tuple(made(Fix, fix) for fix in one["fixes"])
+    done: Repaired = made(Repaired, one, files=_files(one), fixes=fixes)
+    return done
+
+
+def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-convrot", "mxfp8",
+                                                         "nvfp4"], *,
+             layout: Literal["comfy", "modelopt", "compressed-tensors"] = "comfy",
+             scale: Literal["tensor", "row", "block"] | None = None,
+             only: str | Iterable[str] | None = None, spare: str | Iterable[str] | None = None,
+             from_quantised: bool = False, lossy: bool = False, dry_run: bool = False,
+             overwrite: bool = False, sync: bool = True, progress: Progress = None) -> Quantised:
+    """Writes a model whose matrices of layers are codes with scales, as "safetensors convert
+    --quantize": docs/quantise.md says which format is for what, and what is left as it is.
+
+    layout: for ComfyUI, TensorRT-LLM or vLLM. scale: for each tensor, row or block, where the layout
+    has several. only: exactly the matrices whose names match these patterns; spare: leave those as
+    they are, too. from_quantised: through the values of a model that is quantised already. lossy:
+    even an adapter. dry_run: compute the errors, write nothing. overwrite: replace the output.
+    Memory: a few MiB. progress: bytes.
+
+    TypeError (cast_dtype) for an adapter, or a model that is quantised already; TensorNotFoundError
+    if nothing is to be quantised; ValueError for NaN, infinities, or a format that the layout lacks;
+    SafetensorError, FileExistsError, OSError. Nothing is written then."""
+    words = options(quantize=format, layout=layout, scale=scale, only=only, spare=spare,
+                    from_quantised=from_quantised, lossy=lossy, dry_run=dry_run, force=overwrite,
+                    no_sync=not sync, output=operand(output))
+    with watch(progress, "quantising") as tick:
+        found = results_of(["convert", *words, "--", *_there([source])], tick)
+    one = _only(found["results"], source)
+    told = one["quantised"]
+    done: Quantised = made(
+        Quantised, {**told, **one}, files=_files(one),
+        quantised=tuple(made(QuantisedTensor, tensor) for tensor in told["tensors"]),
+        spared=tuple(made(Spared, tensor) for tensor in told["spared"]))
+    return done
+
+
+def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
+               names: Iterable[str] | None = None, overwrite: bool = False, sync: bool = True,
+               threads: int = 1, progress: Progress = None) -> ConvertResult:
+    """Writes a model with the values of its quantised tensors, as "safetensors convert
+    --dequantize": convert with dequantize=True, whose arguments and result it has. Scales and
+    declarations are left out, all other tensors are as they are."""
+    from ._tools import convert
+    return convert(source, output, dtype, names=names, overwrite=overwrite, sync=sync,
+                   threads=threads, progress=progress, dequantize=True)
+
+
+# ── Files beside models ──
+
+def _fact(name: str, value: _Fact) -> str:
+    """As the command takes it: rating=4, tags+=a,b, favourite, favourite=."""
+    if name.rstrip("+-") not in _FACTS:
+        raise ValueError("expected one of %s as a fact, found %r" % (", ".join(_FACTS), name))
+    if value is True:
+        return name
+    if value is None or value is False:
+        return name + "="
+    if isinstance(value, (str, int, float)):
+        return "%s=%s" % (name, value)
+    parts = list(value)
+    for part in parts:
+        if "," in part:
+            raise ValueError("expected words without commas for %s, found %r" % (name, part))
+    return "%s=%s" % (name, ",".join(parts))
+
+
+def _plain(path: str) -> str:
+    """A path that is no fact for the command, whatever its name."""
+    return path if "://" in path or os.path.isabs(path) else os.path.join(".", path)
+
+
+def note(models: Models, facts: Mapping[str, _Fact] | None = None, *, where: _Where = (),
+         rm: bool = False, for_: Literal["civitai", "lora-manager", "a1111", "modelspec"] | None = None,
+         force: bool = False, dry_run: bool = False, recursive: bool = False) -> tuple[Noted, ...]:
+    """Shows or keeps facts of your own about models, as "safetensors note": NAME.own.json beside
+    each, which info, find and catalog read.
+
+    facts: {"name": text, "base": text, "words": [...], "tags": [...], "rating": 0 to 5, "favourite":
+    True, "weight": 0.8, "note": text}; {"tags+": [...]} adds, {"tags-": [...]} takes off, None
+    removes a fact. Without facts the notes are shown. rm: remove the notes. where: only models that
+    match, as of find. for_: also write it where another program looks; force: replace what somebody
+    else wrote. recursive: search folders.
+
+    ValueError for facts that are none; FileNotFoundError; OSError. Those before a model that fails
+    are written."""
+    words = options(where=where or None, rm=rm, for_=for_, force=force, dry_run=dry_run,
+                    recursive=recursive)
+    told = [_fact(name, value) for name, value in (facts or {}).items()]
+    paths = [_plain(path) for path in _there(listed(models))]
+    results = _all(results_of(["note", *words, "--", *paths, *told])["results"])
+    return tuple(made(Noted, one) for one in results if "saved" not in one)
+
+
+def mv(models: Models, target: Path | None = None, *, to: str | None = None, where: _Where = (),
+       unknown: str | None = None, number: bool = False, copy: bool = False, link: bool = False,
+       dry_run: bool = False, sync: bool = True, recursive: bool = False,
+       progress: Progress = None) -> tuple[Moved, ...]:
+    """Moves or renames models with everything that is their own, as "safetensors mv": shards,
+    index, sidecars and pictures. target: a folder, or a new name of one model. to: instead, a path
+    for each model of facts in braces, "{base_model}/{name|stem}". Nothing is overwritten; each model
+    moves whole or not at all. number: put numbers behind names that are taken. copy, link: instead
+    of moving. The command's --undo takes the last run back.
+
+    ValueError, FileNotFoundError, FileExistsError, OSError."""
+    if (target is None) == (to is None):
+        raise TypeError("expected a target or to, found %s" % ("neither" if to is None else "both"))
+    words = options(to=to, where=where or None, unknown=unknown, number=number, copy=copy, link=link,
+                    dry_run=dry_run, no_sync=not sync, recursive=recursive)
+    paths = _there(listed(models))
+    with watch(progress, "moving") as tick:
+        found = results_of(["mv", *words, "--", *paths,
+                            *([] if target is None else [operand(target)])], tick)
+    return tuple(made(Moved, one, files=tuple((file["from"], file["to"]) for file in one["files"]))
+                 for one in _all(found["results"]))
+
+
+def trash(models: Models, *, where: _Where = (), yes: bool = False, dry_run: bool = False,
+          recursive: bool = False) -> tuple[Trashed, ...]:
+    """Moves models to the trash of the desktop with everything that is their own, as "safetensors
+    trash". For folders yes says that all models in them are meant, or those that where keeps.
+
+    ValueError, FileNotFoundError, OSError."""
+    words = options(where=where or None, yes=yes, dry_run=dry_run, recursive=recursive)
+    found = results_of(["trash", *words, "--", *_there(listed(models))])
+    return tuple(made(Trashed, one) for one in _all(found["results"]))

@@ -1,0 +1,126 @@
+"""Runs the command of this package, for verbs whose work is done there: nothing is looked for on
+PATH. Ctrl-C, and a progress that raises, end it as its user would, so that nothing is left of it."""
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from . import _core
+from ._errors import coded
+from ._progress import Tick
+from ._results import Error
+from ._types import Path, parse
+
+__all__ = ["listed", "operand", "options", "raise_error", "results_of", "run"]
+
+# On Windows only a group of processes can be told to stop.
+_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+_PROGRESS = b"progress: "
+
+
+def operand(path: Path) -> str:
+    """A path as an operand: "-" would be standard input or output."""
+    text = os.fsdecode(path)
+    return "./" + text if text.startswith("-") else text
+
+
+def listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, (str, bytes, os.PathLike)) else list(value)
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    """Ends a command as its user would, so that it removes its temporary file."""
+    if os.name == "nt":
+        child.send_signal(signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        child.terminate()
+
+
+def _follow(child: subprocess.Popen[bytes], tick: Tick) -> tuple[bytes, bytes]:
+    """communicate(), with the lines of progress among the messages."""
+    from threading import Thread
+    assert child.stdout is not None and child.stderr is not None
+    out: list[bytes] = []
+    reader = Thread(target=lambda stream: out.append(stream.read()), args=(child.stdout,))
+    reader.start()
+    messages = []
+    for line in child.stderr:
+        if not line.startswith(_PROGRESS):
+            messages.append(line)
+            continue
+        done, total = line[len(_PROGRESS):].split()
+        tick(int(done), None if total == b"-" else int(total))
+    reader.join()
+    child.wait()
+    return b"".join(out), b"".join(messages)
+
+
+def run(words: list[str], tick: Tick | None = None) -> tuple[str, str]:
+    """What the package's own command prints as a result, and its messages."""
+    from .__main__ import command_line, find_own_command
+    command = find_own_command()
+    if command is None:
+        raise FileNotFoundError(errno.ENOENT, "expected the command of this package, found none; "
+                                "pip install --force-reinstall libsafetensors installs it",
+                                "safetensors")
+    line = command_line([command, *words]) if os.name == "nt" else [command, *words]
+    environment = None if tick is None else {**os.environ, "LIBSAFETENSORS_PROGRESS": "lines"}
+    with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, creationflags=_GROUP, env=environment) as child:
+        try:
+            out, messages = child.communicate() if tick is None else _follow(child, tick)
+        except BaseException:
+            _stop(child)
+            child.wait()
+            raise
+    if child.returncode not in (0, 1, 2):
+        raise OSError("the command safetensors ended with status %d" % child.returncode)
+    return out.decode("utf-8", "replace"), messages.decode("utf-8", "replace")
+
+
+def raise_error(error: Error, path: str) -> NoReturn:
+    """The exception that the library raises for that code."""
+    import builtins
+    code, message = error["code"], error["message"]
+    kind = vars(builtins).get(_core.CODES[code][2], _core.SafetensorError)
+    said = {os.strerror(number): number for number in errno.errorcode}
+    number = {"exists": errno.EEXIST, "not_found": errno.ENOENT}.get(
+        code, said.get(message.rpartition(": ")[2]))
+    if kind is OSError and number is not None:
+        kind = type(OSError(number, ""))
+    offset, hint = error.get("offset"), error.get("hint")
+    if code == "exists":
+        hint = "overwrite=True replaces it"
+    elif hint:
+        import re
+        hint = re.sub(r"--([a-z][a-z-]*)", lambda one: one[1].replace("-", "_") + "=", hint)
+    raise coded(kind, "%s: %s%s" % (path, "" if offset is None else "byte %d: " % offset, message),
+                code, hint,
+                tensor=error.get("tensor"), offset=offset, errno=number, path=path)
+
+
+def options(**given: object) -> list[str]:
+    """Options of the command: True is a flag, None and False are left out, lists are repeated."""
+    words: list[str] = []
+    for name, value in given.items():
+        option = "--" + name.strip("_").replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            one = isinstance(value, (str, os.PathLike, int, float))
+            words.extend("%s=%s" % (option, os.fsdecode(part) if isinstance(part, os.PathLike)
+                                    else part) for part in ([value] if one else listed(value)))
+    return words
+
+
+def results_of(words: list[str], tick: Tick | None = None) -> dict[str, Any]:
+    """The JSON that the command prints. ValueError for arguments that it refuses."""
+    text, messages = run([words[0], "--json", *words[1:]], tick)
+    if not text:
+        raise ValueError(messages.partition("\n")[0].partition(": ")[2])
+    found: dict[str, Any] = parse(text)
+    return found

@@ -1,0 +1,81 @@
+"""Tensors to a file or to a folder of shards, with the result that describes it."""
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+from . import _core
+from ._dtypes import HEADER_NAMES
+from ._errors import coded
+from ._progress import watch
+from ._types import Link, Path, Progress
+from ._written import Written, WrittenFile
+
+__all__ = ["SHARD", "Size", "byte_size", "row_bytes", "to_file", "to_folder"]
+
+Size = Union[int, str]
+
+SHARD = "5GB"  # as the command and transformers
+_UNITS: dict[str, int] = {"": 1, "B": 1, **{letter + end: base ** power
+                            for power, letter in enumerate("KMGT", 1)
+                            for end, base in (("", 1000), ("B", 1000), ("IB", 1024))}}
+
+
+def byte_size(size: Size) -> int:
+    """Bytes of a size: an int, or a text such as "5GB" (powers of 1000) or "500MiB" (of 1024).
+    ValueError."""
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return size
+    if isinstance(size, str):
+        digits = size.rstrip("KMGTBkmgtIib ")
+        unit = _UNITS.get(size[len(digits):].strip().upper())
+        whole, _, part = digits.partition(".")
+        if unit and (whole + part).isascii() and (whole + part).isdigit() and whole:
+            more: int = int(part) * unit // 10 ** len(part) if part else 0
+            found: int = int(whole) * unit + more
+            if found > 0:
+                return found
+    raise ValueError("expected a size such as 5GB or 500MiB, found %r" % (size,))
+
+
+def row_bytes(row: tuple[Any, ...]) -> int:
+    """Bytes of the tensor of a row for _core."""
+    bits = _core.DTYPES[HEADER_NAMES.get(row[1], row[1])][0]
+    for size in row[2]:
+        bits *= size
+    return bits // 8
+
+
+def to_folder(rows: list[Any], folder: Path, metadata: Mapping[str, str] | None, *,
+               path: str | None = None, max_bytes: int = 0, count: int = 0,
+               shards: Sequence[int] | None = None, stem: str | None = None,
+               index_metadata: str | None = None, sync: bool, dry_run: bool = False,
+               dropped: tuple[str, ...] = (), progress: Progress, title: str) -> Written:
+    with watch(progress, title) as tick:
+        made = _core.save_set(folder, rows, metadata, max_bytes=max_bytes, count=count,
+                              shards=shards, stem=stem, index_metadata=index_metadata, sync=sync,
+                              dry_run=dry_run, progress=tick)
+    output = os.fsdecode(folder)
+    files = tuple(WrittenFile(os.path.join(output, name), tensors, size)
+                  for name, tensors, size in made)
+    return Written(path, output, dry_run, sum(file.tensors for file in files),
+                   sum(file.bytes for file in files), files, dropped)
+
+
+def to_file(rows: list[Any], output: Path, metadata: Mapping[str, str] | None, *,
+             path: str | None, overwrite: bool, sync: bool, dry_run: bool,
+             dropped: tuple[str, ...] = (), link: Link = "replace", progress: Progress,
+             title: str) -> Written:
+    name = os.fsdecode(output)
+    if not overwrite and os.path.lexists(name):
+        raise coded(FileExistsError, "%s: already exists" % name, "exists",
+                    "overwrite=True replaces it", errno=errno.EEXIST, path=name)
+    if not dry_run:
+        with watch(progress, title) as tick:
+            _core.save_file(output, rows, metadata, sync=sync, overwrite=overwrite, link=link,
+                            progress=tick)
+    size = sum(map(row_bytes, rows))
+    return Written(path, name, dry_run, len(rows), size, (WrittenFile(name, len(rows), size),),
+                   dropped)

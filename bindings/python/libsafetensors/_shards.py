@@ -1,0 +1,413 @@
+"""Models as files of another shape: in shards, in one file, with fewer tensors, with other names.
+Sources are paths, URLs, Files and tensors in memory. Tensors are copied as they are written, a few
+MiB at a time: no model is loaded. Ctrl-C and a progress that raises end the work, and nothing is
+left of it."""
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Union
+
+from . import _core
+from ._errors import coded
+from ._output import SHARD, Size, byte_size, row_bytes, to_file, to_folder
+from ._progress import watch
+from ._types import Link, Path, Progress
+from ._written import Renamed, Written
+
+__all__ = ["merge", "rename", "save_sharded", "select", "split"]
+
+Model = Union[Path, Mapping[str, Any]]
+
+_STALE = ("sshs_model_hash", "sshs_legacy_hash", "modelspec.hash_*")
+_DECLARED = "_quantization_metadata"
+# ── Models ──
+
+class _Opened:
+    """A model whose tensors are written: a File, or a mapping of names to tensors."""
+
+    def __init__(self, source: Model, stack: ExitStack) -> None:
+        self.path: str | None = None
+        if not isinstance(source, Mapping):
+            source = stack.enter_context(_core.open(source, mode="read"))
+        self.tensors = source
+        self.file = source if isinstance(source, _core.File) else None
+        if self.file is not None:
+            index = self.file._index()
+            paths = self.file.paths
+            self.path = index[0] if index else paths[0] if len(paths) == 1 else None
+
+    def names(self) -> list[str]:
+        """In natural order; of a mapping in its own."""
+        return list(self.tensors) if self.file is None else self.file.keys("natural")
+
+    def metadata(self) -> Iterator[dict[str, str]]:
+        """Of each file that has any."""
+        if self.file is None:
+            given = getattr(self.tensors, "metadata", None)
+            found = given() if callable(given) else None
+            if found is not None:
+                yield found
+            return
+        if len(self.file.paths) < 2:
+            one = self.file.metadata()
+            if one is not None:
+                yield one
+            return
+        import json
+        for shard in range(len(self.file.paths)):
+            found = json.loads(self.file.header(shard)).get("__metadata__")
+            if found is not None:
+                yield found
+
+    def index_metadata(self, kept: int) -> str | None:
+        """Of the index, as JSON; a number of parameters holds for all tensors only."""
+        index = None if self.file is None else self.file._index()
+        if not index or not index[1]:
+            return None
+        if kept == len(self.tensors) or '"total_parameters"' not in index[1]:
+            return index[1]
+        import json
+        found = json.loads(index[1])
+        found.pop("total_parameters", None)
+        return json.dumps(found)
+
+    def stem(self) -> str | None:
+        """How the names of its shards begin."""
+        name = os.path.basename(self.path or "")
+        return name.partition(".safetensors.index")[0] if ".safetensors.index" in name else None
+
+
+def _is_stale(key: str) -> bool:
+    return key in _STALE or (key.startswith("modelspec.hash_") and key != "modelspec.hash_")
+
+
+def _has_official_order(file: _core.File) -> bool:
+    """Whether the data of one file are in the order of the official writer, as they are written."""
+    ranks = {dtype: rank for rank, dtype in enumerate(reversed(_core.DTYPES))}
+    order = [(ranks[tensor.dtype], name.encode()) for name, tensor in file.items()]
+    return len(file.paths) == 1 and order == sorted(order)
+
+
+def _combined(models: Sequence[_Opened], kept: int = -1
+              ) -> tuple[dict[str, str] | None, tuple[str, ...]]:
+    """The metadata of all files, of a key in several the first value, without digests of the data,
+    unless as many tensors as there are, kept, are written to one file in the same order; which
+    digests there were. ValueError for two declarations of how layers are quantised."""
+    if len(models) == 1 and models[0].file is not None and kept == len(models[0].tensors) \
+            and _has_official_order(models[0].file):
+        return models[0].file.metadata(), ()
+    found: dict[str, str] = {}
+    any_has, dropped = False, set()
+    for model in models:
+        for metadata in model.metadata():
+            any_has = True
+            for key, value in metadata.items():
+                if _is_stale(key):
+                    dropped.add(key if key in _STALE else _STALE[2])
+                elif found.setdefault(key, value) != value and key == _DECLARED:
+                    raise coded(ValueError, "expected one declaration of quantised layers (%s), "
+                                "found different ones in the files: without its own, a layer would "
+                                "be read wrong; dequantize the files first" % _DECLARED,
+                                "bad_argument")
+    return (found if any_has else None), tuple(key for key in _STALE if key in dropped)
+
+
+# ── Tensors ──
+
+def _rows(tensors: Iterable[tuple[str, Any]], kept: list[Any]) -> list[tuple[Any, ...]]:
+    """Rows for _core of Tensors, tensors of torch, arrays of numpy and what becomes one; kept gets
+    the owners of their memory."""
+    import sys
+    torch = sys.modules.get("torch")
+    rows: list[tuple[Any, ...]] = []
+    for name, value in tensors:
+        if isinstance(value, _core.Tensor):
+            rows.append((name, value.dtype, value.shape, value, None))
+        elif torch is not None and isinstance(value, torch.Tensor):
+            from .torch import _lazy_row
+            rows.append(_lazy_row(name, value, kept))
+        else:
+            import numpy as np
+            from .numpy import _row
+            if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__array__"):
+                value = np.asarray(value)
+            row = _row(name, value)
+            kept.append(row[5])
+            rows.append(row[:5])
+    return rows
+
+
+def _check_shared(tensors: Mapping[str, Any]) -> None:
+    """RuntimeError for tensors of torch that share memory, and what else save_file refuses."""
+    import sys
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    plain = {name: one for name, one in tensors.items() if isinstance(one, torch.Tensor)}
+    if plain:
+        from .torch import _evaluate_tensors_for_save
+        _evaluate_tensors_for_save(plain)
+
+
+def _is_file_name(output: Path) -> bool:
+    return os.fsdecode(output).endswith((".safetensors", ".sft"))
+
+
+def save_sharded(tensors: Mapping[str, Any], folder: Path,
+                 metadata: Mapping[str, str] | None = None, *, max_shard_size: Size = SHARD,
+                 name: str = "model", sync: bool = True, progress: Progress = None) -> Written:
+    """Writes tensors as shards and their index, with the names that transformers uses:
+    model-00001-of-00003.safetensors and model.safetensors.index.json. If one shard is enough, it
+    is model.safetensors without an index.
+
+    tensors: of torch on any device, of numpy, or Tensors of a File, by name; they are taken in the
+    order of the mapping. folder: new or empty. max_shard_size: most bytes of tensors in a shard,
+    as a number or "5GB", "500MiB"; a larger tensor gets a shard of its own. name: how the names of
+    the files begin. metadata: of each shard. sync=False does not wait for the disk. Tensors of a
+    device are copied to the CPU a piece at a time.
+
+    RuntimeError for tensors that share memory (save_model keeps one name of each); ValueError;
+    SafetensorError for a dtype that the format lacks; FileExistsError for a folder that is not
+    empty; OSError. Nothing is left then."""
+    from ._files import check_metadata
+    _check_shared(tensors)
+    kept: list[Any] = []
+    return to_folder(_rows(tensors.items(), kept), folder, check_metadata(metadata), stem=name,
+                      max_bytes=byte_size(max_shard_size), sync=sync, progress=progress,
+                      title="saving")
+
+
+def split(source: Model, output: Path, *, max_size: Size | None = None, count: int | None = None,
+          name: str | None = None, dry_run: bool = False, sync: bool = True,
+          progress: Progress = None) -> Written:
+    """Splits a model into shards with an index, as "safetensors split". Tensors are taken in natural
+    order of their names, are never split, and keep every byte; each shard has the model's metadata,
+    without digests of the old data.
+
+    source: a path, URL, folder or index, a File, or a mapping of tensors. output: a folder, new or
+    empty. max_size: most bytes of tensors in a shard, as a number or a text; default "5GB". count:
+    so many shards of about equal size instead. name: how the names of the files begin. dry_run:
+    tell what would be written. sync=False does not wait for the disk.
+
+    ValueError for max_size with count, or more shards than tensors; SafetensorError for an invalid
+    model; FileExistsError; OSError. Nothing is left then."""
+    if max_size is not None and count is not None:
+        raise ValueError("expected max_size or count, found both")
+    if count is not None and count < 1:
+        raise ValueError("expected a number of shards from 1 on, found %r" % (count,))
+    with ExitStack() as stack:
+        model = _Opened(source, stack)
+        kept: list[Any] = []
+        rows = _rows(((one, model.tensors[one]) for one in model.names()), kept)
+        most = 0 if count else byte_size(max_size or SHARD)
+        one_file = count == 1 or (not count and sum(map(row_bytes, rows)) <= most)
+        metadata, dropped = _combined([model], len(rows) if one_file else -1)
+        return to_folder(rows, output, metadata, path=model.path, count=count or 0, max_bytes=most,
+                          stem=name or model.stem(), index_metadata=model.index_metadata(len(rows)),
+                          sync=sync, dry_run=dry_run, dropped=dropped, progress=progress,
+                          title="splitting")
+
+
+def _each_model(sources: Model | Iterable[Model]) -> list[Model]:
+    """The models; those in a folder that has no index."""
+    from ._layout import _models_in
+    if isinstance(sources, (str, bytes, os.PathLike, Mapping)):
+        sources = [sources]
+    found: list[Model] = []
+    for source in sources:
+        name = "" if isinstance(source, Mapping) else os.fsdecode(source)
+        if not name or "://" in name or not os.path.isdir(name):
+            found.append(source)
+            continue
+        inside = _models_in(name)
+        if not inside:
+            raise coded(FileNotFoundError, "%s: expected models (*.safetensors, *.sft or an index) "
+                        "in this folder, found none" % name, "not_found", errno=errno.ENOENT,
+                        path=name)
+        found.extend(inside)
+    return found
+
+
+def merge(sources: Model | Iterable[Model], output: Path, *, dry_run: bool = False,
+          overwrite: bool = False, sync: bool = True, progress: Progress = None) -> Written:
+    """Writes all tensors of all models to one file, byte for byte, as "safetensors merge" without a
+    method; merge_models computes one model from several.
+
+    sources: a path, URL, index or folder (all models in it), a File, a mapping of tensors, or
+    several of these. Metadata are combined; of a key in several files the first value is kept, and
+    digests of the old data are not. dry_run: tell what would be written. overwrite: replace the
+    output, atomically. sync=False does not wait for the disk.
+
+    SafetensorError (tensor_duplicate) for a name in two models, or an invalid model; ValueError for
+    models that declare quantised layers differently; FileExistsError; OSError. Nothing is written
+    then."""
+    with ExitStack() as stack:
+        models = [_Opened(source, stack) for source in _each_model(sources)]
+        first: dict[str, _Opened] = {}
+        for model in models:
+            for name in model.tensors:
+                other = first.setdefault(name, model)
+                if other is not model:
+                    raise coded(_core.SafetensorError, "tensor \"%s\": expected one tensor of this "
+                                "name, found two, in %s and %s"
+                                % (name, other.path or "memory", model.path or "memory"),
+                                "tensor_duplicate", tensor=name, path=model.path)
+        kept: list[Any] = []
+        rows = _rows(((name, model.tensors[name]) for name, model in first.items()), kept)
+        metadata, dropped = _combined(models, len(rows))
+        return to_file(rows, output, metadata, path=models[0].path if len(models) == 1 else None,
+                        overwrite=overwrite, sync=sync, dry_run=dry_run, dropped=dropped,
+                        progress=progress, title="merging")
+
+
+def _patterns(given: str | Iterable[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def _matcher(patterns: list[str]) -> Callable[[str], bool]:
+    from fnmatch import translate
+    from re import compile as compiled
+    if not patterns:
+        return lambda name: False
+    fits = compiled("|".join(translate(one.replace("[^", "[!")) for one in patterns)).match
+    return lambda name: fits(name) is not None
+
+
+def select(source: Model, output: Path | None = None, *, keep: str | Iterable[str] | None = None,
+           drop: str | Iterable[str] | None = None, in_place: bool = False, copy: bool = False,
+           dry_run: bool = False, overwrite: bool = False, force: bool = False,
+           link: Link = "replace", sync: bool = True, progress: Progress = None) -> Written:
+    """Writes some of the tensors of a model, as "safetensors select": those whose name matches one
+    of keep (all without it) and none of drop, patterns of *, ?, [a-z] and [!a-z]. Bytes and
+    metadata are kept, except for digests of the old data. (The command also knows --part and
+    --prune.)
+
+    source: a path, URL, folder or index, a File, or a mapping of tensors. output: a file, or, of a
+    model in several files, a new or empty folder unless it ends in .safetensors or .sft. in_place:
+    replace the file itself, atomically, instead; force: even one with several hard links; link: as
+    of save_file. copy: write the output even if all tensors stay. dry_run: tell what would be
+    written. overwrite: replace the output.
+
+    TensorNotFoundError if no tensor is left; ValueError for in_place of what is no single file;
+    SafetensorError, FileExistsError, OSError. Nothing is written then."""
+    if (output is None) != in_place:
+        raise TypeError("expected an output or in_place=True, found %s"
+                        % ("neither" if output is None else "both"))
+    keeps, drops = _patterns(keep), _patterns(drop)
+    is_kept, is_dropped = _matcher(keeps), _matcher(drops)
+    if in_place:
+        if isinstance(source, Mapping) or not os.path.isfile(source) \
+                or ".safetensors.index" in os.path.basename(os.fsdecode(source)):
+            raise ValueError("expected the path of one file with in_place=True, found %r: give an "
+                             "output" % (source,))
+        # Changes nothing: recovers from an interrupted edit, and refuses links as an edit does.
+        _core.edit(source, force=force, link=link, sync=sync)
+    with ExitStack() as stack:
+        model = _Opened(source, stack)
+        names = [one for one in model.names()
+                 if (not keeps or is_kept(one)) and not is_dropped(one)]
+        if not names:
+            raise coded(_core.TensorNotFoundError, "%sexpected tensors to be left of %d, found none"
+                        % (model.path + ": " if model.path else "", len(model.tensors)),
+                        "tensor_not_found", path=model.path)
+        target: Path = output if output is not None else os.fsdecode(source)  # type: ignore[arg-type]
+        set_of = model.file is not None and len(model.file.paths) > 1
+        into_folder = set_of and not in_place and not _is_file_name(target)
+        unchanged = len(names) == len(model.tensors) and (into_folder or not set_of)
+        if unchanged and model.path is not None and "://" not in model.path and not copy:
+            return Written(model.path, model.path, dry_run, 0, 0, ())
+        kept: list[Any] = []
+        rows = _rows(((one, model.tensors[one]) for one in names), kept)
+        metadata, dropped = _combined([model], -1 if into_folder else len(rows))
+        if into_folder:
+            shards = [model.tensors[one].shard for one in names]
+            numbers = {shard: number for number, shard in enumerate(sorted(set(shards)))}
+            return to_folder(rows, target, metadata, path=model.path,
+                              shards=[numbers[one] for one in shards], stem=model.stem(),
+                              index_metadata=model.index_metadata(len(rows)), sync=sync,
+                              dry_run=dry_run, dropped=dropped, progress=progress,
+                              title="selecting")
+        return to_file(rows, target, metadata, path=model.path, overwrite=overwrite or in_place,
+                        sync=sync, dry_run=dry_run, dropped=dropped, link=link, progress=progress,
+                        title="selecting")
+
+
+def rename(path: Path, names: Mapping[str, str] | Callable[[str], str] | None = None, *,
+           strip_prefix: str = "", add_prefix: str = "", match: str | Iterable[str] | None = None,
+           exclude: str | Iterable[str] | None = None, output: Path | None = None,
+           safe: bool = False, copy: bool = False, sync: bool = True, keep_mtime: bool = False,
+           force: bool = False, link: Link = "replace", dry_run: bool = False,
+           progress: Progress = None) -> Renamed:
+    """Renames tensors, in place unless output is given, as "safetensors rename". Only the header
+    changes; all renames are applied together, or none.
+
+    names: a mapping of old names to new ones, or a function of a name to the new one (for the
+    command's --regex: lambda name: re.sub(...)). Names that the mapping does not have go through
+    strip_prefix, then add_prefix. match, exclude: only tensors whose name matches one of these
+    patterns, and none of those. output, of a model in several files: a new or empty folder, and
+    needed. copy: write the output even if no name changes. The other options as for edit_metadata.
+
+    TensorNotFoundError for a name in the mapping that the model lacks; SafetensorError if two would
+    have one name; ValueError for several files without an output; FileExistsError; OSError. If it
+    raises, the model is as it was."""
+    only, never = _patterns(match), _patterns(exclude)
+    fits, refused = _matcher(only), _matcher(never)
+    table = names if isinstance(names, Mapping) else {}
+    with ExitStack() as stack:
+        model = _Opened(path, stack)
+        for name in table:
+            if name not in model.tensors:
+                raise coded(_core.TensorNotFoundError, "%s: tensor \"%s\": expected a tensor of this "
+                            "name, found none" % (os.fsdecode(path), name), "tensor_not_found",
+                            tensor=name, path=os.fsdecode(path))
+        changes: dict[str, str] = {}
+        for name in model.names():
+            if (only and not fits(name)) or refused(name):
+                continue
+            if name in table:
+                new = table[name]
+            else:
+                new = names(name) if callable(names) else name
+                if not isinstance(new, str):
+                    raise TypeError("names: expected a str for %r, found %r" % (name, new))
+                new = add_prefix + (new[len(strip_prefix):] if new.startswith(strip_prefix)
+                                    else new)
+            if new != name:
+                changes[name] = new
+        target = None if output is None else os.fsdecode(output)
+        done = Renamed(model.path or os.fsdecode(path), target, bool(changes), dry_run,
+                       tuple(changes.items()))
+        several = model.file is not None and len(model.file.paths) > 1
+        if several and output is None and changes:
+            raise ValueError("%s: expected an output for a model in several files, found none; the "
+                             "command \"safetensors rename\" changes them in place"
+                             % os.fsdecode(path))
+        if not changes and not (copy and output is not None):
+            return done
+        if several and output is not None:
+            _rename_set(model, changes, output, sync, dry_run, progress)
+            return done
+    with watch(progress, "renaming") as tick:
+        _core.edit(path, rename=changes, output=output, safe=safe, sync=sync, keep_mtime=keep_mtime,
+                   force=force, link=link, dry_run=dry_run, progress=tick)
+    return done
+
+
+def _rename_set(model: _Opened, changes: Mapping[str, str], output: Path, sync: bool, dry_run: bool,
+                progress: Progress) -> None:
+    """A model in several files, with other names, in a folder or, if it is named so, in one file."""
+    kept: list[Any] = []
+    metadata = _combined([model])[0]
+    names = model.names()
+    rows = _rows(((changes.get(one, one), model.tensors[one]) for one in names), kept)
+    if _is_file_name(output):
+        to_file(rows, output, metadata, path=model.path, overwrite=False, sync=sync,
+                 dry_run=dry_run, progress=progress, title="renaming")
+    else:
+        to_folder(rows, output, metadata, path=model.path,
+                   shards=[model.tensors[one].shard for one in names], stem=model.stem(),
+                   index_metadata=model.index_metadata(len(rows)), sync=sync, dry_run=dry_run,
+                   progress=progress, title="renaming")

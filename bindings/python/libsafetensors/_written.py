@@ -1,0 +1,207 @@
+"""Results as objects: what functions of _shards.py and _collection.py return. Fields have the names
+and meanings of the command's JSON (docs/json.md); tests/python/test_verbs.py compares them with its
+schemas. Not in _results.py, because making dataclasses takes milliseconds."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
+
+from ._results import Error
+
+__all__ = ["Duplicates", "Failed", "Fix", "Found", "Hit", "ModelsFound", "Moved", "Noted",
+           "Quantised", "QuantisedTensor", "Renamed", "Repaired", "SameModels", "Spared", "Trashed",
+           "Written", "WrittenFile", "made"]
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that was written: its tensors, and their bytes."""
+
+    path: str
+    tensors: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, or would be (dry_run). path: of the model, None for several or for tensors
+    in memory. output: a file, or the folder of shards. files: without the index; none if nothing
+    had to be written. bytes: of all tensors. dropped: digests of the old data that the metadata
+    no longer have."""
+
+    path: str | None
+    output: str
+    dry_run: bool
+    tensors: int
+    bytes: int
+    files: tuple[WrittenFile, ...]
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """What was renamed, or would be (dry_run): old and new names. output: None, if the file itself
+    was changed."""
+
+    path: str
+    output: str | None
+    changed: bool
+    dry_run: bool
+    renamed: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A model that could not be read, and why."""
+
+    path: str | None
+    error: Error
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What a model was found by. algo: of a hash, else None; source: who says so."""
+
+    field: str
+    algo: str | None
+    value: str
+    source: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model that was found. fit, reason: with fits, as of fits(); else None."""
+
+    path: str
+    name: str | None
+    matches: tuple[Hit, ...]
+    fit: Literal["yes", "likely", "loads", "unknown", "no"] | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelsFound:
+    """Result of find(): models, best first with fits, else in the order of their paths, and those
+    that could not be read."""
+
+    models: tuple[Found, ...]
+    failed: tuple[Failed, ...]
+
+
+@dataclass(frozen=True)
+class SameModels:
+    """Models that are the same: by "file" (every byte), "weights" (other metadata) or "content"
+    (another order, or other shards). stays, ended: with remove, link or reflink the one that stays
+    and the others, with which that was done (dry_run: would be)."""
+
+    by: Literal["file", "weights", "content"]
+    paths: tuple[str, ...]
+    bytes_wasted: int
+    stays: str | None = None
+    ended: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Result of dup(): groups, the bytes of all but one of each, models that were compared."""
+
+    groups: tuple[SameModels, ...]
+    bytes_wasted: int
+    models: int
+    failed: tuple[Failed, ...]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A fault that repair() found, and what was done about it. fix: its code."""
+
+    path: str | None
+    fix: str
+    offset: int | None
+    tensor: str | None
+    message: str
+    done: str
+
+
+@dataclass(frozen=True)
+class Repaired(Written):
+    """Result of repair()."""
+
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True)
+class QuantisedTensor:
+    """A tensor that was quantised. error: the root mean square of its errors, in parts of that of
+    its values."""
+
+    name: str
+    error: float
+
+
+@dataclass(frozen=True)
+class Spared:
+    """A matrix that was left as it is, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Quantised(Written):
+    """Result of quantize(). quantised: worst first. quantization_config: for config.json, None if the
+    layout has none."""
+
+    bytes_before: int = 0
+    format: str = ""
+    layout: str = ""
+    scale: str = ""
+    error: float = 0.0
+    quantised: tuple[QuantisedTensor, ...] = ()
+    spared: tuple[Spared, ...] = ()
+    quantization_config: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Result of note() for one model: the note as it is, None without one, or the file that was
+    written (output)."""
+
+    path: str
+    note: dict[str, Any] | None = None
+    output: str | None = None
+    changed: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Result of mv() for one model: pairs of old and new paths."""
+
+    path: str
+    output: str
+    changed: bool
+    dry_run: bool
+    files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Trashed:
+    """Result of trash() for one model: the files that are its own."""
+
+    path: str
+    dry_run: bool
+    files: tuple[str, ...]
+
+
+def made(kind: Callable[..., _T], facts: Mapping[str, Any], **parts: object) -> _T:
+    """An object of the facts that it has fields for, with these parts; what is not there keeps its
+    default."""
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: tuple(value) if isinstance(value, list) else value
+                   for name, value in {**facts, **parts}.items() if name in known})

@@ -1,0 +1,576 @@
+"""A function for each verb of the command, beside the command: the same files, the same facts."""
+import dataclasses
+import json
+import os
+import re
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import libsafetensors as st
+import libsafetensors.__main__ as front
+from libsafetensors import SafetensorError, TensorNotFoundError, _written
+from libsafetensors.numpy import load_file, save_file
+
+VERBS = {
+    "info": ("info", "fits"), "ls": ("ls", "open"), "find": ("find",), "check": ("check",),
+    "cat": ("open",), "hash": ("hash",), "dup": ("dup",), "diff": ("diff", "merge_of"),
+    "catalog": ("catalog",), "records": ("Records",), "meta": ("edit_metadata", "recover"),
+    "rename": ("rename",), "repair": ("repair",), "add": ("put",), "put": ("put",),
+    "rm-tensor": ("select",), "convert": ("convert", "quantize", "dequantize", "layout",
+                                          "import_model"),
+    "split": ("split", "save_sharded"), "merge": ("merge", "merge_models"), "select": ("select",),
+    "lora": ("lora.info", "lora.merge", "lora.resize", "lora.stack", "lora.extract",
+             "lora.simplify", "lora.convert"),
+    "mv": ("mv",), "note": ("note",), "trash": ("trash",), "thumbnail": (),
+    "dataset": ("dataset.info", "dataset.ls", "dataset.verify", "dataset.gc", "dataset.compact"),
+}
+
+
+def command(*words, check=True):
+    found = front.find_own_command()
+    return subprocess.run([found, *map(str, words)], capture_output=True, check=check, text=True)
+
+
+def files_of(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.safetensors"
+    rng = np.random.default_rng(1)
+    save_file({"layers.%d.%s" % (i, name): rng.standard_normal((32, 40)).astype(kind)
+               for i in range(12) for name, kind in (("weight", "f4"), ("bias", "f2"))}, path,
+              {"title": "one", "sshs_model_hash": "00", "modelspec.hash_sha256": "00"})
+    return path
+
+
+@pytest.fixture
+def sharded(model, tmp_path):
+    command("split", model, "-o", tmp_path / "sharded", "--max-size", "20KB")
+    return tmp_path / "sharded"
+
+
+# ── The table ──
+
+def test_every_verb_has_its_function():
+    verbs = set(re.findall(r"^### safetensors (\S+)", (st_docs() / "cli.md").read_text("utf-8"),
+                           re.MULTILINE))
+    assert verbs == set(VERBS)
+    for names in VERBS.values():
+        for name in names:
+            found = st
+            for part in name.split("."):
+                found = getattr(found, part)
+            assert callable(found) and found.__doc__, name
+    table = (st_docs() / "python.md").read_text("utf-8")
+    for verb, names in VERBS.items():
+        row = re.search(r"^\| `%s` \| (.*?) \|" % verb, table, re.MULTILINE)
+        assert row and all("`%s`" % name in row[1] for name in names), verb
+
+
+def st_docs():
+    import pathlib
+    return pathlib.Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.mark.parametrize("kind, schema, part", [
+    (_written.Written, "split", "good"), (_written.WrittenFile, "split", "file"),
+    (_written.Repaired, "repair", "good"), (_written.Fix, "repair", "fix"),
+    (_written.Found, "find", "good"), (_written.Hit, "find", "hit"),
+    (_written.SameModels, "dup", "group"), (_written.Moved, "mv", "good"),
+    (_written.Trashed, "trash", "good"), (_written.Failed, "find", "failed")])
+def test_results_have_the_fields_of_the_schemas(kind, schema, part):
+    facts = json.loads((st_docs() / "schema" / (schema + ".json")).read_text("utf-8"))["$defs"][part]
+    own = {one.name for one in dataclasses.fields(kind)}
+    known = set(facts["properties"])
+    assert own <= known
+    assert known - own <= {"ok", "path_bytes", "remote", "removed", "missing"}
+    optional = {one.name for one in dataclasses.fields(kind)
+                if one.default is not dataclasses.MISSING}
+    assert own & set(facts["required"]) - {"fixes"} <= own - optional
+
+
+# ── split, merge, select, rename, as the command writes ──
+
+@pytest.mark.parametrize("words, options", [
+    ([], {}), (["--max-size", "20KB"], {"max_size": "20KB"}),
+    (["--max-size", "0.02MiB"], {"max_size": "0.02MiB"}), (["--count", "5"], {"count": 5}),
+    (["--count", "3", "--name", "x"], {"count": 3, "name": "x"})])
+def test_split(model, tmp_path, words, options):
+    command("split", model, "-o", tmp_path / "a", *words)
+    planned = st.split(model, tmp_path / "b", dry_run=True, **options)
+    assert not (tmp_path / "b").exists() and planned.dry_run
+    done = st.split(model, tmp_path / "b", **options)
+    assert dataclasses.replace(planned, dry_run=False) == done
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+    assert done.tensors == 24 and done.bytes == 12 * 32 * 40 * 6
+    assert done.dropped == (("sshs_model_hash", "modelspec.hash_*") if options else ())
+    assert done.path == str(model)
+    assert {file.path for file in done.files} == {
+        str(path) for path in (tmp_path / "b").glob("*.safetensors")}
+
+
+def test_split_of_an_open_file_and_of_tensors(model, tmp_path):
+    st.split(model, tmp_path / "a", count=4)
+    for number, mode in enumerate(("auto", "read", "cow")):
+        with st.open(model, mode=mode) as file:
+            st.split(file, tmp_path / str(number), count=4)
+        assert files_of(tmp_path / "a") == files_of(tmp_path / str(number))
+    done = st.split(load_file(model), tmp_path / "c", count=4)
+    assert done.path is None
+    back = load_file(tmp_path / "c")
+    assert all((back[name] == value).all() for name, value in load_file(model).items())
+
+
+def test_split_again_keeps_the_index_and_its_name(sharded, tmp_path):
+    index = sharded / "model.safetensors.index.json"
+    text = json.loads(index.read_text())
+    text["metadata"]["made by"] = "ü"
+    index.write_text(json.dumps(text))
+    command("split", sharded, "-o", tmp_path / "a", "--count", "2")
+    st.split(sharded, tmp_path / "b", count=2)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_merge(model, sharded, tmp_path):
+    other = tmp_path / "other.safetensors"
+    save_file({"z": np.ones(3, "f4")}, other, {"title": "two", "more": "m"})
+    command("merge", sharded, other, "-o", tmp_path / "a.safetensors")
+    done = st.merge([sharded, other], tmp_path / "b.safetensors")
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    assert done.tensors == 25 and done.path is None
+    with st.open(sharded) as first:
+        st.merge([first, {"z": np.ones(3, "f4")}], tmp_path / "c.safetensors")
+    assert load_file(tmp_path / "c.safetensors").keys() == load_file(done.output).keys()
+    with pytest.raises(FileExistsError):
+        st.merge(sharded, done.output)
+    assert st.merge(sharded, done.output, overwrite=True).tensors == 24
+    with pytest.raises(SafetensorError, match="layers.0.weight") as caught:
+        st.merge([model, sharded], tmp_path / "d.safetensors")
+    assert caught.value.code == "tensor_duplicate" and not (tmp_path / "d.safetensors").exists()
+
+
+def test_merge_of_a_folder_and_of_declarations(tmp_path):
+    for name, text in (("a", "1"), ("b", "2")):
+        save_file({name: np.ones(2, "f4")}, tmp_path / (name + ".safetensors"),
+                  {"_quantization_metadata": text})
+    with pytest.raises(ValueError, match="declaration"):
+        st.merge(tmp_path, tmp_path / "c.sft")
+    save_file({"b": np.ones(2, "f4")}, tmp_path / "b.safetensors")
+    assert st.merge(tmp_path, tmp_path / "c.sft").tensors == 2
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="expected models"):
+        st.merge(tmp_path / "empty", tmp_path / "d.sft")
+
+
+@pytest.mark.parametrize("output", ["out", "out.safetensors"])
+def test_select(sharded, tmp_path, output):
+    a, b = tmp_path / ("a" + output), tmp_path / ("b" + output)
+    command("select", sharded, "-o", a, "-k", "layers.[1-7].*", "-k", "layers.11.*", "-d", "*.bias")
+    done = st.select(sharded, b, keep=["layers.[1-7].*", "layers.11.*"], drop="*.bias")
+    if output == "out":
+        assert files_of(a) == files_of(b)
+    else:
+        assert a.read_bytes() == b.read_bytes()
+    assert done.tensors == 8
+
+
+def test_select_in_place(model, tmp_path):
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(model.read_bytes())
+    model.chmod(0o640)
+    command("select", other, "--in-place", "-d", "*.bias")
+    held = st.open(model)
+    old = held["layers.3.bias"].numpy().copy()
+    assert st.select(model, drop="*.bias", in_place=True).tensors == 12
+    assert model.read_bytes() == other.read_bytes()
+    assert stat.S_IMODE(model.stat().st_mode) == 0o640
+    assert (held["layers.3.bias"].numpy() == old).all()
+    assert st.select(model, drop="nothing", in_place=True).files == ()
+    os.link(model, tmp_path / "again.safetensors")
+    with pytest.raises(OSError, match="hard link"):
+        st.select(model, keep="layers.1.*", in_place=True)
+    assert st.select(model, keep="layers.1.*", in_place=True, force=True).tensors == 1
+
+
+def test_select_nothing_and_everything(model, tmp_path):
+    with pytest.raises(TensorNotFoundError, match="expected tensors to be left of 24"):
+        st.select(model, tmp_path / "x.safetensors", keep="nope*")
+    assert st.select(model, tmp_path / "x.safetensors").files == ()
+    assert not (tmp_path / "x.safetensors").exists()
+    assert st.select(model, tmp_path / "x.safetensors", copy=True).tensors == 24
+    for wrong in ({}, {"output": tmp_path / "y", "in_place": True}):
+        with pytest.raises(TypeError):
+            st.select(model, **wrong)
+    with pytest.raises(ValueError):
+        st.select({"a": np.ones(2)}, in_place=True, keep="a")
+
+
+def test_rename(model, tmp_path):
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(model.read_bytes())
+    words = ["--map", "layers.0.bias=first", "--strip-prefix", "layers.", "--add-prefix", "b.",
+             "--match", "*.bias", "--exclude", "layers.5.*"]
+    command("rename", other, *words)
+    options = {"names": {"layers.0.bias": "first"}, "strip_prefix": "layers.", "add_prefix": "b.",
+               "match": "*.bias", "exclude": ["layers.5.*"]}
+    assert len(st.rename(model, dry_run=True, **options).renamed) == 11
+    done = st.rename(model, **options)
+    assert ("layers.0.bias", "first") in done.renamed and ("layers.1.bias", "b.1.bias") in done.renamed
+    assert model.read_bytes() == other.read_bytes()
+    assert st.rename(model, lambda name: re.sub(r"^b\.(\d+)", r"c.\1", name)).changed
+    assert "c.1.bias" in load_file(model)
+    assert not st.rename(model, lambda name: name).changed
+    with pytest.raises(TensorNotFoundError):
+        st.rename(model, {"nope": "x"})
+    with pytest.raises(SafetensorError):
+        st.rename(model, lambda name: "same")
+    with pytest.raises(TypeError, match="expected a str"):
+        st.rename(model, lambda name: 5)
+
+
+def test_rename_of_a_set(sharded, tmp_path):
+    command("rename", sharded, "--strip-prefix", "layers.", "-o", tmp_path / "a")
+    st.rename(sharded, strip_prefix="layers.", output=tmp_path / "b")
+    index = "model.safetensors.index.json"
+    assert (tmp_path / "a" / index).read_bytes() == (tmp_path / "b" / index).read_bytes()
+    assert st.diff(tmp_path / "a", tmp_path / "b")["same"]
+    with pytest.raises(ValueError, match="expected an output"):
+        st.rename(sharded, strip_prefix="layers.")
+
+
+def test_output_is_no_more_readable_than_the_source(model, tmp_path):
+    model.chmod(0o600)
+    for number, mode in enumerate(("read", "auto")):
+        with st.open(model, mode=mode) as file:
+            st.split(file, tmp_path / str(number), count=2)
+            st.merge(file, tmp_path / ("%d.safetensors" % number))
+        for path in [*(tmp_path / str(number)).iterdir(), tmp_path / ("%d.safetensors" % number)]:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+def test_changed_memory_is_what_is_written(model, tmp_path):
+    for mode in ("read", "cow"):
+        with st.open(model, mode=mode) as file:
+            tensor = file["layers.0.weight"]
+            tensor.numpy()[:] = 7
+            st.merge({"x": tensor}, tmp_path / "x.safetensors", overwrite=True)
+        assert (load_file(tmp_path / "x.safetensors")["x"] == 7).all()
+
+
+def test_nothing_is_loaded(tmp_path):
+    """1 GiB is split, merged and selected; the process grows by less than 64 MiB."""
+    size, count = 32 << 20, 16
+    path = tmp_path / "large.safetensors"
+    with st.Writer(path, [("t%d" % i, "U8", (size,)) for i in range(count)], sync=False) as writer:
+        for name in writer.keys():
+            writer.write(name, bytes(size))
+    program = """if True:
+        import resource, sys
+        import libsafetensors as st
+        source, folder, output = sys.argv[1:]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        st.split(source, folder, max_size="100MB", sync=False)
+        st.select(folder, output, keep="t[0-5]", sync=False)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"""
+    done = subprocess.run([sys.executable, "-c", program, str(path), str(tmp_path / "out"),
+                           str(tmp_path / "six.safetensors")], capture_output=True, text=True,
+                          check=True)
+    assert int(done.stdout) < 64 << 10
+
+
+# ── Saving in shards ──
+
+def test_save_sharded(tmp_path):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(2)
+    values = {"b": torch.arange(12.).reshape(3, 4).T, "a": rng.standard_normal((5, 6)).astype(">f4"),
+              "c": torch.zeros(0, 3), "d": torch.ones(7, dtype=torch.bfloat16)}
+    done = st.save_sharded(values, tmp_path / "m", {"k": "v"}, max_shard_size=60)
+    assert [file.tensors for file in done.files] == [1, 1, 2]
+    with st.open(tmp_path / "m") as file:
+        assert set(file) == set(values) and file.metadata() == {"k": "v"}
+        assert (file["b"].torch() == values["b"]).all() and (file["a"].numpy() == values["a"]).all()
+    with pytest.raises(RuntimeError, match="share memory"):
+        st.save_sharded({"x": values["d"], "y": values["d"]}, tmp_path / "n")
+    with pytest.raises(FileExistsError):
+        st.save_sharded(values, tmp_path / "m")
+    for wrong in ("5 parsecs", 0, -1, True, "", "GB", "1e3", "0.0001KB"):
+        with pytest.raises(ValueError, match="expected a size"):
+            st.save_sharded(values, tmp_path / "n", max_shard_size=wrong)
+    assert not (tmp_path / "n").exists()
+
+
+def test_save_model_in_shards(tmp_path):
+    torch = pytest.importorskip("torch")
+    from libsafetensors.torch import load_model, save_model
+    one = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))
+    one[1].weight = one[0].weight
+    save_model(one, tmp_path / "m", max_shard_size=300)
+    assert (tmp_path / "m" / "model.safetensors.index.json").exists()
+    other = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Linear(8, 8))
+    other[1].weight = other[0].weight
+    assert load_model(other, tmp_path / "m") == (set(), [])
+    assert (other[0].weight == one[0].weight).all()
+    with pytest.raises(TypeError):
+        save_model(one, tmp_path / "n", max_shard_size=300, spare=10)
+    with pytest.raises(ValueError, match="non contiguous"):
+        save_model(types.SimpleNamespace(state_dict=lambda: {"x": torch.ones(3, 4).T}),
+                   tmp_path / "n", force_contiguous=False, max_shard_size=300)
+
+
+class Reader:
+    """Bytes that are made as they are asked for."""
+
+    def __init__(self, size, raises=None):
+        self.size, self.raises, self.most = size, raises, 0
+
+    def read_at(self, offset, length):
+        self.most = max(self.most, length)
+        if self.raises and offset:
+            raise self.raises
+        return bytes(length)
+
+
+def test_objects_that_are_read_as_they_are_written(tmp_path):
+    size = 64 << 20
+    reader = Reader(size)
+    st._core.save_file(tmp_path / "a", [("x", "U8", (size,), reader, None)], sync=False)
+    assert reader.most <= 8 << 20 and st.open(tmp_path / "a")["x"].nbytes == size
+    with pytest.raises(SafetensorError, match="another size"):
+        st._core.save_file(tmp_path / "b", [("x", "U8", (size,), Reader(5), None)])
+    with pytest.raises(KeyError, match="mine"):
+        st._core.save_file(tmp_path / "b", [("x", "U8", (size,), Reader(size, KeyError("mine")),
+                                             None)])
+    with pytest.raises(KeyError, match="mine"):
+        st._core.save_set(tmp_path / "c", [("x", "U8", (size,), Reader(size, KeyError("mine")),
+                                            None)], count=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
+    for count in range(3):
+        references = sys.getrefcount(reader)
+        st._core.save_set(tmp_path / str(count), [("x", "U8", (size,), reader, None)], count=1,
+                          dry_run=True)
+        assert sys.getrefcount(reader) == references
+
+
+# ── Progress, Ctrl-C, leaks ──
+
+@pytest.mark.parametrize("verb", ["split", "merge", "select"])
+def test_progress_and_what_it_raises(model, tmp_path, verb):
+    output = tmp_path / ("out" if verb == "split" else "out.safetensors")
+    options = {"split": {"count": 3}, "merge": {}, "select": {"drop": "*.bias"}}[verb]
+    seen = []
+
+    def stop(done, total):
+        raise KeyError("stop")
+    with pytest.raises(KeyError, match="stop"):
+        getattr(st, verb)(model, output, progress=stop, **options)
+    assert not output.exists()
+    done = getattr(st, verb)(model, output, progress=lambda *now: seen.append(now), **options)
+    assert seen[-1] == (done.bytes, done.bytes)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c(tmp_path):
+    path = tmp_path / "a.safetensors"
+    size = 1 << 28
+    with st.Writer(path, [("t%d" % i, "U8", (size,)) for i in range(4)], sync=False) as writer:
+        for name in writer.keys():
+            writer.write(name, bytes(size))
+    timer = threading.Timer(0.15, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            st.split(path, tmp_path / "out", count=2, sync=False)
+            for one in (tmp_path / "out").iterdir():
+                one.unlink()
+            (tmp_path / "out").rmdir()
+    timer.join()
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_ten_thousand_calls_leak_nothing(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_file({"x": np.ones(4, "f4")}, path)
+    tensor = st.open(path)["x"]
+
+    def many(count):
+        for _ in range(count):
+            st._core.save_set(tmp_path / "o", [("x", "F32", (4,), tensor, None)], {"k": "v"},
+                              count=1, dry_run=True)
+            with pytest.raises(ValueError):
+                st._core.save_set(tmp_path / "o", [("x", "F32", (4,), tensor, None)], shards=[3])
+            st.recover(path)
+    many(1000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    many(10000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048
+
+
+def test_threads(model, tmp_path):
+    errors = []
+
+    def work(number):
+        try:
+            for turn in range(5):
+                st.split(model, tmp_path / ("%d-%d" % (number, turn)), count=3, sync=False)
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not errors
+    assert len({tuple(sorted(files_of(path).items())) for path in tmp_path.glob("*-*")}) == 1
+
+
+# ── Verbs of the command ──
+
+def test_find(model, tmp_path):
+    save_file({"a": np.ones((4, 4), "f4")}, tmp_path / "neon.safetensors")
+    (tmp_path / "bad.safetensors").write_bytes(b"x" * 20)
+    found = st.find(tmp_path, "neon")
+    assert [os.path.basename(one.path) for one in found.models] == ["neon.safetensors"]
+    assert found.models[0].matches[0].field == "name"
+    digest = st.hash(model)["computed"]["sha256"]
+    assert st.find([str(model)], digest[:12]).models == ()
+    one = st.find(model, digest[:12], compute=True).models
+    assert one[0].matches[0].algo == "sha256"
+    assert [m.path for m in st.find(tmp_path, where=["file.tensors=24"]).models] == [str(model)]
+    assert st.find(tmp_path / "neon.safetensors", fits=model, all=True).models[0].fit
+    assert st.find(tmp_path / "bad.safetensors", "x").failed[0].error["code"]
+    for wrong in ({}, {"where": "no such field=1"}):
+        with pytest.raises(ValueError):
+            st.find(tmp_path, **wrong)
+    with pytest.raises(FileNotFoundError):
+        st.find(tmp_path / "nope", where="file.tensors=24")
+    assert st.find(tmp_path, "-l").models == ()
+
+
+def test_dup(model, tmp_path):
+    (tmp_path / "copy.safetensors").write_bytes(model.read_bytes())
+    tensors = load_file(model)
+    save_file(tensors, tmp_path / "other.safetensors", {"title": "two"})
+    found = st.dup(tmp_path)
+    assert [one.by for one in found.groups] == ["file", "weights"] and found.models == 3
+    assert set(found.groups[0].paths) == {str(model), str(tmp_path / "copy.safetensors")}
+    told = st.dup(tmp_path, link=True)
+    assert told.groups[0].dry_run and model.stat().st_nlink == 1
+    st.dup(tmp_path, link=True, yes=True)
+    assert model.stat().st_nlink == 2
+    with pytest.raises(ValueError):
+        st.dup(tmp_path, yes=True)
+
+
+def test_repair(model, tmp_path):
+    broken, fixed = tmp_path / "broken.safetensors", tmp_path / "fixed.safetensors"
+    broken.write_bytes(model.read_bytes() + b"more")
+    planned = st.repair(broken, fixed, dry_run=True)
+    assert planned.fixes[0].fix == "trailing_bytes" and not fixed.exists()
+    done = st.repair(broken, fixed)
+    assert st.diff(fixed, model, metadata=False)["same"] and done.files[0].path == str(fixed)
+    command("repair", broken, "-o", tmp_path / "other.safetensors")
+    assert fixed.read_bytes() == (tmp_path / "other.safetensors").read_bytes()
+    with pytest.raises(FileExistsError) as caught:
+        st.repair(broken, fixed)
+    assert caught.value.hint == "overwrite=True replaces it"
+    assert st.repair(broken, in_place=True).tensors == 24
+    assert broken.read_bytes() == fixed.read_bytes()
+    broken.write_bytes(model.read_bytes()[:-5])
+    with pytest.raises(SafetensorError) as caught:
+        st.repair(broken, fixed, overwrite=True)
+    assert caught.value.code == "data_truncated" and caught.value.path == str(broken)
+    with pytest.raises(FileNotFoundError):
+        st.repair(tmp_path / "nope", fixed)
+
+
+@pytest.fixture
+def denoiser(tmp_path):
+    path = tmp_path / "denoiser.safetensors"
+    rng = np.random.default_rng(3)
+    save_file({"blocks.%d.weight" % i: rng.standard_normal((128, 128)).astype("f4")
+               for i in range(3)}, path)
+    return path
+
+
+def test_quantize_and_back(denoiser, tmp_path):
+    a, b = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    command("convert", denoiser, "-o", a, "--quantize", "fp8", "--spare", "blocks.1.*")
+    seen = []
+    done = st.quantize(denoiser, b, "fp8", spare="blocks.1.*",
+                       progress=lambda *now: seen.append(now))
+    assert a.read_bytes() == b.read_bytes()
+    assert {one.name for one in done.quantised} == {"blocks.0.weight", "blocks.2.weight"}
+    assert [one.name for one in done.spared] == ["blocks.1.weight"]
+    assert 0 < done.error < 0.05 and done.format == "fp8" and done.bytes < done.bytes_before
+    with pytest.raises(TypeError) as caught:
+        st.quantize(b, tmp_path / "c.safetensors", "fp8")
+    assert "from_quantised=" in caught.value.hint
+    assert st.quantize(b, tmp_path / "c.safetensors", "int8", from_quantised=True).quantised
+    with pytest.raises(ValueError):
+        st.quantize(denoiser, tmp_path / "d.safetensors", "fp3")
+    command("convert", b, "-o", tmp_path / "e.safetensors", "--dequantize")
+    assert st.dequantize(b, tmp_path / "f.safetensors")["dequantize"] == 2
+    assert (tmp_path / "e.safetensors").read_bytes() == (tmp_path / "f.safetensors").read_bytes()
+
+
+def test_a_progress_that_raises_ends_the_command(tmp_path):
+    path = tmp_path / "large.safetensors"
+    rng = np.random.default_rng(4)
+    save_file({"blocks.%d.weight" % i: rng.standard_normal((2048, 2048)).astype("f4")
+               for i in range(8)}, path, sync=False)
+
+    def stop(done, total):
+        raise KeyError("stop")
+    with pytest.raises(KeyError, match="stop"):
+        st.quantize(path, tmp_path / "out.safetensors", "nvfp4", progress=stop)
+    assert [one.name for one in tmp_path.iterdir()] == ["large.safetensors"]
+
+
+def test_note(model, tmp_path):
+    assert st.note(model) == (_written.Noted(str(model)),)
+    done = st.note(model, {"rating": 4, "tags": ["a", "b"], "favourite": True, "note": "less, at 1"})
+    assert done[0].changed and done[0].output == str(model.with_name("model.own.json"))
+    assert st.note(model)[0].note["tags"] == ["a", "b"]
+    st.note(model, {"tags+": ["c"], "rating": None, "favourite": False})
+    note = st.note(model)[0].note
+    assert note["tags"] == ["a", "b", "c"] and "rating" not in note and not note.get("favourite")
+    assert [one.path for one in st.note(tmp_path, where="file.tensors=24")] == [str(model)]
+    for wrong in ({"colour": "red"}, {"tags": ["a,b"]}, {"rating": 9}):
+        with pytest.raises(ValueError):
+            st.note(model, wrong)
+    with pytest.raises(FileNotFoundError):
+        st.note(tmp_path / "nope")
+    assert st.note(model, rm=True)[0].changed
+    assert st.note(model)[0].note is None
+
+
+def test_mv_and_trash(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    st.note(model, {"rating": 1})
+    planned = st.mv(model, tmp_path / "new.safetensors", dry_run=True)
+    done = st.mv(model, tmp_path / "new.safetensors")
+    assert dataclasses.replace(planned[0], dry_run=False) == done[0]
+    assert len(done[0].files) == 2 and not model.exists()
+    assert (tmp_path / "new.own.json").exists()
+    with pytest.raises(TypeError):
+        st.mv(model)
+    assert len(st.trash(tmp_path / "new.safetensors", dry_run=True)[0].files) == 2
+    st.trash(tmp_path / "new.safetensors")
+    assert not (tmp_path / "new.safetensors").exists()
+
+
+def test_recover_by_force_says_so(model):
+    assert st.recover(model, force=True, sync=False) == "clean"

@@ -15,6 +15,7 @@ from ._core import SafetensorError, TensorNotFoundError, __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import dataset, lora, remote
+    from ._aprefetch import aprefetch
     from ._catalog import catalog
     from ._collection import dequantize, dup, find, mv, note, quantize, repair, trash
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records", "SafetensorError",
     "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__",
-    "build_info", "catalog", "check", "convert", "dequantize", "deserialize", "diff", "dup",
+    "aprefetch", "build_info", "catalog", "check", "convert", "dequantize", "deserialize", "diff", "dup",
     "edit_metadata", "find", "fits", "hash", "import_model", "info", "install", "layout", "ls",
     "merge", "merge_models", "merge_of", "mv", "note", "open", "open_import", "open_set", "put",
     "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
@@ -42,6 +43,7 @@ __all__ = [
 # Made or imported on first use: importing the package takes microseconds, importing typing (as
 # numpy and torch do anyway) thousands of them.
 _LAZY = {
+    "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
     "_collection": ("dequantize", "dup", "find", "mv", "note", "quantize", "repair", "trash"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),

@@ -15,12 +15,12 @@ __all__ = ["matching", "numpy_arrays", "numpy_as", "torch_as", "torch_tensors"]
 
 # ── Names ──
 
-def matching(file: _core.File, names: Iterable[str]) -> list[str]:
-    """The names, each pattern among them replaced by the names that match it, in the order of the
+def matching(file: _core.File, names: str | Iterable[str]) -> list[str]:
+    """The names (a str is one), each pattern among them replaced by the names that match it, in the order of the
     data; none twice. A name that is in the file is no pattern. TensorNotFoundError if nothing
     matches."""
     found: dict[str, None] = {}
-    for name in names:
+    for name in [names] if isinstance(names, str) else names:
         if not isinstance(name, str) or name in file or not any(sign in name for sign in "*?["):
             found[name] = None
             continue
@@ -49,7 +49,7 @@ def torch_as(tensor: _core.Tensor, device: Any, dtype: Any, copy: bool) -> Any:
     return moved(tensor, check_device(device, "torch"), wanted, copy)
 
 
-def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progress,
+def numpy_arrays(file: _core.File, names: str | Iterable[str] | None, progress: Progress,
                  dtype: Any) -> dict[str, Any]:
     """File.numpy with a dtype: all are read as they are, then converted one at a time."""
     wanted = known_dtype(dtype)
@@ -61,7 +61,7 @@ def numpy_arrays(file: _core.File, names: Iterable[str] | None, progress: Progre
     return found
 
 
-def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progress, device: Any,
+def torch_tensors(file: _core.File, names: str | Iterable[str] | None, progress: Progress, device: Any,
                   dtype: Any, copy: bool, pack: bool = True) -> dict[str, Any]:
     """File.torch with a device or a dtype. pack: whether small tensors on a device may share
     blocks of memory."""
@@ -71,8 +71,6 @@ def torch_tensors(file: _core.File, names: Iterable[str] | None, progress: Progr
     kind = None if wanted is None else torch_dtype(wanted)
     if target is None and wanted is None:
         return file.torch(names, tick, copy=copy)
-    if isinstance(names, str):
-        raise TypeError("names: expected an iterable of str, found one str")
     chosen = [file[name] for name in (file if names is None else matching(file, names))]
     kinds = [kind if wanted is not None and is_kind(tensor.dtype, wanted) else None
              for tensor in chosen]

@@ -179,7 +179,7 @@ def quantize(source: Path, output: Path, format: Literal["fp8", "int8", "int8-co
 
 
 def dequantize(source: Path, output: Path, dtype: Any = "BF16", *,
-               names: Iterable[str] | None = None, overwrite: bool = False, sync: bool = True,
+               names: str | Iterable[str] | None = None, overwrite: bool = False, sync: bool = True,
                threads: int = 1, progress: Progress = None) -> ConvertResult:
     """Writes a model with the values of its quantised tensors, as "safetensors convert
     --dequantize": convert with dequantize=True, whose arguments and result it has. Scales and

@@ -83,7 +83,7 @@ class File(Mapping[str, Tensor]):
     def get(self, name: str, default: _T) -> Tensor | _T: ...
     def metadata(self) -> dict[str, str] | None:
         """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
-    def numpy(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
+    def numpy(self, names: str | Iterable[str] | None = None, progress: _Progress = None, *,
               dtype: Any = None) -> dict[str, Any]:
         """Name -> numpy array: all in file order, or those in names, in that order; names may be
         patterns ("*", "?", "[a-z]", "[!a-z]"). Arrays share the memory of a mapped file, private
@@ -91,7 +91,7 @@ class File(Mapping[str, Tensor]):
         name, to which tensors of its kind are converted, floats to a float, integers to an
         integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
         or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
-    def torch(self, names: Iterable[str] | None = None, progress: _Progress = None, *,
+    def torch(self, names: str | Iterable[str] | None = None, progress: _Progress = None, *,
               device: Any = None, dtype: Any = None, copy: bool = False) -> dict[str, Any]:
         """Name -> torch tensor, on the CPU or on a device; as numpy. device: any that torch knows;
         None: the CPU. copy=True: each in memory of its own, read now."""
@@ -151,7 +151,9 @@ class Tensor:
         """The same selection of the same open file; values are not compared."""
     def __hash__(self) -> int: ...
     def __getitem__(self, index: _Index, /) -> Tensor:
-        """As in numpy: integers, slices of any step, ellipsis. Reads nothing. IndexError."""
+        """As in numpy: integers, slices of any step, ellipsis. Reads nothing. Also one list or array
+        of integers or booleans, as numpy's advanced index: what it selects is read at once, and
+        nothing else, into a Tensor of memory. IndexError."""
     def byte_ranges(self) -> list[tuple[int, int]]:
         """Half-open ranges of bytes in the file, in the order of the elements; adjacent ranges
         are joined."""
@@ -339,7 +341,7 @@ def transport_go_on(exchange: object, /) -> bool: ...
 def import_save(capsule: object, output: _Path, *, overwrite: bool = False, sync: bool = True,
                 progress: _Progress = None) -> None: ...
 def import_verify(capsule: object, *, progress: _Progress = None) -> None: ...
-def convert(path: _Path, output: _Path, dtype: str, *, names: Iterable[str] | None = None,
+def convert(path: _Path, output: _Path, dtype: str, *, names: str | Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: _Progress = None,
             dequantize: bool = False, lossy: bool = False) -> ConvertResult:

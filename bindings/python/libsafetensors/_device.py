@@ -268,9 +268,23 @@ class CpuDevice(Device):
             target[at:at + size].copy_(slot[start:start + size])
 
 
+def _check_cuda(device: torch.device) -> None:
+    """RuntimeError for a GPU that is not there, with those that are."""
+    count = torch.cuda.device_count()
+    if count and (device.index or 0) < count:
+        return
+    here = ["cpu", "meta", *("cuda:%d" % index for index in range(count))]
+    if torch.backends.mps.is_available():
+        here.append("mps")
+    raise RuntimeError("device %s is not there%s; there are: %s"
+                       % (device, "" if torch.backends.cuda.is_built() else
+                          " (this torch is built without CUDA)", ", ".join(here)))
+
+
 def device_of(device: torch.device) -> Device | None:
     """How to load to a device of torch; None for those that only Tensor.to is known to reach."""
     if device.type == "cuda" and torch.version.hip is None:
+        _check_cuda(device)
         return CudaDevice(device)
     return None
 

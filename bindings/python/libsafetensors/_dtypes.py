@@ -24,6 +24,9 @@ HEADER_NAMES = {
 ML_NAMES = {header: name for name, header in HEADER_NAMES.items()
              if name.startswith(("bfloat", "float8"))}
 ML_NAMES.update(F4="float4_e2m1fn", F6_E2M3="float6_e2m3fn", F6_E3M2="float6_e3m2fn")
+# Other names that are clear: "float" is one of 32 bits in torch and of 64 in numpy.
+_ALIASES = {"half": "F16", "fp16": "F16", "fp32": "F32", "fp64": "F64", "double": "F64",
+            "e4m3fn": "F8_E4M3", "e5m2": "F8_E5M2"}
 _ML_HEADERS = {name: header for header, name in ML_NAMES.items()}
 
 
@@ -44,7 +47,7 @@ def dtype_name(dtype: Any) -> str:
                         "found %s" % type(dtype).__name__)
     if name in _core.DTYPES:
         return name
-    header = HEADER_NAMES.get(name) or _ML_HEADERS.get(name)
+    header = HEADER_NAMES.get(name) or _ML_HEADERS.get(name) or _ALIASES.get(name)
     upper = name.upper()
     return header or (upper if upper in _core.DTYPES else name)
 
@@ -53,8 +56,11 @@ def known_dtype(dtype: Any) -> str:
     """dtype_name. SafetensorError for what the format lacks."""
     name = dtype_name(dtype)
     if name not in _core.DTYPES:
-        raise coded(_core.SafetensorError, "expected a dtype of the format, found \"%s\"; it has %s"
-                    % (name, ", ".join(_core.DTYPES)), "dtype_unknown")
+        from difflib import get_close_matches
+        near = get_close_matches(name, [*HEADER_NAMES, *_ALIASES, *_core.DTYPES], 1, 0.7)
+        raise coded(_core.SafetensorError, "expected a dtype of the format, found \"%s\"%s; it has %s"
+                    % (name, " (did you mean \"%s\"?)" % near[0] if near else "",
+                       ", ".join(_core.DTYPES)), "dtype_unknown")
     return name
 
 

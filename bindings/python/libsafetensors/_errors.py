@@ -17,6 +17,6 @@ def coded(kind: type[_E], message: str, code: str, hint: str | None = None, *,
                              "errno": errno, "path": path}
     for name, value in facts.items():
         setattr(error, name, value)
-    if hint:
+    if hint and hasattr(error, "add_note"):  # from Python 3.11 on
         error.add_note(hint)
     return error

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from . import _core, _device
 from ._dtypes import torch_types
 from ._frameworks import moved
 
-__all__ = ["read_state"]
+__all__ = ["assign_state", "read_state"]
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _LOADERS = (torch.nn.Module._load_from_state_dict,
@@ -135,3 +135,39 @@ def _copy_straight(straight: list[tuple[_core.Tensor, torch.Tensor]],
             convert += rows
         else:
             _fill(device, rows)
+
+
+# ── Instead of parameters ──
+
+def _places(model: torch.nn.Module) -> dict[int, list[tuple[str, torch.nn.Module, str]]]:
+    """Names, modules and attributes of each parameter and buffer of a state, by its identity."""
+    found: dict[int, list[tuple[str, torch.nn.Module, str]]] = defaultdict(list)
+    for path, module in model.named_modules(remove_duplicate=False):
+        for name, value in _entries(module):
+            found[id(value)].append((path + "." + name if path else name, module, name))
+    return found
+
+
+def assign_state(model: torch.nn.Module, state: dict[str, torch.Tensor], strict: bool,
+                 mismatch: Callable[[torch.nn.Module, Iterable[str], Iterable[str]], str]
+                 ) -> tuple[set[str], list[str]]:
+    """load_state_dict(assign=True), where of several names of one parameter one is enough, and all
+    are one parameter afterwards. Names that are missing and not expected; with strict RuntimeError
+    before anything is assigned."""
+    shared = [places for places in _places(model).values() if len(places) > 1]
+    for places in shared:
+        given = next((name for name, _, _ in places if name in state), None)
+        for name, _, _ in places:
+            if given is not None:
+                state.setdefault(name, state[given])
+    own = model.state_dict()
+    missing = set(own) - set(state)
+    unexpected = [name for name in state if name not in own]
+    if strict and (missing or unexpected):
+        raise RuntimeError(mismatch(model, missing, unexpected))
+    model.load_state_dict(state, strict=False, assign=True)
+    for places in shared:
+        first = getattr(places[0][1], places[0][2])
+        for _, module, name in places[1:]:
+            setattr(module, name, first)
+    return missing, unexpected

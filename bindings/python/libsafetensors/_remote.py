@@ -334,8 +334,8 @@ class Transport:
         connection.close()
 
     def send(self, handle: Any, method: str, url: str, headers: Sequence[tuple[str, str]],
-             body: bytes, *how: Any) -> tuple[int, str]:
-        """One exchange; returns the library's code and a message."""
+             body: bytes, *how: Any) -> tuple[int, str] | tuple[int, str, int]:
+        """One exchange; returns the library's code, a message and, if it is of use, the errno."""
         exchange = _Exchange(handle, method, url, list(headers), body, *how)
         try:
             exchange.check()
@@ -347,6 +347,8 @@ class Transport:
         except ssl.SSLError as error:
             code = "remote_network" if exchange.begun else "remote_tls"
             return _core.CODES[code][0], _reason(error)
+        except ConnectionRefusedError as error:
+            return _core.CODES["remote_network"][0], _reason(error), error.errno or 0
         except (OSError, http.client.IncompleteRead, ValueError) as error:
             return _core.CODES["remote_network"][0], _reason(error)
         except http.client.HTTPException:

@@ -141,12 +141,13 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
     return compared
 
 
-def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None = None,
+def convert(path: Path, output: Path, dtype: Any, *, names: str | Iterable[str] | None = None,
             saturate: bool = False, overrule_scales: bool = False, overwrite: bool = False,
             sync: bool = True, threads: int = 1, progress: Progress = None,
             dequantize: bool = False, lossy: bool = False) -> ConvertResult:
     """Writes a model with its tensors converted to dtype ("BF16", "F8_E4M3", or a dtype of numpy or
-    torch): the floats if dtype is one, the integers if it is one; with names exactly those.
+    torch): the floats if dtype is one, the integers if it is one; with names, which may be
+    patterns, exactly those.
     saturate: values out of range become the greatest finite one, not an infinity or a NaN.
     overrule_scales: convert also tensors with a scale, and the scales. dequantize: compute the
     values of quantised tensors instead (docs/convert.md), drop their scales, and leave all others
@@ -162,6 +163,10 @@ def convert(path: Path, output: Path, dtype: Any, *, names: Iterable[str] | None
     for, such as a NaN in F4; TypeError (cast_dtype); SafetensorError for an invalid file or one
     quantised in a way that is not known; FileExistsError; OSError. Nothing is
     written if it raises."""
+    if names is not None:
+        from ._arrays import matching
+        with _core.open(path, header_only=True) as file:
+            names = matching(file, names)
     with watch(progress, "converting") as tick:
         return _core.convert(path, output, dtype_name(dtype), names=names, saturate=saturate,
                              overrule_scales=overrule_scales, overwrite=overwrite, sync=sync,

@@ -141,7 +141,7 @@ def save_file(tensor_dict: Mapping[str, np.ndarray[Any, Any]], filename: Target,
 
 
 def load(data: Any, *, dtype: Any = None,
-         names: Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
+         names: str | Iterable[str] | None = None) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays of a file in memory, given as any object with a buffer. Each owns its memory.
     dtype, names: as for load_file."""
     with open_bytes(data) as file:
@@ -149,7 +149,7 @@ def load(data: Any, *, dtype: Any = None,
 
 
 def load_file(filename: Source, *, backend: Backend = "mmap", dtype: Any = None,
-              names: Iterable[str] | None = None,
+              names: str | Iterable[str] | None = None,
               progress: Progress = None) -> dict[str, np.ndarray[Any, Any]]:
     """Arrays of a file: all, or those in names, which may be patterns ("*", "?", "[a-z]",
     "[!a-z]"). Each owns its memory, with either backend, so the file may change afterwards;

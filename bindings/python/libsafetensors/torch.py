@@ -128,8 +128,8 @@ def _keep_one(shared: set[str], tensors: Mapping[str, torch.Tensor], preferred: 
 
 
 def _remove_duplicate_names(state_dict: Mapping[str, torch.Tensor], *,
-                            preferred_names: Iterable[str] | None = None,
-                            discard_names: Iterable[str] | None = None) -> dict[str, list[str]]:
+                            preferred_names: str | Iterable[str] | None = None,
+                            discard_names: str | Iterable[str] | None = None) -> dict[str, list[str]]:
     """Name to keep -> other names of the same memory. RuntimeError if no name covers the whole of
     some memory."""
     preferred, discard = set(preferred_names or ()), set(discard_names or ())
@@ -430,7 +430,7 @@ def _view2torch(safeview: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, tor
 
 
 def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
-         names: Iterable[str] | None = None) -> dict[str, torch.Tensor]:
+         names: str | Iterable[str] | None = None) -> dict[str, torch.Tensor]:
     """Tensors of a file in memory, given as any object with a buffer. Each owns its memory.
     device, dtype, names: as for load_file."""
     with open_bytes(data) as file:
@@ -438,7 +438,7 @@ def load(data: Any, *, device: Any = "cpu", dtype: Any = None,
 
 
 def load_file(filename: Source, device: Any = "cpu", *, backend: Backend = DEFAULT_BACKEND,
-              dtype: Any = None, names: Iterable[str] | None = None, progress: Progress = None,
+              dtype: Any = None, names: str | Iterable[str] | None = None, progress: Progress = None,
               copy: bool = False, pack: bool = True) -> dict[str, torch.Tensor]:
     """Tensors of a file, all or those in names, on a device (any that torch knows). names may be
     patterns: "*", "?", "[a-z]", "[!a-z]".
@@ -530,20 +530,31 @@ def _save_shards(state: dict[str, torch.Tensor], folder: Path, metadata: dict[st
 
 
 def load_model(model: torch.nn.Module, filename: Source, strict: bool = True, device: Any = "cpu",
-               *, backend: Backend = DEFAULT_BACKEND) -> tuple[set[str], list[str]]:
+               *, backend: Backend = DEFAULT_BACKEND,
+               assign: bool = False) -> tuple[set[str], list[str]]:
     """Loads a file into a model: tensors are read straight into parameters and buffers of their
     dtype and shape, and others are loaded to the device first. Of names that share one tensor in
     the model, one is enough. After an error while reading, the model's values are unspecified.
 
+    assign: the tensors of the file, on the device, take the place of the model's parameters and
+    buffers, as with load_state_dict(assign=True): for a model on the device "meta", which has no
+    memory. On the CPU they share the memory of the file, as those of load_file. Their dtypes are
+    those of the file; names of one parameter stay so. Buffers that are not in a state stay as they
+    are.
+
     Returns the model's names that the file lacks, and the file's names that the model lacks;
-    with strict, RuntimeError if there are any."""
-    from ._models import read_state
+    with strict, RuntimeError if there are any: with assign the model is then as it was."""
+    from ._models import assign_state, read_state
+    if assign:
+        missing, unexpected = assign_state(model, load_file(filename, device, backend=backend),
+                                           strict, _mismatch)
+        return missing, unexpected
     place = check_device(device, "torch")
     with open_file(filename, backend, framework="torch", shared=False) as file:
         state = read_state(model, file, place)
     aliases = _aliases(model.state_dict(), state)
-    missing_list, unexpected = model.load_state_dict(state, strict=False)
-    missing, unexpected = set(missing_list), list(unexpected)
+    missing_list, surplus = model.load_state_dict(state, strict=False)
+    missing, unexpected = set(missing_list), list(surplus)
     for others in aliases.values():
         for name in others:
             if name in missing:

@@ -160,7 +160,8 @@ static int set_fields(PyObject *exc, const sft_error *err, PyObject *path, PyObj
         || set_field(exc, "hint", hint ? PyUnicode_FromString(hint) : Py_NewRef(Py_None)) < 0)
         return -1;
     if (!hint || strstr(err->message, hint)) return 0;
-    /* A note, which tracebacks show below the message. */
+    /* A note, which tracebacks show below the message. From Python 3.11 on. */
+    if (!PyObject_HasAttrString(exc, "add_note")) return 0;
     PyObject *done = PyObject_CallMethod(exc, "add_note", "s", hint);
     Py_XDECREF(done);
     return done ? 0 : -1;
@@ -215,17 +216,57 @@ PyObject *pysft_raise_code(pysft_state *state, sft_code code, const char *text,
     return pysft_raise(state, &err, path);
 }
 
-PyObject *pysft_not_found(pysft_state *state, PyObject *name, const char *path) {
+#define NEAR_MOST 3 /* bytes in which a near name differs, at one place */
+
+/* Bytes of the longer name between what both have in common at the beginning and at the end. */
+static size_t difference(sft_span a, sft_span b) {
+    size_t most = a.len < b.len ? a.len : b.len, first = 0, last = 0;
+    while (first < most && a.data[first] == b.data[first]) first++;
+    while (last < most - first && a.data[a.len - 1 - last] == b.data[b.len - 1 - last]) last++;
+    return (a.len > b.len ? a.len : b.len) - first - last;
+}
+
+/* Whether one name is the other behind levels of its own: "model.norm.weight" and "norm.weight". */
+static bool is_behind(sft_span a, sft_span b) {
+    sft_span longer = a.len > b.len ? a : b, end = a.len > b.len ? b : a;
+    size_t more = longer.len - end.len;
+    return end.len > 0 && more > 1 && longer.data[more - 1] == '.'
+           && memcmp(longer.data + more, end.data, end.len) == 0;
+}
+
+/* The tensor whose name is nearest to one that is not there, or NULL. A pass over the names: what
+ * asks for many names that may be missing must not wait for more. */
+static const sft_tensor *near_name(const sft_set *set, sft_span name) {
+    const sft_tensor *best = NULL, *behind = NULL;
+    size_t least = NEAR_MOST + 1;
+    for (size_t i = 0; i < sft_set_tensor_count(set); i++) {
+        const sft_tensor *tensor = sft_set_tensor_at(set, i);
+        size_t between = difference(tensor->name, name);
+        if (between < least && 2 * between < name.len) {
+            best = tensor;
+            least = between;
+        }
+        if (!behind && is_behind(tensor->name, name)) behind = tensor;
+    }
+    return best ? best : behind;
+}
+
+PyObject *pysft_not_found(pysft_state *state, PyObject *name, const pysft_store *store) {
     sft_error err = SFT_ERROR_INIT;
-    sft_span span;
-    PyObject *text = PyUnicode_FromFormat("File does not contain tensor %U", name);
+    sft_span span = { NULL, 0 };
+    if (pysft_span_of(name, "name", &span) < 0) PyErr_Clear();
+    const sft_tensor *near = span.data ? near_name(pysft_store_set(store), span) : NULL;
+    PyObject *known = near ? pysft_text(near->name) : NULL;
+    PyObject *text = known ? PyUnicode_FromFormat("File does not contain tensor %U: did you mean "
+                                                  "\"%U\"?", name, known)
+                           : PyUnicode_FromFormat("File does not contain tensor %U", name);
     PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "replace") : NULL;
+    Py_XDECREF(known);
     Py_XDECREF(text);
     if (!bytes) return NULL;
     (void)sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0, PyBytes_AsString(bytes));
     Py_DECREF(bytes);
-    if (pysft_span_of(name, "name", &span) < 0) PyErr_Clear();
-    (void)pysft_raise(state, &err, path);
+    (void)pysft_raise(state, &err, pysft_store_path(store));
     return NULL;
 }
 

@@ -111,7 +111,7 @@ static PyObject *file_subscript(PyObject *object, PyObject *name) {
     if (!store) return NULL;
     int rc = find(store, name, &facts, &shard);
     if (rc > 0) tensor = pysft_tensor_new(state, store, facts, shard, NULL);
-    else if (rc == 0) (void)pysft_not_found(state, name, pysft_store_path(store));
+    else if (rc == 0) (void)pysft_not_found(state, name, store);
     pysft_store_drop(store);
     return tensor;
 }
@@ -336,10 +336,11 @@ static bool is_pattern(PyObject *object, PyObject *name) {
     return false;
 }
 
-/* New reference to the names without patterns, each of which becomes the names that match it. */
+/* New reference to the names (one is a str) without patterns, each of which becomes the names that
+ * match it. */
 static PyObject *names_without_patterns(PyObject *object, PyObject *names) {
-    if (names == Py_None || PyUnicode_Check(names)) return Py_NewRef(names);
-    PyObject *given = PySequence_Tuple(names);
+    if (names == Py_None) return Py_NewRef(names);
+    PyObject *given = PyUnicode_Check(names) ? PyTuple_Pack(1, names) : PySequence_Tuple(names);
     for (Py_ssize_t i = 0; given && i < PyTuple_Size(given); i++) {
         if (!is_pattern(object, PyTuple_GetItem(given, i))) continue;
         pysft_replace(&given, pysft_import_apply(PYSFT_ARRAYS, "matching",

@@ -155,10 +155,32 @@ static Py_hash_t tensor_hash(PyObject *object) {
 
 /* ── Slices and bytes ────────────────────────────────────────────────────── */
 
+/* Whether part of an index is a list or an array, of positions or of booleans. */
+static bool is_choice(PyObject *part) {
+    if (PyLong_Check(part) || PySlice_Check(part) || part == Py_Ellipsis) return false;
+    if (PyList_Check(part)) return true;
+    PyObject *rank = PyObject_HasAttrString(part, "__array__")
+                         ? PyObject_GetAttrString(part, "ndim") : NULL;
+    bool is = rank && PyLong_Check(rank) && PyLong_AsLong(rank) > 0;
+    PyErr_Clear();
+    Py_XDECREF(rank);
+    return is;
+}
+
+static bool has_choice(PyObject *index) {
+    if (!PyTuple_Check(index)) return is_choice(index);
+    for (Py_ssize_t i = 0; i < PyTuple_Size(index); i++)
+        if (is_choice(PyTuple_GetItem(index, i))) return true;
+    return false;
+}
+
 static PyObject *tensor_subscript(PyObject *object, PyObject *index) {
     TensorObject *self = (TensorObject *)object;
     pysft_state *state = pysft_state_from(object);
     sft_slice slice;
+    if (has_choice(index))
+        return pysft_import_apply("libsafetensors._choice", "chosen",
+                                  Py_BuildValue("(OO)", object, index));
     if (pysft_slice_of(state, index, self->facts, self->slice, &slice) < 0) return NULL;
     return pysft_tensor_new(state, self->store, self->facts, self->shard, &slice);
 }

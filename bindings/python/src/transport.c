@@ -38,11 +38,12 @@ static sft_code send_exchange(void *ctx, const sft_http_request *r,
                              (double)r->total_ms / 1000);
     PyObject *send = args ? PyObject_GetAttrString(ctx, "send") : NULL;
     if (send) result = PyObject_CallObject(send, args);
-    /* The code and message that it returned; what it raised stays set. */
-    int told = SFT_CANCELLED;
+    /* The code, message and errno that it returned; what it raised stays set. */
+    int told = SFT_CANCELLED, number = 0;
     const char *text = "the exchange was ended by an exception";
-    if (result && !PyArg_ParseTuple(result, "is:send", &told, &text)) told = SFT_CANCELLED;
-    sft_code code = told ? sft_error_set(err, (sft_code)told, 0, text) : SFT_OK;
+    if (result && !PyArg_ParseTuple(result, "is|i:send", &told, &text, &number))
+        told = SFT_CANCELLED;
+    sft_code code = told ? sft_error_set(err, (sft_code)told, number, text) : SFT_OK;
     if (capsule) (void)PyCapsule_SetName(capsule, CAPSULE_ENDED);
     Py_XDECREF(send);
     Py_XDECREF(args);

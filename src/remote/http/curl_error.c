@@ -143,8 +143,10 @@ sft_code sfti_curl_fail(const sfti_curl_failure *f, sft_error *err) {
         return sfti_fail(err, SFT_REMOTE_NETWORK, "the name of the host %s is not known", place);
     case CURLE_COULDNT_CONNECT:
         if (f->os_error > 0) reason = sfti_os_error_text((int)f->os_error, text, sizeof text);
-        return sfti_fail(err, SFT_REMOTE_NETWORK, "no connection to %s%s%s%s%.125s", place,
-                         *proxy ? " by the proxy " : "", proxy, *reason ? ": " : "", reason);
+        sfti_fail(err, SFT_REMOTE_NETWORK, "no connection to %s%s%s%s%.125s", place,
+                  *proxy ? " by the proxy " : "", proxy, *reason ? ": " : "", reason);
+        if (err && f->os_error > 0) err->os_errno = (int32_t)f->os_error;
+        return SFT_REMOTE_NETWORK;
     case CURLE_URL_MALFORMAT:
         return sfti_fail(err, SFT_REMOTE_URL, "libcurl does not take the URL of %s", place);
     case CURLE_UNSUPPORTED_PROTOCOL:

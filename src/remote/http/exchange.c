@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "remote/http/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define REDIRECTS_MOST 5
 #define PROGRESS ((uint64_t)64 << 10) /* bytes after which failed tries are forgotten */
 #define RETRIES 4
+#define RETRIES_REFUSED 2 /* nobody listens there, so that waiting longer seldom helps */
 #define WAIT_MOST_S 60 /* a server that asks for more is a failure */
 #define WAIT_STEP_MS ((uint64_t)100)
 #define DELAY_LOST_MS 300 /* a lost connection is often back at once */
@@ -173,11 +175,18 @@ static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks
     return code;
 }
 
+/* Whether nobody listens at that port. */
+static bool is_refused(const sft_error *lost) {
+    const int of_windows = 10061; /* WSAECONNREFUSED, which sockets have there */
+    return lost && (lost->os_errno == ECONNREFUSED || lost->os_errno == of_windows);
+}
+
 /* Wait before one more try. lost: what became of the connection. */
 static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
     const int64_t asked = lost ? -1 : x->answer->wait_s;
     const uint32_t retries = x->remote->options.retries;
-    const uint32_t most = retries == UINT32_MAX ? 1 : (retries ? retries : RETRIES) + 1;
+    const uint32_t usual = is_refused(lost) ? RETRIES_REFUSED : RETRIES;
+    const uint32_t most = retries == UINT32_MAX ? 1 : (retries ? retries : usual) + 1;
     const bool asks = asked > WAIT_MOST_S;
     x->tries++;
     const uint64_t delay = delay_of(x->tries, asked, lost != NULL);

@@ -46,7 +46,8 @@ static int pick_one(batch *all, PyObject *name, sft_span span) {
     pick *one = &all->picks[all->count];
     one->facts = sft_set_find(pysft_store_set(all->store), span, &one->shard);
     if (!one->facts) {
-        (void)pysft_not_found(all->state, name, all->store);
+        (void)pysft_not_found(all->state, name, pysft_store_set(all->store),
+                              pysft_store_path(all->store));
         return -1;
     }
     one->name = Py_NewRef(name);

@@ -183,9 +183,9 @@ int pysft_refuse(PyObject *kind, const char *format, ...);
 sft_code pysft_error_tensor(sft_error *err, sft_code code, sft_span name, const char *text);
 /* Longest prefix of at most `most` bytes that does not split a UTF-8 character. */
 size_t pysft_text_cut(const char *text, size_t len, size_t most);
-/* Raises SFT_TENSOR_NOT_FOUND for a name that the store lacks. Always NULL. */
-struct pysft_store;
-PyObject *pysft_not_found(pysft_state *state, PyObject *name, const struct pysft_store *store);
+/* Raises SFT_TENSOR_NOT_FOUND for a name that the set lacks. Always NULL. */
+PyObject *pysft_not_found(pysft_state *state, PyObject *name, const sft_set *set,
+                          const char *path);
 
 /* ── Python's modules ────────────────────────────────────────────────────── */
 

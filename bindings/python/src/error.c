@@ -251,11 +251,12 @@ static const sft_tensor *near_name(const sft_set *set, sft_span name) {
     return best ? best : behind;
 }
 
-PyObject *pysft_not_found(pysft_state *state, PyObject *name, const pysft_store *store) {
+PyObject *pysft_not_found(pysft_state *state, PyObject *name, const sft_set *set,
+                          const char *path) {
     sft_error err = SFT_ERROR_INIT;
     sft_span span = { NULL, 0 };
     if (pysft_span_of(name, "name", &span) < 0) PyErr_Clear();
-    const sft_tensor *near = span.data ? near_name(pysft_store_set(store), span) : NULL;
+    const sft_tensor *near = span.data ? near_name(set, span) : NULL;
     PyObject *known = near ? pysft_text(near->name) : NULL;
     PyObject *text = known ? PyUnicode_FromFormat("File does not contain tensor %U: did you mean "
                                                   "\"%U\"?", name, known)
@@ -266,7 +267,7 @@ PyObject *pysft_not_found(pysft_state *state, PyObject *name, const pysft_store 
     if (!bytes) return NULL;
     (void)sft_error_set(&err, SFT_TENSOR_NOT_FOUND, 0, PyBytes_AsString(bytes));
     Py_DECREF(bytes);
-    (void)pysft_raise(state, &err, pysft_store_path(store));
+    (void)pysft_raise(state, &err, path);
     return NULL;
 }
 

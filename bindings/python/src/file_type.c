@@ -111,7 +111,8 @@ static PyObject *file_subscript(PyObject *object, PyObject *name) {
     if (!store) return NULL;
     int rc = find(store, name, &facts, &shard);
     if (rc > 0) tensor = pysft_tensor_new(state, store, facts, shard, NULL);
-    else if (rc == 0) (void)pysft_not_found(state, name, store);
+    else if (rc == 0)
+        (void)pysft_not_found(state, name, pysft_store_set(store), pysft_store_path(store));
     pysft_store_drop(store);
     return tensor;
 }

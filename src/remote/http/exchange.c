@@ -176,7 +176,7 @@ static sft_code give_up(const sfti_exchange *x, const sft_error *lost, bool asks
 }
 
 /* Whether nobody listens at that port. */
-static bool is_refused(const sft_error *lost) {
+static bool nobody_listens(const sft_error *lost) {
     const int of_windows = 10061; /* WSAECONNREFUSED, which sockets have there */
     return lost && (lost->os_errno == ECONNREFUSED || lost->os_errno == of_windows);
 }
@@ -185,7 +185,7 @@ static bool is_refused(const sft_error *lost) {
 static sft_code wait_to_retry(sfti_exchange *x, const sft_error *lost, sft_error *err) {
     const int64_t asked = lost ? -1 : x->answer->wait_s;
     const uint32_t retries = x->remote->options.retries;
-    const uint32_t usual = is_refused(lost) ? RETRIES_REFUSED : RETRIES;
+    const uint32_t usual = nobody_listens(lost) ? RETRIES_REFUSED : RETRIES;
     const uint32_t most = retries == UINT32_MAX ? 1 : (retries ? retries : usual) + 1;
     const bool asks = asked > WAIT_MOST_S;
     x->tries++;

@@ -38,8 +38,8 @@ static sft_code read_config(const char *path, const sft_files *files, sft_buffer
     return code;
 }
 
-/* Of an adapter on a server for which the caller tells no configuration, that beside its file, as
- * lora.py finds it in folders. `held` is to be freed after *config. 0, or -1 with an exception. */
+/* Finds the configuration beside an adapter's file on a server where the caller tells none, as
+ * lora.py does in folders. `held` is to be freed after *config. 0, or -1 with an exception. */
 static int find_config(pysft_state *state, const pysft_store *store, sft_span *config,
                        sft_buffer *held) {
     const sft_files *files = pysft_store_files(store);

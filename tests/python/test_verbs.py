@@ -20,7 +20,7 @@ from libsafetensors import SafetensorError, TensorNotFoundError, _written
 from libsafetensors.numpy import load_file, save_file
 
 VERBS = {
-    "info": ("info", "fits"), "ls": ("ls", "open"), "find": ("find",), "check": ("check",),
+    "info": ("info", "infos", "fits"), "ls": ("ls", "open"), "find": ("find",), "check": ("check",),
     "cat": ("open",), "hash": ("hash",), "dup": ("dup",), "diff": ("diff", "merge_of"),
     "catalog": ("catalog",), "records": ("Records",), "meta": ("edit_metadata", "recover"),
     "rename": ("rename",), "repair": ("repair",), "add": ("put",), "put": ("put",),

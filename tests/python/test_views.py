@@ -350,3 +350,67 @@ def test_what_the_object_raises_comes_out():
             ask(Failing(8 << 20))
     with pytest.raises(ZeroDivisionError):
         st.hash(Counting(8 << 20), progress=lambda *at: 1 / 0)
+
+
+# ── Results ──
+
+HOSTILE = "<b>&\"'</td>\u202e" + "x" * 500
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    made = tmp_path / "h.safetensors"
+    made.write_bytes(pack({"lora_unet_a.lora_down.weight": ("F16", [4, 8], bytes(64)),
+                           "lora_unet_a.lora_up.weight": ("F16", [8, 4], bytes(64))},
+                          {"modelspec.title": HOSTILE, "modelspec.trigger_phrase": HOSTILE,
+                           "modelspec.author": HOSTILE, "ss_base_model_version": "sdxl_base_v1-0"}))
+    return made
+
+
+def is_safe(text):
+    cells = Cells(text)
+    assert cells.tags <= TAGS | {"strong", "span"} and "\u202e" not in text
+    assert {name for name, _ in cells.attributes} <= {"style", "colspan"}
+    styles = " ".join(value for name, value in cells.attributes if name == "style")
+    assert "#" not in styles and "rgb" not in styles  # the colours of the page, also of a dark one
+    return cells
+
+
+def test_info_as_a_label(hostile):
+    told = st.info(hostile)
+    assert isinstance(told, dict) and "\n" not in repr(told) and len(repr(told)) < 300
+    assert repr(told).startswith("<Info '<b>&") and repr(told).isprintable()
+    cells = dict(row[:2] for row in is_safe(told._repr_html_()).rows)
+    assert cells["kind"].startswith("adapter lora rank 4") and cells["path"] == str(hostile)
+    assert "x" * 100 in cells["trigger words"] and "F16" in cells
+    assert copy.deepcopy(told) == told == pickle.loads(pickle.dumps(told))
+    assert type(st.info(hostile, full=False)).__name__ == "Info"
+
+
+def test_infos_as_a_table(hostile, path, tmp_path):
+    (tmp_path / "bad.safetensors").write_bytes(b"x" * 30)
+    table = st.infos(tmp_path)
+    assert repr(table) == "<Infos of 3 models>" and len(table) == 3
+    assert {one["path"] for one in table} == {str(one) for one in tmp_path.iterdir()}
+    rows = is_safe(table._repr_html_()).rows
+    assert len(rows) == 4 and "trigger words" in table._repr_html_()
+    good = next(one for one in table if one["path"] == str(hostile))
+    assert good["model"] == st.info(hostile)["model"]
+    assert [one["path"] for one in st.infos(tmp_path, where="kind=adapter")] == [str(hostile)]
+    with pytest.raises(FileNotFoundError):
+        st.infos(tmp_path / "nope")
+    with pytest.raises(ValueError):
+        st.infos(tmp_path, where="nope=1")
+
+
+def test_diff_as_a_table(tmp_path):
+    a, b = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    a.write_bytes(pack({"x": ("F32", [2], bytes(8)), HOSTILE: ("U8", [1], b"1")}, {"k": HOSTILE}))
+    b.write_bytes(pack({"x": ("F32", [2], b"\1" * 8), "y": ("F16", [1], b"12")}))
+    told = st.diff(a, b)
+    assert repr(told) == "<Diff: 1 changed, 1 added, 1 removed, 1 keys of metadata>"
+    rows = is_safe(told._repr_html_()).rows
+    assert [row[0] for row in rows] == ["\u2212", "+", "\u2260", "metadata"]
+    assert repr(st.diff(a, a)) == "<Diff: the same>" and "<table" not in st.diff(a, a)._repr_html_()
+    b.write_bytes(pack({"t%d" % i: ("U8", [1], b"1") for i in range(1500)}))
+    assert is_safe(st.diff(a, b)._repr_html_()).rows[-1] == ["and 503 more"]

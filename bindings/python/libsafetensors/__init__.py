@@ -3,7 +3,7 @@
 The names of the official package are here and in the modules numpy, torch, flax, tensorflow,
 mlx and paddle, so that only the import line changes; after install() not even that. In
 addition there are open() with File and Tensor, open_import() for models in other formats,
-Writer, save_sharded, and a function for each verb of the command: info, fits, ls, find, check, hash,
+Writer, save_sharded, and a function for each verb of the command: info, infos, fits, ls, find, check, hash,
 dup, diff, catalog, edit_metadata, rename, repair, recover, put, convert, quantize, dequantize, layout,
 split, merge, merge_models, select, mv, note and trash. What reads a path takes a URL, too. The
 modules dataset, lora and remote are imported on first use.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import dataset, lora, remote
     from ._aprefetch import aprefetch
     from ._catalog import catalog
-    from ._collection import dequantize, dup, find, mv, note, quantize, repair, trash
+    from ._collection import dequantize, dup, find, infos, mv, note, quantize, repair, trash
     from ._core import DTYPES, File, Tensor, Writer, build_info, open, release_memory
     from ._install import install, uninstall
     from ._official import (PrefetchLoader, PySafeSlice, TensorMeta, TensorSpec, _safe_open_handle,
@@ -33,7 +33,7 @@ __all__ = [
     "DTYPES", "File", "Import", "PrefetchLoader", "PySafeSlice", "Records", "SafetensorError",
     "Tensor", "TensorMeta", "TensorNotFoundError", "TensorSpec", "Writer", "__version__",
     "aprefetch", "build_info", "catalog", "check", "convert", "dequantize", "deserialize", "diff", "dup",
-    "edit_metadata", "find", "fits", "hash", "import_model", "info", "install", "layout", "ls",
+    "edit_metadata", "find", "fits", "hash", "import_model", "info", "infos", "install", "layout", "ls",
     "merge", "merge_models", "merge_of", "mv", "note", "open", "open_import", "open_set", "put",
     "quantize", "recognise", "recover", "release_memory", "rename", "rename_tensors", "repair",
     "safe_open", "save_sharded", "select", "serialize", "serialize_file", "slice_byte_ranges",
@@ -45,7 +45,7 @@ __all__ = [
 _LAZY = {
     "_aprefetch": ("aprefetch",),
     "_catalog": ("catalog",),
-    "_collection": ("dequantize", "dup", "find", "mv", "note", "quantize", "repair", "trash"),
+    "_collection": ("dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair", "trash"),
     "_core": ("DTYPES", "File", "Tensor", "Writer", "build_info", "open", "release_memory"),
     "_import": ("Import", "import_model", "open_import", "recognise"),
     "_install": ("install", "uninstall"),

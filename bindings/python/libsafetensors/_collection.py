@@ -13,13 +13,14 @@ from typing import Any, Literal, Union
 from . import _core
 from ._command import listed, operand, options, raise_error, results_of
 from ._errors import coded
+from ._labels import Info, Infos
 from ._progress import watch
 from ._results import ConvertResult
 from ._types import Level, Path, Progress
 from ._written import (Duplicates, Failed, Found, Hit, ModelsFound, Moved, Noted, Quantised,
                        QuantisedTensor, Repaired, SameModels, Spared, Trashed, WrittenFile, Fix, made)
 
-__all__ = ["dequantize", "dup", "find", "mv", "note", "quantize", "repair", "trash"]
+__all__ = ["dequantize", "dup", "find", "infos", "mv", "note", "quantize", "repair", "trash"]
 
 Models = Union[Path, Iterable[Path]]
 _Where = Union[str, Iterable[str]]
@@ -93,6 +94,24 @@ def find(paths: Models, word: str | None = None, *, where: _Where = (), fits: Pa
     models = tuple(made(Found, one, matches=tuple(made(Hit, hit) for hit in one["matches"]))
                    for one in results if one["ok"])
     return ModelsFound(models, _failed(results))
+
+
+def infos(paths: Models, *, where: _Where = (), sort: Literal["path", "name", "date", "size", "base",
+                                                              "rank"] | None = None,
+          reverse: bool = False, deep: bool = False, recursive: bool = False,
+          level: Level = "default", progress: Progress = None) -> Infos:
+    """Describes all models in files and folders, as "safetensors info FOLDER": a list of what info
+    returns, which notebooks show as a table. A model that cannot be read is in it with its "error".
+
+    where: only models that match, as of find. sort, reverse: their order. deep: as of info.
+    recursive: search folders of folders. FileNotFoundError for a path that is not there; ValueError
+    for conditions that are none."""
+    words = options(where=where or None, sort=sort, reverse=reverse, deep=deep,
+                    recursive=recursive, level=level)
+    operands = _there(listed(paths))
+    with watch(progress, "reading", "models") as tick:
+        results = results_of(["info", *words, "--", *operands], tick)["results"]
+    return Infos(map(Info, results))
 
 
 def dup(paths: Models, *, weights: bool = False, remove: bool = False, link: bool = False,

@@ -77,7 +77,8 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
     source: path of a file, folder or index.json, a URL, or an object with read and
     seek. Of a URL, "remote" is what its server says of the file: url, bytes, sha256, commit, etag
     and local, none of it computed. SafetensorError for a file that is no model, OSError; what
-    claims contradict is in "conflicts"."""
+    claims contradict is in "conflicts". The dict shows itself as a label in notebooks; infos makes
+    a table of a folder."""
     if records is not None and not isinstance(records, Records):
         one = isinstance(records, (str, bytes, os.PathLike))
         records = Records(records) if one else Records(*records)
@@ -85,7 +86,8 @@ def info(source: Source, *, full: bool = True, deep: bool = False,
     if records is not None and known is None:
         raise ValueError("expected Records(...), found one that __init__ was not called for")
     text, claims = _core.info_json(source, full=full, deep=deep, records=known)
-    described: InfoResult = parse(text)
+    from ._labels import Info
+    described: InfoResult = Info(parse(text))  # type: ignore[assignment]
     if claims is not None:
         described["remote"] = {"url": described["path"], **claims}
     return described
@@ -136,8 +138,10 @@ def diff(a: Path, b: Path, *, atol: float | None = None, rtol: float | None = No
     metadata=False ignores metadata. "same" is the answer. SafetensorError for an invalid file,
     ValueError for tolerances below 0, OSError."""
     with watch(progress, "comparing") as tick:
-        compared: DiffResult = parse(_core.diff_json(a, b, atol=atol, rtol=rtol, header=header,
-                                                     metadata=metadata, progress=tick))
+        text = _core.diff_json(a, b, atol=atol, rtol=rtol, header=header, metadata=metadata,
+                               progress=tick)
+    from ._labels import Diff
+    compared: DiffResult = Diff(parse(text))  # type: ignore[assignment]
     return compared
 
 

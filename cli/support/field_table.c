@@ -25,7 +25,7 @@ static const struct field_alias { const char *name, *path; } field_aliases[] = {
     { "model_id", "civitai.model_id" }, { "version_id", "civitai.version_id" },
     { "air", "civitai.air" }, { "url", "civitai.url" }, { "notes", "model.notes" },
     { "rating", "model.rating" }, { "favourite", "model.favourite" },
-    { "nsfw_level", "model.nsfw_level" },
+    { "nsfw_level", "model.nsfw_level" }, { "version", "model.version_name" },
     { "components", "model.components" }, { "evidence", "model.evidence" },
     { "vectors", "model.vectors" }, { "negative", "model.negative" }, { "llm", "model.llm" },
 };
@@ -250,7 +250,7 @@ static const char *field_meant(sft_span name) {
         { "keywords", "trigger_words" }, { "activation", "trigger_words" },
         { "weight", "preferred_weight" }, { "strength", "preferred_weight" },
         { "title", "name" },           { "tag", "tags" },
-        { "version", "version_name" }, { "creator", "author" },
+        { "creator", "author" },
         { "dtype", "precision" },      { "filename", "path" },
         { "folder", "path" },          { "hash", "hashes" },
         { "sha256", "hashes" },

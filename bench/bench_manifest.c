@@ -168,7 +168,9 @@ static void run_gc(const bench_step *step, const sft_storage *storage) {
     sft_buffer text = { NULL, 0, 0, { NULL, NULL } };
     sft_sink sink = sft_sink_memory(&text);
     (void)step;
-    need(sft_dataset_gc_json(storage, 0, false, "d", &sink, &err), "gc");
+    sft_gc_options how = SFT_GC_OPTIONS_INIT;
+    how.grace_s = 0;
+    need(sft_dataset_gc_json(storage, &how, "d", &sink, &err), "gc");
     sft_sink_abandon(&sink);
 }
 

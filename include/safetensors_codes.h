@@ -54,6 +54,7 @@ extern "C" {
 #define SFT_HINT_ADOPT ((sft_hint)63)
 #define SFT_HINT_SINGLE_WRITER ((sft_hint)64)
 #define SFT_HINT_BEGIN_AGAIN ((sft_hint)65)
+#define SFT_HINT_VERSIONS ((sft_hint)94)
 
 /* Other formats: safetensors_import.h. @since 0.2 */
 #define SFT_FOREIGN_SYNTAX ((sft_code)220)

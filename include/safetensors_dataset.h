@@ -356,6 +356,14 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_open(const sft_storage *storage,
                                                 const sft_allocator *alloc, sft_warn_fn warn,
                                                 void *warn_ctx, sft_dataset **out,
                                                 sft_error *err);
+/* The same with an earlier version, which commits keep until gc removes it: that of this number, or
+ * the last one committed by asof_s (seconds since 1970). 0 and 0: the one in force. Its shards stay
+ * while it is kept. SFT_MANIFEST_MISSING: it is not kept. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_open_version(const sft_storage *storage,
+                                                        uint64_t version, uint64_t asof_s,
+                                                        const sft_allocator *alloc,
+                                                        sft_warn_fn warn, void *warn_ctx,
+                                                        sft_dataset **out, sft_error *err);
 SFT_API void sft_dataset_close(sft_dataset *dataset);
 /* The text of dataset_manifest.json, as it is stored: without shards if they are in segments.
  * @since 0.1 */
@@ -403,6 +411,13 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_info_tree(const sft_dataset *dataset,
 SFT_API SFT_NODISCARD sft_code sft_dataset_info_json(const sft_dataset *dataset,
                                                      const char *path, sft_sink *sink,
                                                      sft_error *err);
+/* The version in force and those before it that are kept. Reads their manifests. @since 0.2 */
+SFT_API SFT_NODISCARD sft_code sft_dataset_versions_tree(const sft_storage *storage,
+                                                         const char *path, sft_tree *tree,
+                                                         sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_dataset_versions_json(const sft_storage *storage,
+                                                         const char *path, sft_sink *sink,
+                                                         sft_error *err);
 /* List every tensor of every shard, shard by shard, or those that match accepts, and whether a
  * later shard replaces it. Shards are opened with `open`, NULL = defaults. A shard that cannot be
  * read ends the list: the object is complete, with "ok": false and "error", "replaced" is null
@@ -428,21 +443,34 @@ SFT_API SFT_NODISCARD sft_code sft_dataset_verify_json(const sft_storage *storag
                                                        const char *path, sft_sink *sink,
                                                        bool *whole, const sft_job *job,
                                                        sft_error *err);
-/* List what is ours, named by no manifest, and older than grace_s seconds (what has no time is
- * not, unless grace_s is 0): folders of dead jobs, replaced and orphaned shards. The files of a
- * job under way stay, see sft_commit_renew. With remove,
+/* @since 0.2 */
+typedef struct sft_gc_options {
+    size_t size;
+    uint64_t grace_s; /* what is younger stays */
+    bool remove;      /* else only list */
+    uint64_t keep;    /* versions, with the one in force, that stay; 0: all */
+    uint64_t older_s; /* versions replaced since less than this stay; 0: all */
+} sft_gc_options;
+#define SFT_GC_OPTIONS_INIT { sizeof(sft_gc_options), 24 * 60 * 60, false, 0, 0 }
+
+/* List what is ours, named by no manifest in force or kept, and older than grace_s seconds (what
+ * has no time is not, unless grace_s is 0): folders of dead jobs, replaced and orphaned shards. The
+ * files of a job under way stay, see sft_commit_renew. With keep or older_s also versions, and what
+ * only they name; with both those that neither lets stay. With remove,
  * remove it, but never a file that is not ours, nor a folder that holds one. @since 0.2 */
-SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s,
-                                                   bool remove, const char *path,
-                                                   sft_tree *tree, sft_error *err);
-/* @since 0.1 */
-SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s,
-                                                   bool remove, const char *path,
-                                                   sft_sink *sink, sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_dataset_gc_tree(const sft_storage *storage,
+                                                   const sft_gc_options *options,
+                                                   const char *path, sft_tree *tree,
+                                                   sft_error *err);
+SFT_API SFT_NODISCARD sft_code sft_dataset_gc_json(const sft_storage *storage,
+                                                   const sft_gc_options *options,
+                                                   const char *path, sft_sink *sink,
+                                                   sft_error *err);
 /* @since 0.2 */
 typedef struct sft_compact_options {
     size_t size;
     uint64_t target_bytes; /* smaller shards are merged; 0: none are */
+    bool drop_old; /* do not keep the version before; if none is kept its shards go at once */
     bool dry_run;          /* plan only: write nothing, "bytes_after" is null */
     sft_warn_fn warn;      /* as for sft_commit_publish */
     void *warn_ctx;
@@ -450,7 +478,7 @@ typedef struct sft_compact_options {
     sft_manifest_form form;       /* of the new manifest */
 } sft_compact_options;
 #define SFT_COMPACT_OPTIONS_INIT \
-    { sizeof(sft_compact_options), 0, false, NULL, NULL, NULL, SFT_FORM_SAME }
+    { sizeof(sft_compact_options), 0, false, false, NULL, NULL, NULL, SFT_FORM_SAME }
 
 /* Rewrite shards that hold shadowed tensors, or are smaller than target_bytes,
  * without those tensors and combined, as another commit; in batch mode small ones become batches

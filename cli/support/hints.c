@@ -86,6 +86,7 @@ static const hint_row hint_table[] = {
                             "libcurl-x64.dll beside safetensors.exe)" },
     { SFT_HINT_REMOTE_PUBLIC, "leave out --public-only if you trust whoever gave this URL" },
     { SFT_HINT_LOSSY, "--dtype BF16 or F16 keeps its values; --lossy casts it all the same" },
+    { SFT_HINT_VERSIONS, "\"safetensors dataset versions\" lists those that are kept" },
     CLI_HINTS(HINT_ROW)
 };
 

@@ -87,8 +87,8 @@ typedef struct cli_settings {
     const char *files_from;
     size_t files_at;
     /* of dataset */
-    int remove;
-    const char *grace, *target, *manifest;
+    int remove, drop_old;
+    const char *grace, *target, *manifest, *at, *keep_last, *older;
 } cli_settings;
 
 #define CLI_SETTINGS_INIT { .level = SFT_LEVEL_DEFAULT }

@@ -43,6 +43,7 @@ struct sft_dataset_options {
     bool last_win, index, truncate, single;
     uint64_t shard_bytes; /* target, of data and header */
     sfti_tail tail;
+    bool keep_versions; /* until gc; else what is replaced stays for keep_old_s */
     uint64_t keep_old_s;
     sft_manifest_form form;
 };
@@ -211,6 +212,13 @@ bool sfti_ds_is_commit_file(sft_span name, uint64_t *number);
 void sfti_ds_segment_name(const char *sha256, char out[SFTI_SEGMENT_FILE_NAME]);
 /* Whether a name is that of a segment of the manifest. */
 bool sfti_ds_is_segment(sft_span name);
+/* A replaced manifest: ".dataset_version-<version>-<history>" */
+#define SFTI_VERSION_FILE ".dataset_version-"
+#define SFTI_VERSION_FILE_NAME 96
+void sfti_ds_version_name(uint64_t version, const char *history,
+                          char out[SFTI_VERSION_FILE_NAME]);
+/* Whether a name is one of these, and its numbers; history: 36 characters. */
+bool sfti_ds_is_version(sft_span name, uint64_t *version, sft_span *history);
 /* Whether a name is one of a file in the dataset's folder itself. */
 bool sfti_ds_is_bare(sft_span name);
 /* "_job-<uuid>" */

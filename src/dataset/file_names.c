@@ -111,6 +111,20 @@ bool sfti_ds_is_segment(sft_span name) {
     return name_starts(&name, SFTI_SEGMENT_FILE) && name.len == 64 && name_all_hex(name);
 }
 
+void sfti_ds_version_name(uint64_t version, const char *history,
+                          char out[SFTI_VERSION_FILE_NAME]) {
+    (void)snprintf(out, SFTI_VERSION_FILE_NAME, SFTI_VERSION_FILE "%llu-%.36s",
+                   (unsigned long long)version, history);
+}
+
+bool sfti_ds_is_version(sft_span name, uint64_t *version, sft_span *history) {
+    if (!name_starts(&name, SFTI_VERSION_FILE) || !sfti_text_digits(&name, 1, version) ||
+        !name_starts(&name, "-") || name.len != UUID_LEN || !name_uuid(name.data))
+        return false;
+    *history = name;
+    return true;
+}
+
 bool sfti_ds_is_bare(sft_span name) {
     return name.len && !memchr(name.data, '/', name.len) && !memchr(name.data, '\\', name.len) &&
            !memchr(name.data, '\0', name.len) && !sft_span_equal(name, sft_span_cstr(".")) &&

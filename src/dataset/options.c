@@ -153,8 +153,9 @@ static sft_code option_rounding(option_reader *r) {
 }
 
 static sft_code option_keep_old(option_reader *r) {
-    if (!sfti_text_uint(r->value, &r->out->keep_old_s)) return option_wrong(r, "seconds");
-    return SFT_OK;
+    r->out->keep_versions = sft_span_equal(r->value, sft_span_cstr("all"));
+    if (r->out->keep_versions || sfti_text_uint(r->value, &r->out->keep_old_s)) return SFT_OK;
+    return option_wrong(r, "all or seconds");
 }
 
 static sft_code option_manifest(option_reader *r) {
@@ -320,8 +321,9 @@ static const option_row option_table[] = {
     { { "rounding", "nearest, truncate", "nearest",
         "how floats are rounded; truncate is what the Scala connector does", BOTH },
       option_rounding },
-    { { "keep_old", "seconds", "0",
-        "on overwrite: keep replaced files this long, for readers still at work", BOTH },
+    { { "keep_old", "all, seconds", "all",
+        "keep the version that is replaced until gc removes it, or its files for so many seconds",
+        BOTH },
       option_keep_old },
     { { "manifest", "whole, segments", "whole",
         "one list of all shards, or segments that appends add to; appends keep what there is",
@@ -425,6 +427,7 @@ sft_code sft_dataset_options_new(const sft_pair *pairs, size_t count,
     o->alloc = own;
     o->arena.alloc = own;
     o->separator = sft_span_cstr("__");
+    o->keep_versions = true;
     o->shard_bytes = 300 * MIB;
     sft_code code = options_mode(o, pairs, count, err);
     /* An unknown name is reported before a missing one. */

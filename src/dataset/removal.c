@@ -36,7 +36,9 @@ static sft_span job_temporary(sft_span name) {
 bool sfti_ds_is_temporary(sft_span name) {
     sft_span of = job_temporary(name);
     if (of.data == name.data) return false;
-    return sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST)) || sfti_ds_is_segment(of);
+    uint64_t version;
+    return sft_span_equal(of, sft_span_cstr(SFTI_DATASET_MANIFEST)) || sfti_ds_is_segment(of) ||
+           sfti_ds_is_version(of, &version, &(sft_span){ NULL, 0 });
 }
 
 bool sfti_ds_job_owns(const char *folder, const char *name) {

@@ -204,6 +204,8 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
                            { w->mode, strcspn(w->mode, " ") } },
                          { sft_span_cstr("generate_index"),
                            sft_span_cstr(w->index ? "true" : "false") },
+                         { sft_span_cstr("keep_old"),
+                           sft_span_cstr(strstr(w->mode, "drop") ? "0" : "all") },
                          { sft_span_cstr("manifest"), sft_span_cstr(form) } };
     sft_commit_options how = SFT_COMMIT_OPTIONS_INIT;
     sft_open_options open = SFT_OPEN_OPTIONS_INIT;
@@ -216,7 +218,7 @@ static inline sft_code world_run(const world_commit *w, sft_error *err) {
     how.open = &open;
     open.alloc = &fault_alloc;
     sft_code code =
-        sft_dataset_options_new(pairs, formed ? 4 : 3, &fault_alloc, &options, err);
+        sft_dataset_options_new(pairs, formed ? 5 : 4, &fault_alloc, &options, err);
     if (!code) code = sft_storage_local(DS, false, &fault_alloc, &s, err);
     if (!code) code = sft_commit_open(options, &s, NULL, &how, &c, err);
     if (!code) code = world_tasks(c, &s, w->letters, err);
@@ -259,9 +261,9 @@ static inline sft_code world_tensor(const sft_file *file, size_t i, char *letter
     return code;
 }
 
-/* Letters of the tensors that win, in the order of shards; "-" without a dataset. NULL: damaged,
- * see *why. */
-static inline const char *world_letters(const char **why) {
+/* Letters of the tensors that win, in the order of shards; "-" without a dataset or this version.
+ * NULL: damaged, see *why. */
+static inline const char *world_letters_at(uint64_t version, const char **why) {
     static char letters[64], message[600];
     sft_error err = SFT_ERROR_INIT;
     sft_storage s;
@@ -269,7 +271,7 @@ static inline const char *world_letters(const char **why) {
     size_t used = 0;
     *why = message;
     if (sft_storage_local(DS, true, NULL, &s, &err)) abort();
-    sft_code code = sft_dataset_open(&s, NULL, NULL, NULL, &d, &err);
+    sft_code code = sft_dataset_open_version(&s, version, 0, NULL, NULL, NULL, &d, &err);
     for (size_t i = 0; !code && i < sft_dataset_shard_count(d); i++) {
         sft_file *file = NULL;
         code = sft_dataset_shard_open(d, i, NULL, &file, &err);
@@ -285,6 +287,8 @@ static inline const char *world_letters(const char **why) {
     return code ? NULL : letters;
 }
 
+static inline const char *world_letters(const char **why) { return world_letters_at(0, why); }
+
 /* NULL, or what is wrong; after gc nothing else may be left. */
 static inline const char *world_verify(bool gc) {
     static char result[1 << 14];
@@ -295,7 +299,10 @@ static inline const char *world_verify(bool gc) {
     if (sft_storage_local(DS, true, NULL, &s, &err)) abort();
     sft_sink sink = sft_sink_memory(&text);
     sft_code code = SFT_OK;
-    if (gc) code = sft_dataset_gc_json(&s, 0, true, DS, &sink, &err);
+    sft_gc_options how = SFT_GC_OPTIONS_INIT;
+    how.grace_s = 0;
+    how.remove = true;
+    if (gc) code = sft_dataset_gc_json(&s, &how, DS, &sink, &err);
     if (!code) code = sft_sink_finish(&sink, &err);
     sink = sft_sink_memory(&text);
     if (!code) code = sft_dataset_verify_json(&s, true, NULL, DS, &sink, &whole, NULL, &err);

@@ -18,7 +18,7 @@ typedef struct cut_scene {
 
 enum {
     CUT_NEW, CUT_APPEND, CUT_OVERWRITE, CUT_INDEXED, CUT_COMPACT, CUT_SEGMENTS, CUT_ADDED,
-    CUT_MERGED, CUT_RENEWED, CUT_FORMED, CUT_KINDS
+    CUT_MERGED, CUT_RENEWED, CUT_FORMED, CUT_DROPPED, CUT_SHED, CUT_KINDS
 };
 #define CUT_NAMED 16 /* where there are no unnamed files */
 
@@ -40,11 +40,23 @@ static const cut_scene cuts[CUT_KINDS] = {
                      { "fail batch", SFT_COMMIT_APPEND, "b|c", false, false }, "a", "abc" },
     [CUT_RENEWED] = { { "fail segments", SFT_COMMIT_NEW, "a|b", false, false },
                       { "fail segments", SFT_COMMIT_OVERWRITE, "c", false, false }, "ab", "c" },
+    [CUT_DROPPED] = { { "fail segments", SFT_COMMIT_NEW, "a|b", false, false },
+                      { "fail segments drop", SFT_COMMIT_OVERWRITE, "c", false, false }, "ab",
+                      "c" },
+    [CUT_SHED] = { { "lastWin", SFT_COMMIT_NEW, "ab|bc", false, false },
+                   { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc" },
     [CUT_FORMED] = { { "lastWin segments", SFT_COMMIT_NEW, "ab|bc", false, false },
                      { NULL, SFT_COMMIT_NEW, NULL, false, false }, "abc", "abc" },
 };
 
-static bool cut_compacts(int way) { return way == CUT_COMPACT || way == CUT_FORMED; }
+static bool cut_compacts(int way) {
+    return way == CUT_COMPACT || way == CUT_FORMED || way == CUT_SHED;
+}
+
+/* Whether the version before stays. */
+static bool cut_keeps(int way) {
+    return cuts[way].before.letters && way != CUT_DROPPED && way != CUT_SHED;
+}
 
 static void set_cut(const crash_scene *scene) {
     const world_commit *before = &cuts[scene->way % CUT_NAMED].before;
@@ -54,8 +66,9 @@ static void set_cut(const crash_scene *scene) {
     os_fake_no_unnamed(scene->way >= CUT_NAMED);
 }
 
-static sft_code run_compact(sft_error *err) {
+static sft_code run_compact(bool drop, sft_error *err) {
     sft_compact_options whole = SFT_COMPACT_OPTIONS_INIT;
+    whole.drop_old = drop;
     whole.target_bytes = UINT64_MAX;
     sft_storage s;
     sft_buffer text = { .alloc = { NULL, NULL } };
@@ -70,7 +83,7 @@ static sft_code run_compact(sft_error *err) {
 
 static sft_code run_cut(const crash_scene *scene, sft_error *err) {
     int way = scene->way % CUT_NAMED;
-    return cut_compacts(way) ? run_compact(err) : world_run(&cuts[way].run, err);
+    return cut_compacts(way) ? run_compact(!cut_keeps(way), err) : world_run(&cuts[way].run, err);
 }
 
 static void keep_nothing(const crash_scene *scene, bool after) { (void)scene, (void)after; }
@@ -89,6 +102,11 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
     if (done && !fresh) return "was committed, and is not there";
     if (done && cut_compacts(scene->way % CUT_NAMED) && !is_compact()) return "was not compacted";
     if (!fresh && strcmp(letters, cut->old) != 0) return "neither the old nor the new dataset";
+    if (cut_keeps(scene->way % CUT_NAMED)) { /* in force or kept, at any moment */
+        letters = world_letters_at(1, &why);
+        if (!letters || strcmp(letters, cut->old) != 0) return "the old version is not there";
+        letters = cut->old;
+    }
     if (strcmp(letters, "-") == 0) return NULL;
     const char *wrong = world_verify(false);
     /* The old index is renamed before the manifest is replaced: readers work without it. */
@@ -106,9 +124,10 @@ static const char *judge_cut(const crash_scene *scene, bool done) {
 static const crash_scene scenes[] = {
     SCENE(CUT_NEW), SCENE(CUT_APPEND), SCENE(CUT_OVERWRITE), SCENE(CUT_INDEXED),
     SCENE(CUT_COMPACT), SCENE(CUT_SEGMENTS), SCENE(CUT_ADDED), SCENE(CUT_MERGED),
-    SCENE(CUT_RENEWED), SCENE(CUT_FORMED), NAMED(CUT_NEW), NAMED(CUT_APPEND), NAMED(CUT_OVERWRITE),
+    SCENE(CUT_RENEWED), SCENE(CUT_FORMED), SCENE(CUT_DROPPED), SCENE(CUT_SHED),
+    NAMED(CUT_NEW), NAMED(CUT_APPEND), NAMED(CUT_OVERWRITE),
     NAMED(CUT_INDEXED), NAMED(CUT_COMPACT), NAMED(CUT_SEGMENTS), NAMED(CUT_ADDED),
-    NAMED(CUT_MERGED), NAMED(CUT_RENEWED), NAMED(CUT_FORMED),
+    NAMED(CUT_MERGED), NAMED(CUT_RENEWED), NAMED(CUT_FORMED), NAMED(CUT_DROPPED),
 };
 #define CUT_SCENES (sizeof scenes / sizeof *scenes)
 

@@ -20,7 +20,7 @@ from libsafetensors.dataset._arrow import ArrowRows
 
 def written(tmp_path, table, **options):
     dataset.write(table, tmp_path / "d", mode="overwrite", sync=False,
-                  **{"batch_size": 4, **options})
+                  **{"batch_size": 4, "keep_old": 0, **options})
     return dataset.open(tmp_path / "d")
 
 

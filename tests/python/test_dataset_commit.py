@@ -127,7 +127,7 @@ def test_overwrite_leaves_what_a_hostile_manifest_names(tmp_path):
             (tmp_path / name).write_bytes(b"mine")
     (tmp_path / "dataset_manifest.json").write_text(json.dumps(made))
     with pytest.warns(UserWarning, match="3 files that the replaced manifest named .*first"):
-        dataset.write(table(4), tmp_path, batch_size=1, mode="overwrite")
+        dataset.write(table(4), tmp_path, batch_size=1, mode="overwrite", keep_old=0)
     assert (tmp_path / "thesis.docx").read_bytes() == (tmp_path / ".bashrc").read_bytes() == b"mine"
     assert values(tmp_path) == [4]
     assert not (tmp_path / made["shards"][0]["shard_path"]).exists()
@@ -162,7 +162,7 @@ def test_overwrite_leaves_what_is_not_ours(tmp_path):
     dataset.write(table(1, 2, 3), tmp_path, batch_size=1, generate_index=True)
     (tmp_path / "mine.safetensors").write_bytes(b"not ours")
     (tmp_path / "notes").mkdir()
-    dataset.write(table(4), tmp_path, batch_size=1, mode="overwrite")
+    dataset.write(table(4), tmp_path, batch_size=1, mode="overwrite", keep_old=0)
     dataset.gc(tmp_path, delete=True, grace=0)
     assert values(tmp_path) == [4]
     assert (tmp_path / "mine.safetensors").read_bytes() == b"not ours"
@@ -174,7 +174,7 @@ def test_readers_of_what_was_overwritten(tmp_path):
     dataset.write(table(1, 2), tmp_path, batch_size=1)
     found = dataset.open(tmp_path)
     assert found[0]["c"] == 1
-    dataset.write(table(3), tmp_path, batch_size=1, mode="overwrite")
+    dataset.write(table(3), tmp_path, batch_size=1, mode="overwrite", keep_old=0)
     assert found[0]["c"] == 1  # open already
     with pytest.raises(SafetensorError) as caught:
         found[1]
@@ -183,6 +183,10 @@ def test_readers_of_what_was_overwritten(tmp_path):
     found = dataset.open(tmp_path)
     dataset.write(table(7), tmp_path, batch_size=1, mode="overwrite", keep_old=60)
     assert [row["c"].item() for row in found] == [5, 6]
+    found = dataset.open(tmp_path)
+    for _ in range(2):
+        dataset.write(table(8), tmp_path, batch_size=1, mode="overwrite")
+    assert [row["c"].item() for row in found] == [7]
 
 
 def test_an_indexed_dataset_stays_indexed(tmp_path):
@@ -359,6 +363,13 @@ def test_an_object_as_storage(move):
     assert any(name.startswith("_job-") for _, name in folder.log) == move
     write_to(folder, table(4), "append")
     write_to(folder, table(5), "overwrite")
+    assert held(folder)[0] == 1
+    assert json.loads(_core.dataset_verify(_core.Storage(folder), "x", True))["versions"] == 3
+    for version, rows in ((1, 3), (2, 4), (3, 1)):
+        shards = _core.Dataset(_core.Storage(folder), version).shards()
+        assert sum(one["samples"] for one in shards) == rows
+        assert {one["name"] for one in shards} <= set(folder.files)
+    _core.dataset_gc(_core.Storage(folder), "x", 0, True, 1)
     assert held(folder)[0] == 1 and len(folder.files) == 2
     assert json.loads(_core.dataset_verify(_core.Storage(folder), "x", True))["ok"]
     found = _core.Dataset(_core.Storage(folder))
@@ -571,7 +582,7 @@ def test_threads_that_overwrite_at_once(tmp_path):
             yield rows[0]
             barrier.wait()
         try:
-            dataset.write(batches(), tmp_path, mode="overwrite", batch_size=1)
+            dataset.write(batches(), tmp_path, mode="overwrite", batch_size=1, keep_old=0)
         except SafetensorError as error:
             failed.append(error.code)
     threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]

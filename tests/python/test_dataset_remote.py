@@ -80,11 +80,17 @@ def test_write_append_overwrite(s3):
     dataset.write(table(4), url.replace("s3:", "s3a:"), batch_size=2, mode="append",
                   generate_index=True, **storage)
     assert values(url, storage) == [1, 2, 3, 4]
-    assert "_tensor_index.parquet" in names(store) and len(names(store)) == 5
+    assert "_tensor_index.parquet" in names(store) and len(names(store)) == 6
     found = dataset.open(url, **storage)
     assert found.take([3, 0])["c"].tolist() == [4, 1]
     assert dataset.verify(url, deep=True, **storage)["ok"]
     dataset.write(table(5), url, batch_size=2, mode="overwrite", **storage)
+    assert values(url, storage) == [5]
+    for version, rows in ((1, [1, 2, 3]), (2, [1, 2, 3, 4])):
+        with dataset.open(url, version=version, **storage) as found:
+            assert [row["c"].item() for row in found] == rows
+    assert dataset.verify(url, **storage)["versions"] == 3
+    dataset.gc(url, delete=True, grace=0, keep=1, **storage)
     assert values(url, storage) == [5] and len(names(store)) == 2
     assert json.loads(store.open_input_file("dataset_manifest.json").read())["version"] == 3
 
@@ -98,7 +104,7 @@ def test_overwrite_leaves_what_is_not_ours(s3):
         with store.open_output_stream(name) as out:
             out.write(data)
     with pytest.warns(UserWarning, match="2 files that the replaced manifest named"):
-        dataset.write(table(4), url, batch_size=1, mode="overwrite", **storage)
+        dataset.write(table(4), url, batch_size=1, mode="overwrite", keep_old=0, **storage)
     assert values(url, storage) == [4]
     assert len(names(store)) == 3 and "thesis.docx" in names(store)
 
@@ -106,11 +112,11 @@ def test_overwrite_leaves_what_is_not_ours(s3):
 def test_segments(s3):
     url, storage, store = s3
     dataset.write(table(1, 2), url, batch_size=1, manifest="segments", **storage)
-    made = dataset.write(table(3), url, batch_size=1, mode="append", **storage)
+    made = dataset.write(table(3), url, batch_size=1, mode="append", keep_old=0, **storage)
     assert [one["shards"] for one in made["segments"]] == [2, 1]
-    dataset.write(table(4, 5), url, batch_size=1, mode="append", **storage)
+    dataset.write(table(4, 5), url, batch_size=1, mode="append", keep_old=0, **storage)
     assert values(url, storage) == [1, 2, 3, 4, 5] and len(names(store)) == 5 + 2
-    assert dataset.compact(url, manifest="whole", **storage)["segments_after"] is None
+    assert dataset.compact(url, manifest="whole", drop_old=True, **storage)["segments_after"] is None
     assert values(url, storage) == [1, 2, 3, 4, 5] and len(names(store)) == 5 + 1
 
 

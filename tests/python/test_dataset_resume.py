@@ -151,6 +151,7 @@ def test_an_append_after_compact_is_another_dataset(tmp_path):
     dataset.compact(tmp_path, target_bytes=BIG)
     dataset.write(table(["new"]), tmp_path, name_col="k", mode="append")
     assert len(dataset.open(tmp_path)) == ROWS + 1
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     with pytest.raises(ValueError, match="appended to or overwritten"):
         resumed(tmp_path, state)
     # Whose own rows outlast the next compaction.
@@ -162,6 +163,7 @@ def test_an_append_after_compact_is_another_dataset(tmp_path):
 def test_a_shard_whose_order_is_damaged(tmp_path):
     write_kv(tmp_path)
     dataset.compact(tmp_path, target_bytes=BIG)
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     path, = tmp_path.glob("part-*")
     data = path.read_bytes()
     at = data.index(b'row_order":"') + len(b'row_order":"')
@@ -178,6 +180,7 @@ def test_overwritten_by_as_many_rows(tmp_path, write):
     write(tmp_path)
     _, state, _ = begun(tmp_path)
     write(tmp_path)
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     with pytest.raises(ValueError, match=r"^dataset: the state is of 508 rows of version \d+ .*"
                        r"appended to or overwritten .*set_epoch"):
         resumed(tmp_path, state)
@@ -185,12 +188,23 @@ def test_overwritten_by_as_many_rows(tmp_path, write):
 
 @pytest.mark.parametrize("write", [write_kv, write_batch])
 def test_appended_to(tmp_path, write):
+    """The epoch ends with the version where it began, if that is kept; the next may be of another."""
     write(tmp_path)
-    _, state, _ = begun(tmp_path)
+    first, state, (whole, _) = begun(tmp_path)
     if write is write_kv:
         dataset.write(table(["more"]), tmp_path, name_col="k", mode="append")
     else:
         dataset.write(pa.table({"k": [1]}), tmp_path, batch_size=50, mode="append")
+    loader = resumed(tmp_path, state)
+    assert first + seen(loader) == whole and len(loader.dataset.dataset) == ROWS
+    version = dataset.open(tmp_path).version
+    assert loader.refresh() == version and loader.epoch == 1
+    assert sum(map(len, seen(loader))) == len(loader.dataset.dataset) == ROWS + 1
+    assert loader.epoch == 2 and loader.refresh(version - 1) == version - 1
+    assert len(loader.dataset.dataset) == ROWS
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
+    with pytest.raises(FileNotFoundError, match="not kept"):
+        loader.refresh(version - 1)
     with pytest.raises(ValueError, match=r"508 rows of version .* expected 509 rows"):
         resumed(tmp_path, state)
 
@@ -321,6 +335,11 @@ def test_stateful_data_loader(tmp_path, kind, workers):
     loader.load_state_dict(state)
     assert first + seen(loader) == whole
     write_kv(tmp_path / "a")
+    if kind == "batches":
+        loader = make(tmp_path / "a")
+        loader.load_state_dict(state)
+        assert first + seen(loader) == whole  # of the version where it began
+    dataset.gc(tmp_path / "a", delete=True, grace=0, keep=1)
     loader = make(tmp_path / "a")
     loader.load_state_dict(state)
     with pytest.raises(Exception, match="appended to or overwritten"):

@@ -34,6 +34,10 @@ def test_batches(tmp_path):
     for i in range(1, 20):
         made = dataset.write(rows(3 * i, 3 * i + 1, 3 * i + 2), tmp_path, mode="append",
                              batch_size=2, columns="x")
+    for i in range(1, 21):
+        assert numbers(tmp_path, version=i) == list(range(3 * i))
+    assert dataset.verify(tmp_path, deep=True)["versions"] == 20
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     assert [one["shards"] for one in made["segments"]] == [30, 6, 2, 2]
     assert segments(tmp_path) == sorted(".dataset_segment-" + one["sha256"]
                                         for one in made["segments"])
@@ -52,12 +56,14 @@ def test_forms(tmp_path):
     assert len(made["segments"]) == 1
     made = dataset.write(rows(2), tmp_path, mode="append", batch_size=1, columns="x",
                          manifest="whole")
+    dataset.gc(tmp_path, delete=True, grace=0, keep=1)
     assert len(made["shards"]) == 3 and not segments(tmp_path)
     assert dataset.compact(tmp_path, manifest="segments", dry_run=True)["segments_after"] == 1
     assert not segments(tmp_path)
     assert dataset.compact(tmp_path, manifest="segments")["segments_before"] is None
     assert len(segments(tmp_path)) == 1
     assert dataset.compact(tmp_path, manifest="whole")["segments_after"] is None
+    assert dataset.verify(tmp_path)["versions"] == 3
     assert numbers(tmp_path) == [0, 1, 2]
     with pytest.raises(ValueError, match="manifest: expected"):
         dataset.compact(tmp_path, manifest="lists")
@@ -163,9 +169,14 @@ def test_killed_while_appending(tmp_path, times):
         running.stdout.close()
         now = numbers(tmp_path)
         assert now == list(range(len(now))) and told[-1] + 1 <= len(now) <= told[-1] + 2
-        dataset.gc(tmp_path, delete=True, grace=0)
+        dataset.gc(tmp_path, delete=True, grace=0, keep=5)
+        last = len(now)
+        for version in dataset.versions(tmp_path)["versions"]:
+            assert numbers(tmp_path, version=version["version"]) == now[:version["samples"]]
+            assert version["version"] == version["samples"] > last - 5
         report = dataset.verify(tmp_path, deep=True)
-        assert report["ok"] and report["orphan_count"] == 0
+        assert report["ok"] and report["orphan_count"] == 0 and report["versions"] == min(5, last)
+        dataset.gc(tmp_path, delete=True, grace=0, keep=1)
         with dataset.open(tmp_path) as found:
             named = {one["name"] for one in found.shards}
             named |= {".dataset_segment-" + one["sha256"] for one in found.manifest["segments"]}

@@ -96,7 +96,7 @@ def test_results_of_adapters_and_layouts(tmp_path):
 
 @pytest.mark.parametrize("name, kind", [
     ("info", "DatasetInfo"), ("ls", "DatasetTensors"), ("verify", "VerifyResult"),
-    ("gc", "GcResult"), ("compact", "CompactResult")])
+    ("versions", "VersionsResult"), ("gc", "GcResult"), ("compact", "CompactResult")])
 def test_results_of_datasets_are_those_of_the_schema(root, name, kind):
     stated, told = definitions(root, "dataset")[name], getattr(dataset_types, kind)
     assert keys_of(told) == set(stated["properties"])
@@ -105,7 +105,7 @@ def test_results_of_datasets_are_those_of_the_schema(root, name, kind):
 
 @pytest.mark.parametrize("name, kind", [
     ("column", "ColumnFacts"), ("tensor", "_Tensor"), ("finding", "_Finding"),
-    ("garbage", "_Garbage"), ("error", "_ShardError")])
+    ("version", "VersionFacts"), ("garbage", "_Garbage"), ("error", "_ShardError")])
 def test_parts_of_results_of_datasets(root, name, kind):
     stated, told = definitions(root, "dataset")[name], getattr(dataset_types, kind)
     assert keys_of(told) == set(stated["properties"])

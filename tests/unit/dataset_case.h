@@ -66,19 +66,31 @@ static inline void ds_warn(void *ctx, const sft_error *what) {
 
 /* ── Options: "name=value" each, NULL behind the last ── */
 
+/* How gc is to work. */
+static inline const sft_gc_options *gc_how(uint64_t grace_s, bool remove) {
+    static sft_gc_options how = SFT_GC_OPTIONS_INIT;
+    how.grace_s = grace_s;
+    how.remove = remove;
+    return &how;
+}
+
+/* keep_old is 0, unless it is among them. */
 static inline sft_dataset_options *ds_options(const char *first, ...) {
     sft_pair pairs[16];
     size_t count = 0;
     sft_dataset_options *options = NULL;
     sft_error err = SFT_ERROR_INIT;
     va_list args;
+    bool kept = false;
     va_start(args, first);
     for (const char *one = first; one; one = va_arg(args, const char *)) {
         const char *equals = strchr(one, '=');
         pairs[count].key = (sft_span){ one, (size_t)(equals - one) };
         pairs[count++].value = sft_span_cstr(equals + 1);
+        kept = kept || strncmp(one, "keep_old=", 9) == 0;
     }
     va_end(args);
+    if (!kept) pairs[count++] = (sft_pair){ sft_span_cstr("keep_old"), sft_span_cstr("0") };
     if (ds_form)
         pairs[count++] = (sft_pair){ sft_span_cstr("manifest"), sft_span_cstr(ds_form) };
     if (sft_dataset_options_new(pairs, count, NULL, &options, &err))

@@ -48,7 +48,7 @@ static inline void verify_whole(bool deep) {
 
 static inline void gc(uint64_t grace, bool remove) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(&ds_storage, grace, remove, "d", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(&ds_storage, gc_how(grace, remove), "d", &sink, &err));
 }
 
 /* ── Damage ── */

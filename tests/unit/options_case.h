@@ -930,6 +930,22 @@ static sft_code run_dataset_compact_how(const void *given) {
     return dataset_compact(given, NULL, false);
 }
 
+static sft_code dataset_gc(const void *given, bool as_tree) {
+    sft_sink sink = a_sink();
+    sft_tree *tree;
+    assert_int_equal(publish(NULL, NULL), SFT_OK);
+    assert_int_equal(sft_tree_new(NULL, &tree, NULL), SFT_OK);
+    sft_code code = as_tree ? sft_dataset_gc_tree(&ds_storage, given, "d", tree, &err)
+                            : sft_dataset_gc_json(&ds_storage, given, "d", &sink, &err);
+    sft_tree_free(tree);
+    end_sink(&sink);
+    return code;
+}
+
+static sft_code run_dataset_gc_tree(const void *given) { return dataset_gc(given, true); }
+
+static sft_code run_dataset_gc(const void *given) { return dataset_gc(given, false); }
+
 static sft_code run_dataset_compact_tree_open(const void *given) {
     return compact_open(given, true);
 }

@@ -9,11 +9,13 @@ typedef struct dataset_object {
 } dataset_object;
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "storage", NULL };
+    static char *words[] = { "storage", "version", "asof", NULL };
     PyObject *given;
+    unsigned long long version = 0, asof = 0;
     sft_error err = SFT_ERROR_INIT;
     sft_code code;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:Dataset", words, &given)) return NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|KK:Dataset", words, &given, &version, &asof))
+        return NULL;
     dataset_object *self = (dataset_object *)pysft_object_new(type);
     if (!self) return NULL;
     pysft_state *state = pysft_state_from((PyObject *)self);
@@ -21,8 +23,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->warnings = PyList_New(0);
     const sft_storage *storage = self->warnings ? pysft_storage_of(state, given) : NULL;
     if (storage) {
-        PYSFT_NO_GIL(code = sft_dataset_open(storage, NULL, pysft_warn_note, self->warnings,
-                                             &self->dataset, &err));
+        PYSFT_NO_GIL(code = sft_dataset_open_version(storage, version, asof, NULL, pysft_warn_note,
+                                                     self->warnings, &self->dataset, &err));
         if (code) (void)pysft_storage_raise(state, given, &err);
     }
     return pysft_object_made(self, self->dataset ? 0 : -1);
@@ -157,7 +159,8 @@ static PyGetSetDef dataset_fields[] = {
 };
 
 static PyType_Slot dataset_slots[] = {
-    { Py_tp_doc, "Dataset(storage)\n--\n\nA dataset's manifest, read once; immutable." },
+    { Py_tp_doc, "Dataset(storage, version=0, asof=0)\n--\n\n"
+                 "A dataset's manifest, read once; immutable." },
     { Py_tp_new, dataset_new },
     { Py_tp_dealloc, dataset_dealloc },
     { Py_tp_traverse, dataset_traverse },
@@ -204,16 +207,31 @@ static PyObject *dataset_verify(PyObject *module, PyObject *args, PyObject *kwar
 }
 
 static PyObject *dataset_gc(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *words[] = { "storage", "path", "grace", "delete", NULL };
+    static char *words[] = { "storage", "path", "grace", "delete", "keep", "older", NULL };
     report_call call = { .progress = NULL };
-    unsigned long long grace = 24 * 60 * 60;
+    sft_gc_options how = SFT_GC_OPTIONS_INIT;
+    unsigned long long grace = how.grace_s, keep = 0, older = 0;
     int remove = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|Kp:dataset_gc", words, &call.object,
-                                     &call.path, &grace, &remove) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|KpKK:dataset_gc", words, &call.object,
+                                     &call.path, &grace, &remove, &keep, &older) ||
         report_begin(&call, module) < 0)
         return NULL;
-    PYSFT_NO_GIL(call.job.code = sft_dataset_gc_json(call.storage, grace, remove != 0, call.path,
-                                                     &call.job.out, &call.job.err));
+    how.grace_s = grace;
+    how.remove = remove != 0;
+    how.keep = keep;
+    how.older_s = older;
+    PYSFT_NO_GIL(call.job.code = sft_dataset_gc_json(call.storage, &how, call.path, &call.job.out,
+                                                     &call.job.err));
+    return report_end(&call);
+}
+
+static PyObject *dataset_versions(PyObject *module, PyObject *args) {
+    report_call call = { .progress = NULL };
+    if (!PyArg_ParseTuple(args, "Os:dataset_versions", &call.object, &call.path) ||
+        report_begin(&call, module) < 0)
+        return NULL;
+    PYSFT_NO_GIL(call.job.code = sft_dataset_versions_json(call.storage, call.path, &call.job.out,
+                                                           &call.job.err));
     return report_end(&call);
 }
 
@@ -231,16 +249,16 @@ static PyObject *dataset_renew(PyObject *module, PyObject *args) {
 
 static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *words[] = { "storage", "path", "warnings", "target_bytes", "progress",
-                             "dry_run", "manifest", NULL };
+                             "dry_run", "manifest", "drop_old", NULL };
     report_call call = { .progress = NULL };
     sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
     unsigned long long target = 0;
     static const char *const forms[] = { "whole", "segments", NULL };
     PyObject *warnings, *form = Py_None;
-    int dry_run = 0, chosen = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpO:dataset_compact", words, &call.object,
+    int dry_run = 0, chosen = 0, drop_old = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OsO|KOpOp:dataset_compact", words, &call.object,
                                      &call.path, &warnings, &target, &call.progress, &dry_run,
-                                     &form))
+                                     &form, &drop_old))
         return NULL;
     if (form != Py_None && pysft_choice_of(form, "manifest", forms, &chosen) < 0) return NULL;
     if (!PyList_Check(warnings))
@@ -248,6 +266,7 @@ static PyObject *dataset_compact(PyObject *module, PyObject *args, PyObject *kwa
     if (report_begin(&call, module) < 0) return NULL;
     options.target_bytes = target;
     options.dry_run = dry_run != 0;
+    options.drop_old = drop_old != 0;
     if (form != Py_None) options.form = chosen ? SFT_FORM_SEGMENTS : SFT_FORM_WHOLE;
     options.warn = pysft_warn_note;
     options.warn_ctx = warnings;
@@ -261,13 +280,17 @@ PyMethodDef pysft_dataset_functions[] = {
     { "dataset_verify", PYSFT_KEYWORDS(dataset_verify),
       "dataset_verify($module, /, storage, path, deep=False, progress=None)\n--\n\n" },
     { "dataset_gc", PYSFT_KEYWORDS(dataset_gc),
-      "dataset_gc($module, /, storage, path, grace=86400, delete=False)\n--\n\n" },
+      "dataset_gc($module, /, storage, path, grace=86400, delete=False, keep=0,\n"
+      " older=0)\n--\n\n" },
+    { "dataset_versions", dataset_versions, METH_VARARGS,
+      "dataset_versions($module, storage, path, /)\n--\n\n"
+      "What `dataset versions --json` prints." },
     { "dataset_renew", dataset_renew, METH_VARARGS,
       "dataset_renew($module, storage, job, /)\n--\n\n"
       "Says that a job is still under way." },
     { "dataset_compact", PYSFT_KEYWORDS(dataset_compact),
       "dataset_compact($module, /, storage, path, warnings, target_bytes=0,\n"
-      " progress=None, dry_run=False, manifest=None)\n--\n\n" },
+      " progress=None, dry_run=False, manifest=None, drop_old=False)\n--\n\n" },
     { NULL, NULL, 0, NULL },
 };
 

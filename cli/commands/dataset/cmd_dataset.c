@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#define GRACE_S (24 * 60 * 60)
-
 /* One folder and its result. */
 typedef struct dataset_run {
     cli *c;
@@ -33,8 +31,19 @@ static void dataset_warn(void *ctx, const sft_error *what) {
     cli_flush(&c->err);
 }
 
+static sft_code parse_version(const char *text, const char *option, uint64_t *out,
+                              sft_error *err) {
+    *out = 0;
+    if (!text || (cli_parse_number(text, UINT64_MAX, out) && *out)) return SFT_OK;
+    return cli_usage_error(err, "expected a number from 1 on for --%s, found \"%s\"", option, text);
+}
+
 static sft_code folder_open(dataset_run *run, sft_dataset **out) {
-    return sft_dataset_open(&run->storage, &run->c->alloc, dataset_warn, run, out, &run->err);
+    uint64_t version;
+    sft_code code = parse_version(run->c->set.at, "at", &version, &run->err);
+    if (code) return code;
+    return sft_dataset_open_version(&run->storage, version, 0, &run->c->alloc, dataset_warn, run,
+                                    out, &run->err);
 }
 
 /* ── Verbs that make a result object ── */
@@ -57,27 +66,38 @@ static sft_code verb_verify(dataset_run *run) {
 }
 
 /* "3600", "90s", "15m", "24h", "7d" */
-static sft_code parse_grace(const char *text, uint64_t *out, sft_error *err) {
+static sft_code parse_age(const char *text, const char *option, uint64_t *out, sft_error *err) {
     static const char units[] = "smhd";
     static const uint64_t seconds[] = { 1, 60, 60 * 60, 24 * 60 * 60 };
     size_t len = strspn(text, "0123456789");
     const char *unit = text[len] ? strchr(units, text[len]) : units;
     *out = 0;
     if (len == 0 || len > 9 || !unit || strlen(text) > len + 1)
-        return cli_usage_error(err, "expected an age such as 90s, 15m, 24h or 7d for --grace, "
-                                    "found \"%s\"", text);
+        return cli_usage_error(err, "expected an age such as 90s, 15m, 24h or 7d for --%s, "
+                                    "found \"%s\"", option, text);
     for (size_t i = 0; i < len; i++) *out = *out * 10 + (uint64_t)(text[i] - '0');
     *out *= seconds[unit - units];
     return SFT_OK;
 }
 
 static sft_code verb_gc(dataset_run *run) {
-    uint64_t grace = GRACE_S;
+    sft_gc_options how = SFT_GC_OPTIONS_INIT;
     const cli_settings *set = &run->c->set;
-    sft_code code = set->grace ? parse_grace(set->grace, &grace, &run->err) : SFT_OK;
+    sft_code code = parse_version(set->keep_last, "keep", &how.keep, &run->err);
+    if (!code && set->grace) code = parse_age(set->grace, "grace", &how.grace_s, &run->err);
+    if (!code && set->older) {
+        code = parse_age(set->older, "older", &how.older_s, &run->err);
+        if (!code && !how.older_s)
+            code = cli_usage_error(&run->err, "expected an age above 0 for --older, found \"%s\"; "
+                                   "--keep 1 keeps the version in force only", set->older);
+    }
+    how.remove = set->remove != 0;
     if (code) return code;
-    return sft_dataset_gc_tree(&run->storage, grace, set->remove != 0, run->path, run->tree,
-                               &run->err);
+    return sft_dataset_gc_tree(&run->storage, &how, run->path, run->tree, &run->err);
+}
+
+static sft_code verb_versions(dataset_run *run) {
+    return sft_dataset_versions_tree(&run->storage, run->path, run->tree, &run->err);
 }
 
 static sft_code verb_compact(dataset_run *run) {
@@ -91,6 +111,7 @@ static sft_code verb_compact(dataset_run *run) {
         return cli_usage_error(&run->err, "expected whole or segments for --manifest, found \"%s\"",
                                form);
     options.dry_run = run->c->set.dry_run != 0;
+    options.drop_old = run->c->set.drop_old != 0;
     options.warn = dataset_warn;
     options.warn_ctx = run;
     options.open = &run->c->open;
@@ -108,6 +129,7 @@ static const struct dataset_verb {
     { "info", verb_info, dataset_print_info },
     { "verify", verb_verify, dataset_print_verify },
     { "ls", NULL, NULL },
+    { "versions", verb_versions, dataset_print_versions },
     { "gc", verb_gc, dataset_print_gc },
     { "compact", verb_compact, dataset_print_compact },
 };
@@ -222,7 +244,8 @@ static void run_dataset(cli *c, char **operands, size_t count) {
     if (!verb || count < 2)
         code = cli_usage_hint(&err, CLI_HINT_HELP_DATASET, "expected %s",
                               verb ? "DIR, found none"
-                                   : "info, verify, ls, gc or compact, found another word");
+                                   : "info, verify, ls, versions, gc or compact, found another "
+                                     "word");
     else if (c->set.format == CLI_TSV && verb->result)
         code = cli_usage_error(&err, "expected --tsv with ls only, found %s", verb->name);
     if (code) {
@@ -234,15 +257,18 @@ static void run_dataset(cli *c, char **operands, size_t count) {
 }
 
 const cli_command cli_dataset_command = {
-    "dataset", "info|verify|ls|gc|compact DIR...",
+    "dataset", "info|verify|ls|versions|gc|compact DIR...",
     "inspect and maintain a dataset: shards with a manifest",
     "A dataset is what libsafetensors.dataset and the Spark connectors write: shards named "
     "part-*.safetensors and dataset_manifest.json, which alone says what belongs to it.\n"
     "info prints what the manifest says. verify compares it with the files: sizes, headers, "
     "samples, totals, columns, duplicate names, the index; with --deep digests as well. ls lists "
     "the tensors of all shards, and marks those that a later shard replaces.\n"
+    "versions lists the versions that are kept: each commit keeps the one that it replaces, "
+    "until gc --keep or --older. info and ls read one of them with --at.\n"
     "gc lists what no manifest names: folders of failed jobs, shards that were replaced or never "
-    "committed; --delete removes it. Files that were not written by libsafetensors are never "
+    "committed; with --keep or --older also versions, and what only they name; --delete "
+    "removes it. Files that were not written by libsafetensors are never "
     "touched, and without a manifest only folders of jobs are.\n"
     "compact rewrites shards that hold shadowed tensors (a later shard has the same name), and "
     "with --target merges small ones, as a new commit; rows stored as batches are merged into "
@@ -254,6 +280,8 @@ const cli_command cli_dataset_command = {
         { "safetensors dataset verify --deep out/", "is every byte as written?" },
         { "safetensors dataset ls --match \"user_42__*\" out/", "which shard holds a tensor" },
         { "safetensors dataset gc --delete out/", "remove what failed jobs left" },
+        { "safetensors dataset ls --at 3 out/", "the tensors of version 3" },
+        { "safetensors dataset gc --keep 10 --delete out/", "forget all but the last 10 versions" },
         { "safetensors dataset compact --target 300MB --dry-run out/",
           "which shards would be merged?" },
         { "safetensors dataset compact --target 300MB out/", "fewer, larger shards" },
@@ -263,6 +291,13 @@ const cli_command cli_dataset_command = {
         CLI_ON(0, "delete", remove, "gc: remove what is listed"),
         CLI_TAKES(0, "grace", "AGE", grace,
           "gc: keep what is younger than this (90s, 15m, 24h, 7d; default 24h)"),
+        CLI_TAKES(0, "at", "N", at, "info, ls: version N instead of the one in force"),
+        CLI_TAKES(0, "keep", "N", keep_last,
+          "gc: also versions before the last N; with --older only those that are both"),
+        CLI_TAKES(0, "older", "AGE", older,
+          "gc: also versions that were replaced longer ago than this (12h, 30d)"),
+        CLI_ON(0, "drop-old", drop_old,
+          "compact: do not keep the version before; if none is kept its shards go at once"),
         CLI_TAKES(0, "target", "SIZE", target,
           "compact: merge neighbouring shards smaller than this (300MB, 1GiB)"),
         CLI_TAKES(0, "manifest", "FORM", manifest,

@@ -9,6 +9,7 @@
 void dataset_label(cli *c, const char *path, const sft_node *result);
 void dataset_print_info(cli *c, const char *path, const sft_node *result);
 void dataset_print_verify(cli *c, const char *path, const sft_node *result);
+void dataset_print_versions(cli *c, const char *path, const sft_node *result);
 void dataset_print_gc(cli *c, const char *path, const sft_node *result);
 void dataset_print_compact(cli *c, const char *path, const sft_node *result);
 

@@ -158,6 +158,41 @@ void dataset_print_verify(cli *c, const char *path, const sft_node *result) {
 
 /* ── gc ── */
 
+/* ── versions ── */
+
+/* A day since 1970 as year, month and day (Howard Hinnant's civil_from_days). */
+static void put_day(cli_out *out, uint64_t day) {
+    uint64_t z = day + 719468, era = z / 146097, doe = z % 146097;
+    uint64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    uint64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
+    uint64_t month = mp < 10 ? mp + 3 : mp - 9, year = yoe + era * 400 + (month <= 2);
+    cli_printf(out, "%04" PRIu64 "-%02" PRIu64 "-%02" PRIu64, year, month,
+               doy - (153 * mp + 2) / 5 + 1);
+}
+
+void dataset_print_versions(cli *c, const char *path, const sft_node *result) {
+    cli_out *out = &c->out;
+    for (const sft_node *one = cli_first(result, "versions"); one; one = one->next) {
+        uint64_t s = number_of(one, "committed");
+        cli_path_bold(out, path, ": ");
+        cli_printf(out, "%" PRIu64 "  ", number_of(one, "version"));
+        if (s) {
+            put_day(out, s / 86400);
+            cli_printf(out, " %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " UTC", s / 3600 % 24,
+                       s / 60 % 60, s % 60);
+        } else {
+            cli_text(out, "at an unknown time");
+        }
+        cli_text(out, "  ");
+        count_of(out, number_of(one, "samples"), "sample");
+        cli_text(out, ", ");
+        count_of(out, number_of(one, "shards"), "shard");
+        cli_text(out, ", ");
+        size_of(out, number_of(one, "bytes"));
+        cli_text(out, one->next ? "\n" : ", in force\n");
+    }
+}
+
 void dataset_print_gc(cli *c, const char *path, const sft_node *result) {
     cli_out *out = &c->out;
     uint64_t old = 0;

@@ -130,6 +130,7 @@ static const hint_row hint_table[] = {
     { SFT_HINT_LOSSY, "16 bits keep its values; the convert options can allow fewer" },
     { SFT_HINT_TENSOR_SHARD, "take the file of the tensor's shard (sft_set_shard_at)" },
     { SFT_HINT_FOLDER, "name a model's file or its index in the folder" },
+    { SFT_HINT_VERSIONS, "list the versions that are kept" },
 };
 
 /* The process's own, set before other threads use the library. */

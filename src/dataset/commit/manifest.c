@@ -189,6 +189,7 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     uint64_t now = sfti_os_time_s(), until = c->base.keep_until > now ? c->base.keep_until : 0;
     uint64_t keep = c->how.mode == SFT_COMMIT_OVERWRITE && c->has_base ? o->keep_old_s : 0;
     if (keep && !sfti_add(now, keep, &keep)) keep = UINT64_MAX;
+    sfti_ds_swap_history(&c->swap, &c->base, o->keep_versions && c->has_base, c->job.uuid, m);
     m->keep_until = keep > until ? keep : until;
     m->mode = o->mode;
     if (o->mode == SFT_DATASET_BATCH) {

@@ -35,6 +35,8 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft
     sfti_json_put_cstr(&w, "commit", m->commit);
     if (*m->row_order) sfti_json_put_cstr(&w, "row_order", m->row_order);
     sfti_json_put_uint(&w, "version", m->version);
+    if (m->committed) sfti_json_put_uint(&w, "committed", m->committed);
+    if (*m->history) sfti_json_put_cstr(&w, "history", m->history);
     if (m->mode) sfti_json_put_cstr(&w, "mode", sfti_ds_mode_name(m->mode));
     if (m->batch_size) sfti_json_put_uint(&w, "batch_size", m->batch_size);
     else sfti_json_put_null(&w, "batch_size");

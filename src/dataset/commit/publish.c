@@ -12,7 +12,8 @@
  * 1. Move each shard from the job's folder next to the others; write new segments of the manifest
  *    into the job's folder, synced, and move them, too. A crash leaves the old dataset; no manifest
  *    names the moved files, and gc removes them.
- * 2. Claim: read the manifest again and fail if another commit has replaced it. With numbered
+ * 2. Keep the old manifest as a version (swap.c). A crash leaves a version that is in force.
+ *    Claim: read the manifest again and fail if another commit has replaced it. With numbered
  *    commit files this is the commit point already (swap.c).
  * 3. Move the new index into its place and sync the folder. No file can be moved over a folder, as
  *    which Spark writes an index: that is renamed first. An old index that is a file stays until
@@ -20,9 +21,10 @@
  *    none; readers ignore the index of another commit.
  * 4. Replace the manifest: the commit point. A failure here may have happened after the
  *    replacement, so the manifest is read once more to see which one is in force.
- * 5. Move the new index over an old file. Remove the shards and segments that were replaced, the
- *    old index, the job's folder. A crash leaves some of them to gc; failures are only warnings. A
- *    reader that finds no segment by the manifest that it read reads the manifest again.
+ * 5. Move the new index over an old file. Remove the shards and segments that were replaced, unless
+ *    an earlier version that is kept may name them, the old index, the job's folder. A crash leaves
+ *    some of them to gc; failures are only warnings. A reader that finds no segment by the manifest
+ *    that it read reads the manifest again.
  *
  * A failure in 1 to 4 moves the old index back and removes the new segments. An append that lost to
  * another commit also moves its shards back, so that it can be prepared again. */
@@ -87,10 +89,12 @@ static void publish_after(void *ctx) {
     if (!c->next.index.data && sfti_ds_swap_is_last(&c->swap))
         sfti_ds_removal_index(&r, SFTI_DATASET_INDEX);
     bool overwrites = c->how.mode == SFT_COMMIT_OVERWRITE;
-    bool replaced = overwrites && !c->options->keep_old_s;
+    /* What an older version may name is gc's. */
+    bool own = !*c->next.history;
+    bool replaced = own && overwrites && !c->options->keep_old_s;
     for (size_t i = 0; replaced && i < c->base.shard_count; i++)
         sfti_ds_removal_of(&r, c->base.shards[i].facts.name);
-    for (size_t i = c->keep; (replaced || !overwrites) && i < c->base.segment_count; i++) {
+    for (size_t i = c->keep; own && (replaced || !overwrites) && i < c->base.segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
         sfti_ds_segment_name(c->base.segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "dataset/commit/swap.h"
 #include "dataset/read/segment.h"
+#include "os/os.h"
 
 #include <string.h>
 
@@ -40,6 +41,14 @@
  * With commit files in the folder every writer uses them, also those that have the lock. A manifest
  * of segments notes that there are some (numbered), from the first such commit on: its writers need
  * not list the folder.
+ *
+ * Versions: before any of this the old manifest is written to a file of its own
+ * (SFTI_VERSION_FILE), complete and synced: at no moment is it neither in force nor kept. Its name
+ * is made of its version and of a uuid, its history, which the manifests from then on repeat: files
+ * of another dataset that was in this folder are never taken for versions of this one. Whoever
+ * writes the file writes the same bytes. A crash leaves a version that is still in force; a commit
+ * that failed removes the file only if it began the history. What old versions name is removed by
+ * gc alone, which removes their files first.
  *
  * What is swapped is SFTI_DATASET_MANIFEST in either form. The segments that it names are in place
  * and synced before, and are never changed (publish.c). */
@@ -98,6 +107,48 @@ void sfti_ds_guard_drop(sfti_ds_swap *w) {
     w->locked = false;
 }
 
+/* ── Versions ── */
+
+void sfti_ds_swap_history(sfti_ds_swap *w, const sfti_ds_manifest *old, bool keeps,
+                          const char *commit, sfti_ds_manifest *next) {
+    uint64_t now = sfti_os_time_s();
+    keeps = keeps && old->version > 0; /* a connector's has no number */
+    next->committed = now > old->committed ? now : old->committed;
+    if (*old->history) memcpy(next->history, old->history, sizeof next->history);
+    else if (keeps) memcpy(next->history, commit, sizeof next->history);
+    w->history = keeps ? next->history : NULL;
+    w->first = keeps && !*old->history;
+}
+
+static sft_code swap_keep(const sfti_ds_swap *w, sft_error *err) {
+    char name[SFTI_VERSION_FILE_NAME];
+    if (!w->history) return SFT_OK;
+    sfti_ds_version_name(w->old_version, w->history, name);
+    return sfti_ds_put(w->storage, name, w->old, err);
+}
+
+static void swap_unkeep(const sfti_ds_swap *w) {
+    char name[SFTI_VERSION_FILE_NAME];
+    sft_error ignored;
+    if (!w->history || !w->first) return;
+    sfti_ds_version_name(w->old_version, w->history, name);
+    (void)sfti_call(w->storage, remove, name, false, &ignored);
+}
+
+/* Whether another commit has kept this one as a version. */
+static bool swap_kept(const sfti_ds_swap *w) {
+    sfti_arena arena = { .alloc = w->alloc };
+    sfti_ds_manifest kept;
+    sft_error ignored;
+    char name[SFTI_VERSION_FILE_NAME];
+    if (!w->history || w->old_version == UINT64_MAX) return false;
+    sfti_ds_version_name(w->old_version + 1, w->history, name);
+    bool ours = !sfti_ds_commit_read(w->storage, name, &arena, &kept, &ignored) &&
+                strcmp(kept.commit, w->commit) == 0;
+    sfti_arena_free(&arena);
+    return ours;
+}
+
 /* ── What is in force ── */
 
 static bool swap_ours(const sfti_ds_swap *w, const sfti_ds_manifest *now) {
@@ -120,7 +171,7 @@ sfti_ds_outcome sfti_ds_swap_check(const sfti_ds_swap *w, sft_code failed) {
     bool other = !code && !swap_is_old(w, now.text) && !swap_ours(w, &now);
     if (other && w->shard && sfti_ds_manifest_load(w->storage, &arena, &now, &ignored))
         code = SFT_DATASET_SHARD;
-    if (!code && swap_ours(w, &now)) outcome = SFTI_SWAP_DONE;
+    if (!code && (swap_ours(w, &now) || (other && swap_kept(w)))) outcome = SFTI_SWAP_DONE;
     else if (failed == SFT_DATASET_CHANGED) outcome = code ? outcome : SFTI_SWAP_FAILED;
     else if (code == SFT_MANIFEST_MISSING || code == SFT_MANIFEST_TYPE) outcome = SFTI_SWAP_FAILED;
     else if (!code && swap_is_old(w, now.text)) outcome = SFTI_SWAP_FAILED;
@@ -285,8 +336,8 @@ static sft_code swap_clean(const sfti_ds_swap *w, sft_error *err) {
 
 /* ── All of it ── */
 
-sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
-                          sft_error *err) {
+static sft_code swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
+                         sft_error *err) {
     sft_error what = SFT_ERROR_INIT;
     sft_code code = sfti_ds_swap_claim(w, outcome, &what);
     bool committed = *outcome == SFTI_SWAP_DONE;
@@ -316,4 +367,13 @@ sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_o
     if (w->guard == SFTI_GUARD_NUMBER && swap_clean(w, &what) && steps->warn)
         steps->warn(steps->warn_ctx, &what);
     return SFT_OK;
+}
+
+sft_code sfti_ds_swap_run(sfti_ds_swap *w, const sfti_ds_steps *steps, sfti_ds_outcome *outcome,
+                          sft_error *err) {
+    *outcome = SFTI_SWAP_FAILED;
+    sft_code code = swap_keep(w, err);
+    if (!code) code = swap_run(w, steps, outcome, err);
+    if (*outcome == SFTI_SWAP_FAILED) swap_unkeep(w);
+    return code;
 }

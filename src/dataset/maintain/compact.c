@@ -19,7 +19,8 @@
  *    manifest, too.
  * 4. Replace the manifest, if it is still the one that was read (commit/swap.c): the commit point.
  *    Readers see the old shards before it, the new ones after it.
- * 5. Remove the old shards and segments, the old index and the folder. A crash leaves some of them
+ * 5. Remove the old shards and segments, unless they are kept as a version, the old index and the
+ *    folder. A crash leaves some of them
  *    to gc; what cannot be removed is only a warning. */
 
 /* ── The new manifest ── */
@@ -82,6 +83,8 @@ static sft_code compact_manifest(compaction *c) {
     if (!sfti_add(m->version, 1, &m->version))
         return sfti_ds_overflow("a version", c->err);
     m->generator = sft_span_cstr(SFTI_DATASET_GENERATOR);
+    sfti_ds_swap_history(&c->swap, sfti_ds_manifest_of(c->dataset), !c->options.drop_old, c->uuid,
+                         m);
     memcpy(m->commit, c->uuid, sizeof m->commit);
     return SFT_OK;
 }
@@ -113,11 +116,12 @@ static void compact_clean(void *ctx) {
     const compaction *c = ctx;
     sfti_ds_removal r = { .storage = c->storage, .warn = c->options.warn,
                           .warn_ctx = c->options.warn_ctx };
-    for (size_t g = 0; g < c->group_count; g++)
+    const bool own = !*c->next.history; /* else an older version may name them: gc's */
+    for (size_t g = 0; own && g < c->group_count; g++)
         for (size_t i = c->groups[g].first; i < c->groups[g].end; i++)
             sfti_ds_removal_of(&r, sft_dataset_shard_at(c->dataset, i)->name);
     const sfti_ds_manifest *old = sfti_ds_manifest_of(c->dataset);
-    for (size_t i = 0; i < old->segment_count; i++) {
+    for (size_t i = 0; own && i < old->segment_count; i++) {
         char name[SFTI_SEGMENT_FILE_NAME];
         sfti_ds_segment_name(old->segments[i].sha256, name);
         sfti_ds_removal_of(&r, name);

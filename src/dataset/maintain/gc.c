@@ -34,14 +34,19 @@
  * b. reads the manifest, then lists the folder;
  * c. without a lock, reads the manifest again: what it names by now stays. If a folder is young and
  *    names cannot be moved, so do all shards, because any may be of its job;
- * d. removes one item after another. A crash leaves some garbage to the next run. */
+ * d. removes one item after another. A crash leaves some garbage to the next run.
+ *
+ * Versions that are kept name their shards as the manifest in force does, which is why a damaged
+ * one is an error. What else goes with a version that does not stay is removed after its file: a
+ * crash leaves shards that nothing names, not a version without some of its shards. */
 
-/* A shard, folder, temporary or commit file that no manifest names. */
+/* A shard, folder, temporary or commit file that no manifest names, or a version that goes. */
 typedef struct gc_item {
     struct gc_item *next;
     uint64_t bytes;
     uint64_t kept; /* files in a job's folder that are not ours */
     bool folder, part, young, timeless; /* part: a shard or a segment */
+    bool version;
     bool skipped, removed; /* skipped: not ours, or named by now */
     char name[];
 } gc_item;
@@ -50,7 +55,11 @@ typedef struct gc_work {
     const sft_storage *storage;
     sfti_arena arena;
     sfti_ds_manifest m;
-    sfti_ds_names names; /* of its shards */
+    sfti_ds_names names; /* of its shards, and those of the versions that stay */
+    sft_gc_options how;
+    sfti_ds_version *versions; /* the last `stay` of them stay */
+    size_t version_count, stay;
+    sfti_ds_manifest *stays; /* their manifests */
     uint64_t grace_s, now_s;
     bool locked, unlockable;
     gc_item *first, **last;
@@ -69,9 +78,26 @@ static bool gc_young(const gc_work *g, int64_t time_s) {
 /* Whether the manifest names a shard or a segment. Out of memory it counts as named. */
 static bool gc_named(const gc_work *g, const char *name, sft_code *code, sft_error *err) {
     bool has = true;
-    if (sfti_ds_is_segment(sft_span_cstr(name))) return sfti_ds_manifest_segment(&g->m, name);
+    if (sfti_ds_is_segment(sft_span_cstr(name))) {
+        has = sfti_ds_manifest_segment(&g->m, name);
+        for (size_t i = 0; !has && i < g->stay; i++)
+            has = sfti_ds_manifest_segment(&g->stays[i], name);
+        return has;
+    }
     *code = sfti_ds_names_has(&g->names, name, &has, err);
     return has || *code;
+}
+
+/* Whether the file of a version goes: now, or once it is no longer young, as one of another
+ * dataset that was in this folder. Those of a commit under way are of the manifest in force. */
+static bool gc_version(const gc_work *g, const char *name, uint64_t version, sft_span history,
+                       bool *now) {
+    size_t i = 0;
+    if (!g->has_manifest) return false;
+    *now = memcmp(history.data, g->m.history, history.len) == 0;
+    if (!*now) return true;
+    while (i < g->version_count - g->stay && strcmp(g->versions[i].name, name) != 0) i++;
+    return version < g->m.version && i < g->version_count - g->stay;
 }
 
 /* Collects names only; files are opened after the listing. */
@@ -87,7 +113,11 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     sft_code code = SFT_OK;
     if (segment && !g->has_manifest) return true;
     bool garbage = object->folder ? sfti_ds_is_job(name) : sfti_ds_is_temporary(name);
-    if (part || segment) garbage = !gc_named(g, object->name, &code, NULL);
+    sft_span history;
+    bool now = false;
+    const bool version = !object->folder && sfti_ds_is_version(name, &file, &history);
+    if (version) garbage = gc_version(g, object->name, file, history, &now);
+    else if (part || segment) garbage = !gc_named(g, object->name, &code, NULL);
     else if (!object->folder && g->has_manifest && g->m.ahead == 0 &&
              sfti_ds_is_commit_file(name, &file) && file < g->m.version)
         /* SFTI_DATASET_MANIFEST has overtaken this commit file. */
@@ -107,7 +137,8 @@ static bool gc_each(void *ctx, const sft_stored *object) {
     bool young = (!object->folder || object->mtime_s > 0) &&
                  gc_young(g, moved ? object->changed_s : object->mtime_s);
     *item = (gc_item){ NULL, object->bytes, 0, object->folder, part || segment, kept || young,
-                       object->mtime_s <= 0, false, false };
+                       object->mtime_s <= 0, version, false, false };
+    if (now) item->young = false;
     memcpy(item->name, object->name, len + 1);
     *g->last = item;
     g->last = &item->next;
@@ -143,19 +174,41 @@ static sft_code gc_check_folder(const gc_work *g, gc_item *item, sft_error *err)
 
 /* ── Finding and removing ── */
 
-static sft_code gc_names(gc_work *g, sft_error *err) {
-    sfti_ds_stream stream = { .storage = g->storage, .m = &g->m,
-                              .texts = { .alloc = g->arena.alloc },
-                              .array = { .alloc = g->arena.alloc } };
-    const sft_dataset_shard *shard = NULL;
-    sfti_ds_names_free(&g->names);
-    g->names = (sfti_ds_names){ .alloc = g->arena.alloc, .m = &g->m };
-    sft_code code = g->m.segmented ? sfti_ds_stream_next(&stream, &shard, err) : SFT_OK;
-    while (!code && shard) {
-        code = sfti_ds_names_add(&g->names, shard->name, err);
-        if (!code) code = sfti_ds_stream_next(&stream, &shard, err);
+/* How many of the versions stay, and their manifests: from the newest on, until one has been
+ * replaced for too long and is beyond those to keep. */
+static sft_code gc_versions(gc_work *g, sft_error *err) {
+    const bool by_count = g->how.keep > 0, by_age = g->how.older_s > 0;
+    sft_code code = sfti_ds_versions_list(g->storage, &g->m, &g->arena, &g->versions,
+                                          &g->version_count, err);
+    g->stay = 0;
+    g->stays = sfti_arena_array(&g->arena, g->version_count, sizeof *g->stays);
+    if (!code && !g->stays)
+        code = sfti_fail_memory(err, g->version_count * sizeof *g->stays);
+    uint64_t replaced_s = g->m.committed;
+    for (size_t i = g->version_count; !code && i-- > 0;) {
+        bool beyond = by_count && g->stay + 1 >= g->how.keep;
+        bool old = by_age && g->now_s > replaced_s && g->now_s - replaced_s >= g->how.older_s;
+        if (by_count && by_age ? beyond && old : beyond || old) break;
+        sfti_ds_manifest *m = &g->stays[g->stay];
+        code = sfti_ds_version_read(g->storage, &g->versions[i], &g->arena, m, err);
+        if (code == SFT_NOT_FOUND)
+            code = sfti_fail(err, SFT_DATASET_CHANGED, "%s: removed by another program",
+                             g->versions[i].name);
+        if (code) break;
+        replaced_s = m->committed;
+        g->stay++;
     }
-    sfti_ds_stream_close(&stream);
+    return code;
+}
+
+static sft_code gc_names(gc_work *g, sft_error *err) {
+    sfti_ds_names_free(&g->names);
+    g->names = (sfti_ds_names){ .alloc = g->arena.alloc, .m = &g->m, .several = true };
+    sft_code code = sfti_ds_names_add_all(&g->names, g->storage, &g->m, err);
+    g->names.own = g->names.count;
+    if (!code) code = gc_versions(g, err);
+    for (size_t i = 0; !code && i < g->stay; i++)
+        code = sfti_ds_names_add_all(&g->names, g->storage, &g->stays[i], err);
     return code ? code : sfti_ds_names_sort(&g->names, err);
 }
 
@@ -172,7 +225,10 @@ static sft_code gc_manifest(gc_work *g, sft_error *err) {
         if (!again) break;
     }
     g->has_manifest = !code;
-    if (!code || code == SFT_MANIFEST_MISSING) return SFT_OK;
+    if (!code) return SFT_OK;
+    memset(&g->m, 0, sizeof g->m);
+    g->version_count = g->stay = 0;
+    if (code == SFT_MANIFEST_MISSING) return SFT_OK;
     if (err) *err = e;
     return code;
 }
@@ -253,15 +309,20 @@ static sft_code gc_result(const gc_work *g, const char *path, sft_tree *tree, sf
     return sfti_result_end(&w);
 }
 
-sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool remove,
+static SFTI_OPTIONS_TAKE(gc_options_take, sft_gc_options, SFT_GC_OPTIONS_INIT, older_s)
+
+sft_code sft_dataset_gc_tree(const sft_storage *storage, const sft_gc_options *options,
                              const char *path, sft_tree *tree, sft_error *err) {
-    gc_work g = { .storage = storage, .grace_s = grace_s, .now_s = sfti_os_time_s() };
+    gc_work g = { .storage = storage, .now_s = sfti_os_time_s() };
     g.arena.alloc = sfti_allocator(NULL);
     sft_code code = sfti_ds_storage_check(storage, err);
-    if (!code) code = gc_find(&g, remove, err);
+    if (!code) code = gc_options_take(options, &g.how, err);
+    g.grace_s = g.how.grace_s;
+    if (!code) code = gc_find(&g, g.how.remove, err);
     if (!code) code = gc_living(&g, err);
-    for (gc_item *item = g.first; !code && item; item = item->next)
-        code = gc_item_remove(&g, item, remove, err);
+    for (int rest = 0; rest < 2; rest++)
+        for (gc_item *item = g.first; !code && item; item = item->next)
+            if (item->version == !rest) code = gc_item_remove(&g, item, g.how.remove, err);
     if (!code) code = gc_result(&g, path, tree, err);
     if (g.locked && sfti_can(storage, unlock)) storage->vtable->unlock(storage->ctx);
     sfti_ds_names_free(&g.names);
@@ -269,11 +330,11 @@ sft_code sft_dataset_gc_tree(const sft_storage *storage, uint64_t grace_s, bool 
     return code;
 }
 
-sft_code sft_dataset_gc_json(const sft_storage *storage, uint64_t grace_s, bool remove,
+sft_code sft_dataset_gc_json(const sft_storage *storage, const sft_gc_options *options,
                              const char *path, sft_sink *sink, sft_error *err) {
     sft_tree *tree = NULL;
     sft_code code = sft_tree_new(NULL, &tree, err);
     if (!code)
-        code = sft_dataset_gc_tree(storage, grace_s, remove, path, tree, err);
+        code = sft_dataset_gc_tree(storage, options, path, tree, err);
     return sfti_ds_result_render(tree, code, sink, err);
 }

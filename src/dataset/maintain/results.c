@@ -57,6 +57,55 @@ sft_code sft_dataset_info_tree(const sft_dataset *dataset, const char *path, sft
     return sfti_result_end(&w);
 }
 
+/* ── versions ── */
+
+static void put_version(sfti_json_writer *w, const sfti_ds_manifest *m) {
+    sfti_json_open(w, '{');
+    sfti_json_put_uint(w, "version", m->version);
+    sfti_json_put_known(w, "committed", m->committed ? m->committed : UINT64_MAX);
+    sfti_json_put_cstr(w, "commit", *m->commit ? m->commit : NULL);
+    sfti_json_put_uint(w, "samples", m->total_samples);
+    sfti_json_put_uint(w, "bytes", m->total_bytes);
+    sfti_json_put_uint(w, "shards", m->sums.shards);
+    sfti_json_close(w, '}');
+}
+
+sft_code sft_dataset_versions_tree(const sft_storage *storage, const char *path, sft_tree *tree,
+                                   sft_error *err) {
+    sfti_arena arena = { .alloc = sfti_allocator(NULL) };
+    sfti_ds_manifest now, one;
+    sfti_ds_version *all;
+    sfti_json_writer w;
+    size_t count = 0;
+    sft_code code = sfti_ds_storage_check(storage, err);
+    if (!code) code = sfti_ds_manifest_read(storage, &arena, &now, err);
+    if (!code) code = sfti_ds_versions_list(storage, &now, &arena, &all, &count, err);
+    if (!code) {
+        sfti_ds_result_begin(&w, tree, path, true, err);
+        sfti_json_put_open(&w, "versions", '[');
+    }
+    for (size_t i = 0; !code && i < count; i++) {
+        code = sfti_ds_version_read(storage, &all[i], &arena, &one, err);
+        if (!code) put_version(&w, &one);
+        else if (code == SFT_NOT_FOUND) code = SFT_OK; /* gc removed it meanwhile */
+    }
+    if (!code) {
+        put_version(&w, &now);
+        sfti_json_close(&w, ']');
+        code = sfti_result_end(&w);
+    }
+    sfti_arena_free(&arena);
+    return code;
+}
+
+sft_code sft_dataset_versions_json(const sft_storage *storage, const char *path, sft_sink *sink,
+                                   sft_error *err) {
+    sft_tree *tree = NULL;
+    sft_code code = sft_tree_new(NULL, &tree, err);
+    if (!code) code = sft_dataset_versions_tree(storage, path, tree, err);
+    return sfti_ds_result_render(tree, code, sink, err);
+}
+
 sft_code sft_dataset_info_json(const sft_dataset *dataset, const char *path, sft_sink *sink,
                                sft_error *err) {
     sft_tree *tree = NULL;

@@ -38,6 +38,9 @@ typedef struct verification {
     sfti_ds_manifest manifest; /* without shards that are in segments */
     const sfti_ds_manifest *m; /* that one; NULL: it is the finding */
     sfti_ds_names names;       /* of its shards */
+    sfti_ds_manifest *versions; /* that are kept and not damaged */
+    size_t version_count;
+    sfti_ds_names kept; /* the shards that they name and the manifest does not */
     uint64_t bytes;            /* of the shards, by the manifest */
     bool listed;               /* all shards were listed */
     verify_list findings, orphans;
@@ -296,6 +299,16 @@ static bool verify_names(verification *v, const char *name) {
     return has || code;
 }
 
+/* Whether only a version that is kept names a shard or segment. */
+static bool verify_kept(verification *v, const char *name, bool segment) {
+    bool has = false;
+    for (size_t i = 0; segment && !has && i < v->version_count; i++)
+        has = sfti_ds_manifest_segment(&v->versions[i], name);
+    sft_code code = segment ? SFT_OK : sfti_ds_names_has(&v->kept, name, &has, v->err);
+    if (!v->code) v->code = code;
+    return has || code;
+}
+
 static bool verify_orphan(void *ctx, const sft_stored *object) {
     verification *v = ctx;
     uint64_t file, shard;
@@ -305,6 +318,7 @@ static bool verify_orphan(void *ctx, const sft_stored *object) {
     bool segment = !object->folder && sfti_ds_is_segment(name);
     if (part && verify_names(v, object->name)) return !v->code;
     if (segment && sfti_ds_manifest_segment(v->m, object->name)) return true;
+    if ((part || segment) && verify_kept(v, object->name, segment)) return !v->code;
     v->index = v->index || index;
     v->index_folder = v->index_folder || (index && object->folder);
     /* A connector's manifest names no index. */
@@ -401,6 +415,58 @@ static void verify_index(verification *v) {
     else index_stale(v, "other shards");
 }
 
+/* ── Versions ── */
+
+/* The shards of a version that the one in force does not name: they must be there, of this size. */
+static sft_code version_shards(verification *v, const sfti_ds_manifest *m, const char *name,
+                               sft_error *err) {
+    sfti_ds_stream stream = { .storage = v->storage, .m = m, .texts = { .alloc = v->alloc },
+                              .array = { .alloc = v->alloc } };
+    const sft_dataset_shard *s = NULL;
+    sft_code code = sfti_ds_stream_next(&stream, &s, err);
+    while (!code && s && !v->code) {
+        bool has;
+        sft_source source;
+        sft_error e = SFT_ERROR_INIT;
+        code = sfti_ds_names_has(&v->names, s->name, &has, err);
+        sft_code opened = code || has ? SFT_OK : sfti_call(v->storage, open, s->name, &source, &e);
+        if (!code && !has && !opened) {
+            if (source.size != s->bytes)
+                verify_tell(v, name, "%s: expected %llu bytes, found %llu", s->name,
+                            (unsigned long long)s->bytes, (unsigned long long)source.size);
+            sft_source_close(&source);
+        } else if (opened == SFT_NOT_FOUND) {
+            verify_tell(v, name, "expected the shard %s, found none", s->name);
+        } else if (opened) {
+            verify_find(v, name, &e);
+        }
+        if (!code && !has) code = sfti_ds_names_add(&v->kept, s->name, err);
+        if (!code) code = sfti_ds_stream_next(&stream, &s, err);
+    }
+    sfti_ds_stream_close(&stream);
+    return code;
+}
+
+static void verify_versions(verification *v) {
+    sfti_ds_version *all;
+    size_t count;
+    v->kept = (sfti_ds_names){ .alloc = v->alloc, .m = v->m, .several = true };
+    v->code = sfti_ds_versions_list(v->storage, v->m, &v->arena, &all, &count, v->err);
+    v->versions = sfti_arena_array(&v->arena, count, sizeof *v->versions);
+    if (!v->code && !v->versions) v->code = sfti_fail_memory(v->err, count * sizeof *v->versions);
+    for (size_t i = 0; !v->code && i < count; i++) {
+        sfti_ds_manifest *m = &v->versions[v->version_count];
+        sft_error e = SFT_ERROR_INIT;
+        sft_code code = sfti_ds_version_read(v->storage, &all[i], &v->arena, m, &e);
+        if (!code) {
+            v->version_count++;
+            code = version_shards(v, m, all[i].name, &e);
+        }
+        if (code && code != SFT_NOT_FOUND) verify_find(v, all[i].name, &e);
+    }
+    if (!v->code) v->code = sfti_ds_names_sort(&v->kept, v->err);
+}
+
 static void verify_all(verification *v) {
     v->m = &v->manifest;
     v->names = (sfti_ds_names){ .alloc = v->alloc, .m = v->m };
@@ -424,6 +490,7 @@ static void verify_all(verification *v) {
     if (!v->listed) return;
     if (!v->code) verify_totals(v);
     if (!v->code) verify_duplicates(v);
+    if (!v->code) verify_versions(v);
     if (!v->code) {
         sft_code code = sfti_call(v->storage, list, "", verify_orphan, v, v->err);
         if (!v->code) v->code = code;
@@ -458,6 +525,7 @@ static sft_code verify_result(const verification *v, const char *path, sft_tree 
     sfti_json_put_uint(&w, "samples", m->total_samples);
     sfti_json_put_cstr(&w, "commit", *m->commit ? m->commit : NULL);
     sfti_json_put_text(&w, "index", m->index);
+    sfti_json_put_uint(&w, "versions", v->version_count + (v->m && m->version));
     sfti_json_put_uint(&w, "finding_count", v->findings.count);
     verify_array(&w, "findings", v->findings.first);
     sfti_json_put_uint(&w, "orphan_count", v->orphans.count);
@@ -494,6 +562,7 @@ sft_code sft_dataset_verify_tree(const sft_storage *storage, bool deep,
     if (!v.code) v.code = verify_result(&v, path, tree, err);
     if (whole) *whole = !v.code && v.findings.count == 0;
     sfti_ds_names_free(&v.names);
+    sfti_ds_names_free(&v.kept);
     sfti_arena_free(&v.arena);
     return v.code;
 }

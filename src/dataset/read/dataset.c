@@ -52,16 +52,24 @@ static sft_code dataset_orphans(const sft_dataset *d, sft_warn_fn warn, void *wa
 
 sft_code sft_dataset_open(const sft_storage *storage, const sft_allocator *alloc,
                           sft_warn_fn warn, void *warn_ctx, sft_dataset **out, sft_error *err) {
+    return sft_dataset_open_version(storage, 0, 0, alloc, warn, warn_ctx, out, err);
+}
+
+sft_code sft_dataset_open_version(const sft_storage *storage, uint64_t version, uint64_t asof_s,
+                                  const sft_allocator *alloc, sft_warn_fn warn, void *warn_ctx,
+                                  sft_dataset **out, sft_error *err) {
     if (!out)
         return sfti_misuse(err, "expected a place for the dataset, found NULL");
     *out = NULL;
     sft_code code = sfti_ds_storage_check(storage, err);
     if (code) return code;
+    if (version && asof_s)
+        return sfti_misuse(err, "expected a version or a time, found both");
     sft_allocator own = sfti_allocator(alloc);
     sft_dataset *d = sfti_take(&own, sizeof *d);
     if (!d) return sfti_fail_memory(err, sizeof *d);
     *d = (sft_dataset){ .alloc = own, .storage = storage, .arena = { .alloc = own } };
-    code = sfti_ds_manifest_read_all(storage, &d->arena, &d->manifest, err);
+    code = sfti_ds_manifest_at(storage, version, asof_s, &d->arena, &d->manifest, err);
     size_t n = d->manifest.shard_count;
     if (!code) d->order = sfti_arena_sorted(&d->arena, n, sfti_ds_by_sample, d->manifest.shards);
     if (!code && !d->order) code = sfti_fail_memory(err, n * sizeof *d->order);

@@ -35,6 +35,8 @@ typedef struct sfti_ds_manifest {
     char commit[37]; /* empty when there is none */
     char row_order[37]; /* after compactions: the commit whose row order this is */
     uint64_t version;
+    uint64_t committed; /* Unix time, never less than before; 0: unknown */
+    char history[37]; /* of the files of versions (versions.c); empty: none are kept */
     sft_dataset_mode mode; /* 0: unknown */
     uint64_t batch_size;
     sft_span name_col, separator, tail;
@@ -123,6 +125,25 @@ sft_code sfti_ds_commit_read(const sft_storage *storage, const char *file, sfti_
  * version. */
 sft_code sfti_ds_commit_file(sft_span text, uint64_t version, const sft_allocator *alloc,
                              char out[SFTI_COMMIT_FILE_NAME], sft_error *err);
+
+/* ── versions.c: the manifests before, which commits keep ── */
+
+typedef struct sfti_ds_version {
+    uint64_t version;
+    char name[SFTI_VERSION_FILE_NAME];
+} sfti_ds_version;
+
+/* Those before the manifest in force, the oldest first. */
+sft_code sfti_ds_versions_list(const sft_storage *storage, const sfti_ds_manifest *now,
+                               sfti_arena *arena, sfti_ds_version **out, size_t *count,
+                               sft_error *err);
+/* One of them, without the shards of segments. */
+sft_code sfti_ds_version_read(const sft_storage *storage, const sfti_ds_version *version,
+                              sfti_arena *arena, sfti_ds_manifest *out, sft_error *err);
+/* The manifest of this version (0: any) or, if asof_s is not 0, the last one that was committed by
+ * then, with all shards. SFT_MANIFEST_MISSING: it is not kept, or there is no dataset. */
+sft_code sfti_ds_manifest_at(const sft_storage *storage, uint64_t version, uint64_t asof_s,
+                             sfti_arena *arena, sfti_ds_manifest *out, sft_error *err);
 
 /* ── index_footer.c: what an index says about itself ── */
 

@@ -249,6 +249,8 @@ static const sfti_field manifest_rows[] = {
     { "generator", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(generator), false, manifest_generator },
     { "row_order", SFTI_FIELD_UUID, OF_MANIFEST(row_order), false, NULL },
     { "version", SFTI_FIELD_UINT, OF_MANIFEST(version), false, NULL },
+    { "committed", SFTI_FIELD_UINT, OF_MANIFEST(committed), false, NULL },
+    { "history", SFTI_FIELD_UUID, OF_MANIFEST(history), false, NULL },
     { "mode", SFTI_FIELD_TAKEN, 0, false, manifest_mode },
     { "batch_size", SFTI_FIELD_UINT_NULL, OF_MANIFEST(batch_size), false, NULL },
     { "name_col", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(name_col), false, NULL },

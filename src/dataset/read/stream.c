@@ -91,12 +91,32 @@ static sft_code names_digest(const sfti_ds_names *names, const char *name, char 
 }
 
 sft_code sfti_ds_names_add(sfti_ds_names *names, const char *name, sft_error *err) {
-    if (!names->m->segmented) return SFT_OK;
+    if (!names->m->segmented && sfti_ds_manifest_names(names->m, name)) return SFT_OK;
     char (*all)[16] = sfti_grow(&names->alloc, names->digests, names->count, 1, &names->cap,
                                 sizeof *all);
     if (!all) return sfti_fail_memory(err, sizeof *all);
     names->digests = all;
     return names_digest(names, name, all[names->count++], err);
+}
+
+sft_code sfti_ds_names_add_all(sfti_ds_names *names, const sft_storage *storage,
+                               const sfti_ds_manifest *m, sft_error *err) {
+    sft_code code = SFT_OK;
+    if (!m->segmented) {
+        for (size_t i = 0; !code && m != names->m && i < m->shard_count; i++)
+            code = sfti_ds_names_add(names, m->shards[i].facts.name, err);
+        return code;
+    }
+    sfti_ds_stream stream = { .storage = storage, .m = m, .texts = { .alloc = names->alloc },
+                              .array = { .alloc = names->alloc } };
+    const sft_dataset_shard *shard = NULL;
+    code = sfti_ds_stream_next(&stream, &shard, err);
+    while (!code && shard) {
+        code = sfti_ds_names_add(names, shard->name, err);
+        if (!code) code = sfti_ds_stream_next(&stream, &shard, err);
+    }
+    sfti_ds_stream_close(&stream);
+    return code;
 }
 
 static int names_order(const void *ctx, uint32_t a, uint32_t b) {
@@ -112,7 +132,8 @@ sft_code sfti_ds_names_sort(sfti_ds_names *names, sft_error *err) {
     for (size_t i = 0; i < n; i++) names->order[i] = (uint32_t)i;
     sfti_sort(names->order, names->order + n, n, names_order, names->digests);
     for (size_t i = 1; i < n; i++)
-        if (names_order(names->digests, names->order[i - 1], names->order[i]) == 0)
+        if ((!names->several || names->order[i] < names->own) &&
+            names_order(names->digests, names->order[i - 1], names->order[i]) == 0)
             return sfti_fail(err, SFT_MANIFEST_TYPE,
                              "expected each shard once, found number %lu again",
                              (unsigned long)names->order[i]);
@@ -124,7 +145,7 @@ sft_code sfti_ds_names_has(const sfti_ds_names *names, const char *name, bool *h
     char digest[16];
     size_t low = 0, high = names->count;
     *has = !names->m->segmented && sfti_ds_manifest_names(names->m, name);
-    if (!names->m->segmented) return SFT_OK;
+    if (*has || !names->count) return SFT_OK;
     sft_code code = names_digest(names, name, digest, err);
     while (!code && low < high && !*has) {
         size_t middle = low + (high - low) / 2;

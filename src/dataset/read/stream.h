@@ -24,19 +24,25 @@ sft_code sfti_ds_stream_next(sfti_ds_stream *stream, const sft_dataset_shard **o
                              sft_error *err);
 void sfti_ds_stream_close(sfti_ds_stream *stream);
 
-/* Zeroed except alloc and m. Of a whole manifest, which has the names itself, it stays empty. */
+/* Zeroed except alloc, m and several. own: set once those of m are added. The names of a whole
+ * manifest itself are not in it. */
 typedef struct sfti_ds_names {
     sft_allocator alloc;
     const sfti_ds_manifest *m;
+    bool several; /* of other manifests, too: those from `own` on may be there again */
+    size_t own;
     char (*digests)[16]; /* of the names */
     size_t count, cap;
     uint32_t *order; /* both halves of what sfti_sort needs */
 } sfti_ds_names;
 
 sft_code sfti_ds_names_add(sfti_ds_names *names, const char *name, sft_error *err);
+/* Add all that a manifest names, which need not be m. Errors as sfti_ds_stream_next. */
+sft_code sfti_ds_names_add_all(sfti_ds_names *names, const sft_storage *storage,
+                               const sfti_ds_manifest *manifest, sft_error *err);
 /* After the last one. SFT_MANIFEST_TYPE: one is there twice. */
 sft_code sfti_ds_names_sort(sfti_ds_names *names, sft_error *err);
-/* Whether the manifest names a shard of this name. Fails out of memory only. */
+/* Whether a shard of this name is among them. Fails out of memory only. */
 sft_code sfti_ds_names_has(const sfti_ds_names *names, const char *name, bool *has,
                            sft_error *err);
 void sfti_ds_names_free(sfti_ds_names *names);

@@ -28,7 +28,7 @@ static void all_older(void) { assert_int_equal(nftw(temp_dir, older_one, 8, FTW_
 static void collect(const sft_storage *s) {
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
-    if (sft_dataset_gc_json(s, DAY, true, "d", &sink, &err)) fail_msg("%s", err.message);
+    if (sft_dataset_gc_json(s, gc_how(DAY, true), "d", &sink, &err)) fail_msg("%s", err.message);
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     sft_buffer_free(&out);
 }

@@ -17,6 +17,7 @@ static void plan_of(char plan[1 << 16]) {
 static void compact(uint64_t target) {
     static char plan[1 << 16], before[1 << 16], after[1 << 16];
     sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.drop_old = true;
     how.target_bytes = target;
     how.warn = ds_warn;
     how.dry_run = true;

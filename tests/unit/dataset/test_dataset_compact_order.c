@@ -14,6 +14,7 @@ static void read_manifest(void) {
 
 static sft_code compact(uint64_t target) {
     sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.drop_old = true;
     how.target_bytes = target;
     how.warn = ds_warn;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };

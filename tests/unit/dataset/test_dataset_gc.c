@@ -81,7 +81,7 @@ static void a_lost_manifest(void **state) {
     dead_job(100000);
     temp_write(SFTI_DATASET_MANIFEST, "{", 1);
     sft_sink sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", &sink, &err),
+    assert_int_equal(sft_dataset_gc_json(&ds_storage, gc_how(0, true), "d", &sink, &err),
                      SFT_MANIFEST_TYPE);
     sft_sink_abandon(&sink);
     assert_true(ds_exists(shard[0]) && ds_exists(shard[1]) && ds_exists("_job-" UUID));
@@ -113,7 +113,7 @@ static sft_code timeless_list(void *ctx, const char *folder, sft_stored_fn each,
 
 static void gc_on(const sft_storage *s, uint64_t grace) {
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(s, grace, true, "d", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(s, gc_how(grace, true), "d", &sink, &err));
 }
 
 static void unknown_times(void **state) {
@@ -201,7 +201,7 @@ static void no_folder(void **state) {
     (void)snprintf(path, sizeof path, "%s", temp_path("none"));
     assert_int_equal(sft_storage_local(path, true, NULL, &none, &err), SFT_OK);
     sft_sink sink = sft_sink_memory(&out);
-    finish(&sink, sft_dataset_gc_json(&none, 0, true, "d", &sink, &err));
+    finish(&sink, sft_dataset_gc_json(&none, gc_how(0, true), "d", &sink, &err));
     has("\"garbage\":[]");
     sft_storage_close(&none);
     assert_false(ds_exists("none"));

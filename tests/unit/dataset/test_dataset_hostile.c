@@ -161,6 +161,7 @@ static void segments(void **state) {
 
 static void compact_on(const sft_storage *s) {
     sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.drop_old = true;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
     how.target_bytes = UINT64_MAX;

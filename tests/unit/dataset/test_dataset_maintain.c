@@ -77,6 +77,7 @@ static void as_before(sft_tree *tree) {
 
 static void trees(void **state) {
     sft_compact_options how = SFT_COMPACT_OPTIONS_INIT;
+    how.drop_old = true;
     how.target_bytes = UINT64_MAX;
     uint64_t number;
     (void)state;
@@ -107,14 +108,14 @@ static void trees(void **state) {
 
     gc(0, false);
     tree = tree_new();
-    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, false, "d", tree, &err),
+    assert_int_equal(sft_dataset_gc_tree(&ds_storage, gc_how(0, false), "d", tree, &err),
                      SFT_OK);
     const sft_node *item = sft_node_get(sft_tree_root(tree), "garbage")->first;
     assert_string_equal(text_at(item, "name"), ORPHAN);
     assert_false(sft_node_true(item, "removed"));
     as_before(tree);
     tree = tree_new();
-    assert_int_equal(sft_dataset_gc_tree(&ds_storage, 0, true, "d", tree, &err), SFT_OK);
+    assert_int_equal(sft_dataset_gc_tree(&ds_storage, gc_how(0, true), "d", tree, &err), SFT_OK);
     assert_true(sft_node_true(sft_node_get(sft_tree_root(tree), "garbage")->first, "removed"));
     assert_false(ds_exists(ORPHAN));
     sft_tree_free(tree);

@@ -56,7 +56,7 @@ static void the_table(void **state) {
         { "shapes", NULL, 6 },             { "duplicatesStrategy", "fail", 4 },
         { "generate_index", "false", 6 },  { "target_shard_size_mb", "300", 4 },
         { "kv_separator", "__", 4 },       { "tail_strategy", "write", 2 },
-        { "rounding", "nearest", 6 },      { "keep_old", "0", 6 },
+        { "rounding", "nearest", 6 },      { "keep_old", "all", 6 },
         { "manifest", "whole", 6 },        { "single_writer", "false", 6 },
     };
     size_t count = sizeof rows / sizeof *rows;
@@ -268,11 +268,15 @@ static void seconds(void **state) {
     (void)state;
     sft_dataset_options *o = good("batch_size", "1", "keep_old", "3600");
     assert_int_equal(o->keep_old_s, 3600);
+    assert_false(o->keep_versions);
     sft_dataset_options_free(o);
-    bad(SFT_OPTION_VALUE, "option keep_old: expected seconds, found \"-1\"", "batch_size", "1",
-        "keep_old", "-1");
-    bad(SFT_OPTION_VALUE, "option keep_old: expected seconds, found \"1h\"", "batch_size", "1",
-        "keep_old", "1h");
+    o = good("batch_size", "1", "keep_old", "all");
+    assert_true(o->keep_versions);
+    sft_dataset_options_free(o);
+    bad(SFT_OPTION_VALUE, "option keep_old: expected all or seconds, found \"-1\"", "batch_size",
+        "1", "keep_old", "-1");
+    bad(SFT_OPTION_VALUE, "option keep_old: expected all or seconds, found \"1h\"", "batch_size",
+        "1", "keep_old", "1h");
 }
 
 static void columns(void **state) {

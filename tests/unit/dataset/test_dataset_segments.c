@@ -184,6 +184,7 @@ static void shadowed(void **state) {
 
 static void compact(sft_manifest_form form, bool dry_run, const char *find) {
     sft_compact_options options = SFT_COMPACT_OPTIONS_INIT;
+    options.drop_old = true;
     sft_buffer out = { .alloc = sfti_allocator(NULL) };
     sft_sink sink = sft_sink_memory(&out);
     sft_error err = SFT_ERROR_INIT;
@@ -311,7 +312,7 @@ static void damage(void **state) {
     assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
     assert_false(whole);
     sink = sft_sink_memory(&out);
-    assert_int_equal(sft_dataset_gc_json(&ds_storage, 0, true, "d", &sink, &err),
+    assert_int_equal(sft_dataset_gc_json(&ds_storage, gc_how(0, true), "d", &sink, &err),
                      SFT_DATASET_SHARD);
     sft_sink_abandon(&sink);
     sft_buffer_free(&out);
@@ -411,7 +412,8 @@ static void streamed(const char *message) {
     assert_true(sfti_buffer_put(&out, "", 1));
     if (whole || !strstr(out.data, begin)) fail_msg("%s", out.data);
     sink = sft_sink_memory(&out);
-    assert_int_not_equal(sft_dataset_gc_json(&ds_storage, 0, false, "d", &sink, &err), SFT_OK);
+    assert_int_not_equal(sft_dataset_gc_json(&ds_storage, gc_how(0, false), "d", &sink, &err),
+                         SFT_OK);
     sft_sink_abandon(&sink);
     if (!strstr(err.message, begin)) fail_msg("%s", err.message);
     sft_buffer_free(&out);
@@ -509,8 +511,8 @@ static void garbage(void **state) {
     sft_error err = SFT_ERROR_INIT;
     for (int grace = 1; grace >= 0; grace--) {
         sft_sink sink = sft_sink_memory(&out);
-        assert_int_equal(sft_dataset_gc_json(&ds_storage, grace ? 3600 : 0, true, "d", &sink,
-                                             &err), SFT_OK);
+        assert_int_equal(sft_dataset_gc_json(&ds_storage, gc_how(grace ? 3600 : 0, true), "d",
+                                             &sink, &err), SFT_OK);
         assert_int_equal(sft_sink_finish(&sink, &err), SFT_OK);
         assert_int_equal(ds_exists(name), grace);
         assert_int_equal(ds_exists(temporary), grace);

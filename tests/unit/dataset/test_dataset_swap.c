@@ -160,7 +160,7 @@ static void silent_storage(void **state) {
     assert_string_equal(err.message, sft_code_describe(SFT_DATASET_BUSY)->sentence);
     assert_int_equal(err.hint, SFT_HINT_TRY_LATER);
     memset(&err, 0, sizeof err);
-    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", &sink, &err), SFT_DATASET_BUSY);
+    assert_int_equal(sft_dataset_gc_json(&s, gc_how(0, true), "d", &sink, &err), SFT_DATASET_BUSY);
     assert_int_equal(err.code, SFT_DATASET_BUSY);
     sft_buffer_free(&text);
     sft_commit_close(c);
@@ -275,7 +275,7 @@ static void old_files(void **state) {
     assert_false(ds_exists(".dataset_manifest.commit-1-none"));
     samples_are(4, 4);
     sft_sink sink = sft_sink_memory(&text);
-    assert_int_equal(sft_dataset_gc_json(&s, 0, true, "d", &sink, &err), SFT_OK);
+    assert_int_equal(sft_dataset_gc_json(&s, gc_how(0, true), "d", &sink, &err), SFT_OK);
     sft_sink_abandon(&sink);
     assert_int_equal(ds_count(".dataset_manifest.commit-"), 3);
     samples_are(4, 4);

@@ -20,7 +20,8 @@ static void a_whole_one(void **state) {
     has("\"path\":\"d\",\"ok\":true,\"deep\":false,"
         "\"digests\":0,\"shards\":2,");
     has("\"samples\":8,");
-    has("\"index\":null,\"finding_count\":0,\"findings\":[],\"orphan_count\":0,\"orphans\":[]}");
+    has("\"index\":null,\"versions\":1,\"finding_count\":0,\"findings\":[],"
+        "\"orphan_count\":0,\"orphans\":[]}");
     verify_whole(true);
     has("\"deep\":true,\"digests\":2,");
     make_kv();

@@ -1,9 +1,11 @@
 """Open datasets: facts, rows and batches."""
 from __future__ import annotations
 
+import datetime
 import os
 import warnings
 from collections.abc import Iterable, Iterator
+from operator import index
 from typing import Any
 
 from .. import _core
@@ -15,19 +17,23 @@ from ._layout import BatchLayout, KeyLayout, Layout
 from ._shards import Shards, shards_of_files, shards_of_manifest
 from ._storage import MANIFEST, Place, storage_options
 from ._subset import Subset, limits_of
-from ._types import ColumnFacts, DatasetMode, Engine, Manifest, ShardFacts, StorageOptions
+from ._types import (ColumnFacts, DatasetMode, Engine, Manifest, Moment, ShardFacts,
+                     StorageOptions)
 
 __all__ = ["Dataset", "names_of", "open"]
 
 
-def open(path: Path, *, use_manifest: bool = True, columns: str | Iterable[str] | None = None,
+def open(path: Path, *, version: int | None = None, asof: Moment | None = None,
+         use_manifest: bool = True, columns: str | Iterable[str] | None = None,
          keys: str | Iterable[str] | None = None, rows: range | tuple[int, int] | None = None,
          split: str | None = None, mode: DatasetMode | None = None,
          **storage: Unpack[StorageOptions]) -> Dataset:
     """Opens a dataset for reading: ours, or the Spark connector's.
 
     path: its folder or URL ("storage.…" options as for write); also a single .safetensors file,
-    or a folder with an index.json. use_manifest=False reads all .safetensors files of the
+    or a folder with an index.json. version: that of this number, which versions() lists, instead of
+    the one in force; asof: the last one committed by then (seconds since 1970, a date or time, or
+    one as text). use_manifest=False reads all .safetensors files of the
     folder. columns: only these (a list, or text separated by commas), of batch mode; KeyError for
     one that the dataset lacks. keys: the same, and in KV mode full names of tensors, where an index
     says which files to open; KeyError from open, or without an index and without a schema in the
@@ -37,19 +43,40 @@ def open(path: Path, *, use_manifest: bool = True, columns: str | Iterable[str] 
     that do not state it.
 
     Reads the manifest and, for keys or replaced tensors, the index; shards are opened when rows of
-    them are asked for, and closed by close(). FileNotFoundError (manifest_missing);
+    them are asked for, and closed by close(). FileNotFoundError (manifest_missing),
+    also for a version that is not kept;
     SafetensorError (manifest_type). A missing shard, or one of another size, raises on first use
     (dataset_shard, dataset_changed)."""
     place = Place(path, storage_options(storage))
     if columns is not None and keys is not None:
         raise ValueError("expected columns or keys, found both")
-    shards, manifest = _found(place, use_manifest)
+    shards, manifest = _found(place, use_manifest, *_version_of(version, asof))
     if columns is not None and _mode(shards, manifest or {}, mode) == "kv":
         raise ValueError("columns: expected a dataset in batch mode, found names in KV mode, of "
                          "which keys chooses")
     made = Dataset(shards, manifest, names_of(keys if columns is None else columns), mode)
-    return made if rows is None and split is None else \
-        made._part(*limits_of(len(made), rows, split))
+    return made if rows is None and split is None else made._part(rows, split)
+
+
+def _version_of(version: int | None, asof: Moment | None) -> tuple[int, int]:
+    """Two numbers, of which at most one is not 0."""
+    if version is not None and asof is not None:
+        raise ValueError("expected version or asof, found both")
+    if version is not None:
+        version = index(version)
+        if not 0 < version < 1 << 64:
+            raise ValueError("version: expected a number from 1 on, found %d" % version)
+        return version, 0
+    if asof is None:
+        return 0, 0
+    if isinstance(asof, str):
+        asof = datetime.datetime.fromisoformat(asof)
+    elif isinstance(asof, datetime.date) and not isinstance(asof, datetime.datetime):
+        asof = datetime.datetime.combine(asof, datetime.time())
+    seconds = asof.timestamp() if isinstance(asof, datetime.datetime) else asof
+    if not 1 <= seconds < 1 << 63:
+        raise ValueError("asof: expected a time after 1970, found %r" % (asof,))
+    return 0, int(seconds)
 
 
 def names_of(keys: str | Iterable[str] | None) -> frozenset[str] | None:
@@ -60,8 +87,13 @@ def names_of(keys: str | Iterable[str] | None) -> frozenset[str] | None:
         else frozenset(keys)
 
 
-def _found(place: Place, use_manifest: bool) -> tuple[Shards, Manifest | None]:
+def _found(place: Place, use_manifest: bool, version: int,
+           asof: int) -> tuple[Shards, Manifest | None]:
     """Shards, and the manifest if one is used."""
+    if version or asof:
+        if not use_manifest:
+            raise ValueError("use_manifest=False: expected no version, found one")
+        return shards_of_manifest(place, _core.Dataset(place.core, version, asof))
     if place.text.endswith(".safetensors"):
         folder, name = os.path.split(place.text)
         inside = Place(folder or ".", place.options)
@@ -112,20 +144,31 @@ class Dataset(Closing):
 
     def __init__(self, shards: Shards, manifest: Manifest | None,
                  keys: frozenset[str] | None = None, mode: DatasetMode | None = None,
-                 part: tuple[int, int] | None = None) -> None:
+                 part: tuple[int, int] | None = None,
+                 asked: tuple[Any, str | None] = (None, None)) -> None:
         self._shards = shards
         self._manifest = manifest
         self._keys = keys
         self._mode = mode
         self._limits = part
+        self._asked = asked  # rows and split, of which part is made
         whole = _layout(shards, manifest or {}, keys, mode)
         self._layout: Layout | Subset = Subset(whole, *part) if part else whole
 
     def __reduce__(self) -> Any:
-        return Dataset, (self._shards, self._manifest, self._keys, self._mode, self._limits)
+        return Dataset, (self._shards, self._manifest, self._keys, self._mode, self._limits,
+                         self._asked)
 
-    def _part(self, start: int, stop: int) -> Dataset:
-        return Dataset(self._shards, self._manifest, self._keys, self._mode, (start, stop))
+    def _part(self, rows: Any, split: str | None) -> Dataset:
+        return Dataset(self._shards, self._manifest, self._keys, self._mode,
+                       limits_of(len(self), rows, split), (rows, split))
+
+    def _at(self, version: int) -> Dataset:
+        """The same of another version; 0: the one in force. FileNotFoundError."""
+        place = self._shards.place
+        made = Dataset(*shards_of_manifest(place, _core.Dataset(place.core, version)), self._keys,
+                       self._mode)
+        return made if self._limits is None else made._part(*self._asked)
 
     # ── Facts ──
 
@@ -138,6 +181,11 @@ class Dataset(Closing):
     def manifest(self) -> Manifest | None:
         """The manifest as stored; None if none was read."""
         return self._manifest
+
+    @property
+    def version(self) -> int | None:
+        """Number of the version: one more with each commit. None if the manifest has none."""
+        return (self._manifest or {}).get("version")
 
     @property
     def mode(self) -> DatasetMode:

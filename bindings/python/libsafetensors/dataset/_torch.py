@@ -177,27 +177,21 @@ class TorchBatches(IterableDataset[Any]):
                  collate: Collate = "list",
                  transform: Callable[[Any], Any] | None = None,
                  **options: Unpack[OpenOptions]) -> None:
-        self.dataset = _dataset(source, options)
         self.rank, self.ranks = _ranks(rank, ranks)
         self.transform = transform
         if collate not in ("list", "padded", "nested"):
             raise ValueError("collate: expected list, padded or nested, found %r" % (collate,))
         self.collate = collate
-        self._nullable = {name for name, facts in self.dataset.schema.items()
-                          if facts.get("nullable")}
         if partition not in ("batches", "shards"):
             raise ValueError("partition: expected batches or shards, found %r" % (partition,))
         self.partition = partition
         if partition == "shards" and shuffle is True:
             shuffle = "blocks"
-        self._order = Order(len(self.dataset), batch_size, shuffle, seed, ends,
-                            [stop - start for start, stop in self.dataset._layout.bounds()],
-                            open_shards)
+        self._use(_dataset(source, options), batch_size, shuffle, seed, ends, open_shards)
         if ends == "drop" and 0 < len(self.dataset) < batch_size * self.ranks:
             warnings.warn("%s: %d rows fill no batch of %d for each of %d ranks: with ends=\"drop\" "
                           "there are none" % (self.dataset.path, len(self.dataset), batch_size,
                                               self.ranks), stacklevel=2)
-        self._identity = identity(self.dataset)
         # Epoch, batches (of all ranks) delivered before, the last round before this epoch, and
         # the seed; shared memory, so that workers see a change, and later workers a state that
         # these load.
@@ -212,6 +206,31 @@ class TorchBatches(IterableDataset[Any]):
         self._now: tuple[int, int, list[Part]] | None = None
         self._yielded = 0
         self._restored: int | None = None  # a worker's state: its round
+
+    def _use(self, dataset: Dataset, batch_size: int, shuffle: Any, seed: int, ends: str,
+             open_shards: int) -> None:
+        self.dataset = dataset
+        self._nullable = {name for name, facts in dataset.schema.items() if facts.get("nullable")}
+        self._order = Order(len(dataset), batch_size, shuffle, seed, ends,
+                            [stop - start for start, stop in dataset._layout.bounds()],
+                            open_shards)
+        self._identity = identity(dataset)
+
+    def _change(self, dataset: Dataset) -> None:
+        """Goes over to another version."""
+        order = self._order
+        self._use(dataset, order.batch_size, order.shuffle, order.seed, order.ends,
+                  order.open_shards)
+
+    def refresh(self, version: int | None = None) -> int | None:
+        """Goes over to the version in force, or that of this number, between epochs; until then all
+        epochs are of the version that was opened, also after later commits. Returns the number,
+        which all ranks must have. Workers of a DataLoader that is not loader() must not be
+        persistent."""
+        epoch = self.epoch
+        self._change(self.dataset._at(version or 0))
+        self.set_epoch(epoch)
+        return self.dataset.version
 
     @property
     def epoch(self) -> int:
@@ -325,8 +344,10 @@ class TorchBatches(IterableDataset[Any]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues after the batches delivered, with the state's seed; the number of workers or
         ranks may differ. ValueError, which says what differs, if batch_size, shuffle,
-        open_shards, ends or keys do, or if the dataset was appended to or overwritten since, or
-        is another one. A compaction keeps states valid."""
+        open_shards, ends or keys do, or if the dataset is another one. If it was appended to or
+        overwritten since, the epoch goes on with the version where it began; ValueError if that is
+        no longer kept. A compaction keeps states valid."""
+        self._return(state)
         check_identity(self.dataset, self._identity, state)
         if state.get("partition", "batches") != self.partition:
             raise ValueError("partition: the state is of %r, expected %r"
@@ -345,6 +366,19 @@ class TorchBatches(IterableDataset[Any]):
             self._set_place(state["epoch"], state["delivered"], self._restored - 1, parts)
             self._now = state["epoch"], state["delivered"], parts
             self._yielded = own
+
+    def _return(self, state: dict[str, Any]) -> None:
+        """Goes over to the version of a state, if it is kept and another one."""
+        saved, own = state.get("dataset"), self._identity
+        if not isinstance(saved, dict) or not isinstance(saved.get("version"), int) or \
+                saved.get("commit") == own.get("commit") or saved["version"] < 1:
+            return
+        try:
+            before = self.dataset._at(saved["version"])
+        except FileNotFoundError:
+            return
+        if identity(before).get("commit") == saved.get("commit"):
+            self._change(before)
 
     def loader(self, **options: Unpack[LoaderOptions]) -> Loader:
         """A DataLoader whose state counts the batches given to the training loop. options: of
@@ -402,6 +436,13 @@ class Loader(DataLoader[Any]):
         """Chooses the epoch that the next iteration starts, as set_epoch of TorchBatches does."""
         self.dataset.set_epoch(epoch)  # type: ignore[attr-defined]
         self._delivered, self._left = 0, False
+
+    def refresh(self, version: int | None = None) -> int | None:
+        """As that of TorchBatches."""
+        found: int | None = self.dataset.refresh(version)  # type: ignore[attr-defined]
+        self._delivered, self._left = 0, False
+        self._iterator = None
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         batches: TorchBatches = self.dataset  # type: ignore[assignment]

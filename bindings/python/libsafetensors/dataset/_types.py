@@ -2,19 +2,23 @@
 and docs/dataset.md."""
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, Literal, TypedDict, Union
 
 __all__ = ["Adopt", "ColumnFacts", "CompactResult", "DatasetInfo", "DatasetMode", "DatasetTensors",
-           "Engine", "GcResult", "LoaderOptions", "Manifest", "ManifestForm", "OpenOptions",
+           "Engine", "GcResult", "LoaderOptions", "Manifest", "ManifestForm", "Moment", "OpenOptions",
            "ReadOptions", "ScanOptions",
-           "ShardFacts", "StorageOptions", "VerifyResult", "WriteMode", "WriteOptions"]
+           "ShardFacts", "StorageOptions", "VerifyResult", "VersionFacts", "VersionsResult", "WriteMode",
+           "WriteOptions"]
 
 DatasetMode = Literal["batch", "kv"]
 ManifestForm = Literal["whole", "segments"]
 WriteMode = Literal["error", "append", "overwrite"]
 Adopt = Union[Literal["listing"], None]
 Engine = Literal["numpy", "torch"]
+# Seconds since 1970, a date or time (without a zone: of this computer), or one as ISO 8601 has it.
+Moment = Union[int, float, str, datetime.date]
 
 # ── Arguments ──
 
@@ -78,7 +82,7 @@ class WriteOptions(StorageOptions, total=False):
     kv_separator: str | None
     tail_strategy: Literal["write", "drop", "pad"] | None
     rounding: Literal["nearest", "truncate"] | None
-    keep_old: int | None
+    keep_old: int | Literal["all"] | None
     manifest: ManifestForm | None
     single_writer: bool | None
 
@@ -86,6 +90,8 @@ class WriteOptions(StorageOptions, total=False):
 class OpenOptions(StorageOptions, total=False):
     """Options of libsafetensors.dataset.open()."""
 
+    version: int | None
+    asof: Moment | None
     use_manifest: bool
     columns: str | Iterable[str] | None
     keys: str | Iterable[str] | None
@@ -108,6 +114,7 @@ class ReadOptions(_As, StorageOptions, total=False):
     inferSchema: bool
     pushdown: bool
     partition_mb: int
+    versionAsOf: int
 
 
 class LoaderOptions(TypedDict, total=False):
@@ -185,6 +192,8 @@ class Manifest(TypedDict, total=False):
     commit: str
     row_order: str
     version: int
+    committed: int
+    history: str
     mode: DatasetMode
     batch_size: int | None
     name_col: str | None
@@ -288,6 +297,7 @@ class VerifyResult(_Located):
     samples: int
     commit: str | None
     index: str | None
+    versions: int
     finding_count: int
     findings: list[_Finding]
     orphan_count: int
@@ -310,6 +320,23 @@ class GcResult(_Located):
 
     garbage: list[_Garbage]
     bytes: int
+
+
+class VersionFacts(TypedDict):
+    """A version that is in force or kept; committed: seconds since 1970."""
+
+    version: int
+    committed: int | None
+    commit: str | None
+    samples: int
+    bytes: int
+    shards: int
+
+
+class VersionsResult(_Located):
+    """Result of versions(), the oldest first."""
+
+    versions: list[VersionFacts]
 
 
 class _Group(TypedDict):

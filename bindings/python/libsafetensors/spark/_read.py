@@ -63,6 +63,7 @@ class Reading:
         self.layout = _choice("layout", own.get("layout", "files"), LAYOUTS)
         self.columns = parse_names("columns", own.get("columns"))
         self.keys = parse_names("keys", own.get("keys"))
+        self.version = _version(own.get("versionasof"))
         self.use_manifest = parse_bool("use_manifest", own.get("use_manifest", "true"))
         self.data = parse_bool("data", own.get("data", "true"))
         self.infer = parse_bool("inferSchema", own.get("inferschema", "true"))
@@ -76,7 +77,8 @@ class Reading:
 
     def opened(self, keys: Iterable[str] | None = None) -> Dataset:
         storage: dict[str, Any] = dict(self.storage)
-        return dataset.open(self.path, use_manifest=self.use_manifest, keys=keys, **storage)
+        return dataset.open(self.path, version=self.version, use_manifest=self.use_manifest,
+                            keys=keys, **storage)
 
     def opened_with(self, keys: Iterable[str]) -> Dataset:
         """With those of the keys that the dataset has."""
@@ -271,6 +273,12 @@ def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
         raise ValueError("%s: expected one of %s, found %r%s"
                          % (name, ", ".join(allowed), value, "".join(meant)))
     return value.lower()
+
+
+def _version(value: str | None) -> int | None:
+    if value is not None and not (value.strip().isdigit() and int(value)):
+        raise ValueError("versionAsOf: expected a number from 1 on, found %r" % value)
+    return int(value) if value is not None else None
 
 
 def _megabytes(name: str, value: str) -> int:

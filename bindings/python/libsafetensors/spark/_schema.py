@@ -19,7 +19,7 @@ __all__ = ["READ_OPTIONS", "ROW_FIELDS", "absolute", "binary_field", "checked_fi
            "split_options", "tensor_type", "parse_bool"]
 
 READ_OPTIONS = ("layout", "columns", "use_manifest", "keys", "data", "as", "inferSchema",
-                "pushdown", "partition_mb")
+                "pushdown", "partition_mb", "versionAsOf")
 _WRITE_MORE = ("adopt", "sync")
 
 

@@ -49,6 +49,7 @@ static const options_struct structs[] = {
     STRUCT(sft_info_options, SFT_INFO_OPTIONS_INIT, alloc),
     STRUCT(sft_commit_options, SFT_COMMIT_OPTIONS_INIT, open),
     STRUCT(sft_compact_options, SFT_COMPACT_OPTIONS_INIT, open),
+    STRUCT(sft_gc_options, SFT_GC_OPTIONS_INIT, older_s),
 };
 
 typedef struct options_row {
@@ -163,6 +164,8 @@ static const options_row rows[] = {
     ROW(sft_dataset_verify_tree, sft_open_options, run_dataset_verify_tree_open),
     ROW(sft_dataset_find_replaced, sft_open_options, run_dataset_find_replaced),
     ROW(sft_dataset_ls_json, sft_open_options, run_dataset_ls_json),
+    ROW(sft_dataset_gc_json, sft_gc_options, run_dataset_gc),
+    ROW(sft_dataset_gc_tree, sft_gc_options, run_dataset_gc_tree),
     ROW(sft_dataset_compact_json, sft_job, run_dataset_compact),
     ROW(sft_dataset_compact_json, sft_compact_options, run_dataset_compact_how),
     ROW(sft_dataset_compact_json, sft_open_options, run_dataset_compact_open),

@@ -1,36 +1,96 @@
-"""Writes DataFrames of Daft as safetensors datasets.
+"""Reads and writes safetensors datasets as DataFrames of Daft.
 
-    from libsafetensors.daft import write_safetensors
+    from libsafetensors.daft import read_safetensors, write_safetensors
     manifest = write_safetensors(daft.read_parquet(source), path, batch_size=1000)
+    df = read_safetensors(path, columns=["image", "caption"])
 
 With Daft's Ray runner this package must be installed on every node. See docs/daft.md.
 """
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from daft import DataType
 from daft.io import DataSink
 from daft.io.sink import WriteResult
-from daft.recordbatch import MicroPartition
+from daft.io.source import DataSource, DataSourceTask
+from daft.recordbatch import MicroPartition, RecordBatch
 from daft.schema import Schema
 
 from ._types import Path, Unpack, parse
 from .dataset._engines import job_of, plain_batches
 from .dataset._job import Job
-from .dataset._types import Adopt, Manifest, WriteMode, WriteOptions
+from .dataset import open as open_dataset
+from .dataset._storage import scheme_of
+from .dataset._tasks import Task, tasks_of
+from .dataset._types import Adopt, Manifest, OpenOptions, WriteMode, WriteOptions
 from .dataset._write import settled
 
-__all__ = ["SafetensorsSink", "write_safetensors"]
+__all__ = ["SafetensorsSink", "SafetensorsSource", "read_safetensors", "write_safetensors"]
 
 _RESULT = {"path": DataType.string(), "version": DataType.int64(),
            "total_samples": DataType.int64(), "total_bytes": DataType.int64(),
            "shards": DataType.int64()}
 _STOP_SECONDS = 60
+
+
+_TASK_BYTES = 64 << 20
+
+
+class SafetensorsSource(DataSource):
+    """A dataset for Daft; read() is its DataFrame. Arguments as for libsafetensors.dataset.open. All
+    tasks read the version that is opened here, whatever is committed meanwhile."""
+
+    def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
+        text = os.fsdecode(path)
+        self._dataset = open_dataset(os.path.abspath(text) if scheme_of(text) is None else text,
+                                     **options)
+        self._schema = Schema.from_pyarrow_schema(self._dataset._arrow(None, range(0), None)[0])
+
+    @property
+    def name(self) -> str:
+        return "Safetensors"
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    async def get_tasks(self, pushdowns: Any) -> AsyncIterator[DataSourceTask]:
+        """Only the columns that a query uses are read."""
+        names = self._schema.column_names()
+        if pushdowns.columns is not None:
+            used = {*pushdowns.columns, *pushdowns.filter_required_column_names()}
+            # A batch without columns would have no rows.
+            names = [name for name in names if name in used] or names[:1]
+        size = sum(task.bytes for task in tasks_of(self._dataset, 1))
+        for task in tasks_of(self._dataset, max(1, -(-size // _TASK_BYTES))):
+            yield _SourceTask(task, names)
+
+
+class _SourceTask(DataSourceTask):
+    def __init__(self, task: Task, names: list[str]) -> None:
+        self._task, self._names = task, names
+
+    @property
+    def schema(self) -> Schema:
+        whole = self._task.dataset._arrow(self._names, range(0), None)[0]
+        return Schema.from_pyarrow_schema(whole)
+
+    async def read(self) -> AsyncIterator[RecordBatch]:
+        with self._task.dataset:
+            for batch in self._task.batches(self._names):
+                yield RecordBatch.from_arrow_record_batches([batch], batch.schema)
+
+
+def read_safetensors(path: Path, **options: Unpack[OpenOptions]) -> Any:
+    """A DataFrame of a dataset's rows, of the types that were written; in KV mode the name, and each
+    tensor as a struct. options: of libsafetensors.dataset.open, such as columns, rows and version."""
+    return SafetensorsSource(path, **options).read()
 
 
 class _Parts:

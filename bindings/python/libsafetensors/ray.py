@@ -1,25 +1,76 @@
-"""Writes datasets of Ray Data as safetensors datasets.
+"""Reads and writes safetensors datasets by tasks of Ray Data.
 
-    from libsafetensors.ray import write_safetensors
+    from libsafetensors.ray import read_safetensors, write_safetensors
     manifest = write_safetensors(ray.data.read_parquet(source), path, batch_size=1000)
+    rows = read_safetensors(path, columns=["image", "caption"])
 
 This package must be installed on every node. See docs/ray.md.
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ray.data import Datasink
-from ray.data.block import BlockAccessor
+import ray.data
+from ray.data import Datasink, Datasource, ReadTask
+from ray.data.block import BlockAccessor, BlockMetadata
 
 from ._types import Path, Unpack, parse
 from .dataset._engines import job_of, plain_batches
 from .dataset._job import Job
-from .dataset._types import Adopt, Manifest, WriteMode, WriteOptions
+from .dataset._storage import scheme_of
+from .dataset import open as open_dataset
+from .dataset._tasks import Task, tasks_of
+from .dataset._types import Adopt, Manifest, OpenOptions, WriteMode, WriteOptions
 from .dataset._write import settled
 
-__all__ = ["SafetensorsDatasink", "write_safetensors"]
+__all__ = ["SafetensorsDatasink", "SafetensorsDatasource", "read_safetensors", "write_safetensors"]
+
+
+class SafetensorsDatasource(Datasource):
+    """For ray.data.read_datasource. Arguments as for libsafetensors.dataset.open. All tasks read the
+    version that is opened here, whatever is committed meanwhile."""
+
+    def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
+        super().__init__()
+        text = os.fsdecode(path)
+        self._dataset = open_dataset(os.path.abspath(text) if scheme_of(text) is None else text,
+                                     **options)
+
+    def get_name(self) -> str:
+        return "Safetensors"
+
+    def estimate_inmemory_data_size(self) -> int:
+        return sum(task.bytes for task in tasks_of(self._dataset, 1))
+
+    def get_read_tasks(self, parallelism: int, per_task_row_limit: int | None = None,
+                       data_context: Any = None) -> list[ReadTask]:
+        schema = self._dataset._arrow(None, range(0), None)[0]
+        return [ReadTask(_reader(task), BlockMetadata(len(task.rows), task.bytes, None, None),
+                         schema, per_task_row_limit)
+                for task in tasks_of(self._dataset, max(1, parallelism))]
+
+
+def _reader(task: Task) -> Any:
+    def read() -> Iterator[Any]:
+        import pyarrow as pa
+        with task.dataset:
+            for batch in task.batches():
+                yield pa.Table.from_batches([batch])
+    return read
+
+
+def read_safetensors(path: Path, *, parallelism: int = -1, concurrency: int | None = None,
+                     ray_remote_args: Mapping[str, Any] | None = None,
+                     **options: Unpack[OpenOptions]) -> Any:
+    """A ray.data.Dataset of a dataset's rows, of the types that were written; in KV mode the name, and
+    each tensor as a struct. options: of libsafetensors.dataset.open, such as columns, rows and
+    version; parallelism, concurrency, ray_remote_args: of ray.data.read_datasource."""
+    source = SafetensorsDatasource(path, **options)
+    return ray.data.read_datasource(source, override_num_blocks=None if parallelism < 1
+                                    else parallelism, concurrency=concurrency,
+                                    ray_remote_args=dict(ray_remote_args or {}))
 
 
 class SafetensorsDatasink(Datasink):

@@ -74,9 +74,22 @@ def numbered(path, rows=100, start=0):
 
 
 def expected_files(path):
+    """With those of the versions that are kept."""
     found = manifest(path)
-    return sorted([MANIFEST, *(one["shard_path"] for one in found["shards"]),
-                   *([found["index"]] if found["index"] else [])])
+    names = {MANIFEST, *([found["index"]] if found["index"] else [])}
+    for one in dataset.versions(path)["versions"]:
+        with dataset.open(path, version=one["version"]) as version:
+            names |= {shard["name"] for shard in version.shards}
+            names |= {".dataset_segment-" + segment["sha256"]
+                      for segment in version.manifest.get("segments", ())}
+        if one["version"] < found["version"]:
+            names.add(".dataset_version-%d-%s" % (one["version"], found["history"]))
+    return sorted(names)
+
+
+def forget(path):
+    """Only the version in force stays."""
+    dataset.gc(path, delete=True, grace=0, keep=1)
 
 
 def left(path):

@@ -6,6 +6,7 @@ import pytest
 
 pyspark = pytest.importorskip("pyspark")
 
+import holding  # noqa: E402
 from frames import frame, read, write  # noqa: E402
 
 import libsafetensors.spark as st  # noqa: E402
@@ -60,6 +61,8 @@ def test_files_that_are_gone(spark, out, change):
     df.createOrReplaceTempView("files_of_before")
     assert df.count() == 80
     change(spark, out)
+    assert len(df.collect()) == 80  # of the version before, which is kept
+    holding.forget(out)
     for do in (df.collect, spark.table("files_of_before").collect):
         text = told(do)
         assert re.search(CHANGED + r" \(part-\S+: replaced \(version 2 to 3\) while reading\)",

@@ -160,6 +160,7 @@ def test_overwrite_removes_stale_shards(spark, out):
     write(frames.frame(spark), out, batch_size=5, dtype="F32", columns="x")
     before = set(holding.shards(out))
     write(frames.frame(spark, 10), out, batch_size=50, dtype="F32", columns="x")
+    holding.forget(out)
     assert not before & set(os.listdir(out))
     holding.whole(out)
 

@@ -165,9 +165,10 @@ def test_nothing_fails_after_the_commit_point(spark, old, source):
     os.remove(name)
     os.makedirs(os.path.join(name, "not empty"))
     if source:
-        write(wide(spark), old, batch_size=10, columns="x")
+        write(wide(spark), old, batch_size=10, columns="x", keep_old=0)
     else:
-        lss.write_safetensors(wide(spark), old, mode="overwrite", batch_size=10, columns="x")
+        lss.write_safetensors(wide(spark), old, mode="overwrite", batch_size=10, columns="x",
+                              keep_old=0)
     assert os.path.isdir(name)
     os.removedirs(os.path.join(name, "not empty"))
     assert holding.whole(old)["version"] == 2

@@ -137,10 +137,25 @@ def test_an_overwrite_while_reading(batches):
     schema = one.schema()
     parts = one.pieces(schema)
     dataset.write(table(10, 8), batches, batch_size=10, mode="overwrite")
+    assert sum(len(batch) for batch in one.batches(schema, parts[0])) > 0
+    dataset.gc(batches, delete=True, grace=0, keep=1)
     with pytest.raises(SafetensorError, match=r"replaced \(version 1 to 2\) while reading") as told:
         list(one.batches(schema, parts[0]))
     assert "has changed since this DataFrame or view was planned" in str(told.value)
     assert told.value.code == "dataset_changed" and told.value.path == batches
+
+
+def test_an_earlier_version(batches):
+    before = all_rows(reading(batches, layout="samples"))
+    dataset.write(table(10, 8), batches, batch_size=10, mode="overwrite")
+    assert all_rows(reading(batches, layout="samples", versionAsOf="1")) == before
+    assert all_rows(reading(batches, layout="samples", versionasof="2")) == \
+        all_rows(reading(batches, layout="samples")) != before
+    with pytest.raises(FileNotFoundError, match="version 3, which is not kept"):
+        reading(batches, layout="samples", versionAsOf="3").schema()
+    for wrong in ("0", "-1", "last"):
+        with pytest.raises(ValueError, match="versionAsOf"):
+            reading(batches, versionAsOf=wrong)
 
 
 def test_a_folder_that_went_while_reading(batches):

@@ -46,6 +46,8 @@ struct sft_dataset_options {
     bool keep_versions; /* until gc; else what is replaced stays for keep_old_s */
     uint64_t keep_old_s;
     sft_manifest_form form;
+    sft_span stream; /* batch_id: the stream; data NULL: none */
+    uint64_t batch;  /* and the number of its batch */
 };
 
 /* ── columns.c: options and an Arrow schema, settled ── */

@@ -158,6 +158,18 @@ static sft_code option_keep_old(option_reader *r) {
     return option_wrong(r, "all or seconds");
 }
 
+/* "<stream>:<number>" */
+static sft_code option_batch_id(option_reader *r) {
+    size_t colon = r->value.len;
+    while (colon > 0 && r->value.data[colon - 1] != ':') colon--;
+    sft_span number = { r->value.data + colon, r->value.len - colon };
+    if (colon < 2 || !sfti_text_uint(number, &r->out->batch))
+        return option_wrong(r, "the name of a stream and the number of its batch, such as "
+                               "clicks:41");
+    r->out->stream = (sft_span){ r->value.data, colon - 1 };
+    return SFT_OK;
+}
+
 static sft_code option_manifest(option_reader *r) {
     static const char *const words[] = { "whole", "segments" };
     unsigned word;
@@ -329,6 +341,10 @@ static const option_row option_table[] = {
         "one list of all shards, or segments that appends add to; appends keep what there is",
         BOTH },
       option_manifest },
+    { { "batch_id", "STREAM:NUMBER", NULL,
+        "a batch of a stream, by which a commit knows that it was there: then it adds nothing",
+        BOTH },
+      option_batch_id },
     { { "single_writer", "true, false", "false",
         "guarantees that nobody else commits, for storages that cannot keep commits apart", BOTH },
       option_single },

@@ -113,6 +113,7 @@ def test_overwrite(spark, out):
     write(frame(spark, 30, 2, 500), out, name_col="name", columns="n")
     told = holding.whole(out)
     assert told["version"] == 2 and told["index"] is None
+    holding.forget(out)
     assert not before & set(os.listdir(out))
     assert len(holding.keyed(out)) == 30
     assert read(spark, out, layout="tensors").count() == 30

@@ -87,3 +87,37 @@ def test_save_is_no_table(spark, out, told, tmp_path):
         availableNow=True).start().awaitTermination()
     assert read(spark, out, layout="samples").count() == 300
     assert told() == []
+
+
+def test_batches_of_a_stream(spark, out, tmp_path):
+    """As in docs/spark.md; Spark repeats a batch of which its checkpoint does not know that it is done."""
+    rows, state, seen = tmp_path / "rows", tmp_path / "state", []
+    for i in range(3):
+        frame(spark).repartition(1).write.mode("append").parquet(str(rows))
+
+    def save(batch, number):
+        seen.append(number)
+        writing(batch).mode("append").options(batch_id="clicks:%d" % number).save(out)
+
+    def run():
+        stream = spark.readStream.schema(frame(spark).schema).option("maxFilesPerTrigger", 1)
+        stream.parquet(str(rows)).writeStream.foreachBatch(save).option(
+            "checkpointLocation", str(state)).trigger(availableNow=True).start().awaitTermination()
+    run()
+    assert seen == [0, 1, 2] and read(spark, out, layout="samples").count() == 300
+    for done in (state / "commits").glob("*2*"):  # of batch 2, with its checksum
+        done.unlink()
+    run()
+    assert seen == [0, 1, 2, 2] and read(spark, out, layout="samples").count() == 300
+    frame(spark).repartition(1).write.mode("append").parquet(str(rows))
+    run()
+    assert seen[-1] == 3 and read(spark, out, layout="samples").count() == 400
+
+
+@pytest.mark.parametrize("how", ["partitionBy", "clusterBy", "bucketBy"])
+def test_partitions_are_refused(spark, out, how):
+    writer = writing(frame(spark))
+    with pytest.raises(Exception, match="partitioning or clustering columns|bucketBy"):
+        (getattr(writer, how)(2, "n") if how == "bucketBy" else getattr(writer, how)("n")).mode(
+            "append").save(out)
+    assert not os.path.exists(os.path.join(out, "dataset_manifest.json"))

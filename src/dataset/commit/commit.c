@@ -266,6 +266,16 @@ static sft_code prepare_manifest(sft_commit *c, sft_error *err) {
                      (unsigned long long)c->began_version, (unsigned long long)c->base.version);
 }
 
+/* Whether the dataset has this batch of its stream, or a later one. */
+static bool prepare_repeated(const sft_commit *c) {
+    const sfti_ds_manifest *base = &c->base;
+    if (!c->has_base || !c->options->stream.data) return false;
+    for (size_t i = 0; i < base->batch_count; i++)
+        if (sft_span_equal(base->batches[i].stream, c->options->stream))
+            return base->batches[i].number >= c->options->batch;
+    return false;
+}
+
 static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) {
     sfti_arena_free(&c->work);
     c->work = (sfti_arena){ .alloc = c->alloc };
@@ -292,6 +302,14 @@ static sft_code prepare_once(sft_commit *c, const sft_job *job, sft_error *err) 
         if (!code && base) code = sfti_fail_as(err, base, &what);
     }
 
+    if (!code && prepare_repeated(c)) {
+        sfti_ds_guard_drop(&c->swap);
+        c->text.len = 0;
+        if (!sfti_buffer_put(&c->text, c->base_text.data, c->base_text.len))
+            return sfti_fail_memory(err, c->base_text.len);
+        c->state = COMMIT_REPEATED;
+        return SFT_OK;
+    }
     c->next.segmented = o->form == SFT_FORM_SEGMENTS ||
                         (o->form == SFT_FORM_SAME && c->base.segmented && append);
     c->apart = append && c->has_base && c->base.segmented && c->next.segmented &&

@@ -8,6 +8,7 @@
 typedef enum commit_state {
     COMMIT_BEGUN,
     COMMIT_PREPARED,
+    COMMIT_REPEATED, /* its batch is in the dataset: nothing is to be published */
     COMMIT_PUBLISHED,
     COMMIT_FAILED, /* nothing was published */
     COMMIT_UNKNOWN /* whether it was published is unknown */

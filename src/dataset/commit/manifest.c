@@ -134,6 +134,21 @@ static sft_code next_segments(sft_commit *c, sft_error *err) {
 
 /* ── The manifest ── */
 
+/* The base's batches, with this commit's. */
+static sft_code next_batches(sft_commit *c, sft_error *err) {
+    const sfti_ds_manifest *base = &c->base;
+    size_t n = base->batch_count;
+    sfti_ds_batch *all = sfti_arena_array(&c->work, n + 1, sizeof *all);
+    if (!all) return sfti_fail_memory(err, (n + 1) * sizeof *all);
+    if (n) memcpy(all, base->batches, n * sizeof *all);
+    size_t at = 0;
+    while (at < n && !sft_span_equal(all[at].stream, c->options->stream)) at++;
+    all[at] = (sfti_ds_batch){ c->options->stream, c->options->batch };
+    c->next.batches = all;
+    c->next.batch_count = at == n ? n + 1 : n;
+    return SFT_OK;
+}
+
 sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
     sfti_ds_manifest *m = &c->next;
     bool fits = sfti_add(c->base.version, 1, &m->version);
@@ -200,6 +215,10 @@ sft_code sfti_commit_render(sft_commit *c, sft_error *err) {
         m->separator = o->separator;
     }
     if (c->indexed) m->index = sft_span_cstr(SFTI_DATASET_INDEX);
+    m->batches = c->base.batches;
+    m->batch_count = c->base.batch_count;
+    if (o->stream.data) code = next_batches(c, err);
+    if (code) return code;
 
     return sfti_ds_manifest_write(m, &c->text, err);
 }

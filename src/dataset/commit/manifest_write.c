@@ -47,6 +47,12 @@ sft_code sfti_ds_manifest_write(const sfti_ds_manifest *m, sft_buffer *text, sft
     if (m->keep_until) sfti_json_put_uint(&w, "keep_until", m->keep_until);
     if (m->dropped) sfti_json_put_uint(&w, "dropped_samples", m->dropped);
 
+    if (m->batch_count) sfti_json_put_open(&w, "batches", '{');
+    for (size_t i = 0; i < m->batch_count; i++) {
+        sfti_json_key_span(&w, m->batches[i].stream);
+        sfti_json_uint(&w, m->batches[i].number);
+    }
+    if (m->batch_count) sfti_json_close(&w, '}');
     sfti_json_put_uint(&w, "total_samples", m->total_samples);
     sfti_json_put_uint(&w, "total_valid_samples", m->total_valid);
     sfti_json_put_uint(&w, "total_bytes", m->total_bytes);

@@ -126,6 +126,12 @@ sft_code sft_commit_publish(sft_commit *c, const char *index, sft_warn_fn warn, 
     publication p = { .c = c, .index = index, .warn = warn, .warn_ctx = warn_ctx };
     const sfti_ds_steps steps = { &p, publish_index, publish_after, warn, warn_ctx };
     sfti_ds_outcome outcome = SFTI_SWAP_FAILED;
+    if (c->state == COMMIT_REPEATED) { /* the dataset is as it is to be; what was written goes */
+        sft_error what = SFT_ERROR_INIT;
+        if (sft_commit_abort(c, &what) && warn) warn(warn_ctx, &what);
+        c->state = COMMIT_PUBLISHED;
+        return SFT_OK;
+    }
     if (c->state != COMMIT_PREPARED)
         return sfti_fail(err, SFT_OUT_OF_ORDER, "expected a commit that is prepared");
     sft_job own;

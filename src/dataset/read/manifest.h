@@ -27,6 +27,12 @@ typedef struct sfti_ds_sums {
     uint64_t next_file; /* the highest number of a file, plus one */
 } sfti_ds_sums;
 
+/* The last batch of a stream that was committed. */
+typedef struct sfti_ds_batch {
+    sft_span stream;
+    uint64_t number;
+} sfti_ds_batch;
+
 typedef struct sfti_ds_manifest {
     sft_span text;
     size_t ahead; /* commits that SFTI_DATASET_MANIFEST is behind */
@@ -44,6 +50,8 @@ typedef struct sfti_ds_manifest {
     uint64_t total_samples, total_valid, total_bytes;
     uint64_t keep_until; /* Unix time until which gc keeps replaced shards, or 0 */
     uint64_t dropped;    /* rows dropped by tail_strategy=drop */
+    size_t batch_count;
+    sfti_ds_batch *batches;
     sfti_ds_sums sums;
     bool segmented; /* the shards are in segments */
     bool numbered;  /* segmented: commits are numbered files (commit/swap.c) */

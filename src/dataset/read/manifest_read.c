@@ -157,6 +157,24 @@ static sft_code manifest_entries(sfti_fields *r, sfti_ds_manifest *m,
     return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : sfti_fields_wrong(r, "',' or '}'");
 }
 
+static sft_code manifest_batches(sfti_fields *r, void *out) {
+    sfti_ds_manifest *m = out;
+    size_t cap = 0;
+    if (sfti_json_next(&r->json) != SFTI_JSON_OBJECT) return sfti_fields_wrong(r, "an object");
+    while (sfti_json_next(&r->json) == SFTI_JSON_KEY) {
+        sfti_ds_batch *all = sfti_arena_grow(r->arena, m->batches, m->batch_count, 1, &cap,
+                                             sizeof *all);
+        sft_span stream = sfti_json_string(&r->json, r->arena);
+        if (!all || !stream.data) return sfti_fail_memory(r->err, sizeof *all);
+        m->batches = all;
+        all[m->batch_count].stream = stream;
+        if (sfti_json_next(&r->json) != SFTI_JSON_UINT)
+            return sfti_fields_wrong(r, "the number of a batch");
+        all[m->batch_count++].number = r->json.value;
+    }
+    return r->json.type == SFTI_JSON_OBJECT_END ? SFT_OK : sfti_fields_wrong(r, "',' or '}'");
+}
+
 static sft_code manifest_schema(sfti_fields *r, void *out) {
     sfti_ds_manifest *m = out;
     m->has_schema = true;
@@ -258,6 +276,7 @@ static const sfti_field manifest_rows[] = {
     { "tail_strategy", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(tail), false, NULL },
     { "index", SFTI_FIELD_TEXT_NULL, OF_MANIFEST(index), false, manifest_index },
     { "columns", SFTI_FIELD_TAKEN, 0, false, manifest_columns },
+    { "batches", SFTI_FIELD_TAKEN, 0, false, manifest_batches },
     { "keep_until", SFTI_FIELD_UINT, OF_MANIFEST(keep_until), false, NULL },
     { "dropped_samples", SFTI_FIELD_UINT, OF_MANIFEST(dropped), false, NULL },
 };

@@ -347,6 +347,56 @@ static void keep_old(void **state) {
     sft_dataset_options_free(plain);
 }
 
+static void append_batch(const char *id, uint64_t rows, uint64_t all, const char *recorded) {
+    sft_dataset_options *o = ds_options("batch_size=4", id, NULL);
+    sft_commit *c = ds_begin(o, SFT_COMMIT_APPEND);
+    ds_batch(c, 0, 0, rows, rows);
+    assert_int_equal(prepare(c), SFT_OK);
+    assert_false(sft_commit_indexed(c));
+    assert_int_equal(publish(c, NULL), SFT_OK);
+    assert_true(sft_commit_manifest(c).len > 0);
+    assert_int_equal(sft_commit_abort(c, &err), SFT_OK);
+    sft_commit_close(c);
+    sft_dataset *d = ds_open();
+    assert_int_equal(sft_dataset_samples(d), all);
+    assert_int_equal(ds_count("part-"), sft_dataset_shard_count(d));
+    assert_int_equal(ds_count("_job-"), 0);
+    sft_dataset_close(d);
+    text_has(recorded, true);
+    sft_dataset_options_free(o);
+}
+
+/* A batch that comes again adds nothing, whatever was committed meanwhile. */
+static void batches_once(void **state) {
+    (void)state;
+    append_batch("batch_id=a:0", 1, 1, "\"batches\":{\"a\":0}");
+    append_batch("batch_id=a:0", 1, 1, "\"version\":1,");
+    append_batch("batch_id=a:7", 2, 3, "\"batches\":{\"a\":7}");
+    append_batch("batch_id=b:x:3", 3, 6, "\"batches\":{\"a\":7,\"b:x\":3}");
+    append_batch("batch_id=a:7", 2, 6, "\"version\":3,");
+    append_batch("batch_id=a:6", 2, 6, "\"version\":3,");
+    append_batch("batch_id=b:x:4", 1, 7, "\"batches\":{\"a\":7,\"b:x\":4}");
+    /* Commits without one pass it on. */
+    sft_dataset_options *o = ds_options("batch_size=4", NULL);
+    for (int how = SFT_COMMIT_APPEND; how <= SFT_COMMIT_OVERWRITE; how++) {
+        sft_commit *c = ds_begin(o, (sft_commit_mode)how);
+        ds_batch(c, 0, 0, 1, 1);
+        ds_end(c);
+        text_has("\"batches\":{\"a\":7,\"b:x\":4}", true);
+    }
+    append_batch("batch_id=a:7", 2, 1, "\"version\":6,");
+    /* Of two attempts that both began before either was committed one is published. */
+    sft_dataset_options *same = ds_options("batch_size=4", "batch_id=a:8", NULL);
+    sft_commit *one = ds_begin(same, SFT_COMMIT_APPEND), *two = ds_begin(same, SFT_COMMIT_APPEND);
+    ds_batch(one, 0, 0, 1, 1);
+    ds_batch(two, 0, 0, 1, 1);
+    ds_end(one);
+    ds_end(two);
+    dataset_is(7, 2, 2);
+    sft_dataset_options_free(o);
+    sft_dataset_options_free(same);
+}
+
 /* A reader with the old manifest gets an error that says so. */
 static void overwritten_while_reading(void **state) {
     sft_dataset_options *o = ds_options("batch_size=4", NULL);
@@ -598,7 +648,7 @@ int main(void) {
         FOLDER_TEST(two_new_ones), FOLDER_TEST(append), FOLDER_TEST(append_otherwise),
         FOLDER_TEST(disagreeing_receipts), FOLDER_TEST(varying), FOLDER_TEST(rebase),
         FOLDER_TEST(overwrite), FOLDER_TEST(overwrite_broken), FOLDER_TEST(overwrite_changed),
-        FOLDER_TEST(keep_old), FOLDER_TEST(overwritten_while_reading),
+        FOLDER_TEST(keep_old), FOLDER_TEST(batches_once), FOLDER_TEST(overwritten_while_reading),
         FOLDER_TEST(duplicates_fail), FOLDER_TEST(last_wins),
         FOLDER_TEST(twice_and_two_attempts), FOLDER_TEST(missing_shards),
         FOLDER_TEST(out_of_order), FOLDER_TEST(carried), FOLDER_TEST(aborted),

@@ -57,7 +57,8 @@ static void the_table(void **state) {
         { "generate_index", "false", 6 },  { "target_shard_size_mb", "300", 4 },
         { "kv_separator", "__", 4 },       { "tail_strategy", "write", 2 },
         { "rounding", "nearest", 6 },      { "keep_old", "all", 6 },
-        { "manifest", "whole", 6 },        { "single_writer", "false", 6 },
+        { "manifest", "whole", 6 },        { "batch_id", NULL, 6 },
+        { "single_writer", "false", 6 },
     };
     size_t count = sizeof rows / sizeof *rows;
     (void)state;
@@ -279,6 +280,22 @@ static void seconds(void **state) {
         "1", "keep_old", "1h");
 }
 
+static void batch_ids(void **state) {
+    (void)state;
+    sft_dataset_options *o = good("batch_size", "1", "batch_id", "a:b:41");
+    assert_true(span_is(o->stream, "a:b"));
+    assert_int_equal(o->batch, 41);
+    sft_dataset_options_free(o);
+    static const char *const wrong[] = { "41", ":41", "a:", "a:-1", "a:4 1",
+                                         "a:18446744073709551616" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "option batch_id: expected the name of a stream and the "
+                       "number of its batch, such as clicks:41, found \"%s\"", wrong[i]);
+        bad(SFT_OPTION_VALUE, text, "batch_size", "1", "batch_id", wrong[i]);
+    }
+}
+
 static void columns(void **state) {
     (void)state;
     sft_dataset_options *o = good("batch_size", "1", "columns", " a ,b,, c d ,\t");
@@ -430,7 +447,7 @@ int main(void) {
         cmocka_unit_test(the_mode),      cmocka_unit_test(batch_size),
         cmocka_unit_test(unknown_names), cmocka_unit_test(long_names),
         cmocka_unit_test(enumerations),  cmocka_unit_test(shard_size),
-        cmocka_unit_test(separator),     cmocka_unit_test(seconds),
+        cmocka_unit_test(separator),     cmocka_unit_test(seconds), cmocka_unit_test(batch_ids),
         cmocka_unit_test(columns),
         cmocka_unit_test(columns_in_json),       cmocka_unit_test(dtypes),
         cmocka_unit_test(bad_dtypes),    cmocka_unit_test(shapes),

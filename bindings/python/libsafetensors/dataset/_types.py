@@ -83,6 +83,7 @@ class WriteOptions(StorageOptions, total=False):
     tail_strategy: Literal["write", "drop", "pad"] | None
     rounding: Literal["nearest", "truncate"] | None
     keep_old: int | Literal["all"] | None
+    batch_id: str | None
     manifest: ManifestForm | None
     single_writer: bool | None
 
@@ -194,6 +195,7 @@ class Manifest(TypedDict, total=False):
     version: int
     committed: int
     history: str
+    batches: dict[str, int]
     mode: DatasetMode
     batch_size: int | None
     name_col: str | None

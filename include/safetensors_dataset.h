@@ -288,8 +288,8 @@ SFT_API SFT_NODISCARD sft_code sft_commit_add(sft_commit *commit, sft_span recei
  * A batch (option batch_id) that the dataset has already is prepared as well, and publishing it
  * changes nothing. Nothing visible changes. Ticks the job with bytes of headers. Memory: a few MiB
  * and about 64 KiB a shard (of many shards less: 256 MiB or 4 KiB a shard, whichever is more),
- * whatever the number of keys. In batch mode without an index, an append to a manifest of segments takes memory
- * for the new shards and those of merged segments only.
+ * whatever the number of keys. In batch mode without an index, an append to a manifest of segments
+ * takes memory for the new shards and those of merged segments only.
  * @since 0.1 */
 SFT_API SFT_NODISCARD sft_code sft_commit_prepare(sft_commit *commit, const sft_job *job,
                                                   sft_error *err);

@@ -277,8 +277,8 @@ def _check_cuda(device: torch.device) -> None:
     if torch.backends.mps.is_available():
         here.append("mps")
     raise RuntimeError("device %s is not there%s; there are: %s"
-                       % (device, "" if torch.backends.cuda.is_built() else
-                          " (this torch is built without CUDA)", ", ".join(here)))
+                       % (device, "" if torch.version.cuda else " (this torch is built without CUDA)",
+                          ", ".join(here)))
 
 
 def device_of(device: torch.device) -> Device | None:

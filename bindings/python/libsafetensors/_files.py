@@ -13,7 +13,8 @@ from ._dtypes import HEADER_NAMES
 from ._types import Backend, BytesOptions, Level, Mode, SaveOptions, Unpack
 
 __all__ = ["DEFAULT_BACKEND", "bytes_view", "check_metadata", "check_path", "check_target",
-           "check_type", "header_name", "open_bytes", "open_file", "write_bytes", "write_file"]
+           "check_type", "header_name", "open_bytes", "open_file", "replaced", "write_bytes",
+           "write_file"]
 
 # Their arrays get memory of their own with either backend; only torch shares the map.
 _OWN_MEMORY = ("numpy", "tensorflow", "jax", "mlx", "paddle")
@@ -47,6 +48,19 @@ def reword(error: SafetensorError, doing: str) -> SafetensorError:
         sentence %= error.tensor
     error.args = (": ".join(part for part in (doing, sentence, str(error)) if part),)
     return error
+
+
+def replaced(module: str, name: str) -> Any:
+    """What a program has put in the place of an official name in the module of `safetensors` that
+    forwards to ours (after install(), or of the stand-in); None if it is as it was. The official
+    functions call it."""
+    install = sys.modules.get("libsafetensors._install")
+    found = install and install.FORWARDED.get(module)
+    if not found:
+        return None
+    now, before = found
+    value = now.get(name)
+    return None if value is before.get(name) else value
 
 
 def check_type(value: Any, kind: type, argument: str) -> None:

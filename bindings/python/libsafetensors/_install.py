@@ -20,10 +20,22 @@ _OFFICIAL_NAMES = ("SafetensorError", "TensorSpec", "deserialize", "safe_open", 
 _TYPING = ("Any", "Dict", "List", "Optional", "Set", "Tuple", "Union")
 _OVER_NUMPY = (OFFICIAL + ".flax", OFFICIAL + ".tensorflow", OFFICIAL + ".mlx",
                OFFICIAL + ".paddle")
+# The public names of its modules: what dir() and a star import show.
+_COMMON = "Dict Optional Union load load_file np os safe_open save save_file"
+_LOW = " List TensorSpec deserialize serialize serialize_file sys"
+_PUBLIC = {".numpy": _COMMON + _LOW, ".flax": _COMMON + " Array jnp numpy",
+           ".tensorflow": _COMMON + " numpy tf", ".mlx": _COMMON + " mx numpy",
+           ".paddle": _COMMON + _LOW + " Any NPDTYPES numpy paddle",
+           ".torch": _COMMON.replace(" np ", " ") + _LOW + " Any Set Tuple defaultdict load_model "
+                     "save_model storage_ptr storage_size torch"}
 # Module of the official package -> ours.
 _MODULES = {"": "", ".numpy": ".numpy", ".torch": ".torch", ".flax": ".flax",
             ".tensorflow": ".tensorflow", ".mlx": ".mlx", ".paddle": ".paddle",
             "._safetensors_rust": "._official"}
+
+# Our module -> the dict of the module of `safetensors` that forwards to it, and what was in it: what
+# a program has put in the place of a name since (unittest.mock.patch), official functions call.
+FORWARDED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
 
 
 def forward(name: str, into: dict[str, Any]) -> None:
@@ -52,6 +64,11 @@ def forward(name: str, into: dict[str, Any]) -> None:
                 into[key] = getattr(source, key)
         if name in _OVER_NUMPY:
             into["numpy"] = import_module(OFFICIAL + ".numpy")
+        known = _PUBLIC.get(name[len(OFFICIAL):], "").split()
+        if known:
+            into["__all__"] = [one for one in known if one in into]
+            into["__dir__"] = lambda: sorted({one for one in into if one[0] == "_"}
+                                             | set(into["__all__"]))
     into["__version__"] = OFFICIAL_VERSION
     into["__doc__"] = source.__doc__
 
@@ -61,6 +78,7 @@ def forward(name: str, into: dict[str, Any]) -> None:
         return getattr(source, key)
 
     into["__getattr__"] = look_up
+    FORWARDED[source.__name__] = into, dict(into)
 
 
 class _Finder:
@@ -155,6 +173,7 @@ def uninstall() -> None:
         del sys.modules[name]
     sys.modules.update(_replaced)
     _replaced.clear()
+    FORWARDED.clear()
 
 
 def _loaded() -> list[str]:

@@ -157,10 +157,11 @@ def _shape(shape: Any) -> str:
 def _change(one: Mapping[str, Any]) -> str:
     """What differs of a tensor in both."""
     parts = []
-    for what, text in (("dtype", lambda side: _text_html(str(side))), ("shape", _shape)):
+    for what in ("dtype", "shape"):
         a, b = one.get(what) or (None, None)
         if a != b:
-            parts.append("%s &rarr; %s" % (text(a), text(b)))
+            parts.append("%s &rarr; %s" % tuple(
+                _shape(side) if what == "shape" else _text_html(str(side)) for side in (a, b)))
     values = one.get("values") or {}
     if values:
         parts.append("%s of %s values, at most %s, cosine %s" % tuple(

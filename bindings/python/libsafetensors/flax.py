@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from . import numpy as _numpy
+from ._files import replaced
 from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
@@ -41,4 +42,8 @@ def load(data: Any) -> dict[str, Array]:
 
 def load_file(filename: Source, *, backend: Backend = "mmap") -> dict[str, Array]:
     """Arrays of a file, or of all shards of a folder or index.json."""
+    other = replaced(__name__, "safe_open")
+    if other is not None:
+        with other(filename, framework="flax", backend=backend) as opened:
+            return dict(opened.get_tensors())
     return _from_numpy(_numpy.load_file(filename, backend=backend))

@@ -9,6 +9,7 @@ import mlx.core as mx
 import numpy as np
 
 from . import numpy as _numpy
+from ._files import replaced
 from ._types import Backend, BytesOptions, SaveOptions, Source, Target, Unpack
 
 __all__ = ["save", "save_file", "load", "load_file"]
@@ -48,4 +49,8 @@ def load(data: Any) -> dict[str, mx.array]:
 
 def load_file(filename: Source, *, backend: Backend = "mmap") -> dict[str, mx.array]:
     """Arrays of a file, or of all shards of a folder or index.json."""
+    other = replaced(__name__, "safe_open")
+    if other is not None:
+        with other(filename, framework="mlx", backend=backend) as opened:
+            return dict(opened.get_tensors())
     return _from_numpy(_numpy.load_file(filename, backend=backend))

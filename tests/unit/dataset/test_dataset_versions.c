@@ -4,6 +4,9 @@
 
 #include "dataset/commit/commit.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 /* ── Datasets ── */
 
 static sft_dataset_options *kept;
@@ -269,6 +272,23 @@ static void damaged(void **state) {
     only_from(3);
 }
 
+/* In a sticky folder, where everyone may make files. */
+static void planted(void **state) {
+    (void)state;
+    char name[SFTI_VERSION_FILE_NAME];
+    if (geteuid() != 0) skip(); /* needs files of another user */
+    four_versions();
+    name_of(2, name);
+    assert_int_equal(chown(temp_path(name), 65534, 65534), 0);
+    assert_int_equal(rows_at(2, 0), 3);
+    assert_int_equal(chmod(temp_path("."), 01777), 0);
+    assert_int_equal(rows_at(2, 0), UINT64_MAX);
+    assert_int_equal(rows_at(1, 0), 1);
+    assert_int_equal(chown(temp_path("."), 65534, 65534), 0);
+    assert_int_equal(rows_at(2, 0), 3);
+    assert_int_equal(chown(temp_path("."), 0, 0), 0);
+}
+
 static void a_missing_shard(void **state) {
     (void)state;
     four_versions();
@@ -352,7 +372,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         VERSION_TEST(each_is_read), VERSION_TEST(by_time), VERSION_TEST(none_are_kept),
         VERSION_TEST(collected_by_number), VERSION_TEST(collected_by_age),
-        VERSION_TEST(of_another_dataset), VERSION_TEST(damaged), VERSION_TEST(a_missing_shard),
+        VERSION_TEST(of_another_dataset), VERSION_TEST(damaged), VERSION_TEST(planted),
+        VERSION_TEST(a_missing_shard),
         VERSION_TEST(a_failed_commit), VERSION_TEST(compacted), VERSION_TEST(in_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

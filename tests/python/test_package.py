@@ -275,6 +275,23 @@ with st.open("f") as file:
     file["x"].shape[0] + 1
     file.get("x").numpy()  # WRONG
     file["x"].stats()["median"]  # WRONG
+    file.numpy("x*")["x"].reshape(-1).dtype.itemsize + 1
+    file.torch(["x"])["x"].to("cpu").numel() + 1
+    file["x"].numpy().no_such_thing()  # WRONG
+    file["x"].torch().no_such_thing()  # WRONG
+    file["x"].torch(device="cpu").detach().clone().tolist()
+st.split("f", "d", count=3).files[0].bytes + 1
+st.split("f", "d", count="3")  # WRONG
+st.split("f", "d", max_size="5GB").file  # WRONG
+st.merge(["f", {"x": 1}], "g", overwrite=True).output.upper()
+st.select("f", "g", keep="x*", drop=["y"]).dropped[0].upper()
+st.rename("f", lambda name: name.upper()).renamed[0][1].upper()
+st.rename("f", lambda name: 5)  # WRONG
+st.quantize("f", "g", "fp8", layout="modelopt").quantised[0].error + 1.0
+st.quantize("f", "g", "fp7")  # WRONG
+st.find("d", "word", recursive=True).models[0].matches[0].value.upper()
+st.dup("d").groups[0].by.upper()
+st.note("f", {"rating": 4, "tags+": ["a"]})[0].path.upper()
 st.catalog(["a", "b"], "out.html", where="kind=adapter", embed=200)["models"] + 1
 st.catalog("a", "out.html", embed="all")  # WRONG
 st.catalog("a", "out.html")["pages"]  # WRONG

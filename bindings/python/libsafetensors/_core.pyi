@@ -5,6 +5,9 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, SupportsIndex, TypeVar, Union, final, overload
 
+from numpy import ndarray as _ndarray
+from torch import Tensor as _TorchTensor
+
 from ._results import (ConvertResult, EditResult, LayoutResult, LoraConverted, LoraFactors, LoraInfo, LoraMerged,
                        MixtureBlock, ModelsMerged, TensorStats)
 from ._types import (Level as _Level, Link as _Link, Mode as _Mode, Order as _Order,
@@ -59,6 +62,10 @@ _Progress = Callable[[int, int | None], object] | None
 thread. An exception it raises cancels the work and is raised by the call. Signals are checked
 as often, also with None."""
 _Index = Any
+_Array = _ndarray[Any, Any]
+class _Buffer(Protocol):
+    """What memoryview takes."""
+    def __buffer__(self, flags: int, /) -> memoryview: ...
 _T = TypeVar("_T")
 
 @final
@@ -84,7 +91,7 @@ class File(Mapping[str, Tensor]):
     def metadata(self) -> dict[str, str] | None:
         """None if there is no __metadata__. If shards disagree about a key, the first one wins."""
     def numpy(self, names: str | Iterable[str] | None = None, progress: _Progress = None, *,
-              dtype: Any = None) -> dict[str, Any]:
+              dtype: Any = None) -> dict[str, _Array]:
         """Name -> numpy array: all in file order, or those in names, in that order; names may be
         patterns ("*", "?", "[a-z]", "[!a-z]"). Arrays share the memory of a mapped file, private
         to this process; otherwise the data are read, in one pass. dtype: of numpy or torch, or a
@@ -92,7 +99,8 @@ class File(Mapping[str, Tensor]):
         integer. TensorNotFoundError for a name or pattern that nothing matches; SafetensorError
         or OSError if reading fails; TypeError for a dtype that needs ml_dtypes."""
     def torch(self, names: str | Iterable[str] | None = None, progress: _Progress = None, *,
-              device: Any = None, dtype: Any = None, copy: bool = False) -> dict[str, Any]:
+              device: Any = None, dtype: Any = None,
+              copy: bool = False) -> dict[str, _TorchTensor]:
         """Name -> torch tensor, on the CPU or on a device; as numpy. device: any that torch knows;
         None: the CPU. copy=True: each in memory of its own, read now."""
     def ls_json(self, order: _Order = "offset") -> str: ...
@@ -100,7 +108,7 @@ class File(Mapping[str, Tensor]):
         """Path of the index, and its metadata as JSON text, which may be empty."""
     def header(self, shard: int = 0) -> bytes:
         """The JSON of the header as stored, with its spaces at the end. IndexError."""
-    def memory(self, begin: int, end: int, shard: int = 0) -> Any:
+    def memory(self, begin: int, end: int, shard: int = 0) -> _Buffer:
         """Read-only buffer of bytes begin to end of the file, which must be inside its data: the
         memory of a mapped file, else a copy. For reading adjacent tensors at once, from the
         first one's offset to the last one's end. ValueError, IndexError."""
@@ -163,11 +171,12 @@ class Tensor:
         """Reads into a buffer of exactly nbytes: plain bytes, or elements of this dtype."""
     def item(self) -> bool | int | float | complex:
         """The one element. ValueError for more or fewer."""
-    def numpy(self, *, dtype: Any = None) -> Any:
+    def numpy(self, *, dtype: Any = None) -> _Array:
         """A numpy.ndarray of this shape, which keeps its memory: the file's, if it is mapped and
         aligned, writable and private to this process; else a copy made once. dtype: converts,
         and copies unless it is the tensor's. TypeError for a dtype that needs ml_dtypes."""
-    def torch(self, *, device: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    def torch(self, *, device: Any = None, dtype: Any = None,
+              copy: bool = False) -> _TorchTensor:
         """A torch.Tensor; on the CPU (device=None) with the memory that numpy() would share, or,
         with copy=True, memory of its own. The shape's last dimension is half of this for F4.
         TypeError for a dtype that torch lacks."""
@@ -176,7 +185,7 @@ class Tensor:
         it selects. Sums are exact: neither threads nor order change a digit. threads: 0 is one
         per processor."""
     def __bytes__(self) -> bytes: ...
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> _Array: ...
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...

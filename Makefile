@@ -140,6 +140,7 @@ zoo-score: build
 
 docs: build
 	@build/safetensors __reference cli >docs/cli.md
+	@tools/venv.sh && build/venv/bin/python tools/python_api.py >docs/python-api.md
 	@tools/pictures.py
 	@python3 tests/examples/sessions.py --update
 	@tools/docs_env.sh

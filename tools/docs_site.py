@@ -22,7 +22,7 @@ GROUPS = (
                  "layouts.md", "merging.md", "disagreements.md", "quantise.md", "import.md", "repair.md",
                  "sidecars.md", "records.md", "remote.md", "errors.md", "json.md", "json-info.md",
                  "json-vocabularies.md")),
-    ("Programs", ("c.md", "cpp.md", "python.md", "abi.md", "dataset.md", "spark.md",
+    ("Programs", ("c.md", "cpp.md", "python.md", "python-api.md", "abi.md", "dataset.md", "spark.md",
                   "spark-connector.md", "ray.md", "daft.md")),
     ("About", ("format.md", "conformance.md", "platforms.md", "macos.md", "accuracy.md",
                "measured.md", "design.md", "SECURITY.md", "CONTRIBUTING.md",

@@ -415,3 +415,40 @@ def test_diff_as_a_table(tmp_path):
     assert repr(st.diff(a, a)) == "<Diff: the same>" and "<table" not in st.diff(a, a)._repr_html_()
     b.write_bytes(pack({"t%d" % i: ("U8", [1], b"1") for i in range(1500)}))
     assert is_safe(st.diff(a, b)._repr_html_()).rows[-1] == ["and 503 more"]
+
+
+# ── Progress ──
+
+def test_notebooks_show_a_bar_after_a_second(monkeypatch):
+    import types
+    from libsafetensors import _progress
+    bars, now = [], [0.0]
+
+    class Bar:
+        def __init__(self, **options):
+            self.n, self.total, self.closed = 0, None, False
+            self.options = options
+            bars.append(self)
+
+        def update(self, more):
+            self.n += more
+
+        def close(self):
+            self.closed = True
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    with _progress.watch(None, "saving") as tick:
+        assert tick is None
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    for stop in (0.5, 3.0):
+        now[0] = 0.0
+        with _progress.watch(None, "saving", "models") as tick:
+            for step in range(11):
+                now[0] = stop * step / 10
+                tick(step, 10)
+        assert len(bars) == (stop > 1)
+    assert bars[0].n == 10 and bars[0].total == 10 and bars[0].closed
+    assert bars[0].options["desc"] == "saving" and bars[0].options["unit"] == "models"
+    with _progress.watch(False, "saving") as tick:
+        assert tick is None

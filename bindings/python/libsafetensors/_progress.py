@@ -1,6 +1,8 @@
 """progress= of long calls: None, True, or a function of bytes done and total."""
 from __future__ import annotations
 
+import sys
+import time
 from types import TracebackType
 from typing import Any, Callable
 
@@ -20,22 +22,36 @@ class _Bar:
 
 class watch:
     """with watch(progress, "saving") as tick: tick is the callable for _core, or None. True
-    shows a bar of tqdm if that is installed, else nothing. unit: of what is counted, bytes unless
-    given."""
+    shows a bar of tqdm if that is installed, else nothing; in a notebook None does, too, of what
+    takes longer than a second. unit: of what is counted, bytes unless given."""
 
     def __init__(self, progress: Any, title: str, unit: str = "B") -> None:
         self._bar: Any = None
+        self._title, self._unit = title, unit
         self._tick: Tick | None = progress if callable(progress) else None
         if progress is True:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                return
-            self._bar = tqdm(desc=title, unit=unit, unit_scale=True, leave=False)
-            self._tick = _Bar(self._bar)
+            self._tick = self._shown()
+        elif progress is None and "ipykernel" in sys.modules:
+            self._begun: float | None = time.monotonic()
+            self._tick = self._late
         elif progress and self._tick is None:
             raise TypeError("progress: expected True or a function, found %s"
                             % type(progress).__name__)
+
+    def _shown(self) -> Tick | None:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            return None
+        self._bar = tqdm(desc=self._title, unit=self._unit, unit_scale=True, leave=False)
+        return _Bar(self._bar)
+
+    def _late(self, done: int, total: int | None) -> None:
+        """Shows a bar after a second."""
+        if self._begun is not None and time.monotonic() - self._begun > 1 and done != total:
+            self._begun, self._tick = None, self._shown()
+        if self._begun is None and self._tick is not None:
+            self._tick(done, total)
 
     def __enter__(self) -> Tick | None:
         return self._tick
